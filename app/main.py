@@ -27,7 +27,7 @@ from app.database.engine import Turn, create_read_semaphore, create_write_sessio
 from app.database.installation import Installation, load_secret_key
 from app.database.quotas import DailyQuota, StorageLimit
 from app.database.secure_delete import LogTruncation
-from app.estimator.hardware.prices import price_list
+from app.estimator.hardware.prices import load_price_list
 from app.exams import pages as exams
 from app.exams.sitting import run_sitting_closer
 from app.import_export import routes
@@ -42,7 +42,7 @@ from app.web.dependencies import RouteNames, require_calculators
 from app.web.middleware import EdgeConfig, EdgeMiddleware
 from app.web.monitoring import Metrics, Readiness, end_with_parent
 from app.web.render import StaticAssets, create_template_env
-from app.web.request_limits import BodyBuffer, BodyTimeouts, FairSlots, RateLimiter, RequestGuard
+from app.web.request_limits import BodyReceiver, BodyTimeouts, FairSlots, RateLimiter, RequestGuard
 from app.web.visitor import SessionCookies
 
 # Check the course files at most twenty times a second. Authors do not save and reload
@@ -72,12 +72,12 @@ def create_app(
     app.state.engine = make_engine(settings.database)
     app.state.reading_room = create_read_semaphore()
     app.state.courses = courses = open_courses(settings, library)
-    app.state.library = courses.libraries[courses.first]
+    app.state.library = courses.libraries[courses.default_course]
     app.state.static, app.state.templates = load_assets()
     app.state.session_cookies = create_session_cookies(settings)
     app.state.sheets = {n: RenderedPageCache(app.state.templates) for n in courses.libraries}
     app.state.rates = RateLimiter(settings.rates)
-    app.state.prices = price_list(settings.prices)
+    app.state.prices = load_price_list(settings.prices)
     app.state.metrics = _create_metrics(app)
     app.state.turn = _create_write_turn(app)
     app.state.log_truncation = LogTruncation(app.state.engine)
@@ -102,7 +102,7 @@ def open_courses(settings: Settings, library: LiveLibrary | None) -> CourseRegis
     if library is not None:
         return CourseRegistry({SINGLE_COURSE: library})
     cache, kept = settings.data / "cache", settings.data / "last-good"
-    return CourseRegistry.under(
+    return CourseRegistry.find_courses(
         settings.content, lambda folder: LiveLibrary(folder, cache, _GLANCE, kept)
     )
 
@@ -188,7 +188,7 @@ def edge_config(app: FastAPI) -> EdgeConfig:
         static=state.static,
         courses=state.courses,
         cookies=state.session_cookies,
-        intake=BodyBuffer(BodyTimeouts(settings.request_seconds)),
+        intake=BodyReceiver(BodyTimeouts(settings.request_seconds)),
         slots={name: FairSlots(total, settings.client_requests) for name, total in _SLOTS.items()},
         rates=state.rates,
         routes=RouteNames(app),

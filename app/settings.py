@@ -251,7 +251,7 @@ class Settings(BaseSettings):
         return f"{parts.scheme}://{parts.netloc}" if self.url else ""
 
     @property
-    def prefix(self) -> str:
+    def path_prefix(self) -> str:
         """The path of the public URL without a trailing slash."""
         return urlsplit(self.url).path.rstrip("/")
 

@@ -274,7 +274,7 @@ class Player:
         """
         question = self.library.questions[item]
         variant = draw_variant(question, seed)
-        right, *wrong = (raw for _, raw in types.type_of(variant).states(variant.answer))
+        right, *wrong = (raw for _, raw in types.type_of(variant).sample_responses(variant.answer))
         known = self.rng.random() < self.chance(question.topic)
         self.answered[question.topic] += 1
         if known:

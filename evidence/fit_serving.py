@@ -39,7 +39,7 @@ from app.estimator.serving.replica import (
     BatchTiming,
     RequestShape,
     RequestTraffic,
-    first_token,
+    median_ttft,
     profile_replica,
     prompt_step_time,
     rounds_of_run,
@@ -161,7 +161,7 @@ def predicted(row: Measured, constants: Constants) -> float:
     for count, batch in row.rounds:
         own = max(1.0, batch / row.asked.attention_parallel)
         timed = _timed(placed, row.traffic, own)
-        first = first_token(placed, timed, row.traffic)
+        first = median_ttft(placed, timed, row.traffic)
         each = time_per_token(timed, answer)
         if row.kind in ("serving_ttft", "serving_tpot"):
             return first if row.kind == "serving_ttft" else each
@@ -173,7 +173,7 @@ def predicted(row: Measured, constants: Constants) -> float:
 def _timed(placed: PlacedModel, traffic: RequestTraffic, batch: float) -> BatchTiming:
     """Return the timing of a GPU group at one batch size, without profile curves."""
     step = recorded = decode_time(placed, batch, traffic.mean_context)
-    filled = placed.engine.filled(batch)
+    filled = placed.engine.padded_batch(batch)
     if filled > batch:
         recorded = decode_time(placed, filled, traffic.mean_context)
     cost = prompt_step_time(placed, traffic, batch, step.total)

@@ -66,7 +66,9 @@ class _CodeError(Exception):
 def make_code(request: Request, learner: EnrolledLearner, db: DbSession, now: Now) -> HTMLResponse:
     """Create a device code. Only this response shows it: the database stores a hash."""
     code = new_code()
-    learner_store.add_code(db, learner.id, _session_digest(request, code), now + CODE_LIFETIME)
+    learner_store.replace_device_code(
+        db, learner.id, _session_digest(request, code), now + CODE_LIFETIME
+    )
     address = f"{public_base_url(request)}/continue"
     return render_page(request, "learners/code.html", learner=learner, code=code, address=address)
 
@@ -105,7 +107,7 @@ def use_code(
             return _render_code_confirmation(request, learner, db, form, records)
     except _CodeError as error:
         return _render_code_entry(request, learner, code, error)
-    owner = learner_store.use_code(db, _session_digest(request, code), now)
+    owner = learner_store.use_device_code(db, _session_digest(request, code), now)
     if owner is None:  # another browser used it first
         return _render_code_entry(request, learner, code, _CodeError(_NOT_VALID))
     learner_store.revoke_own_session(db, _current_visitor(request).digest, now)
@@ -122,7 +124,7 @@ def sign_out(
     digest = learner_store.revoke_session(db, learner.home, session, now)
     if digest is None:
         raise NotFoundError("This browser is signed out already, or it is not yours.")
-    learner_store.void_codes(db, learner.home)
+    learner_store.void_device_codes(db, learner.home)
     if digest == _current_visitor(request).digest:
         return _respond_with_cookie(
             _session_cookies(request).forget_line(_current_visitor(request))
@@ -133,7 +135,7 @@ def sign_out(
 @router.post("/settings/sessions/revocation")
 def sign_others_out(request: Request, learner: CurrentLearner, db: DbSession, now: Now) -> Response:
     learner_store.revoke_others(db, learner.home, _current_visitor(request).digest, now)
-    learner_store.void_codes(db, learner.home)
+    learner_store.void_device_codes(db, learner.home)
     return RedirectResponse("/settings?ended=yes#devices", 303)
 
 

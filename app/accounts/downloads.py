@@ -67,7 +67,7 @@ class DownloadQueue:
                     raise ClientDisconnect
                 # The file has no name, so it disappears with the process.
                 file = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
-                await run_in_threadpool(self._write, write, file)
+                await run_in_threadpool(self._write_from_snapshot, write, file)
             return _FileDownload(file, name, self._places, stack.pop_all())
 
     async def _wait_and_send(
@@ -83,7 +83,7 @@ class DownloadQueue:
             message = "Files for others are being created. Try again in a minute."
             raise HTTPException(503, message, {"retry-after": "60"}) from None
 
-    def _write(self, write: WriteFile, file: IO[bytes]) -> None:
+    def _write_from_snapshot(self, write: WriteFile, file: IO[bytes]) -> None:
         self._storage.expect_disk()
         with snapshot_session(self._engine) as db:
             write(db, file)

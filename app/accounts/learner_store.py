@@ -223,11 +223,11 @@ def find_learner(db: Session, digest: str, course: str = "") -> LearnerProfile |
         "home": columns["id"],
     }
     if columns["course"] != course:
-        columns = _columns_in_course(db, columns, course)
-    return _build_learner(columns, **session)
+        columns = _find_or_draft_row(db, columns, course)
+    return _learner_from_columns(columns, **session)
 
 
-def _columns_in_course(db: Session, columns: dict[str, Any], course: str) -> dict[str, Any]:
+def _find_or_draft_row(db: Session, columns: dict[str, Any], course: str) -> dict[str, Any]:
     """Return the person's row in another course, or a new one with what courses share."""
     person = columns["person"]
     row = (
@@ -241,7 +241,7 @@ def _columns_in_course(db: Session, columns: dict[str, Any], course: str) -> dic
     return {c.name: new[c.name] for c in _COLUMNS} | {"id": 0}
 
 
-def _build_learner(columns: dict[str, Any], **session: Any) -> LearnerProfile:
+def _learner_from_columns(columns: dict[str, Any], **session: Any) -> LearnerProfile:
     exam_day, plan_begun = columns["exam_day"], columns["plan_begun"]
     parsed = {
         "exam_day": dt.date.fromisoformat(exam_day) if exam_day else None,
@@ -270,7 +270,7 @@ _OF_NUMBER = select(*_COLUMNS).where(col(Learner.id) == bindparam("wanted"))
 def load_learner_by_id(db: Session, learner_id: int) -> LearnerProfile | None:
     """Return a learner by id, without a browser, e.g. for a calendar program."""
     row = db.connection().execute(_OF_NUMBER, {"wanted": learner_id}).mappings().first()
-    return _build_learner(dict(row), home=learner_id) if row else None
+    return _learner_from_columns(dict(row), home=learner_id) if row else None
 
 
 def enroll_learner(db: Session, learner: LearnerProfile, visit: BrowserVisit) -> int:
@@ -334,13 +334,13 @@ def assign_unassigned_learners(db: Session, course: str) -> tuple[int, int]:
     return int(done.rowcount), count_course_learners(db, "")  # type: ignore[attr-defined] # a cursor result
 
 
-def add_code(db: Session, learner_id: int, digest: str, expires: dt.datetime) -> None:
+def replace_device_code(db: Session, learner_id: int, digest: str, expires: dt.datetime) -> None:
     """Store a device code. Earlier codes of this learner become invalid."""
-    void_codes(db, learner_id)
+    void_device_codes(db, learner_id)
     db.add(DeviceCode(learner_id=learner_id, digest=digest, expires_at=to_milliseconds(expires)))
 
 
-def use_code(db: Session, digest: str, now: dt.datetime) -> int | None:
+def use_device_code(db: Session, digest: str, now: dt.datetime) -> int | None:
     """Use up a code and return its learner; None if it is used, expired or unknown."""
     return db.scalar(
         update(DeviceCode)
@@ -402,7 +402,7 @@ def describe_records(db: Session, learner_id: int) -> LearnerRecordCounts:
     )
 
 
-def void_codes(db: Session, learner_id: int) -> None:
+def void_device_codes(db: Session, learner_id: int) -> None:
     db.execute(
         delete(DeviceCode).where(col(DeviceCode.learner_id).in_(learner_rows_filter(learner_id)))
     )
@@ -519,7 +519,7 @@ def _count_filters(table: Table) -> tuple[ColumnElement[bool], ...]:
     return ()
 
 
-def is_sitting(db: Session, learner_id: int) -> bool:
+def has_running_exam(db: Session, learner_id: int) -> bool:
     """Return whether a mock exam of this learner is in progress."""
     open_ones = select(func.count()).where(
         col(Sitting.learner_id).in_(learner_rows_filter(learner_id)),
@@ -539,7 +539,7 @@ def erase_learner(db: Session, learner_id: int) -> None:
     )
 
 
-def erase_part(db: Session, learner_id: int) -> bool:
+def erase_some_rows(db: Session, learner_id: int) -> bool:
     """Delete some rows of a learner; returns whether there may be more.
 
     A single statement for all rows would block other writers for seconds. The learner

@@ -173,7 +173,7 @@ async def erase_my_data(
     more = bool(home)
     while more:
         async with turn() as db:
-            more = await run_in_threadpool(learner_store.erase_part, db, home)
+            more = await run_in_threadpool(learner_store.erase_some_rows, db, home)
     async with turn() as db:
         await run_in_threadpool(learner_store.erase_learner, db, home)
     response = RedirectResponse("/settings/erased", 303, headers=CLEAR_SITE_DATA)
@@ -208,7 +208,7 @@ def _render_erase_form(
         status=422 if problems else 200,
         learner=learner,
         counts=learner_store.count_records(db, learner.home),
-        sitting=learner_store.is_sitting(db, learner.home),
+        sitting=learner_store.has_running_exam(db, learner.home),
         word=CONFIRMATION_WORD,
         backup_months=MONTHS,
         typed=typed,

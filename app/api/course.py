@@ -27,7 +27,7 @@ from app.markup.model import (
     Topic,
 )
 from app.markup.text import slugify
-from app.questions.grading import question_faces
+from app.questions.grading import question_card_faces
 from app.questions.model import Question, draw_variant
 from app.web.dependencies import CurrentLibrary, find_topic
 from app.widgets.estimate_view import calculator_url
@@ -324,7 +324,7 @@ def _build_question(question: Question) -> QuestionOut:
         difficulty=question.difficulty,
         level=question.level,
         computed=question.computed is not None,
-        html=question_faces(variant, _gap_text).front,
+        html=question_card_faces(variant, _gap_text).front,
         address=f"/quiz/{question.topic}/{question.id}",
     )
 
@@ -348,9 +348,9 @@ class ServedCourse:
 def all_courses(request: Request, library: CurrentLibrary) -> dict[str, ServedCourse]:
     """Return the courses of the server by name; a single course is named after its exam."""
     registry: CourseRegistry = request.app.state.courses
-    if not registry.named:
+    if not registry.has_several_courses:
         name = slugify(library.syllabus.exam) or "course"
-        live = registry.libraries[registry.first]
+        live = registry.libraries[registry.default_course]
         return {name: ServedCourse(name, library, live.folder)}
     return {
         name: ServedCourse(name, live.current(), live.folder)

@@ -27,7 +27,7 @@ from app.authoring.response_table import (
 from app.authoring.store import AnswerFilter
 from app.clock import Now
 from app.content.file_reader import parse_file
-from app.content.file_watcher import course_file_path
+from app.content.file_watcher import course_or_shared_path
 from app.content.library import LiveLibrary
 from app.content.parse_cache import replace_file
 from app.database.engine import Turn, read_only_session
@@ -107,8 +107,8 @@ def show_answers(
         question=question,
         url=preview_url(question),
         title=question_title(question),
-        right=types.type_of(question).right_words(question.answer),
-        columns=types.type_of(question).columns(question.answer),
+        right=types.type_of(question).right_answer_texts(question.answer),
+        columns=types.type_of(question).result_column_titles(question.answer),
         table=build_response_table(question, answers),
         wanted=wanted,
         filtered=wanted.limits != AnswerFilter(),
@@ -165,7 +165,7 @@ def _save_acceptance(live: LiveLibrary, question: Question, accepted: AcceptedTe
     Nothing is written unless the question is sound with the new key and accepts the text.
     """
     path = question.place.path
-    file = course_file_path(live.folder, path)
+    file = course_or_shared_path(live.folder, path)
     try:
         source = file.read_bytes().decode("utf-8")
     except (OSError, ValueError) as error:

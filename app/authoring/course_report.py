@@ -114,7 +114,7 @@ def _count_objective_coverage(
         questions=len(questions),
         kinds=dict(sorted(Counter(q.type for q in questions).items())),
         deeper=sum(q.level == "deeper" for q in questions),
-        reserve=sum(q.reserved for q in questions),
+        reserve=sum(q.is_reserved_for_exams for q in questions),
         computed=sum(q.computed is not None for q in questions),
         cards=len(cards),
         terms=len({term for page in pages for term in page.terms}),
@@ -137,7 +137,7 @@ def _count_pictures(html: str) -> int:
 def count_disjoint_papers(library: Library) -> dict[str, int]:
     """Return how many full papers of each mock exam share no question."""
     domains = domain_by_objective(library)
-    available = Counter(q.home(domains) for q in library.questions.values() if q.drawable)
+    available = Counter(q.domain(domains) for q in library.questions.values() if q.is_for_exams)
     return {
         exam.title: min((available[d] // n for d, n in exam.domains.items() if n), default=0)
         for exam in library.exams.values()
@@ -163,15 +163,15 @@ class AnswerCue:
     questions: int
 
     @property
-    def noise(self) -> float:
+    def standard_error(self) -> float:
         """Twice the standard error of the share at chance level."""
         spread = self.chance * (1 - self.chance) / max(1, self.questions)
         return 2 * math.sqrt(spread)
 
     @property
-    def tells(self) -> bool:
+    def is_significant(self) -> bool:
         """Whether the cue leads further than chance explains."""
-        return self.right - self.chance > self.noise
+        return self.right - self.chance > self.standard_error
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ class ItemStatistics:
     options: tuple[OptionStatistics, ...] = ()
 
     @property
-    def enough(self) -> bool:
+    def has_enough_responses(self) -> bool:
         """Whether there are enough first attempts to show an index."""
         return self.count >= MIN_RESPONSES
 
@@ -91,7 +91,7 @@ class TestStatistics:
     alpha_interval: tuple[float, float] | None = None
 
     @property
-    def enough(self) -> bool:
+    def has_enough_responses(self) -> bool:
         """Whether there are enough learners to show an index."""
         return self.learners >= MIN_RESPONSES
 
@@ -163,7 +163,7 @@ def probable_wrong_key(item: ItemStatistics, right: Sequence[str]) -> str | None
     The 90% interval of the difference of their means (Welch) must lie above zero, so that chance
     alone names one in 20 equal pairs, and fewer where the key is the better one.
     """
-    if not item.enough:
+    if not item.has_enough_responses:
         return None
     compared = {
         o.key: (o.rest, o.rest_error)

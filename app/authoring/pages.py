@@ -122,7 +122,7 @@ def preview_topic(
         raise NotFoundError(f"There is no topic “{topic}”.")
     # Drafts must never enter the page cache of the learners.
     cache = RenderedPageCache(request.app.state.templates)
-    rendered = cache.of(library, known, "full") if known else None
+    rendered = cache.get_or_render(library, known, "full") if known else None
     questions = [library.questions[i] for i in known.questions] if known else []
     return render_page(
         request,
@@ -151,7 +151,7 @@ def _open_page_questions(library: Library, page: RenderedPage) -> dict[str, Open
             back=f"/authoring/pages/{page.topic.slug}",
             at=preview_url(library.questions[item]),
         )
-        for item in page.asked
+        for item in page.embedded_question_ids
         if item in library.questions
     }
 
@@ -244,12 +244,12 @@ _ROWS = 50  # rows of one page of the table; the CSV has all
 _DESCENDING_FIRST = {"count", "guess"}  # columns that a first click sorts descending
 
 
-async def read_item(item: str, library: AuthoredLibrary) -> Question:
+async def require_item(item: str, library: AuthoredLibrary) -> Question:
     """Return the question in the URL; raises NotFoundError."""
     return find_question(library, item)
 
 
-Item = Annotated[Question, Depends(read_item)]
+Item = Annotated[Question, Depends(require_item)]
 
 
 @questions_router.get("/questions")
@@ -391,7 +391,7 @@ def _tally_responses(
         context.db, context.learner.course, question.id, question.revision
     )
     responses = ((draw_variant(question, seed).answer, raw) for seed, raw in newest)
-    tallies = types.type_of(question).tallies(responses)
+    tallies = types.type_of(question).count_response_habits(responses)
     return {title: counts.most_common(12) for title, counts in tallies.items()}
 
 
@@ -479,7 +479,7 @@ def show_regrading(context: Reader, item: str, query: RegradeQuery) -> HTMLRespo
         question=question,
         url=preview_url(question),
         title=question_title(question),
-        right=types.type_of(question).right_words(question.answer),
+        right=types.type_of(question).right_answer_texts(question.answer),
         regrading=preview_regrade(
             context.db,
             context.learner.course,
@@ -494,7 +494,7 @@ def show_regrading(context: Reader, item: str, query: RegradeQuery) -> HTMLRespo
 
 
 @regrading_router.post("/questions/{item}/regrading")
-async def grade_again(
+async def confirm_regrading(
     request: Request,
     item: str,
     library: CurrentLibrary,

@@ -33,7 +33,7 @@ class SampleResponse:
 def sample_responses(variant: Variant) -> list[SampleResponse]:
     """Return the responses worth showing, each once: right, each foreseen one, others."""
     samples: dict[tuple[tuple[str, tuple[str, ...]], ...], SampleResponse] = {}
-    for text, raw in types.type_of(variant).states(variant.answer):
+    for text, raw in types.type_of(variant).sample_responses(variant.answer):
         key = tuple(sorted((name, tuple(values)) for name, values in raw.items()))
         if key not in samples:
             samples[key] = _grade_sample(variant, text, raw)
@@ -73,7 +73,7 @@ def open_question(question: Question, submission: QuestionSubmission) -> OpenQue
     form, raw = submission.form, submission.raw
     variant = draw_variant(question, form.seed or 0)
     if form.move:
-        raw = types.type_of(variant).moved(raw, form.move)
+        raw = types.type_of(variant).respond_to_button(raw, form.move)
     return OpenQuestion(
         variant=variant,
         token=new_token(),

@@ -21,7 +21,7 @@ from app.authoring import store
 from app.authoring.store import NewScore, RegradableAttempt
 from app.questions.grading import RegradeRefusal, VariantPair, is_only_key_changed, pair_wordings
 from app.questions.model import Question, combination_index
-from app.quiz.store import keep_revision, load_wording
+from app.quiz.store import load_wording, store_revision
 
 _SCORE_TOLERANCE = 1e-9
 
@@ -170,7 +170,7 @@ def confirm_regrade(
     rows = [row for row in regrading.rows if row.answer.learner in locked]
     learners = store.add_regrades(db, rows, now)
     if learners:
-        keep_revision(db, regrading.question, now)
+        store_revision(db, regrading.question, now)
         for learner in sorted(set(learners)):
             bump_change_counter(db, learner)
         subject = f"{len(learners)} of {regrading.question.id}"[:120]

@@ -194,7 +194,7 @@ def _group_by_option_and_score(
     for result, raw, _ in graded:
         option = options.get(result.parsed.get("option", "")) if typed else None
         name = option.words if option else ""
-        outcome = _outcome(result.result, option)
+        outcome = _classify_response(result.result, option)
         text = _response_text(result, raw, options)
         wanted = result.wanted if typed and question.computed else ""
         found[outcome, name, round(result.score, 4)].append((text, wanted))
@@ -208,17 +208,17 @@ def _group_by_option_and_score(
                 score=score,
                 responses=tuple(
                     ResponseCount(text, count, wanted, text if can_accept else "")
-                    for (text, wanted), count in _count_alike(texts)[:_MOST_RESPONSES]
+                    for (text, wanted), count in _count_equal_texts(texts)[:_MOST_RESPONSES]
                 ),
                 count=len(texts),
-                distinct=len(_count_alike(texts)),
+                distinct=len(_count_equal_texts(texts)),
             )
         )
     order = list(ResponseOutcome)
     return tuple(sorted(groups, key=lambda g: (order.index(g.outcome), -g.score, -g.count)))
 
 
-def _outcome(result: Result, option: CountedOption | None) -> ResponseOutcome:
+def _classify_response(result: Result, option: CountedOption | None) -> ResponseOutcome:
     if result == "right":
         return ResponseOutcome.ACCEPTED
     if result == "partly":
@@ -234,7 +234,7 @@ def _response_text(result: GradeResult, raw: Raw, options: Mapping[str, CountedO
     return "; ".join(sorted(options[key].words for key in chosen if key in options))
 
 
-def _count_alike(texts: Iterable[tuple[str, str]]) -> list[tuple[tuple[str, str], int]]:
+def _count_equal_texts(texts: Iterable[tuple[str, str]]) -> list[tuple[tuple[str, str], int]]:
     """Count texts, ignoring capitals; each is shown in its most frequent spelling."""
     spellings: dict[tuple[str, str], Counter[tuple[str, str]]] = defaultdict(Counter)
     for text, wanted in texts:
@@ -264,7 +264,7 @@ def _part_tables(question: Question, results: Sequence[GradeResult]) -> tuple[Pa
                 fold_text(text) in right,
                 text if key in typed and text and fold_text(text) not in right else "",
             )
-            for (text, _), count in _count_alike((text, "") for text, _ in entries)
+            for (text, _), count in _count_equal_texts((text, "") for text, _ in entries)
         )
         tables.append(
             PartTable(
@@ -359,7 +359,11 @@ def _accept_option(source: str, question: Question, text: str) -> str:
     if "`" in text or "|" in text:
         raise InvalidInputError(f"“{text}” has a character that an option cannot have.", "answer")
     lines = source.splitlines(keepends=True)
-    options = [(at, m) for at in _own_lines(lines, question) if (m := _OPTION.match(lines[at]))]
+    options = [
+        (at, m)
+        for at in _line_numbers_of_question(lines, question)
+        if (m := _OPTION.match(lines[at]))
+    ]
     for at, option in options:
         same = same_words(option["text"].strip("`"), text)
         if same and option["tick"].strip().lower() != "x":
@@ -367,7 +371,7 @@ def _accept_option(source: str, question: Question, text: str) -> str:
             return "".join(lines)
     ticked = [(at, option) for at, option in options if option["tick"].strip().lower() == "x"]
     if not ticked:
-        raise _moved(question)
+        raise _source_changed_error(question)
     at, option = ticked[-1]
     written = text + numeric_tolerance(question.answer)
     line = f"{option['box']}x{option['end']}`{written}`{_line_end(lines[at])}"
@@ -383,27 +387,27 @@ def _accept_in_gap(source: str, question: Question, accepted: AcceptedText) -> s
     assert isinstance(answer, ClozeAnswer)  # noqa: S101 - only for the type checker
     keys = [blank.key for blank in answer.blanks]
     if accepted.gap not in keys:
-        raise _moved(question)
+        raise _source_changed_error(question)
     if re.search(r"[\[\]|?~]", accepted.text):
         raise InvalidInputError(
             f"“{accepted.text}” has a character that a gap cannot have.", "answer"
         )
     lines = source.splitlines(keepends=True)
-    own = list(_own_lines(lines, question))
+    own = list(_line_numbers_of_question(lines, question))
     body = "".join(lines[at] for at in own)
     blanks = list(_BLANK.finditer(body))
     if len(blanks) != len(keys):
-        raise _moved(question)
+        raise _source_changed_error(question)
     found = blanks[keys.index(accepted.gap)]
     inside = re.match(r"(?P<answers>[^?\uff1f~]*?)(?P<rest>\s*[?\uff1f~].*)?$", found[1], re.DOTALL)
     if inside is None:
-        raise _moved(question)
+        raise _source_changed_error(question)
     blank = f"[[{inside['answers']}|{accepted.text}{inside['rest'] or ''}]]"
     body = body[: found.start()] + blank + body[found.end() :]
     return "".join(lines[: own[0]]) + body + "".join(lines[own[-1] + 1 :])
 
 
-def _own_lines(lines: Sequence[str], question: Question) -> Iterator[int]:
+def _line_numbers_of_question(lines: Sequence[str], question: Question) -> Iterator[int]:
     """Yield the indices of the lines below the question's heading, up to the next heading."""
     fenced = False
     for at in range(question.place.line, len(lines)):
@@ -426,7 +430,7 @@ def _line_end(line: str) -> str:
     return line[len(line.rstrip("\r\n")) :]
 
 
-def _moved(question: Question) -> ConflictError:
+def _source_changed_error(question: Question) -> ConflictError:
     place = f"{question.place.path}:{question.place.line}"
     return ConflictError(
         "The key of this question was not found in its file.", f"Add the answer by hand at {place}."

@@ -214,8 +214,8 @@ def _build_insufficient_questions_error(
 
 def _count_questions_by_domain(library: Library) -> Counter[str]:
     domain_of = domains_of(library)
-    drawn = (q for q in library.questions.values() if q.drawable)
-    return Counter(question.home(domain_of) for question in drawn)
+    drawn = (q for q in library.questions.values() if q.is_for_exams)
+    return Counter(question.domain(domain_of) for question in drawn)
 
 
 def _page_template(words: Mapping[str, str], *, computed: bool) -> str:

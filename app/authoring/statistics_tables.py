@@ -97,7 +97,7 @@ class QuestionStatisticsRow:
             return self.statistics.count if self.statistics else 0
         if name == "guess":
             return self.guess
-        if self.statistics is None or not self.statistics.enough:
+        if self.statistics is None or not self.statistics.has_enough_responses:
             return None
         number: float | None = getattr(self.statistics, name)
         return number
@@ -105,14 +105,14 @@ class QuestionStatisticsRow:
     @property
     def discrimination_interval(self) -> tuple[float, float] | None:
         """The interval of the discrimination; None if there is nothing to show yet."""
-        if self.statistics is None or not self.statistics.enough:
+        if self.statistics is None or not self.statistics.has_enough_responses:
             return None
         return self.statistics.discrimination_interval
 
     @property
     def shares(self) -> tuple[OptionShare, ...]:
         """How the answers are spread over the options, if there are enough."""
-        if self.statistics is None or not self.statistics.enough:
+        if self.statistics is None or not self.statistics.has_enough_responses:
             return ()
         letters = option_letters(self.question)
         shares = {o.key: o.share for o in self.statistics.options}
@@ -255,7 +255,7 @@ def exams_as_csv(exams: Iterable[ExamStatisticsRow]) -> str:
     for exam in exams:
         test = exam.statistics
         numbers = (test.mean, test.sd, test.alpha, *(test.alpha_interval or (None, None)))
-        shown = [_format_plain_value(n) if test.enough else "" for n in numbers]
+        shown = [_format_plain_value(n) if test.has_enough_responses else "" for n in numbers]
         rows.append([exam.slug, exam.title, test.learners, *shown])
     return _csv_text(
         ("exam", "title", "learners", "mean", "sd", "alpha", "alpha_low", "alpha_high"), rows

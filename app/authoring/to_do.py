@@ -19,7 +19,7 @@ from app.authoring.item_statistics import (
     probable_wrong_key,
 )
 from app.authoring.store import LEECH, CardLapses
-from app.content.file_watcher import course_file_path
+from app.content.file_watcher import course_or_shared_path
 from app.content.library import Library
 from app.markup.html_renderer import RenderContext, render_tokens
 from app.markup.markdown_tokens import closing_index, parse_markdown, plain_text
@@ -106,7 +106,7 @@ def lines_around(
 ) -> list[SourceLine]:
     """Return the lines of a file around `line`; empty if it cannot be read."""
     try:
-        file = course_file_path(folder, path)
+        file = course_or_shared_path(folder, path)
         text = file.read_text(encoding="utf-8-sig", errors="replace")
     except OSError:
         return []
@@ -214,7 +214,7 @@ def option_letters(question: Question) -> dict[str, str]:
 
 def statistics_reasons(question: Question, statistics: ItemStatistics | None) -> list[FixReason]:
     """Return what the first answers say against a question; nothing below ten of them."""
-    if statistics is None or not statistics.enough:
+    if statistics is None or not statistics.has_enough_responses:
         return []
     return [*_option_reasons(question, statistics), *_find_item_index_reasons(question, statistics)]
 

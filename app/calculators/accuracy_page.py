@@ -16,7 +16,7 @@ from markupsafe import Markup
 from app.estimator import registry
 from app.estimator.result import Chart, ChartLine
 from app.estimator.units import format_number
-from app.widgets.bar_charts import ErrorStrip, draw_strips
+from app.widgets.bar_charts import ErrorStrip, draw_error_strips
 from app.widgets.estimate_view import LONGEST_LINK, calculator_url
 from app.widgets.line_charts import draw_chart
 from app.widgets.svg import SvgChart
@@ -99,7 +99,7 @@ def accuracy_summary() -> AccuracySummary:
         by_calculator=sum(kind["by_calculator"] for kind in kinds),
         within=sum(kind["within_tolerance"] for kind in kinds),
         fitted=sum(kind["calibration"] for kind in kinds),
-        picture=draw_strips(strips),
+        picture=draw_error_strips(strips),
         kinds=tuple(map(_accuracy_row, kinds)),
     )
 

@@ -29,7 +29,7 @@ from app.estimator.units import NBSP
 from app.markup.model import HtmlBlock, Section
 from app.web.dependencies import CurrentLibrary
 from app.web.render import render_page
-from app.widgets.bar_charts import DoubleBar, draw_pairs
+from app.widgets.bar_charts import DoubleBar, draw_double_bars
 from app.widgets.estimate_view import calculator_url
 
 MAX_COMPARED_PARTS = 4
@@ -87,7 +87,7 @@ def memory_markup(part: CatalogPart) -> Markup | None:
         DoubleBar("As sold", _number_or_zero(sold.number), sold.words),
         DoubleBar("As the driver reports", _number_or_zero(read.number), read.words, look="mark"),
     )
-    return draw_pairs(pairs, says)
+    return draw_double_bars(pairs, says)
 
 
 def rates_markup(part: CatalogPart) -> Markup | None:
@@ -103,7 +103,7 @@ def rates_markup(part: CatalogPart) -> Markup | None:
         dense = f"{value.words} dense"
         pairs.append(DoubleBar(label, _number_or_zero(value.number), dense, sparse or 0.0))
         descriptions.append(f"{label} {dense}{beside}")
-    return draw_pairs(pairs, f"Peak rates: {'; '.join(descriptions)}") if pairs else None
+    return draw_double_bars(pairs, f"Peak rates: {'; '.join(descriptions)}") if pairs else None
 
 
 def has_sparse_rates(part: CatalogPart) -> bool:

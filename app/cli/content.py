@@ -211,7 +211,7 @@ def watch_folder(folder: Path, wait: Callable[[], None] | None = None) -> Iterat
             before = problems
             while True:
                 pause()
-                if stamps.changed():
+                if stamps.have_changed():
                     break
     except KeyboardInterrupt:
         return
@@ -274,7 +274,7 @@ def print_coverage_report(options: argparse.Namespace) -> int:
     for cue in measure_answer_cues(library.questions.values()):
         print(
             f"{cue.name}: {cue.right:.1%} right, by chance {cue.chance:.1%} "
-            f"± {cue.noise:.1%}, of {cue.questions} questions"
+            f"± {cue.standard_error:.1%}, of {cue.questions} questions"
         )
     return 0
 

@@ -125,7 +125,7 @@ def _newest_copy(installation: Installation) -> str:
     return f" The newest copy is {list(backups)[-1]}." if backups else ""
 
 
-def find_installation(settings: Settings) -> Installation:
+def installation_from_settings(settings: Settings) -> Installation:
     return Installation(settings.data, settings.database, settings.secret, settings.backups_folder)
 
 
@@ -191,7 +191,7 @@ def make_folder(folder: Path) -> None:
 @contextlib.contextmanager
 def prepared_database(settings: Settings) -> Iterator[None]:
     """Prepare the database, and mark the data folder as in use during the block."""
-    installation = find_installation(settings)
+    installation = installation_from_settings(settings)
     try:
         with restore_file_ownership(settings), installation.in_use():
             prepare_database(installation, dt.datetime.now(dt.UTC))
@@ -235,7 +235,7 @@ def _vacuum_database(settings: Settings) -> int:
 def run_upkeep(options: argparse.Namespace) -> int:
     """Run backup, restore or doctor. Returns 1 if the doctor found problems."""
     settings = read_settings()
-    installation = find_installation(settings)
+    installation = installation_from_settings(settings)
     now = dt.datetime.now(dt.UTC)
     with restore_file_ownership(settings):
         keep_new_files_private()

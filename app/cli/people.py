@@ -44,7 +44,7 @@ from app.questions.model import Question
 from app.web.visitor import SessionCookies, hash_session_key
 
 
-def new_link(engine: Engine, address: str, now: dt.datetime) -> str:
+def new_author_link(engine: Engine, address: str, now: dt.datetime) -> str:
     """Create a single-use author link. It is printed, and only its hash is stored."""
     token = new_token()
     with Session(engine) as db:
@@ -54,12 +54,12 @@ def new_link(engine: Engine, address: str, now: dt.datetime) -> str:
     return author_link_url(address, token)
 
 
-def format_link(link: str) -> str:
+def format_author_link(link: str) -> str:
     minutes = int(LINK_LIFETIME.total_seconds() / 60)
     return f"{link}\nOpen it within {minutes} minutes. It works once, in one browser."
 
 
-def run_author(options: argparse.Namespace) -> int:
+def run_author_sign_in(options: argparse.Namespace) -> int:
     """Run `headroom author`. Returns 1 if there is no such session."""
     settings = read_settings()
     if not settings.authoring:
@@ -67,7 +67,7 @@ def run_author(options: argparse.Namespace) -> int:
     now = utc_now()
     with open_database(settings) as engine:
         if options.action == "link":
-            print(format_link(new_link(engine, local_server_url(settings), now)))
+            print(format_author_link(new_author_link(engine, local_server_url(settings), now)))
         elif options.action == "revoke":
             return revoke_author_sessions(engine, options.session, now)
         else:
@@ -185,7 +185,7 @@ def _create_login_code(
 ) -> str:
     code = new_code()
     digest = cookies.digest(normalize_code(code))
-    learner_store.add_code(db, person.id, digest, now + CODE_LIFETIME)
+    learner_store.replace_device_code(db, person.id, digest, now + CODE_LIFETIME)
     record_audit_entry(
         db, AuditRecord(now, COMMAND_LINE, "learner code made", f"learner {person.id}")
     )
@@ -320,4 +320,4 @@ def _regrade_json(preview: RegradePreview, written: int) -> dict[str, Any]:
     }
 
 
-COMMANDS = {"author": run_author, "learners": run_learners, "regrade": run_regrade}
+COMMANDS = {"author": run_author_sign_in, "learners": run_learners, "regrade": run_regrade}

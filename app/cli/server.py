@@ -21,7 +21,7 @@ from app.cli.database import (
     prepared_database,
     read_settings,
 )
-from app.cli.people import format_link, new_link
+from app.cli.people import format_author_link, new_author_link
 from app.clock import utc_now
 from app.content.courses import SINGLE_COURSE, CourseRegistry
 from app.content.library import Library
@@ -95,7 +95,7 @@ def _check_port_available(settings: Settings) -> None:
 def _announce_start(settings: Settings, courses: CourseRegistry) -> None:
     for live in courses.libraries.values():
         _announce_course(live.current(), live.folder)
-    if courses.named:
+    if courses.has_several_courses:
         _announce_unassigned_learners(settings)
     print(f"Data:   {settings.data}")
     print(f"Open    {local_server_url(settings)}", flush=True)
@@ -140,7 +140,7 @@ def _announce_unassigned_learners(settings: Settings) -> None:
 
 def _print_link(settings: Settings) -> None:
     with open_database(settings) as engine:
-        link = format_link(new_link(engine, local_server_url(settings), utc_now()))
+        link = format_author_link(new_author_link(engine, local_server_url(settings), utc_now()))
     print(f"Author  {link}", flush=True)
 
 

@@ -14,7 +14,7 @@ from app.markup.checked_figures import (
     KEEP_PLAIN,
     SVG_FIGURE,
     compute_target,
-    read_target,
+    parse_figure_link,
     verify_figure,
 )
 from app.markup.expressions import FigureError
@@ -115,9 +115,9 @@ def check_amounts(files: Mapping[str, FileAmounts]) -> Iterator[ContentProblem]:
     estimates: dict[str, dict[str, str]] = {}
     for path, amounts in files.items():
         for text, target in amounts.estimates:
-            estimates.setdefault(_folder(path), {}).setdefault(text, target)
+            estimates.setdefault(_topic_folder(path), {}).setdefault(text, target)
     for path, amounts in files.items():
-        known = estimates.get(_folder(path), {})
+        known = estimates.get(_topic_folder(path), {})
         for amount in amounts.plain:
             target = amount.target or known.get(_normalize_amount(amount.text), "")
             if target:
@@ -129,7 +129,7 @@ def check_amounts(files: Mapping[str, FileAmounts]) -> Iterator[ContentProblem]:
             yield make_problem((path, ratio.line, ratio.column), "W99", message, hint)
 
 
-def _folder(path: str) -> str:
+def _topic_folder(path: str) -> str:
     return path.rpartition("/")[0]
 
 
@@ -151,13 +151,13 @@ def read_amounts(text: str) -> FileAmounts:
     """
     title = _TITLE.search(text)
     names = _named_parts(" ".join(filter(None, title.groups()))) if title else ()
-    prose = _blank_unread(text)
-    quiet = SVG_FIGURE.sub(_blank, FIGURE_LINK.sub(_blank, prose))
+    prose = _mask_unread_markup(text)
+    quiet = SVG_FIGURE.sub(_mask_match, FIGURE_LINK.sub(_mask_match, prose))
     plain: list[PlainAmount] = []
     ratios: list[DoubtfulRatio] = []
-    for start, end in _spans(_SECTION, quiet, 0, len(quiet)):
+    for start, end in _match_spans(_SECTION, quiet, 0, len(quiet)):
         section = _Section(quiet[start:end], names)
-        for first, last in _spans(_SENTENCE, quiet, start, end):
+        for first, last in _match_spans(_SENTENCE, quiet, start, end):
             plain += _plain_amounts(section, text, first, quiet[first:last])
             ratios += _doubtful_ratios(text, first, prose[first:last])
             if len(plain) > _MOST_AMOUNTS:
@@ -174,13 +174,13 @@ class _Section:
     _named: tuple[str, ...] | None = None
 
     @property
-    def named(self) -> tuple[str, ...]:
+    def named_parts(self) -> tuple[str, ...]:
         if self._named is None:
             self._named = _named_parts(self.text)
         return self._named
 
 
-def _blank_unread(text: str) -> str:
+def _mask_unread_markup(text: str) -> str:
     """Return the text with spaces in place of front matter, code and comments."""
     lines = text.split("\n")
     mark = "---" if lines[0] == "---" else ""
@@ -196,20 +196,22 @@ def _blank_unread(text: str) -> str:
     kept, at = [], 0
     while (opened := text.find("<!--", at)) >= 0 and (closed := text.find("-->", opened + 4)) >= 0:
         comment = text[opened : closed + 3]
-        kept += [text[at:opened], comment if comment == KEEP_PLAIN else _spaces(comment)]
+        kept += [text[at:opened], comment if comment == KEEP_PLAIN else _spaces_like(comment)]
         at = closed + 3
     return "".join([*kept, text[at:]])
 
 
-def _blank(match: re.Match[str]) -> str:
-    return _spaces(match[0])
+def _mask_match(match: re.Match[str]) -> str:
+    return _spaces_like(match[0])
 
 
-def _spaces(text: str) -> str:
+def _spaces_like(text: str) -> str:
     return re.sub(r"[^\n]", " ", text)
 
 
-def _spans(pattern: re.Pattern[str], text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _match_spans(
+    pattern: re.Pattern[str], text: str, start: int, end: int
+) -> Iterator[tuple[int, int]]:
     """Yield the parts of text[start:end] between the matches of a pattern."""
     for match in pattern.finditer(text, start, end):
         if match.start() > start:
@@ -218,7 +220,7 @@ def _spans(pattern: re.Pattern[str], text: str, start: int, end: int) -> Iterato
     yield start, end
 
 
-def _place(text: str, at: int) -> tuple[int, int]:
+def _line_and_column(text: str, at: int) -> tuple[int, int]:
     return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
 
 
@@ -239,12 +241,14 @@ def _plain_amounts(
     matches = [m for m in _AMOUNT.finditer(sentence) if not m["plain"]]
     if not matches:
         return
-    contexts = (_named_parts(sentence), section.named, section.titled)
+    contexts = (_named_parts(sentence), section.named_parts, section.titled)
     counts = _part_counts(sentence)
     for match in matches:
         amount = match["amount"]
-        target = _find_part_value(amount, contexts, counts) or _find_weights(amount, section.text)
-        yield PlainAmount(amount, *_place(text, start + match.start()), target)
+        target = _find_part_value(amount, contexts, counts) or _find_weights_estimate(
+            amount, section.text
+        )
+        yield PlainAmount(amount, *_line_and_column(text, start + match.start()), target)
 
 
 def _part_counts(sentence: str) -> list[int]:
@@ -275,21 +279,21 @@ def _find_part_value(amount: str, contexts: Iterable[Sequence[str]], counts: Seq
     return ""
 
 
-def _find_weights(amount: str, section: str) -> str:
+def _find_weights_estimate(amount: str, section: str) -> str:
     """Return the estimate of a named model's weights in a named format, if it is the amount."""
     if not amount.endswith("GB"):
         return ""
     for name in (key for key, name in list_models() if name in section):
         for weights, pattern in _FORMATS.items():
             target = f"calc:weights?model={name}&weights={weights}#total"
-            if pattern.search(section) and _is_value(amount, target):
+            if pattern.search(section) and _equals_target_value(amount, target):
                 return target
     return ""
 
 
 @functools.lru_cache(maxsize=4096)
-def _is_value(amount: str, target: str) -> bool:
-    link = read_target(target)
+def _equals_target_value(amount: str, target: str) -> bool:
+    link = parse_figure_link(target)
     try:
         return link is not None and not verify_figure(amount, compute_target(link).value)[0]
     except FigureError:
@@ -357,7 +361,7 @@ def _doubtful_ratios(text: str, start: int, sentence: str) -> Iterator[DoubtfulR
     if not alike or all(_CLAUSE.search(gap) for gap in gaps):
         return  # the words are about something else
     if abs(large / small / _ratio_value(ratio) - 1) > _RATIO_TOLERANCE:
-        place = _place(text, start + ratio.start())
+        place = _line_and_column(text, start + ratio.start())
         yield DoubtfulRatio(ratio[0], large / small, *place)
 
 

@@ -17,7 +17,7 @@ from app.content.course_rules import (
     page_review_date,
 )
 from app.content.file_reader import parse_file
-from app.content.file_watcher import WatchedFiles, course_file_path, pause_garbage_collection
+from app.content.file_watcher import WatchedFiles, course_or_shared_path, pause_garbage_collection
 from app.content.id_ownership import LOCK, IdClaim, IdOwners
 from app.content.library import find_problems
 from app.content.parse_cache import replace_file
@@ -44,7 +44,7 @@ def fix_folder(folder: Path, today: dt.date, accepted: Collection[str] = ()) -> 
     """Apply all automatic fixes. Raises OSError if a file cannot be written."""
     made = plan_file_changes(folder, today, accepted)
     for change in made:
-        replace_file(course_file_path(folder, change.path), change.after.encode())
+        replace_file(course_or_shared_path(folder, change.path), change.after.encode())
     return made
 
 
@@ -56,7 +56,7 @@ def plan_file_changes(
     `accepted` are ids whose items count as unchanged, even if their text differs.
     """
     readings, _ = WatchedFiles(folder, None).read()
-    ids = _id_edits(
+    ids = _missing_id_edits(
         accepted_owners(ParsedCourse(readings, today), accepted), list_used_ids(readings)
     )
     made = []
@@ -101,15 +101,15 @@ def describe_new_lock(made: Iterable[FileChange], *, written: bool) -> str:
     )
 
 
-def _id_edits(owners: IdOwners, used: set[str]) -> dict[str, list[TextEdit]]:
+def _missing_id_edits(owners: IdOwners, used: set[str]) -> dict[str, list[TextEdit]]:
     """Return edits with new ids by file, for items without an id and for copies."""
     edits: dict[str, list[TextEdit]] = defaultdict(list)
     for path, item in owners.unidentified:
-        edits[path].append(item.edit(_new_id(_heading_slug(item.title), used)))
+        edits[path].append(item.edit(_unique_id(_heading_slug(item.title), used)))
     for copy in owners.copies:
         line, column = copy.fact.id_at
         old = copy.fact.id
-        edits[copy.path].append(TextEdit(line, column, old, _new_id(old, used)))
+        edits[copy.path].append(TextEdit(line, column, old, _unique_id(old, used)))
     return edits
 
 
@@ -118,7 +118,7 @@ def _heading_slug(heading: str) -> str:
     return words.rpartition("-")[0] if len(words) == _MAX_SLUG_LENGTH else words
 
 
-def _new_id(name: str, ids: set[str]) -> str:
+def _unique_id(name: str, ids: set[str]) -> str:
     """Return an unused id based on `name`, and add it to `ids`."""
     new, count = name, 1
     while new in ids:
@@ -137,7 +137,7 @@ def _edited_file(
     With `in_place`, a new line takes the place of an empty one below it, so that lines keep their
     numbers.
     """
-    raw = course_file_path(folder, path).read_bytes().decode("utf-8")
+    raw = course_or_shared_path(folder, path).read_bytes().decode("utf-8")
     parts = _LINE_END.split(raw)  # the lines, with their line endings in between
     ends = [*parts[1::2], parts[1] if len(parts) > 1 else "\n"]
     ordered = sorted(edits, key=lambda e: (e.line, e.column), reverse=True)
@@ -256,7 +256,7 @@ def check_course(
         found: Sequence[ContentProblem] = find_problems(readings, folder, day)
         if any(reading.unidentified for reading in readings.values()):
             found = _with_unidentified(found, readings, folder, day)
-        return sorted([*found, *_check_lost_lock(folder / LOCK)])
+        return sorted([*found, *_check_missing_lock_file(folder / LOCK)])
 
 
 def _with_unidentified(
@@ -267,7 +267,7 @@ def _with_unidentified(
 ) -> list[ContentProblem]:
     """Return the problems with those of items without an id, as if `--fix` had written it."""
     owners = accepted_owners(ParsedCourse(readings, today), ())
-    edits = _id_edits(dataclasses.replace(owners, copies=[]), list_used_ids(readings))
+    edits = _missing_id_edits(dataclasses.replace(owners, copies=[]), list_used_ids(readings))
     ahead = dict(readings)
     added: dict[str, list[int]] = {}
     for path, written in edits.items():
@@ -290,7 +290,7 @@ def _find_added_lines(text: str, edits: Sequence[TextEdit]) -> list[int]:
     return [line + shift for shift, line in enumerate(grown)]
 
 
-def _check_lost_lock(lock: Path) -> Iterator[ContentProblem]:
+def _check_missing_lock_file(lock: Path) -> Iterator[ContentProblem]:
     """Report E79 if ids.lock is missing but tracked by Git."""
     if not lock.is_file() and is_tracked(lock):
         message = "ids.lock is gone, which guards the ids of the course."
@@ -326,14 +326,16 @@ def format_count_noun(number: int, word: str) -> str:
 
 
 def _github_annotation(problem: ContentProblem) -> str:
-    fields = f"file={_escape_property(problem.path)},line={problem.line},col={problem.column}"
+    fields = (
+        f"file={_escape_annotation_property(problem.path)},line={problem.line},col={problem.column}"
+    )
     text = f"{problem.message} {problem.hint}".strip()
-    return f"::{problem.severity} {fields},title={problem.code}::{_escape_data(text)}"
+    return f"::{problem.severity} {fields},title={problem.code}::{_escape_annotation_text(text)}"
 
 
-def _escape_data(text: str) -> str:
+def _escape_annotation_text(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _escape_property(text: str) -> str:
-    return _escape_data(text).replace(":", "%3A").replace(",", "%2C")
+def _escape_annotation_property(text: str) -> str:
+    return _escape_annotation_text(text).replace(":", "%3A").replace(",", "%2C")

@@ -32,9 +32,11 @@ def questions_of_topic(library: Library, slug: str) -> tuple[Question, ...]:
     )
 
 
-def reserved_for_exams(library: Library, met: Collection[str]) -> frozenset[str]:
+def questions_reserved_for_exams(library: Library, met: Collection[str]) -> frozenset[str]:
     """Return the questions reserved for mock exams, except those in `met`."""
-    return frozenset(q.id for q in library.questions.values() if q.reserved and q.id not in met)
+    return frozenset(
+        q.id for q in library.questions.values() if q.is_reserved_for_exams and q.id not in met
+    )
 
 
 def apportion(weights: Mapping[str, float], questions: int) -> dict[str, int]:
@@ -64,18 +66,18 @@ SHORT = 0.4
 """Length of a short paper as a share of the full one: 20 questions of 50."""
 
 
-def is_long(exam: ExamBlueprint) -> bool:
+def is_full_length_exam(exam: ExamBlueprint) -> bool:
     """Return whether shorter papers can be made from an exam."""
     return exam.questions >= WHOLE
 
 
-def short_count(exam: ExamBlueprint) -> int:
+def short_exam_question_count(exam: ExamBlueprint) -> int:
     return round(exam.questions * SHORT)
 
 
 def short_exam(exam: ExamBlueprint) -> ExamBlueprint:
     """Return the short version of an exam, with the same domain weights."""
-    domains = apportion(exam.domains, short_count(exam))
+    domains = apportion(exam.domains, short_exam_question_count(exam))
     return derive_exam(exam, "short", "Short mock exam", domains)
 
 
@@ -213,9 +215,9 @@ def describe_course(library: Library) -> CourseFacts:
     for question in library.questions.values():
         guess = types.type_of(question).guess_rate(question.answer, question.partial)
         mine = tuple(dict.fromkeys(o for o in question.objectives if o in domain_of))
-        if question.drawable and question.topic in topics and mine and guess <= _GUESSED:
+        if question.is_for_exams and question.topic in topics and mine and guess <= _GUESSED:
             questions[question.id] = QuestionFacts(
-                question.id, question.topic, mine, guess, question.reserved
+                question.id, question.topic, mine, guess, question.is_reserved_for_exams
             )
     exam = main_exam(library)
     weights = sum(d.weight for d in domains) or 1.0

@@ -65,7 +65,7 @@ class ParsedCourse:
         there = [path for path in paths if path in self.readings]
         return bool(there) and all(map(self.is_sound, there))
 
-    def renamed(self) -> dict[str, str]:
+    def renamed_topics(self) -> dict[str, str]:
         """Map listed topics without a folder to the folder they were probably renamed to."""
         order = self.syllabus.topics
         folders = {p.split("/")[1] for p in self.readings if p.startswith("topics/")}
@@ -77,7 +77,7 @@ class ParsedCourse:
         pairs = {slug: closest_word(slug, others) for slug in absent}
         return {slug: near for slug, near in pairs.items() if near}
 
-    def in_order(self) -> list[tuple[str, ParsedFile]]:
+    def files_in_order(self) -> list[tuple[str, ParsedFile]]:
         """Return the files, with those of topics that the syllabus does not list at the end.
 
         If two topics contain the same items, the listed one owns them and the other is
@@ -89,14 +89,14 @@ class ParsedCourse:
             key=lambda file: file[0].startswith("topics/") and file[0].split("/")[1] not in named,
         )
 
-    def facts(self) -> list[tuple[str, ItemFingerprint]]:
+    def fingerprints(self) -> list[tuple[str, ItemFingerprint]]:
         """Return every item with the path of its file, originals before copies."""
-        return [(p, f) for p, r in self.in_order() for f in r.facts]
+        return [(p, f) for p, r in self.files_in_order() for f in r.facts]
 
 
 def accepted_owners(course: ParsedCourse, accepted: Collection[str] = ()) -> IdOwners:
     """Return the owner of each id; see `find_owners`."""
-    return find_owners(course.facts(), course.readings, accepted)
+    return find_owners(course.fingerprints(), course.readings, accepted)
 
 
 def map_locked_keys(entry: LockEntry, fact: ItemFingerprint) -> dict[str, str]:
@@ -137,7 +137,7 @@ def check_mentions(course: ParsedCourse) -> list[ContentProblem]:
     }
     unread = {kind for kind, files in _REGISTERS.items() if not course.is_known(files)}
     hints: dict[tuple[str, str], str] = {}
-    renamed = course.renamed()
+    renamed = course.renamed_topics()
     problems: list[ContentProblem] = []
     for path, reading in course.readings.items():
         for mention in reading.mentions:
@@ -243,7 +243,9 @@ def check_dates(course: ParsedCourse) -> list[ContentProblem]:
     return problems
 
 
-def check_stems(course: ParsedCourse, questions: Mapping[str, Question]) -> list[ContentProblem]:
+def check_duplicate_stems(
+    course: ParsedCourse, questions: Mapping[str, Question]
+) -> list[ContentProblem]:
     """Report W72: two questions with nearly the same stem, numbers included."""
     stems = [
         (
@@ -253,7 +255,7 @@ def check_stems(course: ParsedCourse, questions: Mapping[str, Question]) -> list
                 normalize_text(mark_letter_boundaries(questions[fact.id].stem.plain)).split()
             ),
         )
-        for path, fact in course.facts()
+        for path, fact in course.fingerprints()
         if fact.id in questions and fact.asks
     ]
     common = Counter(word for _, _, words in stems for word in words)
@@ -285,7 +287,7 @@ def _have_same_stem(words: frozenset[str], others: frozenset[str]) -> bool:
     return not any(len(w) < 3 or any(c.isdigit() for c in w) for w in different)
 
 
-def check_order(course: ParsedCourse, pages: Mapping[str, Topic]) -> list[ContentProblem]:
+def check_page_order(course: ParsedCourse, pages: Mapping[str, Topic]) -> list[ContentProblem]:
     """Report W36, W37, E39, E03, E11: order, titles, cycles and former slugs of topics."""
     return [
         *_check_topic_order(course, pages),
@@ -308,7 +310,9 @@ def _check_topic_order(
             message = f"“{topic}” stands {count} times in the order."
             place = ("syllabus.toml", *lines.get(topic, (1, 1)))
             yield make_problem(place, "W36", message, "Keep one of them.")
-    moved = set(course.renamed().values())  # reported elsewhere, with the hint to update the order
+    moved = set(
+        course.renamed_topics().values()
+    )  # reported elsewhere, with the hint to update the order
     for topic in pages:
         if topic not in {*order, *moved} and pages[topic].status == "live":
             message = f"The topic “{topic}” is not in the order of the syllabus."
@@ -388,7 +392,7 @@ def check_links_to_drafts(
                 yield make_problem(place, "E61", message, hint)
 
 
-def check_fronts(cards: Mapping[str, Flashcard]) -> Iterable[ContentProblem]:
+def check_duplicate_card_fronts(cards: Mapping[str, Flashcard]) -> Iterable[ContentProblem]:
     """Report W35: two cards with the same front. Reverse cards are exempt."""
     first: dict[str, Flashcard] = {}
     for card in cards.values():
@@ -471,7 +475,7 @@ def _check_blueprints(
 ) -> Iterable[ContentProblem]:
     """Report E70, E71: exams that use unknown domains or need more questions than exist."""
     domain_of = {o.number: o.domain for d in course.syllabus.domains for o in d.objectives}
-    drawn = [(q.home(domain_of), q) for q in questions if q.drawable]
+    drawn = [(q.domain(domain_of), q) for q in questions if q.is_for_exams]
     held = Counter(domain for domain, q in drawn if q.status == "live")
     drafts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for domain, question in drawn:

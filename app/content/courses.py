@@ -51,7 +51,7 @@ class CourseRegistry:
         self.libraries = dict(libraries)
 
     @classmethod
-    def under(cls, content: Path, make: Callable[[Path], LiveLibrary]) -> "CourseRegistry":
+    def find_courses(cls, content: Path, make: Callable[[Path], LiveLibrary]) -> "CourseRegistry":
         """Create the registry for a content folder, with `make` creating each library."""
         for name, why in skipped_folders(content).items():
             words = "content %s: this folder is not served as a course: %s"
@@ -59,12 +59,12 @@ class CourseRegistry:
         return cls({name: make(folder) for name, folder in find_course_folders(content).items()})
 
     @property
-    def named(self) -> bool:
+    def has_several_courses(self) -> bool:
         """Whether URLs contain course names."""
         return SINGLE_COURSE not in self.libraries
 
     @property
-    def first(self) -> str:
+    def default_course(self) -> str:
         """The default course, if no other was chosen."""
         return next(iter(self.libraries))
 

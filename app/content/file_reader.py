@@ -83,11 +83,11 @@ from app.markup.text import (
     content_hash,
     count_words,
     did_you_mean,
-    hash_words,
-    hashed_text,
-    lies_within,
+    hash_normalized_text,
+    is_path_inside,
     normalize_text,
     slugify,
+    stable_repr,
 )
 from app.questions import types
 from app.questions.model import Question
@@ -134,9 +134,9 @@ def lay_out_page(
     ctx = _PageBuilder(scope, linker)
     for region in regions:
         if isinstance(region, ItemDraft):
-            ctx.embed(items.get((region.comment.id, region.line)))
+            ctx.embed_item(items.get((region.comment.id, region.line)))
         else:
-            ctx.lay(_shown_tokens(region.tokens))
+            ctx.add_prose(_shown_tokens(region.tokens))
     ctx.close()
     return PageLayout(tuple(ctx.sections), ctx.notes, tuple(ctx.alerts))
 
@@ -171,7 +171,7 @@ class _PageBuilder:
                 Section(now.anchor, now.title, tuple(now.pieces), words, minutes, now.number)
             )
 
-    def embed(self, item: Question | Flashcard | None) -> None:
+    def embed_item(self, item: Question | Flashcard | None) -> None:
         """Insert a question, or a card as a disclosure, at the current position."""
         if isinstance(item, Question):
             self.open.pieces.append(QuestionBlock(item.id))
@@ -181,7 +181,7 @@ class _PageBuilder:
             self.open.pieces.append(HtmlBlock(html))
             self.open.words.append(f"{item.front.plain} {item.back.plain}")
 
-    def lay(self, tokens: list[Token]) -> None:
+    def add_prose(self, tokens: list[Token]) -> None:
         """Add prose. Headings start sections; calculators and pictures are separate pieces."""
         at = 0
         start = 0
@@ -229,13 +229,13 @@ class _PageBuilder:
             self.scope.section = title
             self.scope.worked = False
         elif block[0].type == "note_open":
-            self._note(block)
+            self._add_footnotes(block)
         elif image := find_single_image(block):
-            self._picture(image, block)
+            self._add_picture(image, block)
         else:
             self._add_calculator(block[0])
 
-    def _note(self, block: list[Token]) -> None:
+    def _add_footnotes(self, block: list[Token]) -> None:
         key = block[0].content
         if key in self.notes:
             message = f"“[^{key}]:” stands on this page a second time."
@@ -243,7 +243,7 @@ class _PageBuilder:
             self.scope.source_file.report("E11", first_line(block[0]), 1, message, hint)
         self.notes[key] = render_tokens(block[1:2], self.scope)
 
-    def _picture(self, image: Token, block: list[Token]) -> None:
+    def _add_picture(self, image: Token, block: list[Token]) -> None:
         """Add an SVG file. Whether it is a drawing or a picture is decided on assembly."""
         text = render_tokens(_keep_page_paragraphs(block), self.scope)
         file = str(image.attrs.get("src", ""))
@@ -253,7 +253,7 @@ class _PageBuilder:
         self.open.pieces.append(ImageBlock(file, caption, text.html))
         self.open.words.append(f"{text.plain}\n{caption}".strip())
         source_file = self.scope.source_file
-        place = source_file.find(file, *lines)
+        place = source_file.locate_text(file, *lines)
         source_file.add_mention("picture", file, *place)
 
     def _add_tokens(self, tokens: list[Token]) -> None:
@@ -302,7 +302,7 @@ def find_single_image(block: Sequence[Token]) -> Token | None:
     if len(children) != 1 or children[0].type != "image":
         return None
     file = str(children[0].attrs.get("src", ""))
-    local = file.endswith(".svg") and lies_within(file)
+    local = file.endswith(".svg") and is_path_inside(file)
     return children[0] if local else None
 
 
@@ -388,8 +388,8 @@ def _unidentified_item(draft: ItemDraft, source_file: SourceFile) -> Unidentifie
         title,
         (),
         bottom_k_sketch(f"{title}\n{draft.below}"),
-        hash_words(title),
-        hash_words(draft.below),
+        hash_normalized_text(title),
+        hash_normalized_text(draft.below),
     )
 
 
@@ -417,10 +417,10 @@ def _build_item_or_stop(
         if built is not None:
             check_item(built.item, built.written, source_file, exam=kind == "quiz")
     except LimitExceededError as error:
-        source_file.give_up(error, "", draft.line)
+        source_file.report_limit(error, "", draft.line)
         return None, True
     except Exception as error:  # noqa: BLE001 - one item must not break the others
-        source_file.give_up(error, "This item", draft.line)
+        source_file.report_limit(error, "This item", draft.line)
         return None, False
     return built, False
 
@@ -450,9 +450,9 @@ def _item_fingerprint(
     if isinstance(item, Question):
         kind, stem = item.type, item.stem.plain
         options = types.type_of(item).options(item.answer)
-        right = types.type_of(item).key_words(item.answer)
+        right = types.type_of(item).key_texts(item.answer)
         right += [f"{o.credit:g} {o.words}" for o in options if o.credit]
-        words = f"{' '.join(right)} {hashed_text(item.computed) if item.computed else ''}"
+        words = f"{' '.join(right)} {stable_repr(item.computed) if item.computed else ''}"
         # A key may consist of symbols alone, such as `{}`, which normalize to nothing.
         key = content_hash(normalize_text(words) or words)[:6]
     elif isinstance(item, Flashcard):
@@ -468,8 +468,8 @@ def _item_fingerprint(
         tuple((o.key, content_hash(normalize_text(o.words))[:6]) for o in options),
         broken,
         key,
-        hash_words(heading),
-        hash_words(draft.below),
+        hash_normalized_text(heading),
+        hash_normalized_text(draft.below),
         bottom_k_sketch(draft.text),
         _locate_id(draft, source_file),
     )
@@ -477,7 +477,7 @@ def _item_fingerprint(
 
 def _locate_id(draft: ItemDraft, source_file: SourceFile) -> tuple[int, int]:
     """Return line and column of the id, after a quotation mark if there is one."""
-    line, column = draft.comment.place("q")
+    line, column = draft.comment.field_location("q")
     at = source_file.lines[line - 1].find(draft.comment.id, column - 1)
     return line, max(at + 1, column)
 
@@ -573,8 +573,8 @@ def _mark_essential(
     for anchor in front.essential:
         if anchor not in known:
             message = f"“{anchor}” is no section of this page."
-            line, _ = source_file.find("essential:", 1, len(source_file.lines))
-            place = source_file.find(anchor, line, len(source_file.lines))
+            line, _ = source_file.locate_text("essential:", 1, len(source_file.lines))
+            place = source_file.locate_text(anchor, line, len(source_file.lines))
             hint = did_you_mean(anchor, known)
             source_file.report("E61", *place, message, hint)
     return tuple(
@@ -587,7 +587,7 @@ def _check_notes(page: PageLayout, cited: Collection[str], source_file: SourceFi
     """Report W96: explanations of footnotes that the page does not use."""
     for key in page.notes:
         if key not in cited:
-            place = source_file.find(f"[^{key}]:", 1, len(source_file.lines))
+            place = source_file.locate_text(f"[^{key}]:", 1, len(source_file.lines))
             message = f"“[^{key}]:” explains a footnote that the page does not have."
             hint = f"Write [^{key}] behind the sentence that rests on it, or delete it."
             source_file.report("W96", *place, message, hint)
@@ -637,10 +637,10 @@ def _build_term(block: list[Token], scope: RenderContext) -> GlossaryTerm:
     pinned = pop_pinned_key(block[1])
     name = plain_text(block[1:2])[:_MAX_TERM_LENGTH]
     line = first_line(block[0])
-    body, related = _part_see(block[3:])
+    body, related = _split_see_also(block[3:])
     for other in related:
-        near = scope.source_file.find("See:", line, line + _MAX_TERM_LENGTH)[0]
-        at = scope.source_file.find(other, near, near + _MAX_TERM_LENGTH)
+        near = scope.source_file.locate_text("See:", line, line + _MAX_TERM_LENGTH)[0]
+        at = scope.source_file.locate_text(other, near, near + _MAX_TERM_LENGTH)
         scope.source_file.add_mention("term", other, *at)
     if not name:
         hint = "Write the term behind the ##."
@@ -658,7 +658,7 @@ def _build_term(block: list[Token], scope: RenderContext) -> GlossaryTerm:
     return GlossaryTerm(pinned or slugify(name), name, meaning, tuple(dict.fromkeys(see)), place)
 
 
-def _part_see(body: list[Token]) -> tuple[list[Token], list[str]]:
+def _split_see_also(body: list[Token]) -> tuple[list[Token], list[str]]:
     """Split a last paragraph `See: KV cache, Weights` off the meaning."""
     at = 0
     while at < len(body):
@@ -700,12 +700,12 @@ def parse_file(text: str, path: str, names: GlossaryNames = _NO_NAMES) -> Parsed
         parsed = _read_source(source_file, names)
     except Exception as error:  # noqa: BLE001 - no file may stop the server
         source_file.item = ""
-        source_file.give_up(error, "This file")
+        source_file.report_limit(error, "This file")
         source_file.mentions.clear()
         source_file.edits.clear()
         source_file.unidentified.clear()
         parsed = ParsedFile(path)
-    return _with_notes(source_file, parsed)
+    return _with_problems(source_file, parsed)
 
 
 def _read_source(source_file: SourceFile, names: GlossaryNames) -> ParsedFile:
@@ -759,7 +759,7 @@ _READERS: dict[str, Callable[[SourceFile], ParsedFile]] = {
 }
 
 
-def _with_notes(source_file: SourceFile, parsed: ParsedFile) -> ParsedFile:
+def _with_problems(source_file: SourceFile, parsed: ParsedFile) -> ParsedFile:
     """Add what was collected while reading: problems, edits, references."""
     text = hashlib.sha256(source_file.text.encode())
     return dataclasses.replace(

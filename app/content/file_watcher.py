@@ -105,7 +105,7 @@ def list_shared_files(folder: Path) -> list[str]:
         return []
 
 
-def course_file_path(folder: Path, path: str) -> Path:
+def course_or_shared_path(folder: Path, path: str) -> Path:
     beside, _, name = path.partition("/")
     if beside == SHARED and name in _FILES:
         return folder.absolute().parent / SHARED / name
@@ -183,7 +183,7 @@ def list_undecodable_names(folder: Path) -> list[str]:
     )
 
 
-def unread_files(folder: Path) -> list[str]:
+def ignored_files(folder: Path) -> list[str]:
     """Return files of topics and exams that are ignored because of their names."""
     paths = [f for f in folder.glob("topics/*/*.md") if f.name not in TOPIC_FILES]
     paths += folder.glob("topics/*/*.txt")
@@ -195,7 +195,7 @@ def unread_files(folder: Path) -> list[str]:
     )
 
 
-def misnamed_files(folder: Path) -> dict[str, str]:
+def list_misnamed_files(folder: Path) -> dict[str, str]:
     """Return what is named nearly like a file or folder of a course, with that name."""
     known = {*_SINGLE, "topics", "exams"}
     names = [f.name for f in folder.glob("[!.]*") if f.name not in known and _is_text(f.name)]
@@ -203,13 +203,13 @@ def misnamed_files(folder: Path) -> dict[str, str]:
     return {name: near for name, near in pairs if near}
 
 
-def nested_topics(folder: Path) -> list[str]:
+def list_nested_topics(folder: Path) -> list[str]:
     """Return pages that lie deeper than those of topics."""
     paths = (str(file.relative_to(folder)) for file in folder.glob("topics/*/**/concept.md"))
     return sorted(path for path in paths if path.count("/") > 2 and _is_text(path))
 
 
-def empty_topic_folders(folder: Path) -> list[str]:
+def list_empty_topic_folders(folder: Path) -> list[str]:
     """Return topic folders without any file."""
     return sorted(
         f"topics/{topic.name}"
@@ -233,7 +233,7 @@ class FileStamps:
     stamps: Mapping[str, Stamp | None]
     settled: bool
 
-    def changed(self) -> bool:
+    def have_changed(self) -> bool:
         """Return whether any file has changed, appeared or disappeared."""
         if not self.settled:
             return True
@@ -245,7 +245,7 @@ def take_stamps(folder: Path, names: list[str]) -> FileStamps:
     places = [folder, folder / "exams", folder / "topics", *folder.glob("topics/*")]
     places += folder.glob("topics/*/**/")  # folders with pictures
     places += [folder.absolute().parent / SHARED]
-    every = [str(p) for p in places] + [str(course_file_path(folder, name)) for name in names]
+    every = [str(p) for p in places] + [str(course_or_shared_path(folder, name)) for name in names]
     stamps = {path: _file_stamp(path) for path in every}
     newest = max((s[0] for s in stamps.values() if s), default=0)
     return FileStamps(stamps, time.time() - newest / 1e9 > _FRESH_SECONDS)
@@ -270,7 +270,7 @@ class WatchedFiles:
         with pause_garbage_collection():
             names = self._names(paths)
             readings = self._readings(paths, names)
-            read = {p: self._shown(p, r, names) for p, r in readings.items()}
+            read = {p: self._served_version(p, r, names) for p, r in readings.items()}
             shown = drop_overridden(read)
         for path in set(self.good) - set(paths):
             del self.good[path]
@@ -279,7 +279,7 @@ class WatchedFiles:
             self.cache.prune()
         return shown, stamps
 
-    def keep(self, without: Collection[str] = ()) -> None:
+    def save_last_good_files(self, without: Collection[str] = ()) -> None:
         """Save a copy of every file whose current version has no errors."""
         if self.kept is None:
             return
@@ -288,15 +288,15 @@ class WatchedFiles:
             if path in without or _count_errors(reading):
                 continue
             if self.good.get(path) is reading:
-                self.kept.keep(path, content)
+                self.kept.store(path, content)
 
     def _names(self, paths: list[str]) -> GlossaryNames:
         read = self._readings([p for p in paths if p in _GLOSSARIES], NO_NAMES)
-        known = {p: self._shown(p, r, NO_NAMES) for p, r in read.items()}
+        known = {p: self._served_version(p, r, NO_NAMES) for p, r in read.items()}
         terms = [t for r in drop_overridden(known).values() for t in r.terms]
         return glossary_names(term_anchors(terms))
 
-    def _shown(self, path: str, now: ParsedFile, names: GlossaryNames) -> ParsedFile:
+    def _served_version(self, path: str, now: ParsedFile, names: GlossaryNames) -> ParsedFile:
         """Return the current version, or the last good one with the current problems."""
         good = self.good.get(path)
         if good is None and _count_errors(now):
@@ -325,19 +325,19 @@ class WatchedFiles:
                 readings[path] = content
                 continue
             fitting = names if path.endswith("concept.md") else NO_NAMES
-            known = self._known(path, content, fitting)
+            known = self._cached_reading(path, content, fitting)
             if known is None:
                 cold[path] = (content, fitting)
             else:
                 readings[path] = known
-        for path, reading in zip(cold, self._read_cold(cold), strict=True):
+        for path, reading in zip(cold, self._parse_uncached(cold), strict=True):
             readings[path] = self._cache_reading(path, cold[path], reading)
         return {path: readings[path] for path in paths}
 
     def _read_bytes(self, path: str) -> bytes | ParsedFile:
         """Return the bytes of a file, or an empty result with the error."""
         try:
-            with course_file_path(self.folder, path).open("rb") as stream:
+            with course_or_shared_path(self.folder, path).open("rb") as stream:
                 content = stream.read(MOST_BYTES + 1)
             content.decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -348,7 +348,7 @@ class WatchedFiles:
             return _unreadable_file(path, ValueError(*_EMPTY))
         return content
 
-    def _known(self, path: str, content: bytes, names: GlossaryNames) -> ParsedFile | None:
+    def _cached_reading(self, path: str, content: bytes, names: GlossaryNames) -> ParsedFile | None:
         kept = self.readings.get(path)
         if kept and kept[0] == (content, names.fingerprint):
             return kept[1]
@@ -359,7 +359,7 @@ class WatchedFiles:
             self.readings[path] = ((content, names.fingerprint), reading)
         return reading
 
-    def _read_cold(self, cold: dict[str, tuple[bytes, GlossaryNames]]) -> list[ParsedFile]:
+    def _parse_uncached(self, cold: dict[str, tuple[bytes, GlossaryNames]]) -> list[ParsedFile]:
         return read_all([(c.decode("utf-8"), path, names) for path, (c, names) in cold.items()])
 
     def _cache_reading(
@@ -410,19 +410,19 @@ def _count_errors(reading: ParsedFile) -> int:
     return sum(p.severity == "error" for p in reading.problems)
 
 
-def check_absent_files(readings: Mapping[str, ParsedFile], folder: Path) -> list[ContentProblem]:
+def check_folder_layout(readings: Mapping[str, ParsedFile], folder: Path) -> list[ContentProblem]:
     """Report E00: files and folders that are missing, empty, or read by nothing."""
     return [
-        *_check_missing_files(readings),
-        *map(_unread_file_problem, unread_files(folder)),
-        *(_misnamed_file_problem(*pair) for pair in misnamed_files(folder).items()),
-        *map(_nested_topic_problem, nested_topics(folder)),
-        *map(_empty_folder_problem, empty_topic_folders(folder)),
+        *_check_required_files(readings),
+        *map(_unread_file_problem, ignored_files(folder)),
+        *(_misnamed_file_problem(*pair) for pair in list_misnamed_files(folder).items()),
+        *map(_nested_topic_problem, list_nested_topics(folder)),
+        *map(_empty_folder_problem, list_empty_topic_folders(folder)),
         *map(_undecodable_name_problem, list_undecodable_names(folder)),
     ]
 
 
-def _check_missing_files(readings: Mapping[str, ParsedFile]) -> list[ContentProblem]:
+def _check_required_files(readings: Mapping[str, ParsedFile]) -> list[ContentProblem]:
     return [
         make_problem((name, 1, 1), "E00", f"The course has no {name}.", hint)
         for name, hint in (

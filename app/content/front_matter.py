@@ -158,8 +158,8 @@ def front_matter(source_file: SourceFile, *, page: bool = True) -> tuple[FrontMa
             source_file.report("E10", 1, 1, message, "Close it with a line of three hyphens.")
         return FrontMatter(), source_file.text
     fields = strict_yaml.read_mapping(match[1], source_file.report, 2)
-    _refuse_unknown(fields, FRONT_KEYS if page else _ITEMS_FRONT_KEYS, source_file)
-    _refuse_shapes(fields, source_file)
+    _report_unknown_keys(fields, FRONT_KEYS if page else _ITEMS_FRONT_KEYS, source_file)
+    _report_wrong_types(fields, source_file)
     for key in ("title", "summary"):
         if isinstance(node := fields.values.get(key), YamlText):
             check_plain_text(key, node.text, (node.line, node.column), source_file)
@@ -171,16 +171,18 @@ def front_matter(source_file: SourceFile, *, page: bool = True) -> tuple[FrontMa
         strict_yaml.single_text(fields.values.get("summary")),
         _read_date(fields, source_file),
         _read_requires(fields, source_file),
-        _read_words(fields, "essential") if "essential" in fields.values else None,
-        _read_words(fields, "aliases"),
-        _read_words(fields, "tags"),
+        _read_text_list(fields, "essential") if "essential" in fields.values else None,
+        _read_text_list(fields, "aliases"),
+        _read_text_list(fields, "tags"),
         _read_level(fields, source_file),
         _read_status(fields, source_file) or "live",
     )
     return front, blank + source_file.text[match.end() :]
 
 
-def _refuse_unknown(fields: YamlMapping, known: tuple[str, ...], source_file: SourceFile) -> None:
+def _report_unknown_keys(
+    fields: YamlMapping, known: tuple[str, ...], source_file: SourceFile
+) -> None:
     for name, key in fields.keys.items():
         if name not in known:
             hint = did_you_mean(name, known, _NEAR_NAME_CUTOFF)
@@ -192,14 +194,14 @@ def _refuse_unknown(fields: YamlMapping, known: tuple[str, ...], source_file: So
             source_file.report("E12", key.line, key.column, message, hint)
 
 
-def _refuse_shapes(fields: YamlMapping, source_file: SourceFile) -> None:
+def _report_wrong_types(fields: YamlMapping, source_file: SourceFile) -> None:
     """Report E10: a list instead of a value, or a mapping instead of words. Drops the key."""
     for name, node in [*fields.values.items()]:
         message, hint = "", ""
         if name in _SINGLE_VALUE_KEYS and not isinstance(node, YamlText):
             message = f"“{name}” has one value, and no list."
             hint = f"Write {name}: and the value."
-        elif name in _WORD_LIST_KEYS and not _is_words(node):
+        elif name in _WORD_LIST_KEYS and not _is_text_node(node):
             message = f"“{name}” is a word or a list of words."
             hint = f"Write {name}: one, or {name}: [one, two]."
         if message:
@@ -207,7 +209,7 @@ def _refuse_shapes(fields: YamlMapping, source_file: SourceFile) -> None:
             del fields.values[name], fields.keys[name]
 
 
-def _is_words(node: strict_yaml.Node) -> bool:
+def _is_text_node(node: strict_yaml.Node) -> bool:
     several = isinstance(node, YamlList) and all(isinstance(one, YamlText) for one in node.items)
     return several or isinstance(node, YamlText)
 
@@ -258,7 +260,7 @@ def _read_keyword(fields: YamlMapping, key: str, word: str, source_file: SourceF
     return False
 
 
-def _read_words(fields: YamlMapping, key: str) -> tuple[str, ...]:
+def _read_text_list(fields: YamlMapping, key: str) -> tuple[str, ...]:
     return tuple(w.text for w in strict_yaml.text_list(fields.values.get(key)))
 
 
@@ -296,7 +298,7 @@ def read_item_metadata(
     for_exam = asks and _read_keyword(fields, "use", "exam", source_file)
     if page and for_exam:
         message = "A question in the text of a page cannot be kept for exams."
-        source_file.report("E13", *comment.place("use"), message, "Put it into quiz.md.")
+        source_file.report("E13", *comment.field_location("use"), message, "Put it into quiz.md.")
     tags = tuple(w.text for w in strict_yaml.text_list(fields.values.get("tags")))
     return ItemMetadata(
         _read_mentions(fields, "objective", source_file) or front.objectives,
@@ -321,15 +323,15 @@ def read_comment(content: str, line: int, source_file: SourceFile) -> ItemCommen
     if name and is_slug(name[1]):
         source_file.item = name[1]
     fields = strict_yaml.read_mapping(stripped, source_file.report, line, column)
-    _refuse_unknown(fields, ITEM_KEYS, source_file)
-    _refuse_shapes(fields, source_file)
+    _report_unknown_keys(fields, ITEM_KEYS, source_file)
+    _report_wrong_types(fields, source_file)
     _check_boolean_values(fields, source_file)
     if rest.strip():
         hint = "Begin the text after the comment on a line of its own."
         source_file.report("E10", line, 1, "Text stands behind the end of the comment.", hint)
     item_id = _read_item_id(fields, source_file, (line, column))
     if not item_id:
-        source_file.claim_id(content, line)
+        source_file.record_id_claim(content, line)
     return ItemComment(item_id, fields, line, column)
 
 

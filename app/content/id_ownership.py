@@ -24,7 +24,7 @@ _MOST_COMPARED = 20  # lines compared with one item
 _HIDING = frozenset({"E00", "E01", "E02", "E03", "E10", "E11", "E12", "E75", "E88"})
 
 
-class ItemWords(Protocol):
+class HashedItemText(Protocol):
     """The hashed words of an item; see `ItemFingerprint` and `UnidentifiedItem`."""
 
     @property
@@ -91,23 +91,23 @@ class IdEvidence:
         topics = reading.syllabus.topics if reading and reading.syllabus else ()
         return path.startswith("topics/") and path.split("/")[1] in topics
 
-    def entry_resemblance(self, entry: LockEntry, wording: ItemWords) -> float:
+    def entry_resemblance(self, entry: LockEntry, wording: HashedItemText) -> float:
         """Return how similar an item is to a line of ids.lock, from 0 to 3."""
         same = entry.heading == wording.heading != "", entry.body == wording.body != ""
         return _similarity_to_entry(entry, wording) + sum(same)
 
-    def is_replaced(self, entry: LockEntry, wording: ItemWords) -> bool:
+    def is_replaced(self, entry: LockEntry, wording: HashedItemText) -> bool:
         """Return whether an item's text is quite different from its line."""
-        if entry in self._with_same(wording):
+        if entry in self._entries_with_same_text(wording):
             return False
         return bool(entry.sketch) and _similarity_to_entry(entry, wording) < _REPLACED
 
-    def closest_rival(self, own: LockEntry, wording: ItemWords) -> LockEntry | None:
+    def closest_rival(self, own: LockEntry, wording: HashedItemText) -> LockEntry | None:
         """Return another line that an item clearly resembles more than its own; else None."""
         if (own.heading, own.body) == (wording.heading, wording.body):
             return None
         like = _similarity_to_entry(own, wording)
-        others = self._partly_same(wording)
+        others = self._entries_with_partly_same_text(wording)
         if like < COPIED:
             others += self._entries_like(wording, self.entries)
         best = self._nearest_entries([e for e in others if e.id != own.id], wording)
@@ -121,24 +121,26 @@ class IdEvidence:
         lead = self.entry_resemblance(best, wording) - self.entry_resemblance(own, wording)
         return best if lead >= CLEAR_MARGIN else None
 
-    def find_missing_id(self, wording: ItemWords, named: Collection[str] = ()) -> LockEntry | None:
+    def find_missing_id(
+        self, wording: HashedItemText, named: Collection[str] = ()
+    ) -> LockEntry | None:
         """Return the line of a missing id whose item this seems to be; else None."""
         said = [self.gone[name] for name in named if name in self.gone]
-        others = [e for e in self._partly_same(wording) if e.id in self.gone]
+        others = [e for e in self._entries_with_partly_same_text(wording) if e.id in self.gone]
         return self._nearest_entries(
             said or others + self._entries_like(wording, self.gone), wording
         )
 
-    def nearest_gone(self, wording: ItemWords) -> LockEntry | None:
+    def nearest_missing_entry(self, wording: HashedItemText) -> LockEntry | None:
         """Return the line of a missing id that the item resembles most."""
         return self._nearest_entries([*self.gone.values()], wording)
 
     def _nearest_entries(
-        self, entries: Sequence[LockEntry], wording: ItemWords
+        self, entries: Sequence[LockEntry], wording: HashedItemText
     ) -> LockEntry | None:
         return max(entries, key=lambda e: self.entry_resemblance(e, wording), default=None)
 
-    def _with_same(self, wording: ItemWords) -> list[LockEntry]:
+    def _entries_with_same_text(self, wording: HashedItemText) -> list[LockEntry]:
         """Return the lines with the same heading or body, if there are only a few."""
         entries = []
         for text in (f"#{wording.heading}", wording.body):
@@ -146,12 +148,14 @@ class IdEvidence:
             entries += same if len(same) <= _MAX_EQUAL_LINES else []
         return entries
 
-    def _partly_same(self, wording: ItemWords) -> list[LockEntry]:
+    def _entries_with_partly_same_text(self, wording: HashedItemText) -> list[LockEntry]:
         """Return those of them whose text is not entirely different."""
-        same = self._with_same(wording)
+        same = self._entries_with_same_text(wording)
         return [e for e in same if _similarity_to_entry(e, wording) >= _REPLACED]
 
-    def _entries_like(self, wording: ItemWords, among: Mapping[str, LockEntry]) -> list[LockEntry]:
+    def _entries_like(
+        self, wording: HashedItemText, among: Mapping[str, LockEntry]
+    ) -> list[LockEntry]:
         """Return the lines with similar text, comparing only a few candidates."""
         sampled = {*wording.sketch, *wording.full_sketch}
         rare = (self._sampled.get(number, ()) for number in sampled)
@@ -160,7 +164,7 @@ class IdEvidence:
         return [e for e in near[:_MOST_COMPARED] if _similarity_to_entry(e, wording) >= COPIED]
 
 
-def _similarity_to_entry(entry: LockEntry, wording: ItemWords) -> float:
+def _similarity_to_entry(entry: LockEntry, wording: HashedItemText) -> float:
     """Return the similarity of an item to a line of ids.lock, from 0 to 1."""
     like = jaccard_similarity(entry.sketch, wording.sketch)
     if entry.heading or entry.body:
@@ -211,7 +215,7 @@ def find_owners(
     owners = IdOwners()
     for name, claimed in claims.items():
         if name in evidence.broken:
-            _report_broken(claimed, evidence, owners)
+            _report_claims_in_broken_files(claimed, evidence, owners)
         elif name not in evidence.entries:
             _assign_new_id_owner(claimed, evidence, owners)
         elif name in accepted and len(claimed) == 1:
@@ -219,11 +223,13 @@ def find_owners(
         else:
             _assign_locked_id_owner(evidence.entries[name], claimed, evidence, owners)
     _collect_items_without_id(evidence, owners)
-    _report_gone(evidence, owners)
+    _report_missing_ids(evidence, owners)
     return owners
 
 
-def _report_broken(claimed: list[IdClaim], evidence: IdEvidence, owners: IdOwners) -> None:
+def _report_claims_in_broken_files(
+    claimed: list[IdClaim], evidence: IdEvidence, owners: IdOwners
+) -> None:
     """Report E04: the id also appears in a broken comment, which may be its owner's."""
     name = claimed[0].fact.id
     owners.doubtful.add(name)
@@ -259,7 +265,7 @@ def _report_ambiguous_owner(claimed: list[IdClaim], why: str, owners: IdOwners) 
     name = claimed[0].fact.id
     owners.doubtful.add(name)
     told = claimed
-    if _say_the_same(claimed):
+    if _have_same_text(claimed):
         owners.items[name], *told = claimed
     for claim in told:
         other = next(c for c in claimed if c is not claim)
@@ -268,7 +274,7 @@ def _report_ambiguous_owner(claimed: list[IdClaim], why: str, owners: IdOwners) 
         owners.report(claim, "E04", message, hint)
 
 
-def _say_the_same(claimed: list[IdClaim]) -> bool:
+def _have_same_text(claimed: list[IdClaim]) -> bool:
     return len({(c.fact.heading, c.fact.body) for c in claimed}) == 1
 
 
@@ -330,7 +336,7 @@ def _first_owner(
     if beside:
         both = [claim for claim in best if claim in beside]
         return both[0] if len(both) == 1 else None
-    if len(best) > 1 and _say_the_same(best):
+    if len(best) > 1 and _have_same_text(best):
         best = [claim for claim in best if evidence.is_named(claim.path)]
     return best[0] if len(best) == 1 else None
 
@@ -378,7 +384,7 @@ def _compare_with_lock(
     """Report W07, W34, W09: differences between an item and its line of ids.lock."""
     fact = owner.fact
     if evidence.is_replaced(entry, fact):
-        _report_replaced(owner, evidence, owners)
+        _report_replaced_item(owner, evidence, owners)
     elif entry.type != fact.type and not fact.broken:
         message = f"“{entry.id}” was of the type “{entry.type}” and is “{fact.type}” now."
         hint = "Give it a new id; or accept it with --fix, and its counts begin anew."
@@ -389,12 +395,12 @@ def _compare_with_lock(
         owners.report(owner, "W09", message, hint)
 
 
-def _report_replaced(owner: IdClaim, evidence: IdEvidence, owners: IdOwners) -> None:
+def _report_replaced_item(owner: IdClaim, evidence: IdEvidence, owners: IdOwners) -> None:
     """Report W07, or E07 if another id is missing that may be the right one.
 
     A rewritten or translated text usually is the same item.
     """
-    name, gone = owner.fact.id, evidence.nearest_gone(owner.fact)
+    name, gone = owner.fact.id, evidence.nearest_missing_entry(owner.fact)
     owners.doubtful.add(name)
     message = f"“{name}” says something quite different than it did"
     hint = "If it is another item, give it a new id; "
@@ -436,7 +442,7 @@ def _report_missing_id_found(
     owners.problems.append(make_problem(place, "E06", message, hint, lost.id))
 
 
-def _report_gone(evidence: IdEvidence, owners: IdOwners) -> None:
+def _report_missing_ids(evidence: IdEvidence, owners: IdOwners) -> None:
     """Report E06 for all other missing ids, unless a file could not be read."""
     for entry in evidence.gone.values():
         if evidence.whole and entry.id not in evidence.relocated:

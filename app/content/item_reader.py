@@ -80,7 +80,7 @@ def build_item(
     _limit_parts(draft, parts, source_file)
     if not item_type:
         return None
-    _check_taken(draft, parts, item_type, source_file)
+    _check_blocks_taken(draft, parts, item_type, source_file)
     metadata = read_item_metadata(draft.comment, item_type, front, source_file, page=kind == "page")
     written = AuthoredItem(draft, parts, scope, computed is not None)
     if item_type == "card":
@@ -91,7 +91,9 @@ def build_item(
     return ParsedItem(question, written)
 
 
-def _check_taken(draft: ItemDraft, parts: ItemParts, kind: str, source_file: SourceFile) -> None:
+def _check_blocks_taken(
+    draft: ItemDraft, parts: ItemParts, kind: str, source_file: SourceFile
+) -> None:
     """Report E24: options in a question type that takes none."""
     if parts.options and kind in KINDS and not KINDS[kind].boxed:
         message = f"A question of the type “{kind}” reads no options in boxes."
@@ -123,9 +125,9 @@ def _sort_parts(draft: ItemDraft, source_file: SourceFile) -> ItemParts:
         role = _ROLES.get(body[at].meta.get("alert", ""))
         if role and wanted != "card":
             _add_alert(role, block[1:-1], parts)
-        elif _take_answer(block, wanted, parts, source_file):
+        elif _take_answer_block(block, wanted, parts, source_file):
             answered = True
-        elif _take_reason(block, body[at - 1] if at else None, parts, source_file):
+        elif _take_reason_block(block, body[at - 1] if at else None, parts, source_file):
             pass
         else:
             (parts.explanation if answered else parts.stem).extend(block)
@@ -162,7 +164,7 @@ def _add_alert(role: str, inside: list[Token], parts: ItemParts) -> None:
         parts.mistake.extend(inside)
 
 
-def _take_answer(
+def _take_answer_block(
     block: list[Token], wanted: str, parts: ItemParts, source_file: SourceFile
 ) -> bool:
     """Store a block if it is part of the answer. Returns whether it was."""
@@ -192,7 +194,7 @@ def _take_answer(
     return False
 
 
-def _take_reason(
+def _take_reason_block(
     block: list[Token], before: Token | None, parts: ItemParts, source_file: SourceFile
 ) -> bool:
     """Report W25, and use a quote right below an option as its reason without indentation."""
@@ -253,7 +255,7 @@ def _declared_type(
     """Return the declared or inferred type; reports a missing one and returns ""."""
     said = draft.comment.field_text("type")
     if said and said not in TYPES:
-        place = draft.comment.place("type")
+        place = draft.comment.field_location("type")
         hint = did_you_mean(said, TYPES)
         source_file.report("E13", *place, f"“{said}” is not a type.", hint)
         return ""
@@ -380,7 +382,7 @@ def _read_difficulty(draft: ItemDraft, source_file: SourceFile) -> int:
         return 3
     if re.fullmatch(r"[1-5]", said):
         return int(said)
-    place = draft.comment.place("difficulty")
+    place = draft.comment.field_location("difficulty")
     message = f"Difficulty “{said[:20]}” is not a whole number from 1 to 5."
     source_file.report("E15", *place, message, "Write difficulty: 3.")
     return 3
@@ -389,7 +391,7 @@ def _read_difficulty(draft: ItemDraft, source_file: SourceFile) -> int:
 def _read_partial(draft: ItemDraft, kind: QuestionType[Any], source_file: SourceFile) -> Partial:
     said = draft.comment.field_text("partial")
     partial = PARTIAL.get(said)
-    place = draft.comment.place("partial")
+    place = draft.comment.field_location("partial")
     if partial and kind.in_parts and partial not in kind.credits:
         message = f"“{said}” is no way of partial credit for the type “{kind.name}”."
         hint = f"Known: {', '.join(kind.credits)}."

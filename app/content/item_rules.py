@@ -54,7 +54,7 @@ def check_computed(question: Question, comment: ItemComment, source_file: Source
     if first and len(places) > 1 and all(other == first for other in rights):
         message = f"Whatever the parameters, the answer is {', '.join(first)[:60]}."
         hint = "Correct the expression, or ask without parameters."
-        source_file.report("W49", *comment.place("let"), message, hint)
+        source_file.report("W49", *comment.field_location("let"), message, hint)
 
 
 def _check_combinations(
@@ -69,8 +69,8 @@ def _check_combinations(
             if code in told:
                 continue
             told.add(code)
-            given = ", ".join(f"{n} = {_value_word(v)}" for n, v in chosen.items())
-            place = comment.place("params")
+            given = ", ".join(f"{n} = {_value_kind(v)}" for n, v in chosen.items())
+            place = comment.field_location("params")
             if code != "W48":  # it is caused by a parameter, not an answer
                 place = _locate_message(message, question, computed, where)
             source_file.report(code, *place, f"With {given}: {message}", hint)
@@ -92,13 +92,13 @@ def _locate_message(
     quoted += [text for _, text in computed.lets if words & set(_WORDS.findall(text))]
     kind = types.type_of(question)
     answers = [option.words for option in kind.options(question.answer)]
-    answers += kind.templates(question.answer)
+    answers += kind.extra_templates(question.answer)
     computes = [t for t in answers if templates.PLACEHOLDER.search(t)]
     for text in (*quoted, *reversed(computes)):
-        place = source_file.find(text, question.place.line, question.place.line + _LINES)
+        place = source_file.locate_text(text, question.place.line, question.place.line + _LINES)
         if place != (question.place.line, 1):
             return place
-    return comment.place("params")
+    return comment.field_location("params")
 
 
 def _right_answers_for(
@@ -106,26 +106,26 @@ def _right_answers_for(
 ) -> tuple[str, ...]:
     """Return the correct answers of one combination; empty if they are not computed."""
     kind = types.type_of(question)
-    if not any(map(templates.PLACEHOLDER.search, kind.right_words(question.answer))):
+    if not any(map(templates.PLACEHOLDER.search, kind.right_answer_texts(question.answer))):
         return ()
     try:
-        answer = kind.filled(question.answer, model.resolve_values(computed, chosen))
+        answer = kind.fill_values(question.answer, model.resolve_values(computed, chosen))
     except ExpressionError:
         return ()
-    return tuple(kind.right_words(answer))
+    return tuple(kind.right_answer_texts(answer))
 
 
 def _count_effort(question: Question, computed: ComputedParameters) -> float:
     """Return the cost of trying every combination."""
     each = A_COMBINATION + 0.05 * sum(map(len, _all_templates(question)))
-    each += types.type_of(question).effort(question.answer)
+    each += types.type_of(question).check_microseconds(question.answer)
     for _, text in computed.lets:
         each += len(text)
         each += sum(get_estimate_effort(function_name(c)) for c in compile_expression(text).calls)
     return each * len(model.variant_seeds(question))
 
 
-def _value_word(value: str | float) -> str:
+def _value_kind(value: str | float) -> str:
     return value if isinstance(value, str) else show_number(value)
 
 
@@ -138,11 +138,11 @@ def _check_names(
     fine = True
     where = (question.place.line, 10**6)
     for text in _all_templates(question):
-        fine = _check_broken(text, known, where, source_file) and fine
+        fine = _report_broken_template(text, known, where, source_file) and fine
         for name, spec in dict.fromkeys(templates.find_placeholders(text)):
             used.add(name)
             if name not in known:
-                place = source_file.find(f"{{{name}", *where)
+                place = source_file.locate_text(f"{{{name}", *where)
                 message = f"The placeholder {{{name}}} is not defined."
                 hint = f"Known: {', '.join(sorted(known))}."
                 if re.search(rf"[\\_^}}]\w*\{{{name}", source_file.lines[place[0] - 1]):
@@ -150,7 +150,7 @@ def _check_names(
                 source_file.report("E46", *place, message, hint)
                 fine = False
             elif not _accepts_format(spec):
-                place = source_file.find(f"{{{name}:{spec}", *where)
+                place = source_file.locate_text(f"{{{name}:{spec}", *where)
                 message = f"“{spec}” is not a number format."
                 source_file.report("E46", *place, message, "Use , or .2f or .3g.")
                 fine = False
@@ -158,7 +158,9 @@ def _check_names(
     for name in computed.params:
         if name not in used and not _expressions_mention(expressions, name):
             message = f"The parameter “{name}” is never used."
-            source_file.report("E46", *comment.place("params"), message, "Use or delete it.")
+            source_file.report(
+                "E46", *comment.field_location("params"), message, "Use or delete it."
+            )
             fine = False
     return fine
 
@@ -168,7 +170,7 @@ def _expressions_mention(expressions: str, name: str) -> bool:
     return name in words.split()
 
 
-def _check_broken(
+def _report_broken_template(
     text: str, known: set[str], where: tuple[int, int], source_file: SourceFile
 ) -> bool:
     """Report E46: text that looks like a placeholder but is none."""
@@ -176,7 +178,7 @@ def _check_broken(
     for words in broken:
         message = f"“{words[:40]}” is not a placeholder, and is shown as it is."
         hint = "Write {name} or {name:.3g}, and compute in let."
-        source_file.report("E46", *source_file.find(words, *where), message, hint)
+        source_file.report("E46", *source_file.locate_text(words, *where), message, hint)
     return not broken
 
 
@@ -191,7 +193,7 @@ def _accepts_format(spec: str) -> bool:
 def _all_templates(question: Question) -> list[str]:
     templates: list[str] = []
     map_texts(question, lambda t: (templates.append(t.plain), t)[1])  # type: ignore[func-returns-value]
-    return templates + types.type_of(question).templates(question.answer)
+    return templates + types.type_of(question).extra_templates(question.answer)
 
 
 def _combination_faults(
@@ -199,7 +201,7 @@ def _combination_faults(
 ) -> list[VariantFault]:
     try:
         values = model.resolve_values(computed, chosen)
-        return types.type_of(question).faults(question.answer, question.stem, values)
+        return types.type_of(question).find_variant_faults(question.answer, question.stem, values)
     except ExpressionError as error:
         code = error.code if error.code in {"E41", "E42", "E44"} else "E47"
         return [VariantFault(code, error.message, error.hint)]
@@ -236,7 +238,7 @@ def _check_wording(question: Question, heading: Token, source_file: SourceFile) 
     """Report W29, W65, W67 and the type's own wording rules."""
     line = first_line(heading)
     _check_negation(heading, line, source_file)
-    types.type_of(question).check_words(question.answer, question.stem, line, source_file)
+    types.type_of(question).check_wording(question.answer, question.stem, line, source_file)
     count = count_words(question.stem.plain)
     if count > _MOST_WORDS:
         message = f"The stem has {count} words; more than {_MOST_WORDS} are too many."
@@ -261,7 +263,7 @@ def _check_braces(draft: ItemDraft, source_file: SourceFile, *, card: bool = Fal
             match = PLACEHOLDER.search(child.content) if child.type == "text" else None
             if match is None or f"\\{match[0]}" in token.content:
                 continue
-            place = source_file.find(match[0], first, first + token.content.count("\n"))
+            place = source_file.locate_text(match[0], first, first + token.content.count("\n"))
             what = "card" if card else "item"
             code = f"as code, `{match[0]}`, or \\{match[0]}."
             message = f"“{match[0]}” is shown as it stands: the {what} has no params."
@@ -303,7 +305,7 @@ def _check_hints(question: Question, line: int, source_file: SourceFile) -> None
 
 
 def _right_answers(question: Question) -> list[str]:
-    texts = types.type_of(question).right_words(question.answer)
+    texts = types.type_of(question).right_answer_texts(question.answer)
     answers = (normalize_text(t) for t in texts if not PLACEHOLDER.search(t))
     return [t for t in answers if len(t) >= 3]
 
@@ -314,7 +316,7 @@ def check_balance(items: Iterable[Question | Flashcard], source_file: SourceFile
         (place, item.place.line)
         for item in items
         if isinstance(item, Question)
-        and (place := types.type_of(item).position(item.answer)) is not None
+        and (place := types.type_of(item).key_position(item.answer)) is not None
     ]
     if len(matches) < _FEWEST:
         return
@@ -380,7 +382,7 @@ def _check_inline(inline: Token, scope: RenderContext) -> None:
             continue
         for match in _NUMBER.finditer(sentence):
             first, last = first_line(inline), last_line(inline)
-            line, column = scope.source_file.find(match[0], first, last)
+            line, column = scope.source_file.locate_text(match[0], first, last)
             message = f"“{match[0]}” is neither computed nor sourced."
             hint = (
                 "End its sentence with the [^key] of a source; in a course with "
@@ -487,9 +489,9 @@ def check_blocks(tokens: Sequence[Token], source_file: SourceFile) -> None:
             if token.level == 1:
                 _check_foreign(token, source_file)
             _check_dollars(token, source_file)
-            _check_boxes(token, source_file)
-            _check_unread(token, source_file)
-            _check_unended(token, source_file)
+            _check_checkboxes(token, source_file)
+            _check_unread_markup(token, source_file)
+            _check_unclosed_markup(token, source_file)
             check_foreign_markup(token, source_file)
 
 
@@ -561,7 +563,7 @@ def _check_alert(token: Token, source_file: SourceFile) -> None:
         source_file.report("E74", first_line(token), 1, message, hint)
 
 
-def _check_unread(inline: Token, source_file: SourceFile) -> None:
+def _check_unread_markup(inline: Token, source_file: SourceFile) -> None:
     """Report E61, E86, W68: links, footnotes and tables that are read as text."""
     first = first_line(inline)
     last = first + inline.content.count("\n")
@@ -571,15 +573,21 @@ def _check_unread(inline: Token, source_file: SourceFile) -> None:
         if match := _NOTE.search(child.content):
             message = f"“{match[0][:40]}” is read as text, not as a footnote."
             hint = "Write the key of a source without spaces: [^key]."
-            source_file.report("E86", *source_file.find(match[0], first, last), message, hint)
+            source_file.report(
+                "E86", *source_file.locate_text(match[0], first, last), message, hint
+            )
         if match := _BRACKETED.search(child.content):
             message = f"“{match[0][:40]}” is read as text, not as a footnote."
             hint = f"Write [^{match['key'] or match['other']}]"
-            source_file.report("E86", *source_file.find(match[0], first, last), message, hint)
+            source_file.report(
+                "E86", *source_file.locate_text(match[0], first, last), message, hint
+            )
         if match := _LINK.search(child.content):
             message = f"“{match[0][:60]}” is read as text, not as a link."
             hint = "Take the spaces out of its address."
-            source_file.report("E61", *source_file.find(match[0], first, last), message, hint)
+            source_file.report(
+                "E61", *source_file.locate_text(match[0], first, last), message, hint
+            )
     rows = [line.strip() for line in inline.content.split("\n")]
     if len(rows) > 1 and all(r[:1] == "|" and r[-1:] == "|" for r in rows):
         message = "These lines are read as text, not as a table."
@@ -587,7 +595,7 @@ def _check_unread(inline: Token, source_file: SourceFile) -> None:
         source_file.report("W68", first, 1, message, hint, derived=True)
 
 
-def _check_boxes(inline: Token, source_file: SourceFile) -> None:
+def _check_checkboxes(inline: Token, source_file: SourceFile) -> None:
     """Report E24: a check box that starts no option."""
     for number, line in enumerate(inline.content.split("\n")):
         lost = _LOST_BOX.match(line) if number or not inline.level > 1 else None
@@ -627,7 +635,7 @@ def _check_dollars(inline: Token, source_file: SourceFile) -> None:
         match = _OPENING.search(child.content) if child.type == "text" else None
         if match:
             near = child.content[match.start() : match.start() + 20]
-            line, column = source_file.find(
+            line, column = source_file.locate_text(
                 near, first_line(inline), first_line(inline) + inline.content.count("\n")
             )
             message = "A dollar sign begins a formula here, and none ends it."
@@ -684,7 +692,7 @@ def _report_marker(
     source_file.report("E74", line, 1, message, hint, derived=is_inside)
 
 
-def _check_unended(inline: Token, source_file: SourceFile) -> None:
+def _check_unclosed_markup(inline: Token, source_file: SourceFile) -> None:
     """Report E61, W69: an unclosed picture or display formula."""
     first = first_line(inline)
     last = first + inline.content.count("\n")
@@ -697,9 +705,11 @@ def _check_unended(inline: Token, source_file: SourceFile) -> None:
             hint = "Write ![what it shows](file.svg), with no space in the name."
             if match[0].count('"') % 2:
                 hint = 'The quotation mark of its caption is not closed: write ") there.'
-            source_file.report("E61", *source_file.find(match[0], first, last), message, hint)
+            source_file.report(
+                "E61", *source_file.locate_text(match[0], first, last), message, hint
+            )
         if "$$" in child.content and "$$" in inline.content:
             message = "“$$” begins a formula of its own here, and none ends it."
             hint = "Write $$ before and behind the formula, on lines of their own."
-            source_file.report("W69", *source_file.find("$$", first, last), message, hint)
+            source_file.report("W69", *source_file.locate_text("$$", first, last), message, hint)
             return

@@ -20,7 +20,7 @@ from app.markup.markdown_tokens import (
     parse_markdown,
 )
 from app.markup.problems import SourceFile, UnidentifiedItem
-from app.markup.text import SLUG_LIKE, bottom_k_sketch, hash_words
+from app.markup.text import SLUG_LIKE, bottom_k_sketch, hash_normalized_text
 from app.questions.question_type import ItemDraft
 from app.questions.types import KINDS
 
@@ -78,10 +78,10 @@ def is_question(prose: Sequence[Token], at: int) -> bool:
     return title.rstrip(" *_`").endswith(_ASKING)
 
 
-def find_box(token: Token) -> str:
+def find_checkbox(token: Token) -> str:
     """Return the check box at the start of a line; "" if there is none or it is a link."""
     match = _BOX.match(token.content) if token.type == "inline" else None
-    return match[0] if match and not _is_linked(token) else ""
+    return match[0] if match and not _is_link(token) else ""
 
 
 def is_lost_comment(token: Token) -> bool:
@@ -99,10 +99,10 @@ def report_stray_answers(prose: Sequence[Token], source_file: SourceFile, *, pag
         last = max(last_line(prose[at]) for at in block)
         told = range(first_line(prose[above]), last + 1)
         if not any(p.line in told for p in source_file.problems if p.severity == "error"):
-            _report_block(prose[block.start : block.stop], source_file)
+            _report_stray_answer(prose[block.start : block.stop], source_file)
 
 
-def _report_block(block: Sequence[Token], source_file: SourceFile) -> None:
+def _report_stray_answer(block: Sequence[Token], source_file: SourceFile) -> None:
     token = next(t for t in block if _tells_answer(t, asked=True))
     first, last = first_line(token), last_line(token)
     if _COMMENT.match(token.content):
@@ -115,12 +115,12 @@ def _report_block(block: Sequence[Token], source_file: SourceFile) -> None:
         message = f"The blank “{blank[:_MOST_SHOWN]}” belongs to no question."
         hint = f"Write <!-- q: some-id and type: {kind} below a heading above it. A link is "
         hint += "[words](../topic/concept.md), a picture ![what it shows](name.svg)."
-        source_file.report("E54", *source_file.find(blank, first, last), message, hint)
+        source_file.report("E54", *source_file.locate_text(blank, first, last), message, hint)
         return
     line = next(filter(_line_is_ticked, token.content.split("\n")), token.content)
     message = f"“{line[:_MOST_SHOWN]}” belongs to no question, so it is not shown."
     hint = "Write ### and the question, <!-- q: some-id --> below it, then - [x] text."
-    source_file.report("E24", *source_file.find(line, first, last), message, hint)
+    source_file.report("E24", *source_file.locate_text(line, first, last), message, hint)
 
 
 def _tells_answer(token: Token, asked: bool) -> bool:
@@ -135,7 +135,7 @@ def _tells_answer(token: Token, asked: bool) -> bool:
 def _is_ticked(token: Token) -> bool:
     in_list = token.level > 2 and bool(_ROUND.match(token.content))
     ticked = in_list or any(map(_line_is_ticked, token.content.split("\n")))
-    return ticked and not _is_linked(token)
+    return ticked and not _is_link(token)
 
 
 def _line_is_ticked(line: str) -> bool:
@@ -151,7 +151,7 @@ def _find_blank(token: Token) -> tuple[str, str] | None:
     return None
 
 
-def _is_linked(token: Token) -> bool:
+def _is_link(token: Token) -> bool:
     first = next(iter(token.children or ()), None)
     return first is not None and first.type == "link_open"
 
@@ -187,13 +187,13 @@ def read_regions(text: str, source_file: SourceFile, kind: FileKind) -> list[Reg
     for above, region in itertools.pairwise((None, *regions)):
         if isinstance(region, ProseRegion):
             if kind == "cards" or not _report_separated_answers(above, region, source_file):
-                _report_unnamed(region.tokens, kind, source_file)
+                _report_headings_without_id(region.tokens, kind, source_file)
             source_file.item = ""
             check_blocks(region.tokens, source_file)
             report_stray_answers(region.tokens, source_file, page=kind == "page")
             for token in region.tokens:
                 if is_lost_comment(token):
-                    source_file.claim_id(token.content, first_line(token))
+                    source_file.record_id_claim(token.content, first_line(token))
             if kind == "quiz":
                 _report_heading_without_item(region.tokens, source_file)
     return regions
@@ -201,7 +201,7 @@ def read_regions(text: str, source_file: SourceFile, kind: FileKind) -> list[Reg
 
 def split_into_items(text: str, source_file: SourceFile) -> list[Region]:
     """Split a text without front matter. Misplaced comments are reported."""
-    tokens = parse_markdown(_blank_unclosed_comments(text, source_file))
+    tokens = parse_markdown(_erase_unclosed_comments(text, source_file))
     regions: list[Region] = []
     prose: list[Token] = []
     at = 0
@@ -227,7 +227,7 @@ def _is_comment(token: Token) -> bool:
     return token.type == "html_block" and bool(_REGION_COMMENT.match(token.content))
 
 
-def _blank_unclosed_comments(text: str, source_file: SourceFile) -> str:
+def _erase_unclosed_comments(text: str, source_file: SourceFile) -> str:
     """Empty the opening of an unclosed comment, which would swallow the following items."""
     if "<!--" not in text:
         return text
@@ -241,11 +241,11 @@ def _blank_unclosed_comments(text: str, source_file: SourceFile) -> str:
         if "-->" in line:
             opened = -1
         elif line.startswith("##") and re.match(r"#{2,6} ", line):
-            _report_unclosed(opened, source_file)
+            _report_unclosed_comment(opened, source_file)
             _drop_unclosed_comment(lines, opened)
             opened = -1
     if opened >= 0:
-        _report_unclosed(opened, source_file)
+        _report_unclosed_comment(opened, source_file)
         _drop_unclosed_comment(lines, opened)
     return "\n".join(lines)
 
@@ -259,9 +259,9 @@ def _drop_unclosed_comment(lines: list[str], opened: int) -> None:
         lines[index] = ""
 
 
-def _report_unclosed(index: int, source_file: SourceFile) -> None:
+def _report_unclosed_comment(index: int, source_file: SourceFile) -> None:
     source_file.item = ""
-    source_file.claim_id("\n".join(source_file.lines[index : index + 3]), index + 1)
+    source_file.record_id_claim("\n".join(source_file.lines[index : index + 3]), index + 1)
     source_file.report("E10", index + 1, 1, "The comment is never closed.", "Write --> there.")
 
 
@@ -270,8 +270,8 @@ def _report_comment_without_heading(
 ) -> None:
     """Report E02: a comment that is not right below a heading."""
     source_file.item = ""
-    source_file.claim_id(token.content, first_line(token))
-    if _report_glued_above(token, source_file):
+    source_file.record_id_claim(token.content, first_line(token))
+    if _report_heading_glued_above(token, source_file):
         return
     hint = "Put the question's first line above it as a heading: ### What …?"
     message = "The question comment has no heading right above it."
@@ -284,7 +284,7 @@ def _report_comment_without_heading(
     source_file.report("E02", first_line(token), 1, message, hint)
 
 
-def _report_glued_above(token: Token, source_file: SourceFile) -> bool:
+def _report_heading_glued_above(token: Token, source_file: SourceFile) -> bool:
     """Report E02: the line above a comment lacks the space of a heading."""
     above = first_line(token) - 1
     while above > 0 and not source_file.lines[above - 1].strip():
@@ -334,16 +334,16 @@ def _build_draft(tokens: list[Token], at: int, end: int, source_file: SourceFile
     below = without_figure_links("\n".join(source_file.lines[last_line(tokens[at + 3]) : last]))
     for token in tokens[at + 4 : end]:
         if _is_comment(token):
-            _report_second(token, source_file)
+            _report_second_comment(token, source_file)
             broken = True
     level = int(tokens[at].tag[1])
     body = tokens[at + 4 : end]
     return ItemDraft(tokens[at + 1], comment, body, line, level, text, broken, below)
 
 
-def _report_second(token: Token, source_file: SourceFile) -> None:
-    source_file.claim_id(token.content, first_line(token))
-    if _report_glued_above(token, source_file):
+def _report_second_comment(token: Token, source_file: SourceFile) -> None:
+    source_file.record_id_claim(token.content, first_line(token))
+    if _report_heading_glued_above(token, source_file):
         return
     hint = "An item has one comment: keep the id that it had first."
     message = "The item has a second question comment."
@@ -364,7 +364,7 @@ def _report_separated_answers(
     heads = prose[0].type == "heading_open" and len(prose) > 3
     if above.comment.field_text("type") or answered or not heads:
         return False
-    if prose[3].type != "bullet_list_open" or "[x]" not in map(str.lower, _boxes_at(prose, 3)):
+    if prose[3].type != "bullet_list_open" or "[x]" not in map(str.lower, _checkboxes_at(prose, 3)):
         return False
     source_file.item = above.comment.id
     message = f"The answers of the question in line {above.line} stand apart from it."
@@ -373,7 +373,9 @@ def _report_separated_answers(
     return True
 
 
-def _report_unnamed(prose: list[Token], kind: FileKind, source_file: SourceFile) -> None:
+def _report_headings_without_id(
+    prose: list[Token], kind: FileKind, source_file: SourceFile
+) -> None:
     """Report E01: headings with answers but without an id.
 
     In a quiz one check box is enough, and so are a numbered list, a table or a blank below a
@@ -386,16 +388,16 @@ def _report_unnamed(prose: list[Token], kind: FileKind, source_file: SourceFile)
             heading = -1 if _is_id_in_broken_comment(prose, at) else at
             back = kind == "cards" and _has_card_back(prose, at)
             answers = back or (kind == "quiz" and _has_answer_form(prose, at))
-            if heading >= 0 and (answers or _nameless_below(prose, at)):
-                _report_nameless(prose, at, source_file)
+            if heading >= 0 and (answers or _comment_without_id_below(prose, at)):
+                _report_heading_without_id(prose, at, source_file)
                 heading = -1
         elif token.type == "paragraph_open" and match_glued_heading(prose[at + 1]):
             heading = at + 1
         elif token.type == "bullet_list_open" and not token.level and heading >= 0:
-            boxes = _boxes_at(prose, at)
+            boxes = _checkboxes_at(prose, at)
             ticked = any("x" in box.lower() for box in boxes)
             if boxes and (kind != "page" or (ticked and is_question(prose, heading))):
-                _report_nameless(prose, heading, source_file)
+                _report_heading_without_id(prose, heading, source_file)
                 heading = -1
 
 
@@ -446,7 +448,7 @@ def _has_answer_form(prose: list[Token], at: int) -> bool:
     return any((t.type in forms and not t.level) or "[[" in t.content for t in section)
 
 
-def _nameless_below(prose: list[Token], at: int) -> Token | None:
+def _comment_without_id_below(prose: list[Token], at: int) -> Token | None:
     """Return the heading's comment that has fields but no id; else None."""
     below = prose[at + 3] if at + 3 < len(prose) else None
     if below is None or below.type != "html_block":
@@ -454,15 +456,15 @@ def _nameless_below(prose: list[Token], at: int) -> Token | None:
     return below if _NAMELESS.match(below.content) else None
 
 
-def _boxes_at(prose: list[Token], at: int) -> list[str]:
+def _checkboxes_at(prose: list[Token], at: int) -> list[str]:
     inside = prose[at : closing_index(prose, at)]
-    return [box for t in inside if t.level == 3 and (box := find_box(t))]
+    return [box for t in inside if t.level == 3 and (box := find_checkbox(t))]
 
 
-def _report_nameless(prose: list[Token], at: int, source_file: SourceFile) -> None:
+def _report_heading_without_id(prose: list[Token], at: int, source_file: SourceFile) -> None:
     """Report E01 for a heading. `--fix` adds an id if there was none."""
     source_file.item = ""
-    heading, below = prose[at], _nameless_below(prose, at)
+    heading, below = prose[at], _comment_without_id_below(prose, at)
     noun = "card" if source_file.path.endswith("cards.md") else "question"
     if below is not None:
         message = f"The comment of this {noun} has no id."
@@ -471,7 +473,7 @@ def _report_nameless(prose: list[Token], at: int, source_file: SourceFile) -> No
             source_file.report("E01", first_line(below), 1, message, hint)
             source_file.unidentified.append(_unidentified_item(prose, at, source_file))
             return
-        source_file.claim_id(below.content, first_line(below))
+        source_file.record_id_claim(below.content, first_line(below))
         hint = "Begin it with q: and an id: <!-- q: some-id"
         source_file.report("E01", first_line(below), 1, message, hint)
         return
@@ -522,15 +524,15 @@ def _unidentified_item(prose: list[Token], at: int, source_file: SourceFile) -> 
         f"{source_file.lines[first - 1]}\n<!-- q: ",
         " -->",
     )
-    if below_heading := _nameless_below(prose, at):
+    if below_heading := _comment_without_id_below(prose, at):
         edit = _locate_missing_id(first_line(below_heading), source_file)
     return UnidentifiedItem(
         *edit,
         title,
         tuple(_NAMED.findall("\n".join(comments)))[:_MOST_NAMED],
         bottom_k_sketch(f"{title}\n{below}"),
-        hash_words(title),
-        hash_words(below),
+        hash_normalized_text(title),
+        hash_normalized_text(below),
     )
 
 

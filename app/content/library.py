@@ -22,16 +22,16 @@ from app.content.course_rules import (
     NO_SYLLABUS,
     ParsedCourse,
     check_coverage,
-    check_fronts,
+    check_duplicate_card_fronts,
     check_links_to_drafts,
-    check_order,
+    check_page_order,
     check_reviews,
     check_topics,
 )
 from app.content.file_watcher import (
     FileStamps,
     WatchedFiles,
-    check_absent_files,
+    check_folder_layout,
     pause_garbage_collection,
 )
 from app.content.id_ownership import IdClaim
@@ -62,7 +62,7 @@ from app.markup.problems import (
     make_problem,
     remove_line_breaks,
 )
-from app.markup.text import closest_word, content_hash, hashed_text, lies_within
+from app.markup.text import closest_word, content_hash, is_path_inside, stable_repr
 from app.questions import types
 from app.questions.model import Question
 
@@ -91,7 +91,7 @@ class CourseWithDrafts:
 NOTHING = CourseWithDrafts({}, {}, {})
 
 
-def only_live(items: Mapping[str, Item]) -> dict[str, Item]:
+def keep_live_items(items: Mapping[str, Item]) -> dict[str, Item]:
     """Return the items that learners may see."""
     return {name: item for name, item in items.items() if item.status == "live"}
 
@@ -157,14 +157,18 @@ def assemble_course(course: ParsedCourse) -> AssembledCourse:
         *_check_across_files(course, pages, questions, cards),
         *_check_unreviewed(course, owners.items),
     ]
-    homeless = _check_homeless_items(course, pages)
+    homeless = _check_items_without_topic(course, pages)
     problems += homeless
-    out = _items_kept_out(problems)
+    out = _items_with_errors(problems)
     out |= {(fact.id, p.path) for p in homeless for fact in course.readings[p.path].facts}
     questions = {i: q for i, q in questions.items() if (i, q.place.path) not in out}
     cards = {i: c for i, c in cards.items() if (i.removesuffix(REVERSE), c.place.path) not in out}
     authored = CourseWithDrafts(_ordered_topics(course, pages, questions, cards), questions, cards)
-    questions, cards, shown = only_live(questions), only_live(cards), only_live(pages)
+    questions, cards, shown = (
+        keep_live_items(questions),
+        keep_live_items(cards),
+        keep_live_items(pages),
+    )
     topics = _ordered_topics(course, shown, questions, cards)
     problems += owners.problems  # these leave out copies of an item, but not the owner of an id
     # Parsed files already lack broken items. A file that broke is shown in its last
@@ -187,9 +191,9 @@ def _check_across_files(
     if course.syllabus.calculators:
         yield from check_amounts({p: r.amounts for p, r in course.readings.items()})
     yield from course_rules.check_dates(course)
-    yield from course_rules.check_stems(course, questions)
-    yield from check_fronts(cards)
-    yield from check_order(course, pages)
+    yield from course_rules.check_duplicate_stems(course, questions)
+    yield from check_duplicate_card_fronts(cards)
+    yield from check_page_order(course, pages)
     yield from check_links_to_drafts(course, pages)
     yield from _check_missing_objectives(questions, pages)
     yield from (_unsourced_problem(q) for q in questions.values() if not q.sources)
@@ -204,7 +208,7 @@ def _check_unreviewed(
             yield problem
 
 
-def _items_kept_out(problems: list[ContentProblem]) -> set[tuple[str, str]]:
+def _items_with_errors(problems: list[ContentProblem]) -> set[tuple[str, str]]:
     """Return the items that errors leave out, as (id, path)."""
     refused = [p for p in problems if p.item and p.severity == "error"]
     return {(p.item, path) for p in refused for path in _files_using(p)}
@@ -238,7 +242,9 @@ def _check_missing_objectives(
             yield make_problem((pages[slug].place.path, 1, 1), "E14", message, hint, derived=True)
 
 
-def _check_homeless_items(course: ParsedCourse, pages: Mapping[str, Topic]) -> list[ContentProblem]:
+def _check_items_without_topic(
+    course: ParsedCourse, pages: Mapping[str, Topic]
+) -> list[ContentProblem]:
     problems = []
     told = set(pages)
     for path, reading in course.readings.items():
@@ -257,11 +263,11 @@ def _owned_items(
     renamed = _renamed_keys(course, owners)
     questions: dict[str, Question] = {}
     cards: dict[str, Flashcard] = {}
-    for path, reading in course.in_order():
+    for path, reading in course.files_in_order():
         for question in reading.questions:
             if _is_owner_at(owners.get(question.id), path, question.place.line):
                 heir = _with_drawings(_inherit_from_page(question, pages), course)
-                questions[question.id] = _with_counted_keys(heir, renamed.get(question.id, {}))
+                questions[question.id] = _with_renamed_keys(heir, renamed.get(question.id, {}))
         for card in reading.cards:
             owner = owners.get(card.id.removesuffix(REVERSE))
             if _is_owner_at(owner, path, card.place.line):
@@ -296,7 +302,8 @@ def _with_drawings(question: Question, course: ParsedCourse) -> Question:
     kind = types.type_of(question)
     folder = question.place.path.rpartition("/")[0]
     readings = {
-        name: course.readings.get(f"{folder}/{name}") for name in kind.drawings(question.answer)
+        name: course.readings.get(f"{folder}/{name}")
+        for name in kind.drawing_sources(question.answer)
     }
     drawings = {
         name: reading.drawing
@@ -305,8 +312,8 @@ def _with_drawings(question: Question, course: ParsedCourse) -> Question:
     }
     if not drawings:
         return question
-    answer = kind.drawn(question.answer, drawings)
-    words = content_hash(f"{question.revision} {hashed_text(drawings)}")
+    answer = kind.embed_figures(question.answer, drawings)
+    words = content_hash(f"{question.revision} {stable_repr(drawings)}")
     return dataclasses.replace(question, answer=answer, revision=words)
 
 
@@ -319,11 +326,11 @@ def _renamed_keys(course: ParsedCourse, owners: Mapping[str, IdClaim]) -> Rename
     }
 
 
-def _with_counted_keys(question: Question, names: Mapping[str, str]) -> Question:
+def _with_renamed_keys(question: Question, names: Mapping[str, str]) -> Question:
     """Return a question with the option keys under which responses were counted before."""
     if not names:
         return question
-    answer = types.type_of(question).rekeyed(question.answer, names)
+    answer = types.type_of(question).rename_keys(question.answer, names)
     return dataclasses.replace(question, answer=answer)
 
 
@@ -399,7 +406,7 @@ _SHOWN = re.compile(r'<img src="/concepts/[^/"]+/files/(?P<file>[^"]+)"')
 _MOST_FILES = 1_000  # of a topic, in which a similar name is searched
 
 
-def image_problem(folder: Path, name: str) -> str:
+def describe_image_fault(folder: Path, name: str) -> str:
     """Return why the file `topics/TOPIC/NAME` cannot be shown; "" if it can.
 
     NAME may include folders. A second line suggests the most similar file.
@@ -407,9 +414,9 @@ def image_problem(folder: Path, name: str) -> str:
     file, place = folder / name, name.split("/")
     shown = "/".join(place[2:]) or place[-1]
     try:
-        if len(place) < 3 or not lies_within(shown) or not file.is_file():
+        if len(place) < 3 or not is_path_inside(shown) or not file.is_file():
             return f"There is no file “{shown}”.{_nearest_picture_hint(folder, place)}"
-        why = _picture_fault(file, folder)
+        why = _describe_picture_fault(file, folder)
     except (OSError, ValueError):
         return f"There is no file “{shown}”."
     return f"“{shown}” {why}." if why else ""
@@ -458,7 +465,7 @@ def _image_size(file: Path) -> Size | None:
 def _nearest_picture_hint(folder: Path, place: list[str]) -> str:
     """Return a second line that suggests the topic's picture with the most similar name."""
     topic = folder.joinpath(*place[:2])
-    if len(place) < 3 or not lies_within("/".join(place[2:])) or not topic.is_dir():
+    if len(place) < 3 or not is_path_inside("/".join(place[2:])) or not topic.is_dir():
         return ""
     files = itertools.islice(topic.rglob("*"), _MOST_FILES)
     names = [f.relative_to(topic).as_posix() for f in files if f.suffix in PICTURES]
@@ -466,7 +473,7 @@ def _nearest_picture_hint(folder: Path, place: list[str]) -> str:
     return f"\nDid you mean “{near}”?" if near else ""
 
 
-def _picture_fault(file: Path, folder: Path) -> str:
+def _describe_picture_fault(file: Path, folder: Path) -> str:
     if file.resolve() != folder.resolve() / file.relative_to(folder):
         return "is a link to another file, which is not served"
     if file.suffix.lower() in _KINDS and file.suffix not in _KINDS:
@@ -557,7 +564,7 @@ def assemble_library(
         {t.anchor: t for r in readings.values() for t in r.terms},
         {s.key: s for r in readings.values() for s in r.sources},
         {r.exam.slug: r.exam for r in readings.values() if r.exam},
-        tuple(drop_consequences([*check_absent_files(readings, folder), *made.problems])),
+        tuple(drop_consequences([*check_folder_layout(readings, folder), *made.problems])),
         tuple(path for path, reading in readings.items() if reading.outdated),
         made.authored,
     )
@@ -568,7 +575,7 @@ def find_problems(
 ) -> tuple[ContentProblem, ...]:
     """Return the problems that `assemble_library` would find, without building the library."""
     _, made = _assemble_readings(readings, folder, today)
-    return tuple(drop_consequences([*check_absent_files(readings, folder), *made.problems]))
+    return tuple(drop_consequences([*check_folder_layout(readings, folder), *made.problems]))
 
 
 def _assemble_readings(
@@ -578,7 +585,7 @@ def _assemble_readings(
     earlier: Mapping[str, ParsedFile] = _NOTHING,
 ) -> tuple[ParsedCourse, AssembledCourse]:
     day = today or dt.datetime.now(dt.UTC).date()
-    bank = ParsedCourse(readings, day, _check_pictures(readings, folder))
+    bank = ParsedCourse(readings, day, _find_picture_faults(readings, folder))
     try:
         return bank, assemble_course(bank)
     except Exception as error:  # noqa: BLE001 - no file may stop the server
@@ -625,7 +632,7 @@ def _fallback_candidates(
         yield ("", {p: dataclasses.replace(r, outdated=p in changed) for p, r in earlier.items()})
 
 
-def _check_pictures(readings: Mapping[str, ParsedFile], folder: Path) -> dict[str, str]:
+def _find_picture_faults(readings: Mapping[str, ParsedFile], folder: Path) -> dict[str, str]:
     """Return the pictures that pages show, with what is wrong with each."""
     wanted = (
         f"{path.rpartition('/')[0]}/{mention.value}"
@@ -633,7 +640,7 @@ def _check_pictures(readings: Mapping[str, ParsedFile], folder: Path) -> dict[st
         for mention in reading.mentions
         if mention.kind == "file"
     )
-    return {name: image_problem(folder, name) for name in wanted}
+    return {name: describe_image_fault(folder, name) for name in wanted}
 
 
 class LiveLibrary:
@@ -658,7 +665,7 @@ class LiveLibrary:
         self._failed = ""
         self._told: dict[str, ContentProblem] = {}
 
-    def recent(self) -> Library | None:
+    def last_loaded(self) -> Library | None:
         """Return the current state; None if the files must be checked first."""
         state = self._state
         if state is None or time.monotonic() - self._glanced >= self._glance:
@@ -670,22 +677,22 @@ class LiveLibrary:
 
         Never raises: errors are added to the problems of the previous state.
         """
-        if (recent := self.recent()) is not None:
+        if (recent := self.last_loaded()) is not None:
             return recent
         state, now = self._state, time.monotonic()
-        if state is not None and not state[1].changed():
+        if state is not None and not state[1].have_changed():
             self._glanced = now
             return state[0]
         with self._lock:
             state = self._state
-            if state is not None and not state[1].changed():
+            if state is not None and not state[1].have_changed():
                 return state[0]
             self._state = self._renew_state()
             self._glanced = now
             return self._state[0]
 
     @property
-    def state(self) -> CourseStatus:
+    def status(self) -> CourseStatus:
         """Whether the course can be served, and which files are outdated."""
         library = self.current()
         errors = sum(p.severity == "error" for p in library.problems)
@@ -699,7 +706,7 @@ class LiveLibrary:
                 return self._state[0], watch  # it would fail and be logged again
             library = assemble_library(readings, self.folder, earlier=self._readings)
             failed = {p.path for p in library.problems if p.code == "E00"}
-            self._files.keep(without=failed)
+            self._files.save_last_good_files(without=failed)
         except Exception as error:  # noqa: BLE001 - nothing may stop the server
             shown = self._state[0] if self._state else _EMPTY
             problem = internal_error_problem(("syllabus.toml", 1, 1), "The course", error)
@@ -736,5 +743,5 @@ class _RetryTimes:
 
     at: float
 
-    def changed(self) -> bool:
+    def have_changed(self) -> bool:
         return time.monotonic() >= self.at

@@ -133,11 +133,11 @@ def check_drawing(
             yield make_problem(place, "E59", message, hint, mention.item)
     if not region:
         sound = {n: d for n, d in pair.items() if isinstance(d, SvgFigure)}
-        yield from _check_legible(sound, place, mention.item)
-        yield from _check_agreeing(sound, place, mention.item)
+        yield from _check_legibility(sound, place, mention.item)
+        yield from _check_drawing_variants_agree(sound, place, mention.item)
 
 
-def _check_legible(
+def _check_legibility(
     pair: dict[str, SvgFigure], place: tuple[str, int, int], item: str
 ) -> Iterable[ContentProblem]:
     """Report W90: text under 11 px at the minimum width of the drawing."""
@@ -153,7 +153,7 @@ def _check_legible(
             yield make_problem(place, "W90", message, hint, item)
 
 
-def _check_agreeing(
+def _check_drawing_variants_agree(
     pair: dict[str, SvgFigure], place: tuple[str, int, int], item: str
 ) -> Iterable[ContentProblem]:
     """Report W91: the two variants of a drawing differ."""

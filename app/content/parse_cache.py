@@ -102,7 +102,7 @@ def code_version() -> str:
     return digest.hexdigest()
 
 
-def make_below(root: Path, folder: Path) -> None:
+def make_folder_below(root: Path, folder: Path) -> None:
     """Create a folder below `root`. Raises FileNotFoundError if `root` does not exist.
 
     A missing data folder is probably an unmounted disk. Nothing may be written in its
@@ -166,7 +166,7 @@ class ParseCache:
         """Save an entry. Failures are ignored; the next start parses the file again."""
         # Values that JSON cannot represent are parsed again at each start.
         with contextlib.suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
-            make_below(self._data, self.folder)
+            make_folder_below(self._data, self.folder)
             text = json.dumps(encode_value(reading), ensure_ascii=False, separators=(",", ":"))
             replace_file(self.folder / name, text.encode())
 
@@ -205,20 +205,20 @@ class LastGoodFiles:
         except OSError:
             return None
 
-    def keep(self, path: str, content: bytes) -> None:
+    def store(self, path: str, content: bytes) -> None:
         """Save `content` as the copy of a file, replacing whatever is at its path."""
         for left in reversed(range(_TRIES)):
             if self.get(path) == content:
                 return
             try:
-                self._clear_way(path)
-                make_below(self._data, (self.folder / path).parent)
+                self._remove_obstacles(path)
+                make_folder_below(self._data, (self.folder / path).parent)
                 replace_file(self.folder / path, content, synced=True)
             except OSError as error:
                 if not left:
-                    self._note(error)
+                    self._log_failure(error)
 
-    def _clear_way(self, path: str) -> None:
+    def _remove_obstacles(self, path: str) -> None:
         """Delete files where folders are needed, and a folder at the path of the copy."""
         copy = self.folder / path
         for above in (self.folder, *reversed(copy.parents[: path.count("/")])):
@@ -227,7 +227,7 @@ class LastGoodFiles:
         if copy.is_dir():
             shutil.rmtree(copy)
 
-    def _note(self, error: OSError) -> None:
+    def _log_failure(self, error: OSError) -> None:
         if not self._refused:
             _log.warning("last good content cannot be kept in %s: %s", self.folder, error)
         self._refused = True

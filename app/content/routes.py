@@ -102,27 +102,29 @@ def measure_short_route(library: Library) -> RouteCoverage:
         topic = library.topics.get(question.topic)
         if question.level or topic is None:
             continue
-        right = " ".join(types.type_of(question).right_words(question.answer))
-        page = _words_of(topic.sections)
+        right = " ".join(types.type_of(question).right_answer_texts(question.answer))
+        page = _distinct_section_words(topic.sections)
         asked = page & _distinct_words(right) or page & _distinct_words(question.stem.plain)
-        read = asked & _words_of(route_sections(topic, "short"))
+        read = asked & _distinct_section_words(route_sections(topic, "short"))
         questions += 1
-        covered += bool(asked) and _weigh(read, weights) >= _COVERED * _weigh(asked, weights)
+        covered += bool(asked) and _sum_weights(read, weights) >= _COVERED * _sum_weights(
+            asked, weights
+        )
     words = sum(count_words(s.plain) for t in topics for s in route_sections(t, "short"))
     return RouteCoverage(words, covered, questions)
 
 
 def _word_weights(topics: Iterable[Topic]) -> dict[str, float]:
-    sections = [_words_of([s]) for topic in topics for s in topic.sections if s.plain]
+    sections = [_distinct_section_words([s]) for topic in topics for s in topic.sections if s.plain]
     counts = Counter(word for words in sections for word in words)
     return {word: math.log(len(sections) / count) for word, count in counts.items()}
 
 
-def _weigh(words: Iterable[str], weights: Mapping[str, float]) -> float:
+def _sum_weights(words: Iterable[str], weights: Mapping[str, float]) -> float:
     return math.fsum(weights[word] for word in words)
 
 
-def _words_of(sections: Iterable[Section]) -> frozenset[str]:
+def _distinct_section_words(sections: Iterable[Section]) -> frozenset[str]:
     return frozenset().union(
         *(_distinct_words(f"{s.title} {s.plain}") for s in sections if s.plain)
     )

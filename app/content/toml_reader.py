@@ -145,13 +145,13 @@ def entry_lines(source_file: SourceFile) -> tuple[tuple[str, int], ...]:
     )
 
 
-def _refuse_unknown(
+def _raise_for_unknown_keys(
     table: Mapping[str, Any], known: tuple[str, ...], source_file: SourceFile
 ) -> None:
     for name in table:
         if name not in known:
             hint = did_you_mean(name, known)
-            place = source_file.find(name, 1, len(source_file.lines))
+            place = source_file.locate_text(name, 1, len(source_file.lines))
             source_file.report("E12", *place, f"“{name}” is not a key here.", hint)
 
 
@@ -159,11 +159,11 @@ def _read_texts(table: Mapping[str, Any], key: str, source_file: SourceFile) -> 
     """Return a list of texts. Other values are reported and left out."""
     values = table.get(key, [])
     if not isinstance(values, list):
-        _refuse_value(key, "a list of texts in quotes", source_file)
+        _raise_bad_value(key, "a list of texts in quotes", source_file)
         return ()
     words = [word for value in values if (word := _plain_text_value(value)) is not None]
     if len(words) < len(values):
-        _refuse_value(key, "a list of texts in quotes", source_file)
+        _raise_bad_value(key, "a list of texts in quotes", source_file)
     return tuple(_limit_rows(words, key, source_file))
 
 
@@ -173,7 +173,7 @@ def _read_text(
     """Return the text of a key. Other values are reported."""
     word = _plain_text_value(table.get(key, otherwise))
     if word is None:
-        _refuse_value(key, "a text in quotes", source_file)
+        _raise_bad_value(key, "a text in quotes", source_file)
         return otherwise
     return word
 
@@ -189,7 +189,7 @@ def _read_rows(table: Mapping[str, Any], key: str, source_file: SourceFile) -> l
     value = table.get(key, [])
     rows = [r for r in value if isinstance(r, dict)] if isinstance(value, list) else []
     if not isinstance(value, list) or len(rows) < len(value):
-        _refuse_value(key, f"written as [[{key}]]", source_file)
+        _raise_bad_value(key, f"written as [[{key}]]", source_file)
     return _limit_rows(rows, key, source_file)
 
 
@@ -208,7 +208,7 @@ _EXAMPLES = {
 }
 
 
-def _refuse_value(key: str, wanted: str, source_file: SourceFile) -> None:
+def _raise_bad_value(key: str, wanted: str, source_file: SourceFile) -> None:
     place = value_location(key, source_file)
     example = _EXAMPLES.get(wanted, "")
     if wanted.startswith("a whole number"):
@@ -229,14 +229,14 @@ def read_sources(source_file: SourceFile) -> tuple[CitedSource, ...]:
             hint = "Write it below the [key] of a source."
             if isinstance(table, list):
                 message, hint = f"“{key}” has two brackets.", f"Write [{key}]."
-            at = source_file.find(key, 1, len(source_file.lines))
+            at = source_file.locate_text(key, 1, len(source_file.lines))
             source_file.report("E10", *at, message, hint)
             continue
         if not is_slug(key):
             hint = "Use lower-case letters, digits and hyphens."
             source_file.report("E03", *place, f"“{key}” is not a key of a source.", hint)
             continue
-        _refuse_unknown(table, _SOURCE_KEYS, source_file)
+        _raise_for_unknown_keys(table, _SOURCE_KEYS, source_file)
         if not table.get("title"):
             message = f"The source “{key}” has no title."
             source_file.report("E10", *place, message, 'Write title = "…" below it.')
@@ -284,7 +284,7 @@ def _read_source(
 def read_syllabus(source_file: SourceFile) -> Syllabus:
     """Return the exam's domains and objectives, and the order of the topics."""
     tables = read_toml(source_file)
-    _refuse_unknown(tables, _SYLLABUS_KEYS, source_file)
+    _raise_for_unknown_keys(tables, _SYLLABUS_KEYS, source_file)
     rows = _read_rows(tables, "domains", source_file)
     full = _whole_weight(rows)
     domains = tuple(_read_domain(r, full, source_file) for r in rows)
@@ -298,7 +298,7 @@ def read_syllabus(source_file: SourceFile) -> Syllabus:
     order = _read_texts(tables, "order", source_file)
     for name in order:
         source_file.add_mention(
-            "topic", name, *source_file.find(f'"{name}"', 1, len(source_file.lines))
+            "topic", name, *source_file.locate_text(f'"{name}"', 1, len(source_file.lines))
         )
     return Syllabus(
         _read_text(tables, "exam", source_file),
@@ -307,7 +307,7 @@ def read_syllabus(source_file: SourceFile) -> Syllabus:
         order,
         _read_texts(tables, "notes", source_file),
         _read_text(tables, "license", source_file) if "license" in tables else "",
-        _read_switch(tables, "calculators", source_file),
+        _read_boolean(tables, "calculators", source_file),
         _read_language(tables, source_file),
     )
 
@@ -320,11 +320,11 @@ def _expect_title(
         source_file.report("E10", 1, 1, "The course has no title.", hint)
 
 
-def _read_switch(table: Mapping[str, Any], key: str, source_file: SourceFile) -> bool:
+def _read_boolean(table: Mapping[str, Any], key: str, source_file: SourceFile) -> bool:
     """Return a boolean key, True by default."""
     value = table.get(key, True)
     if not isinstance(value, bool):
-        _refuse_value(key, "true or false", source_file)
+        _raise_bad_value(key, "true or false", source_file)
         return True
     return value
 
@@ -378,14 +378,14 @@ def _check_duplicate_numbers(domains: tuple[Domain, ...], source_file: SourceFil
 
 def _read_domain(table: Mapping[str, Any], full: int, source_file: SourceFile) -> Domain:
     number = _read_text(table, "number", source_file)
-    _refuse_unknown(table, _DOMAIN_KEYS, source_file)
+    _raise_for_unknown_keys(table, _DOMAIN_KEYS, source_file)
     _expect_number_and_title("domain", table, source_file)
     if number and "weight" not in table:
-        place = source_file.find(f'"{number}"', 1, len(source_file.lines))
+        place = source_file.locate_text(f'"{number}"', 1, len(source_file.lines))
         message = f"The domain “{number}” has no weight."
         source_file.report("E10", *place, message, "Write weight = 40 below it.")
     for row in _read_rows(table, "objectives", source_file):
-        _refuse_unknown(row, _OBJECTIVE_KEYS, source_file)
+        _raise_for_unknown_keys(row, _OBJECTIVE_KEYS, source_file)
         _expect_number_and_title("objective", row, source_file)
     objectives = tuple(
         Objective(
@@ -397,7 +397,7 @@ def _read_domain(table: Mapping[str, Any], full: int, source_file: SourceFile) -
         for r in _read_rows(table, "objectives", source_file)
     )
     if not objectives:
-        place = source_file.find(f'"{number}"', 1, len(source_file.lines))
+        place = source_file.locate_text(f'"{number}"', 1, len(source_file.lines))
         hint = "Write its objectives below it, each after [[domains.objectives]]."
         source_file.report("E10", *place, f"Domain {number} has no objectives.", hint)
     weight = table.get("weight", 0)
@@ -414,7 +414,11 @@ def _expect_number_and_title(what: str, table: Mapping[str, Any], source_file: S
     for key, other in (("number", "title"), ("title", "number")):
         if not table.get(key):
             known = str(table.get(other, ""))
-            place = source_file.find(f'"{known}"', 1, len(source_file.lines)) if known else (1, 1)
+            place = (
+                source_file.locate_text(f'"{known}"', 1, len(source_file.lines))
+                if known
+                else (1, 1)
+            )
             message = f"The {what} “{known[:60]}” has no {key}."
             source_file.report("E10", *place, message, f'Write {key} = "…" below it.')
 
@@ -424,14 +428,14 @@ def _read_short_name(table: Mapping[str, Any], source_file: SourceFile) -> str:
     short = _read_text(table, "short", source_file)
     if len(short.split()) > _SHORT_WORDS or len(short) > _SHORT_LETTERS:
         wanted = f"at most {_SHORT_WORDS} words of {_SHORT_LETTERS} letters together"
-        _refuse_value("short", wanted, source_file)
+        _raise_bad_value("short", wanted, source_file)
     return short
 
 
 def read_exam(source_file: SourceFile, slug: str) -> ExamBlueprint | None:
     """Return a mock exam; None if it is incomplete."""
     tables = read_toml(source_file)
-    _refuse_unknown(tables, _EXAM_KEYS, source_file)
+    _raise_for_unknown_keys(tables, _EXAM_KEYS, source_file)
     counts = _read_counts(tables, source_file)
     questions = _read_whole_number(tables, "questions", MOST_ENTRIES, source_file)
     minutes = _read_whole_number(tables, "minutes", MOST_MINUTES, source_file)
@@ -475,7 +479,7 @@ def _read_whole_number(
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= most:
         return value
     if key in table:
-        _refuse_value(key, f"a whole number from 1 to {most:,}", source_file)
+        _raise_bad_value(key, f"a whole number from 1 to {most:,}", source_file)
     return 0
 
 

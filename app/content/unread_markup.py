@@ -91,7 +91,7 @@ def _check_stars(inline: Token, source_file: SourceFile) -> None:
         match = _STARS.search(child.content) if child.type == "text" else None
         if match and match[0] in inline.content and f"\\{match[0][0]}" not in inline.content:
             first = first_line(inline)
-            place = source_file.find(match[0], first, first + inline.content.count("\n"))
+            place = source_file.locate_text(match[0], first, first + inline.content.count("\n"))
             message = f"“{match[0]}” is shown as it stands: it begins or ends nothing."
             hint = f"Write it right beside the words, on both sides: {match[0]}words{match[0]}"
             source_file.report("W74", *place, message, hint)
@@ -111,7 +111,7 @@ def check_foreign_markup(inline: Token, source_file: SourceFile) -> None:
                 continue
             told.update(range(*match.span()))
             shown = inline.content[match.start() : match.end()].strip().split("\n")[0]
-            place = source_file.find(shown, line, line)
+            place = source_file.locate_text(shown, line, line)
             message = f"“{shown[:_MOST_SHOWN]}” is shown as it stands: it means nothing here."
             source_file.report("W74", *place, message, remedy)
 
@@ -159,8 +159,8 @@ def check_answer_lines(
         read |= {first_line(t) for t in draft.body if t.type == "list_item_open"}
     lines = {*_matching_lines(_OPTION, draft, source_file, read)}
     if parts.options:
-        lines |= _near_options(draft) & {*_matching_lines(_BESIDE, draft, source_file, read)}
-        lines |= _second_lists(draft, parts, source_file) - read
+        lines |= _lines_near_options(draft) & {*_matching_lines(_BESIDE, draft, source_file, read)}
+        lines |= _second_option_list_lines(draft, parts, source_file) - read
     _report_lines(sorted(lines), "E24", source_file)
     if parts.options:
         _check_reasons(draft, parts, source_file, read | lines)
@@ -197,7 +197,7 @@ def _matching_lines(
             yield line
 
 
-def _near_options(draft: ItemDraft) -> set[int]:
+def _lines_near_options(draft: ItemDraft) -> set[int]:
     """Return lines of lists and adjacent lines, and lines with a quote below."""
     lists = _block_lines(draft, "bullet_list_open")
     quotes = (t for t in draft.body if t.type == "blockquote_open")
@@ -205,7 +205,9 @@ def _near_options(draft: ItemDraft) -> set[int]:
     return above | lists | {n + 1 for n in lists} | {n - 1 for n in lists}
 
 
-def _second_lists(draft: ItemDraft, parts: ItemParts, source_file: SourceFile) -> set[int]:
+def _second_option_list_lines(
+    draft: ItemDraft, parts: ItemParts, source_file: SourceFile
+) -> set[int]:
     """Return items of lists without options that directly adjoin a list of options."""
     options = {option.line for option in parts.options}
     lists = [

@@ -503,7 +503,7 @@ def copy_if_due(
     exists, if another process is making it, or if backups are disabled.
     """
     folder = installation.backups
-    if folder is None or (target := folder / daily_backup_name(_local_day(now))).exists():
+    if folder is None or (target := folder / daily_backup_name(_utc_day(now))).exists():
         return None
     if not installation.data.is_dir():
         raise InstallationError(f"the data folder {installation.data} is gone: put it back.")
@@ -533,7 +533,7 @@ def copy_before_migration(installation: Installation, revision: str, now: dt.dat
         )
         return
     _make_folder(folder)
-    target = folder / name_migration_backup(_local_day(now), revision, latest_revision())
+    target = folder / name_migration_backup(_utc_day(now), revision, latest_revision())
     try:
         with file_lock(folder / _LOCK):
             create_backup(installation, target, now)
@@ -571,7 +571,7 @@ class _DailyBackup:
 
     def _vacuum(self) -> None:
         """Vacuum the database once a day if learners were erased, even if the backup fails."""
-        day = _local_day(self._clock())
+        day = _utc_day(self._clock())
         if self._vacuumed == day or not self._installation.database.startswith("sqlite"):
             return
         self._vacuumed = day
@@ -617,5 +617,5 @@ def _delete_temporary_backups(folder: Path) -> None:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _local_day(now: dt.datetime) -> dt.date:
+def _utc_day(now: dt.datetime) -> dt.date:
     return now.astimezone(dt.UTC).date()

@@ -27,7 +27,7 @@ NUMBER_FORMATS = (("bf16", "BF16"), ("fp8", "FP8"), ("mxfp8", "MXFP8"), ("nvfp4"
 
 
 ask_model = partial(
-    MODEL.ask,
+    MODEL.add_input,
     default="llama-3.1-70b",
     label="Model",
     kind="model",
@@ -36,7 +36,7 @@ ask_model = partial(
     term="parameter",
 )
 ask_gpu = partial(
-    HARDWARE.ask,
+    HARDWARE.add_input,
     default="h100-sxm5-80",
     label="GPU",
     kind="gpu",
@@ -53,7 +53,7 @@ ask_counted_gpu = partial(
     "that of BF16. Such cards are joined by PCIe 4 unless NVLink is given.",
 )
 ask_weights = partial(
-    MODEL.ask,
+    MODEL.add_input,
     default=PUBLISHED,
     label="Weights",
     choices=PUBLISHED_CHOICES,
@@ -63,7 +63,7 @@ ask_weights = partial(
     topic="number-formats",
 )
 ask_cache = partial(
-    LOAD.ask,
+    LOAD.add_input,
     default=PUBLISHED,
     label="KV cache",
     choices=CACHE_CHOICES,
@@ -73,7 +73,7 @@ ask_cache = partial(
     topic="number-formats",
 )
 ask_context = partial(
-    LOAD.ask,
+    LOAD.add_input,
     default=8192,
     label="Context",
     unit="token",
@@ -82,9 +82,9 @@ ask_context = partial(
     term="context-length",
     topic="inference-memory",
 )
-ask_tokens = partial(LOAD.ask, unit="token", limits=(1, 100_000_000))
+ask_tokens = partial(LOAD.add_input, unit="token", limits=(1, 100_000_000))
 ask_tensor_parallel = partial(
-    HARDWARE.ask,
+    HARDWARE.add_input,
     default=1,
     label="Tensor parallel",
     unit="GPU",
@@ -93,11 +93,11 @@ ask_tensor_parallel = partial(
     term="tensor-parallelism",
 )
 ask_gpus = partial(
-    HARDWARE.ask, label="GPUs", unit="GPU", limits=(1, 1_000_000), help="All GPUs of the job."
+    HARDWARE.add_input, label="GPUs", unit="GPU", limits=(1, 1_000_000), help="All GPUs of the job."
 )
 
 
-def ask_gpus_of_method(usual: int, **spec: Any) -> Any:
+def declare_gpus_of_method(usual: int, **spec: Any) -> Any:
     """Declare the GPUs of a training job: `usual`, or one with adapters, if left empty.
 
     The estimate fills in the number (`fill_in_gpus`), so that it is never None afterwards.
@@ -119,7 +119,7 @@ def fill_in_gpus(inputs: Any, usual: int) -> Any:
 
 
 ask_method = partial(
-    RECIPE.ask,
+    RECIPE.add_input,
     default="full",
     label="Method",
     choices=(
@@ -131,14 +131,14 @@ ask_method = partial(
     term="lora",
 )
 ask_rank = partial(
-    RECIPE.ask_more,
+    RECIPE.add_folded_input,
     default=16,
     label="Adapter rank",
     limits=(1, 4096),
     help="Rank of the adapters, for LoRA and QLoRA.",
 )
 ask_targets = partial(
-    RECIPE.ask_more,
+    RECIPE.add_folded_input,
     default="all-linear",
     label="Adapted matrices",
     choices=(
@@ -150,7 +150,7 @@ ask_targets = partial(
     help="Which matrices get an adapter.",
 )
 ask_network_rate = partial(
-    NETWORK.ask,
+    NETWORK.add_input,
     default=50e9,
     label="Network per GPU",
     unit="Gbit/s",
@@ -158,14 +158,14 @@ ask_network_rate = partial(
     help="Rate of one GPU's adapter in one direction: 400 Gbit/s is NDR.",
 )
 ask_network = partial(
-    NETWORK.ask_more,
+    NETWORK.add_folded_input,
     default="infiniband",
     label="Network",
     choices=NETWORKS,
     help="What joins the nodes; it decides the latency.",
 )
 ask_domain = partial(
-    NETWORK.ask_more,
+    NETWORK.add_folded_input,
     default=None,
     label="GPUs per link domain",
     kind="count",
@@ -174,7 +174,7 @@ ask_domain = partial(
     help="GPUs joined by NVLink or its like; left empty: 8, or 72 in NVL72.",
 )
 ask_pipeline = partial(
-    LAYOUT.ask,
+    LAYOUT.add_input,
     default=1,
     label="Pipeline parallel",
     limits=(1, 4096),
@@ -182,7 +182,7 @@ ask_pipeline = partial(
     term="pipeline-parallelism",
 )
 ask_context_parallel = partial(
-    LAYOUT.ask_more,
+    LAYOUT.add_folded_input,
     default=1,
     label="Context parallel",
     limits=(1, 4096),
@@ -190,7 +190,7 @@ ask_context_parallel = partial(
     term="context-parallelism",
 )
 ask_experts = partial(
-    LAYOUT.ask_more,
+    LAYOUT.add_folded_input,
     default=1,
     label="Expert parallel",
     limits=(1, 4096),
@@ -198,13 +198,13 @@ ask_experts = partial(
     term="expert-parallelism",
 )
 ask_sequence_parallel = partial(
-    LAYOUT.ask_more,
+    LAYOUT.add_folded_input,
     default=True,
     label="Sequence parallel",
     help="Divides norms as well when tensor parallel is above 1.",
 )
 ask_sequence = partial(
-    BATCH.ask,
+    BATCH.add_input,
     default=4096,
     label="Sequence",
     unit="token",
@@ -212,7 +212,7 @@ ask_sequence = partial(
     help="Tokens of one training sequence.",
 )
 ask_number_format = partial(
-    RECIPE.ask,
+    RECIPE.add_input,
     default="bf16",
     label="Number format",
     choices=NUMBER_FORMATS,
@@ -221,7 +221,7 @@ ask_number_format = partial(
     topic="number-formats",
 )
 ask_recompute = partial(
-    RECIPE.ask,
+    RECIPE.add_input,
     default="selective",
     label="Recomputation",
     choices=(
@@ -235,7 +235,7 @@ ask_recompute = partial(
     term="activation-checkpointing",
 )
 ask_training_software = partial(
-    RECIPE.ask_more,
+    RECIPE.add_folded_input,
     default=USUAL_SOFTWARE,
     label="Software",
     choices=(
@@ -247,14 +247,14 @@ ask_training_software = partial(
     topic="parallelism",
 )
 ask_engine = partial(
-    ENGINE.ask_more,
+    ENGINE.add_folded_input,
     default="vllm",
     label="Engine",
     choices=engine.list_engines(),
     help="Which measured engine the overheads are modeled on.",
 )
 ask_cached_share = partial(
-    ENGINE.ask_more,
+    ENGINE.add_folded_input,
     default=0.0,
     label="Prompt already cached",
     unit="%",
@@ -262,7 +262,7 @@ ask_cached_share = partial(
     help="Share of the prompt whose cache is there from earlier requests.",
 )
 ask_draft_tokens = partial(
-    ENGINE.ask_more,
+    ENGINE.add_folded_input,
     default=0,
     label="Draft tokens",
     unit="token",
@@ -272,7 +272,7 @@ ask_draft_tokens = partial(
     term="speculative-decoding",
 )
 ask_acceptance = partial(
-    ENGINE.ask_more,
+    ENGINE.add_folded_input,
     default=0.8,
     label="Acceptance",
     unit="%",
@@ -281,7 +281,7 @@ ask_acceptance = partial(
     term="speculative-decoding",
 )
 ask_draft_cost = partial(
-    ENGINE.ask_more,
+    ENGINE.add_folded_input,
     default=0.05,
     label="Draft step",
     unit="%",
@@ -289,7 +289,7 @@ ask_draft_cost = partial(
     help="Time of one step of the small model as a share of the large one's.",
 )
 ask_price = partial(
-    COST.ask,
+    COST.add_input,
     default=None,
     label="Price",
     unit="USD/h",
@@ -299,10 +299,10 @@ ask_price = partial(
     "is known. Write what you pay.",
 )
 ask_training_tokens = partial(
-    MODEL.ask, default=1e12, label="Training tokens", unit="token", limits=(1, 1e18)
+    MODEL.add_input, default=1e12, label="Training tokens", unit="token", limits=(1, 1e18)
 )
 ask_pue = partial(
-    COST.ask_more,
+    COST.add_folded_input,
     default=1.3,
     label="PUE",
     limits=(1.0, 5.0),
@@ -310,7 +310,7 @@ ask_pue = partial(
     term="pue",
 )
 ask_usable_share = partial(
-    ENGINE.ask,
+    ENGINE.add_input,
     default=0.9,
     label="Usable share of memory",
     unit="%",

@@ -12,7 +12,7 @@ from typing import Any
 
 from app.estimator.memory.inference_memory import cache_share, cached_elements
 from app.estimator.models.architecture import Architecture
-from app.estimator.result import FormulaStep, Output
+from app.estimator.result import FormulaStep, OutputSpec
 from app.estimator.units import NBSP, format_number, format_value, parse_quantity
 
 Term = float | str | tuple[float, str]
@@ -26,7 +26,7 @@ class StepBuilder:
     `topic` is the concept page for lines that name no other.
     """
 
-    outputs: tuple[Output[Any], ...]
+    outputs: tuple[OutputSpec[Any], ...]
     topic: str
 
     def line(

@@ -14,8 +14,8 @@ from app.estimator.hardware.catalog import gpu_id, network_id, system_id
 from app.estimator.models.lookup import (
     LONGEST_CONFIG,
     config_key,
-    is_config,
     is_config_key,
+    is_config_text,
     model_id,
 )
 
@@ -103,13 +103,13 @@ class InputGroup:
     heading: str
     topic: str
 
-    def ask(self, default: Any, label: str, **spec: Any) -> Any:
+    def add_input(self, default: Any, label: str, **spec: Any) -> Any:
         """Declare an input of this group."""
         return input_field(default, label, **{"group": self.heading, "topic": self.topic, **spec})
 
-    def ask_more(self, default: Any, label: str, **spec: Any) -> Any:
+    def add_folded_input(self, default: Any, label: str, **spec: Any) -> Any:
         """Declare an input that the form shows under “More inputs”."""
-        return self.ask(default, label, advanced=True, **spec)
+        return self.add_input(default, label, advanced=True, **spec)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -192,7 +192,7 @@ def format_input(field: InputSpec, value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
-        return config_key(value) if field.kind == "model" and is_config(value) else value
+        return config_key(value) if field.kind == "model" and is_config_text(value) else value
     if field.typed_unit:
         typed = units.convert_unit(float(value), field.unit, field.typed_unit)
         for short in (f"{typed:.12g}", _shortest_number(typed)):
@@ -284,7 +284,7 @@ def _max_length(field: InputSpec, raw: Any) -> int | None:
     if field.kind == "text":
         return None
     text = str(raw)
-    is_long = field.kind == "model" and (is_config(text) or is_config_key(text))
+    is_long = field.kind == "model" and (is_config_text(text) or is_config_key(text))
     return LONGEST_CONFIG if is_long else LONGEST_VALUE
 
 

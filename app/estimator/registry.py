@@ -9,14 +9,14 @@ from typing import Any
 from app.estimator.inputs import input_specs, parse_inputs
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import (
+    describe_weights,
     find_model,
     model_caveats,
-    read_pasted,
+    read_pasted_config,
     unread_sizes_warning,
-    weights_words,
 )
 from app.estimator.models.number_formats import PUBLISHED, find_cache_format
-from app.estimator.result import Estimate, Output
+from app.estimator.result import Estimate, OutputSpec
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class EstimateSpec:
     group: str
     inputs: type
     answer: Callable[[Any], Estimate]
-    outputs: tuple[Output[Any], ...]
+    outputs: tuple[OutputSpec[Any], ...]
     topic: str = ""
     first: tuple[str, ...] = ()
     main: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class EstimateSpec:
 def _requested_model(inputs: Any) -> Architecture | None:
     pasted = getattr(inputs, "config", "").strip()
     if pasted:
-        return read_pasted(pasted)
+        return read_pasted_config(pasted)
     name = getattr(inputs, "model", "")
     return find_model(name) if name else None
 
@@ -85,7 +85,7 @@ def _counted_weights(model: Architecture, inputs: Any) -> str:
     text = dict(field.choices)
     if PUBLISHED not in text:
         return ""
-    return weights_words(model, inputs.weights, text[inputs.weights])
+    return describe_weights(model, inputs.weights, text[inputs.weights])
 
 
 # All estimates, in display order. Each module `estimates/NAME_report.py` is imported when

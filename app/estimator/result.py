@@ -34,7 +34,7 @@ def ranged_value(value: float, shares: tuple[float, float], note: str = "") -> V
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Output(Generic[ResultT]):
+class OutputSpec(Generic[ResultT]):
     """An output of an estimate, and how to read it from the result of the computation.
 
     `unit` is the base unit of a number. `better` is the direction that is better, empty if
@@ -56,7 +56,7 @@ class Output(Generic[ResultT]):
 class Figure:
     """One output of a result with its value; see `Value`."""
 
-    output: Output[Any]
+    output: OutputSpec[Any]
     value: float | int | str | bool | None
     low: float | None = None
     high: float | None = None
@@ -92,7 +92,7 @@ class Figure:
         return self.low is None
 
 
-def read_figures(outputs: Iterable[Output[ResultT]], result: ResultT) -> tuple[Figure, ...]:
+def read_figures(outputs: Iterable[OutputSpec[ResultT]], result: ResultT) -> tuple[Figure, ...]:
     """Read every output from the result of a computation."""
     figures = []
     for output in outputs:

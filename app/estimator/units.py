@@ -316,7 +316,7 @@ def format_value(value: float | str | bool | None, unit: str = "", more: int = 0
     if unit == "FLOP" and abs(value) >= 1e21:
         return f"{_format_scientific(value, 3 + more)}{NBSP}FLOP"
     if unit in _MONEY:
-        return f"{_format_money(value, more)}{NBSP}{unit}"
+        return f"{_money_digits(value, more)}{NBSP}{unit}"
     return _format_scaled(value, unit, more)
 
 
@@ -336,7 +336,7 @@ def format_range(low: float, high: float, unit: str = "") -> str:
         least = least.partition(NBSP)[0]
     elif word in {name, PLURALS.get(name)} and (not low or low >= _LEAST * factor):
         shown = low / factor
-        least = _format_one_decimal(shown) if shown >= 1 else format_number(shown, 2)
+        least = _format_up_to_one_decimal(shown) if shown >= 1 else format_number(shown, 2)
     return most if least in {number, most} else f"{least} to {most}"
 
 
@@ -353,7 +353,7 @@ def _format_scaled(value: float, unit: str, more: int) -> str:
     shown, factor = _display_unit(abs(value), unit)
     scaled = value if factor == 1.0 else value / factor
     decimal = unit in _ONE_DECIMAL
-    text = _format_one_decimal(scaled, more) if decimal else format_number(scaled, 3 + more)
+    text = _format_up_to_one_decimal(scaled, more) if decimal else format_number(scaled, 3 + more)
     if not shown:
         return text
     word = shown if abs(scaled) == 1 else PLURALS.get(shown, shown)
@@ -378,7 +378,7 @@ def _display_unit(size: float, unit: str) -> tuple[str, float]:
     return unit, UNITS.get(unit, ("", 1.0))[1]
 
 
-def _format_one_decimal(value: float, more: int = 0) -> str:
+def _format_up_to_one_decimal(value: float, more: int = 0) -> str:
     size = abs(value)
     text = _trim_zeros(f"{size:,.{more if size >= 999.95 else 1 + more}f}")
     if text == "0" and size:
@@ -386,7 +386,7 @@ def _format_one_decimal(value: float, more: int = 0) -> str:
     return (MINUS if value < 0 else "") + text
 
 
-def _format_money(value: float, more: int) -> str:
+def _money_digits(value: float, more: int) -> str:
     size = abs(value)
     places = 0 if size >= 1000 else 2 if size >= 0.1 or not size else 4
     usual, exact = f"{size:,.{places}f}", _trim_zeros(f"{size:,.{places + more}f}")

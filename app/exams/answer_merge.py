@@ -34,7 +34,7 @@ class MergedAnswer:
     saved_at: dt.datetime | None = None
 
     @property
-    def told(self) -> Literal["", "replaced", "refused", "stale"]:
+    def message_key(self) -> Literal["", "replaced", "refused", "stale"]:
         """The message code for the sender, empty for none."""
         if self.refused:
             return "refused"

@@ -7,7 +7,13 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from app.content.course_facts import apportion, derive_exam, is_long, short_count, short_exam
+from app.content.course_facts import (
+    apportion,
+    derive_exam,
+    is_full_length_exam,
+    short_exam,
+    short_exam_question_count,
+)
 from app.markup.model import Domain, ExamBlueprint
 from app.questions import types
 from app.questions.model import Question
@@ -72,8 +78,8 @@ def drawable_questions(
     """Return the questions that a paper can include, by the domain of their first objective."""
     bank: dict[str, list[Question]] = {}
     for question in sorted(questions, key=lambda q: q.id):
-        home = question.home(domain_of)
-        if home and question.drawable:
+        home = question.domain(domain_of)
+        if home and question.is_for_exams:
             bank.setdefault(home, []).append(question)
     return bank
 
@@ -92,7 +98,7 @@ def match_exam_types(
         for domain, count in wanted.items()
         if len(held.get(domain, ())) < min(count, len(every.get(domain, ())))
     }
-    return [q for q in questions if types.type_of(q).of_exam or q.home(domain_of) in lacking]
+    return [q for q in questions if types.type_of(q).of_exam or q.domain(domain_of) in lacking]
 
 
 def _pick_questions(
@@ -117,7 +123,7 @@ def _pick_questions(
                 q.id in before,
                 seen.get(q.id, 0),
                 taken[q.objectives[0]],
-                not q.reserved,
+                not q.is_reserved_for_exams,
                 order[q.id],
             ),
         )
@@ -127,7 +133,7 @@ def _pick_questions(
     return picked
 
 
-def minutes_for(blueprint: ExamBlueprint, paper: ExamPaper, factor: float) -> float:
+def exam_minutes(blueprint: ExamBlueprint, paper: ExamPaper, factor: float) -> float:
     """Return the minutes for `paper`: the exam's pace, times the time limit factor.
 
     A paper that the bank could not fill has the pace of the full exam.
@@ -136,7 +142,7 @@ def minutes_for(blueprint: ExamBlueprint, paper: ExamPaper, factor: float) -> fl
     return blueprint.minutes * min(share, 1.0) * factor
 
 
-def is_over(deadline: dt.datetime, now: dt.datetime) -> bool:
+def is_past_deadline(deadline: dt.datetime, now: dt.datetime) -> bool:
     """Return whether the time of a sitting is up; the deadline itself is still in time."""
     return now > deadline
 
@@ -153,7 +159,7 @@ class QuestionPool:
     all: Mapping[str, int]
     missed: Mapping[str, int]
 
-    def missed_of(self, exam: ExamBlueprint) -> int:
+    def count_missed_for(self, exam: ExamBlueprint) -> int:
         """Return how many missed questions an exam can include; a paper may hold fewer."""
         return sum(n for domain, n in self.missed.items() if domain in exam.domains)
 
@@ -167,7 +173,7 @@ def whole_exam_slug(slug: str) -> str:
     return slug.partition("~")[0]
 
 
-def asks_missed(slug: str) -> bool:
+def is_exam_of_missed_questions(slug: str) -> bool:
     """Return whether a paper consists of missed questions only."""
     return slug.endswith(f"~{MISSED}")
 
@@ -176,9 +182,9 @@ def derived_exams(
     exam: ExamBlueprint, domains: Collection[Domain], pool: QuestionPool
 ) -> Iterator[ExamBlueprint]:
     """Yield every paper that can be derived from an exam now, at its pace."""
-    if not is_long(exam):
+    if not is_full_length_exam(exam):
         return
-    count = short_count(exam)
+    count = short_exam_question_count(exam)
     yield short_exam(exam)
     for domain in domains:
         held = min(count, pool.all.get(domain.number, 0))

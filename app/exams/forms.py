@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlencode
 from fastapi import Depends, Request
 
 from app.exams.answer_merge import AnswerState, is_entered
-from app.quiz.forms import read_sent
+from app.quiz.forms import parse_submission_fields
 
 FACTORS = (1.0, 1.25, 1.5, 2.0, 3.0)
 EVERY_KIND = "all"
@@ -91,7 +91,7 @@ async def _parse_answer_form(request: Request) -> ExamAnswerForm:
 def read_answer(pairs: Sequence[tuple[str, Any]]) -> ExamAnswerForm:
     """Split the submitted fields into form fields and response."""
     own = {"flag", "strike", "go", "since", "move", "age", "settled", "shown"}
-    raw = read_sent((k, v) for k, v in pairs if k not in own).raw
+    raw = parse_submission_fields((k, v) for k, v in pairs if k not in own).raw
     fields = {k: v for k, v in pairs if isinstance(v, str)}
     struck = [v[:40] for k, v in pairs if k == "strike" and isinstance(v, str)]
     return ExamAnswerForm(

@@ -17,7 +17,13 @@ from app.database.engine import write_in_own_transaction
 from app.errors import ConflictError, NotFoundError
 from app.exams import assembly, store
 from app.exams.answer_merge import AnswerState
-from app.exams.assembly import PaperItem, asks_missed, drawable_questions, is_over, match_exam_types
+from app.exams.assembly import (
+    PaperItem,
+    drawable_questions,
+    is_exam_of_missed_questions,
+    is_past_deadline,
+    match_exam_types,
+)
 from app.exams.forms import (
     EVERY_KIND,
     FACTORS,
@@ -44,13 +50,13 @@ from app.exams.sitting import (
     Told,
     askable_questions,
     build_paper_rows,
-    close_if_over,
+    close_if_past_deadline,
     close_sitting,
     compute_exam_pace,
     draw_sitting,
     find_unreadable,
     graded_items,
-    slot_as_graded,
+    slot_with_graded_wording,
     start_sitting,
 )
 from app.exams.store import AnswerChange, NewSitting, SavedAnswer, SittingState
@@ -91,7 +97,7 @@ def build_exam_home(ctx: RequestContext, running: SittingState | None) -> dict[s
     return {
         "whole": whole,
         "cuts": list(_derived_exams(ctx, whole[0], held)) if whole else [],
-        "missed": held.missed_of(whole[0]) if whole else 0,
+        "missed": held.count_missed_for(whole[0]) if whole else 0,
         "running": running,
         "finished": finished,
         "trend": score_trend(finished, ctx.learner.target, ctx.learner.study_day),
@@ -109,7 +115,8 @@ def require_exam_offer(ctx: RequestContext, slug: str) -> ExamOffer:
     if exam is None:
         raise NotFoundError(f"There is no mock exam “{slug}”.")
     return ExamOffer(
-        exam, _list_missed_questions(ctx, there) if assembly.asks_missed(slug) else there
+        exam,
+        _list_missed_questions(ctx, there) if assembly.is_exam_of_missed_questions(slug) else there,
     )
 
 
@@ -168,7 +175,7 @@ def list_exams(ctx: Reader) -> HTMLResponse:
     """The mock exams of the course, and the learner's sittings."""
     return ctx.page(
         "exams/index.html",
-        asks_missed=asks_missed,
+        asks_missed=is_exam_of_missed_questions,
         token=new_token(),
         **build_exam_home(ctx, _find_running_sitting(ctx)),
     )
@@ -199,7 +206,7 @@ def _start_page(
         "exams/start.html",
         status=status,
         exam=exam,
-        missed=asks_missed(exam.slug),
+        missed=is_exam_of_missed_questions(exam.slug),
         domains=[d for d in ctx.library.syllabus.domains if d.number in bank],
         bank=bank,
         short=any(bank[d] < wanted for d, wanted in exam.domains.items()),
@@ -270,19 +277,21 @@ def show_exam_question(
 
 
 @router.post("/sittings/{sitting}/answers/{number}")
-def keep_answer(ctx: Writer, sitting: RowNumber, number: RowNumber, form: Answered) -> Response:
+def save_answer_form(
+    ctx: Writer, sitting: RowNumber, number: RowNumber, form: Answered
+) -> Response:
     """Save what was changed in a question; after the end nothing changes."""
     sat = _require_sitting_to_write(ctx, sitting)
     slot = _require_slot(sat, number)
     if sat.closed_at is not None:
         return _render_too_late(ctx, sat)
     done = store.save_answer(ctx.db, sat, _build_answer_change(ctx, slot, form), ctx.now)
-    frame = _build_exam_frame(ctx, sat, number, ReviewNote(done.told, done.saved_at))
+    frame = _build_exam_frame(ctx, sat, number, ReviewNote(done.message_key, done.saved_at))
     if is_htmx_request(ctx.request):
         status = 409 if done.refused else 200
         return render_page(ctx.request, "exams/_saved.html", status=status, **frame)
     if done.replaced or done.refused:
-        onward = f"{_next_exam_url(sat, number, '')}?told={done.told}"
+        onward = f"{_next_exam_url(sat, number, '')}?told={done.message_key}"
     elif done.changed and number in frame["unreadable"]:
         onward = _next_exam_url(
             sat, number, ""
@@ -339,7 +348,7 @@ def show_score_report(ctx: Reader, sitting: RowNumber, late: bool = False) -> Re
         if other.exam == sat.exam and other.started_at < sat.started_at
     ]
     report = sum_up_exam(paper)
-    again = _in_learning_order(ctx, report.again)
+    again = _in_learning_order(ctx, report.questions_to_repeat)
     seeds = {slot.item: slot.seed for slot in sat.slots}
     return ctx.page(
         "exams/report.html",
@@ -389,7 +398,7 @@ def _require_sitting(ctx: RequestContext, sitting: int) -> SittingState:
 def _require_sitting_to_write(ctx: RequestContext, sitting: int) -> SittingState:
     """Return the sitting for a route that writes, closed if its time is up."""
     sat = store.load_sitting(ctx.db, ctx.learner.id, sitting)
-    return close_if_over(ctx.db, ctx.library, sat, ctx.now)
+    return close_if_past_deadline(ctx.db, ctx.library, sat, ctx.now)
 
 
 def _find_running_sitting(ctx: RequestContext) -> SittingState | None:
@@ -402,13 +411,13 @@ def _find_running_sitting(ctx: RequestContext) -> SittingState | None:
 
 def _close_if_overdue(ctx: RequestContext, sitting: SittingState) -> SittingState:
     """Return the sitting, closed if its time is up, for a route that only reads."""
-    if sitting.closed_at is not None or not is_over(sitting.deadline, ctx.now):
+    if sitting.closed_at is not None or not is_past_deadline(sitting.deadline, ctx.now):
         return sitting
     # Not in the current read transaction, whose data may be out of date.
     from_thread.run(
         write_in_own_transaction,
         ctx.request,
-        lambda db: close_if_over(db, ctx.library, sitting, ctx.now),
+        lambda db: close_if_past_deadline(db, ctx.library, sitting, ctx.now),
     )
     ctx.db.rollback()
     return store.load_sitting(ctx.db, ctx.learner.id, sitting.id)
@@ -443,9 +452,9 @@ def _build_answer_change(
 
 def _answer_state(variant: Variant, form: ExamAnswerForm) -> AnswerState:
     kind = types.type_of(variant)
-    raw = kind.moved(form.raw, form.move) if form.move else form.raw
+    raw = kind.respond_to_button(form.raw, form.move) if form.move else form.raw
     said = form.settled if raw == form.raw else "yes"
-    raw = kind.settled(variant.answer, raw, said)
+    raw = kind.autosaved_response(variant.answer, raw, said)
     return AnswerState(raw, form.flagged, form.struck)
 
 
@@ -517,7 +526,7 @@ def _render_solution(
 ) -> HTMLResponse:
     refuse_during_exam(ctx, question_in_revision(ctx.db, ctx.library, slot.item, slot.revision))
     paper = {row.number: row for row in graded_items(ctx.db, ctx.library, sitting)}
-    missed = _in_learning_order(ctx, sum_up_exam(list(paper.values())).again)
+    missed = _in_learning_order(ctx, sum_up_exam(list(paper.values())).questions_to_repeat)
     numbers = [row.number for row in missed]
     place = numbers.index(slot.number) if slot.number in numbers else -1
     return ctx.page(
@@ -538,7 +547,7 @@ def _render_solution(
 def _answer_feedback(ctx: RequestContext, sitting: SittingState, slot: PaperItem) -> AnswerFeedback:
     given = store.item_scores(ctx.db, sitting).get(slot.item)
     kept = store.load_answers(ctx.db, sitting.id).get(slot.number) or SavedAnswer(slot.number, {})
-    graded = slot_as_graded(slot, given)
+    graded = slot_with_graded_wording(slot, given)
     question = question_in_revision(ctx.db, ctx.library, graded.item, graded.revision)
     answer = RecordedAttempt(
         given.attempt if given else 0,

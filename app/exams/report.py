@@ -18,10 +18,10 @@ from app.widgets.svg import (
     PlotArea,
     draw_dot,
     draw_line,
-    draw_rect,
+    draw_rect_in_percent,
     draw_text,
     format_in_percent,
-    svg_root,
+    svg_in_pixels,
 )
 
 
@@ -56,7 +56,7 @@ class GradedItem:
         return "partly right" if self.score > 0 else "not right"
 
     @property
-    def was_mended(self) -> bool:
+    def was_regraded(self) -> bool:
         """Whether regrading with a corrected key changed the score."""
         return self.old_key is not None and self.old_key != self.score
 
@@ -110,12 +110,12 @@ class ScoreReport:
     before: float = 0.0
 
     @property
-    def tells(self) -> bool:
+    def is_conclusive(self) -> bool:
         """Whether enough was answered to estimate a similar paper."""
         return has_enough_answers(self.answered, self.count)
 
     @property
-    def again(self) -> tuple[GradedItem, ...]:
+    def questions_to_repeat(self) -> tuple[GradedItem, ...]:
         """The questions to review, in the order of the paper."""
         return tuple(sorted((*self.missed, *self.open), key=lambda m: m.number))
 
@@ -138,14 +138,14 @@ def sum_up_exam(marked: Sequence[GradedItem]) -> ScoreReport:
         objectives=_score_shares((m.objective, m.score) for m in marked),
         missed=tuple(m for m in answered if m.score < 1),
         open=tuple(m for m in marked if not m.answered),
-        weakest=most_lost(_score_shares((m.objective, m.score) for m in answered)),
+        weakest=largest_losses(_score_shares((m.objective, m.score) for m in answered)),
         changes=tuple((way, _changed_question_numbers(marked, way)) for way in CHANGES),
-        mended=sum(m.was_mended for m in marked),
+        mended=sum(m.was_regraded for m in marked),
         before=sum(m.score if m.old_key is None else m.old_key for m in marked),
     )
 
 
-def most_lost(shares: Iterable[ScoreShare]) -> tuple[ScoreShare, ...]:
+def largest_losses(shares: Iterable[ScoreShare]) -> tuple[ScoreShare, ...]:
     """Return at most three parts that lost the most points.
 
     One answer says nothing about a part. Of parts that lost as much, the one with the lower share
@@ -241,14 +241,14 @@ def draw_result(report: ScoreReport, target: int | None) -> Markup:
     words = f"your target {target}" if target else ""
     score = ScoreRange(
         score=report.score,
-        low=report.low if report.tells else report.score,
-        high=report.high if report.tells else report.score,
+        low=report.low if report.is_conclusive else report.score,
+        high=report.high if report.is_conclusive else report.score,
         of=report.count,
         target=target or 0,
         target_words=words,
     )
     says = f"{round(report.score, 1):g} of {report.count}"
-    if report.tells:
+    if report.is_conclusive:
         says += f"; on a similar exam probably {report.low:.0f} to {report.high:.0f}"
     return draw_score(score, f"{says}; {words}" if words else says, (0, report.count))
 
@@ -260,7 +260,9 @@ def draw_times(paper: Sequence[GradedItem], longest: float, even: float) -> Mark
     for place, one in enumerate(paper):
         high = _HEIGHT * one.seconds / longest
         look = "fill" if one.score >= 1 else "bad-f"
-        marks.append(draw_rect(look, slot * (place + 0.15), _BASE - high, slot * 0.7, high))
+        marks.append(
+            draw_rect_in_percent(look, slot * (place + 0.15), _BASE - high, slot * 0.7, high)
+        )
         if one.score < 1:
             marks.append(draw_text("×", slot * (place + 0.5), 81, "m bad-f"))
     if even <= longest:
@@ -268,7 +270,7 @@ def draw_times(paper: Sequence[GradedItem], longest: float, even: float) -> Mark
         marks.append(draw_line("dash", 0, at, 100, at))
     marks += [draw_text("1", 0, 100), draw_text(str(len(paper)), 100, 100, "e")]
     says = f"Seconds per question, {len(paper)} questions; the longest took {longest:.0f} seconds"
-    return svg_root(marks, 108, says)
+    return svg_in_pixels(marks, 108, says)
 
 
 MAX_TREND_EXAMS = 12
@@ -363,4 +365,4 @@ def _draw_trend(
         if past in (last[0], last[-1]):
             day = day_of(past.started)
             marks.append(draw_text(format_short_date(day), x, 146, "m"))
-    return svg_root(marks, 150, says)
+    return svg_in_pixels(marks, 150, says)

@@ -20,7 +20,13 @@ from app.content.courses import SINGLE_COURSE, CourseRegistry
 from app.content.library import Library, LiveLibrary
 from app.database.engine import WRITING
 from app.exams import store
-from app.exams.assembly import PaperItem, assemble_paper, is_over, match_exam_types, minutes_for
+from app.exams.assembly import (
+    PaperItem,
+    assemble_paper,
+    exam_minutes,
+    is_past_deadline,
+    match_exam_types,
+)
 from app.exams.forms import StartExamForm
 from app.exams.report import GradedItem
 from app.exams.store import GradedAnswer, ItemScore, NewSitting, SavedAnswer, SittingState
@@ -67,7 +73,7 @@ def draw_sitting(
         paper=paper,
         factor=wish.factor,
         target=sitting_request.target,
-        minutes=minutes_for(blueprint, paper, wish.factor),
+        minutes=exam_minutes(blueprint, paper, wish.factor),
     )
 
 
@@ -78,16 +84,16 @@ def start_sitting(
     # Save the revisions, so that an edit during the exam changes nothing on this paper. Insert them
     # in item order, so that two learners starting at once cannot deadlock.
     for slot in sorted(sitting.paper.slots, key=lambda s: s.item):
-        quiz_store.keep_revision(db, library.questions[slot.item], now)
+        quiz_store.store_revision(db, library.questions[slot.item], now)
     started = dataclasses.replace(sitting, token=f"{learner_id}-{sitting.token}")
     return store.begin_sitting(db, learner_id, started, now)
 
 
-def close_if_over(
+def close_if_past_deadline(
     db: Session, library: Library, sitting: SittingState, now: dt.datetime
 ) -> SittingState:
     """Return the sitting, closed if its time is up."""
-    if sitting.closed_at is None and is_over(sitting.deadline, now):
+    if sitting.closed_at is None and is_past_deadline(sitting.deadline, now):
         return close_sitting(db, library, sitting, "time", sitting.deadline)
     return sitting
 
@@ -110,7 +116,7 @@ def close_sitting(
         ]
         store.record_graded_answers(db, sitting, graded, at)
         missed = _missed_cards(library, sitting, graded, max(kept, default=0))
-        store.readd_missed(db, sitting, missed, at)
+        store.add_missed_cards_again(db, sitting, missed, at)
         store.increment_change_counter(db, sitting.learner_id)
     return store.load_sitting(db, sitting.learner_id, sitting.id)
 
@@ -140,7 +146,7 @@ def graded_items(db: Session, library: Library, sitting: SittingState) -> list[G
     rows = []
     for slot in sitting.slots:
         point = given.get(slot.item)
-        drawn = slot_as_graded(slot, point)
+        drawn = slot_with_graded_wording(slot, point)
         question = quiz_store.question_in_revision(db, library, drawn.item, drawn.revision)
         mine = kept.get(slot.number) or SavedAnswer(slot.number, {})
         rows.append(
@@ -160,7 +166,7 @@ def graded_items(db: Session, library: Library, sitting: SittingState) -> list[G
     return rows
 
 
-def slot_as_graded(slot: PaperItem, point: ItemScore | None) -> PaperItem:
+def slot_with_graded_wording(slot: PaperItem, point: ItemScore | None) -> PaperItem:
     """Return the paper item in the revision it was graded with; its key may have been corrected."""
     return dataclasses.replace(slot, revision=point.revision) if point else slot
 

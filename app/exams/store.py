@@ -328,7 +328,7 @@ def record_graded_answers(
         add_to_day(db, sitting.learner_id, day, work)
 
 
-def readd_missed(
+def add_missed_cards_again(
     db: Session, sitting: SittingState, missed: Sequence[CardToAdd], now: dt.datetime
 ) -> None:
     """Make the questions missed in a closed sitting due again, if the learner wants that."""

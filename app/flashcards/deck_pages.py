@@ -55,7 +55,7 @@ from app.spaced_repetition.scheduler import (
     ManualEdit,
     days_label,
     due_date_error,
-    last_day,
+    latest_due_day,
     retrievability,
 )
 from app.web.dependencies import find_topic
@@ -113,7 +113,7 @@ def listed_card_row(
     return ListedCard(
         card=added.card,
         words=excerpt(card_found.card.front) if card_found else name,
-        state=state_words(added.state, added.due, ctx.day),
+        state=describe_card_state(added.state, added.due, ctx.day),
         aside=added.aside and not added.declined,
         leech=added.lapses >= LEECH,
         kind=_KINDS.get(kind, "own card"),
@@ -122,7 +122,7 @@ def listed_card_row(
     )
 
 
-def state_words(state: str, due: dt.date | None, day: dt.date) -> str:
+def describe_card_state(state: str, due: dt.date | None, day: dt.date) -> str:
     """Return the state of a card: being learned, or the study day it is due on.
 
     A step left unfinished on an earlier day is due, and an added card that was never reviewed is
@@ -140,11 +140,11 @@ def state_words(state: str, due: dt.date | None, day: dt.date) -> str:
     return "due tomorrow" if days == 1 else f"due {format_date_with_year(due)}"
 
 
-def describe_standing(standing: CardState | None, ctx: RequestContext) -> str:
+def describe_schedule(standing: CardState | None, ctx: RequestContext) -> str:
     """Return the state of a course card in words."""
     if standing is None:
         return "new"
-    return state_words(standing.state, standing.due_day, ctx.day)
+    return describe_card_state(standing.state, standing.due_day, ctx.day)
 
 
 CARDS_PER_PAGE = 50
@@ -174,7 +174,7 @@ def search_cards(ctx: RequestContext, query: str) -> CardSearchResult:
 def _matching_card_names(ctx: RequestContext, words: list[str]) -> Iterator[str]:
     db, learner, library = ctx.db, ctx.learner.id, ctx.library
     if learner:
-        yield from added_cards.search_own(db, learner, words)
+        yield from added_cards.search_own_cards(db, learner, words)
         for kind in (QUESTION, TERM):
             for card in sorted(list_studied(db, learner, kind)):
                 if _contains_words(_searchable_text(library, card), words):
@@ -208,7 +208,7 @@ def _list_rows(ctx: RequestContext, names: list[str]) -> Iterator[ListedCard]:
     mine = [name for name in names if is_added_card(name)]
     added = added_cards.added_cards(ctx.db, ctx.learner.id, mine)
     course = [name for name in names if not is_added_card(name)]
-    held = queue.card_standings(ctx.db, ctx.learner.id, course)
+    held = queue.card_states(ctx.db, ctx.learner.id, course)
     cards = find_cards_once(ctx, mine)
     for name in names:
         if name in added:
@@ -219,7 +219,7 @@ def _list_rows(ctx: RequestContext, names: list[str]) -> Iterator[ListedCard]:
             yield ListedCard(
                 card=name,
                 words=excerpt(card.front),
-                state=describe_standing(standing, ctx),
+                state=describe_schedule(standing, ctx),
                 aside=aside,
                 leech=standing is not None and standing.lapses >= LEECH,
                 kind=ctx.library.topics[card.topic].title,
@@ -251,7 +251,7 @@ def show_deck(ctx: Reader, wished: Wished) -> HTMLResponse:
 
 
 def _deck_rows(ctx: RequestContext, topic: Topic) -> list[ListedCard]:
-    held = queue.topic_standings(ctx.db, ctx.learner.id, topic.slug)
+    held = queue.card_states_of_topic(ctx.db, ctx.learner.id, topic.slug)
     rows = []
     for card in topic.cards:
         standing, aside = held.get(card, (None, False))
@@ -259,7 +259,7 @@ def _deck_rows(ctx: RequestContext, topic: Topic) -> list[ListedCard]:
             ListedCard(
                 card=card,
                 words=excerpt(ctx.library.cards[card].front),
-                state=describe_standing(standing, ctx),
+                state=describe_schedule(standing, ctx),
                 aside=aside,
                 leech=standing is not None and standing.lapses >= LEECH,
             )
@@ -352,7 +352,7 @@ def load_card_details(ctx: RequestContext, name: str) -> CardDetails:
         own=parse_card_id(name)[0] == OWN,
         undo=done[0] if done and done[1] == name else 0,
         day=ctx.day,
-        last=last_day(ctx.day, ctx.learner.exam_day),
+        last=latest_due_day(ctx.day, ctx.learner.exam_day),
     )
 
 
@@ -382,8 +382,8 @@ def _card_facts(
 def _describe_state(ctx: RequestContext, record: review_log.CardRecord) -> str:
     if record.standing is None and is_added_card(record.card):
         added = added_cards.added_cards(ctx.db, ctx.learner.id, [record.card]).get(record.card)
-        return state_words("new", added.due if added else None, ctx.day)
-    return describe_standing(record.standing, ctx)
+        return describe_card_state("new", added.due if added else None, ctx.day)
+    return describe_schedule(record.standing, ctx)
 
 
 def _history_line(ctx: RequestContext, row: ReviewHistoryRow) -> HistoryLine:

@@ -124,7 +124,10 @@ def render_card(typed: OwnCardDraft) -> RenderedCard:
     bare = typed.front.replace("\ue000", "").replace("\ue001", "")
     asked, cells = _render_text(_GAP.sub(marked, bare))
     back, back_cells = _render_text(typed.back)
-    problems = [*_refuse_cells("front", cells), *_refuse_cells("back", back_cells)]
+    problems = [
+        *_too_many_cells_problem("front", cells),
+        *_too_many_cells_problem("back", back_cells),
+    ]
     if problems:
         return RenderedCard(typed, CardFaces("", ""), problems)
     front = _fill_cloze(asked, [f"[{hint}]" for hint in hints])
@@ -132,7 +135,7 @@ def render_card(typed: OwnCardDraft) -> RenderedCard:
         back = _fill_cloze(asked, words) + back
     # Anki trims fields, so untrimmed sides would count as changed on import.
     faces = CardFaces(clean_html(front).strip(), clean_html(back).strip())
-    return RenderedCard(typed, faces, _refuse_length(faces))
+    return RenderedCard(typed, faces, _too_long_problem(faces))
 
 
 def _render_text(text: str) -> tuple[str, int]:
@@ -141,7 +144,7 @@ def _render_text(text: str) -> tuple[str, int]:
     return _markdown.render(text, env), env["cells"]
 
 
-def _refuse_cells(field: str, cells: int) -> Problems:
+def _too_many_cells_problem(field: str, cells: int) -> Problems:
     if cells <= MOST_CELLS:
         return []
     said = (
@@ -151,7 +154,7 @@ def _refuse_cells(field: str, cells: int) -> Problems:
     return [{"field": field, "message": said}]
 
 
-def _refuse_length(faces: CardFaces) -> Problems:
+def _too_long_problem(faces: CardFaces) -> Problems:
     return [
         {
             "field": field,
@@ -216,13 +219,13 @@ def show_new_card(
     return _render_card_form(ctx, draft, replaced=replaced)
 
 
-def render_sent(front: _Words = "", back: _Words = "") -> RenderedCard:
+def preview_card(front: _Words = "", back: _Words = "") -> RenderedCard:
     """Render the card that was sent. FastAPI runs this in a thread, before the route."""
     sides = (text.replace("\r\n", "\n").strip() for text in (front, back))
     return render_card(OwnCardDraft(*sides))
 
 
-SentCard = Annotated[RenderedCard, Depends(render_sent)]
+SentCard = Annotated[RenderedCard, Depends(preview_card)]
 
 
 @router.post("/own", dependencies=[Depends(expect_storage)])
@@ -233,14 +236,16 @@ async def add_own_card(
     if form.problems:
         return await run_reading(
             request,
-            lambda ctx: _refuse_draft(ctx, form, form.problems, token=token, replaced=replaced),
+            lambda ctx: _render_refused_draft(
+                ctx, form, form.problems, token=token, replaced=replaced
+            ),
         )
     try:
         await run_writing(request, lambda ctx: _save_own_card(ctx, form, token, replaced))
     except ConflictError as error:
         problem = {"field": "front", "message": f"{error.message} {error.hint}"}
         return await run_reading(
-            request, lambda ctx: _refuse_draft(ctx, form, [problem], token=token)
+            request, lambda ctx: _render_refused_draft(ctx, form, [problem], token=token)
         )
     count_stored(request, form.size)
     return RedirectResponse("/flashcards/own?kept=yes", 303)
@@ -253,7 +258,7 @@ def _save_own_card(ctx: RequestContext, rendered: RenderedCard, token: str, repl
     words = f"{ctx.learner.key}:{token or new_token()}"
     card = f"{OWN}:{hashlib.sha256(words.encode()).hexdigest()[:32]}"
     kept = added_cards.OwnCardContent(rendered.faces, rendered.typed.kept)
-    added_cards.write_own(ctx.db, ctx.learner.id, card, kept, ctx.now)
+    added_cards.write_own_card(ctx.db, ctx.learner.id, card, kept, ctx.now)
     add_cards(ctx.db, ctx.learner.id, [CardToAdd(card)], ctx.day, ctx.now)
 
 
@@ -273,7 +278,9 @@ def show_own_card_form(ctx: Reader, card: str) -> HTMLResponse:
 @router.post("/own/{card}", dependencies=[Depends(expect_storage)])
 async def change_own_card(request: Request, card: str, form: SentCard) -> Response:
     if form.problems:
-        return await run_reading(request, lambda ctx: _refuse_draft(ctx, form, form.problems, card))
+        return await run_reading(
+            request, lambda ctx: _render_refused_draft(ctx, form, form.problems, card)
+        )
     await run_writing(request, lambda ctx: _save_change(ctx, card, form))
     count_stored(request, form.size)
     return RedirectResponse(f"/flashcards/own/{card}?kept=yes", 303)
@@ -282,11 +289,11 @@ async def change_own_card(request: Request, card: str, form: SentCard) -> Respon
 def _save_change(ctx: RequestContext, card: str, rendered: RenderedCard) -> None:
     _require_own_card(ctx, card)
     kept = added_cards.OwnCardContent(rendered.faces, rendered.typed.kept)
-    added_cards.change_own(ctx.db, ctx.learner.id, card, kept)
+    added_cards.change_own_card(ctx.db, ctx.learner.id, card, kept)
 
 
 def _require_own_card(ctx: RequestContext, card: str) -> added_cards.OwnCardContent:
-    kept = added_cards.find_own(ctx.db, ctx.learner.id, card) if ctx.learner.id else None
+    kept = added_cards.find_own_card(ctx.db, ctx.learner.id, card) if ctx.learner.id else None
     if kept is None:
         raise NotFoundError(f"There is no card “{card}” of yours.")
     return kept
@@ -299,7 +306,7 @@ def _require_course_card(ctx: RequestContext, card: str) -> Flashcard:
     return course_card
 
 
-def _refuse_draft(
+def _render_refused_draft(
     ctx: RequestContext,
     rendered: RenderedCard,
     problems: Problems,

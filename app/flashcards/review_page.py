@@ -50,7 +50,7 @@ from app.spaced_repetition.scheduler import (
     interval_label,
     is_leech,
     is_too_old,
-    last_day,
+    latest_due_day,
     minutes_words,
     preview_ratings,
 )
@@ -186,7 +186,7 @@ def build_review_page(
         is_review = review_filter.task == "review"
         listed = ListedCards(listed.reviews) if is_review else ListedCards(new=listed.new)
     stack = todays_queue(ctx, listed, DeckChoice(review_filter.topic, review_filter.more))
-    done, held = stack.queue.finished, _chosen_card(ctx, review_filter, stack)
+    done, held = stack.queue.finished, _next_card_to_show(ctx, review_filter, stack)
     left = max(stack.left.cards, 1) if held else 0
     return ReviewPage(
         done=done,
@@ -256,7 +256,7 @@ def build_card_view(
         question=resolved.question,
         sources=tuple(sources[k] for k in card.sources if k in sources),
         day=ctx.day,
-        last=last_day(ctx.day, ctx.learner.exam_day),
+        last=latest_due_day(ctx.day, ctx.learner.exam_day),
         buttons=_grade_buttons(ctx, record) if show else (),
     )
 
@@ -270,7 +270,7 @@ def _grade_buttons(ctx: RequestContext, record: CardRecord) -> tuple[GradeButton
     )
 
 
-def _chosen_card(
+def _next_card_to_show(
     ctx: RequestContext, review_filter: ReviewFilter, stack: TodaysQueue
 ) -> CardRecord | None:
     db, learner, queue = ctx.db, ctx.learner.id, stack.queue
@@ -339,7 +339,7 @@ def next_card_response(
         build_review_page(ctx, review_filter),
         undo=undo or last_undoable_grade(ctx),
         leech=leech,
-        already=grade_words(graded),
+        already=rating_label(graded),
     )
     status = 409 if graded else 200
     response = render_page(
@@ -350,7 +350,7 @@ def next_card_response(
     return response
 
 
-def grade_words(rating: int) -> str:
+def rating_label(rating: int) -> str:
     """Return the name of a rating; empty for 0."""
     return GRADES[rating - 1] if rating else ""
 
@@ -390,7 +390,7 @@ def record_late_grade(ctx: RequestContext, card: Flashcard, graded: GradeForm) -
     held = review_log.load_card(ctx.db, ctx.learner.id, card.id)
     at = clamp_review_time(given, ctx.now, held.standing.last_at if held.standing else None)
     grade = ReviewEvent(graded.rating, at, ctx.learner.study_day(at), ctx.learner.retention)
-    sent = review_log.GradeSubmission(graded.token, _looked_milliseconds(graded))
+    sent = review_log.GradeSubmission(graded.token, _reported_review_milliseconds(graded))
     if review_log.record_review(ctx.db, ctx.learner.id, card, grade, sent) is None:
         learner = ctx.learner.id
         earlier = review_log.find_rating(ctx.db, learner, card.id, graded.token)
@@ -402,7 +402,7 @@ def record_late_grade(ctx: RequestContext, card: Flashcard, graded: GradeForm) -
     return Response(status_code=204)
 
 
-def _looked_milliseconds(graded: GradeForm) -> int | None:
+def _reported_review_milliseconds(graded: GradeForm) -> int | None:
     """Return the milliseconds from showing the card to its rating, by the browser's clock.
 
     None if that is not plausible.
@@ -425,7 +425,7 @@ def show_review(ctx: Reader, wished: Wished, _ensured: DayListEnsured) -> HTMLRe
     token = wished.token if wish.card else ""
     table = build_review_page(ctx, wish, show=show, since=wished.since, token=token)
     leech = find_cards_once(ctx, [wished.leech]).get(wished.leech)
-    already = grade_words(graded or wished.graded)
+    already = rating_label(graded or wished.graded)
     return ctx.page(
         "flashcards/index.html",
         table=dataclasses.replace(

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from app.content.library import Library
 from app.import_export.anki.package_format import (
-    CollectionCreation,
+    CollectionStart,
     PackageWriter,
     find_picture_names,
     package_file_name,
     picture_name,
-    use_package_files,
+    point_to_package_files,
 )
 from app.import_export.anki.package_writer import (
     AddedCardInfo,
@@ -32,7 +32,7 @@ from app.import_export.items import Item, image_bytes, rename_images
 from app.import_export.markdown_to_html import to_html_with_pictures
 from app.markup.expressions import ExpressionError
 from app.markup.model import Flashcard
-from app.questions.grading import question_faces
+from app.questions.grading import question_card_faces
 from app.questions.model import draw_variant
 from app.spaced_repetition.card_ids import (
     OWN,
@@ -86,7 +86,7 @@ class LearnerTime:
         today = here.date() - dt.timedelta(days=here.time() < _ROLLOVER)
         born = dt.datetime.combine(first, _ROLLOVER, self.zone)
         west = -round((born.utcoffset() or dt.timedelta()).total_seconds() / 60)
-        birth = CollectionCreation(int(born.timestamp()), west)
+        birth = CollectionStart(int(born.timestamp()), west)
         return CollectionDates(int(self.now.timestamp()), today, first, birth)
 
 
@@ -150,7 +150,7 @@ class _PicturePacker:
                 content = self.of_course.get(name) or self._find(name)
                 if content:
                     self._package.add_media(package_file_name(name), content)
-        return dataclasses.replace(note, faces=tuple(map(use_package_files, note.faces)))
+        return dataclasses.replace(note, faces=tuple(map(point_to_package_files, note.faces)))
 
 
 class _NoteBuilder:
@@ -175,17 +175,17 @@ class _NoteBuilder:
             some = notes[begin : begin + _NOTES_AT_ONCE]
             self._studied = cards.read([name for _, names in some for name in names])
             for note, names in some:
-                built = self._of(note, names)
+                built = self._build_from_source(note, names)
                 if built is not None:
                     yield built
 
-    def _of(self, note: str, cards: tuple[str, ...]) -> AnkiNote | None:
+    def _build_from_source(self, note: str, cards: tuple[str, ...]) -> AnkiNote | None:
         """Return the note with its cards; None if its text no longer exists."""
         kind, name = parse_card_id(note)
         if kind == OWN:
             return self._own_note(note, cards)
         if kind == QUESTION:
-            return self._question(note, name)
+            return self._question_note(note, name)
         if kind == TERM:
             term = self._library.glossary[name]
             faces = html.escape(term.name), portable_html(term.meaning.html)
@@ -211,13 +211,13 @@ class _NoteBuilder:
         ordinals = tuple(sorted(texts))
         return AnkiNote(note, own.guid, deck, tuple(faces), histories, tags, ordinals)
 
-    def _question(self, note: str, name: str) -> AnkiNote | None:
+    def _question_note(self, note: str, name: str) -> AnkiNote | None:
         seed = self._studied.added.get(note, AddedCardInfo()).seed or 0
         try:
             variant = draw_variant(self._library.questions[name], seed)
         except (ExpressionError, ArithmeticError):
             return None
-        faces = question_faces(variant, _gap_text)
+        faces = question_card_faces(variant, _gap_text)
         front, back = portable_html(faces.front), portable_html(faces.back)
         return self._build_note((note,), "missed questions", (front, back))
 
@@ -258,9 +258,9 @@ class _NoteBuilder:
             return
         for item in read_authored(text, path).items:
             if item.kind == "card":
-                yield item.name, self._shown(attach_pictures(file.parent, item))
+                yield item.name, self._question_faces(attach_pictures(file.parent, item))
 
-    def _shown(self, card: Item) -> tuple[str, str]:
+    def _question_faces(self, card: Item) -> tuple[str, str]:
         """Return both sides as HTML; pictures are named as on own cards."""
         contents = {p.name: image_bytes(p) for p in card.pictures}
         names = {

@@ -39,7 +39,7 @@ from app.spaced_repetition.card_ids import (
     is_added_card,
     parse_card_id,
     question_card_id,
-    term_card,
+    term_card_id,
 )
 from app.web.request_limits import FairSlots
 
@@ -126,7 +126,7 @@ def _cards_by_guid(library: Library) -> Iterator[tuple[str, tuple[str, ...]]]:
             name = question_card_id(question.id)
             yield note_guid(name), (name,)
     for anchor in library.glossary:
-        yield note_guid(term_card(anchor)), (term_card(anchor),)
+        yield note_guid(term_card_id(anchor)), (term_card_id(anchor),)
 
 
 def _matching_card(card: PackageCard, course_cards: Mapping[str, tuple[str, ...]]) -> str:
@@ -215,7 +215,7 @@ def _imported_review(
     rescheduled = row.kind == _FILTERED and row.factor > 0  # early, in a filtered deck
     if row.ease in _EASES and (row.kind in _KINDS or rescheduled):
         return ImportedReview(row.number, row.ease, row.time)
-    if row.forgets:
+    if row.is_reset:
         return ImportedReview(row.number, 0, 0, "forget")
     if row.kind == BY_HAND and row.factor and card.due and is_last:
         return ImportedReview(row.number, 0, 0, "due", card.due.isoformat())
@@ -243,7 +243,7 @@ AT_ONCE = 2
 _LONGEST_WAIT = 50.0  # seconds until status 503; proxies give up after 60
 _SOON = 1.0  # seconds in which a small file is done
 _log = logging.getLogger("headroom")
-Room = contextlib.AsyncExitStack
+FileSlot = contextlib.AsyncExitStack
 
 
 class ImportRunner:
@@ -260,14 +260,14 @@ class ImportRunner:
         self._ending = False
 
     @contextlib.asynccontextmanager
-    async def living(self) -> AsyncIterator[None]:
+    async def lifespan(self) -> AsyncIterator[None]:
         """On shutdown, wait until the current batches are committed."""
         yield
         self._ending = True
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     @contextlib.asynccontextmanager
-    async def room(self, client: str = "") -> AsyncIterator[Room]:
+    async def reserve_slot(self, client: str = "") -> AsyncIterator[FileSlot]:
         """Reserve one of the file slots; HTTPException 503 if none becomes free.
 
         Clients without a slot come first. The caller that starts an import keeps the slot
@@ -283,7 +283,7 @@ class ImportRunner:
             yield room
 
     async def begin(
-        self, learner: LearnerProfile, began_at: int, cards: Sequence[ImportedCard], room: Room
+        self, learner: LearnerProfile, began_at: int, cards: Sequence[ImportedCard], room: FileSlot
     ) -> asyncio.Task[None]:
         """Write cards in batches; returns when done, or after a short wait."""
         task = asyncio.create_task(self._run(learner, began_at, cards, room))
@@ -293,9 +293,9 @@ class ImportRunner:
         return task
 
     async def _run(
-        self, learner: LearnerProfile, began_at: int, cards: Sequence[ImportedCard], room: Room
+        self, learner: LearnerProfile, began_at: int, cards: Sequence[ImportedCard], slot: FileSlot
     ) -> None:
-        async with room:
+        async with slot:
             try:
                 state = await self._write(learner, began_at, cards)
                 await self._end_import(learner.id, began_at, state)

@@ -52,7 +52,7 @@ class ConversionLosses:
         """Record a loss, once."""
         self.noted[what] = None
 
-    def noted_in(self, item: Item) -> Item:
+    def add_to_item(self, item: Item) -> Item:
         """Return the item with its pictures and all recorded losses."""
         pictures = (*item.pictures, *self.album.pictures)
         return dataclasses.replace(item, pictures=pictures, lost=(*item.lost, *self.noted))
@@ -67,7 +67,7 @@ class SourceItem(NamedTuple):
     find_picture: Callable[[str], bytes | None] | None = None
 
 
-def read_each(sources: Iterable[SourceItem], *notes: str) -> ImportResult:
+def read_source_items(sources: Iterable[SourceItem], *notes: str) -> ImportResult:
     """Read items; one that raises ItemSkippedError is refused with its message."""
     items: list[Item] = []
     refused: list[ItemRemark] = []
@@ -78,7 +78,7 @@ def read_each(sources: Iterable[SourceItem], *notes: str) -> ImportResult:
         except ItemSkippedError as error:
             refused.append(ItemRemark(source.name or "(nameless)", source.line, str(error)))
             continue
-        items.append(losses.noted_in(item))
+        items.append(losses.add_to_item(item))
     return ImportResult(tuple(items), tuple(refused), notes=notes)
 
 
@@ -113,7 +113,7 @@ def _add_line_breaks(text: str) -> str:
 
 def read_html(html: str, losses: ConversionLosses) -> str:
     """Return the Markdown of an HTML fragment."""
-    converted = to_markdown(html, losses.album.take)
+    converted = to_markdown(html, losses.album.add_image)
     for what in converted.lost:
         losses.add(what)
     return converted.text
@@ -165,7 +165,7 @@ def has_decimal_comma(text: str) -> bool:
     return bool(_DECIMAL_COMMA.search(text) and read_span(text))
 
 
-def _expect_one_reading(text: str) -> None:
+def _expect_unambiguous_number(text: str) -> None:
     """Raise ItemSkippedError for a number whose separator is ambiguous."""
     if match := _EITHER.search(text):
         plain = re.sub("[.,]", "", match[0])
@@ -188,7 +188,7 @@ def read_number(text: str, *, comma: bool = False) -> float:
     if number is None or number.unit or text.strip()[:1] in _ABOUT:
         raise ItemSkippedError(f"“{text.strip()[:30]}” is not a number")
     if comma:
-        _expect_one_reading(text)
+        _expect_unambiguous_number(text)
     return number.value
 
 
@@ -206,7 +206,7 @@ def read_span(text: str, *, comma: bool = False) -> NumberRange | None:
     if unit is None or half is None or half.unit not in {"", "%", number.unit}:
         return None
     if comma:
-        _expect_one_reading(text)
+        _expect_unambiguous_number(text)
     percent = half.unit == "%" != unit
     width = abs(number.value) * half.value / 100 if percent else half.value
     return span_around(number.value, width, unit)

@@ -7,10 +7,15 @@ from pathlib import Path
 from app.content.course_rules import NO_SYLLABUS
 from app.content.file_reader import parse_file
 from app.content.file_watcher import WatchedFiles
-from app.content.library import image_problem
+from app.content.library import describe_image_fault
 from app.content.parse_cache import replace_file
 from app.content.parsed_file import ParsedFile, list_used_ids
-from app.import_export.course_items import new_id, read_authored, with_heading, write_item_block
+from app.import_export.course_items import (
+    ensure_heading_paragraph,
+    new_id,
+    read_authored,
+    write_item_block,
+)
 from app.import_export.html_to_markdown import join_into_one_line
 from app.import_export.items import (
     CourseInfo,
@@ -74,7 +79,7 @@ def add_items(result: ImportResult, target: TargetTopic) -> TopicUpdate:
     texts = {name: _open_file_text(name, text, target) for name, text in target.files.items()}
     ids = set(target.ids)
     known = {
-        _item_likeness(rename_images(item, target.pictures))
+        _comparison_key(rename_images(item, target.pictures))
         for name, text in target.files.items()
         for item in read_authored(text, f"topics/{target.slug}/{name}").items
     }
@@ -87,7 +92,7 @@ def add_items(result: ImportResult, target: TargetTopic) -> TopicUpdate:
         item, new_pictures = _with_unique_pictures(_drop_unknown_references(raw, target))
         file = "cards.md" if item.kind == "card" else "quiz.md"
         name = new_id(item, ids)
-        likeness = _item_likeness(
+        likeness = _comparison_key(
             rename_images(item, {n: image_digest(c) for n, c in new_pictures.items()})
         )
         if reason := _KNOWN * (likeness in known) or _placement_refusal(item, name, file, target):
@@ -125,7 +130,7 @@ def _drop_unknown_references(item: Item, target: TargetTopic) -> Item:
     if sources == (target.source,):
         sources = ()
     known = dataclasses.replace(item, objectives=objectives, sources=sources)
-    return _add_pair_reasons(with_heading(known))
+    return _add_pair_reasons(ensure_heading_paragraph(known))
 
 
 def _item_without(item: Item, what: str) -> Item:
@@ -165,12 +170,12 @@ def _placement_refusal(item: Item, name: str, file: str, target: TargetTopic) ->
     if problems:
         return f"{problems[0].message} [{problems[0].code}]"
     parsed_again = read_authored(source, path).items
-    if len(parsed_again) != 1 or _item_likeness(parsed_again[0]) != _item_likeness(item):
+    if len(parsed_again) != 1 or _comparison_key(parsed_again[0]) != _comparison_key(item):
         return "its text cannot be written so that it reads the same"
     return ""
 
 
-def _item_likeness(item: Item) -> object:
+def _comparison_key(item: Item) -> object:
     """Return a key that is equal for items with the same content."""
     return (
         item.kind,
@@ -241,7 +246,7 @@ def _picture_digests(folder: Path, slug: str) -> dict[str, str]:
     """Return the digest of each picture of a topic, by name."""
     topic = folder / "topics" / slug
     names = (f.relative_to(topic).as_posix() for f in topic.rglob("*") if f.is_file())
-    pictures = (n for n in names if not image_problem(folder, f"topics/{slug}/{n}"))
+    pictures = (n for n in names if not describe_image_fault(folder, f"topics/{slug}/{n}"))
     return {name: image_digest((topic / name).read_bytes()) for name in pictures}
 
 
@@ -251,7 +256,7 @@ def attach_pictures(folder: Path, item: Item) -> Item:
     sound = (
         name
         for name in picture_names_shown(item)
-        if not image_problem(course, f"topics/{folder.name}/{name}")
+        if not describe_image_fault(course, f"topics/{folder.name}/{name}")
     )
     pictures = tuple(make_image(name, (folder / name).read_bytes()) for name in sound)
     return dataclasses.replace(item, pictures=pictures)

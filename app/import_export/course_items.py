@@ -39,7 +39,7 @@ from app.markup.quantities import UNITS
 from app.markup.strict_yaml import YamlMapping
 from app.markup.text import slugify
 from app.questions import model, types
-from app.questions.lab import Lab, shortest_way
+from app.questions.lab import Lab, shortest_command_sequence
 from app.questions.model import Question
 from app.questions.options import ParsedOption, credit_box, option_code
 from app.questions.question_type import ItemComment, ItemDraft, ItemParts
@@ -47,7 +47,7 @@ from app.questions.types.console import ConsoleAnswer
 from app.questions.types.hotspot import split_label
 from app.questions.types.matching import table_rows
 from app.questions.types.number_parsing import AcceptedRange, NumericAnswer
-from app.questions.types.numeric import with_ranges
+from app.questions.types.numeric import with_computed_ranges
 
 _KINDS: dict[str, FileKind] = {"concept.md": "page", "quiz.md": "quiz", "cards.md": "cards"}
 _COMPUTED = ("params", "let")
@@ -71,7 +71,7 @@ def read_authored(text: str, path: str, seed: int = 0) -> ImportResult:
     refused: list[ItemRemark] = []
     drafts = split_into_items(body, source)
     # Building an item consumes its tokens, and a computed one is built twice.
-    others = split_into_items(body, source) if any(map(_is_computed_region, drafts)) else drafts
+    others = split_into_items(body, source) if any(map(_is_computed_item, drafts)) else drafts
     for first, second in zip(drafts, others, strict=True):
         if not isinstance(first, ItemDraft) or not isinstance(second, ItemDraft):
             continue
@@ -81,7 +81,7 @@ def read_authored(text: str, path: str, seed: int = 0) -> ImportResult:
         except ItemSkippedError as error:
             refused.append(ItemRemark(name, line, str(error), path))
             continue
-        lost = (_ONE_DRAW,) if _is_computed_region(first) else ()
+        lost = (_ONE_DRAW,) if _is_computed_item(first) else ()
         items.append(dataclasses.replace(item, lost=(*lost, *item.lost), path=path))
     return ImportResult(tuple(items), tuple(refused))
 
@@ -107,7 +107,7 @@ def _convert_draft(
     return map_item_texts(item, lambda text: expressions.fill_template(text, values), answers=True)
 
 
-def _is_computed_region(region: Region) -> bool:
+def _is_computed_item(region: Region) -> bool:
     """Return whether a region of a file is a computed item."""
     if not isinstance(region, ItemDraft):
         return False
@@ -158,7 +158,7 @@ def _convert_question(
     is_answer = types.type_of(question).blank
     below = "" if is_answer else tokens_to_markdown([t for t in parts.stem if t.type != "hr"])
     if isinstance(question.answer, ConsoleAnswer):
-        below = f"{below}\n\n{_lab_transcript(question.answer.lab)}".strip()
+        below = f"{below}\n\n{_solution_transcript(question.answer.lab)}".strip()
     instead = _INSTEAD.get(question.type)
     return dataclasses.replace(
         item,
@@ -207,9 +207,9 @@ def _answer_fields(  # noqa: PLR0911 - one return per type
     raise ItemSkippedError("no other program can judge a design exercise")
 
 
-def _lab_transcript(lab: Lab) -> str:
+def _solution_transcript(lab: Lab) -> str:
     """Return the shortest way to the goal of a lab as a code block."""
-    way = [lab.commands[index] for index in shortest_way(lab) or ()]
+    way = [lab.commands[index] for index in shortest_command_sequence(lab) or ()]
     lines = [f"$ {c.sample}\n{c.output.plain}".rstrip() for c in way]
     return "\n".join(["```", *lines, "```"])
 
@@ -231,7 +231,7 @@ def _number_options(
         return ()
     if values:
         try:
-            answer = with_ranges(answer, values)
+            answer = with_computed_ranges(answer, values)
         except ExpressionError as error:
             raise ItemSkippedError(f"its numbers cannot be drawn: {error}") from None
     ordered = sorted(options, key=lambda o: not o.ticked)
@@ -293,7 +293,7 @@ def write_item_block(item: Item, name: str) -> str:
     return "\n\n".join(p for p in parts if p) + "\n"
 
 
-def with_heading(item: Item) -> Item:
+def ensure_heading_paragraph(item: Item) -> Item:
     """Return the item with a first paragraph that can be a heading: its name, if needed."""
     if item.stem and not _STRUCTURED.match(item.stem):
         return item
@@ -316,7 +316,7 @@ def new_id(item: Item, taken: Iterable[str]) -> str:
 
 def _split_heading(item: Item) -> tuple[str, str]:
     """Return the first paragraph as a heading, and the rest below it."""
-    first, _, rest = with_heading(item).stem.partition("\n\n")
+    first, _, rest = ensure_heading_paragraph(item).stem.partition("\n\n")
     line = join_into_one_line(first)
     return re.sub(r"(?:(?<=\s)|^)(#+)$", r"\\\1", line), rest
 

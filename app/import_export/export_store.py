@@ -17,7 +17,7 @@ from sqlmodel import Session, col
 from app.clock import from_milliseconds
 from app.database.engine import ATTEMPT, GRADED, REVISION, SCORE
 from app.database.tables import TABLES, Learner
-from app.import_export.anki.package_writer import AddedCardInfo, DatedEdit, TimedReview
+from app.import_export.anki.package_writer import AddedCardInfo, DatedEdit, ReviewWithDuration
 from app.spaced_repetition.card_ids import is_added_card
 from app.spaced_repetition.card_rows import MEMORY
 from app.spaced_repetition.review_log import edit_from_row, grade_from_row, valid_rows
@@ -69,7 +69,7 @@ class StudiedCards:
     cards, and `due` their due days.
     """
 
-    grades: Mapping[str, list[TimedReview | DatedEdit]]
+    grades: Mapping[str, list[ReviewWithDuration | DatedEdit]]
     suspended: frozenset[str]
     added: Mapping[str, AddedCardInfo]
     due: Mapping[str, dt.date]
@@ -154,14 +154,14 @@ def list_own_names(db: Session, learner_id: int) -> frozenset[str]:
     return frozenset(db.connection().scalars(names))
 
 
-def valid_log_entries(rows: Iterable[Row[Any]]) -> list[TimedReview | DatedEdit]:
+def valid_log_entries(rows: Iterable[Row[Any]]) -> list[ReviewWithDuration | DatedEdit]:
     """Return the reviews and manual edits of one card that were not undone."""
     return [_review_from_row(row) for row in valid_rows(rows)]
 
 
-def _review_from_row(row: Row[Any]) -> TimedReview | DatedEdit:
+def _review_from_row(row: Row[Any]) -> ReviewWithDuration | DatedEdit:
     if row.rating:
-        return TimedReview(grade_from_row(row), row.milliseconds)
+        return ReviewWithDuration(grade_from_row(row), row.milliseconds)
     return DatedEdit(
         edit_from_row(row), from_milliseconds(row.at), dt.date.fromisoformat(row.study_day)
     )

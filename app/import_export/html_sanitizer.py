@@ -81,7 +81,7 @@ def portable_html(text: str) -> str:
     return _PORTABLE.clean(text).strip()
 
 
-def clean_for_reading(text: str) -> str:
+def sanitize_for_conversion(text: str) -> str:
     """Return well-formed HTML without scripts, with all styling that affects visibility.
 
     A formula in MathML becomes a picture with its TeX in `EQUATION`, as in Canvas. The result is
@@ -89,7 +89,7 @@ def clean_for_reading(text: str) -> str:
     """
     named = {name.lower() for name in _NAMED.findall(text)}
     return nh3.clean(
-        _MATHML.sub(_formula_html, text),
+        _MATHML.sub(_mathml_to_tex_image, text),
         tags=(named | {"img"}) - _OTHER_RULES,
         clean_content_tags=_UNREAD,
         attributes={
@@ -108,7 +108,7 @@ def clean_for_reading(text: str) -> str:
     )
 
 
-def _formula_html(match: re.Match[str]) -> str:
+def _mathml_to_tex_image(match: re.Match[str]) -> str:
     """Return a formula as its TeX; empty if it has none."""
     tex = _TEX.search(match[0]) or _ALTTEXT.match(match[0])
     inside = html.unescape(tex[1]).strip() if tex else ""

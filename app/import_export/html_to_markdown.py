@@ -13,10 +13,10 @@ from html.parser import HTMLParser
 from app.import_export.html_sanitizer import (
     EQUATION,
     HIDING_MARKUP,
-    clean_for_reading,
     find_hiding_selectors,
     has_dark_background,
     is_hidden,
+    sanitize_for_conversion,
 )
 from app.import_export.items import ItemSkippedError
 from app.import_export.markdown_text import (
@@ -224,7 +224,7 @@ class OpenList:
         return self.ordered and self.style not in _KNOWN
 
     @property
-    def is_bare(self) -> bool:
+    def loses_its_numbers(self) -> bool:
         """Whether its items have numbers that are lost."""
         return self.step < 0 and self.style == "none"
 
@@ -304,7 +304,7 @@ class HtmlReader(HTMLParser):
         if self.pre is not None:
             self.pre += "\n" if tag == "br" else ""
         elif self.code is not None:
-            self._within_code(tag)
+            self._handle_tag_in_code(tag)
         elif tag in EMPHASIS or tag in _KEPT or tag in _CODE:
             self._open_inline(tag)
         elif tag in _TABLE:
@@ -323,7 +323,7 @@ class HtmlReader(HTMLParser):
         if self.pre is not None and tag != "pre":
             return
         if self.code is not None and tag not in _CODE and not self._ends_code(tag):
-            self._within_code(tag)
+            self._handle_tag_in_code(tag)
         elif tag in _BLOCKS and self.rows is not None:
             self._close_in_cell(tag)
         elif tag in _BLOCKS:
@@ -340,7 +340,7 @@ class HtmlReader(HTMLParser):
         elif self.pre is not None:
             self.pre += data
         elif self.code is not None:
-            self.code.append(self._code_of(data))
+            self.code.append(self._escape_for_code(data))
         elif self.open and self.open[-1][0]:
             self.line += BREAK.join(escape_words(collapse_spaces(x)) for x in data.split("\n"))
         else:
@@ -349,7 +349,7 @@ class HtmlReader(HTMLParser):
             apart = " " if behind and data[:1].isdigit() else ""
             self.line += apart + escape_words(collapse_spaces(data))
 
-    def _code_of(self, data: str) -> str:
+    def _escape_for_code(self, data: str) -> str:
         """Return text within code, with the line breaks and spaces that matter."""
         if self.open and self.open[-1][0]:
             return data.replace("\n", BREAK)
@@ -402,7 +402,7 @@ class HtmlReader(HTMLParser):
             self._close_code()
         return tag == "pre" and self.rows is not None
 
-    def _within_code(self, tag: str) -> None:
+    def _handle_tag_in_code(self, tag: str) -> None:
         """Handle a tag within code: only line breaks matter."""
         if self.code is not None and (tag == "br" or tag in _BLOCKS or tag in _TABLE):
             self.code.append(BREAK)
@@ -456,7 +456,7 @@ class HtmlReader(HTMLParser):
         elif tag in _LISTS:
             self._place_label()
             self.lists.append(start_list(tag, given))
-            if self.lists[-1].is_bare:
+            if self.lists[-1].loses_its_numbers:
                 self._note_loss("a list that counts down has no numbers here: add them")
             if self.lists[-1].is_foreign:
                 self._note_loss("a list has other numbers here: look at what names them")
@@ -605,7 +605,7 @@ def to_markdown(html: str, picture: Callable[[str], str] | None = None) -> Conve
     reader = HtmlReader(picture or (lambda _address: ""), find_hiding_selectors(html))
     if _DRAWN.search(html):
         reader.lost.append("a drawing or a frame is left out: say in words what it shows")
-    reader.feed(clean_for_reading(html))
+    reader.feed(sanitize_for_conversion(html))
     reader.close()
     text = re.sub("^(?:&nbsp;)+", "", "\n\n".join(reader.finish()))
     return ConvertedHtml(text, tuple(dict.fromkeys(reader.lost)))

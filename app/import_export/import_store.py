@@ -49,7 +49,7 @@ from app.spaced_repetition.queue import DayCounts, new_cards_allowed
 from app.spaced_repetition.review_log import (
     bump_manual_edits,
     change_days,
-    load_beginnings,
+    load_starts,
     rebuilt_columns,
     replay_card,
 )
@@ -92,7 +92,7 @@ def _memory_rows(
 ) -> list[dict[str, Any]]:
     mine = (ASIDE.c.learner_id == learner_id) & ASIDE.c.card.in_(places)
     suspended = set(db.connection().scalars(select(ASIDE.c.card).where(mine)))
-    added = load_beginnings(db, learner_id, places.keys())
+    added = load_starts(db, learner_id, places.keys())
     rows = []
     for card, place in places.items():
         log, begin = logs.get(card, ()), added.get(card)
@@ -204,7 +204,7 @@ class _ExistingCards:
     own: dict[str, OwnCardText]
 
 
-def expect_room(db: Session, learner_id: int, cards: Iterable[ImportedCard]) -> None:
+def expect_storage_for_cards(db: Session, learner_id: int, cards: Iterable[ImportedCard]) -> None:
     """Raise UnusableFileError if a learner would have too many own cards."""
     mine = select(OWN.c.card).where(OWN.c.learner_id == learner_id)
     own = set(db.connection().scalars(mine))
@@ -257,7 +257,7 @@ def import_cards(
     first_reviews = {row["card"]: int(row["at"]) for row in reversed(rows)}
     new_cards = _new_cards(cards, existing, first_reviews)
     waited = _add_cards(db, learner, new_cards, at, first_reviews, waiting)
-    put_pictures(db, learner.id, cards, at)
+    store_pictures(db, learner.id, cards, at)
     rewritten = _put_texts(db, learner.id, cards, existing, at)
     _suspend_cards(db, learner.id, new_cards, at)
     _rebuild_memory_and_days(db, learner.id, cards, existing, first_reviews)
@@ -454,17 +454,17 @@ class OwnDeck:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ImportedContent:
+class ImportedSummary:
     """Content from imports: own decks, and reviews of course cards."""
 
     decks: tuple[OwnDeck, ...]
     grades: int
 
 
-def list_imported(db: Session, learner_id: int) -> ImportedContent:
+def summarize_imported(db: Session, learner_id: int) -> ImportedSummary:
     """Return all imported content that still exists."""
     if not learner_id:
-        return ImportedContent((), 0)
+        return ImportedSummary((), 0)
     of_card = (LOG.c.learner_id == OWN.c.learner_id) & (LOG.c.card == OWN.c.card)
     decks = db.connection().execute(
         select(OWN.c.deck, func.count(OWN.c.card.distinct()), func.count(LOG.c.id))
@@ -474,7 +474,7 @@ def list_imported(db: Session, learner_id: int) -> ImportedContent:
         .order_by(OWN.c.deck)
     )
     grades = db.scalar(select(func.count()).where(*_imported_rows_filter(learner_id)))
-    return ImportedContent(tuple(OwnDeck(*row) for row in decks), grades or 0)
+    return ImportedSummary(tuple(OwnDeck(*row) for row in decks), grades or 0)
 
 
 def list_learner_cards(db: Session, learner_id: int) -> list[str]:
@@ -515,7 +515,7 @@ def _slice_names(cards: Iterable[Row[str, int]]) -> list[tuple[str, ...]]:
     return list(split_by_weight(weighed, _REMOVAL_ROWS_OF_SLICE))
 
 
-def remove_own(db: Session, learner_id: int, cards: Sequence[str]) -> None:
+def delete_own_cards(db: Session, learner_id: int, cards: Sequence[str]) -> None:
     """Delete own cards with all their data."""
     before = load_logs(db, learner_id, cards)
     for table in (LOG, MEMORY, ASIDE, ADDED, OWN):
@@ -603,7 +603,7 @@ def _measure_sizes(db: Session, which: ColumnElement[bool]) -> Sizes:
     return {(owner, name): count * 3 // 4 for owner, name, count in rows}
 
 
-def drop_beyond_room(
+def drop_pictures_beyond_quota(
     db: Session, learner_id: int, cards: Sequence[Card], measured: Sizes
 ) -> tuple[Card, ...]:
     """Return the cards without those whose new pictures exceed the limit.
@@ -613,7 +613,7 @@ def drop_beyond_room(
     """
     if not any(card.pictures for card in cards):
         return tuple(cards)
-    sizes = _measure_new(db, learner_id, measured)
+    sizes = _measure_new_pictures(db, learner_id, measured)
     known = {name for owner, name in sizes if owner == learner_id}
     room = MOST_BYTES - sum(sizes.values())
     places = MOST_PICTURES - len(sizes)
@@ -629,7 +629,7 @@ def drop_beyond_room(
     return tuple(fitting)
 
 
-def _measure_new(db: Session, learner_id: int, measured: Sizes) -> Sizes:
+def _measure_new_pictures(db: Session, learner_id: int, measured: Sizes) -> Sizes:
     """Return the current sizes; reads only the pictures not yet measured."""
     names = select(PICTURE.c.learner_id, PICTURE.c.name)
     theirs = names.where(PICTURE.c.learner_id.in_(learner_rows_filter(learner_id)))
@@ -641,7 +641,7 @@ def _measure_new(db: Session, learner_id: int, measured: Sizes) -> Sizes:
     return sizes
 
 
-def put_pictures(db: Session, learner_id: int, cards: Iterable[HasImages], at: int) -> None:
+def store_pictures(db: Session, learner_id: int, cards: Iterable[HasImages], at: int) -> None:
     """Save the pictures of some cards, each once."""
     pictures = {name: content for card in cards for name, content in card.pictures.items()}
     for name, content in pictures.items():
@@ -650,7 +650,7 @@ def put_pictures(db: Session, learner_id: int, cards: Iterable[HasImages], at: i
         insert_if_absent(db, OwnPicture, row)
 
 
-def drop_pictures(db: Session, learner_id: int) -> None:
+def delete_unused_pictures(db: Session, learner_id: int) -> None:
     """Delete the pictures that no card of the learner shows any more."""
     connection, mine = db.connection(), PICTURE.c.learner_id == learner_id
     stored = set(connection.scalars(select(PICTURE.c.name).where(mine)))

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from pydantic import Field
 
 from app.markup.images import image_kind
-from app.markup.text import lies_within, slugify
+from app.markup.text import is_path_inside, slugify
 
 Kind = Literal[
     "single", "multiple", "true-false", "numeric", "short", "order", "match", "cloze", "card"
@@ -256,7 +256,7 @@ class ImageCollector:
         """Return the pictures taken, in the order they were found."""
         return tuple(self._taken.values())
 
-    def take(self, address: str) -> str:
+    def add_image(self, address: str) -> str:
         """Return the name that a picture gets; "" if it cannot be imported."""
         content = _decode_data_url(address)
         if content is None and self._find is not None:
@@ -305,7 +305,7 @@ def image_digest(content: bytes) -> str:
 
 def topic_image_name(address: str) -> str:
     """Return the name of a picture in a topic folder; "" for any other URL."""
-    return address if lies_within(address) else ""
+    return address if is_path_inside(address) else ""
 
 
 def picture_names_shown(item: Item) -> tuple[str, ...]:

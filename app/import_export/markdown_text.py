@@ -149,10 +149,10 @@ def mark_emphasis(tag: str, *, opening: bool) -> str:
 
 def collapse_spaces(text: str) -> str:
     """Return text with the spaces that browsers show, and indents as hard spaces."""
-    return _SPACES.sub(_squeeze_match, text)
+    return _SPACES.sub(_collapse_match, text)
 
 
-def _squeeze_match(match: re.Match[str]) -> str:
+def _collapse_match(match: re.Match[str]) -> str:
     spaces = re.sub("[ \t\r\n]+", " ", match[0]).lstrip(" ")
     return "\xa0" * len(spaces) if spaces.count("\xa0") > 1 else " "
 

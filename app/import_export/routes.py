@@ -112,7 +112,7 @@ async def import_cards_file(
     It is read before the database session is opened, so that writers do not wait.
     """
     imports: ImportRunner = request.app.state.imports
-    async with imports.room(client_key(request.scope)) as room:
+    async with imports.reserve_slot(client_key(request.scope)) as room:
         name = " ".join(((file and file.filename) or "").split())[:80]
         try:
             package = await run_in_threadpool(_read_upload, library, file, name)
@@ -153,9 +153,9 @@ def _begin_import(
     now: dt.datetime,
 ) -> tuple[Sequence[ImportedCard], int]:
     """Save the start of an import; returns the cards to write, and when it began."""
-    cards = import_store.drop_beyond_room(db, learner.id, package.arrivals, sizes)
+    cards = import_store.drop_pictures_beyond_quota(db, learner.id, package.arrivals, sizes)
     try:
-        import_store.expect_room(db, learner.id, cards)
+        import_store.expect_storage_for_cards(db, learner.id, cards)
     except UnusableFileError as error:
         raise UnusableFileError(f"The file was not imported: {error}") from None
     left = dict(package.cards_left)
@@ -204,7 +204,7 @@ def show_removal_form(
     what: Annotated[What, Query()],
     deck: Annotated[str, Query(max_length=120)] = "",
 ) -> HTMLResponse:
-    brought = import_store.list_imported(db, learner.id)
+    brought = import_store.summarize_imported(db, learner.id)
     own_deck = next((d for d in brought.decks if d.name == deck), None)
     if what == "deck" and own_deck is None:
         raise NotFoundError(f"There is no deck “{deck}” among your own cards.")
@@ -236,7 +236,7 @@ async def remove_cards(
             await run_in_threadpool(_remove_slice, db, learner.id, library, what, names)
     async with open_learner_write_transaction(request) as (db, learner):
         await run_in_threadpool(forget_empty_days, db, learner.id)
-        await run_in_threadpool(import_store.drop_pictures, db, learner.id)
+        await run_in_threadpool(import_store.delete_unused_pictures, db, learner.id)
     return RedirectResponse("/settings/cards?removed=yes", 303)
 
 
@@ -251,7 +251,7 @@ def _remove_slice(
     db: Session, learner_id: int, library: Library, what: What, cards: Sequence[str]
 ) -> None:
     if what == "deck":
-        import_store.remove_own(db, learner_id, cards)
+        import_store.delete_own_cards(db, learner_id, cards)
     else:
         import_store.delete_imported_reviews(
             db, learner_id, cards, lambda card: card_placement(library, card)
@@ -271,7 +271,7 @@ def _render_import_page(ctx: RequestContext, problem: str = "") -> HTMLResponse:
         shown=shown,
         gone=len(cards) - shown,
         sat=len(all_cards) - len(cards),
-        brought=import_store.list_imported(db, learner.id),
+        brought=import_store.summarize_imported(db, learner.id),
         problems=[{"field": "file", "message": problem}] if problem else [],
         modern=zstd() is not None,
         size=_SIZE,

@@ -194,7 +194,7 @@ def open_archive(file: IO[bytes], refusal: str) -> Iterator[zipfile.ZipFile]:
     """
     try:
         with zipfile.ZipFile(file) as archive:
-            inspect_entries(archive.infolist())
+            expect_safe_entries(archive.infolist())
             yield archive
     except UnusableFileError:
         raise
@@ -231,7 +231,7 @@ def list_archive_files(data: bytes, ending: str) -> Iterator[tuple[str, bytes]]:
                 yield entry.filename, _read_entry(archive, entry)
 
 
-def inspect_entries(entries: list[zipfile.ZipInfo]) -> None:
+def expect_safe_entries(entries: list[zipfile.ZipInfo]) -> None:
     """Raise UnusableFileError for an archive that leaves its folder or would expand too much."""
     if len(entries) > MOST_FILES:
         raise UnusableFileError(f"The archive has more than {MOST_FILES:,} files.")

@@ -241,7 +241,7 @@ async def require_rendered_page(
     page_topic = find_topic(library, topic)
     sheet = sheets.find(library, page_topic, route)
     if sheet is None:
-        sheet = await run_in_threadpool(sheets.of, library, page_topic, route)
+        sheet = await run_in_threadpool(sheets.get_or_render, library, page_topic, route)
     return sheet
 
 
@@ -269,7 +269,7 @@ def show_course(ctx: Reader, route: Route | None = None) -> HTMLResponse:
         None,
         None,
     )
-    opened = store.read_by_topic(ctx.db, ctx.learner.id)
+    opened = store.load_sections_read_by_topic(ctx.db, ctx.learner.id)
     pages = {
         slug: page
         for slug, topic in library.topics.items()
@@ -304,16 +304,18 @@ def show_course(ctx: Reader, route: Route | None = None) -> HTMLResponse:
 def show_lesson(
     page: Annotated[RenderedPage, Depends(require_rendered_page)], ctx: Reader
 ) -> HTMLResponse:
-    past = store.load_seeds(ctx.db, ctx.learner.id, page.asked)
+    past = store.load_attempt_seeds(ctx.db, ctx.learner.id, page.embedded_question_ids)
     return ctx.page(
         "concepts/show.html",
         asked=_open_page_questions(ctx.library, page, ctx.learner.key, past),
         labs=_page_labs(ctx.library, page),
         past=past,
-        missed=store.missed_last(ctx.db, ctx.learner.id, page.asked),
-        flagged=store.flagged_questions(ctx.db, ctx.learner.id, page.asked),
-        notes=store.notes_beside(ctx.db, ctx.learner.id, page.topic.slug),
-        **_section_marks(page, store.sections_read(ctx.db, ctx.learner.id, page.topic.slug), past),
+        missed=store.questions_missed_last_time(ctx.db, ctx.learner.id, page.embedded_question_ids),
+        flagged=store.flagged_questions(ctx.db, ctx.learner.id, page.embedded_question_ids),
+        notes=store.notes_by_section(ctx.db, ctx.learner.id, page.topic.slug),
+        **_section_marks(
+            page, store.load_sections_read(ctx.db, ctx.learner.id, page.topic.slug), past
+        ),
     )
 
 
@@ -326,20 +328,20 @@ def add_reading(
 ) -> Response:
     """Mark one section as read, or all; `then` says where to go on without htmx."""
     slug = page.topic.slug
-    anchors = [s.anchor for s in page.named] or [""]
+    anchors = [s.anchor for s in page.titled_sections] or [""]
     short = page.route == "short"
     if section and section not in anchors:
         raise InvalidInputError(f"This page has no section “{section}”.", "section")
-    on_route = [s.anchor for s in page.named if not s.folded] or [""]
+    on_route = [s.anchor for s in page.titled_sections if not s.folded] or [""]
     passed = [section] if section else on_route
     store.record_reading(ctx.db, ctx.learner.id, slug, passed, ctx.now)
     ctx.db.flush()
-    past = store.load_seeds(ctx.db, ctx.learner.id, page.asked)
+    past = store.load_attempt_seeds(ctx.db, ctx.learner.id, page.embedded_question_ids)
     return render_fragment_or_redirect(
         ctx.request,
         "concepts/_toc.html",
         otherwise="/" if then else f"/concepts/{slug}{'?route=short' if short else ''}#end",
-        **_section_marks(page, store.sections_read(ctx.db, ctx.learner.id, slug), past),
+        **_section_marks(page, store.load_sections_read(ctx.db, ctx.learner.id, slug), past),
     )
 
 
@@ -428,7 +430,7 @@ def _open_page_questions(
             context="page",
             back=f"/concepts/{page.topic.slug}#q-{item}",
         )
-        for item in page.asked
+        for item in page.embedded_question_ids
         if item in library.questions
     }
 
@@ -456,5 +458,5 @@ def _section_marks(
 def _minutes_read(page: RenderedPage, read: frozenset[str]) -> int:
     """Return the minutes of the page already read, rounded."""
     opening = sum(s.minutes for s in page.sections if not s.anchor)
-    behind = sum(s.minutes for s in page.named if s.anchor in read and not s.folded)
+    behind = sum(s.minutes for s in page.titled_sections if s.anchor in read and not s.folded)
     return round(behind + (opening if read else 0))

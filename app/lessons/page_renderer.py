@@ -57,13 +57,13 @@ class RenderedPage:
     calculators: int
 
     @property
-    def asked(self) -> tuple[str, ...]:
+    def embedded_question_ids(self) -> tuple[str, ...]:
         """The ids of the questions in the text."""
         parts = (part for section in self.sections for part in section.parts)
         return tuple(p.question for p in parts if isinstance(p, QuestionBlock))
 
     @property
-    def named(self) -> tuple[RenderedSection, ...]:
+    def titled_sections(self) -> tuple[RenderedSection, ...]:
         return tuple(s for s in self.sections if s.anchor)
 
     @property
@@ -85,7 +85,7 @@ class RenderedPageCache:
             return None
         return self._made.get((topic.slug, route))
 
-    def of(self, library: Library, topic: Topic, route: Route) -> RenderedPage:
+    def get_or_render(self, library: Library, topic: Topic, route: Route) -> RenderedPage:
         """Return the page of a topic for this course version."""
         if library.version != self._version:
             self._made = {}
@@ -282,8 +282,8 @@ def cheat_sheet(
     left = room - CheatSheet(domain, tuple(entries), own, elsewhere).letters
     if left < 0:
         entries, left = _cut_entries(entries, left)
-    errors, left = _fill_in_turn([_common_error_sentences(topic) for topic in topics], left)
-    terms, _ = _fill_in_turn([_introduced_terms(library, topic) for topic in topics], left)
+    errors, left = _share_room_in_turn([_common_error_sentences(topic) for topic in topics], left)
+    terms, _ = _share_room_in_turn([_introduced_terms(library, topic) for topic in topics], left)
     filled = (
         dataclasses.replace(entry, errors=wrong, terms=names)
         for entry, wrong, names in zip(entries, errors, terms, strict=True)
@@ -360,13 +360,13 @@ def _cut_entries(entries: Sequence[CheatSheetPage], left: int) -> tuple[list[Che
     """Return entries with as many sentences on what is tested as fit, one from each in turn."""
     texts = [" ".join(map(_html_words, entry.tested)) for entry in entries]
     said = [_SENTENCE.findall(text) for text in texts]
-    kept, left = _fill_in_turn(said, left + sum(map(len, texts)))
+    kept, left = _share_room_in_turn(said, left + sum(map(len, texts)))
     cut = [tuple(Markup.escape(s) for s in (" ".join(map(str.strip, k)),)) for k in kept]
     pairs = zip(entries, cut, strict=True)
     return [dataclasses.replace(entry, tested=some) for entry, some in pairs], left
 
 
-def _fill_in_turn(lists: Sequence[Sequence[T]], left: int) -> tuple[list[tuple[T, ...]], int]:
+def _share_room_in_turn(lists: Sequence[Sequence[T]], left: int) -> tuple[list[tuple[T, ...]], int]:
     """Return what fits of `found`, one from each page in turn, and the space left.
 
     Short ones come first in each round, so that as many pages as possible have one.
@@ -382,8 +382,8 @@ def _fill_in_turn(lists: Sequence[Sequence[T]], left: int) -> tuple[list[tuple[T
     return [tuple(some) for some in taken], left
 
 
-def _text_length(thing: object) -> int:
-    return sum(map(len, thing)) if isinstance(thing, tuple) else len(str(thing))
+def _text_length(value: object) -> int:
+    return sum(map(len, value)) if isinstance(value, tuple) else len(str(value))
 
 
 def _entry_size(entry: CheatSheetPage) -> int:

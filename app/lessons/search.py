@@ -144,7 +144,7 @@ def _section_documents(library: Library) -> Iterator[SearchDocument]:
     for topic in library.topics.values():
         cards = [library.cards[c] for c in topic.cards if c in library.cards]
         for section in topic.sections:
-            body = _one_line(_drop_card_backs(section.plain, cards))
+            body = _join_lines(_drop_card_backs(section.plain, cards))
             if section.anchor:
                 address = f"/concepts/{topic.slug}#{section.anchor}"
                 yield SearchDocument("page", section.title, body, address, topic.title)
@@ -168,7 +168,7 @@ def _drop_card_backs(plain: str, cards: Sequence[Flashcard]) -> str:
 
 def _term_documents(library: Library) -> Iterator[SearchDocument]:
     for term in library.glossary.values():
-        body = _POINTER.sub("", _one_line(term.meaning.plain))
+        body = _POINTER.sub("", _join_lines(term.meaning.plain))
         yield SearchDocument("term", term.name, body, f"/glossary#{term.anchor}")
 
 
@@ -177,7 +177,7 @@ def _card_documents(library: Library) -> Iterator[SearchDocument]:
         if card.is_reverse:
             continue
         topic = library.topics.get(card.topic)
-        front, where = _one_line(card.front.plain), topic.title if topic else ""
+        front, where = _join_lines(card.front.plain), topic.title if topic else ""
         yield SearchDocument("card", front, "", f"/flashcards?card={card.id}", where)
 
 
@@ -198,11 +198,11 @@ def _hardware_document(part: CatalogPart) -> SearchDocument:
         for v in values
     )
     names = f"Also {', '.join(part.aliases)}" if part.aliases else ""
-    body = _one_line(". ".join(filter(None, (part.vendor, told, names, part.note))))
+    body = _join_lines(". ".join(filter(None, (part.vendor, told, names, part.note))))
     return SearchDocument("part", part.name, body, part_url(part.id))
 
 
-def _one_line(text: str) -> str:
+def _join_lines(text: str) -> str:
     return _BEFORE_A_STOP.sub("", " ".join(latex_to_words(text).split()))
 
 
@@ -326,7 +326,7 @@ def match_expression(words: Sequence[str], joint: str = "AND") -> str:
     )
 
 
-def is_known(word: str, known: Collection[str]) -> bool:
+def is_known_word(word: str, known: Collection[str]) -> bool:
     """Return whether a known word starts with this word or its singular."""
     starts = [
         re.split(r"\W", mark_letter_boundaries(form).lstrip(BOUNDARY))[0]
@@ -348,7 +348,7 @@ def correct_spelling(words: Sequence[str], known: Mapping[str, int]) -> tuple[st
 
 
 def _corrected_word(word: str, known: Mapping[str, int]) -> str:
-    if len(word) < _SHORTEST or is_known(word, known):
+    if len(word) < _SHORTEST or is_known_word(word, known):
         return word
     splits = _split_compound(word, known)
     if splits:
@@ -523,19 +523,19 @@ class _SearchIndex:
 
     def find(self, words: Sequence[str], most: int) -> SearchResults:
         """Return the results for words in lower case."""
-        rows = self._ask(match_expression(words))
+        rows = self._query_rows(match_expression(words))
         if rows:
             return self._rank_rows(rows, words, most)
-        better = [w for w in correct_spelling(words, self._known) if is_known(w, self._known)]
+        better = [w for w in correct_spelling(words, self._known) if is_known_word(w, self._known)]
         for joint, wanted in (("AND", better), ("OR", better), ("OR", letter_pairs(words))):
-            rows = self._ask(match_expression(wanted, joint)) if wanted else []
+            rows = self._query_rows(match_expression(wanted, joint)) if wanted else []
             if rows:
                 results = self._rank_rows(rows, wanted, most)
                 meant = " ".join(better) if wanted is better else ""
                 return dataclasses.replace(results, meant=meant, some=joint == "OR")
         return SearchResults()
 
-    def _ask(self, wanted: str) -> list[Any]:
+    def _query_rows(self, wanted: str) -> list[Any]:
         with self._lock:
             return self._rows.execute(_ASK, (wanted,)).fetchall()
 

@@ -12,7 +12,7 @@ from app.database.engine import ATTEMPT, GRADED, SCORE
 from app.database.tables import Attempt, Note, QuestionFlag, SectionRead
 
 
-def sections_read(db: Session, learner_id: int, topic: str) -> frozenset[str]:
+def load_sections_read(db: Session, learner_id: int, topic: str) -> frozenset[str]:
     """Return the anchors of the sections of one page that this learner has read."""
     rows = db.execute(
         select(col(SectionRead.section)).where(
@@ -22,7 +22,7 @@ def sections_read(db: Session, learner_id: int, topic: str) -> frozenset[str]:
     return frozenset(section for (section,) in rows)
 
 
-def read_by_topic(db: Session, learner_id: int) -> dict[str, set[str]]:
+def load_sections_read_by_topic(db: Session, learner_id: int) -> dict[str, set[str]]:
     """Return the anchors of the sections of each page that this learner has read."""
     anchors: dict[str, set[str]] = {}
     mine = col(SectionRead.learner_id) == learner_id
@@ -33,7 +33,9 @@ def read_by_topic(db: Session, learner_id: int) -> dict[str, set[str]]:
     return anchors
 
 
-def load_seeds(db: Session, learner_id: int, items: Sequence[str]) -> dict[str, tuple[int, ...]]:
+def load_attempt_seeds(
+    db: Session, learner_id: int, items: Sequence[str]
+) -> dict[str, tuple[int, ...]]:
     """Return the seeds of a learner's attempts at the given questions, newest first."""
     if not (items and learner_id):
         return {}
@@ -48,7 +50,9 @@ def load_seeds(db: Session, learner_id: int, items: Sequence[str]) -> dict[str, 
     return seeds
 
 
-def missed_last(db: Session, learner_id: int, items: Sequence[str]) -> frozenset[str]:
+def questions_missed_last_time(
+    db: Session, learner_id: int, items: Sequence[str]
+) -> frozenset[str]:
     """Return which of the given questions were not fully right when last answered."""
     if not (items and learner_id):
         return frozenset()
@@ -78,7 +82,7 @@ class SectionNote:
     marked: bool
 
 
-def notes_beside(db: Session, learner_id: int, topic: str) -> dict[str, SectionNote]:
+def notes_by_section(db: Session, learner_id: int, topic: str) -> dict[str, SectionNote]:
     """Return the notes of a page by section anchor."""
     if not learner_id:
         return {}
@@ -106,7 +110,7 @@ def record_reading(
     db: Session, learner_id: int, topic: str, sections: Iterable[str], now: dt.datetime
 ) -> None:
     """Mark sections as read; a section that was read before keeps its time."""
-    known = sections_read(db, learner_id, topic)
+    known = load_sections_read(db, learner_id, topic)
     db.add_all(
         SectionRead(learner_id=learner_id, topic=topic, section=section, at=to_milliseconds(now))
         for section in sections

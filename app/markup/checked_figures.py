@@ -19,7 +19,7 @@ from app.markup.problems import AN_ESTIMATE, SourceFile, TextEdit, get_estimate_
 from app.markup.quantities import Quantity, UnitMismatchError
 from app.markup.strict_yaml import Node, YamlMapping, YamlText
 from app.markup.text import did_you_mean
-from app.widgets.bar_charts import LabeledSum, RowChart, draw_rows, row_key
+from app.widgets.bar_charts import LabeledSum, RowChart, draw_rows, row_chart_legend
 
 SCHEMES = ("calc", "hw", "model")
 FIGURE_LINK = re.compile(
@@ -94,7 +94,7 @@ class ComputedFigure:
     estimate: Estimate | None = None
 
 
-def read_target(href: str) -> FigureLink | None:
+def parse_figure_link(href: str) -> FigureLink | None:
     """Parse the target of a link; None for any other link."""
     scheme, colon, rest = href.partition(":")
     if not colon or scheme not in SCHEMES:
@@ -114,7 +114,7 @@ def compute_target(target: FigureLink) -> ComputedFigure:
     inputs = dict(target.inputs)
     if target.scheme == "calc":
         estimate = expressions.compute_estimate(target.name, inputs)
-        value = expressions.value(target.name, inputs, target.field)
+        value = expressions.compute_value(target.name, inputs, target.field)
         address = expressions.calculator_address(target.name, inputs, target.field)
         return ComputedFigure(value, address, "", estimate)
     value, entry = expressions.catalogue_value(target.scheme, target.name, target.field)
@@ -152,7 +152,7 @@ class DisplayedNumber:
     unit: str
 
 
-def read_shown(text: str) -> DisplayedNumber | None:
+def parse_displayed_number(text: str) -> DisplayedNumber | None:
     """Parse the number at the start of a link text; None if there is none."""
     first, _, rest = text.strip().partition(" ")
     if first.lower() in _WORDS:
@@ -177,7 +177,7 @@ def verify_figure(text: str, value: Value) -> tuple[str, str]:
         words = {True: "yes", False: "no"}
         right = words.get(value, "") if isinstance(value, bool) else value
         return ("", "") if text.strip().lower() == right.lower() else ("E82", right)
-    shown = read_shown(text)
+    shown = parse_displayed_number(text)
     if shown is None:
         return "E82", _suggested_text(value)
     scale = _scale_to_shown(shown, value)
@@ -207,17 +207,17 @@ def resolve_text_figures(
     """
 
     def resolve(match: re.Match[str]) -> str:
-        target = read_target(unescape(match["target"]))
+        target = parse_figure_link(unescape(match["target"]))
         if target is None:
             message = f"“{match['target'][:60]}” is not the target of a figure."
-            place = source_file.find(match[0], first, last)
+            place = source_file.locate_text(match[0], first, last)
             source_file.report("E81", *place, message, "Write calc:…, hw:… or model:….")
             return match["text"]
         source_file.spend_effort(get_estimate_effort(target.name), match["target"])
         try:
             code, right = verify_figure(match["text"], compute_target(target).value)
         except FigureError as error:
-            place = source_file.find(match[0], first, last)
+            place = source_file.locate_text(match[0], first, last)
             source_file.report(error.code, *place, error.message, error.hint)
             return match["text"]
         if code:
@@ -237,11 +237,13 @@ def report_figure(
     """
     text, right = texts
     new = source.replace(text, right, 1)
-    line, column = source_file.find(source, *lines)
+    line, column = source_file.locate_text(source, *lines)
     # The same figure may stand there several times; each is reported once.
     while TextEdit(line, column, source, new) in source_file.edits and line <= lines[1]:
         at = source_file.lines[line - 1].find(source, column)
-        line, column = (line, at + 1) if at >= 0 else source_file.find(source, line + 1, lines[1])
+        line, column = (
+            (line, at + 1) if at >= 0 else source_file.locate_text(source, line + 1, lines[1])
+        )
     message = f"“{text}” is not the computed value, which is {right}."
     if code == "E83":
         message = f"“{text}” shows no unit that fits; the value is {right}."
@@ -302,7 +304,7 @@ def figure_steps_html(text: str, output: str, answer: ComputedFigure) -> str:
     if not steps:
         return ""
     shown = escapeHtml(without_line_breaks(text))
-    lines = "".join(map(_step_line, steps))
+    lines = "".join(map(_step_line_text, steps))
     address = escapeHtml(answer.address)
     link = f'<p class="on-screen"><a href="{address}">Change the inputs</a></p>'
     return (
@@ -321,7 +323,7 @@ def _output_steps(output: str, answer: ComputedFigure) -> list[FormulaStep]:
     return steps
 
 
-def _step_line(step: FormulaStep) -> str:
+def _step_line_text(step: FormulaStep) -> str:
     result = f"{step.substituted} = {format_value(step.value, step.unit)}"
     return f"<code>{escapeHtml(step.formula)}</code><code>{escapeHtml(result)}</code>"
 
@@ -372,7 +374,7 @@ def _read_row_chart(fields: YamlMapping) -> RowChart:
             raise _FigureBlockError(key, "E12", f"“{name}” is not a key of a figure.", hint)
     unit = strict_yaml.single_text(fields.values.get("unit"))
     if unit and quantities.known_unit(unit) is None:
-        hint = quantities.unit_meant(unit)
+        hint = quantities.closest_unit_hint(unit)
         hint = hint or f"{quantities.SOME_UNITS}; or leave unit out and write the numbers alone."
         message = f"“{unit}” is not a known unit."
         raise _FigureBlockError(fields.values["unit"], "E42", message, hint)
@@ -412,7 +414,7 @@ def _read_amount(node: Node, unit: str) -> float:
         raise _FigureBlockError(node, "E13", "A bar needs one value.")
     times = _TIMES.match(node.text)
     factor, written = (float(times[1]), times[2]) if times else (1.0, node.text)
-    target = read_target(written)
+    target = parse_figure_link(written)
     try:
         value = compute_target(target).value if target else quantities.parse_quantity(written)
         if not isinstance(value, Quantity):
@@ -436,12 +438,16 @@ def _no_number_message(node: YamlText, written: str) -> _FigureBlockError:
     if not re.match(r"\W?\d", written):
         return _FigureBlockError(node, "E40", f"“{written}” is not a number.")
     unit = re.sub(r"^[^A-Za-z%°µ$€]+", "", written)
-    hint = quantities.unit_meant(unit) or f"{quantities.SOME_UNITS}; or write the number alone."
+    hint = (
+        quantities.closest_unit_hint(unit) or f"{quantities.SOME_UNITS}; or write the number alone."
+    )
     return _FigureBlockError(node, "E42", f"“{written}” has a unit that is not known.", hint)
 
 
 def _row_chart_html(rows: RowChart) -> str:
-    keys = " ".join(f'<span class="key {color}">{words}</span>' for color, words in row_key(rows))
+    keys = " ".join(
+        f'<span class="key {color}">{words}</span>' for color, words in row_chart_legend(rows)
+    )
     key = f' <span class="row">{keys}</span>' if keys else ""
     return (
         f'<figure class="fig">{draw_rows(rows)}'

@@ -92,7 +92,7 @@ def compute_figure(name: str, inputs: Mapping[str, str], output: str) -> Figure:
     raise FigureError("E81", message, did_you_mean(output, names))
 
 
-def value(name: str, inputs: Mapping[str, str], output: str) -> Value:
+def compute_value(name: str, inputs: Mapping[str, str], output: str) -> Value:
     """Return the value of one output with its unit; raises FigureError."""
     return _cached_value(name.replace("_", "-"), tuple(inputs.items()), output)
 
@@ -213,7 +213,7 @@ def compile_expression(text: str) -> Expression:
     """
     if len(text) > MOST_CHARACTERS:
         raise ExpressionError("E45", "The expression is longer than 500 characters.")
-    _refuse_hyphens(text)
+    _raise_if_hyphenated(text)
     try:
         tree = ast.parse(_rewrite_units(text.strip()), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -226,7 +226,7 @@ def compile_expression(text: str) -> Expression:
     return Expression(text, tree, frozenset(seen.names), tuple(seen.calls))
 
 
-def _refuse_hyphens(text: str) -> None:
+def _raise_if_hyphenated(text: str) -> None:
     """Reject an estimate name with hyphens (E44): in an expression it is a subtraction."""
     for entry in registry.entries():
         if "-" in entry.name and f"{entry.name}(" in text:
@@ -273,10 +273,10 @@ def _check_node(node: ast.AST, seen: _UsedNames) -> None:
         case ast.Call(func=ast.Name(id=name)):
             _check_function(node, name, seen)
         case _:
-            _refuse_node(node)
+            _raise_unsupported_node(node)
 
 
-def _refuse_node(node: ast.AST) -> None:
+def _raise_unsupported_node(node: ast.AST) -> None:
     what = ast.unparse(node) if isinstance(node, ast.expr) else "this"
     hint = "Allowed: numbers, + - * / ( ), round, ceil, floor, min, max, estimates."
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitXor | ast.Pow):
@@ -292,7 +292,7 @@ def _refuse_node(node: ast.AST) -> None:
 def _check_unit(node: ast.expr) -> None:
     if not isinstance(node, ast.Constant):
         written = ast.unparse(node)
-        hint = quantities.unit_meant(written)
+        hint = quantities.closest_unit_hint(written)
         hint = hint or "Write a unit that the guide lists under “Units”."
         raise ExpressionError("E42", f"“{written}” is not a known unit.", hint)
 
@@ -375,7 +375,7 @@ def _evaluate_node(  # noqa: PLR0911 - one return per node type
         case ast.Compare(left=left, comparators=[ast.Constant(value=str(unit))]):
             return quantities.convert_quantity(_evaluate_number(left, names), unit)
         case ast.Attribute(value=ast.Call() as call, attr=output):
-            return value(function_name(call), call_inputs(call, names), output)
+            return compute_value(function_name(call), call_inputs(call, names), output)
         case ast.Call():
             return _apply_function(node, names)
     raise ExpressionError("E45", "This is not allowed in an expression.")
@@ -395,7 +395,7 @@ def _named_value(name: str, names: Mapping[str, Value]) -> Value:
 def _evaluate_number(node: ast.AST, names: Mapping[str, Value]) -> Quantity:
     value = _evaluate_node(node, names)
     if isinstance(value, str):
-        read = quantities.read_word(value)
+        read = quantities.parse_parameter_value(value)
         if read is not None:
             return read
         raise ExpressionError("E45", f"“{value}” is a word; a number is needed.")

@@ -36,7 +36,7 @@ from app.markup.problems import (
     SourceFile,
     get_estimate_effort,
 )
-from app.markup.text import lies_within, slugify
+from app.markup.text import is_path_inside, slugify
 from app.widgets.bar_charts import LETTERS
 
 HOOK_LABEL = '<p class="small quiet">Memory hook</p>'
@@ -125,13 +125,13 @@ def _sanitize_tag(tag: str) -> str | None:
         return None
     attributes = ""
     for key, value in _ATTRIBUTE.findall(rest):
-        if not _is_allowed(name, key.lower(), value):
+        if not _is_allowed_attribute(name, key.lower(), value):
             return None
         attributes += f' {key.lower()}="{escapeHtml(value)}"'
     return f"<{slash}{name}{attributes}>"
 
 
-def _is_allowed(name: str, key: str, value: str) -> bool:
+def _is_allowed_attribute(name: str, key: str, value: str) -> bool:
     if key == "title":
         return name == "abbr"
     return key == "class" and set(value.split()) <= _CLASSES
@@ -148,7 +148,7 @@ def sanitize_html_tag(tag: str, report: Report) -> str:
     return opened
 
 
-def check_balance(inline: Token, report: Report) -> None:
+def check_balanced_tags(inline: Token, report: Report) -> None:
     """Escape tags that are not closed, or not opened, within their block."""
     opened: list[Token] = []
     for token in inline.children or []:
@@ -177,7 +177,7 @@ def _report_unbalanced(token: Token, report: Report) -> None:
     token.type = "text"
 
 
-def refuse_block(content: str, report: Report) -> None:
+def report_html_block(content: str, report: Report) -> None:
     rest = _drop_comments(content).strip()
     if rest:
         first = rest.split("\n", maxsplit=1)[0]
@@ -201,7 +201,7 @@ def _drop_comments(content: str) -> str:
 _PAGES = frozenset({"", "concept.md", "quiz.md", "cards.md"})
 
 
-def local_address(href: str, folder: str) -> str:
+def resolve_local_url(href: str, folder: str) -> str:
     """Return the app's URL for a relative link: `../kv-cache/concept.md#x` is a topic.
 
     >>> local_address("../kv-cache/concept.md#why", "weights")
@@ -291,7 +291,7 @@ class RenderContext:
     def report(
         self, code_: str, needle: str, message: str, hint: str = "", *, derived: bool = False
     ) -> None:
-        line, column = self.source_file.find(needle, self.first, self.last)
+        line, column = self.source_file.locate_text(needle, self.first, self.last)
         self.source_file.report(code_, line, column, message, hint, derived=derived)
 
 
@@ -331,7 +331,7 @@ class _HtmlRenderer(RendererHTML):
             if token.meta and "refused" in token.meta:
                 scope.report("E88", "", token.meta["refused"], "Split it into shorter pieces.")
             if token.type == "inline":
-                check_balance(token, scope.report)
+                check_balanced_tags(token, scope.report)
                 result += self.inline_of(token, env)
             elif token.type in self.rules:
                 result += self.rules[token.type](tokens, index, options, env)
@@ -352,7 +352,7 @@ class _HtmlRenderer(RendererHTML):
     def cite(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         scope: RenderContext = rest[-1]["scope"]
         key = tokens[index].content
-        line, column = scope.source_file.find(f"[^{key}]", scope.first, scope.last)
+        line, column = scope.source_file.locate_text(f"[^{key}]", scope.first, scope.last)
         scope.source_file.add_mention("source", key, line, column)
         if key not in scope.cited:
             if len(scope.cited) >= MOST_ENTRIES:
@@ -374,7 +374,7 @@ class _HtmlRenderer(RendererHTML):
         scope: RenderContext = rest[-1]["scope"]
         token = tokens[index]
         href = str(token.attrs.get("href", ""))
-        target = checked_figures.read_target(href)
+        target = checked_figures.parse_figure_link(href)
         if target is not None:
             return _figure_open(tokens, index, target, scope)
         if not _SAFE.match(href):
@@ -382,9 +382,9 @@ class _HtmlRenderer(RendererHTML):
             scope.report("E62", href, f"The address “{href[:60]}” is not allowed.", hint)
             return _render_span(tokens, index)
         if not href.startswith(("http", "mailto:")):
-            href = local_address(href, scope.folder)
+            href = resolve_local_url(href, scope.folder)
             if href.startswith(("/concepts/", "#", "/glossary#")):
-                line, column = scope.source_file.find("](", scope.first, scope.last)
+                line, column = scope.source_file.locate_text("](", scope.first, scope.last)
                 scope.source_file.add_mention("page", href, line, column)
         return f'<a href="{escapeHtml(href)}">'
 
@@ -400,13 +400,13 @@ class _HtmlRenderer(RendererHTML):
         if not alt:
             hint = "Say what the picture shows: ![four networks of a cluster](file.svg)."
             scope.report("E60", f"]({source}", f"The image {source} has no text.", hint)
-        if not lies_within(source):
+        if not is_path_inside(source):
             hint = "Put the picture into the folder of the topic and name it here."
             if "\\" in source:
                 hint = f"Write / between folder and file: {source.replace(chr(92), '/')}"
             scope.report("E62", source, f"The image {source} is not a local file.", hint)
             return ""
-        line, column = scope.source_file.find(source, scope.first, scope.last)
+        line, column = scope.source_file.locate_text(source, scope.first, scope.last)
         scope.source_file.add_mention("file", source, line, column)
         address = escapeHtml(f"/concepts/{scope.folder}/files/{source}")
         return f'<img src="{address}" alt="{escapeHtml(alt)}" loading="lazy">'
@@ -417,7 +417,7 @@ class _HtmlRenderer(RendererHTML):
 
     def html_block(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         scope: RenderContext = rest[-1]["scope"]
-        refuse_block(tokens[index].content, scope.report)
+        report_html_block(tokens[index].content, scope.report)
         return ""
 
     def letters(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
@@ -614,7 +614,7 @@ def unlink_figures(blocks: Iterable[Token], scope: RenderContext | None = None) 
         inside = False
         for index, child in enumerate(children):
             href = str(child.attrs.get("href", "")) if child.type == "link_open" else ""
-            target = checked_figures.read_target(href) if href else None
+            target = checked_figures.parse_figure_link(href) if href else None
             if target is not None:
                 inside = True
                 if scope is not None:

@@ -205,14 +205,14 @@ def _read_svg(text: str) -> SvgFigure | SvgProblem:
         return SvgProblem(1, f"it is larger than {_MOST_SVG_BYTES // 1000} KB", remedy=remedy)
     reader = _SvgParser()
     parser = expat.ParserCreate()
-    parser.StartDoctypeDeclHandler = _refuse_doctype
-    parser.ProcessingInstructionHandler = _refuse_instruction
+    parser.StartDoctypeDeclHandler = _raise_for_doctype
+    parser.ProcessingInstructionHandler = _raise_for_instruction
     parser.StartElementHandler = reader.start
     parser.EndElementHandler = reader.end
-    parser.CharacterDataHandler = reader.words
+    parser.CharacterDataHandler = reader.add_text
     try:
         parser.Parse(text, True)
-        return reader.drawing(parser.CurrentLineNumber)
+        return reader.build_figure(parser.CurrentLineNumber)
     except _SvgError as refused:
         return SvgProblem(parser.CurrentLineNumber, refused.why, remedy=refused.remedy)
     except expat.ExpatError as error:
@@ -248,11 +248,11 @@ def phone_variant(file: str) -> str:
     return f"{file.removesuffix('.svg')}.narrow.svg"
 
 
-def _refuse_doctype(*_: object) -> None:
+def _raise_for_doctype(*_: object) -> None:
     raise _SvgError("a document type is not allowed", "Delete <!DOCTYPE …>.")
 
 
-def _refuse_instruction(*_: object) -> None:
+def _raise_for_instruction(*_: object) -> None:
     remedy = "Delete what stands between <? and ?>."
     raise _SvgError("a processing instruction is not allowed", remedy)
 
@@ -277,9 +277,9 @@ class _SvgParser:
             remedy = f"Take groups out: at most {_DEEPEST} stand in each other."
             raise _SvgError("its groups are nested too deep", remedy)
         if name == "svg":
-            self._begin(given)
+            self._open_root(given)
         elif name not in self.said:
-            self._write(name, given)
+            self._write_element(name, given)
         named = given.get("id") or given.get("data-region", "")
         self.opened.append((name, named if name == "g" else ""))
         size = self.sizes[-1] if self.sizes and name != "svg" else _TEXT
@@ -294,7 +294,7 @@ class _SvgParser:
         if name != "svg" and name not in self.said:
             self.out.append(f"</{name}>")
 
-    def words(self, data: str) -> None:
+    def add_text(self, data: str) -> None:
         """Write text where text is allowed; drop white space elsewhere."""
         name = self.opened[-1][0] if self.opened else ""
         if name in self.said:
@@ -306,7 +306,7 @@ class _SvgParser:
         elif data.strip():
             raise _SvgError("words stand outside of a text", "Put them into <text>.")
 
-    def drawing(self, last: int) -> SvgFigure:
+    def build_figure(self, last: int) -> SvgFigure:
         """Return the finished figure; `last` is the last line of the file."""
         for name, words in self.said.items():
             if not words.strip():
@@ -319,7 +319,7 @@ class _SvgParser:
         markup = "".join(self.out)
         return SvgFigure(markup, width, height, title, desc, areas, blurred, self.least, line=last)
 
-    def _begin(self, given: dict[str, str]) -> None:
+    def _open_root(self, given: dict[str, str]) -> None:
         box = _BOX.match(given.get("viewBox", ""))
         if box is None:
             remedy = 'Write its size in units: viewBox="0 0 680 200".'
@@ -333,12 +333,12 @@ class _SvgParser:
             raise _SvgError(f"its font-size is not {_TEXT:g}", remedy)
         self.size = (box[1], box[2])
 
-    def _write(self, name: str, given: dict[str, str]) -> None:
+    def _write_element(self, name: str, given: dict[str, str]) -> None:
         self.out.append(f"<{name}")
         for key, value in given.items():
             if not _is_allowed(key, value) or (key in _NAMES and name != "g"):
                 why = f"the attribute {key}=“{value[:40]}” is not allowed"
-                raise _SvgError(why, _allowed_for(key, value, name))
+                raise _SvgError(why, _allowed_values_hint(key, value, name))
             if key in _NAMES:
                 self._region_box(value)
                 key = "data-region"  # noqa: PLW2901 - the page adds its own prefix to ids
@@ -400,10 +400,10 @@ _MEANT = {
 }
 
 
-def _allowed_for(key: str, value: str, element: str) -> str:
+def _allowed_values_hint(key: str, value: str, element: str) -> str:
     """Return the allowed values of an attribute, or what to write instead."""
     if key == "class":
-        return _class_meant(value)
+        return _closest_class_hint(value)
     if key in _NAMES and element == "g":
         meant = slugify(value) or "left-part"
         return f"Use lower-case letters, digits and hyphens: {meant}."
@@ -415,7 +415,7 @@ def _allowed_for(key: str, value: str, element: str) -> str:
     return _MEANT.get(key) or (f"Did you mean “{near}”?" if near else "Take it out.")
 
 
-def _class_meant(value: str) -> str:
+def _closest_class_hint(value: str) -> str:
     """Return the allowed class closest to an unknown first class."""
     unknown = next(name for name in value.split() if name not in _CLASSES)
     near = closest_word(unknown, _CLASSES)
@@ -440,11 +440,11 @@ def _is_allowed(key: str, value: str) -> bool:
 WIDTHS = ("wide", "narrow")
 
 
-def svg_opening(drawing: SvgFigure, width: str, name: str) -> str:
+def svg_opening(drawing: SvgFigure, width_class: str, id_prefix: str) -> str:
     """Return the opening `<svg>` tag with its text alternative; ids begin with `name`."""
-    own = f"{escape(name)}-{width}"
+    own = f"{escape(id_prefix)}-{width_class}"
     return (
-        f'<svg class="g dia {width}" viewBox="0 0 {drawing.width:g} {drawing.height:g}"'
+        f'<svg class="g dia {width_class}" viewBox="0 0 {drawing.width:g} {drawing.height:g}"'
         f' role="img" aria-labelledby="{own}-title" aria-describedby="{own}-desc"'
         ' fill="none" stroke="currentColor" font-family="sans-serif" font-size="13">'
         f'<title id="{own}-title">{escape(drawing.title)}</title>'

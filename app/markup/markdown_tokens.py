@@ -104,7 +104,7 @@ def parse_markdown(text: str) -> list[Token]:
     """Parse a text into tokens; alerts are marked on their quotes."""
     tokens = _markdown_parser().parse(text)
     _mark_alerts(tokens)
-    _mark_deep(tokens)
+    _mark_too_deep_tokens(tokens)
     return tokens
 
 
@@ -115,7 +115,7 @@ def _parse_inline(state: StateCore) -> None:
         if token.type != "inline":
             continue
         token.children = []
-        refused = len(token.content) > MOST_MARKS and _unread_reason(token.content)
+        refused = len(token.content) > MOST_MARKS and _unparsed_reason(token.content)
         if large and token.map:
             refused = large.get(token.map[0]) or refused
         if refused:
@@ -136,7 +136,7 @@ _PART = "Split it into several topics."
 _SHOWN = 200  # Characters quoted from a text that is not parsed.
 
 
-def _unread_reason(text: str) -> str:
+def _unparsed_reason(text: str) -> str:
     """Return why a paragraph is not parsed, or "".
 
     Parsing some markup takes quadratic time, so there are limits per paragraph.
@@ -150,7 +150,7 @@ def _unread_reason(text: str) -> str:
     return ""
 
 
-def _mark_deep(tokens: Sequence[Token]) -> None:
+def _mark_too_deep_tokens(tokens: Sequence[Token]) -> None:
     """Mark lists and quotes beyond the nesting depth, which are treated as text."""
     for token in tokens:
         if token.level >= MOST_NESTED and token.nesting == 1:

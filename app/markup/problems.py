@@ -288,7 +288,7 @@ class SourceFile:
         )
         self.problems.append(problem)
 
-    def give_up(self, error: Exception, what: str, line: int = 0) -> None:
+    def report_limit(self, error: Exception, what: str, line: int = 0) -> None:
         """Report that something could not be parsed after an unexpected error; never raises."""
         place = (self.path, max(line or self.line, 1), 1)
         if isinstance(error, LimitExceededError):
@@ -302,7 +302,7 @@ class SourceFile:
         """Add a reference to be checked against the other files."""
         self.mentions.append(CrossReference(kind, value, line, column, self.item))
 
-    def claim_id(self, comment: str, line: int) -> None:
+    def record_id_claim(self, comment: str, line: int) -> None:
         """Add the id in a broken comment: its item may be the one that has it."""
         match = _CLAIMED.search(comment)
         if match and len(match[1]) <= LONGEST_ID:
@@ -322,7 +322,7 @@ class SourceFile:
             message = "This file has too many problems, formulas and figures to be read."
             raise LimitExceededError(message, "Split it into several topics.", self.line)
 
-    def find(self, needle: str, first: int, last: int) -> tuple[int, int]:
+    def locate_text(self, needle: str, first: int, last: int) -> tuple[int, int]:
         """Return the position of `needle` in lines first..last (from 1), or of the first line."""
         if not self._starts:
             lengths = (len(line) + 1 for line in self.lines)
@@ -350,7 +350,7 @@ def value_location(key: str, source_file: SourceFile, first: int = 1) -> tuple[i
     for line, text in enumerate(source_file.lines[first - 1 :], first):
         if match := setting.match(text):
             return line, match.end() + 1
-    return source_file.find(key, first, len(source_file.lines))
+    return source_file.locate_text(key, first, len(source_file.lines))
 
 
 # With these codes the whole file is unread, if the problem names no item.
@@ -375,10 +375,10 @@ def drop_consequences(problems: Iterable[ContentProblem]) -> list[ContentProblem
     They are reported once the other one is corrected.
     """
     problems = _drop_derived(list(problems))
-    unread = {p.path for p in problems if _is_cause(p)}
-    unread_topics = {_topic(path) for path in unread} - {""}
+    unread = {p.path for p in problems if _is_root_cause(p)}
+    unread_topics = {_topic_of_path(path) for path in unread} - {""}
     errors = (p for p in problems if p.severity == "error" and not p.derived)
-    broken_topics = {_topic(p.path) for p in errors} - {""}
+    broken_topics = {_topic_of_path(p.path) for p in errors} - {""}
     codes = frozenset[str]().union(*(_REGISTERS.get(path, ()) for path in unread))
     if unread_topics:
         codes |= {"E06"}  # what is unread is not gone
@@ -388,17 +388,17 @@ def drop_consequences(problems: Iterable[ContentProblem]) -> list[ContentProblem
     return _merge_items(
         p
         for p in dict.fromkeys(problems)
-        if _is_cause(p)
+        if _is_root_cause(p)
         or not (
             p.code in codes
-            or (p.code == "W87" and _topic(p.path) in broken_topics)
+            or (p.code == "W87" and _topic_of_path(p.path) in broken_topics)
             or (p.code == "E06" and p.item in broken_items)
             or (p.code in {"E61", "W36"} and _names_topic(p, unread_topics))
         )
     )
 
 
-def _topic(path: str) -> str:
+def _topic_of_path(path: str) -> str:
     """Return the topic of a file; empty for files of the whole course."""
     return path.split("/")[1] if path.startswith("topics/") else ""
 
@@ -421,7 +421,7 @@ def _drop_derived(problems: list[ContentProblem]) -> list[ContentProblem]:
     ]
 
 
-def _is_cause(problem: ContentProblem) -> bool:
+def _is_root_cause(problem: ContentProblem) -> bool:
     if problem.path in _REGISTERS and problem.code in {"E03", "E10", "E11"}:
         return True
     return problem.code in _UNREAD and not problem.item
@@ -437,7 +437,7 @@ def _merge_items(problems: Iterable[ContentProblem]) -> list[ContentProblem]:
     ]
     gone = [p for p in problems if p.code == "E06" and p.path == "ids.lock"]
     if len(gone) >= _MANY:
-        message = f"{len(gone)} items are gone and were not retired: {_list_items(gone)}."
+        message = f"{len(gone)} items are gone and were not retired: {_join_item_names(gone)}."
         hint = "If a file was deleted or renamed, bring it back; else write the date of today "
         hint += "in place of the “-” of each."
         merged = dataclasses.replace(gone[0], message=message, hint=hint, item="")
@@ -445,7 +445,7 @@ def _merge_items(problems: Iterable[ContentProblem]) -> list[ContentProblem]:
     unlocked = sorted(p for p in problems if p.code == "W97")
     if len(unlocked) >= _MANY:
         message = f"{len(unlocked)} ids are not in ids.lock yet, so that nothing guards them: "
-        message += f"{_list_items(unlocked)}."
+        message += f"{_join_item_names(unlocked)}."
         merged = dataclasses.replace(unlocked[0], message=message, item="")
         problems = [merged, *(p for p in problems if p.code != "W97")]
     return problems
@@ -457,7 +457,7 @@ def _build_deduplication_key(problem: ContentProblem) -> object:
     return problem
 
 
-def _list_items(problems: list[ContentProblem]) -> str:
+def _join_item_names(problems: list[ContentProblem]) -> str:
     """Name the first few items of the problems, and how many more there are."""
     names = ", ".join(f"“{p.item}”" for p in problems[:_NAMED])
     more = f" and {len(problems) - _NAMED} more" if len(problems) > _NAMED else ""

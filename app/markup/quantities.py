@@ -209,7 +209,7 @@ SOME_UNITS = (
 """Begins a hint for an unknown unit."""
 
 
-def unit_meant(word: str) -> str:
+def closest_unit_hint(word: str) -> str:
     """Return a hint for an unknown unit: the closest known one, or ""."""
     return did_you_mean(word, (unit for unit in UNITS if unit), _LIKE)
 
@@ -256,12 +256,12 @@ def convert_quantity(quantity: Quantity, unit: str) -> Quantity:
         return Quantity(quantity.value / factor, unit)
     if _drop_count_units(quantity.unit) != _drop_count_units(unit):
         raise UnitMismatchError(
-            f"{unit_in_words(quantity.unit)} cannot be turned into {unit_in_words(unit)}"
+            f"{spell_out_unit(quantity.unit)} cannot be turned into {spell_out_unit(unit)}"
         )
     return Quantity(quantity.value * (unit_dimension(quantity.unit)[0] / factor), unit)
 
 
-def unit_in_words(unit: str | None) -> str:
+def spell_out_unit(unit: str | None) -> str:
     """Name a unit in a sentence."""
     return f"“{unit}”" if unit else "a plain number"
 
@@ -372,7 +372,7 @@ def parse_quantity(text: str) -> Quantity | None:
 _SIZE = re.compile(r"^(\d+(?:\.\d+)?)([kMBT])$")
 
 
-def read_word(text: str) -> Quantity | None:
+def parse_parameter_value(text: str) -> Quantity | None:
     """Parse a value of a parameter list: "70B" is a count, "80 GB" has a unit.
 
     >>> read_word("70B")

@@ -127,7 +127,7 @@ _HASHED_NAMES = {
 }
 
 
-def hashed_text(value: object) -> str:
+def stable_repr(value: object) -> str:
     """Return the text of a value that content hashes are made from."""
     text = repr(value)
     for name, hashed in _HASHED_NAMES.items():
@@ -135,7 +135,7 @@ def hashed_text(value: object) -> str:
     return text
 
 
-def hash_words(text: str) -> str:
+def hash_normalized_text(text: str) -> str:
     """Hash the words of a text; empty if it has none."""
     return content_hash(normalize_text(text) or text)[:8] if text.strip() else ""
 
@@ -181,7 +181,7 @@ def did_you_mean(word: str, known: Iterable[str], least: float = 0.6) -> str:
     return f"Known: {', '.join(words)}." if 0 < len(words) <= 24 else ""
 
 
-def lies_within(file: str) -> bool:
+def is_path_inside(file: str) -> bool:
     """Return whether a file name stays within its folder.
 
     >>> lies_within("img/board.png"), lies_within("../board.png")

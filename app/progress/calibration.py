@@ -15,10 +15,10 @@ from app.widgets.svg import (
     PlotArea,
     draw_dot,
     draw_line,
-    draw_rect,
+    draw_rect_in_percent,
     draw_text,
     format_in_percent,
-    svg_root,
+    svg_in_pixels,
 )
 
 _PLANE = PlotArea(Box(0, 16.0, 100, 220.0), SHARES)
@@ -42,7 +42,7 @@ class CalibrationRow:
     right: int
 
     @property
-    def told(self) -> bool:
+    def has_enough_answers(self) -> bool:
         """Whether there are enough answers to show a share."""
         return self.answers >= ENOUGH
 
@@ -64,9 +64,9 @@ class CalibrationRow:
     def look(self) -> Look:
         """Whether the share is below, within or above what the level should have."""
         low, high = self.range
-        if self.told and high < self.least:
+        if self.has_enough_answers and high < self.least:
             return "below"
-        return "above" if self.told and low > self.most else "within"
+        return "above" if self.has_enough_answers and low > self.most else "within"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def calibration_chart(counts: Mapping[tuple[int, bool], int]) -> CalibrationChar
     levels = tuple(
         _calibration_row(n, counts.get((n, True), 0), counts.get((n, False), 0)) for n in (1, 2, 3)
     )
-    told = [level for level in levels if level.told]
+    told = [level for level in levels if level.has_enough_answers]
     return CalibrationChart(
         levels=levels,
         answers=sum(level.answers for level in levels),
@@ -112,14 +112,14 @@ def _draw_calibration(levels: Sequence[CalibrationRow], rows: Sequence[Calibrati
         draw_text("sure", 100, _NAMES, "e"),
     ]
     said = "; ".join(f"{level.word}: right {level.words}" for level in rows)
-    return svg_root(marks, _NAMES + 10, f"How sure you were. {said}.")
+    return svg_in_pixels(marks, _NAMES + 10, f"How sure you were. {said}.")
 
 
 def _target_box(level: CalibrationRow) -> str:
     """Return the box of the shares that a level should have."""
     top, foot = _PLANE.down(level.most), _PLANE.down(level.least)
     left, right = level.least * 100, level.most * 100
-    return draw_rect("band", left, top, right - left, foot - top)
+    return draw_rect_in_percent("band", left, top, right - left, foot - top)
 
 
 def _share_point(level: CalibrationRow) -> list[str]:
@@ -137,7 +137,7 @@ def _share_point(level: CalibrationRow) -> list[str]:
 def _calibration_sentences(levels: Sequence[CalibrationRow]) -> tuple[str, ...]:
     guess, thought, sure = levels
     said = []
-    if sure.told:
+    if sure.has_enough_answers:
         wrong = sure.answers - sure.right
         found = f"When you were sure, you were right {sure.words} of the time"
         them = format_count(wrong, "answer")
@@ -149,9 +149,9 @@ def _calibration_sentences(levels: Sequence[CalibrationRow]) -> tuple[str, ...]:
     said += [
         f"“{level.word}” was right {level.words} of the time."
         for level in (thought, guess)
-        if level.told and level.look == "below"
+        if level.has_enough_answers and level.look == "below"
     ]
-    if guess.told and guess.look == "above":
+    if guess.has_enough_answers and guess.look == "above":
         said.append(
             f"Your guesses were right {guess.words} of the time: you know more than you think."
         )

@@ -44,7 +44,7 @@ class PredictionOutcome:
     predicted: ScorePrediction | None
 
     @property
-    def counts(self) -> bool:
+    def is_comparable(self) -> bool:
         """Whether it says anything about the prediction."""
         enough = has_enough_answers(self.result.answered, self.result.questions)
         return self.predicted is not None and enough
@@ -57,7 +57,7 @@ class PredictionOutcome:
         return self.result.score * self.predicted.questions / self.result.questions
 
     @property
-    def inside(self) -> bool:
+    def is_inside_range(self) -> bool:
         """Whether the result is within the predicted range. Partial points are rounded."""
         if self.predicted is None:
             return False
@@ -81,15 +81,15 @@ def _last_prediction_before(
     return max(made, key=lambda p: p.at, default=None)
 
 
-def inside_words(outcomes: Iterable[PredictionOutcome]) -> str:
+def describe_hits(outcomes: Iterable[PredictionOutcome]) -> str:
     """Return a sentence with the share of results inside the range; empty if none counts yet.
 
     The range is meant to cover nine results of ten, so the sentence names that number too.
     """
-    counted = [turnout for turnout in outcomes if turnout.counts]
+    counted = [turnout for turnout in outcomes if turnout.is_comparable]
     if not counted:
         return ""
-    inside = sum(turnout.inside for turnout in counted)
+    inside = sum(turnout.is_inside_range for turnout in counted)
     said = f"{inside} of {len(counted)} results lay inside the range"
     if len(counted) == 1:
         where = "inside" if inside else "outside"

@@ -15,7 +15,7 @@ from app.lessons.course_pages import domain_progress
 from app.progress import history_store as history
 from app.progress import store
 from app.progress.calibration import calibration_chart
-from app.progress.predictions import PredictionOutcome, inside_words, match_predictions
+from app.progress.predictions import PredictionOutcome, describe_hits, match_predictions
 from app.progress.score_trend import draw_trend, score_trend
 from app.progress.study_log import study_log
 from app.progress.study_week import load_study_record
@@ -33,7 +33,7 @@ from app.widgets.svg import (
     draw_line,
     draw_text,
     format_in_percent,
-    svg_root,
+    svg_in_pixels,
 )
 
 
@@ -104,7 +104,7 @@ def build_prediction_chart(
     outcomes: Sequence[PredictionOutcome], day_of: Callable[[int], dt.date]
 ) -> PredictionChart:
     """Return the last exams; `day_of` maps a moment in ms to the learner's study day."""
-    sentence = inside_words(outcomes)
+    sentence = describe_hits(outcomes)
     told = sentence or "No result can be held against a prediction yet."
     return PredictionChart(
         lines=tuple(_prediction_row(turnout, day_of) for turnout in reversed(outcomes)),
@@ -123,12 +123,12 @@ def _draw_predictions(
         if turnout in (last[0], last[-1]):
             day = format_short_date(day_of(turnout.result.started))
             marks.append(draw_text(day, x, 146, "m"))
-    return svg_root(marks, 150, says)
+    return svg_in_pixels(marks, 150, says)
 
 
-def _draw_prediction(turnout: PredictionOutcome, x: float) -> list[str]:
+def _draw_prediction(outcome: PredictionOutcome, x: float) -> list[str]:
     """Draw the predicted range, the expected score in it, and the result."""
-    told, result = turnout.predicted, turnout.result
+    told, result = outcome.predicted, outcome.result
     questions = (told.questions if told else result.questions) or 1
     marks = []
     if told is not None:
@@ -139,31 +139,31 @@ def _draw_prediction(turnout: PredictionOutcome, x: float) -> list[str]:
             cross_line("thin", x, low),
             cross_line("edge", x, _PLANE.down(told.expected / questions)),
         ]
-    look = "ink" if turnout.inside else "hole"
-    return [*marks, draw_dot(look, x, _PLANE.down(turnout.score / questions), 5)]
+    look = "ink" if outcome.is_inside_range else "hole"
+    return [*marks, draw_dot(look, x, _PLANE.down(outcome.score / questions), 5)]
 
 
-def _prediction_row(turnout: PredictionOutcome, day_of: Callable[[int], dt.date]) -> PredictionRow:
-    told, result = turnout.predicted, turnout.result
+def _prediction_row(outcome: PredictionOutcome, day_of: Callable[[int], dt.date]) -> PredictionRow:
+    told, result = outcome.predicted, outcome.result
     return PredictionRow(
         number=result.number,
         day=format_short_date(day_of(result.started)),
         predicted=f"{told.expected:.0f}, {told.low} to {told.high}" if told else "",
         told=format_short_date(told.day) if told else "",
         result=f"{result.score:.3g} of {result.questions}",
-        verdict=_prediction_verdict(turnout),
+        verdict=_prediction_verdict(outcome),
     )
 
 
-def _prediction_verdict(turnout: PredictionOutcome) -> str:
-    if turnout.predicted is None:
+def _prediction_verdict(outcome: PredictionOutcome) -> str:
+    if outcome.predicted is None:
         return "nothing predicted before"
-    if not turnout.counts:
-        left = turnout.result.questions - turnout.result.answered
+    if not outcome.is_comparable:
+        left = outcome.result.questions - outcome.result.answered
         return f"not counted, {left} left open"
-    if turnout.inside:
+    if outcome.is_inside_range:
         return "inside"
-    return "above" if turnout.score > turnout.predicted.high else "below"
+    return "above" if outcome.score > outcome.predicted.high else "below"
 
 
 _SITTINGS = 40

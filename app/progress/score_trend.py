@@ -18,7 +18,7 @@ from app.widgets.svg import (
     draw_nested,
     draw_polyline,
     draw_text,
-    svg_root,
+    svg_in_pixels,
 )
 
 WEEK = dt.timedelta(days=7)
@@ -99,4 +99,4 @@ def draw_trend(trend: ScoreTrend, target: float | None, height: float = 120.0) -
     marks.append(draw_text(begin, 0, height + _TOP + 22))
     marks.append(draw_text("today", _TO, height + _TOP + 22, "m"))
     says = f"Expected score, from {round(expected[0])} on {format_short_date(first)} to {now} today"
-    return svg_root(marks, height + _TOP + 28, says)
+    return svg_in_pixels(marks, height + _TOP + 28, says)

@@ -94,7 +94,7 @@ def renew_feed(db: Session, learner_id: int, key: str, now: dt.datetime) -> None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class MailWish:
+class MailSubscription:
     """An address for the weekly summary; `mailed` is the day of the last mail, empty before it."""
 
     learner_id: int
@@ -109,22 +109,23 @@ _WISH = select(
 )
 
 
-def mail_wishes(db: Session) -> tuple[MailWish, ...]:
+def list_mail_subscriptions(db: Session) -> tuple[MailSubscription, ...]:
     """Return the addresses of all learners who gave one."""
     return tuple(
-        MailWish(*row) for row in db.connection().execute(_WISH.where(col(Learner.mail) != ""))
+        MailSubscription(*row)
+        for row in db.connection().execute(_WISH.where(col(Learner.mail) != ""))
     )
 
 
-def find_mail_wish(db: Session, key: str) -> MailWish | None:
+def find_mail_subscription(db: Session, key: str) -> MailSubscription | None:
     """Return the address whose mails link to `key`; None if there is none."""
     row = (
         db.connection().execute(_WISH.where(col(Learner.mail_key) == key)).first() if key else None
     )
-    return MailWish(*row) if row else None
+    return MailSubscription(*row) if row else None
 
 
-def claim_mail_delivery(db: Session, wish: MailWish, day: dt.date) -> bool:
+def claim_mail_delivery(db: Session, wish: MailSubscription, day: dt.date) -> bool:
     """Write down that a mail goes out; False if another process did so or the wish changed."""
     mine = col(Learner.id) == wish.learner_id, col(Learner.mail_key) == wish.key
     same = col(Learner.mailed) == wish.mailed

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from app.web.formatting import format_date, format_short_date, format_weekday
-from app.widgets.svg import draw_label, draw_square, svg_root
+from app.widgets.svg import draw_label, draw_rect_in_pixels, svg_in_pixels
 
 WEEKS = 13
 STEP = 19
@@ -90,14 +90,16 @@ def _draw_calendar(first: dt.date, found: Sequence[int], says: str) -> Markup:
         level = sum(count >= least for least in _LEVELS)
         edge = " edge" if number == len(found) - 1 else ""
         look = f"{_LOOKS[level]}{edge}"
-        marks.append(draw_square(look, LEFT + week * STEP, TOP + weekday * STEP, SIDE, SIDE))
+        marks.append(
+            draw_rect_in_pixels(look, LEFT + week * STEP, TOP + weekday * STEP, SIDE, SIDE)
+        )
     width, height = LEFT + WEEKS * STEP, TOP + 7 * STEP
-    return svg_root(marks, height, says, "heat g", width)
+    return svg_in_pixels(marks, height, says, "heat g", width)
 
 
 def _calendar_legend() -> Markup:
-    marks = [draw_square(look, 17 * n, 0, 15, 13) for n, look in enumerate(_LOOKS)]
-    return svg_root(marks, 13, "", "g heat", 17 * len(_LOOKS))
+    marks = [draw_rect_in_pixels(look, 17 * n, 0, 15, 13) for n, look in enumerate(_LOOKS)]
+    return svg_in_pixels(marks, 13, "", "g heat", 17 * len(_LOOKS))
 
 
 def _month_labels(first: dt.date) -> list[tuple[int, str]]:

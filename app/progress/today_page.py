@@ -29,7 +29,7 @@ from app.quiz.selection import draw_placement
 from app.spaced_repetition.todays_queue import todays_queue
 from app.study_plan.loader import DayListEnsured, StudyPlan, listed_cards, load_plan
 from app.web.render import render_page
-from app.widgets.svg import draw_rect, svg_root
+from app.widgets.svg import draw_rect_in_percent, svg_in_pixels
 
 PLACEMENT_QUESTION_MINUTES = 1.0
 _MINUTE = dt.timedelta(minutes=1)
@@ -65,10 +65,10 @@ def draw_minutes(tasks: Collection[TaskView]) -> Markup:
         look = "won" if task.is_done else "mark" if is_next else "bg"
         is_next = is_next and task.is_done
         width = 100 * task.minutes / total if total else 0
-        marks.append(draw_rect(look, x, 0, width, 10))
+        marks.append(draw_rect_in_percent(look, x, 0, width, 10))
         x += width
     done = sum(task.minutes for task in tasks if task.is_done)
-    return svg_root(marks, 10, f"Tasks of {done} of {total} minutes are done", "g cells")
+    return svg_in_pixels(marks, 10, f"Tasks of {done} of {total} minutes are done", "g cells")
 
 
 router = APIRouter()

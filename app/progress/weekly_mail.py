@@ -113,7 +113,7 @@ def send_due_mails(
     Returns how many were sent.
     """
     with Session(engine) as db:
-        wishes = store.mail_wishes(db)
+        wishes = store.list_mail_subscriptions(db)
     sent = 0
     for wish in wishes:
         with Session(engine) as db:
@@ -198,20 +198,20 @@ def save_mail_address(ctx: Writer, address: Annotated[str, Form()] = "") -> Resp
 
 
 @router.get("/mail/{key}")
-def show_mail_wish(
+def show_mail_subscription(
     request: Request, key: str, learner: CurrentLearner, db: DbSession
 ) -> HTMLResponse:
     """The page that a mail links to, where its address is confirmed or removed."""
-    wish = store.find_mail_wish(db, key)
+    wish = store.find_mail_subscription(db, key)
     return render_page(request, "progress/mail.html", learner=learner, wish=wish, key=key)
 
 
 @router.post("/mail/{key}")
-def change_mail_wish(
+def change_mail_subscription(
     key: str, db: DbSession, now: Now, wanted: Annotated[Literal["yes", "no"], Form()]
 ) -> Response:
     """Confirm or remove the address, from whichever browser."""
-    wish = store.find_mail_wish(db, key)
+    wish = store.find_mail_subscription(db, key)
     if wish is None:
         raise NotFoundError("This address gets no mails any more.")
     monday = (now - dt.timedelta(days=now.weekday())).date().isoformat()

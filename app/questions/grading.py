@@ -21,8 +21,8 @@ from app.questions.question_type import (
     Raw,
     UnreadableResponse,
     block_html,
+    escape_typed_text,
     single_value,
-    typed_text,
 )
 
 
@@ -38,7 +38,7 @@ def grade(variant: Variant, raw: Raw) -> GradeResult | UnreadableResponse:
 
 def grade_unanswered(variant: Variant) -> GradeResult:
     """Return the solution of an unanswered question, as a result without points."""
-    verdict = grade(variant, types.type_of(variant).anything(variant.answer))
+    verdict = grade(variant, types.type_of(variant).any_response(variant.answer))
     return (
         GradeResult(0.0, {})
         if isinstance(verdict, UnreadableResponse)
@@ -52,16 +52,16 @@ def grade_unreadable(variant: Variant, raw: Raw, why: UnreadableResponse) -> Gra
     typed = single_value(raw, "answer")
     return dataclasses.replace(
         verdict,
-        marks=tuple(_show_as_entered(mark, raw) for mark in verdict.marks),
+        marks=tuple(_with_entered_text(mark, raw) for mark in verdict.marks),
         said=f"“{typed}”" if typed else "",
         unreadable=why.message,
     )
 
 
-def _show_as_entered(mark: PartResult, raw: Raw) -> PartResult:
+def _with_entered_text(mark: PartResult, raw: Raw) -> PartResult:
     """Add what the learner entered to a part of the solution."""
     entered = [v for name, v in raw.items() if name.endswith(f".{mark.key}") and v]
-    return dataclasses.replace(mark, given=typed_text(entered[0][0])) if entered else mark
+    return dataclasses.replace(mark, given=escape_typed_text(entered[0][0])) if entered else mark
 
 
 # Fields of a result that depend on the key.
@@ -101,7 +101,9 @@ class VariantPair:
         was, now = grade(self.seen, raw), grade(self.today, raw)
         if isinstance(now, UnreadableResponse):
             return RegradeRefusal.UNREADABLE
-        if isinstance(was, GradeResult) and _understood_parts(was) != _understood_parts(now):
+        if isinstance(was, GradeResult) and _compared_response_parts(
+            was
+        ) != _compared_response_parts(now):
             return RegradeRefusal.PARTS
         return now.score if self.alike or reworded else RegradeRefusal.WORDS
 
@@ -128,11 +130,11 @@ def is_only_key_changed(question: Question, now: Question) -> bool:
     pair = pair_wordings(question, now, 0)
     if isinstance(pair, RegradeRefusal):
         return False
-    some = types.type_of(question).anything(pair.seen.answer)
+    some = types.type_of(question).any_response(pair.seen.answer)
     return not isinstance(pair.grade(some), RegradeRefusal)
 
 
-def _understood_parts(verdict: GradeResult) -> Mapping[str, Any]:
+def _compared_response_parts(verdict: GradeResult) -> Mapping[str, Any]:
     """Return the parsed response, and the parts of the question that it could refer to."""
     parsed = {n: v for n, v in verdict.parsed.items() if n not in _JUDGED}
     if (
@@ -148,9 +150,9 @@ def _count_question_words(variant: Variant) -> Mapping[str, int]:
     return collections.Counter(normalize_text(f"{variant.stem.html} {below}").split())
 
 
-def question_faces(variant: Variant, gap: Gap) -> CardFaces:
+def question_card_faces(variant: Variant, gap: Gap) -> CardFaces:
     """Return the stem with its options, then the right answer and the explanation."""
-    asked, told = types.type_of(variant).faces(variant.answer, gap)
+    asked, told = types.type_of(variant).card_faces(variant.answer, gap)
     below = f'<div class="given">{asked}</div>' if asked else ""
     return CardFaces(block_html(variant.stem) + below, told + _explanation_text(variant))
 

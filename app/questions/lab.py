@@ -89,7 +89,7 @@ class Lab:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class LabEntry:
+class LabLine:
     """A typed line and its answer; `commands` are the indices of what it ran.
 
     `note` is what a harmful command would have done. `refused` says that nothing ran.
@@ -109,17 +109,17 @@ class LabSession:
     `cleared` is how many entries are off the screen.
     """
 
-    entries: tuple[LabEntry, ...]
+    entries: tuple[LabLine, ...]
     state: str
     reached: frozenset[str]
     cleared: int = 0
 
     @property
-    def shown(self) -> tuple[LabEntry, ...]:
+    def visible_entries(self) -> tuple[LabLine, ...]:
         return self.entries[self.cleared :]
 
     @property
-    def runs(self) -> tuple[int, ...]:
+    def executed_commands(self) -> tuple[int, ...]:
         """Return the indices of all commands that ran."""
         return tuple(index for entry in self.entries for index in entry.commands)
 
@@ -158,15 +158,15 @@ class CommandMatcher:
 
         One for certain states goes before one for all, an exact one before one with `…`.
         """
-        return self._choose(state, self._mean(tuple(typed)))
+        return self._most_specific(state, self._matching_commands(tuple(typed)))
 
-    def _mean(self, typed: tuple[ShellCommand, ...]) -> list[int]:
+    def _matching_commands(self, typed: tuple[ShellCommand, ...]) -> list[int]:
         """Return the commands that are meant in any state, exact ones first."""
         likely = self._wild.get(typed[0].program, ())
-        wild = [index for meaning, index in likely if shell.matches(meaning, typed)]
+        wild = [index for meaning, index in likely if shell.pipeline_matches(meaning, typed)]
         return list(dict.fromkeys([*self._exact.get(typed, ()), *wild]))
 
-    def _choose(self, state: str, meant: Sequence[int]) -> list[int]:
+    def _most_specific(self, state: str, meant: Sequence[int]) -> list[int]:
         """Return those that count in a state; those for certain states go before the others."""
         states = {index: self.lab.commands[index].states for index in meant}
         here = [index for index in meant if not states[index] or state in states[index]]
@@ -178,7 +178,7 @@ class CommandMatcher:
         """Return the command, and the filters for its output; None if there is no such command."""
         stages = pipeline.stages
         tries = [(stages, ()), (stages[:1], stages[1:])]
-        split = shell.split_reader(pipeline).stages
+        split = shell.split_file_reader(pipeline).stages
         if split != stages:
             tries.append((split[:1], split[1:]))
         for commands, filters in tries:
@@ -187,24 +187,28 @@ class CommandMatcher:
                 return meant[0], filters
         return None, stages[1:]
 
-    def answers(self, state: str) -> list[tuple[int, ShellCommand, str]]:
+    def list_answers(self, state: str) -> list[tuple[int, ShellCommand, str]]:
         """Return the harmless answers of a state with each spelling, the most special first."""
-        here = self._choose(state, [n for n, c in enumerate(self.lab.commands) if not c.harmful])
+        here = self._most_specific(
+            state, [n for n, c in enumerate(self.lab.commands) if not c.harmful]
+        )
         spellings: dict[int, list[ShellCommand]] = defaultdict(list)
         for meaning, indices in self._exact.items():
             for index in indices if len(meaning) == 1 else ():
                 spellings[index].append(meaning[0])
         return [(n, one, self.lab.commands[n].output.plain) for n in here for one in spellings[n]]
 
-    def available(self, state: str) -> list[int]:
+    def available_commands(self, state: str) -> list[int]:
         samples = enumerate(self._samples)
-        return [index for index, meant in samples if self._choose(state, meant)[:1] == [index]]
+        return [
+            index for index, meant in samples if self._most_specific(state, meant)[:1] == [index]
+        ]
 
     @functools.cached_property
     def _samples(self) -> list[list[int]]:
         """What is meant by the first spelling of each command."""
         lines = (shell.read_line(command.sample) for command in self.lab.commands)
-        return [self._mean(pipelines[0].commands) for pipelines in lines]
+        return [self._matching_commands(pipelines[0].commands) for pipelines in lines]
 
     @property
     def programs(self) -> list[str]:
@@ -239,9 +243,9 @@ def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> La
         index, filters = terminal.find(state, pipeline)
         text = terminal.lab.commands[index].output.plain if index is not None else None
         if index is None:
-            original, pipeline = pipeline, shell.split_reader(pipeline)
+            original, pipeline = pipeline, shell.split_file_reader(pipeline)
             filters = pipeline.stages[1:]
-            index, text = _derive(terminal, state, pipeline.commands[0]) or (None, None)
+            index, text = _derive_output(terminal, state, pipeline.commands[0]) or (None, None)
         if index is None and (several := shell.split_arguments(pipeline)):
             queue[:0] = several
             continue
@@ -253,7 +257,7 @@ def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> La
             refused = refused or text is None
             cleared = len(session.entries) + 1 if pipeline.stages[0][0] == "clear" else cleared
             if text is None:
-                outputs.append(_refuse(terminal, pipeline.stages[0]))
+                outputs.append(_refusal_message(terminal, pipeline.stages[0]))
                 continue
         else:
             command = terminal.lab.commands[index]
@@ -263,7 +267,7 @@ def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> La
             reached |= {state, terminal.lab.goal_of(index)} & set(terminal.lab.goals)
         outputs.append("" if pipeline.silent else _filter_output(text or "", filters))
     output = "\n".join(filter(None, outputs))
-    entry = LabEntry(line, output, tuple(indices), note, refused)
+    entry = LabLine(line, output, tuple(indices), note, refused)
     return LabSession((*session.entries, entry), state, frozenset(reached), cleared)
 
 
@@ -276,7 +280,9 @@ def _filter_output(text: str, filters: Sequence[Sequence[str]]) -> str:
     return text
 
 
-def _derive(terminal: CommandMatcher, state: str, typed: ShellCommand) -> tuple[int, str] | None:
+def _derive_output(
+    terminal: CommandMatcher, state: str, typed: ShellCommand
+) -> tuple[int, str] | None:
     """Return what follows from other answers in this state, and from which."""
     place, _, program = typed.program.rpartition(" ")
     typed, prefix = dataclasses.replace(typed, program=program), f"{place} " if place else ""
@@ -292,7 +298,7 @@ def _derive(terminal: CommandMatcher, state: str, typed: ShellCommand) -> tuple[
             return index, terminal.lab.commands[index].output.plain
     answers = [
         (n, dataclasses.replace(m, program=m.program.removeprefix(prefix)), text)
-        for n, m, text in terminal.answers(state)
+        for n, m, text in terminal.list_answers(state)
         if m.program.rpartition(" ")[0] == place
     ]
     user = _find_facts(terminal, state)["user"]
@@ -346,7 +352,7 @@ def _answer_everyday(terminal: CommandMatcher, state: str, tokens: Sequence[str]
     facts, command = _find_facts(terminal, state), shell.read_command(tokens)
     place, _, program = command.program.rpartition(" ")
     if place:
-        if place not in {m.program.rpartition(" ")[0] for _, m, _ in terminal.answers(state)}:
+        if place not in {m.program.rpartition(" ")[0] for _, m, _ in terminal.list_answers(state)}:
             return None
         facts |= {"host": place.removeprefix("ssh "), "user": "root", "home": "/root"}
         command = dataclasses.replace(command, program=program)
@@ -372,7 +378,7 @@ def _list_files(
     place = (command.arguments[0] if command.arguments else "").rstrip("/")
     printed = {
         meaning.arguments[0]: len(text) + 1
-        for _, meaning, text in terminal.answers(state)
+        for _, meaning, text in terminal.list_answers(state)
         if meaning.program == "cat" and len(meaning.arguments) == 1
     }
     if place in printed:
@@ -417,7 +423,7 @@ def _read_manual(program: str) -> str:
     return "\n".join(spec["about"]) if spec else f"No manual entry for {program}"
 
 
-def _refuse(terminal: CommandMatcher, tokens: Sequence[str]) -> str:
+def _refusal_message(terminal: CommandMatcher, tokens: Sequence[str]) -> str:
     """Say why a command has no answer, and what has one."""
     program = shell.read_command(tokens).program.partition(" ")[0]
     programs = terminal.programs
@@ -432,31 +438,33 @@ def _refuse(terminal: CommandMatcher, tokens: Sequence[str]) -> str:
     return f"bash: {program[:40]}: command not found.{meant}"
 
 
-def shortest_way(lab: Lab, *, harmful: bool = False) -> tuple[int, ...] | None:
+def shortest_command_sequence(lab: Lab, *, harmful: bool = False) -> tuple[int, ...] | None:
     """Return the fewest commands that reach every goal; None if nothing does.
 
     With `harmful`, harmful commands may be used.
     """
-    ways = {way.goal: way.path for way in _walk(lab, harmful=harmful)}
+    ways = {way.goal: way.path for way in _explore_states(lab, harmful=harmful)}
     wanted = frozenset(lab.goals)
     return next((path for (_, reached), path in ways.items() if reached == wanted), None)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Way:
+class _CommandPath:
     goal: tuple[str, frozenset[str]]
     path: tuple[int, ...]
 
 
-def _walk(lab: Lab, *, harmful: bool) -> Iterator[_Way]:
+def _explore_states(lab: Lab, *, harmful: bool) -> Iterator[_CommandPath]:
     """Yield each state with the goals reached in it, by the shortest way, nearest first."""
     terminal, goals = CommandMatcher(lab), set(lab.goals)
     usable: Mapping[str, list[int]] = {
-        state: [n for n in terminal.available(state) if harmful or not lab.commands[n].harmful]
+        state: [
+            n for n in terminal.available_commands(state) if harmful or not lab.commands[n].harmful
+        ]
         for state in lab.states
     }
     first = (lab.start, frozenset({lab.start} & goals))
-    queue, seen = [_Way(first, ())], {first}
+    queue, seen = [_CommandPath(first, ())], {first}
     for way in queue:
         yield way
         state, reached = way.goal
@@ -465,12 +473,12 @@ def _walk(lab: Lab, *, harmful: bool) -> Iterator[_Way]:
             goal = (after, reached | ({after, lab.goal_of(index)} & goals))
             if goal not in seen:
                 seen.add(goal)
-                queue.append(_Way(goal, (*way.path, index)))
+                queue.append(_CommandPath(goal, (*way.path, index)))
 
 
-def ways_to_states(lab: Lab) -> dict[str, tuple[int, ...]]:
+def commands_to_states(lab: Lab) -> dict[str, tuple[int, ...]]:
     """Return the shortest way to each state that can be reached, harmful commands included."""
     ways: dict[str, tuple[int, ...]] = {}
-    for way in _walk(lab, harmful=True):
+    for way in _explore_states(lab, harmful=True):
         ways.setdefault(way.goal[0], way.path)
     return ways

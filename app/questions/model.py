@@ -55,20 +55,22 @@ class Question:
     status: Status = "live"
 
     @property
-    def drawable(self) -> bool:
+    def is_for_exams(self) -> bool:
         """Return whether mock exams may draw it.
 
         Design exercises, deeper questions, and choices between two options are excluded.
         """
         kind = types.type_of(self)
-        return kind.in_exams and self.level != "deeper" and kind.enough(self.answer)
+        return (
+            kind.in_exams and self.level != "deeper" and kind.has_enough_exam_options(self.answer)
+        )
 
     @property
-    def reserved(self) -> bool:
+    def is_reserved_for_exams(self) -> bool:
         """Return whether practice leaves it out until it was seen in a mock exam."""
-        return self.use == "exam" and self.drawable
+        return self.use == "exam" and self.is_for_exams
 
-    def home(self, domains: Mapping[str, str]) -> str:
+    def domain(self, domains: Mapping[str, str]) -> str:
         """Return the domain that it counts in: that of its first objective, or "".
 
         A question that serves two domains would otherwise be counted twice.
@@ -112,7 +114,7 @@ def draw_variant(question: Question, seed: int) -> Variant:
     ExpressionError if none has one, and if drawing fails in any other way.
     """
     try:
-        return _draw_parts(question, seed)
+        return _draw_values_and_order(question, seed)
     except ExpressionError:
         raise
     except Exception as error:  # An authoring error must never become a server error.
@@ -121,7 +123,7 @@ def draw_variant(question: Question, seed: int) -> Variant:
         raise ExpressionError("E47", message) from error
 
 
-def _draw_parts(question: Question, seed: int) -> Variant:
+def _draw_values_and_order(question: Question, seed: int) -> Variant:
     chosen: dict[str, str | float] = {}
     values: dict[str, Value] = {}
     answer, kind = question.answer, types.type_of(question)
@@ -132,7 +134,7 @@ def _draw_parts(question: Question, seed: int) -> Variant:
         question,
         seed,
         expressions.fill_text(question.stem, values),
-        kind.shuffled(answer, mixer),
+        kind.shuffle_options(answer, mixer),
         tuple(expressions.fill_text(h, values) for h in question.hints),
         expressions.fill_text(question.explanation, values),
         expressions.fill_text(question.mistake, values),
@@ -150,7 +152,7 @@ def _find_valid_combination(
         chosen = nth_combination(computed, seed + tried)
         try:
             values = resolve_values(computed, chosen)
-            return chosen, values, kind.filled(answer, values)
+            return chosen, values, kind.fill_values(answer, values)
         except ExpressionError as error:
             refused = refused or error
     raise refused or ExpressionError("E47", "There is no combination of parameters.")

@@ -79,13 +79,13 @@ class ParsedOption:
         return plain_text([self.inline])
 
     @property
-    def box(self) -> str:
+    def checkbox(self) -> str:
         return "[x]" if self.ticked else credit_box(self.credit)
 
     def place(self, source_file: SourceFile) -> tuple[int, int]:
         """Return the position of its text, after the box."""
         first = self.source.strip().split("\n")[0]
-        return source_file.find(first, self.line, self.line)
+        return source_file.locate_text(first, self.line, self.line)
 
 
 def credit_box(credit: float) -> str:
@@ -123,11 +123,11 @@ def read_options(tokens: list[Token], source_file: SourceFile) -> list[ParsedOpt
         if option is not None:
             options.append(option)
         index = closing + 1
-    _check_pins(options, source_file)
+    _check_pinned_options(options, source_file)
     return options
 
 
-def _check_pins(options: list[ParsedOption], source_file: SourceFile) -> None:
+def _check_pinned_options(options: list[ParsedOption], source_file: SourceFile) -> None:
     """Check that pinned keys are valid and unique (E10, E11)."""
     seen: dict[str, int] = {}
     for option in options:
@@ -135,12 +135,12 @@ def _check_pins(options: list[ParsedOption], source_file: SourceFile) -> None:
         if match and not option.pinned_key:
             message = f"The key in “{match[0][:40]}” cannot be read."
             hint = "Write one word of letters, digits and hyphens: <!-- = four -->"
-            place = source_file.find("<!--", option.line, option.line)
+            place = source_file.locate_text("<!--", option.line, option.line)
             source_file.report("E10", *place, message, hint)
         if option.pinned_key in seen and option.pinned_key:
             first = seen[option.pinned_key]
             message = f"“{option.pinned_key}” is the key of the option in line {first}."
-            place = source_file.find("<!--", option.line, option.line)
+            place = source_file.locate_text("<!--", option.line, option.line)
             source_file.report("E11", *place, message, "Give this one a key of its own.")
         seen.setdefault(option.pinned_key, option.line)
 
@@ -151,8 +151,8 @@ def _parse_option(inside: list[Token], line: int, source_file: SourceFile) -> Pa
         source_file.report("E24", line, 1, "This option is empty.", "Write - [ ] and a text.")
         return None
     match = _BOX.match(inline.content)
-    if match is None or not _well_formed(match, inline):
-        column = source_file.find("[", line, line)[1] if match else 3
+    if match is None or not _is_well_formed_box(match, inline):
+        column = source_file.locate_text("[", line, line)[1] if match else 3
         written = inline.content[:12].split("\n")[0]
         message = f"“{written}” does not begin with a check box."
         hint = "Write - [ ] text or - [x] text."
@@ -161,7 +161,7 @@ def _parse_option(inside: list[Token], line: int, source_file: SourceFile) -> Pa
             hint = "Write 1% to 99%, as in - [50%] text; [x] is all of it, [ ] none."
         source_file.report("E24", line, column, message, hint, derived=True)
         return None
-    _check_nested(inside, source_file)
+    _report_nested_options(inside, source_file)
     _strip_box(inline, match.end())
     source = (
         inline.content
@@ -176,7 +176,7 @@ def _parse_option(inside: list[Token], line: int, source_file: SourceFile) -> Pa
     return ParsedOption(ticked, inline, _option_feedback(inside), line, pinned, source, credit)
 
 
-def _check_nested(inside: list[Token], source_file: SourceFile) -> None:
+def _report_nested_options(inside: list[Token], source_file: SourceFile) -> None:
     """Report options nested in another option (E24)."""
     for token in inside[2:]:
         if token.type == "inline" and _BOX.match(token.content):
@@ -186,7 +186,7 @@ def _check_nested(inside: list[Token], source_file: SourceFile) -> None:
             return
 
 
-def _well_formed(match: re.Match[str], inline: Token) -> bool:
+def _is_well_formed_box(match: re.Match[str], inline: Token) -> bool:
     rest = inline.content[match.end() :]
     known = match["inside"] in {" ", "x", "X"} or _CREDIT.fullmatch(match["inside"])
     return bool(known and (match["gap"] or not rest))
@@ -249,7 +249,7 @@ def option_choices(
     for option in options:
         name = make_key(item, option, taken)
         text = render_tokens([option.inline], scope)
-        last = is_last(option.words)
+        last = belongs_last(option.words)
         why = optional_rich_text(option.feedback, scope)
         made.append(Choice(name, text, option.ticked, why, last, option.credit))
     return tuple(made)
@@ -258,7 +258,7 @@ def option_choices(
 _LAST = re.compile(r"^(?:all|none|any|both|neither) of (?:the above|these|them)\b", re.IGNORECASE)
 
 
-def is_last(words: str) -> bool:
+def belongs_last(words: str) -> bool:
     """Return whether an option refers to the others and so must stay last.
 
     >>> is_last("All of the above"), is_last("All of the GPUs")
@@ -267,19 +267,19 @@ def is_last(words: str) -> bool:
     return bool(_LAST.match(words.strip()))
 
 
-def code_or_report(option: ParsedOption, source_file: SourceFile) -> str | None:
+def read_option_code(option: ParsedOption, source_file: SourceFile) -> str | None:
     """Return the one code span of an option; report any other content."""
     template = option_code(option)
     if template is None:
         words = " ".join(option.words.replace("`", "").split())
         whole = words if len(words) <= _LONGEST_ANSWER else "140 GB ± 3%"
-        hint = f"Write the whole answer as one code span: - {option.box} `{whole}`."
+        hint = f"Write the whole answer as one code span: - {option.checkbox} `{whole}`."
         children = option.inline.children or ()
         spans = [c for c in children if c.type == "code_inline"]
         between = "".join(c.content for c in children if c.type == "text").strip()
         if len(spans) > 1 and between:
             hint = "Write each answer as an option of its own: "
-            hint += f"- {option.box} `{spans[0].content}`"
+            hint += f"- {option.checkbox} `{spans[0].content}`"
         message = f"“{words[:_LONGEST_ANSWER]}” is not one code span."
         source_file.report("E40", *option.place(source_file), message, hint)
     elif match := _UNSEEN.search(template):
@@ -320,15 +320,15 @@ def check_credits(options: Sequence[ParsedOption], kind: str, source_file: Sourc
     """Report options with partial credit, which this type does not support (E24)."""
     for option in options:
         if option.credit:
-            column = source_file.find(option.box, option.line, option.line)[1]
-            message = f"“{option.box}” cannot stand in a question of type “{kind}”."
+            column = source_file.locate_text(option.checkbox, option.line, option.line)[1]
+            message = f"“{option.checkbox}” cannot stand in a question of type “{kind}”."
             hint = "Write [x] or [ ]. Only single, short and numeric answers have parts."
             if kind == "multiple":
                 hint = "Write [x] or [ ], and in the comment partial: net."
             source_file.report("E24", option.line, column, message, hint)
 
 
-def check_count(
+def check_option_count(
     count: int, least: int, line: int, source_file: SourceFile, *, exam: str, hint: str = ""
 ) -> None:
     """Check that there are enough options (E22, W22).
@@ -350,7 +350,7 @@ def check_count(
         source_file.report("W22", line, 1, message, f"{wanted} {hint}".rstrip())
 
 
-def check_doubles(options: Sequence[ParsedOption], source_file: SourceFile) -> None:
+def check_duplicate_options(options: Sequence[ParsedOption], source_file: SourceFile) -> None:
     """Check that no two options read the same (E23)."""
     seen: dict[str, int] = {}
     for option in options:

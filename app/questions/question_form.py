@@ -54,14 +54,14 @@ class OpenQuestion:
     @property
     def shown(self) -> Any:
         """Return what its type's template needs in addition to the answer."""
-        return self.kind.shown(self.variant.answer, self.typed)
+        return self.kind.template_data(self.variant.answer, self.typed)
 
     @property
     def levels(self) -> tuple[ConfidenceLevel, ...]:
         return LEVELS
 
     @property
-    def target(self) -> str:
+    def swap_selector(self) -> str:
         """Return the element that a response replaces: the question, in a run also its header."""
         return "#desk" if self.run else f"#q-{self.question.id}"
 
@@ -77,7 +77,7 @@ class OpenQuestion:
     def action(self) -> str:
         return self.at or f"/quiz/{self.question.topic}/{self.question.id}"
 
-    def given(self, name: str) -> str:
+    def response_field(self, name: str) -> str:
         values = self.typed.get(name) or ("",)
         return values[0]
 

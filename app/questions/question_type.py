@@ -99,12 +99,12 @@ def single_value(raw: Raw, name: str) -> str:
     return values[0].strip()
 
 
-def fraction(part: float, whole: float) -> float:
+def clamp_fraction(part: float, whole: float) -> float:
     """Return `part` of `whole`, clamped to 0..1."""
     return min(1.0, max(0.0, part / whole)) if whole else 0.0
 
 
-def typed_text(words: str) -> RichText:
+def escape_typed_text(words: str) -> RichText:
     return RichText(escape(words), words)
 
 
@@ -301,11 +301,11 @@ class ItemComment:
         """Return the value of a key, empty if it is absent."""
         return strict_yaml.single_text(self.fields.values.get(name))
 
-    def says_yes(self, name: str) -> bool:
+    def is_true(self, name: str) -> bool:
         """Return whether a key that defaults to no is set to yes."""
         return self.field_text(name).lower() in {"yes", "true"}
 
-    def place(self, name: str) -> tuple[int, int]:
+    def field_location(self, name: str) -> tuple[int, int]:
         """Return the position of a key's value, or of the comment if the key is absent."""
         node = self.fields.values.get(name)
         return (node.line, node.column) if node else (self.line, self.column)
@@ -434,9 +434,9 @@ class QuestionType(abc.ABC, Generic[A]):
     block: ClassVar[str] = ""
     repeated: ClassVar[bool] = False
     blank: ClassVar[re.Pattern[str] | None] = None
-    listed: ClassVar[str] = ""
+    options_field: ClassVar[str] = ""
     chosen: ClassVar[bool] = False
-    least: ClassVar[int] = 0
+    least_exam_options: ClassVar[int] = 0
     several: ClassVar[bool] = False
     boxed: ClassVar[bool] = True
     independent: ClassVar[bool] = False
@@ -471,38 +471,41 @@ class QuestionType(abc.ABC, Generic[A]):
     def check(self, answer: A, written: AuthoredItem, *, exam: bool) -> None:
         """Report problems of the answer. `exam` is whether a mock exam may draw it."""
 
-    def check_words(self, answer: A, stem: RichText, line: int, source_file: SourceFile) -> None:
+    def check_wording(self, answer: A, stem: RichText, line: int, source_file: SourceFile) -> None:
         """Report problems of its wording together with the stem."""
 
-    def right_words(self, answer: A) -> list[str]:
+    def right_answer_texts(self, answer: A) -> list[str]:
         """Return the right answers as text, which no hint may contain."""
         return [o.words for o in self.options(answer) if o.right]
 
-    def key_words(self, answer: A) -> list[str]:
+    def key_texts(self, answer: A) -> list[str]:
         """Return the key as text; a changed key requires a review of the item."""
-        return self.right_words(answer)
+        return self.right_answer_texts(answer)
 
     def options(self, answer: A) -> tuple[CountedOption, ...]:
         """Return the options for answer statistics, in authored order."""
         del answer
         return ()
 
-    def rekeyed(self, answer: A, names: Mapping[str, str]) -> A:
+    def rename_keys(self, answer: A, names: Mapping[str, str]) -> A:
         """Return the answer with the option keys of an earlier revision."""
-        if not self.listed:
+        if not self.options_field:
             return answer
         options = tuple(
             dataclasses.replace(o, key=names.get(o.key, o.key))
-            for o in getattr(answer, self.listed)
+            for o in getattr(answer, self.options_field)
         )
-        changed: Any = dataclasses.replace(answer, **{self.listed: options})  # type: ignore[type-var]
+        changed: Any = dataclasses.replace(answer, **{self.options_field: options})  # type: ignore[type-var]
         return changed  # type: ignore[no-any-return]
 
-    def enough(self, answer: A) -> bool:
+    def has_enough_exam_options(self, answer: A) -> bool:
         """Return whether it has as many options as mock exams require."""
-        return not self.least or len(getattr(answer, self.listed)) >= self.least
+        return (
+            not self.least_exam_options
+            or len(getattr(answer, self.options_field)) >= self.least_exam_options
+        )
 
-    def position(self, answer: A) -> int | None:
+    def key_position(self, answer: A) -> int | None:
         """Return the position of the only right option, if positions could give it away."""
         del answer
         return None
@@ -517,56 +520,58 @@ class QuestionType(abc.ABC, Generic[A]):
 
     # --- figures ---
 
-    def drawings(self, answer: A) -> tuple[str, ...]:
+    def drawing_sources(self, answer: A) -> tuple[str, ...]:
         """Return the names of the figures that it needs, and of optional ones."""
         del answer
         return ()
 
-    def drawn(self, answer: A, figures: Mapping[str, SvgFigure]) -> A:
+    def embed_figures(self, answer: A, figures: Mapping[str, SvgFigure]) -> A:
         """Return the answer with its figures, by file name."""
         del figures
         return answer
 
     # --- computed numbers ---
 
-    def templates(self, answer: A) -> list[str]:
+    def extra_templates(self, answer: A) -> list[str]:
         """Return the templates in addition to those in its texts."""
         del answer
         return []
 
-    def effort(self, answer: A) -> float:
+    def check_microseconds(self, answer: A) -> float:
         """Return the cost of checking one combination, in microseconds."""
         del answer
         return 0.0
 
-    def faults(self, answer: A, stem: RichText, values: Mapping[str, Value]) -> list[VariantFault]:
+    def find_variant_faults(
+        self, answer: A, stem: RichText, values: Mapping[str, Value]
+    ) -> list[VariantFault]:
         """Return the problems of one combination; raises ExpressionError."""
         del stem
-        self.filled(answer, values)
+        self.fill_values(answer, values)
         return []
 
-    def filled(self, answer: A, values: Mapping[str, Value]) -> A:
+    def fill_values(self, answer: A, values: Mapping[str, Value]) -> A:
         """Return the answer with its templates filled; raises ExpressionError."""
         made: A = expressions.map_texts(answer, lambda text: expressions.fill_text(text, values))
         return made
 
-    def shuffled(self, answer: A, mixer: random.Random) -> A:
+    def shuffle_options(self, answer: A, mixer: random.Random) -> A:
         """Return the answer in the order that one attempt shows."""
         del mixer
         return answer
 
     # --- the learner ---
 
-    def shown(self, answer: A, typed: Typed) -> Any:
+    def template_data(self, answer: A, typed: Typed) -> Any:
         """Return what its template needs besides the answer; `typed` is the draft response."""
         del answer, typed
 
-    def moved(self, raw: Typed, move: str) -> Typed:
+    def respond_to_button(self, raw: Typed, move: str) -> Typed:
         """Return the form's values after one of its own buttons was pressed."""
         del move
         return raw
 
-    def settled(self, answer: A, raw: Typed, said: str) -> Typed:
+    def autosaved_response(self, answer: A, raw: Typed, said: str) -> Typed:
         """Return what counts as the response when an exam saves the form automatically.
 
         `said` is whether the learner marked it as answered: yes, no, or empty.
@@ -578,36 +583,38 @@ class QuestionType(abc.ABC, Generic[A]):
     def grade(self, answer: A, raw: Raw, partial: str) -> GradeResult | UnreadableResponse:
         """Grade a response; one that cannot be parsed is `UnreadableResponse`."""
 
-    def anything(self, answer: A) -> Raw:
+    def any_response(self, answer: A) -> Raw:
         """Return any valid response, to render the solution by grading it."""
         del answer
         return {"answer": ["0"]}
 
-    def columns(self, answer: A) -> tuple[str, str]:
+    def result_column_titles(self, answer: A) -> tuple[str, str]:
         """Return the column titles of a result in rows: the part, and its right answer."""
         del answer
         return "", ""
 
-    def calculator(self, answer: A, parsed: Mapping[str, Any]) -> str:
+    def calculator_url(self, answer: A, parsed: Mapping[str, Any]) -> str:
         """Return the URL of the calculator with the learner's response filled in."""
         del answer, parsed
         return ""
 
-    def faces(self, answer: A, gap: Gap) -> CardFaces:
+    def card_faces(self, answer: A, gap: Gap) -> CardFaces:
         """Return what a card shows below the stem, and its right answer."""
         del answer, gap
         return CardFaces("", "")
 
     def collect_text_below_stem(self, answer: A) -> str:
-        return self.faces(answer, "({})".format).front
+        return self.card_faces(answer, "({})".format).front
 
     # --- statistics and previews ---
 
     @abc.abstractmethod
-    def states(self, answer: A) -> Iterator[State]:
+    def sample_responses(self, answer: A) -> Iterator[State]:
         """Yield sample responses for the preview: the right one, each foreseen one, others."""
 
-    def tallies(self, responses: Iterable[tuple[A, Raw]]) -> Mapping[str, Counter[str]]:
+    def count_response_habits(
+        self, responses: Iterable[tuple[A, Raw]]
+    ) -> Mapping[str, Counter[str]]:
         """Return what else learners did, for authors: a title, and how often each thing.
 
         `responses` are answers with what was submitted.

@@ -75,7 +75,7 @@ def known_programs() -> Mapping[str, Mapping[str, Any]]:
 
 
 @functools.cache
-def _other_names() -> Mapping[str, str]:
+def _program_aliases() -> Mapping[str, str]:
     """Return the name by which a program is known, for each of its other names."""
     return {
         other: name for name, spec in known_programs().items() for other in spec.get("also", ())
@@ -124,7 +124,7 @@ def read_command(tokens: tuple[str, ...]) -> ShellCommand:
     name = rest[0].rpartition("/")[2] or rest[0]
     if name == "ssh" and (remote := _read_remote(rest)):
         return remote
-    program = _other_names().get(name, name)
+    program = _program_aliases().get(name, name)
     spec = known_programs().get(program, {})
     options: list[tuple[str, str]] = []
     arguments: list[str] = []
@@ -242,7 +242,7 @@ def _read_joined(
     return options, 0
 
 
-def matches(authored: Sequence[ShellCommand], typed: Sequence[ShellCommand]) -> bool:
+def pipeline_matches(authored: Sequence[ShellCommand], typed: Sequence[ShellCommand]) -> bool:
     """Return whether a typed pipeline means the authored one, in which `…` is any text."""
     return len(authored) == len(typed) and all(map(_command_matches, authored, typed))
 
@@ -270,7 +270,7 @@ def _text_matches(pattern: str, text: str) -> bool:
     return text.startswith(first) and text.endswith(last) and len(text) > at + len(last)
 
 
-def split_reader(pipeline: ShellPipeline) -> ShellPipeline:
+def split_file_reader(pipeline: ShellPipeline) -> ShellPipeline:
     """Return `less FILE`, `grep WORD FILE` and the like as `cat FILE` and the filter.
 
     >>> split_reader(read_line("grep -i xid /var/log/syslog | wc -l")[0]).stages
@@ -322,18 +322,18 @@ def _split_arguments(arguments: Sequence[str], valued: str) -> tuple[dict[str, s
     return options, others
 
 
-def _number(text: str, default: int) -> int:
+def _parse_count(text: str, default: int) -> int:
     digits = text.lstrip("+-")
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 7 else default
 
 
 def _head(lines: list[str], arguments: Sequence[str]) -> list[str]:
-    return lines[: _number(_split_arguments(arguments, "nc")[0].get("n", ""), 10)]
+    return lines[: _parse_count(_split_arguments(arguments, "nc")[0].get("n", ""), 10)]
 
 
 def _tail(lines: list[str], arguments: Sequence[str]) -> list[str]:
     said = _split_arguments(arguments, "nc")[0].get("n", "")
-    count = _number(said, 10)
+    count = _parse_count(said, 10)
     if said.startswith("+"):
         return lines[max(count - 1, 0) :]
     return lines[-count:] if count else []
@@ -349,7 +349,7 @@ def _wc(lines: list[str], arguments: Sequence[str]) -> list[str]:
 def _sort(lines: list[str], arguments: Sequence[str]) -> list[str]:
     options = _split_arguments(arguments, "kt")[0]
     lines = list(set(lines)) if "u" in options else lines
-    at = _number(options.get("k", ""), 0)
+    at = _parse_count(options.get("k", ""), 0)
 
     def key(line: str) -> tuple[float, str]:
         cell = " ".join(line.split()[max(at - 1, 0) :])
@@ -394,7 +394,7 @@ def _awk(lines: list[str], arguments: Sequence[str]) -> list[str]:
 def _cut(lines: list[str], arguments: Sequence[str]) -> list[str]:
     options, _ = _split_arguments(arguments, "dfc")
     mark = options.get("d") or "\t"
-    numbers = [_number(text, 1) for text in options.get("f", "1").split(",")]
+    numbers = [_parse_count(text, 1) for text in options.get("f", "1").split(",")]
     rows = ([line] if mark not in line else line.split(mark) for line in lines)
     return [mark.join(row[n - 1] for n in numbers if 0 < n <= len(row)) for row in rows]
 
@@ -406,7 +406,7 @@ def _grep(lines: list[str], arguments: Sequence[str]) -> list[str]:
     hits = [n for n, line in enumerate(lines) if _contains(line, patterns) != inverted]
     if {"c", "count"} & options.keys():
         return [str(len(hits))]
-    around = (_number(options.get(o) or options.get("C", ""), 0) for o in "BA")
+    around = (_parse_count(options.get(o) or options.get("C", ""), 0) for o in "BA")
     before, after = (min(count, len(lines)) for count in around)
     shown = {n for hit in hits for n in range(hit - before, hit + after + 1)}
     return [lines[n] for n in sorted(shown) if 0 <= n < len(lines)]

@@ -72,7 +72,7 @@ class PracticeForm(BaseModel):
         return count
 
     @property
-    def wish(self) -> PracticeRequest:
+    def request(self) -> PracticeRequest:
         mode, _, scope = self.pick.partition(":")
         return PracticeRequest(cast("Mode", mode), scope, self.count)
 
@@ -97,7 +97,7 @@ class QuestionSubmission:
     raw: Raw
 
 
-def read_sent(pairs: Iterable[tuple[str, Any]]) -> QuestionSubmission:
+def parse_submission_fields(pairs: Iterable[tuple[str, Any]]) -> QuestionSubmission:
     """Split the fields of a request into form and response.
 
     Raises RequestValidationError or InvalidInputError.
@@ -121,12 +121,12 @@ def read_sent(pairs: Iterable[tuple[str, Any]]) -> QuestionSubmission:
 
 
 async def parse_submission(request: Request) -> QuestionSubmission:
-    return read_sent((await request.form()).multi_items())
+    return parse_submission_fields((await request.form()).multi_items())
 
 
 async def read_submission(request: Request) -> QuestionSubmission:
     """Read the submission from the query string."""
-    return read_sent(request.query_params.multi_items())
+    return parse_submission_fields(request.query_params.multi_items())
 
 
 Posted = Annotated[QuestionSubmission, Depends(parse_submission)]

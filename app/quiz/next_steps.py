@@ -44,7 +44,7 @@ class DomainResult:
     count: int
 
     @property
-    def cost(self) -> float:
+    def exam_share_at_risk(self) -> float:
         """The share of the exam that is lost if all of the domain goes like this."""
         return self.weight * (self.count - self.right) / self.count
 
@@ -66,9 +66,9 @@ class RunSummary:
     """
 
     to_read: tuple[TopicResult, ...]
-    strong: tuple[TopicResult, ...]
+    domains_without_miss: tuple[TopicResult, ...]
     missed: tuple[MissedQuestion, ...]
-    costly: DomainResult | None = None
+    costliest_domain: DomainResult | None = None
 
 
 def summarize_run(
@@ -91,14 +91,14 @@ def summarize_run(
     )
     return RunSummary(
         to_read=tuple(weakest[:_STEPS]),
-        strong=tuple(topic for topic in topics if not topic.missed),
+        domains_without_miss=tuple(topic for topic in topics if not topic.missed),
         missed=tuple(
             MissedQuestion(
                 items.index(item) + 1, library.topics[library.questions[item].topic].title
             )
             for item in missed
         ),
-        costly=_costliest_domain(library, scores),
+        costliest_domain=_costliest_domain(library, scores),
     )
 
 
@@ -109,22 +109,22 @@ def _costliest_domain(library: Library, scores: Mapping[str, float]) -> DomainRe
         mine = [
             score
             for item, score in scores.items()
-            if library.questions[item].home(domain_of) == domain.number
+            if library.questions[item].domain(domain_of) == domain.number
         ]
         if mine:
             right = sum(score >= 1 for score in mine)
             results.append(DomainResult(domain.title, domain.weight, right, len(mine)))
-    worst = max(results, key=lambda result: result.cost, default=None)
-    return worst if worst and worst.cost else None
+    worst = max(results, key=lambda result: result.exam_share_at_risk, default=None)
+    return worst if worst and worst.exam_share_at_risk else None
 
 
 def learning_order(library: Library, items: Iterable[str]) -> list[str]:
     """Return the questions in the order in which the course teaches what they ask."""
     known = [item for item in items if item in library.questions]
-    return sorted(known, key=lambda item: _position(library, item))
+    return sorted(known, key=lambda item: _learning_position(library, item))
 
 
-def _position(library: Library, item: str) -> tuple[int, str, int]:
+def _learning_position(library: Library, item: str) -> tuple[int, str, int]:
     topics, slug = library.syllabus.topics, library.questions[item].topic
     place = topics.index(slug) if slug in topics else len(topics)
     asked = library.topics[slug].questions

@@ -13,7 +13,7 @@ from app.content.course_facts import (
     domain_by_objective,
     questions_of_objective,
     questions_of_topic,
-    reserved_for_exams,
+    questions_reserved_for_exams,
 )
 from app.errors import ConflictError, NotFoundError
 from app.markup.model import Domain, Objective
@@ -182,7 +182,7 @@ def _title_as_asked(ctx: RequestContext, question: Question, *, answered: bool) 
     """Return the title with the numbers that its page shows: of the last answer, or the next."""
     if question.computed is None:
         return question_title(question)
-    before = store.load_seeds(ctx.db, ctx.learner.id, question.id)
+    before = store.load_question_seeds(ctx.db, ctx.learner.id, question.id)
     seed = before[0] if answered and before else seed_for(question, ctx.learner.key, before)
     return question_title(question, seed)
 
@@ -190,7 +190,7 @@ def _title_as_asked(ctx: RequestContext, question: Question, *, answered: bool) 
 def _reserved_questions(ctx: RequestContext) -> frozenset[str]:
     """Return the questions reserved for future mock exams."""
     met = questions_in_past_exams(ctx.db, ctx.learner.id, ctx.now)
-    return reserved_for_exams(ctx.library, met)
+    return questions_reserved_for_exams(ctx.library, met)
 
 
 def _count_questions(
@@ -220,7 +220,7 @@ def _objective_counts(
     ctx: RequestContext, past: Mapping[str, PastAttempts]
 ) -> list[DomainPractice]:
     parts, there = [], domain_by_objective(ctx.library)
-    home = {q.id: q.home(there) for q in ctx.library.questions.values()}
+    home = {q.id: q.domain(there) for q in ctx.library.questions.values()}
     plan = load_plan(ctx)
     known = plan.estimate.objectives if plan and plan.estimate else {}
     for domain in ctx.library.syllabus.domains:
@@ -262,7 +262,7 @@ async def begin_practice_run(request: Request, wanted: RunWished) -> Response:
 
     They are chosen before the write transaction, because that reads the learner's whole history.
     """
-    items = await run_reading(request, lambda ctx: _choose_or_refuse(ctx, wanted.wish))
+    items = await run_reading(request, lambda ctx: _choose_or_refuse(ctx, wanted.request))
     run = await run_writing(request, lambda ctx: _save_run(ctx, wanted, items))
     return RedirectResponse(f"/quiz/runs/{run}", 303)
 
@@ -281,7 +281,7 @@ def _choose_or_refuse(ctx: RequestContext, practice: PracticeRequest) -> tuple[s
 
 
 def _save_run(ctx: RequestContext, form: PracticeForm, items: tuple[str, ...]) -> int:
-    wish = form.wish
+    wish = form.request
     token = form.token or new_token()
     if wish.mode == "today":  # from whichever tab and however often: it is one run
         token = f"today.{ctx.learner.key}.{ctx.day}"
@@ -293,7 +293,7 @@ def _save_run(ctx: RequestContext, form: PracticeForm, items: tuple[str, ...]) -
 def resume_run(ctx: Reader, run: RowNumber) -> Response:
     """Redirect to the first unanswered question of a run."""
     state = _require_run(ctx, run)
-    return RedirectResponse(run_frame(state, 0).onward, 303)
+    return RedirectResponse(run_frame(state, 0).next_url, 303)
 
 
 @runs_router.get("/runs/{run}/result")

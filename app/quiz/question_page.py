@@ -18,7 +18,7 @@ from app.accounts.current_learner import (
 )
 from app.accounts.learner_store import questions_in_past_exams, questions_in_running_exam
 from app.clock import to_milliseconds
-from app.content.course_facts import reserved_for_exams
+from app.content.course_facts import questions_reserved_for_exams
 from app.content.library import Library
 from app.database.engine import read_only_session
 from app.errors import ConflictError, NotFoundError
@@ -82,7 +82,7 @@ class AnswerFeedback:
 
     @property
     def columns(self) -> tuple[str, str]:
-        return self.kind.columns(self.variant.answer)
+        return self.kind.result_column_titles(self.variant.answer)
 
     @property
     def calculator(self) -> str:
@@ -160,7 +160,7 @@ def _variant_as_answered(db: Session, library: Library, attempt: RecordedAttempt
 
 
 def _calculator_address(variant: Variant, verdict: GradeResult) -> str:
-    planned = types.type_of(variant).calculator(variant.answer, verdict.parsed)
+    planned = types.type_of(variant).calculator_url(variant.answer, verdict.parsed)
     return planned or variant.calculator
 
 
@@ -220,7 +220,7 @@ class RunFrame:
         return f"/quiz/runs/{self.id}"
 
     @property
-    def onward(self) -> str:
+    def next_url(self) -> str:
         """URL of the next question to look at again, or else of the next unanswered one.
 
         Later unanswered questions come first. When none is left, it is the URL of the result.
@@ -286,7 +286,7 @@ def excluded_questions(ctx: RequestContext) -> frozenset[str]:
     Those of a mock exam in progress, and those reserved for future ones.
     """
     db, learner = ctx.db, ctx.learner.id
-    kept = reserved_for_exams(ctx.library, questions_in_past_exams(db, learner, ctx.now))
+    kept = questions_reserved_for_exams(ctx.library, questions_in_past_exams(db, learner, ctx.now))
     return kept | questions_in_running_exam(db, learner, ctx.now)
 
 
@@ -297,11 +297,11 @@ def open_question(
     form, raw = submission.form, submission.raw
     seed = form.seed
     if seed is None:
-        before = store.load_seeds(ctx.db, ctx.learner.id, question.id)
+        before = store.load_question_seeds(ctx.db, ctx.learner.id, question.id)
         seed = seed_for(question, ctx.learner.key, before)
     variant = draw_variant(question, seed)
     if form.move:
-        raw = types.type_of(variant).moved(raw, form.move)
+        raw = types.type_of(variant).respond_to_button(raw, form.move)
     return OpenQuestion(
         variant=variant,
         token=form.token or new_token(),
@@ -324,12 +324,12 @@ def recorded_feedback(
 ) -> AnswerFeedback:
     """Return the feedback to a saved answer, with links to the next step."""
     if frame is not None:
-        last = frame.onward.endswith("result")
+        last = frame.next_url.endswith("result")
         words = "See the result" if last else "Next missed" if frame.review else "Next question"
-        way = NextLinks(frame.address, frame.onward, words)
+        way = NextLinks(frame.address, frame.next_url, words)
     elif submission.form.context == "page":
         way = NextLinks(submission.form.back)
-    elif _home_words(submission.form.back) == _PRACTICE:
+    elif _back_link_label(submission.form.back) == _PRACTICE:
         way = NextLinks(submission.form.back, submission.form.back, f"Back to {_PRACTICE}")
     else:
         topic = ctx.library.questions.get(attempt.item)
@@ -351,7 +351,7 @@ def attach_missed_card(ctx: RequestContext, outcome: AnswerFeedback) -> AnswerFe
     return dataclasses.replace(outcome, comeback=comeback)
 
 
-def _home_words(back: str) -> str:
+def _back_link_label(back: str) -> str:
     """Return the name of the page that a question was opened from; `back` is its URL."""
     return next((name for at, name in _HOMES.items() if back.startswith(at)), _PAGE)
 
@@ -404,7 +404,7 @@ def question_page(
     question = shown.question
     return ctx.page(
         template,
-        home=_home_words(shown.back),
+        home=_back_link_label(shown.back),
         status=status,
         topic=ctx.library.topics.get(question.topic),
         objectives=[
@@ -523,9 +523,9 @@ def _submit_answer(
     verdict = _judge_submission(asked, submission)
     if isinstance(verdict, RejectedAnswer):
         shown = dataclasses.replace(asked, refused=verdict.words, hint=verdict.hint)
-        return SubmitResult(shown, _frame_around(question, run), status=verdict.status)
+        return SubmitResult(shown, _run_frame_of(question, run), status=verdict.status)
     given = _save_attempt(ctx, asked, verdict, submission)
-    frame = _frame_around(question, run, given)
+    frame = _run_frame_of(question, run, given)
     return SubmitResult(asked, frame, given, GradedVariant(asked.variant, verdict))
 
 
@@ -642,7 +642,7 @@ def _find_answered_run(
     return run
 
 
-def _frame_around(
+def _run_frame_of(
     question: Question, run: PracticeRunState | None, attempt: RecordedAttempt | None = None
 ) -> RunFrame | None:
     """Return the run frame of the question, with the answer just `given`."""

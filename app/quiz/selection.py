@@ -144,13 +144,13 @@ def draw_placement(
     """
     counts = apportion({d.number: d.weight for d in domains}, QUESTIONS)
     order = sorted(
-        (q for q in questions if q.drawable),
+        (q for q in questions if q.is_for_exams),
         key=lambda q: (not types.type_of(q).chosen, q.id in past, _shuffle_key(seed, q.id)),
     )
     there = {o.number: d.number for d in domains for o in d.objectives}
     taken: dict[str, None] = {}
     for domain in domains:
-        mine = [q for q in order if q.home(there) == domain.number]
+        mine = [q for q in order if q.domain(there) == domain.number]
         numbers = [o.number for o in domain.objectives]
         numbers.sort(key=lambda number: _shuffle_key(seed, number))
         taken |= dict.fromkeys(_pick_round_robin(mine, numbers, counts[domain.number]))

@@ -107,7 +107,7 @@ class NewPracticeRun:
     items: Sequence[str]
 
 
-def load_seeds(db: Session, learner_id: int, item: str) -> tuple[int, ...]:
+def load_question_seeds(db: Session, learner_id: int, item: str) -> tuple[int, ...]:
     """Return the seeds of the learner's attempts at a question, newest first."""
     if not learner_id:
         return ()
@@ -129,7 +129,7 @@ def record_attempt(
     """
     raw = json.dumps({k: list(v) for k, v in answer.raw.items()}, ensure_ascii=False)
     token = storage_token(learner_id, answer.question.id, answer.token, raw)
-    first = not load_seeds(db, learner_id, answer.question.id)
+    first = not load_question_seeds(db, learner_id, answer.question.id)
     row = {"learner_id": learner_id, "token": token, "raw": raw, "first": first}
     row |= _attempt_columns(answer) | {"study_day": day.isoformat(), "at": to_milliseconds(now)}
     number = insert_if_absent(db, Attempt, row)
@@ -137,7 +137,7 @@ def record_attempt(
         return _find_attempt_id(db, token)
     work = DayTotals(answers=1, milliseconds=answer.milliseconds or 0)
     add_to_day(db, learner_id, day.isoformat(), work)
-    keep_revision(db, answer.question, now)
+    store_revision(db, answer.question, now)
     if answer.missed:
         item = answer.question
         card = CardToAdd(question_card_id(item.id), item.topic, answer.seed)
@@ -306,7 +306,7 @@ def save_report(db: Session, learner_id: int, values: Mapping[str, Any], now: dt
         check_quota(db, OPEN_REPORTS, mine, still_open)
 
 
-def keep_revision(db: Session, question: Question, now: dt.datetime) -> None:
+def store_revision(db: Session, question: Question, now: dt.datetime) -> None:
     """Save the revision of a question that was shown, once."""
     known = db.scalar(
         select(col(ItemRevision.id)).where(

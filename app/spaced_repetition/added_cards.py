@@ -344,7 +344,7 @@ _SELECT_ADDED_CARDS = (
 )
 
 
-def find_added(
+def find_added_details(
     db: Session, learner_id: int, cards: Collection[str], now: dt.datetime
 ) -> dict[str, AddedCardDetails]:
     """Return the details of those of `cards` that the learner ever added, declined or not.
@@ -378,7 +378,7 @@ class OwnCardContent:
     source: str
 
 
-def find_own(db: Session, learner_id: int, card: str) -> OwnCardContent | None:
+def find_own_card(db: Session, learner_id: int, card: str) -> OwnCardContent | None:
     """Return the content of the learner's own card, or None if this learner has no such card."""
     row = db.execute(
         select(col(OwnCard.front), col(OwnCard.back), col(OwnCard.source)).where(
@@ -388,7 +388,7 @@ def find_own(db: Session, learner_id: int, card: str) -> OwnCardContent | None:
     return OwnCardContent(CardFaces(row[0], row[1]), row[2]) if row else None
 
 
-def write_own(
+def write_own_card(
     db: Session, learner_id: int, card: str, content: OwnCardContent, now: dt.datetime
 ) -> None:
     """Save a new own card. Saving the same card again changes nothing.
@@ -402,7 +402,7 @@ def write_own(
         check_quota(db, OWN_CARDS, col(OwnCard.learner_id) == learner_id)
 
 
-def change_own(db: Session, learner_id: int, card: str, content: OwnCardContent) -> None:
+def change_own_card(db: Session, learner_id: int, card: str, content: OwnCardContent) -> None:
     """Change the text of an own card; its memory stays."""
     db.execute(
         update(OwnCard)
@@ -416,7 +416,7 @@ _TAG = re.compile(r"<[^<>]*>")
 _UNSEEN = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 
 
-def search_own(db: Session, learner_id: int, words: Sequence[str]) -> Iterator[str]:
+def search_own_cards(db: Session, learner_id: int, words: Sequence[str]) -> Iterator[str]:
     """Yield the own cards that contain all `words`, newest first.
 
     The words are those of `split_query`.

@@ -13,7 +13,7 @@ from app.content.library import Library
 from app.markup.mathml import convert_html_formulas
 from app.markup.model import Flashcard, GlossaryTerm, RichText, SourceLocation
 from app.questions import types
-from app.questions.grading import question_faces
+from app.questions.grading import question_card_faces
 from app.questions.model import Question, draw_variant
 from app.questions.question_type import CardFaces
 
@@ -29,7 +29,7 @@ def question_card_id(item: str) -> str:
     return f"{QUESTION}:{item}"
 
 
-def term_card(anchor: str) -> str:
+def term_card_id(anchor: str) -> str:
     return f"{TERM}:{anchor}"
 
 
@@ -104,7 +104,7 @@ def card_of_question(question: Question, seed: int) -> Flashcard:
     `seed` sets the numbers and the order. The text is that of the current revision.
     """
     variant = draw_variant(question, seed)
-    faces = question_faces(variant, _gap_text)
+    faces = question_card_faces(variant, _gap_text)
     return Flashcard(
         id=question_card_id(question.id),
         topic=question.topic,
@@ -121,7 +121,7 @@ def card_of_question(question: Question, seed: int) -> Flashcard:
 def card_of_term(term: GlossaryTerm, topic: str) -> Flashcard:
     """Return a glossary term as a card: its name, then its meaning."""
     return Flashcard(
-        id=term_card(term.anchor),
+        id=term_card_id(term.anchor),
         topic=topic,
         front=RichText(escape(term.name), term.name),
         back=term.meaning,

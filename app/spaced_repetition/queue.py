@@ -53,19 +53,19 @@ class TimeSpent:
 class CardPace:
     """Seconds for a new card's first day, and for a later review."""
 
-    first: float = NEW_SECONDS
-    look: float = LOOK_SECONDS
+    new_card_seconds: float = NEW_SECONDS
+    review_seconds: float = LOOK_SECONDS
 
     @property
     def scale(self) -> float:
         """The learner's seconds per review divided by the usual ones."""
-        return self.look / LOOK_SECONDS
+        return self.review_seconds / LOOK_SECONDS
 
 
 USUAL = CardPace()
 
 
-def shrink_mean(spent: TimeSpent, usual: float) -> float:
+def shrink_mean_toward_usual(spent: TimeSpent, usual: float) -> float:
     """Return the mean of a log, pulled toward the usual value while the log is short.
 
     >>> shrink_mean(TimeSpent(), 60.0), shrink_mean(TimeSpent(30 * 980, 980), 60.0)
@@ -113,8 +113,8 @@ def new_cards_allowed(minutes: int, day: DayCounts, more: int = 0, pace: CardPac
     5
     """
     seconds = card_seconds(minutes)
-    seconds -= pace.look * (day.due + day.answered - day.begun)
-    allowed = max(0, int(seconds // pace.first))
+    seconds -= pace.review_seconds * (day.due + day.answered - day.begun)
+    allowed = max(0, int(seconds // pace.new_card_seconds))
     return max(0, allowed + more - day.begun)
 
 
@@ -130,7 +130,9 @@ class StudyDayCache(Generic[Value]):
             weakref.WeakKeyDictionary()
         )
 
-    def of(self, db: Session, learner_id: int, day: dt.date, ask: Callable[[], Value]) -> Value:
+    def get_or_load(
+        self, db: Session, learner_id: int, day: dt.date, ask: Callable[[], Value]
+    ) -> Value:
         """Return a learner's value on a study day, calling `ask` if it is not cached."""
         kept = self._kept.setdefault(db.get_bind().engine, LRUCache(_CACHED_LEARNERS))
         known = kept.get(learner_id)
@@ -193,7 +195,7 @@ _NOTHING = ReviewQueue(None, "", 0, 0, 0, 0, DayCounts(0, 0, 0))
 _KINDS = ("learning", "review", "waiting")
 
 
-def _count_where(condition: Any) -> Any:
+def _count_if(condition: Any) -> Any:
     return func.coalesce(func.sum(case((condition, 1), else_=0)), 0)
 
 
@@ -212,9 +214,9 @@ GRADED = (
 """The number of today's reviews that were not undone, as a column of another query."""
 _TODAY = select(
     GRADED,
-    _count_where(_mine & (MEMORY.c.due_day > bindparam("day"))).label("finished"),
+    _count_if(_mine & (MEMORY.c.due_day > bindparam("day"))).label("finished"),
     func.count().label("answered"),
-    _count_where((MEMORY.c.first_day == bindparam("day")) & _of_course).label("begun"),
+    _count_if((MEMORY.c.first_day == bindparam("day")) & _of_course).label("begun"),
 ).where(_learner, MEMORY.c.last_day == bindparam("day"))
 
 # A card whose reverse was reviewed today is buried until tomorrow.
@@ -248,7 +250,7 @@ _due = (
 _still_there = MEMORY.c.card.not_in(bindparam("gone", expanding=True))
 
 
-def _sum_where(condition: Any) -> Any:
+def _sum_if(condition: Any) -> Any:
     return func.sum(case((condition, 1), else_=0)).over()
 
 
@@ -258,11 +260,11 @@ def _select_with_counts(due: Select[Any]) -> Select[Any]:
     first = (
         select(
             *cards.c,
-            _sum_where(cards.c.mine & (cards.c.rank == 0)).label("learning"),
-            _sum_where(cards.c.mine & (cards.c.state == "review")).label("review"),
-            _sum_where(cards.c.mine & (cards.c.state == "new")).label("added"),
-            _sum_where(cards.c.mine & (cards.c.rank == 2)).label("waiting"),
-            _sum_where(cards.c.first_day != bindparam("day")).label("all_due"),
+            _sum_if(cards.c.mine & (cards.c.rank == 0)).label("learning"),
+            _sum_if(cards.c.mine & (cards.c.state == "review")).label("review"),
+            _sum_if(cards.c.mine & (cards.c.state == "new")).label("added"),
+            _sum_if(cards.c.mine & (cards.c.rank == 2)).label("waiting"),
+            _sum_if(cards.c.first_day != bindparam("day")).label("all_due"),
         )
         .order_by(cards.c.mine.desc(), cards.c.rank, cards.c.urgency, cards.c.card)
         .limit(1)
@@ -409,7 +411,7 @@ def next_due(db: Session, learner_id: int, limits: QueueQuery) -> tuple[dt.date,
     return (dt.date.fromisoformat(row[0]), row[1]) if row else None
 
 
-def topic_standings(
+def card_states_of_topic(
     db: Session, learner_id: int, topic: str
 ) -> dict[str, tuple[CardState | None, bool]]:
     rows = db.connection().execute(
@@ -420,7 +422,7 @@ def topic_standings(
     return {row.card: (card_state_from_row(row), row.suspended) for row in rows}
 
 
-def card_standings(
+def card_states(
     db: Session, learner_id: int, cards: Sequence[str]
 ) -> dict[str, tuple[CardState | None, bool]]:
     """Return the same for the given cards, of any topic."""
@@ -515,11 +517,13 @@ def card_pace(db: Session, learner_id: int, day: dt.date) -> CardPace:
     """Return the learner's pace as of the start of a study day."""
     if not learner_id:
         return CardPace()
-    return _PACE_CACHE.of(db, learner_id, day, lambda: _load_pace(db, learner_id, day))
+    return _PACE_CACHE.get_or_load(db, learner_id, day, lambda: _load_pace(db, learner_id, day))
 
 
 def _load_pace(db: Session, learner_id: int, day: dt.date) -> CardPace:
     values = {"learner": learner_id, "day": day.isoformat()}
     row = db.connection().execute(_SPENT, values).one()
     first, look = (TimeSpent((row[n] or 0) / 1000, row[n + 1]) for n in (0, 2))
-    return CardPace(shrink_mean(first, NEW_SECONDS), shrink_mean(look, LOOK_SECONDS))
+    return CardPace(
+        shrink_mean_toward_usual(first, NEW_SECONDS), shrink_mean_toward_usual(look, LOOK_SECONDS)
+    )

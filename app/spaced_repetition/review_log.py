@@ -69,20 +69,20 @@ class AddedCardStart:
     again: bool
 
 
-def load_beginnings(
+def load_starts(
     db: Session, learner_id: int, cards: Collection[str] | None = None
 ) -> dict[str, AddedCardStart]:
     """Return the starts of all cards that a learner ever added, or of some of them."""
     wanted = _ALL if cards is None else _ALL.where(ADDED.c.card.in_(cards))
     rows = db.connection().execute(wanted, {"of_learner": learner_id})
-    return {row.card: _beginning_from_row(row) for row in rows}
+    return {row.card: _start_from_row(row) for row in rows}
 
 
-def find_beginning(db: Session, learner_id: int, card: str) -> AddedCardStart | None:
+def find_start(db: Session, learner_id: int, card: str) -> AddedCardStart | None:
     """Return the start of one card, or None if it was never added."""
     values = {"of_learner": learner_id, "of_card": card}
     row = db.connection().execute(_ONE, values).first()
-    return _beginning_from_row(row) if row else None
+    return _start_from_row(row) if row else None
 
 
 def valid_rows(log: Iterable[Any]) -> list[Any]:
@@ -145,7 +145,7 @@ def rebuilt_columns(
     return {**blank_columns(due), **held}
 
 
-def _beginning_from_row(row: Any) -> AddedCardStart:
+def _start_from_row(row: Any) -> AddedCardStart:
     since = from_milliseconds(row.at)
     day = study_day_at(since, row.zone)
     missed = parse_card_id(row.card)[0] == QUESTION
@@ -222,9 +222,9 @@ def change_days(
     Both are complete logs of the same cards, each oldest first.
     """
     days = collections.defaultdict[str, DayTotals](DayTotals)
-    for day, work in work_per_day(list(before)):
+    for day, work in totals_by_day(list(before)):
         days[day] += -work
-    for day, work in work_per_day(list(after)):
+    for day, work in totals_by_day(list(after)):
         days[day] += work
     for day, work in sorted(days.items()):
         if work != DayTotals():
@@ -244,7 +244,7 @@ def forget_empty_days(db: Session, learner_id: int) -> None:
         connection.execute(delete(DAYS).where(mine, DAYS.c.day == day))
 
 
-def work_per_day(log: Sequence[Row[Any]]) -> Iterable[tuple[str, DayTotals]]:
+def totals_by_day(log: Sequence[Row[Any]]) -> Iterable[tuple[str, DayTotals]]:
     """Yield what each review added to which day; undone reviews add nothing."""
     undone = {row.voids for row in log if row.voids}
     last: dict[str, str] = {}
@@ -584,7 +584,7 @@ def rebuild_card_state(
     """
     name = card if isinstance(card, str) else card.id
     rows = db.connection().execute(_LOG_ALL, card_key(learner_id, name)).all()
-    begin = find_beginning(db, learner_id, name) if is_added_card(name) else None
+    begin = find_start(db, learner_id, name) if is_added_card(name) else None
     now = replay_card(name, rows, begin)
     held = load_card(db, learner_id, name)
     away = held.suspended if aside is None else aside

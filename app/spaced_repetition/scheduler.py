@@ -78,7 +78,7 @@ _MIDNIGHT = dt.time(tzinfo=dt.UTC)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class SchedulerPolicy:
+class IntervalRules:
     """How intervals are computed: steps before and after a lapse, the maximum, fuzz.
 
     `fuzz` spreads intervals of three days and more, so that cards learned together do not stay
@@ -93,7 +93,7 @@ class SchedulerPolicy:
     parameters: tuple[float, ...] = DEFAULT_PARAMETERS
 
 
-POLICY = SchedulerPolicy(fuzz=True)
+POLICY = IntervalRules(fuzz=True)
 """The policy of the app. Calls without a card id are not fuzzed."""
 
 
@@ -115,7 +115,7 @@ class ReviewEvent:
 class CardState:
     """The state of a card after its reviews so far.
 
-    `stability` is in days. `due_day` is the study day from which the card is due, `due_at` the
+    `stability` is in days. `planned_review_day` is the study day from which the card is due, `due_at` the
     moment while it is in (re)learning steps.
     """
 
@@ -133,7 +133,7 @@ class CardState:
 
 
 def apply_review(
-    before: CardState | None, grade: ReviewEvent, card: str = "", policy: SchedulerPolicy = POLICY
+    before: CardState | None, grade: ReviewEvent, card: str = "", policy: IntervalRules = POLICY
 ) -> CardState:
     """Return the card state after one more review; `before` is None for a new card.
 
@@ -166,7 +166,7 @@ def apply_review(
 
 
 def _spread_intervals(
-    before: CardState | None, grade: ReviewEvent, card: str, policy: SchedulerPolicy
+    before: CardState | None, grade: ReviewEvent, card: str, policy: IntervalRules
 ) -> int:
     """Return the fuzzed interval in days. Hard, good and easy give increasing intervals."""
     scheduler, day = _fsrs_scheduler(policy, grade.retention), _start_of_day(grade.day)
@@ -205,7 +205,7 @@ def retrievability(standing: CardState, day: dt.date) -> float:
 
 
 @functools.lru_cache(maxsize=256)
-def _fsrs_scheduler(policy: SchedulerPolicy, retention: float) -> fsrs.Scheduler:
+def _fsrs_scheduler(policy: IntervalRules, retention: float) -> fsrs.Scheduler:
     return fsrs.Scheduler(
         parameters=policy.parameters,
         desired_retention=retention,
@@ -293,7 +293,7 @@ def due_date_error(day: dt.date, today: dt.date, exam: dt.date | None) -> str:
     """
     if day < today:
         return "That day is over. Choose today or a later day."
-    last = last_day(today, exam)
+    last = latest_due_day(today, exam)
     if day <= last:
         return ""
     if exam is None or exam <= today:
@@ -304,7 +304,7 @@ def due_date_error(day: dt.date, today: dt.date, exam: dt.date | None) -> str:
     )
 
 
-def last_day(today: dt.date, exam: dt.date | None) -> dt.date:
+def latest_due_day(today: dt.date, exam: dt.date | None) -> dt.date:
     """Return the last day that can be set: the one before the exam, or ten years ahead."""
     if exam is None or exam <= today:
         return today + dt.timedelta(days=3652)
@@ -414,7 +414,7 @@ class FsrsFormulas:
         "_w",
     )
 
-    def __init__(self, policy: SchedulerPolicy = POLICY) -> None:
+    def __init__(self, policy: IntervalRules = POLICY) -> None:
         w = policy.parameters
         self._w = w
         self._decay = -w[20]

@@ -97,7 +97,10 @@ class CardsLeft:
         >>> CardsLeft(due=16, waiting=0, fresh=2).seconds
         300.0
         """
-        return self.returning * REVIEW_SECONDS * self.pace.scale + self.fresh * self.pace.first
+        return (
+            self.returning * REVIEW_SECONDS * self.pace.scale
+            + self.fresh * self.pace.new_card_seconds
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -199,7 +202,7 @@ def count_unseen_by_topic(
 def _listed_new(ctx: RequestContext, listed: ListedCards) -> tuple[str, ...]:
     """Return the course cards on the list that were not started yet."""
     course = [card for card in listed.new if card in ctx.library.cards]
-    known = queue.card_standings(ctx.db, ctx.learner.id, course) if course else {}
+    known = queue.card_states(ctx.db, ctx.learner.id, course) if course else {}
     return tuple(card for card in course if card not in known)
 
 

@@ -24,7 +24,7 @@ _NO_NEW_DAYS, _NO_NEW_SHARE = 4, 0.2  # of the plan, before the exam, without ne
 _A_PAGE = 4  # new cards of one page on one day
 
 
-def due_day(card: CardFact, calendar: PlanCalendar) -> dt.date:
+def planned_review_day(card: CardFact, calendar: PlanCalendar) -> dt.date:
     """Return when a card is due: FSRS's day, or earlier, so that two later reviews still fit."""
     missing = LATER_REVIEWS - card.later_reviews
     if calendar.exam is None or missing <= 0:
@@ -45,7 +45,7 @@ def choose_reviews(learner: LearnerFacts, calendar: PlanCalendar, minutes: float
     day, left = learner.day, calendar.days_left(learner.day)
     recall = fsrs_formulas().recall
     exam = day + dt.timedelta(days=left)
-    due = [card for card in learner.cards if due_day(card, calendar) <= day]
+    due = [card for card in learner.cards if planned_review_day(card, calendar) <= day]
     if calendar.exam and left <= max(_LAST_DAYS, round(_LAST_SHARE * calendar.days)):
         named = {card.card for card in due}
         due += [
@@ -71,7 +71,7 @@ def last_new_day(calendar: PlanCalendar) -> dt.date | None:
     return calendar.exam - dt.timedelta(days=days + 1)
 
 
-def spare_new_cards(learner: LearnerFacts, calendar: PlanCalendar, minutes: float) -> float:
+def new_card_capacity(learner: LearnerFacts, calendar: PlanCalendar, minutes: float) -> float:
     """Return how many more new cards can still be reviewed twice before the exam."""
     ahead = calendar.study_days_after(learner.day)
     room = _REVIEW_ROOM * minutes / learner.paces.review * ahead
@@ -87,7 +87,7 @@ def count_new_cards(
     if last is not None and learner.day > last:
         return 0
     days = (last - learner.day).days + 1 if last else calendar.days
-    spare = spare_new_cards(learner, calendar, minutes)
+    spare = new_card_capacity(learner, calendar, minutes)
     most = int(_NEW_SHARE[amount] * minutes / learner.paces.new_card)
     return min(most, math.ceil(_FRONT_LOAD * spare / days), int(spare))
 

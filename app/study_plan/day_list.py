@@ -79,7 +79,7 @@ class DayList:
     made_for: str = ""
 
     @property
-    def minutes(self) -> float:
+    def total_minutes(self) -> float:
         return sum(task.minutes for task in self.tasks)
 
     @property
@@ -185,13 +185,13 @@ def make_day_list(
     share = _QUESTION_SHARE * minutes / paces.question
     questions = int(min(MOST_QUESTIONS, max(min(_FEWEST_QUESTIONS, minutes / 2.4), share)))
     room = minutes - first[0].minutes - new * paces.new_card - questions * paces.question
-    unread = _unread_pages(course, learner, calendar, minutes, route)
+    unread = _pages_left_to_read(course, learner, calendar, minutes, route)
     pages, room, all_begun = _choose_pages(course, learner, estimate, unread, minutes, room)
     if (over := -room - _PAGE_OVER * minutes) > 0:  # a long page takes the time of new cards
         fewer = min(new, math.ceil(over / paces.new_card))
         new, room = new - fewer, room + fewer * paces.new_card
     if room > _LEAST_ROOM and all_begun and new:
-        spare = cards.spare_new_cards(learner, calendar, minutes)
+        spare = cards.new_card_capacity(learner, calendar, minutes)
         more = int(max(0.0, min(room / 2 / paces.new_card, spare - new)))
         new, room = new + more, room - more * paces.new_card
     if room > _LEAST_ROOM:
@@ -211,11 +211,11 @@ def _without_empty(tasks: Iterable[Task]) -> tuple[Task, ...]:
     return tuple(t for t in tasks if t.cards or t.pages or t.questions or t.exam)
 
 
-def _unread_pages(
+def _pages_left_to_read(
     course: CourseFacts,
     learner: LearnerFacts,
     calendar: PlanCalendar,
-    minutes: float,
+    minutes_of_day: float,
     route: PageRoute,
 ) -> list[PageToRead]:
     """Return what is left to read, in course order and without a reason; nothing on the last day.
@@ -226,7 +226,7 @@ def _unread_pages(
         return []
     read, pages = sum_readings(learner.readings), course.pages.values()
     full = sum(page.minutes for page in pages if page.slug not in read)
-    most = _PAGES_SHARE * minutes * max(1, calendar.study_days_after(learner.day) - 2)
+    most = _PAGES_SHARE * minutes_of_day * max(1, calendar.study_days_after(learner.day) - 2)
     if route == "short" or (route == "auto" and calendar.exam and full > most):
         left = ((p.slug, p.short_minutes * (1 - read[p.slug].essential)) for p in pages)
         if short := [PageToRead(slug, left, "weak", True) for slug, left in left if left > 1e-6]:

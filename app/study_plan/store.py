@@ -52,7 +52,7 @@ def load_learner_facts(
     answers, missed, seconds = _load_answers(db, values, day)
     cards, added, unavailable = _load_cards(db, values, library, day)
     pace = card_pace(db, learner.id, day)
-    review = pace.look * REVIEW_SECONDS / 10 / 60
+    review = pace.review_seconds * REVIEW_SECONDS / 10 / 60
     return LearnerFacts(
         day=day,
         readings=_load_readings(db, values, learner, library),
@@ -61,7 +61,7 @@ def load_learner_facts(
         cards=cards,
         added=added,
         unavailable=unavailable,
-        paces=Paces(review=review, new_card=pace.first / 60, question=seconds / 60),
+        paces=Paces(review=review, new_card=pace.new_card_seconds / 60, question=seconds / 60),
         last_sat=_last_sat(db, learner, course_facts(library).exam),
     )
 

@@ -26,7 +26,7 @@ from app.web.request_limits import (
     FORM,
     FORM_BYTES,
     SLOW,
-    BodyBuffer,
+    BodyReceiver,
     FairSlots,
     RateLimiter,
     RequestGuard,
@@ -255,7 +255,7 @@ def resolve_course(
     query = f"?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else ""
     last = cookies.get("course", "")
     of_server = path in _PATHS_OF_SERVER or path.startswith(_OF_SERVER)
-    if not courses.named or of_server:
+    if not courses.has_several_courses or of_server:
         return CourseRoute(scope)
     if path.startswith("/courses/"):
         name, slash, _ = path.removeprefix("/courses/").partition("/")
@@ -272,7 +272,7 @@ def resolve_course(
     if last not in courses.libraries:
         if len(courses.libraries) > 1 and not path.startswith(_OF_PERSON):
             return CourseRoute(scope, redirect="/courses")
-        last = courses.first
+        last = courses.default_course
     return CourseRoute(scope, redirect=f"/courses/{last}{quote(path)}{query}")
 
 
@@ -288,7 +288,7 @@ class EdgeConfig:
     static: StaticAssets
     courses: CourseRegistry
     cookies: SessionCookies
-    intake: BodyBuffer
+    intake: BodyReceiver
     slots: Mapping[str, FairSlots]
     rates: RateLimiter
     routes: RouteNames
@@ -336,7 +336,7 @@ class EdgeMiddleware:
     async def _serve_page(
         self, route: CourseRoute, receive: Receive, exchange: HttpExchange
     ) -> None:
-        live = self._config.courses.libraries[route.course or self._config.courses.first]
+        live = self._config.courses.libraries[route.course or self._config.courses.default_course]
         exchange.number = secrets.token_hex(4)
         state = {
             "visitor": exchange.visitor,
@@ -443,7 +443,7 @@ async def _read_course(live: LiveLibrary) -> Library:
     Checks the files in a thread, because reading an author's changes may take a second
     of processor time.
     """
-    recent = live.recent()
+    recent = live.last_loaded()
     if recent is not None:
         return recent
     return await to_thread.run_sync(live.current, limiter=_COURSE_THREAD)

@@ -438,7 +438,7 @@ class BodyTimeouts:
         return self.seconds + size / self.bytes_a_second
 
 
-class BodyBuffer:
+class BodyReceiver:
     """Buffers request bodies; one instance per process."""
 
     def __init__(self, patience: BodyTimeouts) -> None:

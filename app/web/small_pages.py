@@ -17,7 +17,7 @@ router = APIRouter(include_in_schema=False)
 @router.get("/courses")
 def show_courses(request: Request) -> Response:
     courses: CourseRegistry = request.app.state.courses
-    if not courses.named:
+    if not courses.has_several_courses:
         raise NotFoundError("There is no page at this address.")
     if request.state.course:
         return RedirectResponse("../../courses", 303)  # leave the URL prefix of the course
@@ -61,7 +61,7 @@ def service_worker(request: Request) -> Response:
     Above the courses of a server with several, serve a worker that removes itself.
     """
     courses: CourseRegistry = request.app.state.courses
-    if courses.named and not request.state.course:
+    if courses.has_several_courses and not request.state.course:
         return Response(_FAREWELL, media_type="text/javascript")
     library: Library = request.state.library
     static: StaticAssets = request.app.state.static

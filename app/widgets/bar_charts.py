@@ -14,11 +14,11 @@ from app.widgets.svg import (
     count_axis,
     draw_dot,
     draw_line,
-    draw_rect,
+    draw_rect_in_percent,
     draw_text,
     linear_axis,
     scale_below,
-    svg_root,
+    svg_in_pixels,
     text_fits,
     unit_axis,
 )
@@ -134,7 +134,7 @@ def draw_stack(
         wide = end - at
         if wide <= 0:
             continue
-        marks.append(draw_rect(f"{part.look.fill} gap", at, top, wide, height))
+        marks.append(draw_rect_in_percent(f"{part.look.fill} gap", at, top, wide, height))
         # Text would be unreadable on the stripes that cover the part beyond the limit.
         seen = min(at + wide, cap) - at
         text = _segment_text(part, seen)
@@ -182,7 +182,7 @@ def draw_bar(
     tall = bottom + (26 if ticks else 6)
     return SvgChart(
         label=bar.label,
-        svg=svg_root(marks, tall, says),
+        svg=svg_in_pixels(marks, tall, says),
         says=says,
         table=bar_table(bar),
         key=bar_legend(bar, looks),
@@ -215,7 +215,7 @@ def _bar_description(bar: StackedBar, axis: Axis, used: float) -> str:
     whole = f"{axis.one_decimal(used)} {axis.unit} in all"
     if bar.capacity is not None:
         left = bar.capacity - used
-        word = _left_word(bar) if left >= 0 else "over"
+        word = _remainder_label(bar) if left >= 0 else "over"
         whole = (
             f"{axis.one_decimal(used)} of {axis.round(bar.capacity)} {axis.unit}, "
             f"{_format_amount(axis, abs(left))} {word}"
@@ -239,7 +239,7 @@ def bar_table(bar: StackedBar) -> ResultTable:
     rows.append((whole, (used, bar.unit), (1.0 if used else 0.0, "%")))
     if bar.capacity is not None:
         left = bar.capacity - used
-        word = _left_word(bar).capitalize() if left >= 0 else "Over"
+        word = _remainder_label(bar).capitalize() if left >= 0 else "Over"
         limit = bar.capacity_label or "Limit"
         rows.append((limit, (bar.capacity, bar.unit), ""))
         rows.append((word, (abs(left), bar.unit), ""))
@@ -256,7 +256,7 @@ def bar_legend(bar: StackedBar, looks: Sequence[SegmentStyle] = ()) -> tuple[tup
             text = _legend_label(part.label, look.letter)
             names[color] = f"{before}; {text}" if before else text
     free = bar.capacity is not None and bar.capacity > bar_total(bar)
-    left = (("k-f", _left_word(bar).capitalize()),) if free else ()
+    left = (("k-f", _remainder_label(bar).capitalize()),) if free else ()
     return (*names.items(), *left)
 
 
@@ -269,7 +269,7 @@ def _legend_label(label: str, letter: str) -> str:
     return label if label.startswith(letter) else f"{label} ({letter})"
 
 
-def _left_word(bar: StackedBar) -> str:
+def _remainder_label(bar: StackedBar) -> str:
     """Return the word for the rest: memory is “free”, anything else is “left”."""
     return "free" if bar.unit == "B" else "left"
 
@@ -304,7 +304,7 @@ def _draw_limit(bar: StackedBar, axis: Axis, used: float, height: int) -> list[s
     cap = draw_line("cap", limit.cap, 10, limit.cap, _TOP + height + 6)
     left = axis.one_decimal(abs(bar.capacity - used))
     if used <= bar.capacity:
-        text = f"{left} {_left_word(bar)}"
+        text = f"{left} {_remainder_label(bar)}"
         beside = _text_above(limit.cap, f"of {limit.size} {limit.unit}", text)
         return [*_draw_free(limit, height), cap, beside]
     over = f"{_format_amount(axis, used - bar.capacity)} over"
@@ -313,12 +313,14 @@ def _draw_limit(bar: StackedBar, axis: Axis, used: float, height: int) -> list[s
 
 def _draw_free(limit: _CapacityMark, height: int) -> list[str]:
     wide = limit.cap - limit.end
-    return [draw_rect("free", limit.end, _TOP + 0.5, wide, height - 1)] if wide > 0 else []
+    return (
+        [draw_rect_in_percent("free", limit.end, _TOP + 0.5, wide, height - 1)] if wide > 0 else []
+    )
 
 
 def _draw_overflow(limit: _CapacityMark, over: str, height: int) -> list[str]:
     wide = limit.end - limit.cap
-    marks = [draw_rect("over", limit.cap, _TOP, wide, height)]
+    marks = [draw_rect_in_percent("over", limit.cap, _TOP, wide, height)]
     if wide < _NARROW_OVER:
         return [*marks, _text_above(limit.cap, f"{limit.size} {limit.unit}", over)]
     marks.append(draw_line("brk", limit.cap, 18, limit.end, 18))
@@ -375,7 +377,7 @@ class RowChart:
         most = max([row.total for row in self.rows] + [self.limit or 0.0])
         return unit_axis(most, self.unit, _AXIS_HEADROOM)
 
-    def written(self, value: float) -> str:
+    def format_value(self, value: float) -> str:
         return append_unit(format_number(float(f"{value:.6g}")), self.unit)
 
 
@@ -389,12 +391,12 @@ def draw_rows(rows: RowChart) -> Markup:
     marks += scale_below(axis, bottom - 6)
     if rows.limit is not None:
         at = axis.place(rows.limit)
-        text = f"{rows.written(rows.limit)}, {rows.limit_label}"
+        text = f"{rows.format_value(rows.limit)}, {rows.limit_label}"
         marks.append(draw_text(text, at, bottom + 31, "e" if at > 50 else ""))
-    return svg_root(marks, bottom + _FOOT, rows.alt or rows_sentence(rows))
+    return svg_in_pixels(marks, bottom + _FOOT, rows.alt or rows_sentence(rows))
 
 
-def row_key(rows: RowChart) -> tuple[tuple[str, str], ...]:
+def row_chart_legend(rows: RowChart) -> tuple[tuple[str, str], ...]:
     """Return the legend as (class, text) for the components drawn."""
     names = dict.fromkeys(name for row in rows.rows for name, _ in row.parts)
     return tuple((_KNOWN[n].key, component_label(n)) for n in names if n in _KNOWN)
@@ -409,7 +411,7 @@ def component_label(name: str) -> str:
     return _NAMES.get(name, name.capitalize())
 
 
-def _rows_inside(label: str) -> str:
+def _label_in_sentence(label: str) -> str:
     """Write a label as it appears within a sentence.
 
     >>> _rows_inside("Weights"), _rows_inside("KV cache")
@@ -422,14 +424,14 @@ def rows_sentence(rows: RowChart) -> str:
     sentences = []
     for row in rows.rows:
         parts = ", ".join(
-            f"{_rows_inside(component_label(name))} {rows.written(value)}"
+            f"{_label_in_sentence(component_label(name))} {rows.format_value(value)}"
             for name, value in row.parts
         )
         alone = len(row.parts) == 1 and row.parts[0][0] == row.label
-        label = f"{row.label}: {rows.written(row.total)}"
+        label = f"{row.label}: {rows.format_value(row.total)}"
         sentences.append(label if alone else f"{label}, of which {parts}")
     if rows.limit is not None:
-        sentences.append(f"the limit is {rows.written(rows.limit)}")
+        sentences.append(f"the limit is {rows.format_value(rows.limit)}")
     text = "; ".join(sentences).replace(NBSP, " ")
     return f"{rows.title}. {text}." if rows.title else f"{text}."
 
@@ -437,14 +439,14 @@ def rows_sentence(rows: RowChart) -> str:
 def _draw_row(row: LabeledSum, rows: RowChart, axis: Axis, top: float) -> list[str]:
     limit = rows.limit
     over = row.total - limit if limit is not None else 0.0
-    text = f"{row.label}: {rows.written(row.total)}"
+    text = f"{row.label}: {rows.format_value(row.total)}"
     if over > 0:
-        text += f", {rows.written(over)} over"
+        text += f", {rows.format_value(over)} over"
     cap = 100.0 if limit is None else axis.place(limit)
     marks = [draw_text(text, 0, top + 18, "b")]
     marks += draw_stack(map(_row_segment, row.parts), axis, top + 26, _BAR, cap)
     if over > 0:
-        marks.append(draw_rect("over", cap, top + 26, axis.place(row.total) - cap, _BAR))
+        marks.append(draw_rect_in_percent("over", cap, top + 26, axis.place(row.total) - cap, _BAR))
     if limit is not None:
         marks.append(draw_line("cap", cap, top + 22, cap, top + 66))
     return marks
@@ -476,7 +478,7 @@ class DoubleBar:
     look: str = "fill"
 
 
-def draw_pairs(pairs: Sequence[DoubleBar], says: str) -> Markup:
+def draw_double_bars(pairs: Sequence[DoubleBar], says: str) -> Markup:
     """Draw all bars on one scale from zero; `says` is the text alternative."""
     most = max((max(p.value, p.beyond) for p in pairs), default=0.0) or 1.0
     letters = max((len(p.words) for p in pairs), default=0)
@@ -488,10 +490,10 @@ def draw_pairs(pairs: Sequence[DoubleBar], says: str) -> Markup:
         long, far = (widest * v / most for v in (pair.value, pair.beyond))
         marks.append(draw_text(pair.label, 0, top + 13, "b"))
         if far > long:
-            marks.append(draw_rect("none", 0, top + 20, far, _PAIRS_BAR))
-        marks.append(draw_rect(pair.look, 0, top + 20, long, _PAIRS_BAR))
+            marks.append(draw_rect_in_percent("none", 0, top + 20, far, _PAIRS_BAR))
+        marks.append(draw_rect_in_percent(pair.look, 0, top + 20, long, _PAIRS_BAR))
         marks.append(draw_text(pair.words, max(long, far), top + 33, dx=_APART))
-    return svg_root(marks, len(pairs) * _PAIRS_ROW, says)
+    return svg_in_pixels(marks, len(pairs) * _PAIRS_ROW, says)
 
 
 TOP, HEIGHT = 4.0, 120.0
@@ -512,7 +514,7 @@ class ErrorStrip:
     errors: tuple[tuple[float, bool], ...]
 
 
-def draw_strips(strips: tuple[ErrorStrip, ...]) -> Markup:
+def draw_error_strips(strips: tuple[ErrorStrip, ...]) -> Markup:
     """Draw every error from −50% to +50%; larger errors are drawn at the ends."""
     bottom = _STRIP_TOP + len(strips) * _STRIP
     marks = [_draw_band(bottom), *_draw_axis(bottom)]
@@ -522,7 +524,7 @@ def draw_strips(strips: tuple[ErrorStrip, ...]) -> Markup:
         marks.append(draw_text(strip.name, 0, top + 14))
         marks += [_draw_case(error, top + 27, fitted=f) for error, f in strip.errors]
     marks.append(draw_line("edge", 50, _STRIP_TOP, 50, bottom))
-    return svg_root(marks, bottom + 8, _describe_strips(strips))
+    return svg_in_pixels(marks, bottom + 8, _describe_strips(strips))
 
 
 def error_position(error: float) -> float:
@@ -544,7 +546,9 @@ def _draw_case(error: float, down: float, *, fitted: bool) -> str:
 def _draw_band(bottom: float) -> str:
     """Draw the band of errors within ten percent."""
     start = error_position(-0.1)
-    return draw_rect("bg", start, _STRIP_TOP, error_position(0.1) - start, bottom - _STRIP_TOP)
+    return draw_rect_in_percent(
+        "bg", start, _STRIP_TOP, error_position(0.1) - start, bottom - _STRIP_TOP
+    )
 
 
 def _draw_axis(bottom: float) -> list[str]:
@@ -591,18 +595,18 @@ def draw_score(score: ScoreRange, says: str, ticks: tuple[float, ...]) -> Markup
     low, high = _score_position(score.low, score), _score_position(score.high, score)
     left = min(max(_score_position(score.score, score) - _MARK / 2, 0.0), 100 - _MARK)
     marks = [
-        draw_rect("bg", 0, _RANGES_TOP, 100, _HEIGHT),
-        draw_rect("fill", 0, _RANGES_TOP, low, _HEIGHT),
-        draw_rect("none", low, _RANGES_TOP, high - low, _HEIGHT),
+        draw_rect_in_percent("bg", 0, _RANGES_TOP, 100, _HEIGHT),
+        draw_rect_in_percent("fill", 0, _RANGES_TOP, low, _HEIGHT),
+        draw_rect_in_percent("none", low, _RANGES_TOP, high - low, _HEIGHT),
         draw_line("edge", high, _RANGES_TOP, high, _RANGES_TOP + _HEIGHT),
-        draw_rect("mark edge", left, _RANGES_TOP - 3, _MARK, _HEIGHT + 6),
+        draw_rect_in_percent("mark edge", left, _RANGES_TOP - 3, _MARK, _HEIGHT + 6),
     ]
     if 0 < score.target <= score.of:
         marks += _draw_target(score)
     for tick in ticks:
         anchor = "e" if tick == ticks[-1] else "m" if tick else ""
         marks.append(draw_text(f"{tick:g}", _score_position(tick, score), 59, anchor))
-    return svg_root(marks, 64, says)
+    return svg_in_pixels(marks, 64, says)
 
 
 def _draw_target(score: ScoreRange) -> list[str]:

@@ -16,13 +16,13 @@ from app.widgets.svg import (
     draw_line,
     draw_nested,
     draw_polyline,
-    draw_rect,
+    draw_rect_in_percent,
     draw_text,
     linear_axis,
     logarithmic_axis,
     place_names,
     scale_below,
-    svg_root,
+    svg_in_pixels,
     text_fits,
 )
 
@@ -63,7 +63,7 @@ def draw_chart(chart: Chart) -> SvgChart:
     marks = [*_draw_grid(plane, chart), *_draw_bands(lines, plane), *_draw_strokes(lines, plane)]
     marks += [*_draw_dots(lines, plane), *_draw_line_names(lines, plane)]
     says = chart_sentence(chart)
-    svg = svg_root(marks, _BOTTOM + 44, says, "g plot")
+    svg = svg_in_pixels(marks, _BOTTOM + 44, says, "g plot")
     return SvgChart(chart.label, svg, says, chart_table(chart))
 
 
@@ -204,7 +204,7 @@ def _draw_line_names(lines: list[ChartLine], plane: _ChartArea) -> list[str]:
 
 def _empty_chart(chart: Chart) -> SvgChart:
     says = f"{chart.label}: no points."
-    svg = svg_root([draw_text("no points", 50, 30, "m")], 44, says)
+    svg = svg_in_pixels([draw_text("no points", 50, 30, "m")], 44, says)
     return SvgChart(chart.label, svg, says, chart_table(chart))
 
 
@@ -229,7 +229,7 @@ def draw_timeline(timeline: Timeline) -> SvgChart:
     key = (("k-s", "On the critical path"), ("k-f", "Hidden behind other work"))
     return SvgChart(
         label=timeline.label,
-        svg=svg_root(marks, bottom + 26, says),
+        svg=svg_in_pixels(marks, bottom + 26, says),
         says=says,
         table=timeline_table(timeline),
         key=key if hidden else (),
@@ -275,7 +275,7 @@ def _draw_span(span: TimelineSpan, axis: Axis, top: float, *, hidden: bool) -> l
     wide = axis.place(span.end) - start
     if wide <= 0:
         return []
-    marks = [draw_rect("none" if hidden else "soft gap", start, top, wide, _BAR)]
+    marks = [draw_rect_in_percent("none" if hidden else "soft gap", start, top, wide, _BAR)]
     if not hidden and text_fits(span.label, wide):
         marks.append(draw_text("", start + wide / 2, top + 17.5, "m", bold=span.label))
     return marks

@@ -44,7 +44,7 @@ class SvgChart:
     key: tuple[tuple[str, str], ...] = ()
 
 
-def svg_root(
+def svg_in_pixels(
     content: Iterable[str], height: float, says: str, classes: str = "g", width: float = 0.0
 ) -> Markup:
     """Return the `<svg>` element: no viewBox, so text keeps its size at any width.
@@ -59,7 +59,7 @@ def svg_root(
     )
 
 
-def draw_rect(classes: str, x: float, y: float, width: float, height: float) -> str:
+def draw_rect_in_percent(classes: str, x: float, y: float, width: float, height: float) -> str:
     """Return a rectangle: x and width in percent of the drawing, y and height in pixels."""
     return (
         f'<rect class="{classes}" x="{svg_number(x)}%" y="{svg_number(y)}"'
@@ -67,7 +67,7 @@ def draw_rect(classes: str, x: float, y: float, width: float, height: float) -> 
     )
 
 
-def draw_square(classes: str, x: float, y: float, width: float, height: float) -> str:
+def draw_rect_in_pixels(classes: str, x: float, y: float, width: float, height: float) -> str:
     """Return a rectangle with all sizes in pixels, for a drawing of fixed width."""
     return (
         f'<rect class="{classes}" x="{svg_number(x)}" y="{svg_number(y)}"'
@@ -232,8 +232,10 @@ def chart_style(tokens: str, rules: str) -> str:
 
 def draw_meter(share: float, says: str = "", height: float = 6) -> Markup:
     """Draw a bar filled from the left; `says` is its text alternative, or empty."""
-    filled = draw_rect("fill" if height > 6 else "ink", 0, 0, _clamp_share(share), height)
-    return svg_root([draw_rect("bg", 0, 0, 100, height), filled], height, says)
+    filled = draw_rect_in_percent(
+        "fill" if height > 6 else "ink", 0, 0, _clamp_share(share), height
+    )
+    return svg_in_pixels([draw_rect_in_percent("bg", 0, 0, 100, height), filled], height, says)
 
 
 def draw_meters(meters: Sequence[tuple[str, float]], says: str) -> Markup:
@@ -242,11 +244,13 @@ def draw_meters(meters: Sequence[tuple[str, float]], says: str) -> Markup:
     for row, (name, share) in enumerate(meters):
         top = row * _ROW
         marks.append(draw_text(name, 0, top + 10))
-        marks.append(draw_rect("bg", _METERS_LEFT, top, 100 - _METERS_LEFT, 12))
+        marks.append(draw_rect_in_percent("bg", _METERS_LEFT, top, 100 - _METERS_LEFT, 12))
         marks.append(
-            draw_rect("fill", _METERS_LEFT, top, _clamp_share(share) * (1 - _METERS_LEFT / 100), 12)
+            draw_rect_in_percent(
+                "fill", _METERS_LEFT, top, _clamp_share(share) * (1 - _METERS_LEFT / 100), 12
+            )
         )
-    return svg_root(marks, len(meters) * _ROW - 6, says)
+    return svg_in_pixels(marks, len(meters) * _ROW - 6, says)
 
 
 class OptionBar(Protocol):
@@ -266,10 +270,10 @@ def draw_shares(options: Sequence[OptionBar], says: str) -> Markup:
     marks: list[str] = []
     for place, option in enumerate(options):
         x, look = place * wide, "ink" if option.right else "soft"
-        marks.append(draw_rect(look, x, 0, option.share * wide * 0.88, 12))
+        marks.append(draw_rect_in_percent(look, x, 0, option.share * wide * 0.88, 12))
         text = f"{option.letter} {option.share * 100:.0f}"
         marks.append(draw_text(text, x, 27, "b" if option.right else ""))
-    return svg_root(marks, 32, says)
+    return svg_in_pixels(marks, 32, says)
 
 
 _ROW = 20

@@ -68,7 +68,7 @@ def train_mfu(asked: CaseInputs) -> FormulaValue:
     peak = asked.number("peak_tflops", 0) * 1e12
     card = str(asked.any("gpu", ""))
     if not peak and card:
-        peak = find_accelerator(card).peak("bf16") or 0.0
+        peak = find_accelerator(card).peak_rate("bf16") or 0.0
     if asked.has("achieved_tflops_per_gpu"):
         asked.note("gpus", "seq", "model", "attention", "convention")
         reached = asked.number("achieved_tflops_per_gpu") * 1e12

@@ -39,16 +39,16 @@ def comm_volume(asked: CaseInputs) -> CalculatorQuery | FormulaValue:
 
 def _zero_volume(asked: CaseInputs, stage: int) -> FormulaValue:
     width = asked.number("dtype_bytes", 2)
-    value = traffic.data_parallel(asked.number("params"), width, stage)
-    return formula(traffic.data_parallel, value, alone=True)
+    value = traffic.data_parallel_bytes(asked.number("params"), width, stage)
+    return formula(traffic.data_parallel_bytes, value, alone=True)
 
 
 def _tensor_volume(asked: CaseInputs) -> FormulaValue:
     model = asked.architecture()
     tokens = asked.whole("seq") * asked.whole("microbatch", 1)
     message = tokens * model.hidden * asked.number("dtype_bytes", 2)
-    value = traffic.tensor_parallel(model.layers, message, asked.whole("tp"))
-    return formula(traffic.tensor_parallel, value, alone=True)
+    value = traffic.tensor_parallel_bytes(model.layers, message, asked.whole("tp"))
+    return formula(traffic.tensor_parallel_bytes, value, alone=True)
 
 
 def _hop_volume(asked: CaseInputs) -> FormulaValue:
@@ -57,8 +57,8 @@ def _hop_volume(asked: CaseInputs) -> FormulaValue:
     asked.note("hidden", "tp")
     tokens = asked.whole("seq") * asked.whole("microbatch", 1)
     message = tokens * hidden * asked.number("dtype_bytes", 2)
-    value = traffic.pipeline_hop(message, asked.whole("scatter_gather_tp", 1))
-    return formula(traffic.pipeline_hop, value, alone=True)
+    value = traffic.pipeline_bytes(message, asked.whole("scatter_gather_tp", 1))
+    return formula(traffic.pipeline_bytes, value, alone=True)
 
 
 def _expert_volume(asked: CaseInputs) -> FormulaValue:
@@ -68,8 +68,8 @@ def _expert_volume(asked: CaseInputs) -> FormulaValue:
     if asked.has("model"):
         model = asked.architecture()
         hidden, experts = hidden or model.hidden, experts or model.experts_per_token
-    value = traffic.expert_parallel(asked.number("tokens"), experts, hidden, width)
-    return formula(traffic.expert_parallel, value, alone=True)
+    value = traffic.expert_parallel_bytes(asked.number("tokens"), experts, hidden, width)
+    return formula(traffic.expert_parallel_bytes, value, alone=True)
 
 
 _VOLUMES = {
@@ -92,9 +92,9 @@ def ep_alltoall_time(asked: CaseInputs) -> FormulaValue:
         hidden = 7000
     width = asked.number("dispatch_bytes") + asked.number("combine_bytes")
     tokens, experts = asked.whole("tokens_per_device"), asked.whole("experts_per_token")
-    sent = traffic.expert_parallel(tokens, experts, hidden, width)
+    sent = traffic.expert_parallel_bytes(tokens, experts, hidden, width)
     seconds = sent / asked.number("bandwidth_Bps")
-    return formula(traffic.expert_parallel, seconds, alone=True)
+    return formula(traffic.expert_parallel_bytes, seconds, alone=True)
 
 
 def critical_batch_case(asked: CaseInputs) -> FormulaValue:
@@ -105,7 +105,7 @@ def critical_batch_case(asked: CaseInputs) -> FormulaValue:
     peak, bandwidth = asked.number("peak_flops", 0), asked.number("hbm_Bps", 0)
     if not (peak and bandwidth):
         gpu = find_accelerator(card)
-        peak = peak or gpu.peak("fp8" if width == 1 else "bf16") or 0.0
+        peak = peak or gpu.peak_rate("fp8" if width == 1 else "bf16") or 0.0
         bandwidth = bandwidth or gpu.memory_bandwidth or 0.0
     dense = critical_batch(peak, bandwidth, width)
     if "routed experts" not in definition:

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from app.estimator.hardware.collectives import expert_parallel
+from app.estimator.hardware.collectives import expert_parallel_bytes
 from app.estimator.models.lookup import find_model, model_id
 from evidence.accuracy.cases import (
     CaseInputs,
@@ -44,9 +44,9 @@ def decode_tpot(asked: CaseInputs) -> CalculatorQuery | FormulaValue:
     bound = asked.word("bound", _BOUNDS)
     if bound == "exchange":
         asked.note("model")
-        sent = expert_parallel(_BOUND_TOKENS, _BOUND_EXPERTS, _BOUND_WIDTH, _BOUND_BYTES)
+        sent = expert_parallel_bytes(_BOUND_TOKENS, _BOUND_EXPERTS, _BOUND_WIDTH, _BOUND_BYTES)
         seconds = 2 * asked.whole("layers") * sent / asked.number("bandwidth_Bps")
-        return formula(expert_parallel, seconds, alone=True)
+        return formula(expert_parallel_bytes, seconds, alone=True)
     if bound == "weights":
         asked.note("batch", "gpu", "model")
         size = asked.number("params") * float(asked.word("weights", _BYTES))

@@ -22,7 +22,7 @@ from app.database.engine import WRITING
 from app.database.tables import Attempt, AuditEntry, ItemRevision, Learner, Regrade
 from app.import_export.export_store import list_attempts as exported
 from app.questions.grading import RegradeRefusal
-from app.quiz.store import QUESTION, find_run, keep_revision, load_history
+from app.quiz.store import QUESTION, find_run, load_history, store_revision
 from app.settings import Settings
 from tests.authoring.mended import (
     ACCURACY,
@@ -110,7 +110,7 @@ def test_statistics_count_it_under_the_wording_of_now(
     client: TestClient, app: FastAPI, crowd, author: Author
 ):
     question = author.question
-    keep_revision(crowd.session, question, NOW)
+    store_revision(crowd.session, question, NOW)
     wrong, right = author.key_of(MEMORY), author.key_of(ACCURACY)
     for number, learner in enumerate(crowd.join(12)):
         key = (wrong, right)[number % 3 == 0]
@@ -231,7 +231,7 @@ def test_whatever_was_mended_before_the_last_key_counts(app: FastAPI, library, k
         learner = Learner(key="k", created_at=0)
         db.add(learner)
         db.flush()
-        keep_revision(db, begun, NOW)
+        store_revision(db, begun, NOW)
         db.add_all(an_attempt(learner.id or 0, begun, o) for o in options(begun))
         db.flush()
         log = db.execute(select(Attempt.__table__)).all()

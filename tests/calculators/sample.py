@@ -11,7 +11,7 @@ from app.estimator.result import (
     Estimate,
     Figure,
     FormulaStep,
-    Output,
+    OutputSpec,
     ResultTable,
     StackedBar,
     Timeline,
@@ -95,18 +95,18 @@ def compute(inputs: SampleInputs) -> Estimate:
         ),
         figures=(
             Figure(
-                Output("per_gpu", "Needed per GPU", "B", better="less", primary=True),
+                OutputSpec("per_gpu", "Needed per GPU", "B", better="less", primary=True),
                 per_gpu,
             ),
-            Figure(Output("free", "Free per GPU", "B", better="more"), capacity - per_gpu),
+            Figure(OutputSpec("free", "Free per GPU", "B", better="more"), capacity - per_gpu),
             Figure(
-                Output("rate", "Tokens a second", "token/s", better="more"),
+                OutputSpec("rate", "Tokens a second", "token/s", better="more"),
                 1000.0,
                 800.0,
                 1300.0,
             ),
-            Figure(Output("fits", "Fits", better="more"), fits),
-            Figure(Output("unknown", "Price", "USD"), None, note="No price was given."),
+            Figure(OutputSpec("fits", "Fits", better="more"), fits),
+            Figure(OutputSpec("unknown", "Price", "USD"), None, note="No price was given."),
         ),
         steps=(
             FormulaStep(
@@ -134,6 +134,6 @@ ENTRY = EstimateSpec(
     group="Memory",
     inputs=SampleInputs,
     answer=compute,
-    outputs=(Output("per_gpu", "Needed per GPU", "B", better="less"),),
+    outputs=(OutputSpec("per_gpu", "Needed per GPU", "B", better="less"),),
     topic="weights",
 )

@@ -17,7 +17,7 @@ from app.calculators.comparison import (
 )
 from app.estimator import registry
 from app.estimator.inputs import parse_inputs
-from app.estimator.result import Figure, Output
+from app.estimator.result import Figure, OutputSpec
 from app.widgets.calculator_form import NO_COURSE, comparison_url
 from tests.calculators.sample import ENTRY
 
@@ -135,7 +135,7 @@ def test_a_distance_is_that_of_the_numbers_that_are_shown(subtests: pytest.Subte
         (None, 8, "GPU", ""),
     ]:
         with subtests.test(one=one, other=other, unit=unit):
-            output = Output("x", "X", unit)
+            output = OutputSpec("x", "X", unit)
             said = difference_from_first(Figure(output, one), Figure(output, other))
             assert said.replace("\u00a0", " ") == told
 
@@ -155,15 +155,15 @@ def test_a_scenario_that_cannot_be_is_named_with_its_letter():
     [("less", 1.0, 2.0), ("more", 2.0, 1.0), ("more", 9, 8), ("more", True, False)],
 )
 def test_better_is_what_the_output_declares(direction, better, worse):
-    output = Output("room", "Room", "B", better=direction)
+    output = OutputSpec("room", "Room", "B", better=direction)
     assert is_better(Figure(output, better), Figure(output, worse))
     assert not is_better(Figure(output, worse), Figure(output, better))
 
 
 def test_nothing_is_better_than_what_cannot_be_measured():
-    price = Output("price", "Price", "USD", better="less")
+    price = OutputSpec("price", "Price", "USD", better="less")
     assert not is_better(Figure(price, 1.0), Figure(price, None))
-    layers = Output("layers", "Layers", "layer")
+    layers = OutputSpec("layers", "Layers", "layer")
     assert not is_better(Figure(layers, 1), Figure(layers, 2))
     assert not is_better(Figure(layers, 2), Figure(layers, 1))
 

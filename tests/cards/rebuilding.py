@@ -18,10 +18,10 @@ from app.spaced_repetition.review_log import (
     LOGGED,
     DayTotals,
     list_suspended,
-    load_beginnings,
+    load_starts,
     rebuilt_columns,
     replay_card,
-    work_per_day,
+    totals_by_day,
 )
 
 
@@ -37,7 +37,7 @@ def rebuild(db: Session, learner_id: int, cards: Mapping[str, Flashcard]) -> Non
         select(*LOGGED).where(LOG.c.learner_id == learner_id).order_by(LOG.c.card, *BY_TIME)
     )
     log = {card: list(group) for card, group in itertools.groupby(graded, lambda r: r.card)}
-    added = load_beginnings(db, learner_id)
+    added = load_starts(db, learner_id)
     for card in {**log, **dict.fromkeys(aside), **added}:
         rows = log.get(card, [])
         begin = added.get(card)
@@ -65,7 +65,7 @@ def rebuild_days(db: Session, learner_id: int) -> None:
         .where(GRADES.c.learner_id == learner_id)
         .order_by(GRADES.c.at, GRADES.c.id)
     )
-    for day, work in work_per_day(connection.execute(of_grades).all()):
+    for day, work in totals_by_day(connection.execute(of_grades).all()):
         days[day] += work
     connection.execute(delete(DAYS).where(DAYS.c.learner_id == learner_id))
     for day, work in days.items():

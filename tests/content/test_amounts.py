@@ -15,7 +15,12 @@ from app.estimator import data_files
 from app.estimator.hardware import catalog
 from app.estimator.hardware.part_values import find_part
 from app.estimator.units import format_value
-from app.markup.checked_figures import FIGURE_LINK, SVG_FIGURE, read_target, without_figure_links
+from app.markup.checked_figures import (
+    FIGURE_LINK,
+    SVG_FIGURE,
+    parse_figure_link,
+    without_figure_links,
+)
 from app.markup.model import Flashcard, SvgFigure
 from app.questions.model import Question
 from app.questions.types.numeric import NumericAnswer
@@ -263,7 +268,9 @@ def shown_values(files: Mapping[str, str]) -> list[tuple[str, str]]:
         for p in (FIGURE_LINK, SVG_FIGURE)
         for m in p.finditer(t)
     )
-    shown = {(t.name, t.field) for link in links if (t := read_target(link)) and t.scheme == "hw"}
+    shown = {
+        (t.name, t.field) for link in links if (t := parse_figure_link(link)) and t.scheme == "hw"
+    }
     return [(p, key) for p, key in catalog_values() if (p, catalog.field_for_key(key)) in shown]
 
 

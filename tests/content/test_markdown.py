@@ -6,8 +6,8 @@ import pytest
 
 from app.content.file_reader import parse_file
 from app.content.parsed_file import FirstMentionLinker, ParsedFile, glossary_names
-from app.markup.checked_figures import read_shown, verify_figure
-from app.markup.html_renderer import local_address
+from app.markup.checked_figures import parse_displayed_number, verify_figure
+from app.markup.html_renderer import resolve_local_url
 from app.markup.markdown_tokens import parse_markdown, plain_text
 from app.markup.mathml import MathError, to_mathml
 from app.markup.model import CalculatorBlock, HtmlBlock, Topic
@@ -125,7 +125,7 @@ def test_a_stale_figure_is_rewritten_in_its_own_form() -> None:
 
 
 def test_words_are_numbers_up_to_twelve() -> None:
-    assert [read_shown(w).value for w in ("two", "Twelve")] == [2, 12]  # type: ignore[union-attr]
+    assert [parse_displayed_number(w).value for w in ("two", "Twelve")] == [2, 12]  # type: ignore[union-attr]
 
 
 def test_alerts_have_fixed_meanings_on_a_page() -> None:
@@ -322,7 +322,7 @@ def test_links_between_files_become_addresses_of_the_app(
         ("/calculators/kv-cache", "/calculators/kv-cache"),
     ]:
         with subtests.test(href=href, address=address):
-            assert local_address(href, "case") == address
+            assert resolve_local_url(href, "case") == address
 
 
 def test_a_link_elsewhere_is_kept() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from app.estimator import data_files as catalogue
 from app.estimator.data_files import IncompleteEntryError
-from app.estimator.estimates.mig_report import MigInputs, find_card, list_mig_gpus
+from app.estimator.estimates.mig_report import MigInputs, find_mig_gpu, list_mig_gpus
 from app.estimator.hardware.catalog import find_accelerator, find_system, list_accelerators
 from app.estimator.hardware.part_values import find_part
 from app.estimator.inputs import InvalidInputsError, input_specs
@@ -62,7 +62,7 @@ def test_a_system_holds_what_its_cards_hold() -> None:
 
 def test_every_reading_of_an_instance_has_a_source_and_lies_below_its_card() -> None:
     for key in list_mig_gpus():
-        card, row = find_card(key), catalogue.load_table("mig.toml", "card")[key]
+        card, row = find_mig_gpu(key), catalogue.load_table("mig.toml", "card")[key]
         for profile in card.profiles:
             assert profile.capacity <= find_accelerator(key).capacity
             if profile.reported:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from app.estimator.estimates import cost_report as entry
 from app.estimator.estimates.cost import CostInputs
-from app.estimator.hardware.prices import default_rent, list_price
+from app.estimator.hardware.prices import default_rental_price, find_list_price
 from app.estimator.inputs import InvalidInputsError, parse_inputs, to_query
 from app.estimator.training import run_costs as ownership
 from app.estimator.training.run_costs import annuity
@@ -95,8 +95,8 @@ def test_every_price_says_that_it_is_an_example():
 
 
 def test_the_rent_that_stands_there_is_the_list_price_of_an_h100():
-    rent = default_rent()
-    assert CostInputs().rent == rent.usd_per_hour == list_price("h100-sxm5-80").usd_per_hour
+    rent = default_rental_price()
+    assert CostInputs().rent == rent.usd_per_hour == find_list_price("h100-sxm5-80").usd_per_hour
     field = next(f for f in dataclasses.fields(CostInputs) if f.name == "rent")
     assert rent.words in field.metadata["input"].help
     assert rent.words in estimate().notes[0]

@@ -208,28 +208,28 @@ def test_what_cannot_be_built_is_refused_with_a_reason(subtests: pytest.Subtests
 
 @given(SMALL, PORTS, RATIOS)
 def test_links_of_a_tree_end_in_ports(leaves, ports, ratio):
-    tree = switches.fat_tree(leaves, ports, ratio)
+    tree = switches.build_fat_tree(leaves, ports, ratio)
     if tree is None:
-        assert leaves > switches.most_leaves(ports, ratio, 3)
+        assert leaves > switches.max_leaves(ports, ratio, 3)
         return
     assert tree.down == ports - max(switches.uplink_counts(ports, ratio))
     assert tree.down + tree.up <= ports
     assert tree.down / tree.up <= ratio + 1e-9
-    assert tree.leaf_spine + tree.spine_core <= tree.spines * ports
-    assert tree.spine_core <= tree.cores * ports
+    assert tree.leaf_spine_links + tree.spine_core_links <= tree.spines * ports
+    assert tree.spine_core_links <= tree.cores * ports
 
 
 def test_a_port_stays_free_where_it_would_cost_spines():
     # 22 links up of each leaf spread evenly only over 11 spines, 21 over three.
-    tree = switches.two_tiers(8, 64, 2.0)
+    tree = switches.build_two_tier_tree(8, 64, 2.0)
     assert (tree.down, tree.up, tree.spines) == (42, 21, 3)
 
 
 @given(SMALL, PORTS)
 def test_a_non_blocking_tree_has_the_same_links_at_every_tier(leaves, ports):
-    tree = switches.three_tiers(leaves, ports)
-    if tree is not None and tree.spines * (ports // 2) == tree.leaf_spine:
-        assert tree.spine_core == tree.leaf_spine == leaves * tree.down
+    tree = switches.build_three_tier_tree(leaves, ports)
+    if tree is not None and tree.spines * (ports // 2) == tree.leaf_spine_links:
+        assert tree.spine_core_links == tree.leaf_spine_links == leaves * tree.down
 
 
 @given(st.integers(1, 2000), st.sampled_from(["rail", "tree"]))

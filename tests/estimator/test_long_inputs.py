@@ -15,7 +15,7 @@ from app.estimator.inputs import (
     InvalidInputsError,
     input_specs,
 )
-from app.estimator.models.lookup import read_pasted, reduce_config
+from app.estimator.models.lookup import read_pasted_config, reduce_config
 from app.markup import expressions as estimates
 from app.widgets.estimate_view import build_estimate_view
 
@@ -94,7 +94,7 @@ def test_what_no_count_needs_is_not_kept_of_a_pasted_model() -> None:
 
     assert "id2label" not in reduced
     assert len(reduced) < 500
-    assert read_pasted(reduced).unread == ("remark",)
+    assert read_pasted_config(reduced).unread == ("remark",)
 
 
 def test_a_model_with_hundreds_of_kinds_of_layers_is_refused() -> None:

@@ -27,7 +27,7 @@ from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import (
     FORMATS,
     adapter_parameters,
-    file_bytes,
+    gguf_file_bytes,
     weight_table,
 )
 from app.estimator.registry import run_estimate
@@ -96,7 +96,7 @@ def test_gguf_files_are_as_large_as_llama_cpp_prints(subtests: pytest.Subtests) 
     ]:
         with subtests.test(mixture=mixture, bits=bits):
             model = find_model("llama-3.1-8b")
-            assert 8 * file_bytes(model, mixture) / model.parameters == pytest.approx(
+            assert 8 * gguf_file_bytes(model, mixture) / model.parameters == pytest.approx(
                 bits, abs=1e-4
             )
 

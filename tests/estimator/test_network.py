@@ -100,7 +100,7 @@ def test_a_slower_network_never_helps(ranks: int) -> None:
 
 
 def test_gpus_beyond_one_domain_need_a_network() -> None:
-    lonely = networks.Interconnect(networks.find_link("nvlink-4"), 450e9)
+    lonely = networks.Interconnect(networks.find_link_model("nvlink-4"), 450e9)
     with pytest.raises(ValueError, match="need a network"):
         networks.collective_time("all_reduce", 16, 1e6, lonely)
 
@@ -108,4 +108,4 @@ def test_gpus_beyond_one_domain_need_a_network() -> None:
 def test_every_link_says_what_its_numbers_were_fitted_on() -> None:
     rows = data_files.load_table("links.toml", "link")
     assert all(row["fitted_on"] for row in rows.values())
-    assert [networks.find_link(name).id for name in rows] == list(rows)
+    assert [networks.find_link_model(name).id for name in rows] == list(rows)

@@ -74,7 +74,7 @@ def test_a_ring_never_sends_more_than_twice_the_message(ranks: int, message: flo
 
 def test_deepseek_sends_its_tokens_in_121_microseconds() -> None:
     # Insights into DeepSeek-V3, section 2.3.2, with 7K taken as 7,000.
-    sent = traffic.expert_parallel(32, 9, 7000, 1 + 2)
+    sent = traffic.expert_parallel_bytes(32, 9, 7000, 1 + 2)
     assert sent / 50e9 == pytest.approx(120.96e-6)
 
 

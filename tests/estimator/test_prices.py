@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.estimator.hardware.prices import PriceFileError, price_list, read_prices
+from app.estimator.hardware.prices import PriceFileError, load_price_list, read_prices
 
 GOOD = """\
 # What we pay.
@@ -75,11 +75,11 @@ def test_one_part_has_one_price_for_each_way_of_paying(tmp_path):
 
 
 def test_a_bad_file_leaves_one_sentence_and_no_prices(tmp_path):
-    gone = price_list(str(tmp_path / "gone.toml"))
+    gone = load_price_list(str(tmp_path / "gone.toml"))
     (tmp_path / "latin.toml").write_bytes(b"\xff\xfe\x00")
-    other = price_list(str(tmp_path / "latin.toml"))
+    other = load_price_list(str(tmp_path / "latin.toml"))
 
-    assert price_list("").problem == ""
+    assert load_price_list("").problem == ""
     assert (gone.prices, other.prices) == ((), ())
     assert gone.problem.endswith("gone.toml: No such file or directory.")
     assert other.problem.endswith("latin.toml: it is not text in UTF-8.")

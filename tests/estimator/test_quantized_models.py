@@ -7,7 +7,7 @@ import pytest
 
 from app.estimator import registry
 from app.estimator.inputs import InvalidInputsError
-from app.estimator.models.lookup import find_model, list_models, read_pasted
+from app.estimator.models.lookup import find_model, list_models, read_pasted_config
 from app.estimator.models.number_formats import find_format, weight_table
 
 GIB = 2.0**30
@@ -51,7 +51,7 @@ def weigh(table: dict[str, Any] | None, **more: Any) -> float:
     config = {**SMALL, **more}
     if table is not None:
         config["quantization_config"] = table
-    return weight_table(read_pasted(json.dumps(config)), "published").total
+    return weight_table(read_pasted_config(json.dumps(config)), "published").total
 
 
 def expected(
@@ -244,7 +244,7 @@ def test_the_table_is_found_at_the_top_and_in_the_part_of_the_language_model() -
     none = {"text_config": SMALL, "quantization_config": None}
     older = {**SMALL, "compression_config": {"config_groups": {"a": group(8)}}}
     sizes = [
-        weight_table(read_pasted(json.dumps(config)), "published").total
+        weight_table(read_pasted_config(json.dumps(config)), "published").total
         for config in (inner, outer, none, older)
     ]
     assert sizes[0] == sizes[1] == pytest.approx(expected(BLOCK, BLOCK))
@@ -346,7 +346,7 @@ def test_a_checkpoint_with_attention_in_16_bit_loads_as_much_as_its_log_says() -
             "modules_to_not_convert": [*attention, *ends],
         },
     }
-    table = weight_table(read_pasted(json.dumps(config)), "published")
+    table = weight_table(read_pasted_config(json.dumps(config)), "published")
     # Loading took 57.752 GiB on each of 8 GPUs.
     assert table.per_gpu(8) == pytest.approx(57.752 * GIB, rel=0.02)
 
@@ -397,7 +397,7 @@ def test_experts_in_another_format_than_the_rest_are_counted_in_theirs() -> None
         "expert_dtype": "fp4",
         "quantization_config": FP8,
     }
-    model = read_pasted(json.dumps(config))
+    model = read_pasted_config(json.dumps(config))
     assert "expert_dtype" not in model.unread
     experts = 2 * 16 * 3 * 1024 * 512
     plain = weight_table(model, "fp8-block").total
@@ -605,8 +605,8 @@ def test_a_table_that_was_read_is_not_called_unknown(where: str) -> None:
     outer = {"text_config": dict(SMALL)}
     part = outer if where == "top" else outer["text_config"]
     part["quantization_config"] = FP8  # type: ignore[assignment]
-    assert "quantization_config" not in read_pasted(json.dumps(outer)).unread
-    alone = read_pasted(json.dumps({**SMALL, "quantization_config": FP8}))
+    assert "quantization_config" not in read_pasted_config(json.dumps(outer)).unread
+    alone = read_pasted_config(json.dumps({**SMALL, "quantization_config": FP8}))
     assert "quantization_config" not in alone.unread
 
 
@@ -621,6 +621,6 @@ def test_more_patterns_and_formats_than_any_checkpoint_has_are_not_tried(
     table: dict[str, Any],
 ) -> None:
     words = json.dumps({**SMALL, "quantization_config": table})
-    how = read_pasted(words).quantization
+    how = read_pasted_config(words).quantization
     assert how is not None
     assert how.problem

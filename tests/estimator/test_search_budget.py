@@ -136,7 +136,7 @@ def test_states_are_worked_out_once_for_all_ways_to_divide_sequences() -> None:
     layouts = 0
     for split in list_splits(model, gpu_interconnect(gpu), job):
         for family in split.families():
-            list(fits.lightest_fits(family))
+            list(fits.fits_with_least_recompute(family))
             layouts += len(family.sizes)
 
     assert fits.steps < 3 * layouts

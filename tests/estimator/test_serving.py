@@ -24,7 +24,7 @@ from app.estimator.serving.replica import (
     ReplicaProfile,
     RequestShape,
     RequestTraffic,
-    first_token,
+    median_ttft,
     most_sequences,
     prefill_step_mix,
     profile_replica,
@@ -165,7 +165,7 @@ def test_integer_products_have_the_rate_of_integers() -> None:
 
 
 def _first(one: PlacedModel, cost: float, batch: float, traffic: RequestTraffic) -> float:
-    return first_token(one, BatchTiming(0.01, cost, batch, 0.01, 0.0), traffic)
+    return median_ttft(one, BatchTiming(0.01, cost, batch, 0.01, 0.0), traffic)
 
 
 ALIKE = RequestTraffic(RequestShape(1000, 300))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.estimator.models.hf_config import UnreadableConfigError
 from app.estimator.models.hf_loader import from_config
 from app.estimator.models.lookup import find_model, model_caveats
-from app.estimator.models.number_formats import gpu_weights, weight_table
+from app.estimator.models.number_formats import gpu_weight_bytes, weight_table
 from app.estimator.models.vision_tower import KINDS, SIDE_CONFIGS
 from app.estimator.registry import run_estimate
 from app.estimator.result import Estimate
@@ -105,7 +105,7 @@ def test_a_tower_is_in_memory_and_keeps_its_width() -> None:
         assert table.tower == 2 * model.tower_parameters
         alone = weight_table(from_config(BLIND), form)
         assert table.total == alone.total + table.tower
-        assert gpu_weights(model, form, 4) == pytest.approx(alone.per_gpu(4) + table.tower / 4)
+        assert gpu_weight_bytes(model, form, 4) == pytest.approx(alone.per_gpu(4) + table.tower / 4)
 
 
 def test_a_token_does_not_read_the_tower() -> None:

@@ -10,7 +10,13 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from app.database.tables import Sitting
-from app.exams.assembly import QuestionPool, asks_missed, derived_exams, exam_title, whole_exam_slug
+from app.exams.assembly import (
+    QuestionPool,
+    derived_exams,
+    exam_title,
+    is_exam_of_missed_questions,
+    whole_exam_slug,
+)
 from app.exams.report import PastSitting, score_trend
 from app.exams.sitting import askable_questions
 from app.markup.model import Domain, ExamBlueprint, Objective, SourceLocation
@@ -167,9 +173,9 @@ def test_a_short_exam_is_not_cut() -> None:
 def test_more_missed_questions_than_an_exam_holds_are_cut_by_domain() -> None:
     *_, missed = derived_exams(WHOLE, DOMAINS, QuestionPool({}, {"1": 60, "2": 40, "9": 5}))
 
-    assert asks_missed(missed.slug)
+    assert is_exam_of_missed_questions(missed.slug)
     assert missed.domains == {"1": 30, "2": 20}
-    assert QuestionPool({}, {"1": 60, "2": 40, "9": 5}).missed_of(WHOLE) == 100
+    assert QuestionPool({}, {"1": 60, "2": 40, "9": 5}).count_missed_for(WHOLE) == 100
 
 
 def test_a_paper_keeps_its_name_when_the_exam_has_left() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.exams.assembly import ExamPaper, assemble_paper, match_exam_types, minutes_for
+from app.exams.assembly import ExamPaper, assemble_paper, exam_minutes, match_exam_types
 from app.markup.model import NO_TEXT, ExamBlueprint, RichText, SourceLocation
 from app.questions.model import Question
 from app.questions.options import Choice
@@ -142,9 +142,9 @@ def test_a_short_paper_keeps_the_pace_and_a_factor_stretches_it() -> None:
     whole = assemble_paper(blueprint(), DOMAINS, BANK, {}, 3)
     half = ExamPaper(whole.slots[:5], {})
 
-    assert minutes_for(blueprint(), whole, 1.0) == 10
-    assert minutes_for(blueprint(), half, 1.0) == 5
-    assert minutes_for(blueprint(), whole, 1.5) == 15
+    assert exam_minutes(blueprint(), whole, 1.0) == 10
+    assert exam_minutes(blueprint(), half, 1.0) == 5
+    assert exam_minutes(blueprint(), whole, 1.5) == 15
 
 
 def test_a_choice_between_two_is_left_to_practice() -> None:

@@ -12,7 +12,7 @@ from sqlmodel import Session, select
 
 from app.content.library import Library
 from app.database.tables import Sitting
-from app.exams.report import GradedItem, ScoreShare, most_lost, score_interval, sum_up_exam
+from app.exams.report import GradedItem, ScoreShare, largest_losses, score_interval, sum_up_exam
 from app.questions.model import draw_variant
 from app.questions.types.choice import ChoiceAnswer
 from tests.conftest import Clock
@@ -63,7 +63,7 @@ def test_open_questions_were_not_missed_and_tell_nothing_of_the_next_paper() -> 
 def test_of_parts_that_lost_as_much_the_one_with_less_right_is_named_first() -> None:
     def names(*shares: tuple[float, int]) -> list[str]:
         parts = (ScoreShare(f"{n}", count - lost, count) for n, (lost, count) in enumerate(shares))
-        return [s.name for s in most_lost(parts)]
+        return [s.name for s in largest_losses(parts)]
 
     assert names((2, 4), (2, 5), (2, 2), (2, 3)) == ["2", "3", "0"]
     assert names((1, 5), (3, 5), (2, 5)) == ["1", "2", "0"]

@@ -12,7 +12,7 @@ from app.spaced_repetition.scheduler import (
     ManualEdit,
     ReviewEvent,
     due_date_error,
-    last_day,
+    latest_due_day,
     replay_log,
 )
 from tests.cards.rebuilding import rebuild
@@ -181,7 +181,7 @@ class TestDueDate:
     def test_the_exam_is_the_end(self) -> None:
         exam = TODAY + dt.timedelta(days=10)
 
-        assert last_day(TODAY, exam) == exam - dt.timedelta(days=1)
+        assert latest_due_day(TODAY, exam) == exam - dt.timedelta(days=1)
         assert "Your exam is on June 19, 2026" in due_date_error(exam, TODAY, exam)
         assert due_date_error(exam - dt.timedelta(days=1), TODAY, exam) == ""
 

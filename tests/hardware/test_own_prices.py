@@ -6,7 +6,7 @@ from html import unescape
 import pytest
 
 from app.cli import server as serving
-from app.estimator.hardware.prices import price_list
+from app.estimator.hardware.prices import load_price_list
 
 FILE = "\n".join(
     f"""[[price]]
@@ -29,7 +29,7 @@ read_on = 2026-11-0{day}
 def priced(app, client, tmp_path):
     path = tmp_path / "prices.toml"
     path.write_text(FILE, encoding="utf-8")
-    app.state.prices = price_list(str(path))
+    app.state.prices = load_price_list(str(path))
     assert not app.state.prices.problem
     return client
 
@@ -95,9 +95,9 @@ def test_the_start_says_how_many_prices_it_read_or_why_none(tmp_path, settings, 
     path = tmp_path / "prices.toml"
     path.write_text(FILE, encoding="utf-8")
     named = settings.model_copy(update={"prices": str(path)})
-    serving._announce_prices(named, price_list(named.prices))
+    serving._announce_prices(named, load_price_list(named.prices))
     path.write_text(FILE.replace("31000", "0"), encoding="utf-8")
-    serving._announce_prices(named, price_list(named.prices))
+    serving._announce_prices(named, load_price_list(named.prices))
     said = capsys.readouterr()
 
     assert said.out == f"Prices: 4 from {path}\n"

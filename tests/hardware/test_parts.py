@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from app.estimator.hardware.catalog import find_accelerator
-from app.estimator.hardware.part_values import find_part, list_parts, row_for_field
+from app.estimator.hardware.part_values import find_part, list_parts, row_anchor_of_field
 from app.markup.expressions import FigureError, catalogue_value
 
 PARTS = list_parts()
@@ -42,7 +42,7 @@ def test_every_field_that_an_author_can_link_has_its_row(subtests: pytest.Subtes
                 except FigureError:
                     continue
                 if not isinstance(found, str | bool):
-                    assert row_for_field(name) in rows, name
+                    assert row_anchor_of_field(name) in rows, name
 
 
 def test_one_way_stands_beside_both_ways_and_dense_beside_sparse():

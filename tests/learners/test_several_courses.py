@@ -72,14 +72,14 @@ def test_one_person_is_one_line(session: Session) -> None:
 
 def test_codes_and_browsers_are_the_persons(session: Session) -> None:
     first, second = begin(session, "aid"), begin(session, "sizing")
-    store.add_code(session, second, "c" * 64, NOON + dt.timedelta(minutes=5))
+    store.replace_device_code(session, second, "c" * 64, NOON + dt.timedelta(minutes=5))
     assert [b.here for b in store.list_browser_sessions(session, second, HERE.digest)] == [True]
     store.begin_session(session, second, BrowserVisit("e" * 64, "Safari", NOON))
 
     found = find_learner(session, "e" * 64, "aid")
     assert found
     assert (found.id, found.home) == (first, second)
-    store.void_codes(session, first)
+    store.void_device_codes(session, first)
     assert session.exec(select(DeviceCode)).all() == []
     store.revoke_others(session, first, HERE.digest, NOON)
     assert len(store.list_browser_sessions(session, first, HERE.digest)) == 1

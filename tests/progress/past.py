@@ -125,7 +125,9 @@ def memory_of(card: Flashcard, standing: CardState, turns: int) -> Row:
 
 def known(library: Library) -> list[Question]:
     """The questions that a veteran has answered: three of four that practice shows."""
-    return [q for n, q in enumerate(library.questions.values()) if n % 4 and not q.reserved]
+    return [
+        q for n, q in enumerate(library.questions.values()) if n % 4 and not q.is_reserved_for_exams
+    ]
 
 
 def unanswered(library: Library) -> list[Question]:

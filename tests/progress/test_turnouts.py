@@ -10,7 +10,7 @@ from sqlmodel import Session, select
 from app.clock import to_milliseconds
 from app.content.library import Library
 from app.database.tables import Attempt, Learner, Prediction, Sitting
-from app.progress.predictions import ExamResult, ScorePrediction, inside_words, match_predictions
+from app.progress.predictions import ExamResult, ScorePrediction, describe_hits, match_predictions
 from app.study_plan.store import RULE
 from tests.conftest import Clock
 from tests.progress.test_today import Desk
@@ -57,7 +57,7 @@ def test_a_paper_that_was_left_open_is_not_counted():
 
     assert [turnout.counts for turnout in found] == [True, False]
     said = "The one full mock exam to compare so far lay inside its range"
-    assert inside_words(found).startswith(said)
+    assert describe_hits(found).startswith(said)
 
 
 def test_a_short_paper_is_read_in_the_measure_of_the_prediction():
@@ -71,8 +71,8 @@ def test_the_count_is_said_as_it_is():
     found = match_predictions([predicted(1)], [result(n, 33) for n in range(2, 9)])
     missed = match_predictions([predicted(1)], [result(20, 45)])
 
-    assert inside_words([*found, *missed]).startswith("7 of 8 results lay inside")
-    assert inside_words([]) == ""
+    assert describe_hits([*found, *missed]).startswith("7 of 8 results lay inside")
+    assert describe_hits([]) == ""
 
 
 # --- the log --------------------------------------------------------------------------

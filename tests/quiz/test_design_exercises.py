@@ -16,7 +16,7 @@ from app.questions.question_type import GradeResult
 from app.questions.types.design import (
     DesignAnswer,
     best_value,
-    judge_condition,
+    evaluate_condition,
     plan_outputs,
     read_condition,
     starting_plan,
@@ -138,7 +138,7 @@ def feasible(problem: DesignAnswer, output: str) -> Iterator[tuple[float, dict[s
         plan = dict(zip(problem.choose, chosen, strict=True))
         try:
             outputs = plan_outputs(problem.estimate, {**dict(problem.given), **plan})
-            met = all(judge_condition(condition, outputs, {}).met for condition in others)
+            met = all(evaluate_condition(condition, outputs, {}).met for condition in others)
         except (FigureError, ExpressionError):  # it does not run
             continue
         price = outputs[output]

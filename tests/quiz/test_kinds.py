@@ -7,7 +7,7 @@ import pytest
 from app.content.parse_cache import decode_value, encode_value
 from app.import_export.course_items import read_authored
 from app.questions import types as kinds
-from app.quiz.forms import read_sent
+from app.quiz.forms import parse_submission_fields
 from tests.quiz.bank import EVERY_TYPE
 from tests.quiz.test_labs import CONSOLE
 from tests.quiz.test_place import PLACE
@@ -43,7 +43,7 @@ def test_what_its_form_sends_is_taken_for_an_answer(subtests: pytest.Subtests) -
         with subtests.test(name=name):
             sent = [(f"{f}x" if f.endswith(".") else f, "1") for f in kinds.KINDS[name].fields]
 
-            assert set(read_sent(sent).raw) == {field for field, _ in sent}
+            assert set(parse_submission_fields(sent).raw) == {field for field, _ in sent}
 
 
 def test_its_states_are_answers_of_its_form(subtests: pytest.Subtests) -> None:

@@ -10,7 +10,7 @@ from app.import_export.course_items import read_authored
 from app.questions import lab as labs
 from app.questions import shell
 from app.questions import types as kinds
-from app.questions.grading import grade, question_faces
+from app.questions.grading import grade, question_card_faces
 from app.questions.lab import Lab, LabSession
 from app.questions.model import Question, Variant, draw_variant
 from app.questions.question_type import GradeResult, UnreadableResponse
@@ -136,7 +136,7 @@ def test_a_drawn_number_with_a_leading_zero_stays_as_it_is_written() -> None:
 def test_two_spellings_mean_one_command(authored: str, learner: str) -> None:
     (one,), (other,) = shell.read_line(authored), shell.read_line(learner)
 
-    assert shell.matches(one.commands, other.commands)
+    assert shell.pipeline_matches(one.commands, other.commands)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_two_spellings_mean_one_command(authored: str, learner: str) -> None:
 def test_two_commands_are_told_apart(authored: str, learner: str) -> None:
     (one,), (other,) = shell.read_line(authored), shell.read_line(learner)
 
-    assert not shell.matches(one.commands, other.commands)
+    assert not shell.pipeline_matches(one.commands, other.commands)
 
 
 OUTPUT = "GPU 0: H100\nGPU 1: H100\nno Xid\ngpu 2: a.b"
@@ -267,12 +267,14 @@ def test_a_harmful_command_changes_nothing_and_says_what_it_would_have_done() ->
 
 
 def test_the_shortest_way_is_found_and_leaves_harm_out() -> None:
-    assert [the_lab().commands[n].name for n in labs.shortest_way(the_lab()) or ()] == [
+    assert [
+        the_lab().commands[n].name for n in labs.shortest_command_sequence(the_lab()) or ()
+    ] == [
         "dmesg",
         "scontrol update nodename=dgx-03 state=drain reason=…",
     ]
-    assert len(labs.shortest_way(the_lab(POD)) or ()) == 3
-    assert set(labs.ways_to_states(the_lab(POD))) == {"tainted", "free", "running"}
+    assert len(labs.shortest_command_sequence(the_lab(POD)) or ()) == 3
+    assert set(labs.commands_to_states(the_lab(POD))) == {"tainted", "free", "running"}
 
 
 # --- what follows from other answers ---
@@ -462,7 +464,7 @@ def test_it_is_never_in_an_exam_and_can_be_a_card() -> None:
 
 
 def test_as_a_card_it_tells_the_diagnosis_and_the_way() -> None:
-    front, back = question_faces(variant(), lambda hint: hint)
+    front, back = question_card_faces(variant(), lambda hint: hint)
 
     assert "The job used too much GPU memory" in front
     assert "dmesg" not in front

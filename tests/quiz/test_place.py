@@ -15,7 +15,7 @@ from app.import_export.course_items import read_authored
 from app.markup.images import sanitize_svg
 from app.markup.model import SvgFigure, SvgProblem
 from app.questions import types as kinds
-from app.questions.grading import grade, question_faces
+from app.questions.grading import grade, question_card_faces
 from app.questions.model import Question, draw_variant
 from app.questions.question_type import GradeResult, UnreadableResponse
 from app.questions.types.hotspot import HotspotAnswer, HotspotRegion
@@ -295,7 +295,7 @@ def test_a_letter_covers_neither_what_stands_above_nor_what_begins_inside() -> N
 
 
 def test_as_a_card_it_has_its_drawing_with_letters() -> None:
-    front, back = question_faces(draw_variant(PLACE, 0), lambda hint: hint)
+    front, back = question_card_faces(draw_variant(PLACE, 0), lambda hint: hint)
 
     assert 'aria-label="A queue before a server."' in front
     assert ">A</text>" in front

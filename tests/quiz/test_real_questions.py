@@ -7,7 +7,7 @@ import pytest
 
 from app.content.library import Library, load_library
 from app.questions.grading import grade
-from app.questions.lab import shortest_way
+from app.questions.lab import shortest_command_sequence
 from app.questions.model import Question, Variant, draw_variant
 from app.questions.question_type import GradeResult, UnreadableResponse
 from app.questions.types import Answer
@@ -53,7 +53,10 @@ def right_row(answer: Answer) -> dict[str, list[str]]:
     if isinstance(answer, HotspotAnswer):
         return {"answer": [r.key for r in answer.regions if r.right]}
     if isinstance(answer, ConsoleAnswer):
-        way = [answer.lab.commands[number].sample for number in shortest_way(answer.lab) or ()]
+        way = [
+            answer.lab.commands[number].sample
+            for number in shortest_command_sequence(answer.lab) or ()
+        ]
         return {"ran": way, "answer": [o.key for o in answer.diagnoses if o.right]}
     assert isinstance(answer, ClozeAnswer)
     return {f"blank.{b.key}": [b.answers[0]] for b in answer.blanks}

@@ -16,8 +16,8 @@ from app.accounts.current_learner import LearnerProfile
 from app.spaced_repetition.queue import DayCounts, new_cards_allowed
 from app.spaced_repetition.scheduler import (
     CardState,
+    IntervalRules,
     ReviewEvent,
-    SchedulerPolicy,
     apply_review,
     fuzz_interval,
     fuzz_range,
@@ -258,7 +258,7 @@ def test_fuzz_spreads_cards_and_repeats_itself() -> None:
 
 
 def test_without_fuzz_the_card_does_not_matter() -> None:
-    plain = SchedulerPolicy(fuzz=False)
+    plain = IntervalRules(fuzz=False)
 
     assert apply_review(None, grade(4), "a", plain) == apply_review(None, grade(4), "b", plain)
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from app.accounts.learner import CardAmount, PageRoute, PlanCalendar, plan_mock_days
 from app.content.course_facts import CourseFacts
 from app.content.routes import ESSENTIAL_SHARE, PagePart
-from app.spaced_repetition.scheduler import FsrsFormulas, SchedulerPolicy, fsrs_formulas
+from app.spaced_repetition.scheduler import FsrsFormulas, IntervalRules, fsrs_formulas
 from app.study_plan.day_list import DayDone, DayList, count_undone, make_day_list, tick_tasks
 from app.study_plan.facts import (
     AnswerFact,
@@ -92,11 +92,11 @@ class SimulatedLearner:
         self.answered: collections.Counter[str] = collections.Counter()
         self.gain, self.asking = rng.uniform(1.0, 2.5), 0.25 * rng.lognormvariate(0, 0.3)
         self.pace = tuple(rng.lognormvariate(0, s) for s in (0.2, 0.2, 0.15))
-        usual = SchedulerPolicy().parameters
+        usual = IntervalRules().parameters
         own = (
             v * rng.lognormvariate(0, 0.125 if i in (5, 20) else 0.25) for i, v in enumerate(usual)
         )
-        self.memory = FsrsFormulas(SchedulerPolicy(parameters=tuple(own)))
+        self.memory = FsrsFormulas(IntervalRules(parameters=tuple(own)))
         skip = rng.uniform(0.05, 0.25)
         self.skips = [n > 0 and rng.random() < skip for n in range(days)]
         self.willing = [rng.random() < 0.85 for _ in range(days)]

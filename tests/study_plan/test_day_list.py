@@ -8,7 +8,7 @@ import pytest
 from app.accounts.learner import PageRoute, PlanCalendar, plan_mock_days
 from app.content.course_facts import CourseFacts
 from app.content.routes import ESSENTIAL_SHARE
-from app.study_plan.cards import choose_new_cards, count_new_cards, due_day
+from app.study_plan.cards import choose_new_cards, count_new_cards, planned_review_day
 from app.study_plan.day_list import (
     DayDone,
     DayList,
@@ -231,10 +231,12 @@ def test_with_many_cards_that_still_need_reviews_none_begins(course: CourseFacts
 def test_a_card_comes_back_early_enough_for_two_later_reviews() -> None:
     far = EXAM + dt.timedelta(days=90)
 
-    assert due_day(a_card("c", DAY, far), CALENDAR) == DAY + dt.timedelta(days=7)
-    assert due_day(a_card("c", DAY, far, later=1), CALENDAR) == DAY + dt.timedelta(days=11)
-    assert due_day(a_card("c", DAY, far, later=2), CALENDAR) == far
-    assert due_day(a_card("c", DAY, far), OPEN) == far
+    assert planned_review_day(a_card("c", DAY, far), CALENDAR) == DAY + dt.timedelta(days=7)
+    assert planned_review_day(a_card("c", DAY, far, later=1), CALENDAR) == DAY + dt.timedelta(
+        days=11
+    )
+    assert planned_review_day(a_card("c", DAY, far, later=2), CALENDAR) == far
+    assert planned_review_day(a_card("c", DAY, far), OPEN) == far
 
 
 def test_a_list_is_only_ticked(course: CourseFacts) -> None:

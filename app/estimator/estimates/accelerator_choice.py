@@ -89,7 +89,7 @@ class AcceleratorChoiceInputs:
     weights: str = ask_weights()
     cache: str = ask_cache()
     context: int = ask_context()
-    concurrent: int = LOAD.ask(
+    concurrent: int = LOAD.add_input(
         16,
         "Concurrent sequences",
         unit="sequence",
@@ -97,7 +97,7 @@ class AcceleratorChoiceInputs:
         help="Sequences that one copy of the model answers at the same time.",
         term="batch-size",
     )
-    slowest: float = LOAD.ask(
+    slowest: float = LOAD.add_input(
         0.05,
         "Slowest token",
         unit="ms",
@@ -105,10 +105,10 @@ class AcceleratorChoiceInputs:
         help="Time per output token that is still good enough.",
         term="time-per-output-token-tpot",
     )
-    tokens: float = _TRAINING.ask_more(
+    tokens: float = _TRAINING.add_folded_input(
         1e12, "Tokens to train on", unit="token", limits=(1.0, 1e18), help="For training."
     )
-    days: float = _TRAINING.ask_more(
+    days: float = _TRAINING.add_folded_input(
         30 * 86400.0,
         "Time for the training",
         unit="days",
@@ -117,7 +117,7 @@ class AcceleratorChoiceInputs:
     )
     number_format: str = ask_number_format(group="Training", advanced=True)
     software: str = ask_training_software(group="Training")
-    lost: float = _TRAINING.ask_more(
+    lost: float = _TRAINING.add_folded_input(
         LOST,
         "Time lost",
         unit="%",
@@ -126,21 +126,23 @@ class AcceleratorChoiceInputs:
         "evaluation, slower steps.",
         topic="cluster-components",
     )
-    only: str | None = _ACCELERATOR.ask_more(
+    only: str | None = _ACCELERATOR.add_folded_input(
         None,
         "Only this one",
         kind="gpu",
         help="What one GPU would take, rare ones too; left empty: all are ranked.",
     )
-    vendor: str = _ACCELERATOR.ask("any", "Vendor", choices=VENDORS, help="Whose GPUs are ranked.")
-    form: str = _ACCELERATOR.ask(
+    vendor: str = _ACCELERATOR.add_input(
+        "any", "Vendor", choices=VENDORS, help="Whose GPUs are ranked."
+    )
+    form: str = _ACCELERATOR.add_input(
         "any",
         "Form",
         choices=FORMS,
         help="Cards fit into common servers; modules sit on boards of four or eight.",
         term="sxm",
     )
-    cooling: str = _ACCELERATOR.ask(
+    cooling: str = _ACCELERATOR.add_input(
         "any",
         "Cooling",
         choices=COOLING,
@@ -148,7 +150,7 @@ class AcceleratorChoiceInputs:
         term="air-cooling",
         topic="power-and-cooling",
     )
-    most_power: float | None = _ACCELERATOR.ask_more(
+    most_power: float | None = _ACCELERATOR.add_folded_input(
         None,
         "Power of one, at most",
         unit="W",
@@ -157,7 +159,7 @@ class AcceleratorChoiceInputs:
         term="tdp",
         topic="power-and-cooling",
     )
-    total_power: float | None = _ACCELERATOR.ask_more(
+    total_power: float | None = _ACCELERATOR.add_folded_input(
         None,
         "Power of all, at most",
         unit="kW",
@@ -165,27 +167,27 @@ class AcceleratorChoiceInputs:
         help="Of the accelerators together, for example what a rack has left.",
         topic="power-and-cooling",
     )
-    least_memory: float | None = _ACCELERATOR.ask_more(
+    least_memory: float | None = _ACCELERATOR.add_folded_input(
         None,
         "Memory of one, at least",
         unit="GB",
         limits=(1e6, 1e13),
         help="Left empty: whatever the job needs.",
     )
-    rare: bool = _ACCELERATOR.ask_more(
+    rare: bool = _ACCELERATOR.add_folded_input(
         False,
         "Also rare, workstation and consumer cards",
         help="Export versions, cards of one cloud, cards whose license keeps them out "
         "of data centers.",
     )
-    prices: str = _MONEY.ask_more(
+    prices: str = _MONEY.add_folded_input(
         "",
         "Prices of a GPU-hour",
         kind="text",
         maximum=600,
         help="Your offers, for example: h100 4, h200 5.2, l40s 1.1; none is built in.",
     )
-    budget: float | None = _MONEY.ask_more(
+    budget: float | None = _MONEY.add_folded_input(
         None,
         "Budget",
         unit="USD/h",
@@ -580,7 +582,7 @@ def _hours_per_token(model: str, gpu: str, number_format: str, software: str) ->
 def _try_training(
     inputs: AcceleratorChoiceInputs, model: Architecture, gpu: Accelerator, price: float | None
 ) -> GpuCandidate | str:
-    if gpu.peak(inputs.number_format) is None and inputs.number_format != "bf16":
+    if gpu.peak_rate(inputs.number_format) is None and inputs.number_format != "bf16":
         return f"It does not compute in {inputs.number_format.upper()}."
     each = _hours_per_token(inputs.model, gpu.id, inputs.number_format, inputs.software)
     if each is None or not math.isfinite(each):
@@ -621,17 +623,17 @@ def _describe_new_best(result: GpuRanking) -> str:
     return f"{describe_gpu_count(best.gpu, best.count)}."
 
 
-_Try = tuple[str, str, Any, str, str]
+_InputVariation = tuple[str, str, Any, str, str]
 
 
-def _flip_candidates(result: GpuRanking) -> tuple[_Try, ...]:
+def _flip_candidates(result: GpuRanking) -> tuple[_InputVariation, ...]:
     inputs = result.inputs
     best = result.best
     if inputs.job == "training":
-        return _training_tries(inputs)
-    tries: list[_Try] = []
+        return _training_variations(inputs)
+    tries: list[_InputVariation] = []
     if best is not None:
-        tries += _more_sequences(result, best)
+        tries += _first_unfit_sequences(result, best)
     form = find_format(result.model, inputs.weights)
     lighter = {"bf16": "fp8", "fp16": "fp8", "fp8": "int4"}.get(form.id)
     if best is None:
@@ -644,7 +646,7 @@ def _flip_candidates(result: GpuRanking) -> tuple[_Try, ...]:
     return tuple(tries)
 
 
-def _training_tries(inputs: AcceleratorChoiceInputs) -> tuple[_Try, ...]:
+def _training_variations(inputs: AcceleratorChoiceInputs) -> tuple[_InputVariation, ...]:
     now = format_value(inputs.days, "s").replace("\u00a0", " ")
     half = inputs.days / 2
     if not is_value_allowed(type(inputs), "days", half):
@@ -653,11 +655,11 @@ def _training_tries(inputs: AcceleratorChoiceInputs) -> tuple[_Try, ...]:
     return (("days", "Time for the training", half, now, days),)
 
 
-def _more_sequences(result: GpuRanking, best: GpuCandidate) -> tuple[_Try, ...]:
+def _first_unfit_sequences(result: GpuRanking, best: GpuCandidate) -> tuple[_InputVariation, ...]:
     """Return the first number of sequences that no longer fits on the best GPUs."""
     inputs = result.inputs
     load = result.loads[best.count]
-    free = best.gpu.capacity * USABLE - load.fixed
+    free = best.gpu.capacity * USABLE - load.bytes_without_cache
     each = load.cache / inputs.concurrent
     if each <= 0 or free <= 0:
         return ()

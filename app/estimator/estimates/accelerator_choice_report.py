@@ -31,7 +31,7 @@ from app.estimator.result import (
     BarSegment,
     Estimate,
     FormulaStep,
-    Output,
+    OutputSpec,
     ResultTable,
     StackedBar,
     Value,
@@ -60,8 +60,8 @@ def build_ranking_table(result: GpuRanking) -> ResultTable:
             (float(round_up_to_unit(one.gpu, one.count)[0]), ""),
             (one.need, "B"),
             _work_cell(one),
-            _known_cell(one.power, "W"),
-            *((_known_cell(one.compared_cost, money),) if priced else ()),
+            _cell_or_unknown(one.power, "W"),
+            *((_cell_or_unknown(one.compared_cost, money),) if priced else ()),
             _rank_reason(result.inputs, best, one),
         )
         for place, one in enumerate(result.candidates[:_ROWS], 1)
@@ -75,10 +75,10 @@ def build_ranking_table(result: GpuRanking) -> ResultTable:
 def _work_cell(one: GpuCandidate) -> _Cell:
     if one.hours is not None:
         return (one.hours, "GPU-h")
-    return _known_cell(one.seconds, "s")
+    return _cell_or_unknown(one.seconds, "s")
 
 
-def _known_cell(value: float | None, unit: str) -> _Cell:
+def _cell_or_unknown(value: float | None, unit: str) -> _Cell:
     return "unknown" if value is None else (value, unit)
 
 
@@ -145,17 +145,17 @@ def _other_chip_cells(chip: Accelerator, need: float) -> tuple[_Cell, ...]:
     return (
         f"{chip.name}{maker}",
         chips,
-        _known_cell(chip.capacity or None, "B"),
-        _known_cell(chip.memory_bandwidth, "B/s"),
-        _known_cell(chip.tdp, "W"),
+        _cell_or_unknown(chip.capacity or None, "B"),
+        _cell_or_unknown(chip.memory_bandwidth, "B/s"),
+        _cell_or_unknown(chip.tdp, "W"),
         _missing_values(chip),
     )
 
 
 def _missing_values(chip: Accelerator) -> str:
     known = {
-        "16-bit rate": chip.peak("bf16"),
-        "8-bit rate": chip.peak("fp8") or chip.peak("int8"),
+        "16-bit rate": chip.peak_rate("bf16"),
+        "8-bit rate": chip.peak_rate("fp8") or chip.peak_rate("int8"),
         "power": chip.tdp,
     }
     return ", ".join(name for name, value in known.items() if value is None) or "–"
@@ -164,7 +164,7 @@ def _missing_values(chip: Accelerator) -> str:
 _NONE = "No GPU of the catalog does it."
 
 
-def _best(
+def _read_best(
     read: Callable[[AcceleratorChoiceInputs, GpuCandidate], Any],
 ) -> Callable[[GpuRanking], Value]:
     """Read a value of the best candidate."""
@@ -183,32 +183,32 @@ def _purchased_gpu_count(_: AcceleratorChoiceInputs, best: GpuCandidate) -> Valu
     return Value(whole, note=f"Sold by the {unit}; clouds rent fewer.")
 
 
-def _power(_: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:
+def _power_of_best(_: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:
     return Value(best.power, note="At most, without their servers." if best.power else "Not known.")
 
 
-def _token_time(_: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:
+def _token_time_of_best(_: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:
     if best.hours is not None:
         return Value(None, note="For serving.", applies=False)
     return modeled_time("tpot" if _is_measured(best) else "tpot-unmeasured", best.seconds or 0.0)
 
 
-def _rate(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:
-    seconds = _token_time(inputs, best)
+def _token_rate_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:
+    seconds = _token_time_of_best(inputs, best)
     if not (best.seconds and seconds.low and seconds.high):
         return seconds
     sequences = inputs.concurrent
     return Value(sequences / best.seconds, sequences / seconds.high, sequences / seconds.low)
 
 
-def _gpu_hours(_: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:
+def _gpu_hours_of_best(_: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:
     if best.hours is None:
         return Value(None, note="For training.", applies=False)
     return modeled_time("gpu-hours", best.hours)
 
 
-def _duration(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:
-    hours, each = _gpu_hours(inputs, best), 3600 / best.count
+def _run_duration_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:
+    hours, each = _gpu_hours_of_best(inputs, best), 3600 / best.count
     if best.hours is None or hours.low is None or hours.high is None:
         return hours
     return Value(best.hours * each, hours.low * each, hours.high * each)
@@ -230,23 +230,41 @@ def _run_cost(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:
     return modeled_time("gpu-hours", best.hours * best.price)
 
 
-OUTPUTS: tuple[Output[GpuRanking], ...] = (
-    Output("choice", "Best", read=_best(lambda _, best: best.gpu.name), primary=True),
-    Output("gpus", "GPUs", "GPU", "less", _best(lambda _, best: best.count)),
-    Output("bought", "GPUs bought", "GPU", "less", _best(_purchased_gpu_count)),
-    Output(
-        "memory", "Memory of all", "B", read=_best(lambda _, best: best.count * best.gpu.capacity)
+OUTPUTS: tuple[OutputSpec[GpuRanking], ...] = (
+    OutputSpec("choice", "Best", read=_read_best(lambda _, best: best.gpu.name), primary=True),
+    OutputSpec("gpus", "GPUs", "GPU", "less", _read_best(lambda _, best: best.count)),
+    OutputSpec("bought", "GPUs bought", "GPU", "less", _read_best(_purchased_gpu_count)),
+    OutputSpec(
+        "memory",
+        "Memory of all",
+        "B",
+        read=_read_best(lambda _, best: best.count * best.gpu.capacity),
     ),
-    Output("need", "Needed on each", "B", "less", _best(lambda _, best: best.need)),
-    Output("power", "Power of all", "W", "less", _best(_power)),
-    Output("token_time", "Time per token", "s", "less", _best(_token_time), modeled=True),
-    Output("rate", "Tokens per second", "token/s", "more", _best(_rate), modeled=True),
-    Output("gpu_hours", "GPU-hours", "GPU-h", "less", _best(_gpu_hours), modeled=True),
-    Output("duration", "Duration", "s", "less", _best(_duration), modeled=True),
-    Output("cost", "Cost of an hour", "USD/h", "less", _best(_hourly_cost)),
-    Output("run_cost", "Cost of the training", "USD", "less", _best(_run_cost), modeled=True),
-    Output("candidates", "That do it", read=lambda r: len(r.candidates)),
-    Output("excluded", "That do not", read=lambda r: len(r.excluded)),
+    OutputSpec("need", "Needed on each", "B", "less", _read_best(lambda _, best: best.need)),
+    OutputSpec("power", "Power of all", "W", "less", _read_best(_power_of_best)),
+    OutputSpec(
+        "token_time", "Time per token", "s", "less", _read_best(_token_time_of_best), modeled=True
+    ),
+    OutputSpec(
+        "rate",
+        "Tokens per second",
+        "token/s",
+        "more",
+        _read_best(_token_rate_of_best),
+        modeled=True,
+    ),
+    OutputSpec(
+        "gpu_hours", "GPU-hours", "GPU-h", "less", _read_best(_gpu_hours_of_best), modeled=True
+    ),
+    OutputSpec(
+        "duration", "Duration", "s", "less", _read_best(_run_duration_of_best), modeled=True
+    ),
+    OutputSpec("cost", "Cost of an hour", "USD/h", "less", _read_best(_hourly_cost)),
+    OutputSpec(
+        "run_cost", "Cost of the training", "USD", "less", _read_best(_run_cost), modeled=True
+    ),
+    OutputSpec("candidates", "That do it", read=lambda r: len(r.candidates)),
+    OutputSpec("excluded", "That do not", read=lambda r: len(r.excluded)),
 )
 _STEPS = StepBuilder(OUTPUTS, "parallelism")
 

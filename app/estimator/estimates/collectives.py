@@ -41,10 +41,10 @@ OPERATIONS: tuple[tuple[Collective, str], ...] = (
 class CollectivesInputs:
     """A collective and the links it runs over."""
 
-    operation: str = _MESSAGE.ask(
+    operation: str = _MESSAGE.add_input(
         "all_reduce", "Operation", choices=OPERATIONS, help="What all GPUs do together."
     )
-    message: float = _MESSAGE.ask(
+    message: float = _MESSAGE.add_input(
         1e9,
         "Message",
         unit="MB",
@@ -56,14 +56,14 @@ class CollectivesInputs:
     network_rate: float = ask_network_rate()
     network: str = ask_network()
     domain: int | None = ask_domain()
-    in_network: bool = NETWORK.ask_more(
+    in_network: bool = NETWORK.add_folded_input(
         False,
         "Reduction in the network",
         help="Switches between nodes add up an all-reduce (SHARP), which halves "
         "what each adapter sends.",
     )
     model: str = ask_model(default="llama-3.1-8b")
-    tokens: int = MODEL.ask_more(
+    tokens: int = MODEL.add_folded_input(
         8192,
         "Tokens per micro-batch",
         unit="token",
@@ -85,7 +85,7 @@ class CollectivesResult:
     crosses: bool
 
     @property
-    def limit(self) -> str:
+    def bottleneck(self) -> str:
         """Return what bounds the time: latency, links of the domain, or the network."""
         if self.seconds < 3 * self.floor:
             return "latency"
@@ -99,7 +99,7 @@ class CollectivesResult:
         return bytes_sent(chosen_operation(self.inputs), self.inputs.gpus, self.inputs.message)
 
     @property
-    def bytes_across(self) -> float:
+    def network_bytes(self) -> float:
         """Return the bytes that one GPU's adapter sends [B]."""
         inputs, domain = self.inputs, self.fabric.domain
         groups = math.ceil(inputs.gpus / domain)
@@ -115,8 +115,8 @@ class CollectivesResult:
     def link_share(self) -> float:
         """Return the share of the rate of the link, or of the adapter if the network limits."""
         moved, rate = self.bytes_sent, self.fabric.rate
-        if self.limit == "network":
-            moved, rate = self.bytes_across, self.fabric.nic_rate
+        if self.bottleneck == "network":
+            moved, rate = self.network_bytes, self.fabric.nic_rate
         return self.transfer_rate(moved) / rate
 
     def transfer_rate(self, moved: float) -> float:
@@ -131,7 +131,7 @@ def chosen_operation(inputs: CollectivesInputs) -> Collective:
 
 def gpu_links(inputs: CollectivesInputs, gpu: Accelerator) -> Interconnect:
     """Return the links of a GPU; raises InvalidInputsError if the catalog has none."""
-    if not gpu.nvlink and not gpu.pcie:
+    if not gpu.nvlink and not gpu.pcie_bandwidth:
         message = f"The links of the {gpu.name} are not known."
         raise input_error("gpu", inputs.gpu, message)
     return gpu_interconnect(gpu, inputs.network_rate, inputs.network, inputs.domain or 0)
@@ -175,7 +175,7 @@ def find_flips(
 ) -> tuple[VerdictFlip, ...]:
     """Return the message size and the GPU count at which something else bounds the time."""
     changes = []
-    if measured.limit == "latency":
+    if measured.bottleneck == "latency":
         size = inputs.message
         while size < 1e15:
             size *= 2

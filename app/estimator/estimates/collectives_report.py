@@ -34,7 +34,7 @@ from app.estimator.result import (
     ChartLine,
     Estimate,
     FormulaStep,
-    Output,
+    OutputSpec,
     ResultTable,
     Value,
     Verdict,
@@ -48,8 +48,8 @@ def _link_share(result: CollectivesResult) -> Value:
     return dataclasses.replace(share, note=_limiting_link_name(result))
 
 
-OUTPUTS: tuple[Output[CollectivesResult], ...] = (
-    Output(
+OUTPUTS: tuple[OutputSpec[CollectivesResult], ...] = (
+    OutputSpec(
         "time",
         "Time",
         "s",
@@ -58,9 +58,9 @@ OUTPUTS: tuple[Output[CollectivesResult], ...] = (
         modeled=True,
         primary=True,
     ),
-    Output("bytes_sent", "Bytes sent per GPU", "B", "less"),
-    Output("bytes_across", "Bytes between nodes per GPU", "B", "less"),
-    Output(
+    OutputSpec("bytes_sent", "Bytes sent per GPU", "B", "less"),
+    OutputSpec("bytes_across", "Bytes between nodes per GPU", "B", "less"),
+    OutputSpec(
         "bus_bandwidth",
         "Bus bandwidth",
         "B/s",
@@ -68,7 +68,7 @@ OUTPUTS: tuple[Output[CollectivesResult], ...] = (
         lambda r: modeled_rate("collective", r.transfer_rate(r.bytes_sent)),
         modeled=True,
     ),
-    Output(
+    OutputSpec(
         "algorithm_bandwidth",
         "Message over time",
         "B/s",
@@ -76,7 +76,7 @@ OUTPUTS: tuple[Output[CollectivesResult], ...] = (
         lambda r: modeled_rate("collective", r.transfer_rate(r.inputs.message)),
         modeled=True,
     ),
-    Output(
+    OutputSpec(
         "latency",
         "Latency floor",
         "s",
@@ -84,8 +84,10 @@ OUTPUTS: tuple[Output[CollectivesResult], ...] = (
         lambda r: modeled_time("collective", r.floor),
         modeled=True,
     ),
-    Output("link_share", "Share of the link", "%", read=_link_share, modeled=True),
-    Output("limit", "Limited by", read=lambda r: r.limit if r.inputs.gpus > 1 else "nothing"),
+    OutputSpec("link_share", "Share of the link", "%", read=_link_share, modeled=True),
+    OutputSpec(
+        "limit", "Limited by", read=lambda r: r.bottleneck if r.inputs.gpus > 1 else "nothing"
+    ),
 )
 _STEPS = StepBuilder(OUTPUTS, "interconnects")
 
@@ -140,7 +142,7 @@ def _build_verdict(gpu: Accelerator, result: CollectivesResult) -> Verdict:
         text = "A" + text[2:]
     if inputs.gpus == 1:
         return Verdict("info", "Nothing to send.", "One GPU exchanges with nobody.")
-    return Verdict("info", leads[result.limit], text)
+    return Verdict("info", leads[result.bottleneck], text)
 
 
 def _limiting_link_name(result: CollectivesResult) -> str:
@@ -148,7 +150,7 @@ def _limiting_link_name(result: CollectivesResult) -> str:
     inputs, fabric, share = result.inputs, result.fabric, result.link_share
     if inputs.gpus == 1:
         return ""
-    if result.limit == "network":
+    if result.bottleneck == "network":
         used = format_value(share * fabric.nic_rate, "B/s")
         rate = format_value(fabric.nic_rate, "B/s")
         return f"{used} between nodes, of the network adapter's {rate}."
@@ -159,7 +161,7 @@ def _limiting_link_name(result: CollectivesResult) -> str:
     return text
 
 
-def _share_text(operation: collectives.Collective, ranks: int, size: str) -> str:
+def _bytes_sent_formula(operation: collectives.Collective, ranks: int, size: str) -> str:
     """Return the bytes that each of `ranks` sends, as a formula with numbers."""
     if operation == "broadcast" and ranks > 1:
         return size
@@ -167,7 +169,7 @@ def _share_text(operation: collectives.Collective, ranks: int, size: str) -> str
     return f"{passes}({ranks:,} − 1) ÷ {ranks:,} × {size}"
 
 
-def _time_within_text(inputs: CollectivesInputs, fabric: Interconnect, message: float) -> str:
+def _domain_time_formula(inputs: CollectivesInputs, fabric: Interconnect, message: float) -> str:
     """Return the time within one domain, as a formula with numbers."""
     inside = min(inputs.gpus, fabric.domain)
     parts = domain_latency_and_transfer(chosen_operation(inputs), inside, message, fabric)
@@ -177,7 +179,7 @@ def _time_within_text(inputs: CollectivesInputs, fabric: Interconnect, message: 
     return f"({latency}^{OVERLAP} + {transfer}^{OVERLAP})^(1 ÷ {OVERLAP})"
 
 
-def _whole_time_text(inputs: CollectivesInputs, fabric: Interconnect, message: float) -> str:
+def _total_time_formula(inputs: CollectivesInputs, fabric: Interconnect, message: float) -> str:
     """Return the total time within and between domains, as a formula with numbers."""
     operation = chosen_operation(inputs)
     inside = min(inputs.gpus, fabric.domain)
@@ -198,15 +200,17 @@ def _build_steps(result: CollectivesResult) -> tuple[FormulaStep, ...]:
     operation, ranks = chosen_operation(inputs), inputs.gpus
     size, crosses = format_term(inputs.message, "B"), result.crosses
     empty = (
-        _whole_time_text(inputs, fabric, 1.0) if crosses else _time_within_text(inputs, fabric, 1.0)
+        _total_time_formula(inputs, fabric, 1.0)
+        if crosses
+        else _domain_time_formula(inputs, fabric, 1.0)
     )
     whole = format_term(result.seconds, "s")
     if crosses:
-        whole = _whole_time_text(inputs, fabric, inputs.message)
-    inside = _time_within_text(inputs, fabric, inputs.message)
+        whole = _total_time_formula(inputs, fabric, inputs.message)
+    inside = _domain_time_formula(inputs, fabric, inputs.message)
     rule = _BOTH if crosses else _INSIDE
     floor = f"of one byte: {rule}"
-    share = _share_text(operation, ranks, size)
+    share = _bytes_sent_formula(operation, ranks, size)
     fitted = "aiconfigurator"
     within = ("Inside the link domain", _INSIDE, inside, result.inner, "s")
     spent = rule if crosses else "within the domain"
@@ -214,12 +218,12 @@ def _build_steps(result: CollectivesResult) -> tuple[FormulaStep, ...]:
         _STEPS.line("bytes_sent", _FACTORS[operation], share, result.bytes_sent, "nccl-tests"),
         _STEPS.line("latency", floor, empty, result.floor, fitted),
         FormulaStep(*within, fitted, "interconnects"),
-        *((_across_step(result),) if crosses else ()),
+        *((_between_domains_step(result),) if crosses else ()),
         _STEPS.line("time", spent, whole, result.seconds, "ml-engineering"),
     )
 
 
-def _across_step(result: CollectivesResult) -> FormulaStep:
+def _between_domains_step(result: CollectivesResult) -> FormulaStep:
     inputs = result.inputs
     groups = math.ceil(inputs.gpus / result.fabric.domain)
     operation, size = chosen_operation(inputs), format_term(inputs.message, "B")
@@ -228,10 +232,10 @@ def _across_step(result: CollectivesResult) -> FormulaStep:
         formula = "(domains − 1) ÷ domains × message"
     else:
         size += f" ÷ {result.fabric.domain}"
-    numbers = _share_text(operation, groups, size)
+    numbers = _bytes_sent_formula(operation, groups, size)
     if inputs.in_network and operation == "all_reduce":
         formula, numbers = f"{formula}, once", f"{numbers} ÷ 2"
-    return _STEPS.line("bytes_across", formula, numbers, result.bytes_across, "ml-engineering")
+    return _STEPS.line("bytes_across", formula, numbers, result.network_bytes, "ml-engineering")
 
 
 def _build_bandwidth_curve(inputs: CollectivesInputs, fabric: Interconnect) -> Chart:
@@ -297,7 +301,7 @@ def _parallelism_traffic_table(
 
 
 def _build_notes(result: CollectivesResult) -> tuple[str, ...]:
-    inputs, fabric, across = result.inputs, result.fabric, result.bytes_across
+    inputs, fabric, across = result.inputs, result.fabric, result.network_bytes
     notes = [
         f"{fabric.link.name}: {format_value(fabric.rate, 'B/s')} in one direction.",
         "The interval holds nine of ten measurements that were not fitted.",

@@ -6,10 +6,18 @@ from typing import Any
 
 from app.estimator.common_inputs import input_error
 from app.estimator.hardware.catalog import Accelerator, System, find_accelerator, list_systems
-from app.estimator.hardware.prices import hourly_price
+from app.estimator.hardware.prices import typed_or_list_price
 from app.estimator.inputs import InvalidInputsError, parse_inputs
 from app.estimator.registry import require_estimate
-from app.estimator.result import Better, Estimate, EstimateSection, Figure, Output, Status, Value
+from app.estimator.result import (
+    Better,
+    Estimate,
+    EstimateSection,
+    Figure,
+    OutputSpec,
+    Status,
+    Value,
+)
 
 NOTE = (
     "Every section is a calculator's result: its link opens the calculator with the same "
@@ -61,10 +69,10 @@ def section_output(
     *,
     modeled: bool = False,
     primary: bool = False,
-) -> Output[Any]:
+) -> OutputSpec[Any]:
     """Declare a figure of a section as it stands there; `source`: estimate and figure."""
     read = _read_section(*source)
-    return Output(name, label, unit, better, read, modeled=modeled, primary=primary)
+    return OutputSpec(name, label, unit, better, read, modeled=modeled, primary=primary)
 
 
 def _read_section(estimate: str, figure: str) -> Callable[[ComposedResult], Value]:
@@ -143,7 +151,7 @@ def add_power(run: SectionComposer, system: System, nodes: int) -> Estimate | No
 def add_cost(run: SectionComposer, system: System, gpus: int, work: Mapping[str, Any]) -> None:
     """Add renting and owning; `work`: the run or the rate that is paid for."""
     gpu = find_accelerator(run.inputs.gpu)
-    rent = hourly_price(gpu, run.inputs.usd_per_gpu_hour)
+    rent = typed_or_list_price(gpu, run.inputs.usd_per_gpu_hour)
     if rent is None:
         run.missing["Cost"] = f"No list price of the {gpu.name} is known: write a price."
         return

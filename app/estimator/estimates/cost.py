@@ -4,7 +4,7 @@ import dataclasses
 
 from app.estimator.common_inputs import ask_gpus, ask_pue, input_error
 from app.estimator.fits import is_value_allowed, round_past_limit
-from app.estimator.hardware.prices import default_rent
+from app.estimator.hardware.prices import default_rental_price
 from app.estimator.inputs import InputGroup, input_field
 from app.estimator.result import VerdictFlip
 from app.estimator.training.run_costs import (
@@ -24,7 +24,7 @@ _USE = InputGroup("Use", TOPIC)
 _RENTING = InputGroup("Renting", TOPIC)
 _OWNING = InputGroup("Owning", TOPIC)
 
-_LISTED = default_rent()
+_LISTED = default_rental_price()
 
 COMMITMENTS = (("used", "Used hours"), ("all", "All hours, reserved"))
 
@@ -36,14 +36,14 @@ class CostInputs:
     """The need for GPUs, rental prices, and the costs of ownership."""
 
     gpus: int = ask_gpus(default=64, topic=TOPIC)
-    utilisation: float = _USE.ask(
+    utilisation: float = _USE.add_input(
         0.6,
         "Utilization",
         unit="%",
         limits=(0.001, 1.0),
         help="Share of all hours of the year in which the GPUs work.",
     )
-    rent: float = _RENTING.ask(
+    rent: float = _RENTING.add_input(
         _LISTED.usd_per_hour,
         "Rent of a GPU-hour",
         unit="USD/h",
@@ -51,27 +51,27 @@ class CostInputs:
         help=f"Write your offer; {_LISTED.usd_per_hour:g} is {_LISTED.words} for an "
         "H100. DeepSeek reckoned with 2 for an H800 in December 2024.",
     )
-    commitment: str = _RENTING.ask(
+    commitment: str = _RENTING.add_input(
         "used",
         "Rent is paid for",
         choices=COMMITMENTS,
         help="Used hours on demand, or all hours of a reservation.",
     )
-    price: float = _OWNING.ask(
+    price: float = _OWNING.add_input(
         30_000.0,
         "Price of a GPU in its server",
         unit="USD",
         limits=(1.0, 1e7),
         help="A server's price over its GPUs. An example of 2024, no offer: write yours.",
     )
-    life: float = _OWNING.ask(
+    life: float = _OWNING.add_input(
         4 * _YEAR,
         "Life",
         unit="years",
         limits=(0.25 * _YEAR, 30 * _YEAR),
         help="Years until the machines are sold.",
     )
-    electricity: float = _OWNING.ask(
+    electricity: float = _OWNING.add_input(
         0.10,
         "Electricity",
         unit="USD/kWh",
@@ -79,7 +79,7 @@ class CostInputs:
         help="An example of 2024, about what industry paid in the United States; write yours.",
         topic="power-and-cooling",
     )
-    staff: float = _OWNING.ask(
+    staff: float = _OWNING.add_input(
         250_000.0,
         "Staff",
         unit="USD/year",
@@ -87,28 +87,28 @@ class CostInputs:
         help="People who run the machines, beyond those that renting needs. An "
         "example; write yours.",
     )
-    discount: float = _RENTING.ask_more(
+    discount: float = _RENTING.add_folded_input(
         0.0,
         "Discount",
         unit="%",
         limits=(0.0, 0.95),
         help="Off the rent, for example for a reservation.",
     )
-    egress: float = _RENTING.ask_more(
+    egress: float = _RENTING.add_folded_input(
         10e12,
         "Data moved out each month",
         unit="TB",
         limits=(0.0, 1e18),
         help="Out of the cloud; moving in is usually free.",
     )
-    egress_price: float = _RENTING.ask_more(
+    egress_price: float = _RENTING.add_folded_input(
         0.08,
         "Price of data moved out",
         unit="USD/GB",
         limits=(0.0, 10.0),
         help="An example of 2024; write yours.",
     )
-    infrastructure: float = _OWNING.ask_more(
+    infrastructure: float = _OWNING.add_folded_input(
         0.25,
         "Network, storage and racks",
         unit="%",
@@ -116,28 +116,28 @@ class CostInputs:
         help="Bought beside the servers, over their price.",
         topic="cluster-components",
     )
-    interest: float = _OWNING.ask_more(
+    interest: float = _OWNING.add_folded_input(
         0.08,
         "Interest",
         unit="%",
         limits=(0.0, 1.0),
         help="A year, on the money that is tied up. An example; write yours.",
     )
-    resale: float = _OWNING.ask_more(
+    resale: float = _OWNING.add_folded_input(
         0.1,
         "Resale",
         unit="%",
         limits=(0.0, 1.0),
         help="What the servers bring at the end, over their price.",
     )
-    upkeep: float = _OWNING.ask_more(
+    upkeep: float = _OWNING.add_folded_input(
         0.05,
         "Support and repair",
         unit="%",
         limits=(0.0, 1.0),
         help="A year, over the price of all that was bought.",
     )
-    power: float = _OWNING.ask_more(
+    power: float = _OWNING.add_folded_input(
         1275.0,
         "Power of a GPU in its server",
         unit="W",
@@ -146,7 +146,7 @@ class CostInputs:
         term="tdp",
         topic="power-and-cooling",
     )
-    idle: float = _OWNING.ask_more(
+    idle: float = _OWNING.add_folded_input(
         0.35,
         "Idle power",
         unit="%",
@@ -155,7 +155,7 @@ class CostInputs:
         topic="power-and-cooling",
     )
     pue: float = ask_pue(group="Owning", topic="power-and-cooling")
-    place: float = _OWNING.ask_more(
+    place: float = _OWNING.add_folded_input(
         150.0,
         "Place",
         unit="USD/kW/month",
@@ -163,7 +163,7 @@ class CostInputs:
         help="Rent of a hall or the cost of one's own, by power of the machines, "
         "without electricity. An example of 2024; write yours.",
     )
-    availability: float = _OWNING.ask_more(
+    availability: float = _OWNING.add_folded_input(
         0.95,
         "Availability",
         unit="%",
@@ -190,7 +190,7 @@ class CostInputs:
         topic="batching-and-latency",
         advanced=True,
     )
-    priced_in: int = _USE.ask_more(
+    priced_in: int = _USE.add_folded_input(
         2024,
         "Year of the prices",
         limits=(2000, 2100),
@@ -213,7 +213,7 @@ class OwnershipCost:
         return self.capital + self.upkeep + self.electricity + self.place + self.staff
 
     @property
-    def running(self) -> float:
+    def running_cost(self) -> float:
         """Return the yearly cost without the purchase."""
         return self.total - self.capital
 
@@ -234,12 +234,12 @@ class CostResult:
     meets: float | None
 
     @property
-    def owned_hour(self) -> float:
+    def owned_hour_cost(self) -> float:
         """Return the cost of a used hour of an owned GPU [USD/h]."""
         return self.owned.total / self.hours
 
     @property
-    def rented_hour(self) -> float:
+    def rented_hour_cost(self) -> float:
         """Return the cost of a used hour of a rented GPU, including data egress [USD/h]."""
         return self.rented / self.hours
 
@@ -253,18 +253,18 @@ class CostResult:
         return owned / used, rented / used
 
     @property
-    def buying(self) -> bool:
+    def is_owning_cheaper(self) -> bool:
         """Return whether owning is cheaper."""
-        return self.owned_hour < self.rented_hour
+        return self.owned_hour_cost < self.rented_hour_cost
 
     @property
-    def rented_run_hour(self) -> float:
+    def rented_run_hour_cost(self) -> float:
         """Return what an hour of one training run costs when rented [USD/h]."""
         if self.inputs.commitment == "all":
-            return self.rented_hour
+            return self.rented_hour_cost
         return self.inputs.rent * (1 - self.inputs.discount)
 
-    def tokens_cost(self, hour: float) -> float:
+    def million_tokens_cost(self, hour: float) -> float:
         """Return the cost of a million tokens at a price per used GPU-hour [USD/Mtoken]."""
         return usd_per_million_tokens(self.inputs.token_rate, 1, hour)
 
@@ -337,7 +337,7 @@ def _break_even_utilization(
 def find_flips(result: CostResult) -> tuple[VerdictFlip, ...]:
     """Return the nearest utilization, rent and price at which the cheaper option changes."""
     inputs = result.inputs
-    buys = result.buying
+    buys = result.is_owning_cheaper
     # Near the break-even point the verdict still says that both cost about the same.
     becomes = f"{'Renting' if buys else 'Buying'} begins to be cheaper."
     changes = []

@@ -2,7 +2,7 @@
 
 from app.estimator.estimates.cost import TOPIC, CostInputs, CostResult, compute_cost, find_flips
 from app.estimator.formula_steps import StepBuilder, format_sum, format_term
-from app.estimator.hardware.prices import default_rent
+from app.estimator.hardware.prices import default_rental_price
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
@@ -10,7 +10,7 @@ from app.estimator.result import (
     ChartLine,
     Estimate,
     FormulaStep,
-    Output,
+    OutputSpec,
     ResultTable,
     StackedBar,
     Value,
@@ -22,7 +22,7 @@ from app.estimator.units import format_value
 
 
 def _payback_time(result: CostResult) -> Value:
-    gain = result.rented - result.owned.running
+    gain = result.rented - result.owned.running_cost
     if gain > 0:
         return Value(result.purchase / gain * _YEAR, note="Without interest and resale.")
     note = "Renting costs less than running what was bought."
@@ -30,51 +30,55 @@ def _payback_time(result: CostResult) -> Value:
 
 
 def _break_even(result: CostResult) -> Value:
-    cheaper = "Owning" if result.buying else "Renting"
+    cheaper = "Owning" if result.is_owning_cheaper else "Renting"
     note = "" if result.meets is not None else f"{cheaper} is cheaper at any utilization."
     return Value(result.meets, note=note)
 
 
-OUTPUTS: tuple[Output[CostResult], ...] = (
-    Output("owned_hour", "Owned, used GPU-hour", "USD/h", "less", primary=True),
-    Output("rented_hour", "Rented, used GPU-hour", "USD/h", "less"),
-    Output("break_even", "Break-even utilization", "%", read=_break_even),
-    Output("purchase", "Purchase", "USD", "less"),
-    Output("owned_year", "Owned, a year", "USD/year", "less", lambda r: r.owned.total),
-    Output("rented_year", "Rented, a year", "USD/year", "less", lambda r: r.rented),
-    Output(
+OUTPUTS: tuple[OutputSpec[CostResult], ...] = (
+    OutputSpec("owned_hour", "Owned, used GPU-hour", "USD/h", "less", primary=True),
+    OutputSpec("rented_hour", "Rented, used GPU-hour", "USD/h", "less"),
+    OutputSpec("break_even", "Break-even utilization", "%", read=_break_even),
+    OutputSpec("purchase", "Purchase", "USD", "less"),
+    OutputSpec("owned_year", "Owned, a year", "USD/year", "less", lambda r: r.owned.total),
+    OutputSpec("rented_year", "Rented, a year", "USD/year", "less", lambda r: r.rented),
+    OutputSpec(
         "saved",
         "Saved by owning over its life",
         "USD",
         "more",
         lambda r: (r.rented - r.owned.total) * r.years,
     ),
-    Output("repaid", "Purchase repaid after", "s", "less", _payback_time),
-    Output(
-        "run_owned", "Training run, owned", "USD", "less", lambda r: r.inputs.run * r.owned_hour
+    OutputSpec("repaid", "Purchase repaid after", "s", "less", _payback_time),
+    OutputSpec(
+        "run_owned",
+        "Training run, owned",
+        "USD",
+        "less",
+        lambda r: r.inputs.run * r.owned_hour_cost,
     ),
-    Output(
+    OutputSpec(
         "run_rented",
         "Training run, rented",
         "USD",
         "less",
-        lambda r: r.inputs.run * r.rented_run_hour,
+        lambda r: r.inputs.run * r.rented_run_hour_cost,
     ),
-    Output(
+    OutputSpec(
         "tokens_owned",
         "Million tokens, owned",
         "USD/Mtoken",
         "less",
-        lambda r: r.tokens_cost(r.owned_hour),
+        lambda r: r.million_tokens_cost(r.owned_hour_cost),
     ),
-    Output(
+    OutputSpec(
         "tokens_rented",
         "Million tokens, rented",
         "USD/Mtoken",
         "less",
-        lambda r: r.tokens_cost(r.rented_hour),
+        lambda r: r.million_tokens_cost(r.rented_hour_cost),
     ),
-    Output("buying", "Owning is cheaper"),
+    OutputSpec("buying", "Owning is cheaper"),
 )
 _STEPS = StepBuilder(OUTPUTS, "on-premises-and-cloud")
 
@@ -100,7 +104,7 @@ def estimate(inputs: CostInputs) -> Estimate:
 
 
 def _build_verdict(result: CostResult) -> Verdict:
-    owned, rented = result.owned_hour, result.rented_hour
+    owned, rented = result.owned_hour_cost, result.rented_hour_cost
     lead = "Buying is cheaper." if owned < rented else "Renting is cheaper."
     if abs(owned - rented) < _EQUAL * rented:
         lead = "About the same."
@@ -132,7 +136,7 @@ def _build_steps(result: CostResult) -> tuple[FormulaStep, ...]:
             "a year of owning ÷ used GPU-hours",
             f"{format_term(result.owned.total, 'USD/year')} ÷ "
             f"({gpus} × {format_term(HOURS_PER_YEAR)} h × {share})",
-            result.owned_hour,
+            result.owned_hour_cost,
             "barroso-2018",
         ),
         *_rented_steps(result),
@@ -140,15 +144,15 @@ def _build_steps(result: CostResult) -> tuple[FormulaStep, ...]:
         _STEPS.line(
             "tokens_owned",
             "owned GPU-hour ÷ (3,600 × tokens per second) × 10⁶",
-            f"{format_term(result.owned_hour, 'USD/h')} ÷ (3,600 × {format_term(inputs.token_rate)}) × 1,000,000",
-            result.tokens_cost(result.owned_hour),
+            f"{format_term(result.owned_hour_cost, 'USD/h')} ÷ (3,600 × {format_term(inputs.token_rate)}) × 1,000,000",
+            result.million_tokens_cost(result.owned_hour_cost),
             "barroso-2018",
         ),
         _STEPS.fill(
             "run_owned",
             "[hours of the run] × [owned GPU-hour]",
-            (inputs.run, (result.owned_hour, "USD/h")),
-            inputs.run * result.owned_hour,
+            (inputs.run, (result.owned_hour_cost, "USD/h")),
+            inputs.run * result.owned_hour_cost,
             "deepseek-v3",
         ),
     )
@@ -166,7 +170,7 @@ def _owned_steps(result: CostResult) -> tuple[FormulaStep, ...]:
             "growth: 1 + interest"
             if inputs.interest
             else "(purchase − resale) ÷ years",
-            _yearly_share_text(result, sold),
+            _annuity_formula(result, sold),
             owned.capital,
             "barroso-2018",
             label="Machines, a year",
@@ -195,7 +199,7 @@ def _owned_steps(result: CostResult) -> tuple[FormulaStep, ...]:
     )
 
 
-def _yearly_share_text(result: CostResult, sold: float) -> str:
+def _annuity_formula(result: CostResult, sold: float) -> str:
     """Return the yearly share of a price with interest, as a formula with numbers."""
     inputs = result.inputs
     bought, resale = format_term(result.purchase, "USD"), format_term(sold, "USD")
@@ -225,7 +229,7 @@ def _rented_steps(result: CostResult) -> tuple[FormulaStep, ...]:
             "rented_hour",
             "[a year of renting] ÷ [used GPU-hours]",
             ((result.rented, "USD/year"), result.hours),
-            result.rented_hour,
+            result.rented_hour_cost,
             "barroso-2018",
         ),
     )
@@ -257,7 +261,7 @@ def _build_chart(result: CostResult) -> Chart:
     theirs = tuple((share, result.gpu_hour_costs(share, hours)[1]) for share in _SHARES)
     up = [share for share in _SHARES if share < inputs.availability]
     mine = tuple((s, result.gpu_hour_costs(s, hours)[0]) for s in (*up, inputs.availability))
-    here = (inputs.utilisation, result.owned_hour)
+    here = (inputs.utilisation, result.owned_hour_cost)
     return Chart(
         "Cost of a used GPU-hour by utilization",
         "Utilization",
@@ -283,8 +287,8 @@ def _build_bar(result: CostResult) -> StackedBar:
             BarSegment("kv", "Place", owned.place / hours),
             BarSegment("optimizer", "Staff", owned.staff / hours),
         ),
-        result.rented_hour,
-        f"{format_value(result.rented_hour, 'USD/h')} rented",
+        result.rented_hour_cost,
+        f"{format_value(result.rented_hour_cost, 'USD/h')} rented",
         "USD/h",
     )
 
@@ -311,8 +315,8 @@ _PRICES = (
 def _build_notes(result: CostResult) -> tuple[str, ...]:
     inputs = result.inputs
     of = f"They are of {inputs.priced_in}"
-    if inputs.rent == default_rent().usd_per_hour:
-        of += f"; the rent is {default_rent().words}"
+    if inputs.rent == default_rental_price().usd_per_hour:
+        of += f"; the rent is {default_rental_price().words}"
     notes = [f"{_PRICES} {of}."]
     if inputs.commitment == "used":
         notes.append("On demand, hours without work cost nothing; nor are they kept.")

@@ -46,7 +46,7 @@ class DeploymentInputs:
     tpot_target: float | None = reuse_input(ServingCapacityInputs, "tpot_target")
     spare: int = reuse_input(ServingCapacityInputs, "spare")
     memory_utilization: float = reuse_input(InferenceMemoryInputs, "memory_utilization")
-    system: str | None = HARDWARE.ask_more(
+    system: str | None = HARDWARE.add_folded_input(
         None,
         "System",
         kind="system",

@@ -14,7 +14,7 @@ from app.estimator.result import (
     Estimate,
     EstimateSection,
     FormulaStep,
-    Output,
+    OutputSpec,
     Value,
     Verdict,
     VerdictFlip,
@@ -23,11 +23,11 @@ from app.estimator.result import (
 from app.estimator.units import format_number
 
 _CAPACITY = "serving-capacity"
-OUTPUTS: tuple[Output[DeploymentResult], ...] = (
+OUTPUTS: tuple[OutputSpec[DeploymentResult], ...] = (
     section_output("fits", "Meets the targets", "", "more", (_CAPACITY, "fits")),
     section_output("gpus", "GPUs", "GPU", "less", (_CAPACITY, "gpus"), primary=True),
     section_output("replicas", "Replicas", "", "less", (_CAPACITY, "replicas")),
-    Output("nodes", "Systems", "node", "less", lambda r: r.nodes or Value(None, applies=False)),
+    OutputSpec("nodes", "Systems", "node", "less", lambda r: r.nodes or Value(None, applies=False)),
     section_output("weights", "Weights", "B", "less", ("weights", "total")),
     section_output(
         "per_gpu", "Memory on each GPU", "B", "less", ("inference-memory", "per_gpu"), modeled=True

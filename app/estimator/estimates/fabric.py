@@ -13,11 +13,11 @@ from app.estimator.hardware.catalog import (
 )
 from app.estimator.hardware.fat_tree import (
     FatTree,
-    fat_tree,
-    most_leaves,
-    one_switch,
+    build_fat_tree,
+    build_single_switch,
+    max_leaves,
     rail_leaves,
-    rail_units,
+    rail_scalable_units,
     split_ports,
 )
 from app.estimator.inputs import InputGroup
@@ -37,64 +37,64 @@ TIERS = (("auto", "Automatic"), ("2", "Leaf and spine"), ("3", "Leaf, spine and 
 class FabricInputs:
     """The cluster, and how its networks are built."""
 
-    system: str = _CLUSTER.ask(
+    system: str = _CLUSTER.add_input(
         "dgx-h100",
         "System",
         kind="system",
         help="What the cluster is made of; it brings adapters and their rate.",
     )
-    nodes: int = _CLUSTER.ask(
+    nodes: int = _CLUSTER.add_input(
         127,
         "Systems",
         unit="node",
         limits=(1, 100_000),
         help="Servers, or racks where a rack is the system.",
     )
-    switch: str | None = _COMPUTE_NETWORK.ask(
+    switch: str | None = _COMPUTE_NETWORK.add_input(
         None,
         "Switch",
         kind="network",
         help="The switch of the compute network, the same in every tier; left empty: "
         "the InfiniBand switch with ports as fast as the adapters.",
     )
-    layout: str = _COMPUTE_NETWORK.ask(
+    layout: str = _COMPUTE_NETWORK.add_input(
         "rail",
         "Layout",
         choices=LAYOUTS,
         help="Rail-optimized: adapter 1 of every node on one leaf, adapter 2 on the next.",
         term="rail-optimised",
     )
-    oversubscription: float = _COMPUTE_NETWORK.ask(
+    oversubscription: float = _COMPUTE_NETWORK.add_input(
         1.0,
         "Oversubscription",
         limits=(1.0, 16.0),
         help="Ports toward nodes over ports toward spines: 1 is non-blocking.",
         term="oversubscription",
     )
-    tiers: str = _COMPUTE_NETWORK.ask_more(
+    tiers: str = _COMPUTE_NETWORK.add_folded_input(
         "auto",
         "Tiers",
         choices=TIERS,
         help="Leaf and spine, or leaf, spine and core; automatic takes the fewest.",
     )
-    managers: int = _COMPUTE_NETWORK.ask_more(
+    managers: int = _COMPUTE_NETWORK.add_folded_input(
         4,
         "Links of fabric managers",
         limits=(0, 64),
         help="Ports that the fabric manager takes; published designs give it four, in "
         "place of a node.",
     )
-    planes: int = _COMPUTE_NETWORK.ask_more(
+    planes: int = _COMPUTE_NETWORK.add_folded_input(
         1, "Planes", limits=(1, 8), help="Separate fabrics over which each adapter splits its rate."
     )
-    adapters: int | None = _CLUSTER.ask_more(
+    adapters: int | None = _CLUSTER.add_folded_input(
         None,
         "Adapters per system",
         kind="count",
         limits=(1, 144),
         help="Adapters of the compute network; left empty: those of the system.",
     )
-    rate: float | None = _CLUSTER.ask_more(
+    rate: float | None = _CLUSTER.add_folded_input(
         None,
         "Rate of an adapter",
         unit="Gbit/s",
@@ -102,21 +102,21 @@ class FabricInputs:
         help="In one direction; left empty: that of the system.",
         topic="interconnects",
     )
-    storage_links: int = _OTHER_NETWORKS.ask_more(
+    storage_links: int = _OTHER_NETWORKS.add_folded_input(
         2,
         "Storage links per node",
         limits=(0, 64),
         help="Ports that each server or compute tray has on the storage network.",
         term="storage-network",
     )
-    storage_ports: int | None = _OTHER_NETWORKS.ask_more(
+    storage_ports: int | None = _OTHER_NETWORKS.add_folded_input(
         None,
         "Ports of the storage",
         kind="count",
         limits=(0, 100_000),
         help="Ports of the storage servers; left empty: one for every four of the nodes.",
     )
-    servers: int = _OTHER_NETWORKS.ask_more(
+    servers: int = _OTHER_NETWORKS.add_folded_input(
         5,
         "Management servers",
         limits=(0, 10_000),
@@ -154,7 +154,7 @@ class SideNetwork:
     @property
     def cables(self) -> int:
         """Return the links of endpoints and between switches."""
-        return self.endpoints + self.tree.leaf_spine + self.tree.spine_core
+        return self.endpoints + self.tree.leaf_spine_links + self.tree.spine_core_links
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ class FabricResult:
     sides: tuple[SideNetwork, ...]
 
     @property
-    def managers(self) -> int:
+    def fabric_manager_links(self) -> int:
         """Return the number of fabric manager links on each plane."""
         return self.way.managers
 
@@ -194,33 +194,35 @@ class FabricResult:
         return self.tree.down
 
     @property
-    def groups(self) -> int:
+    def leaf_groups(self) -> int:
         """Return the number of groups, each with one leaf per rail, partly filled ones included."""
         if self.tree.tiers == 1:
             return 1
         hosts = self.hosts
-        return rail_units(hosts.count, hosts.rails, self.tree.down, self.managers)
+        return rail_scalable_units(
+            hosts.count, hosts.rails, self.tree.down, self.fabric_manager_links
+        )
 
     @property
-    def design(self) -> ReferenceDesign | None:
+    def reference_design(self) -> ReferenceDesign | None:
         """Return the published design for these systems; None if there is none."""
         return find_design_for(self.hosts.system.id, self.switch.id)
 
     @property
-    def systems_per_unit(self) -> int:
+    def systems_per_scalable_unit(self) -> int:
         """Return the systems of a scalable unit: as published, or those of a group."""
-        published = self.design.nodes_per_unit if self.design else None
+        published = self.reference_design.nodes_per_unit if self.reference_design else None
         return published or max(1, self.hosts_per_group // self.hosts.per_system)
 
     @property
-    def units(self) -> int:
+    def scalable_units(self) -> int:
         """Return the number of scalable units, partly filled ones included."""
-        if self.design:
-            return -(-self.hosts.systems // self.systems_per_unit)
-        return self.groups
+        if self.reference_design:
+            return -(-self.hosts.systems // self.systems_per_scalable_unit)
+        return self.leaf_groups
 
     @property
-    def share(self) -> float:
+    def bandwidth_share(self) -> float:
         """Return the share of the adapters' bandwidth that the links carry."""
         return min(1.0, self.link * self.planes / self.hosts.rate)
 
@@ -232,30 +234,30 @@ class FabricResult:
     @property
     def node_links(self) -> int:
         """Return the links from nodes and fabric managers to leaves."""
-        return (self.hosts.ports + self.managers) * self.planes
+        return (self.hosts.ports + self.fabric_manager_links) * self.planes
 
     @property
     def cables(self) -> int:
         """Return the links of the compute network."""
-        between = self.tree.leaf_spine + self.tree.spine_core
+        between = self.tree.leaf_spine_links + self.tree.spine_core_links
         return self.node_links + between * self.planes
 
     @property
     def transceivers(self) -> int:
         """Return the transceivers at both ends of all links of the compute network."""
-        between = self.tree.leaf_spine + self.tree.spine_core
+        between = self.tree.leaf_spine_links + self.tree.spine_core_links
         used = self.node_links + 2 * between * self.planes
         each = self.hosts.system.nic_cages or self.hosts.rails * self.hosts.per_system
-        at_nodes = self.hosts.systems * each + self.managers * self.planes
+        at_nodes = self.hosts.systems * each + self.fabric_manager_links * self.planes
         return at_nodes + -(-used // (self.switch.ports_per_cage * self.split))
 
     @property
-    def bisection(self) -> float:
+    def bisection_bandwidth(self) -> float:
         """Return the bandwidth between two halves of the nodes [B/s, one way]."""
         whole = self.hosts.ports * self.planes * self.link / 2
         return whole / max(1.0, self.tree.oversubscription)
 
-    def side(self, name: str) -> SideNetwork:
+    def find_side_network(self, name: str) -> SideNetwork:
         return next(side for side in self.sides if side.name == name)
 
 
@@ -285,7 +287,7 @@ def compute_fabric(inputs: FabricInputs) -> FabricResult:
     way = requested_wiring(inputs, (switch.ports or 0) * split)
     tree = plane_tree(way, hosts.count, hosts.rails)
     if tree is None:
-        raise _too_many(way, hosts)
+        raise _too_many_hosts_error(way, hosts)
     switches = tree.switches * inputs.planes
     sides = _build_side_networks(inputs, hosts, switch, switches)
     return FabricResult(hosts, switch, way, tree, inputs.planes, split, link, sides)
@@ -335,38 +337,38 @@ def requested_wiring(inputs: FabricInputs, ports: int) -> PlaneWiring:
     return PlaneWiring(ports, ratio, inputs.layout, tiers, inputs.managers)
 
 
-def plane_tree(way: PlaneWiring, hosts: int, rails: int) -> FatTree | None:
+def plane_tree(wiring: PlaneWiring, hosts: int, rails: int) -> FatTree | None:
     """Return the tree of one plane; None if there are more hosts than its tiers connect."""
-    endpoints = hosts * rails + way.managers
-    single = None if way.tiers else one_switch(endpoints, way.ports)
+    endpoints = hosts * rails + wiring.managers
+    single = None if wiring.tiers else build_single_switch(endpoints, wiring.ports)
     if single is not None:
         return single
-    down, _ = split_ports(way.ports, way.ratio)
-    if way.layout == "rail":
-        leaves = rail_leaves(hosts, rails, down, way.managers)
+    down, _ = split_ports(wiring.ports, wiring.ratio)
+    if wiring.layout == "rail":
+        leaves = rail_leaves(hosts, rails, down, wiring.managers)
     else:
         leaves = -(-endpoints // down)
-    return fat_tree(leaves, way.ports, way.ratio, way.tiers)
+    return build_fat_tree(leaves, wiring.ports, wiring.ratio, wiring.tiers)
 
 
-def most_systems(way: PlaneWiring, hosts: FabricHosts, tiers: int) -> int:
+def max_systems(wiring: PlaneWiring, hosts: FabricHosts, tiers: int) -> int:
     """Return the most systems that a tree with this number of tiers can connect [1]."""
-    down, _ = split_ports(way.ports, way.ratio)
-    leaves = most_leaves(way.ports, way.ratio, tiers)
-    if way.layout == "rail":
+    down, _ = split_ports(wiring.ports, wiring.ratio)
+    leaves = max_leaves(wiring.ports, wiring.ratio, tiers)
+    if wiring.layout == "rail":
         leaves -= leaves % hosts.rails
-    capacity = (leaves * down - way.managers) // hosts.rails
+    capacity = (leaves * down - wiring.managers) // hosts.rails
     return max(0, capacity // hosts.per_system)
 
 
-def _too_many(way: PlaneWiring, hosts: FabricHosts) -> Exception:
-    tiers = way.tiers or 3
-    most = format_number(most_systems(way, hosts, tiers))
+def _too_many_hosts_error(wiring: PlaneWiring, hosts: FabricHosts) -> Exception:
+    tiers = wiring.tiers or 3
+    most = format_number(max_systems(wiring, hosts, tiers))
     return input_error(
         "nodes",
         hosts.systems,
         f"{format_number(hosts.systems)} systems are too many for {tiers} tiers of "
-        f"switches with {way.ports} ports: they join at most {most}.",
+        f"switches with {wiring.ports} ports: they join at most {most}.",
     )
 
 
@@ -402,7 +404,7 @@ def _build_side_network(
         return SideNetwork(name, switch, endpoints, FatTree(1, ports, 2, 0, 0, ports, 0))
     down, _ = split_ports(ports, ratio)
     leaves = -(-endpoints // down)
-    tree = fat_tree(leaves, ports, ratio)
+    tree = build_fat_tree(leaves, ports, ratio)
     if tree is None:
         message = f"{format_number(endpoints)} ports are too many for three tiers"
         raise input_error("nodes", endpoints, f"{message} of {switch.name}: {name.lower()}.")
@@ -482,13 +484,13 @@ def find_flips(inputs: FabricInputs, result: FabricResult) -> tuple[VerdictFlip,
     )
 
 
-def _describe_new_switches(result: FabricResult, way: PlaneWiring, systems: int) -> str:
+def _describe_new_switches(result: FabricResult, wiring: PlaneWiring, systems: int) -> str:
     """Return the switches for another wiring or number of systems; empty if unchanged."""
     hosts = result.hosts
     count = (systems or hosts.systems) * hosts.per_system
-    tree = plane_tree(way, count, hosts.rails)
+    tree = plane_tree(wiring, count, hosts.rails)
     if tree is None:
-        most = format_number(most_systems(way, hosts, way.tiers or 3))
+        most = format_number(max_systems(wiring, hosts, wiring.tiers or 3))
         return f"Too many: {most} systems at most."
     text = describe_switches(tree, result.planes)
     if text == describe_switches(result.tree, result.planes):

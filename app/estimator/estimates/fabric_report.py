@@ -6,7 +6,7 @@ from app.estimator.estimates.fabric import (
     compute_fabric,
     describe_switches,
     find_flips,
-    most_systems,
+    max_systems,
     switch_count_chart,
 )
 from app.estimator.formula_steps import StepBuilder, format_product, format_term
@@ -15,7 +15,7 @@ from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Estimate,
     FormulaStep,
-    Output,
+    OutputSpec,
     ResultTable,
     Value,
     Verdict,
@@ -32,40 +32,56 @@ def _power(result: FabricResult) -> Value:
     return Value(None if each is None else each * result.switches, note=note)
 
 
-OUTPUTS: tuple[Output[FabricResult], ...] = (
-    Output("switches", "Switches", better="less", primary=True),
-    Output("leaves", "Leaf switches", read=lambda r: r.tree.leaves * r.planes),
-    Output("spines", "Spine switches", read=lambda r: r.tree.spines * r.planes),
-    Output("cores", "Core switches", read=lambda r: r.tree.cores * r.planes),
-    Output("tiers", "Tiers", read=lambda r: r.tree.tiers),
-    Output("cables", "Cables", better="less"),
-    Output("node_links", "Cables to nodes"),
-    Output(
-        "leaf_spine_links", "Cables from leaf to spine", read=lambda r: r.tree.leaf_spine * r.planes
+OUTPUTS: tuple[OutputSpec[FabricResult], ...] = (
+    OutputSpec("switches", "Switches", better="less", primary=True),
+    OutputSpec("leaves", "Leaf switches", read=lambda r: r.tree.leaves * r.planes),
+    OutputSpec("spines", "Spine switches", read=lambda r: r.tree.spines * r.planes),
+    OutputSpec("cores", "Core switches", read=lambda r: r.tree.cores * r.planes),
+    OutputSpec("tiers", "Tiers", read=lambda r: r.tree.tiers),
+    OutputSpec("cables", "Cables", better="less"),
+    OutputSpec("node_links", "Cables to nodes"),
+    OutputSpec(
+        "leaf_spine_links",
+        "Cables from leaf to spine",
+        read=lambda r: r.tree.leaf_spine_links * r.planes,
     ),
-    Output(
-        "spine_core_links", "Cables from spine to core", read=lambda r: r.tree.spine_core * r.planes
+    OutputSpec(
+        "spine_core_links",
+        "Cables from spine to core",
+        read=lambda r: r.tree.spine_core_links * r.planes,
     ),
-    Output("transceivers", "Transceivers"),
-    Output("oversubscription", "Oversubscription", "", "less", lambda r: r.tree.oversubscription),
-    Output("bisection", "Bisection bandwidth", "B/s", "more"),
-    Output("scalable_units", "Scalable units", read=lambda r: r.units),
-    Output("nodes_per_unit", "Nodes of a full unit", "node", read=lambda r: r.systems_per_unit),
-    Output(
+    OutputSpec("transceivers", "Transceivers"),
+    OutputSpec(
+        "oversubscription", "Oversubscription", "", "less", lambda r: r.tree.oversubscription
+    ),
+    OutputSpec("bisection", "Bisection bandwidth", "B/s", "more"),
+    OutputSpec("scalable_units", "Scalable units", read=lambda r: r.scalable_units),
+    OutputSpec(
+        "nodes_per_unit", "Nodes of a full unit", "node", read=lambda r: r.systems_per_scalable_unit
+    ),
+    OutputSpec(
         "most_systems",
         "Most systems in these tiers",
         "node",
         "more",
-        lambda r: most_systems(r.way, r.hosts, max(2, r.tree.tiers)),
+        lambda r: max_systems(r.way, r.hosts, max(2, r.tree.tiers)),
     ),
-    Output("storage_switches", "Storage switches", read=lambda r: r.side("Storage").tree.switches),
-    Output("in_band_switches", "In-band switches", read=lambda r: r.side("In-band").tree.switches),
-    Output(
+    OutputSpec(
+        "storage_switches",
+        "Storage switches",
+        read=lambda r: r.find_side_network("Storage").tree.switches,
+    ),
+    OutputSpec(
+        "in_band_switches",
+        "In-band switches",
+        read=lambda r: r.find_side_network("In-band").tree.switches,
+    ),
+    OutputSpec(
         "out_of_band_switches",
         "Out-of-band switches",
-        read=lambda r: r.side("Out-of-band").tree.switches,
+        read=lambda r: r.find_side_network("Out-of-band").tree.switches,
     ),
-    Output("power", "Power of the compute switches", "W", "less", _power),
+    OutputSpec("power", "Power of the compute switches", "W", "less", _power),
 )
 _STEPS = StepBuilder(OUTPUTS, "interconnects")
 
@@ -91,9 +107,9 @@ def _build_verdict(result: FabricResult) -> Verdict:
     gpus = format_value(hosts.systems * hosts.system.gpus, "GPU")
     size = f"{format_number(hosts.systems)} {hosts.system.name} with {gpus}"
     units = ""
-    if result.units > 1:
-        units = f" in {format_number(result.units)} scalable units"
-    slow = result.share < 1
+    if result.scalable_units > 1:
+        units = f" in {format_number(result.scalable_units)} scalable units"
+    slow = result.bandwidth_share < 1
     join = "It joins" if text == "one switch" else "They join"
     lead = f"{text[:1].upper()}{text[1:]}"
     return Verdict(
@@ -105,8 +121,8 @@ def _build_verdict(result: FabricResult) -> Verdict:
 
 def _describe_blocking(result: FabricResult) -> str:
     """Return the share of the adapters' bandwidth that the network carries, as text."""
-    if result.share < 1:
-        return f"at {format_value(result.share, '%')} of the rate of the adapters"
+    if result.bandwidth_share < 1:
+        return f"at {format_value(result.bandwidth_share, '%')} of the rate of the adapters"
     ratio = result.tree.oversubscription
     return "non-blocking" if ratio <= 1 else f"{format_number(ratio)}:1 oversubscribed"
 
@@ -119,7 +135,8 @@ def _build_steps(inputs: FabricInputs, result: FabricResult) -> tuple[FormulaSte
             "node_links",
             f"({nodes}) × planes" if result.planes > 1 else nodes,
             _planes_text(
-                f"{format_term(hosts.count)} × {hosts.rails} + {result.managers}", result.planes
+                f"{format_term(hosts.count)} × {hosts.rails} + {result.fabric_manager_links}",
+                result.planes,
             ),
             result.node_links,
             "superpod-h100",
@@ -132,7 +149,7 @@ def _build_steps(inputs: FabricInputs, result: FabricResult) -> tuple[FormulaSte
             "bisection",
             "[adapters] × [rate] ÷ 2 ÷ [oversubscription]",
             (hosts.ports, (result.link * result.planes, "B/s"), result.tree.oversubscription),
-            result.bisection,
+            result.bisection_bandwidth,
             "leiserson-1985",
         )
     )
@@ -181,7 +198,7 @@ def _tree_steps(inputs: FabricInputs, result: FabricResult) -> list[FormulaStep]
                 + (f" + {tree.spines} × {tree.ports // 2}" if tree.cores else ""),
                 planes,
             ),
-            (tree.leaf_spine + tree.spine_core) * planes,
+            (tree.leaf_spine_links + tree.spine_core_links) * planes,
             "superpod-b200",
             label="Cables between switches",
         )
@@ -191,10 +208,10 @@ def _tree_steps(inputs: FabricInputs, result: FabricResult) -> list[FormulaStep]
 
 def _leaf_step(inputs: FabricInputs, result: FabricResult) -> FormulaStep:
     tree, rails, planes = result.tree, result.hosts.rails, result.planes
-    shared = inputs.layout == "rail" and tree.leaves == result.groups * rails
+    shared = inputs.layout == "rail" and tree.leaves == result.leaf_groups * rails
     if shared:
         formula = "groups of a leaf for each adapter × adapters"
-        line = f"{result.groups} × {rails}"
+        line = f"{result.leaf_groups} × {rails}"
     else:
         formula = "⌈cables to nodes ÷ ports⌉"
         line = f"⌈{format_term(result.node_links // planes)} ÷ {tree.down}⌉"
@@ -270,10 +287,10 @@ def _count_cell(value: int) -> tuple[float, str]:
 def _build_notes(inputs: FabricInputs, result: FabricResult) -> tuple[str, ...]:
     hosts, tree = result.hosts, result.tree
     notes = [_CABLES, _FULL]
-    if result.design:
+    if result.reference_design:
         notes.append(
             "A scalable unit is the group of systems by which a cluster grows: "
-            f"{format_number(result.systems_per_unit)} in {result.design.name}."
+            f"{format_number(result.systems_per_scalable_unit)} in {result.reference_design.name}."
         )
     if inputs.managers > 0 and (tree.leaves * tree.down) % hosts.rails == 0:
         notes.append(_MANAGERS)
@@ -298,7 +315,7 @@ def _rate_notes(result: FabricResult) -> tuple[str, ...]:
             f"Each port of {format_value((result.switch.port_rate or 0) * 8e-9)} Gbit/s "
             f"is split into {result.split}."
         )
-    if result.share < 1:
+    if result.bandwidth_share < 1:
         notes.append(
             "The switch is slower than the adapters, which run at its rate: "
             f"{format_value(result.link, 'B/s')} in one direction."

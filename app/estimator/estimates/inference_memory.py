@@ -31,9 +31,9 @@ from app.estimator.models.number_formats import (
     GGUF_FORMATS,
     PUBLISHED_CHOICES,
     add_published_hint,
+    expert_padding_bytes,
     find_format,
-    gpu_weights,
-    padding_bytes,
+    gpu_weight_bytes,
     weight_table,
 )
 from app.estimator.result import VerdictFlip
@@ -62,7 +62,7 @@ class InferenceMemoryInputs:
     )
     cache: str = common_inputs.ask_cache()
     context: int = common_inputs.ask_context()
-    concurrent: int = LOAD.ask(
+    concurrent: int = LOAD.add_input(
         16,
         "Concurrent sequences",
         unit="sequence",
@@ -74,7 +74,7 @@ class InferenceMemoryInputs:
     tensor_parallel: int = common_inputs.ask_tensor_parallel(
         default=4, label="GPUs that share the model"
     )
-    attention: str = HARDWARE.ask_more(
+    attention: str = HARDWARE.add_folded_input(
         DIVIDED,
         "Attention",
         choices=_ATTENTION,
@@ -82,7 +82,7 @@ class InferenceMemoryInputs:
         "sequences; experts stay divided. A latent cache cannot be divided.",
     )
     memory_utilization: float = common_inputs.ask_usable_share()
-    engine: str = ENGINE.ask_more(
+    engine: str = ENGINE.add_folded_input(
         NEWEST,
         "Engine",
         choices=_ENGINES,
@@ -90,7 +90,7 @@ class InferenceMemoryInputs:
         "deals whole layers to the GPUs.",
         topic="inference-memory",
     )
-    prompt: int | None = LOAD.ask_more(
+    prompt: int | None = LOAD.add_folded_input(
         None,
         "Prompt",
         kind="count",
@@ -100,7 +100,7 @@ class InferenceMemoryInputs:
         "empty: all of them.",
         topic="inference-memory",
     )
-    shown_memory: float | None = HARDWARE.ask_more(
+    shown_memory: float | None = HARDWARE.add_folded_input(
         None,
         "Memory as the driver shows it",
         unit="GB",
@@ -109,7 +109,7 @@ class InferenceMemoryInputs:
         "or what drivers show of it where an engine is chosen.",
         topic="inference-memory",
     )
-    cache_memory: float | None = ENGINE.ask_more(
+    cache_memory: float | None = ENGINE.add_folded_input(
         None,
         "Memory for the cache",
         unit="GB",
@@ -117,7 +117,7 @@ class InferenceMemoryInputs:
         help="On each GPU, as a start-up log says it; left empty: what is left over.",
         topic="inference-memory",
     )
-    step_tokens: int | None = ENGINE.ask_more(
+    step_tokens: int | None = ENGINE.add_folded_input(
         None,
         "Tokens per engine step",
         kind="count",
@@ -126,7 +126,7 @@ class InferenceMemoryInputs:
         help="The most tokens that the engine computes at once; left empty: the "
         "engine's own number, 8,192 where none is chosen.",
     )
-    max_sequences: int | None = ENGINE.ask_more(
+    max_sequences: int | None = ENGINE.add_folded_input(
         None,
         "Most sequences of the engine",
         kind="count",
@@ -136,7 +136,7 @@ class InferenceMemoryInputs:
         "Left empty: the engine's own number.",
         topic="inference-memory",
     )
-    overhead: float | None = ENGINE.ask_more(
+    overhead: float | None = ENGINE.add_folded_input(
         None,
         "Overhead per GPU",
         unit="GB",
@@ -144,7 +144,7 @@ class InferenceMemoryInputs:
         help="CUDA context, libraries and buffers; left empty: 1 GB, 2 GB from two GPUs on.",
         topic="inference-memory",
     )
-    block: int = ENGINE.ask_more(
+    block: int = ENGINE.add_folded_input(
         16,
         "Cache block",
         unit="token",
@@ -170,13 +170,13 @@ class GpuMemoryUse:
     started: float = 0.0
 
     @property
-    def fixed(self) -> float:
+    def bytes_without_cache(self) -> float:
         """Return the bytes of everything but the cache."""
         return self.weights + self.padding + self.activations + self.overhead
 
     @property
     def total(self) -> float:
-        return self.fixed + self.cache
+        return self.bytes_without_cache + self.cache
 
 
 Size = tuple[int, GpuMemoryUse, float]
@@ -187,7 +187,7 @@ Size = tuple[int, GpuMemoryUse, float]
 class InferenceLimits:
     """How far each input can go before the GPU is full; None if it never is.
 
-    Of `usable` bytes, `cache_bytes` are left for the cache, enough for `tokens`. `sizes` are the
+    Of `usable` bytes, `cache_element_bytes` are left for the cache, enough for `tokens`. `sizes` are the
     numbers of GPUs tried. `attention`: a load that does not fit would fit with
     data-parallel attention.
     """
@@ -258,7 +258,7 @@ def gpu_memory_use(model: Architecture, inputs: InferenceMemoryInputs, gpus: int
     sequence += recurrent_bytes(model) / sharing
     active, default = _temporary_and_outside_bytes(model, inputs, gpus, own)
     return GpuMemoryUse(
-        weights=gpu_weights(model, inputs.weights, sharing, gpus),
+        weights=gpu_weight_bytes(model, inputs.weights, sharing, gpus),
         cache=sequence * own,
         activations=active,
         overhead=default if inputs.overhead is None else inputs.overhead,
@@ -283,7 +283,7 @@ def _expert_padding_bytes(model: Architecture, inputs: InferenceMemoryInputs, gp
     form = find_format(model, inputs.weights)
     if not is_unpacked(find_accelerator(inputs.gpu), form):
         return 0.0
-    return padding_bytes(model, form, gpus) / gpus
+    return expert_padding_bytes(model, form, gpus) / gpus
 
 
 def attention_tensor_parallel_size(inputs: InferenceMemoryInputs, gpus: int) -> int:
@@ -354,7 +354,9 @@ def usable_memory_limit(
     memory, share = visible_memory(inputs, gpu), inputs.memory_utilization
     limit = memory * share
     if inputs.engine in ENGINES:
-        limit = engine_usable_bytes(ENGINES[inputs.engine], memory, share, gpus, load.fixed)
+        limit = engine_usable_bytes(
+            ENGINES[inputs.engine], memory, share, gpus, load.bytes_without_cache
+        )
     if inputs.cache_memory is None:
         return limit
     return min(limit, load.total - load.cache + inputs.cache_memory)
@@ -403,7 +405,7 @@ def find_limits(
     gpus = inputs.tensor_parallel
     limit = usable_memory_limit(inputs, gpu, load, gpus)
     sizes = _loads_by_gpu_count(model, inputs, gpu, load)
-    free = limit - load.fixed
+    free = limit - load.bytes_without_cache
     if inputs.engine == TRANSFORMERS:
         longest, most = _search_limits(model, inputs, gpu)
     else:

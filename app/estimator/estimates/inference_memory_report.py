@@ -51,7 +51,7 @@ from app.estimator.result import (
     BarSegment,
     Estimate,
     FormulaStep,
-    Output,
+    OutputSpec,
     ResultTable,
     StackedBar,
     Value,
@@ -200,25 +200,25 @@ def _total(result: _Result) -> Value:
     return Value(result.load.total * gpus, low * gpus, high * gpus)
 
 
-def _per_gpu(result: _Result) -> Value:
+def _memory_per_gpu(result: _Result) -> Value:
     return Value(result.load.total, *_load_bounds(result.inputs, result.load))
 
 
-def _free(result: _Result) -> Value:
+def _free_memory(result: _Result) -> Value:
     limit, (low, high) = result.limits.usable, _load_bounds(result.inputs, result.load)
     return Value(limit - result.load.total, limit - high, limit - low)
 
 
-def _fits(result: _Result) -> Value:
+def _fits_memory(result: _Result) -> Value:
     limit, bounds = result.limits.usable, _load_bounds(result.inputs, result.load)
     return Value(result.load.total <= limit, note=close_note(limit, *bounds))
 
 
-def _limit(value: int | None) -> Value:
+def _memory_limit(value: int | None) -> Value:
     return Value(value, note="" if value is not None else "The cache does not grow with it.")
 
 
-def _room(result: _Result) -> Value:
+def _room_for_cache(result: _Result) -> Value:
     """Return the room for the cache, with the range that follows from everything else."""
     room, load = result.limits.cache_bytes, result.load
     if result.inputs.cache_memory is not None:
@@ -228,12 +228,12 @@ def _room(result: _Result) -> Value:
     return Value(room, max(0.0, limit - high), max(0.0, limit - low))
 
 
-def _cached(result: _Result, size: int) -> Value:
+def _cache_capacity(result: _Result, tokens_per_unit: int) -> Value:
     """Return the cache in units of `size` tokens, with the range of its room."""
-    tokens, room = result.limits.tokens, _room(result)
+    tokens, room = result.limits.tokens, _room_for_cache(result)
     if tokens is None:
-        return _limit(None)
-    count = tokens // size
+        return _memory_limit(None)
+    count = tokens // tokens_per_unit
     note = "On each GPU." if result.inputs.attention == DATA_PARALLEL else ""
     held = result.limits.cache_bytes
     if not held or room.low is None or room.high is None:
@@ -256,10 +256,10 @@ def _fewest_gpus(result: _Result) -> Value:
     return Value(limits.gpus, low, high)
 
 
-OUTPUTS: tuple[Output[_Result], ...] = (
-    Output("weights", "Weights", "B", "less", lambda r: r.load.weights * _gpus(r)),
-    Output("kv_cache", "KV cache", "B", "less", lambda r: r.load.cache * _gpus(r)),
-    Output(
+OUTPUTS: tuple[OutputSpec[_Result], ...] = (
+    OutputSpec("weights", "Weights", "B", "less", lambda r: r.load.weights * _gpus(r)),
+    OutputSpec("kv_cache", "KV cache", "B", "less", lambda r: r.load.cache * _gpus(r)),
+    OutputSpec(
         "activations",
         "Activations",
         "B",
@@ -267,34 +267,38 @@ OUTPUTS: tuple[Output[_Result], ...] = (
         lambda r: ranged_value(r.load.activations * _gpus(r), _active_spread(r.inputs)),
         modeled=True,
     ),
-    Output("overhead", "Overhead", "B", "less", _overhead, modeled=True),
-    Output("padding", "Padding of repacked experts", "B", "less", _padding),
-    Output("total", "In all", "B", "less", _total, modeled=True),
-    Output("per_gpu", "On each GPU", "B", "less", _per_gpu, modeled=True, primary=True),
-    Output("free", "Free on each GPU", "B", "more", _free, modeled=True),
-    Output("fits", "Fits", better="more", read=_fits),
-    Output("max_context", "Longest context", "token", "more", lambda r: _limit(r.limits.context)),
-    Output(
+    OutputSpec("overhead", "Overhead", "B", "less", _overhead, modeled=True),
+    OutputSpec("padding", "Padding of repacked experts", "B", "less", _padding),
+    OutputSpec("total", "In all", "B", "less", _total, modeled=True),
+    OutputSpec("per_gpu", "On each GPU", "B", "less", _memory_per_gpu, modeled=True, primary=True),
+    OutputSpec("free", "Free on each GPU", "B", "more", _free_memory, modeled=True),
+    OutputSpec("fits", "Fits", better="more", read=_fits_memory),
+    OutputSpec(
+        "max_context", "Longest context", "token", "more", lambda r: _memory_limit(r.limits.context)
+    ),
+    OutputSpec(
         "max_concurrent",
         "Most sequences",
         "sequence",
         "more",
-        lambda r: _limit(r.limits.concurrent),
+        lambda r: _memory_limit(r.limits.concurrent),
     ),
-    Output("fewest_gpus", "Fewest GPUs", "GPU", "less", _fewest_gpus, modeled=True),
-    Output("cache_room", "Room for the cache on each GPU", "B", "more", _room, modeled=True),
-    Output(
+    OutputSpec("fewest_gpus", "Fewest GPUs", "GPU", "less", _fewest_gpus, modeled=True),
+    OutputSpec(
+        "cache_room", "Room for the cache on each GPU", "B", "more", _room_for_cache, modeled=True
+    ),
+    OutputSpec(
         "cache_tokens",
         "Tokens that the cache holds",
         "token",
         "more",
-        lambda r: _cached(r, 1),
+        lambda r: _cache_capacity(r, 1),
         modeled=True,
     ),
-    Output(
+    OutputSpec(
         "cache_blocks",
         "Blocks of the cache",
-        read=lambda r: _cached(r, r.inputs.block),
+        read=lambda r: _cache_capacity(r, r.inputs.block),
         modeled=True,
     ),
 )
@@ -465,7 +469,7 @@ def _usable_step(
     numbers = f"{whole} × {share}"
     if inputs.engine in ENGINES and ENGINES[inputs.engine].free:
         formula = "memory − the share not used × what all but the cache leaves"
-        fixed, unused = format_term(load.fixed, "B"), 1 - inputs.memory_utilization
+        fixed, unused = format_term(load.bytes_without_cache, "B"), 1 - inputs.memory_utilization
         numbers = f"{whole} − {format_term(unused, '%')} × max({whole} − {fixed}, 0 B)"
     elif inputs.engine in ENGINES and ENGINES[inputs.engine].static:
         formula = "(memory − outside) × usable share + outside"

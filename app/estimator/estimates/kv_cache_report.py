@@ -28,7 +28,7 @@ from app.estimator.result import (
     ChartLine,
     Estimate,
     FormulaStep,
-    Output,
+    OutputSpec,
     ResultTable,
     StackedBar,
     Verdict,
@@ -44,7 +44,7 @@ class KvCacheInputs:
     model: str = common_inputs.ask_model()
     cache: str = common_inputs.ask_cache()
     context: int = common_inputs.ask_context()
-    sequences: int = LOAD.ask(
+    sequences: int = LOAD.add_input(
         1,
         "Sequences",
         unit="sequence",
@@ -52,14 +52,14 @@ class KvCacheInputs:
         help="Sequences that are in the cache at the same time.",
     )
     tensor_parallel: int = common_inputs.ask_tensor_parallel()
-    state: str = LOAD.ask_more(
+    state: str = LOAD.add_folded_input(
         "fp32",
         "Recurrent state",
         choices=(("fp32", "FP32"), ("bf16", "BF16")),
         help="Format of the state that recurrent layers keep; their convolutions are in 16 bit.",
         topic="number-formats",
     )
-    block: int = ENGINE.ask_more(
+    block: int = ENGINE.add_folded_input(
         1,
         "Block",
         unit="token",
@@ -113,15 +113,15 @@ def compute_kv_cache(model: Architecture, inputs: KvCacheInputs) -> KvCacheResul
     )
 
 
-OUTPUTS: tuple[Output[KvCacheResult], ...] = (
-    Output("per_token", "Per token", "B", "less"),
-    Output("per_sequence", "Per sequence", "B", "less"),
-    Output("total", "All sequences", "B", "less", primary=True),
-    Output("per_gpu", "On one GPU", "B", "less"),
-    Output("token_per_gpu", "Per token on one GPU", "B", "less"),
-    Output("attention", "Keys and values of a sequence", "B", "less"),
-    Output("state", "State of a sequence", "B", "less"),
-    Output("recurrent", "State without convolutions", "B", "less"),
+OUTPUTS: tuple[OutputSpec[KvCacheResult], ...] = (
+    OutputSpec("per_token", "Per token", "B", "less"),
+    OutputSpec("per_sequence", "Per sequence", "B", "less"),
+    OutputSpec("total", "All sequences", "B", "less", primary=True),
+    OutputSpec("per_gpu", "On one GPU", "B", "less"),
+    OutputSpec("token_per_gpu", "Per token on one GPU", "B", "less"),
+    OutputSpec("attention", "Keys and values of a sequence", "B", "less"),
+    OutputSpec("state", "State of a sequence", "B", "less"),
+    OutputSpec("recurrent", "State without convolutions", "B", "less"),
 )
 _STEPS = StepBuilder(OUTPUTS, "inference-memory")
 

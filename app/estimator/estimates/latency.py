@@ -40,7 +40,7 @@ class LatencyInputs:
     cache: str = common_inputs.ask_cache()
     gpu: str = common_inputs.ask_counted_gpu(count_field="tensor_parallel")
     tensor_parallel: int = common_inputs.ask_tensor_parallel()
-    beyond_heads: bool = HARDWARE.ask_more(
+    beyond_heads: bool = HARDWARE.add_folded_input(
         False,
         "Divided beyond the heads",
         help="A layer is divided over more chips than its heads divide into, as "
@@ -52,7 +52,7 @@ class LatencyInputs:
     answer: int = common_inputs.ask_tokens(
         default=256, label="Answer", help="Tokens of the answer."
     )
-    batch: int = LOAD.ask(
+    batch: int = LOAD.add_input(
         1,
         "Sequences at once",
         unit="sequence",
@@ -60,7 +60,7 @@ class LatencyInputs:
         help="Sequences that are answered in the same step.",
         term="batch-size",
     )
-    chunk: int | None = ENGINE.ask_more(
+    chunk: int | None = ENGINE.add_folded_input(
         None,
         "Prompt chunk",
         kind="count",
@@ -94,12 +94,12 @@ class LatencyResult:
     first: float
     per_token: float
     accepted: float
-    turns: int | None
-    flips: int | None
+    compute_bound_batch: int | None
+    memory_bound_until_batch: int | None
     fits: bool
     measurements: MeasurementCounts
 
-    def error_kind(self, part: str) -> str:
+    def error_interval_name(self, part: str) -> str:
         """Return the error interval of a part, decode or prefill; servers have their own.
 
         No prompt without a server is among the measurements.
@@ -119,14 +119,14 @@ class LatencyResult:
         return self.decode.launch + self.decode.host
 
     @property
-    def bound(self) -> str:
+    def largest_part(self) -> str:
         """Return the largest part of a decode step."""
         return largest_step_part(self.decode)
 
 
 def validate_inputs(model: Architecture, gpu: Accelerator, weights: str, tensor: int) -> None:
     """Reject a GPU with unknown rates, an unsupported format, or an impossible split."""
-    if gpu.peak("bf16") is None or gpu.memory_bandwidth is None or not gpu.capacity:
+    if gpu.peak_rate("bf16") is None or gpu.memory_bandwidth is None or not gpu.capacity:
         message = f"Rates and memory of the {gpu.name} are not all known."
         raise input_error("gpu", gpu.id, message)
     form = find_format(model, weights)
@@ -181,8 +181,8 @@ def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult
         first=first,
         per_token=per_token,
         accepted=tokens,
-        turns=turns,
-        flips=flips,
+        compute_bound_batch=turns,
+        memory_bound_until_batch=flips,
         fits=inputs.batch * each <= cache_capacity(placed),
         measurements=find_measurements(placed),
     )
@@ -274,8 +274,8 @@ def largest_step_part(step: InferenceStep) -> str:
 
 def find_flips(result: LatencyResult) -> tuple[VerdictFlip, ...]:
     """Return the batch from which a decode step is no longer memory-bound."""
-    if result.bound != "memory" or result.flips is None:
+    if result.largest_part != "memory" or result.memory_bound_until_batch is None:
         return ()
-    now, then = format_number(result.inputs.batch), format_number(result.flips)
+    now, then = format_number(result.inputs.batch), format_number(result.memory_bound_until_batch)
     becomes = "Memory no longer bounds it."
     return (VerdictFlip("batch", "Sequences at once", now, then, becomes),)

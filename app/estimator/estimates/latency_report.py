@@ -19,7 +19,7 @@ from app.estimator.result import (
     ChartLine,
     Estimate,
     FormulaStep,
-    Output,
+    OutputSpec,
     ResultTable,
     Verdict,
     read_figures,
@@ -33,11 +33,11 @@ from app.estimator.units import format_number, format_value
 _Read = Callable[[LatencyResult], float]
 
 
-def _time(
+def _time_output(
     name: str, label: str, read: _Read, kind: str = "decode", *, primary: bool = False
-) -> Output[LatencyResult]:
+) -> OutputSpec[LatencyResult]:
     """Declare a modeled time [s]; `kind` is its error interval."""
-    return Output(
+    return OutputSpec(
         name,
         label,
         "s",
@@ -48,9 +48,9 @@ def _time(
     )
 
 
-def _rate(name: str, label: str, read: _Read) -> Output[LatencyResult]:
+def _rate_output(name: str, label: str, read: _Read) -> OutputSpec[LatencyResult]:
     """Declare a modeled rate [token/s]."""
-    return Output(
+    return OutputSpec(
         name,
         label,
         "token/s",
@@ -60,25 +60,25 @@ def _rate(name: str, label: str, read: _Read) -> Output[LatencyResult]:
     )
 
 
-OUTPUTS: tuple[Output[LatencyResult], ...] = (
-    _time("ttft", "Time to first token", lambda r: r.first, "prefill", primary=True),
-    _time("tpot", "Time per output token", lambda r: r.per_token, primary=True),
-    _time("total", "Whole answer", lambda r: r.first + (r.inputs.answer - 1) * r.per_token),
-    _time("prefill_time", "Computing the prompt", lambda r: r.prefill.total, "prefill"),
-    _time("decode_time", "One decoding step", lambda r: r.decode.total),
-    _time("memory_time", "Reading weights and cache", lambda r: r.memory_time),
-    _time("compute_time", "Computing", lambda r: r.decode.compute),
-    _time("communication_time", "Exchanging between GPUs", lambda r: r.decode.communication),
-    _time("overhead_time", "Launches and host", lambda r: r.overhead_time),
-    _rate("tokens_per_second", "Tokens per second and sequence", lambda r: 1 / r.per_token),
-    _rate(
+OUTPUTS: tuple[OutputSpec[LatencyResult], ...] = (
+    _time_output("ttft", "Time to first token", lambda r: r.first, "prefill", primary=True),
+    _time_output("tpot", "Time per output token", lambda r: r.per_token, primary=True),
+    _time_output("total", "Whole answer", lambda r: r.first + (r.inputs.answer - 1) * r.per_token),
+    _time_output("prefill_time", "Computing the prompt", lambda r: r.prefill.total, "prefill"),
+    _time_output("decode_time", "One decoding step", lambda r: r.decode.total),
+    _time_output("memory_time", "Reading weights and cache", lambda r: r.memory_time),
+    _time_output("compute_time", "Computing", lambda r: r.decode.compute),
+    _time_output("communication_time", "Exchanging between GPUs", lambda r: r.decode.communication),
+    _time_output("overhead_time", "Launches and host", lambda r: r.overhead_time),
+    _rate_output("tokens_per_second", "Tokens per second and sequence", lambda r: 1 / r.per_token),
+    _rate_output(
         "throughput", "Tokens per second of the batch", lambda r: 1 / r.per_token * r.inputs.batch
     ),
-    Output("bound", "Decoding is bound by"),
-    Output(
+    OutputSpec("bound", "Decoding is bound by"),
+    OutputSpec(
         "critical_batch", "Critical batch", "sequence", read=lambda r: _critical_sequences(r.placed)
     ),
-    Output("fits", "Fits in memory", better="more"),
+    OutputSpec("fits", "Fits in memory", better="more"),
 )
 _STEPS = StepBuilder(OUTPUTS, "batching-and-latency")
 
@@ -117,14 +117,14 @@ def _build_verdict(result: LatencyResult) -> Verdict:
         where = f"{result.inputs.tensor_parallel} {result.placed.gpu.name}"
         text = f"Too large for {where}. With enough memory: first token {then}"
         return Verdict("no", "Does not fit.", text)
-    return Verdict("info", _LEADS[result.bound], f"First token {then}")
+    return Verdict("info", _LEADS[result.largest_part], f"First token {then}")
 
 
 def _critical_sequences(placed: PlacedModel) -> float:
     """Return the sequences from which weights no longer bound the time, by the data sheet."""
     gpu, form = placed.gpu, placed.form
     kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_width(gpu, form)]
-    peak = gpu.peak(kind) or gpu.peak("int8") or gpu.peak("bf16") or 0.0
+    peak = gpu.peak_rate(kind) or gpu.peak_rate("int8") or gpu.peak_rate("bf16") or 0.0
     dense = critical_batch(peak, gpu.memory_bandwidth or 1.0, form.bits / 8)
     if not placed.model.is_routed:
         return dense
@@ -206,7 +206,7 @@ def _build_roofline(inputs: LatencyInputs, placed: PlacedModel) -> Chart:
     """Return the roofline of the GPU, with prompt and answer marked."""
     gpu = placed.gpu
     kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_width(gpu, placed.form)]
-    peak = gpu.peak(kind) or gpu.peak("int8") or gpu.peak("bf16") or 1.0
+    peak = gpu.peak_rate(kind) or gpu.peak_rate("int8") or gpu.peak_rate("bf16") or 1.0
     band = gpu.memory_bandwidth or 1.0
     turn = peak / band
     lowest, highest = turn / 4096, turn * 16
@@ -270,8 +270,8 @@ def _build_notes(result: LatencyResult) -> tuple[str, ...]:
     if placed.narrow:
         label = placed.form.label
         notes.append(f"{label} is unpacked to 16 bit here: it saves reading, not math.")
-    if result.turns is not None:
-        turns = format_number(result.turns)
+    if result.compute_bound_batch is not None:
+        turns = format_number(result.compute_bound_batch)
         notes.append(f"From {turns} sequences on, computing outweighs the weights.")
     if result.inputs.beyond_heads:
         notes.append("Layers may be divided over more chips than there are heads.")

@@ -14,7 +14,7 @@ from app.estimator.result import (
     BarSegment,
     Estimate,
     FormulaStep,
-    Output,
+    OutputSpec,
     ResultTable,
     StackedBar,
     Value,
@@ -60,7 +60,7 @@ class MigGpu:
     profiles: tuple[MigProfile, ...]
     source: tuple[str, ...]
 
-    def find(self, name: str) -> MigProfile | None:
+    def find_profile(self, name: str) -> MigProfile | None:
         """Return the profile called `name`, as in `1g.10gb`.
 
         `1g` is the profile of that size with the least memory, on any GPU.
@@ -70,7 +70,7 @@ class MigGpu:
         return min(named, key=lambda p: p.memory, default=None)
 
 
-def find_card(accelerator: str) -> MigGpu | None:
+def find_mig_gpu(accelerator: str) -> MigGpu | None:
     """Return the partitions of an accelerator by its id; None if it has none."""
     row = data_files.load_table(*_CARDS).get(accelerator)
     if row is None:
@@ -171,14 +171,14 @@ class MigInputs:
 _COUNTED = re.compile(r"^(?:(\d{1,3})\s*[x×*]\s*)?(\S.*)$")
 
 
-def read_instances(card: MigGpu, text: str) -> tuple[MigProfile, ...]:
+def parse_instances(card: MigGpu, text: str) -> tuple[MigProfile, ...]:
     """Parse `3g.40gb, 7x 1g.10gb`; the InvalidInputsError names the GPU's profiles."""
     wanted: list[MigProfile] = []
     for word in re.split(r"[,;+\n]+", text):
         match = _COUNTED.match(word.strip())
         if match is None:
             continue
-        profile = card.find(match[2])
+        profile = card.find_profile(match[2])
         if profile is None:
             names = ", ".join(p.name for p in card.profiles)
             message = f"“{match[2]}” is not a profile of this GPU: {names}."
@@ -212,7 +212,7 @@ class MigResult:
         return sum(p.capacity for p in self.wanted)
 
     @property
-    def more(self) -> int:
+    def max_more_smallest(self) -> int:
         """Return how many of the smallest instances fit beside."""
         if self.starts is None:
             return 0
@@ -231,19 +231,19 @@ class MigResult:
         return self.memory_slices / self.card.memory_slices
 
 
-OUTPUTS: tuple[Output[MigResult], ...] = (
-    Output("fits", "Fits", better="more", primary=True),
-    Output("instances", "Instances", read=lambda r: len(r.wanted)),
-    Output("memory", "Memory of the instances", "B"),
-    Output("compute_slices", "Compute slices asked for"),
-    Output("memory_slices", "Memory slices asked for"),
-    Output("compute_share", "Share of compute", "%"),
-    Output("memory_share", "Share of memory", "%"),
-    Output(
+OUTPUTS: tuple[OutputSpec[MigResult], ...] = (
+    OutputSpec("fits", "Fits", better="more", primary=True),
+    OutputSpec("instances", "Instances", read=lambda r: len(r.wanted)),
+    OutputSpec("memory", "Memory of the instances", "B"),
+    OutputSpec("compute_slices", "Compute slices asked for"),
+    OutputSpec("memory_slices", "Memory slices asked for"),
+    OutputSpec("compute_share", "Share of compute", "%"),
+    OutputSpec("memory_share", "Share of memory", "%"),
+    OutputSpec(
         "more",
         "Room for more of the smallest",
         better="more",
-        read=lambda r: Value(r.more, note=f"Of {r.card.profiles[0].name}."),
+        read=lambda r: Value(r.max_more_smallest, note=f"Of {r.card.profiles[0].name}."),
     ),
 )
 _STEPS = StepBuilder(OUTPUTS, "mig")
@@ -343,7 +343,7 @@ def build_notes(result: MigResult) -> tuple[str, ...]:
         notes.append("Where no reading of an instance is published, the size in its name counts.")
     slices = result.card.compute_slices
     idle = slices - result.compute_slices
-    if result.fits and idle and result.more == 0:
+    if result.fits and idle and result.max_more_smallest == 0:
         notes.append(
             f"{idle} of {slices} compute slices stay idle: no memory slice is left for them."
         )
@@ -353,14 +353,14 @@ def build_notes(result: MigResult) -> tuple[str, ...]:
 def estimate(inputs: MigInputs) -> Estimate:
     """Place the instances on the slices of the GPU, or report that they do not fit."""
     gpu = find_accelerator(inputs.gpu)
-    card = find_card(gpu.id)
+    card = find_mig_gpu(gpu.id)
     if card is None:
         why = "cannot be partitioned"
         if gpu.mig_instances:
             why = f"has {gpu.mig_instances} instances, whose profiles are not published"
         message = f"The {gpu.name} {why}; GPUs that can: {', '.join(list_mig_gpus())}."
         raise input_error("gpu", inputs.gpu, message)
-    wanted = read_instances(card, inputs.instances)
+    wanted = parse_instances(card, inputs.instances)
     result = MigResult(gpu, card, wanted, place_instances(card, wanted))
     return Estimate(
         name="mig",

@@ -7,11 +7,18 @@ from app.estimator.formula_steps import StepBuilder, format_term, format_trainin
 from app.estimator.memory.inference_memory import elements_per_token
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.hf_config import UnreadableConfigError
-from app.estimator.models.lookup import find_model, read_pasted, weights_words
+from app.estimator.models.lookup import describe_weights, find_model, read_pasted_config
 from app.estimator.models.number_formats import PUBLISHED, weight_table
 from app.estimator.models.vision_tower import VisionTower
 from app.estimator.registry import EstimateSpec
-from app.estimator.result import Estimate, FormulaStep, Output, ResultTable, Verdict, read_figures
+from app.estimator.result import (
+    Estimate,
+    FormulaStep,
+    OutputSpec,
+    ResultTable,
+    Verdict,
+    read_figures,
+)
 from app.estimator.training.flops import flops_per_token, multi_token_prediction_flops
 from app.estimator.units import format_number, format_value
 
@@ -21,14 +28,14 @@ class ModelInputs:
     """The model."""
 
     model: str = ask_model()
-    config: str = MODEL.ask(
+    config: str = MODEL.add_input(
         "",
         "config.json",
         kind="text",
         maximum=200_000,
         help="Paste a configuration of the Hugging Face Hub to read that model.",
     )
-    sequence: int = LOAD.ask(
+    sequence: int = LOAD.add_input(
         4096,
         "Sequence",
         unit="token",
@@ -44,7 +51,7 @@ def requested_model(inputs: ModelInputs) -> Architecture:
     if not pasted:
         return find_model(inputs.model)
     try:
-        return read_pasted(pasted)
+        return read_pasted_config(pasted)
     except UnreadableConfigError as error:
         raise input_error("config", pasted[:40], str(error)) from error
 
@@ -57,47 +64,51 @@ class ModelResult:
     training_flops: float
 
 
-OUTPUTS: tuple[Output[ModelResult], ...] = (
-    Output(
+OUTPUTS: tuple[OutputSpec[ModelResult], ...] = (
+    OutputSpec(
         "parameters", "Parameters", "parameter", read=lambda r: r.model.parameters, primary=True
     ),
-    Output(
+    OutputSpec(
         "active_parameters",
         "Active for each token",
         "parameter",
         read=lambda r: r.model.active_parameters,
     ),
-    Output(
+    OutputSpec(
         "active_without_table",
         "Active without the input table",
         "parameter",
         read=lambda r: r.model.active_parameters - r.model.embedding_parameters,
     ),
-    Output(
+    OutputSpec(
         "predicting_parameters",
         "In multi-token prediction",
         "parameter",
         read=lambda r: r.model.predicting_parameters,
     ),
-    Output(
+    OutputSpec(
         "tower_parameters",
         "In the vision tower",
         "parameter",
         read=lambda r: r.model.tower_parameters,
     ),
-    Output("layers", "Layers", "layer", read=lambda r: r.model.layers),
-    Output("hidden", "Width", read=lambda r: r.model.hidden),
-    Output("heads", "Query heads", read=lambda r: r.model.heads),
-    Output("kv_heads", "KV heads", read=lambda r: r.model.kv_heads),
-    Output("head_dim", "Width of a head", read=lambda r: r.model.head_dim),
-    Output("mlp_width", "Width of the MLP", read=lambda r: r.model.mlp_width),
-    Output("vocabulary", "Vocabulary", read=lambda r: r.model.vocabulary),
-    Output("experts", "Experts of a layer", read=lambda r: r.model.experts),
-    Output("experts_per_token", "Experts for each token", read=lambda r: r.model.experts_per_token),
-    Output("forward_flops", "Forward, per token", "FLOP", read=lambda r: r.training_flops / 3),
-    Output("training_flops", "Training, per token", "FLOP"),
-    Output("weights", "Weights in BF16", "B", "less", lambda r: 2.0 * r.model.loaded_parameters),
-    Output(
+    OutputSpec("layers", "Layers", "layer", read=lambda r: r.model.layers),
+    OutputSpec("hidden", "Width", read=lambda r: r.model.hidden),
+    OutputSpec("heads", "Query heads", read=lambda r: r.model.heads),
+    OutputSpec("kv_heads", "KV heads", read=lambda r: r.model.kv_heads),
+    OutputSpec("head_dim", "Width of a head", read=lambda r: r.model.head_dim),
+    OutputSpec("mlp_width", "Width of the MLP", read=lambda r: r.model.mlp_width),
+    OutputSpec("vocabulary", "Vocabulary", read=lambda r: r.model.vocabulary),
+    OutputSpec("experts", "Experts of a layer", read=lambda r: r.model.experts),
+    OutputSpec(
+        "experts_per_token", "Experts for each token", read=lambda r: r.model.experts_per_token
+    ),
+    OutputSpec("forward_flops", "Forward, per token", "FLOP", read=lambda r: r.training_flops / 3),
+    OutputSpec("training_flops", "Training, per token", "FLOP"),
+    OutputSpec(
+        "weights", "Weights in BF16", "B", "less", lambda r: 2.0 * r.model.loaded_parameters
+    ),
+    OutputSpec(
         "kv_per_token",
         "KV cache per token in BF16",
         "B",
@@ -117,7 +128,7 @@ def build_verdict(model: Architecture) -> Verdict:
         text = f"{active} of them work on each token; {kind}."
     else:
         text = f"All of them work on each token; {kind}."
-    if published := weights_words(model, PUBLISHED, ""):
+    if published := describe_weights(model, PUBLISHED, ""):
         size = format_value(weight_table(model, PUBLISHED).total, "B")
         text = f"{text} {published.removesuffix('.')}, {size}."
     return Verdict("info", f"{total} parameters.", text)

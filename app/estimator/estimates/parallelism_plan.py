@@ -54,14 +54,14 @@ class ParallelismPlanInputs:
     model: str = common_inputs.ask_model(default="llama-3.1-70b")
     gpu: str = common_inputs.ask_counted_gpu(count_field="gpus")
     gpus: int = common_inputs.ask_gpus(default=256)
-    sequence: int = BATCH.ask(
+    sequence: int = BATCH.add_input(
         8192,
         "Sequence",
         unit="token",
         limits=(16, 10_000_000),
         help="Tokens of one training sequence.",
     )
-    global_batch: int | None = BATCH.ask(
+    global_batch: int | None = BATCH.add_input(
         None,
         "Global batch",
         kind="count",
@@ -76,14 +76,14 @@ class ParallelismPlanInputs:
         help="Tokens of the whole run, for time and cost."
     )
     number_format: str = common_inputs.ask_number_format()
-    objective: str = RECIPE.ask(
+    objective: str = RECIPE.add_input(
         "time",
         "Rank by",
         choices=(("time", "time of the run"), ("cost", "cost of the run")),
         help="By cost, half, a quarter and fewer of the GPUs are tried as well.",
         topic="parallelism",
     )
-    usable_memory: float = HARDWARE.ask_more(
+    usable_memory: float = HARDWARE.add_folded_input(
         0.95,
         "Usable share of memory",
         unit="%",
@@ -299,7 +299,7 @@ class MemoryFit:
         states = alone.weights + alone.gradients + alone.optimizer
         return states / self._job.gpus <= self._limit
 
-    def lightest_fits(
+    def fits_with_least_recompute(
         self, family: MicroBatchFamily
     ) -> Iterator[tuple[tuple[int, int], Recompute, float]]:
         """Yield every micro-batch that fits, with the least recomputation and its memory [B]."""
@@ -322,7 +322,7 @@ class MemoryFit:
 
     def has_fit(self, family: MicroBatchFamily) -> bool:
         """Return whether any layout of a family fits; the smallest micro-batch needs least."""
-        return next(self.lightest_fits(family), None) is not None
+        return next(self.fits_with_least_recompute(family), None) is not None
 
     def _resident_bytes(self, family: MicroBatchFamily) -> _Stages:
         shared = (family.tensor, family.pipeline, family.chunks)
@@ -436,7 +436,7 @@ class _LayoutSearch:
         self._ranked: list[tuple[float, float, int, TrainingPlan, StepTime]] = []
 
     @property
-    def steps(self) -> int:
+    def steps_done(self) -> int:
         """Return the work done so far."""
         return self._fits.steps + self._timed
 
@@ -450,11 +450,11 @@ class _LayoutSearch:
     def rank_family(self, family: MicroBatchFamily) -> None:
         """Rank the layouts of a family that fit, each with the least recomputation."""
         fill = (family.pipeline - 1) / family.chunks
-        stage = self._stage_share(family)
-        for size, recompute, memory in self._fits.lightest_fits(family):
+        stage = self._fullest_stage_share(family)
+        for size, recompute, memory in self._fits.fits_with_least_recompute(family):
             self.fitting += 1
             times = self._layer_times(family, size, recompute)
-            if self._is_beaten((size[1] + fill) * times.busy * stage):
+            if self._is_too_slow((size[1] + fill) * times.busy * stage):
                 continue
             plan = family.plan(self._job, size, recompute)
             self._timed += _TIMED
@@ -463,7 +463,7 @@ class _LayoutSearch:
             bisect.insort(self._ranked, entry)
             del self._ranked[self._most :]
 
-    def _stage_share(self, family: MicroBatchFamily) -> float:
+    def _fullest_stage_share(self, family: MicroBatchFamily) -> float:
         """Return the share of the layers on the fullest stage."""
         key = family.pipeline, family.chunks
         if key not in self._stages:
@@ -471,7 +471,7 @@ class _LayoutSearch:
             self._stages[key] = layers_per_stage(self._model, plan) / self._model.layers
         return self._stages[key]
 
-    def _is_beaten(self, least: float) -> bool:
+    def _is_too_slow(self, least: float) -> bool:
         """Return whether a step of at least this duration is too slow for the ranking."""
         return len(self._ranked) >= self._most and least > self._ranked[-1][0]
 
@@ -515,12 +515,12 @@ def search_layouts(
     seen = 0
     for split in every:
         for family in split.families():
-            if search.steps >= steps:
+            if search.steps_done >= steps:
                 break
             search.rank_family(family)
             seen += len(family.sizes)
     legal = sum(split.layouts for split in every)
-    return LayoutSearchResult(search.best(), search.fitting, seen, legal, search.steps)
+    return LayoutSearchResult(search.best(), search.fitting, seen, legal, search.steps_done)
 
 
 def find_fewest_gpus(
@@ -563,17 +563,19 @@ class ParallelismPlanResult:
     legal: int
 
     @property
-    def first(self) -> LayoutCandidate | None:
+    def best_layout(self) -> LayoutCandidate | None:
         """Return the best layout."""
         return self.ranked[0] if self.ranked else None
 
     @functools.cached_property
-    def run(self) -> TrainingTimeResult | None:
+    def full_run(self) -> TrainingTimeResult | None:
         """Return the whole run in the best layout, as `training-time` computes it."""
-        if self.first is None:
+        if self.best_layout is None:
             return None
-        inputs = training_time_inputs(self.inputs, self.first.plan)
-        return compute_run(self.model, self.gpu, inputs, self.first.plan, self.first.step)
+        inputs = training_time_inputs(self.inputs, self.best_layout.plan)
+        return compute_run(
+            self.model, self.gpu, inputs, self.best_layout.plan, self.best_layout.step
+        )
 
 
 def training_time_inputs(inputs: ParallelismPlanInputs, plan: TrainingPlan) -> TrainingTimeInputs:
@@ -614,10 +616,10 @@ _STEPS_OF_FEWEST = 10_000  # See STEPS.
 
 def validate_inputs(inputs: ParallelismPlanInputs, gpu: Accelerator) -> None:
     """Reject a GPU without the rates, memory or format that a search needs."""
-    if gpu.peak("bf16") is None or gpu.memory_bandwidth is None or not gpu.capacity:
+    if gpu.peak_rate("bf16") is None or gpu.memory_bandwidth is None or not gpu.capacity:
         message = f"Rates and memory of the {gpu.name} are not all known."
         raise input_error("gpu", inputs.gpu, message)
-    if gpu.peak(inputs.number_format) is None:
+    if gpu.peak_rate(inputs.number_format) is None:
         message = f"The {gpu.name} does not compute in {inputs.number_format.upper()}."
         raise input_error("number_format", inputs.number_format, message)
 
@@ -704,7 +706,7 @@ def _search_cluster_sizes(
 def find_flips(result: ParallelismPlanResult) -> tuple[VerdictFlip, ...]:
     """Return the cluster size at which no layout fits any more."""
     fewest = result.fewest.gpus
-    if result.first is None or fewest is None or not 2 <= fewest < result.inputs.gpus:
+    if result.best_layout is None or fewest is None or not 2 <= fewest < result.inputs.gpus:
         return ()
     now, then = format_number(result.inputs.gpus), format_number(fewest // 2)
     return (VerdictFlip("gpus", "GPUs", now, then, "No layout fits any more."),)

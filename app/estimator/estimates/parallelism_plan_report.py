@@ -18,7 +18,7 @@ from app.estimator.estimates.training_time_report import step_time_steps
 from app.estimator.fits import capacity_note
 from app.estimator.formula_steps import StepBuilder, format_sum, format_term
 from app.estimator.hardware.catalog import Accelerator, find_accelerator, find_reference_design
-from app.estimator.hardware.prices import UNKNOWN, hourly_price, price_note
+from app.estimator.hardware.prices import UNKNOWN, price_note, typed_or_list_price
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
@@ -26,7 +26,7 @@ from app.estimator.result import (
     Better,
     Estimate,
     FormulaStep,
-    Output,
+    OutputSpec,
     ResultTable,
     StackedBar,
     Timeline,
@@ -138,33 +138,35 @@ def _seconds_per_token(candidate: LayoutCandidate, part: str) -> float:
 def _best_mfu(result: ParallelismPlanResult, first: LayoutCandidate) -> float:
     each = flops_per_token(result.model, first.plan.sequence)
     rate = first.tokens_per_second / first.plan.gpus
-    return utilization(each, rate, result.gpu.peak(first.plan.number_format) or 1.0)
+    return utilization(each, rate, result.gpu.peak_rate(first.plan.number_format) or 1.0)
 
 
 _Plan = ParallelismPlanResult
 _MISSING = Value(None, note="No layout fits.", applies=False)
 
 
-def _plan_property_output(name: str, label: str, field: str = "", unit: str = "") -> Output[_Plan]:
+def _plan_property_output(
+    name: str, label: str, field: str = "", unit: str = ""
+) -> OutputSpec[_Plan]:
     """Declare a property of the best plan."""
 
     def read(result: _Plan) -> Any:
-        return getattr(result.first.plan, field or name) if result.first else _MISSING
+        return getattr(result.best_layout.plan, field or name) if result.best_layout else _MISSING
 
     better: Better = "less" if name == "gpus" else ""
-    return Output(name, label, unit, better, read)
+    return OutputSpec(name, label, unit, better, read)
 
 
-def _best(
+def _read_best(
     read: Callable[[_Plan, LayoutCandidate], float], bounds: Callable[[str, float], Value]
 ) -> Callable[[_Plan], Value]:
     """Read a modeled value of the best layout."""
 
     def read_with_range(result: _Plan) -> Value:
-        if result.first is None:
+        if result.best_layout is None:
             return _MISSING
         kind = "training-routed" if result.model.is_routed else "training"
-        return bounds(kind, read(result, result.first))
+        return bounds(kind, read(result, result.best_layout))
 
     return read_with_range
 
@@ -173,20 +175,20 @@ def _rate_per_gpu(_: _Plan, first: LayoutCandidate) -> float:
     return first.tokens_per_second / first.plan.gpus
 
 
-def _of_run(read: Callable[[TrainingTimeResult], float]) -> Callable[[_Plan], Value]:
+def _read_run(read: Callable[[TrainingTimeResult], float]) -> Callable[[_Plan], Value]:
     """Read a modeled value of the whole run in the best layout."""
 
     def read_with_range(result: _Plan) -> Value:
-        return _MISSING if result.run is None else modeled_time("run", read(result.run))
+        return _MISSING if result.full_run is None else modeled_time("run", read(result.full_run))
 
     return read_with_range
 
 
 def _cost(result: _Plan) -> Value:
-    price = hourly_price(result.gpu, result.inputs.usd_per_gpu_hour)
-    if result.first and price is None:
+    price = typed_or_list_price(result.gpu, result.inputs.usd_per_gpu_hour)
+    if result.best_layout and price is None:
         return Value(None, note=UNKNOWN)
-    return _of_run(lambda run: rent(run.hours, price or 0.0))(result)
+    return _read_run(lambda run: rent(run.gpu_hours, price or 0.0))(result)
 
 
 def _fewest_gpus(result: _Plan) -> Value:
@@ -196,8 +198,8 @@ def _fewest_gpus(result: _Plan) -> Value:
     return Value(result.fewest.gpus, note=note)
 
 
-OUTPUTS: tuple[Output[_Plan], ...] = (
-    Output("fits", "A layout fits", better="more", read=lambda r: r.first is not None),
+OUTPUTS: tuple[OutputSpec[_Plan], ...] = (
+    OutputSpec("fits", "A layout fits", better="more", read=lambda r: r.best_layout is not None),
     _plan_property_output("tensor_parallel", "Tensor parallel", "tensor"),
     _plan_property_output("pipeline_parallel", "Pipeline parallel", "pipeline"),
     _plan_property_output("data_parallel", "Data parallel", "data"),
@@ -209,46 +211,53 @@ OUTPUTS: tuple[Output[_Plan], ...] = (
     _plan_property_output("recompute", "Recomputation"),
     _plan_property_output("zero", "ZeRO stage"),
     _plan_property_output("gpus", "GPUs", unit="GPU"),
-    Output(
+    OutputSpec(
         "step_time",
         "One step",
         "s",
         "less",
-        _best(lambda _, first: first.step.total, modeled_time),
+        _read_best(lambda _, first: first.step.total, modeled_time),
         modeled=True,
     ),
-    Output(
+    OutputSpec(
         "tokens_per_second_per_gpu",
         "Tokens per second and GPU",
         "token/s",
         "more",
-        _best(_rate_per_gpu, modeled_rate),
+        _read_best(_rate_per_gpu, modeled_rate),
         modeled=True,
     ),
-    Output("mfu", "MFU", "%", "more", _best(_best_mfu, modeled_rate), modeled=True),
-    Output(
+    OutputSpec("mfu", "MFU", "%", "more", _read_best(_best_mfu, modeled_rate), modeled=True),
+    OutputSpec(
         "memory",
         "Memory on each GPU",
         "B",
         "less",
-        _best(
+        _read_best(
             lambda _, first: first.memory, lambda _, value: Value(value, 0.9 * value, 1.1 * value)
         ),
         modeled=True,
     ),
-    Output(
+    OutputSpec(
         "time",
         "Whole run",
         "s",
         "less",
-        _of_run(lambda run: run.seconds),
+        _read_run(lambda run: run.seconds),
         modeled=True,
         primary=True,
     ),
-    Output("gpu_hours", "GPU-hours", "GPU-h", "less", _of_run(lambda run: run.hours), modeled=True),
-    Output("cost", "Cost", "USD", "less", _cost, modeled=True),
-    Output("fewest_gpus", "Fewest GPUs", "GPU", "less", _fewest_gpus),
-    Output(
+    OutputSpec(
+        "gpu_hours",
+        "GPU-hours",
+        "GPU-h",
+        "less",
+        _read_run(lambda run: run.gpu_hours),
+        modeled=True,
+    ),
+    OutputSpec("cost", "Cost", "USD", "less", _cost, modeled=True),
+    OutputSpec("fewest_gpus", "Fewest GPUs", "GPU", "less", _fewest_gpus),
+    OutputSpec(
         "reference_design",
         "Reference design",
         read=lambda r: reference_design(r.gpu, r.inputs.gpus),
@@ -274,7 +283,7 @@ def estimate(inputs: ParallelismPlanInputs) -> Estimate:
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
     validate_inputs(inputs, gpu)
     result = find_plans(inputs, model, gpu)
-    first = result.first
+    first = result.best_layout
     return Estimate(
         name="parallelism-plan",
         verdict=_build_verdict(result),
@@ -293,7 +302,7 @@ def estimate(inputs: ParallelismPlanInputs) -> Estimate:
 
 def _build_verdict(result: ParallelismPlanResult) -> Verdict:
     gpu = result.gpu
-    first = result.first
+    first = result.best_layout
     where = f"{format_number(result.inputs.gpus)} {gpu.name}"
     if first is None:
         return _no_layout_verdict(where, result)
@@ -339,7 +348,7 @@ def reference_design(gpu: Accelerator, gpus: int) -> str:
 
 
 def _build_steps(result: ParallelismPlanResult) -> tuple[FormulaStep, ...]:
-    first, run = result.first, result.run
+    first, run = result.best_layout, result.full_run
     if first is None or run is None:
         return (_layouts_tried_step(result),)
     plan, step = first.plan, first.step
@@ -374,7 +383,7 @@ def _build_steps(result: ParallelismPlanResult) -> tuple[FormulaStep, ...]:
         _STEPS.fill(
             "mfu",
             "[operations per token] × [tokens per second and GPU] ÷ [peak]",
-            ((each, "FLOP"), rate, (result.gpu.peak(plan.number_format) or 0.0, "FLOP/s")),
+            ((each, "FLOP"), rate, (result.gpu.peak_rate(plan.number_format) or 0.0, "FLOP/s")),
             _best_mfu(result, first),
             "palm",
             topic="number-formats",

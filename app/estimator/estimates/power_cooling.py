@@ -33,27 +33,27 @@ FEEDS = (("2n", "2N"), ("n+1", "N+1"), ("n", "N"))
 class PowerCoolingInputs:
     """The machines, their racks, and the building."""
 
-    system: str = _MACHINES.ask(
+    system: str = _MACHINES.add_input(
         "dgx-h100",
         "System",
         kind="system",
         help="Brings the highest power, the height and the way it is cooled.",
     )
-    nodes: int = _MACHINES.ask(
+    nodes: int = _MACHINES.add_input(
         32,
         "Systems",
         unit="node",
         limits=(1, 1_000_000),
         help="Servers, or racks where a rack is the system.",
     )
-    rack_limit: float = _RACKS.ask(
+    rack_limit: float = _RACKS.add_input(
         40e3,
         "Power of a rack",
         unit="kW",
         limits=(1e3, 1e7),
         help="The most that the building powers and cools in one rack.",
     )
-    pue: float = _SITE.ask(
+    pue: float = _SITE.add_input(
         1.3,
         "PUE",
         limits=(1.0, 5.0),
@@ -61,14 +61,14 @@ class PowerCoolingInputs:
         "put the average of the industry at 1.54 (2025).",
         term="pue",
     )
-    site_limit: float | None = _SITE.ask(
+    site_limit: float | None = _SITE.add_input(
         None,
         "Power of the site",
         unit="kW",
         limits=(1e3, 1e11),
         help="What the site can draw in all, cooling included; left empty: no limit.",
     )
-    load: float | None = _MACHINES.ask_more(
+    load: float | None = _MACHINES.add_folded_input(
         None,
         "Typical load",
         unit="%",
@@ -77,14 +77,14 @@ class PowerCoolingInputs:
         "H100 was measured at 82% at most while training.",
         topic=TOPIC,
     )
-    other: float = _MACHINES.ask_more(
+    other: float = _MACHINES.add_folded_input(
         0.1,
         "Network and storage",
         unit="%",
         limits=(0.0, 2.0),
         help="Power of switches, storage and management over that of the systems.",
     )
-    node_power: float | None = _MACHINES.ask_more(
+    node_power: float | None = _MACHINES.add_folded_input(
         None,
         "Highest power of a system",
         unit="kW",
@@ -93,7 +93,7 @@ class PowerCoolingInputs:
         term="tdp",
         topic=TOPIC,
     )
-    node_units: int | None = _RACKS.ask_more(
+    node_units: int | None = _RACKS.add_folded_input(
         None,
         "Height of a system",
         kind="count",
@@ -101,10 +101,10 @@ class PowerCoolingInputs:
         help="In rack units of 44.45 mm; left empty: that of the system.",
         topic="cluster-components",
     )
-    rack_units: int = _RACKS.ask_more(
+    rack_units: int = _RACKS.add_folded_input(
         48, "Height of a rack", limits=(1, 100), help="In rack units; common are 42, 48 and 52."
     )
-    voltage: float = _ELECTRICITY.ask_more(
+    voltage: float = _ELECTRICITY.add_folded_input(
         415.0,
         "Voltage",
         unit="V",
@@ -112,13 +112,13 @@ class PowerCoolingInputs:
         help="Between two phases: 400 or 415 V in most of the world, 208 or 415 V in "
         "North America.",
     )
-    power_factor: float = _ELECTRICITY.ask_more(
+    power_factor: float = _ELECTRICITY.add_folded_input(
         0.95,
         "Power factor",
         limits=(0.1, 1.0),
         help="Real over apparent power of the supplies under load.",
     )
-    circuit: float = _ELECTRICITY.ask_more(
+    circuit: float = _ELECTRICITY.add_folded_input(
         60.0,
         "Breaker of a circuit",
         unit="A",
@@ -126,13 +126,13 @@ class PowerCoolingInputs:
         help="For each phase; four fifths of it may flow for hours.",
         term="pdu",
     )
-    feeds: str = _ELECTRICITY.ask_more(
+    feeds: str = _ELECTRICITY.add_folded_input(
         "2n",
         "Redundancy of feeds",
         choices=FEEDS,
         help="Two full feeds, one circuit more than needed, or none.",
     )
-    air_rise: float = _COOLING.ask_more(
+    air_rise: float = _COOLING.add_folded_input(
         16.0,
         "Warming of the air",
         unit="°C",
@@ -141,7 +141,7 @@ class PowerCoolingInputs:
         "systems come to 16 °C.",
         term="hot-aisle",
     )
-    liquid: float | None = _COOLING.ask_more(
+    liquid: float | None = _COOLING.add_folded_input(
         None,
         "Heat taken by liquid",
         unit="%",
@@ -150,7 +150,7 @@ class PowerCoolingInputs:
         "nothing of others.",
         term="direct-to-chip-cooling",
     )
-    liquid_rise: float = _COOLING.ask_more(
+    liquid_rise: float = _COOLING.add_folded_input(
         10.0,
         "Warming of the liquid",
         unit="°C",
@@ -158,14 +158,14 @@ class PowerCoolingInputs:
         help="From inlet to outlet; reckoned as water.",
         term="cdu",
     )
-    duration: float = _ENERGY.ask_more(
+    duration: float = _ENERGY.add_folded_input(
         365 * 86400.0,
         "Running time",
         unit="days",
         limits=(60.0, 1e10),
         help="For energy and carbon.",
     )
-    carbon_intensity: float = _ENERGY.ask_more(
+    carbon_intensity: float = _ENERGY.add_folded_input(
         0.48,
         "Carbon intensity",
         unit="g/kWh",
@@ -197,36 +197,36 @@ class PowerCoolingResult:
     carbon: float
 
     @property
-    def rack(self) -> float:
+    def rack_power(self) -> float:
         """Return the maximum power of a full rack, or of one system if none fits [W]."""
         return self.node * max(1, self.in_rack)
 
     @property
-    def short(self) -> tuple[int, int] | None:
+    def lacking_supplies(self) -> tuple[int, int] | None:
         """Return supplies left when one of two feeds fails, and needed; None if enough."""
         supplies = self.system.power_supplies or 0
         left, needed = supplies // 2, self.system.power_supplies_needed or 0
         return (left, needed) if left < needed else None
 
     @property
-    def typical(self) -> float:
+    def typical_power(self) -> float:
         """Return the typical power of the machines [W]."""
         return self.machines * self.load
 
     @property
-    def site_typical(self) -> float:
+    def typical_site_power(self) -> float:
         """Return the typical power of the site [W]."""
         return self.site * self.load
 
     @property
-    def systems(self) -> float:
+    def max_systems_power(self) -> float:
         """Return the maximum power of all systems [W]."""
         return self.inputs.nodes * self.node
 
     @property
-    def coolant(self) -> float:
+    def needed_coolant_flow(self) -> float:
         """Return the coolant flow for the liquid-cooled share of the heat [m3/s]."""
-        return coolant_flow(self.systems * self.liquid, self.inputs.liquid_rise)
+        return coolant_flow(self.max_systems_power * self.liquid, self.inputs.liquid_rise)
 
     @property
     def status(self) -> Status:
@@ -235,7 +235,7 @@ class PowerCoolingResult:
         if self.racks is None or (limit is not None and self.site > limit):
             return "no"
         near = limit is not None and self.site > _TIGHT * limit
-        hot = self.rack * (1 - self.liquid) > DENSE
+        hot = self.rack_power * (1 - self.liquid) > DENSE
         return "tight" if near or hot else "fits"
 
     def air_flow(self, watts: float) -> float:

@@ -19,7 +19,7 @@ from app.estimator.result import (
     BarSegment,
     Estimate,
     FormulaStep,
-    Output,
+    OutputSpec,
     ResultTable,
     StackedBar,
     Value,
@@ -33,7 +33,7 @@ LOAD_RANGE = (0.6, 0.9)
 
 def _typical_load_output(
     name: str, label: str, unit: str, read: Callable[[PowerCoolingResult], float]
-) -> Output[PowerCoolingResult]:
+) -> OutputSpec[PowerCoolingResult]:
     """Declare an output proportional to the typical load; exact if the load is typed."""
 
     def read_with_range(result: PowerCoolingResult) -> Value:
@@ -43,7 +43,7 @@ def _typical_load_output(
         low, high = (value * share / result.load for share in LOAD_RANGE)
         return Value(value, low, high)
 
-    return Output(name, label, unit, "less", read_with_range, modeled=True)
+    return OutputSpec(name, label, unit, "less", read_with_range, modeled=True)
 
 
 def _racks(result: PowerCoolingResult) -> Value:
@@ -53,39 +53,43 @@ def _racks(result: PowerCoolingResult) -> Value:
 
 def _rack_power(result: PowerCoolingResult) -> Value:
     note = "" if result.racks else "Of one system, which is more than a rack takes."
-    return Value(result.rack, note=note)
+    return Value(result.rack_power, note=note)
 
 
 def _coolant(result: PowerCoolingResult) -> Value:
     if result.liquid:
-        return Value(result.coolant)
+        return Value(result.needed_coolant_flow)
     return Value(None, note="Air takes all heat of the systems.", applies=False)
 
 
-OUTPUTS: tuple[Output[PowerCoolingResult], ...] = (
-    Output("racks", "Racks", better="less", read=_racks, primary=True),
-    Output("nodes_per_rack", "Systems in a rack", "node", "more", lambda r: r.in_rack),
-    Output("rack_power", "Power of a full rack", "W", "less", _rack_power),
-    Output("machines_power", "Machines, highest", "W", "less", lambda r: r.machines),
-    _typical_load_output("machines_typical", "Machines, typical", "W", lambda r: r.typical),
-    Output("site_power", "Site, highest", "W", "less", lambda r: r.site),
-    _typical_load_output("site_typical", "Site, typical", "W", lambda r: r.site_typical),
-    Output("current", "Current of a rack, each phase", "A", "less"),
-    Output("circuits", "Circuits of a rack"),
-    Output("heat", "Heat of the machines", "W", "less", lambda r: r.machines),
-    Output("heat_btu", "Heat in BTU/h", "BTU/h", "less", lambda r: round(heat_in_btu(r.machines))),
-    Output("air", "Air through the systems", "m3/s", "less", lambda r: r.air_flow(r.systems)),
-    Output(
+OUTPUTS: tuple[OutputSpec[PowerCoolingResult], ...] = (
+    OutputSpec("racks", "Racks", better="less", read=_racks, primary=True),
+    OutputSpec("nodes_per_rack", "Systems in a rack", "node", "more", lambda r: r.in_rack),
+    OutputSpec("rack_power", "Power of a full rack", "W", "less", _rack_power),
+    OutputSpec("machines_power", "Machines, highest", "W", "less", lambda r: r.machines),
+    _typical_load_output("machines_typical", "Machines, typical", "W", lambda r: r.typical_power),
+    OutputSpec("site_power", "Site, highest", "W", "less", lambda r: r.site),
+    _typical_load_output("site_typical", "Site, typical", "W", lambda r: r.typical_site_power),
+    OutputSpec("current", "Current of a rack, each phase", "A", "less"),
+    OutputSpec("circuits", "Circuits of a rack"),
+    OutputSpec("heat", "Heat of the machines", "W", "less", lambda r: r.machines),
+    OutputSpec(
+        "heat_btu", "Heat in BTU/h", "BTU/h", "less", lambda r: round(heat_in_btu(r.machines))
+    ),
+    OutputSpec(
+        "air", "Air through the systems", "m3/s", "less", lambda r: r.air_flow(r.max_systems_power)
+    ),
+    OutputSpec(
         "air_node",
         "Air through one system",
         "CFM",
         "less",
         lambda r: round(r.air_flow(r.node) * CUBIC_FEET_PER_MINUTE),
     ),
-    Output("coolant", "Coolant", "m3/s", "less", _coolant),
+    OutputSpec("coolant", "Coolant", "m3/s", "less", _coolant),
     _typical_load_output("energy", "Energy", "Wh", lambda r: r.energy),
     _typical_load_output("carbon", "Carbon dioxide", "kg", lambda r: r.carbon),
-    Output("fits", "Fits", better="more", read=lambda r: r.status != "no"),
+    OutputSpec("fits", "Fits", better="more", read=lambda r: r.status != "no"),
 )
 _STEPS = StepBuilder(OUTPUTS, "power-and-cooling")
 
@@ -110,7 +114,7 @@ def _build_verdict(result: PowerCoolingResult) -> Verdict:
     status = result.status
     name, most = result.system.name, format_value(result.node, "W")
     if result.racks is None:
-        return Verdict(status, "Too dense for the racks.", _too_dense(result))
+        return Verdict(status, "Too dense for the racks.", _too_dense_text(result))
     site = format_value(result.site, "W")
     if status == "no":
         text = (
@@ -136,9 +140,9 @@ def _lost_feed_text(result: PowerCoolingResult) -> str:
 
     Half of the supplies are connected to each feed.
     """
-    if result.inputs.feeds != "2n" or result.short is None:
+    if result.inputs.feeds != "2n" or result.lacking_supplies is None:
         return ""
-    left, needed = result.short
+    left, needed = result.lacking_supplies
     return (
         f" Without one of two feeds a system keeps {left} of its "
         f"{result.system.power_supplies} supplies and needs {needed} for full power: "
@@ -146,7 +150,7 @@ def _lost_feed_text(result: PowerCoolingResult) -> str:
     )
 
 
-def _too_dense(result: PowerCoolingResult) -> str:
+def _too_dense_text(result: PowerCoolingResult) -> str:
     inputs = result.inputs
     name = result.system.name
     if result.units > inputs.rack_units:
@@ -177,7 +181,7 @@ def _build_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
             "machines_typical",
             "[highest] × [typical load]",
             ((result.machines, "W"), (result.load, "%")),
-            result.typical,
+            result.typical_power,
             "latif-2025",
         ),
         _STEPS.fill(
@@ -201,7 +205,7 @@ def _rack_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
         _STEPS.line(
             "current",
             "power of a rack ÷ (√3 × voltage × power factor)",
-            f"{format_term(result.rack, 'W')} ÷ (√3 × "
+            f"{format_term(result.rack_power, 'W')} ÷ (√3 × "
             f"{format_term(inputs.voltage)} V × {format_term(inputs.power_factor)})",
             result.current,
             "ieee-1459",
@@ -217,7 +221,7 @@ def _rack_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
 
 
 def _cooling_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
-    shown = format_term(result.systems, "W")
+    shown = format_term(result.max_systems_power, "W")
     air = f"{shown} × {format_term(1 - result.liquid, '%')}"
     steps = [
         _STEPS.line(
@@ -231,7 +235,7 @@ def _cooling_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
             "air",
             "heat to air ÷ (1.2 kg/m³ × 1,005 J/(kg·°C) × warming)",
             f"{air} ÷ (1.2 × 1,005 × {format_term(result.inputs.air_rise)})",
-            result.air_flow(result.systems),
+            result.air_flow(result.max_systems_power),
             "ashrae-datacom",
         ),
     ]
@@ -241,7 +245,7 @@ def _cooling_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
                 "coolant",
                 "heat to liquid ÷ (997 kg/m³ × 4,180 J/(kg·°C) × warming)",
                 f"{shown} × {format_term(result.liquid, '%')} ÷ (997 × 4,180 × {format_term(result.inputs.liquid_rise)})",
-                result.coolant,
+                result.needed_coolant_flow,
                 "ashrae-datacom",
             )
         )
@@ -253,7 +257,7 @@ def _energy_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
         _STEPS.fill(
             "energy",
             "[site, typical] × [running time]",
-            ((result.site_typical, "W"), (result.inputs.duration, "s")),
+            ((result.typical_site_power, "W"), (result.inputs.duration, "s")),
             result.energy,
             "patterson-2021",
         ),
@@ -274,7 +278,7 @@ def _build_bar(result: PowerCoolingResult) -> StackedBar:
     rest = "Rest of the systems" if gpus else "Systems"
     parts = (
         *((named,) if gpus else ()),
-        BarSegment("kv", rest, result.systems - gpus),
+        BarSegment("kv", rest, result.max_systems_power - gpus),
         BarSegment("activations", "Network and storage", result.others),
         BarSegment("overhead", "Cooling and losses", result.site - result.machines),
     )
@@ -288,7 +292,7 @@ def _build_table(result: PowerCoolingResult) -> ResultTable:
         (text, (watts, "W"), (watts * result.load, "W"), (round(heat_in_btu(watts)), "BTU/h"))
         for text, watts in (
             ("One system", result.node),
-            ("A full rack", result.rack),
+            ("A full rack", result.rack_power),
             ("All machines", result.machines),
             ("The site", result.site),
         )
@@ -303,9 +307,9 @@ def _build_notes(result: PowerCoolingResult) -> tuple[str, ...]:
         notes.append(
             "Typical load is taken as 80%; measured servers with eight GPUs lie between 60 and 90%."
         )
-    if result.rack * (1 - result.liquid) > DENSE:
+    if result.rack_power * (1 - result.liquid) > DENSE:
         notes.append(
-            f"{format_value(result.rack * (1 - result.liquid), 'W')} of heat in the air "
+            f"{format_value(result.rack_power * (1 - result.liquid), 'W')} of heat in the air "
             "of one rack is more than most buildings carry away."
         )
     notes.append(

@@ -21,7 +21,7 @@ from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Estimate,
     FormulaStep,
-    Output,
+    OutputSpec,
     ResultTable,
     Value,
     Verdict,
@@ -38,19 +38,19 @@ class QuantizationInputs:
     """The two formats to compare, the model and the GPUs."""
 
     model: str = ask_model()
-    weights: str = _FORMATS.ask(
+    weights: str = _FORMATS.add_input(
         "awq-int4",
         "To",
         choices=WEIGHT_CHOICES,
         help="The format to change to.",
         term="quantisation",
     )
-    before: str = _FORMATS.ask(
+    before: str = _FORMATS.add_input(
         "bf16", "From", choices=WEIGHT_CHOICES, help="The format to compare with."
     )
     gpu: str = ask_counted_gpu(count_field="tensor_parallel")
     tensor_parallel: int = ask_tensor_parallel(default=2)
-    bandwidth_share: float = HARDWARE.ask_more(
+    bandwidth_share: float = HARDWARE.add_folded_input(
         0.65,
         "Reached bandwidth",
         unit="%",
@@ -82,8 +82,8 @@ class QuantizationResult:
     """Both formats on a GPU: `old` is the one to compare with."""
 
     gpu: Accelerator
-    old: FormatResult
-    new: FormatResult
+    baseline: FormatResult
+    compared: FormatResult
 
 
 def validate_inputs(model: Architecture, inputs: QuantizationInputs, gpu: Accelerator) -> None:
@@ -108,14 +108,14 @@ def compute_format(
         per_gpu=per_gpu,
         language=language,
         floor=_decode_floor(model, inputs, gpu, language),
-        peak=gpu.peak(math_format_used(gpu, form)),
+        peak=gpu.peak_rate(math_format_used(gpu, form)),
     )
 
 
 def math_format_used(gpu: Accelerator, form: WeightFormat) -> str:
     """Return the format used for the math; 4 bit is unpacked on GPUs without it."""
     narrow = {"mxfp4": "fp4", "nvfp4": "fp4"}.get(form.math, form.math)
-    if gpu.peak(narrow) is None and narrow in {"fp4", "fp8"}:
+    if gpu.peak_rate(narrow) is None and narrow in {"fp4", "fp8"}:
         return "bf16"
     return narrow
 
@@ -130,40 +130,40 @@ def _decode_floor(
     return language * active / (gpu.memory_bandwidth * inputs.bandwidth_share)
 
 
-def _ratio(above: float | None, below: float | None) -> Value:
-    if above and below:
-        return Value(above / below)
+def _ratio(numerator: float | None, denominator: float | None) -> Value:
+    if numerator and denominator:
+        return Value(numerator / denominator)
     return Value(None, note="The catalog has no rate for this.")
 
 
-OUTPUTS: tuple[Output[QuantizationResult], ...] = (
-    Output("total", "Weights after", "B", "less", lambda r: r.new.total, primary=True),
-    Output("before", "Weights before", "B", read=lambda r: r.old.total),
-    Output("saved", "Saved", "B", "more", lambda r: r.old.total - r.new.total),
-    Output("per_gpu", "On one GPU", "B", "less", lambda r: r.new.per_gpu),
-    Output("fits", "Weights fit", "", "more", lambda r: r.new.per_gpu <= r.gpu.capacity),
-    Output(
+OUTPUTS: tuple[OutputSpec[QuantizationResult], ...] = (
+    OutputSpec("total", "Weights after", "B", "less", lambda r: r.compared.total, primary=True),
+    OutputSpec("before", "Weights before", "B", read=lambda r: r.baseline.total),
+    OutputSpec("saved", "Saved", "B", "more", lambda r: r.baseline.total - r.compared.total),
+    OutputSpec("per_gpu", "On one GPU", "B", "less", lambda r: r.compared.per_gpu),
+    OutputSpec("fits", "Weights fit", "", "more", lambda r: r.compared.per_gpu <= r.gpu.capacity),
+    OutputSpec(
         "decode_floor",
         "Fastest token",
         "s",
         "less",
-        lambda r: r.new.floor and ranged_value(r.new.floor, (0.85, 1.5)),
+        lambda r: r.compared.floor and ranged_value(r.compared.floor, (0.85, 1.5)),
         modeled=True,
     ),
-    Output(
+    OutputSpec(
         "decode_speedup",
         "Faster decoding at most",
         "×",
         "more",
-        lambda r: _ratio(r.old.floor, r.new.floor),
+        lambda r: _ratio(r.baseline.floor, r.compared.floor),
     ),
-    Output("peak", "Peak rate of matrix products", "FLOP/s", "more", lambda r: r.new.peak),
-    Output(
+    OutputSpec("peak", "Peak rate of matrix products", "FLOP/s", "more", lambda r: r.compared.peak),
+    OutputSpec(
         "peak_ratio",
         "Faster prefill at most",
         "×",
         "more",
-        lambda r: _ratio(r.new.peak, r.old.peak),
+        lambda r: _ratio(r.compared.peak, r.baseline.peak),
     ),
 )
 _STEPS = StepBuilder(OUTPUTS, "number-formats")

@@ -25,9 +25,9 @@ from app.estimator.serving.replica import (
     highest_load,
     most_sequences,
     operating_point,
+    operating_point_at_rate,
     profile_replica,
     saturated_rate,
-    settle_rate,
 )
 from app.estimator.serving.simulation import SimulationResult, simulate
 from app.estimator.serving.step_time import (
@@ -44,14 +44,14 @@ _TARGETS = InputGroup("Targets", "batching-and-latency")
 def _latency_target_field(default: float, label: str, help_text: str) -> Any:
     text = f"{help_text} Empty: no target."
     limits = (1e-4, 3600.0)
-    return _TARGETS.ask(default, label, unit="ms", limits=limits, help=text, clearable=True)
+    return _TARGETS.add_input(default, label, unit="ms", limits=limits, help=text, clearable=True)
 
 
 MOST_REPLICAS = 100_000
 
 
 def _variation_field(label: str) -> Any:
-    return LOAD.ask_more(
+    return LOAD.add_folded_input(
         0.5,
         label,
         limits=(0.0, 10.0),
@@ -74,7 +74,7 @@ class ServingCapacityInputs:
     tensor_parallel: int = common_inputs.ask_tensor_parallel(
         default=4, label="GPUs that share the model"
     )
-    attention_parallel: int = HARDWARE.ask_more(
+    attention_parallel: int = HARDWARE.add_folded_input(
         1,
         "Attention data parallel",
         limits=(1, 1024),
@@ -82,14 +82,14 @@ class ServingCapacityInputs:
         "and share the experts.",
         term="data-parallelism",
     )
-    expert_parallel: int = HARDWARE.ask_more(
+    expert_parallel: int = HARDWARE.add_folded_input(
         1,
         "Expert parallel",
         limits=(1, 1024),
         help="Parts that the experts of a layer are divided into.",
         term="expert-parallelism",
     )
-    expert_tensor_parallel: int | None = HARDWARE.ask_more(
+    expert_tensor_parallel: int | None = HARDWARE.add_folded_input(
         None,
         "GPUs that share an expert",
         kind="count",
@@ -98,7 +98,7 @@ class ServingCapacityInputs:
         help="Left empty: as many as share the model.",
         term="tensor-parallelism",
     )
-    replicas: int | None = HARDWARE.ask(
+    replicas: int | None = HARDWARE.add_input(
         None,
         "Replicas",
         kind="count",
@@ -112,20 +112,20 @@ class ServingCapacityInputs:
     output_tokens: int = common_inputs.ask_tokens(
         default=300, label="Answer", help="Tokens of an answer on average."
     )
-    concurrent: int = LOAD.ask(
+    concurrent: int = LOAD.add_input(
         100,
         "Users at once",
         limits=(1, 10_000_000),
         help="Requests that are being answered at the same time.",
     )
-    requests_per_second: float | None = LOAD.ask(
+    requests_per_second: float | None = LOAD.add_input(
         None,
         "Requests per second",
         unit="request/s",
         limits=(1e-6, 1e7),
         help="Instead of the users at once: how many requests arrive, on average.",
     )
-    run_requests: int | None = LOAD.ask_more(
+    run_requests: int | None = LOAD.add_folded_input(
         None,
         "Requests of a run",
         kind="count",
@@ -133,7 +133,7 @@ class ServingCapacityInputs:
         help="Left empty: requests are never missing. A run that ends has a last "
         "round that is not full, which lowers the saturated rate.",
     )
-    peak: float = LOAD.ask_more(
+    peak: float = LOAD.add_folded_input(
         1.0,
         "Peak over mean",
         limits=(1.0, 100.0),
@@ -147,20 +147,20 @@ class ServingCapacityInputs:
     tpot_target: float | None = _latency_target_field(
         0.05, "Target: per token", "The longest pause between tokens."
     )
-    percentile: str = _TARGETS.ask(
+    percentile: str = _TARGETS.add_input(
         "p95",
         "Targets hold for",
         choices=(("p50", "half"), ("p95", "95 of 100"), ("p99", "99 of 100")),
         help="For how many requests the targets have to hold.",
     )
-    spare: int = HARDWARE.ask(
+    spare: int = HARDWARE.add_input(
         1,
         "Spare replicas",
         limits=(0, 1000),
         help="Copies that may fail while the targets are still met.",
         topic="cluster-components",
     )
-    gpus_per_node: int | None = HARDWARE.ask_more(
+    gpus_per_node: int | None = HARDWARE.add_folded_input(
         None,
         "GPUs per node",
         kind="count",
@@ -171,7 +171,7 @@ class ServingCapacityInputs:
     )
     memory_utilization: float = common_inputs.ask_usable_share(advanced=True)
     engine: str = common_inputs.ask_engine()
-    polling: int = ENGINE.ask_more(
+    polling: int = ENGINE.add_folded_input(
         1,
         "Steps between looks at the queue",
         limits=(1, 1000),
@@ -185,10 +185,10 @@ class ServingCapacityInputs:
     cost_per_gpu_hour: float | None = common_inputs.ask_price()
     network_rate: float = common_inputs.ask_network_rate()
     domain: int | None = common_inputs.ask_domain()
-    simulate: bool = ENGINE.ask_more(
+    simulate: bool = ENGINE.add_folded_input(
         False, "Simulate", help="Serve 1,500 random requests step by step beside the formula."
     )
-    seed: int = ENGINE.ask_more(
+    seed: int = ENGINE.add_folded_input(
         1, "Random seed", limits=(0, 2**31), help="Another number draws other random requests."
     )
 
@@ -218,7 +218,7 @@ class CapacityResult:
     enough: int | None = None
 
     @property
-    def queued(self) -> float:
+    def queued_requests(self) -> float:
         """Return the requests of a replica that wait for memory, at a fixed number of users."""
         if not self.memory or self.replicas is None or self.inputs.requests_per_second:
             return 0.0
@@ -255,21 +255,21 @@ class CapacityResult:
         return copies * math.ceil(gpus / per_node)
 
     @property
-    def rate(self) -> float | None:
+    def request_rate(self) -> float | None:
         """Return the requests per second of all replicas."""
         return self.settled.rate * self.replicas if self.settled and self.replicas else None
 
     @property
-    def tokens(self) -> float | None:
+    def output_token_rate(self) -> float | None:
         """Return the output tokens per second of all replicas."""
-        return None if self.rate is None else self.rate * self.inputs.output_tokens
+        return None if self.request_rate is None else self.request_rate * self.inputs.output_tokens
 
     @property
-    def max_rate(self) -> float | None:
+    def max_request_rate(self) -> float | None:
         return self.top.rate * self.replicas if self.top and self.replicas else None
 
     @property
-    def saturated_tokens(self) -> float | None:
+    def saturated_token_rate(self) -> float | None:
         """Return the output tokens per second when requests are always waiting."""
         if not self.memory or self.replicas is None:
             return None
@@ -287,7 +287,7 @@ def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         return _more_gpus_flips(result)
     if result.top is None or result.replicas is None:
         return _relaxed_target_flips(result)
-    return _more_load(result, result.top, result.replicas)
+    return _load_flips(result, result.top, result.replicas)
 
 
 def _more_gpus_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
@@ -315,7 +315,7 @@ def _relaxed_target_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     return tuple(changes)
 
 
-def _more_load(
+def _load_flips(
     result: CapacityResult, top: OperatingPoint, replicas: int
 ) -> tuple[VerdictFlip, ...]:
     inputs = result.inputs
@@ -338,7 +338,7 @@ def _more_load(
     return tuple(changes)
 
 
-def profile_for(inputs: ServingCapacityInputs) -> ReplicaProfile:
+def build_replica_profile(inputs: ServingCapacityInputs) -> ReplicaProfile:
     """Return the profile of one replica."""
     gpu = find_accelerator(inputs.gpu)
     fabric = gpu_interconnect(gpu, inputs.network_rate, domain=inputs.domain or 0)
@@ -369,7 +369,7 @@ def serving_setup(inputs: ServingCapacityInputs) -> ServingSetup:
     )
 
 
-def check_experts(model: Architecture, inputs: ServingCapacityInputs) -> None:
+def validate_expert_split(model: Architecture, inputs: ServingCapacityInputs) -> None:
     """Reject impossible divisions of experts."""
     parts = inputs.expert_parallel
     if parts > 1 and not model.is_routed:
@@ -400,7 +400,7 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
         settled=settled,
         top=top,
         best=best,
-        met=bool(replicas) and settled is not None and targets.met(settled),
+        met=bool(replicas) and settled is not None and targets.are_met_at(settled),
         memory=profile.most >= 1,
         measurements=find_measurements(profile.placed),
         simulated=_simulate_replica(inputs, profile, settled),
@@ -442,7 +442,7 @@ def replica_load(
     if profile.most < 1:
         return None
     if inputs.requests_per_second is not None:
-        return settle_rate(profile, inputs.requests_per_second * inputs.peak / replicas)
+        return operating_point_at_rate(profile, inputs.requests_per_second * inputs.peak / replicas)
     return operating_point(profile, inputs.concurrent * inputs.peak / replicas)
 
 

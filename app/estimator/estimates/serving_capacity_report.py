@@ -7,16 +7,16 @@ from app.estimator.estimates.latency import validate_inputs
 from app.estimator.estimates.serving_capacity import (
     CapacityResult,
     ServingCapacityInputs,
-    check_experts,
+    build_replica_profile,
     compute_capacity,
     find_flips,
-    profile_for,
     serving_setup,
+    validate_expert_split,
 )
 from app.estimator.fits import capacity_note
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.catalog import find_accelerator
-from app.estimator.hardware.prices import UNKNOWN, hourly_price, price_note
+from app.estimator.hardware.prices import UNKNOWN, price_note, typed_or_list_price
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
@@ -24,7 +24,7 @@ from app.estimator.result import (
     ChartLine,
     Estimate,
     FormulaStep,
-    Output,
+    OutputSpec,
     ResultTable,
     Value,
     Verdict,
@@ -107,13 +107,13 @@ def _value_if_served(value: float | None) -> Value:
     return Value(value)
 
 
-def _rate(
+def _rate_output(
     name: str,
     label: str,
     unit: str,
     read: Callable[[CapacityResult], float | None],
     kind: str = "throughput",
-) -> Output[CapacityResult]:
+) -> OutputSpec[CapacityResult]:
     """Declare a modeled rate; `kind` is the error interval of the time behind it."""
 
     def read_rate(result: CapacityResult) -> Value:
@@ -122,10 +122,10 @@ def _rate(
             return _value_if_served(None)
         return modeled_rate(result.measurements.kind(kind), value)
 
-    return Output(name, label, unit, "more", read_rate, modeled=True)
+    return OutputSpec(name, label, unit, "more", read_rate, modeled=True)
 
 
-def _latency(kind: str, label: str, name: str, share: float) -> Output[CapacityResult]:
+def _latency_output(kind: str, label: str, name: str, share: float) -> OutputSpec[CapacityResult]:
     """Declare a percentile of a latency [s]; `kind` is ttft or tpot."""
 
     def read(result: CapacityResult) -> Value:
@@ -134,57 +134,61 @@ def _latency(kind: str, label: str, name: str, share: float) -> Output[CapacityR
         value = getattr(result.settled, kind)[share]
         return modeled_time(result.measurements.kind(kind), value)
 
-    return Output(f"{kind}_{name}", f"{name} {label}", "s", "less", read, modeled=True)
+    return OutputSpec(f"{kind}_{name}", f"{name} {label}", "s", "less", read, modeled=True)
 
 
 def _monthly_cost(result: CapacityResult) -> Value:
-    price = hourly_price(result.profile.placed.gpu, result.inputs.cost_per_gpu_hour)
+    price = typed_or_list_price(result.profile.placed.gpu, result.inputs.cost_per_gpu_hour)
     if price is None:
         return Value(None, note=UNKNOWN)
     return _value_if_served(None if result.gpus is None else result.gpus * price * _HOURS)
 
 
 def _token_cost(result: CapacityResult) -> Value:
-    price = hourly_price(result.profile.placed.gpu, result.inputs.cost_per_gpu_hour)
+    price = typed_or_list_price(result.profile.placed.gpu, result.inputs.cost_per_gpu_hour)
     if price is None:
         return Value(None, note=UNKNOWN)
-    if result.gpus is None or not result.tokens:
+    if result.gpus is None or not result.output_token_rate:
         return _value_if_served(None)
-    cost = usd_per_million_tokens(result.tokens, result.gpus, price)
+    cost = usd_per_million_tokens(result.output_token_rate, result.gpus, price)
     return modeled_time(result.measurements.kind("throughput"), cost)
 
 
-OUTPUTS: tuple[Output[CapacityResult], ...] = (
-    Output("fits", "Meets the targets", better="more", read=lambda r: r.met),
-    Output("replicas", "Replicas", better="less", read=lambda r: _value_if_served(r.replicas)),
-    Output("gpus", "GPUs", "GPU", "less", lambda r: _value_if_served(r.gpus), primary=True),
-    Output("nodes", "Nodes", "node", "less", lambda r: _value_if_served(r.nodes)),
-    *(_latency("ttft", "time to first token", name, share) for name, share in SHARES),
-    *(_latency("tpot", "time per output token", name, share) for name, share in SHARES),
-    _rate("throughput", "Output tokens per second", "token/s", lambda r: r.tokens),
-    _rate("requests_per_second", "Requests per second", "request/s", lambda r: r.rate),
-    _rate("max_rate", "Most requests per second", "request/s", lambda r: r.max_rate),
-    _rate(
+OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
+    OutputSpec("fits", "Meets the targets", better="more", read=lambda r: r.met),
+    OutputSpec("replicas", "Replicas", better="less", read=lambda r: _value_if_served(r.replicas)),
+    OutputSpec("gpus", "GPUs", "GPU", "less", lambda r: _value_if_served(r.gpus), primary=True),
+    OutputSpec("nodes", "Nodes", "node", "less", lambda r: _value_if_served(r.nodes)),
+    *(_latency_output("ttft", "time to first token", name, share) for name, share in SHARES),
+    *(_latency_output("tpot", "time per output token", name, share) for name, share in SHARES),
+    _rate_output(
+        "throughput", "Output tokens per second", "token/s", lambda r: r.output_token_rate
+    ),
+    _rate_output(
+        "requests_per_second", "Requests per second", "request/s", lambda r: r.request_rate
+    ),
+    _rate_output("max_rate", "Most requests per second", "request/s", lambda r: r.max_request_rate),
+    _rate_output(
         "saturated_throughput",
         "Output tokens per second, saturated",
         "token/s",
-        lambda r: r.saturated_tokens,
+        lambda r: r.saturated_token_rate,
         "saturated",
     ),
-    Output("utilisation", "Utilization", "%", read=lambda r: _value_if_served(r.utilization)),
-    Output(
+    OutputSpec("utilisation", "Utilization", "%", read=lambda r: _value_if_served(r.utilization)),
+    OutputSpec(
         "concurrent",
         "Requests at once on a replica",
         read=lambda r: _value_if_served(round(r.settled.batch, 1) if r.settled else None),
     ),
-    Output(
+    OutputSpec(
         "max_concurrent",
         "Most requests in memory of a replica",
         better="more",
         read=lambda r: max(0, int(r.profile.most)),
     ),
-    Output("cost_per_month", "Cost per month", "USD/month", "less", _monthly_cost),
-    Output(
+    OutputSpec("cost_per_month", "Cost per month", "USD/month", "less", _monthly_cost),
+    OutputSpec(
         "cost_per_million_tokens",
         "Cost per million output tokens",
         "USD/Mtoken",
@@ -202,8 +206,8 @@ def estimate(inputs: ServingCapacityInputs) -> Estimate:
     """Find the number of replicas that meet the targets, and their latencies."""
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
     validate_inputs(model, gpu, inputs.weights, inputs.tensor_parallel)
-    check_experts(model, inputs)
-    profile = profile_for(inputs)
+    validate_expert_split(model, inputs)
+    profile = build_replica_profile(inputs)
     result = compute_capacity(inputs, profile)
     return Estimate(
         name="serving-capacity",
@@ -267,7 +271,7 @@ def _build_verdict(result: CapacityResult) -> Verdict:
 def _build_steps(result: CapacityResult) -> tuple[FormulaStep, ...]:
     profile = result.profile
     batch = result.settled.batch if result.settled else 1.0
-    timed = profile.timed(batch)
+    timed = profile.timing_at(batch)
     steps = [
         FormulaStep(
             "One decoding step",
@@ -311,14 +315,14 @@ def _time_per_token_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[
     others = format_term(timed.batch - 1)
     answer, kept = profile.answer_steps, profile.kept
     share, mixed = prefill_step_mix(timed, answer)
-    value = profile.pace(timed)
+    value = profile.time_per_token(timed)
     if timed.recorded == timed.step and (timed.batch == 1 or mixed > timed.launching):
         simple = f"{step} + {others} × {cost} ÷ {format_term(answer)}"
         formula = "step + (requests − 1) × prompt ÷ answer"
         return (_per_token_line(formula, simple, value, kept),)
     each = f"{format_term((timed.batch - 1) / answer)} ÷ {format_term(share)}"
-    filled = profile.placed.engine.filled(timed.batch)
-    full = profile.timed(filled * profile.groups).step
+    filled = profile.placed.engine.padded_batch(timed.batch)
+    full = profile.timing_at(filled * profile.groups).step
     rows = (
         (
             "Steps that read prompts too",
@@ -428,8 +432,8 @@ def _build_notes(result: CapacityResult) -> list[str]:
         notes.append(f"{kept} tokens are kept of each step; an answer takes fewer steps by that.")
     if inputs.cached_share:
         notes.append("Prompts that are cached save reading; their memory is counted whole.")
-    if result.queued:
-        waiting = format_number(round(result.queued))
+    if result.queued_requests:
+        waiting = format_number(round(result.queued_requests))
         notes.append(f"{waiting} requests of a replica wait until others leave the memory.")
     if result.simulated is not None:
         served = format_number(result.simulated.served)

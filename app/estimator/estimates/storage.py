@@ -34,7 +34,7 @@ class CheckpointContent(NamedTuple):
     source: str
 
     @property
-    def each(self) -> float:
+    def bytes_per_parameter(self) -> float:
         """Return the bytes per parameter [B]."""
         return sum(size for _, size in self.parts)
 
@@ -70,7 +70,7 @@ class StorageInputs:
         group="Job",
         topic="training-memory",
     )
-    tokens: float = _DATA.ask(
+    tokens: float = _DATA.add_input(
         15e12,
         "Tokens of the data set",
         unit="token",
@@ -78,7 +78,7 @@ class StorageInputs:
         help="Once each, as stored for training.",
         term="token",
     )
-    bytes_per_token: float = _DATA.ask(
+    bytes_per_token: float = _DATA.add_input(
         4.0,
         "Bytes per token",
         unit="B",
@@ -86,26 +86,26 @@ class StorageInputs:
         help="4 for numbers of tokens from 65,537 on, 2 below; for images or video "
         "the bytes of a file over the tokens it becomes.",
     )
-    copies: int = _DATA.ask_more(
+    copies: int = _DATA.add_folded_input(
         2,
         "Copies of the data set",
         limits=(1, 100),
         help="Raw and prepared ones together; one is on the fast tier.",
     )
-    content: str = _CHECKPOINTS.ask(
+    content: str = _CHECKPOINTS.add_input(
         "adamw",
         "Checkpoint",
         choices=tuple((key, content.label) for key, content in CONTENTS.items()),
         help="Resuming needs weights and optimizer states; serving only weights.",
         term="checkpoint",
     )
-    saving: str = _CHECKPOINTS.ask(
+    saving: str = _CHECKPOINTS.add_input(
         "wait",
         "While saving",
         choices=SAVING,
         help="Training waits for the write, or copies to host memory and goes on.",
     )
-    write_bandwidth: float = _STORAGE.ask(
+    write_bandwidth: float = _STORAGE.add_input(
         100e9,
         "Write bandwidth",
         unit="GB/s",
@@ -113,7 +113,7 @@ class StorageInputs:
         help="What the storage takes from all nodes together.",
         term="parallel-file-system",
     )
-    read_bandwidth: float = _STORAGE.ask(
+    read_bandwidth: float = _STORAGE.add_input(
         200e9,
         "Read bandwidth",
         unit="GB/s",
@@ -121,21 +121,21 @@ class StorageInputs:
         help="What the storage gives to all nodes together.",
         term="parallel-file-system",
     )
-    acceptable: float = _CHECKPOINTS.ask(
+    acceptable: float = _CHECKPOINTS.add_input(
         0.05,
         "Acceptable loss",
         unit="%",
         limits=(0.001, 0.9),
         help="Share of the time that saving and failures may cost.",
     )
-    kept: int = _CHECKPOINTS.ask_more(
+    kept: int = _CHECKPOINTS.add_folded_input(
         5,
         "Checkpoints kept",
         limits=(1, 100_000),
         help="On the fast tier at the same time.",
         topic="cluster-components",
     )
-    stall: float | None = _CHECKPOINTS.ask_more(
+    stall: float | None = _CHECKPOINTS.add_folded_input(
         None,
         "Stall of a save",
         unit="s",
@@ -176,7 +176,7 @@ class StorageInputs:
         topic="parallelism",
         advanced=True,
     )
-    fill: float = _STORAGE.ask_more(
+    fill: float = _STORAGE.add_folded_input(
         0.8,
         "Fill level",
         unit="%",
@@ -200,12 +200,12 @@ class GoodputLosses:
     goodput: float
 
     @property
-    def lost(self) -> float:
+    def lost_share(self) -> float:
         """Return the share of time lost to checkpoints and failures."""
         return 1 - self.goodput
 
     @property
-    def restarting(self) -> float:
+    def restart_share(self) -> float:
         """Return the share of time lost to restarts if nothing else were lost."""
         return -math.expm1(-self.restart / self.mtbf)
 
@@ -237,17 +237,17 @@ class StorageResult:
     needed_write: float | None
     loss_bounds: tuple[GoodputLosses, ...]
 
-    def writing(self, losses: GoodputLosses) -> float:
+    def write_share(self, losses: GoodputLosses) -> float:
         """Return the share of time in which a checkpoint is being written."""
         return min(1.0, self.write_time / (losses.interval + losses.stall))
 
     @property
-    def fast(self) -> float:
+    def fast_tier_bytes(self) -> float:
         """Return the capacity of the fast tier [B]."""
         return (self.dataset + self.inputs.kept * self.checkpoint) / self.inputs.fill
 
     @property
-    def bulk(self) -> float:
+    def bulk_tier_bytes(self) -> float:
         """Return the capacity of the bulk tier [B]."""
         return ((self.inputs.copies - 1) * self.dataset + self.checkpoint) / self.inputs.fill
 
@@ -255,7 +255,7 @@ class StorageResult:
     def status(self) -> Status:
         """Return `no` if reading is too slow or too much is lost, `tight` if nearly so."""
         reads = self.needed_read / self.inputs.read_bandwidth
-        loses = self.losses.lost / self.inputs.acceptable
+        loses = self.losses.lost_share / self.inputs.acceptable
         worst = max(reads, loses)
         return "no" if worst > 1 else "tight" if worst > _TIGHT else "fits"
 
@@ -276,7 +276,7 @@ _TIGHT = 0.8
 def compute_storage(inputs: StorageInputs) -> StorageResult:
     """Compute sizes, rates and times of a job's storage."""
     parameters = find_model(inputs.model).parameters
-    each = CONTENTS[inputs.content].each
+    each = CONTENTS[inputs.content].bytes_per_parameter
     size = checkpoint_bytes(parameters, each)
     losses = compute_losses(inputs, size)
     if not math.isfinite(losses.goodput) or losses.goodput <= 0:
@@ -296,7 +296,7 @@ def compute_storage(inputs: StorageInputs) -> StorageResult:
         write_time=size / inputs.write_bandwidth,
         restart_read=size * inputs.replicas / inputs.read_bandwidth,
         losses=losses,
-        needed_write=needed_write(inputs, size, losses),
+        needed_write=needed_write_bandwidth(inputs, size, losses),
         loss_bounds=tuple(compute_losses(inputs, size, each=each) for each in rates),
     )
 
@@ -335,7 +335,9 @@ def longest_acceptable_restart(inputs: StorageInputs, losses: GoodputLosses) -> 
     return rest if rest > 0 else None
 
 
-def needed_write(inputs: StorageInputs, size: float, losses: GoodputLosses) -> float | None:
+def needed_write_bandwidth(
+    inputs: StorageInputs, size: float, losses: GoodputLosses
+) -> float | None:
     """Return the write bandwidth that keeps the loss acceptable [B/s].
 
     None if bandwidth does not decide: failures alone cost more, or the typed stall does
@@ -358,7 +360,7 @@ def needed_write(inputs: StorageInputs, size: float, losses: GoodputLosses) -> f
 
     def excess(log_rate: float) -> float:
         other = compute_losses(inputs, size, write=math.exp(log_rate))
-        return other.lost - inputs.acceptable
+        return other.lost_share - inputs.acceptable
 
     start = write_rate(size, seconds)
     found = find_root(excess, math.log(start), math.log(start * 1.2))
@@ -371,7 +373,7 @@ def find_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
     If both reading and checkpoints are insufficient, no single input helps.
     """
     inputs = result.inputs
-    good = result.losses.lost <= inputs.acceptable
+    good = result.losses.lost_share <= inputs.acceptable
     fed = result.needed_read <= inputs.read_bandwidth
     saving_flips = _goodput_flips(result, good=good) if fed else ()
     reading_flips = _bytes_per_token_flip(inputs, fed=fed) if good else ()
@@ -381,9 +383,9 @@ def find_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
 def describe_remedy(result: StorageResult) -> str:
     """Return what costs most, and what would reduce the loss."""
     inputs = result.inputs
-    restarting = result.losses.restarting
+    restarting = result.losses.restart_share
     share, limit = format_value(restarting, "%"), format_value(inputs.acceptable, "%")
-    if restarting * 2 <= result.losses.lost and restarting <= inputs.acceptable:
+    if restarting * 2 <= result.losses.lost_share and restarting <= inputs.acceptable:
         return f"Restarts alone cost {share}, saves and work done twice the rest."
     text = f"Restarts alone cost {share}"
     if restarting > inputs.acceptable:
@@ -412,7 +414,7 @@ def _goodput_flips(result: StorageResult, *, good: bool) -> tuple[VerdictFlip, .
         flips = f"{rate} GB/s"
         changes.append(VerdictFlip("write_bandwidth", "Write bandwidth", now, flips, becomes))
     restart = _restart_time_flip(result, becomes)
-    decides = result.losses.restarting * 2 > result.losses.lost
+    decides = result.losses.restart_share * 2 > result.losses.lost_share
     changes = [*restart, *changes] if decides else [*changes, *restart]
     gpus = _flipping_gpus(result, good=good)
     if gpus:
@@ -427,7 +429,7 @@ def _asynchronous_checkpoint_flip(result: StorageResult, *, good: bool) -> tuple
     if good or inputs.saving == "beside" or inputs.stall is not None:
         return ()
     beside = dataclasses.replace(inputs, saving="beside")
-    if compute_losses(beside, result.checkpoint).lost > inputs.acceptable:
+    if compute_losses(beside, result.checkpoint).lost_share > inputs.acceptable:
         return ()
     text = dict(SAVING)
     now, flips = text["wait"], text["beside"]
@@ -456,7 +458,7 @@ def _restart_time_flip(result: StorageResult, becomes: str) -> tuple[VerdictFlip
     longest = longest_acceptable_restart(inputs, result.losses)
     if longest is None or not is_value_allowed(StorageInputs, "restart", longest):
         return ()
-    good = result.losses.lost <= inputs.acceptable
+    good = result.losses.lost_share <= inputs.acceptable
     flips = f"{round_past_limit(longest / 60, up=good)} min"
     now = f"{format_number(inputs.restart / 60)} min"
     return (VerdictFlip("restart", "Restart", now, flips, becomes),)
@@ -483,10 +485,10 @@ def _flipping_gpus(result: StorageResult, *, good: bool) -> int | None:
 
     def excess(log_gpus: float) -> float:
         other = compute_losses(inputs, result.checkpoint, gpus=math.exp(log_gpus))
-        return other.lost - inputs.acceptable
+        return other.lost_share - inputs.acceptable
 
     # The loss grows with about the square root of the number of GPUs.
-    near = inputs.gpus * (inputs.acceptable / max(result.losses.lost, 1e-9)) ** 1.5
+    near = inputs.gpus * (inputs.acceptable / max(result.losses.lost_share, 1e-9)) ** 1.5
     near = min(max(near, 1.0), 1e6)
     crossing = find_root(excess, math.log(inputs.gpus), math.log(near * 1.01))
     if crossing is None or not 0 <= crossing < math.log(1e6):

@@ -22,7 +22,7 @@ from app.estimator.result import (
     ChartLine,
     Estimate,
     FormulaStep,
-    Output,
+    OutputSpec,
     ResultTable,
     Value,
     Verdict,
@@ -31,7 +31,7 @@ from app.estimator.result import (
 from app.estimator.units import format_number, format_value
 
 
-def _modeled(
+def _modeled_output(
     name: str,
     label: str,
     unit: str,
@@ -39,7 +39,7 @@ def _modeled(
     better: Better = "",
     *,
     primary: bool = False,
-) -> Output[StorageResult]:
+) -> OutputSpec[StorageResult]:
     """Declare an output whose range follows from the published failure rates."""
 
     def read_with_range(result: StorageResult) -> Value:
@@ -49,34 +49,38 @@ def _modeled(
             return Value(value)
         return Value(value, min(values), max(values))
 
-    return Output(name, label, unit, better, read_with_range, modeled=True, primary=primary)
+    return OutputSpec(name, label, unit, better, read_with_range, modeled=True, primary=primary)
 
 
-def _needed_write(result: StorageResult) -> Value:
+def _needed_write_value(result: StorageResult) -> Value:
     if result.needed_write:
         return Value(result.needed_write)
     note = "No bandwidth decides whether the acceptable loss is met."
     return Value(result.needed_write, note=note, applies=result.needed_write is not None)
 
 
-OUTPUTS: tuple[Output[StorageResult], ...] = (
-    _modeled("interval", "Save every", "s", lambda _, losses: losses.interval, primary=True),
-    _modeled("lost", "Lost time", "%", lambda _, losses: losses.lost, "less"),
-    _modeled("goodput", "Goodput", "%", lambda _, losses: losses.goodput, "more"),
-    Output("checkpoint", "Checkpoint", "B", "less"),
-    Output("write_time", "Time to write it", "s", "less"),
-    Output("stall", "Stall of a save", "s", "less", lambda r: r.losses.stall),
-    _modeled("writing", "Share of time writing", "%", StorageResult.writing, "less"),
-    Output("needed_write", "Write bandwidth needed", "B/s", "less", _needed_write),
-    Output("needed_read", "Read bandwidth needed", "B/s", "less"),
-    Output("restart_read", "Time to read a checkpoint", "s", "less"),
-    _modeled("mtbf", "Between failures of the job", "s", lambda _, losses: losses.mtbf, "more"),
-    _modeled("young", "Interval of Young", "s", lambda _, losses: losses.young),
-    _modeled("saves_per_day", "Checkpoints a day", "", lambda _, losses: losses.saves_per_day),
-    Output("dataset", "Data set", "B"),
-    Output("fast", "Fast tier", "B", "less"),
-    Output("bulk", "Bulk tier", "B", "less"),
-    Output("fits", "Keeps up", better="more", read=lambda r: r.status != "no"),
+OUTPUTS: tuple[OutputSpec[StorageResult], ...] = (
+    _modeled_output("interval", "Save every", "s", lambda _, losses: losses.interval, primary=True),
+    _modeled_output("lost", "Lost time", "%", lambda _, losses: losses.lost_share, "less"),
+    _modeled_output("goodput", "Goodput", "%", lambda _, losses: losses.goodput, "more"),
+    OutputSpec("checkpoint", "Checkpoint", "B", "less"),
+    OutputSpec("write_time", "Time to write it", "s", "less"),
+    OutputSpec("stall", "Stall of a save", "s", "less", lambda r: r.losses.stall),
+    _modeled_output("writing", "Share of time writing", "%", StorageResult.write_share, "less"),
+    OutputSpec("needed_write", "Write bandwidth needed", "B/s", "less", _needed_write_value),
+    OutputSpec("needed_read", "Read bandwidth needed", "B/s", "less"),
+    OutputSpec("restart_read", "Time to read a checkpoint", "s", "less"),
+    _modeled_output(
+        "mtbf", "Between failures of the job", "s", lambda _, losses: losses.mtbf, "more"
+    ),
+    _modeled_output("young", "Interval of Young", "s", lambda _, losses: losses.young),
+    _modeled_output(
+        "saves_per_day", "Checkpoints a day", "", lambda _, losses: losses.saves_per_day
+    ),
+    OutputSpec("dataset", "Data set", "B"),
+    OutputSpec("fast", "Fast tier", "B", "less"),
+    OutputSpec("bulk", "Bulk tier", "B", "less"),
+    OutputSpec("fits", "Keeps up", better="more", read=lambda r: r.status != "no"),
 )
 _STEPS = StepBuilder(OUTPUTS, "training-memory")
 
@@ -107,7 +111,7 @@ def _build_verdict(result: StorageResult) -> Verdict:
             f"gives {format_value(result.inputs.read_bandwidth, 'B/s')}.",
         )
     lead = {"no": "Too much is lost.", "tight": "Tight.", "fits": every}
-    lost = format_value(result.losses.lost, "%")
+    lost = format_value(result.losses.lost_share, "%")
     size = format_value(result.checkpoint, "B")
     takes = format_value(result.write_time, "s")
     text = (
@@ -239,7 +243,7 @@ def _build_chart(result: StorageResult) -> Chart:
         (
             ChartLine("Lost", tuple((x, 1 - losses.goodput_at(x)) for x in points)),
             ChartLine("Acceptable", allowed, "dash"),
-            ChartLine("Best", ((losses.interval, losses.lost),), "mark"),
+            ChartLine("Best", ((losses.interval, losses.lost_share),), "mark"),
         ),
         x_log=True,
     )
@@ -260,12 +264,12 @@ def _build_tier_table(result: StorageResult) -> ResultTable:
             (
                 "Parallel file system",
                 f"one copy of the data, checkpoints kept: {newest}",
-                (result.fast, "B"),
+                (result.fast_tier_bytes, "B"),
             ),
             (
                 "Object store",
                 f"further copies of the data: {rest}, the last checkpoint",
-                (result.bulk, "B"),
+                (result.bulk_tier_bytes, "B"),
             ),
         ),
     )

@@ -45,14 +45,14 @@ class TrainingMemoryInputs:
     """The model, the method of training, and the GPUs."""
 
     model: str = common_inputs.ask_model()
-    optimizer: str = RECIPE.ask(
+    optimizer: str = RECIPE.add_input(
         "adamw",
         "Optimizer",
         choices=OPTIMIZERS,
         help="How many moments it keeps for each parameter.",
         term="optimizer-state",
     )
-    precision: str = RECIPE.ask(
+    precision: str = RECIPE.add_input(
         "bf16-mixed",
         "Precision",
         choices=PRECISIONS,
@@ -61,8 +61,8 @@ class TrainingMemoryInputs:
         topic="number-formats",
     )
     gpu: str = common_inputs.ask_counted_gpu(count_field="gpus")
-    gpus: int = common_inputs.ask_gpus_of_method(USUAL_GPUS, topic="training-memory")
-    zero: str = LAYOUT.ask(
+    gpus: int = common_inputs.declare_gpus_of_method(USUAL_GPUS, topic="training-memory")
+    zero: str = LAYOUT.add_input(
         "3",
         "ZeRO stage",
         choices=(
@@ -78,11 +78,11 @@ class TrainingMemoryInputs:
     pipeline_parallel: int = common_inputs.ask_pipeline(limits=(1, 1024))
     context_parallel: int = common_inputs.ask_context_parallel(limits=(1, 1024))
     expert_parallel: int = common_inputs.ask_experts(limits=(1, 1024))
-    interleave: int = LAYOUT.ask_more(
+    interleave: int = LAYOUT.add_folded_input(
         1, "Interleaving", limits=(1, 64), help="Chunks of layers on each pipeline stage."
     )
     sequence: int = common_inputs.ask_sequence()
-    micro_batch: int = BATCH.ask(
+    micro_batch: int = BATCH.add_input(
         1,
         "Micro-batch",
         unit="sequence",
@@ -90,7 +90,7 @@ class TrainingMemoryInputs:
         help="Sequences in one forward pass.",
         term="micro-batch",
     )
-    micro_batches: int | None = BATCH.ask_more(
+    micro_batches: int | None = BATCH.add_folded_input(
         None,
         "Micro-batches per step",
         kind="count",
@@ -100,36 +100,36 @@ class TrainingMemoryInputs:
         topic="parallelism",
     )
     recompute: str = common_inputs.ask_recompute(default="full")
-    framework: str = RECIPE.ask(
+    framework: str = RECIPE.add_input(
         USUAL,
         "Framework",
         choices=FRAMEWORK_CHOICES,
         help="Decides which tensors are kept beside the formula.",
     )
-    flash_attention: bool = RECIPE.ask_more(
+    flash_attention: bool = RECIPE.add_folded_input(
         True, "Flash attention", help="Without it the attention scores are kept as well."
     )
     sequence_parallel: bool = common_inputs.ask_sequence_parallel()
-    overlapped: bool = RECIPE.ask_more(
+    overlapped: bool = RECIPE.add_folded_input(
         True,
         "Overlapped tensor parallelism",
         help="Transfers run inside the products, so that no whole sequence is "
         "gathered; in PyTorch.",
         topic="parallelism",
     )
-    fused_loss: bool = RECIPE.ask_more(
+    fused_loss: bool = RECIPE.add_folded_input(
         False,
         "Fused loss",
         help="A loss that never makes FP32 copies of the logits; in Transformers "
         "Liger's, which never makes the logits either.",
     )
-    loss: str = RECIPE.ask_more(
+    loss: str = RECIPE.add_folded_input(
         USUAL,
         "Loss kernel",
         choices=tuple((name, label) for name, label, _ in LOSSES),
         help="How many bytes each logit takes at the peak of the loss.",
     )
-    optimizer_step: str = RECIPE.ask_more(
+    optimizer_step: str = RECIPE.add_folded_input(
         USUAL,
         "Optimizer step",
         choices=(
@@ -143,14 +143,14 @@ class TrainingMemoryInputs:
     method: str = common_inputs.ask_method()
     rank: int = common_inputs.ask_rank()
     targets: str = common_inputs.ask_targets()
-    offload: str = LAYOUT.ask_more(
+    offload: str = LAYOUT.add_folded_input(
         "none",
         "Offload to the host",
         choices=(("none", "Nothing"), ("optimizer", "Optimizer"), ("all", "Optimizer and weights")),
         help="What waits in the memory of the server until it is needed.",
         topic="training-memory",
     )
-    overhead: float | None = HARDWARE.ask(
+    overhead: float | None = HARDWARE.add_input(
         None,
         "Overhead per GPU",
         unit="GB",
@@ -176,16 +176,16 @@ class TrainingMemoryResult:
     remedies: tuple[tuple[str, str], ...] = ()
 
     @property
-    def load(self) -> StageMemory:
+    def stage_memory(self) -> StageMemory:
         """Return the memory use of the fullest stage."""
         return fullest_stage(self.loads)
 
     @property
-    def limit(self) -> float:
+    def memory_limit(self) -> float:
         return self.gpu.capacity
 
     @property
-    def trained(self) -> float:
+    def trained_parameters(self) -> float:
         """Return the number of trained parameters."""
         return self.tuning.adapters if self.tuning.is_partial else float(self.model.parameters)
 
@@ -193,18 +193,18 @@ class TrainingMemoryResult:
     def weights_total(self) -> float:
         """Return the weights of the whole model, before they are sharded [B]."""
         frozen = self.model.parameters * self.tuning.base if self.tuning.is_partial else 0.0
-        return frozen + self.recipe.weights * self.trained
+        return frozen + self.recipe.weights * self.trained_parameters
 
     @property
     def gradients_total(self) -> float:
-        return self.recipe.gradients * self.trained
+        return self.recipe.gradients * self.trained_parameters
 
     @property
     def optimizer_total(self) -> float:
-        return self.recipe.optimizer * self.trained
+        return self.recipe.optimizer * self.trained_parameters
 
     @property
-    def states(self) -> float:
+    def model_state_bytes(self) -> float:
         """Return the model states of the whole model [B]."""
         return self.weights_total + self.gradients_total + self.optimizer_total
 

@@ -42,7 +42,7 @@ from app.estimator.result import (
     BarSegment,
     Estimate,
     FormulaStep,
-    Output,
+    OutputSpec,
     ResultTable,
     StackedBar,
     Value,
@@ -78,7 +78,10 @@ _MOMENTS = {
 
 def _load_bounds(result: TrainingMemoryResult) -> tuple[float, float]:
     """Return the range of a GPU's total: that of allocated memory, and of the overhead."""
-    around, peak = result.load.overhead, result.load.total - result.load.overhead
+    around, peak = (
+        result.stage_memory.overhead,
+        result.stage_memory.total - result.stage_memory.overhead,
+    )
     below, above = (
         peak * share + around * part
         for share, part in zip(_peak_range(result), _OVERHEAD_RANGE, strict=True)
@@ -88,36 +91,42 @@ def _load_bounds(result: TrainingMemoryResult) -> tuple[float, float]:
 
 def _peak_range(result: TrainingMemoryResult) -> tuple[float, float]:
     """Return the range of allocated memory, relative to what is computed."""
-    if result.load.moment == "step":
+    if result.stage_memory.moment == "step":
         return _STEP_PEAK
     return _PEAKS[training_framework(result.inputs.framework, result.inputs.method).id]
 
 
-def _per_gpu(result: TrainingMemoryResult) -> Value:
-    return Value(result.load.total, *_load_bounds(result))
+def _memory_per_gpu(result: TrainingMemoryResult) -> Value:
+    return Value(result.stage_memory.total, *_load_bounds(result))
 
 
-def _free(result: TrainingMemoryResult) -> Value:
+def _free_memory(result: TrainingMemoryResult) -> Value:
     low, high = _load_bounds(result)
-    return Value(result.limit - result.load.total, result.limit - high, result.limit - low)
+    return Value(
+        result.memory_limit - result.stage_memory.total,
+        result.memory_limit - high,
+        result.memory_limit - low,
+    )
 
 
-def _fits(result: TrainingMemoryResult) -> Value:
-    note = close_note(result.limit, *_load_bounds(result))
-    return Value(result.load.total <= result.limit, note=note)
+def _fits_memory(result: TrainingMemoryResult) -> Value:
+    note = close_note(result.memory_limit, *_load_bounds(result))
+    return Value(result.stage_memory.total <= result.memory_limit, note=note)
 
 
-def _allocated(result: TrainingMemoryResult) -> Value:
+def _allocated_peak(result: TrainingMemoryResult) -> Value:
     """Return PyTorch's peak of allocated memory, without the CUDA context."""
-    return ranged_value(result.load.total - result.load.overhead, _peak_range(result))
+    return ranged_value(
+        result.stage_memory.total - result.stage_memory.overhead, _peak_range(result)
+    )
 
 
-def _reserved(result: TrainingMemoryResult) -> Value:
+def _reserved_peak(result: TrainingMemoryResult) -> Value:
     """Return PyTorch's peak of reserved memory."""
     framework = training_framework(result.inputs.framework, result.inputs.method).id
     if not framework.startswith("torch"):
         return Value(None, note="Known for PyTorch FSDP and DeepSpeed.")
-    peak = result.load.total - result.load.overhead
+    peak = result.stage_memory.total - result.stage_memory.overhead
     fragments = _PIPELINE_FRAGMENTS if result.inputs.pipeline_parallel > 1 else 1.0
     return ranged_value(peak * fragments, _peak_range(result))
 
@@ -130,7 +139,7 @@ def _fewest_gpus(result: TrainingMemoryResult) -> Value:
         fewest_gpus(
             result.layout,
             tuple(_scaled_stage_memory(load, *f) for load in result.loads),
-            result.limit,
+            result.memory_limit,
         )
         for f in zip(_ACTIVATION_RANGE, _OVERHEAD_RANGE, strict=True)
     )
@@ -145,40 +154,47 @@ def _modeled_memory_output(
     label: str,
     read: Callable[[TrainingMemoryResult], float],
     shares: tuple[float, float] = _ACTIVATION_RANGE,
-) -> Output[TrainingMemoryResult]:
+) -> OutputSpec[TrainingMemoryResult]:
     """Declare modeled memory [B]."""
-    return Output(name, label, "B", "less", lambda r: ranged_value(read(r), shares), modeled=True)
+    return OutputSpec(
+        name, label, "B", "less", lambda r: ranged_value(read(r), shares), modeled=True
+    )
 
 
-OUTPUTS: tuple[Output[TrainingMemoryResult], ...] = (
-    Output("weights", "Weights", "B", "less", lambda r: r.load.weights),
-    Output("gradients", "Gradients", "B", "less", lambda r: r.load.gradients),
-    Output("optimizer", "Optimizer", "B", "less", lambda r: r.load.optimizer),
-    Output("copies", "Copies of the optimizer step", "B", "less", lambda r: r.load.copies),
-    _modeled_memory_output("activations", "Activations", lambda r: r.load.activations),
-    _modeled_memory_output("logits", "Logits and loss", lambda r: r.load.logits),
-    _modeled_memory_output(
-        "overhead", "Overhead", lambda r: r.load.overhead + r.load.buffers, _OVERHEAD_RANGE
+OUTPUTS: tuple[OutputSpec[TrainingMemoryResult], ...] = (
+    OutputSpec("weights", "Weights", "B", "less", lambda r: r.stage_memory.weights),
+    OutputSpec("gradients", "Gradients", "B", "less", lambda r: r.stage_memory.gradients),
+    OutputSpec("optimizer", "Optimizer", "B", "less", lambda r: r.stage_memory.optimizer),
+    OutputSpec(
+        "copies", "Copies of the optimizer step", "B", "less", lambda r: r.stage_memory.copies
     ),
-    Output("per_gpu", "On each GPU", "B", "less", _per_gpu, modeled=True, primary=True),
-    Output("allocated", "Allocated by PyTorch", "B", "less", _allocated, modeled=True),
-    Output("reserved", "Reserved by PyTorch", "B", "less", _reserved, modeled=True),
-    Output("free", "Free on each GPU", "B", "more", _free, modeled=True),
-    Output("fits", "Fits", better="more", read=_fits),
-    Output("fewest_gpus", "Fewest GPUs", "GPU", "less", _fewest_gpus, modeled=True),
-    Output("states", "States of the whole model", "B", "less"),
-    Output("weights_total", "Weights of the whole model", "B", "less"),
-    Output("gradients_total", "Gradients of the whole model", "B", "less"),
-    Output("optimizer_total", "Optimizer of the whole model", "B", "less"),
-    Output(
+    _modeled_memory_output("activations", "Activations", lambda r: r.stage_memory.activations),
+    _modeled_memory_output("logits", "Logits and loss", lambda r: r.stage_memory.logits),
+    _modeled_memory_output(
+        "overhead",
+        "Overhead",
+        lambda r: r.stage_memory.overhead + r.stage_memory.buffers,
+        _OVERHEAD_RANGE,
+    ),
+    OutputSpec("per_gpu", "On each GPU", "B", "less", _memory_per_gpu, modeled=True, primary=True),
+    OutputSpec("allocated", "Allocated by PyTorch", "B", "less", _allocated_peak, modeled=True),
+    OutputSpec("reserved", "Reserved by PyTorch", "B", "less", _reserved_peak, modeled=True),
+    OutputSpec("free", "Free on each GPU", "B", "more", _free_memory, modeled=True),
+    OutputSpec("fits", "Fits", better="more", read=_fits_memory),
+    OutputSpec("fewest_gpus", "Fewest GPUs", "GPU", "less", _fewest_gpus, modeled=True),
+    OutputSpec("states", "States of the whole model", "B", "less"),
+    OutputSpec("weights_total", "Weights of the whole model", "B", "less"),
+    OutputSpec("gradients_total", "Gradients of the whole model", "B", "less"),
+    OutputSpec("optimizer_total", "Optimizer of the whole model", "B", "less"),
+    OutputSpec(
         "bytes_per_parameter",
         "Bytes per parameter",
         "B",
         "less",
-        lambda r: r.states / r.model.parameters,
+        lambda r: r.model_state_bytes / r.model.parameters,
     ),
-    Output("trained", "Trained parameters", "parameter"),
-    Output("host", "On the host, per GPU", "B", "less", lambda r: r.load.host),
+    OutputSpec("trained", "Trained parameters", "parameter"),
+    OutputSpec("host", "On the host, per GPU", "B", "less", lambda r: r.stage_memory.host),
 )
 _STEPS = StepBuilder(OUTPUTS, "training-memory")
 

@@ -59,7 +59,7 @@ class TrainingRunInputs:
     global_batch: int | None = reuse_input(ParallelismPlanInputs, "global_batch", group="Run")
     number_format: str = common_inputs.ask_number_format(group="Run")
     software: str = common_inputs.ask_training_software(group="Run")
-    system: str | None = HARDWARE.ask_more(
+    system: str | None = HARDWARE.add_folded_input(
         None,
         "System",
         kind="system",

@@ -9,16 +9,16 @@ from app.estimator.estimates.training_run import (
 from app.estimator.formula_steps import StepBuilder
 from app.estimator.hardware.prices import price_note
 from app.estimator.registry import EstimateSpec
-from app.estimator.result import Estimate, FormulaStep, Output, Value, Verdict, read_figures
+from app.estimator.result import Estimate, FormulaStep, OutputSpec, Value, Verdict, read_figures
 from app.estimator.units import format_number
 
 _Run = TrainingRunResult
 
 
 _TIME = "training-time"
-OUTPUTS: tuple[Output[_Run], ...] = (
-    Output("gpus", "GPUs", "GPU", "less", lambda r: r.gpus),
-    Output("nodes", "Systems", "node", "less", lambda r: r.nodes or Value(None, applies=False)),
+OUTPUTS: tuple[OutputSpec[_Run], ...] = (
+    OutputSpec("gpus", "GPUs", "GPU", "less", lambda r: r.gpus),
+    OutputSpec("nodes", "Systems", "node", "less", lambda r: r.nodes or Value(None, applies=False)),
     section_output(
         "per_gpu", "Memory on each GPU", "B", "less", ("training-memory", "per_gpu"), modeled=True
     ),

@@ -43,7 +43,7 @@ _YEAR = 365.25 * 86400.0
 
 
 def _batch_field(default: int | None, label: str, help_text: str, maximum: int) -> Any:
-    return BATCH.ask(
+    return BATCH.add_input(
         default,
         label,
         kind="count",
@@ -65,7 +65,7 @@ class TrainingTimeInputs:
     model: str = common_inputs.ask_model(default="llama-3.1-8b")
     tokens: float = common_inputs.ask_training_tokens(help="Tokens of the whole run.")
     gpu: str = common_inputs.ask_counted_gpu(count_field="gpus")
-    gpus: int = common_inputs.ask_gpus_of_method(USUAL_GPUS)
+    gpus: int = common_inputs.declare_gpus_of_method(USUAL_GPUS)
     method: str = common_inputs.ask_method()
     rank: int = common_inputs.ask_rank()
     targets: str = common_inputs.ask_targets()
@@ -73,7 +73,7 @@ class TrainingTimeInputs:
     pipeline_parallel: int = common_inputs.ask_pipeline()
     context_parallel: int = common_inputs.ask_context_parallel()
     expert_parallel: int = common_inputs.ask_experts()
-    interleave: int = LAYOUT.ask_more(
+    interleave: int = LAYOUT.add_folded_input(
         1,
         "Interleaving",
         limits=(1, 4096),
@@ -91,7 +91,7 @@ class TrainingTimeInputs:
     )
     number_format: str = common_inputs.ask_number_format()
     recompute: str = common_inputs.ask_recompute()
-    zero: str = LAYOUT.ask(
+    zero: str = LAYOUT.add_input(
         "1",
         "ZeRO stage",
         choices=(
@@ -103,7 +103,7 @@ class TrainingTimeInputs:
         term="zero",
     )
     sequence_parallel: bool = common_inputs.ask_sequence_parallel()
-    gradients: str = RECIPE.ask_more(
+    gradients: str = RECIPE.add_folded_input(
         "bf16",
         "Gradients",
         choices=(("bf16", "BF16"), ("fp32", "FP32")),
@@ -114,14 +114,14 @@ class TrainingTimeInputs:
     network_rate: float = common_inputs.ask_network_rate()
     network: str = common_inputs.ask_network()
     domain: int | None = common_inputs.ask_domain()
-    mtbf_per_gpu: float = _LOSSES.ask_more(
+    mtbf_per_gpu: float = _LOSSES.add_folded_input(
         5.8 * _YEAR,
         "Time between failures of a GPU",
         unit="years",
         limits=(3600.0, 1000 * _YEAR),
         help="Mean time until one GPU's share of the machine stops the job; Llama 3 saw 5.8 years.",
     )
-    checkpoint_time: float = _LOSSES.ask_more(
+    checkpoint_time: float = _LOSSES.add_folded_input(
         30.0,
         "Checkpoint stall",
         unit="s",
@@ -130,14 +130,14 @@ class TrainingTimeInputs:
         help="How long one checkpoint stops the training.",
         term="checkpoint",
     )
-    restart_time: float = _LOSSES.ask_more(
+    restart_time: float = _LOSSES.add_folded_input(
         600.0,
         "Restart",
         unit="min",
         limits=(0.0, 864000.0),
         help="From a failure until training goes on.",
     )
-    other_time: float = _LOSSES.ask_more(
+    other_time: float = _LOSSES.add_folded_input(
         0.14,
         "Evaluation, repeats, slower steps",
         unit="%",
@@ -147,7 +147,7 @@ class TrainingTimeInputs:
         "median of published runs.",
         topic="training-versus-inference",
     )
-    deadline: float | None = MODEL.ask(
+    deadline: float | None = MODEL.add_input(
         None,
         "Deadline",
         unit="days",
@@ -155,7 +155,7 @@ class TrainingTimeInputs:
         help="The run should be over by then; left empty: no limit.",
     )
     usd_per_gpu_hour: float | None = common_inputs.ask_price()
-    watts_per_gpu: float | None = COST.ask_more(
+    watts_per_gpu: float | None = COST.add_folded_input(
         None,
         "Power per GPU",
         unit="W",
@@ -195,17 +195,17 @@ class TrainingTimeResult:
     faster: tuple[tuple[str, int, float], ...] = ()
 
     @property
-    def rate(self) -> float:
+    def token_rate(self) -> float:
         """Return the tokens per second of all GPUs."""
         return self.plan.tokens / self.step.total
 
     @property
-    def hours(self) -> float:
+    def gpu_hours(self) -> float:
         """Return the GPU-hours [h]."""
         return self.seconds * self.inputs.gpus / 3600
 
     @property
-    def energy(self) -> float:
+    def site_energy(self) -> float:
         """Return the energy of the site [Wh]."""
         return energy(self.seconds * self.inputs.gpus, self.watts, self.inputs.pue) / 3600
 
@@ -292,7 +292,7 @@ def compute_run(
         flops = adapter_flops(model, plan.sequence, plan.tuning.adapters)
     again = recomputed_flops(model, plan.sequence, plan.recompute)
     rate = plan.tokens / step.total / plan.gpus
-    mfu = utilization(flops, rate, gpu.peak(plan.number_format) or 1.0)
+    mfu = utilization(flops, rate, gpu.peak_rate(plan.number_format) or 1.0)
     return TrainingTimeResult(
         inputs=inputs,
         model=model,
@@ -364,7 +364,7 @@ def find_faster_pipelines(result: TrainingTimeResult) -> tuple[tuple[str, int, f
             continue
         step = time_step(model, gpu, changed, other)
         rate = other.tokens / step.total / other.gpus
-        mfu = utilization(result.flops, rate, gpu.peak(other.number_format) or 1.0)
+        mfu = utilization(result.flops, rate, gpu.peak_rate(other.number_format) or 1.0)
         if mfu > result.mfu:
             faster.append((field, value, mfu))
     return tuple(sorted(faster, key=lambda one: -one[2]))
@@ -391,10 +391,10 @@ def find_enough_gpus(
 
 def validate_inputs(model: Architecture, inputs: TrainingTimeInputs, gpu: Accelerator) -> None:
     """Reject impossible layouts, with the reason."""
-    if gpu.peak("bf16") is None or gpu.memory_bandwidth is None or not gpu.capacity:
+    if gpu.peak_rate("bf16") is None or gpu.memory_bandwidth is None or not gpu.capacity:
         message = f"Rates and memory of the {gpu.name} are not all known."
         raise input_error("gpu", inputs.gpu, message)
-    if gpu.peak(inputs.number_format) is None:
+    if gpu.peak_rate(inputs.number_format) is None:
         message = f"The {gpu.name} does not compute in {inputs.number_format.upper()}."
         raise input_error("number_format", inputs.number_format, message)
     problem = tensor_parallel_problem(model, inputs.tensor_parallel)

@@ -27,14 +27,14 @@ from app.estimator.formula_steps import (
     format_training_flops,
 )
 from app.estimator.hardware.catalog import find_accelerator
-from app.estimator.hardware.prices import UNKNOWN, hourly_price, price_note
-from app.estimator.hardware.throughput import gpu_generation
+from app.estimator.hardware.prices import UNKNOWN, price_note, typed_or_list_price
+from app.estimator.hardware.throughput import find_gpu_generation
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Estimate,
     FormulaStep,
-    Output,
+    OutputSpec,
     ResultTable,
     Timeline,
     TimelineSpan,
@@ -54,21 +54,26 @@ _MEMORY = (0.9, 1.1)
 _Read = Callable[[TrainingTimeResult], float]
 
 
-def _modeled(
+def _modeled_output(
     name: str, label: str, unit: str, read: _Read, kind: str = "", *, primary: bool = False
-) -> Output[TrainingTimeResult]:
+) -> OutputSpec[TrainingTimeResult]:
     """Declare a modeled time or what grows with it; `kind` is its error interval."""
 
     def read_with_range(result: TrainingTimeResult) -> Value:
-        return modeled_time(kind or _interval(result), read(result))
+        return modeled_time(kind or _error_interval_name(result), read(result))
 
-    return Output(name, label, unit, "less", read_with_range, modeled=True, primary=primary)
+    return OutputSpec(name, label, unit, "less", read_with_range, modeled=True, primary=primary)
 
 
-def _rate(name: str, label: str, unit: str, read: _Read) -> Output[TrainingTimeResult]:
+def _rate_output(name: str, label: str, unit: str, read: _Read) -> OutputSpec[TrainingTimeResult]:
     """Declare a modeled rate."""
-    return Output(
-        name, label, unit, "more", lambda r: modeled_rate(_interval(r), read(r)), modeled=True
+    return OutputSpec(
+        name,
+        label,
+        unit,
+        "more",
+        lambda r: modeled_rate(_error_interval_name(r), read(r)),
+        modeled=True,
     )
 
 
@@ -78,14 +83,14 @@ _UNMEASURED = ("ada", "cdna", "other")
 
 def _unmeasured_part_text(result: TrainingTimeResult) -> str:
     """Return what of a run nothing was fitted to; empty if all of it was measured."""
-    if gpu_generation(result.gpu.architecture).id in _UNMEASURED:
+    if find_gpu_generation(result.gpu.architecture).id in _UNMEASURED:
         return f"training on the {result.gpu.name}"
     if any(layer.state or layer.mixer.streams for layer, _ in result.model.runs):
         return "training recurrent layers or several residual streams"
     return ""
 
 
-def _interval(result: TrainingTimeResult) -> str:
+def _error_interval_name(result: TrainingTimeResult) -> str:
     if _unmeasured_part_text(result):
         return "training-unmeasured"
     return "training-routed" if result.model.is_routed else "training"
@@ -97,42 +102,42 @@ def _fits(result: TrainingTimeResult) -> Value:
 
 
 def _cost(result: TrainingTimeResult) -> Value:
-    price = hourly_price(result.gpu, result.inputs.usd_per_gpu_hour)
+    price = typed_or_list_price(result.gpu, result.inputs.usd_per_gpu_hour)
     if price is None:
         return Value(None, note=UNKNOWN)
-    return modeled_time("run", rent(result.hours, price))
+    return modeled_time("run", rent(result.gpu_hours, price))
 
 
-OUTPUTS: tuple[Output[TrainingTimeResult], ...] = (
-    _modeled("step_time", "One step", "s", lambda r: r.step.total),
-    _rate("tokens_per_second", "Tokens per second", "token/s", lambda r: r.rate),
-    _rate(
+OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
+    _modeled_output("step_time", "One step", "s", lambda r: r.step.total),
+    _rate_output("tokens_per_second", "Tokens per second", "token/s", lambda r: r.token_rate),
+    _rate_output(
         "tokens_per_second_per_gpu",
         "Tokens per second and GPU",
         "token/s",
-        lambda r: r.rate / r.inputs.gpus,
+        lambda r: r.token_rate / r.inputs.gpus,
     ),
-    _rate("mfu", "MFU", "%", lambda r: r.mfu),
-    _rate("hfu", "HFU", "%", lambda r: r.hfu),
-    _modeled("time", "Whole run", "s", lambda r: r.seconds, "run", primary=True),
-    _modeled("gpu_hours", "GPU-hours", "GPU-h", lambda r: r.hours, "run"),
-    Output("goodput", "Useful share of the time", "%", "more", lambda r: r.useful),
-    Output(
+    _rate_output("mfu", "MFU", "%", lambda r: r.mfu),
+    _rate_output("hfu", "HFU", "%", lambda r: r.hfu),
+    _modeled_output("time", "Whole run", "s", lambda r: r.seconds, "run", primary=True),
+    _modeled_output("gpu_hours", "GPU-hours", "GPU-h", lambda r: r.gpu_hours, "run"),
+    OutputSpec("goodput", "Useful share of the time", "%", "more", lambda r: r.useful),
+    OutputSpec(
         "total_flops", "Operations of the run", "FLOP", read=lambda r: r.flops * r.inputs.tokens
     ),
-    Output("flops_per_token", "Operations per token", "FLOP", read=lambda r: r.flops),
-    _modeled(
+    OutputSpec("flops_per_token", "Operations per token", "FLOP", read=lambda r: r.flops),
+    _modeled_output(
         "communication", "Exposed communication per step", "s", lambda r: r.step.communicating
     ),
-    _modeled("bubble", "Pipeline bubble per step", "s", lambda r: r.step.bubble),
-    Output(
+    _modeled_output("bubble", "Pipeline bubble per step", "s", lambda r: r.step.bubble),
+    OutputSpec(
         "bubble_share",
         "Bubble over ideal time",
         "%",
         "less",
         lambda r: bubble(r.plan.pipeline, r.plan.micro_batches, r.plan.chunks),
     ),
-    Output(
+    OutputSpec(
         "memory",
         "Memory on each GPU",
         "B",
@@ -140,10 +145,10 @@ OUTPUTS: tuple[Output[TrainingTimeResult], ...] = (
         lambda r: ranged_value(r.memory, _MEMORY),
         modeled=True,
     ),
-    Output("fits", "Fits in memory", better="more", read=_fits),
-    Output("cost", "Cost", "USD", "less", _cost, modeled=True),
-    _modeled("energy", "Energy", "Wh", lambda r: r.energy, "run"),
-    Output("checkpoint_interval", "Time between checkpoints", "s", read=lambda r: r.interval),
+    OutputSpec("fits", "Fits in memory", better="more", read=_fits),
+    OutputSpec("cost", "Cost", "USD", "less", _cost, modeled=True),
+    _modeled_output("energy", "Energy", "Wh", lambda r: r.site_energy, "run"),
+    OutputSpec("checkpoint_interval", "Time between checkpoints", "s", read=lambda r: r.interval),
 )
 _STEPS = StepBuilder(OUTPUTS, "parallelism")
 
@@ -243,7 +248,7 @@ def step_time_steps(plan: TrainingPlan, step: StepTime) -> FormulaStep:
 def _build_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
     plan, step = result.plan, result.step
     rate = plan.tokens / step.total / plan.gpus
-    peak = result.gpu.peak(plan.number_format) or 1.0
+    peak = result.gpu.peak_rate(plan.number_format) or 1.0
     return (
         _STEPS.line(
             "flops_per_token",
@@ -320,15 +325,15 @@ def _run_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
 
 
 def _cost_step(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
-    price = hourly_price(result.gpu, result.inputs.usd_per_gpu_hour)
+    price = typed_or_list_price(result.gpu, result.inputs.usd_per_gpu_hour)
     if price is None:
         return ()
     return (
         _STEPS.fill(
             "cost",
             "[GPU-hours] × [price]",
-            (result.hours, (price, "USD/h")),
-            rent(result.hours, price),
+            (result.gpu_hours, (price, "USD/h")),
+            rent(result.gpu_hours, price),
             "deepseek-v3",
             topic="cluster-components",
         ),

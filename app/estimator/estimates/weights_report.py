@@ -20,8 +20,8 @@ from app.estimator.models.number_formats import (
     PUBLISHED,
     PUBLISHED_CHOICES,
     WeightFormat,
+    expert_padding_bytes,
     find_format,
-    padding_bytes,
     weight_table,
 )
 from app.estimator.registry import EstimateSpec
@@ -29,7 +29,7 @@ from app.estimator.result import (
     BarSegment,
     Estimate,
     FormulaStep,
-    Output,
+    OutputSpec,
     ResultTable,
     StackedBar,
     Verdict,
@@ -43,7 +43,7 @@ class WeightsInputs:
     """The model, the format, and the number of GPUs."""
 
     model: str = ask_model()
-    weights: str = MODEL.ask(
+    weights: str = MODEL.add_input(
         PUBLISHED,
         "Format",
         choices=(*PUBLISHED_CHOICES, *GGUF_CHOICES),
@@ -53,14 +53,14 @@ class WeightsInputs:
         topic="number-formats",
     )
     tensor_parallel: int = ask_tensor_parallel()
-    pipeline_parallel: int = HARDWARE.ask_more(
+    pipeline_parallel: int = HARDWARE.add_folded_input(
         1,
         "Pipeline parallel",
         limits=(1, 1024),
         help="Stages that the layers are divided into evenly.",
         term="pipeline-parallelism",
     )
-    repacked: bool = MODEL.ask_more(
+    repacked: bool = MODEL.add_folded_input(
         False,
         "Repacked 4-bit weights",
         help="As kernels that keep only the weights narrow hold MXFP4 experts on "
@@ -107,7 +107,7 @@ def compute_weights(model: Architecture, inputs: WeightsInputs) -> WeightsResult
     """Compute the bytes of a model in a format, as stored or as repacked by a kernel."""
     gpus, stages = inputs.tensor_parallel, inputs.pipeline_parallel
     table, form = weight_table(model, inputs.weights), find_format(model, inputs.weights)
-    padding = padding_bytes(model, form, gpus) if inputs.repacked else 0.0
+    padding = expert_padding_bytes(model, form, gpus) if inputs.repacked else 0.0
     covered = model.parameters if form.covers == "all" else table.quantized
     total, quantized = table.total + padding, covered * form.bits / 8 + padding
     each = table.per_gpu(gpus) + padding / gpus
@@ -124,14 +124,14 @@ def compute_weights(model: Architecture, inputs: WeightsInputs) -> WeightsResult
     )
 
 
-OUTPUTS: tuple[Output[WeightsResult], ...] = (
-    Output("total", "All weights", "B", "less", primary=True),
-    Output("quantised", "In the format", "B", read=lambda r: r.quantized),
-    Output("rest", "Kept wider", "B"),
-    Output("per_gpu", "On one GPU", "B", "less"),
-    Output("bits_per_parameter", "Bits per parameter"),
-    Output("bits_per_weight", "Bits per weight in the format"),
-    Output("saved", "Saved against BF16", "%", "more"),
+OUTPUTS: tuple[OutputSpec[WeightsResult], ...] = (
+    OutputSpec("total", "All weights", "B", "less", primary=True),
+    OutputSpec("quantised", "In the format", "B", read=lambda r: r.quantized),
+    OutputSpec("rest", "Kept wider", "B"),
+    OutputSpec("per_gpu", "On one GPU", "B", "less"),
+    OutputSpec("bits_per_parameter", "Bits per parameter"),
+    OutputSpec("bits_per_weight", "Bits per weight in the format"),
+    OutputSpec("saved", "Saved against BF16", "%", "more"),
 )
 _STEPS = StepBuilder(OUTPUTS, "number-formats")
 
@@ -151,7 +151,7 @@ def build_steps(
         numbers = format_product(numbers, stages, sign="÷")
     bits = "8 × bytes ÷ parameters"
     return (
-        *(_in_format(result, form) if form else (_file_step(count, result),)),
+        *(_format_steps(result, form) if form else (_file_step(count, result),)),
         _STEPS.line("bits_per_parameter", bits, per, result.bits_per_parameter, "shape"),
         _STEPS.line("per_gpu", rule, numbers, result.per_gpu, "shape", topic="parallelism"),
     )
@@ -182,7 +182,7 @@ _SOURCE = {
 }
 
 
-def _in_format(result: WeightsResult, form: WeightFormat) -> tuple[FormulaStep, ...]:
+def _format_steps(result: WeightsResult, form: WeightFormat) -> tuple[FormulaStep, ...]:
     source = _SOURCE.get(form.id, "shape")
     parts = format_sum((result.quantized, result.rest, result.tower), "B")
     packed = f" + {format_term(result.padding, 'B')}" if result.padding else ""

@@ -103,11 +103,11 @@ class Accelerator:
         return None if self.nvlink is None else 2 * self.nvlink
 
     @property
-    def pcie(self) -> float | None:
+    def pcie_bandwidth(self) -> float | None:
         """Return the rate of 16 lanes of its PCIe generation, one way [B/s]."""
         return _PCIE.get(self.pcie_generation or 0)
 
-    def peak(self, number_format: str) -> float | None:
+    def peak_rate(self, number_format: str) -> float | None:
         """Return the dense peak for a number format [FLOP/s]; None if there is none.
 
         >>> find_accelerator("H100").peak("fp8")
@@ -233,7 +233,7 @@ _OWN_PEAKS = {"fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4"}
 _OWN_SHOWN = {"memory": (1e9, "GB"), "memory_bandwidth": (1e9, "GB/s"), "tdp": (1.0, "W")}
 
 
-def _read_own_card(name: str) -> dict[str, float]:
+def _parse_own_card(name: str) -> dict[str, float]:
     """Return the values of a card of your own; empty if the text is a name.
 
     Raises LookupError if some of it cannot be read.
@@ -290,7 +290,7 @@ def accelerator_id(name: str) -> str:
     >>> accelerator_id("24GB, 0.936 TB/s, FP8 142 TFLOPS")
     '24 GB, 936 GB/s, FP8 142 TFLOPS'
     """
-    own = _read_own_card(name)
+    own = _parse_own_card(name)
     if own:
         return ", ".join(_own_value(field, value) for field, value in own.items())
     return data_files.find_id(*_ACCELERATORS, name, "an accelerator")
@@ -327,7 +327,7 @@ def find_accelerator(name: str) -> Accelerator:
 
     Raises LookupError.
     """
-    own = _read_own_card(name)
+    own = _parse_own_card(name)
     if own:
         values: dict[str, Any] = dict(own)
         size = _own_value("memory", own["memory"])

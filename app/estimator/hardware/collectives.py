@@ -41,7 +41,7 @@ def bytes_sent(operation: Collective, ranks: int, message: float) -> float:
     return _PASSES[operation] * (ranks - 1) * message / ranks
 
 
-def data_parallel(parameters: float, bytes_per_value: float, stage: int = 0) -> float:
+def data_parallel_bytes(parameters: float, bytes_per_value: float, stage: int = 0) -> float:
     """Bytes sent per rank and step for gradients and weights, many ranks.
 
     2Ψ·W for plain data parallelism and ZeRO 1 and 2 (reduce-scatter and all-gather, or an
@@ -53,7 +53,7 @@ def data_parallel(parameters: float, bytes_per_value: float, stage: int = 0) -> 
     return (3 if stage == 3 else 2) * parameters * bytes_per_value
 
 
-def tensor_parallel(layers: int, message: float, ranks: int) -> float:
+def tensor_parallel_bytes(layers: int, message: float, ranks: int) -> float:
     """Bytes sent per rank for one micro-batch, forward and backward.
 
     Four all-reduces per layer (two forward, two backward) of the activations b·s·h·W; sequence
@@ -65,7 +65,7 @@ def tensor_parallel(layers: int, message: float, ranks: int) -> float:
     return layers * 4 * bytes_sent("all_reduce", ranks, message)
 
 
-def pipeline_hop(message: float, scatter_gather: int = 1) -> float:
+def pipeline_bytes(message: float, scatter_gather: int = 1) -> float:
     """Bytes per micro-batch over one stage boundary in one direction.
 
     b·s·h·W, divided by the tensor-parallel ranks that each send their part. From megatron-2021,
@@ -77,7 +77,7 @@ def pipeline_hop(message: float, scatter_gather: int = 1) -> float:
     return message / scatter_gather
 
 
-def expert_parallel(
+def expert_parallel_bytes(
     tokens: float, experts_per_token: float, hidden: int, bytes_per_value: float
 ) -> float:
     """Bytes sent per rank and layer to remote experts and back, one pass.
@@ -139,7 +139,7 @@ class Interconnect:
 
 
 @functools.cache
-def find_link(name: str) -> LinkModel:
+def find_link_model(name: str) -> LinkModel:
     """Return the measured behavior of a kind of link by id; raises KeyError.
 
     >>> find_link("nvlink-4").share
@@ -153,7 +153,7 @@ def find_link(name: str) -> LinkModel:
     return LinkModel(**fields)
 
 
-def link_inside(gpu: Accelerator) -> LinkModel:
+def inner_link_model(gpu: Accelerator) -> LinkModel:
     """Return the kind of link that connects GPUs of this type within a server.
 
     >>> from app.estimator.hardware.catalog import find_accelerator
@@ -161,12 +161,12 @@ def link_inside(gpu: Accelerator) -> LinkModel:
     'pcie-4'
     """
     if not gpu.nvlink:
-        return find_link("pcie-5" if (gpu.pcie_generation or 4) >= 5 else "pcie-4")
+        return find_link_model("pcie-5" if (gpu.pcie_generation or 4) >= 5 else "pcie-4")
     if gpu.vendor == "AMD":
-        return find_link("mesh")
+        return find_link_model("mesh")
     if gpu.nvlink > 600e9:
-        return find_link("nvlink-5")
-    return find_link("nvlink-4" if gpu.architecture == "Hopper" else "nvlink-3")
+        return find_link_model("nvlink-5")
+    return find_link_model("nvlink-4" if gpu.architecture == "Hopper" else "nvlink-3")
 
 
 def gpu_interconnect(
@@ -179,9 +179,9 @@ def gpu_interconnect(
     `links`; `domain`: GPUs connected by the inner link; 0 takes 72 for a rack-wide domain and 8
     otherwise.
     """
-    rate = gpu.nvlink or gpu.pcie or 15.75e9
+    rate = gpu.nvlink or gpu.pcie_bandwidth or 15.75e9
     size = domain or (72 if "72" in gpu.interconnect else 8)
-    return Interconnect(link_inside(gpu), rate, size, find_link(nic), nic_rate)
+    return Interconnect(inner_link_model(gpu), rate, size, find_link_model(nic), nic_rate)
 
 
 def collective_time(

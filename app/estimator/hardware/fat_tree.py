@@ -29,12 +29,12 @@ class FatTree:
         return self.leaves + self.spines + self.cores
 
     @property
-    def leaf_spine(self) -> int:
+    def leaf_spine_links(self) -> int:
         """Return the links between leaves and spines."""
         return self.leaves * self.up if self.spines else 0
 
     @property
-    def spine_core(self) -> int:
+    def spine_core_links(self) -> int:
         """Return the links between spines and cores: half of the ports of each spine."""
         return self.spines * (self.ports // 2) if self.cores else 0
 
@@ -89,7 +89,7 @@ def uplink_counts(ports: int, oversubscription: float) -> range:
     return range(most, min(fewest, most) - 1, -1)
 
 
-def two_tiers(leaves: int, ports: int, oversubscription: float = 1.0) -> FatTree | None:
+def build_two_tier_tree(leaves: int, ports: int, oversubscription: float = 1.0) -> FatTree | None:
     """Return a tree with every leaf connected to every spine; None if too large.
 
     `leaves`: leaf switches; `ports`: ports of every switch; `oversubscription`: ratio at the
@@ -107,7 +107,7 @@ def two_tiers(leaves: int, ports: int, oversubscription: float = 1.0) -> FatTree
     return min(trees, key=lambda tree: tree.switches, default=None)
 
 
-def three_tiers(leaves: int, ports: int, oversubscription: float = 1.0) -> FatTree | None:
+def build_three_tier_tree(leaves: int, ports: int, oversubscription: float = 1.0) -> FatTree | None:
     """Return a tree of pods connected by core switches; None if too large.
 
     A pod has at most p/2 leaves, as a spine gives half of its ports to leaves and half to
@@ -133,7 +133,7 @@ def three_tiers(leaves: int, ports: int, oversubscription: float = 1.0) -> FatTr
     return min(trees, key=lambda tree: tree.switches, default=None)
 
 
-def one_switch(endpoints: int, ports: int) -> FatTree | None:
+def build_single_switch(endpoints: int, ports: int) -> FatTree | None:
     """Return a single switch if all endpoints fit on it, else None.
 
     >>> one_switch(64, 64).switches
@@ -143,7 +143,7 @@ def one_switch(endpoints: int, ports: int) -> FatTree | None:
 
 
 @functools.lru_cache(maxsize=4096)
-def fat_tree(
+def build_fat_tree(
     leaves: int, ports: int, oversubscription: float = 1.0, tiers: int = 0
 ) -> FatTree | None:
     """Return the tree with the fewest tiers for `leaves`, or with `tiers` tiers.
@@ -153,7 +153,7 @@ def fat_tree(
     >>> fat_tree(32, 64).tiers, fat_tree(128, 64).tiers, fat_tree(5000, 64)
     (2, 3, None)
     """
-    builders = {2: two_tiers, 3: three_tiers}
+    builders = {2: build_two_tier_tree, 3: build_three_tier_tree}
     for wanted in (tiers,) if tiers else (2, 3):
         tree = builders[wanted](leaves, ports, oversubscription)
         if tree is not None:
@@ -161,7 +161,7 @@ def fat_tree(
     return None
 
 
-def most_leaves(ports: int, oversubscription: float = 1.0, tiers: int = 2) -> int:
+def max_leaves(ports: int, oversubscription: float = 1.0, tiers: int = 2) -> int:
     """Return the most leaves that a tree of 2 or 3 tiers can connect [1].
 
     p for two tiers, p²/2 for three, whatever the ratio: an oversubscribed leaf has
@@ -174,7 +174,7 @@ def most_leaves(ports: int, oversubscription: float = 1.0, tiers: int = 2) -> in
     return ports if tiers == 2 else ports * (ports // 2)
 
 
-def rail_units(nodes: int, rails: int, down: int, spare: int = 0) -> int:
+def rail_scalable_units(nodes: int, rails: int, down: int, spare: int = 0) -> int:
     """Return the scalable units of a rail-optimized fabric.
 
     A unit has one leaf for each rail and as many nodes as a leaf has ports to nodes.
@@ -192,12 +192,12 @@ def rail_leaves(nodes: int, rails: int, down: int, spare: int = 0) -> int:
     """Return the leaves of a rail-optimized fabric: adapter i of every node on leaf i.
 
     A single unit that is less than half full lets several rails share a leaf.
-    Arguments as for `rail_units`.
+    Arguments as for `rail_scalable_units`.
 
     >>> rail_leaves(127, 8, 32, spare=4), rail_leaves(4, 8, 32)
     (32, 1)
     """
-    units = rail_units(nodes, rails, down, spare)
+    units = rail_scalable_units(nodes, rails, down, spare)
     if units > 1:
         return units * rails
     shared = max(1, down // nodes)

@@ -146,7 +146,7 @@ _ROWS = {
 }
 
 
-def row_for_field(field: str) -> str:
+def row_anchor_of_field(field: str) -> str:
     """Return the row of a part's page that shows a field.
 
     >>> row_for_field("nvlink_both_ways"), row_for_field("memory")
@@ -284,7 +284,7 @@ def part_url(part: str, field: str = "") -> str:
     >>> part_url("h100-sxm5-80", "nvlink_both_ways")
     '/hardware/h100-sxm5-80#nvlink'
     """
-    return f"/hardware/{part}#{row_for_field(field)}" if field else f"/hardware/{part}"
+    return f"/hardware/{part}#{row_anchor_of_field(field)}" if field else f"/hardware/{part}"
 
 
 def _build_part(entry: Entry) -> CatalogPart:
@@ -324,7 +324,7 @@ class _PartBuilder:
         """Return the value of a field; None if it is optional and missing."""
         number = getattr(self._entry, field.name)
         if number in (None, "") or field.name in self._unknown:
-            return None if field.optional else self._without(field)
+            return None if field.optional else self._missing_value(field)
         sources, read_on, own = self._cite_value(field.name)
         return PartValue(
             field=field,
@@ -350,7 +350,7 @@ class _PartBuilder:
     def _reads_driver(self, name: str) -> bool:
         return name == "capacity" and "memory_source" in self._row
 
-    def _without(self, field: CatalogField) -> PartValue:
+    def _missing_value(self, field: CatalogField) -> PartValue:
         absent = self._absent_text(field)
         if absent[0]:
             return PartValue(field, None, absent[0], reason=absent[1], state="absent")
@@ -378,14 +378,14 @@ class _PartBuilder:
         entry = self._entry
         binary = "memory" if "memory_gib" in self._row else ""
         if field.name in {"driver_memory", "engine_memory", "capacity", binary}:
-            return self._count_text(field.name, number)
+            return self._memory_in_other_convention(field.name, number)
         if isinstance(entry, Accelerator):
             return _card_note(entry, field, self._row.get("sparse", {}))
         if field.name == "switching_capacity":
             return str(getattr(entry, "switching_convention", ""))
         return ""
 
-    def _count_text(self, name: str, number: float) -> str:
+    def _memory_in_other_convention(self, name: str, number: float) -> str:
         if name == "memory":
             return f"{format_number(number / 2**30)}{NBSP}GiB"
         exact = f"{format_number(number / 2**20)}{NBSP}MiB"
@@ -426,7 +426,7 @@ def _sparse_note(card: Accelerator, field: CatalogField, stated: Mapping[str, fl
 
 
 def _pcie_note(card: Accelerator) -> str:
-    rate = card.pcie
+    rate = card.pcie_bandwidth
     if rate is None:
         return ""
     one, both = format_value(rate, "GB/s"), format_value(2 * rate, "GB/s")

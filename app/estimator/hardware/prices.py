@@ -52,12 +52,12 @@ class PriceList:
     prices: tuple[PartPrice, ...] = ()
     problem: str = ""
 
-    def of(self, part: str) -> dict[Per, PartPrice]:
+    def prices_of_part(self, part: str) -> dict[Per, PartPrice]:
         """Return the prices of one part by billing period."""
         return {price.per: price for price in self.prices if price.part == part}
 
 
-def price_list(file: str) -> PriceList:
+def load_price_list(file: str) -> PriceList:
     """Load the prices of `file`, if any; an invalid file is reported in the result."""
     if not file:
         return PriceList()
@@ -214,7 +214,7 @@ class RentalPrice:
         return f"{self.provider}'s list price of {self.read_on:%B %Y}"
 
 
-def list_price(name: str) -> RentalPrice | None:
+def find_list_price(name: str) -> RentalPrice | None:
     """Return the list price of an accelerator by its id; None if there is none.
 
     >>> list_price("h100-sxm5-80").provider, list_price("groq-lpu-v1")
@@ -227,15 +227,15 @@ def list_price(name: str) -> RentalPrice | None:
     return RentalPrice(row["usd_per_hour"], row["provider"], source, row["read_on"])
 
 
-def default_rent() -> RentalPrice:
+def default_rental_price() -> RentalPrice:
     """Return the default price for forms without a GPU input: that of an H100."""
-    rent = list_price(_EXAMPLE)
+    rent = find_list_price(_EXAMPLE)
     if rent is None:
         raise LookupError(f"rents.toml has no {_EXAMPLE}")
     return rent
 
 
-def hourly_price(gpu: Accelerator, typed: float | None) -> float | None:
+def typed_or_list_price(gpu: Accelerator, typed: float | None) -> float | None:
     """Return the hourly price [USD/h]: as typed, else the list price, else None.
 
     >>> from app.estimator.hardware.catalog import find_accelerator
@@ -245,13 +245,13 @@ def hourly_price(gpu: Accelerator, typed: float | None) -> float | None:
     """
     if typed is not None:
         return typed
-    rent = list_price(gpu.id)
+    rent = find_list_price(gpu.id)
     return rent.usd_per_hour if rent else None
 
 
 def price_note(gpu: Accelerator, typed: float | None) -> tuple[str, ...]:
     """Return the source of the price, unless the user typed one."""
-    rent = list_price(gpu.id)
+    rent = find_list_price(gpu.id)
     if typed is not None or rent is None:
         return ()
     price = format_value(rent.usd_per_hour, "USD/h")

@@ -48,7 +48,7 @@ class SustainedRates:
     peak: float
 
 
-def gpu_generation(architecture: str) -> GpuGeneration:
+def find_gpu_generation(architecture: str) -> GpuGeneration:
     """Return the sustained shares of an architecture.
 
     >>> gpu_generation("Hopper").matmul_bf16
@@ -77,9 +77,9 @@ def sustained_rates(
     >>> round(sustained_rates(find_accelerator("H100")).matmul / 1e12)
     620
     """
-    sustained = gpu_generation(gpu.architecture)
-    peak16 = gpu.peak("bf16")
-    peak = gpu.peak(number_format)
+    sustained = find_gpu_generation(gpu.architecture)
+    peak16 = gpu.peak_rate("bf16")
+    peak = gpu.peak_rate(number_format)
     if peak16 is None or gpu.memory_bandwidth is None:
         raise ValueError(f"16-bit rate and bandwidth of the {gpu.name} are not known")
     if peak is None:
@@ -100,7 +100,7 @@ def sustained_rates(
 
 def _benchmark_power_limit(gpu: Accelerator, sustained: GpuGeneration) -> float:
     """Power limit at which the share was measured, scaled to the size of this chip [W]."""
-    multiprocessors = (gpu.peak("bf16") or 0.0) / sustained.flops_per_multiprocessor
+    multiprocessors = (gpu.peak_rate("bf16") or 0.0) / sustained.flops_per_multiprocessor
     whole = {"ampere": 108.0, "hopper": 132.0, "blackwell": 148.0, "ada": 142.0}
     size = multiprocessors / whole.get(sustained.id, multiprocessors)
     return sustained.watts * min(1.0, size)

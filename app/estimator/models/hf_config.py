@@ -57,7 +57,7 @@ def _require_positive(key: str, value: Any) -> int:
     return number
 
 
-def text_part(config: Config) -> Config:
+def text_config(config: Config) -> Config:
     """Return the part for the language model, with its family's name normalized."""
     text = _with_flat_sparse_attention(_inner_config(config))
     family = text.get("model_type")
@@ -310,7 +310,7 @@ _WORDS = data_files.load_toml("families.toml")
 _FAMILY_TABLE = {name: FamilyTraits(**row) for name, row in _WORDS["traits"].items()}
 
 
-def is_known(family: str) -> bool:
+def is_known_family(family: str) -> bool:
     """Return whether the family is known; unknown families are read as Llama.
 
     >>> is_known("mistral"), is_known("unheard_of")
@@ -346,14 +346,14 @@ def _family_switches(family: str, config: Config) -> dict[str, Any]:
     return changes
 
 
-def _read_falcon(config: Config) -> dict[str, Any]:
+def _falcon_traits(config: Config) -> dict[str, Any]:
     new = bool(config.get("new_decoder_architecture"))
     parallel = bool(config.get("parallel_attn", True))
     two = config.get("num_ln_in_parallel_attn", 2) == 2 if new else not parallel
     return {"norms": 2 if two else 1}
 
 
-def _read_mpt(config: Config) -> dict[str, Any]:
+def _mpt_traits(config: Config) -> dict[str, Any]:
     inner = config.get("attn_config")
     alibi = isinstance(inner, Mapping) and inner.get("alibi", True)
     bias = bool(config.get("bias")) or config.get("no_bias") is False
@@ -366,63 +366,63 @@ def _read_mpt(config: Config) -> dict[str, Any]:
     }
 
 
-def _read_cohere(config: Config) -> dict[str, Any]:
+def _cohere_traits(config: Config) -> dict[str, Any]:
     return {"query_norm": "heads" if config.get("use_qk_norm") else ""}
 
 
-def _read_stablelm(config: Config) -> dict[str, Any]:
+def _stablelm_traits(config: Config) -> dict[str, Any]:
     parallel = bool(config.get("use_parallel_residual"))
     heads = bool(config.get("qk_layernorm"))
     return {"norms": 1 if parallel else 2, "query_norm": "heads" if heads else ""}
 
 
-def _glm_moe(config: Config) -> dict[str, Any]:
+def _glm_moe_traits(config: Config) -> dict[str, Any]:
     return {"query_norm": "head" if config.get("use_qk_norm") else ""}
 
 
-def _read_hyperclovax(config: Config) -> dict[str, Any]:
+def _hyperclovax_traits(config: Config) -> dict[str, Any]:
     return {"norms": 4 if config.get("use_post_norm") else 2}
 
 
-def _read_laguna(config: Config) -> dict[str, Any]:
+def _laguna_traits(config: Config) -> dict[str, Any]:
     return {"head_gate": bool(config.get("gating", True))}
 
 
-def _nemotron_h(config: Config) -> dict[str, Any]:
+def _nemotron_h_traits(config: Config) -> dict[str, Any]:
     attention = bool(config.get("attention_bias"))
     mlp = bool(config.get("mlp_bias"))  # `use_bias` refers to the state space only.
     return {"qkv_bias": attention, "out_bias": attention, "mlp_bias": mlp}
 
 
-def _read_mimo(config: Config) -> dict[str, Any]:
+def _mimo_traits(config: Config) -> dict[str, Any]:
     return {
         "sliding_sinks": bool(config.get("add_swa_attention_sink_bias", True)),
         "sinks": bool(config.get("add_full_attention_sink_bias", False)),
     }
 
 
-def _read_lfm3(config: Config) -> dict[str, Any]:
+def _lfm3_traits(config: Config) -> dict[str, Any]:
     gate = bool(config.get("use_attention_gate", True))
     return {"head_gate": gate, "norms": 4 if config.get("use_sandwich_norm") else 2}
 
 
-def _read_phi(config: Config) -> dict[str, Any]:
+def _phi_traits(config: Config) -> dict[str, Any]:
     norm = "head" if config.get("qk_layernorm") else ""
     return {"query_norm": norm, "query_norm_terms": 2}
 
 
 _SPECIAL = {
-    "phi": _read_phi,
-    "falcon": _read_falcon,
-    "mpt": _read_mpt,
-    "cohere": _read_cohere,
-    "stablelm": _read_stablelm,
-    "glm4_moe": _glm_moe,
-    "hyperclovax": _read_hyperclovax,
-    "laguna": _read_laguna,
-    "lfm3": _read_lfm3,
-    "mimo_v2_flash": _read_mimo,
-    "nemotron_h": _nemotron_h,
+    "phi": _phi_traits,
+    "falcon": _falcon_traits,
+    "mpt": _mpt_traits,
+    "cohere": _cohere_traits,
+    "stablelm": _stablelm_traits,
+    "glm4_moe": _glm_moe_traits,
+    "hyperclovax": _hyperclovax_traits,
+    "laguna": _laguna_traits,
+    "lfm3": _lfm3_traits,
+    "mimo_v2_flash": _mimo_traits,
+    "nemotron_h": _nemotron_h_traits,
 }
 _FIELDS_WORDS = data_files.load_toml("config_fields.toml")
 _ENDINGS = tuple(_FIELDS_WORDS["endings"])
@@ -472,7 +472,7 @@ class TrackedConfig(Mapping[str, Any]):
 
     def unread(self) -> tuple[str, ...]:
         """Return unread fields that may affect the counts."""
-        known = is_known(str(self._given.get("model_type", "llama")))
+        known = is_known_family(str(self._given.get("model_type", "llama")))
         return tuple(
             key
             for key, value in self._given.items()

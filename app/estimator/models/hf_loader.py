@@ -20,18 +20,22 @@ from app.estimator.models.hf_config import (
     layer_words,
     moe_routing,
     sliding_window,
-    text_part,
+    text_config,
 )
 from app.estimator.models.layers import Layer, Mlp, TokenMixer, WeightMatrix
 from app.estimator.models.quantized_formats import read_quantization
 from app.estimator.models.vision_tower import SIDE_CONFIGS, read_vision_tower
 
 
-def softmax_mixer(config: Config, traits: FamilyTraits, index: int, *, sliding: bool) -> TokenMixer:
+def read_softmax_mixer(
+    config: Config, traits: FamilyTraits, index: int, *, sliding: bool
+) -> TokenMixer:
     """Return the attention of one layer; latent if the configuration has latent ranks."""
     window = sliding_window(config) if sliding else None
     if config.get("kv_lora_rank"):
-        return sequence_mixers.latent_attention(_read_latent_shape(config, traits, index), window)
+        return sequence_mixers.build_latent_attention(
+            _read_latent_shape(config, traits, index), window
+        )
     hidden = config_int(config, "hidden")
     own = _layer_overrides(config, index, sliding=sliding)
     heads = own.get("heads") or config_int(config, "heads", layer=index)
@@ -54,7 +58,7 @@ def softmax_mixer(config: Config, traits: FamilyTraits, index: int, *, sliding: 
         head_gate=traits.head_gate,
         keys_are_values=bool(config.get("attention_k_eq_v")) and not sliding,
     )
-    mixer = layers.attention_mixer(shape, window, shares_cache=shares_cache(config, index))
+    mixer = layers.build_attention_mixer(shape, window, shares_cache=shares_cache(config, index))
     return _with_indexer(config, index, mixer)
 
 
@@ -155,12 +159,12 @@ def _read_latent_shape(
     )
 
 
-def compressed_mixer(config: Config, word: str) -> TokenMixer:
+def read_compressed_mixer(config: Config, word: str) -> TokenMixer:
     """Return attention over compressed keys (DeepSeek-V4): sparse, heavy or local."""
     rates = config.get("compress_rates") or {}
     sparse = rates.get("compressed_sparse_attention", 4)
     heavy = rates.get("heavily_compressed_attention", 128)
-    return sequence_mixers.compressed_attention(
+    return sequence_mixers.build_compressed_attention(
         sequence_mixers.CompressedAttentionShape(
             hidden=config_int(config, "hidden"),
             heads=config_int(config, "heads"),
@@ -178,15 +182,15 @@ def compressed_mixer(config: Config, word: str) -> TokenMixer:
     )
 
 
-def recurrent_mixer(config: Config) -> TokenMixer:
+def read_recurrent_mixer(config: Config) -> TokenMixer:
     """Return the configured mixer with a state of fixed size."""
     family = config.get("model_type")
     if family in {"lfm2", "lfm2_moe", "lfm3"}:
-        return sequence_mixers.short_convolution(
+        return sequence_mixers.build_short_convolution(
             config_int(config, "hidden"), config.get("conv_L_cache", 3)
         )
     if family == "minimax":
-        return sequence_mixers.lightning_mixer(
+        return sequence_mixers.build_lightning_mixer(
             config_int(config, "hidden"),
             config_int(config, "heads"),
             config_int(config, "head_dim", 0)
@@ -212,7 +216,7 @@ def _kimi_mixer(config: Config) -> TokenMixer:
     heads = inner.get("num_heads") or config.get("linear_num_heads") or 32
     dim = inner.get("head_dim") or config.get("linear_head_dim") or 128
     kernel = inner.get("short_conv_kernel_size") or config.get("linear_conv_kernel_dim")
-    return sequence_mixers.kimi_delta(
+    return sequence_mixers.build_kimi_delta_mixer(
         sequence_mixers.KimiDeltaShape(
             hidden=config_int(config, "hidden"),
             heads=heads,
@@ -226,7 +230,7 @@ def _kimi_mixer(config: Config) -> TokenMixer:
 
 
 def _delta_mixer(config: Config) -> TokenMixer:
-    return sequence_mixers.gated_delta(
+    return sequence_mixers.build_gated_delta_mixer(
         sequence_mixers.GatedDeltaShape(
             hidden=config_int(config, "hidden"),
             key_heads=config["linear_num_key_heads"],
@@ -244,7 +248,7 @@ def _mamba_mixer(config: Config) -> TokenMixer:
     jamba = config.get("model_type") == "jamba"
     inner = expand * hidden if jamba else config.get("intermediate_size")
     rank = config.get("mamba_dt_rank") or config.get("time_step_rank")
-    return sequence_mixers.mamba_mixer(
+    return sequence_mixers.build_mamba_mixer(
         sequence_mixers.MambaShape(
             hidden=hidden,
             inner=inner or expand * hidden,
@@ -270,7 +274,7 @@ def _mamba2_mixer(config: Config, heads: int | None = None) -> TokenMixer:
     if dim == "auto" or not dim:
         dim = expand * hidden // heads
     norm = config.get("model_type") != "falcon_h1" or config.get("mamba_rms_norm")
-    return sequence_mixers.mamba2_mixer(
+    return sequence_mixers.build_mamba2_mixer(
         sequence_mixers.Mamba2Shape(
             hidden=hidden,
             heads=heads,
@@ -343,18 +347,18 @@ def _layer_mixers(
 ) -> tuple[TokenMixer, TokenMixer | None]:
     """Return the mixer of a layer, and a second one that runs in parallel."""
     if word == "both":
-        attention = softmax_mixer(config, traits, index, sliding=False)
-        return attention, recurrent_mixer(config)
+        attention = read_softmax_mixer(config, traits, index, sliding=False)
+        return attention, read_recurrent_mixer(config)
     makers: dict[str, Callable[[], TokenMixer]] = {
-        "full": lambda: softmax_mixer(config, traits, index, sliding=False),
-        "sliding": lambda: softmax_mixer(config, traits, index, sliding=True),
-        "linear": lambda: recurrent_mixer(config),
-        "compressed": lambda: compressed_mixer(config, word),
-        "heavy": lambda: compressed_mixer(config, word),
+        "full": lambda: read_softmax_mixer(config, traits, index, sliding=False),
+        "sliding": lambda: read_softmax_mixer(config, traits, index, sliding=True),
+        "linear": lambda: read_recurrent_mixer(config),
+        "compressed": lambda: read_compressed_mixer(config, word),
+        "heavy": lambda: read_compressed_mixer(config, word),
         "none": lambda: _NO_MIXER,
     }
     if word == "sliding" and config.get("model_type") == "deepseek_v4":
-        return compressed_mixer(config, word), None
+        return read_compressed_mixer(config, word), None
     return makers[word](), None
 
 
@@ -366,7 +370,7 @@ def _build_mlp(
     if word == "routed":
         if routing is None:
             raise UnreadableConfigError("A layer has experts, but their number is missing.")
-        return _add_side_inputs(config, routed_mlp(config, traits, routing))
+        return _add_side_inputs(config, read_routed_mlp(config, traits, routing))
     return _add_side_inputs(config, _build_dense_mlp(config, traits, routing, index))
 
 
@@ -386,7 +390,7 @@ def _build_dense_mlp(
         width *= 2
     if not isinstance(width, int) or width > 10**9:
         raise UnreadableConfigError(f"An MLP width of {width} cannot be read.")
-    return layers.dense_mlp(hidden, width, gated=traits.gated, bias=traits.mlp_bias)
+    return layers.build_dense_mlp(hidden, width, gated=traits.gated, bias=traits.mlp_bias)
 
 
 def _lfm2_width(config: Config, width: int) -> int:
@@ -428,13 +432,13 @@ def _add_side_inputs(config: Config, mlp: Mlp) -> Mlp:
     )
 
 
-def routed_mlp(config: Config, traits: FamilyTraits, routing: MoeRouting) -> Mlp:
+def read_routed_mlp(config: Config, traits: FamilyTraits, routing: MoeRouting) -> Mlp:
     scales = 0
     shared = routing.shared_width
     if config.get("enable_moe_block"):
         shared = config_int(config, "width")
         scales = config_int(config, "hidden") + routing.experts
-    return layers.routed_mlp(
+    return layers.build_routed_mlp(
         layers.MoeShape(
             hidden=config_int(config, "hidden"),
             experts=routing.experts,
@@ -517,23 +521,23 @@ def read_shape(config: Config) -> EncoderDecoderShape:
     )
 
 
-def _seq2seq_layer(config: Config, habits: Seq2SeqTraits, half: str, *, cross: bool) -> Layer:
+def _seq2seq_layer(config: Config, traits: Seq2SeqTraits, half: str, *, cross: bool) -> Layer:
     hidden = config_int(config, "hidden")
     heads = config.get(f"{half}_attention_heads") or config_int(config, "heads")
     width = config.get(f"{half}_ffn_dim") or config_int(config, "width")
     gated = "gated" in str(config.get("feed_forward_proj", ""))
-    attention = _seq2seq_attention(config, habits, hidden, heads)
+    attention = _seq2seq_attention(config, traits, hidden, heads)
     return Layer(
         mixer=attention if cross else dataclasses.replace(attention, cache=0),
-        mlp=layers.dense_mlp(hidden, width, gated=gated, bias=habits.bias),
-        norms=(3 if cross else 2) * habits.norm_terms * hidden,
+        mlp=layers.build_dense_mlp(hidden, width, gated=gated, bias=traits.bias),
+        norms=(3 if cross else 2) * traits.norm_terms * hidden,
         # The cached keys and values of the encoder do not grow with the answer.
         beside=dataclasses.replace(attention, cache=0) if cross else None,
     )
 
 
 def _seq2seq_attention(
-    config: Config, habits: Seq2SeqTraits, hidden: int, heads: int
+    config: Config, traits: Seq2SeqTraits, hidden: int, heads: int
 ) -> TokenMixer:
     head_dim = config.get("d_kv") or hidden // heads
     shape = layers.AttentionShape(
@@ -541,37 +545,37 @@ def _seq2seq_attention(
         heads=heads,
         kv_heads=heads,
         head_dim=head_dim,
-        qkv_bias=habits.bias,
-        out_bias=habits.bias,
+        qkv_bias=traits.bias,
+        out_bias=traits.bias,
     )
-    made = layers.attention_mixer(shape)
-    if habits.bias and not habits.key_bias:
+    made = layers.build_attention_mixer(shape)
+    if traits.bias and not traits.key_bias:
         return dataclasses.replace(made, vectors=made.vectors - heads * head_dim)
     return made
 
 
 def _seq2seq_outside_weights(
-    config: Config, habits: Seq2SeqTraits, hidden: int, layers: int
+    config: Config, traits: Seq2SeqTraits, hidden: int, layers: int
 ) -> int:
     """Return the norms of both halves, positions, relative biases and the audio front end."""
-    count = 2 * (int(habits.embedding_norm) + int(habits.final_norm))
-    total = count * habits.norm_terms * hidden
-    if habits.relative:
+    count = 2 * (int(traits.embedding_norm) + int(traits.final_norm))
+    total = count * traits.norm_terms * hidden
+    if traits.relative:
         buckets = config.get("relative_attention_num_buckets", 32)
-        stacks = layers if habits.relative_each else 2
+        stacks = layers if traits.relative_each else 2
         total += buckets * config_int(config, "heads") * stacks
-    elif habits.learned_positions:
-        total += _position_weights(config, habits) * hidden
+    elif traits.learned_positions:
+        total += _position_weights(config, traits) * hidden
     if config.get("model_type") == "whisper":
         mels = config.get("num_mel_bins", 80)
         total += 3 * mels * hidden + hidden + 3 * hidden * hidden + hidden
     return total
 
 
-def _position_weights(config: Config, habits: Seq2SeqTraits) -> int:
+def _position_weights(config: Config, traits: Seq2SeqTraits) -> int:
     source = config.get("max_source_positions") or config_int(config, "positions", 1024)
     target = config.get("max_target_positions") or config_int(config, "positions", 1024)
-    return int(source + target) + 2 * habits.positions
+    return int(source + target) + 2 * traits.positions
 
 
 def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
@@ -584,7 +588,7 @@ def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
     ...     "intermediate_size": 11008, "vocab_size": 32000}).parameters
     6738415616
     """
-    alone = {k: v for k, v in text_part(config).items() if k not in SIDE_CONFIGS}
+    alone = {k: v for k, v in text_config(config).items() if k not in SIDE_CONFIGS}
     given, assumed = add_config_defaults(alone)
     text = TrackedConfig(given)
     check_family(text)

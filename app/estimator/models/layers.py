@@ -170,7 +170,7 @@ class AttentionShape:
     keys_are_values: bool = False
 
 
-def attention_mixer(
+def build_attention_mixer(
     shape: AttentionShape, window: int | None = None, *, shares_cache: bool = False
 ) -> TokenMixer:
     """Build multi-head attention with any number of KV heads.
@@ -217,7 +217,7 @@ def _attention_vectors(
     return biases + norms * shape.norm_terms + (shape.heads if shape.sinks else 0)
 
 
-def dense_mlp(hidden: int, width: int, *, gated: bool, bias: bool) -> Mlp:
+def build_dense_mlp(hidden: int, width: int, *, gated: bool, bias: bool) -> Mlp:
     """Build a dense MLP: 2·h·f, or 3·h·f with a gate."""
     up = (WeightMatrix("up", hidden, width, "mlp"),)
     gate = (WeightMatrix("gate", hidden, width, "mlp"),) if gated else ()
@@ -246,7 +246,7 @@ class MoeShape:
     idle: int = 0
 
 
-def routed_mlp(shape: MoeShape) -> Mlp:
+def build_routed_mlp(shape: MoeShape) -> Mlp:
     """Build routed experts: h·E for the router, E·3·h·f_e for gated experts.
 
     A shared expert of width f_s adds 3·h·f_s. With `latent` the experts work on a

@@ -12,7 +12,7 @@ from typing import Any
 
 from app.estimator import data_files
 from app.estimator.models.architecture import Architecture, count_architecture
-from app.estimator.models.hf_config import UnreadableConfigError, is_harmless, is_known
+from app.estimator.models.hf_config import UnreadableConfigError, is_harmless, is_known_family
 from app.estimator.models.hf_loader import from_config
 from app.estimator.models.number_formats import FORMATS, PUBLISHED, PUBLISHED_OR_FP8, find_format
 from app.estimator.units import format_number, refuse_decimal_comma
@@ -47,7 +47,7 @@ _SHAPES = (
 )
 
 
-def is_size(name: str) -> bool:
+def is_parameter_count(name: str) -> bool:
     """Return whether a model is given as a number of parameters.
 
     >>> is_size("70B"), is_size("llama-2-7b")
@@ -134,7 +134,7 @@ _CONTRADICTIONS = (
 )
 
 
-def is_config(name: str) -> bool:
+def is_config_text(name: str) -> bool:
     """Return whether a model is given as a configuration instead of by name or size.
 
     >>> is_config('{"model_type": "llama"}'), is_config("llama-2-7b")
@@ -171,7 +171,7 @@ def _read_config(text: str) -> Architecture:
     return _load_architecture(text)
 
 
-def read_pasted(text: str) -> Architecture:
+def read_pasted_config(text: str) -> Architecture:
     """Build the architecture that a pasted configuration describes.
 
     Raises UnreadableConfigError with a sentence if it is not a JSON object, lacks a size
@@ -268,9 +268,9 @@ def model_id(name: str) -> str:
     """
     if is_config_key(name):
         name = expand_key(name)
-    if is_config(name):
+    if is_config_text(name):
         return _tidy_config(name)
-    if is_size(name):
+    if is_parameter_count(name):
         return size_name(parse_size(name))
     bare = _ORGANIZATION.sub("", name.strip())
     key, quantized = _split_hub_name(data_files.normalize_name(bare))
@@ -315,7 +315,7 @@ def find_model(name: str) -> Architecture:
 
 @functools.lru_cache(maxsize=2048)
 def _load_named_model(name: str) -> Architecture:
-    if is_size(name):
+    if is_parameter_count(name):
         return generic_model(parse_size(name))
     key, quantized = _split_hub_name(model_id(name))
     row = data_files.load_table(*_MODELS)[key]
@@ -343,7 +343,7 @@ def generic_model(parameters: int) -> Architecture:
 _MOST = 12
 
 
-def weights_words(model: Architecture, name: str, label: str) -> str:
+def describe_weights(model: Architecture, name: str, label: str) -> str:
     """Describe in a sentence how weights are counted if the checkpoint is quantized.
 
     `name` and `label` are the chosen format; empty if there is nothing to say.
@@ -373,7 +373,7 @@ def unread_sizes_warning(model: Architecture) -> str:
 def model_caveats(model: Architecture) -> tuple[str, ...]:
     """Return what the counts of `model` leave out or assume; empty if nothing."""
     found = []
-    if model.family and not is_known(model.family):
+    if model.family and not is_known_family(model.family):
         found.append(f"The family “{model.family}” is not known; it was read as Llama-shaped.")
     if model.unread:
         found.append(f"Not understood, and not counted: {_join_names(model.unread)}.")

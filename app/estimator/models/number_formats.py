@@ -227,7 +227,7 @@ class WeightTable:
         return self.divided + self.copied + sum(size for size, _ in self.by_heads)
 
     def per_gpu(self, tensor_parallel: int) -> float:
-        """Return the bytes on one of `tensor_parallel` GPUs."""
+        """Return the bytes on one of `tensor_parallel_bytes` GPUs."""
         heads = sum(b / min(tensor_parallel, n) for b, n in self.by_heads)
         return self.divided / tensor_parallel + heads + self.copied
 
@@ -248,7 +248,7 @@ def find_format(model: Architecture, name: str) -> WeightFormat:
         name = PUBLISHED if model.quantization else "fp8"
     if name in GGUF_FORMATS:
         mixture = GGUF_FORMATS[name]
-        bits = 8 * file_bytes(model, mixture) / model.parameters
+        bits = 8 * gguf_file_bytes(model, mixture) / model.parameters
         return WeightFormat(name, f"GGUF {mixture}", bits, covers="all")
     return _published_format(model) if name == PUBLISHED else FORMATS[name]
 
@@ -299,7 +299,7 @@ def weight_table(model: Architecture, name: str) -> WeightTable:
     evenly, and its vision tower is a file of its own.
     """
     if name in GGUF_FORMATS:
-        size = file_bytes(model, GGUF_FORMATS[name])
+        size = gguf_file_bytes(model, GGUF_FORMATS[name])
         return WeightTable(size, (), 0.0, 0.0, model.parameters, 0.0)
     form = find_format(model, name)
     divided, quantized = _table_bytes(model, form)
@@ -347,7 +347,7 @@ def _table_bytes(model: Architecture, form: WeightFormat) -> tuple[float, float]
     return size, covered
 
 
-def gpu_weights(model: Architecture, name: str, gpus: int, over: int | None = None) -> float:
+def gpu_weight_bytes(model: Architecture, name: str, gpus: int, over: int | None = None) -> float:
     """Return the bytes of `model` in the format called `name` on one of `gpus` GPUs.
 
     `over` GPUs share the routed experts, if more than share the rest.
@@ -406,7 +406,7 @@ _WIDE = frozenset({"F32", "F16", "BF16", "Q8_0"})
 _EIGHT_EXPERTS = 8
 
 
-def file_bytes(model: Architecture, mixture: str) -> float:
+def gguf_file_bytes(model: Architecture, mixture: str) -> float:
     """Bytes of the tensors of a GGUF file in a mixture such as `Q4_K_M`.
 
     Each matrix is stored in the block format that llama.cpp picks for its role and
@@ -562,7 +562,7 @@ def _target_names(target: str) -> tuple[str, ...]:
 _OUTPUTS, _INPUTS = 256, 128
 
 
-def padding_bytes(model: Architecture, form: WeightFormat, parts: int = 1) -> float:
+def expert_padding_bytes(model: Architecture, form: WeightFormat, parts: int = 1) -> float:
     """Bytes that padding adds to all MXFP4 experts of a model [B].
 
     Each expert is divided over `parts` GPUs. Both widths of its matrices are rounded

@@ -25,7 +25,7 @@ class LatentAttentionShape:
     output_gate: bool = False
 
 
-def latent_attention(shape: LatentAttentionShape, window: int | None) -> TokenMixer:
+def build_latent_attention(shape: LatentAttentionShape, window: int | None) -> TokenMixer:
     """Build latent attention: keys and values are unpacked from one small vector.
 
     Cache: r_kv + d_r elements per token, whatever the number of heads; it is not
@@ -112,7 +112,7 @@ class CompressedAttentionShape:
     top: int | None = None
 
 
-def compressed_attention(shape: CompressedAttentionShape) -> TokenMixer:
+def build_compressed_attention(shape: CompressedAttentionShape) -> TokenMixer:
     """Build attention with one shared KV head per token, its past compressed by `rate`.
 
     The cache has a window of whole entries and one entry of d per `rate` tokens, plus a
@@ -205,7 +205,7 @@ class MambaShape:
     inner_norms: bool = False
 
 
-def mamba_mixer(shape: MambaShape) -> TokenMixer:
+def build_mamba_mixer(shape: MambaShape) -> TokenMixer:
     """Build a selective state space: state d_i·S, convolution d_i·k.
 
     Parameters: 2h·d_i + d_i·k + d_i(r+2S) + r·d_i + d_i (dt bias) + d_i·S + d_i +
@@ -250,7 +250,7 @@ class Mamba2Shape:
     norm: bool = True
 
 
-def mamba2_mixer(shape: Mamba2Shape) -> TokenMixer:
+def build_mamba2_mixer(shape: Mamba2Shape) -> TokenMixer:
     """Build a state space with scalar decay per head: state H·d_h·S per sequence.
 
     Parameters: h(2d_i+2GS+H) + (d_i+2GS)(k+1) + 3H + d_i + d_i·h.
@@ -287,7 +287,7 @@ class GatedDeltaShape:
     convolution: int = 4
 
 
-def gated_delta(shape: GatedDeltaShape) -> TokenMixer:
+def build_gated_delta_mixer(shape: GatedDeltaShape) -> TokenMixer:
     """Build a gated delta rule: one d_k × d_v state matrix per value head.
 
     Parameters: h(2H_k·d_k + 2H_v·d_v) + 2h·H_v + k(2H_k·d_k + H_v·d_v) + 2H_v +
@@ -339,7 +339,7 @@ def _gate_matrices(shape: KimiDeltaShape, inner: int) -> tuple[WeightMatrix, ...
     return tuple(made)
 
 
-def kimi_delta(shape: KimiDeltaShape) -> TokenMixer:
+def build_kimi_delta_mixer(shape: KimiDeltaShape) -> TokenMixer:
     """Build delta attention with a decay for each channel (Kimi Linear, 2025).
 
     Queries, keys and values of a·d each, two gates, one strength per head; the
@@ -363,7 +363,7 @@ def kimi_delta(shape: KimiDeltaShape) -> TokenMixer:
     )
 
 
-def lightning_mixer(hidden: int, heads: int, dim: int) -> TokenMixer:
+def build_lightning_mixer(hidden: int, heads: int, dim: int) -> TokenMixer:
     """Build lightning attention (MiniMax-01, 2025): d × d state per head, gated output."""
     inner = heads * dim
     matrices = (
@@ -376,7 +376,7 @@ def lightning_mixer(hidden: int, heads: int, dim: int) -> TokenMixer:
     )
 
 
-def short_convolution(hidden: int, length: int) -> TokenMixer:
+def build_short_convolution(hidden: int, length: int) -> TokenMixer:
     """Build a gated convolution over the last few tokens (LFM2, 2025)."""
     matrices = (
         WeightMatrix("in", hidden, 3 * hidden, "attention"),

@@ -48,7 +48,7 @@ class InferenceEngine:
     reach: float = math.inf
     graphs: tuple[int, ...] = ()
 
-    def filled(self, sequences: float) -> float:
+    def padded_batch(self, sequences: float) -> float:
         """Return the recorded batch size to which a step without prompts is padded [1].
 
         >>> find_engine("trtllm").filled(155), find_engine("vllm").filled(155)
@@ -198,7 +198,7 @@ def kernel_rates(gpu: Accelerator, form: WeightFormat) -> KernelRates:
     True
     """
     row = _kernel_table(gpu.architecture)
-    peak16, bandwidth = gpu.peak("bf16"), gpu.memory_bandwidth
+    peak16, bandwidth = gpu.peak_rate("bf16"), gpu.memory_bandwidth
     if peak16 is None or bandwidth is None:
         raise ValueError(f"16-bit rate and bandwidth of the {gpu.name} are not known")
     kind = math_width(gpu, form)
@@ -207,7 +207,7 @@ def kernel_rates(gpu: Accelerator, form: WeightFormat) -> KernelRates:
     peak = peak16
     if kind != "16":
         share = row[f"product_{kind}"]
-        peak = gpu.peak(_peak_rate_kind(kind, form)) or peak16
+        peak = gpu.peak_rate(_peak_rate_kind(kind, form)) or peak16
     return KernelRates(
         matmul=peak * share,
         matmul16=peak16 * row["product_16"],
@@ -252,7 +252,7 @@ def matrix_bytes(matrix: WeightMatrix, form: WeightFormat) -> float:
     return matrix.inputs * matrix.outputs * matrix_bits(form, matrix) / 8
 
 
-def cache_bytes(cache: str) -> float:
+def cache_element_bytes(cache: str) -> float:
     """Return the bytes of one element of the cache [B]."""
     return CACHE_BITS[cache] / 8
 

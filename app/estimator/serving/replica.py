@@ -13,7 +13,7 @@ from app.estimator.memory.inference_memory import (
     peak_bytes,
     recurrent_bytes,
 )
-from app.estimator.models.number_formats import padding_bytes, weight_table
+from app.estimator.models.number_formats import expert_padding_bytes, weight_table
 from app.estimator.serving.step_time import (
     PlacedModel,
     SpeculativeDecoding,
@@ -52,7 +52,7 @@ def weights_per_gpu(placed: PlacedModel) -> float:
     dense = table.per_gpu(serving.tensor) - table.experts / serving.tensor
     experts, parts = table.experts, serving.expert_tensor
     if placed.narrow:
-        experts += padding_bytes(placed.model, placed.form, parts)
+        experts += expert_padding_bytes(placed.model, placed.form, parts)
     return dense + experts / (serving.expert * parts)
 
 
@@ -201,7 +201,7 @@ class ReplicaProfile:
         """Return the steps of an answer; speculation takes fewer than it has tokens."""
         return self.traffic.requests.answer / self.kept
 
-    def pace(self, timed: BatchTiming) -> float:
+    def time_per_token(self, timed: BatchTiming) -> float:
         """Return the time per token [s]."""
         return time_per_token(timed, self.answer_steps) / self.kept
 
@@ -210,7 +210,7 @@ class ReplicaProfile:
         """Return the groups of GPUs that run attention on different requests [1]."""
         return self.placed.serving.replicas
 
-    def timed(self, batch: float) -> BatchTiming:
+    def timing_at(self, batch: float) -> BatchTiming:
         """Return the timing of a group with `batch` requests in the replica."""
         there = max(1.0, batch / self.groups)
         above, part = at = _batch_position(there)
@@ -218,19 +218,19 @@ class ReplicaProfile:
         step = recorded = low + part * (self.decode[above] - low)
         cost = few + part * (self.prompt[above] - few)
         if self.placed.engine.graphs:
-            full = _batch_position(self.placed.engine.filled(there))
+            full = _batch_position(self.placed.engine.padded_batch(there))
             empty = _interpolate_timing(self.own, full) - _interpolate_timing(self.own, at)
             recorded = _interpolate_timing(self.decode, full) - empty
         return BatchTiming(step, cost, there, recorded, shortest_mixed_step(self.placed, step))
 
     def tpot_at(self, batch: float) -> float:
         """Return the time per token with `batch` requests in the replica [s]."""
-        return self.pace(self.timed(batch))
+        return self.time_per_token(self.timing_at(batch))
 
     def ttft_at(self, batch: float) -> float:
         """Return the median time to first token with `batch` requests [s]."""
-        timed = self.timed(batch)
-        return first_token(self.placed, timed, self.traffic)
+        timed = self.timing_at(batch)
+        return median_ttft(self.placed, timed, self.traffic)
 
     def rate_at(self, batch: float) -> float:
         """Return the request rate with `batch` requests in the replica, by Little's law [1/s]."""
@@ -238,10 +238,10 @@ class ReplicaProfile:
 
     def timed_rate(self, batch: float) -> tuple[float, float, BatchTiming]:
         """Return the rate, the median time to first token, and the timing behind both."""
-        timed = self.timed(batch)
+        timed = self.timing_at(batch)
         answer = self.traffic.requests.answer
-        first = first_token(self.placed, timed, self.traffic)
-        return batch / (first + answer * self.pace(timed)), first, timed
+        first = median_ttft(self.placed, timed, self.traffic)
+        return batch / (first + answer * self.time_per_token(timed)), first, timed
 
 
 def time_per_token(timed: BatchTiming, answer: float) -> float:
@@ -283,7 +283,7 @@ def shortest_mixed_step(placed: PlacedModel, step: float) -> float:
     return placed.launching + (step if placed.engine.separate else 0.0)
 
 
-def first_token(placed: PlacedModel, timed: BatchTiming, traffic: RequestTraffic) -> float:
+def median_ttft(placed: PlacedModel, timed: BatchTiming, traffic: RequestTraffic) -> float:
     """Median time to the first token [s].
 
     front + (waits + (p − 1)/2)·t_step + own·t_prompt/√(1 + v) + others·s·b·t_prompt: the
@@ -400,7 +400,7 @@ def _wait_tail(busy: float, share: float) -> float:
     return max(0.0, math.log(max(busy, 1e-9) / (1 - share)))
 
 
-def settle_rate(profile: ReplicaProfile, rate: float) -> OperatingPoint | None:
+def operating_point_at_rate(profile: ReplicaProfile, rate: float) -> OperatingPoint | None:
     """Return the operating point at a request rate; None if the replica cannot keep up."""
     top = best_batch(profile)
     if rate > profile.rate_at(top):
@@ -454,9 +454,9 @@ class LatencyTargets:
 
     def are_met(self, profile: ReplicaProfile, batch: float) -> bool:
         """Return whether a replica meets both limits with `batch` requests."""
-        return self.met(operating_point(profile, batch, (self.share,)))
+        return self.are_met_at(operating_point(profile, batch, (self.share,)))
 
-    def met(self, settled: OperatingPoint) -> bool:
+    def are_met_at(self, settled: OperatingPoint) -> bool:
         """Return whether an operating point meets both limits."""
         slow = self.tpot is not None and settled.tpot[self.share] > self.tpot
         late = self.ttft is not None and settled.ttft[self.share] > self.ttft

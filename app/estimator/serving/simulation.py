@@ -133,7 +133,7 @@ def _admit_prompts(
 
 def _step_time(profile: ReplicaProfile, running: int, admitted: list[_SimulatedRequest]) -> float:
     """Return the time of one step, with all running answers and the prompts taken."""
-    timed = profile.timed(max(1, running))
+    timed = profile.timing_at(max(1, running))
     if not admitted:
         return timed.recorded
     cost = timed.cost / profile.traffic.requests.prompt

@@ -15,7 +15,7 @@ from app.estimator.serving.engine import (
     InferenceEngine,
     KernelRates,
     ServingSetup,
-    cache_bytes,
+    cache_element_bytes,
     count_launched_products,
     engine_constants,
     experts_hit,
@@ -160,7 +160,7 @@ def place_model(
         engine=engine,
         steps=common,
         narrow=narrow,
-        element=cache_bytes(serving.cache),
+        element=cache_element_bytes(serving.cache),
         work=work,
         launching=sum(w.number * w.launches for w in work) * engine.eager * host,
     )

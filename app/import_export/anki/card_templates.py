@@ -35,15 +35,15 @@ class NoteType:
     size: int = 0  # length of the longest template
 
 
-def note_types(db: sqlite3.Connection) -> dict[int, NoteType]:
+def read_note_types(db: sqlite3.Connection) -> dict[int, NoteType]:
     """Return every note type by id; unreadable ones are left out."""
     ((models,),) = db.execute("SELECT models FROM col LIMIT 1").fetchall() or ((None,),)
     if models:
-        return dict(_older_types(_json_objects(models)))
-    return _newer_types(db)
+        return dict(_read_legacy_note_types(_json_objects(models)))
+    return _read_note_type_table(db)
 
 
-def deck_names(db: sqlite3.Connection) -> dict[int, str]:
+def read_deck_names(db: sqlite3.Connection) -> dict[int, str]:
     """Return the name of every deck by id."""
     ((decks,),) = db.execute("SELECT decks FROM col LIMIT 1").fetchall() or ((None,),)
     pairs: Iterable[tuple[Any, Any]]
@@ -59,7 +59,7 @@ def _deck_title(name: Any) -> str:
     return "".join(c for c in title if c.isprintable())[:_LONGEST_NAME]
 
 
-def _older_types(models: Iterable[dict[str, Any]]) -> Iterator[tuple[int, NoteType]]:
+def _read_legacy_note_types(models: Iterable[dict[str, Any]]) -> Iterator[tuple[int, NoteType]]:
     for model in models:
         fields = sorted(_dicts_only(model.get("flds")), key=lambda f: _whole_number(f.get("ord")))
         templates = {
@@ -78,7 +78,7 @@ def _older_types(models: Iterable[dict[str, Any]]) -> Iterator[tuple[int, NoteTy
         )
 
 
-def _newer_types(db: sqlite3.Connection) -> dict[int, NoteType]:
+def _read_note_type_table(db: sqlite3.Connection) -> dict[int, NoteType]:
     """Read note types from separate tables, with settings as protocol buffers."""
     fields: dict[int, list[tuple[int, str]]] = {}
     for number, place, name in db.execute("SELECT ntid, ord, name FROM fields"):
@@ -344,7 +344,7 @@ def _fill_template(
         at = token.end()
         name = token[1].strip()
         if name[:1] in {"#", "^", "/", "=", "!"}:
-            _switch_condition(name, stack, values, ordinal)
+            _enter_or_leave_condition(name, stack, values, ordinal)
         elif shown:
             text += _field_value(name, values, ordinal, side)
         length += len(text)
@@ -356,7 +356,7 @@ def _fill_template(
     return "".join(out) + template[at:]
 
 
-def _switch_condition(
+def _enter_or_leave_condition(
     name: str, stack: list[tuple[str, bool]], values: Mapping[str, str], ordinal: int
 ) -> None:
     """Push or pop a condition; comments are ignored."""

@@ -60,7 +60,7 @@ class PackageWriter:
     def add_media(self, name: str, content: bytes) -> None:
         """Write a media file, uncompressed, because media are already compressed."""
         digest = hashlib.sha1(content, usedforsecurity=False).digest()
-        self._archive.writestr(str(len(self._media)), self._packed(content))
+        self._archive.writestr(str(len(self._media)), self._compress(content))
         self._media.append(_MediaFile(name, len(content), digest))
 
     def finish(self, collection: Path) -> None:
@@ -69,13 +69,13 @@ class PackageWriter:
             if self._modern:
                 archive.writestr("meta", _META)
                 self._pack_collection(collection)
-                archive.writestr("media", self._packed(_media_entries(self._media)))
+                archive.writestr("media", self._compress(_media_entries(self._media)))
                 return
             archive.write(collection, _PLAIN, zipfile.ZIP_DEFLATED)
             names = {str(number): m.name for number, m in enumerate(self._media)}
             archive.writestr("media", json.dumps(names), zipfile.ZIP_DEFLATED)
 
-    def _packed(self, content: bytes) -> bytes:
+    def _compress(self, content: bytes) -> bytes:
         packed: bytes = zstd().compress(content) if self._modern else content
         return packed
 
@@ -218,7 +218,7 @@ table { border-collapse: collapse; } td, th { padding: 0.2rem 0.6rem; }"""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class CollectionCreation:
+class CollectionStart:
     """The day from which a collection counts, if scheduling is exported.
 
     `moment` is its start in seconds since 1970; `west` is how many minutes the zone was behind UTC
@@ -241,7 +241,7 @@ def note_type_with_sides(count: int) -> int:
 def collection_row(
     decks: dict[str, int],
     moment: int,
-    birth: CollectionCreation | None = None,
+    birth: CollectionStart | None = None,
     sides: Iterable[int] = (),
 ) -> tuple[Any, ...]:
     """Return the row of the table col; `moment` in seconds since 1970.
@@ -267,12 +267,12 @@ def collection_row(
     )
 
 
-def _note_type_rows(sides: Iterable[int]) -> Iterable[dict[str, Any]]:
+def _note_type_rows(card_counts: Iterable[int]) -> Iterable[dict[str, Any]]:
     forth = ("Card 1", "{{Front}}", "Back")
     back = ("Card 2", "{{Back}}", "Front")
     yield _note_type_row(ONE_WAY, "Headroom", [forth], ["Front", "Back"])
     yield _note_type_row(BOTH_WAYS, "Headroom (both ways)", [forth, back], ["Front", "Back"])
-    for count in sorted({count for count in sides if count > 1}):
+    for count in sorted({count for count in card_counts if count > 1}):
         numbers = range(1, count + 1)
         yield _note_type_row(
             note_type_with_sides(count),
@@ -414,7 +414,7 @@ def find_picture_names(html: str) -> list[str]:
     return _ADDRESS.findall(html)
 
 
-def use_package_files(html: str) -> str:
+def point_to_package_files(html: str) -> str:
     """Return a face with pictures as package files."""
     return _ADDRESS.sub(r"headroom-\1", html)
 

@@ -19,9 +19,9 @@ from typing import IO, Any
 
 from app.import_export.anki.card_templates import (
     NoteType,
-    deck_names,
     find_pictures,
-    note_types,
+    read_deck_names,
+    read_note_types,
     render_card_sides,
 )
 from app.import_export.anki.package_format import NEWEST, media_names, open_compressed, zstd
@@ -119,12 +119,12 @@ def _unpack_collection(file: IO[bytes], path: Path) -> None:
             raise UnusableFileError("It holds no collection of Anki; .apkg and .colpkg do.")
         with archive.open(known[name]) as stream, path.open("wb") as out:
             if name == NEWEST:
-                _copy_newest(stream, out)
+                _copy_newest_zstd(stream, out)
             else:
                 _copy_limited(stream, out)
 
 
-def _copy_newest(stream: IO[bytes], out: IO[bytes]) -> None:
+def _copy_newest_zstd(stream: IO[bytes], out: IO[bytes]) -> None:
     if zstd() is None:
         raise UnusableFileError(_OLDER)
     try:
@@ -221,7 +221,7 @@ class RevlogEntry:
     factor: int = 0
 
     @property
-    def forgets(self) -> bool:
+    def is_reset(self) -> bool:
         """Whether the card was reset to new here."""
         return self.kind == BY_HAND and not (self.ease or self.interval or self.factor)
 
@@ -298,7 +298,7 @@ def read_package(file: IO[bytes]) -> AnkiPackage:
 
 
 def _read_notes(db: sqlite3.Connection) -> dict[int, _PackageNote]:
-    types = note_types(db)
+    types = read_note_types(db)
     rows = db.execute("SELECT id, guid, mid, flds, tags FROM notes").fetchmany(MOST_NOTES + 1)
     if not rows:
         raise UnusableFileError("It holds no notes.")
@@ -334,12 +334,12 @@ def _read_revlog(db: sqlite3.Connection) -> tuple[Mapping[int, list[RevlogEntry]
 def _read_cards(
     db: sqlite3.Connection, notes: Mapping[int, _PackageNote], log: Mapping[int, list[RevlogEntry]]
 ) -> Iterator[PackageCard]:
-    decks, born = deck_names(db), _collection_start_day(db)
+    decks, born = read_deck_names(db), _collection_start_day(db)
     rows = db.execute(_CARDS).fetchmany(_MOST_CARDS + 1)
     if len(rows) > _MOST_CARDS:
         raise UnusableFileError(f"It holds more than {_MOST_CARDS:,} cards; export fewer decks.")
     length = 0
-    for row in _valid_rows(rows):
+    for row in _rows_with_valid_numbers(rows):
         number, note, deck, home, ordinal, queue, due, kind, before, mod, data = row
         note_content = notes.get(note)
         if note_content is None:
@@ -393,7 +393,7 @@ def _day_from_number(born: dt.date | None, number: int) -> dt.date | None:
     return born + dt.timedelta(days=number)
 
 
-def _valid_rows(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+def _rows_with_valid_numbers(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
     """Yield rows with valid numbers, each card of a note once."""
     seen: set[tuple[int, int]] = set()
     for row in rows:

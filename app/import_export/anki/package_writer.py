@@ -20,7 +20,7 @@ from app.import_export.anki.package_format import (
     BOTH_WAYS,
     ONE_WAY,
     TABLES,
-    CollectionCreation,
+    CollectionStart,
     PackageWriter,
     collection_row,
     note_type_with_sides,
@@ -36,10 +36,10 @@ from app.import_export.items import (
 from app.import_export.markdown_to_html import to_html_with_pictures
 from app.spaced_repetition.scheduler import (
     CardState,
+    IntervalRules,
     ManualEdit,
     ReplayedCard,
     ReviewEvent,
-    SchedulerPolicy,
     apply_manual_edit,
     apply_review,
 )
@@ -94,7 +94,7 @@ def stable_row_number(name: str, taken: set[int]) -> int:
     return number
 
 
-_POLICY = SchedulerPolicy()
+_POLICY = IntervalRules()
 _EASE = 2500  # per mille; only the older scheduler needs it
 _KINDS: Mapping[str, int] = {"learning": 1, "review": 2, "relearning": 3}
 _LOG_KINDS: Mapping[str, int] = {"learning": 0, "review": 1, "relearning": 2}
@@ -103,7 +103,7 @@ _BY_HAND = 4
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class TimedReview:
+class ReviewWithDuration:
     """A review that was not undone, and the milliseconds it took, if measured."""
 
     grade: ReviewEvent
@@ -170,7 +170,7 @@ class CardHistory:
 
 def replay_for_anki(
     card: str,
-    rows: Iterable[TimedReview | DatedEdit],
+    rows: Iterable[ReviewWithDuration | DatedEdit],
     *,
     suspended: bool = False,
     aside: AddedCardInfo | None = None,
@@ -212,7 +212,7 @@ def _ease_factor(standing: CardState) -> int:
 
 
 def _graded_revlog_entry(
-    before: CardState | None, now: CardState, timed: TimedReview
+    before: CardState | None, now: CardState, timed: ReviewWithDuration
 ) -> NewRevlogEntry:
     return NewRevlogEntry(
         at=round(timed.grade.at.timestamp() * 1000),
@@ -306,7 +306,7 @@ class AnkiNote:
         return BOTH_WAYS if len(self.cards) > 1 else ONE_WAY
 
     @property
-    def placed(self) -> Iterable[tuple[int, CardHistory]]:
+    def cards_with_ordinals(self) -> Iterable[tuple[int, CardHistory]]:
         """Its cards with their ordinals."""
         places = self.ordinals or range(len(self.cards))
         return zip(places, self.cards, strict=True)
@@ -322,9 +322,9 @@ class CollectionDates:
     moment: int
     today: dt.date
     first: dt.date
-    birth: CollectionCreation | None
+    birth: CollectionStart | None
 
-    def changed(self, card: CardHistory) -> int:
+    def modified_at(self, card: CardHistory) -> int:
         """Return when a card was last changed; Anki derives the day of a bury from it."""
         if card.buried is None or not card.is_buried(self.today):
             return self.moment
@@ -355,9 +355,9 @@ def write_notes_to_package(
             note_id = stable_row_number(note.name, taken)
             columns = note_columns(note.model, note.faces, note.tags, calendar.moment)
             add_row(db, "notes", (note_id, note.guid, *columns))
-            for side, card in note.placed:
+            for side, card in note.cards_with_ordinals:
                 card_id = stable_row_number(f"{note.name}~{side}", taken)
-                head = (card_id, note_id, decks[note.deck], side, calendar.changed(card), -1)
+                head = (card_id, note_id, decks[note.deck], side, calendar.modified_at(card), -1)
                 add_row(db, "cards", (*head, *state_columns(card, calendar, place)))
                 _add_log(db, card_id, card)
         _number_logs(db)

@@ -13,7 +13,12 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from app.import_export.converted_text import ConversionLosses, SourceItem, read_each, span_between
+from app.import_export.converted_text import (
+    ConversionLosses,
+    SourceItem,
+    read_source_items,
+    span_between,
+)
 from app.import_export.items import (
     ExportResult,
     ImportResult,
@@ -127,7 +132,7 @@ def _read_rows(rows: Sequence[tuple[int, Any]]) -> ImportResult:
     """Read items from objects with their lines; a string is the reason to refuse its line."""
     if len(rows) > _MOST:
         raise UnusableFileError(f"The file has more than {_MOST:,} items.")
-    return read_each(
+    return read_source_items(
         SourceItem(
             str(row.get("name", "")) if isinstance(row, dict) else "",
             line,

@@ -14,8 +14,8 @@ from app.import_export.converted_text import (
     has_decimal_comma,
     move_default_feedback,
     plain_words_or_none,
-    read_each,
     read_number,
+    read_source_items,
     read_text,
     read_weight,
     span_around,
@@ -26,7 +26,7 @@ from app.import_export.formats.losses import write_blocks
 from app.import_export.formats.metadata_tags import (
     apply_tags,
     explanation_with_extras,
-    has_rule,
+    has_partial_credit_tag,
     item_tags,
     restore_from_explanation,
 )
@@ -168,7 +168,7 @@ def _build_block(lines: Sequence[_GiftLine], fault: str = "") -> GiftBlock:
 
 def _find_unescaped(text: str, mark: str, start: int = 0) -> int:
     """Return the offset of the first unescaped `mark`, or -1."""
-    return next((at for at in _plain_places(text, start) if text[at] == mark), -1)
+    return next((at for at in _unescaped_positions(text, start) if text[at] == mark), -1)
 
 
 def split_at_marks(text: str, marks: str) -> list[tuple[str, str]]:
@@ -177,13 +177,13 @@ def split_at_marks(text: str, marks: str) -> list[tuple[str, str]]:
     >>> split_at_marks("a=b~c", "=~")
     [('', 'a'), ('=', 'b'), ('~', 'c')]
     """
-    cuts = [at for at in _plain_places(text) if text[at] in marks]
+    cuts = [at for at in _unescaped_positions(text) if text[at] in marks]
     bounds = itertools.pairwise([*cuts, len(text)])
     parts = [(text[at], text[at + 1 : end]) for at, end in bounds]
     return [("", text[: cuts[0]] if cuts else text), *parts]
 
 
-def _plain_places(text: str, at: int = 0) -> Iterator[int]:
+def _unescaped_positions(text: str, at: int = 0) -> Iterator[int]:
     """Yield the offsets of all unescaped characters from `at` on."""
     while at < len(text):
         if text[at] == "\\":
@@ -213,7 +213,7 @@ def read_gift(text: str) -> ImportResult:
     """Read every question of a GIFT file; essays and descriptions are refused."""
     blocks = split_blocks(text)
     comma = any(map(has_decimal_comma, _find_numbers(blocks)))
-    return read_each(
+    return read_source_items(
         SourceItem(
             block.title or " ".join(remove_escapes(block.before).split())[:50],
             block.line,
@@ -224,7 +224,7 @@ def read_gift(text: str) -> ImportResult:
 
 
 def _read_block(block: GiftBlock, losses: ConversionLosses, *, comma: bool) -> Item:
-    return _GiftReader(block, losses, comma).item()
+    return _GiftReader(block, losses, comma).read_item()
 
 
 @dataclasses.dataclass(slots=True)
@@ -235,7 +235,7 @@ class _GiftReader:
     losses: ConversionLosses
     comma: bool  # whether the file has decimal commas
 
-    def item(self) -> Item:
+    def read_item(self) -> Item:
         """Return the question; raises ItemSkippedError."""
         inside = self.block.inside
         if self.block.fault:
@@ -245,7 +245,7 @@ class _GiftReader:
         inside, general = _split_general_feedback(inside)
         if not inside.strip():
             raise ItemSkippedError("an essay cannot be judged by a program")
-        item = Item(self.block.title, "single", self._stem())
+        item = Item(self.block.title, "single", self._read_stem())
         if not item.stem:
             raise ItemSkippedError("it has no text")
         item = dataclasses.replace(item, explanation=self._text(general))
@@ -253,7 +253,7 @@ class _GiftReader:
             restore_from_explanation(self._read_answered(item, inside)), self.block.tags
         )
 
-    def _stem(self) -> str:
+    def _read_stem(self) -> str:
         """Return the text with a gap in place of the answers, unless they come last."""
         before, after = remove_escapes(self.block.before), remove_escapes(self.block.after)
         ended = not before.rstrip() or before.rstrip()[-1] in _ENDS
@@ -283,11 +283,11 @@ class _GiftReader:
     def _read_answered(self, item: Item, inside: str) -> Item:
         head, *notes = _split_feedback(inside)
         if _TRUTH.match(head):
-            return self._read_truth(item, head, notes)
+            return self._read_true_false(item, head, notes)
         if inside.lstrip().startswith("#"):
-            return self._numeric(item, inside.lstrip()[1:])
+            return self._read_numeric(item, inside.lstrip()[1:])
         if inside.lstrip().startswith(">"):
-            return self._order(item, *inside.strip().split("\n"))
+            return self._read_ordering(item, *inside.strip().split("\n"))
         (_, lead), *answers = split_at_marks(inside, "=~")
         return self._read_listed(item, answers or [("=", lead)])
 
@@ -296,13 +296,13 @@ class _GiftReader:
         if all(mark == "=" for mark, _ in answers):
             pairs = [_split_arrow(body) for _, body in answers]
             if len(pairs) > 1 and all(pairs):
-                return self._match(item, [p for p in pairs if p])
+                return self._read_matching(item, [p for p in pairs if p])
             if len(pairs) > 1 and any(pairs):
                 raise ItemSkippedError("some of its pairs have no “->” with words behind it")
-            return self._short(item, answers)
-        return self._choices(item, answers)
+            return self._read_short_answer(item, answers)
+        return self._read_choices(item, answers)
 
-    def _read_truth(self, item: Item, head: str, notes: list[str]) -> Item:
+    def _read_true_false(self, item: Item, head: str, notes: list[str]) -> Item:
         right = head.strip().upper().startswith("T")
         wrong_note, right_note = [*map(self._text, notes), "", ""][:2]
         options = tuple(
@@ -320,7 +320,7 @@ class _GiftReader:
         text, *notes = _split_feedback(body)
         return weight, text, self._text(notes[0]) if notes else ""
 
-    def _choices(self, item: Item, answers: list[tuple[str, str]]) -> Item:
+    def _read_choices(self, item: Item, answers: list[tuple[str, str]]) -> Item:
         weighted = []
         for mark, body in answers:
             weight, text, feedback = self._split_answer(body)
@@ -328,10 +328,14 @@ class _GiftReader:
             weighted.append(WeightedChoice(self._text(text), percent, feedback))
         several = not any(mark == "=" for mark, _ in answers)
         return convert_weighted_choices(
-            item, weighted, self.losses, several=several, told=has_rule(self.block.tags)
+            item,
+            weighted,
+            self.losses,
+            several=several,
+            told=has_partial_credit_tag(self.block.tags),
         )
 
-    def _short(self, item: Item, answers: list[tuple[str, str]]) -> Item:
+    def _read_short_answer(self, item: Item, answers: list[tuple[str, str]]) -> Item:
         options = []
         for _, body in answers:
             weight, text, feedback = self._split_answer(body)
@@ -347,18 +351,18 @@ class _GiftReader:
             options.append(ItemOption(word, full, feedback, credit=credit))
         return dataclasses.replace(item, kind="short", options=tuple(options))
 
-    def _order(self, item: Item, head: str, *lines: str) -> Item:
+    def _read_ordering(self, item: Item, head: str, *lines: str) -> Item:
         texts = (self._text(line, "moodle") for line in lines if line.strip())
         steps = tuple(ItemOption(text, True) for text in texts)
         item = dataclasses.replace(item, steps=steps)
         options = head.removeprefix(">").split()
         return convert_ordering(item, options, self.block.tags, self.losses)
 
-    def _match(self, item: Item, pairs: list[tuple[str, str]]) -> Item:
+    def _read_matching(self, item: Item, pairs: list[tuple[str, str]]) -> Item:
         item_pairs = tuple(ItemPair(self._text(a), self._text(b, "moodle")) for a, b in pairs)
         return dataclasses.replace(item, kind="match", pairs=item_pairs)
 
-    def _numeric(self, item: Item, inside: str) -> Item:
+    def _read_numeric(self, item: Item, inside: str) -> Item:
         stem, unit = split_unit_from_stem(item.stem)
         answers = split_at_marks(inside, "=~")
         # The right number may come first, without a mark.
@@ -448,7 +452,7 @@ def _write_answers(item: Item, unit: str) -> str:
 
 def _write_words(item: Item) -> str:
     return "".join(
-        f"\n\t=%{format_digits(o.weight)}%{_write_word(o.text)}{_write_note(o)}"
+        f"\n\t=%{format_digits(o.weight)}%{_write_word(o.text)}{_write_option_feedback(o)}"
         for o in item.options
     )
 
@@ -461,11 +465,11 @@ def _write_choices(item: Item) -> str:
             mark = "=" if option.right else part
         else:
             mark = f"~%{format_digits(weight)}%"
-        lines.append(f"\n\t{mark}{_write_text(option.text)}{_write_note(option)}")
+        lines.append(f"\n\t{mark}{_write_text(option.text)}{_write_option_feedback(option)}")
     return "".join(lines)
 
 
-def _write_truth(item: Item) -> str:
+def _write_true_false(item: Item) -> str:
     right = next((o for o in item.options if o.right), None)
     wrong = next((o for o in item.options if not o.right), None)
     if right is None or wrong is None:
@@ -482,7 +486,7 @@ def _write_number(option: ItemOption, unit: str) -> str:
     if span is None or span.unit != unit:
         raise ItemSkippedError("its answers are in different units")
     worth = "=" if option.right else f"=%{format_digits(option.weight)}%"
-    return f"\n\t{worth}{format_digits(span.center)}:{format_digits(span.tolerance)}{_write_note(option)}"
+    return f"\n\t{worth}{format_digits(span.center)}:{format_digits(span.tolerance)}{_write_option_feedback(option)}"
 
 
 def _write_pairs(item: Item) -> str:
@@ -516,7 +520,7 @@ def _write_step(markdown: str) -> str:
     return text.replace("\\", "\\\\")
 
 
-def _write_note(option: ItemOption) -> str:
+def _write_option_feedback(option: ItemOption) -> str:
     return f"#{_write_text(option.feedback)}" if option.feedback else ""
 
 
@@ -540,7 +544,7 @@ def _escape_text(text: str) -> str:
 
 
 _WRITERS: dict[str, Callable[[Item], str]] = {
-    "true-false": _write_truth,
+    "true-false": _write_true_false,
     "single": _write_choices,
     "multiple": _write_choices,
     "short": _write_words,

@@ -67,7 +67,7 @@ def apply_tags(item: Item, tags: tuple[str, ...]) -> Item:
     return dataclasses.replace(item, **changes)  # type: ignore[arg-type] # by name
 
 
-def has_rule(tags: Iterable[str]) -> bool:
+def has_partial_credit_tag(tags: Iterable[str]) -> bool:
     """Return whether one of our tags names the rule of partial credit."""
     return any(tag.startswith("partial:") for tag in tags)
 
@@ -136,10 +136,10 @@ def restore_from_explanation(item: Item) -> Item:
             for pair in item.pairs
         )
         item = dataclasses.replace(item, explanation=text, pairs=pairs)
-    return _remove_asides(item)
+    return _remove_labeled_paragraphs(item)
 
 
-def _remove_asides(item: Item) -> Item:
+def _remove_labeled_paragraphs(item: Item) -> Item:
     """Return the item with hints and remarks on steps taken out of the explanation."""
     text, steps, hints = item.explanation, list(item.steps), list(item.hints)
     for number in range(len(steps), 0, -1):

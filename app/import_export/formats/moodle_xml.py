@@ -15,9 +15,9 @@ from app.import_export.converted_text import (
     build_cloze,
     has_decimal_comma,
     move_default_feedback,
-    read_each,
     read_html,
     read_number,
+    read_source_items,
     read_text,
     read_weight,
     span_around,
@@ -28,7 +28,7 @@ from app.import_export.formats.losses import convert_items
 from app.import_export.formats.metadata_tags import (
     apply_tags,
     explanation_with_extras,
-    has_rule,
+    has_partial_credit_tag,
     item_tags,
     restore_from_explanation,
 )
@@ -186,7 +186,7 @@ def read_moodle(data: bytes) -> ImportResult:
     if document.root.tag != "quiz":
         raise UnusableFileError(f"The file begins with <{document.root.tag}>, not with <quiz>.")
     nodes = zip(document.root.iter("question"), document.lines, strict=True)
-    return read_each(
+    return read_source_items(
         SourceItem(
             _question_name(node),
             line,
@@ -265,7 +265,7 @@ def _read_feedback(node: ET.Element, losses: ConversionLosses) -> str:
     return _read_node_text(node.find("feedback"), losses)
 
 
-def _has_true(node: ET.Element, name: str) -> bool:
+def _has_true_child(node: ET.Element, name: str) -> bool:
     return node.findtext(name, "").strip().lower() in {"true", "1"}
 
 
@@ -278,14 +278,14 @@ def _read_choices(node: ET.Element, item: Item, losses: ConversionLosses) -> Ite
         for a in node.findall("answer")
     ]
     rule = _CREDIT.get(node.get("type", ""), "")
-    several = bool(rule) or not _has_true(node, "single")
-    shuffle = node.find("shuffleanswers") is None or _has_true(node, "shuffleanswers")
+    several = bool(rule) or not _has_true_child(node, "single")
+    shuffle = node.find("shuffleanswers") is None or _has_true_child(node, "shuffleanswers")
     item = dataclasses.replace(item, shuffle=shuffle, partial=rule)
-    has_tag = has_rule(_read_tags(node))
+    has_tag = has_partial_credit_tag(_read_tags(node))
     return convert_weighted_choices(item, choices, losses, several=several, told=has_tag)
 
 
-def _read_truth(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
+def _read_true_false(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
     options = tuple(
         ItemOption(
             a.findtext("text", "").strip().capitalize(),
@@ -312,7 +312,7 @@ def _read_short_answer(node: ET.Element, item: Item, losses: ConversionLosses) -
         word, note = word.replace("\\*", "*"), _read_feedback(answer, losses)
         right, credit = credit_of_score(weight, 100)
         options.append(ItemOption(word, right, note, credit=credit))
-    case = _has_true(node, "usecase")
+    case = _has_true_child(node, "usecase")
     return dataclasses.replace(item, kind="short", options=tuple(options), case=case)
 
 
@@ -409,7 +409,7 @@ _READERS: dict[str, Callable[[ET.Element, Item, ConversionLosses], Item]] = {
     "multichoice": _read_choices,
     "multichoiceset": _read_choices,
     "oumultiresponse": _read_choices,
-    "truefalse": _read_truth,
+    "truefalse": _read_true_false,
     "shortanswer": _read_short_answer,
     "numerical": _read_numeric,
     "matching": _read_matching,
@@ -517,7 +517,7 @@ def _write_choices(node: ET.Element, item: Item) -> None:
         _add_answer(node, to_html_with_pictures(option.text), weight, option)
 
 
-def _write_truth(node: ET.Element, item: Item) -> None:
+def _write_true_false(node: ET.Element, item: Item) -> None:
     for option in item.options:
         word = option.text.strip(" .").lower()
         _add_answer(node, word, option.weight, option)
@@ -571,7 +571,7 @@ def _write_nothing(_node: ET.Element, _item: Item) -> None:
 _WRITERS: dict[str, tuple[str, Callable[[ET.Element, Item], None]]] = {
     "single": ("multichoice", _write_choices),
     "multiple": ("multichoice", _write_choices),
-    "true-false": ("truefalse", _write_truth),
+    "true-false": ("truefalse", _write_true_false),
     "short": ("shortanswer", _write_short_answer),
     "numeric": ("numerical", _write_numeric),
     "match": ("matching", _write_matching),

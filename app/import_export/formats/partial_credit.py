@@ -47,11 +47,11 @@ def convert_weighted_choices(
     """
     if several and sum(choice.weight > 0 for choice in choices) == 1:
         losses.add("several boxes could be ticked there; here it is a single choice")
-        return _convert_single_choice(dataclasses.replace(item, partial=""), choices, losses)
+        return _convert_one_answer_choices(dataclasses.replace(item, partial=""), choices, losses)
     if not several:
         if any(choice.weight < 0 for choice in choices):
             losses.add("a wrong choice cost a part of the mark; here it costs nothing")
-        return _convert_single_choice(item, choices, losses)
+        return _convert_one_answer_choices(item, choices, losses)
     options = tuple(ItemOption(w.text, w.weight > 0, w.feedback) for w in choices)
     partial = item.partial or _nearest_rule(choices, losses)
     if partial == "off" and not item.partial and not told:
@@ -59,7 +59,7 @@ def convert_weighted_choices(
     return dataclasses.replace(item, kind="multiple", options=options, partial=partial)
 
 
-def _convert_single_choice(
+def _convert_one_answer_choices(
     item: Item, choices: Sequence[WeightedChoice], losses: ConversionLosses
 ) -> Item:
     best = max((w.weight for w in choices), default=0)
@@ -85,7 +85,7 @@ def _nearest_rule(choices: Sequence[WeightedChoice], losses: ConversionLosses) -
     """Return `net` if a wrong tick costs what a right one earns, otherwise the closest rule."""
     gains = {round(w.weight, 2) for w in choices if w.weight > 0}
     costs = {round(-w.weight, 2) for w in choices if w.weight <= 0}
-    if len(gains) == 1 and (not costs or all(_is_near_cost(c, gains) for c in costs)):
+    if len(gains) == 1 and (not costs or all(_is_near_penalty(c, gains) for c in costs)):
         return "net"
     if costs and min(costs) >= 99.9:
         return "off"
@@ -93,7 +93,7 @@ def _nearest_rule(choices: Sequence[WeightedChoice], losses: ConversionLosses) -
     return "net"
 
 
-def _is_near_cost(cost: float, gains: set[float]) -> bool:
+def _is_near_penalty(cost: float, gains: set[float]) -> bool:
     return any(abs(cost - gain) < 0.01 for gain in gains)
 
 

@@ -21,7 +21,7 @@ from app.import_export.converted_text import (
 )
 from app.import_export.formats.partial_credit import WeightedChoice, convert_weighted_choices
 from app.import_export.formats.qti_elements import (
-    bare_text,
+    collapsed_text,
     element_name,
     elements_below,
     find_attribute,
@@ -75,7 +75,7 @@ def find_items(root: ET.Element) -> Iterator[tuple[str, str, ET.Element]]:
 
 def read_item(name: str, node: ET.Element, losses: ConversionLosses) -> Item:
     """Read one item; raises ItemSkippedError."""
-    return _Qti12Reader(node, losses).item(name)
+    return _Qti12Reader(node, losses).read_item(name)
 
 
 @dataclasses.dataclass(slots=True)
@@ -97,7 +97,7 @@ class _Qti12Reader:
             for node in elements_below(self.root, "itemfeedback")
         }
 
-    def item(self, name: str) -> Item:
+    def read_item(self, name: str) -> Item:
         """Return the question; raises ItemSkippedError."""
         presentation = next(elements_below(self.root, "presentation"), None)
         if presentation is None:
@@ -108,8 +108,8 @@ class _Qti12Reader:
             raise ItemSkippedError("nothing is asked in it")
         self.shown = presentation
         explained = [self.notes[n] for n in self.notes if n in _GENERAL]
-        read = self._item_kind()
-        stem = "" if read == self._gaps else self._text(presentation)
+        read = self._choose_reader()
+        stem = "" if read == self._read_cloze else self._text(presentation)
         explanation = "\n\n".join(filter(None, explained))
         converted = read(Item(name, "single", stem, explanation=explanation))
         if not converted.stem:
@@ -119,7 +119,7 @@ class _Qti12Reader:
         report_unused_feedback(converted, self.notes.values(), self.losses)
         return converted
 
-    def _item_kind(self) -> Callable[[Item], Item]:
+    def _choose_reader(self) -> Callable[[Item], Item]:
         named, first = self._question_type(), element_name(self.responses[0])
         if "essay" in named or "file_upload" in named:
             raise ItemSkippedError("it is an essay or an upload, which no rule can judge")
@@ -127,16 +127,16 @@ class _Qti12Reader:
             raise ItemSkippedError("its numbers are drawn and computed by another program")
         chosen = first == "response_lid" and ("blank" in named or "drop" in named)
         if chosen or (first == "response_str" and "multiple_blanks" in named):
-            return self._gaps
+            return self._read_cloze
         if "matching" in named or (len(self.responses) > 1 and self._have_same_choices()):
-            return self._match
+            return self._read_matching
         if len(self.responses) > 1:
             raise ItemSkippedError("it asks several questions at once: divide it")
         if first == "response_lid":
-            return self._choice
+            return self._read_choices
         bounds = next(elements_below(self.root, "vargte", "varlte", "vargt", "varlt"), None)
         number = bounds is not None or "numeric" in named or first == "response_num"
-        return self._numeric if number else self._short
+        return self._read_numeric if number else self._read_short_answer
 
     def _have_same_choices(self) -> bool:
         """Return whether all responses offer the same choices, as match rows do."""
@@ -148,17 +148,17 @@ class _Qti12Reader:
 
     def _question_type(self) -> str:
         for field in elements_below(self.root, "qtimetadatafield"):
-            entry = {element_name(part): bare_text(part) for part in field}
+            entry = {element_name(part): collapsed_text(part) for part in field}
             if entry.get("fieldlabel") in {"question_type", "cc_profile"}:
                 return entry.get("fieldentry", "").lower()
         return ""
 
     # --- choices ---
 
-    def _choice(self, item: Item) -> Item:
+    def _read_choices(self, item: Item) -> Item:
         response = self.responses[0]
         several = find_attribute(response, "rcardinality").lower() == "multiple"
-        weights = self._of_several() if several else self._of_one()
+        weights = self._multiple_choice_scores() if several else self._single_choice_scores()
         reasons = self._choice_reasons(find_attribute(response, "ident"))
         choices = [
             WeightedChoice(self._text(label), weights.get(name, 0.0), reasons.get(name, ""))
@@ -166,13 +166,13 @@ class _Qti12Reader:
         ]
         return convert_weighted_choices(item, choices, self.losses, several=several)
 
-    def _of_one(self) -> dict[str, float]:
+    def _single_choice_scores(self) -> dict[str, float]:
         """Return the worth of each single choice, in percent of the best."""
         scores = self._response_scores(find_attribute(self.responses[0], "ident"))
         best = max(scores.values(), default=0.0) or 1.0
         return {name: 100 * score / best for name, score in scores.items()}
 
-    def _of_several(self) -> dict[str, float]:
+    def _multiple_choice_scores(self) -> dict[str, float]:
         """Return what each ticked choice earns or costs, in percent.
 
         Canvas scores hits minus misses, whatever its rules say. In other files a rule for several
@@ -224,7 +224,7 @@ class _Qti12Reader:
 
     # --- typed answers ---
 
-    def _short(self, item: Item) -> Item:
+    def _read_short_answer(self, item: Item) -> Item:
         name = find_attribute(self.responses[0], "ident")
         accepted = {w: s for w, s in self._response_scores(name).items() if s > 0}
         if not accepted:
@@ -238,7 +238,7 @@ class _Qti12Reader:
         case = "yes" in flags
         return dataclasses.replace(item, kind="short", options=options, case=case)
 
-    def _numeric(self, item: Item) -> Item:
+    def _read_numeric(self, item: Item) -> Item:
         scored_spans = [
             (rule.score, span)
             for rule in self.rules
@@ -256,7 +256,7 @@ class _Qti12Reader:
 
     # --- rows and gaps ---
 
-    def _match(self, item: Item) -> Item:
+    def _read_matching(self, item: Item) -> Item:
         pairs = []
         used: set[str] = set()
         rights: dict[str, str] = {}
@@ -271,7 +271,7 @@ class _Qti12Reader:
         pairs += [ItemPair("", text) for name, text in rights.items() if name not in used]
         return dataclasses.replace(item, kind="match", pairs=tuple(pairs))
 
-    def _gaps(self, item: Item) -> Item:
+    def _read_cloze(self, item: Item) -> Item:
         """Read gaps to fill in or to choose for; the text contains each gap's name.
 
         All answers of a fill-in gap are right, although Canvas writes a rule only for the first.
@@ -281,7 +281,7 @@ class _Qti12Reader:
         blanks: list[ItemBlank] = []
 
         def replace(match: re.Match[str]) -> str:
-            blanks.append(self._blank(gaps[html.unescape(match[1])], chosen=chosen))
+            blanks.append(self._read_blank(gaps[html.unescape(match[1])], chosen=chosen))
             return BLANK
 
         spelled = {s for n in gaps for s in (n, html.escape(n, quote=False))}
@@ -295,7 +295,7 @@ class _Qti12Reader:
         """Return the name of a gap in the text."""
         return find_attribute(response, "ident").removeprefix("response_")
 
-    def _blank(self, response: ET.Element, *, chosen: bool) -> ItemBlank:
+    def _read_blank(self, response: ET.Element, *, chosen: bool) -> ItemBlank:
         right = self._right_values(response)
         labels = {n: self._words(label) for n, label in _response_labels(response)}
         if element_name(response) != "response_lid":
@@ -361,7 +361,7 @@ def _scoring_rule(node: ET.Element, scores: frozenset[str]) -> _ScoringRule:
     for variable in elements_below(node, "setvar"):
         name = find_attribute(variable, "varname") or find_attribute(variable, "variablename")
         if name.lower() in scores:
-            value = read_number(bare_text(variable))
+            value = read_number(collapsed_text(variable))
             score += -value if find_attribute(variable, "action").lower() == "subtract" else value
     feedback = (find_attribute(n, "linkrefid") for n in elements_below(node, "displayfeedback"))
     return _ScoringRule(node, score, tuple(feedback))
@@ -373,7 +373,7 @@ def _required_values(node: ET.Element, response: str) -> list[str]:
     for child in node:
         name = element_name(child)
         if name == "varequal" and find_attribute(child, "respident") in {"", response}:
-            values.append(bare_text(child))
+            values.append(collapsed_text(child))
         elif name in {"conditionvar", "and", "or"}:
             values += _required_values(child, response)
     return values
@@ -384,11 +384,11 @@ def _condition_spans(node: ET.Element) -> list[NumberRange]:
 
     Raises ItemSkippedError for a range with only one end.
     """
-    below = [read_number(bare_text(n)) for n in elements_below(node, "vargte", "vargt")]
-    above = [read_number(bare_text(n)) for n in elements_below(node, "varlte", "varlt")]
+    below = [read_number(collapsed_text(n)) for n in elements_below(node, "vargte", "vargt")]
+    above = [read_number(collapsed_text(n)) for n in elements_below(node, "varlte", "varlt")]
     if len(below) != len(above):
         raise ItemSkippedError("one of its ranges has one end only: give it the other")
     ranges = [span_between(*ends) for ends in zip(below, above, strict=True)]
-    exact = [read_number(bare_text(n)) for n in elements_below(node, "varequal")]
+    exact = [read_number(collapsed_text(n)) for n in elements_below(node, "varequal")]
     points = (p for p in exact if not any(r.low <= p <= r.high for r in ranges))
     return [*ranges, *(span_around(point, 0.0) for point in points)]

@@ -48,12 +48,12 @@ def first_below(node: ET.Element, *names: str) -> ET.Element | None:
     return next(elements_below(node, *names), None)
 
 
-def is_hint(node: ET.Element) -> bool:
+def is_hint_element(node: ET.Element) -> bool:
     """Return whether a note for tutors is one of our hints."""
     return "hint" in find_attribute(node, "class").split()
 
 
-def bare_text(node: ET.Element | None) -> str:
+def collapsed_text(node: ET.Element | None) -> str:
     """Return the plain text of an element."""
     return "" if node is None else " ".join("".join(node.itertext()).split())
 
@@ -137,7 +137,7 @@ class QtiBuilder:
         node.text = legal_text(text) or None
         return node
 
-    def fill(self, parent: ET.Element, markdown: str, *, block: bool) -> None:
+    def add_markdown(self, parent: ET.Element, markdown: str, *, block: bool) -> None:
         """Put a text into an element, as paragraphs if `block`."""
         element = to_element(to_html_with_pictures(markdown))
         if block and _is_loose_text(element):
@@ -151,24 +151,28 @@ class QtiBuilder:
             last.tail = (last.tail or "") + (element.text or "")
         parent.extend(list(element))
 
-    def remark(self, parent: ET.Element, markdown: str, outcome: str, name: str) -> None:
+    def add_inline_feedback(
+        self, parent: ET.Element, markdown: str, outcome: str, name: str
+    ) -> None:
         """Add feedback in the body, shown when `outcome` is `name`."""
         condition = {"outcome_identifier": outcome, "identifier": name, "show_hide": "show"}
         if _is_loose_text(to_element(to_html_with_pictures(markdown))):
-            self.fill(self.add(parent, "feedback_inline", **condition), markdown, block=False)
+            self.add_markdown(
+                self.add(parent, "feedback_inline", **condition), markdown, block=False
+            )
             return
         node = self.add(parent, "feedback_block", **condition)
         if self.version == "3.0":
             node = self.add(node, "content_body")
-        self.fill(node, markdown, block=True)
+        self.add_markdown(node, markdown, block=True)
 
-    def say(self, root: ET.Element, outcome: str, name: str, markdown: str) -> None:
+    def add_modal_feedback(self, root: ET.Element, outcome: str, name: str, markdown: str) -> None:
         """Add feedback on the whole item, shown when `outcome` is `name`."""
         condition = {"outcome_identifier": outcome, "identifier": name, "show_hide": "show"}
         node = self.add(root, "modal_feedback", **condition)
         if self.version == "3.0":
             node = self.add(node, "content_body")
-        self.fill(node, markdown, block=True)
+        self.add_markdown(node, markdown, block=True)
 
     def change_element(self, node: ET.Element, name: str, **attributes: str) -> None:
         """Change an element of a text into another one."""

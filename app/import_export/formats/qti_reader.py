@@ -12,9 +12,9 @@ from app.import_export.converted_text import (
     ConversionLosses,
     SourceItem,
     build_cloze,
-    read_each,
     read_html,
     read_number,
+    read_source_items,
     report_unused_feedback,
     span_around,
     span_between,
@@ -24,12 +24,12 @@ from app.import_export.formats import qti12_reader
 from app.import_export.formats.metadata_tags import apply_tags
 from app.import_export.formats.partial_credit import WeightedChoice, convert_weighted_choices
 from app.import_export.formats.qti_elements import (
-    bare_text,
+    collapsed_text,
     element_name,
     elements_below,
     find_attribute,
     first_below,
-    is_hint,
+    is_hint_element,
     to_fragment,
 )
 from app.import_export.items import (
@@ -85,7 +85,9 @@ def response_declarations(root: ET.Element) -> dict[str, ResponseDeclaration]:
 def _read_response(node: ET.Element) -> ResponseDeclaration:
     declared = first_below(node, "correct-response")
     correct = (
-        () if declared is None else tuple(bare_text(v) for v in elements_below(declared, "value"))
+        ()
+        if declared is None
+        else tuple(collapsed_text(v) for v in elements_below(declared, "value"))
     )
     entries = list(elements_below(node, "map-entry"))
     worth = tuple(
@@ -152,12 +154,12 @@ def _options_from_conditions(
         test = branch[0] if len(branch) else None
         if test is None or element_name(test) not in {"equal", "string-match"}:
             continue
-        value = bare_text(first_below(test, "base-value"))
+        value = collapsed_text(first_below(test, "base-value"))
         if not value:
             continue
         score, note = 0.0, ""
         for outcome in elements_below(branch, "set-outcome-value"):
-            outcome_value = bare_text(first_below(outcome, "base-value"))
+            outcome_value = collapsed_text(first_below(outcome, "base-value"))
             if find_attribute(outcome, "identifier") == "SCORE":
                 score = read_number(outcome_value)
             elif outcome_value in notes:
@@ -215,7 +217,7 @@ def read_qti(data: bytes) -> ImportResult:
         if not sources:
             name = element_name(document.root)
             raise UnusableFileError(f"The file begins with <{name}>, not with an item.")
-        return read_each(sources)
+        return read_source_items(sources)
     pictures = {p: c for end in _PICTURES for p, c in list_archive_files(data, end)}
     sources, broken = [], []
     for path, content in list_archive_files(data, ".xml"):
@@ -225,7 +227,7 @@ def read_qti(data: bytes) -> ImportResult:
             broken.append(ItemRemark(path, 0, str(error)))
     if not sources and not broken:
         raise UnusableFileError("The package holds no items.")
-    result = read_each(sources)
+    result = read_source_items(sources)
     return dataclasses.replace(result, refused=(*broken, *result.refused))
 
 
@@ -247,7 +249,7 @@ def _items_in(
 
 
 def _read_newer_item(name: str, root: ET.Element, losses: ConversionLosses) -> Item:
-    return _QtiItemReader(root, losses).item(name)
+    return _QtiItemReader(root, losses).read_item(name)
 
 
 def _find_picture(path: str, pictures: Mapping[str, bytes], address: str) -> bytes | None:
@@ -270,7 +272,7 @@ class _QtiItemReader:
     def __post_init__(self) -> None:
         self.responses = response_declarations(self.root)
 
-    def item(self, name: str) -> Item:
+    def read_item(self, name: str) -> Item:
         """Return the question; raises ItemSkippedError."""
         if find_attribute(self.root, "adaptive") == "true":
             raise ItemSkippedError("it is adaptive: it changes between attempts")
@@ -286,7 +288,9 @@ class _QtiItemReader:
             name,
             "single",
             "",
-            hints=tuple(self._text(n) for n in elements_below(body, "rubric-block") if is_hint(n)),
+            hints=tuple(
+                self._text(n) for n in elements_below(body, "rubric-block") if is_hint_element(n)
+            ),
             explanation=self.notes.get(_EXPLAINED, ""),
             mistake=self.notes.get(_MISTAKEN, ""),
         )
@@ -313,16 +317,16 @@ class _QtiItemReader:
     ) -> Callable[[Item, ET.Element, list[ET.Element]], Item]:
         kinds = [element_name(n) for n in interactions]
         if kinds and set(kinds) <= _GAPS:
-            return self._gaps
+            return self._read_cloze
         if not kinds:
             raise ItemSkippedError("it asks nothing")
         if "extended-text-interaction" in kinds:
             raise ItemSkippedError("an essay cannot be judged by a program")
         known = {
-            "choice-interaction": self._choices,
-            "order-interaction": self._order,
-            "match-interaction": self._match,
-            "gap-match-interaction": self._gap_match,
+            "choice-interaction": self._read_choices,
+            "order-interaction": self._read_ordering,
+            "match-interaction": self._read_matching,
+            "gap-match-interaction": self._read_gap_match,
         }
         read = known.get(kinds[0])
         if read is None:
@@ -334,9 +338,9 @@ class _QtiItemReader:
     # --- texts ---
 
     def _text(self, node: ET.Element) -> str:
-        return read_html(to_fragment(node, self._without), self.losses)
+        return read_html(to_fragment(node, self._text_without_feedback), self.losses)
 
-    def _without(self, node: ET.Element) -> str | None:
+    def _text_without_feedback(self, node: ET.Element) -> str | None:
         """Return an empty string for interactions and media within a text."""
         name = element_name(node)
         if name in {"object", "audio", "video", "svg", "picture", "media-interaction"}:
@@ -359,14 +363,16 @@ class _QtiItemReader:
 
     # --- by type ---
 
-    def _choices(self, item: Item, body: ET.Element, interactions: list[ET.Element]) -> Item:
+    def _read_choices(self, item: Item, body: ET.Element, interactions: list[ET.Element]) -> Item:
         interaction = interactions[0]
         response = self._find_response(interaction)
         single = find_attribute(interaction, "max-choices") == "1"
         weights = weigh_choices(self.root, response, single=single)
         choices = [
             WeightedChoice(
-                self._text(n), weights.get(find_attribute(n, "identifier"), 0.0), self._note(n)
+                self._text(n),
+                weights.get(find_attribute(n, "identifier"), 0.0),
+                self._choice_feedback(n),
             )
             for n in elements_below(interaction, "simple-choice")
         ]
@@ -377,7 +383,7 @@ class _QtiItemReader:
         fixed = converted.kind != "true-false" and find_attribute(interaction, "shuffle") == "false"
         return dataclasses.replace(converted, shuffle=not fixed)
 
-    def _note(self, choice: ET.Element) -> str:
+    def _choice_feedback(self, choice: ET.Element) -> str:
         inline = first_below(choice, "feedback-inline", "feedback-block")
         if inline is not None:
             return self._text(inline)
@@ -392,7 +398,7 @@ class _QtiItemReader:
             notes[find_attribute(node, "identifier")] = note
         return notes
 
-    def _order(self, item: Item, body: ET.Element, interactions: list[ET.Element]) -> Item:
+    def _read_ordering(self, item: Item, body: ET.Element, interactions: list[ET.Element]) -> Item:
         interaction = interactions[0]
         steps = {
             find_attribute(n, "identifier"): self._text(n)
@@ -409,7 +415,7 @@ class _QtiItemReader:
             options=tuple(wrong),
         )
 
-    def _match(self, item: Item, body: ET.Element, interactions: list[ET.Element]) -> Item:
+    def _read_matching(self, item: Item, body: ET.Element, interactions: list[ET.Element]) -> Item:
         interaction = interactions[0]
         sets = list(elements_below(interaction, "simple-match-set"))
         if len(sets) != 2:
@@ -432,28 +438,28 @@ class _QtiItemReader:
         stem = self._stem(body, interaction)
         return dataclasses.replace(item, kind="match", stem=stem, pairs=tuple(pairs))
 
-    def _gaps(self, item: Item, body: ET.Element, interactions: list[ET.Element]) -> Item:
-        single = self._standing_alone(body, interactions)
+    def _read_cloze(self, item: Item, body: ET.Element, interactions: list[ET.Element]) -> Item:
+        single = self._lone_interaction(body, interactions)
         if single is not None:
-            return self._typed(item, body, single)
-        blanks = [self._blank(n) for n in interactions]
+            return self._read_text_entry(item, body, single)
+        blanks = [self._read_blank(n) for n in interactions]
 
         def gap(node: ET.Element) -> str | None:
-            return BLANK if element_name(node) in _GAPS else self._without(node)
+            return BLANK if element_name(node) in _GAPS else self._text_without_feedback(node)
 
         text = read_html(to_fragment(body, gap), self.losses)
         return build_cloze(item, text, blanks)
 
-    def _standing_alone(
+    def _lone_interaction(
         self, body: ET.Element, interactions: list[ET.Element]
     ) -> ET.Element | None:
         """Return the only text entry, if its paragraph has nothing else."""
         if len(interactions) != 1 or element_name(interactions[0]) != "text-entry-interaction":
             return None
         parent = next((n for n in body.iter() if interactions[0] in list(n)), body)
-        return interactions[0] if not bare_text(parent) and parent is not body else None
+        return interactions[0] if not collapsed_text(parent) and parent is not body else None
 
-    def _typed(self, item: Item, body: ET.Element, interaction: ET.Element) -> Item:
+    def _read_text_entry(self, item: Item, body: ET.Element, interaction: ET.Element) -> Item:
         response = self._find_response(interaction)
         stem, unit = split_unit_from_stem(self._text(body))
         options = text_entry_options(self.root, response, self.notes, unit)
@@ -465,7 +471,7 @@ class _QtiItemReader:
         case = response.case
         return dataclasses.replace(item, kind=kind, stem=stem, options=options, case=case)
 
-    def _blank(self, node: ET.Element) -> ItemBlank:
+    def _read_blank(self, node: ET.Element) -> ItemBlank:
         response = self._find_response(node)
         if element_name(node) == "text-entry-interaction":
             hint = find_attribute(node, "placeholder-text")
@@ -477,18 +483,18 @@ class _QtiItemReader:
                 self.losses.add("a word of a gap that is partly right counts as wrong")
             return ItemBlank(tuple(dict.fromkeys(right)), hint)
         choices = {
-            find_attribute(n, "identifier"): bare_text(n)
+            find_attribute(n, "identifier"): collapsed_text(n)
             for n in elements_below(node, "inline-choice")
         }
         right = [choices[r] for r in response.right if choices.get(r)]
         wrong = tuple(w for w in dict.fromkeys(choices.values()) if w not in right)
         return ItemBlank(tuple(right[:1] if wrong else right), "", wrong)
 
-    def _gap_match(self, item: Item, body: ET.Element, interactions: list[ET.Element]) -> Item:
+    def _read_gap_match(self, item: Item, body: ET.Element, interactions: list[ET.Element]) -> Item:
         """Read words to drag into gaps as words to type."""
         interaction = interactions[0]
         texts = {
-            find_attribute(n, "identifier"): bare_text(n)
+            find_attribute(n, "identifier"): collapsed_text(n)
             for n in elements_below(interaction, "gap-text")
         }
         answers = [pair.split() for pair in self._find_response(interaction).correct]
@@ -502,7 +508,7 @@ class _QtiItemReader:
                 return BLANK
             if name in {"gap-text", "gap-img", "prompt"}:
                 return ""
-            return None if name == "gap-match-interaction" else self._without(node)
+            return None if name == "gap-match-interaction" else self._text_without_feedback(node)
 
         text = read_html(to_fragment(body, gap), self.losses)
         if any(not b.answers[0] for b in blanks):

@@ -75,7 +75,7 @@ def add_hints(make: QtiBuilder, body: ET.Element, item: Item) -> None:
         if make.version == "3.0":
             node.set("use", "ext:hint")
             node = make.add(node, "content_body")
-        make.fill(node, hint, block=True)
+        make.add_markdown(node, hint, block=True)
 
 
 def add_match_scoring(make: QtiBuilder, processing: ET.Element) -> None:
@@ -111,7 +111,7 @@ def add_choices(make: QtiBuilder, root: ET.Element, item: Item) -> None:
         _add_mapping(make, node, zip(names, choice_weights(item), strict=True))
     add_outcomes(make, root, cardinality)
     body = make.add(root, "item_body")
-    make.fill(body, item.stem, block=True)
+    make.add_markdown(body, item.stem, block=True)
     interaction = make.add(
         body,
         "choice_interaction",
@@ -141,9 +141,9 @@ def _add_mapping(make: QtiBuilder, node: ET.Element, worth: Iterable[tuple[str, 
 
 def _add_choice(make: QtiBuilder, interaction: ET.Element, name: str, option: ItemOption) -> None:
     node = make.add(interaction, "simple_choice", identifier=name)
-    make.fill(node, option.text, block=False)
+    make.add_markdown(node, option.text, block=False)
     if option.feedback:
-        make.remark(node, option.feedback, "FEEDBACK", name)
+        make.add_inline_feedback(node, option.feedback, "FEEDBACK", name)
 
 
 def add_text_entry(make: QtiBuilder, root: ET.Element, item: Item) -> None:
@@ -157,7 +157,7 @@ def add_text_entry(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     add_response_declaration(make, root, right[:1], cardinality="single", base_type=base)
     add_outcomes(make, root)
     body = make.add(root, "item_body")
-    make.fill(body, add_unit_to_stem(item.stem, unit), block=True)
+    make.add_markdown(body, add_unit_to_stem(item.stem, unit), block=True)
     holder = ET.SubElement(body, "p")
     make.add(holder, "text_entry_interaction", response_identifier="RESPONSE")
     processing = make.add(root, "response_processing")
@@ -170,7 +170,7 @@ def add_text_entry(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     add_explanation(make, processing, item)
     for number, option in enumerate(item.options, 1):
         if option.feedback:
-            make.say(root, "FEEDBACK", f"f{number}", option.feedback)
+            make.add_modal_feedback(root, "FEEDBACK", f"f{number}", option.feedback)
 
 
 def _add_value_score(make: QtiBuilder, branch: ET.Element, option: ItemOption, name: str) -> None:
@@ -211,12 +211,12 @@ def add_ordering(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     if wrong:
         count = str(len(right))
         settings |= {"min_choices": count, "max_choices": count}
-    make.fill(body, item.stem, block=True)
+    make.add_markdown(body, item.stem, block=True)
     interaction = make.add(body, "order_interaction", **settings)
     for name, step in zip((*right, *wrong), (*item.steps, *item.options), strict=True):
         node = make.add(interaction, "simple_choice", identifier=name)
-        make.fill(node, step.text, block=False)
-        _add_reason(make, node, step.feedback)
+        make.add_markdown(node, step.text, block=False)
+        _add_inline_reason(make, node, step.feedback)
     processing = make.add(root, "response_processing")
     add_match_scoring(make, processing)
     add_explanation(make, processing, item)
@@ -238,7 +238,7 @@ def add_matching(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     add_outcomes(make, root)
     body = make.add(root, "item_body")
     settings = {"max_associations": str(len(lefts)), "response_identifier": "RESPONSE"}
-    make.fill(body, item.stem, block=True)
+    make.add_markdown(body, item.stem, block=True)
     interaction = make.add(body, "match_interaction", shuffle="true", **settings)
     left_rows = [(f"l{n}", p.left, "1", p.why) for n, p in enumerate(lefts, 1)]
     right_rows = [(names[text], text, str(len(lefts)), "") for text in rights]
@@ -247,17 +247,17 @@ def add_matching(make: QtiBuilder, root: ET.Element, item: Item) -> None:
         for name, text, most, why in rows:
             settings = {"identifier": name, "match_max": most}
             node = make.add(holder, "simple_associable_choice", **settings)
-            make.fill(node, text, block=False)
-            _add_reason(make, node, why)
+            make.add_markdown(node, text, block=False)
+            _add_inline_reason(make, node, why)
     processing = make.add(root, "response_processing")
     add_mapped_scoring(make, processing, ["RESPONSE"])
     add_explanation(make, processing, item)
 
 
-def _add_reason(make: QtiBuilder, node: ET.Element, why: str) -> None:
+def _add_inline_reason(make: QtiBuilder, node: ET.Element, why: str) -> None:
     """Add the remark on one step or row, shown with the explanation."""
     if why:
-        make.remark(node, why, "EXPLAINED", "EXPLANATION")
+        make.add_inline_feedback(node, why, "EXPLAINED", "EXPLANATION")
 
 
 def add_cloze(make: QtiBuilder, root: ET.Element, item: Item) -> None:
@@ -267,8 +267,8 @@ def add_cloze(make: QtiBuilder, root: ET.Element, item: Item) -> None:
         _add_gap_scoring(make, root, name, blank, 1 / len(names))
     add_outcomes(make, root)
     body = make.add(root, "item_body")
-    make.fill(body, item.stem, block=True)
-    make.fill(body, item.text, block=True)
+    make.add_markdown(body, item.stem, block=True)
+    make.add_markdown(body, item.text, block=True)
     gaps = list(body.iter(GAP))
     if len(gaps) != len(names):
         raise ItemSkippedError("its gaps do not fit its text")
@@ -376,9 +376,9 @@ def _item_element(make: QtiBuilder, item: Item) -> ET.Element:
     if body is not None:
         add_hints(make, body, item)
     if item.mistake:
-        make.say(root, "MISTAKEN", "MISTAKE", item.mistake)
+        make.add_modal_feedback(root, "MISTAKEN", "MISTAKE", item.mistake)
     if item.explanation:
-        make.say(root, "EXPLAINED", "EXPLANATION", item.explanation)
+        make.add_modal_feedback(root, "EXPLAINED", "EXPLANATION", item.explanation)
     return root
 
 

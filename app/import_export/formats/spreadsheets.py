@@ -16,7 +16,7 @@ from app.import_export.converted_text import (
     ConversionLosses,
     SourceItem,
     has_decimal_comma,
-    read_each,
+    read_source_items,
 )
 from app.import_export.formats.text_lists import (
     choice_kind,
@@ -89,7 +89,7 @@ class TableHeader:
     wrong: tuple[int, ...]
     cells: tuple[str, ...]
 
-    def is_read(self, place: int) -> bool:
+    def is_column_read(self, place: int) -> bool:
         """Return whether a column has a known meaning."""
         known = (self.named, self.choices, self.reasons)
         return place in self.wrong or any(place in k.values() for k in known)
@@ -134,7 +134,7 @@ def parse_header(cells: Sequence[str]) -> TableHeader | None:
             wrong.append(place)
         elif choice:
             label = (choice["label"] or choice["letter"]).upper()
-            if _is_next(label, choices, single_letter=len(word) == 1):
+            if _is_next_label(label, choices, single_letter=len(word) == 1):
                 choices.setdefault(label, place)
         elif reason:
             reasons.setdefault(reason["label"].upper(), place)
@@ -143,7 +143,7 @@ def parse_header(cells: Sequence[str]) -> TableHeader | None:
     return TableHeader(named, choices, reasons, tuple(wrong), tuple(cells))
 
 
-def _is_next(label: str, known: Mapping[str, int], *, single_letter: bool) -> bool:
+def _is_next_label(label: str, known: Mapping[str, int], *, single_letter: bool) -> bool:
     """Return whether a label continues the ones before it: all letters, or all numbers.
 
     A letter `alone` has to be the next one: “N” is not a choice but a number.
@@ -207,7 +207,7 @@ def read_spreadsheet(data: bytes) -> ImportResult:
     separators = declared[1] if declared else _SIGNS
     header, rows, place = _find_header_row([_split_rows(text, sign) for sign in separators])
     table = _SheetTable(header, list(rows), comma=separators[place] == ";")
-    return read_each(table.sources(), *filter(None, (note,)))
+    return read_source_items(table.sources(), *filter(None, (note,)))
 
 
 def _split_rows(text: str, separator: str) -> Iterator[Row]:
@@ -283,7 +283,7 @@ def _read_book(data: bytes) -> ImportResult:
         for name, table in tables.items()
         for source in table.sources(f"{name}: " if len(tables) > 1 else "")
     )
-    return read_each(sources, *notes)
+    return read_source_items(sources, *notes)
 
 
 # --- rows ---
@@ -304,7 +304,7 @@ class _SheetTable:
         ]
         if self.rows and self.rows[-1].line > _MOST_ROWS:
             raise UnusableFileError(f"The table has more than {_MOST_ROWS:,} rows.")
-        typed = (row.raw("answer") for row in self.rows if not row.has_choices())
+        typed = (row.raw_cell("answer") for row in self.rows if not row.has_choices())
         self.comma = comma or any(map(has_decimal_comma, typed))
         self.letters = self._names_by_letters()
 
@@ -318,11 +318,11 @@ class _SheetTable:
         """Yield the questions; `prefix` stands before their names in reports."""
         for row in self.rows:
             if QUESTION in row.heads.cells:
-                title = " ".join(row.raw("question").split())[:50] or "(nameless)"
-                yield SourceItem(f"{prefix}{title}", row.line, row.own_item)
+                title = " ".join(row.raw_cell("question").split())[:50] or "(nameless)"
+                yield SourceItem(f"{prefix}{title}", row.line, row.read_item_of_own_format)
                 continue
-            name = " ".join(row.raw("question").split())[:50] or "(nameless)"
-            read = functools.partial(row.item, comma=self.comma, letters=self.letters)
+            name = " ".join(row.raw_cell("question").split())[:50] or "(nameless)"
+            read = functools.partial(row.read_item, comma=self.comma, letters=self.letters)
             yield SourceItem(f"{prefix}{name}", row.line, read)
 
 
@@ -332,7 +332,7 @@ class _SheetRow:
     cells: Sequence[str]
     line: int
 
-    def raw(self, name: str) -> str:
+    def raw_cell(self, name: str) -> str:
         """Return the cell of a named column, empty if it is missing or has an error."""
         return self._raw_cell(self.heads.named.get(name, -1))
 
@@ -351,7 +351,7 @@ class _SheetRow:
             raise ItemSkippedError(f"its cell under {name} {fault}: write its words instead")
         return cell
 
-    def own_item(self, _losses: ConversionLosses) -> Item:
+    def read_item_of_own_format(self, _losses: ConversionLosses) -> Item:
         """Return the question of a row of a table that we wrote."""
         titles = enumerate(self.heads.cells)
         return read_row({title: self._cell_at(place) for place, title in titles if title})
@@ -370,7 +370,7 @@ class _SheetRow:
         places = self.heads.choices.items()
         choices = {label: self._raw_cell(place) for label, place in places}
         filled = {label: text for label, text in choices.items() if text}
-        answer = self.raw("answer")
+        answer = self.raw_cell("answer")
         try:
             if answer.casefold() not in {"true", "false"}:
                 return find_readings(answer, filled)
@@ -378,7 +378,7 @@ class _SheetRow:
             pass
         return frozenset(), frozenset()
 
-    def item(self, _losses: ConversionLosses, *, comma: bool, letters: bool) -> Item:
+    def read_item(self, _losses: ConversionLosses, *, comma: bool, letters: bool) -> Item:
         """Return the question of this row; raises ItemSkippedError."""
         if not self.cell("question"):
             raise ItemSkippedError("it has no question")
@@ -397,7 +397,11 @@ class _SheetRow:
             difficulty=self._read_difficulty(),
             objectives=_split_list_cell(self.cell("objectives")),
             tags=_split_list_cell(self.cell("tags")),
-            lost=(*losses, *self._typed(kind, options), *warn_number_as_text(kind, options)),
+            lost=(
+                *losses,
+                *self._warn_about_kind(kind, options),
+                *warn_number_as_text(kind, options),
+            ),
         )
 
     def _check_unread_cells(self) -> Iterator[str]:
@@ -409,7 +413,7 @@ class _SheetRow:
         chosen = self.has_choices() or any(map(self._raw_cell, self.heads.wrong))
         for place, cell in enumerate(self.cells):
             numbered = cell.isdigit() and place < self.heads.named["question"]
-            if not cell or self.heads.is_read(place):
+            if not cell or self.heads.is_column_read(place):
                 continue
             if place >= len(self.heads.cells):
                 raise ItemSkippedError(
@@ -469,7 +473,7 @@ class _SheetRow:
         )
         return (choice_kind(options), options) if wrong else None
 
-    def _typed(self, kind: Kind, options: Sequence[ItemOption]) -> Iterator[str]:
+    def _warn_about_kind(self, kind: Kind, options: Sequence[ItemOption]) -> Iterator[str]:
         """Yield what the type in a row says that is lost; raises ItemSkippedError."""
         named = self.cell("type")
         word = named.lower().replace("-", " ").replace("_", " ")

@@ -6,7 +6,12 @@ import html
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-from app.import_export.converted_text import ConversionLosses, SourceItem, read_each, read_span
+from app.import_export.converted_text import (
+    ConversionLosses,
+    SourceItem,
+    read_source_items,
+    read_span,
+)
 from app.import_export.formats.losses import write_blocks
 from app.import_export.html_to_markdown import from_plain
 from app.import_export.items import (
@@ -203,7 +208,7 @@ class _AikenDraft:
 
 def read_aiken(text: str) -> ImportResult:
     """Read every question of an Aiken file; one without options or answer is refused."""
-    return read_each(
+    return read_source_items(
         SourceItem(
             " ".join(" ".join(draft.stem).split())[:50],
             draft.line,
@@ -239,7 +244,7 @@ def _add_line_to_draft(draft: _AikenDraft, line: str) -> bool:
         draft.why = why[1]
     elif answer and draft.options:
         draft.answer = answer[1].strip()
-    elif option and (option[2] or _is_next(option[1], draft)):
+    elif option and (option[2] or _is_next_letter(option[1], draft)):
         draft.options.append((option[1], [option[3].strip()]))
     elif draft.apart:
         # Text separated from a question by an empty line does not belong to it.
@@ -251,7 +256,7 @@ def _add_line_to_draft(draft: _AikenDraft, line: str) -> bool:
     return True
 
 
-def _is_next(letter: str, draft: _AikenDraft) -> bool:
+def _is_next_letter(letter: str, draft: _AikenDraft) -> bool:
     """Return whether an option of this letter comes next; “U.S.” in a stem is not one."""
     return letter == _LETTERS[len(draft.options) % len(_LETTERS)]
 

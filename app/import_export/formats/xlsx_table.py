@@ -45,7 +45,7 @@ def write_xlsx(items: tuple[Item, ...]) -> ExportResult:
     """Return a workbook with one row per question."""
     rows, refused, lost = convert_items(items, _item_row, "xlsx")
     most = max((sum(len(name) < 3 and name.isupper() for name in row) for row in rows), default=0)
-    labels = [_label(number) for number in range(most)]
+    labels = [_column_label(number) for number in range(most)]
     choices = [name for label in labels for name in (label, f"{label} feedback")]
     columns = [*_HEAD, *choices, *_TAIL]
     table = [columns, *([row.get(name, "") for name in columns] for row in rows)]
@@ -90,7 +90,7 @@ def _answer_cells(item: Item) -> Row:
     choices = (*item.steps, *item.options)
     cells = [(write_range(o.span) if o.span else o.text, o.feedback) for o in choices]
     right = [
-        _label(number) + (f" {100 * option.credit:.7g}%" if option.credit else "")
+        _column_label(number) + (f" {100 * option.credit:.7g}%" if option.credit else "")
         for number, option in enumerate(choices)
         if number < len(item.steps) or (not item.steps and (option.right or option.credit))
     ]
@@ -100,15 +100,15 @@ def _answer_cells(item: Item) -> Row:
 def _choice_cells(cells: Iterable[tuple[str, str]]) -> Row:
     row = {}
     for number, (text, feedback) in enumerate(cells):
-        row[_label(number)] = text
-        row[f"{_label(number)} feedback"] = feedback
+        row[_column_label(number)] = text
+        row[f"{_column_label(number)} feedback"] = feedback
     return row
 
 
-def _label(number: int) -> str:
+def _column_label(number: int) -> str:
     """Return the label of a choice: A to Z, then AA, AB and so on."""
     letter = chr(ord("A") + number % 26)
-    return letter if number < 26 else _label(number // 26 - 1) + letter
+    return letter if number < 26 else _column_label(number // 26 - 1) + letter
 
 
 def read_row(cells: Mapping[str, str]) -> Item:
@@ -130,9 +130,9 @@ def read_row(cells: Mapping[str, str]) -> Item:
         mistake=row.get("mistake", ""),
         hints=tuple(filter(None, row.get("hint", "").split("\n\n---\n\n"))),
         difficulty=int(difficulty),
-        objectives=_split(row, "objective"),
-        sources=_split(row, "source"),
-        tags=_split(row, "tags"),
+        objectives=_split_cell(row, "objective"),
+        sources=_split_cell(row, "source"),
+        tags=_split_cell(row, "tags"),
         use=row.get("use", ""),
         level=row.get("level", ""),
         partial=row.get("partial", ""),
@@ -142,7 +142,7 @@ def read_row(cells: Mapping[str, str]) -> Item:
     )
 
 
-def _split(row: Mapping[str, str], name: str) -> tuple[str, ...]:
+def _split_cell(row: Mapping[str, str], name: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in row.get(name, "").split(",") if part.strip())
 
 
@@ -159,7 +159,7 @@ def _answer_fields(kind: str, row: Mapping[str, str]) -> dict[str, Any]:
         left, _, right = row.get("answer", "").partition(_ARROW.strip())
         pairs = tuple(_read_pair(text, feedback) for _, text, feedback in choices)
         return {"stem": question, "titles": (left.strip(), right.strip()), "pairs": pairs}
-    key = _read_key(row.get("answer", ""), [label for label, _, _ in choices])
+    key = _read_answer_key(row.get("answer", ""), [label for label, _, _ in choices])
     if kind == "order":
         made = {label: ItemOption(text, label in key, why) for label, text, why in choices}
         wrong = tuple(option for label, option in made.items() if label not in key)
@@ -177,7 +177,7 @@ def _filled_choices(row: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
             yield name, cell, row.get(f"{name} feedback", "")
 
 
-def _read_key(answer: str, labels: Sequence[str]) -> dict[str, float]:
+def _read_answer_key(answer: str, labels: Sequence[str]) -> dict[str, float]:
     """Return the labels that the answer names in order, each with its credit (1 for right)."""
     key: dict[str, float] = {}
     for part in filter(None, (part.strip() for part in re.split(r"[,;]", answer))):

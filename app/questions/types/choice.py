@@ -15,11 +15,11 @@ from app.markup.problems import SourceFile
 from app.questions.options import (
     Choice,
     ParsedOption,
+    belongs_last,
     check_any_right,
-    check_count,
-    check_doubles,
+    check_duplicate_options,
     check_feedback,
-    is_last,
+    check_option_count,
     option_choices,
     option_code,
     option_score,
@@ -36,7 +36,7 @@ from app.questions.question_type import (
     State,
     UnreadableResponse,
     VariantFault,
-    fraction,
+    clamp_fraction,
     list_items,
     option_with_reason,
     paragraphs,
@@ -72,9 +72,9 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
 
     models = (ChoiceAnswer, Choice)
     keys = ("shuffle",)
-    listed = "options"
+    options_field = "options"
     chosen = True
-    least = 3
+    least_exam_options = 3
     name: ClassVar[ChoiceKind]
     note = ""
     nothing = "No answer is chosen. Choose one."
@@ -98,11 +98,13 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
             check_any_right(options, first, source_file)
             typed = self._check_typed(written)
             drawn = "" if typed else written.determine_exam_use(exam)
-            check_count(len(options), self.least, first, source_file, exam=drawn, hint=_SIDES)
-        check_doubles(options, source_file)
+            check_option_count(
+                len(options), self.least_exam_options, first, source_file, exam=drawn, hint=_SIDES
+            )
+        check_duplicate_options(options, source_file)
         self.check_reasons(options, source_file)
         if answer.shuffle:
-            _check_last(options, source_file)
+            _check_last_position(options, source_file)
 
     def _check_typed(self, written: AuthoredItem) -> bool:
         """Report W40 if nothing but the missing `type` says that the options are to be chosen."""
@@ -136,7 +138,7 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
         """Check that each wrong option has feedback (W25)."""
         check_feedback(options, source_file)
 
-    def check_words(
+    def check_wording(
         self, answer: ChoiceAnswer, stem: RichText, line: int, source_file: SourceFile
     ) -> None:
         """Check the stem: it asks for as many options as are right, and does not end in an article.
@@ -173,17 +175,17 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
     def options(self, answer: ChoiceAnswer) -> tuple[CountedOption, ...]:
         return tuple(CountedOption(o.key, o.text.plain, o.right, o.credit) for o in answer.options)
 
-    def effort(self, answer: ChoiceAnswer) -> float:
+    def check_microseconds(self, answer: ChoiceAnswer) -> float:
         """Return the cost of comparing each option with each."""
         return 0.2 * len(answer.options) ** 2
 
-    def faults(
+    def find_variant_faults(
         self, answer: ChoiceAnswer, stem: RichText, values: Mapping[str, Value]
     ) -> list[VariantFault]:
         """Report two options that read the same with these numbers."""
         del stem
         seen: set[str] = set()
-        for option in self.filled(answer, values).options:
+        for option in self.fill_values(answer, values).options:
             words = " ".join(option.text.plain.split())
             if words in seen:
                 message = f"two options read “{words[:50]}”."
@@ -191,7 +193,7 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
             seen.add(words)
         return []
 
-    def shuffled(self, answer: ChoiceAnswer, mixer: random.Random) -> ChoiceAnswer:
+    def shuffle_options(self, answer: ChoiceAnswer, mixer: random.Random) -> ChoiceAnswer:
         """Shuffle the options; those that refer to the others stay last."""
         if not answer.shuffle:
             return answer
@@ -213,7 +215,7 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
         return GradeResult(
             score=self.score(answer, {o.key for o in chosen}, partial),
             parsed={"chosen": [o.key for o in chosen]},
-            marks=mark_options(answer.options, sent),
+            marks=grade_options(answer.options, sent),
             said=option_letters(answer.options, chosen),
             wanted=option_letters(answer.options, [o for o in answer.options if o.right]),
         )
@@ -223,15 +225,15 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
         del partial
         return min(option_score(o) for o in answer.options if o.key in chosen)
 
-    def anything(self, answer: ChoiceAnswer) -> Raw:
+    def any_response(self, answer: ChoiceAnswer) -> Raw:
         return {"answer": [answer.options[0].key]}
 
-    def faces(self, answer: ChoiceAnswer, gap: Gap) -> CardFaces:
+    def card_faces(self, answer: ChoiceAnswer, gap: Gap) -> CardFaces:
         """Return the options with letters, then the right ones and the feedback of the others."""
         del gap
         return choice_card_faces(answer.options, self.note)
 
-    def states(self, answer: ChoiceAnswer) -> Iterator[State]:
+    def sample_responses(self, answer: ChoiceAnswer) -> Iterator[State]:
         """Yield each option, the right one first."""
         for option in sorted(answer.options, key=lambda o: not o.right):
             yield option.text.plain, {"answer": [option.key]}
@@ -248,10 +250,10 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
         return guess_score(self.name, len(answer.options), right)
 
 
-def _check_last(options: Sequence[ParsedOption], source_file: SourceFile) -> None:
+def _check_last_position(options: Sequence[ParsedOption], source_file: SourceFile) -> None:
     """Warn about options that refer to the others, since options are shuffled (W28)."""
     for option in options:
-        if is_last(option.words):
+        if belongs_last(option.words):
             message = f"“{option.words[:40]}” stands among shuffled options."
             hint = "It is kept last; better name what is meant, or say shuffle: no."
             source_file.report("W28", option.line, 1, message, hint)
@@ -264,7 +266,7 @@ def choice_type(options: Sequence[ParsedOption]) -> ChoiceKind:
     return "multiple" if sum(o.ticked for o in options) > 1 else "single"
 
 
-def mark_options(options: Sequence[Choice], sent: Collection[str]) -> tuple[PartResult, ...]:
+def grade_options(options: Sequence[Choice], sent: Collection[str]) -> tuple[PartResult, ...]:
     """Return each option with whether it was chosen, and whether that was right."""
     return tuple(
         PartResult(
@@ -327,15 +329,15 @@ class SingleChoiceType(ChoiceType):
         """Check all option rules, and cues that give away the right one."""
         super().check(answer, written, exam=exam)
         if sum(o.ticked for o in written.parts.options) == 1:
-            _check_cues(written.parts.options, written.source_file)
+            _check_answer_cues(written.parts.options, written.source_file)
 
-    def position(self, answer: ChoiceAnswer) -> int | None:
+    def key_position(self, answer: ChoiceAnswer) -> int | None:
         """Return the position of the right option in authored order."""
         right = [i for i, option in enumerate(answer.options) if option.right]
         return right[0] if right else None
 
 
-def _check_cues(options: Sequence[ParsedOption], source_file: SourceFile) -> None:
+def _check_answer_cues(options: Sequence[ParsedOption], source_file: SourceFile) -> None:
     """Report cues that give the right option away (W26, W27)."""
     right = next(o for o in options if o.ticked)
     wrong = [o for o in options if not o.ticked]
@@ -408,7 +410,7 @@ class MultipleChoiceType(ChoiceType):
         right = {o.key for o in answer.options if o.right}
         return choice_credit(right, chosen, len(answer.options), partial)
 
-    def states(self, answer: ChoiceAnswer) -> Iterator[State]:
+    def sample_responses(self, answer: ChoiceAnswer) -> Iterator[State]:
         """Yield all right options, each alone, and every option."""
         right = [o.key for o in answer.options if o.right]
         yield "All that are right", {"answer": right}
@@ -434,9 +436,9 @@ def choice_credit(key: Collection[str], chosen: Collection[str], all_: int, rule
     key, chosen = set(key), set(chosen)
     hits, misses = len(key & chosen), len(chosen - key)
     if rule in {"net", "coverage"}:
-        return fraction(hits - misses, len(key))
+        return clamp_fraction(hits - misses, len(key))
     if rule == "each":
-        return fraction(all_ - len(key ^ chosen), all_) if hits or not key else 0.0
+        return clamp_fraction(all_ - len(key ^ chosen), all_) if hits or not key else 0.0
     return float(key == chosen)
 
 
@@ -465,7 +467,7 @@ class TrueFalseType(ChoiceType):
 
     name = "true-false"
     template = "questions/true-false.html"
-    least = 2
+    least_exam_options = 2
 
     def parse(self, written: AuthoredItem) -> ChoiceAnswer:
         """Return the two options in authored order."""
@@ -482,16 +484,16 @@ class TrueFalseType(ChoiceType):
     ) -> None:
         """Skip the check: a statement asks for no number of options."""
 
-    def right_words(self, answer: ChoiceAnswer) -> list[str]:
+    def right_answer_texts(self, answer: ChoiceAnswer) -> list[str]:
         """Return nothing: “true” in a hint gives nothing away."""
         del answer
         return []
 
-    def key_words(self, answer: ChoiceAnswer) -> list[str]:
+    def key_texts(self, answer: ChoiceAnswer) -> list[str]:
         """Return the side that is ticked."""
-        return super().right_words(answer)
+        return super().right_answer_texts(answer)
 
-    def shuffled(self, answer: ChoiceAnswer, mixer: random.Random) -> ChoiceAnswer:
+    def shuffle_options(self, answer: ChoiceAnswer, mixer: random.Random) -> ChoiceAnswer:
         """Return the options in authored order."""
         del mixer
         return answer

@@ -25,10 +25,10 @@ from app.questions.question_type import (
     Raw,
     State,
     UnreadableResponse,
-    fraction,
+    clamp_fraction,
+    escape_typed_text,
     same_words,
     single_value,
-    typed_text,
 )
 
 _BLANK = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
@@ -123,7 +123,7 @@ class ClozeType(QuestionType[ClozeAnswer]):
                 hint = "Put it into a sentence."
                 written.source_file.report("E55", first_line(token), 1, message, hint)
 
-    def check_words(
+    def check_wording(
         self, answer: ClozeAnswer, stem: RichText, line: int, source_file: SourceFile
     ) -> None:
         """Check that no answer occurs elsewhere in the text (W56)."""
@@ -136,7 +136,7 @@ class ClozeType(QuestionType[ClozeAnswer]):
                 message = f"“{words}” is a blank and stands elsewhere in the text."
                 source_file.report("W56", line, 1, message, "Reword the text.")
 
-    def right_words(self, answer: ClozeAnswer) -> list[str]:
+    def right_answer_texts(self, answer: ClozeAnswer) -> list[str]:
         """Return the answers of the blanks."""
         return [words for blank in answer.blanks for words in blank.answers]
 
@@ -153,28 +153,28 @@ class ClozeType(QuestionType[ClozeAnswer]):
         if any(len(words) > MAX_RESPONSE_LENGTH for words in typed.values()):
             return UnreadableResponse(f"An answer is longer than {MAX_RESPONSE_LENGTH} characters.")
         marks = tuple(
-            _mark_gap(number, blank, typed[blank.key])
+            _grade_blank(number, blank, typed[blank.key])
             for number, blank in enumerate(answer.blanks, 1)
         )
         good, all_ = sum(mark.good for mark in marks), len(marks)
         return GradeResult(
-            score=float(good == all_) if partial == "off" else fraction(good, all_),
+            score=float(good == all_) if partial == "off" else clamp_fraction(good, all_),
             parsed={"blanks": typed},
             marks=marks,
             said=", ".join(f"“{words}”" if words else "nothing" for words in typed.values()),
             wanted=", ".join(f"“{b.answers[0]}”" for b in answer.blanks),
         )
 
-    def anything(self, answer: ClozeAnswer) -> Raw:
+    def any_response(self, answer: ClozeAnswer) -> Raw:
         return {f"blank.{blank.key}": ["?"] for blank in answer.blanks}
 
-    def faces(self, answer: ClozeAnswer, gap: Gap) -> CardFaces:
+    def card_faces(self, answer: ClozeAnswer, gap: Gap) -> CardFaces:
         """Return the text with its blanks, then filled."""
         gaps = [gap(escape(b.hint or " / ".join(b.choices))) for b in answer.blanks]
         words = [f"<b>{escape(' or '.join(b.answers))}</b>" for b in answer.blanks]
         return CardFaces(_fill_text(answer, gaps), _fill_text(answer, words))
 
-    def states(self, answer: ClozeAnswer) -> Iterator[State]:
+    def sample_responses(self, answer: ClozeAnswer) -> Iterator[State]:
         """Yield all blanks right, each wrong alone, all wrong."""
         right = {f"blank.{b.key}": [b.answers[0]] for b in answer.blanks if b.answers}
         yield "Every gap right", dict(right)
@@ -224,21 +224,21 @@ def _cut_blanks(child: Token, line: int, blanks: list[ClozeBlank], written: Auth
 
     child.content = _BLANK.sub(cut, child.content)
     if "[[" in child.content or any("[[" in inner for inner in nested):
-        at = written.source_file.find("[[", line, line + 20)
+        at = written.source_file.locate_text("[[", line, line + 20)
         message = "A blank is opened and not closed."
         written.source_file.report("E54", *at, message, "Close it with ]].")
     elif "]]" in child.content:
         near = child.content[: child.content.index("]]") + 2].split(_MARK)[-1]
-        row, column = written.source_file.find(near, line, line + 20)
+        row, column = written.source_file.locate_text(near, line, line + 20)
         at = (row, column + len(near) - 2)
         message = "A blank is closed that was not opened."
         written.source_file.report("E54", *at, message, "Write [[answer]].")
     elif half := _HALF.search(child.content):
-        at = written.source_file.find(half[0], line, line + 20)
+        at = written.source_file.locate_text(half[0], line, line + 20)
         message = f"“{half[0][:40]}” has one bracket on each side and is no blank."
         written.source_file.report("E54", *at, message, f"Write [{half[0][:40]}].")
     elif line_ := _LINE.search(child.content):
-        at = written.source_file.find(line_[0], line, line + 20)
+        at = written.source_file.locate_text(line_[0], line, line + 20)
         message = f"“{line_[0][:20]}” is shown as it stands and is no blank."
         written.source_file.report("E54", *at, message, "Write [[answer]] in its place.")
 
@@ -250,20 +250,20 @@ def _read_blank(inside: str, where: tuple[int, int], written: AuthoredItem) -> C
     answers = tuple(a.strip() for a in accepted.split("|") if a.strip())
     wrong = tuple(word.strip() for word in others if word.strip())
     if answers and any(not a.strip() for a in accepted.split("|")):
-        at = written.source_file.find(f"[[{inside[:40]}", line, line + 20)
+        at = written.source_file.locate_text(f"[[{inside[:40]}", line, line + 20)
         message = f"“{inside.strip()[:40]}” has nothing beside its bar."
         written.source_file.report("E54", *at, message, f"Write [[{'|'.join(answers)}]].")
     if not answers:
-        at = written.source_file.find("[[", line, line + 20)
+        at = written.source_file.locate_text("[[", line, line + 20)
         message = "A blank has no answer."
         written.source_file.report("E54", *at, message, "Write [[answer]].")
     offered = [*map(normalize_text, (*answers, *wrong))]
     if others and (len(wrong) < len(others) or len({*offered}) < len(offered)):
-        at = written.source_file.find(f"[[{inside[:40]}", line, line + 20)
+        at = written.source_file.locate_text(f"[[{inside[:40]}", line, line + 20)
         message = f"“{inside.strip()[:40]}” offers a word twice, or an empty one."
         written.source_file.report("E54", *at, message, "Write [[right ~ wrong ~ wrong]].")
     if _TIGHT.search(body):
-        at = written.source_file.find(f"[[{inside[:40]}", line, line + 20)
+        at = written.source_file.locate_text(f"[[{inside[:40]}", line, line + 20)
         message = f"“{inside.strip()[:40]}” has no spaces around its tilde."
         apart = _TIGHT.sub(" ~ ", body).strip()
         written.source_file.report("E54", *at, message, f"Write [[{apart[:60]}]].")
@@ -271,17 +271,17 @@ def _read_blank(inside: str, where: tuple[int, int], written: AuthoredItem) -> C
     return ClozeBlank(name, answers, hint.strip(), wrong)
 
 
-def _mark_gap(number: int, blank: ClozeBlank, typed: str) -> PartResult:
+def _grade_blank(number: int, blank: ClozeBlank, typed: str) -> PartResult:
     good = blank.fits(typed)
     return PartResult(
         key=blank.key,
         label=f"Gap {number}",
-        text=typed_text(blank.hint),
+        text=escape_typed_text(blank.hint),
         chosen=bool(typed),
         wanted_chosen=True,
         good=good,
-        given=typed_text(typed),
-        wanted=typed_text(blank.answers[0]),
+        given=escape_typed_text(typed),
+        wanted=escape_typed_text(blank.answers[0]),
     )
 
 

@@ -10,11 +10,11 @@ from app.questions.lab import (
     CommandMatcher,
     Lab,
     LabCommand,
-    LabEntry,
+    LabLine,
     LabSession,
+    commands_to_states,
     replay,
-    shortest_way,
-    ways_to_states,
+    shortest_command_sequence,
 )
 from app.questions.options import Choice, option_choices
 from app.questions.question_type import (
@@ -28,12 +28,12 @@ from app.questions.question_type import (
     State,
     Typed,
     UnreadableResponse,
+    escape_typed_text,
     list_items,
     reason_html,
     single_value,
-    typed_text,
 )
-from app.questions.types.choice import choice_card_faces, mark_options, option_letters
+from app.questions.types.choice import choice_card_faces, grade_options, option_letters
 from app.questions.types.console_rules import check_lab, read_lab
 
 MOST_LINES = 40
@@ -73,7 +73,7 @@ class LabReview:
 
     session: LabSession
     way: tuple[LabCommand, ...]
-    harmful: tuple[LabEntry, ...]
+    harmful: tuple[LabLine, ...]
     needless: tuple[str, ...]
 
 
@@ -91,7 +91,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
     keys = ("host", "start", "goal")
     fields = ("answer", "ran", "command")
     working = ("ran", "command")
-    listed = "diagnoses"
+    options_field = "diagnoses"
     in_parts = True
     in_exams = False
 
@@ -106,25 +106,25 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
     def options(self, answer: ConsoleAnswer) -> tuple[CountedOption, ...]:
         return tuple(CountedOption(o.key, o.text.plain, o.right) for o in answer.diagnoses)
 
-    def key_words(self, answer: ConsoleAnswer) -> list[str]:
+    def key_texts(self, answer: ConsoleAnswer) -> list[str]:
         """Return the diagnosis, and what the goal asks for."""
         needed = (c.name for c in answer.lab.commands if c.needed)
-        return [*self.right_words(answer), *answer.lab.goal, *needed]
+        return [*self.right_answer_texts(answer), *answer.lab.goal, *needed]
 
-    def shuffled(self, answer: ConsoleAnswer, mixer: random.Random) -> ConsoleAnswer:
+    def shuffle_options(self, answer: ConsoleAnswer, mixer: random.Random) -> ConsoleAnswer:
         """Shuffle the diagnoses."""
         free = list(answer.diagnoses)
         mixer.shuffle(free)
         return dataclasses.replace(answer, diagnoses=tuple(free))
 
-    def shown(self, answer: ConsoleAnswer, typed: Typed) -> OpenLab:
+    def template_data(self, answer: ConsoleAnswer, typed: Typed) -> OpenLab:
         """Return the session of the lines that the form sent."""
         lines, terminal = _typed_lines(typed), CommandMatcher(answer.lab)
         completions = (" ".join([p, *terminal.options_of(p)]) for p in terminal.programs)
         draft = single_value(typed, "command")
         return OpenLab(terminal.replay(lines), lines, draft, tuple(completions))
 
-    def moved(self, raw: Typed, move: str) -> Typed:
+    def respond_to_button(self, raw: Typed, move: str) -> Typed:
         """Return the form's values after Enter: the command joins the lines that ran."""
         del move
         return {**raw, "ran": [*raw.get("ran", ()), *raw.get("command", ())], "command": []}
@@ -152,19 +152,21 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
         return GradeResult(
             score=max(0.0, score),
             parsed={"chosen": [chosen[0].key], "lines": list(lines)},
-            marks=mark_options(answer.diagnoses, sent),
+            marks=grade_options(answer.diagnoses, sent),
             said=option_letters(answer.diagnoses, chosen),
             wanted=option_letters(answer.diagnoses, [o for o in answer.diagnoses if o.right]),
-            feedback=typed_text(_describe_session(answer.lab, session, right=chosen[0].right)),
+            feedback=escape_typed_text(
+                _describe_session(answer.lab, session, right=chosen[0].right)
+            ),
         )
 
-    def anything(self, answer: ConsoleAnswer) -> Raw:
+    def any_response(self, answer: ConsoleAnswer) -> Raw:
         return {"answer": [answer.diagnoses[0].key]}
 
     def review(self, answer: ConsoleAnswer, raw: Raw) -> LabReview:
         """Return what the feedback shows of a session."""
         lab, session = answer.lab, replay(answer.lab, _typed_lines(raw))
-        way = shortest_way(lab) or ()
+        way = shortest_command_sequence(lab) or ()
         needless = (
             e.line
             for e in session.entries
@@ -177,7 +179,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
             tuple(dict.fromkeys(needless)),
         )
 
-    def faces(self, answer: ConsoleAnswer, gap: Gap) -> CardFaces:
+    def card_faces(self, answer: ConsoleAnswer, gap: Gap) -> CardFaces:
         """Return the diagnoses, then the right one with the shortest way."""
         del gap
         asked, told = choice_card_faces(answer.diagnoses)
@@ -194,7 +196,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
         texts = [c.output.plain for c in lab.commands] + [c.name for c in lab.commands]
         return " ".join([*(o.text.plain for o in answer.diagnoses), *texts])
 
-    def states(self, answer: ConsoleAnswer) -> Iterator[State]:
+    def sample_responses(self, answer: ConsoleAnswer) -> Iterator[State]:
         """Yield the shortest way with each diagnosis, each harmful command, each state."""
         lab = answer.lab
         way = [c.sample for c in self.review(answer, {}).way]
@@ -203,9 +205,9 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
             yield f"Goal reached, “{option.text.plain}”", {"ran": way, "answer": [option.key]}
         right = {"answer": [options[0].key]} if options else {}
         yield "Nothing typed, right diagnosis", right
-        for state, path in ways_to_states(lab).items():
+        for state, path in commands_to_states(lab).items():
             lines = [lab.commands[n].sample for n in path]
-            here = [lab.commands[n] for n in CommandMatcher(lab).available(state)]
+            here = [lab.commands[n] for n in CommandMatcher(lab).available_commands(state)]
             lines += [c.sample for c in here if not c.to and not c.harmful]
             yield f"All answers in the state “{state}”", {"ran": lines[:MOST_LINES]}
             for command in here:
@@ -213,7 +215,9 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
                     ran = [*(lab.commands[n].sample for n in path), command.sample]
                     yield f"Harmful in “{state}”: {command.name}", {"ran": ran, **right}
 
-    def tallies(self, responses: Iterable[tuple[ConsoleAnswer, Raw]]) -> dict[str, Counter[str]]:
+    def count_response_habits(
+        self, responses: Iterable[tuple[ConsoleAnswer, Raw]]
+    ) -> dict[str, Counter[str]]:
         """Return what was typed first, where those stopped who missed the goal, what failed.
 
         A line that had no answer counts once for each learner.
@@ -243,13 +247,15 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
         return 100 * self.guess_rate(answer, "")
 
 
-def _harmful_entries(lab: Lab, session: LabSession) -> tuple[LabEntry, ...]:
+def _harmful_entries(lab: Lab, session: LabSession) -> tuple[LabLine, ...]:
     """Return the lines that would have done harm, one for each harmful command."""
     ran = {n: entry for entry in reversed(session.entries) for n in entry.commands}
-    return tuple(ran[n] for n in dict.fromkeys(session.runs) if lab.commands[n].harmful)
+    return tuple(
+        ran[n] for n in dict.fromkeys(session.executed_commands) if lab.commands[n].harmful
+    )
 
 
-def _entry_name(lab: Lab, entry: LabEntry) -> str:
+def _entry_name(lab: Lab, entry: LabLine) -> str:
     """Return the command of an entry as the author spells it, or the line that has no answer."""
     if entry.commands:
         return lab.commands[entry.commands[0]].name
@@ -263,8 +269,8 @@ def _typed_lines(raw: Typed) -> tuple[str, ...]:
 
 def _describe_session(lab: Lab, session: LabSession, *, right: bool) -> str:
     """Return in sentences what was reached, what did harm, and whether the diagnosis is right."""
-    goals, reached, runs = len(lab.goals), len(session.reached), len(session.runs)
-    least = len(shortest_way(lab) or ())
+    goals, reached, runs = len(lab.goals), len(session.reached), len(session.executed_commands)
+    least = len(shortest_command_sequence(lab) or ())
     text = f"Goal reached with {runs} command{'s' if runs != 1 else ''}"
     text += f"; {least} are enough." if least < runs else "."
     if reached < goals:

@@ -11,7 +11,7 @@ from html import escape
 from markdown_it.token import Token
 
 from app.markup import strict_yaml
-from app.markup.checked_figures import compute_target, read_target
+from app.markup.checked_figures import compute_target, parse_figure_link
 from app.markup.expressions import FigureError
 from app.markup.html_renderer import render_tokens
 from app.markup.markdown_tokens import closing_index, first_line
@@ -20,8 +20,19 @@ from app.markup.problems import SourceFile, get_estimate_effort
 from app.markup.quantities import Quantity, UnitMismatchError, convert_quantity
 from app.markup.text import did_you_mean
 from app.questions import shell
-from app.questions.lab import CommandMatcher, Lab, LabCommand, shortest_way, ways_to_states
-from app.questions.options import check_any_right, check_count, check_doubles, check_feedback
+from app.questions.lab import (
+    CommandMatcher,
+    Lab,
+    LabCommand,
+    commands_to_states,
+    shortest_command_sequence,
+)
+from app.questions.options import (
+    check_any_right,
+    check_duplicate_options,
+    check_feedback,
+    check_option_count,
+)
 from app.questions.question_type import AuthoredItem
 
 _STATE = r"[a-z0-9][a-z0-9-]*"
@@ -85,7 +96,7 @@ def _read_block(fence: Token, quote: list[Token], written: AuthoredItem) -> list
     made = list(_split_block(fence, base, source_file))
     spans = [c.content for t in quote for c in t.children or () if c.type == "code_inline"]
     step = first_line(fence) if base.needed else 0
-    made = [dataclasses.replace(_with_cue(command, spans), step=step) for command in made]
+    made = [dataclasses.replace(_with_key_line(command, spans), step=step) for command in made]
     if not made:
         message = "This console block has no command."
         source_file.report("E89", line, 1, message, "Begin a line with $ and the command.")
@@ -96,7 +107,7 @@ def _read_block(fence: Token, quote: list[Token], written: AuthoredItem) -> list
     return made
 
 
-def _with_cue(command: LabCommand, spans: list[str]) -> LabCommand:
+def _with_key_line(command: LabCommand, spans: list[str]) -> LabCommand:
     cue = next((s for s in spans if s in command.output.plain), "")
     return dataclasses.replace(command, cue=RichText(escape(cue), cue))
 
@@ -144,9 +155,9 @@ def _fill_figures(text: str, line: int, source_file: SourceFile) -> str:
     """Replace `{TARGET in UNIT:>WIDTH}` with the value; reports E42, E80, E81, E84."""
 
     def fill(match: re.Match[str]) -> str:
-        target = read_target(match["target"])
+        target = parse_figure_link(match["target"])
         assert target is not None  # noqa: S101 - the pattern begins with a scheme
-        place = source_file.find(match[0], line, line)
+        place = source_file.locate_text(match[0], line, line)
         if target.scheme == "calc":
             source_file.spend_effort(get_estimate_effort(target.name), match["target"])
         try:
@@ -175,8 +186,8 @@ def check_lab(lab: Lab, written: AuthoredItem) -> None:
     """
     options, source_file = written.parts.options, written.source_file
     check_any_right(options, written.line, source_file)
-    check_count(len(options), 2, written.line, source_file, exam="")
-    check_doubles(options, source_file)
+    check_option_count(len(options), 2, written.line, source_file, exam="")
+    check_duplicate_options(options, source_file)
     check_feedback(options, source_file)
     ticked = [o for o in options if o.ticked]
     if len(ticked) > 1:
@@ -234,7 +245,7 @@ def _check_commands(lab: Lab, source_file: SourceFile) -> None:
 def _check_states(lab: Lab, written: AuthoredItem) -> None:
     """Check that all states that are named exist (E91), each once."""
     source_file = written.source_file
-    places = {state: written.comment.place("goal") for state in reversed(lab.goal)}
+    places = {state: written.comment.field_location("goal") for state in reversed(lab.goal)}
     for command in reversed(lab.commands):
         places |= {state: (command.line, 1) for state in command.states if state not in lab.goal}
     named = collections.Counter([*lab.goal, *(s for c in lab.commands for s in c.states)])
@@ -299,15 +310,15 @@ def _have_equal_priority(lab: Lab, one: int, other: int) -> bool:
 
 def _check_reachability(lab: Lab, written: AuthoredItem) -> None:
     """Check that states and goal can be reached, and that no harmful way is shorter (E91 to E93)."""
-    source_file, ways = written.source_file, ways_to_states(lab)
+    source_file, ways = written.source_file, commands_to_states(lab)
     for command in lab.commands:
         if command.to and command.to not in ways:
             message = f"The state “{command.to}” cannot be reached."
             source_file.report(
                 "E91", command.line, 1, message, "Check in which states its command counts."
             )
-    place = written.comment.place("goal")
-    good, bad = shortest_way(lab), shortest_way(lab, harmful=True)
+    place = written.comment.field_location("goal")
+    good, bad = shortest_command_sequence(lab), shortest_command_sequence(lab, harmful=True)
     if not lab.goals:
         hint = "Write goal: and a state, or needed at a block."
         source_file.report("E92", *place, "The lab has no goal.", hint)
@@ -328,7 +339,7 @@ def _check_reachability(lab: Lab, written: AuthoredItem) -> None:
 def _check_ineffective_commands(lab: Lab, source_file: SourceFile) -> None:
     """Warn about a state in which all answers are those of the state before (W89)."""
     terminal = CommandMatcher(lab)
-    answers = {state: terminal.available(state) for state in lab.states}
+    answers = {state: terminal.available_commands(state) for state in lab.states}
     for index, command in enumerate(lab.commands):
         for state in command.states or lab.states:
             same = answers[state] == answers.get(command.to)

@@ -48,9 +48,9 @@ from app.questions.question_type import (
     State,
     Typed,
     UnreadableResponse,
-    fraction,
+    clamp_fraction,
+    escape_typed_text,
     single_value,
-    typed_text,
 )
 
 _COMPARISON = re.compile(r"^(?P<left>[^<>=]+?)\s*(?P<op><=|>=|==|=|<|>)\s*(?P<right>.+)$")
@@ -121,7 +121,7 @@ class PlanCondition:
         return frozenset(name.removeprefix(_BEST_NAME) for name in used)
 
     @property
-    def bests(self) -> frozenset[str]:
+    def compared_outputs(self) -> frozenset[str]:
         """Return the outputs whose best value it uses."""
         used = self.right.names if self.right else frozenset()
         return frozenset(n.removeprefix(_BEST_NAME) for n in used if n.startswith(_BEST_NAME))
@@ -168,7 +168,7 @@ def read_condition(text: str) -> PlanCondition:
     return PlanCondition(text, left, operator, compile_expression(right))
 
 
-def judge_condition(
+def evaluate_condition(
     condition: PlanCondition, outputs: Mapping[str, Value], best: Mapping[str, Quantity]
 ) -> ConditionResult:
     """Evaluate a condition for the outputs of a plan; `best` are the values of `bests`.
@@ -184,8 +184,8 @@ def judge_condition(
         return ConditionResult(condition, value == limit, value)
     unit = value.unit or ""
     if quantities.unit_kind(limit.unit or "") != quantities.unit_kind(unit):
-        message = f"“{condition.text}” compares {quantities.unit_in_words(unit)} with "
-        message += f"{quantities.unit_in_words(limit.unit)}."
+        message = f"“{condition.text}” compares {quantities.spell_out_unit(unit)} with "
+        message += f"{quantities.spell_out_unit(limit.unit)}."
         example = f"{condition.text} {unit}" if unit and not limit.unit else f"<= 1 {unit}".rstrip()
         raise ExpressionError("E42", message, f"Write the limit with its unit: {example}.")
     limit = quantities.convert_quantity(limit, unit)
@@ -199,7 +199,7 @@ def _holds(value: float, operator: str, limit: float) -> bool:
     return value < limit if operator.startswith("<") else operator[0] == ">" and value > limit
 
 
-def judge_conditions(answer: DesignAnswer, plan: Mapping[str, str]) -> list[ConditionResult]:
+def evaluate_conditions(answer: DesignAnswer, plan: Mapping[str, str]) -> list[ConditionResult]:
     """Evaluate every condition for a plan, in authored order.
 
     Raises FigureError or ExpressionError if the plan cannot be estimated.
@@ -208,13 +208,13 @@ def judge_conditions(answer: DesignAnswer, plan: Mapping[str, str]) -> list[Cond
     results = []
     for condition in map(read_condition, answer.accept):
         best: dict[str, Quantity] = {}
-        for name in condition.bests:
+        for name in condition.compared_outputs:
             reached = outputs.get(name)
             # The learner's plan may be better than any that the search found.
             fallback = reached if isinstance(reached, Quantity) else Quantity(math.inf, "")
             best[name] = best_value(answer, name) or fallback
         try:
-            results.append(judge_condition(condition, outputs, best))
+            results.append(evaluate_condition(condition, outputs, best))
         except ExpressionError as error:
             if error.code != "E44":
                 raise
@@ -275,8 +275,8 @@ class _PlanSearch:
         self._answer = answer
         self._output = output
         conditions = [read_condition(text) for text in answer.accept]
-        self._conditions = [c for c in conditions if not c.bests]
-        operators = [c.operator for c in conditions if output in c.bests]
+        self._conditions = [c for c in conditions if not c.compared_outputs]
+        operators = [c.operator for c in conditions if output in c.compared_outputs]
         self._sign = -1.0 if operators and operators[0].startswith(">") else 1.0
         self._costs: dict[tuple[tuple[str, str], ...], _Cost] = {}
         self.best: Quantity | None = None
@@ -309,7 +309,7 @@ class _PlanSearch:
     def _compute_cost(self, plan: Mapping[str, str]) -> _Cost:
         try:
             outputs = plan_outputs(self._answer.estimate, {**self._answer.given, **plan})
-            results = [judge_condition(c, outputs, {}) for c in self._conditions]
+            results = [evaluate_condition(c, outputs, {}) for c in self._conditions]
         except (FigureError, ExpressionError):
             return _UNUSABLE
         value = outputs.get(self._output) if self._output else Quantity(0.0, None)
@@ -334,7 +334,7 @@ def _values_to_try(field: InputSpec) -> tuple[str, ...]:
         return tuple(value for value, _ in field.choices)
     if field.kind == "gpu":
         return tuple(gpu.id for gpu in catalog.list_accelerators() if not gpu.announced)
-    return ("no", "yes") if field.kind == "flag" else _allowed(field, _COUNTS) or ("1",)
+    return ("no", "yes") if field.kind == "flag" else _keep_allowed(field, _COUNTS) or ("1",)
 
 
 def _neighbors(options: _Options, plan: Mapping[str, str]) -> _Options:
@@ -349,10 +349,10 @@ def _counts_around(field: InputSpec, value: str) -> tuple[str, ...]:
         return (value,)
     count = int(value)
     counts = {count * part // 8 for part in (5, 6, 7, 9, 10, 12)} | {count - 1, count, count + 1}
-    return _allowed(field, counts)
+    return _keep_allowed(field, counts)
 
 
-def _allowed(field: InputSpec, counts: Iterable[int]) -> tuple[str, ...]:
+def _keep_allowed(field: InputSpec, counts: Iterable[int]) -> tuple[str, ...]:
     low = -math.inf if field.minimum is None else field.minimum
     high = math.inf if field.maximum is None else field.maximum
     return tuple(str(count) for count in sorted(counts) if low <= count <= high)
@@ -369,7 +369,7 @@ def starting_plan(answer: DesignAnswer) -> dict[str, str]:
     for part in (0, 4, 1, 2, 3):
         plan = {name: values[(len(values) - 1) * part // 4] for name, values in options.items()}
         try:
-            if not all(result.met for result in judge_conditions(answer, plan)):
+            if not all(result.met for result in evaluate_conditions(answer, plan)):
                 return plan
         except (FigureError, ExpressionError):
             continue
@@ -392,7 +392,7 @@ def _describe_condition(condition: PlanCondition, labels: Mapping[str, str]) -> 
     if condition.right is None:
         return subject, "yes"
     limit = condition.right.text.strip()
-    for best in condition.bests:
+    for best in condition.compared_outputs:
         limit = limit.replace(f"{_BEST_NAME}{best}", "the best possible")
     limit = limit.replace("*", "×")
     for output, label in labels.items():
@@ -405,7 +405,7 @@ def _build_condition_part_result(
 ) -> PartResult:
     """`why` is the estimator's sentence on the plan, said of a failed yes-or-no condition."""
     subject, requirement = label
-    if result.limit is not None and result.condition.bests:
+    if result.limit is not None and result.condition.compared_outputs:
         bound = _OPERATOR_TEXTS.get(result.condition.operator, "exactly")
         share = requirement.removeprefix(bound).strip()
         requirement = f"{bound} {_value_text(result.limit)} ({share})"
@@ -418,13 +418,13 @@ def _build_condition_part_result(
     return PartResult(
         key=key,
         label=subject,
-        text=typed_text(subject),
+        text=escape_typed_text(subject),
         chosen=True,
         wanted_chosen=True,
         good=result.met,
-        given=typed_text(_value_text(result.value)),
-        wanted=typed_text(requirement),
-        feedback=typed_text(feedback),
+        given=escape_typed_text(_value_text(result.value)),
+        wanted=escape_typed_text(requirement),
+        feedback=escape_typed_text(feedback),
     )
 
 
@@ -434,7 +434,7 @@ def _value_text(value: Value) -> str:
     return format_value(value)
 
 
-def _refuse_plan(answer: DesignAnswer, plan: Mapping[str, str]) -> UnreadableResponse | None:
+def _unreadable_plan(answer: DesignAnswer, plan: Mapping[str, str]) -> UnreadableResponse | None:
     if not plan:
         return UnreadableResponse("Nothing is chosen.", "Choose a value for each input.")
     if any(len(value) > MAX_RESPONSE_LENGTH for value in plan.values()):
@@ -452,7 +452,7 @@ def _refuse_plan(answer: DesignAnswer, plan: Mapping[str, str]) -> UnreadableRes
     return None
 
 
-class _DesignCheck:
+class _DesignExerciseCheck:
     """Checks one exercise and reports its problems."""
 
     def __init__(self, answer: DesignAnswer, written: AuthoredItem) -> None:
@@ -463,7 +463,7 @@ class _DesignCheck:
 
     def run(self) -> None:
         """Report missing, unknown and duplicate names, then what makes plans impossible."""
-        if self._is_incomplete():
+        if self._report_missing_fields():
             return
         before = len(self._file.problems)
         try:
@@ -471,7 +471,7 @@ class _DesignCheck:
         except FigureError as error:
             self._report(error.code, "estimate", error.message, error.hint)
             return
-        self._file.add_mention("calculator", entry.name, *self._comment.place("estimate"))
+        self._file.add_mention("calculator", entry.name, *self._comment.field_location("estimate"))
         self._check_names(entry.name, input_specs(entry.inputs))
         outputs: dict[str, Value] = {o.name: Quantity(1.0, o.unit or None) for o in entry.outputs}
         for text in self._answer.accept:
@@ -480,9 +480,9 @@ class _DesignCheck:
             self._check_plans()
 
     def _report(self, code: str, key: str, message: str, hint: str) -> None:
-        self._file.report(code, *self._comment.place(key), message, hint)
+        self._file.report(code, *self._comment.field_location(key), message, hint)
 
-    def _is_incomplete(self) -> bool:
+    def _report_missing_fields(self) -> bool:
         for key, example in _EXAMPLES.items():
             node = self._fields.get(key)
             if not node or not any(word.text for word in strict_yaml.text_list(node)):
@@ -514,8 +514,10 @@ class _DesignCheck:
                 message = f"“{unknown[0]}” is not an output of {estimate}."
                 self._report("E81", "accept", message, did_you_mean(unknown[0], outputs))
                 return
-            best = {n: v for n in condition.bests if isinstance(v := outputs[n], Quantity)}
-            judge_condition(condition, outputs, best)
+            best = {
+                n: v for n in condition.compared_outputs if isinstance(v := outputs[n], Quantity)
+            }
+            evaluate_condition(condition, outputs, best)
         except ExpressionError as error:
             self._report(error.code, "accept", error.message, error.hint)
 
@@ -529,7 +531,7 @@ class _DesignCheck:
             for problem in error.problems:
                 field = fields.get(problem.field)
                 is_listed = field is not None and field.kind in expressions.CATALOGUED
-                place = self._comment.place("given")
+                place = self._comment.field_location("given")
                 if isinstance(node, YamlMapping) and problem.field in node.values:
                     value = node.values[problem.field]
                     place = value.line, value.column
@@ -551,7 +553,7 @@ class _DesignCheck:
             return
         try:
             is_solved = not starting_plan(answer) and all(
-                result.met for result in judge_conditions(answer, {})
+                result.met for result in evaluate_conditions(answer, {})
             )
         except (FigureError, ExpressionError):
             return
@@ -600,13 +602,13 @@ class DesignType(QuestionType[DesignAnswer]):
     def check(self, answer: DesignAnswer, written: AuthoredItem, *, exam: bool) -> None:
         """Check every name, then the plans (E11, E13, E80, E81, E84, W92, W93)."""
         del exam
-        _DesignCheck(answer, written).run()
+        _DesignExerciseCheck(answer, written).run()
 
-    def key_words(self, answer: DesignAnswer) -> list[str]:
+    def key_texts(self, answer: DesignAnswer) -> list[str]:
         """Return what decides which plans are right: the estimate, given values, conditions."""
         return [answer.estimate, self.collect_text_below_stem(answer)]
 
-    def shown(self, answer: DesignAnswer, typed: Typed) -> OpenDesign:
+    def template_data(self, answer: DesignAnswer, typed: Typed) -> OpenDesign:
         """Return the current plan, and its conditions."""
         fields = {name: f"choose.{name}" for name in answer.choose}
         chosen = {
@@ -627,10 +629,10 @@ class DesignType(QuestionType[DesignAnswer]):
         estimate rejects is unreadable, with its range as hint.
         """
         plan = {n: value for n in answer.choose if (value := single_value(raw, f"choose.{n}"))}
-        if (refused := _refuse_plan(answer, plan)) is not None:
+        if (refused := _unreadable_plan(answer, plan)) is not None:
             return refused
         try:
-            results = judge_conditions(answer, plan)
+            results = evaluate_conditions(answer, plan)
         except (FigureError, ExpressionError) as error:
             return UnreadableResponse(f"The plan cannot be judged: {error}", error.hint)
         verdict = expressions.compute_estimate(answer.estimate, {**answer.given, **plan}).verdict
@@ -643,18 +645,18 @@ class DesignType(QuestionType[DesignAnswer]):
         )
         met = sum(mark.good for mark in marks)
         return GradeResult(
-            score=float(met == len(marks)) if partial == "off" else fraction(met, len(marks)),
+            score=float(met == len(marks)) if partial == "off" else clamp_fraction(met, len(marks)),
             parsed={"plan": plan, "met": [mark.good for mark in marks]},
             marks=marks,
             said=f"{met} of {len(marks)} conditions met",
         )
 
-    def columns(self, answer: DesignAnswer) -> tuple[str, str]:
+    def result_column_titles(self, answer: DesignAnswer) -> tuple[str, str]:
         """Return the titles of conditions and limits."""
         del answer
         return "Condition", "Limit"
 
-    def calculator(self, answer: DesignAnswer, parsed: Mapping[str, Any]) -> str:
+    def calculator_url(self, answer: DesignAnswer, parsed: Mapping[str, Any]) -> str:
         """Return the URL of the calculator with the chosen plan."""
         if not parsed.get("plan"):
             return ""
@@ -665,7 +667,7 @@ class DesignType(QuestionType[DesignAnswer]):
         given = (f"{name} {value}" for name, value in answer.given.items())
         return " ".join([*given, *answer.choose, *answer.accept])
 
-    def states(self, answer: DesignAnswer) -> Iterator[State]:
+    def sample_responses(self, answer: DesignAnswer) -> Iterator[State]:
         """Yield the plan that the form starts with."""
         try:
             entry = expressions.require_estimate(answer.estimate)

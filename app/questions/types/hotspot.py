@@ -11,13 +11,13 @@ from app.markup.html_renderer import render_tokens
 from app.markup.images import WIDTHS, phone_variant, svg_opening
 from app.markup.markdown_tokens import plain_text
 from app.markup.model import RegionBox, SvgFigure
-from app.markup.text import is_slug, lies_within
+from app.markup.text import is_path_inside, is_slug
 from app.questions.options import (
     Choice,
     ParsedOption,
     check_any_right,
-    check_count,
     check_feedback,
+    check_option_count,
     make_key,
     optional_rich_text,
 )
@@ -33,7 +33,7 @@ from app.questions.question_type import (
     Typed,
     UnreadableResponse,
 )
-from app.questions.types.choice import LETTERS, choice_card_faces, mark_options, option_letters
+from app.questions.types.choice import LETTERS, choice_card_faces, grade_options, option_letters
 from app.widgets.svg import draw_tag
 
 _MAX_REGIONS = 12  # The style sheet marks as many regions.
@@ -69,12 +69,12 @@ class HotspotMarker:
     area: RegionBox
 
     @property
-    def across(self) -> float:
+    def letter_x(self) -> float:
         """Return the x of its letter: at the left edge, clear of the region's content."""
         return self.area.x - _OUT
 
     @property
-    def down(self) -> float:
+    def letter_y(self) -> float:
         """Return the y of its letter: below the text at the top of the region."""
         return self.area.y + min(_DOWN, self.area.height / 2)
 
@@ -105,9 +105,9 @@ class HotspotType(QuestionType[HotspotAnswer]):
     in_parts = True
     keys = ("figure",)
     telling_key = "figure"
-    listed = "regions"
+    options_field = "regions"
     chosen = True
-    least = 3
+    least_exam_options = 3
 
     def recognizes_options(self, options: Sequence[ParsedOption]) -> bool:
         """Recognize the type: each option begins with the id of a region, as code."""
@@ -116,8 +116,8 @@ class HotspotType(QuestionType[HotspotAnswer]):
     def parse(self, written: AuthoredItem) -> HotspotAnswer:
         """Parse the figure, and each option as a region in code and its label."""
         file = written.comment.field_text("figure")
-        place = written.comment.place("figure")
-        if file.endswith(".svg") and lies_within(file):
+        place = written.comment.field_location("figure")
+        if file.endswith(".svg") and is_path_inside(file):
             written.source_file.add_mention("file", file, *place)
             written.source_file.add_mention("drawing", file, *place)
         else:
@@ -134,8 +134,12 @@ class HotspotType(QuestionType[HotspotAnswer]):
         options, source_file = written.parts.options, written.source_file
         first = options[0].line if options else written.draft.line
         check_any_right(options, first, source_file)
-        check_count(
-            len(options), self.least, first, source_file, exam=written.determine_exam_use(exam)
+        check_option_count(
+            len(options),
+            self.least_exam_options,
+            first,
+            source_file,
+            exam=written.determine_exam_use(exam),
         )
         check_feedback(options, source_file)
         ticked = [o for o in options if o.ticked]
@@ -152,17 +156,19 @@ class HotspotType(QuestionType[HotspotAnswer]):
     def options(self, answer: HotspotAnswer) -> tuple[CountedOption, ...]:
         return tuple(CountedOption(o.key, o.text.plain, o.right) for o in answer.regions)
 
-    def drawings(self, answer: HotspotAnswer) -> tuple[str, ...]:
+    def drawing_sources(self, answer: HotspotAnswer) -> tuple[str, ...]:
         """Return the figure, and the one for phones."""
         return answer.file, phone_variant(answer.file)
 
-    def drawn(self, answer: HotspotAnswer, figures: Mapping[str, SvgFigure]) -> HotspotAnswer:
+    def embed_figures(
+        self, answer: HotspotAnswer, figures: Mapping[str, SvgFigure]
+    ) -> HotspotAnswer:
         """Return the answer with its figures, the wide one first."""
-        names = self.drawings(answer)
+        names = self.drawing_sources(answer)
         drawings = tuple(figures[name] for name in names if name in figures)
         return dataclasses.replace(answer, drawings=drawings)
 
-    def shown(self, answer: HotspotAnswer, typed: Typed) -> tuple[HotspotFigure, ...]:
+    def template_data(self, answer: HotspotAnswer, typed: Typed) -> tuple[HotspotFigure, ...]:
         """Return the figures with a marker for each option."""
         del typed
         return hotspot_figures(answer)
@@ -182,22 +188,22 @@ class HotspotType(QuestionType[HotspotAnswer]):
         return GradeResult(
             score=float(chosen[0].right),
             parsed={"chosen": [chosen[0].key]},
-            marks=mark_options(answer.regions, sent),
+            marks=grade_options(answer.regions, sent),
             said=option_letters(answer.regions, chosen),
             wanted=option_letters(answer.regions, [o for o in answer.regions if o.right]),
         )
 
-    def anything(self, answer: HotspotAnswer) -> Raw:
+    def any_response(self, answer: HotspotAnswer) -> Raw:
         return {"answer": [answer.regions[0].key]}
 
-    def faces(self, answer: HotspotAnswer, gap: Gap) -> CardFaces:
+    def card_faces(self, answer: HotspotAnswer, gap: Gap) -> CardFaces:
         """Return the figure with its letters above the labels, then the right one."""
         del gap
         asked, told = choice_card_faces(answer.regions)
         figure = "".join(map(_lettered_svg, hotspot_figures(answer)))
         return CardFaces(f'<div class="dias">{figure}</div>{asked}', told)
 
-    def states(self, answer: HotspotAnswer) -> Iterator[State]:
+    def sample_responses(self, answer: HotspotAnswer) -> Iterator[State]:
         """Yield each region, the right one first."""
         for option in sorted(answer.regions, key=lambda o: not o.right):
             yield option.text.plain, {"answer": [option.key]}
@@ -233,12 +239,12 @@ def split_label(option: ParsedOption) -> tuple[str, Token]:
 def hotspot_figures(answer: HotspotAnswer) -> tuple[HotspotFigure, ...]:
     """Return the figures, each with the markers of the options that it contains."""
     return tuple(
-        HotspotFigure(width, drawing, _figure_spots(answer, drawing))
+        HotspotFigure(width, drawing, _figure_markers(answer, drawing))
         for width, drawing in zip(WIDTHS, answer.drawings, strict=False)
     )
 
 
-def _figure_spots(answer: HotspotAnswer, drawing: SvgFigure) -> tuple[HotspotMarker, ...]:
+def _figure_markers(answer: HotspotAnswer, drawing: SvgFigure) -> tuple[HotspotMarker, ...]:
     areas = {area.region: area for area in drawing.areas}
     return tuple(
         HotspotMarker(o.key, LETTERS[number % len(LETTERS)], areas[o.region])
@@ -251,7 +257,7 @@ def _read_region(option: ParsedOption, taken: set[str], written: AuthoredItem) -
     region, label = split_label(option)
     if region:
         file = written.comment.field_text("figure")
-        place = written.source_file.find(f"`{region}`", option.line, option.line)
+        place = written.source_file.locate_text(f"`{region}`", option.line, option.line)
         written.source_file.add_mention("drawing", f"{file}#{region}", *place)
     return HotspotRegion(
         make_key(written.comment.id, option, taken),
@@ -270,12 +276,12 @@ def _check_regions(answer: HotspotAnswer, written: AuthoredItem) -> None:
         if not region.region:
             message = f"“{option.words[:50]}” names no region of the drawing."
             words = _add_region(option.words[:50])
-            hint = f"Begin it with the id of one: - {option.box} {words}."
+            hint = f"Begin it with the id of one: - {option.checkbox} {words}."
             place = option.place(written.source_file)
             written.source_file.report("E59", *place, message, hint)
         elif not label:
             message = f"The region “{region.region}” has no label."
-            box = f"{option.box} `{region.region}`"
+            box = f"{option.checkbox} `{region.region}`"
             hint = f"Write its name behind it: - {box} The name."
             place = option.place(written.source_file)
             written.source_file.report("E59", *place, message, hint)
@@ -298,7 +304,7 @@ def _add_region(words: str) -> str:
 def _lettered_svg(drawn: HotspotFigure) -> str:
     """Return a figure with its letters, for the face of a card."""
     drawing = drawn.drawing
-    spots = "".join(draw_tag(s.letter, s.across, s.down) for s in drawn.spots)
+    spots = "".join(draw_tag(s.letter, s.letter_x, s.letter_y) for s in drawn.spots)
     svg = (
         f'<svg class="g dia" viewBox="0 0 {drawing.width:g} {drawing.height:g}" '
         f'role="img" aria-label="{escape(drawing.desc)}" fill="none" '

@@ -25,7 +25,7 @@ from app.questions.question_type import (
     State,
     Typed,
     UnreadableResponse,
-    fraction,
+    clamp_fraction,
     list_items,
     reason_html,
     single_value,
@@ -124,7 +124,7 @@ class MatchingType(QuestionType[MatchAnswer]):
         if sum(bool(p.left.html) for p in answer.pairs) < 2:
             message = "The table has fewer than two pairs."
             source_file.report("E52", at, 1, message, "Add a row.")
-        _check_filled(answer, at, source_file)
+        _check_empty_cells(answer, at, source_file)
         _check_repeated_lefts(answer, at, written)
         _check_repeated_rights(answer, at, written)
         tables = [t for t in written.draft.body if t.type == "table_open" and not t.level]
@@ -133,12 +133,12 @@ class MatchingType(QuestionType[MatchAnswer]):
             hint = "Write all pairs into one table; an explanation goes below [!NOTE]."
             source_file.report("E52", first_line(tables[1]), 1, message, hint)
 
-    def key_words(self, answer: MatchAnswer) -> list[str]:
+    def key_texts(self, answer: MatchAnswer) -> list[str]:
         """Return the matches; the order of the rows is ignored."""
         rows = [pair for pair in answer.pairs if pair.left.html]
         return sorted(f"/ {_cell_words(p.left)} = {_cell_words(p.right)}" for p in rows)
 
-    def shuffled(self, answer: MatchAnswer, mixer: random.Random) -> MatchAnswer:
+    def shuffle_options(self, answer: MatchAnswer, mixer: random.Random) -> MatchAnswer:
         """Shuffle both sides."""
         lefts = [p.key for p in answer.pairs if p.left.html]
         rights = list(dict.fromkeys(p.answer for p in answer.pairs if p.right.html))
@@ -146,7 +146,7 @@ class MatchingType(QuestionType[MatchAnswer]):
         mixer.shuffle(rights)
         return dataclasses.replace(answer, shown_left=tuple(lefts), shown_right=tuple(rights))
 
-    def shown(self, answer: MatchAnswer, typed: Typed) -> MatchColumns:
+    def template_data(self, answer: MatchAnswer, typed: Typed) -> MatchColumns:
         """Return both sides in the order displayed."""
         del typed
         rows = {p.key: p for p in answer.pairs if p.left.plain or p.left.html}
@@ -176,7 +176,7 @@ class MatchingType(QuestionType[MatchAnswer]):
         return GradeResult(
             score=_matching_credit(good, wrong, len(rows), partial),
             parsed={"pairs": given},
-            marks=tuple(_mark_row(row, given[row.key], known) for row in rows),
+            marks=tuple(_grade_row(row, given[row.key], known) for row in rows),
             said=f"{good} of {len(rows)} rows right",
             wanted="",
         )
@@ -187,16 +187,16 @@ class MatchingType(QuestionType[MatchAnswer]):
         empty = sum(not single_value(raw, f"pair.{row.key}") for row in rows)
         return f"Choose a match for each row; {empty} of {len(rows)} have none." if empty else ""
 
-    def anything(self, answer: MatchAnswer) -> Raw:
+    def any_response(self, answer: MatchAnswer) -> Raw:
         """Return the same match for every row."""
         first = answer.pairs[0].answer
         return {f"pair.{pair.key}": [first] for pair in answer.pairs}
 
-    def columns(self, answer: MatchAnswer) -> tuple[str, str]:
+    def result_column_titles(self, answer: MatchAnswer) -> tuple[str, str]:
         """Return the titles of the table."""
         return answer.left_title or "Item", answer.right_title or "Belongs to it"
 
-    def faces(self, answer: MatchAnswer, gap: Gap) -> CardFaces:
+    def card_faces(self, answer: MatchAnswer, gap: Gap) -> CardFaces:
         """Return both lists, then the table."""
         del gap
         rows = {pair.key: pair for pair in answer.pairs if pair.left.html}
@@ -214,7 +214,7 @@ class MatchingType(QuestionType[MatchAnswer]):
         table = f'<table class="t"><thead><tr>{head}</tr></thead>'
         return CardFaces(asked, f"{table}<tbody>{told}</tbody></table>")
 
-    def states(self, answer: MatchAnswer) -> Iterator[State]:
+    def sample_responses(self, answer: MatchAnswer) -> Iterator[State]:
         """Yield all right, only the first, each one wrong, and a decoy."""
         rows = [p for p in answer.pairs if p.left.html]
         answers = [p.answer for p in rows]
@@ -262,7 +262,7 @@ def _report_no_table(written: AuthoredItem) -> None:
     source_file.report("E52", written.line, 1, message, hint)
 
 
-def _check_filled(answer: MatchAnswer, at: int, source_file: SourceFile) -> None:
+def _check_empty_cells(answer: MatchAnswer, at: int, source_file: SourceFile) -> None:
     """Check that each row has something to be matched with (E52)."""
     for row, pair in enumerate(answer.pairs, at + 2):
         if not pair.right.html:
@@ -302,7 +302,7 @@ def _cell_words(cell: RichText) -> str:
 def _matching_credit(good: int, wrong: int, rows: int, rule: str) -> float:
     if rule == "off":
         return float(good == rows)
-    return fraction(good - wrong if rule in {"net", "coverage"} else good, rows)
+    return clamp_fraction(good - wrong if rule in {"net", "coverage"} else good, rows)
 
 
 def _shown_pairs(answer: MatchAnswer, rows: list[MatchPair]) -> list[MatchPair]:
@@ -310,7 +310,7 @@ def _shown_pairs(answer: MatchAnswer, rows: list[MatchPair]) -> list[MatchPair]:
     return sorted(rows, key=lambda row: place.get(row.key, len(place)))
 
 
-def _mark_row(row: MatchPair, given: str, known: dict[str, RichText]) -> PartResult:
+def _grade_row(row: MatchPair, given: str, known: dict[str, RichText]) -> PartResult:
     return PartResult(
         key=row.key,
         label=row.left.plain,

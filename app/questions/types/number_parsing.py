@@ -180,7 +180,7 @@ def read_number(text: str) -> TypedNumber | None:
     >>> read_number("-US$5.80")
     TypedNumber(value=-5.8, unit='US$')
     """
-    match = _SHAPE.match(_plain_number_text(text))
+    match = _SHAPE.match(_normalize_number_text(text))
     if match is None or (match["sign"] and match["inner"]):
         return None
     digits = _decimal_digits(match["digits"])
@@ -190,7 +190,7 @@ def read_number(text: str) -> TypedNumber | None:
         return None
     value = _apply_exponent(digits, match["power"], match["exponent"])
     if match["below"]:
-        value = _join_number_parts(match["digits"], value, float(match["below"]))
+        value = _divide_fraction(match["digits"], value, float(match["below"]))
     if not math.isfinite(value):
         return None
     unit = _join_currency(match["money"] or "", match["unit"].strip())
@@ -226,7 +226,7 @@ def read_unit(word: str, like: str) -> TypedUnit | None:
         return TypedUnit("", 1.0, base_unit(like) == "")
     if _is_count_unit(like) and (scale := _count_factor(word, like)):
         return TypedUnit(word, scale, fits=True)
-    name = _exact_unit(word) or _forgiven_unit(word, like)
+    name = _exact_unit(word) or _unit_with_forgiven_spelling(word, like)
     if name is None:
         return None
     return TypedUnit(name, UNITS[name][1], base_unit(name) == base_unit(like))
@@ -237,7 +237,7 @@ def base_unit(unit: str) -> str:
     return UNITS.get(unit, (unit, 1.0))[0]
 
 
-def _plain_number_text(text: str) -> str:
+def _normalize_number_text(text: str) -> str:
     text = _BEFORE_FRACTION.sub(" ", text)
     raised = _RAISED.sub(lambda m: "^" + m[0].translate(_SUPERSCRIPT), text)
     usual = unicodedata.normalize("NFKC", raised.translate(_ALONE))
@@ -256,8 +256,8 @@ def _decimal_digits(digits: str) -> str | None:
     if commas and dots:
         return _read_both_signs(digits)
     sign = "," if commas else "."
-    if commas > 1 or dots > 1 or (commas and _groups_thousands(digits, ",")):
-        return digits.replace(sign, "") if _groups_thousands(digits, sign) else None
+    if commas > 1 or dots > 1 or (commas and _is_thousands_grouping(digits, ",")):
+        return digits.replace(sign, "") if _is_thousands_grouping(digits, sign) else None
     return digits.replace(",", ".")
 
 
@@ -266,26 +266,26 @@ def _read_both_signs(digits: str) -> str | None:
     last = max(".,", key=digits.rfind)
     group = "," if last == "." else "."
     whole, _, part = digits.rpartition(last)
-    if last in whole or not _groups_thousands(whole, group) or not part.isdigit():
+    if last in whole or not _is_thousands_grouping(whole, group) or not part.isdigit():
         return None
     return f"{whole.replace(group, '')}.{part}"
 
 
-def _groups_thousands(digits: str, sign: str) -> bool:
+def _is_thousands_grouping(digits: str, sign: str) -> bool:
     first, *rest = digits.split(sign)
     fits = 1 <= len(first) <= 3 and first.isdigit() and not first.startswith("0")
     return fits and all(len(part) == 3 and part.isdigit() for part in rest)
 
 
-def _join_number_parts(above: str, value: float, below: float) -> float:
+def _divide_fraction(above: str, value: float, below: float) -> float:
     return value / below if above.isdigit() and below else math.nan
 
 
-def _apply_exponent(digits: str, power: str | None, exponent: str | None) -> float:
-    if power:
-        return float(f"{digits}e{power.replace(' ', '')}")
+def _apply_exponent(digits: str, power_of_ten: str | None, raised_to: str | None) -> float:
+    if power_of_ten:
+        return float(f"{digits}e{power_of_ten.replace(' ', '')}")
     try:
-        return float(digits) ** int(exponent.replace(" ", "") if exponent else 1)
+        return float(digits) ** int(raised_to.replace(" ", "") if raised_to else 1)
     except (OverflowError, ZeroDivisionError):
         return math.nan
 
@@ -326,7 +326,7 @@ def _exact_unit(word: str) -> str | None:
     return None
 
 
-def _forgiven_unit(word: str, like: str) -> str | None:
+def _unit_with_forgiven_spelling(word: str, like: str) -> str | None:
     fits = [u for u in UNITS if u.lower() == word.lower() and base_unit(u) == base_unit(like)]
     factors = {UNITS[u][1] for u in fits}
     return fits[0] if len(factors) == 1 else None
@@ -537,7 +537,7 @@ def _bad_unit(word: str, number: str, text: str) -> AnswerRangeError:
         return AnswerRangeError("E42", message, f"Write {number.strip()} {twice['unit']}.")
     alone = f"sk for the number alone, {number.strip()}, and write “{word}” into the "
     alone += "question."
-    hint = "" if word.startswith("/") else quantities.unit_meant(word)
+    hint = "" if word.startswith("/") else quantities.closest_unit_hint(word)
     if not hint:
         hint = f"{quantities.SOME_UNITS}; or a{alone}"
     if word.startswith("/"):

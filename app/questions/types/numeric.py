@@ -15,13 +15,13 @@ from app.markup.quantities import UNITS, Quantity, parse_quantity, show_number, 
 from app.questions.options import (
     ParsedOption,
     check_any_right,
-    check_doubles,
+    check_duplicate_options,
     check_feedback,
-    code_or_report,
     make_key,
     option_code,
     option_score,
     optional_rich_text,
+    read_option_code,
 )
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
@@ -67,7 +67,7 @@ def grade_numeric(
     number that would be right in another unit of the same kind is reported as such.
     """
     typed = single_value(raw, "answer")
-    unit = shown_unit(answer)
+    unit = expected_unit(answer)
     read = _read_typed(typed, single_value(raw, "unit"), unit)
     if isinstance(read, UnreadableResponse):
         return read
@@ -89,7 +89,7 @@ def grade_numeric(
     )
 
 
-def shown_unit(answer: NumericAnswer) -> str:
+def expected_unit(answer: NumericAnswer) -> str:
     """Return the unit of the right answer; empty for a plain number."""
     return next((o.range.unit for o in answer.options if o.right and o.range), "")
 
@@ -118,10 +118,10 @@ def _read_typed(
             f"“{typed}” is not a number.", f"{_EXAMPLES}{_unit_phrase(unit)}."
         )
     word = written.unit or chosen or unit
-    return _count_in_unit(typed, written, word, unit)
+    return _convert_count(typed, written, word, unit)
 
 
-def _count_in_unit(
+def _convert_count(
     typed: str, written: TypedNumber, word: str, unit: str
 ) -> tuple[float, float, str] | UnreadableResponse:
     found = read_unit(word, unit)
@@ -226,7 +226,7 @@ class UnitChoices:
 
 def unit_choices(answer: NumericAnswer) -> UnitChoices:
     """Return the units shown next to the field."""
-    unit = shown_unit(answer)
+    unit = expected_unit(answer)
     choices = _UNITS.get(UNITS.get(unit, (unit, 1.0))[0], ())
     return UnitChoices(unit, choices if unit in choices or not choices else (unit, *choices))
 
@@ -288,11 +288,11 @@ Option = NumericOption
 
 def check_numeric(answer: NumericAnswer, line: int, source_file: SourceFile) -> None:
     """Check a numeric question without parameters (E23, E42, E43)."""
-    clash = find_clash(answer)
+    clash = find_overlapping_options(answer)
     if clash:
-        place = source_file.find(f"`{clash[1].template}`", line, line + 60)
+        place = source_file.locate_text(f"`{clash[1].template}`", line, line + 60)
         source_file.report(
-            "E43", *place, _clash_message(clash), "Narrow the tolerance, or delete it."
+            "E43", *place, _overlap_message(clash), "Narrow the tolerance, or delete it."
         )
     _check_units(answer, line, source_file)
     _check_duplicate_ranges(answer, line, source_file)
@@ -306,18 +306,18 @@ def _check_duplicate_ranges(answer: NumericAnswer, line: int, source_file: Sourc
             continue
         one = (option.range.low, option.range.high)
         if one in seen:
-            place = source_file.find(f"`{option.template}`", line, line + 60)
+            place = source_file.locate_text(f"`{option.template}`", line, line + 60)
             message = f"“{option.template}” is “{seen[one]}”, which stands above."
             source_file.report("E23", *place, message, "Change or delete one of them.")
         seen.setdefault(one, option.template)
 
 
-def _clash_message(clash: tuple[Option, Option]) -> str:
+def _overlap_message(clash: tuple[Option, Option]) -> str:
     right, wrong = clash
     return f"The wrong answer {wrong.template} lies within {right.template}."
 
 
-def find_clash(answer: NumericAnswer) -> tuple[Option, Option] | None:
+def find_overlapping_options(answer: NumericAnswer) -> tuple[Option, Option] | None:
     """Return a right and a wrong option if the wrong one would be accepted."""
     wrongs = [o for o in answer.options if not o.right and o.range]
     for right in answer.options:
@@ -344,7 +344,7 @@ def _check_units(answer: NumericAnswer, line: int, source_file: SourceFile) -> N
     for option, unit in units[1:]:
         first, as_first = units[0]
         if unit_kind(unit) != unit_kind(as_first):
-            place = source_file.find(f"`{option.template}`", line, line + 60)
+            place = source_file.locate_text(f"`{option.template}`", line, line + 60)
             message = f"“{option.template}” does not measure what “{first.template}” does."
             source_file.report("E42", *place, message, "Use units of one kind.")
 
@@ -356,7 +356,7 @@ def numeric_faults(answer: NumericAnswer) -> list[VariantFault]:
         center = option.range.center if option.range else math.nan
         if option.right and (not math.isfinite(center) or center < 0):
             found.append(VariantFault("E47", f"the answer {option.template} is negative."))
-    clash = find_clash(answer)
+    clash = find_overlapping_options(answer)
     if clash:
         right, wrong = clash
         message = f"the wrong answer {wrong.template} lies within {right.template}."
@@ -365,7 +365,7 @@ def numeric_faults(answer: NumericAnswer) -> list[VariantFault]:
     return found
 
 
-def display_faults(stem: RichText, values: Mapping[str, Value]) -> list[VariantFault]:
+def find_unit_display_faults(stem: RichText, values: Mapping[str, Value]) -> list[VariantFault]:
     """Report a number of the stem that is rounded more than the answer tolerates (W48)."""
     for match in PLACEHOLDER.finditer(stem.plain):
         value = values.get(match[1])
@@ -386,7 +386,7 @@ def parse_numeric(written: AuthoredItem) -> NumericAnswer:
     otherwise: float | None = None
     source_file = written.source_file
     for option in sorted(written.parts.options, key=lambda o: not o.ticked):
-        template = code_or_report(option, source_file)
+        template = read_option_code(option, source_file)
         if template is None:
             continue
         found = None
@@ -394,7 +394,7 @@ def parse_numeric(written: AuthoredItem) -> NumericAnswer:
             try:
                 found = read_range(template, otherwise if not option.ticked else None)
             except AnswerRangeError as error:
-                place = source_file.find("`", option.line, option.line)
+                place = source_file.locate_text("`", option.line, option.line)
                 source_file.report(error.code, *place, str(error), error.hint)
                 continue
             if option.ticked and otherwise is None:
@@ -406,7 +406,7 @@ def parse_numeric(written: AuthoredItem) -> NumericAnswer:
     return NumericAnswer(tuple(made))
 
 
-def with_ranges(numeric: NumericAnswer, values: Mapping[str, Value]) -> NumericAnswer:
+def with_computed_ranges(numeric: NumericAnswer, values: Mapping[str, Value]) -> NumericAnswer:
     """Evaluate the ranges; raises ExpressionError if one is not a number (E47)."""
     otherwise: float | None = None
     made = []
@@ -435,7 +435,7 @@ class NumericType(QuestionType[NumericAnswer]):
     models = (NumericAnswer, NumericOption, AcceptedRange)
     template = "questions/numeric.html"
     fields = ("answer", "unit")
-    listed = "options"
+    options_field = "options"
     weighed = True
     begins = True
 
@@ -453,7 +453,7 @@ class NumericType(QuestionType[NumericAnswer]):
         del exam
         options, source_file = written.parts.options, written.source_file
         check_any_right(options, written.line, source_file)
-        check_doubles(options, source_file)
+        check_duplicate_options(options, source_file)
         check_feedback(options, source_file)
         if not written.computed:
             check_numeric(answer, written.line, source_file)
@@ -462,28 +462,30 @@ class NumericType(QuestionType[NumericAnswer]):
         """Return every option as written."""
         return tuple(CountedOption(o.key, o.template, o.right, o.credit) for o in answer.options)
 
-    def right_words(self, answer: NumericAnswer) -> list[str]:
+    def right_answer_texts(self, answer: NumericAnswer) -> list[str]:
         """Return the right numbers without their tolerance."""
         return [o.template.split("±")[0] for o in answer.options if o.right]
 
-    def templates(self, answer: NumericAnswer) -> list[str]:
+    def extra_templates(self, answer: NumericAnswer) -> list[str]:
         """Return the ranges, which are templates but not texts."""
         return [o.template for o in answer.options]
 
-    def effort(self, answer: NumericAnswer) -> float:
+    def check_microseconds(self, answer: NumericAnswer) -> float:
         """Return the cost of comparing each option with each."""
         return 0.2 * len(answer.options) ** 2
 
-    def faults(
+    def find_variant_faults(
         self, answer: NumericAnswer, stem: RichText, values: Mapping[str, Value]
     ) -> list[VariantFault]:
         """Report overlapping ranges, and numbers that the stem rounds too much."""
-        return numeric_faults(with_ranges(answer, values)) + display_faults(stem, values)
+        return numeric_faults(with_computed_ranges(answer, values)) + find_unit_display_faults(
+            stem, values
+        )
 
-    def filled(self, answer: NumericAnswer, values: Mapping[str, Value]) -> NumericAnswer:
-        return with_ranges(super().filled(answer, values), values)
+    def fill_values(self, answer: NumericAnswer, values: Mapping[str, Value]) -> NumericAnswer:
+        return with_computed_ranges(super().fill_values(answer, values), values)
 
-    def shown(self, answer: NumericAnswer, typed: Typed) -> UnitChoices:
+    def template_data(self, answer: NumericAnswer, typed: Typed) -> UnitChoices:
         """Return the expected unit, and those to choose from."""
         del typed
         return unit_choices(answer)
@@ -493,9 +495,9 @@ class NumericType(QuestionType[NumericAnswer]):
     ) -> GradeResult | UnreadableResponse:
         return grade_numeric(answer, raw, partial)
 
-    def faces(self, answer: NumericAnswer, gap: Gap) -> CardFaces:
+    def card_faces(self, answer: NumericAnswer, gap: Gap) -> CardFaces:
         del gap
         return numeric_card_faces(answer)
 
-    def states(self, answer: NumericAnswer) -> Iterator[State]:
+    def sample_responses(self, answer: NumericAnswer) -> Iterator[State]:
         return numeric_states(answer)

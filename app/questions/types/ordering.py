@@ -33,12 +33,12 @@ from app.questions.question_type import (
     State,
     Typed,
     UnreadableResponse,
-    fraction,
+    clamp_fraction,
+    escape_typed_text,
     list_items,
     option_with_reason,
     single_value,
     titled_block,
-    typed_text,
 )
 
 _LAST = 10**9
@@ -118,17 +118,17 @@ class OrderingType(QuestionType[OrderAnswer]):
                 source_file.report("E51", line, 1, message, "Change or delete one of them.")
             seen.add(words)
 
-    def key_words(self, answer: OrderAnswer) -> list[str]:
+    def key_texts(self, answer: OrderAnswer) -> list[str]:
         """Return the steps, each with its predecessor."""
         return [f"> {step.text.plain or step.text.html}" for step in answer.steps]
 
-    def shuffled(self, answer: OrderAnswer, mixer: random.Random) -> OrderAnswer:
+    def shuffle_options(self, answer: OrderAnswer, mixer: random.Random) -> OrderAnswer:
         """Shuffle the keys, so that the steps are not already in the right order."""
         keys = [c.key for c in (*answer.steps, *answer.distractors)]
         right = [c.key for c in answer.steps]
         return dataclasses.replace(answer, shown=tuple(_shuffle_unlike(keys, right, mixer)))
 
-    def shown(self, answer: OrderAnswer, typed: Typed) -> tuple[tuple[Choice, str], ...]:
+    def template_data(self, answer: OrderAnswer, typed: Typed) -> tuple[tuple[Choice, str], ...]:
         """Return the items in current order, each with its position."""
         pieces = {item.key: item for item in (*answer.steps, *answer.distractors)}
         keys = [k for k in answer.shown if k in pieces] or sorted(pieces)
@@ -139,7 +139,7 @@ class OrderingType(QuestionType[OrderAnswer]):
         keys.sort(key=lambda key: _place_number(places[key]))
         return tuple((pieces[key], places[key]) for key in keys)
 
-    def moved(self, raw: Typed, move: str) -> Typed:
+    def respond_to_button(self, raw: Typed, move: str) -> Typed:
         """Return the positions after one step moved up or down; omitted steps stay omitted.
 
         `move` is “KEY:up” or “KEY:down”.
@@ -161,14 +161,14 @@ class OrderingType(QuestionType[OrderAnswer]):
         places = {name: [str(number)] for number, name in enumerate(names, 1)}
         return {**{name: list(values) for name, values in raw.items()}, **places}
 
-    def settled(self, answer: OrderAnswer, raw: Typed, said: str) -> Typed:
+    def autosaved_response(self, answer: OrderAnswer, raw: Typed, said: str) -> Typed:
         """Return the order to save; an order that is still as drawn is no answer.
 
         The form sends the position of every step, moved or not. The positions are saved if
         the learner marked them as answered, or if they differ from those drawn, unless the
         learner cleared the answer.
         """
-        drawn = {f"place.{item.key}": place for item, place in self.shown(answer, {})}
+        drawn = {f"place.{item.key}": place for item, place in self.template_data(answer, {})}
         places = {n: v[0] for n, v in raw.items() if n.startswith("place.") and v}
         if said == "yes" or (not said and places != drawn):
             return raw
@@ -189,7 +189,7 @@ class OrderingType(QuestionType[OrderAnswer]):
         return GradeResult(
             score=order_credit(right, given, partial),
             parsed={"order": given},
-            marks=_mark_steps(answer, given),
+            marks=_grade_steps(answer, given),
             said=_ordering_verdict(answer, given),
             wanted="",
         )
@@ -200,17 +200,17 @@ class OrderingType(QuestionType[OrderAnswer]):
         untouched = bool(shown) and all(list(raw.get(name, ())) == at for name, at in shown.items())
         return "This is the order in which they were shown. Move them first." if untouched else ""
 
-    def anything(self, answer: OrderAnswer) -> Raw:
+    def any_response(self, answer: OrderAnswer) -> Raw:
         """Return the steps in the right order."""
         keys = [step.key for step in answer.steps]
         return {f"place.{key}": [str(n)] for n, key in enumerate(keys, 1)}
 
-    def columns(self, answer: OrderAnswer) -> tuple[str, str]:
+    def result_column_titles(self, answer: OrderAnswer) -> tuple[str, str]:
         """Return the titles of steps and positions."""
         del answer
         return "Step", "Its place"
 
-    def faces(self, answer: OrderAnswer, gap: Gap) -> CardFaces:
+    def card_faces(self, answer: OrderAnswer, gap: Gap) -> CardFaces:
         """Return the steps as displayed, then in order."""
         del gap
         pieces = {item.key: item for item in (*answer.steps, *answer.distractors)}
@@ -224,7 +224,7 @@ class OrderingType(QuestionType[OrderAnswer]):
             + titled_block("No step", [option_with_reason(item) for item in answer.distractors]),
         )
 
-    def states(self, answer: OrderAnswer) -> Iterator[State]:
+    def sample_responses(self, answer: OrderAnswer) -> Iterator[State]:
         """Yield the right order, two steps swapped, reversed, and with each distractor."""
         keys = [step.key for step in answer.steps]
         extra = {f"place.{d.key}": [""] for d in answer.distractors}
@@ -257,9 +257,9 @@ def order_credit(right: Sequence[str], given: Sequence[str], rule: str) -> float
     """
     if rule == "lcs" and len(right) > 1:
         foreign = len(set(given) - set(right))
-        return fraction(_longest_common(right, given) - 1 - foreign, len(right) - 1)
+        return clamp_fraction(_longest_common(right, given) - 1 - foreign, len(right) - 1)
     if rule == "each":
-        return fraction(_count_in_place(right, given), max(len(right), len(given)))
+        return clamp_fraction(_count_in_place(right, given), max(len(right), len(given)))
     return float(list(right) == list(given))
 
 
@@ -339,20 +339,20 @@ def _read_places(answer: OrderAnswer, raw: Raw) -> dict[str, int] | UnreadableRe
     return places
 
 
-def _mark_steps(answer: OrderAnswer, given: list[str]) -> tuple[PartResult, ...]:
+def _grade_steps(answer: OrderAnswer, given: list[str]) -> tuple[PartResult, ...]:
     """Return the steps in the right order, then the distractors placed."""
     place = {key: number for number, key in enumerate(given, 1)}
     steps = [
-        _mark_step(s.key, s.text, s.feedback, str(n), place.get(s.key))
+        _grade_step(s.key, s.text, s.feedback, str(n), place.get(s.key))
         for n, s in enumerate(answer.steps, 1)
     ]
     foreign = [
-        _mark_step(d.key, d.text, d.feedback, "", place.get(d.key)) for d in answer.distractors
+        _grade_step(d.key, d.text, d.feedback, "", place.get(d.key)) for d in answer.distractors
     ]
     return (*steps, *foreign)
 
 
-def _mark_step(
+def _grade_step(
     key: str, text: RichText, why: RichText, wanted: str, given: int | None
 ) -> PartResult:
     return PartResult(
@@ -362,8 +362,8 @@ def _mark_step(
         chosen=given is not None,
         wanted_chosen=bool(wanted),
         good=(str(given) if given else "") == wanted,
-        given=typed_text(str(given) if given else ""),
-        wanted=typed_text(wanted),
+        given=escape_typed_text(str(given) if given else ""),
+        wanted=escape_typed_text(wanted),
         feedback=why,
     )
 

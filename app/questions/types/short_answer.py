@@ -9,12 +9,12 @@ from app.markup.expressions import Value
 from app.markup.model import NO_TEXT, RichText
 from app.questions.options import (
     check_any_right,
-    check_doubles,
+    check_duplicate_options,
     check_feedback,
-    code_or_report,
     make_key,
     option_score,
     optional_rich_text,
+    read_option_code,
 )
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
@@ -62,20 +62,20 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
     models = (ShortAnswer, ShortOption)
     template = "questions/short.html"
     keys = ("case",)
-    listed = "options"
+    options_field = "options"
     weighed = True
 
     def parse(self, written: AuthoredItem) -> ShortAnswer:
         made = []
         taken: set[str] = set()
         for option in written.parts.options:
-            answer = code_or_report(option, written.source_file)
+            answer = read_option_code(option, written.source_file)
             if answer is not None:
                 why = optional_rich_text(option.feedback, written.scope)
                 name = make_key(written.comment.id, option, taken)
                 words, credit = answer.strip(), option.credit
                 made.append(ShortOption(name, words, option.ticked, why, credit))
-        return ShortAnswer(tuple(made), written.comment.says_yes("case"))
+        return ShortAnswer(tuple(made), written.comment.is_true("case"))
 
     def check(self, answer: ShortAnswer, written: AuthoredItem, *, exam: bool) -> None:
         """Check the options, and that each answer is a word or phrase (E24)."""
@@ -91,15 +91,15 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
                 hint = f"Write each answer as an option: - [x] `{_first_accepted(short.answer)}`"
                 written.source_file.report("E24", *place, message, hint)
         check_any_right(written.parts.options, written.line, written.source_file)
-        check_doubles(written.parts.options, written.source_file)
+        check_duplicate_options(written.parts.options, written.source_file)
         check_feedback(written.parts.options, written.source_file)
 
     def options(self, answer: ShortAnswer) -> tuple[CountedOption, ...]:
         return tuple(CountedOption(o.key, o.answer, o.right, o.credit) for o in answer.options)
 
-    def filled(self, answer: ShortAnswer, values: Mapping[str, Value]) -> ShortAnswer:
+    def fill_values(self, answer: ShortAnswer, values: Mapping[str, Value]) -> ShortAnswer:
         """Fill the templates in accepted words, too."""
-        made = super().filled(answer, values)
+        made = super().fill_values(answer, values)
         options = tuple(
             dataclasses.replace(o, answer=expressions.fill_template(o.answer, values))
             for o in made.options
@@ -128,7 +128,7 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
             feedback=option.feedback if option else RichText("", ""),
         )
 
-    def faces(self, answer: ShortAnswer, gap: Gap) -> CardFaces:
+    def card_faces(self, answer: ShortAnswer, gap: Gap) -> CardFaces:
         """Return that a word is expected, then the accepted words."""
         del gap
         right = [escape(o.answer) for o in answer.options if o.right]
@@ -141,7 +141,7 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
         asked = "<p>A word or a short phrase.</p>"
         return CardFaces(asked, back + titled_block("Not right", others))
 
-    def states(self, answer: ShortAnswer) -> Iterator[State]:
+    def sample_responses(self, answer: ShortAnswer) -> Iterator[State]:
         """Yield each word, and another."""
         for option in answer.options:
             yield f"“{option.answer}”", {"answer": [option.answer]}
