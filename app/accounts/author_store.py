@@ -182,7 +182,7 @@ def record_audit_entry(db: Session, deed: AuditRecord) -> None:
     )
 
 
-def list_audit_records(db: Session, most: int) -> list[AuditRecord]:
+def list_audit_records(db: Session, limit: int) -> list[AuditRecord]:
     """Return the latest entries of the audit log, newest first."""
     rows = db.execute(
         select(
@@ -192,7 +192,7 @@ def list_audit_records(db: Session, most: int) -> list[AuditRecord]:
             col(AuditEntry.subject),
         )
         .order_by(col(AuditEntry.id).desc())
-        .limit(most)
+        .limit(limit)
     )
     return [
         AuditRecord(from_milliseconds(at), by, action, subject) for at, by, action, subject in rows

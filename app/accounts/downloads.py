@@ -93,10 +93,14 @@ class _FileDownload(StreamingResponse):
     """A file sent in pieces. `held` is closed afterwards."""
 
     def __init__(
-        self, file: IO[bytes], name: str, places: TransferSlots, held: contextlib.AsyncExitStack
+        self,
+        file: IO[bytes],
+        name: str,
+        places: TransferSlots,
+        resources: contextlib.AsyncExitStack,
     ) -> None:
         self._places = places
-        self._held = held
+        self._held = resources
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
         zipped = name.endswith(".zip")

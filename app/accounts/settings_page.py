@@ -65,16 +65,16 @@ def _parse_name(typed: str) -> str:
     return name
 
 
-def _whole_number(least: int, most: int, unit: str) -> Callable[[str], int]:
+def _whole_number(least: int, limit: int, unit: str) -> Callable[[str], int]:
     def parse(typed: str) -> int:
         digits = typed.removesuffix("%").strip()
         if digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS:
             number = int(digits)
-            if least <= number <= most:
+            if least <= number <= limit:
                 return number
         entered = _quote_typed(digits) if digits else "nothing"
         raise ValueError(
-            f"Enter a whole number from {least} to {most} {unit}; you entered {entered}."
+            f"Enter a whole number from {least} to {limit} {unit}; you entered {entered}."
         )
 
     return parse

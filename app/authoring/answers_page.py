@@ -95,12 +95,12 @@ def show_answers(
     context: Reader,
     item: str,
     library: AuthoredLibrary,
-    wanted: Annotated[AnswerFilterForm, Query()],
+    query: Annotated[AnswerFilterForm, Query()],
 ) -> HTMLResponse:
     """Every response to a question, grouped by how the current key grades it."""
     question = find_question(library, item)
     answers = store.list_logged_answers(
-        context.db, context.learner.course, question.id, wanted.limits
+        context.db, context.learner.course, question.id, query.limits
     )
     return context.page(
         "authoring/answers.html",
@@ -110,8 +110,8 @@ def show_answers(
         right=types.type_of(question).right_answer_texts(question.answer),
         columns=types.type_of(question).result_column_titles(question.answer),
         table=build_response_table(question, answers),
-        wanted=wanted,
-        filtered=wanted.limits != AnswerFilter(),
+        wanted=query,
+        filtered=query.limits != AnswerFilter(),
         contexts=CONTEXTS,
         outcomes=_OUTCOME_LABELS,
     )
@@ -132,16 +132,16 @@ async def accept_answer(
     library: AuthoredLibrary,
     author: CurrentAuthor,
     now: Now,
-    wanted: Annotated[AcceptanceForm, Form()],
+    form: Annotated[AcceptanceForm, Form()],
 ) -> RedirectResponse:
     """Write an accepted answer into the file, then regrade the answers given before."""
     question = find_question(library, item)
-    if wanted.revision != question.revision:
+    if form.revision != question.revision:
         raise ConflictError(
             "The question was edited while this page was open. Nothing was changed.",
             "Look at its answers again.",
         )
-    accepted = AcceptedText(" ".join(wanted.answer.split()), wanted.gap)
+    accepted = AcceptedText(" ".join(form.answer.split()), form.gap)
     live: LiveLibrary = request.state.live
     changed = await run_in_threadpool(_save_acceptance, live, question, accepted)
     graded = 0

@@ -326,7 +326,7 @@ def show_question(
     )
     variant = draw_variant(question, submission.form.seed or 0)
     current = statistics.items.get((question.id, question.revision))
-    seen = store.list_seen_wordings(db, question.id)
+    seen_wordings = store.list_seen_wordings(db, question.id)
     return context.page(
         "authoring/question.html",
         library=library,
@@ -357,7 +357,9 @@ def show_question(
         options=option_rows(question, current),
         tallies=_tally_responses(context, question),
         wordings=wording_statistics(
-            question, unique_wordings(question, seen, statistics.canonical), statistics.items
+            question,
+            unique_wordings(question, seen_wordings, statistics.canonical),
+            statistics.items,
         ),
     )
 

@@ -170,20 +170,20 @@ class LoggedAnswer:
 
 
 def list_logged_answers(
-    db: Session, course: str, item: str, wanted: AnswerFilter
+    db: Session, course: str, item: str, answer_filter: AnswerFilter
 ) -> list[LoggedAnswer]:
     """Return the answers to a question, in log order; without `repeated` only first ones."""
     conditions = [col(Attempt.item) == item, _in_course(course, Attempt.learner_id)]
-    if not wanted.repeated:
+    if not answer_filter.repeated:
         conditions.append(col(Attempt.first).is_(True))
-    if wanted.context:
-        conditions.append(col(Attempt.context) == wanted.context)
-    if wanted.since:
-        conditions.append(col(Attempt.at) >= _day_start(wanted.since))
-    if wanted.until:
-        conditions.append(col(Attempt.at) < _day_start(wanted.until + dt.timedelta(days=1)))
-    if wanted.joined_since or wanted.joined_until:
-        conditions.append(col(Attempt.learner_id).in_(_joined_between(wanted)))
+    if answer_filter.context:
+        conditions.append(col(Attempt.context) == answer_filter.context)
+    if answer_filter.since:
+        conditions.append(col(Attempt.at) >= _day_start(answer_filter.since))
+    if answer_filter.until:
+        conditions.append(col(Attempt.at) < _day_start(answer_filter.until + dt.timedelta(days=1)))
+    if answer_filter.joined_since or answer_filter.joined_until:
+        conditions.append(col(Attempt.learner_id).in_(_joined_between(answer_filter)))
     rows = db.execute(
         select(
             col(Attempt.learner_id),
@@ -200,13 +200,13 @@ def list_logged_answers(
     return [LoggedAnswer(*row) for row in rows]
 
 
-def _joined_between(wanted: AnswerFilter) -> Any:
+def _joined_between(answer_filter: AnswerFilter) -> Any:
     """Return the query for learners who began between two days."""
     query = select(col(Learner.id))
-    if wanted.joined_since:
-        query = query.where(col(Learner.created_at) >= _day_start(wanted.joined_since))
-    if wanted.joined_until:
-        end = wanted.joined_until + dt.timedelta(days=1)
+    if answer_filter.joined_since:
+        query = query.where(col(Learner.created_at) >= _day_start(answer_filter.joined_since))
+    if answer_filter.joined_until:
+        end = answer_filter.joined_until + dt.timedelta(days=1)
         query = query.where(col(Learner.created_at) < _day_start(end))
     return query
 

@@ -264,15 +264,15 @@ def _add_new(new: argparse.ArgumentParser) -> None:
     exam.add_argument("--minutes", type=_number_up_to(500), default=0)
 
 
-def _number_up_to(most: int) -> Any:
+def _number_up_to(limit: int) -> Any:
     """Return a parser of whole numbers from 1."""
 
     def parse(text: str) -> int:
-        if text.isascii() and text.isdigit() and len(text) <= len(str(most)):
+        if text.isascii() and text.isdigit() and len(text) <= len(str(limit)):
             number = int(text)
-            if 1 <= number <= most:
+            if 1 <= number <= limit:
                 return number
-        raise argparse.ArgumentTypeError(f"“{text}” is not a number from 1 to {most}")
+        raise argparse.ArgumentTypeError(f"“{text}” is not a number from 1 to {limit}")
 
     return parse
 

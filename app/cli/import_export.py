@@ -96,8 +96,8 @@ def import_file(
     summary += f" into {', '.join(names)}." if names else "; nothing was written."
     summary = "\n".join((summary, *result.notes))
     refused = [remark for update in updates.values() for remark in update.refused]
-    lost = [remark for update in updates.values() for remark in update.lost]
-    return _format_report(summary, refused, lost, "; correct by hand what matters")
+    remarks = [remark for update in updates.values() for remark in update.lost]
+    return _format_report(summary, refused, remarks, "; correct by hand what matters")
 
 
 def _sort_into_topics(result: ImportResult, folder: Path) -> dict[str, TopicUpdate]:

@@ -110,8 +110,8 @@ def revoke_author_sessions(engine: Engine, session_id: int | None, now: dt.datet
     return 0
 
 
-def _show_audit_log(db: Session, most: int) -> None:
-    for record in reversed(author_store.list_audit_records(db, most)):
+def _show_audit_log(db: Session, limit: int) -> None:
+    for record in reversed(author_store.list_audit_records(db, limit)):
         by = f"session {record.session}" if record.session else "command line"
         print(f"{format_moment(record.at)}  {by:14}  {record.action}  {record.subject}")
 

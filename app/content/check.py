@@ -69,9 +69,9 @@ def plan_file_changes(
     return [c for c in (*made, lock) if c.before != c.after]
 
 
-def format_diff(made: Iterable[FileChange]) -> str:
+def format_diff(changes: Iterable[FileChange]) -> str:
     lines: list[str] = []
-    for change in made:
+    for change in changes:
         old = "/dev/null" if change.before is None else f"a/{change.path}"
         lines += difflib.unified_diff(
             (change.before or "").splitlines(),
@@ -83,12 +83,12 @@ def format_diff(made: Iterable[FileChange]) -> str:
     return "\n".join(lines)
 
 
-def describe_new_lock(made: Iterable[FileChange], *, written: bool) -> str:
+def describe_new_lock(changes: Iterable[FileChange], *, written: bool) -> str:
     """Return a note about a newly created ids.lock, which has lost all history.
 
     `written` is False in a dry run.
     """
-    new = next((c for c in made if c.path == LOCK and c.before is None), None)
+    new = next((c for c in changes if c.path == LOCK and c.before is None), None)
     if new is None:
         return ""
     guards = "from today on it guards the ids that stand in the course"
@@ -253,10 +253,10 @@ def check_course(
         fix_folder(folder, day)
     with pause_garbage_collection():
         readings, _ = WatchedFiles(folder, None).read()
-        found: Sequence[ContentProblem] = find_problems(readings, folder, day)
+        content_problems: Sequence[ContentProblem] = find_problems(readings, folder, day)
         if any(reading.unidentified for reading in readings.values()):
-            found = _with_unidentified(found, readings, folder, day)
-        return sorted([*found, *_check_missing_lock_file(folder / LOCK)])
+            content_problems = _with_unidentified(content_problems, readings, folder, day)
+        return sorted([*content_problems, *_check_missing_lock_file(folder / LOCK)])
 
 
 def _with_unidentified(

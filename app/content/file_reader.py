@@ -674,15 +674,15 @@ def _split_see_also(body: list[Token]) -> tuple[list[Token], list[str]]:
 def _drop_duplicate_terms(
     terms: list[GlossaryTerm], source_file: SourceFile
 ) -> tuple[GlossaryTerm, ...]:
-    kept: dict[str, GlossaryTerm] = {}
+    glossary_terms: dict[str, GlossaryTerm] = {}
     for term in terms:
-        first = kept.get(term.anchor)
+        first = glossary_terms.get(term.anchor)
         if first is None:
-            kept[term.anchor] = term
+            glossary_terms[term.anchor] = term
         else:
             message = f"“{term.name}” is defined in line {first.place.line} already."
             source_file.report("W66", term.place.line, 1, message, "Keep one meaning.")
-    return tuple(kept.values())
+    return tuple(glossary_terms.values())
 
 
 _NO_NAMES = glossary_names(())

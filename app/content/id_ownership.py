@@ -248,9 +248,9 @@ def _assign_new_id_owner(claimed: list[IdClaim], evidence: IdEvidence, owners: I
         return
     owners.items[name] = owner
     _report_copies(claimed, owner, evidence, owners)
-    if lost := evidence.find_missing_id(owner.fact):
+    if missing_id := evidence.find_missing_id(owner.fact):
         owners.doubtful.add(name)
-        _report_missing_id_found(lost, owner.place, f" as “{name}”", evidence, owners)
+        _report_missing_id_found(missing_id, owner.place, f" as “{name}”", evidence, owners)
     elif evidence.has_lock and not owner.fact.broken:
         message = f"“{name}” is not in ids.lock yet, so that nothing guards it."
         hint = "Run the check with --fix, and commit ids.lock."
@@ -424,22 +424,26 @@ def _collect_items_without_id(evidence: IdEvidence, owners: IdOwners) -> None:
     """Collect items without an id. Reports E06 for those that seem to have had one."""
     for path, reading in evidence.readings.items():
         for item in reading.unidentified:
-            if lost := evidence.find_missing_id(item, item.named):
+            if missing_id := evidence.find_missing_id(item, item.named):
                 place = path, item.line, item.column
-                _report_missing_id_found(lost, place, "", evidence, owners)
+                _report_missing_id_found(missing_id, place, "", evidence, owners)
             else:
                 owners.unidentified.append((path, item))
 
 
 def _report_missing_id_found(
-    lost: LockEntry, place: tuple[str, int, int], how: str, evidence: IdEvidence, owners: IdOwners
+    missing_entry: LockEntry,
+    place: tuple[str, int, int],
+    how: str,
+    evidence: IdEvidence,
+    owners: IdOwners,
 ) -> None:
     """Report E06 for the item of a missing id that was found elsewhere."""
-    evidence.relocated.add(lost.id)
-    message = f"“{lost.id}” is gone and was not retired, and its words stand here{how}."
-    hint = f"Write q: {lost.id} here; or, if this is another item, retire “{lost.id}”: "
+    evidence.relocated.add(missing_entry.id)
+    message = f"“{missing_entry.id}” is gone and was not retired, and its words stand here{how}."
+    hint = f"Write q: {missing_entry.id} here; or, if this is another item, retire “{missing_entry.id}”: "
     hint += "write the date of today in place of the “-” of its line in ids.lock."
-    owners.problems.append(make_problem(place, "E06", message, hint, lost.id))
+    owners.problems.append(make_problem(place, "E06", message, hint, missing_entry.id))
 
 
 def _report_missing_ids(evidence: IdEvidence, owners: IdOwners) -> None:

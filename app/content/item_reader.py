@@ -319,18 +319,18 @@ def _build_flashcard(draft: ItemDraft, metadata: ItemMetadata, scope: RenderCont
 
 
 def _build_question(
-    written: AuthoredItem,
+    authored: AuthoredItem,
     kind: QuestionType[Any],
     computed: ComputedParameters | None,
     metadata: ItemMetadata,
 ) -> Question:
-    draft, parts, scope = written.draft, written.parts, written.scope
+    draft, parts, scope = authored.draft, authored.parts, authored.scope
     cited = list(scope.cited)
     scope.cited.clear()
-    answer = kind.parse(written)
+    answer = kind.parse(authored)
     if not kind.weighed:
         check_credits(parts.options, kind.name, scope.source_file)
-    stem = _build_stem(written, kind)
+    stem = _build_stem(authored, kind)
     question = Question(
         draft.comment.id,
         scope.folder,
@@ -362,11 +362,11 @@ def _rich_text(tokens: list[Token], scope: RenderContext) -> RichText:
     return render_tokens(tokens, scope) if tokens else NO_TEXT
 
 
-def _build_stem(written: AuthoredItem, kind: QuestionType[Any]) -> RichText:
+def _build_stem(authored: AuthoredItem, kind: QuestionType[Any]) -> RichText:
     """Return the heading, followed by everything before the answers."""
-    scope = written.scope
-    heading = render_tokens([written.draft.heading], scope)
-    body = [] if kind.blank else [t for t in written.parts.stem if t.type != "hr"]
+    scope = authored.scope
+    heading = render_tokens([authored.draft.heading], scope)
+    body = [] if kind.blank else [t for t in authored.parts.stem if t.type != "hr"]
     if not body:
         return heading
     rest = render_tokens(body, scope)

@@ -215,23 +215,23 @@ _NEGATIVE = re.compile(r"\b(?:not|except|never)\b", re.IGNORECASE)
 
 
 def check_item(
-    question: Question | Flashcard, written: AuthoredItem, source_file: SourceFile, *, exam: bool
+    question: Question | Flashcard, authored: AuthoredItem, source_file: SourceFile, *, exam: bool
 ) -> None:
     """Check one item. `exam`: it can be drawn for mock exams."""
-    _check_notes(written.draft, source_file)
+    _check_notes(authored.draft, source_file)
     if isinstance(question, Flashcard):
-        _check_braces(written.draft, source_file, card=True)
+        _check_braces(authored.draft, source_file, card=True)
         return
-    types.type_of(question).check(question.answer, written, exam=exam)
-    broken = written.draft.broken or any(
+    types.type_of(question).check(question.answer, authored, exam=exam)
+    broken = authored.draft.broken or any(
         p.severity == "error" and p.item == question.id
         for p in source_file.problems[source_file.mark :]
     )
     if question.computed and not broken:
-        check_computed(question, written.comment, source_file)
+        check_computed(question, authored.comment, source_file)
     elif not question.computed:
-        _check_braces(written.draft, source_file)
-    _check_wording(question, written.draft.heading, source_file)
+        _check_braces(authored.draft, source_file)
+    _check_wording(question, authored.draft.heading, source_file)
 
 
 def _check_wording(question: Question, heading: Token, source_file: SourceFile) -> None:

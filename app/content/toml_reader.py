@@ -472,14 +472,14 @@ def _read_counts(tables: Mapping[str, Any], source_file: SourceFile) -> dict[str
 
 
 def _read_whole_number(
-    table: Mapping[str, Any], key: str, most: int, source_file: SourceFile
+    table: Mapping[str, Any], key: str, limit: int, source_file: SourceFile
 ) -> int:
     """Return a positive whole number. Anything else is reported and returns 0."""
     value = table.get(key, 0)
-    if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= most:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= limit:
         return value
     if key in table:
-        _raise_bad_value(key, f"a whole number from 1 to {most:,}", source_file)
+        _raise_bad_value(key, f"a whole number from 1 to {limit:,}", source_file)
     return 0
 
 

@@ -261,17 +261,19 @@ def make_engine(address: str) -> Engine:
     if not address.startswith("sqlite"):
         return _make_postgresql_engine(address)
     url = make_url(address)
-    opened = ReplacedFileGuard(url.database or ":memory:")
+    replaced_file_guard = ReplacedFileGuard(url.database or ":memory:")
     engine = create_engine(
         url,
         connect_args={"check_same_thread": False},
         pool_size=_CONNECTIONS,
         hide_parameters=True,  # keep answers and names out of logs
-        execution_options=opened.options,
+        execution_options=replaced_file_guard.options,
     )
-    event.listen(engine, "do_connect", opened.expect_file)  # connecting would create a new file
-    event.listen(engine, "connect", opened.note)
-    event.listen(engine, "engine_disposed", opened.forget)
+    event.listen(
+        engine, "do_connect", replaced_file_guard.expect_file
+    )  # connecting would create a new file
+    event.listen(engine, "connect", replaced_file_guard.note)
+    event.listen(engine, "engine_disposed", replaced_file_guard.forget)
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_immediate)
     convert_value_errors(engine)

@@ -114,7 +114,7 @@ def _pick_questions(
     seen, before = met
     order = {q.id: chance.random() for q in candidates}
     rest = list(candidates)
-    taken: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     picked: list[Question] = []
     while rest and len(picked) < wanted:
         best = min(
@@ -122,13 +122,13 @@ def _pick_questions(
             key=lambda q: (
                 q.id in before,
                 seen.get(q.id, 0),
-                taken[q.objectives[0]],
+                counts[q.objectives[0]],
                 not q.is_reserved_for_exams,
                 order[q.id],
             ),
         )
         rest.remove(best)
-        taken[best.objectives[0]] += 1
+        counts[best.objectives[0]] += 1
         picked.append(best)
     return picked
 

@@ -93,11 +93,11 @@ def build_exam_home(ctx: RequestContext, running: SittingState | None) -> dict[s
     """Return the template variables of the exam home."""
     whole = sorted(ctx.library.exams.values(), key=lambda e: (-e.questions, e.slug))
     finished = [_build_past_sitting(ctx.library, *one) for one in _list_finished_sittings(ctx)]
-    held = _build_question_pool(ctx)
+    question_pool = _build_question_pool(ctx)
     return {
         "whole": whole,
-        "cuts": list(_derived_exams(ctx, whole[0], held)) if whole else [],
-        "missed": held.count_missed_for(whole[0]) if whole else 0,
+        "cuts": list(_derived_exams(ctx, whole[0], question_pool)) if whole else [],
+        "missed": question_pool.count_missed_for(whole[0]) if whole else 0,
         "running": running,
         "finished": finished,
         "trend": score_trend(finished, ctx.learner.target, ctx.learner.study_day),
@@ -242,8 +242,8 @@ def _draw_or_refuse(ctx: RequestContext, exam: str, typed: StartExamDraft) -> Ne
     if problems := typed.problems:
         return _start_page(ctx, paper, typed, problems, 422)
     target = math.ceil((ctx.learner.target or 0) * paper.exam.questions / 100) or None
-    wanted = SittingRequest(paper.exam, paper.questions, typed.wish, target)
-    return draw_sitting(ctx.db, ctx.library, ctx.learner.id, wanted)
+    sitting_request = SittingRequest(paper.exam, paper.questions, typed.wish, target)
+    return draw_sitting(ctx.db, ctx.library, ctx.learner.id, sitting_request)
 
 
 def _begin_sitting(ctx: RequestContext, sitting: NewSitting) -> int:
@@ -307,7 +307,7 @@ def review_answers(ctx: Reader, sitting: RowNumber, show: Filter = "all") -> Res
     sat = _require_sitting(ctx, sitting)
     if sat.closed_at is not None:
         return RedirectResponse(f"/exams/sittings/{sat.id}/report", 303)
-    kept = store.load_answers(ctx.db, sat.id)
+    answers = store.load_answers(ctx.db, sat.id)
     words = {
         slot.number: excerpt(
             draw_variant(
@@ -317,7 +317,7 @@ def review_answers(ctx: Reader, sitting: RowNumber, show: Filter = "all") -> Res
         for slot in sat.slots
     }
     frame = _build_exam_frame(ctx, sat, 0)
-    everything = build_paper_rows(sat.slots, kept, words, frame["unreadable"])
+    everything = build_paper_rows(sat.slots, answers, words, frame["unreadable"])
     return ctx.page(
         "exams/review.html",
         show=show,
@@ -498,11 +498,11 @@ def _build_exam_frame(
     ctx: RequestContext, sitting: SittingState, number: int, note: ReviewNote = NOTHING
 ) -> dict[str, Any]:
     """Return the template variables of the exam bar, the palette and the note of a question."""
-    kept = store.load_answers(ctx.db, sitting.id)
-    unreadable = find_unreadable(ctx.db, ctx.library, sitting, kept)
-    palette = build_paper_rows(sitting.slots, kept, {}, unreadable)
+    answers = store.load_answers(ctx.db, sitting.id)
+    unreadable = find_unreadable(ctx.db, ctx.library, sitting, answers)
+    palette = build_paper_rows(sitting.slots, answers, {}, unreadable)
     answered = sum(row.answered for row in palette)
-    mine = kept.get(number) or SavedAnswer(number, {})
+    mine = answers.get(number) or SavedAnswer(number, {})
     return {
         "sat": sitting,
         "title": exam_title(ctx.library, sitting.exam),
@@ -511,7 +511,7 @@ def _build_exam_frame(
         "answered": answered,
         "unreadable": unreadable,
         "flagged": sum(row.flagged for row in palette),
-        "saved": max((k.at for k in kept.values() if k.at), default=None),
+        "saved": max((k.at for k in answers.values() if k.at), default=None),
         "left": max(0, int((sitting.deadline - ctx.now).total_seconds())),
         "since": to_milliseconds(ctx.now),
         "pace": compute_exam_pace(sitting, answered, ctx.now),

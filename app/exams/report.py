@@ -350,7 +350,7 @@ def _draw_trend(
     last: Sequence[PastSitting],
     target: int | None,
     day_of: Callable[[dt.datetime], dt.date],
-    says: str,
+    alt_text: str,
 ) -> Markup:
     marks = _PLANE.scale(format_in_percent)
     if target:
@@ -365,4 +365,4 @@ def _draw_trend(
         if past in (last[0], last[-1]):
             day = day_of(past.started)
             marks.append(draw_text(format_short_date(day), x, 146, "m"))
-    return svg_in_pixels(marks, 150, says)
+    return svg_in_pixels(marks, 150, alt_text)

@@ -104,18 +104,18 @@ def close_sitting(
     """Close a sitting and grade its answers; a second call changes nothing."""
     lock_learner(db, sitting.learner_id)  # lock first, as every other write for this learner does
     if store.close_sitting(db, sitting, by, at):
-        kept = store.load_answers(db, sitting.id)
+        answers = store.load_answers(db, sitting.id)
         graded = [
             _grade_slot(
                 quiz_store.question_in_revision(db, library, slot.item, slot.revision),
                 slot,
-                kept[slot.number],
+                answers[slot.number],
             )
             for slot in sitting.slots
-            if slot.number in kept and kept[slot.number].answered
+            if slot.number in answers and answers[slot.number].answered
         ]
         store.record_graded_answers(db, sitting, graded, at)
-        missed = _missed_cards(library, sitting, graded, max(kept, default=0))
+        missed = _missed_cards(library, sitting, graded, max(answers, default=0))
         store.add_missed_cards_again(db, sitting, missed, at)
         store.increment_change_counter(db, sitting.learner_id)
     return store.load_sitting(db, sitting.learner_id, sitting.id)
@@ -130,8 +130,8 @@ def _missed_cards(
     does not fill the next day.
     """
     right = {one.slot.number for one in graded if one.score >= 1}
-    seen = [slot for slot in sitting.slots if slot.number <= reached]
-    missed = [slot for slot in seen if slot.number not in right]
+    slots = [slot for slot in sitting.slots if slot.number <= reached]
+    missed = [slot for slot in slots if slot.number not in right]
     return [
         CardToAdd(question_card_id(slot.item), question.topic, slot.seed)
         for slot in missed
@@ -142,13 +142,13 @@ def _missed_cards(
 def graded_items(db: Session, library: Library, sitting: SittingState) -> list[GradedItem]:
     """Return each question of a closed sitting with its score."""
     given = store.item_scores(db, sitting)
-    kept = store.load_answers(db, sitting.id)
+    answers = store.load_answers(db, sitting.id)
     rows = []
     for slot in sitting.slots:
         point = given.get(slot.item)
         drawn = slot_with_graded_wording(slot, point)
         question = quiz_store.question_in_revision(db, library, drawn.item, drawn.revision)
-        mine = kept.get(slot.number) or SavedAnswer(slot.number, {})
+        mine = answers.get(slot.number) or SavedAnswer(slot.number, {})
         rows.append(
             GradedItem(
                 number=slot.number,

@@ -100,7 +100,7 @@ def page_of_added_cards(ctx: RequestContext, wanted: int) -> OwnCardsPage:
     count = count_added(db, learner)
     pages = max(1, -(-count // _PAGE))
     number = min(max(wanted, 1), pages)
-    added = load_added_page(db, learner, most=_PAGE, after=(number - 1) * _PAGE)
+    added = load_added_page(db, learner, limit=_PAGE, after=(number - 1) * _PAGE)
     cards = find_cards_once(ctx, [one.card for one in added])
     rows = tuple(listed_card_row(ctx, one, cards.get(one.card)) for one in added)
     return OwnCardsPage(rows, number, pages, count)
@@ -140,11 +140,11 @@ def describe_card_state(state: str, due: dt.date | None, day: dt.date) -> str:
     return "due tomorrow" if days == 1 else f"due {format_date_with_year(due)}"
 
 
-def describe_schedule(standing: CardState | None, ctx: RequestContext) -> str:
+def describe_schedule(state: CardState | None, ctx: RequestContext) -> str:
     """Return the state of a course card in words."""
-    if standing is None:
+    if state is None:
         return "new"
-    return describe_card_state(standing.state, standing.due_day, ctx.day)
+    return describe_card_state(state.state, state.due_day, ctx.day)
 
 
 CARDS_PER_PAGE = 50
@@ -230,13 +230,13 @@ router = APIRouter()
 
 
 @router.get("/deck")
-def show_deck(ctx: Reader, wished: Wished) -> HTMLResponse:
+def show_deck(ctx: Reader, query: Wished) -> HTMLResponse:
     """The cards of one topic; the first topic with cards if none is given.
 
     With a search query, all cards that match it, of any topic.
     """
     topics = [t for t in ctx.library.topics.values() if t.cards]
-    chosen = find_topic(ctx.library, wished.topic) if wished.topic else None
+    chosen = find_topic(ctx.library, query.topic) if query.topic else None
     topic = chosen or (topics[0] if topics else None)
     aside = review_log.list_suspended(ctx.db, ctx.learner.id) if ctx.learner.id else ()
     return ctx.page(
@@ -244,8 +244,8 @@ def show_deck(ctx: Reader, wished: Wished) -> HTMLResponse:
         topics=topics,
         topic=topic,
         rows=_deck_rows(ctx, topic) if topic else [],
-        own=page_of_added_cards(ctx, wished.own),
-        matches=search_cards(ctx, wished.q),
+        own=page_of_added_cards(ctx, query.own),
+        matches=search_cards(ctx, query.q),
         aside=[ctx.library.cards[c] for c in aside if c in ctx.library.cards],
     )
 
@@ -338,17 +338,17 @@ def load_card_details(ctx: RequestContext, name: str) -> CardDetails:
     """Return the details of a card; raises NotFoundError, or ConflictError during an exam with it."""
     resolved = find_card(ctx, name)
     db, learner = ctx.db, ctx.learner.id
-    held = review_log.load_card(db, learner, name)
+    card = review_log.load_card(db, learner, name)
     done = last_undoable(db, learner, ctx.day) if learner else None
     history = load_history(db, learner, name)
     return CardDetails(
         card=resolved.card,
         title=resolved.title,
         links=resolved.links,
-        facts=tuple(_card_facts(ctx, held, history)),
+        facts=tuple(_card_facts(ctx, card, history)),
         log=tuple(_history_line(ctx, row) for row in history),
-        token=showing_token(name, held.turns),
-        aside=held.suspended,
+        token=showing_token(name, card.turns),
+        aside=card.suspended,
         own=parse_card_id(name)[0] == OWN,
         undo=done[0] if done and done[1] == name else 0,
         day=ctx.day,

@@ -254,22 +254,22 @@ async def add_own_card(
 def _save_own_card(ctx: RequestContext, rendered: RenderedCard, token: str, replaced: str) -> None:
     if replaced:
         course_card = _require_course_card(ctx, replaced)
-        review_log.set_suspended(ctx.db, ctx.learner.id, course_card, ctx.now, aside=True)
+        review_log.set_suspended(ctx.db, ctx.learner.id, course_card, ctx.now, suspended=True)
     words = f"{ctx.learner.key}:{token or new_token()}"
     card = f"{OWN}:{hashlib.sha256(words.encode()).hexdigest()[:32]}"
-    kept = added_cards.OwnCardContent(rendered.faces, rendered.typed.kept)
-    added_cards.write_own_card(ctx.db, ctx.learner.id, card, kept, ctx.now)
+    own_card_content = added_cards.OwnCardContent(rendered.faces, rendered.typed.kept)
+    added_cards.write_own_card(ctx.db, ctx.learner.id, card, own_card_content, ctx.now)
     add_cards(ctx.db, ctx.learner.id, [CardToAdd(card)], ctx.day, ctx.now)
 
 
 @router.get("/own/{card}")
 def show_own_card_form(ctx: Reader, card: str) -> HTMLResponse:
     """The card as it was typed, or the text of an imported card."""
-    kept = _require_own_card(ctx, card)
-    typed = typed_draft(kept.source, kept.faces)
+    own_card = _require_own_card(ctx, card)
+    typed = typed_draft(own_card.source, own_card.faces)
     if typed is not None:
         return _render_card_form(ctx, typed, card)
-    plain = card_of_own(card, kept.faces)
+    plain = card_of_own(card, own_card.faces)
     return _render_card_form(
         ctx, OwnCardDraft(plain.front.plain, plain.back.plain), card, bare=True
     )
@@ -288,8 +288,8 @@ async def change_own_card(request: Request, card: str, form: SentCard) -> Respon
 
 def _save_change(ctx: RequestContext, card: str, rendered: RenderedCard) -> None:
     _require_own_card(ctx, card)
-    kept = added_cards.OwnCardContent(rendered.faces, rendered.typed.kept)
-    added_cards.change_own_card(ctx.db, ctx.learner.id, card, kept)
+    own_card_content = added_cards.OwnCardContent(rendered.faces, rendered.typed.kept)
+    added_cards.change_own_card(ctx.db, ctx.learner.id, card, own_card_content)
 
 
 def _require_own_card(ctx: RequestContext, card: str) -> added_cards.OwnCardContent:

@@ -262,10 +262,10 @@ def build_card_view(
 
 
 def _grade_buttons(ctx: RequestContext, record: CardRecord) -> tuple[GradeButton, ...]:
-    asked = ReviewEvent(3, ctx.now, ctx.day, ctx.learner.retention)
-    outcomes = preview_ratings(record.standing, asked, record.card)
+    review_event = ReviewEvent(3, ctx.now, ctx.day, ctx.learner.retention)
+    outcomes = preview_ratings(record.standing, review_event, record.card)
     return tuple(
-        GradeButton(rating, words, interval_label(outcome, asked))
+        GradeButton(rating, words, interval_label(outcome, review_event))
         for rating, (words, outcome) in enumerate(zip(GRADES, outcomes, strict=True), 1)
     )
 
@@ -415,17 +415,17 @@ router = APIRouter()
 
 
 @router.get("")
-def show_review(ctx: Reader, wished: Wished, _ensured: DayListEnsured) -> HTMLResponse:
+def show_review(ctx: Reader, query: Wished, _ensured: DayListEnsured) -> HTMLResponse:
     """The review page: the most urgent card, or the requested one."""
-    if wished.card:
-        find_card(ctx, wished.card)
-    graded = _rating_for_showing(ctx, wished.card, wished.token)
-    wish = parse_review_filter(ctx, wished, "" if graded else wished.card)
-    show = wished.show and not graded
-    token = wished.token if wish.card else ""
-    table = build_review_page(ctx, wish, show=show, since=wished.since, token=token)
-    leech = find_cards_once(ctx, [wished.leech]).get(wished.leech)
-    already = rating_label(graded or wished.graded)
+    if query.card:
+        find_card(ctx, query.card)
+    graded = _rating_for_showing(ctx, query.card, query.token)
+    wish = parse_review_filter(ctx, query, "" if graded else query.card)
+    show = query.show and not graded
+    token = query.token if wish.card else ""
+    table = build_review_page(ctx, wish, show=show, since=query.since, token=token)
+    leech = find_cards_once(ctx, [query.leech]).get(query.leech)
+    already = rating_label(graded or query.graded)
     return ctx.page(
         "flashcards/index.html",
         table=dataclasses.replace(
@@ -437,18 +437,18 @@ def show_review(ctx: Reader, wished: Wished, _ensured: DayListEnsured) -> HTMLRe
 
 
 @router.get("/{card}/answer")
-def show_answer(ctx: Reader, card: str, wished: Wished) -> Response:
+def show_answer(ctx: Reader, card: str, query: Wished) -> Response:
     """The card with its answer and the four ratings, as a fragment."""
     name = find_card(ctx, card).card.id
-    if graded := _rating_for_showing(ctx, name, wished.token):
-        return next_card_response(ctx, parse_review_filter(ctx, wished), graded=graded)
+    if graded := _rating_for_showing(ctx, name, query.token):
+        return next_card_response(ctx, parse_review_filter(ctx, query), graded=graded)
     held = review_log.load_card(ctx.db, ctx.learner.id, name)
-    token, since = wished.token, wished.since
+    token, since = query.token, query.since
     return render_page(
         ctx.request,
         "flashcards/_turn.html",
         turn=build_card_view(ctx, held, show=True, since=since, token=token),
-        wish=ReviewFilter(wished.topic, wished.more, wished.task),
+        wish=ReviewFilter(query.topic, query.more, query.task),
     )
 
 
@@ -558,7 +558,7 @@ def _write_suspension(ctx: RequestContext, card: str, form: SuspensionForm) -> s
     """Suspend or unsuspend the card, and return its topic."""
     flashcard = find_card(ctx, card).card
     parse_review_filter(ctx, form)  # validate before anything is written
-    review_log.set_suspended(ctx.db, ctx.learner.id, flashcard, ctx.now, aside=form.aside)
+    review_log.set_suspended(ctx.db, ctx.learner.id, flashcard, ctx.now, suspended=form.aside)
     return flashcard.topic
 
 

@@ -250,9 +250,9 @@ class ImportRunner:
     """The imports of this process. Each batch is its own transaction."""
 
     def __init__(
-        self, turn: Turn, clock: Callable[[], dt.datetime], patience: float = _LONGEST_WAIT
+        self, write_turn: Turn, clock: Callable[[], dt.datetime], patience: float = _LONGEST_WAIT
     ) -> None:
-        self._turn = turn
+        self._turn = write_turn
         self._clock = clock
         self._patience = patience
         self._slots = FairSlots(AT_ONCE, AT_ONCE)

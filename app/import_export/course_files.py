@@ -85,7 +85,7 @@ def add_items(result: ImportResult, target: TargetTopic) -> TopicUpdate:
     }
     carried: list[tuple[str, Item]] = []
     refused = list(result.refused)
-    lost: list[ItemRemark] = []
+    item_remarks: list[ItemRemark] = []
     changed: set[str] = set()
     pictures: dict[str, bytes] = {}
     for raw in result.items:
@@ -102,11 +102,11 @@ def add_items(result: ImportResult, target: TargetTopic) -> TopicUpdate:
         known.add(likeness)
         texts[file] = f"{texts[file].rstrip()}\n\n{write_item_block(item, name)}"
         carried.append((name, item))
-        lost += (ItemRemark(item_label(raw), raw.line, what) for what in item.lost)
+        item_remarks += (ItemRemark(item_label(raw), raw.line, what) for what in item.lost)
         changed.add(file)
         pictures |= new_pictures
     files = {name: texts[name] for name in sorted(changed)}
-    return TopicUpdate(files, pictures, tuple(carried), tuple(refused), tuple(lost))
+    return TopicUpdate(files, pictures, tuple(carried), tuple(refused), tuple(item_remarks))
 
 
 def _open_file_text(name: str, text: str, target: TargetTopic) -> str:

@@ -231,11 +231,11 @@ def is_hiding_style(style: str, *, dark: bool = False) -> bool:
 
 def _is_colorless(style: str, *, dark: bool) -> bool:
     """Return whether text has the color of its background, or is transparent."""
-    found = _COLOR.findall(style)
+    matches = _COLOR.findall(style)
     behind = _BACKGROUND.findall(style)
-    if found and behind and found[-1].strip().lower() == behind[-1].strip().lower():
+    if matches and behind and matches[-1].strip().lower() == behind[-1].strip().lower():
         return True
-    color = _parse_color(found[-1]) if found else None
+    color = _parse_color(matches[-1]) if matches else None
     if color is None:
         return False
     *shade, alpha = color
@@ -258,8 +258,8 @@ def _parse_color(text: str) -> tuple[float, ...] | None:
     """
     word = text.strip().lower()
     word = _VISIBILITY_NAMED.get(word, word)
-    if found := _HEX.fullmatch(word):
-        digits = found[1] if len(found[1]) > 4 else "".join(d * 2 for d in found[1])
+    if match := _HEX.fullmatch(word):
+        digits = match[1] if len(match[1]) > 4 else "".join(d * 2 for d in match[1])
         parts = [int(digits[n : n + 2], 16) for n in range(0, len(digits), 2)]
         return (*parts[:3], parts[3] / 255 if len(parts) > 3 else 1.0)
     name, _, inside = word.partition("(")

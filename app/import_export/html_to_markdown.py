@@ -149,8 +149,8 @@ def parse_list_style(kind: str, style: str) -> str:
     >>> parse_list_style("A", ""), parse_list_style("", "list-style-type: lower-roman")
     ('upper-alpha', 'lower-roman')
     """
-    found = _STYLE.search(style)
-    named = found[1].lower().replace("latin", "alpha") if found else ""
+    match = _STYLE.search(style)
+    named = match[1].lower().replace("latin", "alpha") if match else ""
     return named or _TYPES.get(kind, "")
 
 
@@ -208,8 +208,8 @@ class OpenList:
         """Return the Markdown marker of the next item, or its label as text."""
         style = parse_list_style(given.get("type") or "", given.get("style") or "")
         style = style or self.style
-        told = _parse_whole_number(given.get("value"))
-        number = self.number + self.step if told is None else told
+        whole_number = _parse_whole_number(given.get("value"))
+        number = self.number + self.step if whole_number is None else whole_number
         self.plain &= style in {"", "decimal"} and number == self.number + 1 >= 0
         self.number = number
         if not self.ordered and style in _BULLETS:

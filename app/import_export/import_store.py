@@ -97,7 +97,7 @@ def _memory_rows(
     for card, place in places.items():
         log, begin = logs.get(card, ()), added.get(card)
         now = replay_card(card, log, begin)
-        values = rebuilt_columns(now, len(log), begin, aside=card in suspended)
+        values = rebuilt_columns(now, len(log), begin, suspended=card in suspended)
         if values is not None:
             own = {"learner_id": learner_id, "card": card}
             rows.append({**own, "note": place.note, "topic": place.topic, **values})
@@ -123,12 +123,12 @@ def sort_by_time(logs: Logs) -> list[Row[Any]]:
     return [row for log in logs.values() for row in log]
 
 
-def split_by_weight(weighed: Iterable[tuple[Item, int]], most: int) -> Iterator[tuple[Item, ...]]:
+def split_by_weight(weighed: Iterable[tuple[Item, int]], limit: int) -> Iterator[tuple[Item, ...]]:
     """Yield items in batches of total weight `most`, or of a single heavier item."""
     part: list[Item] = []
     work = 0
     for item, weight in weighed:
-        if part and work + weight > most:
+        if part and work + weight > limit:
             yield tuple(part)
             part, work = [], 0
         part.append(item)

@@ -249,11 +249,11 @@ def split_parts(text: str) -> Iterator[MarkdownPart]:
 
 def _find_fence_end(lines: Sequence[str], at: int, ends: Sequence[int]) -> int:
     """Return the line among `ends` that closes the fence at `at`; 0 for none."""
-    opened = _FENCE.fullmatch(lines[at])
-    if not opened:
+    match = _FENCE.fullmatch(lines[at])
+    if not match:
         return 0
     following = ends[bisect.bisect_right(ends, at) :][:_NEAR]
-    closes = (n for n in following if lines[n].strip().startswith(opened["mark"]))
+    closes = (n for n in following if lines[n].strip().startswith(match["mark"]))
     return next(closes, 0)
 
 

@@ -269,16 +269,20 @@ def show_course(ctx: Reader, route: Route | None = None) -> HTMLResponse:
         None,
         None,
     )
-    opened = store.load_sections_read_by_topic(ctx.db, ctx.learner.id)
+    sections_read = store.load_sections_read_by_topic(ctx.db, ctx.learner.id)
     pages = {
         slug: page
         for slug, topic in library.topics.items()
-        if (page := measure_progress(topic, route, opened.get(slug, ())))
+        if (page := measure_progress(topic, route, sections_read.get(slug, ())))
     }
     read = {
-        slug for slug in pages if has_essentials_read(library.topics[slug], opened.get(slug, ()))
+        slug
+        for slug in pages
+        if has_essentials_read(library.topics[slug], sections_read.get(slug, ()))
     }
-    progress = domain_progress(library, newest.ready if newest else (), estimate, opened, read)
+    progress = domain_progress(
+        library, newest.ready if newest else (), estimate, sections_read, read
+    )
     return ctx.page(
         "concepts/index.html",
         syllabus=library.syllabus,

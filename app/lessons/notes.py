@@ -36,9 +36,9 @@ class NotesPage:
     places: tuple[NotedSection, ...]
 
 
-def noted_sections(topic: Topic, written: Sequence[SavedNote]) -> tuple[NotedSection, ...]:
+def noted_sections(topic: Topic, saved_notes: Sequence[SavedNote]) -> tuple[NotedSection, ...]:
     """Return every section of a page, then the notes whose section was removed."""
-    by_section = {note.section: note for note in written}
+    by_section = {note.section: note for note in saved_notes}
     there = [s for s in topic.sections if s.anchor]
     places = [
         _noted_section(topic, s.anchor, s.title, by_section.pop(s.anchor, None)) for s in there
@@ -47,10 +47,10 @@ def noted_sections(topic: Topic, written: Sequence[SavedNote]) -> tuple[NotedSec
     return tuple(places + lost)
 
 
-def build_notes_pages(library: Library, written: Sequence[SavedNote]) -> tuple[NotesPage, ...]:
+def build_notes_pages(library: Library, saved_notes: Sequence[SavedNote]) -> tuple[NotesPage, ...]:
     """Return all notes by page in course order; those of removed pages come last."""
     by_topic: dict[str, list[SavedNote]] = {}
-    for note in written:
+    for note in saved_notes:
         by_topic.setdefault(note.topic, []).append(note)
     order = [s for s in (*library.syllabus.topics, *library.topics) if s in by_topic]
     ordered = dict.fromkeys([*order, *by_topic])
@@ -90,14 +90,14 @@ def notes_as_markdown(listed: Sequence[NotesPage], site: str) -> str:
 
 
 def _build_notes_page(
-    topics: Mapping[str, Topic], slug: str, written: Sequence[SavedNote]
+    topics: Mapping[str, Topic], slug: str, saved_notes: Sequence[SavedNote]
 ) -> NotesPage:
     topic = topics.get(slug)
     if topic is None:
-        places = tuple(NotedSection(n.section, f"/concepts/{slug}", n) for n in written)
+        places = tuple(NotedSection(n.section, f"/concepts/{slug}", n) for n in saved_notes)
         return NotesPage(slug, slug, places)
-    noted = {note.section for note in written}
-    all_places = noted_sections(topic, written)
+    noted = {note.section for note in saved_notes}
+    all_places = noted_sections(topic, saved_notes)
     return NotesPage(slug, topic.title, tuple(p for p in all_places if p.note.section in noted))
 
 
@@ -195,12 +195,12 @@ def show_notes(
 
 @router.post("/concepts/{topic}/notes")
 def write_section_note(
-    noted: Annotated[NoteForm, Form()],
+    form: Annotated[NoteForm, Form()],
     page_topic: Annotated[Topic, Depends(read_topic)],
     ctx: Writer,
 ) -> Response:
     kept = {n.section: n.words for n in store.load_notes(ctx.db, ctx.learner.id, page_topic.slug)}
-    note = noted.read(page_topic.slug, kept.get(noted.section, ""))
+    note = form.read(page_topic.slug, kept.get(form.section, ""))
     known = {*kept}
     known |= {s.anchor for s in page_topic.sections if s.anchor}
     if note.section not in known:
@@ -210,7 +210,7 @@ def write_section_note(
         raise InvalidInputError(message.format(f"{len(note.words):,}"), "words")
     store.save_note(ctx.db, ctx.learner.id, note, ctx.now)
     places = noted_sections(page_topic, [note])
-    if noted.beside:
+    if form.beside:
         return _render_section_note(
             ctx.request, page_topic, next(p for p in places if p.note == note)
         )

@@ -359,8 +359,8 @@ def _introduced_terms(library: Library, topic: Topic) -> list[tuple[str, str]]:
 def _cut_entries(entries: Sequence[CheatSheetPage], left: int) -> tuple[list[CheatSheetPage], int]:
     """Return entries with as many sentences on what is tested as fit, one from each in turn."""
     texts = [" ".join(map(_html_words, entry.tested)) for entry in entries]
-    said = [_SENTENCE.findall(text) for text in texts]
-    kept, left = _share_room_in_turn(said, left + sum(map(len, texts)))
+    matches = [_SENTENCE.findall(text) for text in texts]
+    kept, left = _share_room_in_turn(matches, left + sum(map(len, texts)))
     cut = [tuple(Markup.escape(s) for s in (" ".join(map(str.strip, k)),)) for k in kept]
     pairs = zip(entries, cut, strict=True)
     return [dataclasses.replace(entry, tested=some) for entry, some in pairs], left

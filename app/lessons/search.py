@@ -477,7 +477,7 @@ FROM document WHERE document MATCH ? ORDER BY bm25(document, 8.0, 1.0)
 """
 
 
-def search_course(library: Library, words: str, most: int = _MOST_OF_A_KIND) -> SearchResults:
+def search_course(library: Library, words: str, limit: int = _MOST_OF_A_KIND) -> SearchResults:
     """Search the course for all of the words, as prefixes.
 
     If nothing matches, unknown words are corrected; if that does not help, documents with some of
@@ -486,7 +486,7 @@ def search_course(library: Library, words: str, most: int = _MOST_OF_A_KIND) -> 
     wanted = query_words(words)
     if not wanted:
         return SearchResults()
-    return _build_index(_CourseVersion(library)).find(wanted, most)
+    return _build_index(_CourseVersion(library)).find(wanted, limit)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -521,16 +521,16 @@ class _SearchIndex:
             ),
         )
 
-    def find(self, words: Sequence[str], most: int) -> SearchResults:
+    def find(self, words: Sequence[str], limit: int) -> SearchResults:
         """Return the results for words in lower case."""
         rows = self._query_rows(match_expression(words))
         if rows:
-            return self._rank_rows(rows, words, most)
+            return self._rank_rows(rows, words, limit)
         better = [w for w in correct_spelling(words, self._known) if is_known_word(w, self._known)]
         for joint, wanted in (("AND", better), ("OR", better), ("OR", letter_pairs(words))):
             rows = self._query_rows(match_expression(wanted, joint)) if wanted else []
             if rows:
-                results = self._rank_rows(rows, wanted, most)
+                results = self._rank_rows(rows, wanted, limit)
                 meant = " ".join(better) if wanted is better else ""
                 return dataclasses.replace(results, meant=meant, some=joint == "OR")
         return SearchResults()
@@ -539,7 +539,7 @@ class _SearchIndex:
         with self._lock:
             return self._rows.execute(_ASK, (wanted,)).fetchall()
 
-    def _rank_rows(self, rows: Sequence[Any], words: Sequence[str], most: int) -> SearchResults:
+    def _rank_rows(self, rows: Sequence[Any], words: Sequence[str], limit: int) -> SearchResults:
         name = " ".join(words)
         ordered = sorted(rows, key=lambda row: self._rank(row[0], row[1], name))
         taken: dict[str, int] = {}
@@ -547,7 +547,7 @@ class _SearchIndex:
         for place, title, body in ordered:
             document = self._documents[place]
             taken[document.kind] = taken.get(document.kind, 0) + 1
-            if taken[document.kind] <= most:
+            if taken[document.kind] <= limit:
                 hits.append(_search_hit(document, title, body))
         return SearchResults(tuple(hits), len(rows))
 

@@ -252,17 +252,17 @@ def report_figure(
     source_file.edits.append(TextEdit(line, column, source, new))
 
 
-def _scale_to_shown(shown: DisplayedNumber, value: Quantity) -> float | None:
+def _scale_to_shown(displayed: DisplayedNumber, value: Quantity) -> float | None:
     """Return the factor that converts `value` to the unit shown; None if the units do not fit."""
-    word, _, _ = shown.unit.partition(" ")
+    word, _, _ = displayed.unit.partition(" ")
     factor = _SPELLED.get(word.lower())
     base = value.unit or ""
     if base not in _PHYSICAL:
-        if factor is None and word in COUNT_SUFFIX and shown.gap == "":
+        if factor is None and word in COUNT_SUFFIX and displayed.gap == "":
             factor = COUNT_SUFFIX[word]
         percent = 100.0 if word.startswith("%") else 1.0
         return percent / (factor or 1.0)
-    unit = "USD" if "$" in shown.before else _leading_unit(shown.unit)
+    unit = "USD" if "$" in displayed.before else _leading_unit(displayed.unit)
     if unit is None or quantities.unit_kind(unit) != quantities.unit_kind(base):
         return None
     return quantities.convert_quantity(Quantity(1.0, base), unit).value
@@ -284,10 +284,12 @@ def _suggested_text(value: Quantity) -> str:
     return format_value(value.value, value.unit or "").replace(NBSP, " ")
 
 
-def _rewrite_figure(shown: DisplayedNumber, value: float) -> str:
-    number = f"{value:,.{shown.places}f}" if shown.commas else f"{value:.{shown.places}f}"
+def _rewrite_figure(displayed: DisplayedNumber, value: float) -> str:
+    number = (
+        f"{value:,.{displayed.places}f}" if displayed.commas else f"{value:.{displayed.places}f}"
+    )
     number = number.replace("-", MINUS)
-    return f"{shown.before}{number}{shown.gap}{shown.unit}"
+    return f"{displayed.before}{number}{displayed.gap}{displayed.unit}"
 
 
 def without_line_breaks(text: str) -> str:
@@ -388,7 +390,7 @@ def _read_row_chart(fields: YamlMapping) -> RowChart:
     if len(rows.values) > _MOST_ROWS:
         message = f"The figure has {len(rows.values)} rows."
         raise _FigureBlockError(fields, "E88", message, f"Draw at most {_MOST_ROWS}.")
-    drawn = tuple(
+    labeled_sums = tuple(
         LabeledSum(label, _read_parts(label, node, unit)) for label, node in rows.values.items()
     )
     limit = fields.values.get("limit")
@@ -396,7 +398,7 @@ def _read_row_chart(fields: YamlMapping) -> RowChart:
         strict_yaml.single_text(fields.values.get("title")),
         strict_yaml.single_text(fields.values.get("alt")),
         unit,
-        drawn,
+        labeled_sums,
         _read_amount(limit, unit) if limit is not None else None,
         strict_yaml.single_text(fields.values.get("limit_label")) or "limit",
     )

@@ -252,26 +252,26 @@ class _UsedNames:
     calls: list[ast.Call]
 
 
-def _check_node(node: ast.AST, seen: _UsedNames) -> None:
+def _check_node(node: ast.AST, used_names: _UsedNames) -> None:
     """Reject every node type that `_evaluate` does not handle."""
     match node:
         case ast.Name(id=name):
-            seen.names.add(name)
+            used_names.names.add(name)
         case ast.Constant(value=value):
             if isinstance(value, bool) or not isinstance(value, int | float | str):
                 raise ExpressionError("E45", f"“{value!r}” is not allowed here.")
         case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
-            _check_node(operand, seen)
+            _check_node(operand, used_names)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-            _check_node(left, seen)
-            _check_node(right, seen)
+            _check_node(left, used_names)
+            _check_node(right, used_names)
         case ast.Compare(left=left, ops=[ast.In()], comparators=[unit]):
-            _check_node(left, seen)
+            _check_node(left, used_names)
             _check_unit(unit)
         case ast.Attribute(value=ast.Call(func=ast.Name()) as call):
-            _check_estimate(call, seen)
+            _check_estimate(call, used_names)
         case ast.Call(func=ast.Name(id=name)):
-            _check_function(node, name, seen)
+            _check_function(node, name, used_names)
         case _:
             _raise_unsupported_node(node)
 
@@ -297,7 +297,7 @@ def _check_unit(node: ast.expr) -> None:
         raise ExpressionError("E42", f"“{written}” is not a known unit.", hint)
 
 
-def _check_estimate(call: ast.Call, seen: _UsedNames) -> None:
+def _check_estimate(call: ast.Call, used_names: _UsedNames) -> None:
     name = call.func.id if isinstance(call.func, ast.Name) else ""
     if call.args or any(k.arg is None for k in call.keywords):
         hint = f"Write {name}(input=value, …).output."
@@ -306,12 +306,12 @@ def _check_estimate(call: ast.Call, seen: _UsedNames) -> None:
         require_estimate(name)
     except FigureError as error:
         raise ExpressionError("E44", error.message, error.hint) from None
-    seen.calls.append(call)
+    used_names.calls.append(call)
     for keyword in call.keywords:
-        _check_node(keyword.value, seen)
+        _check_node(keyword.value, used_names)
 
 
-def _check_function(node: ast.Call, name: str, seen: _UsedNames) -> None:
+def _check_function(node: ast.Call, name: str, used_names: _UsedNames) -> None:
     if name not in _ROUNDERS and name != _QUANTITY:
         if registry.find_estimate(name) is not None:
             hint = f"Write {name}(…).total or another of its outputs."
@@ -321,7 +321,7 @@ def _check_function(node: ast.Call, name: str, seen: _UsedNames) -> None:
     if node.keywords or not node.args:
         raise ExpressionError("E45", f"{name} takes plain values only.")
     for argument in node.args:
-        _check_node(argument, seen)
+        _check_node(argument, used_names)
 
 
 def evaluate_expression(expression: Expression, names: Mapping[str, Value]) -> Value:

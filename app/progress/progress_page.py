@@ -114,7 +114,7 @@ def build_prediction_chart(
 
 
 def _draw_predictions(
-    last: Sequence[PredictionOutcome], day_of: Callable[[int], dt.date], says: str
+    last: Sequence[PredictionOutcome], day_of: Callable[[int], dt.date], alt_text: str
 ) -> Markup:
     marks = _PLANE.scale(format_in_percent)
     for place, turnout in enumerate(last):
@@ -123,7 +123,7 @@ def _draw_predictions(
         if turnout in (last[0], last[-1]):
             day = format_short_date(day_of(turnout.result.started))
             marks.append(draw_text(day, x, 146, "m"))
-    return svg_in_pixels(marks, 150, says)
+    return svg_in_pixels(marks, 150, alt_text)
 
 
 def _draw_prediction(outcome: PredictionOutcome, x: float) -> list[str]:

@@ -47,9 +47,9 @@ _RESULTS = (
 )
 
 
-def load_exam_results(db: Session, learner_id: int, most: int) -> tuple[ExamResult, ...]:
+def load_exam_results(db: Session, learner_id: int, limit: int) -> tuple[ExamResult, ...]:
     """Return the last `most` closed sittings with their scores."""
-    values = {"learner": learner_id, "most": most}
+    values = {"learner": learner_id, "most": limit}
     rows = db.connection().execute(_RESULTS, values).all()
     return tuple(
         ExamResult(number, exam, started, score, len(json.loads(paper)), answered)
@@ -125,9 +125,9 @@ def find_mail_subscription(db: Session, key: str) -> MailSubscription | None:
     return MailSubscription(*row) if row else None
 
 
-def claim_mail_delivery(db: Session, wish: MailSubscription, day: dt.date) -> bool:
+def claim_mail_delivery(db: Session, subscription: MailSubscription, day: dt.date) -> bool:
     """Write down that a mail goes out; False if another process did so or the wish changed."""
-    mine = col(Learner.id) == wish.learner_id, col(Learner.mail_key) == wish.key
-    same = col(Learner.mailed) == wish.mailed
+    mine = col(Learner.id) == subscription.learner_id, col(Learner.mail_key) == subscription.key
+    same = col(Learner.mailed) == subscription.mailed
     done = db.execute(update(Learner).where(*mine, same).values(mailed=day.isoformat()))
     return bool(done.rowcount)  # type: ignore[attr-defined] # a cursor result

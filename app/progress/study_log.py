@@ -81,7 +81,7 @@ def study_log(
     )
 
 
-def _draw_calendar(first: dt.date, found: Sequence[int], says: str) -> Markup:
+def _draw_calendar(first: dt.date, found: Sequence[int], alt_text: str) -> Markup:
     """Draw one column per week; the last square is today."""
     marks = [draw_label(words, x, 12) for x, words in _month_labels(first)]
     marks += [draw_label(name, 0, TOP + n * STEP + 13) for n, name in _NAMES]
@@ -94,7 +94,7 @@ def _draw_calendar(first: dt.date, found: Sequence[int], says: str) -> Markup:
             draw_rect_in_pixels(look, LEFT + week * STEP, TOP + weekday * STEP, SIDE, SIDE)
         )
     width, height = LEFT + WEEKS * STEP, TOP + 7 * STEP
-    return svg_in_pixels(marks, height, says, "heat g", width)
+    return svg_in_pixels(marks, height, alt_text, "heat g", width)
 
 
 def _calendar_legend() -> Markup:

@@ -47,12 +47,12 @@ class FirstVisit:
 
 def first_visit(library: Library, exam: ExamBlueprint | None, seed: str) -> FirstVisit:
     """Return the placement test and the first page of the course."""
-    drawn = draw_placement(list(library.questions.values()), library.syllabus.domains, {}, seed)
+    placement = draw_placement(list(library.questions.values()), library.syllabus.domains, {}, seed)
     order = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
     return FirstVisit(
         exam=exam,
-        placement=len(drawn),
-        minutes=len(drawn) * PLACEMENT_QUESTION_MINUTES,
+        placement=len(placement),
+        minutes=len(placement) * PLACEMENT_QUESTION_MINUTES,
         first=order[0] if order else None,
     )
 

@@ -464,11 +464,11 @@ class QuestionType(abc.ABC, Generic[A]):
         return False
 
     @abc.abstractmethod
-    def parse(self, written: AuthoredItem) -> A:
+    def parse(self, authored: AuthoredItem) -> A:
         """Parse the answer; malformed parts are reported."""
 
     @abc.abstractmethod
-    def check(self, answer: A, written: AuthoredItem, *, exam: bool) -> None:
+    def check(self, answer: A, authored: AuthoredItem, *, exam: bool) -> None:
         """Report problems of the answer. `exam` is whether a mock exam may draw it."""
 
     def check_wording(self, answer: A, stem: RichText, line: int, source_file: SourceFile) -> None:

@@ -110,10 +110,10 @@ def build_feedback(
     library: Library,
     attempt: RecordedAttempt,
     links: NextLinks,
-    judged: GradedVariant | None = None,
+    graded: GradedVariant | None = None,
 ) -> AnswerFeedback:
     """Return the feedback to an answer: `judged` now, or graded as it was at the time."""
-    seen = judged or _variant_as_answered(db, library, attempt)
+    seen = graded or _variant_as_answered(db, library, attempt)
     variant, verdict = seen.variant, seen.verdict
     question = variant.question
     topic = library.topics.get(question.topic)
@@ -248,17 +248,19 @@ class PageQuestionCount:
 def page_question_count(ctx: RequestContext, question: Question) -> PageQuestionCount | None:
     """Return the counts of the page whose text contains the question; None if none does."""
     topic = ctx.library.topics.get(question.topic)
-    asked = [
+    questions = [
         piece.question
         for section in (topic.sections if topic else ())
         for piece in section.pieces
         if isinstance(piece, QuestionBlock)
     ]
-    if question.id not in asked:
+    if question.id not in questions:
         return None
     past = store.load_history(ctx.db, ctx.learner.id)
     tries = past[question.id].tries if question.id in past else 0
-    return PageQuestionCount(question.id, tries, sum(item in past for item in asked), len(asked))
+    return PageQuestionCount(
+        question.id, tries, sum(item in past for item in questions), len(questions)
+    )
 
 
 def run_frame(run: PracticeRunState, place: int) -> RunFrame:
@@ -383,7 +385,7 @@ def ask_again_in_unit(
 
 def question_page(
     ctx: RequestContext,
-    shown: OpenQuestion | AnswerFeedback,
+    view: OpenQuestion | AnswerFeedback,
     frame: RunFrame | None = None,
     *,
     status: int = 200,
@@ -394,17 +396,17 @@ def question_page(
 
     With a `tally` the fragment also updates the counts on the surrounding page.
     """
-    asked = shown if isinstance(shown, OpenQuestion) else None
-    outcome = shown if isinstance(shown, AnswerFeedback) else None
+    asked = view if isinstance(view, OpenQuestion) else None
+    outcome = view if isinstance(view, AnswerFeedback) else None
     template = "quiz/show.html"
     if ctx.request.method == "POST" and is_htmx_request(ctx.request):
         alone = "quiz/_verdict.html" if outcome else "quiz/_question.html"
         template = "quiz/_desk.html" if frame else alone
         template = "quiz/_judged.html" if tally else template
-    question = shown.question
+    question = view.question
     return ctx.page(
         template,
-        home=_back_link_label(shown.back),
+        home=_back_link_label(view.back),
         status=status,
         topic=ctx.library.topics.get(question.topic),
         objectives=[
@@ -418,21 +420,21 @@ def question_page(
         run=frame,
         reported=reported,
         tally=tally,
-        flag=_flag_button(ctx, shown, frame),
+        flag=_flag_button(ctx, view, frame),
     )
 
 
 def _flag_button(
-    ctx: RequestContext, shown: OpenQuestion | AnswerFeedback, frame: RunFrame | None
+    ctx: RequestContext, view: OpenQuestion | AnswerFeedback, frame: RunFrame | None
 ) -> FlagButton | None:
     """Return the flag button, or None if the surrounding page shows its own."""
-    if shown.question.id not in ctx.library.questions:
+    if view.question.id not in ctx.library.questions:
         return None
-    question = shown.question
+    question = view.question
     alone = f"/quiz/{question.topic}/{question.id}"
     back = f"/quiz/runs/{frame.id}/{frame.place}" if frame else alone
-    if isinstance(shown, AnswerFeedback) and frame is None:
-        back = f"{alone}?attempt={shown.given.id}"
+    if isinstance(view, AnswerFeedback) and frame is None:
+        back = f"{alone}?attempt={view.given.id}"
     on = question.id in store.flagged_questions(ctx.db, ctx.learner.id)
     return FlagButton(question.topic, question.id, on, back)
 
@@ -532,9 +534,11 @@ def _submit_answer(
 @router.post("/{topic}/{question}/flag")  # noqa: FAST003 - in Addressed
 def flag_question(ctx: Writer, question: Addressed, form: FlagWished) -> Response:
     store.set_flag(ctx.db, ctx.learner.id, question.id, ctx.now, wanted=form.wanted)
-    made = FlagButton(question.topic, question.id, form.wanted, form.back)
+    flag_button = FlagButton(question.topic, question.id, form.wanted, form.back)
     where = form.back or f"/quiz/{question.topic}/{question.id}"
-    return render_fragment_or_redirect(ctx.request, "quiz/_flag.html", otherwise=where, flag=made)
+    return render_fragment_or_redirect(
+        ctx.request, "quiz/_flag.html", otherwise=where, flag=flag_button
+    )
 
 
 @router.post("/{topic}/{question}/reports")  # noqa: FAST003 - in Addressed

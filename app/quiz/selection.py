@@ -82,14 +82,14 @@ def select_questions(
 
 
 def _put_missed_first(
-    pool: Sequence[Question], past: Mapping[str, PastAttempts], objective: str, most: int
+    pool: Sequence[Question], past: Mapping[str, PastAttempts], objective: str, limit: int
 ) -> list[Question]:
     """Return the pool with up to `most` of the questions missed on an objective first."""
     missed = [
         q
         for q in pool
         if objective in q.objectives and not q.level and q.id in past and past[q.id].missed
-    ][:most]
+    ][:limit]
     return [*missed, *(q for q in pool if q not in missed)]
 
 

@@ -145,12 +145,12 @@ def added_cards(db: Session, learner_id: int, cards: Sequence[str]) -> dict[str,
 
 
 def load_added_page(
-    db: Session, learner_id: int, *, most: int, after: int
+    db: Session, learner_id: int, *, limit: int, after: int
 ) -> list[AddedCardRecord]:
     """Return at most `most` added cards, newest first, after skipping `after` of them."""
     if not learner_id:
         return []
-    statement = _ALL.order_by(ADDED.c.id.desc()).limit(most).offset(after)
+    statement = _ALL.order_by(ADDED.c.id.desc()).limit(limit).offset(after)
     return [
         _added_card_from_row(r)
         for r in db.connection().execute(statement, _learner_parameter(learner_id))

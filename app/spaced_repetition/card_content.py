@@ -51,12 +51,12 @@ def find_cards(
 ) -> dict[str, ResolvedCard]:
     """Return those of `cards` that exist for this learner; added ones in one query."""
     added = [card for card in cards if is_added_card(card)]
-    kept = added_cards.find_added_details(db, learner.id, added, now)
+    added_details = added_cards.find_added_details(db, learner.id, added, now)
     today = learner.study_day(now)
     resolved: dict[str, ResolvedCard | None] = {}
     for card in cards:
         if is_added_card(card):
-            mine = kept.get(card)
+            mine = added_details.get(card)
             resolved[card] = (
                 _added_card_content(library, mine, (learner.study_day(mine.since), today))
                 if mine

@@ -53,19 +53,19 @@ def card_state_from_row(row: Any) -> CardState | None:
     )
 
 
-def state_columns(standing: CardState) -> dict[str, Any]:
+def state_columns(state: CardState) -> dict[str, Any]:
     return {
-        "state": standing.state,
-        "step": standing.step,
-        "stability": standing.stability,
-        "difficulty": standing.difficulty,
-        "due_day": standing.due_day.isoformat(),
-        "due_at": to_milliseconds(standing.due_at),
-        "first_day": standing.first_day.isoformat(),
-        "last_day": standing.last_day.isoformat(),
-        "last_at": to_milliseconds(standing.last_at),
-        "reviews": standing.reviews,
-        "lapses": standing.lapses,
+        "state": state.state,
+        "step": state.step,
+        "stability": state.stability,
+        "difficulty": state.difficulty,
+        "due_day": state.due_day.isoformat(),
+        "due_at": to_milliseconds(state.due_at),
+        "first_day": state.first_day.isoformat(),
+        "last_day": state.last_day.isoformat(),
+        "last_at": to_milliseconds(state.last_at),
+        "reviews": state.reviews,
+        "lapses": state.lapses,
         "set_day": "",
     }
 

@@ -317,7 +317,7 @@ _UPCOMING = (
 )
 
 
-def load_upcoming(db: Session, learner_id: int, limits: QueueQuery, most: int) -> list[CardRecord]:
+def load_upcoming(db: Session, learner_id: int, limits: QueueQuery, limit: int) -> list[CardRecord]:
     """Return the first `most` cards due on a study day, in queue order."""
     values = {
         "learner": learner_id,
@@ -325,7 +325,7 @@ def load_upcoming(db: Session, learner_id: int, limits: QueueQuery, most: int) -
         "now": limits.now,
         "topic": limits.topic,
         "gone": list(limits.strays.gone),
-        "most": most,
+        "most": limit,
     }
     return [_card_from_row(row) for row in db.connection().execute(_UPCOMING, values)]
 
@@ -348,16 +348,16 @@ def unseen_by_topic(
 ) -> dict[str, int]:
     """Return how many cards of each topic were never seen, topics in reading order."""
     topics = [limits.topic] if limits.topic else _course_topics(library)
-    seen = collections.Counter[str]()
+    counts = collections.Counter[str]()
     if learner_id:
         rows = db.connection().execute(_SEEN_COUNT, {"learner": learner_id}).all()
-        seen = collections.Counter({row[0]: row[1] for row in rows})
+        counts = collections.Counter({row[0]: row[1] for row in rows})
     for old, new in limits.strays.moved.values():
-        seen[old] -= 1
+        counts[old] -= 1
         if new:
-            seen[new] += 1
+            counts[new] += 1
     left = {
-        topic: len(library.topics[topic].cards) - seen[topic]
+        topic: len(library.topics[topic].cards) - counts[topic]
         for topic in topics
         if topic in library.topics
     }

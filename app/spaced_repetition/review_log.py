@@ -108,39 +108,39 @@ def edit_from_row(row: Any) -> ManualEdit:
     return ManualEdit(row.act, until)
 
 
-def replay_card(card: str, log: Iterable[Any], begin: AddedCardStart | None = None) -> ReplayedCard:
+def replay_card(card: str, log: Iterable[Any], start: AddedCardStart | None = None) -> ReplayedCard:
     """Replay the log rows of a card, oldest first, and return its state.
 
     A question that was missed again after its last row is due sooner.
     """
     rows = valid_rows(log)
     now = replay_log((grade_from_row(r) if r.rating else edit_from_row(r) for r in rows), card)
-    if begin is None or not begin.again or not rows:
+    if start is None or not start.again or not rows:
         return now
-    if begin.since <= from_milliseconds(rows[-1].at):
+    if start.since <= from_milliseconds(rows[-1].at):
         return now
     if now.standing is None:
         return ReplayedCard()
-    due = min(now.standing.due_day, begin.due)
+    due = min(now.standing.due_day, start.due)
     return ReplayedCard(dataclasses.replace(now.standing, due_day=due))
 
 
 def rebuilt_columns(
-    now: ReplayedCard, turns: int, begin: AddedCardStart | None, *, aside: bool
+    now: ReplayedCard, turns: int, start: AddedCardStart | None, *, suspended: bool
 ) -> dict[str, Any] | None:
     """Return the columns of a rebuilt memory row, or None if there is nothing to store.
 
     `turns` counts the log rows. `aside` says that the card was suspended; a declined card is
     treated as suspended.
     """
-    aside = aside or (begin is not None and begin.declined)
-    held: dict[str, Any] = {"turns": turns, "suspended": aside}
+    suspended = suspended or (start is not None and start.declined)
+    held: dict[str, Any] = {"turns": turns, "suspended": suspended}
     if now.until is not None:
         held["set_day"] = now.until.isoformat()
     if now.standing is not None:
         return {**state_columns(now.standing), **held}
-    due = now.until or (begin.due if begin else None)
-    if due is None and not aside:
+    due = now.until or (start.due if start else None)
+    if due is None and not suspended:
         return None
     return {**blank_columns(due), **held}
 
@@ -516,22 +516,22 @@ _TAKE_UP = delete(ASIDE).where(
 
 
 def set_suspended(
-    db: Session, learner_id: int, card: Flashcard, now: dt.datetime, *, aside: bool
+    db: Session, learner_id: int, card: Flashcard, now: dt.datetime, *, suspended: bool
 ) -> None:
     """Suspend a card, or unsuspend it in the state it had."""
-    if is_added_card(card.id) and not aside:
+    if is_added_card(card.id) and not suspended:
         set_declined(db, learner_id, card.id, declined=False)
         return
     held = load_card(db, learner_id, card.id)
     db.connection().execute(_TAKE_UP, card_key(learner_id, card.id))
-    if aside:
+    if suspended:
         row = {"learner_id": learner_id, "card": card.id, "at": to_milliseconds(now)}
         insert_if_absent(db, Suspension, row)
-    if held.known and (held.standing is not None or aside):
-        change_row(db, learner_id, card.id, {"suspended": aside})
+    if held.known and (held.standing is not None or suspended):
+        change_row(db, learner_id, card.id, {"suspended": suspended})
     elif held.known:
-        rebuild_card_state(db, learner_id, card, aside=False)
-    elif aside:
+        rebuild_card_state(db, learner_id, card, suspended=False)
+    elif suspended:
         add_row(
             db, learner_id, card, {**blank_columns(None), "turns": held.turns, "suspended": True}
         )
@@ -576,7 +576,7 @@ _LOG_ALL = (
 
 
 def rebuild_card_state(
-    db: Session, learner_id: int, card: Flashcard | str, *, aside: bool | None = None
+    db: Session, learner_id: int, card: Flashcard | str, *, suspended: bool | None = None
 ) -> CardState | None:
     """Rebuild the memory row of one card after its log has changed.
 
@@ -587,8 +587,8 @@ def rebuild_card_state(
     begin = find_start(db, learner_id, name) if is_added_card(name) else None
     now = replay_card(name, rows, begin)
     held = load_card(db, learner_id, name)
-    away = held.suspended if aside is None else aside
-    values = rebuilt_columns(now, len(rows), begin, aside=away)
+    away = held.suspended if suspended is None else suspended
+    values = rebuilt_columns(now, len(rows), begin, suspended=away)
     if values is None:
         delete_row(db, learner_id, name)
     elif held.known:

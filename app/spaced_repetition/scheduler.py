@@ -194,14 +194,14 @@ def preview_ratings(
     return again, hard, good, easy
 
 
-def retrievability(standing: CardState, day: dt.date) -> float:
+def retrievability(state: CardState, day: dt.date) -> float:
     """Return the probability (0..1) that the card is still recalled on a study day.
 
     R = (1 + F·t/S)^(−w20) with F = 0.9^(−1/w20) − 1, t days since the last review.
     """
     scheduler = _fsrs_scheduler(POLICY, DEFAULT_RETENTION)
     moment = _start_of_day(day)
-    return float(scheduler.get_card_retrievability(_fsrs_card(standing, moment), moment))
+    return float(scheduler.get_card_retrievability(_fsrs_card(state, moment), moment))
 
 
 @functools.lru_cache(maxsize=256)
@@ -222,18 +222,18 @@ def _start_of_day(day: dt.date) -> dt.datetime:
     return dt.datetime.combine(day, _MIDNIGHT)
 
 
-def _fsrs_card(standing: CardState | None, day: dt.datetime) -> fsrs.Card:
+def _fsrs_card(state: CardState | None, day: dt.datetime) -> fsrs.Card:
     # Pass an id, because the package sleeps to make one.
-    if standing is None:
+    if state is None:
         return fsrs.Card(card_id=1, due=day)
     return fsrs.Card(
         card_id=1,
-        state=_STATES[standing.state],
-        step=standing.step,
-        stability=standing.stability,
-        difficulty=standing.difficulty,
+        state=_STATES[state.state],
+        step=state.step,
+        stability=state.stability,
+        difficulty=state.difficulty,
         due=day,
-        last_review=_start_of_day(standing.last_day),
+        last_review=_start_of_day(state.last_day),
     )
 
 
@@ -350,11 +350,11 @@ def clamp_review_time(
 NBSP = "\u00a0"
 
 
-def interval_label(standing: CardState, grade: ReviewEvent) -> str:
+def interval_label(state: CardState, grade: ReviewEvent) -> str:
     """Return the time until the card is due, for its rating button."""
-    if standing.state != "review":
-        return minutes_words(standing.due_at - grade.at)
-    return days_label((standing.due_day - grade.day).days)
+    if state.state != "review":
+        return minutes_words(state.due_at - grade.at)
+    return days_label((state.due_day - grade.day).days)
 
 
 def days_label(days: int) -> str:

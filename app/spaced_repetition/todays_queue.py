@@ -259,15 +259,15 @@ def _first(
 
 
 def upcoming_cards(
-    ctx: RequestContext, listed: ListedCards | None, most: int
+    ctx: RequestContext, listed: ListedCards | None, limit: int
 ) -> tuple[list[CardRecord], list[CardRecord]]:
     """Return the cards left today in the order to show them, and those due by tomorrow."""
     limits = _query(ctx, "")
     stack = todays_queue(ctx, listed)
     tomorrow = dataclasses.replace(limits, day=limits.day + queue.ONE_DAY)
-    due = queue.load_upcoming(ctx.db, ctx.learner.id, tomorrow, most)
+    due = queue.load_upcoming(ctx.db, ctx.learner.id, tomorrow, limit)
     if listed is None:
-        today = queue.load_upcoming(ctx.db, ctx.learner.id, limits, most)
+        today = queue.load_upcoming(ctx.db, ctx.learner.id, limits, limit)
     else:
         names = {*listed.reviews, *listed.new}
         today = [c for c in due if c.card in names or _is_step(c, ctx)]
@@ -281,7 +281,7 @@ def upcoming_cards(
         topics = count_unseen_by_topic(ctx, stack.limits) if count else {}
         cards = choose_new(ctx, stack.limits, topics, count)
     new = [review_log.unseen_card(ctx.db, ctx.learner.id, card) for card in cards]
-    return list(itertools.islice([*ripe, *new, *waiting], most)), due
+    return list(itertools.islice([*ripe, *new, *waiting], limit)), due
 
 
 def _is_step(card: CardRecord, ctx: RequestContext) -> bool:

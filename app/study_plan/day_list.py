@@ -324,8 +324,8 @@ def draw_questions(
     with most to gain, a quarter on those with fewest answers. Only missed ones were seen before.
     """
     rng = random.Random(f"{seed} {learner.day}")  # noqa: S311  # it draws questions, no secrets
-    seen = {answer.question for answer in learner.answers}
-    free = {q.id: q for q in course.questions.values() if q.id not in seen and not q.reserved}
+    questions = {answer.question for answer in learner.answers}
+    free = {q.id: q for q in course.questions.values() if q.id not in questions and not q.reserved}
     sat = any(answer.context == "exam" for answer in learner.answers)
     read_share, weak_share = _MIX_AFTER_MOCK if sat else _MIX
     since = learner.day - dt.timedelta(days=_JUST_READ)
@@ -348,12 +348,12 @@ def draw_questions(
     gainful = sorted(course.objectives, key=lambda o: -unknown(o))[:_WEAK_OBJECTIVES]
     rng.shuffle(gainful)
     picked |= _draw_in_turn(course, gainful, weak - len(missed), free.keys() - picked.keys(), rng)
-    asked = collections.Counter(
-        o for q in seen if q in course.questions for o in course.questions[q].objectives
+    counts = collections.Counter(
+        o for q in questions if q in course.questions for o in course.questions[q].objectives
     )
     rare = sorted(
         course.objectives,
-        key=lambda o: (asked[o] / (course.objectives[o].weight or 1), rng.random()),
+        key=lambda o: (counts[o] / (course.objectives[o].weight or 1), rng.random()),
     )
     left = free.keys() - picked.keys()
     picked |= _draw_in_turn(course, rare[:_RARE_OBJECTIVES], count - len(picked), left, rng)

@@ -124,11 +124,11 @@ class Metrics:
         with self._imports.track_inprogress():
             yield
 
-    def timed(self, turn: Turn) -> Turn:
+    def timed(self, write_turn: Turn) -> Turn:
         """Return `turn` with its waiting and writing time measured."""
 
         def begin() -> AbstractAsyncContextManager[Session]:
-            return self._timed(turn)
+            return self._timed(write_turn)
 
         return begin
 
@@ -144,11 +144,11 @@ class Metrics:
         return generate_latest(everything)
 
     @contextlib.asynccontextmanager
-    async def _timed(self, turn: Turn) -> AsyncIterator[Session]:
+    async def _timed(self, write_turn: Turn) -> AsyncIterator[Session]:
         arrived = time.perf_counter()
         with contextlib.ExitStack() as waiting:
             waiting.enter_context(self._waiting.track_inprogress())
-            async with turn() as session:
+            async with write_turn() as session:
                 waiting.close()
                 begun = time.perf_counter()
                 self._waits.observe(begun - arrived)

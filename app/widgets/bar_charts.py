@@ -90,19 +90,19 @@ def _numbered_styles(bar: StackedBar) -> Iterator[SegmentStyle]:
         yield look
 
 
-def _paler_style(look: SegmentStyle) -> SegmentStyle:
+def _paler_style(style: SegmentStyle) -> SegmentStyle:
     """Return the style of the second of two segments with the same color."""
     return dataclasses.replace(
-        look, fill=f"{look.fill} pale", words="on-pale", key=f"{look.key} k-pale"
+        style, fill=f"{style.fill} pale", words="on-pale", key=f"{style.key} k-pale"
     )
 
 
 def _lettered_styles(
-    looks: Sequence[SegmentStyle], labels: Sequence[str]
+    styles: Sequence[SegmentStyle], labels: Sequence[str]
 ) -> Iterator[SegmentStyle]:
     """Yield the styles with unique letters: the second S of a sum becomes St."""
     used: set[str] = set()
-    for look, label in zip(looks, labels, strict=True):
+    for look, label in zip(styles, labels, strict=True):
         letter = look.letter
         if letter in used:
             starts = (label[:length] for length in range(1, len(label) + 1))
@@ -246,10 +246,10 @@ def bar_table(bar: StackedBar) -> ResultTable:
     return ResultTable(bar.label, ("Part", bar.label, "Share"), tuple(rows))
 
 
-def bar_legend(bar: StackedBar, looks: Sequence[SegmentStyle] = ()) -> tuple[tuple[str, str], ...]:
+def bar_legend(bar: StackedBar, styles: Sequence[SegmentStyle] = ()) -> tuple[tuple[str, str], ...]:
     """Return the legend in drawing order; `looks` are the styles, if known."""
     names: dict[str, str] = {}
-    for part, look in zip(bar.segments, looks or segment_styles(bar), strict=True):
+    for part, look in zip(bar.segments, styles or segment_styles(bar), strict=True):
         if part.value:
             color = look.key
             before = names.get(color)
@@ -275,12 +275,12 @@ def _remainder_label(bar: StackedBar) -> str:
 
 
 def _draw_parts(
-    bar: StackedBar, looks: Sequence[SegmentStyle], axis: Axis, height: int
+    bar: StackedBar, styles: Sequence[SegmentStyle], axis: Axis, height: int
 ) -> list[str]:
     cap = 100.0 if bar.capacity is None else axis.place(bar.capacity)
     parts = [
         StackSegment(segment.label, segment.value, look, axis.one_decimal(segment.value))
-        for segment, look in zip(bar.segments, looks, strict=True)
+        for segment, look in zip(bar.segments, styles, strict=True)
     ]
     return draw_stack(parts, axis, _TOP, height, cap)
 
@@ -478,7 +478,7 @@ class DoubleBar:
     look: str = "fill"
 
 
-def draw_double_bars(pairs: Sequence[DoubleBar], says: str) -> Markup:
+def draw_double_bars(pairs: Sequence[DoubleBar], alt_text: str) -> Markup:
     """Draw all bars on one scale from zero; `says` is the text alternative."""
     most = max((max(p.value, p.beyond) for p in pairs), default=0.0) or 1.0
     letters = max((len(p.words) for p in pairs), default=0)
@@ -493,7 +493,7 @@ def draw_double_bars(pairs: Sequence[DoubleBar], says: str) -> Markup:
             marks.append(draw_rect_in_percent("none", 0, top + 20, far, _PAIRS_BAR))
         marks.append(draw_rect_in_percent(pair.look, 0, top + 20, long, _PAIRS_BAR))
         marks.append(draw_text(pair.words, max(long, far), top + 33, dx=_APART))
-    return svg_in_pixels(marks, len(pairs) * _PAIRS_ROW, says)
+    return svg_in_pixels(marks, len(pairs) * _PAIRS_ROW, alt_text)
 
 
 TOP, HEIGHT = 4.0, 120.0
@@ -590,7 +590,7 @@ class ScoreRange:
     target_words: str = ""
 
 
-def draw_score(score: ScoreRange, says: str, ticks: tuple[float, ...]) -> Markup:
+def draw_score(score: ScoreRange, alt_text: str, ticks: tuple[float, ...]) -> Markup:
     """Draw a score range; `ticks` are the labels below, from the left end to the right end."""
     low, high = _score_position(score.low, score), _score_position(score.high, score)
     left = min(max(_score_position(score.score, score) - _MARK / 2, 0.0), 100 - _MARK)
@@ -606,7 +606,7 @@ def draw_score(score: ScoreRange, says: str, ticks: tuple[float, ...]) -> Markup
     for tick in ticks:
         anchor = "e" if tick == ticks[-1] else "m" if tick else ""
         marks.append(draw_text(f"{tick:g}", _score_position(tick, score), 59, anchor))
-    return svg_in_pixels(marks, 64, says)
+    return svg_in_pixels(marks, 64, alt_text)
 
 
 def _draw_target(score: ScoreRange) -> list[str]:

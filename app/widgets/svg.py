@@ -45,14 +45,14 @@ class SvgChart:
 
 
 def svg_in_pixels(
-    content: Iterable[str], height: float, says: str, classes: str = "g", width: float = 0.0
+    content: Iterable[str], height: float, alt_text: str, classes: str = "g", width: float = 0.0
 ) -> Markup:
     """Return the `<svg>` element: no viewBox, so text keeps its size at any width.
 
     An empty `says` hides it from screen readers: the text next to it says the same.
     `width` is in pixels, 0 for the full width.
     """
-    role = f'role="img" aria-label="{escape(str(says))}"' if says else _SILENT
+    role = f'role="img" aria-label="{escape(str(alt_text))}"' if alt_text else _SILENT
     wide = f' width="{svg_number(width)}"' if width else ""
     return Markup(  # noqa: S704 - every text in it is escaped
         f'<svg class="{classes}" {role}{wide} height="{svg_number(height)}">{"".join(content)}</svg>'
@@ -230,15 +230,15 @@ def chart_style(tokens: str, rules: str) -> str:
     return f'{written} .g {{ font: 400 13px "Source Sans 3", sans-serif }}'
 
 
-def draw_meter(share: float, says: str = "", height: float = 6) -> Markup:
+def draw_meter(share: float, alt_text: str = "", height: float = 6) -> Markup:
     """Draw a bar filled from the left; `says` is its text alternative, or empty."""
     filled = draw_rect_in_percent(
         "fill" if height > 6 else "ink", 0, 0, _clamp_share(share), height
     )
-    return svg_in_pixels([draw_rect_in_percent("bg", 0, 0, 100, height), filled], height, says)
+    return svg_in_pixels([draw_rect_in_percent("bg", 0, 0, 100, height), filled], height, alt_text)
 
 
-def draw_meters(meters: Sequence[tuple[str, float]], says: str) -> Markup:
+def draw_meters(meters: Sequence[tuple[str, float]], alt_text: str) -> Markup:
     """Draw bars one below the other, each with its name before it."""
     marks: list[str] = []
     for row, (name, share) in enumerate(meters):
@@ -250,7 +250,7 @@ def draw_meters(meters: Sequence[tuple[str, float]], says: str) -> Markup:
                 "fill", _METERS_LEFT, top, _clamp_share(share) * (1 - _METERS_LEFT / 100), 12
             )
         )
-    return svg_in_pixels(marks, len(meters) * _ROW - 6, says)
+    return svg_in_pixels(marks, len(meters) * _ROW - 6, alt_text)
 
 
 class OptionBar(Protocol):
@@ -264,7 +264,7 @@ class OptionBar(Protocol):
     def share(self) -> float: ...
 
 
-def draw_shares(options: Sequence[OptionBar], says: str) -> Markup:
+def draw_shares(options: Sequence[OptionBar], alt_text: str) -> Markup:
     """Draw the share of each option side by side, the right one in ink."""
     wide = 100 / max(1, len(options))
     marks: list[str] = []
@@ -273,7 +273,7 @@ def draw_shares(options: Sequence[OptionBar], says: str) -> Markup:
         marks.append(draw_rect_in_percent(look, x, 0, option.share * wide * 0.88, 12))
         text = f"{option.letter} {option.share * 100:.0f}"
         marks.append(draw_text(text, x, 27, "b" if option.right else ""))
-    return svg_in_pixels(marks, 32, says)
+    return svg_in_pixels(marks, 32, alt_text)
 
 
 _ROW = 20

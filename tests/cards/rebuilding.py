@@ -42,7 +42,7 @@ def rebuild(db: Session, learner_id: int, cards: Mapping[str, Flashcard]) -> Non
         rows = log.get(card, [])
         begin = added.get(card)
         now = replay_card(card, rows, begin)
-        values = rebuilt_columns(now, len(rows), begin, aside=card in aside)
+        values = rebuilt_columns(now, len(rows), begin, suspended=card in aside)
         if values is not None:
             # A card that left the course keeps what was learned of it.
             add_row(db, learner_id, cards.get(card, card), values)

@@ -398,7 +398,7 @@ def act(db: Session, cards, actions) -> int:
         elif what in {"out", "in"}:
             set_declined(db, learner, name, declined=what == "out")
         else:
-            review_log.set_suspended(db, learner, cards[name], now, aside=what == "aside")
+            review_log.set_suspended(db, learner, cards[name], now, suspended=what == "aside")
     return learner
 
 

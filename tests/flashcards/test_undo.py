@@ -148,7 +148,7 @@ def act(db: Session, cards, actions) -> int:
             if last:
                 review_log.undo_review(db, learner.id, last[0], (now, now.date()))
         else:
-            review_log.set_suspended(db, learner.id, cards[card], now, aside=what == "aside")
+            review_log.set_suspended(db, learner.id, cards[card], now, suspended=what == "aside")
     db.flush()
     return learner.id
 

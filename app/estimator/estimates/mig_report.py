@@ -99,18 +99,18 @@ def list_mig_gpus() -> tuple[str, ...]:
     return tuple(data_files.load_table(*_CARDS))
 
 
-def place_instances(card: MigGpu, wanted: tuple[MigProfile, ...]) -> tuple[int, ...] | None:
+def place_instances(card: MigGpu, profiles: tuple[MigProfile, ...]) -> tuple[int, ...] | None:
     """Return a start slice for each of `wanted`; None if they do not fit together.
 
     Tries every start, largest profiles first; instances never share a slice.
     """
-    if sum(p.compute_slices for p in wanted) > card.compute_slices:
+    if sum(p.compute_slices for p in profiles) > card.compute_slices:
         return None
-    order = sorted(range(len(wanted)), key=lambda i: -wanted[i].memory_slices)
-    starts = _place_remaining([wanted[i] for i in order], frozenset())
+    order = sorted(range(len(profiles)), key=lambda i: -profiles[i].memory_slices)
+    starts = _place_remaining([profiles[i] for i in order], frozenset())
     if starts is None:
         return None
-    placed = [0] * len(wanted)
+    placed = [0] * len(profiles)
     for index, start in zip(order, starts, strict=True):
         placed[index] = start
     return tuple(placed)
@@ -130,7 +130,7 @@ def _place_remaining(left: list[MigProfile], taken: frozenset[int]) -> list[int]
 
 
 def max_more_instances(
-    card: MigGpu, profile: MigProfile, beside: tuple[MigProfile, ...] = ()
+    card: MigGpu, profile: MigProfile, other_profiles: tuple[MigProfile, ...] = ()
 ) -> int:
     """Return how many more instances of a profile fit next to the given ones.
 
@@ -139,7 +139,7 @@ def max_more_instances(
     7
     """
     count = 0
-    while place_instances(card, (*beside, *([profile] * (count + 1)))) is not None:
+    while place_instances(card, (*other_profiles, *([profile] * (count + 1)))) is not None:
         count += 1
     return count
 
@@ -173,7 +173,7 @@ _COUNTED = re.compile(r"^(?:(\d{1,3})\s*[x×*]\s*)?(\S.*)$")
 
 def parse_instances(card: MigGpu, text: str) -> tuple[MigProfile, ...]:
     """Parse `3g.40gb, 7x 1g.10gb`; the InvalidInputsError names the GPU's profiles."""
-    wanted: list[MigProfile] = []
+    mig_profiles: list[MigProfile] = []
     for word in re.split(r"[,;+\n]+", text):
         match = _COUNTED.match(word.strip())
         if match is None:
@@ -183,11 +183,11 @@ def parse_instances(card: MigGpu, text: str) -> tuple[MigProfile, ...]:
             names = ", ".join(p.name for p in card.profiles)
             message = f"“{match[2]}” is not a profile of this GPU: {names}."
             raise input_error("instances", word.strip(), message)
-        wanted += [profile] * min(int(match[1] or 1), 16)
-    if not wanted:
+        mig_profiles += [profile] * min(int(match[1] or 1), 16)
+    if not mig_profiles:
         names = ", ".join(p.name for p in card.profiles)
         raise input_error("instances", text, f"Name at least one profile: {names}.")
-    return tuple(wanted[:64])
+    return tuple(mig_profiles[:64])
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -360,8 +360,8 @@ def estimate(inputs: MigInputs) -> Estimate:
             why = f"has {gpu.mig_instances} instances, whose profiles are not published"
         message = f"The {gpu.name} {why}; GPUs that can: {', '.join(list_mig_gpus())}."
         raise input_error("gpu", inputs.gpu, message)
-    wanted = parse_instances(card, inputs.instances)
-    result = MigResult(gpu, card, wanted, place_instances(card, wanted))
+    instances = parse_instances(card, inputs.instances)
+    result = MigResult(gpu, card, instances, place_instances(card, instances))
     return Estimate(
         name="mig",
         verdict=build_verdict(result),

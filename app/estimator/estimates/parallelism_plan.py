@@ -423,12 +423,12 @@ class _LayoutSearch:
         gpu: Accelerator,
         job: TrainingJob,
         fabric: Interconnect,
-        most: int,
+        limit: int,
     ) -> None:
         older = SOFTWARE[job.software].older_attention
         self.fitting = 0
         self._timed = 0
-        self._model, self._job, self._fabric, self._most = model, job, fabric, most
+        self._model, self._job, self._fabric, self._most = model, job, fabric, limit
         self._engine = sustained_rates(gpu, job.number_format, older_kernels=older)
         self._fits = MemoryFit(model, job, gpu.capacity * job.usable)
         self._times: dict[tuple[object, ...], LayerTimes] = {}
@@ -498,7 +498,7 @@ def search_layouts(
     gpu: Accelerator,
     job: TrainingJob,
     fabric: Interconnect,
-    most: int = 10,
+    limit: int = 10,
     steps: int = STEPS,
 ) -> LayoutSearchResult:
     """Return the best of all layouts that fit, or of those tried within the work limit.
@@ -511,7 +511,7 @@ def search_layouts(
     `most`: how many layouts to rank; `steps`: how much work may be done; see `STEPS`.
     """
     every = tuple(list_splits(model, fabric, job))
-    search = _LayoutSearch(model, gpu, job, fabric, most)
+    search = _LayoutSearch(model, gpu, job, fabric, limit)
     seen = 0
     for split in every:
         for family in split.families():

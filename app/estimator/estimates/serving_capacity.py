@@ -447,8 +447,8 @@ def replica_load(
 
 
 def _simulate_replica(
-    inputs: ServingCapacityInputs, profile: ReplicaProfile, settled: OperatingPoint | None
+    inputs: ServingCapacityInputs, profile: ReplicaProfile, operating_point: OperatingPoint | None
 ) -> SimulationResult | None:
-    if not inputs.simulate or settled is None:
+    if not inputs.simulate or operating_point is None:
         return None
-    return simulate(profile, settled.rate, seed=inputs.seed)
+    return simulate(profile, operating_point.rate, seed=inputs.seed)

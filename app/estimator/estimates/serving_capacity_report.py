@@ -77,16 +77,16 @@ def build_tables(result: CapacityResult) -> tuple[ResultTable, ...]:
     return tuple(tables)
 
 
-def _simulation_table(outcome: SimulationResult, settled: OperatingPoint) -> ResultTable:
+def _simulation_table(outcome: SimulationResult, operating_point: OperatingPoint) -> ResultTable:
     rows = []
     for name, share in SHARES:
         first, pace = quantile(outcome.ttft, share), quantile(outcome.tpot, share)
         rows.append(
             (
                 name,
-                (settled.ttft[share], "s"),
+                (operating_point.ttft[share], "s"),
                 (first or 0.0, "s"),
-                (settled.tpot[share], "s"),
+                (operating_point.tpot[share], "s"),
                 (pace or 0.0, "s"),
             )
         )

@@ -363,8 +363,8 @@ def needed_write_bandwidth(
         return other.lost_share - inputs.acceptable
 
     start = write_rate(size, seconds)
-    found = find_root(excess, math.log(start), math.log(start * 1.2))
-    return None if found is None else math.exp(found)
+    root = find_root(excess, math.log(start), math.log(start * 1.2))
+    return None if root is None else math.exp(root)
 
 
 def find_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:

@@ -275,9 +275,9 @@ def inter_domain_time(
     return _combine_times(*_latency_and_transfer(way, hops, wire), OVERLAP)
 
 
-def _latency_and_transfer(way: LinkModel, hops: float, wire: float) -> tuple[float, float]:
+def _latency_and_transfer(link: LinkModel, hops: float, wire: float) -> tuple[float, float]:
     """Latency, and transfer time including the filling of a pipeline of chunks [s]."""
-    return way.base + way.step * hops, wire + 2 * math.sqrt(way.ramp * wire)
+    return link.base + link.step * hops, wire + 2 * math.sqrt(link.ramp * wire)
 
 
 def _combine_times(one: float, other: float, power: float) -> float:

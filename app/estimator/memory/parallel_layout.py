@@ -189,9 +189,9 @@ def tensor_parallel_problem(model: Architecture, gpus: int) -> str | None:
 
 
 @functools.lru_cache(maxsize=2048)
-def tensor_parallel_choices(model: Architecture, most: int = 64) -> tuple[int, ...]:
+def tensor_parallel_choices(model: Architecture, limit: int = 64) -> tuple[int, ...]:
     """Return the numbers of GPUs up to `most` that can share each layer."""
-    return tuple(n for n in range(1, most + 1) if tensor_parallel_problem(model, n) is None)
+    return tuple(n for n in range(1, limit + 1) if tensor_parallel_problem(model, n) is None)
 
 
 def _list_divisors(model: Architecture) -> str:

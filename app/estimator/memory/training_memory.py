@@ -156,13 +156,17 @@ def stage_loads(
 
 
 def _peak_stage_memory(
-    load: StageMemory, stays: ResidentMemory, opened: float, step: TrainingStep, tuning: FineTuning
+    load: StageMemory,
+    resident: ResidentMemory,
+    opened: float,
+    step: TrainingStep,
+    tuning: FineTuning,
 ) -> StageMemory:
     """Return the memory of a stage at the largest of its moments.
 
     `load` has everything at once; `opened` bytes are in use in the backward pass of a layer.
     """
-    copies = stays.copies if step.framework.foreach and tuning.host == "none" else 0.0
+    copies = resident.copies if step.framework.foreach and tuning.host == "none" else 0.0
     moments = (
         load if step.micro_batches > 1 else dataclasses.replace(load, gradients=0.0),
         dataclasses.replace(load, activations=opened, logits=0.0, moment="end"),
@@ -220,20 +224,20 @@ def micro_batch_tokens(layout: ParallelLayout, step: TrainingStep) -> float:
 
 
 def _stage_memory(
-    stays: ResidentMemory, moves: tuple[float, float], overhead: float, tuning: FineTuning
+    resident: ResidentMemory, moves: tuple[float, float], overhead: float, tuning: FineTuning
 ) -> StageMemory:
     """Return everything on one stage, without what is offloaded to the host."""
     saved = tuning.host == "none"
     streamed = tuning.host == "all"
-    host = 0.0 if saved else stays.optimizer + (stays.weights if streamed else 0.0)
+    host = 0.0 if saved else resident.optimizer + (resident.weights if streamed else 0.0)
     return StageMemory(
-        stage=stays.stage,
-        weights=0.0 if streamed else stays.weights,
-        gradients=stays.gradients,
-        optimizer=stays.optimizer if saved else 0.0,
+        stage=resident.stage,
+        weights=0.0 if streamed else resident.weights,
+        gradients=resident.gradients,
+        optimizer=resident.optimizer if saved else 0.0,
         activations=moves[0],
         logits=moves[1],
-        buffers=stays.buffers,
+        buffers=resident.buffers,
         overhead=overhead,
         host=host,
     )

@@ -548,10 +548,12 @@ def _seq2seq_attention(
         qkv_bias=traits.bias,
         out_bias=traits.bias,
     )
-    made = layers.build_attention_mixer(shape)
+    attention_mixer = layers.build_attention_mixer(shape)
     if traits.bias and not traits.key_bias:
-        return dataclasses.replace(made, vectors=made.vectors - heads * head_dim)
-    return made
+        return dataclasses.replace(
+            attention_mixer, vectors=attention_mixer.vectors - heads * head_dim
+        )
+    return attention_mixer
 
 
 def _seq2seq_outside_weights(

@@ -118,13 +118,13 @@ def _split_layer_index(glob: str) -> tuple[str, str]:
 
     The index is empty if the pattern names no layer or every one.
     """
-    found = _LAYER.match(glob)
-    if found is None or found["index"] == "*":
+    match = _LAYER.match(glob)
+    if match is None or match["index"] == "*":
         return "", ""
-    name = (found["name"] or "").removesuffix("*").removesuffix(".")
-    if _has_wildcard(found["index"] + name):
-        return found["index"], f"model.{_IN_LAYER}{name}*"
-    return found["index"], name
+    name = (match["name"] or "").removesuffix("*").removesuffix(".")
+    if _has_wildcard(match["index"] + name):
+        return match["index"], f"model.{_IN_LAYER}{name}*"
+    return match["index"], name
 
 
 _LAYER = re.compile(
@@ -289,11 +289,11 @@ _KEPT = (
 
 
 def _module_patterns(names: tuple[str, ...]) -> ModulePatterns:
-    found = ModulePatterns(names)
-    if found.unreadable:
-        pattern = found.unreadable[0][:40]
+    module_patterns = ModulePatterns(names)
+    if module_patterns.unreadable:
+        pattern = module_patterns.unreadable[0][:40]
         raise UnknownFormatError(f"one with modules named by “{pattern}”")
-    return found
+    return module_patterns
 
 
 def _integer_scheme(bits: int, group: int, *, zeros: bool, math: str = "bf16") -> NumberScheme:
@@ -664,17 +664,17 @@ def _read_dtype(config: Config, text: Config) -> Quantization | None:
     return None
 
 
-def _add_expert_override(found: Quantization, text: Config) -> Quantization:
+def _add_expert_override(quantization: Quantization, text: Config) -> Quantization:
     """Add the routed experts' format, which DeepSeek V4 stores outside the table."""
     word = text.get("expert_dtype")
-    if not word or found.problem:
-        return found
+    if not word or quantization.problem:
+        return quantization
     if word not in ("fp4", "fp8"):
         raise UnknownFormatError(f"experts of type {str(word)[:40]}")
     if word == "fp8":
-        return found
+        return quantization
     experts = ModuleOverride(ModulePatterns(("experts",)), MXFP4)
-    return dataclasses.replace(found, overrides=(*found.overrides, experts))
+    return dataclasses.replace(quantization, overrides=(*quantization.overrides, experts))
 
 
 def _read_table(table: Config) -> Quantization:

@@ -329,14 +329,14 @@ class KimiDeltaShape:
 
 def _gate_matrices(shape: KimiDeltaShape, inner: int) -> tuple[WeightMatrix, ...]:
     """Return the gates for forgetting and for the output."""
-    made: list[WeightMatrix] = []
+    weight_matrces: list[WeightMatrix] = []
     for name, low_rank in (("forget", shape.low_rank_decay), ("gate", shape.low_rank_gate)):
         if not low_rank:
-            made.append(WeightMatrix(name, shape.hidden, inner, "linear attention"))
+            weight_matrces.append(WeightMatrix(name, shape.hidden, inner, "linear attention"))
             continue
         down = WeightMatrix(f"{name}_a", shape.hidden, shape.dim, "linear attention", "whole")
-        made += (down, WeightMatrix(f"{name}_b", shape.dim, inner, "linear attention"))
-    return tuple(made)
+        weight_matrces += (down, WeightMatrix(f"{name}_b", shape.dim, inner, "linear attention"))
+    return tuple(weight_matrces)
 
 
 def build_kimi_delta_mixer(shape: KimiDeltaShape) -> TokenMixer:

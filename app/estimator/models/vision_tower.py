@@ -330,8 +330,8 @@ def read_vision_tower(config: Config, text: int) -> VisionTowerInfo:
     if str(vision.get("model_type") or "") not in {"", family, *kind.names}:
         return VisionTowerInfo(unread=named)
     rest = tuple(key for key in named if key != _VISION)
-    found = _read_tower(kind, vision, config, text)
-    return dataclasses.replace(found, unread=(*found.unread, *rest))
+    tower = _read_tower(kind, vision, config, text)
+    return dataclasses.replace(tower, unread=(*tower.unread, *rest))
 
 
 def _read_tower(kind: TowerKind, vision: Config, outer: Config, text: int) -> VisionTowerInfo:

@@ -456,10 +456,10 @@ class LatencyTargets:
         """Return whether a replica meets both limits with `batch` requests."""
         return self.are_met_at(operating_point(profile, batch, (self.share,)))
 
-    def are_met_at(self, settled: OperatingPoint) -> bool:
+    def are_met_at(self, operating_point: OperatingPoint) -> bool:
         """Return whether an operating point meets both limits."""
-        slow = self.tpot is not None and settled.tpot[self.share] > self.tpot
-        late = self.ttft is not None and settled.ttft[self.share] > self.ttft
+        slow = self.tpot is not None and operating_point.tpot[self.share] > self.tpot
+        late = self.ttft is not None and operating_point.ttft[self.share] > self.ttft
         return not (slow or late)
 
 

@@ -207,8 +207,8 @@ def _manual_revlog_entries(
         yield NewRevlogEntry(at, 0, days, last, _ease_factor(now), 0, _BY_HAND)
 
 
-def _ease_factor(standing: CardState) -> int:
-    return round(((standing.difficulty - 1) / 9 + 0.1) * 1000)
+def _ease_factor(state: CardState) -> int:
+    return round(((state.difficulty - 1) / 9 + 0.1) * 1000)
 
 
 def _graded_revlog_entry(
@@ -225,11 +225,11 @@ def _graded_revlog_entry(
     )
 
 
-def _interval_for_anki(standing: CardState) -> int:
+def _interval_for_anki(state: CardState) -> int:
     """Return days until the card is due; negative seconds in (re)learning steps."""
-    if standing.state == "review":
-        return max(1, (standing.due_day - standing.last_day).days)
-    return -max(1, round((standing.due_at - standing.last_at).total_seconds()))
+    if state.state == "review":
+        return max(1, (state.due_day - state.last_day).days)
+    return -max(1, round((state.due_at - state.last_at).total_seconds()))
 
 
 def state_columns(card: CardHistory, calendar: "CollectionDates", place: int) -> tuple[object, ...]:
@@ -260,8 +260,8 @@ def state_columns(card: CardHistory, calendar: "CollectionDates", place: int) ->
     )
 
 
-def _remaining_steps(standing: CardState) -> int:
-    relearns = standing.state == "relearning"
+def _remaining_steps(state: CardState) -> int:
+    relearns = state.state == "relearning"
     return len(_POLICY.relearning_steps if relearns else _POLICY.learning_steps)
 
 

@@ -122,18 +122,18 @@ def convert_items(
     """Convert each item; one that raises ItemSkippedError is refused with its message."""
     converted: list[Made] = []
     refused: list[ItemRemark] = []
-    lost: list[ItemRemark] = []
+    item_remarks: list[ItemRemark] = []
     for item in items:
         try:
             converted.append(write(item))
         except ItemSkippedError as error:
             refused.append(ItemRemark(item_label(item), item.line, str(error), item.path))
             continue
-        lost += [
+        item_remarks += [
             ItemRemark(item_label(item), item.line, what, item.path)
             for what in list_export_losses(file_format, item)
         ]
-    return ConvertedItems(tuple(converted), tuple(refused), tuple(lost))
+    return ConvertedItems(tuple(converted), tuple(refused), tuple(item_remarks))
 
 
 def write_blocks(

@@ -181,10 +181,10 @@ def _read_answer_key(answer: str, labels: Sequence[str]) -> dict[str, float]:
     """Return the labels that the answer names in order, each with its credit (1 for right)."""
     key: dict[str, float] = {}
     for part in filter(None, (part.strip() for part in re.split(r"[,;]", answer))):
-        found = _CREDIT.fullmatch(part)
-        if found is None or found[1] not in labels:
+        match = _CREDIT.fullmatch(part)
+        if match is None or match[1] not in labels:
             raise ItemSkippedError(f"its answer “{part[:40]}” names none of its choices")
-        key[found[1]] = round(float(found[2]) / 100, 9) if found[2] else 1.0
+        key[match[1]] = round(float(match[2]) / 100, 9) if match[2] else 1.0
     if not key:
         raise ItemSkippedError("it has no answer")
     return key

@@ -79,16 +79,16 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
     note = ""
     nothing = "No answer is chosen. Choose one."
 
-    def parse(self, written: AuthoredItem) -> ChoiceAnswer:
-        comment = written.comment
+    def parse(self, authored: AuthoredItem) -> ChoiceAnswer:
+        comment = authored.comment
         shuffle = comment.field_text("shuffle").lower() not in {"no", "false"}
-        made = option_choices(comment.id, written.parts.options, written.scope)
+        made = option_choices(comment.id, authored.parts.options, authored.scope)
         return ChoiceAnswer(self.name, made, shuffle)
 
-    def check(self, answer: ChoiceAnswer, written: AuthoredItem, *, exam: bool) -> None:
+    def check(self, answer: ChoiceAnswer, authored: AuthoredItem, *, exam: bool) -> None:
         """Check the rules that apply to all options."""
-        options, source_file = written.parts.options, written.source_file
-        first = options[0].line if options else written.draft.line
+        options, source_file = authored.parts.options, authored.source_file
+        first = options[0].line if options else authored.draft.line
         self.check_ticks([o for o in options if o.ticked], source_file)
         # An option that could not be parsed may be the right one, or the third.
         if not any(
@@ -96,8 +96,8 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
             for p in source_file.problems[source_file.mark :]
         ):
             check_any_right(options, first, source_file)
-            typed = self._check_typed(written)
-            drawn = "" if typed else written.determine_exam_use(exam)
+            typed = self._check_typed(authored)
+            drawn = "" if typed else authored.determine_exam_use(exam)
             check_option_count(
                 len(options), self.least_exam_options, first, source_file, exam=drawn, hint=_SIDES
             )
@@ -106,11 +106,11 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
         if answer.shuffle:
             _check_last_position(options, source_file)
 
-    def _check_typed(self, written: AuthoredItem) -> bool:
+    def _check_typed(self, authored: AuthoredItem) -> bool:
         """Report W40 if nothing but the missing `type` says that the options are to be chosen."""
-        options, texts = written.parts.options, [option.words for option in written.parts.options]
+        options, texts = authored.parts.options, [option.words for option in authored.parts.options]
         unclear = len(options) > 1 and not all(option.ticked for option in options)
-        if written.comment.field_text("type") or self.name == "true-false" or not unclear:
+        if authored.comment.field_text("type") or self.name == "true-false" or not unclear:
             return False
         code = all(option_code(option) for option in options)
         numbers, ranged = all(map(_NUMBER_FIRST.match, texts)), any("±" in t for t in texts)
@@ -124,7 +124,7 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
             hint = f"To have it typed, write a tolerance: `{first.words} ± 2%`"
         message = f"“{first.words[:40]}” is to be chosen here, not typed."
         hint += f"; to have it chosen, write type: {self.name}."
-        written.source_file.report("W40", first.line, 1, message, hint)
+        authored.source_file.report("W40", first.line, 1, message, hint)
         return True
 
     def check_ticks(self, ticked: Sequence[ParsedOption], source_file: SourceFile) -> None:
@@ -159,12 +159,12 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
 
         “Which two” may ask for a pair, so with one right option only “choose two” counts.
         """
-        found = _CHOOSE.findall(stem)
+        matches = _CHOOSE.findall(stem)
         if self.several:
-            found = found or _WHICH.findall(stem)
-        if not found:
+            matches = matches or _WHICH.findall(stem)
+        if not matches:
             return
-        word, right = found[-1].lower(), sum(o.right for o in answer.options)
+        word, right = matches[-1].lower(), sum(o.right for o in answer.options)
         sound = right > 1 if self.several else right == 1
         if sound and (_NUMBERS.get(word) or int(word)) != right:
             ticked = f"{right} option{'s are' if right != 1 else ' is'}"
@@ -325,11 +325,11 @@ class SingleChoiceType(ChoiceType):
     of_exam = True
     begins = True
 
-    def check(self, answer: ChoiceAnswer, written: AuthoredItem, *, exam: bool) -> None:
+    def check(self, answer: ChoiceAnswer, authored: AuthoredItem, *, exam: bool) -> None:
         """Check all option rules, and cues that give away the right one."""
-        super().check(answer, written, exam=exam)
-        if sum(o.ticked for o in written.parts.options) == 1:
-            _check_answer_cues(written.parts.options, written.source_file)
+        super().check(answer, authored, exam=exam)
+        if sum(o.ticked for o in authored.parts.options) == 1:
+            _check_answer_cues(authored.parts.options, authored.source_file)
 
     def key_position(self, answer: ChoiceAnswer) -> int | None:
         """Return the position of the right option in authored order."""
@@ -390,17 +390,17 @@ class MultipleChoiceType(ChoiceType):
             hint = "Mark another one, or leave the type out."
             source_file.report("E21", ticked[0].line, 1, message, hint)
 
-    def check(self, answer: ChoiceAnswer, written: AuthoredItem, *, exam: bool) -> None:
+    def check(self, answer: ChoiceAnswer, authored: AuthoredItem, *, exam: bool) -> None:
         """Check that not every option is right (E33)."""
-        super().check(answer, written, exam=exam)
-        source_file = written.source_file
+        super().check(answer, authored, exam=exam)
+        source_file = authored.source_file
         unread = any(p.code == "E24" for p in source_file.problems[source_file.mark :])
         if len(answer.options) > 1 and all(o.right for o in answer.options) and not unread:
-            line = written.parts.options[0].line
+            line = authored.parts.options[0].line
             hint = "Add an option that is wrong and likely, or take a tick away."
-            if all(option_code(option) for option in written.parts.options):
+            if all(option_code(option) for option in authored.parts.options):
                 hint = "If the answer is to be typed, write type: short into its comment."
-            elif all(len(option.words) < _SHORT for option in written.parts.options):
+            elif all(len(option.words) < _SHORT for option in authored.parts.options):
                 hint += " If it is to be typed, write each as code, and type: short in the comment."
             message = "Every option is marked right."
             source_file.report("E33", line, 1, message, hint)
@@ -469,9 +469,9 @@ class TrueFalseType(ChoiceType):
     template = "questions/true-false.html"
     least_exam_options = 2
 
-    def parse(self, written: AuthoredItem) -> ChoiceAnswer:
+    def parse(self, authored: AuthoredItem) -> ChoiceAnswer:
         """Return the two options in authored order."""
-        made = option_choices(written.comment.id, written.parts.options, written.scope)
+        made = option_choices(authored.comment.id, authored.parts.options, authored.scope)
         return ChoiceAnswer("true-false", made, shuffle=False)
 
     def check_reasons(self, options: Sequence[ParsedOption], source_file: SourceFile) -> None:

@@ -93,27 +93,27 @@ class ClozeType(QuestionType[ClozeAnswer]):
         """Recognize the type by two brackets, closed or not."""
         return block.type == "inline" and "[[" in block.content and not options
 
-    def parse(self, written: AuthoredItem) -> ClozeAnswer:
+    def parse(self, authored: AuthoredItem) -> ClozeAnswer:
         """Parse the text, split at its blanks."""
-        blocks = written.parts.stem
-        made = _read_cloze(blocks, written)
-        if "[[" in written.draft.heading.content:
+        blocks = authored.parts.stem
+        cloze = _read_cloze(blocks, authored)
+        if "[[" in authored.draft.heading.content:
             message = "A blank stands in the heading, where nobody can fill it."
             hint = "Put it into the text below."
-            written.source_file.report("E54", written.draft.line, 1, message, hint)
-        if not made.blanks and not any("[[" in t.content for t in blocks):
+            authored.source_file.report("E54", authored.draft.line, 1, message, hint)
+        if not cloze.blanks and not any("[[" in t.content for t in blocks):
             message = "The text has no blank."
             hint = "Write [[answer]] in it."
             text = "\n".join(t.content for t in blocks)
-            if found := _OTHERWISE.search(text):
-                hint = f"Write [[{found[1] or found[2] or 'answer'}]] for {found[0]}."
-            written.source_file.report("E54", written.draft.line, 1, message, hint)
-        return made
+            if match := _OTHERWISE.search(text):
+                hint = f"Write [[{match[1] or match[2] or 'answer'}]] for {match[0]}."
+            authored.source_file.report("E54", authored.draft.line, 1, message, hint)
+        return cloze
 
-    def check(self, answer: ClozeAnswer, written: AuthoredItem, *, exam: bool) -> None:
+    def check(self, answer: ClozeAnswer, authored: AuthoredItem, *, exam: bool) -> None:
         """Check that no blank is in a table: its bars would be read as columns (E55)."""
         del answer, exam
-        body = written.draft.body
+        body = authored.draft.body
         for at, token in enumerate(body):
             if token.type != "table_open":
                 continue
@@ -121,7 +121,7 @@ class ClozeType(QuestionType[ClozeAnswer]):
             if any(re.search(r"\[\[", t.content) for t in inside if t.type == "inline"):
                 message = "A blank stands inside a table, where its bars part columns."
                 hint = "Put it into a sentence."
-                written.source_file.report("E55", first_line(token), 1, message, hint)
+                authored.source_file.report("E55", first_line(token), 1, message, hint)
 
     def check_wording(
         self, answer: ClozeAnswer, stem: RichText, line: int, source_file: SourceFile
@@ -197,77 +197,77 @@ class ClozeType(QuestionType[ClozeAnswer]):
         return math.prod(odds) if partial == "off" else sum(odds) / len(odds)
 
 
-def _read_cloze(blocks: list[Token], written: AuthoredItem) -> ClozeAnswer:
+def _read_cloze(blocks: list[Token], authored: AuthoredItem) -> ClozeAnswer:
     blanks: list[ClozeBlank] = []
     for token in blocks:
         for child in token.children or []:
             if child.type in {"text", "text_special"}:
-                _cut_blanks(child, first_line(token), blanks, written)
+                _cut_blanks(child, first_line(token), blanks, authored)
     if len(blanks) > MOST_OPTIONS:
-        exceeds_option_limit(blanks, "blanks", first_line(blocks[0]), written.source_file)
+        exceeds_option_limit(blanks, "blanks", first_line(blocks[0]), authored.source_file)
         return ClozeAnswer((NO_TEXT,), ())
-    text = render_tokens(blocks, written.scope)
+    text = render_tokens(blocks, authored.scope)
     html, words = text.html.split(_MARK), text.plain.split(_MARK)
     words += [""] * (len(html) - len(words))
     pieces = tuple(RichText(h, w) for h, w in zip(html, words, strict=False))
     return ClozeAnswer(pieces, tuple(blanks))
 
 
-def _cut_blanks(child: Token, line: int, blanks: list[ClozeBlank], written: AuthoredItem) -> None:
+def _cut_blanks(child: Token, line: int, blanks: list[ClozeBlank], authored: AuthoredItem) -> None:
     """Replace each blank of a text by a mark, and record the blank."""
     nested: list[str] = []
 
     def cut(match: re.Match[str]) -> str:
         nested.append(match[1])
-        blanks.append(_read_blank(match[1], (line, len(blanks)), written))
+        blanks.append(_read_blank(match[1], (line, len(blanks)), authored))
         return _MARK
 
     child.content = _BLANK.sub(cut, child.content)
     if "[[" in child.content or any("[[" in inner for inner in nested):
-        at = written.source_file.locate_text("[[", line, line + 20)
+        at = authored.source_file.locate_text("[[", line, line + 20)
         message = "A blank is opened and not closed."
-        written.source_file.report("E54", *at, message, "Close it with ]].")
+        authored.source_file.report("E54", *at, message, "Close it with ]].")
     elif "]]" in child.content:
         near = child.content[: child.content.index("]]") + 2].split(_MARK)[-1]
-        row, column = written.source_file.locate_text(near, line, line + 20)
+        row, column = authored.source_file.locate_text(near, line, line + 20)
         at = (row, column + len(near) - 2)
         message = "A blank is closed that was not opened."
-        written.source_file.report("E54", *at, message, "Write [[answer]].")
+        authored.source_file.report("E54", *at, message, "Write [[answer]].")
     elif half := _HALF.search(child.content):
-        at = written.source_file.locate_text(half[0], line, line + 20)
+        at = authored.source_file.locate_text(half[0], line, line + 20)
         message = f"“{half[0][:40]}” has one bracket on each side and is no blank."
-        written.source_file.report("E54", *at, message, f"Write [{half[0][:40]}].")
+        authored.source_file.report("E54", *at, message, f"Write [{half[0][:40]}].")
     elif line_ := _LINE.search(child.content):
-        at = written.source_file.locate_text(line_[0], line, line + 20)
+        at = authored.source_file.locate_text(line_[0], line, line + 20)
         message = f"“{line_[0][:20]}” is shown as it stands and is no blank."
-        written.source_file.report("E54", *at, message, "Write [[answer]] in its place.")
+        authored.source_file.report("E54", *at, message, "Write [[answer]] in its place.")
 
 
-def _read_blank(inside: str, where: tuple[int, int], written: AuthoredItem) -> ClozeBlank:
+def _read_blank(inside: str, where: tuple[int, int], authored: AuthoredItem) -> ClozeBlank:
     line, number = where
     body, _, hint = inside.replace("\uff5c", "|").replace("\uff1f", "?").partition("?")
     accepted, *others = _OTHERS.split(body)
     answers = tuple(a.strip() for a in accepted.split("|") if a.strip())
     wrong = tuple(word.strip() for word in others if word.strip())
     if answers and any(not a.strip() for a in accepted.split("|")):
-        at = written.source_file.locate_text(f"[[{inside[:40]}", line, line + 20)
+        at = authored.source_file.locate_text(f"[[{inside[:40]}", line, line + 20)
         message = f"“{inside.strip()[:40]}” has nothing beside its bar."
-        written.source_file.report("E54", *at, message, f"Write [[{'|'.join(answers)}]].")
+        authored.source_file.report("E54", *at, message, f"Write [[{'|'.join(answers)}]].")
     if not answers:
-        at = written.source_file.locate_text("[[", line, line + 20)
+        at = authored.source_file.locate_text("[[", line, line + 20)
         message = "A blank has no answer."
-        written.source_file.report("E54", *at, message, "Write [[answer]].")
+        authored.source_file.report("E54", *at, message, "Write [[answer]].")
     offered = [*map(normalize_text, (*answers, *wrong))]
     if others and (len(wrong) < len(others) or len({*offered}) < len(offered)):
-        at = written.source_file.locate_text(f"[[{inside[:40]}", line, line + 20)
+        at = authored.source_file.locate_text(f"[[{inside[:40]}", line, line + 20)
         message = f"“{inside.strip()[:40]}” offers a word twice, or an empty one."
-        written.source_file.report("E54", *at, message, "Write [[right ~ wrong ~ wrong]].")
+        authored.source_file.report("E54", *at, message, "Write [[right ~ wrong ~ wrong]].")
     if _TIGHT.search(body):
-        at = written.source_file.locate_text(f"[[{inside[:40]}", line, line + 20)
+        at = authored.source_file.locate_text(f"[[{inside[:40]}", line, line + 20)
         message = f"“{inside.strip()[:40]}” has no spaces around its tilde."
         apart = _TIGHT.sub(" ~ ", body).strip()
-        written.source_file.report("E54", *at, message, f"Write [[{apart[:60]}]].")
-    name = option_key(written.comment.id, "blank", str(number))
+        authored.source_file.report("E54", *at, message, f"Write [[{apart[:60]}]].")
+    name = option_key(authored.comment.id, "blank", str(number))
     return ClozeBlank(name, answers, hint.strip(), wrong)
 
 

@@ -95,13 +95,13 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
     in_parts = True
     in_exams = False
 
-    def parse(self, written: AuthoredItem) -> ConsoleAnswer:
-        made = option_choices(written.comment.id, written.parts.options, written.scope)
-        return ConsoleAnswer(made, read_lab(written))
+    def parse(self, authored: AuthoredItem) -> ConsoleAnswer:
+        made = option_choices(authored.comment.id, authored.parts.options, authored.scope)
+        return ConsoleAnswer(made, read_lab(authored))
 
-    def check(self, answer: ConsoleAnswer, written: AuthoredItem, *, exam: bool) -> None:
+    def check(self, answer: ConsoleAnswer, authored: AuthoredItem, *, exam: bool) -> None:
         del exam
-        check_lab(answer.lab, written)
+        check_lab(answer.lab, authored)
 
     def options(self, answer: ConsoleAnswer) -> tuple[CountedOption, ...]:
         return tuple(CountedOption(o.key, o.text.plain, o.right) for o in answer.diagnoses)

@@ -55,39 +55,39 @@ _FIGURE = re.compile(
 _MOST = {"commands": 80, "states": 12, "goals": 8, "lines": 200, "letters": 200}
 
 
-def read_lab(written: AuthoredItem) -> Lab:
+def read_lab(authored: AuthoredItem) -> Lab:
     """Read the commands of all blocks; malformed blocks are reported (E89)."""
-    comment = written.comment
+    comment = authored.comment
     goal = strict_yaml.text_list(comment.fields.values.get("goal"))
     host = comment.field_text("host") or "lab"
     return Lab(
-        tuple(itertools.chain.from_iterable(_read_blocks(written))),
+        tuple(itertools.chain.from_iterable(_read_blocks(authored))),
         RichText(escape(host), host),
         comment.field_text("start") or "start",
         tuple(dict.fromkeys(word.text for word in goal if word.text)),
     )
 
 
-def _read_blocks(written: AuthoredItem) -> Iterator[list[LabCommand]]:
-    tokens, at = written.parts.block, 0
+def _read_blocks(authored: AuthoredItem) -> Iterator[list[LabCommand]]:
+    tokens, at = authored.parts.block, 0
     while at < len(tokens):
         fence, quote = tokens[at], []
         at += 1
         if at < len(tokens) and tokens[at].type == "blockquote_open":
             end = closing_index(tokens, at)
             quote, at = tokens[at + 1 : end], end + 1
-        yield _read_block(fence, quote, written)
+        yield _read_block(fence, quote, authored)
 
 
-def _read_block(fence: Token, quote: list[Token], written: AuthoredItem) -> list[LabCommand]:
-    source_file, line = written.source_file, first_line(fence)
+def _read_block(fence: Token, quote: list[Token], authored: AuthoredItem) -> list[LabCommand]:
+    source_file, line = authored.source_file, first_line(fence)
     info = fence.info.strip()
     if not _INFO.fullmatch(info):
         message = f"“{info[:60]}” is not read."
         hint = "Write console, and behind it in STATE, to STATE, needed or harmful."
         source_file.report("E89", line, 1, message, hint)
         return []
-    note = render_tokens(quote, written.scope) if quote else NO_TEXT
+    note = render_tokens(quote, authored.scope) if quote else NO_TEXT
     parts = list(re.finditer(_PART, info))
     states = re.findall(_STATE, " ".join(p["states"] for p in parts if p["states"]))
     to = next((p["to"] for p in parts if p["to"]), "")
@@ -179,14 +179,14 @@ def _fill_figures(text: str, line: int, source_file: SourceFile) -> str:
     return _FIGURE.sub(fill, text)
 
 
-def check_lab(lab: Lab, written: AuthoredItem) -> None:
+def check_lab(lab: Lab, authored: AuthoredItem) -> None:
     """Check options, commands, states, and that the goal can be reached without harm.
 
     Problem codes: E20 to E23, E88 to E93, W25, W89.
     """
-    options, source_file = written.parts.options, written.source_file
-    check_any_right(options, written.line, source_file)
-    check_option_count(len(options), 2, written.line, source_file, exam="")
+    options, source_file = authored.parts.options, authored.source_file
+    check_any_right(options, authored.line, source_file)
+    check_option_count(len(options), 2, authored.line, source_file, exam="")
     check_duplicate_options(options, source_file)
     check_feedback(options, source_file)
     ticked = [o for o in options if o.ticked]
@@ -194,33 +194,33 @@ def check_lab(lab: Lab, written: AuthoredItem) -> None:
         message = f"{len(ticked)} diagnoses are marked right."
         source_file.report("E21", ticked[1].line, 1, message, "Take one tick away.")
     before = sum(p.severity == "error" for p in source_file.problems[source_file.mark :])
-    _check_sizes(lab, written)
+    _check_sizes(lab, authored)
     _check_commands(lab, source_file)
-    _check_states(lab, written)
+    _check_states(lab, authored)
     if sum(p.severity == "error" for p in source_file.problems[source_file.mark :]) > before:
         return
     _check_stacked_commands(lab, source_file)
     _check_doubled_commands(lab, source_file)
-    _check_reachability(lab, written)
+    _check_reachability(lab, authored)
     _check_contradictory_outputs(lab, source_file)
 
 
-def _check_sizes(lab: Lab, written: AuthoredItem) -> None:
+def _check_sizes(lab: Lab, authored: AuthoredItem) -> None:
     if not lab.commands:
         hint = "Write a block ```console with lines that begin with $."
-        written.source_file.report("E89", written.draft.line, 1, "The lab has no command.", hint)
+        authored.source_file.report("E89", authored.draft.line, 1, "The lab has no command.", hint)
     counts = {"commands": lab.commands, "states": lab.states, "goals": lab.goals}
     for what, parts in counts.items():
         if len(parts) > _MOST[what]:
             message = f"The lab has {len(parts)} {what}."
             hint = f"Use at most {_MOST[what]}."
-            written.source_file.report("E88", written.draft.line, 1, message, hint)
+            authored.source_file.report("E88", authored.draft.line, 1, message, hint)
     for command in lab.commands:
         lines = command.output.plain.split("\n")
         if len(lines) > _MOST["lines"] or max(map(len, lines)) > _MOST["letters"]:
             message = f"The output of “{command.name[:40]}” is too long."
             hint = f"Write at most {_MOST['lines']} lines of {_MOST['letters']} characters."
-            written.source_file.report("E88", command.line, 1, message, hint)
+            authored.source_file.report("E88", command.line, 1, message, hint)
 
 
 def _check_commands(lab: Lab, source_file: SourceFile) -> None:
@@ -242,10 +242,10 @@ def _check_commands(lab: Lab, source_file: SourceFile) -> None:
             source_file.report("W25", command.line, 1, message, hint)
 
 
-def _check_states(lab: Lab, written: AuthoredItem) -> None:
+def _check_states(lab: Lab, authored: AuthoredItem) -> None:
     """Check that all states that are named exist (E91), each once."""
-    source_file = written.source_file
-    places = {state: written.comment.field_location("goal") for state in reversed(lab.goal)}
+    source_file = authored.source_file
+    places = {state: authored.comment.field_location("goal") for state in reversed(lab.goal)}
     for command in reversed(lab.commands):
         places |= {state: (command.line, 1) for state in command.states if state not in lab.goal}
     named = collections.Counter([*lab.goal, *(s for c in lab.commands for s in c.states)])
@@ -308,16 +308,16 @@ def _have_equal_priority(lab: Lab, one: int, other: int) -> bool:
     return bool(first.states) == bool(second.states) and wild[0] == wild[1]
 
 
-def _check_reachability(lab: Lab, written: AuthoredItem) -> None:
+def _check_reachability(lab: Lab, authored: AuthoredItem) -> None:
     """Check that states and goal can be reached, and that no harmful way is shorter (E91 to E93)."""
-    source_file, ways = written.source_file, commands_to_states(lab)
+    source_file, ways = authored.source_file, commands_to_states(lab)
     for command in lab.commands:
         if command.to and command.to not in ways:
             message = f"The state “{command.to}” cannot be reached."
             source_file.report(
                 "E91", command.line, 1, message, "Check in which states its command counts."
             )
-    place = written.comment.field_location("goal")
+    place = authored.comment.field_location("goal")
     good, bad = shortest_command_sequence(lab), shortest_command_sequence(lab, harmful=True)
     if not lab.goals:
         hint = "Write goal: and a state, or needed at a block."

@@ -455,11 +455,11 @@ def _unreadable_plan(answer: DesignAnswer, plan: Mapping[str, str]) -> Unreadabl
 class _DesignExerciseCheck:
     """Checks one exercise and reports its problems."""
 
-    def __init__(self, answer: DesignAnswer, written: AuthoredItem) -> None:
+    def __init__(self, answer: DesignAnswer, authored: AuthoredItem) -> None:
         self._answer = answer
-        self._comment: ItemComment = written.comment
-        self._fields = written.comment.fields.values
-        self._file = written.source_file
+        self._comment: ItemComment = authored.comment
+        self._fields = authored.comment.fields.values
+        self._file = authored.source_file
 
     def run(self) -> None:
         """Report missing, unknown and duplicate names, then what makes plans impossible."""
@@ -586,12 +586,12 @@ class DesignType(QuestionType[DesignAnswer]):
         """Recognize the type, which has no options."""
         return not options
 
-    def parse(self, written: AuthoredItem) -> DesignAnswer:
+    def parse(self, authored: AuthoredItem) -> DesignAnswer:
         """Read what is given, what is chosen, and the conditions."""
-        values = written.comment.fields.values
+        values = authored.comment.fields.values
         given = values.get("given")
         return DesignAnswer(
-            written.comment.field_text("estimate"),
+            authored.comment.field_text("estimate"),
             {name: strict_yaml.single_text(value) for name, value in given.values.items()}
             if isinstance(given, YamlMapping)
             else {},
@@ -599,10 +599,10 @@ class DesignType(QuestionType[DesignAnswer]):
             tuple(value.text for value in strict_yaml.text_list(values.get("accept"))),
         )
 
-    def check(self, answer: DesignAnswer, written: AuthoredItem, *, exam: bool) -> None:
+    def check(self, answer: DesignAnswer, authored: AuthoredItem, *, exam: bool) -> None:
         """Check every name, then the plans (E11, E13, E80, E81, E84, W92, W93)."""
         del exam
-        _DesignExerciseCheck(answer, written).run()
+        _DesignExerciseCheck(answer, authored).run()
 
     def key_texts(self, answer: DesignAnswer) -> list[str]:
         """Return what decides which plans are right: the estimate, given values, conditions."""

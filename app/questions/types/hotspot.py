@@ -113,33 +113,33 @@ class HotspotType(QuestionType[HotspotAnswer]):
         """Recognize the type: each option begins with the id of a region, as code."""
         return bool(options) and all(_begins_with_code(option) for option in options)
 
-    def parse(self, written: AuthoredItem) -> HotspotAnswer:
+    def parse(self, authored: AuthoredItem) -> HotspotAnswer:
         """Parse the figure, and each option as a region in code and its label."""
-        file = written.comment.field_text("figure")
-        place = written.comment.field_location("figure")
+        file = authored.comment.field_text("figure")
+        place = authored.comment.field_location("figure")
         if file.endswith(".svg") and is_path_inside(file):
-            written.source_file.add_mention("file", file, *place)
-            written.source_file.add_mention("drawing", file, *place)
+            authored.source_file.add_mention("file", file, *place)
+            authored.source_file.add_mention("drawing", file, *place)
         else:
             message = "The question names no drawing." if not file else ""
             message = message or f"“{file[:60]}” is no SVG file beside this one."
             hint = "Write figure: and the name of an SVG file in the same folder."
-            written.source_file.report("E58", *place, message, hint)
+            authored.source_file.report("E58", *place, message, hint)
         taken: set[str] = set()
-        made = [_read_region(option, taken, written) for option in written.parts.options]
-        return HotspotAnswer(file, tuple(made))
+        regions = [_read_region(option, taken, authored) for option in authored.parts.options]
+        return HotspotAnswer(file, tuple(regions))
 
-    def check(self, answer: HotspotAnswer, written: AuthoredItem, *, exam: bool) -> None:
+    def check(self, answer: HotspotAnswer, authored: AuthoredItem, *, exam: bool) -> None:
         """Check that one of several different regions is right (E20 to E23, E59, E88, W25)."""
-        options, source_file = written.parts.options, written.source_file
-        first = options[0].line if options else written.draft.line
+        options, source_file = authored.parts.options, authored.source_file
+        first = options[0].line if options else authored.draft.line
         check_any_right(options, first, source_file)
         check_option_count(
             len(options),
             self.least_exam_options,
             first,
             source_file,
-            exam=written.determine_exam_use(exam),
+            exam=authored.determine_exam_use(exam),
         )
         check_feedback(options, source_file)
         ticked = [o for o in options if o.ticked]
@@ -151,7 +151,7 @@ class HotspotType(QuestionType[HotspotAnswer]):
             source_file.report(
                 "E88", options[_MAX_REGIONS].line, 1, message, f"Use at most {_MAX_REGIONS}."
             )
-        _check_regions(answer, written)
+        _check_regions(answer, authored)
 
     def options(self, answer: HotspotAnswer) -> tuple[CountedOption, ...]:
         return tuple(CountedOption(o.key, o.text.plain, o.right) for o in answer.regions)
@@ -253,43 +253,43 @@ def _figure_markers(answer: HotspotAnswer, drawing: SvgFigure) -> tuple[HotspotM
     )
 
 
-def _read_region(option: ParsedOption, taken: set[str], written: AuthoredItem) -> HotspotRegion:
+def _read_region(option: ParsedOption, taken: set[str], authored: AuthoredItem) -> HotspotRegion:
     region, label = split_label(option)
     if region:
-        file = written.comment.field_text("figure")
-        place = written.source_file.locate_text(f"`{region}`", option.line, option.line)
-        written.source_file.add_mention("drawing", f"{file}#{region}", *place)
+        file = authored.comment.field_text("figure")
+        place = authored.source_file.locate_text(f"`{region}`", option.line, option.line)
+        authored.source_file.add_mention("drawing", f"{file}#{region}", *place)
     return HotspotRegion(
-        make_key(written.comment.id, option, taken),
-        render_tokens([label], written.scope),
+        make_key(authored.comment.id, option, taken),
+        render_tokens([label], authored.scope),
         option.ticked,
-        optional_rich_text(option.feedback, written.scope),
+        optional_rich_text(option.feedback, authored.scope),
         region=region,
     )
 
 
-def _check_regions(answer: HotspotAnswer, written: AuthoredItem) -> None:
+def _check_regions(answer: HotspotAnswer, authored: AuthoredItem) -> None:
     """Check that each option has its own region and its own label (E59, E23)."""
     seen: dict[str, int] = {}
-    for option, region in zip(written.parts.options, answer.regions, strict=False):
+    for option, region in zip(authored.parts.options, answer.regions, strict=False):
         label = " ".join(region.text.plain.lower().split())
         if not region.region:
             message = f"“{option.words[:50]}” names no region of the drawing."
             words = _add_region(option.words[:50])
             hint = f"Begin it with the id of one: - {option.checkbox} {words}."
-            place = option.place(written.source_file)
-            written.source_file.report("E59", *place, message, hint)
+            place = option.place(authored.source_file)
+            authored.source_file.report("E59", *place, message, hint)
         elif not label:
             message = f"The region “{region.region}” has no label."
             box = f"{option.checkbox} `{region.region}`"
             hint = f"Write its name behind it: - {box} The name."
-            place = option.place(written.source_file)
-            written.source_file.report("E59", *place, message, hint)
+            place = option.place(authored.source_file)
+            authored.source_file.report("E59", *place, message, hint)
         before = seen.get(region.region) or seen.get(f" {label}")
         if before and region.region and label:
             message = f"This option says the same as the one in line {before}."
             hint = "Change or delete one of them."
-            written.source_file.report("E23", option.line, 1, message, hint)
+            authored.source_file.report("E23", option.line, 1, message, hint)
         seen.setdefault(region.region, option.line)
         seen.setdefault(f" {label}", option.line)
 
@@ -301,10 +301,10 @@ def _add_region(words: str) -> str:
     return f"`{region}` {rest}" if rest and is_slug(region) else f"`id` {words}"
 
 
-def _lettered_svg(drawn: HotspotFigure) -> str:
+def _lettered_svg(figure: HotspotFigure) -> str:
     """Return a figure with its letters, for the face of a card."""
-    drawing = drawn.drawing
-    spots = "".join(draw_tag(s.letter, s.letter_x, s.letter_y) for s in drawn.spots)
+    drawing = figure.drawing
+    spots = "".join(draw_tag(s.letter, s.letter_x, s.letter_y) for s in figure.spots)
     svg = (
         f'<svg class="g dia" viewBox="0 0 {drawing.width:g} {drawing.height:g}" '
         f'role="img" aria-label="{escape(drawing.desc)}" fill="none" '
@@ -312,8 +312,8 @@ def _lettered_svg(drawn: HotspotFigure) -> str:
         f"{drawing.markup}{spots}</svg>"
     )
     # Without a style sheet the phone variant could not be hidden, so use one figure.
-    hidden = " hidden" if drawn.width == "narrow" else ""
-    return f'<div class="{drawn.width}"{hidden}>{svg}</div>'
+    hidden = " hidden" if figure.width == "narrow" else ""
+    return f'<div class="{figure.width}"{hidden}>{svg}</div>'
 
 
 def _begins_with_code(option: ParsedOption) -> bool:

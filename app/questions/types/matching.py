@@ -87,18 +87,18 @@ class MatchingType(QuestionType[MatchAnswer]):
         """Recognize the type by a table."""
         return block.type == self.block and not block.level and not options
 
-    def parse(self, written: AuthoredItem) -> MatchAnswer:
+    def parse(self, authored: AuthoredItem) -> MatchAnswer:
         """Parse the rows of the table below its titles."""
-        table, item = written.parts.block, written.comment.id
+        table, item = authored.parts.block, authored.comment.id
         rows = table_rows(table)
         titles = [plain_text(cell) for cell in rows[0]] if rows else []
         pairs: list[MatchPair] = []
         taken: set[str] = set()
         for row in rows[1:]:
-            if exceeds_option_limit(pairs, "pairs", first_line(table[0]), written.source_file):
+            if exceeds_option_limit(pairs, "pairs", first_line(table[0]), authored.source_file):
                 break
             left, right, reason = (
-                render_tokens(row[i], written.scope) if i < len(row) else NO_TEXT for i in range(3)
+                render_tokens(row[i], authored.scope) if i < len(row) else NO_TEXT for i in range(3)
             )
             name = unique_key(item, f"left {normalize_text(left.plain)}", taken)
             answer = option_key(item, f"right {normalize_text(right.plain)}")
@@ -106,12 +106,12 @@ class MatchingType(QuestionType[MatchAnswer]):
         padded = [*titles, "", ""]
         return MatchAnswer(padded[0], padded[1], tuple(pairs))
 
-    def check(self, answer: MatchAnswer, written: AuthoredItem, *, exam: bool) -> None:
+    def check(self, answer: MatchAnswer, authored: AuthoredItem, *, exam: bool) -> None:
         """Check the rows (E52, E53)."""
         del exam
-        table, source_file = written.parts.block, written.source_file
+        table, source_file = authored.parts.block, authored.source_file
         if not table:
-            _report_no_table(written)
+            _report_no_table(authored)
             return
         at = first_line(table[0])
         width = len(table_rows(table)[0])
@@ -125,9 +125,9 @@ class MatchingType(QuestionType[MatchAnswer]):
             message = "The table has fewer than two pairs."
             source_file.report("E52", at, 1, message, "Add a row.")
         _check_empty_cells(answer, at, source_file)
-        _check_repeated_lefts(answer, at, written)
-        _check_repeated_rights(answer, at, written)
-        tables = [t for t in written.draft.body if t.type == "table_open" and not t.level]
+        _check_repeated_lefts(answer, at, authored)
+        _check_repeated_rights(answer, at, authored)
+        tables = [t for t in authored.draft.body if t.type == "table_open" and not t.level]
         if len(tables) > 1:
             message = "A second table stands behind the first, and is no part of it."
             hint = "Write all pairs into one table; an explanation goes below [!NOTE]."
@@ -249,17 +249,17 @@ def table_rows(table: list[Token]) -> list[list[list[Token]]]:
     return rows
 
 
-def _report_no_table(written: AuthoredItem) -> None:
+def _report_no_table(authored: AuthoredItem) -> None:
     """Report a missing table (E52), at rows that Markdown does not recognize as a table."""
-    source_file, first = written.source_file, written.draft.line
+    source_file, first = authored.source_file, authored.draft.line
     hint, message = ("Write a table: | Left | Right | Why |.", "The question has no table.")
-    for line in range(first + 1, first + written.draft.text.count("\n") + 1):
+    for line in range(first + 1, first + authored.draft.text.count("\n") + 1):
         if source_file.lines[line - 1].lstrip().startswith("|"):
             message = "These lines are read as text, not as a table."
             hint = "Write a line such as |---|---| below the first one, of as many cells."
             source_file.report("E52", line, 1, message, hint)
             return
-    source_file.report("E52", written.line, 1, message, hint)
+    source_file.report("E52", authored.line, 1, message, hint)
 
 
 def _check_empty_cells(answer: MatchAnswer, at: int, source_file: SourceFile) -> None:
@@ -272,25 +272,25 @@ def _check_empty_cells(answer: MatchAnswer, at: int, source_file: SourceFile) ->
             source_file.report("E52", row, 1, message, "Fill it, or delete the row.")
 
 
-def _check_repeated_lefts(answer: MatchAnswer, at: int, written: AuthoredItem) -> None:
+def _check_repeated_lefts(answer: MatchAnswer, at: int, authored: AuthoredItem) -> None:
     seen: set[str] = set()
     for index, pair in enumerate(answer.pairs):
         words = normalize_text(pair.left.plain)
         if words and words in seen:
             message = f"“{pair.left.plain[:50]}” stands twice on the left."
             hint = "Change one: what is asked twice has two right answers."
-            written.source_file.report("E53", at + 2 + index, 1, message, hint)
+            authored.source_file.report("E53", at + 2 + index, 1, message, hint)
         seen.add(words)
 
 
-def _check_repeated_rights(answer: MatchAnswer, at: int, written: AuthoredItem) -> None:
+def _check_repeated_rights(answer: MatchAnswer, at: int, authored: AuthoredItem) -> None:
     seen: set[str] = set()
     for index, pair in enumerate(answer.pairs):
         words = normalize_text(pair.right.plain)
         if words and words in seen and not pair.why.html:
             message = f"“{pair.right.plain[:50]}” stands twice on the right."
             hint = "Say in the third column why both count, or change one."
-            written.source_file.report("E53", at + 2 + index, 1, message, hint)
+            authored.source_file.report("E53", at + 2 + index, 1, message, hint)
         seen.add(words)
 
 

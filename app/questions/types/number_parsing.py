@@ -442,10 +442,10 @@ def read_range(text: str, otherwise: float | None = None) -> AcceptedRange:
     `otherwise` is the relative tolerance of an answer that states none; without it a
     number with decimals is rejected (E41). Raises AnswerRangeError with E40, E41 or E42.
     """
-    found = _read_written_range(text.strip(), otherwise)
-    if not all(map(math.isfinite, (found.low, found.center, found.high))):
+    written_range = _read_written_range(text.strip(), otherwise)
+    if not all(map(math.isfinite, (written_range.low, written_range.center, written_range.high))):
         raise AnswerRangeError("E40", f"“{text.strip()}” is too large.", _LARGEST)
-    return found
+    return written_range
 
 
 def _read_written_range(text: str, otherwise: float | None) -> AcceptedRange:
@@ -549,9 +549,9 @@ def _leading_text_fault(text: str) -> str:
     """Suggest a correction if text precedes the number."""
     if turned := _TURNED.match(text.strip()):
         return f"Write the number first: {turned['number']} {turned['unit']}."
-    if found := _LATER.search(text.strip()):
+    if match := _LATER.search(text.strip()):
         behind = "Behind ± stands how far an answer may be off."
-        return f"Begin with the number: {found[0]} ± 3%. {behind}"
+        return f"Begin with the number: {match[0]} ± 3%. {behind}"
     return "Write a number first, then its unit: 140 GB ± 3%."
 
 
@@ -560,17 +560,17 @@ def _range_meant(word: str, number: str, text: str) -> tuple[str, str] | None:
     if _DOTTED.match(word):
         hint = "Write 1,400,000 or 1400000; a dot stands before decimals."
         return f"“{text}” has more than one dot.", hint
-    if found := _OPEN.match(word):
+    if match := _OPEN.match(word):
         message = f"“{number} {word}” has no tolerance behind its sign."
-        amount = f"{number} {found['unit']}".strip()
+        amount = f"{number} {match['unit']}".strip()
         return message, f"Write {amount} ± 3%."
-    found = _SPAN.match(word)
-    if found and found["sign"] in _OR:
+    match = _SPAN.match(word)
+    if match and match["sign"] in _OR:
         hint = "Write each answer as an option of its own."
         return f"“{text}” is not one number.", hint
-    if found:
-        low = f"{number} {found['unit']}".strip()
-        hint = f"Write a range with two dots: {low} .. {found['rest']}."
+    if match:
+        low = f"{number} {match['unit']}".strip()
+        hint = f"Write a range with two dots: {low} .. {match['rest']}."
         return f"“{text}” is not one number.", hint
     return None
 

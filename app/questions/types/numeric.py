@@ -122,7 +122,7 @@ def _read_typed(
 
 
 def _convert_count(
-    typed: str, written: TypedNumber, word: str, unit: str
+    typed: str, number: TypedNumber, word: str, unit: str
 ) -> tuple[float, float, str] | UnreadableResponse:
     found = read_unit(word, unit)
     wanted = f"in {unit}, or in a unit of the same kind" if unit else "alone"
@@ -135,10 +135,10 @@ def _convert_count(
         return UnreadableResponse(f"“{word}” is not a unit that is known here.", hint)
     if not found.fits:
         return UnreadableResponse(f"{found.name} measures something else than is asked.", hint)
-    value = written.value * found.factor
+    value = number.value * found.factor
     if not math.isfinite(value):
         return UnreadableResponse("The number is too large.", f"{_EXAMPLES}{_unit_phrase(unit)}.")
-    return value, written.value, found.name
+    return value, number.value, found.name
 
 
 def _unit_phrase(unit: str) -> str:
@@ -153,14 +153,14 @@ def _matching_option(answer: NumericAnswer, value: float) -> NumericOption | Non
     return None
 
 
-def _is_within(wanted: AcceptedRange, value: float) -> bool:
-    if wanted.significant:
-        factor = _unit_factor(wanted.unit)
-        digits = wanted.significant
-        center = _round_significant(wanted.center / factor, digits)
+def _is_within(accepted: AcceptedRange, value: float) -> bool:
+    if accepted.significant:
+        factor = _unit_factor(accepted.unit)
+        digits = accepted.significant
+        center = _round_significant(accepted.center / factor, digits)
         return _round_significant(value / factor, digits) == center
-    slack = _EDGE * max(abs(wanted.low), abs(wanted.high))
-    return wanted.low - slack <= value <= wanted.high + slack
+    slack = _EDGE * max(abs(accepted.low), abs(accepted.high))
+    return accepted.low - slack <= value <= accepted.high + slack
 
 
 def _round_significant(value: float, digits: int) -> str:
@@ -272,15 +272,15 @@ def numeric_tolerance(answer: object) -> str:
     if not isinstance(answer, NumericAnswer):
         return ""
     template = next((o.template for o in answer.options if o.right), "")
-    found = _TOLERANCE.search(template)
-    if found is None:
+    match = _TOLERANCE.search(template)
+    if match is None:
         return ""
-    return found[0].rstrip() if re.search(r"±|\+/?-", found[0]) else " ± 1%"
+    return match[0].rstrip() if re.search(r"±|\+/?-", match[0]) else " ± 1%"
 
 
-def _shown_range(found: AcceptedRange) -> str:
-    number = format_number(found.center / UNITS.get(found.unit, ("", 1.0))[1], 6)
-    return escape(append_unit(number, found.unit))
+def _shown_range(accepted: AcceptedRange) -> str:
+    number = format_number(accepted.center / UNITS.get(accepted.unit, ("", 1.0))[1], 6)
+    return escape(append_unit(number, accepted.unit))
 
 
 Option = NumericOption
@@ -379,18 +379,18 @@ def find_unit_display_faults(stem: RichText, values: Mapping[str, Value]) -> lis
     return []
 
 
-def parse_numeric(written: AuthoredItem) -> NumericAnswer:
+def parse_numeric(authored: AuthoredItem) -> NumericAnswer:
     """Parse accepted and foreseen numbers; problems are reported."""
-    made: list[NumericOption] = []
+    numeric_options: list[NumericOption] = []
     taken: set[str] = set()
     otherwise: float | None = None
-    source_file = written.source_file
-    for option in sorted(written.parts.options, key=lambda o: not o.ticked):
+    source_file = authored.source_file
+    for option in sorted(authored.parts.options, key=lambda o: not o.ticked):
         template = read_option_code(option, source_file)
         if template is None:
             continue
         found = None
-        if not written.computed:
+        if not authored.computed:
             try:
                 found = read_range(template, otherwise if not option.ticked else None)
             except AnswerRangeError as error:
@@ -399,11 +399,11 @@ def parse_numeric(written: AuthoredItem) -> NumericAnswer:
                 continue
             if option.ticked and otherwise is None:
                 otherwise = _half_width_share(found)
-        why = optional_rich_text(option.feedback, written.scope)
-        name = make_key(written.comment.id, option, taken)
+        why = optional_rich_text(option.feedback, authored.scope)
+        name = make_key(authored.comment.id, option, taken)
         right, credit = option.ticked, option.credit
-        made.append(NumericOption(name, template, found, right, why, credit))
-    return NumericAnswer(tuple(made))
+        numeric_options.append(NumericOption(name, template, found, right, why, credit))
+    return NumericAnswer(tuple(numeric_options))
 
 
 def with_computed_ranges(numeric: NumericAnswer, values: Mapping[str, Value]) -> NumericAnswer:
@@ -422,10 +422,10 @@ def with_computed_ranges(numeric: NumericAnswer, values: Mapping[str, Value]) ->
     return NumericAnswer(tuple(made))
 
 
-def _half_width_share(found: AcceptedRange) -> float:
+def _half_width_share(accepted: AcceptedRange) -> float:
     """Return half of the width as a share: the default tolerance of wrong options."""
-    half = (found.high - found.low) / 2
-    return half / abs(found.center) if found.center else 0.0
+    half = (accepted.high - accepted.low) / 2
+    return half / abs(accepted.center) if accepted.center else 0.0
 
 
 class NumericType(QuestionType[NumericAnswer]):
@@ -445,18 +445,18 @@ class NumericType(QuestionType[NumericAnswer]):
         numbers = all(_NUMBER_FIRST.match(span) for span in spans)
         return numbers and any(_TOLERANCE.search(span) for span in spans)
 
-    def parse(self, written: AuthoredItem) -> NumericAnswer:
-        return parse_numeric(written)
+    def parse(self, authored: AuthoredItem) -> NumericAnswer:
+        return parse_numeric(authored)
 
-    def check(self, answer: NumericAnswer, written: AuthoredItem, *, exam: bool) -> None:
+    def check(self, answer: NumericAnswer, authored: AuthoredItem, *, exam: bool) -> None:
         """Check the options, and the ranges once they are known."""
         del exam
-        options, source_file = written.parts.options, written.source_file
-        check_any_right(options, written.line, source_file)
+        options, source_file = authored.parts.options, authored.source_file
+        check_any_right(options, authored.line, source_file)
         check_duplicate_options(options, source_file)
         check_feedback(options, source_file)
-        if not written.computed:
-            check_numeric(answer, written.line, source_file)
+        if not authored.computed:
+            check_numeric(answer, authored.line, source_file)
 
     def options(self, answer: NumericAnswer) -> tuple[CountedOption, ...]:
         """Return every option as written."""

@@ -76,32 +76,32 @@ class OrderingType(QuestionType[OrderAnswer]):
         del options
         return block.type == self.block and not block.level
 
-    def parse(self, written: AuthoredItem) -> OrderAnswer:
+    def parse(self, authored: AuthoredItem) -> OrderAnswer:
         """Parse the steps of an ordered list; unticked options are distractors."""
-        made: list[Choice] = []
+        choices: list[Choice] = []
         taken: set[str] = set()
-        steps = written.parts.block
+        steps = authored.parts.block
         at = 1
         while at < len(steps) - 1:
-            if exceeds_option_limit(made, "steps", first_line(steps[at]), written.source_file):
+            if exceeds_option_limit(choices, "steps", first_line(steps[at]), authored.source_file):
                 break
             end = closing_index(steps, at)
             inside = steps[at + 1 : end]
             quotes = [i for i, t in enumerate(inside) if t.type == "blockquote_open"]
             cut = quotes[0] if quotes else len(inside)
-            text = render_tokens(inside[:cut], written.scope)
-            name = unique_key(written.comment.id, f"step {normalize_text(text.plain)}", taken)
-            why = optional_rich_text(inside[cut + 1 : -1], written.scope)
-            made.append(Choice(name, text, True, why))
+            text = render_tokens(inside[:cut], authored.scope)
+            name = unique_key(authored.comment.id, f"step {normalize_text(text.plain)}", taken)
+            why = optional_rich_text(inside[cut + 1 : -1], authored.scope)
+            choices.append(Choice(name, text, True, why))
             at = end + 1
-        wrong = option_choices(written.comment.id, written.parts.options, written.scope)
-        return OrderAnswer(tuple(made), wrong)
+        wrong = option_choices(authored.comment.id, authored.parts.options, authored.scope)
+        return OrderAnswer(tuple(choices), wrong)
 
-    def check(self, answer: OrderAnswer, written: AuthoredItem, *, exam: bool) -> None:
+    def check(self, answer: OrderAnswer, authored: AuthoredItem, *, exam: bool) -> None:
         """Check steps and distractors (E21, E24, E50, E51)."""
         del exam
-        source_file, line = written.source_file, written.line
-        _check_lists(answer, written)
+        source_file, line = authored.source_file, authored.line
+        _check_lists(answer, authored)
         if len(answer.steps) < 3:
             count = len(answer.steps)
             said = f"{count} step{'s' * (count != 1)}"
@@ -263,15 +263,15 @@ def order_credit(right: Sequence[str], given: Sequence[str], rule: str) -> float
     return float(list(right) == list(given))
 
 
-def _check_lists(answer: OrderAnswer, written: AuthoredItem) -> None:
+def _check_lists(answer: OrderAnswer, authored: AuthoredItem) -> None:
     """Check that steps are one numbered list without boxes and distractors are unticked."""
-    source_file, body = written.source_file, written.draft.body
-    for option in written.parts.options:
+    source_file, body = authored.source_file, authored.draft.body
+    for option in authored.parts.options:
         if option.ticked:
             message = f"“{option.words[:40]}” is ticked, and is no step."
             hint = "Put it into the numbered list, or take the tick away."
             source_file.report("E21", *option.place(source_file), message, hint)
-    items = [t for t in written.parts.block if t.type == "list_item_open"]
+    items = [t for t in authored.parts.block if t.type == "list_item_open"]
     for item, step in zip([t for t in items if t.level == 1], answer.steps, strict=False):
         if not step.text.html:
             message, hint = "This step is empty.", "Write it, or delete its number."
@@ -285,20 +285,20 @@ def _check_lists(answer: OrderAnswer, written: AuthoredItem) -> None:
         message = "A second list stands behind the steps, and is no part of them."
         hint = "Write all steps into one list; an explanation goes below [!NOTE]."
         source_file.report("E50", first_line(lists[1]), 1, message, hint)
-    _check_bullets(written)
+    _check_bullets(authored)
 
 
-def _check_bullets(written: AuthoredItem) -> None:
+def _check_bullets(authored: AuthoredItem) -> None:
     """Report bullets directly before or after the steps, which would not be steps (E50)."""
-    body = [t for t in written.draft.body if not t.level and t.nesting >= 0]
-    boxed = {option.line for option in written.parts.options}
+    body = [t for t in authored.draft.body if not t.level and t.nesting >= 0]
+    boxed = {option.line for option in authored.parts.options}
     for at, token in enumerate(body):
         near = [t.type for t in body[max(at - 1, 0) : at + 2]]
         lost = token.type == "bullet_list_open" and "ordered_list_open" in near
         if lost and boxed.isdisjoint(range(first_line(token), last_line(token) + 1)):
             message = "These bullets are neither steps nor options."
             hint = "Number what is a step, and write - [ ] before what is none."
-            written.source_file.report("E50", first_line(token), 1, message, hint)
+            authored.source_file.report("E50", first_line(token), 1, message, hint)
 
 
 def _place_number(place: str) -> int:

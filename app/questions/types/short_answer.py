@@ -65,34 +65,34 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
     options_field = "options"
     weighed = True
 
-    def parse(self, written: AuthoredItem) -> ShortAnswer:
+    def parse(self, authored: AuthoredItem) -> ShortAnswer:
         made = []
         taken: set[str] = set()
-        for option in written.parts.options:
-            answer = read_option_code(option, written.source_file)
+        for option in authored.parts.options:
+            answer = read_option_code(option, authored.source_file)
             if answer is not None:
-                why = optional_rich_text(option.feedback, written.scope)
-                name = make_key(written.comment.id, option, taken)
+                why = optional_rich_text(option.feedback, authored.scope)
+                name = make_key(authored.comment.id, option, taken)
                 words, credit = answer.strip(), option.credit
                 made.append(ShortOption(name, words, option.ticked, why, credit))
-        return ShortAnswer(tuple(made), written.comment.is_true("case"))
+        return ShortAnswer(tuple(made), authored.comment.is_true("case"))
 
-    def check(self, answer: ShortAnswer, written: AuthoredItem, *, exam: bool) -> None:
+    def check(self, answer: ShortAnswer, authored: AuthoredItem, *, exam: bool) -> None:
         """Check the options, and that each answer is a word or phrase (E24)."""
         del exam
-        for option, short in zip(written.parts.options, answer.options, strict=False):
-            if same_words(short.answer, "") and not written.computed:
-                place = option.place(written.source_file)
+        for option, short in zip(authored.parts.options, answer.options, strict=False):
+            if same_words(short.answer, "") and not authored.computed:
+                place = option.place(authored.source_file)
                 message = f"The answer “{short.answer}” holds no word to be typed."
-                written.source_file.report("E24", *place, message, "Write a word.")
+                authored.source_file.report("E24", *place, message, "Write a word.")
             elif "|" in short.answer:
-                place = option.place(written.source_file)
+                place = option.place(authored.source_file)
                 message = f"“{short.answer}” would have to be typed with its bar."
                 hint = f"Write each answer as an option: - [x] `{_first_accepted(short.answer)}`"
-                written.source_file.report("E24", *place, message, hint)
-        check_any_right(written.parts.options, written.line, written.source_file)
-        check_duplicate_options(written.parts.options, written.source_file)
-        check_feedback(written.parts.options, written.source_file)
+                authored.source_file.report("E24", *place, message, hint)
+        check_any_right(authored.parts.options, authored.line, authored.source_file)
+        check_duplicate_options(authored.parts.options, authored.source_file)
+        check_feedback(authored.parts.options, authored.source_file)
 
     def options(self, answer: ShortAnswer) -> tuple[CountedOption, ...]:
         return tuple(CountedOption(o.key, o.answer, o.right, o.credit) for o in answer.options)
