@@ -193,7 +193,7 @@ def edge_config(app: FastAPI) -> EdgeConfig:
         rates=state.rates,
         routes=RouteNames(app),
         guard=RequestGuard(settings.host_names, settings.origin),
-        site=settings.prefix,
+        site=settings.path_prefix,
         https=settings.https,
         metrics=state.metrics,
         uploads=routes.UPLOADS,

@@ -80,7 +80,7 @@ class PartResponse:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class PartTable:
+class PartResponseTable:
     """The responses to one row, step, gap or condition; `key` is its key in the answer."""
 
     key: str
@@ -123,7 +123,7 @@ class QuestionResponses:
     unknown: int
     unreadable: int
     groups: tuple[ResponseGroup, ...]
-    parts: tuple[PartTable, ...]
+    parts: tuple[PartResponseTable, ...]
     certainty: tuple[CertaintyRow, ...]
     times: tuple[TimeRow, ...]
 
@@ -243,7 +243,7 @@ def _count_equal_texts(texts: Iterable[tuple[str, str]]) -> list[tuple[tuple[str
     return sorted(counts, key=lambda pair: (-pair[1], pair[0]))
 
 
-def _part_tables(question: Question, results: Sequence[GradeResult]) -> tuple[PartTable, ...]:
+def _part_tables(question: Question, results: Sequence[GradeResult]) -> tuple[PartResponseTable, ...]:
     """Return one table for each part, in the order of the file."""
     typed = {blank.key for blank in getattr(question.answer, "blanks", ()) if not blank.wrong}
     given: dict[str, list[tuple[str, bool]]] = {}
@@ -267,7 +267,7 @@ def _part_tables(question: Question, results: Sequence[GradeResult]) -> tuple[Pa
             for (text, _), count in _count_equal_texts((text, "") for text, _ in entries)
         )
         tables.append(
-            PartTable(
+            PartResponseTable(
                 key=key,
                 label=labels[key][0],
                 wanted=labels[key][1],

@@ -309,7 +309,7 @@ class PastSitting:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ScoreTrend:
+class ExamScoreTrend:
     """The chart, and a sentence about the last two full exams."""
 
     svg: Markup
@@ -318,13 +318,13 @@ class ScoreTrend:
 
 def score_trend(
     finished: Sequence[PastSitting], target: int | None, day_of: Callable[[dt.datetime], dt.date]
-) -> ScoreTrend | None:
+) -> ExamScoreTrend | None:
     """Return the trend of the last sittings, given newest first; None without any."""
     if not finished:
         return None
     last = list(reversed(finished[:MAX_TREND_EXAMS]))
     said = _trend_sentence(finished)
-    return ScoreTrend(_draw_trend(last, target, day_of, f"{said} The table has each."), said)
+    return ExamScoreTrend(_draw_trend(last, target, day_of, f"{said} The table has each."), said)
 
 
 def _trend_sentence(finished: Sequence[PastSitting]) -> str:

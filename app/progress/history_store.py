@@ -155,7 +155,7 @@ _PAGES = (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class PageProgress:
+class OpenedPage:
     """A page that was opened: when each section was read, and when the last one was, in ms."""
 
     topic: str
@@ -168,10 +168,10 @@ def _parse_moments(text: str) -> dict[str, int]:
     return {section: int(at) for section, _, at in marks}
 
 
-def load_recent_pages(db: Session, learner_id: int) -> tuple[PageProgress, ...]:
+def load_recent_pages(db: Session, learner_id: int) -> tuple[OpenedPage, ...]:
     """Return the pages that this learner has read in, the most recent first."""
     rows = db.connection().execute(_PAGES, {"learner": learner_id})
-    return tuple(PageProgress(topic, _parse_moments(text), at) for topic, text, at in rows)
+    return tuple(OpenedPage(topic, _parse_moments(text), at) for topic, text, at in rows)
 
 
 _RIGHT = literal_column("1") <= SCORE  # no parameter, which PostgreSQL could not group by

@@ -13,7 +13,7 @@ from app.content.course_facts import course_facts
 from app.content.library import Library
 from app.content.routes import has_essentials_read
 from app.progress import history_store as history
-from app.progress.history_store import PageProgress
+from app.progress.history_store import OpenedPage
 from app.progress.study_log import first_log_day
 from app.study_plan.loader import StudyPlan
 from app.study_plan.store import load_newest_list
@@ -63,7 +63,7 @@ def load_study_record(ctx: RequestContext) -> StudyRecord:
     )
 
 
-def is_page_read(library: Library, page: PageProgress) -> bool:
+def is_page_read(library: Library, page: OpenedPage) -> bool:
     """Return whether every essential section of a page is read."""
     topic = library.topics.get(page.topic)
     return topic is not None and has_essentials_read(topic, page.sections)
