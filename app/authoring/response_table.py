@@ -243,7 +243,9 @@ def _count_equal_texts(texts: Iterable[tuple[str, str]]) -> list[tuple[tuple[str
     return sorted(counts, key=lambda pair: (-pair[1], pair[0]))
 
 
-def _part_tables(question: Question, results: Sequence[GradeResult]) -> tuple[PartResponseTable, ...]:
+def _part_tables(
+    question: Question, results: Sequence[GradeResult]
+) -> tuple[PartResponseTable, ...]:
     """Return one table for each part, in the order of the file."""
     typed = {blank.key for blank in getattr(question.answer, "blanks", ()) if not blank.wrong}
     given: dict[str, list[tuple[str, bool]]] = {}

@@ -99,7 +99,7 @@ class CollectivesResult:
         return bytes_sent(chosen_operation(self.inputs), self.inputs.gpus, self.inputs.message)
 
     @property
-    def network_bytes(self) -> float:
+    def bytes_across(self) -> float:
         """Return the bytes that one GPU's adapter sends [B]."""
         inputs, domain = self.inputs, self.fabric.domain
         groups = math.ceil(inputs.gpus / domain)
@@ -116,7 +116,7 @@ class CollectivesResult:
         """Return the share of the rate of the link, or of the adapter if the network limits."""
         moved, rate = self.bytes_sent, self.fabric.rate
         if self.bottleneck == "network":
-            moved, rate = self.network_bytes, self.fabric.nic_rate
+            moved, rate = self.bytes_across, self.fabric.nic_rate
         return self.transfer_rate(moved) / rate
 
     def transfer_rate(self, moved: float) -> float:

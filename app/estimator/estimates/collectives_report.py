@@ -235,7 +235,7 @@ def _between_domains_step(result: CollectivesResult) -> FormulaStep:
     numbers = _bytes_sent_formula(operation, groups, size)
     if inputs.in_network and operation == "all_reduce":
         formula, numbers = f"{formula}, once", f"{numbers} ÷ 2"
-    return _STEPS.line("bytes_across", formula, numbers, result.network_bytes, "ml-engineering")
+    return _STEPS.line("bytes_across", formula, numbers, result.bytes_across, "ml-engineering")
 
 
 def _build_bandwidth_curve(inputs: CollectivesInputs, fabric: Interconnect) -> Chart:
@@ -301,7 +301,7 @@ def _parallelism_traffic_table(
 
 
 def _build_notes(result: CollectivesResult) -> tuple[str, ...]:
-    inputs, fabric, across = result.inputs, result.fabric, result.network_bytes
+    inputs, fabric, across = result.inputs, result.fabric, result.bytes_across
     notes = [
         f"{fabric.link.name}: {format_value(fabric.rate, 'B/s')} in one direction.",
         "The interval holds nine of ten measurements that were not fitted.",

@@ -234,12 +234,12 @@ class CostResult:
     meets: float | None
 
     @property
-    def owned_hour_cost(self) -> float:
+    def owned_hour(self) -> float:
         """Return the cost of a used hour of an owned GPU [USD/h]."""
         return self.owned.total / self.hours
 
     @property
-    def rented_hour_cost(self) -> float:
+    def rented_hour(self) -> float:
         """Return the cost of a used hour of a rented GPU, including data egress [USD/h]."""
         return self.rented / self.hours
 
@@ -253,15 +253,15 @@ class CostResult:
         return owned / used, rented / used
 
     @property
-    def is_owning_cheaper(self) -> bool:
+    def buying(self) -> bool:
         """Return whether owning is cheaper."""
-        return self.owned_hour_cost < self.rented_hour_cost
+        return self.owned_hour < self.rented_hour
 
     @property
     def rented_run_hour_cost(self) -> float:
         """Return what an hour of one training run costs when rented [USD/h]."""
         if self.inputs.commitment == "all":
-            return self.rented_hour_cost
+            return self.rented_hour
         return self.inputs.rent * (1 - self.inputs.discount)
 
     def million_tokens_cost(self, hour: float) -> float:
@@ -337,7 +337,7 @@ def _break_even_utilization(
 def find_flips(result: CostResult) -> tuple[VerdictFlip, ...]:
     """Return the nearest utilization, rent and price at which the cheaper option changes."""
     inputs = result.inputs
-    buys = result.is_owning_cheaper
+    buys = result.buying
     # Near the break-even point the verdict still says that both cost about the same.
     becomes = f"{'Renting' if buys else 'Buying'} begins to be cheaper."
     changes = []

@@ -30,7 +30,7 @@ def _payback_time(result: CostResult) -> Value:
 
 
 def _break_even(result: CostResult) -> Value:
-    cheaper = "Owning" if result.is_owning_cheaper else "Renting"
+    cheaper = "Owning" if result.buying else "Renting"
     note = "" if result.meets is not None else f"{cheaper} is cheaper at any utilization."
     return Value(result.meets, note=note)
 
@@ -55,7 +55,7 @@ OUTPUTS: tuple[OutputSpec[CostResult], ...] = (
         "Training run, owned",
         "USD",
         "less",
-        lambda r: r.inputs.run * r.owned_hour_cost,
+        lambda r: r.inputs.run * r.owned_hour,
     ),
     OutputSpec(
         "run_rented",
@@ -69,14 +69,14 @@ OUTPUTS: tuple[OutputSpec[CostResult], ...] = (
         "Million tokens, owned",
         "USD/Mtoken",
         "less",
-        lambda r: r.million_tokens_cost(r.owned_hour_cost),
+        lambda r: r.million_tokens_cost(r.owned_hour),
     ),
     OutputSpec(
         "tokens_rented",
         "Million tokens, rented",
         "USD/Mtoken",
         "less",
-        lambda r: r.million_tokens_cost(r.rented_hour_cost),
+        lambda r: r.million_tokens_cost(r.rented_hour),
     ),
     OutputSpec("buying", "Owning is cheaper"),
 )
@@ -104,7 +104,7 @@ def estimate(inputs: CostInputs) -> Estimate:
 
 
 def _build_verdict(result: CostResult) -> Verdict:
-    owned, rented = result.owned_hour_cost, result.rented_hour_cost
+    owned, rented = result.owned_hour, result.rented_hour
     lead = "Buying is cheaper." if owned < rented else "Renting is cheaper."
     if abs(owned - rented) < _EQUAL * rented:
         lead = "About the same."
@@ -136,7 +136,7 @@ def _build_steps(result: CostResult) -> tuple[FormulaStep, ...]:
             "a year of owning ÷ used GPU-hours",
             f"{format_term(result.owned.total, 'USD/year')} ÷ "
             f"({gpus} × {format_term(HOURS_PER_YEAR)} h × {share})",
-            result.owned_hour_cost,
+            result.owned_hour,
             "barroso-2018",
         ),
         *_rented_steps(result),
@@ -144,15 +144,15 @@ def _build_steps(result: CostResult) -> tuple[FormulaStep, ...]:
         _STEPS.line(
             "tokens_owned",
             "owned GPU-hour ÷ (3,600 × tokens per second) × 10⁶",
-            f"{format_term(result.owned_hour_cost, 'USD/h')} ÷ (3,600 × {format_term(inputs.token_rate)}) × 1,000,000",
-            result.million_tokens_cost(result.owned_hour_cost),
+            f"{format_term(result.owned_hour, 'USD/h')} ÷ (3,600 × {format_term(inputs.token_rate)}) × 1,000,000",
+            result.million_tokens_cost(result.owned_hour),
             "barroso-2018",
         ),
         _STEPS.fill(
             "run_owned",
             "[hours of the run] × [owned GPU-hour]",
-            (inputs.run, (result.owned_hour_cost, "USD/h")),
-            inputs.run * result.owned_hour_cost,
+            (inputs.run, (result.owned_hour, "USD/h")),
+            inputs.run * result.owned_hour,
             "deepseek-v3",
         ),
     )
@@ -229,7 +229,7 @@ def _rented_steps(result: CostResult) -> tuple[FormulaStep, ...]:
             "rented_hour",
             "[a year of renting] ÷ [used GPU-hours]",
             ((result.rented, "USD/year"), result.hours),
-            result.rented_hour_cost,
+            result.rented_hour,
             "barroso-2018",
         ),
     )
@@ -261,7 +261,7 @@ def _build_chart(result: CostResult) -> Chart:
     theirs = tuple((share, result.gpu_hour_costs(share, hours)[1]) for share in _SHARES)
     up = [share for share in _SHARES if share < inputs.availability]
     mine = tuple((s, result.gpu_hour_costs(s, hours)[0]) for s in (*up, inputs.availability))
-    here = (inputs.utilisation, result.owned_hour_cost)
+    here = (inputs.utilisation, result.owned_hour)
     return Chart(
         "Cost of a used GPU-hour by utilization",
         "Utilization",
@@ -287,8 +287,8 @@ def _build_bar(result: CostResult) -> StackedBar:
             BarSegment("kv", "Place", owned.place / hours),
             BarSegment("optimizer", "Staff", owned.staff / hours),
         ),
-        result.rented_hour_cost,
-        f"{format_value(result.rented_hour_cost, 'USD/h')} rented",
+        result.rented_hour,
+        f"{format_value(result.rented_hour, 'USD/h')} rented",
         "USD/h",
     )
 

@@ -252,7 +252,7 @@ class FabricResult:
         return at_nodes + -(-used // (self.switch.ports_per_cage * self.split))
 
     @property
-    def bisection_bandwidth(self) -> float:
+    def bisection(self) -> float:
         """Return the bandwidth between two halves of the nodes [B/s, one way]."""
         whole = self.hosts.ports * self.planes * self.link / 2
         return whole / max(1.0, self.tree.oversubscription)

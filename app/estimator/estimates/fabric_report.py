@@ -149,7 +149,7 @@ def _build_steps(inputs: FabricInputs, result: FabricResult) -> tuple[FormulaSte
             "bisection",
             "[adapters] × [rate] ÷ 2 ÷ [oversubscription]",
             (hosts.ports, (result.link * result.planes, "B/s"), result.tree.oversubscription),
-            result.bisection_bandwidth,
+            result.bisection,
             "leiserson-1985",
         )
     )

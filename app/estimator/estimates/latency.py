@@ -119,7 +119,7 @@ class LatencyResult:
         return self.decode.launch + self.decode.host
 
     @property
-    def largest_part(self) -> str:
+    def bound(self) -> str:
         """Return the largest part of a decode step."""
         return largest_step_part(self.decode)
 
@@ -274,7 +274,7 @@ def largest_step_part(step: InferenceStep) -> str:
 
 def find_flips(result: LatencyResult) -> tuple[VerdictFlip, ...]:
     """Return the batch from which a decode step is no longer memory-bound."""
-    if result.largest_part != "memory" or result.memory_bound_until_batch is None:
+    if result.bound != "memory" or result.memory_bound_until_batch is None:
         return ()
     now, then = format_number(result.inputs.batch), format_number(result.memory_bound_until_batch)
     becomes = "Memory no longer bounds it."

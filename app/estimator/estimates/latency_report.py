@@ -42,7 +42,7 @@ def _time_output(
         label,
         "s",
         "less",
-        lambda r: modeled_time(r.error_kind(kind), read(r)),
+        lambda r: modeled_time(r.error_interval_name(kind), read(r)),
         modeled=True,
         primary=primary,
     )
@@ -55,7 +55,7 @@ def _rate_output(name: str, label: str, read: _Read) -> OutputSpec[LatencyResult
         label,
         "token/s",
         "more",
-        lambda r: modeled_rate(r.error_kind("decode"), read(r)),
+        lambda r: modeled_rate(r.error_interval_name("decode"), read(r)),
         modeled=True,
     )
 
@@ -117,7 +117,7 @@ def _build_verdict(result: LatencyResult) -> Verdict:
         where = f"{result.inputs.tensor_parallel} {result.placed.gpu.name}"
         text = f"Too large for {where}. With enough memory: first token {then}"
         return Verdict("no", "Does not fit.", text)
-    return Verdict("info", _LEADS[result.largest_part], f"First token {then}")
+    return Verdict("info", _LEADS[result.bound], f"First token {then}")
 
 
 def _critical_sequences(placed: PlacedModel) -> float:

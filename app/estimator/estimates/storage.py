@@ -242,12 +242,12 @@ class StorageResult:
         return min(1.0, self.write_time / (losses.interval + losses.stall))
 
     @property
-    def fast_tier_bytes(self) -> float:
+    def fast(self) -> float:
         """Return the capacity of the fast tier [B]."""
         return (self.dataset + self.inputs.kept * self.checkpoint) / self.inputs.fill
 
     @property
-    def bulk_tier_bytes(self) -> float:
+    def bulk(self) -> float:
         """Return the capacity of the bulk tier [B]."""
         return ((self.inputs.copies - 1) * self.dataset + self.checkpoint) / self.inputs.fill
 

@@ -264,12 +264,12 @@ def _build_tier_table(result: StorageResult) -> ResultTable:
             (
                 "Parallel file system",
                 f"one copy of the data, checkpoints kept: {newest}",
-                (result.fast_tier_bytes, "B"),
+                (result.fast, "B"),
             ),
             (
                 "Object store",
                 f"further copies of the data: {rest}, the last checkpoint",
-                (result.bulk_tier_bytes, "B"),
+                (result.bulk, "B"),
             ),
         ),
     )

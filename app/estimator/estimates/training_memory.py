@@ -185,7 +185,7 @@ class TrainingMemoryResult:
         return self.gpu.capacity
 
     @property
-    def trained_parameters(self) -> float:
+    def trained(self) -> float:
         """Return the number of trained parameters."""
         return self.tuning.adapters if self.tuning.is_partial else float(self.model.parameters)
 
@@ -193,18 +193,18 @@ class TrainingMemoryResult:
     def weights_total(self) -> float:
         """Return the weights of the whole model, before they are sharded [B]."""
         frozen = self.model.parameters * self.tuning.base if self.tuning.is_partial else 0.0
-        return frozen + self.recipe.weights * self.trained_parameters
+        return frozen + self.recipe.weights * self.trained
 
     @property
     def gradients_total(self) -> float:
-        return self.recipe.gradients * self.trained_parameters
+        return self.recipe.gradients * self.trained
 
     @property
     def optimizer_total(self) -> float:
-        return self.recipe.optimizer * self.trained_parameters
+        return self.recipe.optimizer * self.trained
 
     @property
-    def model_state_bytes(self) -> float:
+    def states(self) -> float:
         """Return the model states of the whole model [B]."""
         return self.weights_total + self.gradients_total + self.optimizer_total
 

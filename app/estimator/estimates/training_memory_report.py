@@ -191,7 +191,7 @@ OUTPUTS: tuple[OutputSpec[TrainingMemoryResult], ...] = (
         "Bytes per parameter",
         "B",
         "less",
-        lambda r: r.model_state_bytes / r.model.parameters,
+        lambda r: r.states / r.model.parameters,
     ),
     OutputSpec("trained", "Trained parameters", "parameter"),
     OutputSpec("host", "On the host, per GPU", "B", "less", lambda r: r.stage_memory.host),
