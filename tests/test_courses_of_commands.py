@@ -232,7 +232,7 @@ def test_a_server_says_which_folder_is_no_course(content: Path, caplog) -> None:
     (content / "draft").mkdir()
     (content / "draft" / "sources.toml").write_text("", encoding="utf-8")
 
-    found = CourseRegistry.under(content, LiveLibrary)
+    found = CourseRegistry.find_courses(content, LiveLibrary)
 
     assert set(found.libraries) == {"aid", "sizing"}
     assert "draft: this folder is not served as a course: it has no" in caplog.text

@@ -67,7 +67,7 @@ def test_no_answer_tells_a_key(live_shipped, shipped, settings, clock) -> None:
         html = told[item]["html"]
         for said in (question.explanation, question.mistake):
             assert not said.html or said.html not in html, item
-        for option in getattr(question.answer, kinds.type_of(question).listed or "_", ()):
+        for option in getattr(question.answer, kinds.type_of(question).options_field or "_", ()):
             why = getattr(option, "feedback", None)
             assert not (why and why.html) or why.html not in html, item
     assert not re.search(r'"(?:right|key|feedback|explanation)":', answered.text)

@@ -62,7 +62,9 @@ def play_class(session: Session, library: Library, learners: Iterable[int]) -> N
 def play(session: Session, question: Question, learner: int, place: int, *, knows: bool) -> None:
     """Answer as a learner does: what is true, or one of the foreseen wrong responses."""
     variant = draw_variant(question, place)
-    _, *others = responses = [raw for _, raw in types.type_of(variant).states(variant.answer)]
+    _, *others = responses = [
+        raw for _, raw in types.type_of(variant).sample_responses(variant.answer)
+    ]
     raw = responses[0] if knows else others[place % len(others)]
     if question.id == "k-phase":
         raw = {"answer": [PHASES[CLASS - 1 - place]]}

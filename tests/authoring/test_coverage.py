@@ -41,14 +41,14 @@ def test_a_bank_whose_longest_option_is_right_tells_it() -> None:
     found = {cue.name: cue for cue in measure_answer_cues(bank(longest=True))}
 
     assert found["the longest"].right == 1.0
-    assert found["the longest"].tells
+    assert found["the longest"].is_significant
     assert found["the longest"].chance == 0.25
 
 
 def test_a_bank_without_a_cue_tells_nothing() -> None:
     found = {cue.name: cue for cue in measure_answer_cues(bank(longest=False))}
 
-    assert not found["the longest"].tells
+    assert not found["the longest"].is_significant
 
 
 def test_a_bank_without_choices_has_no_cues() -> None:

@@ -100,8 +100,8 @@ def test_under_ten_first_attempts_nothing_is_enough() -> None:
     few = describe_items(ItemResponse(n, "q", 1.0) for n in range(9))["q"]
     more = describe_items(ItemResponse(n, "q", 1.0) for n in range(10))["q"]
 
-    assert not few.enough
-    assert more.enough
+    assert not few.has_enough_responses
+    assert more.has_enough_responses
 
 
 def an_item(*options: OptionStatistics) -> ItemStatistics:

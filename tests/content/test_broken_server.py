@@ -73,7 +73,7 @@ def test_a_server_starts_on_a_hostile_value(
     app = started(on_course, clock)
     with visit(app) as client:
         answers = {page: client.get(page).status_code for page in PAGES}
-        state = app.state.library.state
+        state = app.state.library.status
     app.state.engine.dispose()
 
     assert set(answers.values()) == {200}
@@ -91,7 +91,7 @@ def test_a_restart_on_broken_content_serves_what_was_last_good(
     app = started(on_course, clock)
     with visit(app) as client:
         page = client.get("/quiz/weights/w-grow")
-        state = app.state.library.state
+        state = app.state.library.status
     app.state.engine.dispose()
 
     assert page.status_code == 200

@@ -253,7 +253,7 @@ for number in range(int(sys.argv[2])):
     word = sys.argv[3].encode() * 20_000
     kept.forget_all_but(["a/b/one.md", "two.md"] if number % 3 else ["two.md", "three"])
     for path in ("a/b/one.md", "two.md", "three"):
-        kept.keep(path, word)
+        kept.store(path, word)
     print(number, flush=True)
 """
 
@@ -287,13 +287,13 @@ def test_processes_that_write_at_once_and_one_that_is_killed_leave_whole_copies(
 
 def test_the_state_says_what_is_served(course: Path, data: Path) -> None:
     live = start(course, data)
-    assert live.state == CourseStatus(loaded=True, outdated=(), errors=0)
+    assert live.status == CourseStatus(loaded=True, outdated=(), errors=0)
 
     (course / QUIZ).write_bytes(b"\xff")
-    assert live.state == CourseStatus(loaded=True, outdated=(QUIZ,), errors=1)
+    assert live.status == CourseStatus(loaded=True, outdated=(QUIZ,), errors=1)
 
     shutil.rmtree(course)
-    assert live.state == CourseStatus(loaded=False, outdated=(), errors=2)
+    assert live.status == CourseStatus(loaded=False, outdated=(), errors=2)
 
 
 def test_a_failed_reading_is_logged_once(

@@ -158,7 +158,7 @@ def test_an_unknown_card_names_its_nearest() -> None:
 def test_values_are_in_base_units() -> None:
     h100 = find_accelerator("H100")
     assert (h100.memory, h100.memory_bandwidth, h100.bf16) == (80e9, 3.35e12, 989.4e12)
-    assert (h100.nvlink, h100.tdp, h100.pcie) == (450e9, 700, 63e9)
+    assert (h100.nvlink, h100.tdp, h100.pcie_bandwidth) == (450e9, 700, 63e9)
     dgx = find_system("DGX H100")
     assert (dgx.gpus, dgx.nic, dgx.power) == (8, 50e9, 10_200)
     assert find_network("qm9700").port_rate == 50e9

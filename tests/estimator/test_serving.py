@@ -142,8 +142,8 @@ def test_groups_of_attention_divide_the_requests_of_a_replica() -> None:
     split = {"replicas": 4, "expert": 4, "expert_tensor": 1}
     groups = placed("qwen3-235b-a22b", "b200-sxm", weights="fp8-block", **split)
     profile = profiled(groups, 1024, 128)
-    assert profile.timed(64).batch == 16
-    assert profile.timed(64).step == decode_time(groups, 16, 1024 + 64).total
+    assert profile.timing_at(64).batch == 16
+    assert profile.timing_at(64).step == decode_time(groups, 16, 1024 + 64).total
     assert profile.most <= most_sequences(groups, 1024 + 64)
 
 
@@ -202,7 +202,7 @@ def test_an_engine_that_reads_prompts_in_separate_steps_lets_answers_wait() -> N
     mixed = dataclasses.replace(CHAT, engine=engine.find_engine("vllm"))
     apart = dataclasses.replace(CHAT, engine=dataclasses.replace(mixed.engine, separate=True))
     for batch in (8, 64):
-        both, alone = (profile_replica(one, ALIKE).timed(batch) for one in (mixed, apart))
+        both, alone = (profile_replica(one, ALIKE).timing_at(batch) for one in (mixed, apart))
         assert alone.cost > both.cost
         assert alone.launching == pytest.approx(both.launching + both.step)
 
@@ -260,11 +260,11 @@ def test_an_engine_may_keep_all_tokens_of_layers_that_look_back_over_a_window() 
 
 def test_a_step_is_filled_up_to_a_recorded_batch() -> None:
     full = profiled(placed("llama-3-8b", "H100", software="trtllm"), 1024, 1024)
-    there = full.timed(155)
-    assert there.step < there.recorded < full.timed(256).step
-    assert full.timed(256).recorded == full.timed(256).step
-    assert profiled(CHAT, 1024, 1024).timed(155).recorded == pytest.approx(
-        profiled(CHAT, 1024, 1024).timed(155).step
+    there = full.timing_at(155)
+    assert there.step < there.recorded < full.timing_at(256).step
+    assert full.timing_at(256).recorded == full.timing_at(256).step
+    assert profiled(CHAT, 1024, 1024).timing_at(155).recorded == pytest.approx(
+        profiled(CHAT, 1024, 1024).timing_at(155).step
     )
 
 

@@ -151,5 +151,5 @@ def test_a_choice_between_two_is_left_to_practice() -> None:
     three = question("three", "1.1")
     two = dataclasses.replace(three, answer=ChoiceAnswer("single", three.answer.options[:2]))
 
-    assert three.drawable
-    assert not two.drawable
+    assert three.is_for_exams
+    assert not two.is_for_exams

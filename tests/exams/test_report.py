@@ -55,9 +55,9 @@ def test_open_questions_were_not_missed_and_tell_nothing_of_the_next_paper() -> 
 
     assert [m.number for m in report.missed] == [9, 12]
     assert [m.number for m in report.open] == [10]
-    assert [m.number for m in report.again] == [9, 10, 12]
+    assert [m.number for m in report.questions_to_repeat] == [9, 10, 12]
     assert [s.name for s in report.weakest] == ["2.1"]
-    assert (report.tells, half.tells) == (True, False)
+    assert (report.is_conclusive, half.is_conclusive) == (True, False)
 
 
 def test_of_parts_that_lost_as_much_the_one_with_less_right_is_named_first() -> None:

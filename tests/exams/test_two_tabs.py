@@ -53,7 +53,7 @@ def test_gaps_that_were_filled_in_two_tabs_are_both_filled() -> None:
     merged = merge_answers(saved, state(), state(one="", two="y"), newer=True, independent=True)
 
     assert merged.state.raw == {"one": ["x"], "two": ["y"]}
-    assert merged.told == "stale"
+    assert merged.message_key == "stale"
 
 
 @pytest.mark.parametrize("newer", [True, False])
@@ -62,7 +62,7 @@ def test_of_a_gap_that_was_filled_in_two_tabs_one_answer_stays(newer: bool) -> N
     merged = merge_answers(saved, shown, state(one="y", two="b"), newer=newer, independent=True)
 
     assert merged.state.raw == {"one": ["y" if newer else "x"], "two": ["b"]}
-    assert merged.told == ("replaced" if newer else "refused")
+    assert merged.message_key == ("replaced" if newer else "refused")
 
 
 def test_a_unit_that_a_form_proposes_is_no_change() -> None:

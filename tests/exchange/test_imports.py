@@ -91,7 +91,7 @@ class Desk:
 
         async def run() -> None:
             imports = ImportRunner(create_write_session(self.app.state.engine), clock)
-            async with imports.living(), imports.room() as room:
+            async with imports.lifespan(), imports.reserve_slot() as room:
                 work = self.learner, begun, self.arrivals, room.pop_all()
                 await (await imports.begin(*work))
 
@@ -269,7 +269,7 @@ def test_the_end_of_the_server_waits_for_a_slice_and_not_for_the_file(rosa, desk
             return desk.clock()
 
         imports = ImportRunner(create_write_session(desk.app.state.engine), clock)
-        async with imports.living(), imports.room() as room:
+        async with imports.lifespan(), imports.reserve_slot() as room:
             job = imports.begin(desk.learner, begun, desk.arrivals, room.pop_all())
             writing = asyncio.create_task(job)
             await at_work.wait()
@@ -322,17 +322,17 @@ def test_more_files_than_can_be_read_at_once_are_sent_away(app) -> None:
         imports = ImportRunner(
             create_write_session(app.state.engine), app.state.clock, patience=0.05
         )
-        rooms = [imports.room() for _ in range(AT_ONCE)]
+        rooms = [imports.reserve_slot() for _ in range(AT_ONCE)]
         for room in rooms:
             await room.__aenter__()
         with pytest.raises(HTTPException, match="Other files") as refused:
-            async with imports.room():
+            async with imports.reserve_slot():
                 pass
         assert refused.value.status_code == 503
         assert refused.value.headers == {"retry-after": "60"}
         for room in rooms:
             await room.__aexit__(None, None, None)
-        async with imports.room():
+        async with imports.reserve_slot():
             pass
 
     outcome(run())

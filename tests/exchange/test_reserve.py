@@ -20,7 +20,7 @@ def test_the_reserve_comes_back_as_such(tmp_path: Path, form: str) -> None:
     kept = text.replace("q: w-bf16-70b\n", "q: w-bf16-70b\nuse: exam\n")
     quiz.write_text(kept.replace("q: w-smaller\n", "q: w-smaller\nlevel: deeper\n"))
     before = load_library(course).questions
-    assert before["w-bf16-70b"].reserved
+    assert before["w-bf16-70b"].is_reserved_for_exams
     assert before["w-smaller"].level == "deeper"
 
     said = export_file(form, tmp_path / "out", course, "weights", 0)
@@ -30,7 +30,7 @@ def test_the_reserve_comes_back_as_such(tmp_path: Path, form: str) -> None:
 
     after = load_library(course).questions
     stems = {q.stem.plain: q for q in after.values()}
-    assert stems[before["w-bf16-70b"].stem.plain].reserved
+    assert stems[before["w-bf16-70b"].stem.plain].is_reserved_for_exams
     assert stems[before["w-smaller"].stem.plain].level == "deeper"
     others = [q for q in before.values() if not (q.use or q.level)]
     assert not any(stems[q.stem.plain].use for q in others if q.stem.plain in stems)

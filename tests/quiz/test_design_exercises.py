@@ -132,7 +132,7 @@ def test_no_plan_is_cheaper_than_what_the_planner_found_and_the_cheapest_passes(
 def feasible(problem: DesignAnswer, output: str) -> Iterator[tuple[float, dict[str, str]]]:
     """The price and the choices of each plan that meets the other conditions."""
     fields = input_specs(require_estimate(problem.estimate).inputs)
-    others = [c for c in map(read_condition, problem.accept) if not c.bests]
+    others = [c for c in map(read_condition, problem.accept) if not c.compared_outputs]
     values = [list(options_of(fields[name])) for name in problem.choose]
     for chosen in itertools.product(*values):
         plan = dict(zip(problem.choose, chosen, strict=True))
@@ -159,7 +159,7 @@ def test_pressing_the_button_at_once_solves_nothing(course: Library, item: str) 
     question = course.questions[item]
     assert isinstance(question.answer, DesignAnswer)
 
-    shown = kinds.type_of(question).shown(question.answer, {})
+    shown = kinds.type_of(question).template_data(question.answer, {})
 
     begun = starting_plan(question.answer)
     assert set(begun) == set(question.answer.choose)
@@ -173,7 +173,7 @@ def test_what_is_given_is_shown(course: Library) -> None:
     answer = course.questions[TRAINING].answer
     assert isinstance(answer, DesignAnswer)
 
-    plan = kinds.type_of(course.questions[TRAINING]).shown(answer, {})
+    plan = kinds.type_of(course.questions[TRAINING]).template_data(answer, {})
 
     assert set(plan.given) == {
         "model",

@@ -51,7 +51,7 @@ def test_its_states_are_answers_of_its_form(subtests: pytest.Subtests) -> None:
         with subtests.test(name=name):
             question = ASKED[name]
             kind = kinds.type_of(question)
-            states = list(kind.states(question.answer))
+            states = list(kind.sample_responses(question.answer))
 
             assert states
             for _, raw in states:

@@ -405,7 +405,7 @@ def test_several_units_are_one_command_each() -> None:
     lab = with_blocks("$ systemctl stop a\n\n$ systemctl stop b\nb was off")
 
     assert output("systemctl stop a.service b", question=lab) == "b was off"
-    assert len(typed("systemctl stop a b", question=lab).runs) == 2
+    assert len(typed("systemctl stop a b", question=lab).executed_commands) == 2
 
 
 # --- grading ---
@@ -458,7 +458,7 @@ def test_number_and_length_of_the_lines_are_limited() -> None:
 def test_it_is_never_in_an_exam_and_can_be_a_card() -> None:
     kind = kinds.type_of(XID)
 
-    assert not XID.drawable
+    assert not XID.is_for_exams
     assert kind.as_card
     assert kind.guess_rate(XID.answer, "") == pytest.approx(1 / 6)
 
@@ -472,7 +472,7 @@ def test_as_a_card_it_tells_the_diagnosis_and_the_way() -> None:
 
 
 def test_the_preview_shows_every_state_and_every_harmful_command() -> None:
-    shown = [text for text, _ in kinds.type_of(XID).states(variant().answer)]
+    shown = [text for text, _ in kinds.type_of(XID).sample_responses(variant().answer)]
 
     assert shown[:1] == ["Goal reached, “The GPU fell off the bus”"]
     assert [s for s in shown if "state" in s or "Harmful" in s] == [
@@ -486,7 +486,7 @@ def test_the_preview_shows_every_state_and_every_harmful_command() -> None:
 def test_authors_are_told_what_was_typed_first_and_where_learners_stopped() -> None:
     answer = variant().answer
     responses = [(answer, {"ran": r}) for r in (["sinfo"], ["dmesg", DRAIN], ["lctl", "dmesg"], [])]
-    tallies = kinds.type_of(XID).tallies(responses)
+    tallies = kinds.type_of(XID).count_response_habits(responses)
 
     assert tallies["Typed first"] == {"sinfo": 1, "dmesg": 1, "lctl (no answer)": 1}
     assert tallies["Stopped short of the goal after"] == {

@@ -238,7 +238,7 @@ def test_it_is_what_statistics_and_guessing_take_it_for() -> None:
     assert kind.guess_rate(PLACE.answer, "") == 0.5
     assert kind.guess_score(PLACE.answer) == 50
     assert [o.key for o in kind.options(PLACE.answer)] == ["bcdf", "ghjk"]
-    assert [words for words, _ in kind.states(PLACE.answer)] == [
+    assert [words for words, _ in kind.sample_responses(PLACE.answer)] == [
         "The queue",
         "The server",
     ]
@@ -284,11 +284,11 @@ def test_no_answer_is_refused_without_an_attempt(client, form) -> None:
 
 
 def test_a_letter_covers_neither_what_stands_above_nor_what_begins_inside() -> None:
-    (drawn, *_) = kinds.type_of_answer(PLACE.answer).shown(PLACE.answer, {})
+    (drawn, *_) = kinds.type_of_answer(PLACE.answer).template_data(PLACE.answer, {})
 
     for spot in drawn.spots:
-        assert spot.down - 10 > spot.area.y, "below a line of text over the region"
-        assert spot.across + 10 < spot.area.x + 8, "left of words in the region"
+        assert spot.letter_y - 10 > spot.area.y, "below a line of text over the region"
+        assert spot.letter_x + 10 < spot.area.x + 8, "left of words in the region"
 
 
 # --- elsewhere ---
@@ -318,4 +318,4 @@ def test_other_programs_get_a_single_choice_and_are_told_what_is_lost() -> None:
 def test_a_question_without_its_drawing_can_still_be_chosen_from_the_list() -> None:
     bare = dataclasses.replace(PLACE.answer, drawings=())
 
-    assert kinds.type_of_answer(bare).shown(bare, {}) == ()
+    assert kinds.type_of_answer(bare).template_data(bare, {}) == ()

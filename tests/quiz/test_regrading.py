@@ -44,7 +44,9 @@ from tests.quiz.bank import (
 from tests.quiz.course import COMPUTED
 
 RESPONSES = {
-    kind: [dict(raw) for _, raw in kinds.type_of(asked).states(draw_variant(asked, 3).answer)]
+    kind: [
+        dict(raw) for _, raw in kinds.type_of(asked).sample_responses(draw_variant(asked, 3).answer)
+    ]
     for kind, asked in EVERY_TYPE.items()
 }
 SEEDS = st.integers(0, 2**31 - 1)
@@ -265,7 +267,7 @@ def test_every_question_of_the_course_is_itself_after_it_was_kept(shipped: Libra
         kept = QUESTION.validate_json(QUESTION.dump_json(asked))
         variant = draw_variant(asked, 7)
         assert is_only_key_changed(kept, asked) or kinds.type_of(asked).name == "design", asked.id
-        for _, raw in kinds.type_of(asked).states(variant.answer):
+        for _, raw in kinds.type_of(asked).sample_responses(variant.answer):
             verdict, again = grade(variant, raw), regrade(kept, asked, 7, raw)
             if isinstance(verdict, UnreadableResponse):
                 assert again is RegradeRefusal.UNREADABLE, asked.id

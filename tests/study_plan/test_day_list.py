@@ -275,5 +275,5 @@ def test_questions_are_unseen_but_for_missed_ones_and_none_is_kept_for_exams(
 
     seen = {answer.question for answer in learner.answers}
     assert seen & set(practice.questions) == {missed}
-    assert not any(course.questions[q].reserved for q in practice.questions)
+    assert not any(course.questions[q].is_reserved_for_exams for q in practice.questions)
     assert len(set(practice.questions)) == len(practice.questions)

@@ -51,7 +51,7 @@ class InferenceEngine:
     def padded_batch(self, sequences: float) -> float:
         """Return the recorded batch size to which a step without prompts is padded [1].
 
-        >>> find_engine("trtllm").filled(155), find_engine("vllm").filled(155)
+        >>> find_engine("trtllm").padded_batch(155), find_engine("vllm").padded_batch(155)
         (256.0, 155)
         """
         above = bisect.bisect_left(self.graphs, sequences)
