@@ -242,7 +242,7 @@ _FIELDS = ("path", "line", "column", "code", "severity", "message", "hint")
 
 
 def check_course(
-    folder: Path, fix: bool = False, today: dt.date | None = None
+    folder: Path, fix: bool = False, cache: Path | None = None, today: dt.date | None = None
 ) -> list[ContentProblem]:
     """Return every problem of the course in `folder`, sorted by path and line.
 
@@ -252,7 +252,7 @@ def check_course(
     if fix:
         fix_folder(folder, day)
     with pause_garbage_collection():
-        readings, _ = WatchedFiles(folder, None).read()
+        readings, _ = WatchedFiles(folder, cache).read()
         content_problems: Sequence[ContentProblem] = find_problems(readings, folder, day)
         if any(reading.unidentified for reading in readings.values()):
             content_problems = _with_unidentified(content_problems, readings, folder, day)

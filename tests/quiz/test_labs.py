@@ -251,7 +251,7 @@ def test_the_shell_itself_answers_help_man_history_and_clear() -> None:
     assert output("sudo -i") == output("sudo su -") == "You are root already."
     assert output("which sinfo") == "/usr/bin/sinfo"
     assert output("sudo whoami") == "root"
-    assert [e.line for e in typed("sinfo", "clear", "dmesg").shown] == ["dmesg"]
+    assert [e.line for e in typed("sinfo", "clear", "dmesg").visible_entries] == ["dmesg"]
     assert [e.line for e in typed("sinfo", "clear", "dmesg").entries] == ["sinfo", "clear", "dmesg"]
 
 
