@@ -530,7 +530,7 @@ def compare_parts(
         unknown=[name for name, known in parts.items() if known is None],
         most=MAX_COMPARED_PARTS,
         groups=compare_fields(chosen),
-        prices=[request.app.state.prices.of(part.id) for part in chosen],
+        prices=[request.app.state.prices.prices_of_part(part.id) for part in chosen],
         category=part_category(chosen[0]) if chosen else None,
     )
 
@@ -549,7 +549,7 @@ def show_part(
         part=part,
         kind=KIND_WORDS[part.kind],
         category=category,
-        prices=request.app.state.prices.of(part.id),
+        prices=request.app.state.prices.prices_of_part(part.id),
         facts=[value for value in facts if value and value.state == "known"],
         memory=memory_markup(part),
         rates=rates_markup(part),
