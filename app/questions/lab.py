@@ -60,6 +60,11 @@ class LabCommand:
         cue = self.cue.plain
         return next((line for line in self.output.plain.split("\n") if cue and cue in line), "")
 
+    def cue_in(self, text: str) -> bool:
+        """Return whether an output that was cut or reordered still has a word of what matters."""
+        pieces = re.findall(r"[A-Za-z]{4,}|\d{2,}", self.cue.plain)
+        return not pieces or any(piece in text for piece in pieces)
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Lab:
@@ -229,7 +234,8 @@ def replay(lab: Lab, lines: Sequence[str]) -> LabSession:
 
 
 def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> LabSession:
-    state, reached, outputs, indices, note = session.state, set(session.reached), [], [], NO_TEXT
+    lab, state, reached = terminal.lab, session.state, set(session.reached)
+    outputs, indices, note = [], [], NO_TEXT
     refused, cleared = False, session.cleared
     try:
         pipelines = shell.read_line(line)
@@ -241,6 +247,7 @@ def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> La
     while queue:
         pipeline = queue.pop(0)
         index, filters = terminal.find(state, pipeline)
+        derived = index is None
         text = terminal.lab.commands[index].output.plain if index is not None else None
         if index is None:
             original, pipeline = pipeline, shell.split_file_reader(pipeline)
@@ -264,7 +271,9 @@ def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> La
             indices.append(index)
             note = command.note if command.harmful else note
             state = command.to or state
-            reached |= {state, terminal.lab.goal_of(index)} & set(terminal.lab.goals)
+            reached |= {state} & set(lab.goal)
+            if not derived or command.cue_in(text or ""):
+                reached |= {terminal.lab.goal_of(index)} & set(lab.goals)
         outputs.append("" if pipeline.silent else _filter_output(text or "", filters))
     output = "\n".join(filter(None, outputs))
     entry = LabLine(line, output, tuple(indices), note, refused)

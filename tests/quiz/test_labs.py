@@ -382,6 +382,46 @@ def test_an_unknown_field_names_those_that_are_known() -> None:
     assert said.startswith("[This lab doesn't say foo, but compute_mode, count, driver_version")
 
 
+def test_an_unknown_field_leaves_the_others_their_values() -> None:
+    said = output("nvidia-smi --query-gpu=index,foo --format=csv", question=with_blocks(GPUS))
+
+    assert said.startswith("index, foo\n0, [N/A]\n1, [N/A]\n[This lab doesn't say foo, but")
+
+
+def test_a_loop_is_its_body_for_each_word() -> None:
+    written = "nvidia-smi -i 0; nvidia-smi -i 1"
+    loops = [
+        "for i in 0 1; do nvidia-smi -i $i; done",
+        "for g in {0..1}; do nvidia-smi -i ${g}; done",
+    ]
+
+    assert [shell.read_line(loop) for loop in loops] == [shell.read_line(written)] * 2
+
+
+def test_echo_of_a_command_prints_what_the_command_prints() -> None:
+    assert shell.read_line("echo node $(hostname)") == shell.read_line("hostname")
+
+
+def test_kubectl_describes_a_pod_by_the_beginning_of_its_name() -> None:
+    session = typed("kubectl describe pod ll -n train", question=POD)
+
+    assert "untolerated taint" in session.entries[0].output
+    assert session.reached == {"#2"}
+
+
+def test_rows_without_what_matters_reach_no_goal() -> None:
+    lab = with_blocks(
+        "```console needed\n$ squeue\n JOBID PARTITION NAME USER ST TIME NODES NODELIST(REASON)\n"
+        " 41 h100 a ana R 1:00 1 node01\n 42 h100 b ben PD 0:00 1 (Resources)\n```\n"
+        "> `(Resources)`: it waits for nodes.\n"
+    )
+    whole, running, waiting = (
+        typed(line, question=lab).reached for line in ("squeue", "squeue -t R", "squeue -t PD")
+    )
+
+    assert (whole == waiting, bool(running)) == (True, False)
+
+
 def test_one_gpu_is_cut_out_of_the_table() -> None:
     said = output("nvidia-smi -i 1", question=with_blocks(GPUS))
 
