@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -274,10 +275,29 @@ def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> La
             reached |= {state} & set(lab.goal)
             if not derived or command.cue_in(text or ""):
                 reached |= {terminal.lab.goal_of(index)} & set(lab.goals)
+        if "dmesg" in pipeline.stages[0] and {"-T", "--ctime"} & {*pipeline.stages[0]}:
+            text = _date_kernel_messages(text or "", _find_facts(terminal, state))
         outputs.append("" if pipeline.silent else _filter_output(text or "", filters))
     output = "\n".join(filter(None, outputs))
     entry = LabLine(line, output, tuple(indices), note, refused)
     return LabSession((*session.entries, entry), state, frozenset(reached), cleared)
+
+
+def _date_kernel_messages(text: str, facts: Mapping[str, str]) -> str:
+    """Return the lines of `dmesg -T`: dates in place of the seconds since the machine booted."""
+    up = re.match(r"up (\d{1,3}) days?, +(\d\d?):(\d\d)", facts["up"])
+    day = re.search(r"Nov +([1-9]|[12]\d|30)$", facts["day"])
+    if not up or not day:
+        return text
+    hour, minute, second = map(int, facts["clock"].split(":"))
+    boot = datetime(2026, 11, int(day[1]), tzinfo=UTC) + timedelta(
+        -int(up[1]), second, hours=hour - int(up[2]), minutes=minute - int(up[3])
+    )
+    return re.sub(
+        r"(?m)^\[ *(\d{1,9})\.\d+\]",
+        lambda m: f"[{boot + timedelta(seconds=int(m[1])):%a %b %e %H:%M:%S %Y}]",
+        text,
+    )
 
 
 def _filter_output(text: str, filters: Sequence[Sequence[str]]) -> str:

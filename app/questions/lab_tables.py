@@ -213,13 +213,12 @@ def _check_unit(typed: ShellCommand, find: Finder, answers: Answers) -> tuple[in
 
 def _describe_by_prefix(typed: ShellCommand, answers: Answers) -> tuple[int, str] | None:
     """Answer `kubectl describe pod llm` for the one pod whose name begins so."""
-    options, (*kind, prefix) = typed.options, typed.arguments
+    *kind, prefix = typed.arguments
     return next(
         (
             (n, text)
             for n, c, text in answers
-            if (c.options, c.arguments[:-1]) == (options, tuple(kind))
-            and shell.ANYTHING not in f"{c}"
+            if (c.program, c.options, [*c.arguments[:-1]]) == (typed.program, typed.options, kind)
             if len(kind) > 1 and c.arguments[-1].startswith(prefix)
         ),
         None,

@@ -121,13 +121,13 @@ def _unroll_loop(loop: re.Match[str]) -> str:
     'nvidia-smi -i 0; nvidia-smi -i 1'
     """
     name, words, body = loop.groups()
-    span = re.sub(r"\{(\d{1,2})\.\.(\d{1,2})\}", _count_up, words)
+    span = re.sub(
+        r"\{(\d\d?)\.\.(\d\d?)\}",
+        lambda m: " ".join(map(str, range(int(m[1]), int(m[2]) + 1))),
+        words,
+    )
     pieces = re.split(rf"\$(?:{name}\b|\{{{name}\}})", body)
     return "; ".join(word.join(pieces) for word in span.split()[:16])
-
-
-def _count_up(span: re.Match[str]) -> str:
-    return " ".join(map(str, range(int(span[1]), int(span[2]) + 1)))
 
 
 @functools.lru_cache(4096)
