@@ -18,7 +18,7 @@ ANYTHING = "…"
 """What stands for any text in an author's command."""
 _REDIRECT = re.compile(r"(?<!\S)(?P<fd>[012&]?)>{1,2}\s*(?P<to>&[012]|[^\s|;&]+)")
 _LOOP = re.compile(r"\bfor (\w+) in ([^;]+); *do (.+?); *done\b")
-_ECHO = re.compile(r"\becho [^;|$]*\$\(([^()]+)\)")
+_ECHO = re.compile(r"""\becho (?:"[^;|$"]*\$\(([^()]+)\)"|[^;|$"]*\$\(([^()]+)\))""")
 _SPECIAL = re.compile(r"""[;|&<>'"\\]""")
 _WRAPPERS = frozenset(["sudo", "time", "watch", "nohup", "command"])
 _WRAPPER_OPTION = re.compile(r"-[A-Za-z]|-n\d+|\d+(?:\.\d+)?")
@@ -90,7 +90,7 @@ def read_line(line: str) -> tuple[ShellPipeline, ...]:
     >>> [p.stages for p in read_line("dmesg -T | grep 'Xid 79' ; sinfo -R 2>/dev/null")]
     [(('dmesg', '-T'), ('grep', 'Xid 79')), (('sinfo', '-R'),)]
     """
-    line = _ECHO.sub(r"\1", _LOOP.sub(_unroll_loop, line))
+    line = _ECHO.sub(r"\1\2", _LOOP.sub(_unroll_loop, line))
     if not _SPECIAL.search(line):  # shlex takes 50 times as long
         return tuple(ShellPipeline((tuple(line.split()),)) for _ in range(bool(line.strip())))
     files = [m for m in _REDIRECT.finditer(line) if m["fd"] not in {"0", "2"} and m["to"][0] != "&"]

@@ -399,7 +399,8 @@ def test_a_loop_is_its_body_for_each_word() -> None:
 
 
 def test_echo_of_a_command_prints_what_the_command_prints() -> None:
-    assert shell.read_line("echo node $(hostname)") == shell.read_line("hostname")
+    for line in ("echo node $(hostname)", 'echo "node: $(hostname)"'):
+        assert shell.read_line(line) == shell.read_line("hostname")
 
 
 def test_dmesg_with_dates_counts_from_the_boot_of_the_machine() -> None:
