@@ -117,8 +117,8 @@ def read_line(line: str) -> tuple[ShellPipeline, ...]:
 def _unroll_loop(loop: re.Match[str]) -> str:
     """Return the body of a `for` for each of its first 16 words; `{0..7}` makes eight.
 
-    >>> _LOOP.sub(_unroll_loop, "for i in 0 1; do nvidia-smi -i $i; done")
-    'nvidia-smi -i 0; nvidia-smi -i 1'
+    >>> _LOOP.sub(_unroll_loop, "for i in 0 1; do ping node$i; done")
+    'ping node0; ping node1'
     """
     name, words, body = loop.groups()
     span = re.sub(
