@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,11 @@ class LabCommand:
         """Return the line of the output that matters; empty if the note points at none."""
         cue = self.cue.plain
         return next((line for line in self.output.plain.split("\n") if cue and cue in line), "")
+
+    def cue_in(self, text: str) -> bool:
+        """Return whether an output that was cut or reordered still has a word of what matters."""
+        pieces = re.findall(r"[A-Za-z]{4,}|\d{2,}", self.cue.plain)
+        return not pieces or any(piece in text for piece in pieces)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -229,7 +235,8 @@ def replay(lab: Lab, lines: Sequence[str]) -> LabSession:
 
 
 def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> LabSession:
-    state, reached, outputs, indices, note = session.state, set(session.reached), [], [], NO_TEXT
+    lab, state, reached = terminal.lab, session.state, set(session.reached)
+    outputs, indices, note = [], [], NO_TEXT
     refused, cleared = False, session.cleared
     try:
         pipelines = shell.read_line(line)
@@ -241,6 +248,7 @@ def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> La
     while queue:
         pipeline = queue.pop(0)
         index, filters = terminal.find(state, pipeline)
+        derived = index is None
         text = terminal.lab.commands[index].output.plain if index is not None else None
         if index is None:
             original, pipeline = pipeline, shell.split_file_reader(pipeline)
@@ -264,11 +272,32 @@ def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> La
             indices.append(index)
             note = command.note if command.harmful else note
             state = command.to or state
-            reached |= {state, terminal.lab.goal_of(index)} & set(terminal.lab.goals)
+            reached |= {state} & set(lab.goal)
+            if not derived or command.cue_in(text or ""):
+                reached |= {terminal.lab.goal_of(index)} & set(lab.goals)
+        if "dmesg" in pipeline.stages[0] and {"-T", "--ctime"} & {*pipeline.stages[0]}:
+            text = _date_kernel_messages(text or "", _find_facts(terminal, state))
         outputs.append("" if pipeline.silent else _filter_output(text or "", filters))
     output = "\n".join(filter(None, outputs))
     entry = LabLine(line, output, tuple(indices), note, refused)
     return LabSession((*session.entries, entry), state, frozenset(reached), cleared)
+
+
+def _date_kernel_messages(text: str, facts: Mapping[str, str]) -> str:
+    """Return the lines of `dmesg -T`: dates in place of the seconds since the machine booted."""
+    up = re.match(r"up (\d{1,3}) days?, +(\d\d?):(\d\d)", facts["up"])
+    day = re.search(r"Nov +([1-9]|[12]\d|30)$", facts["day"])
+    if not up or not day:
+        return text
+    hour, minute, second = map(int, facts["clock"].split(":"))
+    boot = datetime(2026, 11, int(day[1]), tzinfo=UTC) + timedelta(
+        -int(up[1]), second, hours=hour - int(up[2]), minutes=minute - int(up[3])
+    )
+    return re.sub(
+        r"(?m)^\[ *(\d{1,9})\.\d+\]",
+        lambda m: f"[{boot + timedelta(seconds=int(m[1])):%a %b %e %H:%M:%S %Y}]",
+        text,
+    )
 
 
 def _filter_output(text: str, filters: Sequence[Sequence[str]]) -> str:

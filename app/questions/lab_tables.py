@@ -52,15 +52,17 @@ def derive_answer(
         return _query_gpus(query, options, answers) if query else _choose_gpu(typed, find, answers)
     if typed.program == "systemctl" and len(typed.arguments) > 1:
         return _check_unit(typed, find, answers)
-    if typed.program == "scontrol":
-        return _show_node(typed, answers)
+    if typed.program == "scontrol" or typed.arguments[:1] == ("describe",):
+        show = _show_node if typed.program == "scontrol" else _describe_by_prefix
+        return show(typed, answers)
     if "filters" not in spec:
         return None
-    if typed.program == "sinfo" and {"--Node", "--summarize"} & options.keys():
+    by_node = "%n" in options.get("--format", "")
+    if typed.program == "sinfo" and (by_node or {"--Node", "--summarize"} & options.keys()):
         made = _group_nodes(typed, answers)
         if made is None:
             return None
-        grouped = {"--Node": ""} if "--Node" in options else {"--summarize": ""}
+        grouped = {name: "" for name in ("--Node", "--summarize") if name in options}
         answers = [(made[0], ShellCommand("sinfo", tuple(grouped.items()), ()), made[1]), *answers]
     return _choose_rows(typed, spec, answers, user)
 
@@ -89,8 +91,12 @@ def _query_gpus(query: str, options: Mapping[str, str], answers: Answers) -> tup
     if not columns:
         return None
     fields = [_field_name(query, name) for name in options[query].split(",") if name.strip()]
-    if unknown := [name for name in fields if name not in columns]:
-        return sources[0], f"[This lab doesn't say {unknown[0]}, but {', '.join(sorted(columns))}.]"
+    unknown = [name for name in fields if name not in columns]
+    told = f"[This lab doesn't say {', '.join(unknown)}, but {', '.join(sorted(columns))}.]"
+    if unknown == fields:
+        return sources[0], told
+    height = max(len(values) for _, values in columns.values())
+    columns |= {name: (name, ["[N/A]"] * height) for name in unknown}
     wanted = options.get("--id", "").split(",")
     keys = list(zip(*(columns[f][1] for f in ("index", "pci.bus_id") if f in columns), strict=True))
     count = len(columns[fields[0]][1])
@@ -98,7 +104,7 @@ def _query_gpus(query: str, options: Mapping[str, str], answers: Answers) -> tup
     style = options.get("--format", "")
     lines = [] if "noheader" in style else [", ".join(columns[f][0] for f in fields)]
     lines += [", ".join(columns[f][1][n] for f in fields) for n in chosen]
-    text = "\n".join(lines)
+    text = "\n".join([*lines, *([told] if unknown else [])])
     source = next(
         (n for n, (header, *_) in written if columns[fields[-1]][0] in header), sources[-1]
     )
@@ -203,6 +209,20 @@ def _check_unit(typed: ShellCommand, find: Finder, answers: Answers) -> tuple[in
     text = next((text for n, _, text in answers if n == index), "")
     match = re.search(pattern[verb], text) if text else None
     return (index, match[1]) if match and index is not None else None
+
+
+def _describe_by_prefix(typed: ShellCommand, answers: Answers) -> tuple[int, str] | None:
+    """Answer `kubectl describe pod llm` for the one pod whose name begins so."""
+    *kind, prefix = typed.arguments
+    return next(
+        (
+            (n, text)
+            for n, c, text in answers
+            if (c.program, c.options, [*c.arguments[:-1]]) == (typed.program, typed.options, kind)
+            if len(kind) > 1 and c.arguments[-1].startswith(prefix)
+        ),
+        None,
+    )
 
 
 # --- tables of Slurm ---

@@ -17,6 +17,8 @@ from typing import Any
 ANYTHING = "…"
 """What stands for any text in an author's command."""
 _REDIRECT = re.compile(r"(?<!\S)(?P<fd>[012&]?)>{1,2}\s*(?P<to>&[012]|[^\s|;&]+)")
+_LOOP = re.compile(r"\bfor (\w+) in ([^;]+); *do (.+?); *done\b")
+_ECHO = re.compile(r"""\becho (?:"[^;|$"]*\$\(([^()]+)\)"|[^;|$"]*\$\(([^()]+)\))""")
 _SPECIAL = re.compile(r"""[;|&<>'"\\]""")
 _WRAPPERS = frozenset(["sudo", "time", "watch", "nohup", "command"])
 _WRAPPER_OPTION = re.compile(r"-[A-Za-z]|-n\d+|\d+(?:\.\d+)?")
@@ -88,6 +90,7 @@ def read_line(line: str) -> tuple[ShellPipeline, ...]:
     >>> [p.stages for p in read_line("dmesg -T | grep 'Xid 79' ; sinfo -R 2>/dev/null")]
     [(('dmesg', '-T'), ('grep', 'Xid 79')), (('sinfo', '-R'),)]
     """
+    line = _ECHO.sub(r"\1\2", _LOOP.sub(_unroll_loop, line))
     if not _SPECIAL.search(line):  # shlex takes 50 times as long
         return tuple(ShellPipeline((tuple(line.split()),)) for _ in range(bool(line.strip())))
     files = [m for m in _REDIRECT.finditer(line) if m["fd"] not in {"0", "2"} and m["to"][0] != "&"]
@@ -109,6 +112,22 @@ def read_line(line: str) -> tuple[ShellPipeline, ...]:
             pipelines[-1][-1].append(token)
     stages = (tuple(tuple(s) for s in pipeline if s) for pipeline in pipelines)
     return tuple(ShellPipeline(s, silent) for s in stages if s)
+
+
+def _unroll_loop(loop: re.Match[str]) -> str:
+    """Return the body of a `for` for each of its first 16 words; `{0..7}` makes eight.
+
+    >>> _LOOP.sub(_unroll_loop, "for i in 0 1; do ping node$i; done")
+    'ping node0; ping node1'
+    """
+    name, words, body = loop.groups()
+    span = re.sub(
+        r"\{(\d\d?)\.\.(\d\d?)\}",
+        lambda m: " ".join(map(str, range(int(m[1]), int(m[2]) + 1))),
+        words,
+    )
+    pieces = re.split(rf"\$(?:{name}\b|\{{{name}\}})", body)
+    return "; ".join(word.join(pieces) for word in span.split()[:16])
 
 
 @functools.lru_cache(4096)

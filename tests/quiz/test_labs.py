@@ -382,6 +382,60 @@ def test_an_unknown_field_names_those_that_are_known() -> None:
     assert said.startswith("[This lab doesn't say foo, but compute_mode, count, driver_version")
 
 
+def test_an_unknown_field_leaves_the_others_their_values() -> None:
+    said = output("nvidia-smi --query-gpu=index,foo --format=csv", question=with_blocks(GPUS))
+
+    assert said.startswith("index, foo\n0, [N/A]\n1, [N/A]\n[This lab doesn't say foo, but")
+
+
+def test_a_loop_is_its_body_for_each_word() -> None:
+    written = "nvidia-smi -i 0; nvidia-smi -i 1"
+    loops = [
+        "for i in 0 1; do nvidia-smi -i $i; done",
+        "for g in {0..1}; do nvidia-smi -i ${g}; done",
+    ]
+
+    assert [shell.read_line(loop) for loop in loops] == [shell.read_line(written)] * 2
+
+
+def test_echo_of_a_command_prints_what_the_command_prints() -> None:
+    for line in ("echo node $(hostname)", 'echo "node: $(hostname)"'):
+        assert shell.read_line(line) == shell.read_line("hostname")
+
+
+def test_dmesg_with_dates_counts_from_the_boot_of_the_machine() -> None:
+    lab = with_blocks(
+        "$ uptime\n 09:14:02 up 4 days,  3:12,  1 user\n\n"
+        "$ dmesg\n[   10.021733] NVRM: loading\n[355804.310021] NVRM: Xid"
+    )
+
+    dated = "[Mon Nov 23 06:02:12 2026] NVRM: loading\n[Fri Nov 27 08:52:06 2026] NVRM: Xid"
+    assert output("dmesg -T", question=lab) == dated
+    assert output("dmesg", question=lab).startswith("[   10.021733]")
+
+
+def test_kubectl_describes_a_pod_by_the_beginning_of_its_name() -> None:
+    session = typed("kubectl describe pod ll -n train", question=POD)
+
+    assert "untolerated taint" in session.entries[0].output
+    assert session.reached == {"#2"}
+
+
+def test_rows_without_what_matters_reach_no_goal() -> None:
+    block = (
+        "```console needed\n$ squeue\n JOBID PARTITION NAME USER ST TIME NODES NODELIST(REASON)\n"
+        " 41 h100 a ana R 1:00 1 node01\n 42 h100 b ben PD 0:00 1 (Resources)\n```\n"
+        "> `(Resources)`: it waits for nodes.\n\n"
+    )
+    text = TEXT.replace("- [x] A taint", block + "- [x] A taint")
+    lab = parse_file(text, "topics/kv-cache/quiz.md").questions[-1]
+    whole, running, waiting = (
+        typed(line, question=lab).reached for line in ("squeue", "squeue -t R", "squeue -t PD")
+    )
+
+    assert (len(whole), whole == waiting, len(running)) == (1, True, 0)
+
+
 def test_one_gpu_is_cut_out_of_the_table() -> None:
     said = output("nvidia-smi -i 1", question=with_blocks(GPUS))
 
