@@ -113,8 +113,10 @@ def _report_stray_answer(block: Sequence[Token], source_file: SourceFile) -> Non
     if kind_and_blank := _find_blank(token):
         kind, blank = kind_and_blank
         message = f"The blank “{blank[:_MOST_SHOWN]}” belongs to no question."
-        hint = f"Write <!-- q: some-id and type: {kind} below a heading above it. A link is "
-        hint += "[words](../topic/concept.md), a picture ![what it shows](name.svg)."
+        hint = f"Write <!-- q: some-id and type: {kind} below a heading above it."
+        if source_file.path.endswith("cards.md"):
+            hint = "A card with a gap is its heading alone: ### A sentence with its [[gap]]."
+        hint += " A link is [words](../topic/concept.md), a picture ![what it shows](name.svg)."
         source_file.report("E54", *source_file.locate_text(blank, first, last), message, hint)
         return
     line = next(filter(_line_is_ticked, token.content.split("\n")), token.content)
