@@ -191,15 +191,14 @@ def _draw_questions_per_domain(library: Library, questions: int) -> dict[str, in
         counts = apportion(weights, number)
         if counts and all(have[name] >= count for name, count in counts.items()):
             if questions and number < questions:
-                raise _build_insufficient_questions_error(
-                    have, apportion(weights, questions), number
-                )
+                wanted = apportion(weights, questions)
+                raise _build_insufficient_questions_error(library, have, wanted, number)
             return {name: count for name, count in counts.items() if count}
-    raise _build_insufficient_questions_error(have, apportion(weights, questions or 1), 0)
+    raise _build_insufficient_questions_error(library, have, apportion(weights, questions or 1), 0)
 
 
 def _build_insufficient_questions_error(
-    have: Counter[str], wanted: Mapping[str, int], fine: int
+    library: Library, have: Counter[str], wanted: Mapping[str, int], fine: int
 ) -> ScaffoldError:
     """Return an error with what each domain has and needs, and the largest possible count."""
     lacking = ", ".join(
@@ -209,7 +208,11 @@ def _build_insufficient_questions_error(
     )
     said = f"The course has too few questions for this exam: {lacking or 'no domain'}."
     more = f" --questions {fine} would do." if fine else ""
-    return ScaffoldError(f"{said} Drafts, designs and deeper ones do not count.{more}")
+    why = "Drafts, labs, designs, deeper ones and choices between two do not count."
+    if nameless := sum(problem.code == "E01" for problem in library.problems):
+        items = "1 question or card has" if nameless == 1 else f"{nameless} questions or cards have"
+        why = f"{items} no id yet and cannot be counted: run headroom check --fix first."
+    return ScaffoldError(f"{said} {why}{more}")
 
 
 def _count_questions_by_domain(library: Library) -> Counter[str]:

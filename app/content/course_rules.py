@@ -21,6 +21,7 @@ from app.markup.text import (
     normalize_text,
     slugify,
 )
+from app.questions import types
 from app.questions.model import Question
 
 _STALE_AFTER = dt.timedelta(days=365)
@@ -430,7 +431,7 @@ def build_drafts_hint(drafts: Sequence[str]) -> str:
     """Return the hint to finish drafts. `drafts` describes them."""
     named = ", ".join(drafts[:_NAMED])
     more = f" and {len(drafts) - _NAMED} more" if len(drafts) > _NAMED else ""
-    return f"Drafts would count: {named}{more}. Finish them, and take their line “status” out."
+    return f"Drafts would count: {named}{more}. Write their text, then delete their line “status: draft”."
 
 
 def _check_objective_coverage(
@@ -477,6 +478,10 @@ def _check_blueprints(
     domain_of = {o.number: o.domain for d in course.syllabus.domains for o in d.objectives}
     drawn = [(q.domain(domain_of), q) for q in questions if q.is_for_exams]
     held = Counter(domain for domain, q in drawn if q.status == "live")
+    left_out: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for question in questions:
+        if question.status == "live" and not question.is_for_exams:
+            left_out[question.domain(domain_of)][_reason_outside_exams(question)] += 1
     drafts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for domain, question in drawn:
         if question.status != "live":
@@ -491,17 +496,35 @@ def _check_blueprints(
                 yield make_problem(place, "E70", message, did_you_mean(number, domains))
             elif held[number] < wanted:
                 counts = (number, wanted, held[number])
-                yield make_problem(place, "E71", *_domain_shortage_message(counts, drafts[number]))
+                yield make_problem(
+                    place,
+                    "E71",
+                    *_domain_shortage_message(counts, drafts[number], left_out[number]),
+                )
 
 
-def _domain_shortage_message(counts: tuple[str, int, int], drafts: Counter[str]) -> tuple[str, str]:
-    """Return message and hint for E71. `counts`: domain, needed questions, live questions."""
+def _reason_outside_exams(question: Question) -> str:
+    if not types.type_of(question).in_exams:
+        return "designs" if question.type == "design" else "labs"
+    return "deeper ones" if question.level == "deeper" else "choices between two"
+
+
+def _domain_shortage_message(
+    counts: tuple[str, int, int], drafts: Counter[str], left_out: Counter[str]
+) -> tuple[str, str]:
+    """Return message and hint for E71. `counts`: domain, needed questions, live questions.
+
+    `left_out` counts the live questions that exams never draw, by the reason.
+    """
     number, wanted, held = counts
     message = f"The exam asks {wanted} questions of domain {number}, "
     message += f"the course has {held}"
     if drafts:
         return f"{message} that are live.", _fill_domain_hint(drafts, wanted - held)
-    return f"{message}.", "Write more questions, or ask fewer."
+    hint = "Write more questions, or ask fewer."
+    if left_out:
+        hint += " Exams never draw " + ", ".join(f"{w} ({n})" for w, n in left_out.items()) + "."
+    return f"{message} for exams.", hint
 
 
 def _fill_domain_hint(drafts: Counter[str], lacking: int) -> str:

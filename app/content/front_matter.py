@@ -190,6 +190,7 @@ def _report_unknown_keys(
                 hint = "It stands in the comment of a question: <!-- q: some-id"
             elif known is ITEM_KEYS or name in FRONT_KEYS:
                 hint = _ELSEWHERE.get(name.lower(), hint)
+            hint = hint or f"Known: {', '.join(known)}."
             message = f"“{name}” is not a key here."
             source_file.report("E12", key.line, key.column, message, hint)
 

@@ -31,6 +31,7 @@ from app.questions.options import ParsedOption, check_credits, is_task_list, rea
 from app.questions.question_type import AuthoredItem, ItemDraft, ItemParts, QuestionType
 from app.questions.types import KINDS
 from app.questions.types.choice import choice_type
+from app.questions.types.cloze import find_blank, read_gap_card
 
 _LAB_BLOCK = re.compile(r"console\s+\S")
 _ROLES = {
@@ -80,12 +81,18 @@ def build_item(
     _limit_parts(draft, parts, source_file)
     if not item_type:
         return None
+    if kind == "cards" and item_type != "card":
+        place = draft.comment.field_location("type")
+        message = f"A question of the type “{item_type}” stands among the cards."
+        hint = "Move it into quiz.md; or write a card: ### A sentence with its [[gap]]., or "
+        hint += "a heading and its answer as text, without type: and boxes."
+        source_file.report("E13", *place, message, hint)
     _check_blocks_taken(draft, parts, item_type, source_file)
     metadata = read_item_metadata(draft.comment, item_type, front, source_file, page=kind == "page")
     written = AuthoredItem(draft, parts, scope, computed is not None)
     if item_type == "card":
         _check_boxes_of_card(draft, source_file)
-        return ParsedItem(_build_flashcard(draft, metadata, scope), written)
+        return ParsedItem(_build_flashcard(written, metadata), written)
     question = _build_question(written, KINDS[item_type], computed, metadata)
     unlink_figures(itertools.chain.from_iterable(explaining))  # other formats carry no links
     return ParsedItem(question, written)
@@ -110,6 +117,22 @@ def _check_boxes_of_card(draft: ItemDraft, source_file: SourceFile) -> None:
                 "E24", first_line(token), 1, "A card reads no options in boxes.", hint
             )
             return
+
+
+def _check_gaps_of_card(draft: ItemDraft, source_file: SourceFile) -> None:
+    """Report E12, E54: a gap on the back, on a front that has a back, or to be asked in reverse."""
+    gap, reverse = find_blank([draft.heading]), draft.comment.fields.keys.get("reverse")
+    token = find_blank(draft.body)
+    if token or (gap and any(t.type != "hr" for t in draft.body)):
+        message = "A card with a gap is its heading alone: the back is the same, filled."
+        hint = (
+            "Write ### A sentence with its [[gap]]. and nothing below it, or take the brackets out."
+        )
+        line = first_line(token) if token else draft.line
+        source_file.report("E54", *source_file.locate_text("[[", line, line + 20), message, hint)
+    elif gap and reverse:
+        message = "A card with a gap cannot be asked the other way round."
+        source_file.report("E12", reverse.line, reverse.column, message, "Leave the line out.")
 
 
 def _sort_parts(draft: ItemDraft, source_file: SourceFile) -> ItemParts:
@@ -292,9 +315,16 @@ def _inferred_type(
     return ""
 
 
-def _build_flashcard(draft: ItemDraft, metadata: ItemMetadata, scope: RenderContext) -> Flashcard:
-    front = render_tokens([draft.heading], scope)
-    back = render_tokens([t for t in draft.body if t.type != "hr"], scope)
+def _build_flashcard(written: AuthoredItem, metadata: ItemMetadata) -> Flashcard:
+    """Build a card; without a back, a front with blanks shows gaps and has the filled text."""
+    draft, scope = written.draft, written.scope
+    body = [t for t in draft.body if t.type != "hr"]
+    has_gap = find_blank([draft.heading]) is not None
+    _check_gaps_of_card(draft, scope.source_file)
+    if has_gap and not body:
+        front, back = read_gap_card(written)
+    else:
+        front, back = render_tokens([draft.heading], scope), render_tokens(body, scope)
     if back.plain.strip() and normalize_text(back.plain) == normalize_text(front.plain):
         hint = "Write the answer, or what the term means."
         message = f"The back of “{front.plain[:60]}” says the same as its front."

@@ -113,8 +113,10 @@ def _report_stray_answer(block: Sequence[Token], source_file: SourceFile) -> Non
     if kind_and_blank := _find_blank(token):
         kind, blank = kind_and_blank
         message = f"The blank “{blank[:_MOST_SHOWN]}” belongs to no question."
-        hint = f"Write <!-- q: some-id and type: {kind} below a heading above it. A link is "
-        hint += "[words](../topic/concept.md), a picture ![what it shows](name.svg)."
+        hint = f"Write <!-- q: some-id and type: {kind} below a heading above it."
+        if source_file.path.endswith("cards.md"):
+            hint = "A card with a gap is its heading alone: ### A sentence with its [[gap]]."
+        hint += " A link is [words](../topic/concept.md), a picture ![what it shows](name.svg)."
         source_file.report("E54", *source_file.locate_text(blank, first, last), message, hint)
         return
     line = next(filter(_line_is_ticked, token.content.split("\n")), token.content)
@@ -380,14 +382,14 @@ def _report_headings_without_id(
 
     In a quiz one check box is enough, and so are a numbered list, a table or a blank below a
     heading of a question's level. On a page, a task list counts only if something is ticked and a
-    question is asked. In a cards file, any text is a back.
+    question is asked. In a cards file, any text is a back, and a heading with a blank a card.
     """
     heading = -1
     for at, token in enumerate(prose):
         if token.type == "heading_open" and not token.level:
             heading = -1 if _is_id_in_broken_comment(prose, at) else at
-            back = kind == "cards" and _has_card_back(prose, at)
-            answers = back or (kind == "quiz" and _has_answer_form(prose, at))
+            card = kind == "cards" and (_has_card_back(prose, at) or _find_blank(prose[at + 1]))
+            answers = card or (kind == "quiz" and _has_answer_form(prose, at))
             if heading >= 0 and (answers or _comment_without_id_below(prose, at)):
                 _report_heading_without_id(prose, at, source_file)
                 heading = -1

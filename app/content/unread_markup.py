@@ -45,7 +45,10 @@ _FOREIGN = tuple(
         (r"(?<![\w:]):[a-z][a-z0-9_+-]*:(?=\0)", "Write the words or the link itself."),
         (r"\{:?[ \t]*[.#][\w-][^{}\n]*\}|(?<=\])\{[^{}\n]*\}", _NO_CLASS),
         (r"\{\{[<%][^{}\n]*[>%]\}\}|\{%[^{}\n]*%\}|\{\{[^{}\n:]*\}\}", _DRAWN),
-        (r"\{\{c\d+::[^{}\n]*\}\}", "In a question of the type cloze write [[answer]]."),
+        (
+            r"\{\{c\d+::[^{}\n]*\}\}",
+            "Write [[answer]]: in a question, or in the heading of a card without a back.",
+        ),
         (r"\[/(?:b|i|u|s|url|img|code|quote|color|size)\]", "Write **bold**, *italic* or `code`."),
         (r"\^\[[^\]\n]*\s[^\]\n]*\]", "Write the words into the text, or cite a source: [^key]."),
         (r"\[?-?(?<![\w.])@[a-z][\w:-]*\d{4}[a-z]?\b\]?", "Cite a source: [^key]."),

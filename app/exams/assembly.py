@@ -84,21 +84,9 @@ def drawable_questions(
     return bank
 
 
-def match_exam_types(
-    questions: Sequence[Question], domain_of: Mapping[str, str], wanted: Mapping[str, int]
-) -> Sequence[Question]:
-    """Return the questions of the types in most exams: single and multiple choice.
-
-    A domain with too few of those keeps all of its questions.
-    """
-    held = drawable_questions((q for q in questions if types.type_of(q).of_exam), domain_of)
-    every = drawable_questions(questions, domain_of)
-    lacking = {
-        domain
-        for domain, count in wanted.items()
-        if len(held.get(domain, ())) < min(count, len(every.get(domain, ())))
-    }
-    return [q for q in questions if types.type_of(q).of_exam or q.domain(domain_of) in lacking]
+def match_exam_types(questions: Iterable[Question]) -> list[Question]:
+    """Return the questions of the types in most exams: single and multiple choice."""
+    return [q for q in questions if types.type_of(q).of_exam]
 
 
 def _pick_questions(

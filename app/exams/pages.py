@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -185,7 +186,23 @@ def list_exams(ctx: Reader) -> HTMLResponse:
 def show_exam(ctx: Reader, exam: str) -> HTMLResponse:
     """The description of an exam, before the clock starts."""
     paper = require_exam_offer(ctx, exam)
-    return _start_page(ctx, paper, StartExamDraft(new_token()), [], 200)
+    choices, every = _count_available(ctx, paper)
+    fitting = EVERY_KIND if _count_drawn(paper, choices) < _count_drawn(paper, every) else ""
+    return _start_page(ctx, paper, StartExamDraft(new_token(), kinds=fitting), [], 200)
+
+
+def _count_available(ctx: RequestContext, paper: ExamOffer) -> tuple[Counter[str], Counter[str]]:
+    """Return how many single and multiple choices each domain has, and questions of all kinds."""
+    domains = domain_by_objective(ctx.library)
+    choices, every = (
+        Counter({d: len(found) for d, found in drawable_questions(questions, domains).items()})
+        for questions in (match_exam_types(paper.questions), paper.questions)
+    )
+    return choices, every
+
+
+def _count_drawn(paper: ExamOffer, available: Counter[str]) -> int:
+    return sum(min(available[domain], wanted) for domain, wanted in paper.exam.domains.items())
 
 
 def _start_page(
@@ -196,20 +213,16 @@ def _start_page(
     status: int,
 ) -> HTMLResponse:
     exam = paper.exam
-    domains = domain_by_objective(ctx.library)
-    there = paper.questions
-    if typed.kinds != EVERY_KIND:
-        there = match_exam_types(there, domains, exam.domains)
-    held = drawable_questions(there, domains)
-    bank = {domain: len(held.get(domain, ())) for domain in exam.domains}
+    choices, every = _count_available(ctx, paper)
     return ctx.page(
         "exams/start.html",
         status=status,
         exam=exam,
         missed=is_exam_of_missed_questions(exam.slug),
-        domains=[d for d in ctx.library.syllabus.domains if d.number in bank],
-        bank=bank,
-        short=any(bank[d] < wanted for d, wanted in exam.domains.items()),
+        domains=[d for d in ctx.library.syllabus.domains if d.number in exam.domains],
+        choices=choices,
+        every=every,
+        drawn=(_count_drawn(paper, choices), _count_drawn(paper, every)),
         kinds=[("", "Single and multiple choice"), (EVERY_KIND, "All kinds")],
         factors=[(f"{f:g}", _factor_words(f, exam)) for f in FACTORS],
         running=_find_running_sitting(ctx),
@@ -239,7 +252,13 @@ def _draw_or_refuse(ctx: RequestContext, exam: str, typed: StartExamDraft) -> Ne
         return _redirect_to_first(running.id)
     if not ctx.library.questions:
         raise ConflictError("This course has no questions yet.")
-    if problems := typed.problems:
+    problems = typed.problems
+    if not (typed.kinds or problems or is_exam_of_missed_questions(exam)):
+        choices, every = _count_available(ctx, paper)
+        if not _count_drawn(paper, choices) and _count_drawn(paper, every):
+            message = "Kinds of questions: this exam has no single or multiple choice. Choose all."
+            problems = [{"field": "kinds", "message": message}]
+    if problems:
         return _start_page(ctx, paper, typed, problems, 422)
     target = math.ceil((ctx.learner.target or 0) * paper.exam.questions / 100) or None
     sitting_request = SittingRequest(paper.exam, paper.questions, typed.wish, target)

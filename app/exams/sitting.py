@@ -24,6 +24,7 @@ from app.exams.assembly import (
     PaperItem,
     assemble_paper,
     exam_minutes,
+    is_exam_of_missed_questions,
     is_past_deadline,
     match_exam_types,
 )
@@ -62,8 +63,8 @@ def draw_sitting(
     blueprint, wish = sitting_request.exam, sitting_request.wish
     domains = domain_by_objective(library)
     there: Sequence[Question] = list(filter(has_solvable_variant, sitting_request.questions))
-    if not wish.every_kind:
-        there = match_exam_types(there, domains, blueprint.domains)
+    if not wish.every_kind and not is_exam_of_missed_questions(blueprint.slug):
+        there = match_exam_types(there)
     last, met = store.load_item_exposure(db, learner_id)
     paper = assemble_paper(blueprint, domains, there, met, seed, last)
     return NewSitting(

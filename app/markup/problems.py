@@ -384,6 +384,9 @@ def drop_consequences(problems: Iterable[ContentProblem]) -> list[ContentProblem
         codes |= {"E06"}  # what is unread is not gone
     if broken_topics or sum(p.code == "E06" for p in problems) >= _MANY:
         codes |= _COUNTS
+    # What lost its id is told which one, and not to take a new one.
+    lost = {(p.path, line) for p in problems if p.code == "E06" for line in (p.line, p.line + 1)}
+    problems = [p for p in problems if p.code != "E01" or (p.path, p.line) not in lost]
     broken_items = {p.item for p in problems if p.code in _BROKEN_COMMENT and p.item}
     return _merge_items(
         p

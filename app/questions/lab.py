@@ -205,13 +205,13 @@ class CommandMatcher:
         return [(n, one, self.lab.commands[n].output.plain) for n in here for one in spellings[n]]
 
     def available_commands(self, state: str) -> list[int]:
-        samples = enumerate(self._samples)
+        samples = enumerate(self.same_commands)
         return [
             index for index, meant in samples if self._most_specific(state, meant)[:1] == [index]
         ]
 
     @functools.cached_property
-    def _samples(self) -> list[list[int]]:
+    def same_commands(self) -> list[list[int]]:
         """What is meant by the first spelling of each command."""
         lines = (shell.read_line(command.sample) for command in self.lab.commands)
         return [self._matching_commands(pipelines[0].commands) for pipelines in lines]
@@ -477,14 +477,43 @@ def shortest_command_sequence(lab: Lab, *, harmful: bool = False) -> tuple[int, 
     return next((path for (_, reached), path in ways.items() if reached == wanted), None)
 
 
+def find_dead_end(lab: Lab) -> tuple[tuple[int, ...], frozenset[str]] | None:
+    """Return the fewest commands after which goals are out of reach, and those; None if none are.
+
+    Harmful commands are not used. A needed command is out of reach where it has no answer at all:
+    a lab may ask to look at the fault before it is mended, and answer the same command afterwards.
+    """
+    ways = {way.goal: way for way in _explore_states(lab, harmful=False, any_answer=True)}
+    before = defaultdict(set)
+    for way in ways.values():
+        for after in way.following.values():
+            before[after].add(way.goal)
+    safe = [goal for goal in ways if goal[1] == frozenset(lab.goals)]
+    for goal in safe:
+        safe += before[goal].difference(safe)
+    dead = next((way for goal, way in ways.items() if goal not in safe), None)
+    if dead is None:
+        return None
+    later = [dead.goal]
+    for goal in later:
+        later += set(ways[goal].following.values()).difference(later)
+    return dead.path, frozenset(lab.goals).difference(*(reached for _, reached in later))
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class _CommandPath:
+    """A state with the goals reached, a way to it, and what each command leads to from there."""
+
     goal: tuple[str, frozenset[str]]
     path: tuple[int, ...]
+    following: Mapping[int, tuple[str, frozenset[str]]]
 
 
-def _explore_states(lab: Lab, *, harmful: bool) -> Iterator[_CommandPath]:
-    """Yield each state with the goals reached in it, by the shortest way, nearest first."""
+def _explore_states(lab: Lab, *, harmful: bool, any_answer: bool = False) -> Iterator[_CommandPath]:
+    """Yield each state with the goals reached in it, by the shortest way, nearest first.
+
+    With `any_answer`, a needed command counts in states that give it another answer, too.
+    """
     terminal, goals = CommandMatcher(lab), set(lab.goals)
     usable: Mapping[str, list[int]] = {
         state: [
@@ -492,17 +521,24 @@ def _explore_states(lab: Lab, *, harmful: bool) -> Iterator[_CommandPath]:
         ]
         for state in lab.states
     }
+    steps = {index: {lab.goal_of(index)} for index in range(len(lab.commands))}
+    for needed in (n for n, c in enumerate(lab.commands) if c.needed and any_answer):
+        for index in terminal.same_commands[needed]:
+            steps[index].add(lab.goal_of(needed))
     first = (lab.start, frozenset({lab.start} & goals))
-    queue, seen = [_CommandPath(first, ())], {first}
-    for way in queue:
-        yield way
-        state, reached = way.goal
+    paths: dict[tuple[str, frozenset[str]], tuple[int, ...]] = {first: ()}
+    queue = [first]
+    for goal in queue:
+        state, reached = goal
+        following = {}
         for index in usable[state]:
             after = lab.commands[index].to or state
-            goal = (after, reached | ({after, lab.goal_of(index)} & goals))
-            if goal not in seen:
-                seen.add(goal)
-                queue.append(_CommandPath(goal, (*way.path, index)))
+            following[index] = (after, reached | ({after, *steps[index]} & goals))
+        yield _CommandPath(goal, paths[goal], following)
+        for index, next_goal in following.items():
+            if next_goal not in paths:
+                paths[next_goal] = (*paths[goal], index)
+                queue.append(next_goal)
 
 
 def commands_to_states(lab: Lab) -> dict[str, tuple[int, ...]]:

@@ -172,6 +172,17 @@ def test_an_exam_follows_the_weights_and_passes_the_check(folder):
     assert exam.domains == {"1": 6, "2": 4}
 
 
+def test_an_exam_before_any_id_was_written_says_so(folder, capsys):
+    quiz = folder / "topics/weights/quiz.md"
+    quiz.write_text(re.sub(r"<!-- q: (w-grow|w-smaller)(?= -->|\n)", "<!--", quiz.read_text()))
+
+    assert new(folder, "exam", "e", "--questions", "40") == 2
+
+    said = capsys.readouterr().err
+    assert "2 questions or cards have no id yet" in said
+    assert "run headroom check --fix first" in said
+
+
 def test_an_exam_too_large_says_what_lacks_and_what_would_do(folder, capsys):
     quiz = folder / "topics/weights/quiz.md"
     draft = "<!-- q: w-bf16-70b\n"
@@ -182,7 +193,7 @@ def test_an_exam_too_large_says_what_lacks_and_what_would_do(folder, capsys):
     said = capsys.readouterr().err
     have = dict(re.findall(r"domain (\d) has (\d+) of \d+", said))
     assert re.findall(r"of (\d+)", said) == ["24", "16"]
-    assert "Drafts, designs and deeper ones do not count." in said
+    assert "Drafts, labs, designs, deeper ones and choices between two do not count." in said
     fits = re.search(r"--questions (\d+) would do", said)[1]
     assert apportion({"1": 60, "2": 40}, int(fits))["1"] <= int(have["1"])
     assert new(folder, "exam", "e", "--questions", str(int(fits) + 1)) == 2

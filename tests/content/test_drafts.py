@@ -82,7 +82,7 @@ def told(course: Path, code: str) -> list[tuple[str, str]]:
     return [(p.message, p.hint) for p in found if p.code == code]
 
 
-FINISH = "Finish them, and take their line “status” out."
+FINISH = "Write their text, then delete their line “status: draft”."
 
 
 def test_drafts_that_would_serve_an_objective_or_fill_an_exam_are_named(
@@ -134,6 +134,16 @@ def test_what_drafts_do_not_hold_is_asked_for_beside_them(course: Path) -> None:
 
     assert told(course, "W73")[0][1].startswith("Drafts would count: topics/kv-cache/")
     assert told(course, "E71")[0][1].endswith("Write 32 more beside them, or ask fewer.")
+
+
+def test_what_exams_never_draw_is_counted_beside_what_they_lack(course: Path) -> None:
+    change(course / "exams/short.toml", "2 = 2", "2 = 40")
+    change(course / "topics/kv-cache/quiz.md", "\n---\n", "\nlevel: deeper\n---\n")
+
+    [(message, hint)] = told(course, "E71")
+
+    assert message == "The exam asks 40 questions of domain 2, the course has 1 for exams."
+    assert hint.startswith("Write more questions, or ask fewer. Exams never draw deeper ones (")
 
 
 def test_a_live_page_that_leads_to_a_draft_is_told(course: Path) -> None:

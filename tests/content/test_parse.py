@@ -270,6 +270,17 @@ def test_a_reversed_card_has_a_sibling() -> None:
     assert other.front.plain == "Back."
 
 
+def test_a_card_with_a_gap_and_no_back_shows_the_gap_and_then_the_filled_text() -> None:
+    body = "### **Yeast** makes [[gas|CO₂]], and [[acid ? what is sour]].\n<!-- q: c -->\n"
+
+    parsed = parse_file(FRONT + body, "topics/case/cards.md")
+
+    [card] = parsed.cards
+    assert not parsed.problems
+    assert card.front.html == "<strong>Yeast</strong> makes […], and [what is sour]."
+    assert card.back.plain == "Yeast makes gas or CO₂, and acid."
+
+
 def test_yaml_words_stay_words() -> None:
     body = "### Which?\n<!-- q: w\ntags: [no, 1.10, on]\n-->\n\n- [x] True\n- [ ] False\n"
 

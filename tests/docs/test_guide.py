@@ -50,7 +50,7 @@ def test_it_shows_the_common_kinds(course: Path) -> None:
 
     kinds = [question.type for question in library.questions.values()]
     assert kinds == ["single", "multiple", "true-false", "numeric", "short"]
-    assert len(library.cards) == 3
+    assert len(library.cards) == 4
     assert library.exams["short"].questions == 2
 
 

@@ -114,19 +114,19 @@ def test_what_is_kept_for_exams_comes_before_what_is_as_new() -> None:
     assert not set(met) & kept
 
 
-def test_papers_hold_the_kinds_of_the_real_exam_where_those_suffice() -> None:
+def test_papers_of_choices_hold_no_other_kind_even_where_they_are_short() -> None:
     true = ChoiceAnswer("true-false", BANK[0].answer.options[:2])  # type: ignore[union-attr]
     bank = [
         dataclasses.replace(q, answer=true, type="true-false") if n % 2 else q
         for n, q in enumerate(BANK)
     ]
 
-    enough = match_exam_types(bank, DOMAINS, {"1": 6, "2": 4})
-    few = match_exam_types(bank, DOMAINS, {"1": 16, "2": 4})
+    choices = match_exam_types(bank)
+    paper = assemble_paper(blueprint(len(bank), 0), DOMAINS, choices, {}, 3)
 
-    assert {q.type for q in enough} == {"single"}
-    assert {q.type for q in few if q.objectives[0] > "2"} == {"single"}
-    assert [q for q in few if q.objectives[0] < "2"] == bank[:20]
+    assert {q.type for q in choices} == {"single"}
+    assert choices == bank[::2]
+    assert len(paper.slots) == sum(q.objectives[0] < "2" for q in choices)
 
 
 def test_a_bank_too_small_gives_what_it_has_and_says_what_lacks() -> None:

@@ -289,3 +289,24 @@ def _fill_text(answer: ClozeAnswer, gaps: list[str]) -> str:
     pieces = [piece.html for piece in answer.pieces]
     words = [a + b for a, b in zip(pieces, [*gaps, ""], strict=True)]
     return f'<div class="cloze">{"".join(words)}</div>'
+
+
+def find_blank(tokens: Sequence[Token]) -> Token | None:
+    """Return the first block with a blank outside of code and formulas; None if there is none."""
+    texts = ((t, c) for t in tokens for c in t.children or () if c.type == "text")
+    return next((t for t, c in texts if ClozeType.blank.search(c.content)), None)
+
+
+def read_gap_card(authored: AuthoredItem) -> tuple[RichText, RichText]:
+    """Return front and back of a card whose heading has blanks: with gaps, and filled."""
+    answer = _read_cloze([authored.draft.heading], authored)
+    gaps = [f"[{b.hint or ' / '.join(b.choices) or '…'}]" for b in answer.blanks]
+    return _fill_blanks(answer, gaps), _fill_blanks(
+        answer, [" or ".join(b.answers) for b in answer.blanks]
+    )
+
+
+def _fill_blanks(answer: ClozeAnswer, texts: Sequence[str]) -> RichText:
+    pieces = list(zip(answer.pieces, [*texts, ""], strict=True))
+    html = "".join(p.html + escape(text) for p, text in pieces)
+    return RichText(html, "".join(p.plain + text for p, text in pieces))

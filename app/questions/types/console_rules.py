@@ -25,6 +25,7 @@ from app.questions.lab import (
     Lab,
     LabCommand,
     commands_to_states,
+    find_dead_end,
     shortest_command_sequence,
 )
 from app.questions.options import (
@@ -333,7 +334,26 @@ def _check_reachability(lab: Lab, authored: AuthoredItem) -> None:
         message = f"The harmful “{worst.name[:40]}” is a shorter way to the goal."
         hint = "Take its to STATE away: the lab stops it and says what it would have done."
         source_file.report("E93", worst.line, 1, message, hint)
+    elif dead_end := find_dead_end(lab):
+        _report_dead_end(lab, *dead_end, source_file)
     _check_ineffective_commands(lab, source_file)
+
+
+def _report_dead_end(
+    lab: Lab, path: tuple[int, ...], missing: frozenset[str], source_file: SourceFile
+) -> None:
+    """Report W89 at the command after which the `missing` goals are out of reach."""
+    last = lab.commands[path[-1]]
+    goal = min(missing, default="")
+    message = f"After “{last.name[:40]}” no command leads to the goal “{goal}” any more."
+    hint = f"Let one lead there from {last.to}, or say with in STATE when this one counts."
+    if goal.startswith("#"):
+        needed = lab.commands[int(goal[1:])]
+        message = (
+            f"After “{last.name[:40]}” the needed “{needed.name[:40]}” has no answer any more."
+        )
+        hint = f"Take its in STATE away, or write what it answers in {last.to}."
+    source_file.report("W89", last.line, 1, message, hint)
 
 
 def _check_ineffective_commands(lab: Lab, source_file: SourceFile) -> None:
