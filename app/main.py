@@ -131,7 +131,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
             run_daily_backups(_create_installation(state.settings), state.clock),
             run_sitting_closer(state.engine, state.courses, state.clock),
             weekly_mails(state.engine, state.courses, _mail_server(state.settings), state.clock),
-            state.imports.living(),
+            state.imports.lifespan(),
         ):
             await beside.enter_async_context(work)
         with end_with_parent():
