@@ -90,8 +90,9 @@ class DayList:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DayDone:
-    """What was done on a study day: cards and questions answered, pages fully read, exams sat.
+    """What was done on a study day: cards, questions answered, pages fully read, exams sat.
 
+    A card is done once it does not come back on that day.
     `essentials` are the pages of which every essential section is read.
     """
 
@@ -124,6 +125,8 @@ class TickedTask:
 
     @property
     def minutes_left(self) -> float:
+        if self.task.pages:
+            return sum(page.minutes for page in self.unread)
         return self.task.minutes * (1 - self.done / self.total) if self.total else 0.0
 
 

@@ -1,9 +1,9 @@
 """The short route, and pages whose topic was renamed."""
 
 import datetime as dt
+import re
 import shutil
 from collections.abc import Iterator
-import re
 from pathlib import Path
 
 import pytest

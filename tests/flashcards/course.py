@@ -91,7 +91,7 @@ class HandLibrary:
     def current(self) -> Library:
         return self.held
 
-    def recent(self) -> Library:
+    def last_loaded(self) -> Library:
         return self.held
 
     def remove(self, *gone: str) -> None:

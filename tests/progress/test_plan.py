@@ -326,3 +326,35 @@ def test_a_card_that_was_skipped_leaves_nothing_to_do(reader: TestClient, sessio
     assert "Skipped until" in reader.get(f"/flashcards/{cards[0]}/more").text
     assert f"{len(cards)} card" in reader.get("/").text.replace("\xa0", " ")
     assert "/flashcards?task=new" not in reader.get("/").text
+
+
+def grade_next(browser: TestClient, rating: str, address: str = "/flashcards?task=new") -> bool:
+    """Grade the card that is shown; False if there is none."""
+    shown = browser.get(f"{address}&show=1").text
+    card = re.search(r'action="(/flashcards/[^"]+/reviews)"', shown)
+    token = re.search(r'name="token" value="([^"]+)"', shown)
+    if not card or not token:
+        return False
+    browser.post(card[1], data={"rating": rating, "token": token[1]})
+    return True
+
+
+def test_a_new_card_is_ticked_once_it_does_not_come_back_today(reader: TestClient):
+    count = int(found[1]) if (found := re.search(r"Learn (\d+) card", text_of(reader))) else 0
+    assert count > 1
+    for _ in range(count):
+        assert grade_next(reader, "3")
+
+    assert f"Learn {count} card" in text_of(reader)
+    assert f"<b>{count}</b> left" in text_of(reader, "/flashcards?task=new")
+
+    assert grade_next(reader, "4")
+    left = f"Learn {count - 1} card"
+    page = text_of(reader)
+    assert left in page
+    assert f"1 of {count} done" in page
+    assert f"<b>{count - 1}</b> left" in text_of(reader, "/flashcards?task=new")
+
+    while grade_next(reader, "4"):
+        pass
+    assert f"{count} cards learned" in text_of(reader)

@@ -100,7 +100,7 @@ class HandLibrary:
     def __init__(self, *questions: Question) -> None:
         self.held = a_library(*questions)
 
-    def recent(self) -> Library:
+    def last_loaded(self) -> Library:
         return self.held
 
     def current(self) -> Library:

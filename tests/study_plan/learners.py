@@ -353,8 +353,8 @@ def study(course: CourseFacts, seed: int, number: int, way: Way = Way()) -> Cour
 
 def follow(learner: SimulatedLearner, made: DayList, day: Day, share: float) -> dict[str, int]:
     """Do the tasks of a list in order, until `share` of its minutes are used; returns `undone`."""
-    limit = made.minutes * share if share < 1 else math.inf
-    day.planned, day.tasks = made.minutes, len(made.tasks)
+    limit = made.total_minutes * share if share < 1 else math.inf
+    day.planned, day.tasks = made.total_minutes, len(made.tasks)
     done: collections.defaultdict[str, set[str]] = collections.defaultdict(set)
     for task in made.tasks:
         day.listed[task.kind] = len(task.cards) + len(task.pages) + len(task.questions) or 1

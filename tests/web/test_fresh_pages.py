@@ -112,7 +112,7 @@ class Course:
     def __init__(self, state):
         self.state = state
 
-    def recent(self):
+    def last_loaded(self):
         return None
 
     def current(self):
