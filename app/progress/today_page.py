@@ -122,7 +122,7 @@ def _progress_context(
     return {
         "change": trend.change(ctx.day),
         "trend": draw_trend(trend, None, height=50),
-        "week": week_days(ctx.day, plan.calendar, record),
+        "week": week_days(ctx.day, plan.calendar, record, is_done=plan.is_done),
         "summary": week_summary(ctx, plan, record),
         "domains": domain_progress(
             ctx.library, plan.ready, plan.estimate, record.opened, record.read

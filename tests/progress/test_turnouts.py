@@ -32,7 +32,7 @@ def result(started: int, score: float, answered: int = 50, questions: int = 50):
 def test_a_result_is_inside_the_range_or_not(score: float, inside: bool):
     (turnout,) = match_predictions([predicted(1)], [result(2, score)])
 
-    assert turnout.inside is inside
+    assert turnout.is_inside_range is inside
 
 
 def test_the_newest_prediction_before_the_start_counts():
@@ -47,7 +47,7 @@ def test_a_prediction_of_another_exam_or_made_later_is_none():
     (turnout,) = match_predictions([predicted(1, "other"), predicted(9)], [result(7, 33)])
 
     assert turnout.predicted is None
-    assert not turnout.counts
+    assert not turnout.is_comparable
 
 
 def test_a_paper_that_was_left_open_is_not_counted():
@@ -55,7 +55,7 @@ def test_a_paper_that_was_left_open_is_not_counted():
         [predicted(1)], [result(2, 33, answered=45), result(3, 20, answered=44)]
     )
 
-    assert [turnout.counts for turnout in found] == [True, False]
+    assert [turnout.is_comparable for turnout in found] == [True, False]
     said = "The one full mock exam to compare so far lay inside its range"
     assert describe_hits(found).startswith(said)
 
@@ -64,7 +64,7 @@ def test_a_short_paper_is_read_in_the_measure_of_the_prediction():
     (turnout,) = match_predictions([predicted(1)], [result(2, 20, answered=30, questions=30)])
 
     assert turnout.score == pytest.approx(20 * 50 / 30)
-    assert turnout.inside
+    assert turnout.is_inside_range
 
 
 def test_the_count_is_said_as_it_is():
