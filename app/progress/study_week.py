@@ -106,7 +106,10 @@ def week_days(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WeekSummary:
-    """What the last seven days held: days studied, pages read, questions, cards newly known."""
+    """What the last seven days held: days studied, pages read, answers, cards newly known.
+
+    A card is known once it was recalled on a later day.
+    """
 
     days: int
     pages: int
