@@ -153,14 +153,12 @@ class CongratsInfo:
 class ReviewPage:
     """The review page: `turn` or `rest`, and what is done and left of the day.
 
-    `graded` counts the reviews of the day, cards that are due again included. `already` names the
-    saved rating if the same showing was rated twice.
+    `already` names the saved rating if the same showing was rated twice.
     """
 
     done: int
     total: int
     left: int
-    graded: int
     counters: tuple[QueueCounter, ...]
     turn: CardView | None
     rest: CongratsInfo | None
@@ -184,7 +182,11 @@ def build_review_page(
     listed = listed_cards(ctx)
     if listed is not None and review_filter.task:
         is_review = review_filter.task == "review"
-        listed = ListedCards(listed.reviews) if is_review else ListedCards(new=listed.new)
+        listed = (
+            ListedCards(listed.reviews, is_task=True)
+            if is_review
+            else ListedCards(new=listed.new, is_task=True)
+        )
     stack = todays_queue(ctx, listed, DeckChoice(review_filter.topic, review_filter.more))
     done, held = stack.queue.finished, _next_card_to_show(ctx, review_filter, stack)
     left = max(stack.left.cards, 1) if held else 0
@@ -192,7 +194,6 @@ def build_review_page(
         done=done,
         total=done + left,
         left=left,
-        graded=stack.queue.graded,
         counters=queue_counters(stack.left, _counter_kind(held, stack) if held else ""),
         turn=(build_card_view(ctx, held, show=show, since=since, token=token) if held else None),
         rest=None if held else _build_congrats(ctx, stack, has_list=listed is not None),

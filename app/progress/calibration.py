@@ -142,7 +142,7 @@ def _calibration_sentences(levels: Sequence[CalibrationRow]) -> tuple[str, ...]:
         found = f"When you were sure, you were right {sure.words} of the time"
         them = format_count(wrong, "answer")
         said.append(
-            f"{found}. In {them} you were sure and not right."
+            f"{found}; {them} you were sure of were wrong."
             if wrong
             else f"{found}, in {format_count(sure.answers, 'answer')}."
         )

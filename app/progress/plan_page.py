@@ -30,8 +30,9 @@ from app.progress import store as progress_store
 from app.progress.study_week import DayState, StudyRecord, day_state, load_study_record
 from app.quiz.next_steps import view_task
 from app.study_plan.cards import last_new_day
-from app.study_plan.day_list import TickedTask
+from app.study_plan.day_list import TickedTask, time_to_read
 from app.study_plan.loader import DayListEnsured, StudyPlan, load_plan
+from app.study_plan.store import load_newest_list
 from app.web.dependencies import CurrentLibrary, public_base_url
 from app.web.formatting import NBSP, format_count, format_minutes
 
@@ -140,9 +141,6 @@ def _calendar_event(
 
 _DAY = dt.timedelta(days=1)
 _MOST_WEEKS = 6
-_READING_SHARE = (
-    0.5  # of the time until the exam that pages may take; cards and questions need the rest
-)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -190,9 +188,10 @@ def _plan_day(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlanVerdict:
-    """Whether the unread pages fit: how many there are, their minutes, the minutes until the exam.
+    """Whether the unread pages fit: how many there are, their minutes, the minutes for reading.
 
-    `essentials` are the minutes of their essential sections alone.
+    `essentials` are the minutes of their essential sections alone. The list of a day goes by the
+    same minutes.
     """
 
     pages: int
@@ -202,26 +201,26 @@ class PlanVerdict:
 
     @property
     def fits(self) -> bool:
-        return self.needed <= _READING_SHARE * self.available
+        return self.needed <= self.available
 
     @property
     def essentials_fit(self) -> bool:
-        return self.essentials <= _READING_SHARE * self.available
+        return self.essentials <= self.available
 
 
 def judge_plan(
     ctx: RequestContext, calendar: PlanCalendar, record: StudyRecord
 ) -> PlanVerdict | None:
     """Return the verdict on the minutes a day; None without an exam day ahead."""
-    if calendar.exam is None or calendar.exam <= ctx.day:
+    available = time_to_read(calendar, ctx.day, ctx.learner.minutes_on(ctx.day))
+    if available is None or calendar.days_left(ctx.day) <= 0:
         return None
     unread = [p for p in course_facts(ctx.library).pages.values() if p.slug not in record.read]
-    days = (ctx.day + n * _DAY for n in range(calendar.days_left(ctx.day)))
     return PlanVerdict(
         pages=len(unread),
         needed=round(sum(page.minutes for page in unread)),
         essentials=round(sum(page.short_minutes for page in unread)),
-        available=sum(ctx.learner.minutes_on(d) for d in days if not calendar.is_off(d)),
+        available=round(available),
     )
 
 
@@ -271,7 +270,8 @@ def set_exam_day(
     if problems:
         return settings_page(request, learner, db, typed, problems)
     change_settings(db, learner.id, values)
-    return RedirectResponse("/plan" if exam_day else "/", 303)
+    has_list = load_newest_list(db, learner.id, ctx.day) is not None
+    return RedirectResponse("/plan" if has_list and exam_day else "/", 303)
 
 
 @router.post("/plan/mock")

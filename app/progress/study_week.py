@@ -89,8 +89,16 @@ def day_state(day: dt.date, calendar: PlanCalendar, record: StudyRecord) -> DayS
     return "off" if calendar.is_off(day) else "open"
 
 
-def week_days(day: dt.date, calendar: PlanCalendar, record: StudyRecord) -> Sequence[WeekDay]:
-    """Return the seven days of the week of `day`."""
+def week_days(
+    day: dt.date, calendar: PlanCalendar, record: StudyRecord, *, is_done: bool
+) -> Sequence[WeekDay]:
+    """Return the seven days of the week of `day`, whose list `is_done` or not.
+
+    Until it is done, `day` does not count as studied.
+    """
+    if not is_done:
+        counts = {name: n for name, n in record.counts.items() if name != day.isoformat()}
+        record = dataclasses.replace(record, counts=counts)
     monday = day - day.weekday() * _DAY
     days = (monday + n * _DAY for n in range(_LAST_DAYS))
     return [WeekDay(d, day_state(d, calendar, record), d == day) for d in days]
@@ -98,7 +106,10 @@ def week_days(day: dt.date, calendar: PlanCalendar, record: StudyRecord) -> Sequ
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WeekSummary:
-    """What the last seven days held: days studied, pages read, questions, cards newly known."""
+    """What the last seven days held: days studied, pages read, answers, cards newly known.
+
+    A card is known once it was recalled on a later day.
+    """
 
     days: int
     pages: int

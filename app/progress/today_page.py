@@ -3,7 +3,7 @@
 import dataclasses
 import datetime as dt
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form, Request
@@ -24,7 +24,7 @@ from app.progress.history_store import OpenPlacementTest, OpenSitting
 from app.progress.score_trend import draw_trend, score_trend
 from app.progress.study_week import StudyRecord, load_study_record, week_days, week_summary
 from app.questions.question_form import new_token
-from app.quiz.next_steps import TaskView, view_task
+from app.quiz.next_steps import view_task
 from app.quiz.selection import draw_placement
 from app.spaced_repetition.todays_queue import todays_queue
 from app.study_plan.loader import DayListEnsured, StudyPlan, listed_cards, load_plan
@@ -57,18 +57,19 @@ def first_visit(library: Library, exam: ExamBlueprint | None, seed: str) -> Firs
     )
 
 
-def draw_minutes(tasks: Collection[TaskView]) -> Markup:
-    """Draw the minutes of the list: done, next, and later."""
-    total = sum(task.minutes for task in tasks)
-    marks, x, is_next = [], 0.0, True
-    for task in tasks:
-        look = "won" if task.is_done else "mark" if is_next else "bg"
-        is_next = is_next and task.is_done
-        width = 100 * task.minutes / total if total else 0
-        marks.append(draw_rect_in_percent(look, x, 0, width, 10))
+def draw_minutes(plan: StudyPlan) -> Markup:
+    """Draw the minutes of the list: a bar for each task, filled as far as it is done."""
+    total = sum(task.task.minutes for task in plan.tasks) or 1
+    marks, x = [], 0.0
+    for task in plan.tasks:
+        width = 100 * task.task.minutes / total
+        done = width - 100 * task.minutes_left / total
+        marks.append(draw_rect_in_percent("bg", x, 0, width, 10))
+        if done:
+            marks.append(draw_rect_in_percent("won", x, 0, done, 10))
         x += width
-    done = sum(task.minutes for task in tasks if task.is_done)
-    return svg_in_pixels(marks, 10, f"Tasks of {done} of {total} minutes are done", "g cells")
+    label = f"{plan.minutes_left} of {plan.minutes} minutes are left"
+    return svg_in_pixels(marks, 10, label, "g cells")
 
 
 router = APIRouter()
@@ -106,7 +107,7 @@ def show_today(request: Request, ctx: Reader, _ensured: DayListEnsured) -> HTMLR
         request,
         "progress/today.html",
         tasks=tasks,
-        minutes_drawn=draw_minutes(tasks),
+        minutes_drawn=draw_minutes(plan) if plan else "",
         waiting=_waiting_cards(ctx, plan),
         target_questions=target_questions(plan, learner.target),
         **context,
@@ -121,7 +122,7 @@ def _progress_context(
     return {
         "change": trend.change(ctx.day),
         "trend": draw_trend(trend, None, height=50),
-        "week": week_days(ctx.day, plan.calendar, record),
+        "week": week_days(ctx.day, plan.calendar, record, is_done=plan.is_done),
         "summary": week_summary(ctx, plan, record),
         "domains": domain_progress(
             ctx.library, plan.ready, plan.estimate, record.opened, record.read

@@ -74,7 +74,8 @@ def write_summary(ctx: RequestContext) -> tuple[str, str] | None:
     week = week_summary(ctx, plan, load_study_record(ctx))
     done = (
         f"{format_count(week.days, 'day')} of study, {format_count(week.pages, 'page')}, "
-        f"{format_count(week.questions, 'question')}, {format_count(week.cards, 'card')} newly known"
+        f"{format_count(week.questions, 'answer')}, {format_count(week.cards, 'card')} recalled on a "
+        "later day for the first time"
     )
     lines = [f"Your last seven days: {done}."]
     if plan.estimate:

@@ -200,9 +200,11 @@ def _distinct_words(text: str) -> frozenset[str]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TaskView:
-    """A task of the list in words. `names` are titles of the course that follow the title.
+    """A task of the list in words. `names` are titles of the course.
 
-    `address` is empty for practice, which a form starts. `minutes` are those of the whole task.
+    They follow the title, except of several pages, which are named below it. `address` is empty
+    for practice, which a form starts. The title and `minutes` are about what is left, or about the
+    whole task once it is done.
     """
 
     kind: str
@@ -217,8 +219,8 @@ class TaskView:
 
 _REASONS = {
     "begun": "You have begun it",
-    "missed in the mock exam": "You missed questions on it in the mock exam",
-    "missed in the placement test": "You missed questions on it in the placement test",
+    "missed in the mock exam": "Missed in the mock exam",
+    "missed in the placement test": "Missed in the placement test",
     "weak": "Most to gain here",
 }
 
@@ -231,7 +233,8 @@ def _read_detail(task: TickedTask, page: PageToRead) -> str:
 
 def view_task(task: TickedTask, library: Library) -> TaskView:
     """Return a task for the page; until it is done, with those of its pages that are not read."""
-    minutes, done = round_minutes(task.task.minutes), task.is_done
+    done = task.is_done
+    minutes = round_minutes(task.task.minutes if done else task.minutes_left)
     if task.kind == "read":
         pages = [page for page in task.unread or task.task.pages if page.slug in library.topics]
         short = bool(pages) and pages[0].short
@@ -239,7 +242,7 @@ def view_task(task: TickedTask, library: Library) -> TaskView:
             return TaskView("read", f"{format_count(task.total, 'page')} read", "", minutes, done)
         return TaskView(
             "read",
-            "Read",
+            f"Read {format_count(len(pages), 'page')}" if len(pages) > 1 else "Read",
             "Read",
             minutes,
             done,
@@ -260,12 +263,12 @@ def view_task(task: TickedTask, library: Library) -> TaskView:
     count, left = format_count(task.total, noun), format_count(task.total - task.done, noun)
     title, past, detail = {
         "practice": ("Answer {}", "{} answered", "What you read, missed or were rarely asked"),
-        "new": ("Learn {}", "{} learned", "New, from what you read and what weighs most"),
+        "new": ("Learn {}", "{} learned", "New, from pages you read and questions you missed"),
         "review": ("Review {}", "{} reviewed", "Those you would forget otherwise"),
     }[task.kind]
     return TaskView(
         kind=task.kind,
-        title=past.format(count) if done else title.format(count),
+        title=past.format(count) if done else title.format(left),
         button=title.format(left),
         minutes=minutes,
         is_done=done,

@@ -113,6 +113,7 @@ def show_practice(ctx: Reader) -> HTMLResponse:
         kept=len(kept),
         fresh=sum(q.id not in past and q.id not in kept for q in questions),
         topics=_topic_counts(ctx, past),
+        beyond=sum(bool(topic.level) for topic in ctx.library.topics.values() if topic.questions),
         domains=_objective_counts(ctx, past),
         labs=[
             _question_row(q, question_heading(q), past) for q in questions if q.type == "console"

@@ -28,7 +28,7 @@ from app.database.engine import BROUGHT
 from app.database.tables import TABLES
 from app.spaced_repetition.card_ids import exists_in_course, is_added_card
 from app.spaced_repetition.card_rows import MEMORY, STANDING, card_state_from_row
-from app.spaced_repetition.review_log import DAYS, CardRecord
+from app.spaced_repetition.review_log import CardRecord
 from app.spaced_repetition.scheduler import CardState
 
 LOOK_SECONDS = 10.0
@@ -177,7 +177,7 @@ class ReviewQueue:
 
     `first` is the most urgent card seen before. Its `kind` is learning, review or waiting (in a
     learning step that is not over). The counts cover the requested cards; `added` of them were
-    never reviewed. `whole` covers the day over all topics, and `graded` counts all its reviews.
+    never reviewed. `whole` covers the day over all topics.
     """
 
     first: CardRecord | None
@@ -187,7 +187,6 @@ class ReviewQueue:
     waiting: int
     finished: int
     whole: DayCounts
-    graded: int = 0
     added: int = 0
 
 
@@ -205,15 +204,7 @@ _learner = MEMORY.c.learner_id == bindparam("learner")
 # `card_ids.is_added_card`.
 _of_course = MEMORY.c.card.not_like("%:%")
 
-GRADED = (
-    select(func.coalesce(func.max(DAYS.c.reviews), 0))
-    .where(DAYS.c.learner_id == bindparam("learner"), DAYS.c.day == bindparam("day"))
-    .scalar_subquery()
-    .label("graded")
-)
-"""The number of today's reviews that were not undone, as a column of another query."""
 _TODAY = select(
-    GRADED,
     _count_if(_mine & (MEMORY.c.due_day > bindparam("day"))).label("finished"),
     func.count().label("answered"),
     _count_if((MEMORY.c.first_day == bindparam("day")) & _of_course).label("begun"),
@@ -294,7 +285,7 @@ def load_queue(db: Session, learner_id: int, limits: QueueQuery) -> ReviewQueue:
     row = db.connection().execute(statement, values).one()
     day = DayCounts(row.all_due or 0, row.answered, row.begun)
     if row.card is None:
-        return dataclasses.replace(_NOTHING, finished=row.finished, whole=day, graded=row.graded)
+        return dataclasses.replace(_NOTHING, finished=row.finished, whole=day)
     return ReviewQueue(
         first=_card_from_row(row) if row.mine else None,
         kind=_KINDS[row.rank] if row.mine else "",
@@ -303,7 +294,6 @@ def load_queue(db: Session, learner_id: int, limits: QueueQuery) -> ReviewQueue:
         waiting=row.waiting,
         finished=row.finished,
         whole=day,
-        graded=row.graded,
         added=row.added,
     )
 

@@ -18,7 +18,6 @@ from app.spaced_repetition.card_content import can_be_shown
 from app.spaced_repetition.card_ids import is_added_card
 from app.spaced_repetition.card_rows import MEMORY, STANDING, card_state_from_row
 from app.spaced_repetition.queue import (
-    GRADED,
     LOOK_SECONDS,
     USUAL,
     CardPace,
@@ -38,10 +37,14 @@ REVIEW_SECONDS = LOOK_SECONDS * _LAPSES
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ListedCards:
-    """The cards on the list of a study day, in order: `reviews`, then `new` ones."""
+    """The cards on the list of a study day, in order: `reviews`, then `new` ones.
+
+    With `is_task` they are those of one task, and learning steps of other cards are left out.
+    """
 
     reviews: tuple[str, ...] = ()
     new: tuple[str, ...] = ()
+    is_task: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -208,7 +211,7 @@ def _listed_new(ctx: RequestContext, listed: ListedCards) -> tuple[str, ...]:
 
 _TOUCHED = (*STANDING, MEMORY.c.card, MEMORY.c.turns, MEMORY.c.note, MEMORY.c.suspended)
 _mine = MEMORY.c.learner_id == bindparam("learner")
-_ON_LIST = select(*_TOUCHED, GRADED).where(
+_ON_LIST = select(*_TOUCHED).where(
     _mine,
     or_(
         MEMORY.c.card.in_(bindparam("cards", expanding=True)), MEMORY.c.last_day == bindparam("day")
@@ -221,7 +224,12 @@ def _load_listed(ctx: RequestContext, limits: QueueQuery, listed: ListedCards) -
     added = [card for card in listed.new if is_added_card(card)]
     today = limits.day.isoformat()
     values = {"learner": ctx.learner.id, "day": today, "cards": [*listed.reviews, *added]}
-    rows = ctx.db.connection().execute(_ON_LIST, values).all()
+    names = {*listed.reviews, *listed.new}
+    rows = [
+        row
+        for row in ctx.db.connection().execute(_ON_LIST, values)
+        if row.card in names or not listed.is_task
+    ]
     answered = [row for row in rows if row.last_day == today]
     live = {r.card: r for r in rows if not r.suspended and r.card not in limits.strays.gone}
     steps = [
@@ -243,7 +251,6 @@ def _load_listed(ctx: RequestContext, limits: QueueQuery, listed: ListedCards) -
         waiting=len(steps) - len(ripe),
         finished=sum(row.state != "new" and row.due_day > today for row in answered),
         whole=DayCounts(due=len(listed.reviews), answered=len(answered), begun=begun),
-        graded=rows[0].graded if rows else 0,
         added=new,
     )
 

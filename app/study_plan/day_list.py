@@ -90,8 +90,9 @@ class DayList:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DayDone:
-    """What was done on a study day: cards and questions answered, pages fully read, exams sat.
+    """What was done on a study day: cards, questions answered, pages fully read, exams sat.
 
+    A card is done once it does not come back on that day.
     `essentials` are the pages of which every essential section is read.
     """
 
@@ -124,6 +125,8 @@ class TickedTask:
 
     @property
     def minutes_left(self) -> float:
+        if self.task.pages:
+            return sum(page.minutes for page in self.unread)
         return self.task.minutes * (1 - self.done / self.total) if self.total else 0.0
 
 
@@ -211,6 +214,18 @@ def _without_empty(tasks: Iterable[Task]) -> tuple[Task, ...]:
     return tuple(t for t in tasks if t.cards or t.pages or t.questions or t.exam)
 
 
+def time_to_read(calendar: PlanCalendar, day: dt.date, minutes_of_day: float) -> float | None:
+    """Return the minutes that pages may take from tomorrow on; None without an exam day.
+
+    On the last day there are none.
+    """
+    if calendar.exam is None:
+        return None
+    if calendar.days_left(day) <= 1:
+        return 0.0
+    return _PAGES_SHARE * minutes_of_day * max(1, calendar.study_days_after(day) - 2)
+
+
 def _pages_left_to_read(
     course: CourseFacts,
     learner: LearnerFacts,
@@ -226,8 +241,8 @@ def _pages_left_to_read(
         return []
     read, pages = sum_readings(learner.readings), course.pages.values()
     full = sum(page.minutes for page in pages if page.slug not in read)
-    most = _PAGES_SHARE * minutes_of_day * max(1, calendar.study_days_after(learner.day) - 2)
-    if route == "short" or (route == "auto" and calendar.exam and full > most):
+    time = time_to_read(calendar, learner.day, minutes_of_day)
+    if route == "short" or (route == "auto" and time is not None and full > time):
         left = ((p.slug, p.short_minutes * (1 - read[p.slug].essential)) for p in pages)
         if short := [PageToRead(slug, left, "weak", True) for slug, left in left if left > 1e-6]:
             return short

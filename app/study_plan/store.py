@@ -172,7 +172,9 @@ def _last_sat(db: Session, learner: LearnerProfile, exam: str) -> dt.date | None
 _REVIEWED = select(MEMORY.c.card).where(
     MEMORY.c.learner_id == _learner,
     or_(
-        MEMORY.c.last_day >= bindparam("day"),
+        # A card in its learning steps comes back on the same day, and isn't done yet.
+        (MEMORY.c.last_day >= bindparam("day"))
+        & ((MEMORY.c.state == "review") | (MEMORY.c.due_day > bindparam("day"))),
         # Put aside, or skipped until a later day: nothing is left to do with it.
         MEMORY.c.suspended,
         MEMORY.c.set_day > bindparam("day"),

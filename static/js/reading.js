@@ -42,6 +42,8 @@
       sessionStorage.setItem("reading", JSON.stringify({ title, href }));
     });
   }
+  // Today, cards, practice and exams are no detour: who comes from there begins anew.
+  if (!reading && !place) sessionStorage.removeItem("reading");
   const { title, href } = JSON.parse(sessionStorage.getItem("reading") || "{}");
   if (place && href && href.split("#")[0] !== location.pathname) {
     const link = document.createElement("a");

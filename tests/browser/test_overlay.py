@@ -65,3 +65,12 @@ def test_the_way_back_leads_to_the_section_that_was_read(page: Page, server: Ser
 
     page.locator("#way-back a").click()
     page.wait_for_url(f"**{PAGE}#{anchor}")
+
+
+def test_after_today_no_way_back_to_an_earlier_page_is_offered(page: Page, server: Server) -> None:
+    page.goto(server.url + PAGE)
+    page.goto(server.url + "/")
+    page.goto(server.url + "/glossary")
+
+    expect(page.locator("#way-back")).to_be_attached()
+    expect(page.locator("#way-back a")).to_have_count(0)

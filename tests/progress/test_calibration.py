@@ -30,8 +30,8 @@ def test_sure_and_wrong_are_answers_nobody_would_check():
     (words,) = calibration_chart(said(sure_3=(118, 93))).sentences
 
     assert words == (
-        "When you were sure, you were right 79% of the time. In 25\u00a0answers you "
-        "were sure and not right."
+        "When you were sure, you were right 79% of the time; 25\u00a0answers you "
+        "were sure of were wrong."
     )
 
 

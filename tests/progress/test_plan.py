@@ -12,6 +12,8 @@ from sqlmodel import Session, select
 
 from app.content.library import Library
 from app.database.tables import DayListRow, Learner, PracticeRun
+from app.quiz.next_steps import view_task
+from app.study_plan.day_list import PageToRead, Task, TickedTask
 from tests.conftest import Clock
 from tests.progress.test_today import Desk
 
@@ -137,6 +139,7 @@ def test_a_day_whose_tasks_are_all_done_is_done(
 
     page = text_of(reader)
     assert "Done for today" in page
+    assert '<li class="did now">' in page
     assert page.count('<li class="did">') == 3
     assert "btn main" not in page
     assert "More, if you like" in page
@@ -145,6 +148,25 @@ def test_a_day_whose_tasks_are_all_done_is_done(
     run = begun.headers["location"]
     give_up(reader, run, 1)
     assert "Done for today" in reader.get(f"{run}/result").text
+
+
+def test_today_is_ticked_in_its_week_once_the_list_is_done(reader: TestClient):
+    page = reader.get("/").text
+
+    assert '<li class="open now">' in page
+    assert '<li class="did now">' not in page
+
+
+def test_a_task_begun_says_what_is_left_of_it(library: Library):
+    pages = tuple(PageToRead(slug, 4.0 + n, "weak") for n, slug in enumerate(library.topics))
+    read = TickedTask(Task("read", sum(p.minutes for p in pages), pages=pages), 0, 2, pages[:2])
+    review = TickedTask(Task("review", 17.0, cards=tuple("abcdefghijklmnopq")), 3, 17)
+
+    view = view_task(read, library)
+    assert (view.title, view.minutes, len(view.names)) == ("Read 2\xa0pages", 9, 2)
+    view = view_task(review, library)
+    assert view.title == view.button == "Review 14\xa0cards"
+    assert (view.detail, view.minutes) == ("3 of 17 done", 14)
 
 
 def test_cards_after_the_list_change_nothing_on_it(reader: TestClient, session: Session):
@@ -326,3 +348,35 @@ def test_a_card_that_was_skipped_leaves_nothing_to_do(reader: TestClient, sessio
     assert "Skipped until" in reader.get(f"/flashcards/{cards[0]}/more").text
     assert f"{len(cards)} card" in reader.get("/").text.replace("\xa0", " ")
     assert "/flashcards?task=new" not in reader.get("/").text
+
+
+def grade_next(browser: TestClient, rating: str, address: str = "/flashcards?task=new") -> bool:
+    """Grade the card that is shown; False if there is none."""
+    shown = browser.get(f"{address}&show=1").text
+    card = re.search(r'action="(/flashcards/[^"]+/reviews)"', shown)
+    token = re.search(r'name="token" value="([^"]+)"', shown)
+    if not card or not token:
+        return False
+    browser.post(card[1], data={"rating": rating, "token": token[1]})
+    return True
+
+
+def test_a_new_card_is_ticked_once_it_does_not_come_back_today(reader: TestClient):
+    count = int(found[1]) if (found := re.search(r"Learn (\d+) card", text_of(reader))) else 0
+    assert count > 1
+    for _ in range(count):
+        assert grade_next(reader, "3")
+
+    assert f"Learn {count} card" in text_of(reader)
+    assert f"<b>{count}</b> left" in text_of(reader, "/flashcards?task=new")
+
+    assert grade_next(reader, "4")
+    left = f"Learn {count - 1} card"
+    page = text_of(reader)
+    assert left in page
+    assert f"1 of {count} done" in page
+    assert f"<b>{count - 1}</b> left" in text_of(reader, "/flashcards?task=new")
+
+    while grade_next(reader, "4"):
+        pass
+    assert f"{count} cards learned" in text_of(reader)

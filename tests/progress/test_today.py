@@ -133,8 +133,8 @@ def test_the_last_seven_days_are_summed_up(rosa: TestClient, desk: Desk, library
     desk.answers(list(library.questions)[:3], 1.0, "weights")
 
     assert (
-        "The last seven days: 1 day of study, 1 page, 3 questions, 0 cards newly known."
-        in words_of(rosa)
+        "The last seven days: 1 day of study, 1 page, 3 answers, "
+        "0 cards recalled on a later day for the first time." in words_of(rosa)
     )
 
 
