@@ -204,7 +204,7 @@ _PAGES = frozenset({"", "concept.md", "quiz.md", "cards.md"})
 def resolve_local_url(href: str, folder: str) -> str:
     """Return the app's URL for a relative link: `../kv-cache/concept.md#x` is a topic.
 
-    >>> local_address("../kv-cache/concept.md#why", "weights")
+    >>> resolve_local_url("../kv-cache/concept.md#why", "weights")
     '/concepts/kv-cache#why'
     """
     if href.startswith(("#", "/")):

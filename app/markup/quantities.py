@@ -375,7 +375,7 @@ _SIZE = re.compile(r"^(\d+(?:\.\d+)?)([kMBT])$")
 def parse_parameter_value(text: str) -> Quantity | None:
     """Parse a value of a parameter list: "70B" is a count, "80 GB" has a unit.
 
-    >>> read_word("70B")
+    >>> parse_parameter_value("70B")
     Quantity(value=70000000000.0, unit='')
     """
     size = _SIZE.match(text)

@@ -184,7 +184,7 @@ def did_you_mean(word: str, known: Iterable[str], least: float = 0.6) -> str:
 def is_path_inside(file: str) -> bool:
     """Return whether a file name stays within its folder.
 
-    >>> lies_within("img/board.png"), lies_within("../board.png")
+    >>> is_path_inside("img/board.png"), is_path_inside("../board.png")
     (True, False)
     """
     return not re.search(r"[\\:]|(?:^|/)(?:\.|/|$)", file)

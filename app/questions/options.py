@@ -261,7 +261,7 @@ _LAST = re.compile(r"^(?:all|none|any|both|neither) of (?:the above|these|them)\
 def belongs_last(words: str) -> bool:
     """Return whether an option refers to the others and so must stay last.
 
-    >>> is_last("All of the above"), is_last("All of the GPUs")
+    >>> belongs_last("All of the above"), belongs_last("All of the GPUs")
     (True, False)
     """
     return bool(_LAST.match(words.strip()))

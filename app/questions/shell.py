@@ -292,7 +292,7 @@ def _text_matches(pattern: str, text: str) -> bool:
 def split_file_reader(pipeline: ShellPipeline) -> ShellPipeline:
     """Return `less FILE`, `grep WORD FILE` and the like as `cat FILE` and the filter.
 
-    >>> split_reader(read_line("grep -i xid /var/log/syslog | wc -l")[0]).stages
+    >>> split_file_reader(read_line("grep -i xid /var/log/syslog | wc -l")[0]).stages
     (('cat', '/var/log/syslog'), ('grep', '-i', 'xid'), ('wc', '-l'))
     """
     rest = strip_wrappers(pipeline.stages[0])

@@ -68,7 +68,7 @@ USUAL = CardPace()
 def shrink_mean_toward_usual(spent: TimeSpent, usual: float) -> float:
     """Return the mean of a log, pulled toward the usual value while the log is short.
 
-    >>> shrink_mean(TimeSpent(), 60.0), shrink_mean(TimeSpent(30 * 980, 980), 60.0)
+    >>> shrink_mean_toward_usual(TimeSpent(), 60.0), shrink_mean_toward_usual(TimeSpent(30 * 980, 980), 60.0)
     (60.0, 30.6)
     """
     mean = (spent.seconds + _TRUST * usual) / (spent.count + _TRUST)

@@ -414,7 +414,7 @@ def component_label(name: str) -> str:
 def _label_in_sentence(label: str) -> str:
     """Write a label as it appears within a sentence.
 
-    >>> _rows_inside("Weights"), _rows_inside("KV cache")
+    >>> _label_in_sentence("Weights"), _label_in_sentence("KV cache")
     ('weights', 'KV cache')
     """
     return label if label[1:2].isupper() else label.lower()

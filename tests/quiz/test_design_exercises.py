@@ -42,7 +42,7 @@ PRICE = {SERVING: "cost_per_month", TRAINING: "cost"}
 # What is changed in the good plan, which condition fails, and what is said of it.
 MISSED = [
     (SERVING, {"replicas": "1"}, "Meets the targets", "Too slow."),
-    (SERVING, {"replicas": "1"}, "Meets the targets", "one every 91.6 ms"),
+    (SERVING, {"replicas": "1"}, "Meets the targets", "one every 92.1 ms"),
     (SERVING, {"weights": "bf16"}, "Meets the targets", "Does not fit."),
     (
         SERVING,
@@ -50,10 +50,10 @@ MISSED = [
         "Cost per month",
         "153,896 USD/month over the limit.",
     ),
-    (TRAINING, {"zero": "0"}, "Fits in memory", "Each GPU would need 172.9 GB"),
+    (TRAINING, {"zero": "0"}, "Fits in memory", "Each GPU would need 174.5 GB"),
     (TRAINING, {"zero": "0"}, "Fits in memory", "has 85.5 GB (80 GB on the label)"),
-    (TRAINING, {"gpus": "8"}, "Whole run", "114.3 days over the limit."),
-    (TRAINING, {"tensor_parallel": "8"}, "Cost", "58,081 USD over the limit."),
+    (TRAINING, {"gpus": "8"}, "Whole run", "172.1 days over the limit."),
+    (TRAINING, {"tensor_parallel": "8"}, "Cost", "56,833 USD over the limit."),
 ]
 NO_PLAN = {
     SERVING: {"weights": "bf16", "tensor_parallel": "1", "replicas": "1"},

@@ -134,8 +134,8 @@ def max_more_instances(
 ) -> int:
     """Return how many more instances of a profile fit next to the given ones.
 
-    >>> card = find_card("a100-sxm4-80")
-    >>> max_more_instances(card, card.find("1g.10gb"))
+    >>> card = find_mig_gpu("a100-sxm4-80")
+    >>> max_more_instances(card, card.find_profile("1g.10gb"))
     7
     """
     count = 0

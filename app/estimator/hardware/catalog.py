@@ -110,9 +110,9 @@ class Accelerator:
     def peak_rate(self, number_format: str) -> float | None:
         """Return the dense peak for a number format [FLOP/s]; None if there is none.
 
-        >>> find_accelerator("H100").peak("fp8")
+        >>> find_accelerator("H100").peak_rate("fp8")
         1978900000000000.0
-        >>> find_accelerator("A100").peak("fp8") is None
+        >>> find_accelerator("A100").peak_rate("fp8") is None
         True
         """
         rates = (getattr(self, f) for f in _RATE_OF.get(number_format, ()))

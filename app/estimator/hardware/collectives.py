@@ -47,7 +47,7 @@ def data_parallel_bytes(parameters: float, bytes_per_value: float, stage: int = 
     2Ψ·W for plain data parallelism and ZeRO 1 and 2 (reduce-scatter and all-gather, or an
     all-reduce); 3Ψ·W for ZeRO 3, which gathers weights twice. From zero, section 7.
 
-    >>> data_parallel(7.5e9, 2)
+    >>> data_parallel_bytes(7.5e9, 2)
     30000000000.0
     """
     return (3 if stage == 3 else 2) * parameters * bytes_per_value
@@ -59,7 +59,7 @@ def tensor_parallel_bytes(layers: int, message: float, ranks: int) -> float:
     Four all-reduces per layer (two forward, two backward) of the activations b·s·h·W; sequence
     parallelism sends the same as gathers and scatters. From megatron-2019.
 
-    >>> tensor_parallel(1, 1e6, 2)
+    >>> tensor_parallel_bytes(1, 1e6, 2)
     4000000.0
     """
     return layers * 4 * bytes_sent("all_reduce", ranks, message)
@@ -71,7 +71,7 @@ def pipeline_bytes(message: float, scatter_gather: int = 1) -> float:
     b·s·h·W, divided by the tensor-parallel ranks that each send their part. From megatron-2021,
     section 4.1.
 
-    >>> pipeline_hop(1e6, 8)
+    >>> pipeline_bytes(1e6, 8)
     125000.0
     """
     return message / scatter_gather
@@ -88,7 +88,7 @@ def expert_parallel_bytes(
     width h; `bytes_per_value`: dispatch and combine together [B]. From deepseek-insights,
     section 2.3.2.
 
-    >>> expert_parallel(32, 9, 7000, 3)
+    >>> expert_parallel_bytes(32, 9, 7000, 3)
     6048000
     """
     return tokens * experts_per_token * hidden * bytes_per_value
@@ -142,7 +142,7 @@ class Interconnect:
 def find_link_model(name: str) -> LinkModel:
     """Return the measured behavior of a kind of link by id; raises KeyError.
 
-    >>> find_link("nvlink-4").share
+    >>> find_link_model("nvlink-4").share
     0.973
     """
     row = data_files.load_table("links.toml", "link")[name]
@@ -157,7 +157,7 @@ def inner_link_model(gpu: Accelerator) -> LinkModel:
     """Return the kind of link that connects GPUs of this type within a server.
 
     >>> from app.estimator.hardware.catalog import find_accelerator
-    >>> link_inside(find_accelerator("L40S")).id
+    >>> inner_link_model(find_accelerator("L40S")).id
     'pcie-4'
     """
     if not gpu.nvlink:

@@ -95,7 +95,7 @@ def build_two_tier_tree(leaves: int, ports: int, oversubscription: float = 1.0) 
     `leaves`: leaf switches; `ports`: ports of every switch; `oversubscription`: ratio at the
     leaves. From superpod-h100, table 4.
 
-    >>> two_tiers(32, 64).spines, two_tiers(8, 64, 2.0).spines
+    >>> build_two_tier_tree(32, 64).spines, build_two_tier_tree(8, 64, 2.0).spines
     (16, 3)
     """
     down, _ = split_ports(ports, oversubscription)
@@ -114,7 +114,7 @@ def build_three_tier_tree(leaves: int, ports: int, oversubscription: float = 1.0
     cores. Pods are equally large, and the k-th spine of every pod shares its cores. From
     superpod-b200, table 3.
 
-    >>> tree = three_tiers(512, 64)
+    >>> tree = build_three_tier_tree(512, 64)
     >>> tree.spines, tree.cores
     (512, 256)
     """
@@ -136,7 +136,7 @@ def build_three_tier_tree(leaves: int, ports: int, oversubscription: float = 1.0
 def build_single_switch(endpoints: int, ports: int) -> FatTree | None:
     """Return a single switch if all endpoints fit on it, else None.
 
-    >>> one_switch(64, 64).switches
+    >>> build_single_switch(64, 64).switches
     1
     """
     return FatTree(1, ports, 1, 0, 0, ports, 0) if endpoints <= ports else None
@@ -150,7 +150,7 @@ def build_fat_tree(
 
     None if there are too many leaves.
 
-    >>> fat_tree(32, 64).tiers, fat_tree(128, 64).tiers, fat_tree(5000, 64)
+    >>> build_fat_tree(32, 64).tiers, build_fat_tree(128, 64).tiers, build_fat_tree(5000, 64)
     (2, 3, None)
     """
     builders = {2: build_two_tier_tree, 3: build_three_tier_tree}
@@ -167,7 +167,7 @@ def max_leaves(ports: int, oversubscription: float = 1.0, tiers: int = 2) -> int
     p for two tiers, p²/2 for three, whatever the ratio: an oversubscribed leaf has
     fewer links up, each to another spine.
 
-    >>> most_leaves(64), most_leaves(64, tiers=3)
+    >>> max_leaves(64), max_leaves(64, tiers=3)
     (64, 2048)
     """
     split_ports(ports, oversubscription)
@@ -182,7 +182,7 @@ def rail_scalable_units(nodes: int, rails: int, down: int, spare: int = 0) -> in
     `nodes`: total nodes; `rails`: adapters per node; `down`: ports of a leaf towards nodes;
     `spare`: links of other endpoints, such as fabric managers. From superpod-h100.
 
-    >>> rail_units(127, 8, 32, spare=4), rail_units(128, 8, 32, spare=4)
+    >>> rail_scalable_units(127, 8, 32, spare=4), rail_scalable_units(128, 8, 32, spare=4)
     (4, 5)
     """
     return max(-(-nodes // down), -(-(nodes * rails + spare) // (rails * down)))

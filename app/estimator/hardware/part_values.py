@@ -149,7 +149,7 @@ _ROWS = {
 def row_anchor_of_field(field: str) -> str:
     """Return the row of a part's page that shows a field.
 
-    >>> row_for_field("nvlink_both_ways"), row_for_field("memory")
+    >>> row_anchor_of_field("nvlink_both_ways"), row_anchor_of_field("memory")
     ('nvlink', 'memory')
     """
     return _ROWS.get(field, field)

@@ -217,7 +217,7 @@ class RentalPrice:
 def find_list_price(name: str) -> RentalPrice | None:
     """Return the list price of an accelerator by its id; None if there is none.
 
-    >>> list_price("h100-sxm5-80").provider, list_price("groq-lpu-v1")
+    >>> find_list_price("h100-sxm5-80").provider, find_list_price("groq-lpu-v1")
     ('Lambda', None)
     """
     row = data_files.load_table("rents.toml", "rent").get(name)
@@ -240,7 +240,7 @@ def typed_or_list_price(gpu: Accelerator, typed: float | None) -> float | None:
 
     >>> from app.estimator.hardware.catalog import find_accelerator
     >>> h100 = find_accelerator("H100")
-    >>> hourly_price(h100, 2.0), hourly_price(h100, None)
+    >>> typed_or_list_price(h100, 2.0), typed_or_list_price(h100, None)
     (2.0, 3.99)
     """
     if typed is not None:

@@ -51,7 +51,7 @@ class SustainedRates:
 def find_gpu_generation(architecture: str) -> GpuGeneration:
     """Return the sustained shares of an architecture.
 
-    >>> gpu_generation("Hopper").matmul_bf16
+    >>> find_gpu_generation("Hopper").matmul_bf16
     0.627
     """
     rows = data_files.load_table("training_rates.toml", "generation")

@@ -313,7 +313,7 @@ _FAMILY_TABLE = {name: FamilyTraits(**row) for name, row in _WORDS["traits"].ite
 def is_known_family(family: str) -> bool:
     """Return whether the family is known; unknown families are read as Llama.
 
-    >>> is_known("mistral"), is_known("unheard_of")
+    >>> is_known_family("mistral"), is_known_family("unheard_of")
     (True, False)
     """
     known = family in _FAMILY_TABLE or family in _WORDS["like_llama"]

@@ -50,7 +50,7 @@ _SHAPES = (
 def is_parameter_count(name: str) -> bool:
     """Return whether a model is given as a number of parameters.
 
-    >>> is_size("70B"), is_size("llama-2-7b")
+    >>> is_parameter_count("70B"), is_parameter_count("llama-2-7b")
     (True, False)
     """
     return _SIZE.match(name) is not None
@@ -137,7 +137,7 @@ _CONTRADICTIONS = (
 def is_config_text(name: str) -> bool:
     """Return whether a model is given as a configuration instead of by name or size.
 
-    >>> is_config('{"model_type": "llama"}'), is_config("llama-2-7b")
+    >>> is_config_text('{"model_type": "llama"}'), is_config_text("llama-2-7b")
     (True, False)
     """
     return name.lstrip().startswith("{")

@@ -571,7 +571,7 @@ def expert_padding_bytes(model: Architecture, form: WeightFormat, parts: int = 1
     >>> from app.estimator.models.number_formats import FORMATS
     >>> from app.estimator.models.lookup import find_model
     >>> model, form = find_model("gpt-oss-120b"), FORMATS["mxfp4-experts"]
-    >>> round(padding_bytes(model, form) / 1e9, 2)
+    >>> round(expert_padding_bytes(model, form) / 1e9, 2)
     5.5
     """
     if form.math != "mxfp4":
