@@ -31,9 +31,11 @@ class StartExamForm:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StartExamDraft:
+    """What was sent to start an exam; `kinds` is None where the form does not ask for them."""
+
     token: str = ""
     factor: str = "1"
-    kinds: str = ""
+    kinds: str | None = ""
 
     @property
     def problems(self) -> list[dict[str, str]]:
@@ -80,7 +82,7 @@ async def _parse_start_form(request: Request) -> StartExamDraft:
     return StartExamDraft(
         token=str(fields.get("token", ""))[:64],
         factor=str(fields.get("factor", "1"))[:40],
-        kinds=str(fields.get("kinds", ""))[:40],
+        kinds=str(fields["kinds"])[:40] if "kinds" in fields else None,
     )
 
 

@@ -186,9 +186,14 @@ def list_exams(ctx: Reader) -> HTMLResponse:
 def show_exam(ctx: Reader, exam: str) -> HTMLResponse:
     """The description of an exam, before the clock starts."""
     paper = require_exam_offer(ctx, exam)
+    draft = StartExamDraft(new_token(), kinds=_propose_kinds(ctx, paper))
+    return _start_page(ctx, paper, draft, [], 200)
+
+
+def _propose_kinds(ctx: RequestContext, paper: ExamOffer) -> str:
+    """Return all kinds if choices alone give a shorter paper, else choices."""
     choices, every = _count_available(ctx, paper)
-    fitting = EVERY_KIND if _count_drawn(paper, choices) < _count_drawn(paper, every) else ""
-    return _start_page(ctx, paper, StartExamDraft(new_token(), kinds=fitting), [], 200)
+    return EVERY_KIND if _count_drawn(paper, choices) < _count_drawn(paper, every) else ""
 
 
 def _count_available(ctx: RequestContext, paper: ExamOffer) -> tuple[Counter[str], Counter[str]]:
@@ -252,6 +257,8 @@ def _draw_or_refuse(ctx: RequestContext, exam: str, typed: StartExamDraft) -> Ne
         return _redirect_to_first(running.id)
     if not ctx.library.questions:
         raise ConflictError("This course has no questions yet.")
+    if typed.kinds is None:
+        typed = dataclasses.replace(typed, kinds=_propose_kinds(ctx, paper))
     problems = typed.problems
     if not (typed.kinds or problems or is_exam_of_missed_questions(exam)):
         choices, every = _count_available(ctx, paper)

@@ -70,3 +70,18 @@ def test_the_kinds_of_a_paper_are_asked_and_checked(client: TestClient) -> None:
     assert re.search(r'<select[^>]* name="kinds"', page)
     assert refused.status_code == 422
     assert "“odd” is neither empty nor all." in refused.text
+
+
+def test_a_paper_with_too_few_choices_says_so_and_holds_no_other_kind(
+    client: TestClient, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = dataclasses.replace(library.exams["short"], questions=9, domains={"1": 5, "2": 4})
+    monkeypatch.setitem(library.exams, "short", short)  # type: ignore[arg-type]
+
+    page = client.get("/exams/short").text
+    sitting = client.post("/exams/short/sittings", data={"token": "t", "kinds": ""})
+    paper = client.get(sitting.headers["location"]).text
+
+    assert '<option value="all" selected>' in page
+    assert "With single and multiple choices alone the paper has 6 of 9 questions" in page
+    assert "Question 1 of 6<" in paper
