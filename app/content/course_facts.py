@@ -119,7 +119,8 @@ class PageFacts:
     """A page that the exam covers. `minutes` is its reading time; `cards` are in course order.
 
     `short_minutes` are those of its essential sections, 0 if it has none. `domain` and
-    `objectives[0]` are where it counts; `peers` are the other pages of that objective.
+    `objectives[0]` are where it counts; `peers` are the other pages of that objective, `requires`
+    the pages to read before it.
     """
 
     slug: str
@@ -129,6 +130,7 @@ class PageFacts:
     cards: tuple[str, ...]
     peers: tuple[str, ...] = ()
     short_minutes: float = 0.0
+    requires: tuple[str, ...] = ()
 
     def minutes_read(self, part: PagePart) -> float:
         if not 0 < self.short_minutes < self.minutes:
@@ -246,6 +248,7 @@ def describe_course(library: Library) -> CourseFacts:
                 tuple(c for c in topic.cards if c in library.cards and not library.cards[c].level),
                 tuple(other for other in by_objective[mine[0]] if other != slug),
                 route_minutes(topic, "short"),
+                topic.requires,
             )
             for slug, (topic, mine) in topics.items()
         },

@@ -351,9 +351,12 @@ NBSP = "\u00a0"
 
 
 def interval_label(state: CardState, grade: ReviewEvent) -> str:
-    """Return the time until the card is due, for its rating button."""
+    """Return the time until the card is due, for its rating button.
+
+    A card in its learning steps comes back in at most that time: at once if it is the last one.
+    """
     if state.state != "review":
-        return minutes_words(state.due_at - grade.at)
+        return f"≤{NBSP}{minutes_words(state.due_at - grade.at)}"
     return days_label((state.due_day - grade.day).days)
 
 

@@ -263,7 +263,8 @@ def _choose_pages(
 ) -> tuple[list[PageToRead], float, bool]:
     """Return the pages to read in `room` minutes, the room left, and whether none is left unread.
 
-    The domain that has most to gain for what was read of it gives the next page.
+    The domain that has most to gain for what was read of it gives the next page; unread pages that
+    it requires come before it.
     """
     read = sum_readings(learner.readings)
     weakness = {
@@ -295,6 +296,7 @@ def _choose_pages(
 
         here = (page for page in fitting if course.pages[page.slug].domain == domain)
         page = max(here, key=lambda page: gain(page.slug))
+        page = _first_to_read(course, page, fitting)
         cost = page.minutes
         reason = next(r for r, holds in zip(_REASONS, gain(page.slug), strict=True) if holds)
         chosen.append(dataclasses.replace(page, reason=reason))
@@ -303,6 +305,18 @@ def _choose_pages(
         reading[domain] += cost
         objectives.update(course.pages[page.slug].objectives)
     return chosen, room, not unread
+
+
+def _first_to_read(course: CourseFacts, page: PageToRead, fitting: list[PageToRead]) -> PageToRead:
+    """Return the page, or an unread one that it requires, directly or not."""
+    waiting = {page.slug}
+    while True:
+        requires = set(course.pages[page.slug].requires) - waiting
+        before = next((other for other in fitting if other.slug in requires), None)
+        if before is None:
+            return page
+        page = before
+        waiting.add(page.slug)
 
 
 def _mean_unknown(objectives: Sequence[str], estimate: ScoreEstimate | None) -> float:

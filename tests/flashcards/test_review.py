@@ -32,9 +32,9 @@ def test_the_grades_say_when_the_card_would_come_back(client) -> None:
     html = client.get("/flashcards?show=1").text.replace("\xa0", " ")
 
     assert re.findall(r"<small>([^<]+)</small>", html) == [
-        "1 min",
-        "6 min",
-        "10 min",
+        "≤ 1 min",
+        "≤ 6 min",
+        "≤ 10 min",
         "8 days",
     ]
 
@@ -229,8 +229,8 @@ def test_no_new_cards_are_offered_after_the_list_when_the_exam_is_near(hands) ->
         pages[name] = hands.client.get("/flashcards").text
         assert "cards are done" in pages[name]
 
-    assert "You could learn" in pages["far"]
-    assert "You could learn" not in pages["near"]
+    assert "More, if you like" in pages["far"]
+    assert "More, if you like" not in pages["near"]
 
 
 def test_the_cards_of_one_topic_can_be_reviewed_alone(hands) -> None:

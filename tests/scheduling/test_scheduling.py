@@ -208,14 +208,14 @@ def words(before: CardState | None, asked: ReviewEvent) -> list[str]:
 
 
 def test_the_buttons_of_a_new_card() -> None:
-    assert words(None, grade(3)) == ["1 min", "6 min", "10 min", "8 days"]
+    assert words(None, grade(3)) == ["≤ 1 min", "≤ 6 min", "≤ 10 min", "8 days"]
 
 
 def test_the_buttons_of_a_known_card() -> None:
     standing = reviewed([(3, 0), (3, 0)])
 
     assert words(standing, grade(3, START + dt.timedelta(days=2))) == [
-        "10 min",
+        "≤ 10 min",
         "8 days",
         "11 days",
         "19 days",

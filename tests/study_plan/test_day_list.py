@@ -277,3 +277,13 @@ def test_questions_are_unseen_but_for_missed_ones_and_none_is_kept_for_exams(
     assert seen & set(practice.questions) == {missed}
     assert not any(course.questions[q].reserved for q in practice.questions)
     assert len(set(practice.questions)) == len(practice.questions)
+
+
+def test_a_page_comes_after_the_unread_pages_that_it_requires(course: CourseFacts) -> None:
+    learner = LearnerFacts(DAY)
+    pages = [page.slug for page in pages_on(a_list(course, learner, minutes=400))]
+
+    required = [(slug, other) for slug in pages for other in course.pages[slug].requires]
+    listed = [(slug, other) for slug, other in required if other in pages]
+    assert len(listed) > 5
+    assert all(pages.index(other) < pages.index(slug) for slug, other in listed)
