@@ -45,7 +45,7 @@ def test_the_author_reads_what_was_typed_first_and_where_learners_stopped(client
     page = client.get("/quiz/kv-cache/lab-xid").text
     sent = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', page))
     answer = re.findall(r'name="answer" value="(\w+)"', page)[0]
-    data = {**sent, "answer": answer, "ran": ["nvidia-smi -L", "top"]}
+    data = {**sent, "answer": answer, "ran": ["nvidia-smi -L", "iotop"]}
     assert client.post("/quiz/kv-cache/lab-xid/attempts", data=data).status_code in {200, 303}
 
     html = client.get(AT).text
@@ -54,4 +54,4 @@ def test_the_author_reads_what_was_typed_first_and_where_learners_stopped(client
         html.split(f">{t}<")[1][:400] for t in ("Typed first", "Stopped short of the goal after")
     )
     assert "nvidia-smi -L</th>" in first
-    assert "top (no answer)</th>" in last
+    assert "iotop (no answer)</th>" in last

@@ -97,7 +97,7 @@ def test_a_change_of_the_course_is_seen_at_the_next_glance(
     with visit(app) as client:
         before = client.get(PAGE).headers["etag"]
 
-        live.status = dataclasses.replace(library, version="next", glossary={})
+        live.state = dataclasses.replace(library, version="next", glossary={})
         time.sleep(0.03)
 
         after = client.get(PAGE, headers={"if-none-match": before})
