@@ -34,7 +34,7 @@ from app.widgets.svg import SIGNS, draw_meter, draw_meters, draw_shares
 
 _SMALL = 400  # bytes; below this, compression saves no packet
 _LONG = 32_000  # bytes; above this, compression takes milliseconds and runs in a thread
-_PAGE_LEVEL = 6  # of both encodings: 2 ms for 100 kB
+_PAGE_LEVEL = 8  # of both encodings: 3 ms for 100 kB, 1% smaller than at level 6
 FILE_LEVEL = 11  # for what is compressed once: 8% smaller than at level 5, 60 ms for 100 kB
 # One at a time, so that compression does not slow down other requests.
 _THREAD = anyio.CapacityLimiter(1)
