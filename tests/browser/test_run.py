@@ -14,6 +14,7 @@ def test_a_run_takes_a_letter_a_digit_and_enter(page: Page, server: Server) -> N
     page.goto(server.url + "/quiz")
     page.get_by_role("button", name=re.compile("^Start the placement test")).first.click()
     expect(page).to_have_url(re.compile("/1$"))
+    page.wait_for_load_state("domcontentloaded")  # the keys are read from then on
     page.evaluate("document.body.dataset.loaded = 'once'")
 
     page.keyboard.press("a")
