@@ -121,7 +121,6 @@ def test_two_scenarios_are_compared_live_and_swapped_by_key(server: Server, page
     page.get_by_label("Weights, B").select_option("fp8")
     expect(page.locator(".out .verdict")).to_contain_text("B has more room")
     expect(page).to_have_url(re.compile(r"compare\?b\.weights=fp8$"))
-    page.wait_for_load_state("domcontentloaded")
     page.reload()
     page.keyboard.press("s")
     expect(page).to_have_url(re.compile(r"compare\?a\.weights=fp8$"))
