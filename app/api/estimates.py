@@ -112,13 +112,13 @@ def list_estimates() -> Response:
 
 @router.get("/api/v1/estimates/{name}")
 @limit_concurrency
-def ask_by_url(request: Request, name: str) -> Response:
+def estimate_by_url(request: Request, name: str) -> Response:
     return _answer_inputs(_require_estimate_spec(name), dict(inputs_from_query(request.url.query)))
 
 
 @router.post("/api/v1/estimates/{name}")
 @limit_concurrency
-def ask_by_body(name: str, body: JsonBody) -> Response:
+def estimate_by_body(name: str, body: JsonBody) -> Response:
     return _answer_inputs(_require_estimate_spec(name), body)
 
 

@@ -108,12 +108,12 @@ class Answer(BaseModel):
     tables: list[TableOut]
     notes: list[str] = Field(description="Assumptions.")
     changes: list[ChangeOut] = Field(description="What would change the verdict.")
-    sections: list["Section"] = Field(
+    sections: list["SectionAnswer"] = Field(
         default=[], description="Results of other estimates that this one is made of."
     )
 
 
-class Section(Answer):
+class SectionAnswer(Answer):
     """One section of a larger estimate: the whole result of another."""
 
     heading: str = Field(description="Heading of the section.")

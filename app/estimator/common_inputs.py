@@ -26,7 +26,7 @@ NETWORKS = (("infiniband", "InfiniBand or RoCE"), ("efa", "AWS EFA"))
 NUMBER_FORMATS = (("bf16", "BF16"), ("fp8", "FP8"), ("mxfp8", "MXFP8"), ("nvfp4", "NVFP4"))
 
 
-ask_model = partial(
+model_input = partial(
     MODEL.add_input,
     default="llama-3.1-70b",
     label="Model",
@@ -35,7 +35,7 @@ ask_model = partial(
     "whole config.json.",
     term="parameter",
 )
-ask_gpu = partial(
+gpu_input = partial(
     HARDWARE.add_input,
     default="h100-sxm5-80",
     label="GPU",
@@ -46,13 +46,13 @@ ask_gpu = partial(
     topic="cluster-components",
 )
 # With a count: `8x H100` also sets the field of the count.
-ask_counted_gpu = partial(
-    ask_gpu,
+counted_gpu_input = partial(
+    gpu_input,
     help="An accelerator of the catalog, for example H100 or 8x H100, or the values of a card "
     "of your own: 24 GB, 936 GB/s, 71 TFLOPS. Peaks are dense; a peak without a format is "
     "that of BF16. Such cards are joined by PCIe 4 unless NVLink is given.",
 )
-ask_weights = partial(
+weights_input = partial(
     MODEL.add_input,
     default=PUBLISHED,
     label="Weights",
@@ -62,7 +62,7 @@ ask_weights = partial(
     term="quantisation",
     topic="number-formats",
 )
-ask_cache = partial(
+cache_input = partial(
     LOAD.add_input,
     default=PUBLISHED,
     label="KV cache",
@@ -72,7 +72,7 @@ ask_cache = partial(
     term="kv-cache",
     topic="number-formats",
 )
-ask_context = partial(
+context_input = partial(
     LOAD.add_input,
     default=8192,
     label="Context",
@@ -82,8 +82,8 @@ ask_context = partial(
     term="context-length",
     topic="inference-memory",
 )
-ask_tokens = partial(LOAD.add_input, unit="token", limits=(1, 100_000_000))
-ask_tensor_parallel = partial(
+tokens_input = partial(LOAD.add_input, unit="token", limits=(1, 100_000_000))
+tensor_parallel_input = partial(
     HARDWARE.add_input,
     default=1,
     label="Tensor parallel",
@@ -92,7 +92,7 @@ ask_tensor_parallel = partial(
     help="GPUs that share every layer.",
     term="tensor-parallelism",
 )
-ask_gpus = partial(
+gpus_input = partial(
     HARDWARE.add_input, label="GPUs", unit="GPU", limits=(1, 1_000_000), help="All GPUs of the job."
 )
 
@@ -104,7 +104,7 @@ def declare_gpus_of_method(usual: int, **spec: Any) -> Any:
     """
     text = f"All GPUs of the job; left empty: {usual}, or 1 with adapters."
     of_method = partial(_gpus_of_method, usual=usual)
-    return ask_gpus(default=None, kind="count", help=text, usual=of_method, **spec)
+    return gpus_input(default=None, kind="count", help=text, usual=of_method, **spec)
 
 
 def _gpus_of_method(inputs: Any, usual: int) -> int:
@@ -118,7 +118,7 @@ def fill_in_gpus(inputs: Any, usual: int) -> Any:
     return dataclasses.replace(inputs, gpus=_gpus_of_method(inputs, usual))
 
 
-ask_method = partial(
+method_input = partial(
     RECIPE.add_input,
     default="full",
     label="Method",
@@ -130,14 +130,14 @@ ask_method = partial(
     help="Adapters train a small part and keep the rest frozen.",
     term="lora",
 )
-ask_rank = partial(
+rank_input = partial(
     RECIPE.add_folded_input,
     default=16,
     label="Adapter rank",
     limits=(1, 4096),
     help="Rank of the adapters, for LoRA and QLoRA.",
 )
-ask_targets = partial(
+targets_input = partial(
     RECIPE.add_folded_input,
     default="all-linear",
     label="Adapted matrices",
@@ -149,7 +149,7 @@ ask_targets = partial(
     ),
     help="Which matrices get an adapter.",
 )
-ask_network_rate = partial(
+network_rate_input = partial(
     NETWORK.add_input,
     default=50e9,
     label="Network per GPU",
@@ -157,14 +157,14 @@ ask_network_rate = partial(
     limits=(1e8, 1e12),
     help="Rate of one GPU's adapter in one direction: 400 Gbit/s is NDR.",
 )
-ask_network = partial(
+network_input = partial(
     NETWORK.add_folded_input,
     default="infiniband",
     label="Network",
     choices=NETWORKS,
     help="What joins the nodes; it decides the latency.",
 )
-ask_domain = partial(
+domain_input = partial(
     NETWORK.add_folded_input,
     default=None,
     label="GPUs per link domain",
@@ -173,7 +173,7 @@ ask_domain = partial(
     limits=(1, 576),
     help="GPUs joined by NVLink or its like; left empty: 8, or 72 in NVL72.",
 )
-ask_pipeline = partial(
+pipeline_input = partial(
     LAYOUT.add_input,
     default=1,
     label="Pipeline parallel",
@@ -181,7 +181,7 @@ ask_pipeline = partial(
     help="Stages that the layers are divided into.",
     term="pipeline-parallelism",
 )
-ask_context_parallel = partial(
+context_parallel_input = partial(
     LAYOUT.add_folded_input,
     default=1,
     label="Context parallel",
@@ -189,7 +189,7 @@ ask_context_parallel = partial(
     help="GPUs that divide each sequence.",
     term="context-parallelism",
 )
-ask_experts = partial(
+experts_input = partial(
     LAYOUT.add_folded_input,
     default=1,
     label="Expert parallel",
@@ -197,13 +197,13 @@ ask_experts = partial(
     help="GPUs that divide the experts of a layer.",
     term="expert-parallelism",
 )
-ask_sequence_parallel = partial(
+sequence_parallel_input = partial(
     LAYOUT.add_folded_input,
     default=True,
     label="Sequence parallel",
     help="Divides norms as well when tensor parallel is above 1.",
 )
-ask_sequence = partial(
+sequence_input = partial(
     BATCH.add_input,
     default=4096,
     label="Sequence",
@@ -211,7 +211,7 @@ ask_sequence = partial(
     limits=(1, 10_000_000),
     help="Tokens of one training sequence.",
 )
-ask_number_format = partial(
+number_format_input = partial(
     RECIPE.add_input,
     default="bf16",
     label="Number format",
@@ -220,7 +220,7 @@ ask_number_format = partial(
     term="mixed-precision",
     topic="number-formats",
 )
-ask_recompute = partial(
+recompute_input = partial(
     RECIPE.add_input,
     default="selective",
     label="Recomputation",
@@ -234,7 +234,7 @@ ask_recompute = partial(
     "second matrix product, the results of the others and of attention are kept.",
     term="activation-checkpointing",
 )
-ask_training_software = partial(
+training_software_input = partial(
     RECIPE.add_folded_input,
     default=USUAL_SOFTWARE,
     label="Software",
@@ -246,14 +246,14 @@ ask_training_software = partial(
     "dense model and tuned software for a mixture of experts.",
     topic="parallelism",
 )
-ask_engine = partial(
+engine_input = partial(
     ENGINE.add_folded_input,
     default="vllm",
     label="Engine",
     choices=engine.list_engines(),
     help="Which measured engine the overheads are modeled on.",
 )
-ask_cached_share = partial(
+cached_share_input = partial(
     ENGINE.add_folded_input,
     default=0.0,
     label="Prompt already cached",
@@ -261,7 +261,7 @@ ask_cached_share = partial(
     limits=(0.0, 0.99),
     help="Share of the prompt whose cache is there from earlier requests.",
 )
-ask_draft_tokens = partial(
+draft_tokens_input = partial(
     ENGINE.add_folded_input,
     default=0,
     label="Draft tokens",
@@ -271,7 +271,7 @@ ask_draft_tokens = partial(
     "0: no speculation.",
     term="speculative-decoding",
 )
-ask_acceptance = partial(
+acceptance_input = partial(
     ENGINE.add_folded_input,
     default=0.8,
     label="Acceptance",
@@ -280,7 +280,7 @@ ask_acceptance = partial(
     help="Probability that a proposed token is kept.",
     term="speculative-decoding",
 )
-ask_draft_cost = partial(
+draft_cost_input = partial(
     ENGINE.add_folded_input,
     default=0.05,
     label="Draft step",
@@ -288,7 +288,7 @@ ask_draft_cost = partial(
     limits=(0.0, 1.0),
     help="Time of one step of the small model as a share of the large one's.",
 )
-ask_price = partial(
+price_input = partial(
     COST.add_input,
     default=None,
     label="Price",
@@ -298,10 +298,10 @@ ask_price = partial(
     help="Of one GPU for an hour; left empty: a provider's list price, where one "
     "is known. Write what you pay.",
 )
-ask_training_tokens = partial(
+training_tokens_input = partial(
     MODEL.add_input, default=1e12, label="Training tokens", unit="token", limits=(1, 1e18)
 )
-ask_pue = partial(
+pue_input = partial(
     COST.add_folded_input,
     default=1.3,
     label="PUE",
@@ -309,7 +309,7 @@ ask_pue = partial(
     help="Power of the site over that of its machines.",
     term="pue",
 )
-ask_usable_share = partial(
+usable_share_input = partial(
     ENGINE.add_input,
     default=0.9,
     label="Usable share of memory",

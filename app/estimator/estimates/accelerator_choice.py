@@ -8,13 +8,13 @@ from typing import Any
 
 from app.estimator.common_inputs import (
     LOAD,
-    ask_cache,
-    ask_context,
-    ask_model,
-    ask_number_format,
-    ask_training_software,
-    ask_weights,
+    cache_input,
+    context_input,
     input_error,
+    model_input,
+    number_format_input,
+    training_software_input,
+    weights_input,
 )
 from app.estimator.estimates.inference_memory import (
     NEWEST,
@@ -77,7 +77,7 @@ class AcceleratorChoiceInputs:
         group="Job",
         topic="training-versus-inference",
     )
-    model: str = ask_model()
+    model: str = model_input()
     rank: str = input_field(
         "gpus",
         "Best is",
@@ -86,9 +86,9 @@ class AcceleratorChoiceInputs:
         group="Job",
         topic=TOPIC,
     )
-    weights: str = ask_weights()
-    cache: str = ask_cache()
-    context: int = ask_context()
+    weights: str = weights_input()
+    cache: str = cache_input()
+    context: int = context_input()
     concurrent: int = LOAD.add_input(
         16,
         "Concurrent sequences",
@@ -115,8 +115,8 @@ class AcceleratorChoiceInputs:
         limits=(3600.0, 1e9),
         help="Within which the tokens have to be done.",
     )
-    number_format: str = ask_number_format(group="Training", advanced=True)
-    software: str = ask_training_software(group="Training")
+    number_format: str = number_format_input(group="Training", advanced=True)
+    software: str = training_software_input(group="Training")
     lost: float = _TRAINING.add_folded_input(
         LOST,
         "Time lost",

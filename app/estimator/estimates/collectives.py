@@ -6,13 +6,13 @@ import math
 from app.estimator.common_inputs import (
     MODEL,
     NETWORK,
-    ask_counted_gpu,
-    ask_domain,
-    ask_gpus,
-    ask_model,
-    ask_network,
-    ask_network_rate,
+    counted_gpu_input,
+    domain_input,
+    gpus_input,
     input_error,
+    model_input,
+    network_input,
+    network_rate_input,
 )
 from app.estimator.hardware.catalog import Accelerator
 from app.estimator.hardware.collectives import (
@@ -51,18 +51,18 @@ class CollectivesInputs:
         limits=(1, 1e15),
         help="The whole buffer of one GPU: what is reduced, or gathered in the end.",
     )
-    gpu: str = ask_counted_gpu(count_field="gpus")
-    gpus: int = ask_gpus(default=8, topic="interconnects")
-    network_rate: float = ask_network_rate()
-    network: str = ask_network()
-    domain: int | None = ask_domain()
+    gpu: str = counted_gpu_input(count_field="gpus")
+    gpus: int = gpus_input(default=8, topic="interconnects")
+    network_rate: float = network_rate_input()
+    network: str = network_input()
+    domain: int | None = domain_input()
     in_network: bool = NETWORK.add_folded_input(
         False,
         "Reduction in the network",
         help="Switches between nodes add up an all-reduce (SHARP), which halves "
         "what each adapter sends.",
     )
-    model: str = ask_model(default="llama-3.1-8b")
+    model: str = model_input(default="llama-3.1-8b")
     tokens: int = MODEL.add_folded_input(
         8192,
         "Tokens per micro-batch",

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from app.estimator.common_inputs import ask_gpus, ask_pue, input_error
+from app.estimator.common_inputs import gpus_input, input_error, pue_input
 from app.estimator.fits import is_value_allowed, round_past_limit
 from app.estimator.hardware.prices import default_rental_price
 from app.estimator.inputs import InputGroup, input_field
@@ -35,7 +35,7 @@ _YEAR = 365.25 * 86400
 class CostInputs:
     """The need for GPUs, rental prices, and the costs of ownership."""
 
-    gpus: int = ask_gpus(default=64, topic=TOPIC)
+    gpus: int = gpus_input(default=64, topic=TOPIC)
     utilisation: float = _USE.add_input(
         0.6,
         "Utilization",
@@ -154,7 +154,7 @@ class CostInputs:
         help="Of a server without work, over its highest power.",
         topic="power-and-cooling",
     )
-    pue: float = ask_pue(group="Owning", topic="power-and-cooling")
+    pue: float = pue_input(group="Owning", topic="power-and-cooling")
     place: float = _OWNING.add_folded_input(
         150.0,
         "Place",

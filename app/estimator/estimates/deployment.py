@@ -28,17 +28,17 @@ from app.estimator.result import EstimateSection
 class DeploymentInputs:
     """A service, and the cluster and the building for it."""
 
-    model: str = common_inputs.ask_model()
-    gpu: str = common_inputs.ask_counted_gpu(count_field="tensor_parallel")
+    model: str = common_inputs.model_input()
+    gpu: str = common_inputs.counted_gpu_input(count_field="tensor_parallel")
     concurrent: int = reuse_input(ServingCapacityInputs, "concurrent")
-    tensor_parallel: int | None = common_inputs.ask_tensor_parallel(
+    tensor_parallel: int | None = common_inputs.tensor_parallel_input(
         default=None,
         kind="count",
         label="GPUs that share the model",
         help="Left empty: the fewest that hold it and keep the targets.",
     )
-    weights: str = common_inputs.ask_weights()
-    cache: str = common_inputs.ask_cache()
+    weights: str = common_inputs.weights_input()
+    cache: str = common_inputs.cache_input()
     prompt_tokens: int = reuse_input(ServingCapacityInputs, "prompt_tokens")
     output_tokens: int = reuse_input(ServingCapacityInputs, "output_tokens")
     peak: float = reuse_input(ServingCapacityInputs, "peak")
@@ -56,7 +56,7 @@ class DeploymentInputs:
     rack_limit: float = reuse_input(PowerCoolingInputs, "rack_limit", group="Power")
     site_limit: float | None = reuse_input(PowerCoolingInputs, "site_limit", group="Power")
     pue: float = reuse_input(PowerCoolingInputs, "pue", group="Power")
-    usd_per_gpu_hour: float | None = common_inputs.ask_price()
+    usd_per_gpu_hour: float | None = common_inputs.price_input()
     utilisation: float = reuse_input(CostInputs, "utilisation", group=COST.heading)
     price: float = reuse_input(CostInputs, "price", group=COST.heading)
     electricity: float = reuse_input(CostInputs, "electricity", group=COST.heading)

@@ -54,14 +54,14 @@ _ENGINES = (
 class InferenceMemoryInputs:
     """The model, the requests, and the GPUs that serve it."""
 
-    model: str = common_inputs.ask_model()
-    weights: str = common_inputs.ask_weights(
+    model: str = common_inputs.model_input()
+    weights: str = common_inputs.weights_input(
         choices=(*PUBLISHED_CHOICES, *GGUF_CHOICES),
         help="As published: as the checkpoint is quantized, BF16 where it is not. Quantized "
         "formats leave embeddings, output head and norms in 16 bit. GGUF is for llama.cpp.",
     )
-    cache: str = common_inputs.ask_cache()
-    context: int = common_inputs.ask_context()
+    cache: str = common_inputs.cache_input()
+    context: int = common_inputs.context_input()
     concurrent: int = LOAD.add_input(
         16,
         "Concurrent sequences",
@@ -70,8 +70,8 @@ class InferenceMemoryInputs:
         help="Sequences that are answered at the same time.",
         term="batch-size",
     )
-    gpu: str = common_inputs.ask_counted_gpu(count_field="tensor_parallel")
-    tensor_parallel: int = common_inputs.ask_tensor_parallel(
+    gpu: str = common_inputs.counted_gpu_input(count_field="tensor_parallel")
+    tensor_parallel: int = common_inputs.tensor_parallel_input(
         default=4, label="GPUs that share the model"
     )
     attention: str = HARDWARE.add_folded_input(
@@ -81,7 +81,7 @@ class InferenceMemoryInputs:
         help="Data parallel: each GPU holds all of attention and caches its own "
         "sequences; experts stay divided. A latent cache cannot be divided.",
     )
-    memory_utilization: float = common_inputs.ask_usable_share()
+    memory_utilization: float = common_inputs.usable_share_input()
     engine: str = ENGINE.add_folded_input(
         NEWEST,
         "Engine",

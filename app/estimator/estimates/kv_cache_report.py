@@ -41,9 +41,9 @@ from app.estimator.units import format_number, format_value
 class KvCacheInputs:
     """The model, the sequences and the format of the cache."""
 
-    model: str = common_inputs.ask_model()
-    cache: str = common_inputs.ask_cache()
-    context: int = common_inputs.ask_context()
+    model: str = common_inputs.model_input()
+    cache: str = common_inputs.cache_input()
+    context: int = common_inputs.context_input()
     sequences: int = LOAD.add_input(
         1,
         "Sequences",
@@ -51,7 +51,7 @@ class KvCacheInputs:
         limits=(1, 1_000_000),
         help="Sequences that are in the cache at the same time.",
     )
-    tensor_parallel: int = common_inputs.ask_tensor_parallel()
+    tensor_parallel: int = common_inputs.tensor_parallel_input()
     state: str = LOAD.add_folded_input(
         "fp32",
         "Recurrent state",

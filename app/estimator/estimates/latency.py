@@ -35,21 +35,21 @@ from app.estimator.units import format_number
 class LatencyInputs:
     """The model, the GPUs and one batch of requests."""
 
-    model: str = common_inputs.ask_model(default="llama-3.1-8b")
-    weights: str = common_inputs.ask_weights()
-    cache: str = common_inputs.ask_cache()
-    gpu: str = common_inputs.ask_counted_gpu(count_field="tensor_parallel")
-    tensor_parallel: int = common_inputs.ask_tensor_parallel()
+    model: str = common_inputs.model_input(default="llama-3.1-8b")
+    weights: str = common_inputs.weights_input()
+    cache: str = common_inputs.cache_input()
+    gpu: str = common_inputs.counted_gpu_input(count_field="tensor_parallel")
+    tensor_parallel: int = common_inputs.tensor_parallel_input()
     beyond_heads: bool = HARDWARE.add_folded_input(
         False,
         "Divided beyond the heads",
         help="A layer is divided over more chips than its heads divide into, as "
         "compilers for TPUs do.",
     )
-    prompt: int = common_inputs.ask_tokens(
+    prompt: int = common_inputs.tokens_input(
         default=1024, label="Prompt", help="Tokens of the prompt."
     )
-    answer: int = common_inputs.ask_tokens(
+    answer: int = common_inputs.tokens_input(
         default=256, label="Answer", help="Tokens of the answer."
     )
     batch: int = LOAD.add_input(
@@ -70,13 +70,13 @@ class LatencyInputs:
         "left empty: the whole prompt at once.",
         term="chunked-prefill",
     )
-    cached_share: float = common_inputs.ask_cached_share()
-    draft_tokens: int = common_inputs.ask_draft_tokens()
-    acceptance: float = common_inputs.ask_acceptance()
-    draft_cost: float = common_inputs.ask_draft_cost()
-    engine: str = common_inputs.ask_engine()
-    network_rate: float = common_inputs.ask_network_rate()
-    domain: int | None = common_inputs.ask_domain()
+    cached_share: float = common_inputs.cached_share_input()
+    draft_tokens: int = common_inputs.draft_tokens_input()
+    acceptance: float = common_inputs.acceptance_input()
+    draft_cost: float = common_inputs.draft_cost_input()
+    engine: str = common_inputs.engine_input()
+    network_rate: float = common_inputs.network_rate_input()
+    domain: int | None = common_inputs.domain_input()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

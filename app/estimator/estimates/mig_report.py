@@ -4,7 +4,7 @@ import dataclasses
 import re
 
 from app.estimator import data_files
-from app.estimator.common_inputs import ask_gpu, input_error
+from app.estimator.common_inputs import gpu_input, input_error
 from app.estimator.fits import capacity_note
 from app.estimator.formula_steps import StepBuilder, format_sum
 from app.estimator.hardware.catalog import Accelerator, find_accelerator, list_accelerators
@@ -148,7 +148,7 @@ def max_more_instances(
 class MigInputs:
     """The GPU, and its instances."""
 
-    gpu: str = ask_gpu(
+    gpu: str = gpu_input(
         choices=tuple((a.id, a.name) for a in list_accelerators() if a.mig_instances),
         help="The GPU to divide; only GPUs that have MIG are listed.",
         topic="mig",

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from app.estimator.common_inputs import LOAD, MODEL, ask_model, input_error
+from app.estimator.common_inputs import LOAD, MODEL, input_error, model_input
 from app.estimator.formula_steps import StepBuilder, format_term, format_training_flops
 from app.estimator.memory.inference_memory import elements_per_token
 from app.estimator.models.architecture import Architecture
@@ -27,7 +27,7 @@ from app.estimator.units import format_number, format_value
 class ModelInputs:
     """The model."""
 
-    model: str = ask_model()
+    model: str = model_input()
     config: str = MODEL.add_input(
         "",
         "config.json",

@@ -51,9 +51,9 @@ from app.estimator.units import format_number
 class ParallelismPlanInputs:
     """A training job and its cluster."""
 
-    model: str = common_inputs.ask_model(default="llama-3.1-70b")
-    gpu: str = common_inputs.ask_counted_gpu(count_field="gpus")
-    gpus: int = common_inputs.ask_gpus(default=256)
+    model: str = common_inputs.model_input(default="llama-3.1-70b")
+    gpu: str = common_inputs.counted_gpu_input(count_field="gpus")
+    gpus: int = common_inputs.gpus_input(default=256)
     sequence: int = BATCH.add_input(
         8192,
         "Sequence",
@@ -72,10 +72,10 @@ class ParallelismPlanInputs:
         term="batch-size",
         topic="parallelism",
     )
-    tokens: float = common_inputs.ask_training_tokens(
+    tokens: float = common_inputs.training_tokens_input(
         help="Tokens of the whole run, for time and cost."
     )
-    number_format: str = common_inputs.ask_number_format()
+    number_format: str = common_inputs.number_format_input()
     objective: str = RECIPE.add_input(
         "time",
         "Rank by",
@@ -91,11 +91,11 @@ class ParallelismPlanInputs:
         help="A plan may fill this share of each GPU.",
         topic="training-memory",
     )
-    software: str = common_inputs.ask_training_software()
-    network_rate: float = common_inputs.ask_network_rate()
-    network: str = common_inputs.ask_network()
-    domain: int | None = common_inputs.ask_domain()
-    usd_per_gpu_hour: float | None = common_inputs.ask_price()
+    software: str = common_inputs.training_software_input()
+    network_rate: float = common_inputs.network_rate_input()
+    network: str = common_inputs.network_input()
+    domain: int | None = common_inputs.domain_input()
+    usd_per_gpu_hour: float | None = common_inputs.price_input()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

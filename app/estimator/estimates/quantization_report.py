@@ -4,10 +4,10 @@ import dataclasses
 
 from app.estimator.common_inputs import (
     HARDWARE,
-    ask_counted_gpu,
-    ask_model,
-    ask_tensor_parallel,
+    counted_gpu_input,
     input_error,
+    model_input,
+    tensor_parallel_input,
 )
 from app.estimator.fits import capacity_note
 from app.estimator.formula_steps import StepBuilder, format_term
@@ -37,7 +37,7 @@ _FORMATS = InputGroup("Formats", "number-formats")
 class QuantizationInputs:
     """The two formats to compare, the model and the GPUs."""
 
-    model: str = ask_model()
+    model: str = model_input()
     weights: str = _FORMATS.add_input(
         "awq-int4",
         "To",
@@ -48,8 +48,8 @@ class QuantizationInputs:
     before: str = _FORMATS.add_input(
         "bf16", "From", choices=WEIGHT_CHOICES, help="The format to compare with."
     )
-    gpu: str = ask_counted_gpu(count_field="tensor_parallel")
-    tensor_parallel: int = ask_tensor_parallel(default=2)
+    gpu: str = counted_gpu_input(count_field="tensor_parallel")
+    tensor_parallel: int = tensor_parallel_input(default=2)
     bandwidth_share: float = HARDWARE.add_folded_input(
         0.65,
         "Reached bandwidth",

@@ -64,14 +64,14 @@ def _variation_field(label: str) -> Any:
 class ServingCapacityInputs:
     """A service: the model, its users, and their latency targets."""
 
-    model: str = common_inputs.ask_model()
-    weights: str = common_inputs.ask_weights(
+    model: str = common_inputs.model_input()
+    weights: str = common_inputs.weights_input(
         default=PUBLISHED_OR_FP8,
         choices=((PUBLISHED_OR_FP8, "As published, or FP8"), *PUBLISHED_CHOICES),
     )
-    cache: str = common_inputs.ask_cache(default="fp8")
-    gpu: str = common_inputs.ask_counted_gpu(count_field="tensor_parallel")
-    tensor_parallel: int = common_inputs.ask_tensor_parallel(
+    cache: str = common_inputs.cache_input(default="fp8")
+    gpu: str = common_inputs.counted_gpu_input(count_field="tensor_parallel")
+    tensor_parallel: int = common_inputs.tensor_parallel_input(
         default=4, label="GPUs that share the model"
     )
     attention_parallel: int = HARDWARE.add_folded_input(
@@ -106,10 +106,10 @@ class ServingCapacityInputs:
         help="Copies of the model; left empty: as few as keep the targets.",
         topic="batching-and-latency",
     )
-    prompt_tokens: int = common_inputs.ask_tokens(
+    prompt_tokens: int = common_inputs.tokens_input(
         default=1000, label="Prompt", help="Tokens of a prompt on average."
     )
-    output_tokens: int = common_inputs.ask_tokens(
+    output_tokens: int = common_inputs.tokens_input(
         default=300, label="Answer", help="Tokens of an answer on average."
     )
     concurrent: int = LOAD.add_input(
@@ -169,8 +169,8 @@ class ServingCapacityInputs:
         help="GPUs of one server; left empty: 8, or the 72 of a rack such as GB200 NVL72.",
         topic="cluster-components",
     )
-    memory_utilization: float = common_inputs.ask_usable_share(advanced=True)
-    engine: str = common_inputs.ask_engine()
+    memory_utilization: float = common_inputs.usable_share_input(advanced=True)
+    engine: str = common_inputs.engine_input()
     polling: int = ENGINE.add_folded_input(
         1,
         "Steps between looks at the queue",
@@ -178,13 +178,13 @@ class ServingCapacityInputs:
         help="An engine that looks for new requests at every step has 1; SGLang calls "
         "it scheduler-recv-interval.",
     )
-    cached_share: float = common_inputs.ask_cached_share()
-    draft_tokens: int = common_inputs.ask_draft_tokens()
-    acceptance: float = common_inputs.ask_acceptance()
-    draft_cost: float = common_inputs.ask_draft_cost()
-    cost_per_gpu_hour: float | None = common_inputs.ask_price()
-    network_rate: float = common_inputs.ask_network_rate()
-    domain: int | None = common_inputs.ask_domain()
+    cached_share: float = common_inputs.cached_share_input()
+    draft_tokens: int = common_inputs.draft_tokens_input()
+    acceptance: float = common_inputs.acceptance_input()
+    draft_cost: float = common_inputs.draft_cost_input()
+    cost_per_gpu_hour: float | None = common_inputs.price_input()
+    network_rate: float = common_inputs.network_rate_input()
+    domain: int | None = common_inputs.domain_input()
     simulate: bool = ENGINE.add_folded_input(
         False, "Simulate", help="Serve 1,500 random requests step by step beside the formula."
     )

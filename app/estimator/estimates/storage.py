@@ -4,7 +4,7 @@ import dataclasses
 import math
 from typing import NamedTuple
 
-from app.estimator.common_inputs import ask_gpus, ask_model, input_error
+from app.estimator.common_inputs import gpus_input, input_error, model_input
 from app.estimator.fits import find_root, is_value_allowed, round_past_limit
 from app.estimator.inputs import InputGroup, input_field
 from app.estimator.models.lookup import find_model
@@ -59,8 +59,8 @@ SAVING = (("wait", "Training waits"), ("beside", "Training goes on"))
 class StorageInputs:
     """The training job, its data, and its storage."""
 
-    model: str = ask_model()
-    gpus: int = ask_gpus(default=1024, topic="training-memory")
+    model: str = model_input()
+    gpus: int = gpus_input(default=1024, topic="training-memory")
     gpu_rate: float = input_field(
         900.0,
         "Tokens per second of a GPU",

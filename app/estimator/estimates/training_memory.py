@@ -44,7 +44,7 @@ USUAL_GPUS = 32
 class TrainingMemoryInputs:
     """The model, the method of training, and the GPUs."""
 
-    model: str = common_inputs.ask_model()
+    model: str = common_inputs.model_input()
     optimizer: str = RECIPE.add_input(
         "adamw",
         "Optimizer",
@@ -60,7 +60,7 @@ class TrainingMemoryInputs:
         term="mixed-precision",
         topic="number-formats",
     )
-    gpu: str = common_inputs.ask_counted_gpu(count_field="gpus")
+    gpu: str = common_inputs.counted_gpu_input(count_field="gpus")
     gpus: int = common_inputs.declare_gpus_of_method(USUAL_GPUS, topic="training-memory")
     zero: str = LAYOUT.add_input(
         "3",
@@ -74,14 +74,14 @@ class TrainingMemoryInputs:
         help="What data-parallel GPUs divide among themselves.",
         term="zero",
     )
-    tensor_parallel: int = common_inputs.ask_tensor_parallel()
-    pipeline_parallel: int = common_inputs.ask_pipeline(limits=(1, 1024))
-    context_parallel: int = common_inputs.ask_context_parallel(limits=(1, 1024))
-    expert_parallel: int = common_inputs.ask_experts(limits=(1, 1024))
+    tensor_parallel: int = common_inputs.tensor_parallel_input()
+    pipeline_parallel: int = common_inputs.pipeline_input(limits=(1, 1024))
+    context_parallel: int = common_inputs.context_parallel_input(limits=(1, 1024))
+    expert_parallel: int = common_inputs.experts_input(limits=(1, 1024))
     interleave: int = LAYOUT.add_folded_input(
         1, "Interleaving", limits=(1, 64), help="Chunks of layers on each pipeline stage."
     )
-    sequence: int = common_inputs.ask_sequence()
+    sequence: int = common_inputs.sequence_input()
     micro_batch: int = BATCH.add_input(
         1,
         "Micro-batch",
@@ -99,7 +99,7 @@ class TrainingMemoryInputs:
         "four million tokens, and at least one for each stage.",
         topic="parallelism",
     )
-    recompute: str = common_inputs.ask_recompute(default="full")
+    recompute: str = common_inputs.recompute_input(default="full")
     framework: str = RECIPE.add_input(
         USUAL,
         "Framework",
@@ -109,7 +109,7 @@ class TrainingMemoryInputs:
     flash_attention: bool = RECIPE.add_folded_input(
         True, "Flash attention", help="Without it the attention scores are kept as well."
     )
-    sequence_parallel: bool = common_inputs.ask_sequence_parallel()
+    sequence_parallel: bool = common_inputs.sequence_parallel_input()
     overlapped: bool = RECIPE.add_folded_input(
         True,
         "Overlapped tensor parallelism",
@@ -140,9 +140,9 @@ class TrainingMemoryInputs:
         help="PyTorch's foreach optimizers copy all trained parameters in the step.",
         term="optimizer-state",
     )
-    method: str = common_inputs.ask_method()
-    rank: int = common_inputs.ask_rank()
-    targets: str = common_inputs.ask_targets()
+    method: str = common_inputs.method_input()
+    rank: int = common_inputs.rank_input()
+    targets: str = common_inputs.targets_input()
     offload: str = LAYOUT.add_folded_input(
         "none",
         "Offload to the host",

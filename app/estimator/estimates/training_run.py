@@ -33,10 +33,10 @@ from app.estimator.training.training_plan import find_software
 class TrainingRunInputs:
     """A training run and the cluster, the storage and the building for it."""
 
-    model: str = common_inputs.ask_model(default="llama-3.1-8b")
+    model: str = common_inputs.model_input(default="llama-3.1-8b")
     tokens: float = reuse_input(TrainingTimeInputs, "tokens")
-    gpu: str = common_inputs.ask_counted_gpu(count_field="gpus")
-    gpus: int | None = common_inputs.ask_gpus(
+    gpu: str = common_inputs.counted_gpu_input(count_field="gpus")
+    gpus: int | None = common_inputs.gpus_input(
         default=None,
         kind="count",
         help="All GPUs of the job; left empty: about as many whole systems as meet the deadline, or "
@@ -52,13 +52,13 @@ class TrainingRunInputs:
         help=f"The run should be over by then; left empty: no limit, on {USUAL_GPUS} GPUs if "
         "their number is left empty as well.",
     )
-    method: str = common_inputs.ask_method(group="Run")
-    rank: int = common_inputs.ask_rank(group="Run")
-    targets: str = common_inputs.ask_targets(group="Run")
-    sequence: int = common_inputs.ask_sequence(group="Run")
+    method: str = common_inputs.method_input(group="Run")
+    rank: int = common_inputs.rank_input(group="Run")
+    targets: str = common_inputs.targets_input(group="Run")
+    sequence: int = common_inputs.sequence_input(group="Run")
     global_batch: int | None = reuse_input(ParallelismPlanInputs, "global_batch", group="Run")
-    number_format: str = common_inputs.ask_number_format(group="Run")
-    software: str = common_inputs.ask_training_software(group="Run")
+    number_format: str = common_inputs.number_format_input(group="Run")
+    software: str = common_inputs.training_software_input(group="Run")
     system: str | None = HARDWARE.add_folded_input(
         None,
         "System",
@@ -72,7 +72,7 @@ class TrainingRunInputs:
     rack_limit: float = reuse_input(PowerCoolingInputs, "rack_limit", group="Power")
     site_limit: float | None = reuse_input(PowerCoolingInputs, "site_limit", group="Power")
     pue: float = reuse_input(PowerCoolingInputs, "pue", group="Power")
-    usd_per_gpu_hour: float | None = common_inputs.ask_price()
+    usd_per_gpu_hour: float | None = common_inputs.price_input()
     utilisation: float = reuse_input(CostInputs, "utilisation", group=COST.heading)
     price: float = reuse_input(CostInputs, "price", group=COST.heading)
     electricity: float = reuse_input(CostInputs, "electricity", group=COST.heading)

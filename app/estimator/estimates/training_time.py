@@ -62,17 +62,17 @@ USUAL_GPUS = 64
 class TrainingTimeInputs:
     """A training run: model, GPUs, layout, and lost time."""
 
-    model: str = common_inputs.ask_model(default="llama-3.1-8b")
-    tokens: float = common_inputs.ask_training_tokens(help="Tokens of the whole run.")
-    gpu: str = common_inputs.ask_counted_gpu(count_field="gpus")
+    model: str = common_inputs.model_input(default="llama-3.1-8b")
+    tokens: float = common_inputs.training_tokens_input(help="Tokens of the whole run.")
+    gpu: str = common_inputs.counted_gpu_input(count_field="gpus")
     gpus: int = common_inputs.declare_gpus_of_method(USUAL_GPUS)
-    method: str = common_inputs.ask_method()
-    rank: int = common_inputs.ask_rank()
-    targets: str = common_inputs.ask_targets()
-    tensor_parallel: int = common_inputs.ask_tensor_parallel()
-    pipeline_parallel: int = common_inputs.ask_pipeline()
-    context_parallel: int = common_inputs.ask_context_parallel()
-    expert_parallel: int = common_inputs.ask_experts()
+    method: str = common_inputs.method_input()
+    rank: int = common_inputs.rank_input()
+    targets: str = common_inputs.targets_input()
+    tensor_parallel: int = common_inputs.tensor_parallel_input()
+    pipeline_parallel: int = common_inputs.pipeline_input()
+    context_parallel: int = common_inputs.context_parallel_input()
+    expert_parallel: int = common_inputs.experts_input()
     interleave: int = LAYOUT.add_folded_input(
         1,
         "Interleaving",
@@ -80,7 +80,7 @@ class TrainingTimeInputs:
         help="Chunks of layers on each pipeline stage.",
         term="pipeline-parallelism",
     )
-    sequence: int = common_inputs.ask_sequence()
+    sequence: int = common_inputs.sequence_input()
     micro_batch: int = _batch_field(1, "Micro-batch", "Sequences in one forward pass.", 10**5)
     global_batch: int | None = _batch_field(
         None,
@@ -89,8 +89,8 @@ class TrainingTimeInputs:
         "micro-batch for each stage; with adapters only the latter.",
         10**7,
     )
-    number_format: str = common_inputs.ask_number_format()
-    recompute: str = common_inputs.ask_recompute()
+    number_format: str = common_inputs.number_format_input()
+    recompute: str = common_inputs.recompute_input()
     zero: str = LAYOUT.add_input(
         "1",
         "ZeRO stage",
@@ -102,7 +102,7 @@ class TrainingTimeInputs:
         help="What data-parallel GPUs divide among themselves.",
         term="zero",
     )
-    sequence_parallel: bool = common_inputs.ask_sequence_parallel()
+    sequence_parallel: bool = common_inputs.sequence_parallel_input()
     gradients: str = RECIPE.add_folded_input(
         "bf16",
         "Gradients",
@@ -110,10 +110,10 @@ class TrainingTimeInputs:
         help="Format in which replicas add them up.",
         topic="number-formats",
     )
-    software: str = common_inputs.ask_training_software()
-    network_rate: float = common_inputs.ask_network_rate()
-    network: str = common_inputs.ask_network()
-    domain: int | None = common_inputs.ask_domain()
+    software: str = common_inputs.training_software_input()
+    network_rate: float = common_inputs.network_rate_input()
+    network: str = common_inputs.network_input()
+    domain: int | None = common_inputs.domain_input()
     mtbf_per_gpu: float = _LOSSES.add_folded_input(
         5.8 * _YEAR,
         "Time between failures of a GPU",
@@ -154,7 +154,7 @@ class TrainingTimeInputs:
         limits=(60.0, 100 * _YEAR),
         help="The run should be over by then; left empty: no limit.",
     )
-    usd_per_gpu_hour: float | None = common_inputs.ask_price()
+    usd_per_gpu_hour: float | None = common_inputs.price_input()
     watts_per_gpu: float | None = COST.add_folded_input(
         None,
         "Power per GPU",
@@ -163,7 +163,7 @@ class TrainingTimeInputs:
         limits=(1.0, 1e5),
         help="With its share of the server; left empty: 1.7 times the card's limit.",
     )
-    pue: float = common_inputs.ask_pue()
+    pue: float = common_inputs.pue_input()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

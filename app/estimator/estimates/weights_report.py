@@ -2,7 +2,13 @@
 
 import dataclasses
 
-from app.estimator.common_inputs import HARDWARE, MODEL, ask_model, ask_tensor_parallel, input_error
+from app.estimator.common_inputs import (
+    HARDWARE,
+    MODEL,
+    input_error,
+    model_input,
+    tensor_parallel_input,
+)
 from app.estimator.formula_steps import (
     StepBuilder,
     format_product,
@@ -42,7 +48,7 @@ from app.estimator.units import format_number, format_value
 class WeightsInputs:
     """The model, the format, and the number of GPUs."""
 
-    model: str = ask_model()
+    model: str = model_input()
     weights: str = MODEL.add_input(
         PUBLISHED,
         "Format",
@@ -52,7 +58,7 @@ class WeightsInputs:
         term="quantisation",
         topic="number-formats",
     )
-    tensor_parallel: int = ask_tensor_parallel()
+    tensor_parallel: int = tensor_parallel_input()
     pipeline_parallel: int = HARDWARE.add_folded_input(
         1,
         "Pipeline parallel",
