@@ -116,7 +116,7 @@ def _login_required_page(request: Request) -> Response:
             "This is for authors, and this browser is not signed in as one.",
             "Run `headroom author link` where the server runs, and open the link here.",
         )
-    answer = render_page(request, "authors/closed.html", status=403, reason="")
+    answer = render_page(request, "accounts/link_expired.html", status=403, reason="")
     answer.headers["cache-control"] = "no-store"
     forget_author_cookie(request, answer)
     return answer
@@ -139,7 +139,7 @@ def show_author_link_button(
     state = author_store.link_state(db, hash_session_key(token), now)
     if state != "good":
         return _link_refused_page(request, state)
-    return _forbid_caching(render_page(request, "authors/enter.html", token=token))
+    return _forbid_caching(render_page(request, "accounts/author_entry.html", token=token))
 
 
 @router.post("")
@@ -165,7 +165,9 @@ def open_author_link(
 
 def _link_refused_page(request: Request, state: State) -> HTMLResponse:
     reason = _REASONS[state]
-    return _forbid_caching(render_page(request, "authors/closed.html", status=403, reason=reason))
+    return _forbid_caching(
+        render_page(request, "accounts/link_expired.html", status=403, reason=reason)
+    )
 
 
 def _forbid_caching(answer: HTMLResponse) -> HTMLResponse:

@@ -70,7 +70,7 @@ def make_code(request: Request, learner: EnrolledLearner, db: DbSession, now: No
         db, learner.id, _session_digest(request, code), now + CODE_LIFETIME
     )
     address = f"{public_base_url(request)}/continue"
-    return render_page(request, "learners/code.html", learner=learner, code=code, address=address)
+    return render_page(request, "accounts/code.html", learner=learner, code=code, address=address)
 
 
 @router.get("/continue")
@@ -195,7 +195,7 @@ def _render_code_entry(
 ) -> HTMLResponse:
     answer = render_page(
         request,
-        "learners/continue.html",
+        "accounts/continue.html",
         status=error.status if error else 200,
         learner=learner,
         problems=[_field_problem("code", str(error))] if error else [],
@@ -216,7 +216,7 @@ def _render_code_confirmation(
     message = "Tick the box first: this browser has records of its own."
     return render_page(
         request,
-        "learners/confirmation.html",
+        "accounts/confirmation.html",
         status=422 if form.confirm else 200,
         learner=learner,
         code=form.code,

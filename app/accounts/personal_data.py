@@ -192,7 +192,7 @@ def _refuse_erasure(ctx: RequestContext, word: str) -> HTMLResponse:
 
 @router.get("/erased")
 def erased_page(request: Request, learner: CurrentLearner) -> HTMLResponse:
-    return render_page(request, "belongings/erased.html", learner=learner, backup_months=MONTHS)
+    return render_page(request, "accounts/erased.html", learner=learner, backup_months=MONTHS)
 
 
 def _render_erase_form(
@@ -204,7 +204,7 @@ def _render_erase_form(
 ) -> HTMLResponse:
     return render_page(
         request,
-        "belongings/erasure.html",
+        "accounts/erasure.html",
         status=422 if problems else 200,
         learner=learner,
         counts=learner_store.count_records(db, learner.home),

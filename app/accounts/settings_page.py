@@ -225,7 +225,7 @@ def settings_page(
     query, exam_day = request.query_params, learner.exam_day
     return render_page(
         request,
-        "learners/settings.html",
+        "accounts/settings.html",
         status=422 if problems else 200,
         learner=learner,
         typed=form,

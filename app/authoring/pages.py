@@ -299,7 +299,7 @@ def show_to_do(statistics: CurrentStatistics, context: Reader) -> HTMLResponse:
     items = statistics_tables.items_to_fix(library, rows, statistics.lapsed_cards)
     due = list_overdue_content_reviews(library, context.now.date())
     return context.page(
-        "authoring/mend.html",
+        "authoring/to_do.html",
         tasks=build_author_tasks(library.problems, items, due),
         most=_ROWS,
         outdated=library.outdated,

@@ -211,7 +211,7 @@ class FigureRow:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Comparison:
-    """The template data of `calculators/_sides.html`."""
+    """The template data of `calculators/_comparison.html`."""
 
     lead: str
     differs: tuple[str, ...]

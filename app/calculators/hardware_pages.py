@@ -500,7 +500,7 @@ def list_hardware(request: Request, learner: CurrentLearner) -> Response:
     query = parse_part_query(request.query_params)
     return render_page(
         request,
-        "hardware/index.html",
+        "calculators/hardware.html",
         learner=learner,
         query=query,
         categories=CATEGORIES.values(),
@@ -523,7 +523,7 @@ def compare_parts(
     chosen = known_parts[:MAX_COMPARED_PARTS]
     return render_page(
         request,
-        "hardware/compare.html",
+        "calculators/hardware_comparison.html",
         learner=learner,
         chosen=chosen,
         left_out=known_parts[MAX_COMPARED_PARTS:],
@@ -544,7 +544,7 @@ def show_part(
     facts = [part.get(field) for field in _FACTS[category.name]]
     return render_page(
         request,
-        "hardware/show.html",
+        "calculators/hardware_item.html",
         learner=learner,
         part=part,
         kind=KIND_WORDS[part.kind],

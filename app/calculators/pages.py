@@ -561,7 +561,7 @@ def compare_result(request: Request, name: str, typed: Typed) -> Response:
         return _render_input_problems(request, problems)
     return render_page(
         request,
-        "calculators/_sides.html",
+        "calculators/_comparison.html",
         name=name,
         compared=comparison.compare_scenarios(entry, scenarios),
         links=comparison.comparison_links(entry, scenarios),

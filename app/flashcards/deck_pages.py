@@ -402,7 +402,7 @@ def show_card(
     ctx: Reader, card: str, done: Annotated[str, Query(max_length=8)] = ""
 ) -> HTMLResponse:
     """The state of a card, its history, and the possible actions."""
-    return ctx.page("flashcards/about.html", about=load_card_details(ctx, card), done=done)
+    return ctx.page("flashcards/card_details.html", about=load_card_details(ctx, card), done=done)
 
 
 @router.post("/{card}/acts")

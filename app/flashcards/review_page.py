@@ -344,7 +344,7 @@ def next_card_response(
     )
     status = 409 if graded else 200
     response = render_page(
-        ctx.request, "flashcards/_desk.html", status=status, table=table, wish=review_filter
+        ctx.request, "flashcards/_review.html", status=status, table=table, wish=review_filter
     )
     if graded:  # for a request from any part of the page
         response.headers["HX-Retarget"] = "#desk"
@@ -447,7 +447,7 @@ def show_answer(ctx: Reader, card: str, query: Wished) -> Response:
     token, since = query.token, query.since
     return render_page(
         ctx.request,
-        "flashcards/_turn.html",
+        "flashcards/_card.html",
         turn=build_card_view(ctx, held, show=True, since=since, token=token),
         wish=ReviewFilter(query.topic, query.more, query.task),
     )

@@ -177,7 +177,7 @@ def show_import(ctx: Reader) -> Response:
     progress = progress_store.read_import(ctx.db, ctx.learner.id, ctx.now)
     if progress is None:
         return RedirectResponse("/settings/cards", 303)
-    return ctx.page("exchange/import.html", found=progress)
+    return ctx.page("import_export/import.html", found=progress)
 
 
 @router.get("/cards/import/progress")
@@ -186,7 +186,7 @@ def show_progress(ctx: Reader) -> Response:
     progress = progress_store.read_import(ctx.db, ctx.learner.id, ctx.now)
     if progress is None:
         raise NotFoundError("No file was imported.", "Import one at Cards and Anki.")
-    return render_page(ctx.request, "exchange/_import.html", found=progress)
+    return render_page(ctx.request, "import_export/_import.html", found=progress)
 
 
 @router.post("/cards/import/cancellation")
@@ -210,7 +210,7 @@ def show_removal_form(
         raise NotFoundError(f"There is no deck “{deck}” among your own cards.")
     return render_page(
         request,
-        "exchange/removal.html",
+        "import_export/removal.html",
         learner=learner,
         what=what,
         deck=own_deck,
@@ -266,7 +266,7 @@ def _render_import_page(ctx: RequestContext, problem: str = "") -> HTMLResponse:
     cards = [card for card in all_cards if card not in in_exam]
     shown = sum(is_card_available(library, own, card) for card in cards)
     return ctx.page(
-        "exchange/cards.html",
+        "import_export/cards.html",
         status=422 if problem else 200,
         shown=shown,
         gone=len(cards) - shown,

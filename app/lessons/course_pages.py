@@ -284,7 +284,7 @@ def show_course(ctx: Reader, route: Route | None = None) -> HTMLResponse:
         library, newest.ready if newest else (), estimate, sections_read, read
     )
     return ctx.page(
-        "concepts/index.html",
+        "lessons/index.html",
         syllabus=library.syllabus,
         outline=build_outline(library),
         states={one.objective.number: one.state for each in progress for one in each.objectives},
@@ -310,7 +310,7 @@ def show_lesson(
 ) -> HTMLResponse:
     past = store.load_attempt_seeds(ctx.db, ctx.learner.id, page.embedded_question_ids)
     return ctx.page(
-        "concepts/show.html",
+        "lessons/show.html",
         asked=_open_page_questions(ctx.library, page, ctx.learner.key, past),
         labs=_page_labs(ctx.library, page),
         past=past,
@@ -343,7 +343,7 @@ def add_reading(
     past = store.load_attempt_seeds(ctx.db, ctx.learner.id, page.embedded_question_ids)
     return render_fragment_or_redirect(
         ctx.request,
-        "concepts/_toc.html",
+        "lessons/_toc.html",
         otherwise="/" if then else f"/concepts/{slug}{'?route=short' if short else ''}#end",
         **_section_marks(page, store.load_sections_read(ctx.db, ctx.learner.id, slug), past),
     )
@@ -369,7 +369,7 @@ def cheat_sheets(
     request: Request, library: CurrentLibrary, learner: CurrentLearner
 ) -> HTMLResponse:
     domains = library.syllabus.domains
-    return render_page(request, "concepts/cheatsheets.html", learner=learner, domains=domains)
+    return render_page(request, "lessons/cheatsheets.html", learner=learner, domains=domains)
 
 
 @router.get("/cheatsheets/{number}")
@@ -381,7 +381,7 @@ def show_cheat_sheet(ctx: Reader, number: str) -> HTMLResponse:
     slugs = [topic.slug for topic in domain_topics(ctx.library, domain)]
     notes = store.list_own_notes(ctx.db, ctx.learner.id, slugs)
     return ctx.page(
-        "concepts/cheatsheet.html",
+        "lessons/cheatsheet.html",
         syllabus=ctx.library.syllabus,
         exam=max(ctx.library.exams.values(), key=lambda e: e.questions, default=None),
         sheet=cheat_sheet(ctx.library, domain, notes),
@@ -394,7 +394,7 @@ def show_glossary(
 ) -> HTMLResponse:
     """Every term; with `cards`, each with a button that makes it a card."""
     return ctx.page(
-        "concepts/glossary.html",
+        "lessons/glossary.html",
         terms=glossary_entries(ctx.library),
         choosing=choosing,
         cards={parse_card_id(card)[1] for card in list_studied(ctx.db, ctx.learner.id, TERM)},
@@ -414,7 +414,7 @@ def show_sources(
     }
     return render_page(
         request,
-        "concepts/sources.html",
+        "lessons/sources.html",
         learner=learner,
         sources=sorted(library.sources.values(), key=lambda s: s.title.casefold()),
         cited=cited,

@@ -149,7 +149,7 @@ async def read_topic(topic: str, library: CurrentLibrary) -> Topic:
 @router.get("/notes")
 def all_notes(ctx: Reader, q: Annotated[str, Query(max_length=200)] = "") -> HTMLResponse:
     listed = build_notes_pages(ctx.library, store.load_notes(ctx.db, ctx.learner.id))
-    return ctx.page("notes/index.html", leaves=find_notes(listed, q), written=bool(listed), q=q)
+    return ctx.page("lessons/notes.html", leaves=find_notes(listed, q), written=bool(listed), q=q)
 
 
 @router.get("/notes.md")
@@ -165,7 +165,7 @@ def download_notes(ctx: Reader) -> Response:
 def _render_section_note(request: Request, topic: Topic, place: NotedSection) -> Response:
     return render_fragment_or_redirect(
         request,
-        "notes/_beside.html",
+        "lessons/_section_notes.html",
         otherwise=f"{place.address.partition('#')[0]}#n-{place.note.section}",
         slug=topic.slug,
         anchor=place.note.section,
@@ -184,7 +184,7 @@ def show_notes(
 ) -> HTMLResponse:
     return render_page(
         request,
-        "notes/topic.html",
+        "lessons/topic_notes.html",
         learner=learner,
         topic=page_topic,
         longest=MAX_NOTE_LENGTH,
@@ -216,7 +216,7 @@ def write_section_note(
         )
     return render_fragment_or_redirect(
         ctx.request,
-        "notes/_note.html",
+        "lessons/_note.html",
         otherwise=f"/concepts/{page_topic.slug}/notes#n-{note.section}",
         topic=page_topic,
         longest=MAX_NOTE_LENGTH,

@@ -110,9 +110,9 @@ class RenderedPageCache:
         return RenderedPage(
             topic=topic,
             route=route,
-            head=self._render(library, "concepts/_head.html", **head),
+            head=self._render(library, "lessons/_head.html", **head),
             sections=sections,
-            foot=self._render(library, "concepts/_foot.html", **foot),
+            foot=self._render(library, "lessons/_foot.html", **foot),
             calculators=sum(
                 isinstance(piece, CalculatorBlock)
                 for section in topic.sections
@@ -148,7 +148,7 @@ class RenderedPageCache:
         block = build_calculator_form(
             entry, piece.inputs, course=course_links(library), id=name, block=True
         )
-        return self._render(library, "calculators/_instrument.html", instrument=block)
+        return self._render(library, "calculators/_form.html", instrument=block)
 
     def _render(self, library: Library, template: str, **context: Any) -> Markup:
         whole = {**language_marks(library.syllabus.language), **context}

@@ -626,7 +626,7 @@ def search_page(
 ) -> HTMLResponse:
     return render_page(
         request,
-        "search/index.html",
+        "lessons/search.html",
         learner=learner,
         typed=q,
         results=search_course(library, q, EVERY) if whole else search_course(library, q),
@@ -636,4 +636,6 @@ def search_page(
 @router.get("/search/results")
 def search_results(request: Request, library: CurrentLibrary, q: Typed = "") -> HTMLResponse:
     """The results fragment. It has its own URL, so that no cache serves it as the whole page."""
-    return render_page(request, "search/_results.html", typed=q, results=search_course(library, q))
+    return render_page(
+        request, "lessons/_search_results.html", typed=q, results=search_course(library, q)
+    )

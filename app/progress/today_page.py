@@ -98,7 +98,7 @@ def show_today(request: Request, ctx: Reader, _ensured: DayListEnsured) -> HTMLR
     }
     if plan is None and running is None:
         welcome = first_visit(library, main_exam(library), learner.key)
-        return render_page(request, "progress/first.html", welcome=welcome, **context)
+        return render_page(request, "progress/first_visit.html", welcome=welcome, **context)
     record = load_study_record(ctx)
     tasks = [view_task(task, library) for task in (plan.tasks if plan else ())]
     if plan is not None:

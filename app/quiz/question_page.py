@@ -401,8 +401,8 @@ def question_page(
     template = "quiz/show.html"
     if ctx.request.method == "POST" and is_htmx_request(ctx.request):
         alone = "quiz/_verdict.html" if outcome else "quiz/_question.html"
-        template = "quiz/_desk.html" if frame else alone
-        template = "quiz/_judged.html" if tally else template
+        template = "quiz/_question_area.html" if frame else alone
+        template = "quiz/_inline_answer.html" if tally else template
     question = view.question
     return ctx.page(
         template,

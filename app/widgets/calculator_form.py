@@ -223,7 +223,7 @@ _BRIEF = 2
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CalculatorForm:
-    """A calculator ready for `calculators/_instrument.html`.
+    """A calculator ready for `calculators/_form.html`.
 
     `part` is the fragment that the form requests: `result` on the calculator's page,
     `reading` (shorter) within a text. `estimate` is None while an input is invalid.

@@ -22,7 +22,7 @@ def templates():
 
 
 def html_of(templates, shown):
-    template = templates.get_template("calculators/_instrument.html")
+    template = templates.get_template("calculators/_form.html")
     return template.render(instrument=shown)
 
 

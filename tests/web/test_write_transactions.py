@@ -65,8 +65,8 @@ def watch(
     [
         ("/flashcards/own", {"data": {"front": ""}}, "flashcards/own.html"),
         (f"{START}/sittings", {"data": {"factor": "7"}}, "exams/start.html"),
-        ("/settings/cards", {"files": {"file": ("a", b"x")}}, "exchange/cards.html"),
-        ("/settings/erasure", {"data": {"word": "no"}}, "belongings/erasure.html"),
+        ("/settings/cards", {"files": {"file": ("a", b"x")}}, "import_export/cards.html"),
+        ("/settings/erasure", {"data": {"word": "no"}}, "accounts/erasure.html"),
     ],
 )
 def test_a_form_that_is_refused_is_rendered_while_nobody_waits(
@@ -106,7 +106,7 @@ def test_the_next_card_is_laid_out_when_what_was_done_is_on_disk(
         rosa.post("/flashcards/undo", data={"review": number[1]})
         rosa.post(f"{CARD}/suspension", data={"aside": "yes"})
 
-    assert rendered == [("flashcards/_desk.html", 0)] * 4
+    assert rendered == [("flashcards/_review.html", 0)] * 4
     assert planned
     assert set(planned) == {0}
 
