@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import APIResponse, Browser, Page, Route, expect
 
+from app.clock import study_day_at, utc_now
 from app.content.library import LiveLibrary
 from tests.browser.install import find
 from tests.browser.server import UNLIMITED, Server
@@ -139,9 +140,10 @@ def by_hand(page: Page) -> Page:
 
 
 def set_exam(page: Page, server: Server, days: int) -> None:
-    """Say that the exam is so many days from now."""
+    """Say that the exam is so many study days from now, in the time zone of the browser."""
     page.goto(f"{server.url}/settings")
-    day = dt.datetime.now(dt.UTC).date() + dt.timedelta(days=days)
+    zone = str(page.evaluate("Intl.DateTimeFormat().resolvedOptions().timeZone"))
+    day = study_day_at(utc_now(), zone) + dt.timedelta(days=days)
     page.get_by_label("Day of the exam").fill(day.isoformat())
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("Saved.", exact=True)).to_be_visible()

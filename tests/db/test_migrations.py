@@ -388,12 +388,12 @@ def test_what_is_kept_about_a_topic_follows_it_to_its_new_name(engine: Engine) -
 def test_an_exam_day_ahead_gets_the_dates_of_its_mock_exams(engine: Engine) -> None:
     upgrade_schema(engine)
     downgrade_schema(engine, "0015")
-    today = dt.datetime.now(dt.UTC).date()
+    before = dt.datetime.now(dt.UTC).date()
     days = {"ahead": 24, "soon": 3, "over": -5}
     with Session(engine) as db:
         write_learners(db, "none", *days)
         for key, n in days.items():
-            exam = (today + dt.timedelta(days=n)).isoformat()
+            exam = (before + dt.timedelta(days=n)).isoformat()
             values = {"exam": exam, "key": key}
             db.execute(text('UPDATE learner SET exam_day = :exam WHERE "key" = :key'), values)
         db.commit()
@@ -404,8 +404,10 @@ def test_an_exam_day_ahead_gets_the_dates_of_its_mock_exams(engine: Engine) -> N
         rows = {row.key: row for row in db.exec(select(Learner)).all()}
     mocks = {key: len(row.mock_days.split()) for key, row in rows.items()}
     assert mocks == {"none": 0, "ahead": 3, "soon": 0, "over": 0}
+    today = dt.date.fromisoformat(rows["ahead"].plan_begun or "")
+    assert before <= today <= dt.datetime.now(dt.UTC).date()
     assert rows["ahead"].plan_begun == rows["soon"].plan_begun == today.isoformat()
     assert rows["over"].plan_begun is rows["none"].plan_begun is None
     assert {row.card_amount for row in rows.values()} == {"normal"}
-    expected = plan_mock_days(today, today + dt.timedelta(days=24))
+    expected = plan_mock_days(today, before + dt.timedelta(days=24))
     assert rows["ahead"].mock_days.split() == [day.isoformat() for day in expected]
