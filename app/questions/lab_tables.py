@@ -239,13 +239,7 @@ def _group_nodes(typed: ShellCommand, answers: Answers) -> tuple[int, str] | Non
             lines = ["PARTITION AVAIL  TIMELIMIT   NODES(A/I/O/T) NODELIST"]
             for name in dict.fromkeys(row[0] for row in rows):
                 mine = [row for row in rows if row[0] == name]
-                kinds = [
-                    {"alloc": 0, "mix": 0, "idle": 1}.get(row[4].rstrip("*"), 2) for row in mine
-                ]
-                sums = [
-                    sum(int(r[3]) for r, k in zip(mine, kinds, strict=True) if k == n)
-                    for n in range(3)
-                ]
+                sums = [sum(int(r[3]) for r in mine if _node_use(r[4]) == n) for n in range(3)]
                 counts = "/".join(f"{n}" for n in (*sums, sum(sums)))
                 lines.append(
                     f"{name:9} {mine[0][1]:>5} {mine[0][2]:>10} {counts:>16} {','.join(r[5] for r in mine)}"
@@ -267,9 +261,10 @@ def _show_node(typed: ShellCommand, answers: Answers) -> tuple[int, str] | None:
         return None
     hardware = _read_facts({"NODELIST": ""}, [text for _, _, text in answers])
     nodes = [
-        f"NodeName={name} Arch=x86_64 CoresPerSocket=56\n   CPUTot={hardware.get('CPUTot', '112')} "
-        f"RealMemory=2048000\n   Gres={hardware.get('Gres', 'gpu:h100:8')}\n"
-        f"   State={_NODE_STATES.get(state, state).upper()} Partitions={partition.rstrip('*')}"
+        f"NodeName={name} Arch=x86_64 CoresPerSocket=56\n   CPUTot={hardware.get('CPUTot', '112')}\n"
+        f"   Gres={hardware.get('Gres', 'gpu:h100:8')}\n   RealMemory=2048000\n"
+        f"   State={_NODE_STATES.get(state, state).upper()}\n   Partitions={partition.rstrip('*')}\n"
+        "[shortened]"
         for name, _, partition, state in (line.split() for line in made[1].split("\n")[1:])
         if typed.arguments[2:] in {(), (name,)}
     ]
@@ -326,13 +321,14 @@ def _choose_rows(
         if command.program != typed.program or shell.ANYTHING in f"{command}":
             continue
         _, narrowed, other = _split_options(command, spec, user)
-        lines = text.split("\n")
+        lines = [line for line in text.split("\n") if line[:1] != "["] or [""]
         if other != rest or not narrowed.items() <= rows.items() or len(lines[0].split()) < 2:
             continue
         table = _read_table(lines)
         named = {name.lower() for name in table[0]}
         fit = sum(header.lower() in named for _, header, _ in fields)
         fit = fit if fit == len(fields) or not spec["letters"] else 0
+        fit = 9 * fit + sum(header.lower() in named for header in rows)
         if best is None or fit > best[0]:
             best = (fit, index, table, lines)
     if best is None:
@@ -359,10 +355,26 @@ def _choose_rows(
         )
     outputs = [text for _, _, text in answers]
     facts = [_read_facts(dict(zip(header, cells[n], strict=True)), outputs) for n in kept]
-    unknown = sorted({name for _, name, key in fields for f in facts if not {name, key} & f.keys()})
-    made = [[f.get(name, f.get(key, "N/A")) for _, name, key in fields] for f in facts]
-    made = made if "--noheader" in view else [[name for _, name, _ in fields], *made]
+    unknown = sorted(
+        {
+            name
+            for _, name, key in fields
+            for f in facts
+            if not {name, key} & f.keys() | {":"} & {*key}
+        }
+    )
+    made = [
+        [
+            f.get(key.partition(":")[0], f.get(name, key.partition(":")[2] or "N/A"))
+            for _, name, key in fields
+        ]
+        for f in facts
+    ]
     mark = "|" if {"--parsable", "--parsable2"} & view.keys() else " "
+    if "--noheader" not in view:
+        rule = [["-" * abs(width) for width, _, _ in fields]]
+        rule = rule if ruled > 1 and mark == " " else []
+        made = [[name for _, name, _ in fields], *rule, *made]
     mark = "" if "--Format" in view else mark
     told = [
         mark.join(
@@ -446,6 +458,25 @@ def expand_nodes(text: str) -> list[str]:
     return nodes
 
 
+def _count_states(node: Mapping[str, str], outputs: Sequence[str]) -> dict[str, str]:
+    """Return nodes and processors of a row of `sinfo` by use: allocated, idle, other, total."""
+    state = node["STATE"].rstrip("*")
+    use, count = _node_use(state), int(node.get("NODES", "1"))
+    size = next((m[1] for text in outputs if (m := re.search(r"CPUTot=(\d{1,5})", text))), "112")
+    facts = {"StateLong": _NODE_STATES.get(state, state)}
+    for name, number in (("NODES", count), ("CPUS", count * int(size))):
+        if name == "NODES" or state != "mix":
+            parts = [str(number if n == use else 0) for n in range(3)]
+            facts[f"{name}(A/I/O/T)"] = "/".join([*parts, str(number)])
+            facts[f"{name}(A/I)"] = "/".join(parts[:2])
+    return facts
+
+
+def _node_use(state: str) -> int:
+    """Return where a state is counted: 0 allocated, 1 idle, 2 other."""
+    return {"alloc": 0, "mix": 0, "idle": 1}.get(state.rstrip("*"), 2)
+
+
 def _read_facts(row: Mapping[str, str], outputs: Sequence[str]) -> dict[str, str]:
     """Return what a table and `scontrol show` say of a job or a node, by header and by key."""
     facts = dict(row)
@@ -454,7 +485,10 @@ def _read_facts(row: Mapping[str, str], outputs: Sequence[str]) -> dict[str, str
         facts["REASON"] = place.strip("()") if place.startswith("(") else "None"
         facts["NODELIST"] = "" if place.startswith("(") else place
         facts["STATE"] = _JOB_STATES.get(facts.get("ST", ""), facts.get("ST", ""))
-    names = [f"JobId={facts['JOBID']}"] if "JOBID" in facts else []
+    elif "STATE" in facts:
+        facts |= _count_states(facts, outputs)
+    job = facts.get("JOBID", facts.get("JobID", ""))
+    names = [f"JobId={job}"] if job else []
     names += [f"NodeName={node}" for node in expand_nodes(facts.get("NODELIST", ""))]
     for text in outputs:
         if text.startswith(tuple(f"{name}{end}" for name in names for end in " \n")):
