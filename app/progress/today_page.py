@@ -125,7 +125,12 @@ def _progress_context(
         "week": week_days(ctx.day, plan.calendar, record, is_done=plan.is_done),
         "summary": week_summary(ctx, plan, record),
         "domains": domain_progress(
-            ctx.library, plan.ready, plan.estimate, record.opened, record.read
+            ctx.library,
+            plan.ready,
+            plan.estimate,
+            record.opened,
+            record.read,
+            plan.answered,
         ),
     }
 

@@ -3,6 +3,7 @@
 import dataclasses
 import datetime as dt
 import logging
+from collections.abc import Collection
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -40,7 +41,7 @@ class StudyProgress:
 class StudyPlan:
     """The plan of a study day: the list with its ticks, the dates, and this morning's estimate.
 
-    `ready` are the objectives that were ready once.
+    `ready` are the objectives that were ready once, `answered` the questions answered on the day.
     """
 
     day: dt.date
@@ -48,6 +49,7 @@ class StudyPlan:
     tasks: tuple[TickedTask, ...]
     estimate: ScoreEstimate | None
     ready: tuple[str, ...]
+    answered: Collection[str]
     progress: StudyProgress
 
     @property
@@ -88,6 +90,7 @@ def load_plan(ctx: RequestContext) -> StudyPlan | None:
         tasks=tick_tasks(day_list.tasks, done),
         estimate=estimate,
         ready=day_list.ready,
+        answered=done.questions,
         progress=StudyProgress(
             objectives_ready=len(day_list.ready),
             objectives=len(course.objectives),
