@@ -14,6 +14,7 @@ from app.content.library import Library
 from app.markup.model import Topic
 from app.markup.text import BOUNDARY, ENDS, UNSPACED_ENDS, mark_letter_boundaries
 from app.study_plan.day_list import PageToRead, TickedTask
+from app.study_plan.loader import StudyPlan
 from app.web.formatting import format_count
 
 _STEPS = 3
@@ -231,6 +232,16 @@ def _read_detail(task: TickedTask, page: PageToRead) -> str:
     return " · ".join(parts)
 
 
+def view_plan(plan: StudyPlan | None, library: Library) -> list[TaskView]:
+    """Return the tasks of the day; a placement test that was taken before them leads."""
+    if plan is None:
+        return []
+    tasks = [view_task(task, library) for task in plan.tasks]
+    if minutes := round_minutes(plan.placement_minutes):
+        tasks.insert(0, TaskView("placement", "Placement test taken", "", minutes, is_done=True))
+    return tasks
+
+
 def view_task(task: TickedTask, library: Library) -> TaskView:
     """Return a task for the page; until it is done, with those of its pages that are not read."""
     done = task.is_done
@@ -262,7 +273,11 @@ def view_task(task: TickedTask, library: Library) -> TaskView:
     noun = "question" if task.kind == "practice" else "card"
     count, left = format_count(task.total, noun), format_count(task.total - task.done, noun)
     title, past, detail = {
-        "practice": ("Answer {}", "{} answered", "What you read, missed or were rarely asked"),
+        "practice": (
+            "Answer {}",
+            "{} answered",
+            "Pages of today and missed questions first",
+        ),
         "new": ("Learn {}", "{} learned", "New, from pages you read and questions you missed"),
         "review": ("Review {}", "{} reviewed", "Those you would forget otherwise"),
     }[task.kind]

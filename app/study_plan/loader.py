@@ -42,6 +42,7 @@ class StudyPlan:
     """The plan of a study day: the list with its ticks, the dates, and this morning's estimate.
 
     `ready` are the objectives that were ready once, `answered` the questions answered on the day.
+    `placement_minutes` went to a placement test before the list was made.
     """
 
     day: dt.date
@@ -51,11 +52,19 @@ class StudyPlan:
     ready: tuple[str, ...]
     answered: Collection[str]
     progress: StudyProgress
+    placement_minutes: float = 0.0
 
     @property
     def minutes(self) -> int:
-        """The minutes of the whole list, as its tasks show them."""
-        return sum(round_minutes(task.task.minutes) for task in self.tasks)
+        """The minutes of the placement test and the whole list, as its tasks show them."""
+        return round_minutes(self.placement_minutes) + sum(
+            round_minutes(task.task.minutes) for task in self.tasks
+        )
+
+    @property
+    def longest_page(self) -> float:
+        """The minutes of the longest page on the list."""
+        return max((page.minutes for task in self.tasks for page in task.task.pages), default=0)
 
     @property
     def minutes_left(self) -> int:
@@ -99,6 +108,7 @@ def load_plan(ctx: RequestContext) -> StudyPlan | None:
             cards_known=day_list.known_cards,
             cards=len(ctx.library.cards),
         ),
+        placement_minutes=day_list.placement_minutes,
     )
 
 
