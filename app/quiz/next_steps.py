@@ -15,7 +15,7 @@ from app.markup.model import Topic
 from app.markup.text import BOUNDARY, ENDS, UNSPACED_ENDS, mark_letter_boundaries
 from app.study_plan.day_list import PageToRead, TickedTask
 from app.study_plan.loader import StudyPlan
-from app.web.formatting import format_count
+from app.web.formatting import NBSP, format_count
 
 _STEPS = 3
 
@@ -229,7 +229,7 @@ _REASONS = {
 def _read_detail(task: TickedTask, page: PageToRead) -> str:
     parts = [f"{task.done} of {task.total} read"] if task.done else []
     parts += [_REASONS[page.reason]] + (["essentials only"] if page.short else [])
-    return " · ".join(parts)
+    return f"{NBSP}· ".join(parts)
 
 
 def view_plan(plan: StudyPlan | None, library: Library) -> list[TaskView]:
@@ -276,7 +276,7 @@ def view_task(task: TickedTask, library: Library) -> TaskView:
         "practice": (
             "Answer {}",
             "{} answered",
-            "Pages of today and missed questions first",
+            "What you read and what you missed first",
         ),
         "new": ("Learn {}", "{} learned", "New, from pages you read and questions you missed"),
         "review": ("Review {}", "{} reviewed", "Those you would forget otherwise"),

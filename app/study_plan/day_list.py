@@ -193,6 +193,8 @@ def make_day_list(
     new = cards.count_new_cards(learner, calendar, minutes, amount)
     share = _QUESTION_SHARE * minutes / paces.question
     questions = int(min(MOST_QUESTIONS, max(min(_FEWEST_QUESTIONS, minutes / 2.4), share)))
+    if placement:  # questions were answered today, but nothing was read
+        questions = int(min(_FEWEST_QUESTIONS, share))
     most: float = minutes - round_minutes(first[0].minutes)
     room = most - new * paces.new_card - questions * paces.question
     unread = _pages_left_to_read(course, learner, calendar, minutes_of_day, route)
