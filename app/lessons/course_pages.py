@@ -69,17 +69,24 @@ def domain_progress(
     estimate: ScoreEstimate | None,
     opened: Collection[str],
     read: Collection[str],
+    answered: Collection[str],
 ) -> tuple[DomainProgress, ...]:
     """Return all domains with their objectives.
 
     `ready` are the objectives that were ready once, `opened` and `read` the pages that are begun
-    and those read to the end.
+    and those read to the end, `answered` at least the questions answered since the estimate.
     """
+    asked = {
+        number
+        for item in answered
+        if item in library.questions
+        for number in library.questions[item].objectives
+    }
     return tuple(
         DomainProgress(
             domain,
             tuple(
-                _objective_progress(library, objective, ready, estimate, opened, read)
+                _objective_progress(library, objective, ready, estimate, opened, read, asked)
                 for objective in domain.objectives
             ),
         )
@@ -94,6 +101,7 @@ def _objective_progress(
     estimate: ScoreEstimate | None,
     opened: Collection[str],
     read: Collection[str],
+    asked: Collection[str],
 ) -> ObjectiveProgress:
     topics = (library.topics.get(slug) for slug in library.syllabus.topics)
     pages = [topic.slug for topic in topics if topic and objective.number in topic.objectives]
@@ -101,7 +109,11 @@ def _objective_progress(
     state: ObjectiveState = "new"
     if objective.number in ready:
         state = "ready"
-    elif (known and known.answers) or any(page in opened for page in pages):
+    elif (
+        (known and known.answers)
+        or objective.number in asked
+        or any(page in opened for page in pages)
+    ):
         state = "begun"
     page = next((page for page in pages if page not in read), pages[0] if pages else "")
     return ObjectiveProgress(
@@ -281,7 +293,12 @@ def show_course(ctx: Reader, route: Route | None = None) -> HTMLResponse:
         if has_essentials_read(library.topics[slug], sections_read.get(slug, ()))
     }
     progress = domain_progress(
-        library, newest.ready if newest else (), estimate, sections_read, read
+        library,
+        newest.ready if newest else (),
+        estimate,
+        sections_read,
+        read,
+        store.load_answered_questions(ctx.db, ctx.learner.id),
     )
     return ctx.page(
         "lessons/index.html",

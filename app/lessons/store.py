@@ -50,6 +50,12 @@ def load_attempt_seeds(
     return seeds
 
 
+def load_answered_questions(db: Session, learner_id: int) -> frozenset[str]:
+    """Return the questions that this learner has answered at least once."""
+    mine = col(Attempt.learner_id) == learner_id
+    return frozenset(db.scalars(select(col(Attempt.item)).distinct().where(mine)))
+
+
 def questions_missed_last_time(
     db: Session, learner_id: int, items: Sequence[str]
 ) -> frozenset[str]:

@@ -28,7 +28,7 @@ from app.database.engine import DbSession
 from app.errors import InvalidInputError, NotFoundError
 from app.progress import store as progress_store
 from app.progress.study_week import DayState, StudyRecord, day_state, load_study_record
-from app.quiz.next_steps import view_task
+from app.quiz.next_steps import view_plan
 from app.study_plan.cards import last_new_day
 from app.study_plan.day_list import TickedTask, time_to_read
 from app.study_plan.loader import DayListEnsured, StudyPlan, load_plan
@@ -233,7 +233,6 @@ def show_plan(request: Request, ctx: Reader, _ensured: DayListEnsured) -> HTMLRe
     plan, calendar = load_plan(ctx), learner.plan_calendar(day)
     record = load_study_record(ctx)
     key = progress_store.feed_key(ctx.db, learner.id) if learner.id else ""
-    tasks = plan.tasks if plan else ()
     return ctx.page(
         "progress/plan.html",
         exam=main_exam(ctx.library),
@@ -243,7 +242,7 @@ def show_plan(request: Request, ctx: Reader, _ensured: DayListEnsured) -> HTMLRe
         weeks=plan_weeks(ctx, calendar, record),
         verdict=judge_plan(ctx, calendar, record),
         plan=plan,
-        tasks=[view_task(task, ctx.library) for task in tasks],
+        tasks=view_plan(plan, ctx.library),
         progress=plan.progress if plan else None,
         latest=calendar.exam - _DAY if calendar.exam else None,
         last_new=last_new_day(calendar),

@@ -206,7 +206,12 @@ def show_progress(ctx: Reader, _ensured: DayListEnsured) -> HTMLResponse:
         target_questions=target,
         progress=plan.progress if plan else None,
         domains=domain_progress(
-            ctx.library, plan.ready if plan else (), estimate, record.opened, record.read
+            ctx.library,
+            plan.ready if plan else (),
+            estimate,
+            record.opened,
+            record.read,
+            plan.answered if plan else (),
         ),
         turnouts=prediction_chart(ctx),
         calibration=calibration_chart(firsts),

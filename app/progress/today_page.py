@@ -24,14 +24,14 @@ from app.progress.history_store import OpenPlacementTest, OpenSitting
 from app.progress.score_trend import draw_trend, score_trend
 from app.progress.study_week import StudyRecord, load_study_record, week_days, week_summary
 from app.questions.question_form import new_token
-from app.quiz.next_steps import view_task
+from app.quiz.next_steps import view_plan
 from app.quiz.selection import draw_placement
 from app.spaced_repetition.todays_queue import todays_queue
+from app.study_plan.day_list import PLACEMENT_QUESTION_MINUTES
 from app.study_plan.loader import DayListEnsured, StudyPlan, listed_cards, load_plan
 from app.web.render import render_page
 from app.widgets.svg import draw_rect_in_percent, svg_in_pixels
 
-PLACEMENT_QUESTION_MINUTES = 1.0
 _MINUTE = dt.timedelta(minutes=1)
 
 
@@ -59,12 +59,15 @@ def first_visit(library: Library, exam: ExamBlueprint | None, seed: str) -> Firs
 
 def draw_minutes(plan: StudyPlan) -> Markup:
     """Draw the minutes of the list: a bar for each task, filled as far as it is done."""
-    total = sum(task.task.minutes for task in plan.tasks) or 1
+    parts = [(plan.placement_minutes, 0.0)]
+    parts += [(task.task.minutes, task.minutes_left) for task in plan.tasks]
+    total = sum(minutes for minutes, _ in parts) or 1
     marks, x = [], 0.0
-    for task in plan.tasks:
-        width = 100 * task.task.minutes / total
-        done = width - 100 * task.minutes_left / total
-        marks.append(draw_rect_in_percent("bg", x, 0, width, 10))
+    for minutes, left in parts:
+        width = 100 * minutes / total
+        done = width - 100 * left / total
+        if width:
+            marks.append(draw_rect_in_percent("bg", x, 0, width, 10))
         if done:
             marks.append(draw_rect_in_percent("won", x, 0, done, 10))
         x += width
@@ -100,7 +103,7 @@ def show_today(request: Request, ctx: Reader, _ensured: DayListEnsured) -> HTMLR
         welcome = first_visit(library, main_exam(library), learner.key)
         return render_page(request, "progress/first_visit.html", welcome=welcome, **context)
     record = load_study_record(ctx)
-    tasks = [view_task(task, library) for task in (plan.tasks if plan else ())]
+    tasks = view_plan(plan, library)
     if plan is not None:
         context |= _progress_context(ctx, plan, record)
     return render_page(
@@ -125,7 +128,12 @@ def _progress_context(
         "week": week_days(ctx.day, plan.calendar, record, is_done=plan.is_done),
         "summary": week_summary(ctx, plan, record),
         "domains": domain_progress(
-            ctx.library, plan.ready, plan.estimate, record.opened, record.read
+            ctx.library,
+            plan.ready,
+            plan.estimate,
+            record.opened,
+            record.read,
+            plan.answered,
         ),
     }
 

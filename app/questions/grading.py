@@ -152,7 +152,10 @@ def _count_question_words(variant: Variant) -> Mapping[str, int]:
 
 def question_card_faces(variant: Variant, gap: Gap) -> CardFaces:
     """Return the stem with its options, then the right answer and the explanation."""
-    asked, told = types.type_of(variant).card_faces(variant.answer, gap)
+    kind = types.type_of(variant)
+    asked, told = kind.card_faces(variant.answer, gap)
+    if note := kind.card_note(variant.stem):
+        asked += f"<p>{note}</p>"
     below = f'<div class="given">{asked}</div>' if asked else ""
     return CardFaces(block_html(variant.stem) + below, told + _explanation_text(variant))
 

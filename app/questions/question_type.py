@@ -603,6 +603,11 @@ class QuestionType(abc.ABC, Generic[A]):
         del answer, gap
         return CardFaces("", "")
 
+    def card_note(self, stem: RichText) -> str:
+        """Return what a card says below the options if the stem doesn't: that several are right."""
+        del stem
+        return ""
+
     def collect_text_below_stem(self, answer: A) -> str:
         return self.card_faces(answer, "({})".format).front
 

@@ -14,7 +14,8 @@ from app.content.library import Library
 from app.markup.model import Topic
 from app.markup.text import BOUNDARY, ENDS, UNSPACED_ENDS, mark_letter_boundaries
 from app.study_plan.day_list import PageToRead, TickedTask
-from app.web.formatting import format_count
+from app.study_plan.loader import StudyPlan
+from app.web.formatting import NBSP, format_count
 
 _STEPS = 3
 
@@ -228,7 +229,17 @@ _REASONS = {
 def _read_detail(task: TickedTask, page: PageToRead) -> str:
     parts = [f"{task.done} of {task.total} read"] if task.done else []
     parts += [_REASONS[page.reason]] + (["essentials only"] if page.short else [])
-    return " · ".join(parts)
+    return f"{NBSP}· ".join(parts)
+
+
+def view_plan(plan: StudyPlan | None, library: Library) -> list[TaskView]:
+    """Return the tasks of the day; a placement test that was taken before them leads."""
+    if plan is None:
+        return []
+    tasks = [view_task(task, library) for task in plan.tasks]
+    if minutes := round_minutes(plan.placement_minutes):
+        tasks.insert(0, TaskView("placement", "Placement test taken", "", minutes, is_done=True))
+    return tasks
 
 
 def view_task(task: TickedTask, library: Library) -> TaskView:
@@ -262,7 +273,11 @@ def view_task(task: TickedTask, library: Library) -> TaskView:
     noun = "question" if task.kind == "practice" else "card"
     count, left = format_count(task.total, noun), format_count(task.total - task.done, noun)
     title, past, detail = {
-        "practice": ("Answer {}", "{} answered", "What you read, missed or were rarely asked"),
+        "practice": (
+            "Answer {}",
+            "{} answered",
+            "What you read and what you missed first",
+        ),
         "new": ("Learn {}", "{} learned", "New, from pages you read and questions you missed"),
         "review": ("Review {}", "{} reviewed", "Those you would forget otherwise"),
     }[task.kind]

@@ -21,7 +21,7 @@ from app.questions.model import Question
 from app.questions.question_form import new_token, question_heading, question_title, seed_for
 from app.quiz import store
 from app.quiz.forms import AskedFor, PracticeForm, QuestionSubmission, RunWished
-from app.quiz.next_steps import summarize_run, view_task
+from app.quiz.next_steps import summarize_run, view_plan
 from app.quiz.question_page import (
     ask_again_in_unit,
     excluded_questions,
@@ -315,7 +315,7 @@ def show_run_result(ctx: Reader, run: RowNumber) -> HTMLResponse:
     plan = load_plan(ctx)
     return ctx.page(
         "quiz/result.html",
-        tasks=[view_task(task, ctx.library) for task in (plan.tasks if plan else ())],
+        tasks=view_plan(plan, ctx.library),
         run=run_frame(state, 0),
         rows=rows,
         summary=summarize_run(

@@ -13,21 +13,21 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
 from app.accounts.learner import CardAmount, PageRoute, PlanCalendar
+from app.clock import round_minutes
 from app.content.course_facts import CourseFacts
 from app.study_plan import cards
-from app.study_plan.facts import LearnerFacts, TaskKind, sum_readings
+from app.study_plan.facts import LearnerFacts, Paces, TaskKind, sum_readings
 from app.study_plan.score import ScoreEstimate
 
 MOST_QUESTIONS, _FEWEST_QUESTIONS = 20, 5
 _QUESTION_SHARE = 0.25  # of the minutes
-_PAGE_OVER = 0.1  # of the day's minutes that a page may take more than the room left
-_MOST_OVER = 0.5  # the same for the shortest one, where no page fits
 _PAGES_SHARE = 0.72  # of the minutes before the exam; full pages that need more are read short
 _LEAST_ROOM = 2.0  # minutes for which it is worth to add something
 _JUST_READ = 3  # days
 _MIX, _MIX_AFTER_MOCK = (0.5, 0.25), (0.4, 0.4)  # pages just read, missed or weak; the rest: rare
 _WEAK_OBJECTIVES, _RARE_OBJECTIVES = 6, 8
 _READ_BEFORE = 8.0  # minutes of a domain counted as read before the first page
+PLACEMENT_QUESTION_MINUTES = 1.0
 
 ReadReason = Literal["begun", "missed in the mock exam", "missed in the placement test", "weak"]
 _REASONS: tuple[ReadReason, ...] = get_args(ReadReason)
@@ -69,6 +69,7 @@ class DayList:
     `undone` counts, by kind, the lists in a row on which a task was left unfinished before today.
     `ready` are the objectives that were ready on this morning or one before, `known_cards` counts
     the cards that were ever recalled on a later day. `made_for` are the choices of the learner.
+    `placement_minutes` are those that a placement test took before the list was made.
     """
 
     day: dt.date
@@ -77,6 +78,7 @@ class DayList:
     ready: tuple[str, ...] = ()
     known_cards: int = 0
     made_for: str = ""
+    placement_minutes: float = 0.0
 
     @property
     def total_minutes(self) -> float:
@@ -168,12 +170,16 @@ def make_day_list(
 ) -> DayList:
     """Return the list of the learner's day.
 
-    `minutes` are those of the day. `seed` draws the questions; the same arguments give the same
-    list. Empty on a day off. On the exam day only reviews.
+    `minutes` are those of the day, which the list and a placement test share. The list takes longer
+    only if a single page does, or on the day of a mock exam. `seed` draws the questions; the same
+    arguments give the same list. Empty on a day off. On the exam day only reviews.
     """
     day, paces = learner.day, learner.paces
     if calendar.is_off(day):
         return DayList(day, undone=dict(learner.undone))
+    tested = sum(a.context == "placement" and a.day == day for a in learner.answers)
+    placement = tested * PLACEMENT_QUESTION_MINUTES
+    minutes_of_day, minutes = minutes, max(0.0, minutes - placement)
     reviews = cards.choose_reviews(learner, calendar, minutes)
     first = [
         Task("review", len(reviews) * paces.review, cards=tuple(card.card for card in reviews))
@@ -187,27 +193,50 @@ def make_day_list(
     new = cards.count_new_cards(learner, calendar, minutes, amount)
     share = _QUESTION_SHARE * minutes / paces.question
     questions = int(min(MOST_QUESTIONS, max(min(_FEWEST_QUESTIONS, minutes / 2.4), share)))
-    room = minutes - first[0].minutes - new * paces.new_card - questions * paces.question
-    unread = _pages_left_to_read(course, learner, calendar, minutes, route)
-    pages, room, all_begun = _choose_pages(course, learner, estimate, unread, minutes, room)
-    if (over := -room - _PAGE_OVER * minutes) > 0:  # a long page takes the time of new cards
-        fewer = min(new, math.ceil(over / paces.new_card))
-        new, room = new - fewer, room + fewer * paces.new_card
+    if placement:  # questions were answered today, but nothing was read
+        questions = int(min(_FEWEST_QUESTIONS, share))
+    most: float = minutes - round_minutes(first[0].minutes)
+    room = most - new * paces.new_card - questions * paces.question
+    unread = _pages_left_to_read(course, learner, calendar, minutes_of_day, route)
+    if not placement and all(page.minutes > minutes for page in unread):
+        most = math.inf
+    pages, room, all_begun = _choose_pages(course, learner, estimate, unread, room, most)
     if room > _LEAST_ROOM and all_begun and new:
         spare = cards.new_card_capacity(learner, calendar, minutes)
         more = int(max(0.0, min(room / 2 / paces.new_card, spare - new)))
         new, room = new + more, room - more * paces.new_card
     if room > _LEAST_ROOM:
         questions += max(0, min(MOST_QUESTIONS - questions, int(room / paces.question)))
+    reading = sum(page.minutes for page in pages)
+    fixed = round_minutes(first[0].minutes) + round_minutes(reading)
+    while new + questions and fixed + _show(new, questions, paces) > minutes:
+        # A long page takes the time of these two.
+        if new * paces.new_card >= questions * paces.question:
+            new -= 1
+        else:
+            questions -= 1
     new_cards = cards.choose_new_cards(course, learner, known, new)
-    drawn = draw_questions(course, learner, estimate, questions, seed)
+    undone = learner.undone
+    first_read = undone.get("read", 0) >= undone.get("practice", 0)
+    to_read = [page.slug for page in pages] if first_read else ()
+    drawn = draw_questions(course, learner, estimate, questions, seed, to_read)
     rest = [
-        Task("read", sum(page.minutes for page in pages), pages=tuple(pages)),
+        Task("read", reading, pages=tuple(pages)),
         Task("practice", len(drawn) * paces.question, questions=tuple(drawn)),
         Task("new", len(new_cards) * paces.new_card, cards=tuple(new_cards)),
     ]
-    rest.sort(key=lambda task: -learner.undone.get(task.kind, 0))
-    return DayList(day, _without_empty([*first, *rest]), dict(learner.undone))
+    rest.sort(key=lambda task: -undone.get(task.kind, 0))
+    return DayList(
+        day,
+        _without_empty([*first, *rest]),
+        dict(learner.undone),
+        placement_minutes=placement,
+    )
+
+
+def _show(new: int, questions: int, paces: Paces) -> int:
+    """Return the minutes of new cards and questions, as their tasks show them."""
+    return round_minutes(new * paces.new_card) + round_minutes(questions * paces.question)
 
 
 def _without_empty(tasks: Iterable[Task]) -> tuple[Task, ...]:
@@ -258,11 +287,12 @@ def _choose_pages(
     learner: LearnerFacts,
     estimate: ScoreEstimate | None,
     unread: list[PageToRead],
-    minutes: float,
     room: float,
+    most: float,
 ) -> tuple[list[PageToRead], float, bool]:
     """Return the pages to read in `room` minutes, the room left, and whether none is left unread.
 
+    If none fits, the shortest one may take `most` minutes.
     The domain that has most to gain for what was read of it gives the next page; unread pages that
     it requires come before it.
     """
@@ -280,10 +310,10 @@ def _choose_pages(
     mock, placement = _missed_pages(course, learner)
     chosen: list[PageToRead] = []
     while unread and room > 0:
-        fitting = [page for page in unread if page.minutes <= room + _PAGE_OVER * minutes]
+        fitting = [page for page in unread if page.minutes <= room]
         if not fitting and not chosen:
             shortest = min(unread, key=lambda page: page.minutes)
-            fitting = [shortest] if shortest.minutes <= room + _MOST_OVER * minutes else []
+            fitting = [shortest] if shortest.minutes <= most else []
         if not fitting:
             break
         domains = sorted({course.pages[page.slug].domain for page in fitting})
@@ -346,11 +376,13 @@ def draw_questions(
     estimate: ScoreEstimate | None,
     count: int,
     seed: str,
+    to_read: Collection[str] = (),
 ) -> list[str]:
-    """Return `count` questions in random order: about pages just read, missed or weak, and rare.
+    """Return `count` questions: about pages just read, then missed or weak, then rare.
 
-    Half are about pages read in the last three days, a quarter are missed ones or on the objectives
-    with most to gain, a quarter on those with fewest answers. Only missed ones were seen before.
+    Half are about pages that are read before them today, else in the last three days. A quarter are
+    missed ones or on the objectives with most to gain, a quarter on those with fewest answers. Only
+    missed ones were seen before. What was read or missed leads; the rest is in random order.
     """
     rng = random.Random(f"{seed} {learner.day}")  # noqa: S311  # it draws questions, no secrets
     questions = {answer.question for answer in learner.answers}
@@ -359,8 +391,9 @@ def draw_questions(
     read_share, weak_share = _MIX_AFTER_MOCK if sat else _MIX
     since = learner.day - dt.timedelta(days=_JUST_READ)
     recent = {reading.page for reading in learner.readings if reading.day >= since}
-    about_read = sorted(q.id for q in free.values() if q.page in recent)
+    about_read = sorted(q.id for q in free.values() if q.page in recent or q.page in to_read)
     rng.shuffle(about_read)
+    about_read.sort(key=lambda item: free[item].page not in to_read)
     picked = dict.fromkeys(about_read[: round(count * read_share)])
     weak = round(count * weak_share)
     missed = sorted(
@@ -369,6 +402,7 @@ def draw_questions(
         if day < learner.day and item in course.questions
     )[: (weak + 1) // 2]
     picked |= dict.fromkeys(item for _, item in missed)
+    leading = list(picked)
 
     def unknown(number: str) -> float:
         known = estimate.objectives[number].known if estimate else 0.5
@@ -388,9 +422,9 @@ def draw_questions(
     picked |= _draw_in_turn(course, rare[:_RARE_OBJECTIVES], count - len(picked), left, rng)
     left = free.keys() - picked.keys()
     picked |= _draw_in_turn(course, rare, count - len(picked), left, rng)
-    order = list(picked)
-    rng.shuffle(order)
-    return order
+    rest = [item for item in picked if item not in leading]
+    rng.shuffle(rest)
+    return leading + rest
 
 
 def _draw_in_turn(

@@ -3,6 +3,7 @@
 import dataclasses
 import datetime as dt
 import logging
+from collections.abc import Collection
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -40,7 +41,8 @@ class StudyProgress:
 class StudyPlan:
     """The plan of a study day: the list with its ticks, the dates, and this morning's estimate.
 
-    `ready` are the objectives that were ready once.
+    `ready` are the objectives that were ready once, `answered` the questions answered on the day.
+    `placement_minutes` went to a placement test before the list was made.
     """
 
     day: dt.date
@@ -48,12 +50,21 @@ class StudyPlan:
     tasks: tuple[TickedTask, ...]
     estimate: ScoreEstimate | None
     ready: tuple[str, ...]
+    answered: Collection[str]
     progress: StudyProgress
+    placement_minutes: float = 0.0
 
     @property
     def minutes(self) -> int:
-        """The minutes of the whole list, as its tasks show them."""
-        return sum(round_minutes(task.task.minutes) for task in self.tasks)
+        """The minutes of the placement test and the whole list, as its tasks show them."""
+        return round_minutes(self.placement_minutes) + sum(
+            round_minutes(task.task.minutes) for task in self.tasks
+        )
+
+    @property
+    def longest_page(self) -> float:
+        """The minutes of the longest page on the list."""
+        return max((page.minutes for task in self.tasks for page in task.task.pages), default=0)
 
     @property
     def minutes_left(self) -> int:
@@ -88,6 +99,7 @@ def load_plan(ctx: RequestContext) -> StudyPlan | None:
         tasks=tick_tasks(day_list.tasks, done),
         estimate=estimate,
         ready=day_list.ready,
+        answered=done.questions,
         progress=StudyProgress(
             objectives_ready=len(day_list.ready),
             objectives=len(course.objectives),
@@ -96,6 +108,7 @@ def load_plan(ctx: RequestContext) -> StudyPlan | None:
             cards_known=day_list.known_cards,
             cards=len(ctx.library.cards),
         ),
+        placement_minutes=day_list.placement_minutes,
     )
 
 

@@ -120,6 +120,20 @@ def test_a_finished_test_names_the_pages_to_read(
     assert "Placement test:" not in rosa.get("/").text
 
 
+def test_the_day_of_the_test_lists_it_as_done_and_the_rest_of_its_minutes(rosa: TestClient):
+    run = begin(rosa)
+    page, place = "", 0
+    while "See the result" not in page:
+        place += 1
+        page = give_up(rosa, run, place)
+
+    today = rosa.get("/").text.replace("\xa0", " ")
+    assert f'Placement test taken</h3>\n<span class="min">{place} min' in today
+    minutes = [int(n) for n in re.findall(r'class="min">(\d+) min', today)]
+    assert place < sum(minutes) <= 30
+    assert f"{sum(minutes) - place} of {sum(minutes)} minutes left" in " ".join(today.split())
+
+
 @pytest.mark.parametrize(("day", "status"), [("2026-07-03", 303), ("", 303), ("yesterday", 422)])
 def test_the_exam_day_can_be_set_at_once(rosa: TestClient, day: str, status: int):
     rosa.post("/settings", data={"name": "Rosa", "zone": "Europe/Berlin"})

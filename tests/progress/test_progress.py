@@ -23,6 +23,21 @@ def test_every_objective_has_a_row_that_says_where_it_stands(rosa: TestClient):
     assert page.count("Say how much memory the cache of a conversation takes") == 1
 
 
+def test_an_objective_is_begun_with_its_first_answer_not_the_next_morning(
+    rosa: TestClient, session: Session, clock: Clock, library: Library
+):
+    rosa.post("/concepts/weights/readings", data={"section": "two-bytes-each"})
+    assert rosa.get("/progress").text.count('class="win">begun') == 1  # makes the list
+    read = library.topics["weights"].objectives
+    other = next(q for q in library.questions.values() if not set(q.objectives) & set(read))
+
+    Desk(session, clock).answers([other.id], 0.0, other.topic)
+
+    assert rosa.get("/progress").text.count('class="win">begun') == 2
+    assert rosa.get("/").text.count('class="cell is-begun"') == 2
+    assert rosa.get("/course").text.count("is-begun") == 3  # with the one in the key
+
+
 def test_no_pass_mark_is_printed(client: TestClient):
     page = client.get("/progress").text
 

@@ -9,7 +9,7 @@ from sqlmodel import Session, select
 
 from app.content.library import Library
 from app.database.tables import Attempt, ItemRevision, Learner
-from app.questions.grading import grade
+from app.questions.grading import grade, question_card_faces
 from app.questions.model import draw_variant
 from app.questions.question_type import GradeResult
 from app.questions.types import type_of
@@ -374,6 +374,16 @@ def test_practice_takes_no_response_that_is_not_finished(
     assert answered.status_code == 422
     assert says in answered.text
     assert attempts(session) == []
+
+
+def test_a_card_says_once_that_several_options_are_right(shipped: Library) -> None:
+    several = [q for q in shipped.questions.values() if q.type == "multiple"]
+    fronts = [question_card_faces(draw_variant(q, 0), str).front for q in several]
+
+    counted = {front.count("(Choose") for front in fronts}
+    both = [f for f in fronts if "(Choose" in f and "More than one" in f]
+    assert (counted, both) == ({0, 1}, [])
+    assert sum("More than one may be right." in front for front in fronts) > 0
 
 
 def test_choose_three_takes_three(shipped: Library) -> None:

@@ -52,7 +52,7 @@ class Card:
 
 @dataclasses.dataclass
 class Day:
-    """What one day held: planned and used minutes, tasks done of those listed, and scores."""
+    """What one day held: minutes planned, used, of a placement test; tasks; scores."""
 
     planned: float = 0.0
     used: float = 0.0
@@ -66,6 +66,7 @@ class Day:
     inside: bool = True
     skipped: bool = False
     mock: bool = False
+    placement: float = 0.0
 
 
 class SimulatedLearner:
@@ -355,6 +356,7 @@ def follow(learner: SimulatedLearner, made: DayList, day: Day, share: float) -> 
     """Do the tasks of a list in order, until `share` of its minutes are used; returns `undone`."""
     limit = made.total_minutes * share if share < 1 else math.inf
     day.planned, day.tasks = made.total_minutes, len(made.tasks)
+    day.placement = made.placement_minutes
     done: collections.defaultdict[str, set[str]] = collections.defaultdict(set)
     for task in made.tasks:
         day.listed[task.kind] = len(task.cards) + len(task.pages) + len(task.questions) or 1

@@ -64,7 +64,7 @@ def measure(courses: Sequence[Course], way: Way) -> Measures:
         finished=sum(day.finished for day in days) / sum(day.tasks for day in days),
         most_tasks=max(day.tasks for day in days),
         planned_in_range=statistics.fmean(
-            0.9 <= day.planned / way.minutes <= 1.1
+            0.9 <= (day.planned + day.placement) / way.minutes <= 1.1
             for course in courses
             for day in course.days[:-1]  # the last one has no pages, so it is short
             if not day.skipped and not day.mock

@@ -6,6 +6,7 @@ import datetime as dt
 import pytest
 
 from app.accounts.learner import PageRoute, PlanCalendar, plan_mock_days
+from app.clock import round_minutes
 from app.content.course_facts import CourseFacts
 from app.content.routes import ESSENTIAL_SHARE
 from app.study_plan.cards import choose_new_cards, count_new_cards, planned_review_day
@@ -76,6 +77,67 @@ def test_a_list_takes_about_the_minutes_of_the_day(course: CourseFacts, minutes:
     made = a_list(course, a_learner(course), minutes=minutes)
 
     assert 0.75 * minutes <= made.total_minutes <= 1.25 * minutes
+
+
+def shown_minutes(made: DayList) -> int:
+    return sum(round_minutes(task.minutes) for task in made.tasks)
+
+
+def test_a_list_never_shows_more_minutes_than_were_set(course: CourseFacts) -> None:
+    for pages in (1, 4, 12):
+        learner = a_learner(course, pages=pages)
+        cards = [a_card(f"own:{n}", DAY, DAY) for n in range(40)]
+        for calendar in (CALENDAR, OPEN):
+            for minutes in range(5, 95, 5):
+                for one in (learner, dataclasses.replace(learner, cards=cards)):
+                    made = a_list(course, one, calendar, minutes)
+                    longest = max((page.minutes for page in pages_on(made)), default=0)
+                    assert shown_minutes(made) <= minutes or longest > minutes
+
+
+def test_a_page_longer_than_the_day_is_taken_alone(course: CourseFacts) -> None:
+    longest = max(course.pages.values(), key=lambda page: page.minutes)
+    readings = [ReadingFact(slug, 1.0, DAY, n, 1.0) for n, slug in enumerate(course.pages)]
+    learner = LearnerFacts(DAY, readings=[one for one in readings if one.page != longest.slug])
+
+    made = a_list(course, learner, OPEN, minutes=longest.minutes - 1)
+
+    assert [page.slug for page in pages_on(made)] == [longest.slug]
+    assert [task.kind for task in made.tasks] == ["read"]
+
+
+def test_a_placement_test_is_part_of_the_minutes_of_its_day(course: CourseFacts) -> None:
+    items = list(course.questions)[:15]
+    answers = [AnswerFact(q, 1.0, DAY, n, "placement") for n, q in enumerate(items)]
+
+    made = a_list(course, LearnerFacts(DAY, answers=answers), minutes=30)
+    short = a_list(course, LearnerFacts(DAY, answers=answers), minutes=10)
+    later = a_list(course, LearnerFacts(DAY + dt.timedelta(days=1), answers=answers), minutes=30)
+
+    assert made.placement_minutes == 15
+    assert 10 <= shown_minutes(made) <= 15
+    assert short.tasks == ()
+    assert later.placement_minutes == 0
+    assert shown_minutes(later) > 20
+
+
+def test_practice_after_reading_begins_with_the_pages_of_the_day(course: CourseFacts) -> None:
+    items = list(course.questions)[:15]
+    answers = [AnswerFact(q, 0.0, DAY, n, "placement") for n, q in enumerate(items)]
+    missed = dict.fromkeys(items, DAY - dt.timedelta(days=1))
+    learner = LearnerFacts(DAY, answers=answers, missed=missed)
+
+    made = a_list(course, learner, minutes=60)
+    listed = {page.slug for page in pages_on(made)}
+    asked = task_of(made, "practice").questions
+    half = round(len(asked) / 2)
+    assert {course.questions[q].page for q in asked[:half]} <= listed
+    assert asked[half] in missed
+
+    first = dataclasses.replace(learner, undone={"practice": 1})
+    made = a_list(course, first, minutes=60)
+    assert next(task.kind for task in made.tasks) == "practice"
+    assert asked != task_of(made, "practice").questions
 
 
 def test_a_long_page_takes_the_time_of_new_cards(course: CourseFacts) -> None:

@@ -76,7 +76,6 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
     chosen = True
     least_exam_options = 3
     name: ClassVar[ChoiceKind]
-    note = ""
     nothing = "No answer is chosen. Choose one."
 
     def parse(self, authored: AuthoredItem) -> ChoiceAnswer:
@@ -231,7 +230,7 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
     def card_faces(self, answer: ChoiceAnswer, gap: Gap) -> CardFaces:
         """Return the options with letters, then the right ones and the feedback of the others."""
         del gap
-        return choice_card_faces(answer.options, self.note)
+        return choice_card_faces(answer.options)
 
     def sample_responses(self, answer: ChoiceAnswer) -> Iterator[State]:
         """Yield each option, the right one first."""
@@ -287,7 +286,7 @@ def option_letters(options: Sequence[Choice], some: Sequence[Choice]) -> str:
     return ", ".join(LETTERS[options.index(o) % len(LETTERS)] for o in some)
 
 
-def choice_card_faces(options: Sequence[Choice], note: str = "") -> CardFaces:
+def choice_card_faces(options: Sequence[Choice]) -> CardFaces:
     """Return options with letters as the two faces of a card."""
     named = [(LETTERS[i % len(LETTERS)], option) for i, option in enumerate(options)]
     asked = f'<ol class="letters" type="A">{list_items(o.text.html for _, o in named)}</ol>'
@@ -295,10 +294,7 @@ def choice_card_faces(options: Sequence[Choice], note: str = "") -> CardFaces:
     others = [
         f"<b>{name}.</b> {o.feedback.html}" for name, o in named if not o.right and o.feedback.html
     ]
-    return CardFaces(
-        asked + (f"<p>{note}</p>" if note else ""),
-        paragraphs(right) + titled_block("Why not the others", others),
-    )
+    return CardFaces(asked, paragraphs(right) + titled_block("Why not the others", others))
 
 
 def guess_score(kind: str, options: int, right: int) -> float | None:
@@ -374,8 +370,11 @@ class MultipleChoiceType(ChoiceType):
     credits = ("off", "net", "each")
     of_exam = True
     begins = True
-    note = "More than one may be right."
     nothing = "No answer is ticked. Tick all that are right."
+
+    def card_note(self, stem: RichText) -> str:
+        said = _CHOOSE.search(stem.plain) or _WHICH.search(stem.plain)
+        return "" if said else "More than one may be right."
 
     def describe_missing_input(self, answer: ChoiceAnswer, raw: Raw, stem: RichText) -> str:
         wanted, chosen = sum(o.right for o in answer.options), len(set(raw.get("answer", ())))
