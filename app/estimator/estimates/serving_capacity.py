@@ -6,6 +6,7 @@ from typing import Any
 
 from app.estimator import common_inputs
 from app.estimator.common_inputs import ENGINE, HARDWARE, LOAD, input_error
+from app.estimator.fits import round_past_limit
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InputGroup
@@ -36,7 +37,7 @@ from app.estimator.serving.step_time import (
     find_measurements,
     place_model,
 )
-from app.estimator.units import format_number, format_value
+from app.estimator.units import NBSP, format_number, format_value
 
 _TARGETS = InputGroup("Targets", "batching-and-latency")
 
@@ -308,7 +309,9 @@ def _relaxed_target_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         limit = getattr(result.inputs, f"{kind}_target")
         value = getattr(result.alone, kind)[share]
         if limit is not None and value > limit:
-            now, then = format_value(limit, "s"), format_value(value, "s")
+            unit, size = ("s", 1.0) if value >= 1 else ("ms", 1e-3)
+            now = format_value(limit, "s")
+            then = f"{round_past_limit(value / size, up=True)}{NBSP}{unit}"
             reason = "One request alone keeps it."
             change = VerdictFlip(f"{kind}_target", f"Target: {label}", now, then, reason)
             changes.append(change)
