@@ -11,9 +11,11 @@ from app.estimator.memory.inference_memory import (
     ENGINES,
     WORKSPACE,
     EngineMemory,
+    HybridBlocks,
     elements_per_sequence,
     elements_per_token,
     engine_usable_bytes,
+    hybrid_blocks,
     loading_bytes,
     longest_context,
     peak_bytes,
@@ -256,6 +258,8 @@ def gpu_memory_use(model: Architecture, inputs: InferenceMemoryInputs, gpus: int
     tokens = round_up_to_blocks(inputs.context, inputs.block)
     sequence = elements_per_sequence(model, tokens, sharing, width) * width
     sequence += recurrent_bytes(model) / sharing
+    if shared := shared_blocks(model, inputs, gpus):
+        sequence = shared.blocks_of_sequence(inputs.context) * shared.size
     active, default = _temporary_and_outside_bytes(model, inputs, gpus, own)
     return GpuMemoryUse(
         weights=gpu_weight_bytes(model, inputs.weights, sharing, gpus),
@@ -265,6 +269,16 @@ def gpu_memory_use(model: Architecture, inputs: InferenceMemoryInputs, gpus: int
         padding=_expert_padding_bytes(model, inputs, gpus),
         started=_engine_startup_bytes(model, inputs, gpus),
     )
+
+
+def shared_blocks(
+    model: Architecture, inputs: InferenceMemoryInputs, gpus: int
+) -> HybridBlocks | None:
+    """Return the blocks that attention and recurrent layers share, as in vLLM 0.9 and later."""
+    if inputs.engine != NEWEST:
+        return None
+    sharing = attention_tensor_parallel_size(inputs, gpus)
+    return hybrid_blocks(model, CACHE_BITS[inputs.cache] / 8, sharing)
 
 
 def _engine_startup_bytes(model: Architecture, inputs: InferenceMemoryInputs, gpus: int) -> float:
@@ -411,12 +425,10 @@ def find_limits(
     else:
         longest, most = _solve_limits(model, inputs, load, free)
     cache_bytes = max(free, 0.0) if inputs.cache_memory is None else inputs.cache_memory
-    each = _bytes_per_cached_token(model, inputs, attention_tensor_parallel_size(inputs, gpus))
-    blocks = int(cache_bytes // (each * inputs.block)) if each else None
     return InferenceLimits(
         usable=limit,
         cache_bytes=cache_bytes,
-        tokens=None if blocks is None else blocks * inputs.block,
+        tokens=_cached_tokens(model, inputs, cache_bytes),
         context=longest,
         concurrent=most if most is None else max(0, most),
         gpus=fewest_gpus(sizes, lambda load: load.total),
@@ -424,6 +436,18 @@ def find_limits(
         weights=_lighter_format(model, inputs, load, limit),
         attention=_fits_with_data_parallel(model, inputs, gpu, load.total <= limit),
     )
+
+
+def _cached_tokens(
+    model: Architecture, inputs: InferenceMemoryInputs, cache_bytes: float
+) -> int | None:
+    """Return the tokens that the cache has room for, in sequences of the given context."""
+    gpus = inputs.tensor_parallel
+    if shared := shared_blocks(model, inputs, gpus):
+        blocks = int(cache_bytes // shared.size)
+        return int(blocks / shared.blocks_of_sequence(inputs.context) * inputs.context)
+    each = _bytes_per_cached_token(model, inputs, attention_tensor_parallel_size(inputs, gpus))
+    return int(cache_bytes // (each * inputs.block)) * inputs.block if each else None
 
 
 def _bytes_per_cached_token(
@@ -451,6 +475,10 @@ def _solve_limits(
     width = CACHE_BITS[inputs.cache] / 8
     gpus = inputs.tensor_parallel
     sharing, own = attention_tensor_parallel_size(inputs, gpus), sequences_per_gpu(inputs, gpus)
+    if shared := shared_blocks(model, inputs, gpus):
+        blocks = int(max(0.0, free) // shared.size)
+        sequences = blocks // shared.blocks_of_sequence(inputs.context)
+        return shared.longest_context(blocks // own), sequences * (gpus // sharing)
     state = recurrent_bytes(model) / sharing
     per_sequence = load.cache / own
     elements = (free / own - state) / width

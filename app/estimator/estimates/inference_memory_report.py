@@ -19,6 +19,7 @@ from app.estimator.estimates.inference_memory import (
     find_limits,
     gpu_memory_use,
     sequences_per_gpu,
+    shared_blocks,
     validate_inputs,
     visible_memory,
     widest_mlp_width,
@@ -109,6 +110,12 @@ def build_notes(
         notes.append("Whole layers are dealt to the GPUs; none of them is divided.")
     if any(a.mixer.latent for a, _ in model.runs) and inputs.tensor_parallel > 1:
         notes.append("A latent cache is divided by data-parallel attention alone.")
+    if shared := shared_blocks(model, inputs, inputs.tensor_parallel):
+        notes.append(
+            "vLLM caches attention and recurrent layers in blocks of one size: "
+            f"{format_number(shared.tokens)} tokens, or a state. A sequence of this context "
+            f"takes {format_number(shared.blocks_of_sequence(inputs.context))} of them."
+        )
     if model.is_routed:
         notes.append("All experts are in memory, although few work on one token.")
     if model.window:
@@ -366,6 +373,14 @@ def _cache_step(
         whole = format_cached_bytes(model, inputs.context, width, state)
         numbers = f"{format_product(whole, inputs.concurrent)} ÷ {gpus}"
     source = cache_source(model, "shazeer-2019")
+    if shared := shared_blocks(model, inputs, gpus):
+        formula = "(⌈tokens ÷ tokens of a block⌉ × groups + states) × bytes of a block × sequences"
+        states = shared.blocks_of_sequence(0)
+        numbers = (
+            f"(⌈{format_term(inputs.context)} ÷ {format_term(shared.tokens)}⌉ × "
+            f"{shared.attention} + {states}) × {format_term(shared.size, 'B')} × {own}"
+        )
+        source = "vllm-hybrid"
     return _STEPS.line("kv_cache", formula, numbers, load.cache, source)
 
 
