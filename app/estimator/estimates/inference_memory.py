@@ -23,7 +23,12 @@ from app.estimator.memory.inference_memory import (
     recurrent_bytes,
     round_up_to_blocks,
 )
-from app.estimator.memory.parallel_layout import tensor_parallel_choices, tensor_parallel_problem
+from app.estimator.memory.parallel_layout import (
+    pipeline_problem,
+    serving_stages,
+    tensor_parallel_choices,
+    tensor_parallel_problem,
+)
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import (
@@ -76,6 +81,7 @@ class InferenceMemoryInputs:
     tensor_parallel: int = common_inputs.tensor_parallel_input(
         default=4, label="GPUs that share the model"
     )
+    pipeline_parallel: int = common_inputs.serving_pipeline_input()
     attention: str = HARDWARE.add_folded_input(
         DIVIDED,
         "Attention",
@@ -207,12 +213,17 @@ class InferenceLimits:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InferenceMemoryResult:
-    """The memory use of one GPU, and how far each input can go."""
+    """The memory use of one GPU, and how far each input can go.
+
+    With several pipeline stages, `model` is the stage that takes most memory, and `load`
+    that of one of its GPUs. `whole` is the memory of all GPUs.
+    """
 
     model: Architecture
     inputs: InferenceMemoryInputs
     gpu: Accelerator
     load: GpuMemoryUse
+    whole: GpuMemoryUse
     limits: InferenceLimits
 
 
@@ -269,6 +280,26 @@ def gpu_memory_use(model: Architecture, inputs: InferenceMemoryInputs, gpus: int
         padding=_expert_padding_bytes(model, inputs, gpus),
         started=_engine_startup_bytes(model, inputs, gpus),
     )
+
+
+def fullest_stage(model: Architecture, inputs: InferenceMemoryInputs) -> Architecture:
+    """Return the pipeline stage that takes most memory, as a model of its own."""
+    stages = serving_stages(model, inputs.pipeline_parallel)
+    return max(
+        (stage for stage, _ in stages),
+        key=lambda stage: gpu_memory_use(stage, inputs, inputs.tensor_parallel).total,
+    )
+
+
+def whole_memory_use(model: Architecture, inputs: InferenceMemoryInputs) -> GpuMemoryUse:
+    """Return the memory use of all GPUs of all stages."""
+    gpus = inputs.tensor_parallel
+    uses = [
+        (gpu_memory_use(stage, inputs, gpus), number * gpus)
+        for stage, number in serving_stages(model, inputs.pipeline_parallel)
+    ]
+    names = [field.name for field in dataclasses.fields(GpuMemoryUse)]
+    return GpuMemoryUse(**{n: sum(getattr(use, n) * times for use, times in uses) for n in names})
 
 
 def shared_blocks(
@@ -398,11 +429,27 @@ def validate_inputs(model: Architecture, inputs: InferenceMemoryInputs, gpu: Acc
     whole = inputs.engine == TRANSFORMERS or inputs.attention == DATA_PARALLEL
     if problem and not whole:
         raise input_error("tensor_parallel", inputs.tensor_parallel, problem)
+    if inputs.pipeline_parallel > 1:
+        _validate_pipeline(model, inputs)
     if inputs.prompt is not None and inputs.prompt > inputs.context:
         message = f"The context has {inputs.context} tokens, its prompt among them."
         raise input_error("prompt", inputs.prompt, message)
     if not gpu.capacity:
         raise input_error("gpu", inputs.gpu, f"The memory of the {gpu.name} is not known.")
+
+
+def _validate_pipeline(model: Architecture, inputs: InferenceMemoryInputs) -> None:
+    stages = inputs.pipeline_parallel
+    problem = pipeline_problem(model, stages)
+    if inputs.engine in (TRANSFORMERS, LLAMA_CPP) or inputs.weights in GGUF_FORMATS:
+        problem = (
+            "Transformers and llama.cpp deal out whole layers by themselves: use 1, and count "
+            "all GPUs as those that share the model."
+        )
+    elif inputs.attention == DATA_PARALLEL:
+        problem = "Stages are not computed together with data-parallel attention: use 1."
+    if problem:
+        raise input_error("pipeline_parallel", stages, problem)
 
 
 def dense_rate_formats(gpu: Accelerator) -> str:

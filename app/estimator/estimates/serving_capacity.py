@@ -10,7 +10,7 @@ from app.estimator.fits import round_past_limit
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InputGroup
-from app.estimator.memory.parallel_layout import tensor_parallel_choices
+from app.estimator.memory.parallel_layout import pipeline_problem, tensor_parallel_choices
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import PUBLISHED_CHOICES, PUBLISHED_OR_FP8
@@ -99,6 +99,7 @@ class ServingCapacityInputs:
         help="Left empty: as many as share the model.",
         term="tensor-parallelism",
     )
+    pipeline_parallel: int = common_inputs.serving_pipeline_input()
     replicas: int | None = HARDWARE.add_input(
         None,
         "Replicas",
@@ -369,6 +370,7 @@ def serving_setup(inputs: ServingCapacityInputs) -> ServingSetup:
         expert_tensor=inputs.expert_tensor_parallel or inputs.tensor_parallel,
         software=inputs.engine,
         polling=inputs.polling,
+        pipeline=inputs.pipeline_parallel,
     )
 
 
@@ -381,6 +383,16 @@ def validate_expert_split(model: Architecture, inputs: ServingCapacityInputs) ->
     if parts > max(1, model.experts):
         message = f"{model.experts} experts cannot be divided into {parts} parts."
         raise input_error("expert_parallel", parts, message)
+
+
+def validate_pipeline(model: Architecture, inputs: ServingCapacityInputs) -> None:
+    """Reject impossible pipelines, and engines that have none."""
+    stages = inputs.pipeline_parallel
+    problem = pipeline_problem(model, stages, inputs.engine)
+    if inputs.attention_parallel > 1 and stages > 1:
+        problem = "Stages are not computed together with data-parallel attention: use 1."
+    if problem:
+        raise input_error("pipeline_parallel", stages, problem)
 
 
 def latency_targets(inputs: ServingCapacityInputs) -> LatencyTargets:

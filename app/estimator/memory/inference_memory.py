@@ -153,6 +153,7 @@ class HybridBlocks:
         return max(0, (blocks - _STATES * self.recurrent) // self.attention * self.tokens)
 
 
+@functools.lru_cache(maxsize=1024)
 def hybrid_blocks(model: Architecture, width: float, tensor_parallel: int) -> HybridBlocks | None:
     """Return the blocks of a model with one kind of attention and one of recurrent layers.
 
