@@ -130,18 +130,15 @@ def _compare_free_memory(estimates: Mapping[str, Estimate]) -> str:
         return ""
     best = max(values, key=lambda s: values[s])
     word = "the most" if len(values) > 2 else "more"
-    rest = ", ".join(
-        f"{format_value(f.value, f.unit)} in {s}" for s, f in figures.items() if s != best
-    )
-    first = figures[best]
-    return f"{best} has {word} room: {format_value(first.value, first.unit)} free, against {rest}."
+    rest = ", ".join(f"{f.words} in {s}" for s, f in figures.items() if s != best)
+    return f"{best} has {word} room: {figures[best].words} free, against {rest}."
 
 
 def _compare_first_difference(estimates: Mapping[str, Estimate]) -> str:
     """Return a sentence about the first figure that differs, most important figures first."""
     for leading in _leading_figures(estimates):
         figures = {s.upper(): e.find(leading.name) for s, e in estimates.items()}
-        text = {s: format_value(f.value, f.unit) for s, f in figures.items() if f}
+        text = {s: f.words for s, f in figures.items() if f}
         if len(set(text.values())) > 1:
             values = ", ".join(f"{value} with {s}" for s, value in text.items())
             return f"{leading.label}: {values}."

@@ -38,7 +38,7 @@ from app.estimator.inputs import (
 )
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import Figure
-from app.estimator.units import PLURALS, format_value
+from app.estimator.units import PLURALS
 from app.web.dependencies import CurrentLibrary, course_links, current_library, requested_url
 from app.web.render import render_page
 from app.widgets.calculator_form import (
@@ -235,7 +235,7 @@ def _short_figure(figure: Figure) -> str:
     """Return a figure in short form: `70.6 B` parameters instead of all digits."""
     if figure.unit == "parameter" and isinstance(figure.value, int | float):
         return f"{figure.value / 1e9:,.1f}\u00a0B"
-    return format_value(figure.value, figure.unit)
+    return figure.words
 
 
 def _example_inputs(entry: EstimateSpec) -> str:

@@ -181,6 +181,15 @@ pipeline_input = partial(
     help="Stages that the layers are divided into.",
     term="pipeline-parallelism",
 )
+serving_pipeline_input = partial(
+    HARDWARE.add_folded_input,
+    default=1,
+    label="Pipeline stages",
+    limits=(1, 64),
+    help="Groups of GPUs that each hold a part of the layers; those that share the model "
+    "share a stage.",
+    term="pipeline-parallelism",
+)
 context_parallel_input = partial(
     LAYOUT.add_folded_input,
     default=1,

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, Literal, TypeVar
 
-from app.estimator.units import format_value
+from app.estimator.units import format_value, round_estimate
 
 Status = Literal["fits", "tight", "no", "info"]
 Better = Literal["more", "less", ""]
@@ -81,10 +81,13 @@ class Figure:
 
     @property
     def words(self) -> str:
-        """Return the formatted value."""
+        """Return the formatted value; three significant digits of one that has a range."""
         if not self.applies:
             return "does not apply"
-        return format_value(self.value, self.unit)
+        value = self.value
+        if self.low is not None and isinstance(value, int | float):
+            value = round_estimate(value, self.unit)
+        return format_value(value, self.unit)
 
     @property
     def exact(self) -> bool:

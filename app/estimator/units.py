@@ -293,26 +293,69 @@ PLURALS = {
 }
 _WORDS: dict[str | bool | None, str] = {None: "unknown", True: "yes", False: "no"}
 _MONEY = frozenset({k for k, _ in UNITS.values() if k.startswith("USD")})
+# Units of times and rates: three digits of a large value are all that is known.
+_MEASURED = frozenset({"s", "token/s", "request/s", "GPU-h", "Wh", "BTU/h", "kg", "m3/s"})
+# Units of parts that add up to what is compared with a limit.
+_SUMMED = frozenset({"B", "W", "VA"})
+
+
+def round_estimate(value: float, unit: str) -> float:
+    """Round a modeled value to three significant digits from 100 of its display unit on.
+
+    Bytes and watts keep their digits, because their parts add up, and limits are near.
+
+    >>> round_estimate(34_141.3, "GPU-h"), round_estimate(37.26, "GPU-h")
+    (34100.0, 37.26)
+    >>> round_estimate(145_418.0, "USD"), round_estimate(149.43e9, "B")
+    (145000.0, 149430000000.0)
+    """
+    _, factor = _display_unit(abs(value), unit)
+    size = abs(value) / factor
+    if unit in _SUMMED or not 100 <= size < 1e15:
+        return value
+    scale = 10.0 ** (math.floor(math.log10(size)) - 2)
+    return float(round(value / factor / scale) * scale * factor)
+
+
+def is_rounded(text: float, value: float, unit: str) -> bool:
+    """Return whether a written value is a measured amount in the digits that pages show.
+
+    Amounts of money may be written so, too; they are shown in full where they are exact.
+
+    >>> is_rounded(5640.0, 5641.3, "token/s"), is_rounded(5640.0, 5641.0, "token")
+    (True, False)
+    """
+    close = math.isclose(text, round_estimate(value, unit), rel_tol=1e-9)
+    return close and (unit in _MEASURED or unit in _MONEY)
 
 
 # A result formats the same numbers several times. `typed` keeps 1, 1.0 and True apart.
 # not one value.
 @functools.lru_cache(maxsize=8192, typed=True)
-def format_value(value: float | str | bool | None, unit: str = "", more: int = 0) -> str:
+def format_value(value: float | str | bool | None, unit: str = "", more: int | None = None) -> str:
     """Format a value for display: `1,120 GB`, `42.7 ms`, `yes`.
 
     `value` is in the base unit. For a base unit a readable multiple is chosen; for
     any other known unit (`GB`, `%`, `h`) the value is shown in that unit. A no-break
-    space separates number and unit; a percent sign follows its number directly. `more`
-    adds decimals, for numbers that are used in a calculation.
+    space separates number and unit; a percent sign follows its number directly. Times,
+    rates and energy have three significant digits. With `more`, a number that is
+    used in a calculation has all of its digits, and as many more decimals.
 
     >>> format_value(149.43e9, "B").replace(NBSP, " "), format_value(0.413, "%")
     ('149.4 GB', '41.3%')
+    >>> format_value(34_141.3, "GPU-h").replace(NBSP, " ")
+    '34,100 GPU-hours'
+    >>> format_value(34_141.3, "GPU-h", 0).replace(NBSP, " ")
+    '34,141.3 GPU-hours'
     >>> format_value(149.43e9, "B", 1).replace(NBSP, " ")
     '149.43 GB'
     """
     if value is None or isinstance(value, bool | str):
         return _WORDS.get(value, str(value))
+    if more is None:
+        more = 0
+        if unit in _MEASURED:
+            value = round_estimate(value, unit)
     if unit == "FLOP" and abs(value) >= 1e21:
         return f"{_format_scientific(value, 3 + more)}{NBSP}FLOP"
     if unit in _MONEY:
@@ -326,9 +369,9 @@ def format_range(low: float, high: float, unit: str = "") -> str:
     >>> format_range(37.7 * 3600, 2.4 * 86400, "s").replace(NBSP, " ")
     '1.6 to 2.4 days'
     >>> format_range(22_273.5, 43_359.0, "GPU-h").replace(NBSP, " ")
-    '22,274 to 43,359 GPU-hours'
+    '22,300 to 43,400 GPU-hours'
     """
-    low, high = _round_if_large(low, unit), _round_if_large(high, unit)
+    low, high = round_estimate(low, unit), round_estimate(high, unit)
     least, most = format_value(low, unit), format_value(high, unit)
     number, _, word = most.partition(NBSP)
     name, factor = _display_unit(abs(high), unit)
@@ -338,12 +381,6 @@ def format_range(low: float, high: float, unit: str = "") -> str:
         shown = low / factor
         least = _format_up_to_one_decimal(shown) if shown >= 1 else format_number(shown, 2)
     return most if least in {number, most} else f"{least} to {most}"
-
-
-def _round_if_large(value: float, unit: str) -> float:
-    """Return a value without the fraction that its display unit has beyond a thousand."""
-    _, factor = _display_unit(abs(value), unit)
-    return round(value / factor) * factor if abs(value) >= 1000 * factor else value
 
 
 _LEAST = 0.01  # Smallest value shown in a unit: 0.012 s, but 5 µs.

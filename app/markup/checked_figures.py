@@ -12,7 +12,7 @@ from markdown_it.token import Token
 
 from app.estimator.hardware.part_values import part_url
 from app.estimator.result import Estimate, FormulaStep
-from app.estimator.units import COUNT_SUFFIX, MINUS, NBSP, format_value
+from app.estimator.units import COUNT_SUFFIX, MINUS, NBSP, format_value, is_rounded
 from app.markup import expressions, quantities, strict_yaml
 from app.markup.expressions import FigureError, Value
 from app.markup.problems import AN_ESTIMATE, SourceFile, TextEdit, get_estimate_effort
@@ -171,7 +171,8 @@ def parse_displayed_number(text: str) -> DisplayedNumber | None:
 def verify_figure(text: str, value: Value) -> tuple[str, str]:
     """Compare a text with its computed value: (problem code, text to write); ("", "") if equal.
 
-    The text must be the value rounded to the digits it shows, in its own unit.
+    The text must be the value rounded to the digits it shows, in its own unit, or to the
+    three digits that calculators show of a measured amount.
     """
     if not isinstance(value, Quantity):
         words = {True: "yes", False: "no"}
@@ -185,6 +186,8 @@ def verify_figure(text: str, value: Value) -> tuple[str, str]:
         return "E83", _suggested_text(value)
     scaled = value.value * scale
     if abs(scaled - shown.value) <= 0.5000001 * 10.0**-shown.places:
+        return "", ""
+    if is_rounded(shown.value / scale, value.value, value.unit or ""):
         return "", ""
     return "E82", _rewrite_figure(shown, scaled)
 

@@ -20,6 +20,7 @@ from app.estimator.memory.parallel_layout import (
     ParallelLayout,
     micro_batches_in_flight,
     pipeline_stages,
+    serving_stages,
     stage_share,
     tensor_parallel_choices,
 )
@@ -459,3 +460,41 @@ def test_qlora_of_a_7b_model_fits_a_24_gb_card() -> None:
     }
     assert run_estimate("training-memory", typed)["fits"].value is True
     assert run_estimate("training-memory", typed | {"method": "full"})["fits"].value is False
+
+
+def test_pipeline_stages_divide_layers_weights_and_cache() -> None:
+    typed = {"model": "llama-3.1-405b", "tensor_parallel": 8, "concurrent": 4}
+    whole = run_estimate("inference-memory", typed)
+    two = run_estimate("inference-memory", typed | {"pipeline_parallel": 2})
+    # All weights are there once, and half of the layers with one of two equal tables on each
+    # stage. Every sequence is cached on all stages.
+    for name in ("weights", "kv_cache"):
+        assert two[name].value == pytest.approx(whole[name].value, rel=1e-3)
+    assert two["per_gpu"].value < 0.6 * whole["per_gpu"].value
+    assert two["max_concurrent"].value > whole["max_concurrent"].value
+    assert two["fewest_gpus"].value % 2 == 0
+
+
+def test_left_over_layers_go_to_stages_before_the_last() -> None:
+    stages = serving_stages(find_model("deepseek-v3"), 4)
+    assert [stage.layers for stage, _ in stages] == [15, 15, 16, 15]
+    assert sum(stage.layers * n for stage, n in serving_stages(find_model("llama-3-8b"), 5)) == 32
+    # The first stage has the input table and the last the output table, in Llama 3 8B of
+    # one size each; together they are the model.
+    parts = serving_stages(find_model("llama-3-8b"), 4)
+    assert sum(stage.parameters * n for stage, n in parts) == find_model("llama-3-8b").parameters
+
+
+def test_impossible_pipelines_are_refused_with_a_reason(subtests: pytest.Subtests) -> None:
+    for typed, reason in (
+        ({"pipeline_parallel": 33}, "too few for 33 stages"),
+        ({"pipeline_parallel": 2, "engine": "transformers"}, "deal out whole layers"),
+        ({"pipeline_parallel": 2, "engine": "llama.cpp"}, "deal out whole layers"),
+        ({"pipeline_parallel": 2, "attention": "data-parallel"}, "data-parallel attention"),
+    ):
+        with subtests.test(reason=reason):
+            with pytest.raises(InvalidInputsError) as refused:
+                run_estimate("inference-memory", {"model": "llama-3-8b"} | typed)
+            (problem,) = refused.value.problems
+            assert problem.field == "pipeline_parallel"
+            assert reason in problem.message

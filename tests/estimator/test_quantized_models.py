@@ -7,6 +7,7 @@ import pytest
 
 from app.estimator import registry
 from app.estimator.inputs import InvalidInputsError
+from app.estimator.memory.inference_memory import hybrid_blocks
 from app.estimator.models.lookup import find_model, list_models, read_pasted_config
 from app.estimator.models.number_formats import find_format, weight_table
 
@@ -624,3 +625,27 @@ def test_more_patterns_and_formats_than_any_checkpoint_has_are_not_tried(
     how = read_pasted_config(words).quantization
     assert how is not None
     assert how.problem
+
+
+def test_vllm_caches_hybrids_in_blocks_of_attention_or_state(subtests: pytest.Subtests) -> None:
+    # Logs of vLLM 0.27 and later print blocks ÷ blocks of a sequence × context. Published are
+    # 377,456 and 445,875 tokens with a cache in 16 bit and 920,517 with one in FP8 for
+    # Qwen3.8-27B, whose shape is that of Qwen3.5-27B, on two GPUs (vllm-project/recipes), and
+    # 569,878 for Qwen3.6-35B-A3B in 6.01 GiB (noonghunna/club-3090, issue 652).
+    for model, width, gpus, context, count, published in (
+        ("qwen3.5-27b", 2.0, 2, 262_144, 491, 377_456),
+        ("qwen3.5-27b", 2.0, 2, 262_144, 580, 445_875),
+        ("qwen3.5-27b", 1.0, 2, 262_144, 611, 920_517),
+        ("qwen3.6-35b-a3b", 1.0, 1, 131_072, 300, 569_878),
+    ):
+        with subtests.test(published=published):
+            blocks = hybrid_blocks(find_model(model), width, gpus)
+            assert blocks is not None
+            tokens = int(count / blocks.blocks_of_sequence(context) * context)
+            assert tokens == published
+    given = {"cache": "fp8", "cache_memory": "6.01 GiB", "context": 131_072, "concurrent": 1}
+    one = {"model": "qwen3.6-35b-a3b", "weights": "nvfp4", "gpu": "rtx-pro-6000-bw-ws"}
+    answer = registry.run_estimate("inference-memory", one | given | {"tensor_parallel": 1})
+    assert answer["cache_tokens"].value == 569_878
+    # SGLang has pools of its own, and a model without recurrent layers has plain blocks.
+    assert hybrid_blocks(find_model("llama-3.1-8b"), 2.0, 1) is None

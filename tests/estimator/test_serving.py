@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from app.estimator import registry
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
+from app.estimator.inputs import InvalidInputsError
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import FORMATS
 from app.estimator.serving import engine
@@ -31,7 +32,13 @@ from app.estimator.serving.replica import (
     saturated_rate,
     time_per_token,
 )
-from app.estimator.serving.step_time import PlacedModel, decode_time, place_model, prefill_time
+from app.estimator.serving.step_time import (
+    PlacedModel,
+    decode_time,
+    find_measurements,
+    place_model,
+    prefill_time,
+)
 
 
 def placed(model: str, gpu: str, **serving: object) -> PlacedModel:
@@ -365,3 +372,38 @@ def test_a_rack_of_72_is_named_like_a_card_and_counts_as_one_node() -> None:
     }
     assert answers["GB200 NVL72"] == answers["gb200-gpu"]
     assert [answer["nodes"] for answer in answers.values()] == [2, 2, 18]
+
+
+def test_pipeline_stages_add_sends_and_divide_the_batch() -> None:
+    plain = placed("llama-3.1-70b", "L40S", tensor=8, weights="fp8")
+    stages = placed("llama-3.1-70b", "L40S", tensor=1, pipeline=8, weights="fp8")
+    # Without NVLink, vLLM recommends stages: they send two tensors at each of seven
+    # boundaries, where each of 80 layers has two all-reduces.
+    assert decode_time(stages, 8, 1000).communication < decode_time(plain, 8, 1000).communication
+    divided = profiled(stages, 1000, 300)
+    assert divided.groups == 8
+    assert divided.timing_at(64).batch == 8
+    assert not find_measurements(stages).enough
+    assert "pipeline stages" in find_measurements(stages).setup
+
+
+def test_the_fullest_stage_decides_how_many_sequences_fit() -> None:
+    one = placed("llama-3.1-405b", "H100", tensor=8, weights="fp8")
+    two = placed("llama-3.1-405b", "H100", tensor=8, pipeline=2, weights="fp8")
+    # Weights and each cache halve on a GPU, so that the room for the cache more than doubles.
+    assert most_sequences(two, 4096) > 4 * most_sequences(one, 4096)
+
+
+def test_impossible_pipelines_are_refused_in_serving(subtests: pytest.Subtests) -> None:
+    for name, typed, reason in (
+        ("serving-capacity", {"pipeline_parallel": 33}, "too few for 33 stages"),
+        ("latency", {"pipeline_parallel": 33}, "too few for 33 stages"),
+        ("latency", {"pipeline_parallel": 2, "engine": "llama.cpp"}, "those of vLLM"),
+        ("serving-capacity", {"pipeline_parallel": 2, "attention_parallel": 2}, "data-parallel"),
+    ):
+        with subtests.test(name, reason=reason):
+            with pytest.raises(InvalidInputsError) as refused:
+                registry.run_estimate(name, {"model": "llama-3-8b", "tensor_parallel": 1} | typed)
+            (problem,) = refused.value.problems
+            assert problem.field == "pipeline_parallel"
+            assert reason in problem.message

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.estimator import units
+from app.estimator.registry import run_estimate
 from app.estimator.units import (
     MINUS,
     NBSP,
@@ -14,6 +15,8 @@ from app.estimator.units import (
     format_value,
     parse_quantity,
 )
+from app.markup.checked_figures import verify_figure
+from app.markup.quantities import Quantity
 
 
 def shown(value: float, unit: str) -> str:
@@ -39,6 +42,12 @@ def test_values_are_written_as_on_the_pages(subtests: pytest.Subtests) -> None:
         (131072, "token", "131,072 tokens"),
         (1, "GPU", "1 GPU"),
         (0.413, "%", "41.3%"),
+        (34_141.3, "GPU-h", "34,100 GPU-hours"),
+        (2932.9, "token/s", "2,930 tokens/s"),
+        (137.48, "token/s", "137 tokens/s"),
+        (0.3252, "s", "325 ms"),
+        (466_800, "W", "466.8 kW"),
+        (1_267_694, "USD/year", "1,267,694 USD/year"),
     ]:
         with subtests.test(value=value, unit=unit, text=text):
             assert shown(value, unit) == text
@@ -60,7 +69,7 @@ def test_both_ends_of_a_range_have_one_unit_where_both_can_be_read(
         (1, 3, "GPU", "1 to 3 GPUs"),
         (0.396, 0.594, "%", "39.6% to 59.4%"),
         (3.9e20, 4.1e21, "FLOP", "390\u00a0EFLOP to 4.1×10²¹ FLOP"),
-        (96210, 144314, "USD", "96,210 to 144,314 USD"),
+        (96210, 144314, "USD", "96,200 to 144,000 USD"),
         (21.2, 34.5, "", "21.2 to 34.5"),
         (-3e9, 2e9, "B", "\u22123 to 2 GB"),
     ]:
@@ -121,3 +130,34 @@ def test_any_number_can_be_written(value: float) -> None:
     assert units.format_number(value)
     if not math.isfinite(value):
         assert units.format_number(value) == "unknown"
+
+
+def test_a_modeled_figure_has_three_digits_and_an_exact_one_all_of_them() -> None:
+    answer = run_estimate("training-time", {})
+    hours, cost = answer["gpu_hours"], answer["cost"]
+    assert hours.low is not None
+    assert cost.low is not None
+    for figure in (hours, cost):
+        digits = figure.words.partition(NBSP)[0].replace(",", "").rstrip("0")
+        assert len(digits) <= 3, figure.words
+    model = run_estimate("model", {})
+    assert model["parameters"].words == f"70,553,706,496{NBSP}parameters"
+
+
+def test_prose_may_quote_the_digits_that_pages_show() -> None:
+    rate = Quantity(5641.3, "token/s")
+    assert verify_figure("5,640 tokens/s", rate) == ("", "")
+    assert verify_figure("5,641 tokens/s", rate) == ("", "")
+    assert verify_figure("5,650 tokens/s", rate) == ("E82", "5,641 tokens/s")
+    assert verify_figure("5,640 tokens", Quantity(5641, "token"))[0] == "E82"
+
+
+def test_a_target_that_one_request_keeps_is_rounded_up() -> None:
+    tight = {"model": "llama-3.1-405b", "gpu": "h200", "tensor_parallel": 8}
+    first = run_estimate(
+        "serving-capacity", tight | {"ttft_target": "10 ms", "tpot_target": "3 ms"}
+    )
+    assert first.verdict.lead == "Targets cannot be met."
+    typed = {change.field: change.flips_at for change in first.changes}
+    relaxed = run_estimate("serving-capacity", tight | typed | {"concurrent": 1})
+    assert relaxed["fits"].value is True

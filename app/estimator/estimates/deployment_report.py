@@ -20,7 +20,7 @@ from app.estimator.result import (
     VerdictFlip,
     read_figures,
 )
-from app.estimator.units import format_number
+from app.estimator.units import format_number, format_value, round_estimate
 
 _CAPACITY = "serving-capacity"
 OUTPUTS: tuple[OutputSpec[DeploymentResult], ...] = (
@@ -87,7 +87,8 @@ def _build_verdict(result: DeploymentResult) -> Verdict:
         result.find("power-cooling", "site_power"),
     )
     if cost is not None and cost.value is not None:
-        parts.append(f"{cost.words} rented")
+        monthly = round_estimate(float(cost.value), cost.unit)
+        parts.append(f"{format_value(monthly, cost.unit)} rented")
     if power is not None and power.value is not None:
         parts.append(f"{power.words} at the site")
     count = f"{format_number(result.gpus)} GPUs." if result.gpus > 1 else "One GPU."

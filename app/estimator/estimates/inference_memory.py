@@ -11,9 +11,11 @@ from app.estimator.memory.inference_memory import (
     ENGINES,
     WORKSPACE,
     EngineMemory,
+    HybridBlocks,
     elements_per_sequence,
     elements_per_token,
     engine_usable_bytes,
+    hybrid_blocks,
     loading_bytes,
     longest_context,
     peak_bytes,
@@ -21,7 +23,12 @@ from app.estimator.memory.inference_memory import (
     recurrent_bytes,
     round_up_to_blocks,
 )
-from app.estimator.memory.parallel_layout import tensor_parallel_choices, tensor_parallel_problem
+from app.estimator.memory.parallel_layout import (
+    pipeline_problem,
+    serving_stages,
+    tensor_parallel_choices,
+    tensor_parallel_problem,
+)
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import (
@@ -74,6 +81,7 @@ class InferenceMemoryInputs:
     tensor_parallel: int = common_inputs.tensor_parallel_input(
         default=4, label="GPUs that share the model"
     )
+    pipeline_parallel: int = common_inputs.serving_pipeline_input()
     attention: str = HARDWARE.add_folded_input(
         DIVIDED,
         "Attention",
@@ -205,12 +213,17 @@ class InferenceLimits:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InferenceMemoryResult:
-    """The memory use of one GPU, and how far each input can go."""
+    """The memory use of one GPU, and how far each input can go.
+
+    With several pipeline stages, `model` is the stage that takes most memory, and `load`
+    that of one of its GPUs. `whole` is the memory of all GPUs.
+    """
 
     model: Architecture
     inputs: InferenceMemoryInputs
     gpu: Accelerator
     load: GpuMemoryUse
+    whole: GpuMemoryUse
     limits: InferenceLimits
 
 
@@ -256,6 +269,8 @@ def gpu_memory_use(model: Architecture, inputs: InferenceMemoryInputs, gpus: int
     tokens = round_up_to_blocks(inputs.context, inputs.block)
     sequence = elements_per_sequence(model, tokens, sharing, width) * width
     sequence += recurrent_bytes(model) / sharing
+    if shared := shared_blocks(model, inputs, gpus):
+        sequence = shared.blocks_of_sequence(inputs.context) * shared.size
     active, default = _temporary_and_outside_bytes(model, inputs, gpus, own)
     return GpuMemoryUse(
         weights=gpu_weight_bytes(model, inputs.weights, sharing, gpus),
@@ -265,6 +280,36 @@ def gpu_memory_use(model: Architecture, inputs: InferenceMemoryInputs, gpus: int
         padding=_expert_padding_bytes(model, inputs, gpus),
         started=_engine_startup_bytes(model, inputs, gpus),
     )
+
+
+def fullest_stage(model: Architecture, inputs: InferenceMemoryInputs) -> Architecture:
+    """Return the pipeline stage that takes most memory, as a model of its own."""
+    stages = serving_stages(model, inputs.pipeline_parallel)
+    return max(
+        (stage for stage, _ in stages),
+        key=lambda stage: gpu_memory_use(stage, inputs, inputs.tensor_parallel).total,
+    )
+
+
+def whole_memory_use(model: Architecture, inputs: InferenceMemoryInputs) -> GpuMemoryUse:
+    """Return the memory use of all GPUs of all stages."""
+    gpus = inputs.tensor_parallel
+    uses = [
+        (gpu_memory_use(stage, inputs, gpus), number * gpus)
+        for stage, number in serving_stages(model, inputs.pipeline_parallel)
+    ]
+    names = [field.name for field in dataclasses.fields(GpuMemoryUse)]
+    return GpuMemoryUse(**{n: sum(getattr(use, n) * times for use, times in uses) for n in names})
+
+
+def shared_blocks(
+    model: Architecture, inputs: InferenceMemoryInputs, gpus: int
+) -> HybridBlocks | None:
+    """Return the blocks that attention and recurrent layers share, as in vLLM 0.9 and later."""
+    if inputs.engine != NEWEST:
+        return None
+    sharing = attention_tensor_parallel_size(inputs, gpus)
+    return hybrid_blocks(model, CACHE_BITS[inputs.cache] / 8, sharing)
 
 
 def _engine_startup_bytes(model: Architecture, inputs: InferenceMemoryInputs, gpus: int) -> float:
@@ -384,11 +429,27 @@ def validate_inputs(model: Architecture, inputs: InferenceMemoryInputs, gpu: Acc
     whole = inputs.engine == TRANSFORMERS or inputs.attention == DATA_PARALLEL
     if problem and not whole:
         raise input_error("tensor_parallel", inputs.tensor_parallel, problem)
+    if inputs.pipeline_parallel > 1:
+        _validate_pipeline(model, inputs)
     if inputs.prompt is not None and inputs.prompt > inputs.context:
         message = f"The context has {inputs.context} tokens, its prompt among them."
         raise input_error("prompt", inputs.prompt, message)
     if not gpu.capacity:
         raise input_error("gpu", inputs.gpu, f"The memory of the {gpu.name} is not known.")
+
+
+def _validate_pipeline(model: Architecture, inputs: InferenceMemoryInputs) -> None:
+    stages = inputs.pipeline_parallel
+    problem = pipeline_problem(model, stages)
+    if inputs.engine in (TRANSFORMERS, LLAMA_CPP) or inputs.weights in GGUF_FORMATS:
+        problem = (
+            "Transformers and llama.cpp deal out whole layers by themselves: use 1, and count "
+            "all GPUs as those that share the model."
+        )
+    elif inputs.attention == DATA_PARALLEL:
+        problem = "Stages are not computed together with data-parallel attention: use 1."
+    if problem:
+        raise input_error("pipeline_parallel", stages, problem)
 
 
 def dense_rate_formats(gpu: Accelerator) -> str:
@@ -411,12 +472,10 @@ def find_limits(
     else:
         longest, most = _solve_limits(model, inputs, load, free)
     cache_bytes = max(free, 0.0) if inputs.cache_memory is None else inputs.cache_memory
-    each = _bytes_per_cached_token(model, inputs, attention_tensor_parallel_size(inputs, gpus))
-    blocks = int(cache_bytes // (each * inputs.block)) if each else None
     return InferenceLimits(
         usable=limit,
         cache_bytes=cache_bytes,
-        tokens=None if blocks is None else blocks * inputs.block,
+        tokens=_cached_tokens(model, inputs, cache_bytes),
         context=longest,
         concurrent=most if most is None else max(0, most),
         gpus=fewest_gpus(sizes, lambda load: load.total),
@@ -424,6 +483,18 @@ def find_limits(
         weights=_lighter_format(model, inputs, load, limit),
         attention=_fits_with_data_parallel(model, inputs, gpu, load.total <= limit),
     )
+
+
+def _cached_tokens(
+    model: Architecture, inputs: InferenceMemoryInputs, cache_bytes: float
+) -> int | None:
+    """Return the tokens that the cache has room for, in sequences of the given context."""
+    gpus = inputs.tensor_parallel
+    if shared := shared_blocks(model, inputs, gpus):
+        blocks = int(cache_bytes // shared.size)
+        return int(blocks / shared.blocks_of_sequence(inputs.context) * inputs.context)
+    each = _bytes_per_cached_token(model, inputs, attention_tensor_parallel_size(inputs, gpus))
+    return int(cache_bytes // (each * inputs.block)) * inputs.block if each else None
 
 
 def _bytes_per_cached_token(
@@ -451,6 +522,10 @@ def _solve_limits(
     width = CACHE_BITS[inputs.cache] / 8
     gpus = inputs.tensor_parallel
     sharing, own = attention_tensor_parallel_size(inputs, gpus), sequences_per_gpu(inputs, gpus)
+    if shared := shared_blocks(model, inputs, gpus):
+        blocks = int(max(0.0, free) // shared.size)
+        sequences = blocks // shared.blocks_of_sequence(inputs.context)
+        return shared.longest_context(blocks // own), sequences * (gpus // sharing)
     state = recurrent_bytes(model) / sharing
     per_sequence = load.cache / own
     elements = (free / own - state) / width

@@ -17,10 +17,13 @@ from app.estimator.estimates.inference_memory import (
     fewest_gpus,
     find_flips,
     find_limits,
+    fullest_stage,
     gpu_memory_use,
     sequences_per_gpu,
+    shared_blocks,
     validate_inputs,
     visible_memory,
+    whole_memory_use,
     widest_mlp_width,
 )
 from app.estimator.fits import MemoryLimit, capacity_note, close_note, memory_verdict
@@ -76,17 +79,19 @@ def build_bar(gpu: Accelerator, load: GpuMemoryUse, limit: float) -> StackedBar:
     )
 
 
-def build_table(inputs: InferenceMemoryInputs, load: GpuMemoryUse) -> ResultTable:
-    gpus = inputs.tensor_parallel
-    parts = (
-        ("Weights", load.weights),
-        ("KV cache", load.cache),
-        ("Activations", load.activations),
-        ("Overhead", load.overhead),
-        *((("Padding", load.padding),) if load.padding else ()),
-        ("Sum", load.total),
+def build_table(load: GpuMemoryUse, whole: GpuMemoryUse) -> ResultTable:
+    parts = {
+        "Weights": "weights",
+        "KV cache": "cache",
+        "Activations": "activations",
+        "Overhead": "overhead",
+        **({"Padding": "padding"} if load.padding else {}),
+        "Sum": "total",
+    }
+    rows = tuple(
+        (label, (getattr(load, name), "B"), (getattr(whole, name), "B"))
+        for label, name in parts.items()
     )
-    rows = tuple((label, (b, "B"), (b * gpus, "B")) for label, b in parts)
     return ResultTable("Parts", ("Part", "Each GPU", "All GPUs"), rows)
 
 
@@ -94,6 +99,11 @@ def build_notes(
     model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse
 ) -> tuple[str, ...]:
     notes = list(_weight_notes(model, inputs, load))
+    if inputs.pipeline_parallel > 1:
+        notes.append(
+            f"The figures of one GPU are those of the stage with most memory, of "
+            f"{model.layers} layers; all stages cache as many tokens as that one."
+        )
     if inputs.overhead is None:
         notes.append(
             f"Overhead is taken as {format_value(load.overhead, 'B')} per GPU; "
@@ -109,6 +119,12 @@ def build_notes(
         notes.append("Whole layers are dealt to the GPUs; none of them is divided.")
     if any(a.mixer.latent for a, _ in model.runs) and inputs.tensor_parallel > 1:
         notes.append("A latent cache is divided by data-parallel attention alone.")
+    if shared := shared_blocks(model, inputs, inputs.tensor_parallel):
+        notes.append(
+            "vLLM caches attention and recurrent layers in blocks of one size: "
+            f"{format_number(shared.tokens)} tokens, or a state. A sequence of this context "
+            f"takes {format_number(shared.blocks_of_sequence(inputs.context))} of them."
+        )
     if model.is_routed:
         notes.append("All experts are in memory, although few work on one token.")
     if model.window:
@@ -178,12 +194,8 @@ def _load_bounds(inputs: InferenceMemoryInputs, load: GpuMemoryUse) -> tuple[flo
 _Result = InferenceMemoryResult
 
 
-def _gpus(result: _Result) -> int:
-    return result.inputs.tensor_parallel
-
-
 def _overhead(result: _Result) -> Value:
-    overhead, shares = result.load.overhead * _gpus(result), _overhead_spread(result.inputs)
+    overhead, shares = result.whole.overhead, _overhead_spread(result.inputs)
     return Value(overhead) if shares == (1.0, 1.0) else ranged_value(overhead, shares)
 
 
@@ -191,13 +203,11 @@ def _padding(result: _Result) -> Value:
     """Return what repacking adds; it applies to few formats and GPUs."""
     if not result.load.padding:
         return Value(None, note="None is added.", applies=False)
-    return Value(result.load.padding * _gpus(result))
+    return Value(result.whole.padding)
 
 
 def _total(result: _Result) -> Value:
-    low, high = _load_bounds(result.inputs, result.load)
-    gpus = _gpus(result)
-    return Value(result.load.total * gpus, low * gpus, high * gpus)
+    return Value(result.whole.total, *_load_bounds(result.inputs, result.whole))
 
 
 def _memory_per_gpu(result: _Result) -> Value:
@@ -241,30 +251,35 @@ def _cache_capacity(result: _Result, tokens_per_unit: int) -> Value:
     return ranged_value(count, (room.low / held, room.high / held), note)
 
 
+def _count_gpus(inputs: InferenceMemoryInputs) -> int:
+    return inputs.tensor_parallel * inputs.pipeline_parallel
+
+
 def _fewest_gpus(result: _Result) -> Value:
-    """Return the fewest GPUs, with the range that follows from the least and most memory."""
+    """Return the fewest GPUs of all stages, with the range from the least and most memory."""
     inputs, limits = result.inputs, result.limits
+    stages = inputs.pipeline_parallel
     if limits.gpus is None:
         return Value(None, note="More than 64 GPUs, or not at all.")
     if inputs.cache_memory is not None:
-        return Value(limits.gpus, note="With the memory given for the cache.")
+        return Value(limits.gpus * stages, note="With the memory given for the cache.")
     low = fewest_gpus(limits.sizes, lambda load: _load_bounds(inputs, load)[0])
     high = fewest_gpus(limits.sizes, lambda load: _load_bounds(inputs, load)[1])
     if low is None or high is None:
         note = "More than 64 with the most that activations and overhead may take."
-        return Value(limits.gpus, note=note)
-    return Value(limits.gpus, low, high)
+        return Value(limits.gpus * stages, note=note)
+    return Value(limits.gpus * stages, low * stages, high * stages)
 
 
 OUTPUTS: tuple[OutputSpec[_Result], ...] = (
-    OutputSpec("weights", "Weights", "B", "less", lambda r: r.load.weights * _gpus(r)),
-    OutputSpec("kv_cache", "KV cache", "B", "less", lambda r: r.load.cache * _gpus(r)),
+    OutputSpec("weights", "Weights", "B", "less", lambda r: r.whole.weights),
+    OutputSpec("kv_cache", "KV cache", "B", "less", lambda r: r.whole.cache),
     OutputSpec(
         "activations",
         "Activations",
         "B",
         "less",
-        lambda r: ranged_value(r.load.activations * _gpus(r), _active_spread(r.inputs)),
+        lambda r: ranged_value(r.whole.activations, _active_spread(r.inputs)),
         modeled=True,
     ),
     OutputSpec("overhead", "Overhead", "B", "less", _overhead, modeled=True),
@@ -310,19 +325,21 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
     model = find_model(inputs.model)
     gpu = find_accelerator(inputs.gpu)
     validate_inputs(model, inputs, gpu)
+    whole = whole_memory_use(model, inputs)
+    model = fullest_stage(model, inputs)
     load = gpu_memory_use(model, inputs, inputs.tensor_parallel)
     limits = find_limits(model, inputs, gpu, load)
-    result = InferenceMemoryResult(model, inputs, gpu, load, limits)
+    result = InferenceMemoryResult(model, inputs, gpu, load, whole, limits)
     limit = limits.usable
     memory = MemoryLimit(limit, visible_memory(inputs, gpu), gpu.memory)
     bounds = _load_bounds(inputs, load)
     return Estimate(
         name="inference-memory",
-        verdict=memory_verdict(load.total, memory, inputs.tensor_parallel, *bounds),
+        verdict=memory_verdict(load.total, memory, _count_gpus(inputs), *bounds),
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result.model, inputs, gpu, load, limit),
         pictures=(build_bar(gpu, load, limit),),
-        tables=(build_table(inputs, load),),
+        tables=(build_table(load, whole),),
         notes=(*build_notes(result.model, inputs, load), capacity_note(gpu)),
         changes=find_flips(inputs, limits, load.total <= limit),
     )
@@ -366,6 +383,14 @@ def _cache_step(
         whole = format_cached_bytes(model, inputs.context, width, state)
         numbers = f"{format_product(whole, inputs.concurrent)} ÷ {gpus}"
     source = cache_source(model, "shazeer-2019")
+    if shared := shared_blocks(model, inputs, gpus):
+        formula = "(⌈tokens ÷ tokens of a block⌉ × groups + states) × bytes of a block × sequences"
+        states = shared.blocks_of_sequence(0)
+        numbers = (
+            f"(⌈{format_term(inputs.context)} ÷ {format_term(shared.tokens)}⌉ × "
+            f"{shared.attention} + {states}) × {format_term(shared.size, 'B')} × {own}"
+        )
+        source = "vllm-hybrid"
     return _STEPS.line("kv_cache", formula, numbers, load.cache, source)
 
 

@@ -7,13 +7,13 @@ from app.estimator import common_inputs
 from app.estimator.common_inputs import ENGINE, HARDWARE, LOAD, input_error
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
-from app.estimator.memory.parallel_layout import tensor_parallel_problem
+from app.estimator.memory.parallel_layout import pipeline_problem, tensor_parallel_problem
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import add_published_hint, find_format
 from app.estimator.result import VerdictFlip
 from app.estimator.serving.engine import ServingSetup
-from app.estimator.serving.replica import cache_capacity, sequence_bytes
+from app.estimator.serving.replica import most_sequences
 from app.estimator.serving.step_time import (
     TILE,
     InferenceStep,
@@ -40,6 +40,7 @@ class LatencyInputs:
     cache: str = common_inputs.cache_input()
     gpu: str = common_inputs.counted_gpu_input(count_field="tensor_parallel")
     tensor_parallel: int = common_inputs.tensor_parallel_input()
+    pipeline_parallel: int = common_inputs.serving_pipeline_input()
     beyond_heads: bool = HARDWARE.add_folded_input(
         False,
         "Divided beyond the heads",
@@ -143,6 +144,9 @@ def place_inputs(inputs: LatencyInputs) -> PlacedModel:
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
     tensor = 1 if inputs.beyond_heads else inputs.tensor_parallel
     validate_inputs(model, gpu, inputs.weights, tensor)
+    problem = pipeline_problem(model, inputs.pipeline_parallel, inputs.engine)
+    if problem:
+        raise input_error("pipeline_parallel", inputs.pipeline_parallel, problem)
     fabric = gpu_interconnect(gpu, inputs.network_rate, domain=inputs.domain or 0)
     serving = ServingSetup(
         weights=inputs.weights,
@@ -150,6 +154,7 @@ def place_inputs(inputs: LatencyInputs) -> PlacedModel:
         tensor=inputs.tensor_parallel,
         expert_tensor=inputs.tensor_parallel,
         software=inputs.engine,
+        pipeline=inputs.pipeline_parallel,
     )
     return place_model(model, gpu, fabric, serving)
 
@@ -170,8 +175,8 @@ def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult
     if decode.weights > decode.compute:
         turns = weights_compute_crossover_batch(placed, context, inputs.batch, decode)
         flips = first_non_memory_bound_batch(placed, context, inputs.batch, turns)
-    each = sequence_bytes(placed, inputs.prompt + inputs.answer)
-    if flips is not None and flips * each > cache_capacity(placed):
+    most = most_sequences(placed, inputs.prompt + inputs.answer)
+    if flips is not None and flips > most:
         flips = None
     return LatencyResult(
         inputs=inputs,
@@ -183,7 +188,7 @@ def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult
         accepted=tokens,
         compute_bound_batch=turns,
         memory_bound_until_batch=flips,
-        fits=inputs.batch * each <= cache_capacity(placed),
+        fits=inputs.batch <= most,
         measurements=find_measurements(placed),
     )
 

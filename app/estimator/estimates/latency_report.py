@@ -11,7 +11,7 @@ from app.estimator.estimates.latency import (
     place_inputs,
 )
 from app.estimator.fits import capacity_note
-from app.estimator.formula_steps import StepBuilder, format_sum, format_term
+from app.estimator.formula_steps import StepBuilder, Term, format_sum, format_term
 from app.estimator.hardware.throughput import critical_batch, roofline, routed_critical_batch
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
@@ -26,7 +26,7 @@ from app.estimator.result import (
 )
 from app.estimator.serving.engine import math_width
 from app.estimator.serving.replica import weights_per_gpu
-from app.estimator.serving.step_time import InferenceStep, PlacedModel
+from app.estimator.serving.step_time import InferenceStep, PlacedModel, pipeline_time
 from app.estimator.training.flops import score_flops
 from app.estimator.units import format_number, format_value
 
@@ -114,7 +114,7 @@ def _build_verdict(result: LatencyResult) -> Verdict:
         f"({format_number(1 / result.per_token)} tokens/s for each sequence)."
     )
     if not result.fits:
-        where = f"{result.inputs.tensor_parallel} {result.placed.gpu.name}"
+        where = f"{result.placed.serving.gpus} {result.placed.gpu.name}"
         text = f"Too large for {where}. With enough memory: first token {then}"
         return Verdict("no", "Does not fit.", text)
     return Verdict("info", _LEADS[result.bound], f"First token {then}")
@@ -133,8 +133,16 @@ def _critical_sequences(placed: PlacedModel) -> float:
 
 
 def _build_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
-    exchanges = 2 * result.placed.model.layers
-    each = result.decode.communication / exchanges if exchanges else 0.0
+    placed = result.placed
+    handing = 0.0
+    if placed.serving.pipeline > 1:
+        handing = pipeline_time(placed, float(result.inputs.batch))
+    exchanges = 2 * placed.model.layers
+    each = (result.decode.communication - handing) / exchanges if exchanges else 0.0
+    template = "[exchanges, two for each layer] × [time of one]"
+    terms: tuple[Term, ...] = (str(exchanges), (each, "s"))
+    if handing:
+        template, terms = f"{template} + [from stage to stage]", (*terms, (handing, "s"))
     return (
         _STEPS.line(
             "memory_time",
@@ -145,8 +153,8 @@ def _build_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
         ),
         _STEPS.fill(
             "communication_time",
-            "[exchanges, two for each layer] × [time of one]",
-            (str(exchanges), (each, "s")),
+            template,
+            terms,
             result.decode.communication,
             "aiconfigurator",
             topic="interconnects",
@@ -267,6 +275,10 @@ def _build_notes(result: LatencyResult) -> tuple[str, ...]:
         "Time per output token is the pause between tokens of one sequence.",
         "No other request waits; serving-capacity adds the queue.",
     ]
+    if placed.serving.pipeline > 1:
+        notes.append(
+            "One batch passes all stages; as many batches can be under way as there are stages."
+        )
     if placed.narrow:
         label = placed.form.label
         notes.append(f"{label} is unpacked to 16 bit here: it saves reading, not math.")

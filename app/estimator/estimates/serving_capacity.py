@@ -6,10 +6,11 @@ from typing import Any
 
 from app.estimator import common_inputs
 from app.estimator.common_inputs import ENGINE, HARDWARE, LOAD, input_error
+from app.estimator.fits import round_past_limit
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InputGroup
-from app.estimator.memory.parallel_layout import tensor_parallel_choices
+from app.estimator.memory.parallel_layout import pipeline_problem, tensor_parallel_choices
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import PUBLISHED_CHOICES, PUBLISHED_OR_FP8
@@ -36,7 +37,7 @@ from app.estimator.serving.step_time import (
     find_measurements,
     place_model,
 )
-from app.estimator.units import format_number, format_value
+from app.estimator.units import NBSP, format_number, format_value
 
 _TARGETS = InputGroup("Targets", "batching-and-latency")
 
@@ -98,6 +99,7 @@ class ServingCapacityInputs:
         help="Left empty: as many as share the model.",
         term="tensor-parallelism",
     )
+    pipeline_parallel: int = common_inputs.serving_pipeline_input()
     replicas: int | None = HARDWARE.add_input(
         None,
         "Replicas",
@@ -308,7 +310,9 @@ def _relaxed_target_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         limit = getattr(result.inputs, f"{kind}_target")
         value = getattr(result.alone, kind)[share]
         if limit is not None and value > limit:
-            now, then = format_value(limit, "s"), format_value(value, "s")
+            unit, size = ("s", 1.0) if value >= 1 else ("ms", 1e-3)
+            now = format_value(limit, "s")
+            then = f"{round_past_limit(value / size, up=True)}{NBSP}{unit}"
             reason = "One request alone keeps it."
             change = VerdictFlip(f"{kind}_target", f"Target: {label}", now, then, reason)
             changes.append(change)
@@ -366,6 +370,7 @@ def serving_setup(inputs: ServingCapacityInputs) -> ServingSetup:
         expert_tensor=inputs.expert_tensor_parallel or inputs.tensor_parallel,
         software=inputs.engine,
         polling=inputs.polling,
+        pipeline=inputs.pipeline_parallel,
     )
 
 
@@ -378,6 +383,16 @@ def validate_expert_split(model: Architecture, inputs: ServingCapacityInputs) ->
     if parts > max(1, model.experts):
         message = f"{model.experts} experts cannot be divided into {parts} parts."
         raise input_error("expert_parallel", parts, message)
+
+
+def validate_pipeline(model: Architecture, inputs: ServingCapacityInputs) -> None:
+    """Reject impossible pipelines, and engines that have none."""
+    stages = inputs.pipeline_parallel
+    problem = pipeline_problem(model, stages, inputs.engine)
+    if inputs.attention_parallel > 1 and stages > 1:
+        problem = "Stages are not computed together with data-parallel attention: use 1."
+    if problem:
+        raise input_error("pipeline_parallel", stages, problem)
 
 
 def latency_targets(inputs: ServingCapacityInputs) -> LatencyTargets:

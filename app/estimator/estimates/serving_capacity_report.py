@@ -12,6 +12,7 @@ from app.estimator.estimates.serving_capacity import (
     find_flips,
     serving_setup,
     validate_expert_split,
+    validate_pipeline,
 )
 from app.estimator.fits import capacity_note
 from app.estimator.formula_steps import StepBuilder, format_term
@@ -207,6 +208,7 @@ def estimate(inputs: ServingCapacityInputs) -> Estimate:
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
     validate_inputs(model, gpu, inputs.weights, inputs.tensor_parallel)
     validate_expert_split(model, inputs)
+    validate_pipeline(model, inputs)
     profile = build_replica_profile(inputs)
     result = compute_capacity(inputs, profile)
     return Estimate(
@@ -427,6 +429,11 @@ def _build_notes(result: CapacityResult) -> list[str]:
     if inputs.spare:
         copies = "replica is" if inputs.spare == 1 else "replicas are"
         notes.append(f"{inputs.spare} spare {copies} counted in GPUs, nodes and cost.")
+    if inputs.pipeline_parallel > 1:
+        notes.append(
+            f"Requests are divided into {inputs.pipeline_parallel} batches, one for each stage, "
+            "so that all stages work; a stage that waits for another is not counted."
+        )
     if inputs.draft_tokens:
         kept = format_number(result.profile.kept)
         notes.append(f"{kept} tokens are kept of each step; an answer takes fewer steps by that.")

@@ -232,6 +232,24 @@ def engine_collective_time(
     return _combine_times(latency + _KERNEL_STEP * _count_hops(operation, ranks), transfer, OVERLAP)
 
 
+def send_time(message: float, fabric: Interconnect, *, outside: bool = False) -> float:
+    """Time to send a message from one GPU to another, in or outside of its domain [s].
+
+    >>> from app.estimator.hardware.catalog import find_accelerator
+    >>> fabric = gpu_interconnect(find_accelerator("H100"))
+    >>> send_time(1e6, fabric) < send_time(1e6, fabric, outside=True)
+    True
+    """
+    if message <= 0:
+        return 0.0
+    way, rate = (fabric.nic, fabric.nic_rate) if outside else (fabric.link, fabric.rate)
+    if way is None or rate <= 0:
+        raise ValueError("GPUs of different domains need a network")
+    if way.id == "mesh":
+        rate /= fabric.domain - 1
+    return _combine_times(*_latency_and_transfer(way, 1, message / (rate * way.share)), OVERLAP)
+
+
 def domain_latency_and_transfer(
     operation: Collective, ranks: int, message: float, fabric: Interconnect
 ) -> tuple[float, float]:

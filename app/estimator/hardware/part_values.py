@@ -408,7 +408,7 @@ def _format_field(field: CatalogField, number: Any) -> str:
         return str(number)
     if isinstance(number, str):
         return number
-    written = format_value(number, field.shown or field.unit)
+    written = format_value(number, field.shown or field.unit, 0)
     return written.replace("FLOP", "OP") if field.name == "int8" else written
 
 

@@ -124,6 +124,66 @@ def recurrent_bytes(model: Architecture, state: float = 4.0) -> float:
     return state * model.state_elements + 2 * model.convolution_elements
 
 
+# vLLM aligns the tokens of a block to this, and keeps the last two states of a sequence, so
+# that prefixes can be found again. Of a convolution over four tokens, as all models with a
+# recurrent state have, it stores the last three (mamba_utils.py).
+_BLOCK_ALIGNMENT, _STATES, _CONVOLUTION_SHARE = 16, 2, 3 / 4
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HybridBlocks:
+    """Blocks in which vLLM caches attention and recurrent layers of one model together.
+
+    A block has `tokens` of the layers of one attention group, or a state of the layers of
+    one recurrent group, in `size` bytes on one GPU. There are `attention` and `recurrent`
+    groups.
+    """
+
+    tokens: int
+    size: float
+    attention: int
+    recurrent: int
+
+    def blocks_of_sequence(self, context: float) -> int:
+        """Return the blocks that a sequence takes."""
+        return self.attention * math.ceil(context / self.tokens) + _STATES * self.recurrent
+
+    def longest_context(self, blocks: int) -> int:
+        """Return the longest context that fits in a number of blocks; 0 if none does."""
+        return max(0, (blocks - _STATES * self.recurrent) // self.attention * self.tokens)
+
+
+@functools.lru_cache(maxsize=1024)
+def hybrid_blocks(model: Architecture, width: float, tensor_parallel: int) -> HybridBlocks | None:
+    """Return the blocks of a model with one kind of attention and one of recurrent layers.
+
+    A block has so many tokens that they take at least as much as a state. Groups are as
+    large as the rarer kind of layer, or as the other one if it is less than a quarter
+    larger. None for other models. Source: vLLM, MambaSpec in v1/kv_cache_interface.py,
+    v1/core/kv_cache_utils.py and HybridAttentionMambaModelConfig.
+
+    >>> from app.estimator.models.lookup import find_model
+    >>> blocks = hybrid_blocks(find_model("qwen3.6-35b-a3b"), 1.0, 1)
+    >>> blocks.tokens, blocks.attention, blocks.recurrent, blocks.blocks_of_sequence(131072)
+    (2096, 1, 3, 69)
+    """
+    cached = [(layer.mixer, n) for layer, n in model.runs if layer.mixer.cache]
+    recurrent = [(layer, n) for layer, n in model.runs if layer.state]
+    mixers = {mixer for mixer, _ in cached}
+    states = {(layer.state, layer.convolution) for layer, _ in recurrent}
+    if len(mixers) != 1 or len(states) != 1:
+        return None
+    mixer, (state, convolution) = mixers.pop(), states.pop()
+    if mixer.kind != "attention" or mixer.window or mixer.near or mixer.index:
+        return None
+    each = cached_elements(mixer, width) * width * cache_share(mixer.kv_heads, tensor_parallel)
+    page = (4.0 * state + 2.0 * _CONVOLUTION_SHARE * convolution) / tensor_parallel
+    tokens = round_up_to_blocks(page / each, _BLOCK_ALIGNMENT)
+    counts = sum(n for _, n in cached), sum(n for _, n in recurrent)
+    group = max(counts) if max(counts) < 1.25 * min(counts) else min(counts)
+    return HybridBlocks(tokens, tokens * each * group, *(-(-n // group) for n in counts))
+
+
 GIB = 2.0**30
 _LARGE = 70 * GIB
 

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 
-from app.estimator.models.architecture import Architecture
+from app.estimator.models.architecture import Architecture, count_architecture
 from app.estimator.models.layers import Layer
 
 
@@ -92,6 +92,64 @@ def _chunk_bounds(layers: int, chunks: int) -> list[int]:
     for size in sizes:
         bounds.append(bounds[-1] + size)
     return bounds
+
+
+@functools.lru_cache(maxsize=1024)
+def serving_stages(model: Architecture, stages: int) -> tuple[tuple[Architecture, int], ...]:
+    """Return the pipeline stages of an engine, each as a model of its own, with their number.
+
+    Layers that are left over go to the stages before the last. The first stage has the
+    input table and the vision tower, the last one the output table, even if both are the
+    same. From get_pp_indices in vLLM, vllm/distributed/utils.py.
+
+    >>> from app.estimator.models.lookup import find_model
+    >>> [(s.layers, n) for s, n in serving_stages(find_model("deepseek-v3"), 4)]
+    [(15, 1), (15, 1), (16, 1), (15, 1)]
+    """
+    if stages == 1:
+        return ((model, 1),)
+    base, more = divmod(model.layers, stages)
+    sizes = [base + (stages - 1 - more <= i < stages - 1) for i in range(stages)]
+    start, counts = 0, dict[tuple[object, ...], int]()
+    parts: dict[tuple[object, ...], Architecture] = {}
+    for index, size in enumerate(sizes):
+        layers, start = model.stack[start : start + size], start + size
+        first, last = index == 0, index == stages - 1
+        key = (layers, first, last)
+        counts[key] = counts.get(key, 0) + 1
+        if key not in parts:
+            parts[key] = count_architecture(
+                dataclasses.replace(
+                    model,
+                    stack=layers,
+                    tied=True,
+                    vocabulary=model.vocabulary if first or last else 0,
+                    encoder=model.encoder if first else (),
+                    positions=model.positions if first else 0,
+                    side_tables=model.side_tables if first else 0,
+                    tower=model.tower if first else None,
+                    other=model.other if last else 0,
+                )
+            )
+    return tuple((part, counts[key]) for key, part in parts.items())
+
+
+def pipeline_problem(model: Architecture, stages: int, engine: str = "") -> str | None:
+    """Return why a model cannot be served in `stages` pipeline stages; None if it can.
+
+    >>> from app.estimator.models.lookup import find_model
+    >>> pipeline_problem(find_model("llama-3-8b"), 64)
+    'Llama 3 8B has 32 layers, too few for 64 stages.'
+    """
+    if stages > model.layers:
+        return f"{model.name} has {model.layers} layers, too few for {stages} stages."
+    if stages > 1 and engine in _WITHOUT_STAGES:
+        return "Pipeline stages are those of vLLM, SGLang and TensorRT-LLM: use 1."
+    return None
+
+
+# Engines that deal out whole layers by themselves, or run on one group of GPUs.
+_WITHOUT_STAGES = frozenset({"llama.cpp", "compiled"})
 
 
 def micro_batches_in_flight(stage: int, layout: ParallelLayout, micro_batches: int) -> float:

@@ -89,8 +89,9 @@ class ServingSetup:
 
     `weights` is a weight format, `cache` the format of keys and values. `tensor` GPUs share
     each layer; `replicas` of attention process different requests in parallel; experts are
-    split over `expert` GPUs, each expert over `expert_tensor`. The engine checks for new
-    requests every `polling` steps.
+    split over `expert` GPUs, each expert over `expert_tensor`. `pipeline` stages of so many
+    GPUs have a part of the layers each. The engine checks for new requests every `polling`
+    steps.
     """
 
     weights: str = "bf16"
@@ -101,10 +102,21 @@ class ServingSetup:
     expert_tensor: int = 1
     software: str = "vllm"
     polling: int = 1
+    pipeline: int = 1
 
     @property
     def gpus(self) -> int:
+        return self.stage_gpus * self.pipeline
+
+    @property
+    def stage_gpus(self) -> int:
+        """Return the GPUs of one pipeline stage."""
         return max(self.tensor * self.replicas, self.expert * self.expert_tensor)
+
+    @property
+    def groups(self) -> int:
+        """Return the batches that are under way at once, on different GPUs."""
+        return self.replicas * self.pipeline
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

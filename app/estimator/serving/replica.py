@@ -10,9 +10,12 @@ from app.estimator.memory.inference_memory import (
     ENGINES,
     elements_per_sequence,
     elements_per_token,
+    hybrid_blocks,
     peak_bytes,
     recurrent_bytes,
 )
+from app.estimator.memory.parallel_layout import serving_stages
+from app.estimator.models.architecture import Architecture
 from app.estimator.models.number_formats import expert_padding_bytes, weight_table
 from app.estimator.serving.step_time import (
     PlacedModel,
@@ -43,22 +46,26 @@ class RequestShape:
         return max(1.0, self.prompt - self.cached)
 
 
-def weights_per_gpu(placed: PlacedModel) -> float:
-    """Bytes of weights on one GPU [B]; experts have their own split."""
-    serving = placed.serving
-    table = weight_table(placed.model, serving.weights)
-    if not placed.model.is_routed:
+def weights_per_gpu(placed: PlacedModel, stage: Architecture | None = None) -> float:
+    """Bytes of weights on one GPU, of a pipeline stage if given [B]; experts have their own split."""
+    serving, model = placed.serving, stage or placed.model
+    table = weight_table(model, serving.weights)
+    if not model.is_routed:
         return table.per_gpu(serving.tensor)
     dense = table.per_gpu(serving.tensor) - table.experts / serving.tensor
     experts, parts = table.experts, serving.expert_tensor
     if placed.narrow:
-        experts += expert_padding_bytes(placed.model, placed.form, parts)
+        experts += expert_padding_bytes(model, placed.form, parts)
     return dense + experts / (serving.expert * parts)
 
 
-def sequence_bytes(placed: PlacedModel, context: float) -> float:
-    """Bytes of cache and state of one sequence on one GPU [B]."""
-    tensor, model = placed.serving.tensor, placed.model
+def sequence_bytes(placed: PlacedModel, context: float, stage: Architecture | None = None) -> float:
+    """Bytes of cache and state of one sequence on one GPU, of a pipeline stage if given [B]."""
+    tensor, model = placed.serving.tensor, stage or placed.model
+    if placed.serving.software == "vllm" and (
+        shared := hybrid_blocks(model, placed.element, tensor)
+    ):
+        return shared.blocks_of_sequence(context) * shared.size
     if placed.engine.whole_windows:
         elements = context * elements_per_token(model, tensor, placed.element)
     else:
@@ -66,20 +73,32 @@ def sequence_bytes(placed: PlacedModel, context: float) -> float:
     return elements * placed.element + recurrent_bytes(model) / tensor
 
 
-def cache_capacity(placed: PlacedModel, usable: float = _USABLE) -> float:
+def cache_capacity(
+    placed: PlacedModel, usable: float = _USABLE, stage: Architecture | None = None
+) -> float:
     """Bytes available for the cache on one GPU [B]; negative if weights do not fit."""
-    tensor = placed.serving.tensor
+    tensor, model = placed.serving.tensor, stage or placed.model
     logged = _LOGGED.on_gpu(placed.gpu.name, placed.gpu.shown)
-    outside = logged.outside_of(tensor) + peak_bytes(placed.model, logged, tensor)
-    return placed.gpu.shown * usable - weights_per_gpu(placed) - outside
+    outside = logged.outside_of(tensor) + peak_bytes(model, logged, tensor)
+    return placed.gpu.shown * usable - weights_per_gpu(placed, model) - outside
 
 
 def most_sequences(placed: PlacedModel, context: float, usable: float = _USABLE) -> float:
-    """Sequences of mean context whose cache fits in one replica [1]."""
-    each = sequence_bytes(placed, context)
+    """Sequences of mean context whose cache fits in one replica [1].
+
+    Every pipeline stage caches all sequences; the fullest one decides.
+    """
+    stages = serving_stages(placed.model, placed.serving.pipeline)
+    return min(_stage_sequences(placed, context, usable, stage) for stage, _ in stages)
+
+
+def _stage_sequences(
+    placed: PlacedModel, context: float, usable: float, stage: Architecture
+) -> float:
+    each, room = sequence_bytes(placed, context, stage), cache_capacity(placed, usable, stage)
     if each <= 0:
-        return math.inf
-    return max(0.0, cache_capacity(placed, usable) / each) * placed.serving.replicas
+        return math.inf if room >= 0 else 0.0
+    return max(0.0, room / each) * placed.serving.replicas
 
 
 # Concurrent requests of an engine, if memory is sufficient: the maximum in NVIDIA's
@@ -180,7 +199,8 @@ class BatchTiming(NamedTuple):
 class ReplicaProfile:
     """Time of a decode step and of a prompt over the batch size of one replica.
 
-    A replica whose attention runs in several parallel groups divides its batch among them;
+    A replica divides its batch among groups: those that run attention in parallel, and one
+    for each pipeline stage, so that all stages work at any time;
     `decode` and `prompt` are over the batch of a group, and `own` is the part of `decode`
     that depends on requests instead of rows. `most` sequences fit in memory on average,
     `full` if memory for each whole answer is reserved from the start; at 0 the weights do
@@ -207,8 +227,8 @@ class ReplicaProfile:
 
     @property
     def groups(self) -> int:
-        """Return the groups of GPUs that run attention on different requests [1]."""
-        return self.placed.serving.replicas
+        """Return the groups of requests that are under way at the same time [1]."""
+        return self.placed.serving.groups
 
     def timing_at(self, batch: float) -> BatchTiming:
         """Return the timing of a group with `batch` requests in the replica."""

@@ -5,7 +5,12 @@ import math
 
 from app.estimator import data_files
 from app.estimator.hardware.catalog import Accelerator
-from app.estimator.hardware.collectives import Interconnect, collective_time, engine_collective_time
+from app.estimator.hardware.collectives import (
+    Interconnect,
+    collective_time,
+    engine_collective_time,
+    send_time,
+)
 from app.estimator.memory.inference_memory import cached_elements
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer
@@ -81,6 +86,8 @@ class InferenceStep:
 class LayerWork:
     """The work of one kind of layer on one GPU, precomputed for all steps.
 
+    `number` counts the layers, as if every pipeline stage were as long as the longest.
+
     `products`: seconds of compute per row, and seconds of reading, of each dense
     matrix; `gaps` [s] between its kernels, of which a prompt launches `launches` one
     by one; `moved` bytes per row outside products;
@@ -88,7 +95,7 @@ class LayerWork:
     """
 
     layer: Layer
-    number: int
+    number: float
     products: tuple[tuple[float, float], ...]
     gaps: float
     launches: int
@@ -146,8 +153,10 @@ def place_model(
         )
     narrow, host = is_unpacked(gpu, form), gpu.host or 1.0
     bandwidth = rates.narrow if narrow else rates.bandwidth
+    stages = serving.pipeline
+    uneven = math.ceil(model.layers / stages) * stages / model.layers
     work = tuple(
-        _layer_work(layer, number, model, (serving, form, rates, engine, bandwidth))
+        _layer_work(layer, number * uneven, model, (serving, form, rates, engine, bandwidth))
         for layer, number in model.runs
     )
     return PlacedModel(
@@ -168,7 +177,7 @@ def place_model(
 
 def _layer_work(
     layer: Layer,
-    number: int,
+    number: float,
     model: Architecture,
     on: tuple[ServingSetup, WeightFormat, KernelRates, InferenceEngine, float],
 ) -> LayerWork:
@@ -243,6 +252,8 @@ def step_time(placed: PlacedModel, batch: StepBatch) -> InferenceStep:
         sums.attention += number * _attention_time(placed, work.layer, batch)
         sums.communication += number * _traffic_time(placed, work.layer, batch)
     _add_head(sums, placed, batch)
+    if placed.serving.pipeline > 1:
+        sums.communication += pipeline_time(placed, batch.rows)
     share = sums.reading / max(1e-30, sums.reading + sums.computing)
     return InferenceStep(
         weights=sums.both * share,
@@ -333,6 +344,21 @@ def _traffic_time(placed: PlacedModel, layer: Layer, batch: StepBatch) -> float:
         total += engine_collective_time("alltoall", ranks, sent * packed, placed.fabric, latency)
         total += engine_collective_time("alltoall", ranks, sent, placed.fabric, latency)
     return total
+
+
+def pipeline_time(placed: PlacedModel, rows: float) -> float:
+    """Time to hand `rows` tokens from stage to stage [s].
+
+    Each GPU sends its part of two tensors, the hidden states and the residual, as vLLM
+    does (GroupCoordinator.send_tensor_dict in vllm/distributed/parallel_state.py).
+    """
+    serving, fabric = placed.serving, placed.fabric
+    message = 2 * 2 * rows * placed.model.hidden / serving.tensor
+    domains = math.ceil(serving.pipeline / max(1, fabric.domain // serving.stage_gpus))
+    inside = (serving.pipeline - domains) * send_time(message, fabric)
+    if domains == 1:
+        return inside
+    return inside + (domains - 1) * send_time(message, fabric, outside=True)
 
 
 def _add_head(sums: _StepSums, placed: PlacedModel, batch: StepBatch) -> None:
@@ -489,4 +515,6 @@ def find_measurements(placed: PlacedModel) -> MeasurementCounts:
         f"{placed.engine.label} with {_FAMILIES[key[2]]} on {_GPUS[key[3]]} "
         f"of {placed.gpu.architecture}"
     )
+    if placed.serving.pipeline > 1:
+        return MeasurementCounts(0, f"{setup} in pipeline stages")
     return MeasurementCounts(counts.get(" ".join(key), 0), setup)
