@@ -91,5 +91,5 @@ def test_while_it_serves(tmp_path: Path, workers: str, how: signal.Signals):
 
     assert server.stop(how) == 0
     assert server.log == before
-    with Installation(server.data, "", "", None).alone():
+    with Installation(server.data, "", "", None).hold_exclusive_lock():
         pass  # nobody holds the data any more

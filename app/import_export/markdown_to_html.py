@@ -47,7 +47,7 @@ def to_html_with_pictures(markdown: str) -> str:
     return tokens_to_html(parse_markdown(markdown), pictures=True)
 
 
-def html_if_needed(markdown: str) -> str:
+def plain_text_or_html(markdown: str) -> str:
     r"""Return plain text, or HTML with a tag in it if markup is needed.
 
     Moodle accepts the right sides of pairs and the steps of a GIFT file in this form, for which it
@@ -145,8 +145,8 @@ def escape_braces(item: Item) -> Item:
     >>> escape_braces(Item("n", "card", "What is {name}?", text="`{x}`")).stem
     'What is \\{name}?'
     """
-    return map_item_texts(item, _with_plain_text)
+    return map_item_texts(item, _escape_placeholder_braces)
 
 
-def _with_plain_text(text: str) -> str:
+def _escape_placeholder_braces(text: str) -> str:
     return _BRACE.sub(lambda m: m["kept"] or r"\{", text) if "{" in text else text

@@ -54,7 +54,7 @@ def right_row(answer: Answer) -> dict[str, list[str]]:
         return {"answer": [r.key for r in answer.regions if r.right]}
     if isinstance(answer, ConsoleAnswer):
         way = [
-            answer.lab.commands[number].sample
+            answer.lab.commands[number].sample_line
             for number in shortest_command_sequence(answer.lab) or ()
         ]
         return {"ran": way, "answer": [o.key for o in answer.diagnoses if o.right]}

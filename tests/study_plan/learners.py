@@ -17,7 +17,13 @@ from app.accounts.learner import CardAmount, PageRoute, PlanCalendar, plan_mock_
 from app.content.course_facts import CourseFacts
 from app.content.routes import ESSENTIAL_SHARE, PagePart
 from app.spaced_repetition.scheduler import FsrsFormulas, IntervalRules, fsrs_formulas
-from app.study_plan.day_list import DayDone, DayList, count_undone, make_day_list, tick_tasks
+from app.study_plan.day_list import (
+    DayDone,
+    DayList,
+    count_unfinished_in_a_row,
+    make_day_list,
+    tick_tasks,
+)
 from app.study_plan.facts import (
     AnswerFact,
     CardFact,
@@ -154,7 +160,7 @@ class SimulatedLearner:
         share, essential = after.share - before.share, after.essential - before.essential
         self.readings.append(ReadingFact(page, share, self.today, self.clock, essential))
         facts = self.course.pages[page]
-        minutes = facts.minutes_read(after) - facts.minutes_read(before)
+        minutes = facts.reading_minutes_of_part(after) - facts.reading_minutes_of_part(before)
         return minutes * self.pace[2] * self.rng.lognormvariate(0, 0.1)
 
     def answer(self, question: str, context: str = "practice") -> float:
@@ -187,7 +193,7 @@ class SimulatedLearner:
 
     def begin(self, name: str) -> float:
         rating = self.rng.choices((1, 2, 3, 4), _FIRST_RATINGS)[0]
-        true, seen = self.memory.begun(rating), fsrs_formulas().begun(rating)
+        true, seen = self.memory.after_first_day(rating), fsrs_formulas().after_first_day(rating)
         ease = self.rng.lognormvariate(0, 0.3)
         due = self.day + fsrs_formulas().interval(seen[0])
         self.cards[name] = Card((true[0] * ease, true[1]), seen, self.day, self.day, due)
@@ -198,13 +204,13 @@ class SimulatedLearner:
         passed = self.day - card.last
         true, seen = self.memory.recall(passed, card.true[0]), usual.recall(passed, card.seen[0])
         if self.rng.random() >= true:
-            card.true = self.memory.lapsed(card.true, true)
-            card.seen = usual.lapsed(card.seen, seen)
+            card.true = self.memory.after_lapse_and_relearning(card.true, true)
+            card.seen = usual.after_lapse_and_relearning(card.seen, seen)
             seconds = 20
         else:
             rating = self.rng.choices((2, 3, 4), (0.15, 0.7, 0.15))[0]
-            card.true = self.memory.known(card.true, true, rating)
-            card.seen = usual.known(card.seen, seen, rating)
+            card.true = self.memory.after_success(card.true, true, rating)
+            card.seen = usual.after_success(card.seen, seen, rating)
             seconds = 10
         card.later += passed > 0
         card.last, card.due = self.day, self.day + usual.interval(card.seen[0])
@@ -388,7 +394,7 @@ def follow(learner: SimulatedLearner, made: DayList, day: Day, share: float) -> 
         DayDone(cards, done["read"], done["read"], done["practice"], sat="mock" in done),
     )
     day.finished = sum(task.is_done for task in ticked)
-    return count_undone(made.undone, ticked)
+    return count_unfinished_in_a_row(made.undone, ticked)
 
 
 def _sigmoid(x: float) -> float:

@@ -255,7 +255,7 @@ def test_an_older_database_is_copied_and_migrated(installation, capsys) -> None:
 
 
 def test_nothing_starts_while_somebody_restores(installation, capsys) -> None:
-    with installation.alone():
+    with installation.hold_exclusive_lock():
         assert main(["db", "upgrade"]) == 2
 
     assert "a restore is going on there" in sentence(capsys)

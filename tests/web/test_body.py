@@ -40,7 +40,7 @@ async def taken(
 ) -> bytes:
     """What the app reads."""
     body = b""
-    async with intake.whole(receive, headers, room, client) as whole:
+    async with intake.buffer_whole_body(receive, headers, room, client) as whole:
         while True:
             message = await whole()
             body += message["body"]
@@ -133,7 +133,7 @@ class Senders:
 
     async def send(self, client: str, done: asyncio.Event) -> None:
         receive = sender([b"x"])
-        async with self._intake.whole(receive, LARGE, FILE, client):
+        async with self._intake.buffer_whole_body(receive, LARGE, FILE, client):
             self.inside.append(client)
             await done.wait()
 

@@ -20,7 +20,7 @@ def spent(rates: RateLimiter, client: str = "a") -> int:
     """How many a client gets before it is refused."""
     for count in range(100):
         try:
-            rates.admit("work", client)
+            rates.check_and_count("work", client)
         except HTTPException:
             return count
     return 100
@@ -47,10 +47,10 @@ def test_the_narrowest_of_several_rates_counts():
 
 def test_the_refusal_says_how_long_to_wait():
     rates = RateLimiter({"work": "1/hour"}, Seconds())
-    rates.admit("work", "a")
+    rates.check_and_count("work", "a")
 
     with pytest.raises(HTTPException) as refused:
-        rates.admit("work", "a")
+        rates.check_and_count("work", "a")
 
     assert refused.value.status_code == 429
     assert refused.value.headers == {"retry-after": "2600"}
@@ -62,7 +62,7 @@ def test_a_browser_that_is_refused_takes_nothing_from_its_address():
 
     def ask(browser: str) -> str:
         try:
-            rates.admit("work", "a", browser)
+            rates.check_and_count("work", "a", browser)
         except HTTPException as refused:
             return refused.detail.partition(". ")[0]
         return "admitted"
@@ -84,8 +84,8 @@ def test_who_throws_the_cookie_away_stops_no_browser_of_the_same_address():
 
     assert spent(rates) == 4
     for browser in ("one", "two"):
-        rates.admit("work", "a", browser)
-        rates.admit("work", "a", browser)
+        rates.check_and_count("work", "a", browser)
+        rates.check_and_count("work", "a", browser)
     assert rates.seconds_to_wait("work", "a", "three") > 0
 
 
@@ -93,7 +93,7 @@ def test_the_wait_is_that_of_the_longest_window_that_is_full():
     rates = RateLimiter({"work": "1/minute;1/hour"}, Seconds())
 
     assert rates.seconds_to_wait("work", "a") == 0
-    rates.admit("work", "a")
+    rates.check_and_count("work", "a")
     assert rates.seconds_to_wait("work", "a") == 2600
     assert rates.seconds_to_wait("work", "b") == 0
 
