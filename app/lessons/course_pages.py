@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
-from app.accounts.current_learner import CurrentLearner, Reader, Writer
+from app.accounts.current_learner import CurrentLearner, Reader, RequestContext, Writer
 from app.content.course_facts import course_facts
 from app.content.library import PICTURES, Library
 from app.content.routes import (
@@ -266,6 +266,15 @@ def _next_page(library: Library, newest: DayList | None, read: Collection[str]) 
     return next((slug for slug in order if slug in library.topics and slug not in read), "")
 
 
+def _page_after(ctx: RequestContext) -> str:
+    """Return the page to read after those that were read until now."""
+    newest = load_newest_list(ctx.db, ctx.learner.id, ctx.day)
+    read = store.load_sections_read_by_topic(ctx.db, ctx.learner.id)
+    topics = ctx.library.topics
+    done = {slug for slug in topics if has_essentials_read(topics[slug], read.get(slug, ()))}
+    return _next_page(ctx.library, newest[0] if newest else None, done)
+
+
 @router.get("/concepts")
 def redirect_to_course() -> RedirectResponse:
     return RedirectResponse("/course", 308)
@@ -347,9 +356,12 @@ def add_reading(
     page: Annotated[RenderedPage, Depends(require_rendered_page)],
     ctx: Writer,
     section: Annotated[str, Form()] = "",
-    then: Annotated[Literal["", "today"], Form()] = "",
+    then: Annotated[Literal["", "today", "next"], Form()] = "",
 ) -> Response:
-    """Mark one section as read, or all; `then` says where to go on without htmx."""
+    """Mark one section as read, or all; `then` says where to go on without htmx.
+
+    The `next` page is the first unread one of the newest list, else of the course.
+    """
     slug = page.topic.slug
     anchors = [s.anchor for s in page.titled_sections] or [""]
     short = page.route == "short"
@@ -360,10 +372,14 @@ def add_reading(
     store.record_reading(ctx.db, ctx.learner.id, slug, passed, ctx.now)
     ctx.db.flush()
     past = store.load_attempt_seeds(ctx.db, ctx.learner.id, page.embedded_question_ids)
+    query = "?route=short" if short else ""
+    address = "/" if then else f"/concepts/{slug}{query}#end"
+    if then == "next" and (following := _page_after(ctx)):
+        address = f"/concepts/{following}{query}"
     return render_fragment_or_redirect(
         ctx.request,
         "lessons/_toc.html",
-        redirect_url="/" if then else f"/concepts/{slug}{'?route=short' if short else ''}#end",
+        redirect_url=address,
         **_section_list_context(page, store.load_sections_read(ctx.db, ctx.learner.id, slug), past),
     )
 

@@ -37,6 +37,17 @@ def test_who_has_read_a_page_is_back_at_today_with_one_click(rosa: TestClient):
     assert rosa.post(ADDRESS, data={"then": "today"}).headers["location"] == "/"
 
 
+def test_the_next_page_is_one_click_away_and_after_the_last_one_today(rosa: TestClient):
+    address = "/concepts/weights"
+    visited = []
+    while address.startswith("/concepts/"):
+        visited.append(address)
+        address = rosa.post(f"{address}/readings", data={"then": "next"}).headers["location"]
+
+    assert len(visited) == len(set(visited)) > 1
+    assert address == "/"
+
+
 def test_reading_again_changes_nothing(rosa: TestClient, session: Session, clock):
     rosa.post(ADDRESS, data={"section": "try-it"})
     clock.tick(days=1)

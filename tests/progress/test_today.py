@@ -114,6 +114,14 @@ def test_a_target_is_named_only_when_it_is_the_learners_own(rosa: TestClient):
     assert re.search(r"Your target is\s+\d+\.", rosa.get("/").text)
 
 
+@pytest.mark.usefixtures("desk")
+def test_enter_begins_the_next_task(rosa: TestClient):
+    page = rosa.get("/").text
+
+    assert re.search(r'bigbtn"[^>]*data-key="enter"', page)
+    assert page.count('data-key="enter"') == 1
+
+
 def words_of(browser: TestClient) -> str:
     return " ".join(browser.get("/").text.replace("\xa0", " ").split())
 
