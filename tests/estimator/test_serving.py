@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.estimator import registry
+from app.estimator import data_files, registry
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InvalidInputsError
@@ -407,3 +407,70 @@ def test_impossible_pipelines_are_refused_in_serving(subtests: pytest.Subtests) 
             (problem,) = refused.value.problems
             assert problem.field == "pipeline_parallel"
             assert reason in problem.message
+
+
+@pytest.mark.parametrize(
+    ("gpu", "weights", "cache", "gpus", "batch", "published"),
+    # DeepSeek V3 in SGLang with prefill and decode apart, prompts of 2,000 tokens: tokens per
+    # second and GPU. Nothing here is fitted to them. lmsys.org/blog/2025-05-05-large-scale-ep
+    # (52.3k in and 22.3k out for each node of 8) and 2025-09-25-gb200-part-2.
+    [
+        ("h100-sxm5-80", "fp8-block", "bf16", 72, 256, 2_788),
+        ("gb200-gpu", "fp8-block", "bf16", 48, 768, 9_087),
+        ("gb200-gpu", "nvfp4", "fp8", 48, 1408, 13_386),
+        ("h100-sxm5-80", "fp8-block", "bf16", 32, 0, 6_538),
+        ("gb200-gpu", "fp8-block", "bf16", 8, 0, 18_471),
+        ("gb200-gpu", "nvfp4", "fp8", 8, 0, 26_156),
+    ],
+)
+def test_prefill_and_decode_apart_are_near_published_rates(
+    gpu: str, weights: str, cache: str, gpus: int, batch: int, published: float
+) -> None:
+    split = {"replicas": gpus, "expert": gpus, "software": "sglang", "dispatch": True}
+    one = placed("deepseek-v3", gpu, weights=weights, cache=cache, **split)
+    if batch:
+        said = batch / decode_time(one, batch, 2100).total
+    else:
+        traffic = RequestTraffic(RequestShape(2000, 100))
+        said = profile.prefill_pool(one, traffic, outside=False).rate * 2000 / gpus
+    low, high = data_files.error_range("saturated-unmeasured", said)
+    assert low <= published <= high
+
+
+def test_a_rack_serves_a_mixture_with_prefill_and_decode_apart() -> None:
+    first = registry.run_estimate(
+        "serving-capacity", {"model": "deepseek-v3", "gpu": "GB200 NVL72"}
+    )
+    assert any("on 8 and on 48 GPUs" in note for note in first.notes)
+    typed = {"prefill_gpus": 8, "decode_gpus": 48, "concurrent": 5_000, "spare": 0}
+    typed |= {"prompt_tokens": 2000, "output_tokens": 2000}
+    answer = registry.run_estimate(
+        "serving-capacity", {"model": "deepseek-v3", "gpu": "GB200 NVL72", **typed}
+    )
+    assert answer["nodes"].value == 1
+    assert answer["gpus"].value == 48 + 8 * answer["prefill_replicas"].value
+    # 2,000 tokens of the latent cache of 61 layers in FP8 go from each GPU over its NVLink.
+    cache = 2000 * 61 * 576
+    assert answer["transfer"].value >= cache / 900e9
+    assert "prefill apart" in answer.notes[0]
+    together = registry.run_estimate("serving-capacity", {"model": "llama-3-8b"})
+    assert not together["prefill_replicas"].applies
+
+
+def test_half_of_a_split_and_other_splits_beside_it_are_refused(
+    subtests: pytest.Subtests,
+) -> None:
+    both = {"prefill_gpus": 8, "decode_gpus": 16}
+    for typed, field in (
+        ({"prefill_gpus": 8}, "decode_gpus"),
+        ({"decode_gpus": 8}, "prefill_gpus"),
+        (both | {"decode_gpus": 512}, "decode_gpus"),
+        (both | {"expert_parallel": 8}, "expert_parallel"),
+        (both | {"pipeline_parallel": 2}, "pipeline_parallel"),
+        (both | {"prefill_gpus": 1}, "prefill_gpus"),
+        (both | {"model": "llama-3.1-70b", "prefill_gpus": 7}, "prefill_gpus"),
+    ):
+        with subtests.test(typed=typed):
+            with pytest.raises(InvalidInputsError) as refused:
+                registry.run_estimate("serving-capacity", {"model": "deepseek-v3"} | typed)
+            assert refused.value.problems[0].field == field

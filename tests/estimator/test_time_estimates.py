@@ -46,6 +46,7 @@ _SETTINGS = {
         {"simulate": True},
         {"draft_tokens": 4, "acceptance": 0.4},
         {"model": "mixtral-8x7b"},
+        {"prefill_gpus": 4, "decode_gpus": 4},
     ),
     "parallelism-plan": ({"gpus": 64}, {"gpus": 64, "objective": "cost"}),
 }

@@ -10,13 +10,18 @@ from app.estimator.fits import round_past_limit
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InputGroup
-from app.estimator.memory.parallel_layout import pipeline_problem, tensor_parallel_choices
+from app.estimator.memory.parallel_layout import (
+    pipeline_problem,
+    tensor_parallel_choices,
+    tensor_parallel_problem,
+)
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import PUBLISHED_CHOICES, PUBLISHED_OR_FP8
 from app.estimator.result import VerdictFlip
 from app.estimator.serving.engine import ServingSetup
 from app.estimator.serving.replica import (
+    PREFILL_LOAD,
     LatencyTargets,
     OperatingPoint,
     ReplicaProfile,
@@ -27,6 +32,7 @@ from app.estimator.serving.replica import (
     most_sequences,
     operating_point,
     operating_point_at_rate,
+    prefill_pool,
     profile_replica,
     saturated_rate,
 )
@@ -49,6 +55,20 @@ def _latency_target_field(default: float, label: str, help_text: str) -> Any:
 
 
 MOST_REPLICAS = 100_000
+
+
+def _split_field(name: str, does: str) -> Any:
+    return HARDWARE.add_folded_input(
+        None,
+        f"GPUs of a {name} replica",
+        kind="count",
+        unit="GPU",
+        limits=(1, 1024),
+        help=f"Prefill and decode apart: GPUs of a replica that only {does}. They divide "
+        "experts, and requests in attention; a dense model is divided over them. Left empty "
+        "in both: together.",
+        topic="batching-and-latency",
+    )
 
 
 def _variation_field(label: str) -> Any:
@@ -100,6 +120,8 @@ class ServingCapacityInputs:
         term="tensor-parallelism",
     )
     pipeline_parallel: int = common_inputs.serving_pipeline_input()
+    prefill_gpus: int | None = _split_field("prefill", "reads prompts")
+    decode_gpus: int | None = _split_field("decode", "answers")
     replicas: int | None = HARDWARE.add_input(
         None,
         "Replicas",
@@ -217,6 +239,7 @@ class CapacityResult:
     measurements: MeasurementCounts
     simulated: SimulationResult | None = None
     alone: OperatingPoint | None = None
+    prefill_replicas: int | None = None
     enough: int | None = None
 
     @property
@@ -237,9 +260,18 @@ class CapacityResult:
     @property
     def gpus(self) -> int | None:
         """Return the GPUs of all replicas, spare ones included."""
-        if self.replicas is None:
+        if self.replicas is None or (self.inputs.prefill_gpus and self.prefill_replicas is None):
             return None
-        return (self.replicas + self.inputs.spare) * serving_setup(self.inputs).gpus
+        return sum(copies * gpus for copies, gpus in self.pools)
+
+    @property
+    def pools(self) -> tuple[tuple[int, int], ...]:
+        """Return the copies of each kind of replica, spare ones included, and their GPUs."""
+        spare, prefill = self.inputs.spare, self.profile.prefill
+        pools = [((self.replicas or 0) + spare, self.profile.placed.serving.gpus)]
+        if prefill and self.prefill_replicas is not None:
+            pools.append((self.prefill_replicas + spare, prefill.placed.serving.gpus))
+        return tuple(pools)
 
     @property
     def nodes(self) -> int | None:
@@ -247,14 +279,12 @@ class CapacityResult:
 
         A rack whose GPUs are all linked counts as one.
         """
-        if self.replicas is None:
+        if self.gpus is None:
             return None
         per_node = self.inputs.gpus_per_node or gpu_interconnect(self.profile.placed.gpu).domain
-        copies, gpus = self.replicas + self.inputs.spare, serving_setup(self.inputs).gpus
-        each = per_node // gpus
-        if each:
-            return math.ceil(copies / each)
-        return copies * math.ceil(gpus / per_node)
+        if self.profile.prefill and self.gpus <= per_node:
+            return 1
+        return sum(_count_nodes(copies, gpus, per_node) for copies, gpus in self.pools)
 
     @property
     def request_rate(self) -> float | None:
@@ -278,6 +308,12 @@ class CapacityResult:
         requests = self.inputs.run_requests
         run = requests / self.replicas if requests else None
         return saturated_rate(self.profile, run) * self.replicas * self.inputs.output_tokens
+
+
+def _count_nodes(copies: int, gpus: int, per_node: int) -> int:
+    """Return the servers of `copies` replicas; one that fits in a server is not split."""
+    each = per_node // gpus
+    return math.ceil(copies / each) if each else copies * math.ceil(gpus / per_node)
 
 
 _SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
@@ -346,7 +382,8 @@ def build_replica_profile(inputs: ServingCapacityInputs) -> ReplicaProfile:
     """Return the profile of one replica."""
     gpu = find_accelerator(inputs.gpu)
     fabric = gpu_interconnect(gpu, inputs.network_rate, domain=inputs.domain or 0)
-    placed = place_model(find_model(inputs.model), gpu, fabric, serving_setup(inputs))
+    model = find_model(inputs.model)
+    placed = place_model(model, gpu, fabric, serving_setup(inputs))
     cached = inputs.prompt_tokens * inputs.cached_share
     requests = RequestShape(inputs.prompt_tokens, inputs.output_tokens, cached)
     traffic = RequestTraffic(
@@ -356,11 +393,22 @@ def build_replica_profile(inputs: ServingCapacityInputs) -> ReplicaProfile:
         open_arrivals=inputs.requests_per_second is not None,
     )
     draft = SpeculativeDecoding(inputs.draft_tokens, inputs.acceptance, inputs.draft_cost)
-    return profile_replica(placed, traffic, inputs.memory_utilization, draft)
+    prefill = None
+    if inputs.prefill_gpus and inputs.decode_gpus:
+        setup = _split_setup(inputs, inputs.prefill_gpus)
+        outside = inputs.prefill_gpus + inputs.decode_gpus > fabric.domain
+        reading = place_model(model, gpu, fabric, setup)
+        if most_sequences(reading, inputs.prompt_tokens, inputs.memory_utilization) < 1:
+            message = f"The weights leave no room for a prompt on {inputs.prefill_gpus} {gpu.name}."
+            raise input_error("prefill_gpus", inputs.prefill_gpus, message)
+        prefill = prefill_pool(reading, traffic, outside)
+    return profile_replica(placed, traffic, inputs.memory_utilization, draft, prefill)
 
 
 def serving_setup(inputs: ServingCapacityInputs) -> ServingSetup:
-    """Return the formats and splits of one replica."""
+    """Return the formats and splits of one replica; of one that decodes, if they are apart."""
+    if inputs.decode_gpus:
+        return _split_setup(inputs, inputs.decode_gpus)
     return ServingSetup(
         weights=inputs.weights,
         cache=inputs.cache,
@@ -372,6 +420,46 @@ def serving_setup(inputs: ServingCapacityInputs) -> ServingSetup:
         polling=inputs.polling,
         pipeline=inputs.pipeline_parallel,
     )
+
+
+def _split_setup(inputs: ServingCapacityInputs, gpus: int) -> ServingSetup:
+    """Return the formats of a replica that only reads prompts or only answers, and its split."""
+    routed = find_model(inputs.model).is_routed
+    return ServingSetup(
+        weights=inputs.weights,
+        cache=inputs.cache,
+        tensor=1 if routed else gpus,
+        replicas=gpus if routed else 1,
+        expert=gpus if routed else 1,
+        expert_tensor=1 if routed else gpus,
+        software=inputs.engine,
+        polling=inputs.polling,
+        dispatch=routed,
+    )
+
+
+def validate_split(model: Architecture, inputs: ServingCapacityInputs) -> None:
+    """Reject half of a split into prefill and decode, and splits that are impossible."""
+    sizes = {"prefill_gpus": inputs.prefill_gpus, "decode_gpus": inputs.decode_gpus}
+    if not any(sizes.values()):
+        return
+    for field, gpus in sizes.items():
+        problem = "Give the GPUs of a prefill replica and those of a decode replica."
+        if gpus:
+            problem = "" if model.is_routed else tensor_parallel_problem(model, gpus) or ""
+            if gpus > max(1, model.experts) and model.is_routed:
+                problem = f"{model.experts} experts cannot be divided over {gpus} GPUs."
+        if problem:
+            raise input_error(field, gpus, problem)
+    for field, value, usual in (
+        ("attention_parallel", inputs.attention_parallel, 1),
+        ("expert_parallel", inputs.expert_parallel, 1),
+        ("pipeline_parallel", inputs.pipeline_parallel, 1),
+        ("simulate", inputs.simulate, False),
+    ):
+        if value != usual:
+            message = "With prefill and decode apart, the GPUs of their replicas say how."
+            raise input_error(field, value, f"{message} Leave this at its default.")
 
 
 def validate_expert_split(model: Architecture, inputs: ServingCapacityInputs) -> None:
@@ -417,8 +505,9 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
         best=best,
         met=bool(replicas) and settled is not None and targets.are_met_at(settled),
         memory=profile.most >= 1,
-        measurements=find_measurements(profile.placed),
+        measurements=_find_measurements(profile),
         simulated=_simulate_replica(inputs, profile, settled),
+        prefill_replicas=_prefill_replicas(profile, settled, replicas),
         alone=operating_point(profile, 1.0) if profile.most >= 1 and top is None else None,
         enough=_fewest_gpus_per_replica(inputs, profile) if profile.most < 1 else None,
     )
@@ -427,6 +516,8 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
 def _fewest_gpus_per_replica(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> int | None:
     """Return the fewest GPUs per replica that fit the weights and one request."""
     model, gpu = profile.placed.model, profile.placed.gpu
+    if profile.prefill:
+        return None
     for tensor in tensor_parallel_choices(model):
         if tensor <= inputs.tensor_parallel:
             continue
@@ -436,6 +527,23 @@ def _fewest_gpus_per_replica(inputs: ServingCapacityInputs, profile: ReplicaProf
         if most_sequences(wider, context, inputs.memory_utilization) >= 1:
             return tensor
     return None
+
+
+def _find_measurements(profile: ReplicaProfile) -> MeasurementCounts:
+    """Return the measurements of setups like this one; there are none of prefill apart."""
+    counts = find_measurements(profile.placed)
+    if profile.prefill:
+        return MeasurementCounts(0, f"{counts.setup} with prefill apart")
+    return counts
+
+
+def _prefill_replicas(
+    profile: ReplicaProfile, settled: OperatingPoint | None, replicas: int | None
+) -> int | None:
+    """Return the prefill replicas that read all prompts at their usual load."""
+    if profile.prefill is None or settled is None or replicas is None:
+        return None
+    return max(1, math.ceil(settled.rate * replicas / (PREFILL_LOAD * profile.prefill.rate)))
 
 
 def _fewest_replicas(inputs: ServingCapacityInputs, top: OperatingPoint | None) -> int | None:

@@ -13,6 +13,7 @@ from app.estimator.estimates.serving_capacity import (
     serving_setup,
     validate_expert_split,
     validate_pipeline,
+    validate_split,
 )
 from app.estimator.fits import capacity_note
 from app.estimator.formula_steps import StepBuilder, format_term
@@ -33,6 +34,7 @@ from app.estimator.result import (
     read_figures,
 )
 from app.estimator.serving.replica import (
+    PREFILL_LOAD,
     BatchTiming,
     OperatingPoint,
     ReplicaProfile,
@@ -138,6 +140,21 @@ def _latency_output(kind: str, label: str, name: str, share: float) -> OutputSpe
     return OutputSpec(f"{kind}_{name}", f"{name} {label}", "s", "less", read, modeled=True)
 
 
+_TOGETHER = "Prefill and decode are on the same GPUs."
+
+
+def _prefill_replicas(result: CapacityResult) -> Value:
+    if result.profile.prefill is None:
+        return Value(None, note=_TOGETHER, applies=False)
+    return _value_if_served(result.prefill_replicas)
+
+
+def _transfer(result: CapacityResult) -> Value:
+    if result.profile.prefill is None:
+        return Value(None, note=_TOGETHER, applies=False)
+    return modeled_time("collective", result.profile.prefill.transfer)
+
+
 def _monthly_cost(result: CapacityResult) -> Value:
     price = typed_or_list_price(result.profile.placed.gpu, result.inputs.cost_per_gpu_hour)
     if price is None:
@@ -158,6 +175,7 @@ def _token_cost(result: CapacityResult) -> Value:
 OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
     OutputSpec("fits", "Meets the targets", better="more", read=lambda r: r.met),
     OutputSpec("replicas", "Replicas", better="less", read=lambda r: _value_if_served(r.replicas)),
+    OutputSpec("prefill_replicas", "Prefill replicas", better="less", read=_prefill_replicas),
     OutputSpec("gpus", "GPUs", "GPU", "less", lambda r: _value_if_served(r.gpus), primary=True),
     OutputSpec("nodes", "Nodes", "node", "less", lambda r: _value_if_served(r.nodes)),
     *(_latency_output("ttft", "time to first token", name, share) for name, share in SHARES),
@@ -188,6 +206,7 @@ OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
         better="more",
         read=lambda r: max(0, int(r.profile.most)),
     ),
+    OutputSpec("transfer", "Transfer of a prompt's cache", "s", "less", _transfer, modeled=True),
     OutputSpec("cost_per_month", "Cost per month", "USD/month", "less", _monthly_cost),
     OutputSpec(
         "cost_per_million_tokens",
@@ -206,9 +225,11 @@ _HOURS = 730.5
 def estimate(inputs: ServingCapacityInputs) -> Estimate:
     """Find the number of replicas that meet the targets, and their latencies."""
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
-    validate_inputs(model, gpu, inputs.weights, inputs.tensor_parallel)
+    shared = 1 if inputs.decode_gpus else inputs.tensor_parallel
+    validate_inputs(model, gpu, inputs.weights, shared)
     validate_expert_split(model, inputs)
     validate_pipeline(model, inputs)
+    validate_split(model, inputs)
     profile = build_replica_profile(inputs)
     result = compute_capacity(inputs, profile)
     return Estimate(
@@ -249,10 +270,17 @@ def _build_verdict(result: CapacityResult) -> Verdict:
         return Verdict("no", "Targets cannot be met.", describe_late_targets(find_flips(result)))
     gpus = serving_setup(inputs).gpus
     noun = "replica" if result.replicas == 1 else "replicas"
+    if result.profile.prefill:
+        noun = f"decode {noun}"
     copies = f"{format_number(result.replicas)} {noun} of {gpus} {gpu}"
+    if result.prefill_replicas and result.profile.prefill:
+        of_each = result.profile.prefill.placed.serving.gpus
+        noun = "replica" if result.prefill_replicas == 1 else "replicas"
+        copies += f" and {format_number(result.prefill_replicas)} prefill {noun} of {of_each}"
     if inputs.spare:
         whole = format_value(result.gpus, "GPU")
-        copies += f" and {format_number(inputs.spare)} spare, {whole} in all"
+        kinds = " of both" if result.profile.prefill else ""
+        copies += f" and {format_number(inputs.spare)} spare{kinds}, {whole} in all"
     if result.settled is None:
         return Verdict("no", "Overloaded.", f"{copies} cannot keep up: queues grow.")
     first = format_value(result.settled.ttft[target_share(inputs)], "s")
@@ -284,15 +312,7 @@ def _build_steps(result: CapacityResult) -> tuple[FormulaStep, ...]:
             "pope-2022",
             "batching-and-latency",
         ),
-        FormulaStep(
-            "What a prompt adds",
-            "step with a prompt − step without, between fewer and more requests",
-            _interpolation_formula(profile.prompt, timed.batch),
-            timed.cost,
-            "s",
-            "inferencex",
-            "batching-and-latency",
-        ),
+        *_prompt_steps(profile, timed),
         *_time_per_token_steps(profile, timed),
         FormulaStep(
             "Requests per second of a replica",
@@ -311,6 +331,35 @@ def _build_steps(result: CapacityResult) -> tuple[FormulaStep, ...]:
     return tuple(steps)
 
 
+def _prompt_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[FormulaStep, ...]:
+    """Return the step for what a prompt adds, or for the first token of prompts read apart."""
+    prefill = profile.prefill
+    if prefill is None:
+        return (
+            FormulaStep(
+                "What a prompt adds",
+                "step with a prompt − step without, between fewer and more requests",
+                _interpolation_formula(profile.prompt, timed.batch),
+                timed.cost,
+                "s",
+                "inferencex",
+                "batching-and-latency",
+            ),
+        )
+    seconds, front = format_term(prefill.seconds, "s"), format_term(prefill.placed.front, "s")
+    waits = profile.placed.steps.waits
+    formula = "way to the engine + rest of a step + own step + transfer + decoding steps"
+    numbers = (
+        f"{front} + 0.5 × {seconds} + {seconds} + {format_term(prefill.transfer, 's')} + "
+        f"{format_term(waits)} × {format_term(timed.step, 's')}"
+    )
+    value = prefill.first_token(0.5) + waits * timed.step
+    return (FormulaStep("First token", formula, numbers, value, "s", "lmsys-split", _TOPIC),)
+
+
+_TOPIC = "batching-and-latency"
+
+
 def _time_per_token_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[FormulaStep, ...]:
     """Return the steps for engine steps with and without prompts, and the time per token."""
     step, cost = format_term(timed.step, "s"), format_term(timed.cost, "s")
@@ -318,6 +367,8 @@ def _time_per_token_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[
     answer, kept = profile.answer_steps, profile.kept
     share, mixed = prefill_step_mix(timed, answer)
     value = profile.time_per_token(timed)
+    if profile.prefill:
+        return (_per_token_line("step", format_term(timed.recorded, "s"), value, kept),)
     if timed.recorded == timed.step and (timed.batch == 1 or mixed > timed.launching):
         simple = f"{step} + {others} × {cost} ÷ {format_term(answer)}"
         formula = "step + (requests − 1) × prompt ÷ answer"
@@ -415,6 +466,37 @@ def _build_pictures(result: CapacityResult) -> tuple[Chart, ...]:
     )
 
 
+def _split_notes(profile: ReplicaProfile) -> list[str]:
+    """Return how prefill and decode apart are computed, or where they usually are apart."""
+    prefill, placed = profile.prefill, profile.placed
+    routed = placed.model.is_routed
+    if prefill is None:
+        if routed and placed.fabric.domain >= _RACK:
+            return [
+                (
+                    f"In a rack of {placed.fabric.domain} linked GPUs, mixtures of experts are usually "
+                    "served with prefill and decode apart, for example on 8 and on 48 GPUs."
+                )
+            ]
+        return []
+    share = format_value(PREFILL_LOAD, "%")
+    notes = [
+        (
+            f"A prefill replica works at most {share} of the time. A prompt waits for the step under "
+            "way, for its own, and for the transfer of its cache, which starts after that."
+        )
+    ]
+    if routed:
+        notes.append(
+            "Each GPU has the whole of attention, its own requests and a part of the experts. "
+            "Tokens go to their experts in FP8 and back in BF16, and nothing overlaps."
+        )
+    return notes
+
+
+_RACK = 32  # GPUs of a link domain from which experts are spread widely.
+
+
 def _build_notes(result: CapacityResult) -> list[str]:
     inputs = result.inputs
     label, front = (
@@ -434,6 +516,7 @@ def _build_notes(result: CapacityResult) -> list[str]:
             f"Requests are divided into {inputs.pipeline_parallel} batches, one for each stage, "
             "so that all stages work; a stage that waits for another is not counted."
         )
+    notes += _split_notes(result.profile)
     if inputs.draft_tokens:
         kept = format_number(result.profile.kept)
         notes.append(f"{kept} tokens are kept of each step; an answer takes fewer steps by that.")

@@ -90,7 +90,8 @@ class ServingSetup:
     `weights` is a weight format, `cache` the format of keys and values. `tensor` GPUs share
     each layer; `replicas` of attention process different requests in parallel; experts are
     split over `expert` GPUs, each expert over `expert_tensor`. `pipeline` stages of so many
-    GPUs have a part of the layers each. The engine checks for new requests every `polling`
+    GPUs have a part of the layers each. With `dispatch`, tokens are sent to the GPUs of their
+    experts only, instead of to all. The engine checks for new requests every `polling`
     steps.
     """
 
@@ -103,6 +104,7 @@ class ServingSetup:
     software: str = "vllm"
     polling: int = 1
     pipeline: int = 1
+    dispatch: bool = False
 
     @property
     def gpus(self) -> int:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from app.estimator.hardware.collectives import send_time
 from app.estimator.memory.inference_memory import (
     ENGINES,
     elements_per_sequence,
@@ -153,6 +154,53 @@ class RequestTraffic:
         return math.exp(-math.sqrt(self.prompt_variation + self.answer_variation) / spread)
 
 
+# Tokens of a step that only reads prompts, for each group of attention: the default of a
+# vLLM server on a large GPU (get_batch_defaults in vllm/engine/arg_utils.py).
+_PREFILL_TOKENS = 8192.0
+# Share of its time that a prefill replica works, so that prompts rarely wait for more than
+# the step that is under way: an assumption.
+PREFILL_LOAD = 0.7
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PrefillPool:
+    """A replica that only reads prompts, and hands their cache to one that answers.
+
+    A step of full size takes `seconds`; `rate` prompts are read per second at full load.
+    The cache of a prompt takes `transfer` to send [s].
+    """
+
+    placed: PlacedModel
+    seconds: float
+    rate: float
+    transfer: float
+
+    def first_token(self, share: float) -> float:
+        """Return the time until a prompt's cache has arrived, by share of requests [s].
+
+        A prompt waits for the rest of the step that is under way, which is equally likely to
+        be anything up to the whole, and then for its own.
+        """
+        return self.placed.front + (1 + share) * self.seconds + self.transfer
+
+
+def prefill_pool(placed: PlacedModel, traffic: RequestTraffic, outside: bool) -> PrefillPool:
+    """Return a prefill replica; `outside`: answers are in another domain of links.
+
+    Each GPU sends its part of the cache over a link or adapter of its own, after the prompt
+    is read.
+    """
+    requests = traffic.requests
+    tokens = max(requests.unread, _PREFILL_TOKENS)
+    reach = (2 * requests.prompt - requests.unread + tokens) / 2
+    step = StepBatch(tokens, reach, 0.0, 0.0, tokens / requests.unread)
+    slower = 1.0 if placed.serving.dispatch else placed.engine.prefill
+    seconds = step_time(placed, step).total * slower
+    rate = placed.serving.groups * tokens / requests.unread / seconds
+    sent = sequence_bytes(placed, requests.prompt)
+    return PrefillPool(placed, seconds, rate, send_time(sent, placed.fabric, outside=outside))
+
+
 def prompt_step_time(
     placed: PlacedModel, traffic: RequestTraffic, batch: float, alone: float
 ) -> float:
@@ -204,7 +252,7 @@ class ReplicaProfile:
     `decode` and `prompt` are over the batch of a group, and `own` is the part of `decode`
     that depends on requests instead of rows. `most` sequences fit in memory on average,
     `full` if memory for each whole answer is reserved from the start; at 0 the weights do
-    not fit. A step yields `kept` tokens of each answer.
+    not fit. A step yields `kept` tokens of each answer. `prefill` reads the prompts apart.
     """
 
     placed: PlacedModel
@@ -215,6 +263,7 @@ class ReplicaProfile:
     most: float
     full: float
     kept: float
+    prefill: PrefillPool | None = None
 
     @property
     def answer_steps(self) -> float:
@@ -223,6 +272,8 @@ class ReplicaProfile:
 
     def time_per_token(self, timed: BatchTiming) -> float:
         """Return the time per token [s]."""
+        if self.prefill:
+            return timed.recorded / self.kept
         return time_per_token(timed, self.answer_steps) / self.kept
 
     @property
@@ -249,7 +300,11 @@ class ReplicaProfile:
 
     def ttft_at(self, batch: float) -> float:
         """Return the median time to first token with `batch` requests [s]."""
-        timed = self.timing_at(batch)
+        return self._first_token(self.timing_at(batch))
+
+    def _first_token(self, timed: BatchTiming) -> float:
+        if self.prefill:
+            return self.prefill.first_token(0.5) + self.placed.steps.waits * timed.step
         return median_ttft(self.placed, timed, self.traffic)
 
     def rate_at(self, batch: float) -> float:
@@ -260,7 +315,7 @@ class ReplicaProfile:
         """Return the rate, the median time to first token, and the timing behind both."""
         timed = self.timing_at(batch)
         answer = self.traffic.requests.answer
-        first = median_ttft(self.placed, timed, self.traffic)
+        first = self._first_token(timed)
         return batch / (first + answer * self.time_per_token(timed)), first, timed
 
 
@@ -324,8 +379,9 @@ def profile_replica(
     traffic: RequestTraffic,
     usable: float = 0.9,
     draft: SpeculativeDecoding | None = None,
+    prefill: PrefillPool | None = None,
 ) -> ReplicaProfile:
-    """Time a replica at about a dozen batch sizes."""
+    """Time a replica at about a dozen batch sizes; with `prefill` it reads no prompts."""
     requests, draft = traffic.requests, draft or SpeculativeDecoding()
     mean = traffic.mean_context
     steps = tuple(decode_time(placed, b, mean) for b in _BATCHES)
@@ -338,11 +394,14 @@ def profile_replica(
         placed=placed,
         traffic=traffic,
         decode=decode,
-        prompt=tuple(prompt_step_time(placed, traffic, b, step.total) for b, step in both),
+        prompt=tuple(
+            0.0 if prefill else prompt_step_time(placed, traffic, b, step.total) for b, step in both
+        ),
         own=tuple(step.own for step in steps),
         most=_sequences_within(placed, mean, usable),
         full=_sequences_within(placed, requests.prompt + requests.answer, usable),
         kept=draft.tokens_per_step,
+        prefill=prefill,
     )
 
 
@@ -384,6 +443,8 @@ def operating_point(
     first += max(0.0, users - batch) / rate
     busy = min(0.98, rate / profile.groups * timed.cost)
     waiting = _prompt_wait(profile.traffic, timed.cost, busy)
+    if profile.prefill:
+        waiting = _prefill_wait(profile.prefill)
     memory_wait = _memory_wait(profile, batch, rate)
     return OperatingPoint(
         batch=batch,
@@ -404,6 +465,11 @@ def _prompt_wait(traffic: RequestTraffic, cost: float, busy: float) -> Callable[
     return lambda share: (
         _SPREAD[share] * spread + tail * (_wait_tail(busy, share) - _wait_tail(busy, 0.5))
     )
+
+
+def _prefill_wait(prefill: PrefillPool) -> Callable[[float], float]:
+    """Return the wait for prompts read apart beyond the median, by share of requests [s]."""
+    return lambda share: prefill.first_token(share) - prefill.first_token(0.5)
 
 
 def _memory_wait(profile: ReplicaProfile, batch: float, rate: float) -> Callable[[float], float]:

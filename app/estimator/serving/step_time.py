@@ -278,6 +278,8 @@ def _add_experts(sums: _StepSums, placed: PlacedModel, work: LayerWork, batch: S
     pairs += hit * common.padding
     rate = math.sqrt(placed.rates.matmul * placed.rates.matmul16)
     rate *= placed.engine.grouped
+    if serving.dispatch:  # Few experts on each GPU have many rows, as one product has.
+        rate = placed.rates.matmul
     computing = 2 * pairs * work.expert / rate
     bandwidth = placed.rates.narrow if placed.narrow else placed.rates.bandwidth
     reading = hit * work.expert_size / bandwidth
@@ -338,12 +340,32 @@ def _traffic_time(placed: PlacedModel, layer: Layer, batch: StepBatch) -> float:
         total += one * (1 if serving.replicas > 1 and layer.mlp.is_routed else 2)
     if serving.replicas > 1 and layer.mlp.is_routed:
         ranks = serving.expert * serving.expert_tensor
+        if serving.dispatch:
+            return total + _dispatch_time(placed, layer, batch.rows, ranks)
         # Engines gather all tokens everywhere, packed if 4-bit, and scatter the sums.
         sent = message * ranks
         packed = placed.form.bits / 16 if placed.form.math == "nvfp4" else 1.0
         total += engine_collective_time("alltoall", ranks, sent * packed, placed.fabric, latency)
         total += engine_collective_time("alltoall", ranks, sent, placed.fabric, latency)
     return total
+
+
+# Bytes of an element on the way to its experts, in FP8, and back, in BF16, as in DeepEP.
+_DISPATCH, _COMBINE = 1, 2
+
+
+def _dispatch_time(placed: PlacedModel, layer: Layer, rows: float, ranks: int) -> float:
+    """Time to send tokens to the GPUs of their experts, and the results back [s].
+
+    The bytes are those of `expert_parallel_bytes`. Nothing else runs at the same time.
+    """
+    copies = rows * layer.mlp.experts_per_token * placed.model.hidden
+    return sum(
+        engine_collective_time(
+            "alltoall", ranks, copies * width, placed.fabric, placed.rates.rank_latency
+        )
+        for width in (_DISPATCH, _COMBINE)
+    )
 
 
 def pipeline_time(placed: PlacedModel, rows: float) -> float:
