@@ -158,7 +158,7 @@ def list_author_sessions(db: Session, now: dt.datetime) -> list[AuthorSessionRow
 def revoke_author_sessions(
     db: Session, session_ids: Sequence[int], revoking_session: int, now: dt.datetime
 ) -> list[int]:
-    """End sessions; returns the ids of those that were valid. `by` is the revoking session."""
+    """End sessions; returns the ids of those that were valid. `revoking_session` is the revoking session."""
     ended = db.scalars(
         update(AuthorSession)
         .where(col(AuthorSession.id).in_(session_ids), *_active_session_filter(now))

@@ -176,7 +176,7 @@ class SettingsForm(BaseModel):
     ) -> tuple[dict[str, Any], Problems]:
         """Return column values, and problems for fields with invalid values.
 
-        An exam day in the past is accepted only if it equals `saved`, the current one. Another
+        An exam day in the past is accepted only if it equals `saved_exam_day`, the current one. Another
         exam day than that comes with the dates of its mock exams.
         """
         values: dict[str, Any] = {}

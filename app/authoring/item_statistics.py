@@ -135,7 +135,7 @@ def alpha_interval(alpha: float, learners: int, items: int) -> tuple[float, floa
 
     >>> low, high = alpha_interval(80.0, 30, 10)
     >>> round(low, 1), round(high, 1)
-    (64.8, 88.6)
+    (65.3, 88.5)
     """
     if learners < 3 or items < 2 or alpha >= 100:
         return None

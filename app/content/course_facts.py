@@ -33,7 +33,7 @@ def questions_of_topic(library: Library, slug: str) -> tuple[Question, ...]:
 
 
 def unmet_exam_only_questions(library: Library, met_ids: Collection[str]) -> frozenset[str]:
-    """Return the questions reserved for mock exams, except those in `met`."""
+    """Return the questions reserved for mock exams, except those in `met_ids`."""
     return frozenset(
         q.id for q in library.questions.values() if q.is_reserved_for_exams and q.id not in met_ids
     )

@@ -548,7 +548,7 @@ def _read_lock_entry(fields: list[str], line: int) -> LockEntry:
 def format_lock_file(entries: Iterable[LockEntry], previous_text: str = "") -> str:
     """Return the text of ids.lock, sorted by id so that merges stay small.
 
-    Lines of the text `before` stay as they are and where they are if their entry is unchanged,
+    Lines of the text `previous_text` stay as they are and where they are if their entry is unchanged,
     and so do comments and the line ending.
     """
     left = {e.id: e for e in entries}

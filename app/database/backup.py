@@ -228,7 +228,7 @@ def _database_kind(engine: Engine) -> Kind:
 def _opened_engine(installation: Installation, target_label: str) -> Iterator[Engine]:
     """Yield an engine. Raises InstallationError for what the system or the database refuses.
 
-    `written` names what is being written.
+    `target_label` names what is being written.
     """
     engine = installation.engine()
     try:
@@ -499,7 +499,7 @@ def create_daily_backup_if_due(
 ) -> Path | None:
     """Make today's backup and delete expired ones. Returns its path.
 
-    `before` is called just before a backup is made. Returns None if today's backup
+    `before_backup` is called just before a backup is made. Returns None if today's backup
     exists, if another process is making it, or if backups are disabled.
     """
     folder = installation.backups

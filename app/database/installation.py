@@ -90,7 +90,7 @@ _MAKE_ONE = "python3 -c 'import secrets; print(secrets.token_urlsafe(48))' print
 
 
 def load_or_create_secret_key(configured_key: str, path: Path) -> str:
-    """Return the signing key: `given` by a setting, or the one in the file at `path`.
+    """Return the signing key: `configured_key` by a setting, or the one in the file at `path`.
 
     Creates the file if it is missing. Raises InstallationError for a key that is too
     short.

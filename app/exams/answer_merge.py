@@ -53,8 +53,8 @@ def merge_answers(
 ) -> MergedAnswer:
     """Apply to `saved` what differs between a form as `shown` and as `sent`.
 
-    If the answer was also changed in between, the form's answer counts if it is `newer`. The fields
-    of a response are one answer, or `independent` of each other.
+    If the answer was also changed in between, the form's answer counts if it is `form_is_newer`. The fields
+    of a response are one answer, or `independent_fields` of each other.
     """
     names = {*saved.raw, *displayed.raw, *submitted.raw}
     raw: dict[str, Sequence[str]] = {}

@@ -48,8 +48,8 @@ def assemble_paper(
 ) -> ExamPaper:
     """Draw a paper by blueprint: unseen questions first, objectives evenly, none twice.
 
-    `domain_of` maps an objective to its domain, `seen` a question to how often the learner saw it.
-    `before` are the questions of the previous paper, which come last. Among equally new questions,
+    `domain_of` maps an objective to its domain, `times_seen` a question to how often the learner saw it.
+    `previous_questions` are the questions of the previous paper, which come last. Among equally new questions,
     those reserved for exams come first. The same arguments give the same paper. A domain with too
     few questions gives all it has, and `missing` counts the rest.
     """

@@ -127,7 +127,7 @@ def _missed_cards(
 ) -> list[CardToAdd]:
     """Return the questions of a paper that were left unanswered or not fully right, as cards.
 
-    Questions after the last one `reached` do not count as missed, so that a paper submitted early
+    Questions after the last one `last_reached` do not count as missed, so that a paper submitted early
     does not fill the next day.
     """
     right = {one.slot.number for one in graded if one.score >= 1}

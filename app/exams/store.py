@@ -107,7 +107,7 @@ class AnswerChange:
     age: int = 0
 
     def milliseconds_spent(self, previous_change: int, now: int) -> int:
-        """Return the milliseconds since showing, or since the last change at `before`.
+        """Return the milliseconds since showing, or since the last change at `previous_change`.
 
         A form sent twice, or from two tabs at once, counts once.
         """

@@ -324,7 +324,7 @@ def next_card_response(
 ) -> Response:
     """Return the next card as a fragment, or a redirect to its page.
 
-    `graded` is the rating already saved for a showing that was rated twice.
+    `earlier_rating` is the rating already saved for a showing that was rated twice.
     """
     if not is_htmx_request(ctx.request):
         pairs = {

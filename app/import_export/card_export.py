@@ -91,7 +91,7 @@ class LearnerTime:
 
 
 def is_card_available(library: Library, own_card_ids: Collection[str], card: str) -> bool:
-    """Return whether a card can still be shown; `own` are the learner's own cards."""
+    """Return whether a card can still be shown; `own_card_ids` are the learner's own cards."""
     kind, name = parse_card_id(card)
     if kind == OWN:
         return card in own_card_ids

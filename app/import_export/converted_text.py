@@ -179,7 +179,7 @@ def _expect_unambiguous_number(text: str) -> None:
 def read_number(text: str, *, may_use_decimal_comma: bool = False) -> float:
     """Read a number as learners type it, without a unit; raises ItemSkippedError.
 
-    `comma`: the author may use decimal commas, so “1,024” is ambiguous.
+    `may_use_decimal_comma`: the author may use decimal commas, so “1,024” is ambiguous.
 
     >>> read_number("1,024"), read_number("1,5"), read_number("12 500 000")
     (1024.0, 1.5, 12500000.0)

@@ -288,7 +288,7 @@ def is_hidden(
     *,
     dark: bool = False,
 ) -> bool:
-    """Return whether an element is hidden; `names` are selectors that style sheets hide.
+    """Return whether an element is hidden; `hiding_selectors` are selectors that style sheets hide.
 
     >>> is_hidden("p", {"style": "color: red; display:none"}, frozenset())
     True

@@ -82,7 +82,7 @@ _AMONG_WORDS = frozenset(_INLINE.split())
 def is_nested_too_deeply(html: str) -> bool:
     """Return whether more than `DEEPEST` tags may be open at once.
 
-    >>> is_deep("<b>" * 61), is_deep("<ul>" + "<li>one" * 100 + "</ul>")
+    >>> is_nested_too_deeply("<b>" * 61), is_nested_too_deeply("<ul>" + "<li>one" * 100 + "</ul>")
     (True, False)
     """
     if html.count("<") <= DEEPEST:
@@ -591,7 +591,7 @@ class ConvertedHtml:
 def to_markdown(html: str, name_picture: Callable[[str], str] | None = None) -> ConvertedHtml:
     """Convert HTML to Markdown blocks, without scripts and hidden text.
 
-    Pictures are left out, except those to whose URL `picture` gives a name. Raises ItemSkippedError
+    Pictures are left out, except those to whose URL `name_picture` gives a name. Raises ItemSkippedError
     for a formula without TeX.
     """
     if is_nested_too_deeply(html):

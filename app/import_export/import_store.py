@@ -245,7 +245,7 @@ def import_cards(
 ) -> ImportCounts:
     """Write everything that is new, and rebuild memory rows and day totals.
 
-    Importing the same cards again changes nothing. `waiting` cards without a review came before
+    Importing the same cards again changes nothing. `already_waiting` cards without a review came before
     them from the same file.
     """
     at = to_milliseconds(now)
@@ -384,7 +384,7 @@ def _schedule_added_cards(
 ) -> int:
     """Save added cards; those without a review start a few on each day.
 
-    Otherwise a deck of a thousand new cards would all be due today. `waiting` such cards came
+    Otherwise a deck of a thousand new cards would all be due today. `already_waiting` such cards came
     before them. Returns how many more there are.
     """
     a_day = max(1, new_cards_allowed(learner.minutes_a_day, DayCounts(0, 0, 0)))

@@ -53,7 +53,7 @@ def plain_text_or_html(markdown: str) -> str:
     Moodle accepts the right sides of pairs and the steps of a GIFT file in this form, for which it
     has no format mark.
 
-    >>> html_if_needed("A & B"), html_if_needed("`x`"), html_if_needed(r"\<b> is a tag")
+    >>> plain_text_or_html("A & B"), plain_text_or_html("`x`"), plain_text_or_html(r"\<b> is a tag")
     ('A & B', '<code>x</code>', '<span>&lt;b&gt; is a tag</span>')
     """
     text = to_html(markdown)

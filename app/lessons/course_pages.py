@@ -73,7 +73,7 @@ def domain_progress(
 ) -> tuple[DomainProgress, ...]:
     """Return all domains with their objectives.
 
-    `ready` are the objectives that were ready once, `opened` and `read` the pages that are begun
+    `ready` are the objectives that were ready once, `opened_pages` and `read_pages` the pages that are begun
     and those read to the end, `answered` at least the questions answered since the estimate.
     """
     asked = {

@@ -125,7 +125,7 @@ class NoteForm(BaseModel):
     def merge_with_saved_text(self, topic: str, saved_text: str = "") -> SavedNote:
         """Return the note with normalized line ends, trimmed.
 
-        Text in `kept` that another tab saved since is preserved: alone if this tab changed nothing,
+        Text in `saved_text` that another tab saved since is preserved: alone if this tab changed nothing,
         above its own text if it did.
         """
         words, shown = _strip_words(self.words), _strip_words(self.shown[1:])

@@ -274,7 +274,7 @@ def cheat_sheet(
     """Return the sheet of a domain. Hooks and what is tested come first.
 
     If that alone is too long, what is tested is cut to whole sentences. Then come one-sentence
-    errors and key terms, one from each page in turn, while there is `room` on the page.
+    errors and key terms, one from each page in turn, up to `letter_limit` letters.
     """
     own = tuple(_shorten_line(line) for line in notes if line.strip())[:_OWN]
     topics = pages_of_domain(library, domain)

@@ -307,7 +307,7 @@ def word_forms(word: str) -> tuple[str, ...]:
 def unspaced_letter_pairs(words: Iterable[str]) -> list[str]:
     """Return all pairs of neighboring letters, where a word may be several without spaces.
 
-    >>> letter_pairs(["缓存大", "gpu"])
+    >>> unspaced_letter_pairs(["缓存大", "gpu"])
     ['缓存', '存大']
     """
     parts = [

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from app.estimator import units
-from app.estimator.units import COUNT_SUFFIX, MINUS, split_number
+from app.estimator.units import COUNT_SUFFIX, MINUS, split_number_and_unit
 from app.markup.text import hint_for_unknown_word
 
 # Each unit as (base unit, factor). Factors of the SI and of units accepted for use with it
@@ -314,9 +314,9 @@ SPEC = re.compile(r"^(?P<comma>,)?(?:\.(?P<digits>\d{1,2}))?(?P<form>[fgd])?$")
 def format_with_spec(value: float, spec: str = "") -> str:
     """Format a number by a placeholder's format: `,` `.2f` `.3g` `d`; never an exponent.
 
-    >>> show_number(1119.6, ".3g")
+    >>> format_with_spec(1119.6, ".3g")
     '1,120'
-    >>> show_number(2048), show_number(2048, ",")
+    >>> format_with_spec(2048), format_with_spec(2048, ",")
     ('2048', '2,048')
     """
     comma, digits, form = _parse_format(spec)
@@ -359,7 +359,7 @@ def _significant_digits(value: float, digits: int) -> str:
 def parse_quantity(text: str) -> Quantity | None:
     """Parse the quantity written in `text` ("3.35 TB/s", "8"); None if it is not one."""
     try:
-        number, word = split_number(text)
+        number, word = split_number_and_unit(text)
     except (ValueError, OverflowError):
         return None
     unit = known_unit(word)

@@ -41,7 +41,7 @@ def text_direction(tag: str) -> str:
 def mark_unspaced_letters(text: str) -> str:
     """Return the text with a boundary before and behind each letter that may be a word.
 
-    >>> mark_letter_boundaries("GPU 缓存").replace(BOUNDARY, "|")
+    >>> mark_unspaced_letters("GPU 缓存").replace(BOUNDARY, "|")
     'GPU |缓||存|'
     """
     return _LETTER.sub(rf"{BOUNDARY}\g<0>{BOUNDARY}", text) if not text.isascii() else text
@@ -158,7 +158,7 @@ def jaccard_similarity(one: tuple[int, ...], other: tuple[int, ...]) -> float:
 
 
 def closest_word(word: str, known: Iterable[str], min_similarity: float = 0.6) -> str:
-    """Return the known word closest to `word`, or "" if none is similar by at least `least`."""
+    """Return the known word closest to `word`, or "" if none is similar by at least `min_similarity`."""
     if len(word) > _LONGEST_WORD:
         return ""
     every = list(known)

@@ -61,7 +61,7 @@ def write_calendar(
 ) -> str:
     """Return the iCalendar file: today's list, the mock exams, the exam.
 
-    `who` makes event ids stable and unique. A calendar must hold at least one event, so without any
+    `event_id_suffix` makes event ids stable and unique. A calendar must hold at least one event, so without any
     one event says what is missing.
     """
     now = ctx.now

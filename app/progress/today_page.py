@@ -30,7 +30,7 @@ from app.spaced_repetition.todays_queue import todays_queue
 from app.study_plan.day_list import PLACEMENT_QUESTION_MINUTES
 from app.study_plan.loader import DayListEnsured, StudyPlan, listed_cards, load_plan
 from app.web.render import render_page
-from app.widgets.svg import draw_rect_in_percent, svg_in_pixels
+from app.widgets.svg import build_svg_element, draw_rect_in_percent
 
 _MINUTE = dt.timedelta(minutes=1)
 
@@ -72,7 +72,7 @@ def draw_minutes(plan: StudyPlan) -> Markup:
             marks.append(draw_rect_in_percent("won", x, 0, done, 10))
         x += width
     label = f"{plan.minutes_left} of {plan.minutes} minutes are left"
-    return svg_in_pixels(marks, 10, label, "g cells")
+    return build_svg_element(marks, 10, label, "g cells")
 
 
 router = APIRouter()

@@ -49,7 +49,7 @@ class MailServer:
     base_url: str
 
     def send(self, to: str, subject: str, text: str, unsubscribe_url: str) -> None:
-        """Send a mail; raises OSError or SMTPException. `leave` is the address that ends them."""
+        """Send a mail; raises OSError or SMTPException. `unsubscribe_url` is the address that ends them."""
         message = email.message.EmailMessage()
         message["From"], message["To"], message["Subject"] = self.sender, to, subject
         message["List-Unsubscribe"] = f"<{unsubscribe_url}>"

@@ -522,7 +522,7 @@ def _explore_states(
 ) -> Iterator[_ReachedState]:
     """Yield each state with the goals reached in it, by the shortest way, nearest first.
 
-    With `any_answer`, a needed command counts in states that give it another answer, too.
+    With `count_any_answer`, a needed command counts in states that give it another answer, too.
     """
     terminal, goals = CommandMatcher(lab), set(lab.goal_ids)
     usable: Mapping[str, list[int]] = {

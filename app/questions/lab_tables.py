@@ -455,7 +455,7 @@ def _is_chosen(row: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
 def expand_node_list(node_list: str) -> list[str]:
     """Return the nodes of a list.
 
-    >>> expand_nodes("gpu1,node[05-06,08]")
+    >>> expand_node_list("gpu1,node[05-06,08]")
     ['gpu1', 'node05', 'node06', 'node08']
     """
     nodes: list[str] = []

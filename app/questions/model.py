@@ -74,7 +74,7 @@ class Question:
         """Return the domain that it counts in: that of its first objective, or "".
 
         A question that serves two domains would otherwise be counted twice.
-        `domains` maps an objective to its domain.
+        `domain_by_objective` maps an objective to its domain.
         """
         return next(
             (domain_by_objective[o] for o in self.objectives if o in domain_by_objective), ""

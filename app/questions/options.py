@@ -339,8 +339,8 @@ def check_option_count(
 ) -> None:
     """Check that there are enough options (E22, W22).
 
-    Two are enough for practice. `exam` is “maybe” if mock exams would draw the question
-    with `least` options, “only” if it is written for them, or empty.
+    Two are enough for practice. `exam_use` is “maybe” if mock exams would draw the question
+    with `minimum` options, “only” if it is written for them, or empty.
     """
     wanted = "Add an option that is wrong and likely."
     if count < 2:

@@ -84,7 +84,7 @@ class OpenQuestion:
     def inputs(
         self, estimate: str, values: Mapping[str, str], form_names: Mapping[str, str]
     ) -> tuple[FormField, ...]:
-        """Return inputs of an estimate as form fields; `sent` maps input to form names.
+        """Return inputs of an estimate as form fields; `form_names` maps input to form names.
 
         `values` are the current values of all inputs.
         """
@@ -108,9 +108,9 @@ def build_open_question(
     context: str = "quiz",
     back: str = "",
 ) -> OpenQuestion:
-    """Create the form of a question for the learner of `key`.
+    """Create the form of a question for the learner of `learner_key`.
 
-    `before` are the seeds of earlier attempts, newest first: a computed question shows
+    `earlier_seeds` are the seeds of earlier attempts, newest first: a computed question shows
     other numbers than the last time, if it has others.
     """
     seed = seed_of_next_attempt(question, learner_key, earlier_seeds)

@@ -236,7 +236,7 @@ NINE_IN_TEN, NINETEEN_IN_TWENTY = 1.645, 1.96
 
 
 def wilson_interval(successes: float, trials: int, z: float = NINE_IN_TEN) -> tuple[float, float]:
-    """Return the 90% Wilson interval (0..1) of the share `right` ÷ `of`.
+    """Return the 90% Wilson interval (0..1) of the share `successes` ÷ `trials`.
 
     It keeps a width at 0 and 1.
 
@@ -365,7 +365,7 @@ class AuthoredItem:
     def determine_exam_use(self, file_in_exams: bool) -> str:
         """Return whether mock exams draw it: “only” they do, “maybe”, or empty for never.
 
-        `file` is whether mock exams draw from its file at all.
+        `file_in_exams` is whether mock exams draw from its file at all.
         """
         if self.comment.field_text("use").lower() == "exam":
             return "only"

@@ -203,7 +203,7 @@ def strip_wrappers(tokens: Sequence[str]) -> list[str]:
 def split_by_argument(pipeline: ShellPipeline) -> list[ShellPipeline]:
     """Return `systemctl stop a b` and the like as a command for each; empty if it is one.
 
-    >>> [p.stages for p in split_arguments(read_line("systemctl stop a b")[0])]
+    >>> [p.stages for p in split_by_argument(read_line("systemctl stop a b")[0])]
     [(('systemctl', 'stop', 'a'),), (('systemctl', 'stop', 'b'),)]
     """
     rest = strip_wrappers(pipeline.stages[0])
@@ -292,7 +292,7 @@ def _text_matches(pattern: str, text: str) -> bool:
 def split_into_cat_and_filter(pipeline: ShellPipeline) -> ShellPipeline:
     """Return `less FILE`, `grep WORD FILE` and the like as `cat FILE` and the filter.
 
-    >>> split_file_reader(read_line("grep -i xid /var/log/syslog | wc -l")[0]).stages
+    >>> split_into_cat_and_filter(read_line("grep -i xid /var/log/syslog | wc -l")[0]).stages
     (('cat', '/var/log/syslog'), ('grep', '-i', 'xid'), ('wc', '-l'))
     """
     rest = strip_wrappers(pipeline.stages[0])

@@ -59,7 +59,7 @@ class AddedCardRecord:
 
 
 def first_due_day(card: str, added_on: dt.date) -> dt.date:
-    """Return the study day on which a card added on `day` is first due.
+    """Return the study day on which a card added on `added_on` is first due.
 
     A missed question was just explained to the learner, so it is due the next day.
     """

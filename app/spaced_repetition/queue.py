@@ -104,7 +104,7 @@ def new_cards_allowed(minutes: int, day: DayCounts, extra: int = 0, pace: CardPa
     """Return how many more new cards may be started on a study day.
 
     Half of the learner's minutes is for cards. Cards due and reviewed take 10 seconds each and a
-    new card takes 60, or what the log shows. New cards get the time that reviews leave. `more` are
+    new card takes 60, or what the log shows. New cards get the time that reviews leave. `extra` are
     added on top.
 
     >>> new_cards_allowed(30, DayCounts(due=0, answered=0, begun=0))
@@ -133,7 +133,7 @@ class StudyDayCache(Generic[Value]):
     def get_or_load(
         self, db: Session, learner_id: int, day: dt.date, load: Callable[[], Value]
     ) -> Value:
-        """Return a learner's value on a study day, calling `ask` if it is not cached."""
+        """Return a learner's value on a study day, calling `load` if it is not cached."""
         kept = self._kept.setdefault(db.get_bind().engine, LRUCache(_CACHED_LEARNERS))
         known = kept.get(learner_id)
         if known is not None and known[0] == day:

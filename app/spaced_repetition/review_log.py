@@ -130,7 +130,7 @@ def columns_of_replayed_card(
 ) -> dict[str, Any] | None:
     """Return the columns of a rebuilt memory row, or None if there is nothing to store.
 
-    `turns` counts the log rows. `aside` says that the card was suspended; a declined card is
+    `log_row_count` counts the log rows. `aside` says that the card was suspended; a declined card is
     treated as suspended.
     """
     suspended = suspended or (start is not None and start.declined)
@@ -469,7 +469,7 @@ def undo_review(
     when: tuple[dt.datetime, dt.date],
     cards: Mapping[str, Flashcard] = MappingProxyType({}),
 ) -> str | None:
-    """Undo the last review or manual edit, if it still is `number`; returns its card.
+    """Undo the last review or manual edit, if it still is `log_id`; returns its card.
 
     It stays in the log, and a new row that voids it points to it. Undoing it a second time changes
     nothing. `cards` are the course cards whose memory row may have to be restored.

@@ -48,7 +48,7 @@ def fuzz_interval(
 ) -> int:
     """Return an interval in the range around `days` that keeps a card apart from its reverse.
 
-    `seed` is the card and the number of earlier reviews, `on` the study day. A hash gives each note
+    `seed` is the card and the number of earlier reviews, `study_day` the study day. A hash gives each note
     even or odd days, and its reverse (`~r`) the others. Within range and parity all days are
     equally likely. All rating buttons of one review share one draw, and none gives fewer than
     `least` days, so a better rating never comes sooner.
@@ -337,7 +337,7 @@ def is_too_old(rated_at: dt.datetime, now: dt.datetime) -> bool:
 def clamp_review_time(
     rated_at: dt.datetime, now: dt.datetime, last_review: dt.datetime | None
 ) -> dt.datetime:
-    """Return the moment to log for a rating given at `given` and received at `now`.
+    """Return the moment to log for a rating given at `rated_at` and received at `now`.
 
     Never in the future, whatever the device's clock says, and never before the card's last review,
     because the log is replayed in its order. If the last review is itself in the future, its moment

@@ -292,7 +292,7 @@ def _choose_pages(
     minutes_left: float,
     most: float,
 ) -> tuple[list[PageToRead], float, bool]:
-    """Return the pages to read in `room` minutes, the room left, and whether none is left unread.
+    """Return the pages to read in `minutes_left` minutes, the room left, and whether none is left unread.
 
     If none fits, the shortest one may take `most` minutes.
     The domain that has most to gain for what was read of it gives the next page; unread pages that

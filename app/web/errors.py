@@ -84,7 +84,7 @@ def error_response(
 ) -> Response:
     """Return the problems ({"field", "message"}) as JSON, htmx fragment or page.
 
-    `onward` is the URL and the text of a link to a page that helps.
+    `help_link` is the URL and the text of a link to a page that helps.
     """
     path: str = request.scope["path"]
     below = path.removeprefix(request.scope.get("root_path", ""))

@@ -274,7 +274,7 @@ _CHECK_CONTENT = "Run `headroom check`, and fix what it names."
 
 
 def check_disk(folders: Sequence[Path], min_free_bytes: int = LEAST_FREE) -> HealthCheck:
-    """Check that each folder is writable and has `least` bytes free."""
+    """Check that each folder is writable and has `min_free_bytes` bytes free."""
     for folder in folders:
         try:
             free = shutil.disk_usage(folder).free

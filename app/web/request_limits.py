@@ -451,7 +451,7 @@ class BodyReceiver:
     ) -> AsyncIterator[Receive]:
         """Yield a `receive` that replays the complete body, for use inside the block.
 
-        `room` is the maximum size in bytes. Raises HTTPException 408, 413 or 503, and
+        `max_bytes` is the maximum size in bytes. Raises HTTPException 408, 413 or 503, and
         ClientDisconnect if the client disconnects while sending.
         """
         length = headers.get(b"content-length", b"0")

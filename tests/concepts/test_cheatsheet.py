@@ -88,7 +88,7 @@ def test_no_line_of_a_sheet_is_a_label_with_a_name(shipped: Library):
 
 
 def test_errors_and_terms_give_way_where_there_is_no_room(course: Library):
-    sheet = first(course, room=0)
+    sheet = first(course, letter_limit=0)
 
     assert sheet.entries[0].hooks
     assert sheet.entries[0].errors == sheet.entries[0].terms == ()
@@ -103,7 +103,7 @@ def test_own_lines_are_cut_and_few(course: Library):
 
 
 def test_a_sheet_is_never_fuller_than_its_page(course: Library):
-    filled, bare = first(course), first(course, room=0)
+    filled, bare = first(course), first(course, letter_limit=0)
 
     assert bare.letters < filled.letters <= LETTERS
 

@@ -53,7 +53,7 @@ def test_a_condition_names_the_best_values_it_needs() -> None:
     condition = read_condition("cost_per_month <= 1.2 * best(cost_per_month)")
 
     assert condition.outputs_with_best_value == {"cost_per_month"}
-    assert condition.names == {"cost_per_month"}
+    assert condition.output_names == {"cost_per_month"}
 
 
 DESIGN = """\

@@ -91,7 +91,7 @@ class HandLibrary:
     def current(self) -> Library:
         return self.held
 
-    def last_loaded(self) -> Library:
+    def fresh_library_or_none(self) -> Library:
         return self.held
 
     def remove(self, *gone: str) -> None:

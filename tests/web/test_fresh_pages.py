@@ -112,7 +112,7 @@ class Course:
     def __init__(self, state):
         self.state = state
 
-    def last_loaded(self):
+    def fresh_library_or_none(self):
         return None
 
     def current(self):

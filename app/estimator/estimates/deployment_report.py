@@ -15,7 +15,7 @@ from app.estimator.result import (
     EstimateSection,
     FormulaStep,
     OutputSpec,
-    Value,
+    OutputValue,
     Verdict,
     VerdictFlip,
     read_figures,
@@ -27,7 +27,9 @@ OUTPUTS: tuple[OutputSpec[DeploymentResult], ...] = (
     section_output("fits", "Meets the targets", "", "more", (_CAPACITY, "fits")),
     section_output("gpus", "GPUs", "GPU", "less", (_CAPACITY, "gpus"), primary=True),
     section_output("replicas", "Replicas", "", "less", (_CAPACITY, "replicas")),
-    OutputSpec("nodes", "Systems", "node", "less", lambda r: r.nodes or Value(None, applies=False)),
+    OutputSpec(
+        "nodes", "Systems", "node", "less", lambda r: r.nodes or OutputValue(None, applies=False)
+    ),
     section_output("weights", "Weights", "B", "less", ("weights", "total")),
     section_output(
         "per_gpu", "Memory on each GPU", "B", "less", ("inference-memory", "per_gpu"), modeled=True
@@ -69,17 +71,23 @@ def estimate(inputs: DeploymentInputs) -> Estimate:
         steps=(_gpu_step(result),),
         notes=(NOTE, *result.missing_notes, *price_note(result.gpu, inputs.usd_per_gpu_hour)),
         changes=tuple(
-            change for change in _capacity(result).estimate.changes if _is_target(change)
+            change
+            for change in _capacity(result).estimate.changes
+            if _is_latency_target_flip(change)
         ),
         sections=result.sections,
     )
 
 
 def _build_verdict(result: DeploymentResult) -> Verdict:
-    status, objections = result.worst()
+    status, objections = result.worst_status_and_objections()
     if result.gpus is None:
         changes = _capacity(result).estimate.changes
-        late = describe_late_targets(changes) if any(map(_is_target, changes)) else objections
+        late = (
+            describe_late_targets(changes)
+            if any(map(_is_latency_target_flip, changes))
+            else objections
+        )
         return Verdict("no", "Targets cannot be met.", late)
     parts = [f"{format_number(result.gpus)} {result.gpu.name} answer all users"]
     cost, power = (
@@ -95,7 +103,7 @@ def _build_verdict(result: DeploymentResult) -> Verdict:
     return Verdict(status, count, f"{', '.join(parts)}. {objections}".strip())
 
 
-def _is_target(change: VerdictFlip) -> bool:
+def _is_latency_target_flip(change: VerdictFlip) -> bool:
     return change.field in {"ttft_target", "tpot_target"}
 
 
@@ -108,7 +116,7 @@ def _gpu_step(result: DeploymentResult) -> FormulaStep:
     width = capacity.inputs.tensor_parallel
     replicas = result.find(_CAPACITY, "replicas")
     count = int(replicas.value or 0) if replicas else 0
-    return _STEPS.fill(
+    return _STEPS.line_from_template(
         "gpus",
         "([replicas] + [spare ones]) × [GPUs of each]",
         (count, capacity.inputs.spare, width),

@@ -309,7 +309,7 @@ def _formula_markup(tex: str, *, block: bool) -> str:
 def render_cloze(text: str, number: int, side: Side, *, only_cloze: bool = False) -> str:
     """Return a text whose cloze `number` is hidden on the front and shown on the back.
 
-    `alone` returns only the cloze itself.
+    `only_cloze` returns only the cloze itself.
 
     >>> render_cloze("{{c1::Ada}} wrote {{c2::notes::what?}}.", 2, "front")
     'Ada wrote [what?].'

@@ -246,7 +246,7 @@ def collection_row(
 ) -> tuple[Any, ...]:
     """Return the row of the table col; `moment` in seconds since 1970.
 
-    `sides` are the card counts of notes whose cards are not reverses of each other.
+    `card_counts` are the card counts of notes whose cards are not reverses of each other.
     """
     conf = _CONF | (collection_start.settings() if collection_start else {})
     deck_rows = {1: "Default"} | {number: name for name, number in decks.items()}

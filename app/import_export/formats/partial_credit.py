@@ -40,7 +40,7 @@ def convert_weighted_choices(
 ) -> Item:
     """Return a single or multiple choice item; what our rules cannot express is a loss.
 
-    `told`: the file names the rule of credit, instead of only giving weights. In a single choice
+    `rule_named`: the file names the rule of credit, instead of only giving weights. In a single choice
     only the full mark is right, and less is partial credit. In a multiple choice everything with a
     positive weight is right, and the penalties decide the rule of credit. A multiple choice with
     only one right option becomes a single choice.

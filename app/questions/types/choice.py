@@ -311,7 +311,7 @@ def choice_card_faces(options: Sequence[Choice]) -> CardFaces:
 def guess_percent(type_name: str, options: int, right: int) -> float | None:
     """Return the percent that blind guessing earns; None if it is undefined.
 
-    >>> guess_score("single", 4, 1)
+    >>> guess_percent("single", 4, 1)
     25.0
     """
     if type_name == "true-false":
@@ -437,7 +437,7 @@ class MultipleChoiceType(ChoiceType):
 def choice_credit(
     right_keys: Collection[str], chosen: Collection[str], option_count: int, rule: str
 ) -> float:
-    """Return the score 0..1 for choosing `chosen` of `all_` options where `key` is right.
+    """Return the score 0..1 for choosing `chosen` of `option_count` options where `right_keys` is right.
 
     - `off` (and nothing): all or nothing
     - `net`: (hits − misses) ÷ number of right options, never below 0; so does `coverage`,

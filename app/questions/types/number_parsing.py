@@ -208,7 +208,7 @@ class TypedUnit:
 
 
 def read_unit(word: str, expected_unit: str) -> TypedUnit | None:
-    """Return the unit meant by `word` if one like `like` is expected, or None.
+    """Return the unit meant by `word` if one like `expected_unit` is expected, or None.
 
     Letter case is ignored if only one unit of that kind can be meant; Gb is a
     gigabit. A count may carry k, M, B, T or their words.
@@ -350,7 +350,7 @@ def _meant_currencies(word: str) -> tuple[str, ...]:
 
 
 def _replace_currency_by_code(word: str, expected_unit: str) -> str:
-    """Replace the currency in a unit by its code: that of `like` if it may be meant."""
+    """Replace the currency in a unit by its code: that of `expected_unit` if it may be meant."""
     sign, slash, rest = word.partition("/")
     codes = _meant_currencies(sign)
     if not codes:
@@ -439,7 +439,7 @@ class AnswerRangeError(ValueError):
 def read_range(text: str, default_tolerance: float | None = None) -> AcceptedRange:
     """Parse an authored answer as a range in base units.
 
-    `otherwise` is the relative tolerance of an answer that states none; without it a
+    `default_tolerance` is the relative tolerance of an answer that states none; without it a
     number with decimals is rejected (E41). Raises AnswerRangeError with E40, E41 or E42.
     """
     written_range = _read_written_range(text.strip(), default_tolerance)

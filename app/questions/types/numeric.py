@@ -95,9 +95,9 @@ def expected_unit(answer: NumericAnswer) -> str:
 
 
 def format_given_number(number: float, unit: str) -> str:
-    """Format a number as the learner gave it, with its unit.
+    r"""Format a number as the learner gave it, with its unit.
 
-    >>> format_given_number(1120.0, "GB").replace(NBSP, " ")
+    >>> format_given_number(1120.0, "GB").replace("\xa0", " ")
     '1,120 GB'
     """
     text = format_number(number, 6)
