@@ -234,7 +234,7 @@ def _group_nodes(typed: ShellCommand, answers: Answers) -> tuple[int, str] | Non
     for index, command, text in answers:
         if command != ShellCommand("sinfo", (), ()) or "STATE NODELIST" not in text:
             continue
-        header, *rows = (line.split() for line in text.split("\n") if len(line.split()) == 6)
+        rows = [line.split() for line in text.split("\n")[1:] if len(line.split()) == 6]
         if "--summarize" in options:
             lines = ["PARTITION AVAIL  TIMELIMIT   NODES(A/I/O/T) NODELIST"]
             for name in dict.fromkeys(row[0] for row in rows):
@@ -247,7 +247,6 @@ def _group_nodes(typed: ShellCommand, answers: Answers) -> tuple[int, str] | Non
             return index, "\n".join(lines)
         nodes = sorted((n, row[0], row[4]) for row in rows for n in expand_nodes(row[5]))
         lines = [f"{n:10} {1:5} {name:>9} {state}" for n, name, state in nodes]
-        del header
         return index, "\n".join(["NODELIST   NODES PARTITION STATE", *lines])
     return None
 
