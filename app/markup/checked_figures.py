@@ -28,6 +28,11 @@ FIGURE_LINK = re.compile(
 """A checked figure in Markdown source."""
 SVG_FIGURE = re.compile(r'<tspan data-figure="(?P<target>[^"<>]*)">(?P<text>[^<>]*)</tspan>')
 """A checked figure in a drawing."""
+_PADDED_FIGURE = re.compile(
+    r"\{(?P<target>(?:calc|hw|model):[^\s{}]*?#[\w-]+)(?: in (?P<unit>[^\s{}:]+))?"
+    r"(?::(?P<align>[<>]?)(?P<width>\d{0,2})(?:\.(?P<digits>\d))?f?)?\}"
+)
+"""A checked figure in the output of a lab's command, such as `{hw:h100#memory in MiB:>8}`."""
 KEEP_PLAIN = "<!-- plain -->"
 """Comment right behind an amount that is history or a quotation, and stays as it is."""
 _WORDS = [
@@ -228,6 +233,34 @@ def resolve_text_figures(
         return match["text"]
 
     return link.sub(resolve, text).replace(KEEP_PLAIN, "")
+
+
+def fill_figures(text: str, line: int, source_file: SourceFile) -> str:
+    """Replace `{TARGET in UNIT:>WIDTH}` with the value; reports E42, E80, E81, E84."""
+
+    def fill(match: re.Match[str]) -> str:
+        target = parse_figure_link(match["target"])
+        assert target is not None  # noqa: S101 - the pattern begins with a scheme
+        place = source_file.locate_text(match[0], line, line)
+        if target.scheme == "calc":
+            source_file.spend_effort(get_estimate_effort(target.name), match["target"])
+        try:
+            value = compute_target(target).value
+            if isinstance(value, Quantity):
+                unit = match["unit"]
+                number = quantities.convert_quantity(value, unit).value if unit else value.value
+                value = f"{number:.{match['digits'] or 0}f}"
+        except FigureError as error:
+            source_file.report(error.code, *place, error.message, error.hint)
+            return match[0]
+        except (UnitMismatchError, KeyError) as error:
+            hint = "Write a unit of the same kind behind “in”, such as MiB."
+            source_file.report("E42", *place, f"{error}.", hint)
+            return match[0]
+        width = int(match["width"] or 0)
+        return f"{value}".ljust(width) if match["align"] == "<" else f"{value}".rjust(width)
+
+    return _PADDED_FIGURE.sub(fill, text)
 
 
 def report_figure(

@@ -345,17 +345,15 @@ def _load_everyday_answers_and_facts() -> tuple[
     """Return what every lab answers, how facts are read, and the needs and models of answers."""
     file = Path(__file__).parent / "types" / "console_everyday.toml"
     spec = tomllib.loads(file.read_text(encoding="utf-8"))
-    answers = [
-        (a["commands"], a.get("output", "").lstrip("\n"), a.get("needs", ()), a.get("same", ()))
-        for a in spec["answers"]
-    ]
-    commands = (
-        LabCommand(tuple(RichText(escape(c), c) for c in names), RichText(escape(text), text))
-        for names, text, _, _ in answers
-    )
-    needs = (tuple({*needed, *re.findall(r"\{(\w+)\}", text)}) for _, text, needed, _ in answers)
-    same = tuple(tuple(a.get("same", ())) for a in spec["answers"])
-    return CommandMatcher(Lab(tuple(commands), NO_TEXT, "", ())), spec["facts"], tuple(needs), same
+    commands, needs, same = list[LabCommand](), list[tuple[str, ...]](), list[tuple[str, ...]]()
+    for answer in spec["answers"]:
+        text = answer.get("output", "").lstrip("\n")
+        names = tuple(RichText(escape(c), c) for c in answer["commands"])
+        commands.append(LabCommand(names, RichText(escape(text), text)))
+        needs.append((*answer.get("needs", ()), *re.findall(r"\{(\w+)\}", text)))
+        same.append(tuple(answer.get("same", ())))
+    everyday = CommandMatcher(Lab(tuple(commands), NO_TEXT, "", ()))
+    return everyday, spec["facts"], tuple(needs), tuple(same)
 
 
 def _find_facts(terminal: CommandMatcher, state: str) -> dict[str, str]:

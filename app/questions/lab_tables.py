@@ -242,7 +242,7 @@ def _answer_sinfo_nodes_or_summary(typed: ShellCommand, answers: Answers) -> tup
     for index, command, text in answers:
         if command != ShellCommand("sinfo", (), ()) or "STATE NODELIST" not in text:
             continue
-        header, *rows = (line.split() for line in text.split("\n") if len(line.split()) == 6)
+        rows = [line.split() for line in text.split("\n")[1:] if len(line.split()) == 6]
         if "--summarize" in options:
             lines = ["PARTITION AVAIL  TIMELIMIT   NODES(A/I/O/T) NODELIST"]
             for name in dict.fromkeys(row[0] for row in rows):
@@ -255,7 +255,6 @@ def _answer_sinfo_nodes_or_summary(typed: ShellCommand, answers: Answers) -> tup
             return index, "\n".join(lines)
         nodes = sorted((n, row[0], row[4]) for row in rows for n in expand_node_list(row[5]))
         lines = [f"{n:10} {1:5} {name:>9} {state}" for n, name, state in nodes]
-        del header
         return index, "\n".join(["NODELIST   NODES PARTITION STATE", *lines])
     return None
 

@@ -11,13 +11,11 @@ from html import escape
 from markdown_it.token import Token
 
 from app.markup import strict_yaml
-from app.markup.checked_figures import compute_target, parse_figure_link
-from app.markup.expressions import FigureError
+from app.markup.checked_figures import fill_figures
 from app.markup.html_renderer import render_tokens
 from app.markup.markdown_tokens import closing_index, first_line
 from app.markup.model import NO_TEXT, RichText
-from app.markup.problems import SourceFile, get_estimate_effort
-from app.markup.quantities import Quantity, UnitMismatchError, convert_quantity
+from app.markup.problems import SourceFile
 from app.markup.text import hint_for_unknown_word
 from app.questions import shell
 from app.questions.lab import (
@@ -32,6 +30,7 @@ from app.questions.options import (
     check_any_right,
     check_duplicate_options,
     check_feedback_of_wrong_options,
+    check_one_right,
     check_option_count,
 )
 from app.questions.question_type import AuthoredItem
@@ -49,10 +48,6 @@ _SHOWING = re.compile(
     r"(?:cat|ls|ps|df|du|free|top|dmesg|journalctl)\b|(?:systemctl|service)\s(?:.*\s)?status\b"
 )
 _INFO = re.compile(f"console(?:{re.sub(r'[?]P<[a-z]+>', '?:', _PART)})*")
-_FIGURE = re.compile(
-    r"\{(?P<target>(?:calc|hw|model):[^\s{}]*?#[\w-]+)(?: in (?P<unit>[^\s{}:]+))?"
-    r"(?::(?P<align>[<>]?)(?P<width>\d{0,2})(?:\.(?P<digits>\d))?f?)?\}"
-)
 _MOST = {"commands": 80, "states": 12, "goals": 8, "lines": 200, "letters": 200}
 
 
@@ -94,10 +89,16 @@ def _read_block(fence: Token, quote: list[Token], authored: AuthoredItem) -> lis
     to = next((p["to"] for p in parts if p["to"]), "")
     flags = {p["flag"] for p in parts if p["flag"]}
     base = LabCommand((), NO_TEXT, tuple(states), to, "needed" in flags, "harmful" in flags, note)
-    made = list(_split_block(fence, base, source_file))
+    base = dataclasses.replace(base, step=line if base.needed else 0)
     spans = [c.content for t in quote for c in t.children or () if c.type == "code_inline"]
-    step = first_line(fence) if base.needed else 0
-    made = [dataclasses.replace(_with_cue(command, spans), step=step) for command in made]
+    made: list[LabCommand] = []
+    for number, spellings, text in _split_block(fence, source_file):
+        cue = next((s for s in spans if s in text), "")
+        output, cue_text = (RichText(escape(x), x) if x else NO_TEXT for x in (text, cue))
+        names = tuple(RichText(escape(s), s) for s in spellings)
+        made.append(
+            dataclasses.replace(base, spellings=names, output=output, cue=cue_text, line=number)
+        )
     if not made:
         message = "This console block has no command."
         source_file.report("E89", line, 1, message, "Begin a line with $ and the command.")
@@ -108,76 +109,27 @@ def _read_block(fence: Token, quote: list[Token], authored: AuthoredItem) -> lis
     return made
 
 
-def _with_cue(command: LabCommand, code_spans: list[str]) -> LabCommand:
-    cue = next((s for s in code_spans if s in command.output.plain), "")
-    return dataclasses.replace(command, cue=RichText(escape(cue), cue))
-
-
-def _split_block(fence: Token, base: LabCommand, source_file: SourceFile) -> Iterator[LabCommand]:
-    """Yield the commands of a block: `$` lines in a row are spellings, the rest is output."""
-    spellings: list[str] = []
-    output: list[str] = []
-    started = begun = False
-    start = first_line(fence) + 1
-    first = start
-    for number, raw in enumerate(fence.content.expandtabs().split("\n"), start):
-        text = _fill_estimate_values(raw.rstrip(), number, source_file)
-        prompt = re.match(r"\$ +(?=\S)" if begun else r"[$#] +(?=\S)", text)
-        if prompt and started:
-            yield _make_command(base, spellings, output, first)
-            spellings, output, started = [], [], False
-        if prompt:
-            first = number if not spellings else first
-            spellings.append(text[prompt.end() :])
-        elif spellings:
-            output.append(text)
-            started = True
-        elif text:
-            message = f"“{text[:40]}” stands before the first command."
-            source_file.report("E89", number, 1, message, "Begin the block with $ and a command.")
-        begun = True
+def _split_block(fence: Token, source_file: SourceFile) -> Iterator[tuple[int, list[str], str]]:
+    """Yield line, spellings and output of each command: `$` lines in a row are spellings."""
+    first, output = first_line(fence) + 1, ""
+    at, spellings = first, list[str]()
+    for number, raw in enumerate(fence.content.expandtabs().split("\n"), first):
+        text = fill_figures(raw.rstrip(), number, source_file)
+        prompt = re.match(r"\$ +(?=\S)" if number > first else r"[$#] +(?=\S)", text)
+        if not prompt:
+            output += f"{text}\n"
+            if text and not spellings:
+                message = f"“{text[:40]}” stands before the first command."
+                hint = "Begin the block with $ and a command."
+                source_file.report("E89", number, 1, message, hint)
+            continue
+        if output and spellings:
+            yield at, spellings, output.strip("\n")
+        if output or not spellings:
+            at, spellings, output = number, [], ""
+        spellings.append(text[prompt.end() :])
     if spellings:
-        yield _make_command(base, spellings, output, first)
-
-
-def _make_command(
-    base: LabCommand, spellings: list[str], output: list[str], line: int
-) -> LabCommand:
-    text = "\n".join(output).strip("\n")
-    return dataclasses.replace(
-        base,
-        spellings=tuple(RichText(escape(s), s) for s in spellings),
-        output=RichText(escape(text), text) if text else NO_TEXT,
-        line=line,
-    )
-
-
-def _fill_estimate_values(text: str, line: int, source_file: SourceFile) -> str:
-    """Replace `{TARGET in UNIT:>WIDTH}` with the value; reports E42, E80, E81, E84."""
-
-    def fill(match: re.Match[str]) -> str:
-        target = parse_figure_link(match["target"])
-        assert target is not None  # noqa: S101 - the pattern begins with a scheme
-        place = source_file.locate_text(match[0], line, line)
-        if target.scheme == "calc":
-            source_file.spend_effort(get_estimate_effort(target.name), match["target"])
-        try:
-            value = compute_target(target).value
-            if isinstance(value, Quantity):
-                unit = match["unit"]
-                number = convert_quantity(value, unit).value if unit else value.value
-                value = f"{number:.{match['digits'] or 0}f}"
-        except FigureError as error:
-            source_file.report(error.code, *place, error.message, error.hint)
-            return match[0]
-        except (UnitMismatchError, KeyError) as error:
-            hint = "Write a unit of the same kind behind “in”, such as MiB."
-            source_file.report("E42", *place, f"{error}.", hint)
-            return match[0]
-        width = int(match["width"] or 0)
-        return f"{value}".ljust(width) if match["align"] == "<" else f"{value}".rjust(width)
-
-    return _FIGURE.sub(fill, text)
+        yield at, spellings, output.strip("\n")
 
 
 def check_lab(lab: Lab, authored: AuthoredItem) -> None:
@@ -190,10 +142,7 @@ def check_lab(lab: Lab, authored: AuthoredItem) -> None:
     check_option_count(len(options), 2, authored.line, source_file, exam_use="")
     check_duplicate_options(options, source_file)
     check_feedback_of_wrong_options(options, source_file)
-    ticked = [o for o in options if o.ticked]
-    if len(ticked) > 1:
-        message = f"{len(ticked)} diagnoses are marked right."
-        source_file.report("E21", ticked[1].line, 1, message, "Take one tick away.")
+    check_one_right(options, "diagnoses", source_file)
     before = sum(p.severity == "error" for p in source_file.problems[source_file.mark :])
     _check_sizes(lab, authored)
     _check_commands(lab, source_file)
@@ -245,31 +194,23 @@ def _check_commands(lab: Lab, source_file: SourceFile) -> None:
 
 def _check_states(lab: Lab, authored: AuthoredItem) -> None:
     """Check that all states that are named exist (E91), each once."""
-    source_file = authored.source_file
-    places = {state: authored.comment.field_location("goal") for state in reversed(lab.goal)}
-    for command in reversed(lab.commands):
-        places |= {state: (command.line, 1) for state in command.states if state not in lab.goal}
+    report, states = authored.source_file.report, lab.states
+    lines = {state: c.line for c in reversed(lab.commands) for state in c.states}
     named = collections.Counter([*lab.goal, *(s for c in lab.commands for s in c.states)])
     lonely = {c.to: c.line for c in lab.commands if c.to and c.to not in named}
-    for state, place in places.items():
-        if state in lab.states:
-            continue
+    for state in [s for s in named if s not in states]:
         # A misspelled “to STATE” is the fault of one line, and not of all that name the state.
         near = difflib.get_close_matches(state, lonely, 1) if named[state] > 1 else []
+        hint = hint_for_unknown_word(state, states)
         if near:
-            message = f"Only this block says “{near[0]}”."
-            hint = f"Did you mean “{state}”?"
-            source_file.report("E91", lonely[near[0]], 1, message, hint)
+            message, hint = f"Only this block says “{near[0]}”.", f"Did you mean “{state}”?"
+            report("E91", lonely[near[0]], 1, message, hint)
         elif state in lab.goal:
-            message = f"No command leads to the goal “{state}”."
-            hint = (
-                hint_for_unknown_word(state, lab.states)
-                or f"Write to {state} at one of the blocks."
-            )
-            source_file.report("E91", *place, message, hint)
+            place = authored.comment.field_location("goal")
+            hint = hint or f"Write to {state} at one of the blocks."
+            report("E91", *place, f"No command leads to the goal “{state}”.", hint)
         else:
-            message = f"The lab is never in the state “{state}”."
-            source_file.report("E91", *place, message, hint_for_unknown_word(state, lab.states))
+            report("E91", lines[state], 1, f"The lab is never in the state “{state}”.", hint)
 
 
 def _report_mixed_effect_spellings(lab: Lab, source_file: SourceFile) -> None:
@@ -346,17 +287,13 @@ def _report_dead_end(
     lab: Lab, path: tuple[int, ...], missing: frozenset[str], source_file: SourceFile
 ) -> None:
     """Report W89 at the command after which the `missing` goals are out of reach."""
-    last = lab.commands[path[-1]]
-    goal = min(missing, default="")
-    message = f"After “{last.name[:40]}” no command leads to the goal “{goal}” any more."
+    last, goal = lab.commands[path[-1]], min(missing, default="")
+    message = f"no command leads to the goal “{goal}” any more."
     hint = f"Let one lead there from {last.to}, or say with in STATE when this one counts."
     if goal.startswith("#"):
-        needed = lab.commands[int(goal[1:])]
-        message = (
-            f"After “{last.name[:40]}” the needed “{needed.name[:40]}” has no answer any more."
-        )
+        message = f"the needed “{lab.commands[int(goal[1:])].name[:40]}” has no answer any more."
         hint = f"Take its in STATE away, or write what it answers in {last.to}."
-    source_file.report("W89", last.line, 1, message, hint)
+    source_file.report("W89", last.line, 1, f"After “{last.name[:40]}” {message}", hint)
 
 
 def _check_ineffective_commands(lab: Lab, source_file: SourceFile) -> None:

@@ -17,6 +17,7 @@ from app.questions.options import (
     ParsedOption,
     check_any_right,
     check_feedback_of_wrong_options,
+    check_one_right,
     check_option_count,
     make_option_key,
     optional_rich_text,
@@ -142,10 +143,7 @@ class HotspotType(QuestionType[HotspotAnswer]):
             exam_use=authored.determine_exam_use(exam),
         )
         check_feedback_of_wrong_options(options, source_file)
-        ticked = [o for o in options if o.ticked]
-        if len(ticked) > 1:
-            message = f"{len(ticked)} regions are marked right."
-            source_file.report("E21", ticked[1].line, 1, message, "Take one tick away.")
+        check_one_right(options, "regions", source_file)
         if len(options) > _MAX_REGIONS:
             message = f"The question has {len(options)} regions."
             source_file.report(
