@@ -38,6 +38,14 @@ def test_an_objective_is_begun_with_its_first_answer_not_the_next_morning(
     assert rosa.get("/course").text.count("is-begun") == 3  # with the one in the key
 
 
+def test_the_link_to_the_estimate_leads_into_its_fold(client: TestClient):
+    page = client.get("/progress").text
+
+    # A browser opens a fold around its target, but not a fold that is the target.
+    assert "<details" not in page.partition('id="how"')[0].rpartition("<summary>")[2]
+    assert page.partition('id="how"')[0].rpartition("<")[2].startswith("div")
+
+
 def test_no_pass_mark_is_printed(client: TestClient):
     page = client.get("/progress").text
 
