@@ -135,7 +135,8 @@ def _engine_notes(model: Architecture, inputs: InferenceMemoryInputs) -> Iterato
     if shared := shared_blocks(model, inputs, inputs.tensor_parallel):
         yield (
             "vLLM caches attention and recurrent layers in blocks of one size: "
-            f"{format_number(shared.tokens)} tokens, or a state. A sequence of this context "
+            f"{format_number(shared.tokens)} tokens, or a state, of which prefix caching keeps "
+            "two for each group of layers. A sequence of this context "
             f"takes {format_number(shared.blocks_of_sequence(inputs.context))} of them."
         )
     if inputs.graphs:

@@ -272,6 +272,9 @@ def model_id(name: str) -> str:
         return _tidy_config(name)
     if is_parameter_count(name):
         return size_name(parse_size(name))
+    published = data_files.alias_ids(*_MODELS).get(data_files.normalize_name(name.strip()))
+    if published:
+        return published
     bare = _ORGANIZATION.sub("", name.strip())
     key, quantized = _split_hub_name(data_files.normalize_name(bare))
     if key:

@@ -12,7 +12,6 @@ from app.estimator.memory.inference_memory import (
     ENGINES,
     elements_per_sequence,
     elements_per_token,
-    hybrid_blocks,
     peak_bytes,
     recurrent_bytes,
 )
@@ -64,10 +63,6 @@ def weights_per_gpu(placed: PlacedModel, stage: Architecture | None = None) -> f
 def sequence_bytes(placed: PlacedModel, context: float, stage: Architecture | None = None) -> float:
     """Bytes of cache and state of one sequence on one GPU, of a pipeline stage if given [B]."""
     tensor, model = placed.serving.tensor, stage or placed.model
-    if placed.serving.software == "vllm" and (
-        shared := hybrid_blocks(model, placed.element, tensor)
-    ):
-        return shared.blocks_of_sequence(context) * shared.size
     if placed.engine.whole_windows:
         elements = context * elements_per_token(model, tensor, placed.element)
     else:
