@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from app.estimator import data_files as catalogue
-from app.estimator.estimates.latency import LatencyInputs, place_inputs
+from app.estimator.estimates.latency import LatencyInputs, place_requested_model
 from app.estimator.estimates.serving_capacity import ServingCapacityInputs, serving_setup
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.hardware.collectives import Interconnect, gpu_interconnect
@@ -30,20 +30,20 @@ from app.estimator.inputs import parse_inputs
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.serving.engine import (
-    EngineConstants,
     InferenceEngine,
-    engine_constants,
+    SharedEngineConstants,
     find_engine,
+    load_shared_engine_constants,
 )
 from app.estimator.serving.replica import (
     BatchTiming,
-    RequestShape,
+    RequestLengths,
     RequestTraffic,
+    added_prompt_time,
     median_ttft,
+    min_mixed_step_time,
     profile_replica,
-    prompt_step_time,
     rounds_of_run,
-    shortest_mixed_step,
     time_per_token,
 )
 from app.estimator.serving.step_time import PlacedModel, decode_time, place_model, setup_key
@@ -92,9 +92,9 @@ class Measured:
     rounds: tuple[tuple[float, float], ...]  # Number of rounds, and the requests of each.
 
     @property
-    def requests(self) -> RequestShape:
+    def requests(self) -> RequestLengths:
         """Return the tokens of prompt and answer."""
-        return RequestShape(self.asked.prompt_tokens, self.asked.output_tokens)
+        return RequestLengths(self.asked.prompt_tokens, self.asked.output_tokens)
 
     @property
     def traffic(self) -> RequestTraffic:
@@ -115,7 +115,7 @@ def measured(case: ReferenceCase, file: CaseFile) -> Measured:
     fabric = gpu_interconnect(gpu, asked.network_rate, domain=asked.domain or 0)
     batches = [(1.0, float(asked.concurrent))]
     if case.kind == "offline_throughput":
-        traffic = RequestTraffic(RequestShape(asked.prompt_tokens, asked.output_tokens))
+        traffic = RequestTraffic(RequestLengths(asked.prompt_tokens, asked.output_tokens))
         placed = place_model(model, gpu, fabric, serving_setup(asked))
         full = max(1.0, profile_replica(placed, traffic, asked.memory_utilization).full)
         run = (asked.run_requests or full) / (asked.replicas or 1)
@@ -133,7 +133,7 @@ def measured(case: ReferenceCase, file: CaseFile) -> Measured:
     )
 
 
-def fitted_with(engine: str, constants: Constants) -> tuple[InferenceEngine, EngineConstants]:
+def fitted_with(engine: str, constants: Constants) -> tuple[InferenceEngine, SharedEngineConstants]:
     """Return the engine and step overheads for these constants."""
     of = {name: constants[f"{engine}.{name}"] for name in _EACH[engine]}
     everywhere = {name: constants[f"all.{name}"] for name in _COMMON}
@@ -145,7 +145,7 @@ def fitted_with(engine: str, constants: Constants) -> tuple[InferenceEngine, Eng
         grouped=of["grouped"],
         eager=of["eager_us"] * 1e-6,
     )
-    return own, dataclasses.replace(engine_constants(), routed=routed, **everywhere)
+    return own, dataclasses.replace(load_shared_engine_constants(), routed=routed, **everywhere)
 
 
 def placed_with(row: Measured, constants: Constants) -> PlacedModel:
@@ -176,9 +176,9 @@ def _timed(placed: PlacedModel, traffic: RequestTraffic, batch: float) -> BatchT
     filled = placed.engine.padded_batch(batch)
     if filled > batch:
         recorded = decode_time(placed, filled, traffic.mean_context)
-    cost = prompt_step_time(placed, traffic, batch, step.total)
-    alone = recorded.total - recorded.own + step.own
-    launching = shortest_mixed_step(placed, step.total)
+    cost = added_prompt_time(placed, traffic, batch, step.total)
+    alone = recorded.total - recorded.request_dependent_time + step.request_dependent_time
+    launching = min_mixed_step_time(placed, step.total)
     return BatchTiming(step.total, cost, batch, alone, launching)
 
 
@@ -323,7 +323,7 @@ def counted(rows: Iterable[Measured]) -> str:
     for case in single.cases:
         question = translate(case, single) if case.kind == "decode_tpot" else None
         if isinstance(question, CalculatorQuery):
-            placed.append(place_inputs(parse_inputs(LatencyInputs, question.typed)))
+            placed.append(place_requested_model(parse_inputs(LatencyInputs, question.typed)))
     keys = Counter(" ".join(setup_key(one)) for one in placed)
     lines = [f'"{key}" = {number}\n' for key, number in sorted(keys.items())]
     return _HEAD + "".join(lines)

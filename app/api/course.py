@@ -161,7 +161,7 @@ class CoursesOut(BaseModel):
     courses: list[CourseOut]
 
 
-class _CourseEdition(BaseModel):
+class _VersionAndLicenseOut(BaseModel):
     """The version, license and language of the content."""
 
     version: str
@@ -169,19 +169,19 @@ class _CourseEdition(BaseModel):
     language: str
 
 
-class GlossaryOut(_CourseEdition):
+class GlossaryOut(_VersionAndLicenseOut):
     """All terms of a course."""
 
     terms: list[TermOut]
 
 
-class CardsOut(_CourseEdition):
+class CardsOut(_VersionAndLicenseOut):
     """All cards of a course or of one topic."""
 
     cards: list[CardOut]
 
 
-class QuestionsOut(_CourseEdition):
+class QuestionsOut(_VersionAndLicenseOut):
     """All questions that can be practiced, of a course or of one topic."""
 
     questions: list[QuestionOut]
@@ -190,10 +190,10 @@ class QuestionsOut(_CourseEdition):
 def _course_fields(library: Library, name: str) -> dict[str, Any]:
     syllabus = library.syllabus
     names = {"course": name, "exam": syllabus.exam, "title": syllabus.title}
-    return names | _edition_fields(library)
+    return names | _version_and_license_fields(library)
 
 
-def _edition_fields(library: Library) -> dict[str, str]:
+def _version_and_license_fields(library: Library) -> dict[str, str]:
     syllabus = library.syllabus
     return {"version": library.version, "license": syllabus.license, "language": syllabus.language}
 
@@ -230,7 +230,7 @@ def _topic_fields(topic: Topic) -> dict[str, Any]:
     }
 
 
-def whole_page(library: Library, topic: Topic, markdown: str | None) -> PageOut:
+def build_page(library: Library, topic: Topic, markdown: str | None) -> PageOut:
     """Return a page with its text; `markdown` is the author's source."""
     sources = [
         SourceOut(
@@ -283,13 +283,13 @@ def build_glossary(library: Library) -> GlossaryOut:
         )
         for term in library.glossary.values()
     ]
-    return GlossaryOut(**_edition_fields(library), terms=terms)
+    return GlossaryOut(**_version_and_license_fields(library), terms=terms)
 
 
 def build_cards(library: Library, topic: str) -> CardsOut:
     """Return the cards of a topic, or of all topics if it is empty."""
     cards = [_build_card(c) for c in library.cards.values() if topic in {"", c.topic}]
-    return CardsOut(**_edition_fields(library), cards=cards)
+    return CardsOut(**_version_and_license_fields(library), cards=cards)
 
 
 def _build_card(card: Flashcard) -> CardOut:
@@ -311,7 +311,7 @@ def build_questions(library: Library, topic: str) -> QuestionsOut:
         for question in library.questions.values()
         if topic in {"", question.topic} and question.use != "exam"
     ]
-    return QuestionsOut(**_edition_fields(library), questions=questions)
+    return QuestionsOut(**_version_and_license_fields(library), questions=questions)
 
 
 def _build_question(question: Question) -> QuestionOut:
@@ -345,7 +345,7 @@ class ServedCourse:
     folder: Path
 
 
-def all_courses(request: Request, library: CurrentLibrary) -> dict[str, ServedCourse]:
+def courses_by_name(request: Request, library: CurrentLibrary) -> dict[str, ServedCourse]:
     """Return the courses of the server by name; a single course is named after its exam."""
     registry: CourseRegistry = request.app.state.courses
     if not registry.has_several_courses:
@@ -358,10 +358,10 @@ def all_courses(request: Request, library: CurrentLibrary) -> dict[str, ServedCo
     }
 
 
-AllCourses = Annotated[dict[str, ServedCourse], Depends(all_courses)]
+AllCourses = Annotated[dict[str, ServedCourse], Depends(courses_by_name)]
 
 
-def read_course(course: str, courses: AllCourses) -> ServedCourse:
+def require_course(course: str, courses: AllCourses) -> ServedCourse:
     """Return the course in the URL; raises NotFoundError."""
     if course not in courses:
         names = ", ".join(courses)
@@ -369,7 +369,7 @@ def read_course(course: str, courses: AllCourses) -> ServedCourse:
     return courses[course]
 
 
-RequestedCourse = Annotated[ServedCourse, Depends(read_course)]
+RequestedCourse = Annotated[ServedCourse, Depends(require_course)]
 TopicQuery = Annotated[str, Query(alias="topic", max_length=MAX_SLUG_LENGTH)]
 
 
@@ -389,7 +389,7 @@ def get_syllabus(course: RequestedCourse) -> Response:
 @router.get("/{course}/topics/{topic}")
 def get_page(course: RequestedCourse, topic: str) -> Response:
     page = find_topic(course.library, topic)
-    return _json_response(whole_page(course.library, page, _page_markdown(course, page)))
+    return _json_response(build_page(course.library, page, _page_markdown(course, page)))
 
 
 @router.get("/{course}/glossary")
@@ -399,17 +399,17 @@ def get_glossary(course: RequestedCourse) -> Response:
 
 @router.get("/{course}/cards")
 def get_cards(course: RequestedCourse, topic: TopicQuery = "") -> Response:
-    _require_topic(course.library, topic)
+    _require_topic_if_given(course.library, topic)
     return _json_response(build_cards(course.library, topic))
 
 
 @router.get("/{course}/questions")
 def get_questions(course: RequestedCourse, topic: TopicQuery = "") -> Response:
-    _require_topic(course.library, topic)
+    _require_topic_if_given(course.library, topic)
     return _json_response(build_questions(course.library, topic))
 
 
-def _require_topic(library: Library, topic: str) -> None:
+def _require_topic_if_given(library: Library, topic: str) -> None:
     if topic:
         find_topic(library, topic)
 

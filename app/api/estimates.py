@@ -13,7 +13,7 @@ from fastapi.responses import Response
 from app.accounts.current_learner import CurrentLearner
 from app.api.openapi import CATALOGUES, build_openapi, describe_estimate
 from app.calculators.exports import estimate_json
-from app.calculators.pages import limit_concurrency
+from app.calculators.pages import run_in_thread_if_slow
 from app.errors import InvalidInputError, NotFoundError
 from app.estimator import registry
 from app.estimator.hardware import catalog
@@ -111,15 +111,17 @@ def list_estimates() -> Response:
 
 
 @router.get("/api/v1/estimates/{name}")
-@limit_concurrency
+@run_in_thread_if_slow
 def estimate_by_url(request: Request, name: str) -> Response:
-    return _answer_inputs(_require_estimate_spec(name), dict(inputs_from_query(request.url.query)))
+    return _estimate_response(
+        _require_estimate_spec(name), dict(inputs_from_query(request.url.query))
+    )
 
 
 @router.post("/api/v1/estimates/{name}")
-@limit_concurrency
+@run_in_thread_if_slow
 def estimate_by_body(name: str, body: JsonBody) -> Response:
-    return _answer_inputs(_require_estimate_spec(name), body)
+    return _estimate_response(_require_estimate_spec(name), body)
 
 
 @router.get("/api/v1/catalogue/{kind}")
@@ -136,7 +138,7 @@ def _require_estimate_spec(name: str) -> EstimateSpec:
     return entry
 
 
-def _answer_inputs(entry: EstimateSpec, typed: dict[str, Any]) -> Response:
+def _estimate_response(entry: EstimateSpec, typed: dict[str, Any]) -> Response:
     inputs = parse_inputs(entry.inputs, typed)
     return _json_response(estimate_json(entry, inputs, entry.compute(inputs)))
 

@@ -214,17 +214,17 @@ def build_openapi(entries: Sequence[EstimateSpec], version: str) -> dict[str, An
     schemas = models_json_schema([(shape, "validation") for shape in shapes], ref_template=_REF)[1]
     paths: dict[str, Any] = {
         "/api/v1/estimates": {
-            "get": _get_operation("List the estimates, their inputs, units and ranges")
+            "get": _simple_get_operation("List the estimates, their inputs, units and ranges")
         }
     }
     for entry in entries:
         schema = schemas["$defs"][models[entry.name].__name__]
         paths[f"/api/v1/estimates/{entry.name}"] = {
-            "get": _url_operation(entry, schema),
-            "post": _body_operation(entry, models[entry.name].__name__),
+            "get": _estimate_get_operation(entry, schema),
+            "post": _estimate_post_operation(entry, models[entry.name].__name__),
         }
     for name, summary in CATALOGUES.items():
-        paths[f"/api/v1/catalogue/{name}"] = {"get": _get_operation(summary)}
+        paths[f"/api/v1/catalogue/{name}"] = {"get": _simple_get_operation(summary)}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -239,7 +239,7 @@ def build_openapi(entries: Sequence[EstimateSpec], version: str) -> dict[str, An
     }
 
 
-def _get_operation(summary: str) -> dict[str, Any]:
+def _simple_get_operation(summary: str) -> dict[str, Any]:
     return {
         "summary": summary,
         "responses": {
@@ -273,7 +273,7 @@ def _course_operation(path: str, summary: str, shape: type[BaseModel]) -> dict[s
     return {"summary": summary, "parameters": parameters, "responses": answers}
 
 
-def _url_operation(entry: EstimateSpec, schema: dict[str, Any]) -> dict[str, Any]:
+def _estimate_get_operation(entry: EstimateSpec, schema: dict[str, Any]) -> dict[str, Any]:
     parameters = [
         {
             "name": name,
@@ -288,29 +288,29 @@ def _url_operation(entry: EstimateSpec, schema: dict[str, Any]) -> dict[str, Any
         "summary": entry.summary,
         "operationId": f"get_{_underscored_name(entry)}",
         "parameters": parameters,
-        "responses": _shared_responses(),
+        "responses": _estimate_responses(),
     }
 
 
-def _body_operation(entry: EstimateSpec, model: str) -> dict[str, Any]:
-    body = {"application/json": {"schema": {"$ref": _REF.format(model=model)}}}
+def _estimate_post_operation(entry: EstimateSpec, schema_name: str) -> dict[str, Any]:
+    body = {"application/json": {"schema": {"$ref": _REF.format(model=schema_name)}}}
     return {
         "summary": entry.summary,
         "operationId": f"post_{_underscored_name(entry)}",
         "requestBody": {"required": True, "content": body},
-        "responses": _shared_responses(),
+        "responses": _estimate_responses(),
     }
 
 
-def _shared_responses() -> dict[str, Any]:
+def _estimate_responses() -> dict[str, Any]:
     return {
         "200": _describe_response("The answer", "Answer"),
         "422": _describe_response("What cannot be used, by field", "Problems"),
     }
 
 
-def _describe_response(text: str, model: str) -> dict[str, Any]:
-    schema = {"$ref": _REF.format(model=model)}
+def _describe_response(text: str, schema_name: str) -> dict[str, Any]:
+    schema = {"$ref": _REF.format(model=schema_name)}
     return {"description": text, "content": {"application/json": {"schema": schema}}}
 
 

@@ -18,7 +18,7 @@ from app.estimator.result import Chart, ChartLine
 from app.estimator.units import format_number
 from app.widgets.bar_charts import ErrorStrip, draw_error_strips
 from app.widgets.estimate_view import LONGEST_LINK, calculator_url
-from app.widgets.line_charts import draw_chart
+from app.widgets.line_charts import draw_line_chart
 from app.widgets.svg import SvgChart
 
 _FILE = Path(__file__).with_name("accuracy.json")
@@ -91,7 +91,7 @@ class KindAccuracy:
 
 @functools.cache
 def accuracy_summary() -> AccuracySummary:
-    kinds = _read_kinds().values()
+    kinds = _load_results_by_kind().values()
     strips = tuple(_error_strip(kind) for kind in kinds if kind["expressible"])
     return AccuracySummary(
         cases=sum(kind["cases"] for kind in kinds),
@@ -107,42 +107,42 @@ def accuracy_summary() -> AccuracySummary:
 @functools.lru_cache(maxsize=128)  # requests for unknown kinds must not grow the cache
 def accuracy_of_kind(name: str) -> KindAccuracy | None:
     """Return one kind with all its cases; None for an unknown kind."""
-    kind = _read_kinds().get(name)
+    kind = _load_results_by_kind().get(name)
     if kind is None:
         return None
     return KindAccuracy(
         row=_accuracy_row(kind),
-        drawing=draw_chart(_predicted_measured_chart(kind)),
+        drawing=draw_line_chart(_predicted_measured_chart(kind)),
         cases=tuple(map(_case_row, kind["results"])),
     )
 
 
 @functools.cache
-def _read_kinds() -> dict[str, dict[str, Any]]:
+def _load_results_by_kind() -> dict[str, dict[str, Any]]:
     rows = json.loads(_FILE.read_text(encoding="utf-8"))["kinds"]
     return {row["kind"]: row for row in rows}
 
 
-def _error_strip(kind: dict[str, Any]) -> ErrorStrip:
+def _error_strip(kind_results: dict[str, Any]) -> ErrorStrip:
     errors = tuple(
         (case["predicted"] / case["expected"] - 1, "calibration" in case)
-        for case in kind["results"]
+        for case in kind_results["results"]
         if "predicted" in case and case["expected"]
     )
-    return ErrorStrip(kind["label"], errors)
+    return ErrorStrip(kind_results["label"], errors)
 
 
-def _accuracy_row(kind: dict[str, Any]) -> AccuracyRow:
+def _accuracy_row(kind_results: dict[str, Any]) -> AccuracyRow:
     return AccuracyRow(
-        kind=kind["kind"],
-        label=kind["label"],
-        cases=kind["cases"],
-        fitted=kind["calibration"],
-        within=kind["within_tolerance"],
-        median=_format_share(kind["median"]),
-        p90=_format_share(kind["p90"]),
-        largest=_format_share(kind["largest"]),
-        inside=_format_share(kind["inside_interval"], 0),
+        kind=kind_results["kind"],
+        label=kind_results["label"],
+        cases=kind_results["cases"],
+        fitted=kind_results["calibration"],
+        within=kind_results["within_tolerance"],
+        median=_format_share(kind_results["median"]),
+        p90=_format_share(kind_results["p90"]),
+        largest=_format_share(kind_results["largest"]),
+        inside=_format_share(kind_results["inside_interval"], 0),
     )
 
 
@@ -150,19 +150,19 @@ def _format_share(share: float | None, places: int = 1) -> str:
     return "" if share is None else f"{share * 100:.{places}f}%"
 
 
-def _predicted_measured_chart(kind: dict[str, Any]) -> Chart:
+def _predicted_measured_chart(kind_results: dict[str, Any]) -> Chart:
     """Return predicted against measured on two log axes, with the line of zero error."""
     answered = [
         (case["expected"], case["predicted"])
-        for case in kind["results"]
+        for case in kind_results["results"]
         if case.get("predicted", 0) > 0 < case["expected"]
     ]
     ends = [value for pair in answered for value in pair]
     level = ((min(ends), min(ends)), (max(ends), max(ends))) if ends else ()
-    unit = kind["results"][0]["unit"]
+    unit = kind_results["results"][0]["unit"]
     unit = _BASE.get(unit, unit)
     return Chart(
-        label=kind["label"],
+        label=kind_results["label"],
         x_label="Measured or exact",
         y_label="Predicted",
         x_unit=unit,
@@ -176,7 +176,7 @@ def _predicted_measured_chart(kind: dict[str, Any]) -> Chart:
 def _case_row(case: dict[str, Any]) -> CaseRow:
     expected, predicted = case["expected"], case.get("predicted")
     command, figure = case.get("command", ""), case.get("figure", "")
-    calculator, link = _calculator_link(command, figure) if command else ("", "")
+    calculator, link = _calculator_and_url(command, figure) if command else ("", "")
     return CaseRow(
         id=case["id"],
         expected=f"{format_number(expected, 4)}\u00a0{case['unit']}",
@@ -197,7 +197,7 @@ def _relative_error(expected: float, predicted: float | None) -> float | None:
     return abs(predicted - expected) / (abs(expected) or 1.0)
 
 
-def _calculator_link(command: str, figure: str) -> tuple[str, str]:
+def _calculator_and_url(command: str, figure: str) -> tuple[str, str]:
     """Return the calculator of a command, and the URL of the same question."""
     _, _, name, *options = shlex.split(command)
     typed = [option.removeprefix("--").partition("=") for option in options]

@@ -11,8 +11,8 @@ from app.estimator.inputs import (
     InputProblem,
     InvalidInputsError,
     input_specs,
+    inputs_to_query,
     parse_inputs,
-    to_query,
 )
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import Estimate, Figure, StackedBar
@@ -24,7 +24,7 @@ from app.estimator.units import (
     append_unit,
     format_number,
     format_value,
-    split_number,
+    split_number_and_unit,
 )
 from app.widgets.bar_charts import bar_legend, bar_reach, draw_bar
 from app.widgets.calculator_form import CourseLinks, FormField, build_fields, build_query
@@ -54,19 +54,19 @@ def split_scenarios(typed: Typed) -> dict[str, dict[str, str]]:
     }
 
 
-def build_scenarios_query(sides: Mapping[str, Typed]) -> str:
+def build_scenarios_query(typed_by_letter: Mapping[str, Typed]) -> str:
     """Return scenarios as a query string; values shared by all are written once.
 
     >>> build_scenarios_query({"a": {"model": "70B"}, "b": {"model": "70B", "gpus": "8"}})
     'model=70B&b.gpus=8'
     """
-    filled = {s: {n: v for n, v in typed.items() if v} for s, typed in sides.items()}
+    filled = {s: {n: v for n, v in typed.items() if v} for s, typed in typed_by_letter.items()}
     first, *others = filled.values()
     shared = {n: v for n, v in first.items() if all(o.get(n) == v for o in others)}
     pairs = dict(shared)
     for letter, typed in filled.items():
         pairs |= {f"{letter}.{n}": v for n, v in typed.items() if n not in shared}
-    if len(sides) == len(LETTERS) and not any(n.startswith("c.") for n in pairs):
+    if len(typed_by_letter) == len(LETTERS) and not any(n.startswith("c.") for n in pairs):
         pairs[_COUNT] = "3"
     return urlencode(pairs)
 
@@ -98,7 +98,7 @@ def comparison_sentence(estimates: Mapping[str, Estimate]) -> str:
     ]
     fit = [s for s in estimates if s not in {*rest, *doubtful}]
     if max(len(fit), len(doubtful), len(rest)) < len(estimates):
-        return _compare_fit(fit, doubtful, rest)
+        return _describe_which_fit(fit, doubtful, rest)
     return (
         _compare_free_memory(estimates)
         or _compare_first_difference(estimates)
@@ -106,19 +106,23 @@ def comparison_sentence(estimates: Mapping[str, Estimate]) -> str:
     )
 
 
-def _compare_fit(fit: Sequence[str], doubtful: Sequence[str], rest: Sequence[str]) -> str:
+def _describe_which_fit(
+    fits: Sequence[str], may_fit: Sequence[str], does_not_fit: Sequence[str]
+) -> str:
     """Return what fits, what may not, and what does not, in a sentence.
 
-    >>> _compare_fit(["a"], ["b"], ["c"]), _compare_fit([], ["a"], ["b"])
+    >>> _describe_which_fit(["a"], ["b"], ["c"]), _describe_which_fit([], ["a"], ["b"])
     ('A fits, B may not, C does not.', 'A may fit, B does not.')
     """
     clauses = []
-    if fit:
-        clauses.append(f"{_join_letters(fit)} {'fits' if len(fit) == 1 else 'fit'}")
-    if doubtful:
-        clauses.append(f"{_join_letters(doubtful)} {'may not' if fit else 'may fit'}")
-    if rest:
-        clauses.append(f"{_join_letters(rest)} {'does' if len(rest) == 1 else 'do'} not")
+    if fits:
+        clauses.append(f"{_join_letters(fits)} {'fits' if len(fits) == 1 else 'fit'}")
+    if may_fit:
+        clauses.append(f"{_join_letters(may_fit)} {'may not' if fits else 'may fit'}")
+    if does_not_fit:
+        clauses.append(
+            f"{_join_letters(does_not_fit)} {'does' if len(does_not_fit) == 1 else 'do'} not"
+        )
     return f"{', '.join(clauses)}."
 
 
@@ -136,7 +140,7 @@ def _compare_free_memory(estimates: Mapping[str, Estimate]) -> str:
 
 def _compare_first_difference(estimates: Mapping[str, Estimate]) -> str:
     """Return a sentence about the first figure that differs, most important figures first."""
-    for leading in _leading_figures(estimates):
+    for leading in _figures_primary_first(estimates):
         figures = {s.upper(): e.find(leading.name) for s, e in estimates.items()}
         text = {s: f.words for s, f in figures.items() if f}
         if len(set(text.values())) > 1:
@@ -145,7 +149,7 @@ def _compare_first_difference(estimates: Mapping[str, Estimate]) -> str:
     return ""
 
 
-def _leading_figures(estimates: Mapping[str, Estimate]) -> list[Figure]:
+def _figures_primary_first(estimates: Mapping[str, Estimate]) -> list[Figure]:
     first = next(iter(estimates.values()))
     return sorted(first.figures, key=lambda figure: not figure.primary)
 
@@ -227,20 +231,22 @@ class Scenario:
     problems: tuple[InputProblem, ...]
 
 
-def answer_all(entry: EstimateSpec, sides: Mapping[str, Typed]) -> dict[str, Scenario]:
-    return {letter: _answer_scenario(entry, typed) for letter, typed in sides.items()}
+def compute_scenarios(
+    entry: EstimateSpec, typed_by_letter: Mapping[str, Typed]
+) -> dict[str, Scenario]:
+    return {letter: _compute_scenario(entry, typed) for letter, typed in typed_by_letter.items()}
 
 
-def minimal_inputs(scenario: Scenario) -> Typed:
+def minimal_query_inputs(scenario: Scenario) -> Typed:
     """Return the shortest query of a scenario; the input as typed if it has problems."""
     if scenario.inputs is None:
         return scenario.typed
-    return to_query(scenario.inputs)
+    return inputs_to_query(scenario.inputs)
 
 
 def comparison_links(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) -> dict[str, str]:
     """Return the URLs of a comparison: itself, swapped, with a third, and each one alone."""
-    sides = {letter: minimal_inputs(s) for letter, s in scenarios.items()}
+    sides = {letter: minimal_query_inputs(s) for letter, s in scenarios.items()}
     a, b = sides["a"], sides["b"]
     views = {
         "here": sides,
@@ -312,7 +318,7 @@ def compare_scenarios(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) ->
     )
 
 
-def _answer_scenario(entry: EstimateSpec, typed: Typed) -> Scenario:
+def _compute_scenario(entry: EstimateSpec, typed: Typed) -> Scenario:
     inputs = None
     try:
         inputs = parse_inputs(entry.inputs, typed)
@@ -349,7 +355,9 @@ def _scenario_columns(
                 lead=estimate.verdict.lead,
                 text=estimate.verdict.text,
                 bar=drawing.svg if drawing else None,
-                link=calculator_url(entry.name, urlencode(to_query(scenarios[letter].inputs))),
+                link=calculator_url(
+                    entry.name, urlencode(inputs_to_query(scenarios[letter].inputs))
+                ),
             )
         )
     return tuple(sides)
@@ -371,13 +379,13 @@ def _scenario_figures(figures: Sequence[Figure]) -> tuple[ScenarioFigure, ...]:
             words=f.words,
             best=any(is_better(f, other) for other in figures)
             and not any(is_better(other, f) for other in figures),
-            against="" if f is first else difference_from_first(f, first),
+            against="" if f is first else format_difference_from_first(f, first),
         )
         for f in figures
     )
 
 
-def difference_from_first(figure: Figure, first: Figure) -> str:
+def format_difference_from_first(figure: Figure, first: Figure) -> str:
     """Return the difference of a figure from that of A: `+70 GB`, `−8 GPUs`.
 
     It is the difference of the numbers as shown, so that a column adds up. If these are equal or in
@@ -389,7 +397,7 @@ def difference_from_first(figure: Figure, first: Figure) -> str:
     if not distance:
         return "the same"
     sign = "+" if distance > 0 else MINUS
-    shown = _shown_distance(figure, first)
+    shown = _difference_as_shown(figure, first)
     if shown:
         return f"{sign}{shown}"
     if figure.unit == "%":
@@ -397,10 +405,10 @@ def difference_from_first(figure: Figure, first: Figure) -> str:
     return f"{sign}{format_value(abs(distance), figure.unit)}"
 
 
-def _shown_distance(figure: Figure, first: Figure) -> str:
+def _difference_as_shown(figure: Figure, first: Figure) -> str:
     """Return the difference of two formatted values of one unit; empty if equal."""
     one, other = figure.words, first.words
-    (number, unit), (base, base_unit) = split_number(one), split_number(other)
+    (number, unit), (base, base_unit) = split_number_and_unit(one), split_number_and_unit(other)
     if UNITS.get(unit) is None or UNITS.get(unit) != UNITS.get(base_unit):
         return ""
     places = max(_count_decimals(one), _count_decimals(other))

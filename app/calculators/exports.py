@@ -15,7 +15,7 @@ from app.widgets.estimate_view import interval_text
 
 def estimate_json(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> dict[str, Any]:
     """Return the whole result in base units, as the API and the CLI give it."""
-    verdict = _fields(estimate.verdict, "status", "lead", "text")
+    verdict = _pick_attributes(estimate.verdict, "status", "lead", "text")
     return {
         "estimate": entry.name,
         "title": entry.title,
@@ -23,13 +23,15 @@ def estimate_json(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> dict[
         "verdict": verdict | {"text": with_plain_spaces(verdict["text"])},
         "figures": [_figure_json(f) for f in estimate.figures],
         "steps": [
-            _fields(s, "label", "formula", "substituted", "value", "unit", "source", "figure")
+            _pick_attributes(
+                s, "label", "formula", "substituted", "value", "unit", "source", "figure"
+            )
             for s in estimate.steps
         ],
         "tables": [_table_json(t) for t in estimate.tables],
         "notes": list(estimate.notes),
         "changes": [
-            _fields(c, "field", "label", "now", "flips_at", "becomes")
+            _pick_attributes(c, "field", "label", "now", "flips_at", "becomes")
             | {"also": {field: value for field, _, value in c.also}}
             for c in estimate.changes
         ],
@@ -46,11 +48,11 @@ def _sections_json(estimate: Estimate) -> dict[str, Any]:
     return {"sections": sections} if sections else {}
 
 
-def _fields(value: Any, *names: str) -> dict[str, Any]:
-    return {name: getattr(value, name) for name in names}
+def _pick_attributes(instance: Any, *names: str) -> dict[str, Any]:
+    return {name: getattr(instance, name) for name in names}
 
 
-def format_csv(estimate: Estimate) -> str:
+def format_estimate_csv(estimate: Estimate) -> str:
     """Return the figures as rows: name, label, value, unit, low, high, text."""
     rows = [
         (f.name, f.label, f.value, f.unit, f.low, f.high, with_plain_spaces(f.words))
@@ -71,7 +73,9 @@ def write_csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     return "\ufeff" + out.getvalue()
 
 
-def format_markdown(entry: EstimateSpec, inputs: Any, estimate: Estimate, link: str = "") -> str:
+def format_estimate_markdown(
+    entry: EstimateSpec, inputs: Any, estimate: Estimate, link: str = ""
+) -> str:
     """Return verdict, inputs, figures, steps and assumptions as Markdown."""
     verdict = estimate.verdict
     figures = [(f.label, f.words, interval_text(f)) for f in estimate.figures]
@@ -127,7 +131,9 @@ def with_plain_spaces(text: str) -> str:
 
 
 def _figure_json(figure: Figure) -> dict[str, Any]:
-    numbers = _fields(figure, "name", "label", "value", "unit", "low", "high", "exact", "primary")
+    numbers = _pick_attributes(
+        figure, "name", "label", "value", "unit", "low", "high", "exact", "primary"
+    )
     return numbers | {"text": with_plain_spaces(figure.words), "note": figure.note}
 
 
@@ -161,7 +167,7 @@ def _escape_formula_cell(cell: Any) -> Any:
 Scenarios = dict[str, Scenario]
 
 
-def sides_as_json(entry: EstimateSpec, scenarios: Scenarios) -> dict[str, Any]:
+def comparison_json(entry: EstimateSpec, scenarios: Scenarios) -> dict[str, Any]:
     """Return every scenario's whole result in base units, by letter."""
     return {
         letter: estimate_json(entry, s.inputs, s.estimate)
@@ -170,7 +176,7 @@ def sides_as_json(entry: EstimateSpec, scenarios: Scenarios) -> dict[str, Any]:
     }
 
 
-def sides_as_csv(scenarios: Scenarios) -> str:
+def format_comparison_csv(scenarios: Scenarios) -> str:
     """Return one row per figure: name, label, unit, and its value in each scenario."""
     estimates = [s.estimate for s in scenarios.values() if s.estimate is not None]
     rows = [
@@ -180,7 +186,7 @@ def sides_as_csv(scenarios: Scenarios) -> str:
     return write_csv(("name", "label", "unit", *scenarios), rows)
 
 
-def sides_as_markdown(entry: EstimateSpec, compared: Comparison, link: str) -> str:
+def format_comparison_markdown(entry: EstimateSpec, compared: Comparison, link: str) -> str:
     letters = [side.letter for side in compared.sides]
     against = [f"{letter} against A" for letter in letters[1:]]
     rows = [

@@ -77,7 +77,7 @@ def _best_columns(field: CatalogField, values: Sequence[PartValue | None]) -> fr
     return frozenset(place for place, number in numbers.items() if number == wanted)
 
 
-def memory_markup(part: CatalogPart) -> Markup | None:
+def draw_sold_and_reported_memory(part: CatalogPart) -> Markup | None:
     """Return the chart of memory as sold and as the driver reports it; None without a reading."""
     sold, read = part.get("memory"), part.get("driver_memory")
     if sold is None or read is None or read.state != "known" or sold.state != "known":
@@ -90,13 +90,13 @@ def memory_markup(part: CatalogPart) -> Markup | None:
     return draw_double_bars(pairs, says)
 
 
-def rates_markup(part: CatalogPart) -> Markup | None:
+def draw_dense_and_sparse_rates(part: CatalogPart) -> Markup | None:
     """Return the chart of dense and sparse peak rates; None if none is known."""
     if not isinstance(part.entry, Accelerator):
         return None
-    stated = _stated_rates(part)
+    stated = _stated_sparse_rates(part)
     pairs, descriptions = [], []
-    for label, names in _same_rates(part).items():
+    for label, names in _group_formats_by_rate(part).items():
         value = part[names[0]]
         sparse = sparse_rate(part.entry, names[0], stated)
         beside = f", {value.beside}" if sparse else ""
@@ -108,11 +108,11 @@ def rates_markup(part: CatalogPart) -> Markup | None:
 
 def has_sparse_rates(part: CatalogPart) -> bool:
     return isinstance(part.entry, Accelerator) and any(
-        sparse_rate(part.entry, name, _stated_rates(part)) for name in RATES
+        sparse_rate(part.entry, name, _stated_sparse_rates(part)) for name in RATES
     )
 
 
-def _same_rates(part: CatalogPart) -> dict[str, list[str]]:
+def _group_formats_by_rate(part: CatalogPart) -> dict[str, list[str]]:
     """Return the formats with a known peak; formats with the same rate are grouped."""
     formats: dict[str, list[str]] = {}
     for name in RATES:
@@ -121,7 +121,7 @@ def _same_rates(part: CatalogPart) -> dict[str, list[str]]:
     return {", ".join(n.upper() for n in names): names for names in formats.values()}
 
 
-def _stated_rates(part: CatalogPart) -> Mapping[str, float]:
+def _stated_sparse_rates(part: CatalogPart) -> Mapping[str, float]:
     row = data_files.load_table("accelerators.toml", "accelerator")[part.id]
     stated: Mapping[str, float] = row.get("sparse", {})
     return stated
@@ -140,22 +140,22 @@ def calculator_links(part: CatalogPart) -> Links:
     links = []
     for entry in registry.entries():
         asks = [n for n, one in input_specs(entry.inputs).items() if one.kind == wanted]
-        if asks and _calculator_answers(entry.name, asks[0], part.id):
+        if asks and _can_compute_for_part(entry.name, asks[0], part.id):
             links.append((calculator_url(entry.name, f"{asks[0]}={part.id}"), entry.title))
     return tuple(links)
 
 
 @functools.cache
-def _calculator_answers(name: str, field: str, part: str) -> bool:
+def _can_compute_for_part(name: str, field: str, part_id: str) -> bool:
     """Return whether a calculator has a result for this part, whose rate may be unknown."""
     try:
-        registry.run_estimate(name, {field: part})
+        registry.run_estimate(name, {field: part_id})
     except (ValueError, LookupError, ArithmeticError):
         return False
     return True
 
 
-def page_links(part: CatalogPart, library: Library) -> Links:
+def topic_links_for_part(part: CatalogPart, library: Library) -> Links:
     link = f'href="{part_url(part.id)}#'
     return tuple(
         (f"/concepts/{topic.slug}", topic.title)
@@ -180,7 +180,7 @@ def related_part_links(part: CatalogPart, all_parts: tuple[CatalogPart, ...]) ->
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Column:
+class PartColumn:
     """A column of the part list: the field that it shows, its title, its unit."""
 
     field: str
@@ -189,58 +189,69 @@ class Column:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ColumnGroup:
+class PartColumnGroup:
     title: str
-    columns: tuple[Column, ...]
+    columns: tuple[PartColumn, ...]
 
 
-_CARD: tuple[ColumnGroup, ...] = (
-    ColumnGroup(
+_CARD: tuple[PartColumnGroup, ...] = (
+    PartColumnGroup(
         "Memory",
         (
-            Column("memory", "As sold", "GB"),
-            Column("driver_memory", "As the driver reports", "GB"),
-            Column("memory_bandwidth", "Bandwidth", "GB/s"),
+            PartColumn("memory", "As sold", "GB"),
+            PartColumn("driver_memory", "As the driver reports", "GB"),
+            PartColumn("memory_bandwidth", "Bandwidth", "GB/s"),
         ),
     ),
-    ColumnGroup(
+    PartColumnGroup(
         "Dense compute",
         (
-            Column("bf16", "BF16", "TFLOP/s"),
-            Column("fp8", "FP8", "TFLOP/s"),
-            Column("fp4", "FP4", "TFLOP/s"),
+            PartColumn("bf16", "BF16", "TFLOP/s"),
+            PartColumn("fp8", "FP8", "TFLOP/s"),
+            PartColumn("fp4", "FP4", "TFLOP/s"),
         ),
     ),
-    ColumnGroup(
-        "Link and power", (Column("nvlink", "Link, one way", "GB/s"), Column("tdp", "Power", "W"))
+    PartColumnGroup(
+        "Link and power",
+        (PartColumn("nvlink", "Link, one way", "GB/s"), PartColumn("tdp", "Power", "W")),
     ),
 )
-_SYSTEM: tuple[ColumnGroup, ...] = (
-    ColumnGroup("Accelerators", (Column("gpus", "Number"), Column("accelerator", "Kind"))),
-    ColumnGroup(
+_SYSTEM: tuple[PartColumnGroup, ...] = (
+    PartColumnGroup(
+        "Accelerators", (PartColumn("gpus", "Number"), PartColumn("accelerator", "Kind"))
+    ),
+    PartColumnGroup(
         "Memory of all accelerators",
-        (Column("gpu_memory", "As sold", "GB"), Column("capacity", "That can be filled", "GB")),
+        (
+            PartColumn("gpu_memory", "As sold", "GB"),
+            PartColumn("capacity", "That can be filled", "GB"),
+        ),
     ),
-    ColumnGroup(
+    PartColumnGroup(
         "Links",
-        (Column("nvlink", "Link, one way", "GB/s"), Column("nic", "Adapter, one way", "Gbit/s")),
+        (
+            PartColumn("nvlink", "Link, one way", "GB/s"),
+            PartColumn("nic", "Adapter, one way", "Gbit/s"),
+        ),
     ),
-    ColumnGroup(
-        "Power", (Column("power", "Highest planned", "kW"), Column("rack_units", "Rack units"))
+    PartColumnGroup(
+        "Power",
+        (PartColumn("power", "Highest planned", "kW"), PartColumn("rack_units", "Rack units")),
     ),
 )
-_NETWORK: tuple[ColumnGroup, ...] = (
-    ColumnGroup(
+_NETWORK: tuple[PartColumnGroup, ...] = (
+    PartColumnGroup(
         "Rates",
         (
-            Column("ports", "Ports"),
-            Column("port_rate", "Port, one way", "Gbit/s"),
-            Column("bandwidth", "Bandwidth, one way", "GB/s"),
-            Column("switching_capacity", "Switching capacity", "Tbit/s"),
+            PartColumn("ports", "Ports"),
+            PartColumn("port_rate", "Port, one way", "Gbit/s"),
+            PartColumn("bandwidth", "Bandwidth, one way", "GB/s"),
+            PartColumn("switching_capacity", "Switching capacity", "Tbit/s"),
         ),
     ),
-    ColumnGroup(
-        "Build", (Column("pcie_generation", "PCIe generation"), Column("power", "Power", "W"))
+    PartColumnGroup(
+        "Build",
+        (PartColumn("pcie_generation", "PCIe generation"), PartColumn("power", "Power", "W")),
     ),
 )
 
@@ -251,7 +262,7 @@ class PartCategory:
     title: str
     one: str
     kinds: tuple[Kind, ...]
-    groups: tuple[ColumnGroup, ...]
+    groups: tuple[PartColumnGroup, ...]
     sort: str
 
 
@@ -384,15 +395,15 @@ def part_category(part: CatalogPart) -> PartCategory:
     return next(category for category in CATEGORIES.values() if part.kind in category.kinds)
 
 
-def build_part_list(query: PartQuery) -> PartTable:
+def build_part_table(query: PartQuery) -> PartTable:
     everything = parts_in_category(query.category)
     chosen = _sort_parts([part for part in everything if _matches_query(part, query)], query)
     groups = [g for g in query.category.groups if query.columns in ("", g.title)]
     columns = [column for group in groups for column in group.columns]
-    letters = _reason_letters(chosen, [column.field for column in columns])
+    letters = _footnote_letters_by_reason(chosen, [column.field for column in columns])
     heads = tuple(_column_head(column, query) for column in columns)
     return PartTable(
-        heads=(_column_head(Column("name", query.category.one), query), *heads),
+        heads=(_column_head(PartColumn("name", query.category.one), query), *heads),
         groups=tuple((group.title, len(group.columns)) for group in groups),
         rows=tuple(_part_row(part, columns, letters) for part in chosen),
         reasons=tuple((letter, reason) for reason, letter in letters.items()),
@@ -444,7 +455,7 @@ def _describe_sort_order(query: PartQuery) -> str:
     return f"“{text}”, {'smallest' if query.rising else 'largest'} first"
 
 
-def _column_head(column: Column, query: PartQuery) -> ColumnHead:
+def _column_head(column: PartColumn, query: PartQuery) -> ColumnHead:
     name = column.field
     now = (query.sort or query.category.sort) == name
     falling = now and not query.rising
@@ -454,19 +465,23 @@ def _column_head(column: Column, query: PartQuery) -> ColumnHead:
     return ColumnHead(name, column.title, column.unit, query.address(sort=name, order=order), state)
 
 
-def _reason_letters(chosen: Iterable[CatalogPart], names: Sequence[str]) -> dict[str, str]:
+def _footnote_letters_by_reason(
+    chosen: Iterable[CatalogPart], names: Sequence[str]
+) -> dict[str, str]:
     """Return a letter for each reason why a value is missing."""
     values = (part.get(name) for part in chosen for name in names)
     reasons = dict.fromkeys(v.reason for v in values if v is not None and v.reason)
-    return {reason: _letter_for(place) for place, reason in enumerate(reasons)}
+    return {reason: _footnote_letter(place) for place, reason in enumerate(reasons)}
 
 
-def _letter_for(place: int) -> str:
+def _footnote_letter(place: int) -> str:
     tens, ones = divmod(place, 26)
     return f"{chr(96 + tens) if tens else ''}{chr(97 + ones)}"
 
 
-def _part_row(part: CatalogPart, columns: Iterable[Column], letters: Mapping[str, str]) -> PartRow:
+def _part_row(
+    part: CatalogPart, columns: Iterable[PartColumn], letters: Mapping[str, str]
+) -> PartRow:
     made = f"{part.vendor}, {part.year}" if part.year else part.vendor
     kind = "" if part.kind in ("accelerator", "system") else KIND_WORDS[part.kind]
     cells = tuple(_part_cell(part.get(c.field), c.unit, letters) for c in columns)
@@ -507,7 +522,7 @@ def list_hardware(request: Request, learner: CurrentLearner) -> Response:
         vendors=[(name, name) for name in list_vendors(query.category)],
         columns=[(group.title, group.title) for group in query.category.groups],
         least=MIN_MEMORY_CHOICES,
-        table=build_part_list(query),
+        table=build_part_table(query),
         ticked=request.query_params.getlist("part"),
     )
 
@@ -551,11 +566,11 @@ def show_part(
         category=category,
         prices=request.app.state.prices.prices_of_part(part.id),
         facts=[value for value in facts if value and value.state == "known"],
-        memory=memory_markup(part),
-        rates=rates_markup(part),
+        memory=draw_sold_and_reported_memory(part),
+        rates=draw_dense_and_sparse_rates(part),
         sparse=has_sparse_rates(part),
         calculators=calculator_links(part),
-        pages=page_links(part, library),
+        pages=topic_links_for_part(part, library),
         kin=related_part_links(part, list_parts()),
         others=[p for p in parts_in_category(category) if p.id != part.id],
     )

@@ -28,13 +28,13 @@ from app.errors import InvalidInputError, NotFoundError
 from app.estimator import data_files, registry
 from app.estimator.estimates.accelerator_choice import list_gpus
 from app.estimator.hardware.part_values import find_part
-from app.estimator.hardware.prices import PartPrice, Per, PriceList
+from app.estimator.hardware.prices import BillingPeriod, PartPrice, PriceList
 from app.estimator.inputs import (
     InputProblem,
     InvalidInputsError,
     input_specs,
+    inputs_to_query,
     parse_inputs,
-    to_query,
 )
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import Figure
@@ -75,7 +75,7 @@ _FORGETTING = 0.9
 _room: RunVar[anyio.CapacityLimiter] = RunVar("room of costly estimates")
 
 
-class EstimateDurations:
+class EstimateRunner:
     """The longest recent duration of each estimate.
 
     It is CPU time of the thread. On a busy machine the wait for a processor would make every
@@ -122,11 +122,11 @@ def _estimate_limiter() -> anyio.CapacityLimiter:
     return limiter
 
 
-PACE = EstimateDurations()
+PACE = EstimateRunner()
 """Shared by the web pages and the API of this process."""
 
 
-def limit_concurrency(route: Callable[..., Answer]) -> Callable[..., Awaitable[Answer]]:
+def run_in_thread_if_slow(route: Callable[..., Answer]) -> Callable[..., Awaitable[Answer]]:
     """Wrap a route with the parameter `name`, so that slow estimates run in threads."""
 
     @functools.wraps(route)
@@ -186,7 +186,7 @@ def group_estimates() -> dict[str, list[EstimateSpec]]:
     return groups
 
 
-def calculator_position(entry: EstimateSpec) -> tuple[int, int]:
+def calculator_number_and_total(entry: EstimateSpec) -> tuple[int, int]:
     listed = [e.name for group in group_estimates().values() for e in group]
     return listed.index(entry.name) + 1, len(listed)
 
@@ -215,7 +215,7 @@ def _calculator_list_item(entry: EstimateSpec, number: int) -> CalculatorListIte
         name=entry.name,
         title=entry.title,
         summary=entry.summary,
-        example=_example_inputs(entry),
+        example=_default_catalog_names(entry),
         label=_figure_label(first) if first else "",
         value=_short_figure(first) if first else "",
     )
@@ -238,7 +238,7 @@ def _short_figure(figure: Figure) -> str:
     return figure.words
 
 
-def _example_inputs(entry: EstimateSpec) -> str:
+def _default_catalog_names(entry: EstimateSpec) -> str:
     """Return the catalog names among the default inputs of a calculator."""
     inputs = entry.inputs()
     text = []
@@ -251,7 +251,7 @@ def _example_inputs(entry: EstimateSpec) -> str:
 
 
 # The inputs that take a price of one accelerator, by billing unit.
-_FIELDS: Mapping[str, Per] = {
+_FIELDS: Mapping[str, BillingPeriod] = {
     "rent": "hour",
     "usd_per_gpu_hour": "hour",
     "cost_per_gpu_hour": "hour",
@@ -271,7 +271,7 @@ class PriceLink:
     current: bool
 
 
-def list_price_links(
+def build_price_links(
     entry: EstimateSpec, typed: Mapping[str, str], prices: PriceList
 ) -> tuple[PriceLink, ...]:
     """Return the prices that fit a calculator's inputs, keeping everything already typed."""
@@ -281,21 +281,23 @@ def list_price_links(
     if "prices" in inputs:
         return _ranking_price_links(entry, typed, usable)
     links = []
-    for part in dict.fromkeys(p.part for p in usable if _is_card(p.part)):
+    for part in dict.fromkeys(p.part for p in usable if _is_accelerator(p.part)):
         known = {p.per: p for p in usable if p.part == part}
         chosen = {name: known[per] for name, per in fields.items() if per in known}
         if chosen:
-            filled = _fill_prices(chosen, inputs)
+            filled = _price_form_values(chosen, inputs)
             links.append(_price_link(entry, typed, filled, list(chosen.values())))
     return tuple(links)
 
 
-def _fill_prices(given: Mapping[str, PartPrice], inputs: Collection[str]) -> dict[str, str]:
+def _price_form_values(
+    prices_by_field: Mapping[str, PartPrice], inputs: Collection[str]
+) -> dict[str, str]:
     """Return the form values for these prices, with the part and the year."""
-    first = next(iter(given.values()))
-    oldest = min(price.day for price in given.values())
+    first = next(iter(prices_by_field.values()))
+    oldest = min(price.day for price in prices_by_field.values())
     beside = {"gpu": first.part, "priced_in": str(oldest.year)}
-    filled = {name: f"{price.amount:.12g}" for name, price in given.items()}
+    filled = {name: f"{price.amount:.12g}" for name, price in prices_by_field.items()}
     return filled | {name: word for name, word in beside.items() if name in inputs}
 
 
@@ -312,19 +314,22 @@ def _ranking_price_links(
 
 
 def _price_link(
-    entry: EstimateSpec, typed: Mapping[str, str], filled: Mapping[str, str], of: list[PartPrice]
+    entry: EstimateSpec,
+    typed: Mapping[str, str],
+    form_values: Mapping[str, str],
+    prices: list[PartPrice],
 ) -> PriceLink:
-    names = dict.fromkeys(_part_name(price.part) for price in of)
+    names = dict.fromkeys(_part_name(price.part) for price in prices)
     return PriceLink(
-        link=calculator_url(entry.name, build_query({**typed, **filled})),
+        link=calculator_url(entry.name, build_query({**typed, **form_values})),
         part=", ".join(names),
-        label=", ".join(price.words for price in of),
-        day=min(price.day for price in of),
-        current=all(typed.get(name) == word for name, word in filled.items()),
+        label=", ".join(price.words for price in prices),
+        day=min(price.day for price in prices),
+        current=all(typed.get(name) == word for name, word in form_values.items()),
     )
 
 
-def _is_card(part: str) -> bool:
+def _is_accelerator(part: str) -> bool:
     known = find_part(part)
     return known is not None and known.kind == "accelerator"
 
@@ -370,44 +375,44 @@ async def _read_posted_inputs(request: Request) -> dict[str, str]:
     """Return the inputs of a posted form; an uploaded file replaces the text of its field."""
     async with request.form(max_files=4, max_fields=MOST_FIELDS) as form:
         items = form.multi_items()
-        files = [(n, await _clean_text(n, v)) for n, v in items if isinstance(v, UploadFile)]
+        files = [(n, await _read_text_file(n, v)) for n, v in items if isinstance(v, UploadFile)]
     texts = [(n, v) for n, v in items if isinstance(v, str)]
     return keep_first_filled([*files, *texts])
 
 
-async def _clean_text(name: str, value: UploadFile) -> str:
+async def _read_text_file(field: str, upload: UploadFile) -> str:
     try:
-        return (await value.read()).decode("utf-8-sig")
+        return (await upload.read()).decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise InvalidInputError("The file is not text.", field=name) from None
+        raise InvalidInputError("The file is not text.", field=field) from None
 
 
 Posted = Annotated[dict[str, str], Depends(_read_posted_inputs)]
 
 
 async def show_result(request: Request) -> Response:
-    return await _render_fragment(request, short=False)
+    return await _compute_result_fragment(request, short=False)
 
 
-async def show_reading(request: Request) -> Response:
-    return await _render_fragment(request, short=True)
+async def show_short_result(request: Request) -> Response:
+    return await _compute_result_fragment(request, short=True)
 
 
 quick = (
     Route("/calculators/{name}/result", show_result, methods=["GET"]),
-    Route("/calculators/{name}/reading", show_reading, methods=["GET"]),
+    Route("/calculators/{name}/reading", show_short_result, methods=["GET"]),
 )
 """Requested at every keystroke, so they are matched before all other routes, without dependencies.
 """
 
 
-async def _render_fragment(request: Request, *, short: bool) -> Response:
+async def _compute_result_fragment(request: Request, *, short: bool) -> Response:
     entry = _require_calculator(request.path_params["name"])
     typed = inputs_from_query(_raw_query(request))
     library = await current_library(request)
 
     def work() -> Response:
-        return _render_reading(request, entry, typed, library, short=short)
+        return _render_result_or_problems(request, entry, typed, library, short=short)
 
     return await PACE.run(entry.name, work, is_search=entry.is_search)
 
@@ -420,7 +425,8 @@ def list_calculators(request: Request, learner: CurrentLearner) -> Response:
         learner=learner,
         groups={
             title: [
-                _calculator_list_item(entry, calculator_position(entry)[0]) for entry in entries
+                _calculator_list_item(entry, calculator_number_and_total(entry)[0])
+                for entry in entries
             ]
             for title, entries in group_estimates().items()
         },
@@ -445,7 +451,7 @@ def show_kind_accuracy(request: Request, kind: str, learner: CurrentLearner) -> 
 
 
 @router.get("/{name}")
-@limit_concurrency
+@run_in_thread_if_slow
 def show_calculator(
     request: Request, name: str, typed: Typed, learner: CurrentLearner, library: CurrentLibrary
 ) -> Response:
@@ -453,43 +459,47 @@ def show_calculator(
 
 
 @router.post("/{name}")
-@limit_concurrency
-def show_posted(
+@run_in_thread_if_slow
+def show_posted_calculator(
     request: Request, name: str, typed: Posted, learner: CurrentLearner, library: CurrentLibrary
 ) -> Response:
     entry = _require_calculator(name)
     query = build_query(typed)
     if len(query) > LONGEST_LINK:
-        query = _short_query(entry, typed)
+        query = _normalized_query(entry, typed)
     if query and len(query) <= LONGEST_LINK:
         return RedirectResponse(calculator_url(name, query), status_code=303)
     return _render_calculator_page(request, entry, typed, learner, library)
 
 
-def _short_query(entry: EstimateSpec, typed: Mapping[str, str]) -> str:
+def _normalized_query(entry: EstimateSpec, typed: Mapping[str, str]) -> str:
     """Return the inputs in their normal form, with the key of a config.json; empty if invalid."""
     try:
-        return inputs_query(to_query(parse_inputs(entry.inputs, typed)))
+        return inputs_query(inputs_to_query(parse_inputs(entry.inputs, typed)))
     except InvalidInputsError:
         return ""
 
 
 @router.post("/{name}/result")
-@limit_concurrency
-def result_posted(request: Request, name: str, typed: Posted, library: CurrentLibrary) -> Response:
-    return _render_reading(request, _require_calculator(name), typed, library)
+@run_in_thread_if_slow
+def show_posted_result(
+    request: Request, name: str, typed: Posted, library: CurrentLibrary
+) -> Response:
+    return _render_result_or_problems(request, _require_calculator(name), typed, library)
 
 
 @router.post("/{name}/reading")
-@limit_concurrency
-def show_posted_reading(
+@run_in_thread_if_slow
+def show_posted_short_result(
     request: Request, name: str, typed: Posted, library: CurrentLibrary
 ) -> Response:
-    return _render_reading(request, _require_calculator(name), typed, library, short=True)
+    return _render_result_or_problems(
+        request, _require_calculator(name), typed, library, short=True
+    )
 
 
 @router.get("/{name}/result.svg")
-@limit_concurrency
+@run_in_thread_if_slow
 def download_chart(request: Request, name: str, typed: Typed) -> Response:
     entry = _require_calculator(name)
     pictures = entry.compute(parse_inputs(entry.inputs, typed)).pictures
@@ -501,7 +511,7 @@ def download_chart(request: Request, name: str, typed: Typed) -> Response:
 
 
 @router.get("/{name}/result.{kind}")
-@limit_concurrency
+@run_in_thread_if_slow
 def download_estimate(
     request: Request, name: str, typed: Typed, kind: Literal["md", "csv", "json"]
 ) -> Response:
@@ -510,17 +520,17 @@ def download_estimate(
     estimate = entry.compute(inputs)
     link = requested_url(request).replace(f"/result.{kind}", "", 1)
     if kind == "csv":
-        body = exports.format_csv(estimate)
+        body = exports.format_estimate_csv(estimate)
     elif kind == "json":
         body = _dump_json(exports.estimate_json(entry, inputs, estimate))
     else:
-        body = exports.format_markdown(entry, inputs, estimate, link)
+        body = exports.format_estimate_markdown(entry, inputs, estimate, link)
     return _file_response(name, kind, body)
 
 
 @router.get("/{name}/compare")
-@limit_concurrency
-def compare_calculators(
+@run_in_thread_if_slow
+def show_comparison(
     request: Request, name: str, typed: Typed, learner: CurrentLearner, library: CurrentLibrary
 ) -> Response:
     entry = _require_calculator(name)
@@ -530,7 +540,7 @@ def compare_calculators(
         if "?" in proposed:
             return RedirectResponse(proposed, status_code=303)
     sides = split_scenarios(typed)
-    scenarios = comparison.answer_all(entry, sides)
+    scenarios = comparison.compute_scenarios(entry, sides)
     rows = comparison.input_rows(entry, scenarios, course_links(library))
     near = [r for r in rows if r.differs] or [r for r in rows if not r.advanced]
     problems = comparison.scenario_problems(scenarios)
@@ -551,11 +561,11 @@ def compare_calculators(
 
 
 @router.get("/{name}/compare/result")
-@limit_concurrency
-def compare_result(request: Request, name: str, typed: Typed) -> Response:
+@run_in_thread_if_slow
+def show_comparison_result(request: Request, name: str, typed: Typed) -> Response:
     entry = _require_calculator(name)
     sides = split_scenarios(typed)
-    scenarios = comparison.answer_all(entry, sides)
+    scenarios = comparison.compute_scenarios(entry, sides)
     problems = comparison.scenario_problems(scenarios)
     if problems:
         return _render_input_problems(request, problems)
@@ -569,28 +579,28 @@ def compare_result(request: Request, name: str, typed: Typed) -> Response:
 
 
 @router.get("/{name}/compare/result.{kind}")
-@limit_concurrency
+@run_in_thread_if_slow
 def download_comparison(
     request: Request, name: str, typed: Typed, kind: Literal["md", "csv", "json"]
 ) -> Response:
     entry = _require_calculator(name)
-    scenarios = comparison.answer_all(entry, split_scenarios(typed))
+    scenarios = comparison.compute_scenarios(entry, split_scenarios(typed))
     compared = comparison.compare_scenarios(entry, scenarios)
     if compared is None:
         raise InvalidInputsError(comparison.scenario_problems(scenarios))
     if kind == "csv":
-        body = exports.sides_as_csv(scenarios)
+        body = exports.format_comparison_csv(scenarios)
     elif kind == "json":
-        body = _dump_json(exports.sides_as_json(entry, scenarios))
+        body = _dump_json(exports.comparison_json(entry, scenarios))
     else:
         link = requested_url(request).replace(f"/result.{kind}", "", 1)
-        body = exports.sides_as_markdown(entry, compared, link)
+        body = exports.format_comparison_markdown(entry, compared, link)
     return _file_response(f"{name}-side-by-side", kind, body)
 
 
-def _file_response(name: str, kind: str, body: str) -> Response:
-    named = f'attachment; filename="{name}.{kind}"'
-    return Response(body, media_type=_KINDS[kind], headers={"content-disposition": named})
+def _file_response(name: str, extension: str, body: str) -> Response:
+    named = f'attachment; filename="{name}.{extension}"'
+    return Response(body, media_type=_KINDS[extension], headers={"content-disposition": named})
 
 
 def _dump_json(value: Any) -> str:
@@ -607,7 +617,7 @@ def _render_calculator_page(
     """Return the page of one calculator; status 422 with the input as typed if it has problems."""
     course = course_links(library)
     form = build_calculator_form(entry, typed, course=course)
-    number, total = calculator_position(entry)
+    number, total = calculator_number_and_total(entry)
     return render_page(
         request,
         "calculators/show.html",
@@ -615,7 +625,7 @@ def _render_calculator_page(
         learner=learner,
         instrument=form,
         summary=entry.summary,
-        price_links=list_price_links(entry, typed, request.app.state.prices),
+        price_links=build_price_links(entry, typed, request.app.state.prices),
         number=number,
         total=total,
         lessons=find_teaching_pages(entry, course),
@@ -623,7 +633,7 @@ def _render_calculator_page(
     )
 
 
-def _render_reading(
+def _render_result_or_problems(
     request: Request,
     entry: EstimateSpec,
     typed: Mapping[str, str],

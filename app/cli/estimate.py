@@ -203,7 +203,8 @@ def _dump_json(value: Any) -> str:
 def _estimate_report(estimate: Estimate) -> str:
     verdict = estimate.verdict
     changes = [
-        f"{c.label}: now {c.now}; at {c.at}: {verdict_phrase(c.becomes)}" for c in estimate.changes
+        f"{c.label}: now {c.now}; at {c.values_text}: {verdict_phrase(c.becomes)}"
+        for c in estimate.changes
     ]
     parts = [
         textwrap.fill(_with_plain_spaces(f"{verdict.lead} {verdict.text}"), _WIDTH),

@@ -97,25 +97,25 @@ gpus_input = partial(
 )
 
 
-def declare_gpus_of_method(usual: int, **spec: Any) -> Any:
+def training_gpus_input(usual: int, **spec: Any) -> Any:
     """Declare the GPUs of a training job: `usual`, or one with adapters, if left empty.
 
-    The estimate fills in the number (`fill_in_gpus`), so that it is never None afterwards.
+    The estimate fills in the number (`fill_in_default_gpus`), so that it is never None afterwards.
     """
     text = f"All GPUs of the job; left empty: {usual}, or 1 with adapters."
-    of_method = partial(_gpus_of_method, usual=usual)
+    of_method = partial(_default_training_gpus, usual=usual)
     return gpus_input(default=None, kind="count", help=text, usual=of_method, **spec)
 
 
-def _gpus_of_method(inputs: Any, usual: int) -> int:
+def _default_training_gpus(inputs: Any, usual: int) -> int:
     return usual if inputs.method == "full" else 1
 
 
-def fill_in_gpus(inputs: Any, usual: int) -> Any:
+def fill_in_default_gpus(inputs: Any, usual: int) -> Any:
     """Return the inputs with the usual number of GPUs if none is given."""
     if inputs.gpus is not None:
         return inputs
-    return dataclasses.replace(inputs, gpus=_gpus_of_method(inputs, usual))
+    return dataclasses.replace(inputs, gpus=_default_training_gpus(inputs, usual))
 
 
 method_input = partial(

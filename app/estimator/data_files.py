@@ -9,7 +9,7 @@ import re
 import tomllib
 from typing import Any
 
-from app.estimator.result import Value
+from app.estimator.result import OutputValue
 
 DATA = pathlib.Path(__file__).parent / "data"
 
@@ -66,7 +66,7 @@ def normalize_name(name: str) -> str:
 
 
 @functools.cache
-def alias_ids(file: str, table: str) -> dict[str, str]:
+def load_ids_by_alias(file: str, table: str) -> dict[str, str]:
     """Map every alias of an entry to its id."""
     names: dict[str, str] = {}
     for key, row in load_table(file, table).items():
@@ -76,16 +76,16 @@ def alias_ids(file: str, table: str) -> dict[str, str]:
     return names
 
 
-def find_id(file: str, table: str, name: str, what: str) -> str:
+def find_id(file: str, table: str, name: str, noun: str) -> str:
     """Return the id for `name`; raises LookupError with the closest name."""
-    names = alias_ids(file, table)
+    names = load_ids_by_alias(file, table)
     key = names.get(normalize_name(name))
     if key is not None:
         return key
     near = difflib.get_close_matches(normalize_name(name), names, n=3, cutoff=0.5)
     ids = tuple(dict.fromkeys(names[n] for n in near))
     hint = f"nearest: {', '.join(ids)}" if ids else f"for example {next(iter(names))}"
-    raise LookupError(f"“{name}” is not {what} of the catalog; {hint}.")
+    raise LookupError(f"“{name}” is not {noun} of the catalog; {hint}.")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -129,22 +129,22 @@ _INTERVALS: dict[str, tuple[float, float]] = {
 }
 
 
-def error_range(kind: str, value: float) -> tuple[float, float]:
+def error_range(interval_name: str, value: float) -> tuple[float, float]:
     """Return the lower and the upper bound around a modeled value.
 
     >>> error_range("training", 100.0)
     (84.0, 132.0)
     """
-    low, high = _INTERVALS[kind]
+    low, high = _INTERVALS[interval_name]
     return value * low, value * high
 
 
-def modeled_time(kind: str, value: float) -> Value:
+def modeled_time(interval_name: str, value: float) -> OutputValue:
     """Return a modeled time, or what grows with it, with its error range."""
-    return Value(value, *error_range(kind, value))
+    return OutputValue(value, *error_range(interval_name, value))
 
 
-def modeled_rate(kind: str, value: float) -> Value:
-    """Return a modeled rate; `kind` is the interval of the time behind it."""
-    low, high = _INTERVALS[kind]
-    return Value(value, value / high, value / low)
+def modeled_rate(interval_name: str, value: float) -> OutputValue:
+    """Return a modeled rate; `interval_name` is the interval of the time behind it."""
+    low, high = _INTERVALS[interval_name]
+    return OutputValue(value, value / high, value / low)

@@ -4,7 +4,7 @@ import dataclasses
 import math
 from collections.abc import Callable
 
-from app.estimator.formula_steps import decimals_that_hold
+from app.estimator.formula_steps import decimals_for_exact_sum
 from app.estimator.hardware.catalog import Accelerator
 from app.estimator.inputs import input_specs
 from app.estimator.result import Status, Verdict
@@ -69,7 +69,7 @@ def memory_verdict(
     limit, whole, label = memory.limit, memory.whole, memory.label
     status = memory_status(need, limit)
     subject = "Each GPU" if gpus > 1 else "The GPU"
-    holds = decimals_that_hold((limit, -need), "B") if need <= limit else 0
+    holds = decimals_for_exact_sum((limit, -need), "B") if need <= limit else 0
     more = min(holds, 1)
     has = f"has {capacity_text(whole, label, more)}"
     if limit < whole:
@@ -110,25 +110,25 @@ def _printed_difference(need: str, limit: str) -> str:
     return format_value(whole - used, limit.partition(NBSP)[2], 1)
 
 
-def close_note(limit: float, least: float, most: float) -> str:
+def uncertain_fit_note(limit: float, least: float, most: float) -> str:
     """Return a note that the verdict is uncertain; empty if both bounds agree.
 
-    >>> close_note(80e9, 74e9, 90e9), close_note(80e9, 60e9, 70e9)
+    >>> uncertain_fit_note(80e9, 74e9, 90e9), uncertain_fit_note(80e9, 60e9, 70e9)
     ('Not sure: the limit lies within the range of the estimate.', '')
     """
     within = least <= limit < most
     return "Not sure: the limit lies within the range of the estimate." if within else ""
 
 
-def capacity_text(capacity: float, label: float | None, more: int = 0) -> str:
+def capacity_text(capacity: float, label: float | None, extra_decimals: int = 0) -> str:
     r"""Format the capacity of a GPU, with the label size if that differs.
 
-    `more` adds decimals, for a number that is used in a subtraction.
+    `extra_decimals` adds decimals, for a number that is used in a subtraction.
 
     >>> capacity_text(85.52e9, 80e9).replace("\u00a0", " "), capacity_text(48e9, 48e9) == "48\u00a0GB"
     ('85.5 GB (80 GB on the label)', True)
     """
-    text = format_value(capacity, "B", more)
+    text = format_value(capacity, "B", extra_decimals)
     if label is None or format_value(label, "B") == format_value(capacity, "B"):
         return text
     return f"{text} ({format_value(label, 'B')} on the label)"
@@ -154,7 +154,7 @@ def capacity_note(gpu: Accelerator) -> str:
 
 
 def find_root(
-    excess: Callable[[float], float], first: float, second: float, near: float = 1e-9
+    excess: Callable[[float], float], first: float, second: float, tolerance: float = 1e-9
 ) -> float | None:
     """Find a zero of a smooth function with secants; None if not found.
 
@@ -169,7 +169,7 @@ def find_root(
         if not math.isfinite(second) or abs(second) > 600:
             return None
         low, high = high, excess(second)
-        if abs(high) < near:
+        if abs(high) < tolerance:
             return second
     return second if abs(high) < 1e-6 else None
 

@@ -44,7 +44,7 @@ class StepBuilder:
             **{"label": output.label, "topic": self.topic, **other},
         )
 
-    def fill(
+    def line_from_template(
         self,
         figure: str,
         template: str,
@@ -104,10 +104,10 @@ def format_terms(values: Iterable[float], unit: str) -> str:
     return " + ".join(format_term(value, unit) for value in values if value) or format_term(0, unit)
 
 
-def decimals_that_hold(parts: Iterable[float], unit: str) -> int:
+def decimals_for_exact_sum(parts: Iterable[float], unit: str) -> int:
     """Return the extra decimals with which rounded terms add up to their rounded sum.
 
-    >>> decimals_that_hold([1e9, 2e9], "B"), decimals_that_hold([1.24e9, 1.24e9], "B")
+    >>> decimals_for_exact_sum([1e9, 2e9], "B"), decimals_for_exact_sum([1.24e9, 1.24e9], "B")
     (0, 1)
     """
     parts = tuple(parts)
@@ -134,27 +134,27 @@ def format_sum(values: Iterable[float], unit: str) -> str:
     '1.24 GB + 1.24 GB'
     """
     parts = [value for value in values if value]
-    more = decimals_that_hold(parts, unit)
+    more = decimals_for_exact_sum(parts, unit)
     text = [format_value(value, unit, more) for value in parts]
     return " + ".join(text) or format_value(0.0, unit)
 
 
-def format_split(whole: str, total: float, each: float, ways: int) -> str:
-    """Return what one of `ways` GPUs stores of `whole`: one part is divided, the rest copied.
+def format_share_per_gpu(whole: str, total_bytes: float, gpu_bytes: float, gpus: int) -> str:
+    """Return what one of `gpus` GPUs stores of `whole`: one part is divided, the rest copied.
 
-    >>> format_split("8 GB", 8e9, 2e9, 4), format_split("8 GB", 8e9, 8e9, 1)
+    >>> format_share_per_gpu("8 GB", 8e9, 2e9, 4), format_share_per_gpu("8 GB", 8e9, 8e9, 1)
     ('8 GB ÷ 4', '8 GB')
     """
-    if ways == 1:
+    if gpus == 1:
         return whole
-    copied = (each - total / ways) / (1 - 1 / ways)
-    if abs(copied) < 1e-9 * total:
-        return f"{_put_in_brackets(whole)} ÷ {ways}"
+    copied = (gpu_bytes - total_bytes / gpus) / (1 - 1 / gpus)
+    if abs(copied) < 1e-9 * total_bytes:
+        return f"{_put_in_brackets(whole)} ÷ {gpus}"
     copy = format_term(copied, "B")
-    return f"({whole} − {copy}) ÷ {ways} + {copy}"
+    return f"({whole} − {copy}) ÷ {gpus} + {copy}"
 
 
-def format_cached_bytes(
+def format_cache_formula(
     model: Architecture, tokens: int, width: float, state: float, gpus: int = 1
 ) -> str:
     """Return the cache of one sequence on one GPU as a formula, grouped by layer kind.
@@ -220,15 +220,17 @@ def _multiplying_weights(model: Architecture) -> float:
     )
 
 
-def format_adapter_flops(model: Architecture, flops: float, adapters: float) -> str:
+def format_adapter_flops_per_token(
+    model: Architecture, flops_per_token: float, adapters: float
+) -> str:
     """Return the FLOPs to train adapters on a token as a formula."""
     weights = _multiplying_weights(model)
-    attention = format_term(flops - 4 * weights - 6 * adapters, "FLOP")
+    attention = format_term(flops_per_token - 4 * weights - 6 * adapters, "FLOP")
     return f"4 × {format_term(weights)} + 6 × {format_term(adapters)} + {attention}"
 
 
-def format_training_flops(model: Architecture, training: float) -> str:
+def format_training_flops_per_token(model: Architecture, flops_per_token: float) -> str:
     """Return the FLOPs to train on a token as a formula: weights and attention."""
     weights = _multiplying_weights(model)
-    attention = format_term(training - 6 * weights, "FLOP")
+    attention = format_term(flops_per_token - 6 * weights, "FLOP")
     return f"6 × {format_term(weights)} + {attention}"

@@ -16,7 +16,7 @@ from app.estimator.models.lookup import (
     config_key,
     is_config_key,
     is_config_text,
-    model_id,
+    normalize_model_name,
 )
 
 LONGEST_VALUE = 200
@@ -148,13 +148,13 @@ def parse_inputs(inputs: type, typed: Mapping[str, Any]) -> Any:
         raise InvalidInputsError((InputProblem("", "", message),))
     problems: list[InputProblem] = []
     values: dict[str, Any] = {}
-    for name, raw in _expand_card_count(fields, typed).items():
+    for name, raw in _split_counted_gpu(fields, typed).items():
         field = fields.get(name)
         if field is None:
             problems.append(_unknown_field_problem(name, raw, fields))
         elif raw == "" and field.clearable:
             values[name] = None
-        elif not _is_left_out(raw, field):
+        elif not _is_input_empty(raw, field):
             try:
                 values[name] = _parse_value(field, raw)
             except ValueError as error:
@@ -164,7 +164,7 @@ def parse_inputs(inputs: type, typed: Mapping[str, Any]) -> Any:
     return inputs(**values)
 
 
-def to_query(value: Any) -> dict[str, str]:
+def inputs_to_query(value: Any) -> dict[str, str]:
     """Convert an inputs dataclass to the values of a query string.
 
     The inverse of `parse_inputs`; fields at their default are left out.
@@ -211,7 +211,7 @@ def describe_range(field: InputSpec) -> str:
     '1 to 8'
     """
     if field.kind == "choice":
-        return _join_words(tuple(value for value, _ in field.choices))
+        return _join_with_or(tuple(value for value, _ in field.choices))
     if field.kind == "flag":
         return "yes or no"
     least, most = (_format_bound(field, b) for b in (field.minimum, field.maximum))
@@ -222,7 +222,7 @@ def describe_range(field: InputSpec) -> str:
     return f"at most {most}" if most else "a number"
 
 
-def _expand_card_count(fields: dict[str, InputSpec], typed: Mapping[str, Any]) -> dict[str, Any]:
+def _split_counted_gpu(fields: dict[str, InputSpec], typed: Mapping[str, Any]) -> dict[str, Any]:
     """Split a counted GPU, `8x H100`, into the GPU and the count field."""
     values = dict(typed)
     for name, raw in typed.items():
@@ -243,7 +243,7 @@ def _expand_card_count(fields: dict[str, InputSpec], typed: Mapping[str, Any]) -
 _COUNTED = re.compile(r"^\s*(?P<count>\d[\d,]*)\s*[x×*]\s*(?P<what>\S.*)$")
 
 
-def _is_left_out(raw: Any, field: InputSpec) -> bool:
+def _is_input_empty(raw: Any, field: InputSpec) -> bool:
     return raw is None or (raw == "" and field.kind != "flag")
 
 
@@ -252,7 +252,7 @@ def _unknown_field_problem(name: str, raw: Any, fields: dict[str, InputSpec]) ->
         message = f"The name of an input has {len(name):,} characters; none here has."
         return InputProblem(_shorten_value(name), _shorten_value(raw), message)
     near = difflib.get_close_matches(name.replace("-", "_"), fields, n=1, cutoff=0.4)
-    hint = f"Did you mean “{near[0]}”?" if near else f"Known: {_join_words(tuple(fields))}."
+    hint = f"Did you mean “{near[0]}”?" if near else f"Known: {_join_with_or(tuple(fields))}."
     return InputProblem(name, _shorten_value(raw), f"“{name}” is not an input here. {hint}")
 
 
@@ -347,7 +347,7 @@ def _parse_text(field: InputSpec, raw: Any) -> str:
 def _parse_catalog_name(field: InputSpec, raw: Any) -> str:
     """Return the catalog id for a common name."""
     finders: dict[str, Callable[[str], str]] = {
-        "model": model_id,
+        "model": normalize_model_name,
         "gpu": gpu_id,
         "system": system_id,
         "network": network_id,
@@ -392,7 +392,7 @@ def _format_bound(field: InputSpec, bound: float | None) -> str:
     return f"{units.format_number(bound)} {unit}".rstrip()
 
 
-def _join_words(words: tuple[str, ...]) -> str:
+def _join_with_or(words: tuple[str, ...]) -> str:
     return " or ".join((", ".join(words[:-1]), words[-1])) if len(words) > 1 else words[0]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from app.estimator.inputs import input_specs, parse_inputs
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import (
-    describe_weights,
+    describe_weight_format,
     find_model,
     model_caveats,
     read_pasted_config,
@@ -53,7 +53,7 @@ class EstimateSpec:
         model = _requested_model(inputs)
         if model is None:
             return estimate
-        counted = _counted_weights(model, inputs)
+        counted = _weight_format_note(model, inputs)
         if cache not in ("", "bf16"):
             counted = f"{counted} KV cache as published: {cache.upper()}."
         verdict = estimate.verdict
@@ -76,7 +76,7 @@ def _requested_model(inputs: Any) -> Architecture | None:
     return find_model(name) if name else None
 
 
-def _counted_weights(model: Architecture, inputs: Any) -> str:
+def _weight_format_note(model: Architecture, inputs: Any) -> str:
     """Return the note on the weight format of a model that is published quantized."""
     kind: type = type(inputs)
     field = input_specs(kind).get("weights")
@@ -85,7 +85,7 @@ def _counted_weights(model: Architecture, inputs: Any) -> str:
     text = dict(field.choices)
     if PUBLISHED not in text:
         return ""
-    return describe_weights(model, inputs.weights, text[inputs.weights])
+    return describe_weight_format(model, inputs.weights, text[inputs.weights])
 
 
 # All estimates, in display order. Each module `estimates/NAME_report.py` is imported when

@@ -13,7 +13,7 @@ Component = Literal["weights", "gradients", "optimizer", "activations", "kv", "o
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Value:
+class OutputValue:
     """The value of an output: a number in base units, a word, or a bool.
 
     `low` and `high` bound a modeled value; None if it is exact. A value of None cannot be
@@ -28,9 +28,9 @@ class Value:
     applies: bool = True
 
 
-def ranged_value(value: float, shares: tuple[float, float], note: str = "") -> Value:
+def ranged_value(value: float, shares: tuple[float, float], note: str = "") -> OutputValue:
     """Return a value that may be these shares of itself."""
-    return Value(value, value * shares[0], value * shares[1], note)
+    return OutputValue(value, value * shares[0], value * shares[1], note)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class OutputSpec(Generic[ResultT]):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Figure:
-    """One output of a result with its value; see `Value`."""
+    """One output of a result with its value; see `OutputValue`."""
 
     output: OutputSpec[Any]
     value: float | int | str | bool | None
@@ -100,8 +100,8 @@ def read_figures(outputs: Iterable[OutputSpec[ResultT]], result: ResultT) -> tup
     figures = []
     for output in outputs:
         value = output.read(result) if output.read else getattr(result, output.name)
-        if not isinstance(value, Value):
-            value = Value(value)
+        if not isinstance(value, OutputValue):
+            value = OutputValue(value)
         figures.append(
             Figure(output, value.value, value.low, value.high, value.note, value.applies)
         )
@@ -216,17 +216,17 @@ class VerdictFlip:
     also: tuple[tuple[str, str, str], ...] = ()
 
     @property
-    def at(self) -> str:
+    def values_text(self) -> str:
         """Return the value at which the verdict flips, with the other inputs that change.
 
-        >>> VerdictFlip("saving", "While saving", "waits", "goes on", "Fits.").at
+        >>> VerdictFlip("saving", "While saving", "waits", "goes on", "Fits.").values_text
         'goes on'
         """
         beside = (f"{label.lower()} {value}" for _, label, value in self.also)
         return ", ".join((self.flips_at, *beside))
 
     @property
-    def words(self) -> Mapping[str, str]:
+    def typed_values(self) -> Mapping[str, str]:
         """Return the values to type, by field."""
         return {self.field: self.flips_at} | {f: value for f, _, value in self.also}
 

@@ -107,15 +107,15 @@ _THOUSANDS = re.compile(r"^[^\d,]*\d{1,3}(?:,\d{3})+(?![\d,])")
 _GROUPING = re.compile(r"[,_'\u00a0\u202f ]")
 
 
-def split_number(text: str) -> tuple[float, str]:
+def split_number_and_unit(text: str) -> tuple[float, str]:
     """Split a typed quantity into its number and the unit text after it.
 
     Commas, spaces, underscores and apostrophes inside the number are grouping.
     Raises ValueError if it does not start with a number.
 
-    >>> split_number("1,120 GB")
+    >>> split_number_and_unit("1,120 GB")
     (1120.0, 'GB')
-    >>> split_number("1.12e12 B")
+    >>> split_number_and_unit("1.12e12 B")
     (1120000000000.0, 'B')
     """
     match = _NUMBER.match(text.strip())
@@ -136,7 +136,7 @@ def refuse_decimal_comma(number: str) -> None:
         raise ValueError(f"{message}: write decimals with a point, such as 12.5")
 
 
-def convert_unit(value: float, unit: str, to: str) -> float:
+def convert_unit(value: float, unit: str, to_unit: str) -> float:
     """Convert `value` from one unit to another of the same kind.
 
     Raises ValueError for an unknown unit or for two units of different kinds.
@@ -146,14 +146,14 @@ def convert_unit(value: float, unit: str, to: str) -> float:
     >>> convert_unit(1.0, "GiB", "MB")
     1073.741824
     """
-    if unit == to:
+    if unit == to_unit:
         return value
-    for name in (unit, to):
+    for name in (unit, to_unit):
         if name not in UNITS:
             raise ValueError(f"“{name}” is not a known unit")
-    (base, factor), (to_base, to_factor) = UNITS[unit], UNITS[to]
+    (base, factor), (to_base, to_factor) = UNITS[unit], UNITS[to_unit]
     if base != to_base:
-        raise ValueError(f"{unit} cannot be turned into {to}")
+        raise ValueError(f"{unit} cannot be turned into {to_unit}")
     return _multiply_exactly(_multiply_exactly(value, factor), to_factor, inverse=True)
 
 
@@ -183,16 +183,16 @@ def parse_quantity(text: str, unit: str, typed_unit: str = "") -> float:
     >>> parse_quantity("400 Gbit/s", "B/s")
     50000000000.0
     """
-    number, written = split_number(text)
+    number, written = split_number_and_unit(text)
     if not written:
         return convert_unit(number, typed_unit, unit) if typed_unit else number
     known = UNITS.get(written)
     if known is not None and known[0] == unit and written:
         return _multiply_exactly(number, known[1])
-    return number * _count_factor(written, unit, typed_unit)
+    return number * _count_suffix_factor(written, unit, typed_unit)
 
 
-def _count_factor(written: str, unit: str, typed_unit: str) -> float:
+def _count_suffix_factor(written: str, unit: str, typed_unit: str) -> float:
     """Return the factor of a suffix such as `B`, `k tokens` or `billion parameters`."""
     suffix, _, rest = written.partition(" ")
     suffix = _SPELLED.get(suffix.lower(), suffix)
@@ -229,13 +229,13 @@ def format_number(value: float, digits: int = 3) -> str:
     elif size >= 1e15 or size < 1e-4:
         text = _format_scientific(size, digits)
     elif size >= 100:
-        text = _trim_zeros(f"{size:,.{max(1, _count_decimals(size, digits))}f}")
+        text = _trim_zeros(f"{size:,.{max(1, _decimals_for_digits(size, digits))}f}")
     else:
-        text = _trim_zeros(f"{size:.{_count_decimals(size, digits)}f}")
+        text = _trim_zeros(f"{size:.{_decimals_for_digits(size, digits)}f}")
     return (MINUS if value < 0 else "") + text
 
 
-def _count_decimals(size: float, digits: int) -> int:
+def _decimals_for_digits(size: float, digits: int) -> int:
     return max(0, digits - 1 - math.floor(math.log10(size))) if size else 0
 
 
@@ -332,13 +332,15 @@ def is_rounded(text: float, value: float, unit: str) -> bool:
 # A result formats the same numbers several times. `typed` keeps 1, 1.0 and True apart.
 # not one value.
 @functools.lru_cache(maxsize=8192, typed=True)
-def format_value(value: float | str | bool | None, unit: str = "", more: int | None = None) -> str:
+def format_value(
+    value: float | str | bool | None, unit: str = "", extra_decimals: int | None = None
+) -> str:
     """Format a value for display: `1,120 GB`, `42.7 ms`, `yes`.
 
     `value` is in the base unit. For a base unit a readable multiple is chosen; for
     any other known unit (`GB`, `%`, `h`) the value is shown in that unit. A no-break
     space separates number and unit; a percent sign follows its number directly. Times,
-    rates and energy have three significant digits. With `more`, a number that is
+    rates and energy have three significant digits. With `extra_decimals`, a number that is
     used in a calculation has all of its digits, and as many more decimals.
 
     >>> format_value(149.43e9, "B").replace(NBSP, " "), format_value(0.413, "%")
@@ -352,15 +354,15 @@ def format_value(value: float | str | bool | None, unit: str = "", more: int | N
     """
     if value is None or isinstance(value, bool | str):
         return _WORDS.get(value, str(value))
-    if more is None:
-        more = 0
+    if extra_decimals is None:
+        extra_decimals = 0
         if unit in _MEASURED:
             value = round_estimate(value, unit)
     if unit == "FLOP" and abs(value) >= 1e21:
-        return f"{_format_scientific(value, 3 + more)}{NBSP}FLOP"
+        return f"{_format_scientific(value, 3 + extra_decimals)}{NBSP}FLOP"
     if unit in _MONEY:
-        return f"{_money_digits(value, more)}{NBSP}{unit}"
-    return _format_scaled(value, unit, more)
+        return f"{_format_money(value, extra_decimals)}{NBSP}{unit}"
+    return _format_scaled(value, unit, extra_decimals)
 
 
 def format_range(low: float, high: float, unit: str = "") -> str:
@@ -386,11 +388,15 @@ def format_range(low: float, high: float, unit: str = "") -> str:
 _LEAST = 0.01  # Smallest value shown in a unit: 0.012 s, but 5 µs.
 
 
-def _format_scaled(value: float, unit: str, more: int) -> str:
+def _format_scaled(value: float, unit: str, extra_decimals: int) -> str:
     shown, factor = _display_unit(abs(value), unit)
     scaled = value if factor == 1.0 else value / factor
     decimal = unit in _ONE_DECIMAL
-    text = _format_up_to_one_decimal(scaled, more) if decimal else format_number(scaled, 3 + more)
+    text = (
+        _format_up_to_one_decimal(scaled, extra_decimals)
+        if decimal
+        else format_number(scaled, 3 + extra_decimals)
+    )
     if not shown:
         return text
     word = shown if abs(scaled) == 1 else PLURALS.get(shown, shown)
@@ -415,16 +421,16 @@ def _display_unit(size: float, unit: str) -> tuple[str, float]:
     return unit, UNITS.get(unit, ("", 1.0))[1]
 
 
-def _format_up_to_one_decimal(value: float, more: int = 0) -> str:
+def _format_up_to_one_decimal(value: float, extra_decimals: int = 0) -> str:
     size = abs(value)
-    text = _trim_zeros(f"{size:,.{more if size >= 999.95 else 1 + more}f}")
+    text = _trim_zeros(f"{size:,.{extra_decimals if size >= 999.95 else 1 + extra_decimals}f}")
     if text == "0" and size:
-        return format_number(value, 2 + more)
+        return format_number(value, 2 + extra_decimals)
     return (MINUS if value < 0 else "") + text
 
 
-def _money_digits(value: float, more: int) -> str:
+def _format_money(value: float, extra_decimals: int) -> str:
     size = abs(value)
     places = 0 if size >= 1000 else 2 if size >= 0.1 or not size else 4
-    usual, exact = f"{size:,.{places}f}", _trim_zeros(f"{size:,.{places + more}f}")
+    usual, exact = f"{size:,.{places}f}", _trim_zeros(f"{size:,.{places + extra_decimals}f}")
     return (MINUS if value < 0 else "") + max(usual, exact, key=len)

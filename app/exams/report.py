@@ -16,12 +16,12 @@ from app.widgets.svg import (
     SHARES,
     Box,
     PlotArea,
+    build_svg_element,
     draw_dot,
     draw_line,
     draw_rect_in_percent,
     draw_text,
     format_in_percent,
-    svg_in_pixels,
 )
 
 
@@ -270,7 +270,7 @@ def draw_times(paper: Sequence[GradedItem], longest: float, even: float) -> Mark
         marks.append(draw_line("dash", 0, at, 100, at))
     marks += [draw_text("1", 0, 100), draw_text(str(len(paper)), 100, 100, "e")]
     says = f"Seconds per question, {len(paper)} questions; the longest took {longest:.0f} seconds"
-    return svg_in_pixels(marks, 108, says)
+    return build_svg_element(marks, 108, says)
 
 
 MAX_TREND_EXAMS = 12
@@ -352,17 +352,17 @@ def _draw_trend(
     day_of: Callable[[dt.datetime], dt.date],
     alt_text: str,
 ) -> Markup:
-    marks = _PLANE.scale(format_in_percent)
+    marks = _PLANE.draw_ticks(format_in_percent)
     if target:
-        at = _PLANE.down(target / 100)
+        at = _PLANE.y_pixels(target / 100)
         marks.append(draw_line("dash", 0, at, _PLANE.box.width, at))
     for place, past in enumerate(last):
         x = _PLANE.box.width * (place + 0.5) / len(last)
         if past.range:
-            low, high = (_PLANE.down(share) for share in past.range)
+            low, high = (_PLANE.y_pixels(share) for share in past.range)
             marks.append(draw_line("thin", x, high, x, low))
-        marks.append(draw_dot("ink" if past.whole else "hole", x, _PLANE.down(past.share), 5))
+        marks.append(draw_dot("ink" if past.whole else "hole", x, _PLANE.y_pixels(past.share), 5))
         if past in (last[0], last[-1]):
             day = day_of(past.started)
             marks.append(draw_text(format_short_date(day), x, 146, "m"))
-    return svg_in_pixels(marks, 150, alt_text)
+    return build_svg_element(marks, 150, alt_text)

@@ -19,7 +19,7 @@ from app.markup.problems import AN_ESTIMATE, SourceFile, TextEdit, get_estimate_
 from app.markup.quantities import Quantity, UnitMismatchError
 from app.markup.strict_yaml import Node, YamlMapping, YamlText
 from app.markup.text import did_you_mean
-from app.widgets.bar_charts import LabeledSum, RowChart, draw_rows, row_chart_legend
+from app.widgets.bar_charts import RowChart, SegmentedRow, draw_row_chart, row_chart_legend
 
 SCHEMES = ("calc", "hw", "model")
 FIGURE_LINK = re.compile(
@@ -394,7 +394,7 @@ def _read_row_chart(fields: YamlMapping) -> RowChart:
         message = f"The figure has {len(rows.values)} rows."
         raise _FigureBlockError(fields, "E88", message, f"Draw at most {_MOST_ROWS}.")
     labeled_sums = tuple(
-        LabeledSum(label, _read_parts(label, node, unit)) for label, node in rows.values.items()
+        SegmentedRow(label, _read_parts(label, node, unit)) for label, node in rows.values.items()
     )
     limit = fields.values.get("limit")
     return RowChart(
@@ -455,6 +455,6 @@ def _row_chart_html(rows: RowChart) -> str:
     )
     key = f' <span class="row">{keys}</span>' if keys else ""
     return (
-        f'<figure class="fig">{draw_rows(rows)}'
+        f'<figure class="fig">{draw_row_chart(rows)}'
         f"<figcaption>{escapeHtml(rows.title)}{key}</figcaption></figure>\n"
     )

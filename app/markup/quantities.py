@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from app.estimator import units
-from app.estimator.units import COUNT_SUFFIX, MINUS, split_number
+from app.estimator.units import COUNT_SUFFIX, MINUS, split_number_and_unit
 from app.markup.text import did_you_mean
 
 # Each unit as (base unit, factor). Factors of the SI and of units accepted for use with it
@@ -359,7 +359,7 @@ def _significant_digits(value: float, digits: int) -> str:
 def parse_quantity(text: str) -> Quantity | None:
     """Parse the quantity written in `text` ("3.35 TB/s", "8"); None if it is not one."""
     try:
-        number, word = split_number(text)
+        number, word = split_number_and_unit(text)
     except (ValueError, OverflowError):
         return None
     unit = known_unit(word)

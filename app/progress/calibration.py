@@ -13,12 +13,12 @@ from app.widgets.svg import (
     SHARES,
     Box,
     PlotArea,
+    build_svg_element,
     draw_dot,
     draw_line,
     draw_rect_in_percent,
     draw_text,
     format_in_percent,
-    svg_in_pixels,
 )
 
 _PLANE = PlotArea(Box(0, 16.0, 100, 220.0), SHARES)
@@ -102,8 +102,8 @@ def _calibration_row(number: int, right: int, wrong: int) -> CalibrationRow:
 
 
 def _draw_calibration(levels: Sequence[CalibrationRow], rows: Sequence[CalibrationRow]) -> Markup:
-    marks = [*_PLANE.scale(format_in_percent, "left"), *map(_target_box, levels)]
-    marks.append(draw_line("dash", 0, _PLANE.down(0), 100, _PLANE.down(1)))
+    marks = [*_PLANE.draw_ticks(format_in_percent, "left"), *map(_target_box, levels)]
+    marks.append(draw_line("dash", 0, _PLANE.y_pixels(0), 100, _PLANE.y_pixels(1)))
     for level in rows:
         marks += _share_point(level)
     marks += [
@@ -112,23 +112,23 @@ def _draw_calibration(levels: Sequence[CalibrationRow], rows: Sequence[Calibrati
         draw_text("sure", 100, _NAMES, "e"),
     ]
     said = "; ".join(f"{level.word}: right {level.words}" for level in rows)
-    return svg_in_pixels(marks, _NAMES + 10, f"How sure you were. {said}.")
+    return build_svg_element(marks, _NAMES + 10, f"How sure you were. {said}.")
 
 
 def _target_box(level: CalibrationRow) -> str:
     """Return the box of the shares that a level should have."""
-    top, foot = _PLANE.down(level.most), _PLANE.down(level.least)
+    top, foot = _PLANE.y_pixels(level.most), _PLANE.y_pixels(level.least)
     left, right = level.least * 100, level.most * 100
     return draw_rect_in_percent("band", left, top, right - left, foot - top)
 
 
 def _share_point(level: CalibrationRow) -> list[str]:
     """Return the share with its range; the dot is larger with more answers."""
-    x, at = (level.least + level.most) / 2 * 100, _PLANE.down(level.share)
+    x, at = (level.least + level.most) / 2 * 100, _PLANE.y_pixels(level.share)
     low, high = level.range
     grown = min(1.0, math.sqrt(level.answers / _MANY))
     return [
-        draw_line("edge", x, _PLANE.down(high), x, _PLANE.down(low)),
+        draw_line("edge", x, _PLANE.y_pixels(high), x, _PLANE.y_pixels(low)),
         draw_dot("ink", x, at, _SMALL + (_LARGE - _SMALL) * grown),
         draw_text(level.words, x - 4, at + 4, "b e halo"),
     ]

@@ -28,12 +28,12 @@ from app.widgets.svg import (
     SHARES,
     Box,
     PlotArea,
-    cross_line,
+    build_svg_element,
     draw_dot,
     draw_line,
+    draw_short_horizontal_line,
     draw_text,
     format_in_percent,
-    svg_in_pixels,
 )
 
 
@@ -116,14 +116,14 @@ def build_prediction_chart(
 def _draw_predictions(
     last: Sequence[PredictionOutcome], day_of: Callable[[int], dt.date], alt_text: str
 ) -> Markup:
-    marks = _PLANE.scale(format_in_percent)
+    marks = _PLANE.draw_ticks(format_in_percent)
     for place, turnout in enumerate(last):
         x = _PLANE.box.width * (place + 0.5) / len(last)
         marks += _draw_prediction(turnout, x)
         if turnout in (last[0], last[-1]):
             day = format_short_date(day_of(turnout.result.started))
             marks.append(draw_text(day, x, 146, "m"))
-    return svg_in_pixels(marks, 150, alt_text)
+    return build_svg_element(marks, 150, alt_text)
 
 
 def _draw_prediction(outcome: PredictionOutcome, x: float) -> list[str]:
@@ -132,15 +132,15 @@ def _draw_prediction(outcome: PredictionOutcome, x: float) -> list[str]:
     questions = (told.questions if told else result.questions) or 1
     marks = []
     if told is not None:
-        low, high = (_PLANE.down(n / questions) for n in (told.low, told.high))
+        low, high = (_PLANE.y_pixels(n / questions) for n in (told.low, told.high))
         marks = [
             draw_line("thin", x, high, x, low),
-            cross_line("thin", x, high),
-            cross_line("thin", x, low),
-            cross_line("edge", x, _PLANE.down(told.expected / questions)),
+            draw_short_horizontal_line("thin", x, high),
+            draw_short_horizontal_line("thin", x, low),
+            draw_short_horizontal_line("edge", x, _PLANE.y_pixels(told.expected / questions)),
         ]
     look = "ink" if outcome.is_inside_range else "hole"
-    return [*marks, draw_dot(look, x, _PLANE.down(outcome.score / questions), 5)]
+    return [*marks, draw_dot(look, x, _PLANE.y_pixels(outcome.score / questions), 5)]
 
 
 def _prediction_row(outcome: PredictionOutcome, day_of: Callable[[int], dt.date]) -> PredictionRow:

@@ -12,13 +12,13 @@ from app.web.formatting import format_short_date
 from app.widgets.svg import (
     Box,
     Point,
+    build_svg_element,
     draw_band,
     draw_dot,
+    draw_in_stretched_box,
     draw_line,
-    draw_nested,
     draw_polyline,
     draw_text,
-    svg_in_pixels,
 )
 
 WEEK = dt.timedelta(days=7)
@@ -86,7 +86,7 @@ def draw_trend(trend: ScoreTrend, target: float | None, height: float = 120.0) -
     expected = [score.expected for score in scores]
     shapes = [draw_band([*line(tops), *reversed(line(lows))])] if wide else []
     shapes.append(draw_polyline("ln", line(expected)))
-    marks = [draw_nested(shapes, Box(_FROM, _TOP, _TO - _FROM, height))]
+    marks = [draw_in_stretched_box(shapes, Box(_FROM, _TOP, _TO - _FROM, height))]
     if wide and target:
         at = _TOP + height * down(target) / 100
         marks.append(draw_line("dash", 0, at, _TO, at))
@@ -99,4 +99,4 @@ def draw_trend(trend: ScoreTrend, target: float | None, height: float = 120.0) -
     marks.append(draw_text(begin, 0, height + _TOP + 22))
     marks.append(draw_text("today", _TO, height + _TOP + 22, "m"))
     says = f"Expected score, from {round(expected[0])} on {format_short_date(first)} to {now} today"
-    return svg_in_pixels(marks, height + _TOP + 28, says)
+    return build_svg_element(marks, height + _TOP + 28, says)

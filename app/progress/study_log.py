@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from app.web.formatting import format_date, format_short_date, format_weekday
-from app.widgets.svg import draw_label, draw_rect_in_pixels, svg_in_pixels
+from app.widgets.svg import build_svg_element, draw_rect_in_pixels, draw_text_in_pixels
 
 WEEKS = 13
 STEP = 19
@@ -83,8 +83,8 @@ def study_log(
 
 def _draw_calendar(first: dt.date, found: Sequence[int], alt_text: str) -> Markup:
     """Draw one column per week; the last square is today."""
-    marks = [draw_label(words, x, 12) for x, words in _month_labels(first)]
-    marks += [draw_label(name, 0, TOP + n * STEP + 13) for n, name in _NAMES]
+    marks = [draw_text_in_pixels(words, x, 12) for x, words in _month_labels(first)]
+    marks += [draw_text_in_pixels(name, 0, TOP + n * STEP + 13) for n, name in _NAMES]
     for number, count in enumerate(found):
         week, weekday = divmod(number, 7)
         level = sum(count >= least for least in _LEVELS)
@@ -94,12 +94,12 @@ def _draw_calendar(first: dt.date, found: Sequence[int], alt_text: str) -> Marku
             draw_rect_in_pixels(look, LEFT + week * STEP, TOP + weekday * STEP, SIDE, SIDE)
         )
     width, height = LEFT + WEEKS * STEP, TOP + 7 * STEP
-    return svg_in_pixels(marks, height, alt_text, "heat g", width)
+    return build_svg_element(marks, height, alt_text, "heat g", width)
 
 
 def _calendar_legend() -> Markup:
     marks = [draw_rect_in_pixels(look, 17 * n, 0, 15, 13) for n, look in enumerate(_LOOKS)]
-    return svg_in_pixels(marks, 13, "", "g heat", 17 * len(_LOOKS))
+    return build_svg_element(marks, 13, "", "g heat", 17 * len(_LOOKS))
 
 
 def _month_labels(first: dt.date) -> list[tuple[int, str]]:

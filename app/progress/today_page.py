@@ -29,7 +29,7 @@ from app.quiz.selection import draw_placement
 from app.spaced_repetition.todays_queue import todays_queue
 from app.study_plan.loader import DayListEnsured, StudyPlan, listed_cards, load_plan
 from app.web.render import render_page
-from app.widgets.svg import draw_rect_in_percent, svg_in_pixels
+from app.widgets.svg import build_svg_element, draw_rect_in_percent
 
 PLACEMENT_QUESTION_MINUTES = 1.0
 _MINUTE = dt.timedelta(minutes=1)
@@ -69,7 +69,7 @@ def draw_minutes(plan: StudyPlan) -> Markup:
             marks.append(draw_rect_in_percent("won", x, 0, done, 10))
         x += width
     label = f"{plan.minutes_left} of {plan.minutes} minutes are left"
-    return svg_in_pixels(marks, 10, label, "g cells")
+    return build_svg_element(marks, 10, label, "g cells")
 
 
 router = APIRouter()

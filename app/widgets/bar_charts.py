@@ -11,16 +11,16 @@ from app.estimator.units import NBSP, PLURALS, append_unit, format_number
 from app.widgets.svg import (
     Axis,
     SvgChart,
+    axis_in_given_unit,
+    build_svg_element,
     count_axis,
     draw_dot,
     draw_line,
     draw_rect_in_percent,
     draw_text,
+    draw_ticks_below,
     linear_axis,
-    scale_below,
-    svg_in_pixels,
     text_fits,
-    unit_axis,
 )
 
 
@@ -63,7 +63,7 @@ def segment_styles(bar: StackedBar) -> tuple[SegmentStyle, ...]:
     No two segments share a letter, so that the chart can be read without its colors.
     """
     if bar.unit in {"B", "slice"}:
-        looks = list(_numbered_styles(bar))
+        looks = list(_component_styles(bar))
     else:
         looks = [
             dataclasses.replace(PLAIN[i % len(PLAIN)], letter=s.label[:1])
@@ -72,10 +72,10 @@ def segment_styles(bar: StackedBar) -> tuple[SegmentStyle, ...]:
     for place in range(1, len(looks)):
         if looks[place].fill == looks[place - 1].fill:
             looks[place] = _paler_style(looks[place])
-    return tuple(_lettered_styles(looks, [s.label for s in bar.segments]))
+    return tuple(_with_unique_letters(looks, [s.label for s in bar.segments]))
 
 
-def _numbered_styles(bar: StackedBar) -> Iterator[SegmentStyle]:
+def _component_styles(bar: StackedBar) -> Iterator[SegmentStyle]:
     """Yield the styles of memory components; several others are lettered a, b, c.
 
     A single other segment has the first letter of its name.
@@ -97,7 +97,7 @@ def _paler_style(style: SegmentStyle) -> SegmentStyle:
     )
 
 
-def _lettered_styles(
+def _with_unique_letters(
     styles: Sequence[SegmentStyle], labels: Sequence[str]
 ) -> Iterator[SegmentStyle]:
     """Yield the styles with unique letters: the second S of a sum becomes St."""
@@ -123,9 +123,9 @@ class StackSegment:
 
 
 def draw_stack(
-    parts: Iterable[StackSegment], axis: Axis, top: float, height: float, cap: float
+    parts: Iterable[StackSegment], axis: Axis, top: float, height: float, limit_percent: float
 ) -> list[str]:
-    """Draw the segments from zero; `cap` is the position of the limit in percent."""
+    """Draw the segments from zero; `limit_percent` is the position of the limit in percent."""
     marks: list[str] = []
     reached, end = 0.0, axis.place(0.0)
     for part in parts:
@@ -136,7 +136,7 @@ def draw_stack(
             continue
         marks.append(draw_rect_in_percent(f"{part.look.fill} gap", at, top, wide, height))
         # Text would be unreadable on the stripes that cover the part beyond the limit.
-        seen = min(at + wide, cap) - at
+        seen = min(at + wide, limit_percent) - at
         text = _segment_text(part, seen)
         if text:
             classes = " ".join(c for c in ("in-bar", part.look.words, "m") if c)
@@ -174,15 +174,15 @@ def draw_bar(
     own = _amount_axis(bar, whole)
     axis = _amount_axis(bar, reach) if reach > whole else own
     bottom = _TOP + height
-    marks = [*(scale_below(axis, bottom) if ticks else ())]
+    marks = [*(draw_ticks_below(axis, bottom) if ticks else ())]
     looks = segment_styles(bar)
     marks += _draw_parts(bar, looks, axis, height)
-    marks += _draw_limit(bar, axis, used, height)
+    marks += _draw_total_against_limit(bar, axis, used, height)
     says = _bar_description(bar, own, used)
     tall = bottom + (26 if ticks else 6)
     return SvgChart(
         label=bar.label,
-        svg=svg_in_pixels(marks, tall, says),
+        svg=build_svg_element(marks, tall, says),
         says=says,
         table=bar_table(bar),
         key=bar_legend(bar, looks),
@@ -217,7 +217,7 @@ def _bar_description(bar: StackedBar, axis: Axis, used: float) -> str:
         left = bar.capacity - used
         word = _remainder_label(bar) if left >= 0 else "over"
         whole = (
-            f"{axis.one_decimal(used)} of {axis.round(bar.capacity)} {axis.unit}, "
+            f"{axis.one_decimal(used)} of {axis.format_rounded(bar.capacity)} {axis.unit}, "
             f"{_format_amount(axis, abs(left))} {word}"
         )
     return f"{bar.label}: {parts or 'nothing'}; {whole}."
@@ -295,17 +295,19 @@ class _CapacityMark:
     unit: str
 
 
-def _draw_limit(bar: StackedBar, axis: Axis, used: float, height: int) -> list[str]:
+def _draw_total_against_limit(bar: StackedBar, axis: Axis, used: float, height: int) -> list[str]:
     end = axis.place(used)
     if bar.capacity is None:
         text = f"{axis.one_decimal(used)} {axis.unit}".strip()
-        return [_text_above(end, "", text)]
-    limit = _CapacityMark(axis.place(bar.capacity), end, axis.round(bar.capacity), axis.unit)
+        return [_draw_text_above_bar(end, "", text)]
+    limit = _CapacityMark(
+        axis.place(bar.capacity), end, axis.format_rounded(bar.capacity), axis.unit
+    )
     cap = draw_line("cap", limit.cap, 10, limit.cap, _TOP + height + 6)
     left = axis.one_decimal(abs(bar.capacity - used))
     if used <= bar.capacity:
         text = f"{left} {_remainder_label(bar)}"
-        beside = _text_above(limit.cap, f"of {limit.size} {limit.unit}", text)
+        beside = _draw_text_above_bar(limit.cap, f"of {limit.size} {limit.unit}", text)
         return [*_draw_free(limit, height), cap, beside]
     over = f"{_format_amount(axis, used - bar.capacity)} over"
     return [*_draw_overflow(limit, over, height), cap]
@@ -322,7 +324,7 @@ def _draw_overflow(limit: _CapacityMark, over: str, height: int) -> list[str]:
     wide = limit.end - limit.cap
     marks = [draw_rect_in_percent("over", limit.cap, _TOP, wide, height)]
     if wide < _NARROW_OVER:
-        return [*marks, _text_above(limit.cap, f"{limit.size} {limit.unit}", over)]
+        return [*marks, _draw_text_above_bar(limit.cap, f"{limit.size} {limit.unit}", over)]
     marks.append(draw_line("brk", limit.cap, 18, limit.end, 18))
     marks.append(draw_line("brk", limit.end, 14, limit.end, 22))
     if limit.cap < _LEFT_LABEL:
@@ -333,11 +335,11 @@ def _draw_overflow(limit: _CapacityMark, over: str, height: int) -> list[str]:
     return marks
 
 
-def _text_above(at: float, words: str, bold: str) -> str:
+def _draw_text_above_bar(position: float, words: str, bold: str) -> str:
     """Draw text above the bar, left of a position, or right of it near the left edge."""
-    if at < _LEFT_LABEL:
-        return draw_text(words, at + 1, 15, bold=bold)
-    return draw_text(words, at - 1, 15, "e", bold=bold)
+    if position < _LEFT_LABEL:
+        return draw_text(words, position + 1, 15, bold=bold)
+    return draw_text(words, position - 1, 15, "e", bold=bold)
 
 
 _ROW, _BAR, _FOOT = 72, 34, 34
@@ -347,7 +349,7 @@ _KNOWN: dict[str, SegmentStyle] = {str(name): look for name, look in LOOKS.items
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class LabeledSum:
+class SegmentedRow:
     """A row of a chart: its name, and its segments by name.
 
     A segment named like a memory component gets that component's color.
@@ -368,37 +370,37 @@ class RowChart:
     title: str
     alt: str
     unit: str
-    rows: tuple[LabeledSum, ...]
+    rows: tuple[SegmentedRow, ...]
     limit: float | None = None
     limit_label: str = "limit"
 
     @property
     def axis(self) -> Axis:
         most = max([row.total for row in self.rows] + [self.limit or 0.0])
-        return unit_axis(most, self.unit, _AXIS_HEADROOM)
+        return axis_in_given_unit(most, self.unit, _AXIS_HEADROOM)
 
     def format_value(self, value: float) -> str:
         return append_unit(format_number(float(f"{value:.6g}")), self.unit)
 
 
-def draw_rows(rows: RowChart) -> Markup:
+def draw_row_chart(chart: RowChart) -> Markup:
     """Draw each row with its name and sum above it, and the limit across all rows."""
-    axis = rows.axis
-    bottom = len(rows.rows) * _ROW
+    axis = chart.axis
+    bottom = len(chart.rows) * _ROW
     marks: list[str] = []
-    for place, row in enumerate(rows.rows):
-        marks += _draw_row(row, rows, axis, place * _ROW)
-    marks += scale_below(axis, bottom - 6)
-    if rows.limit is not None:
-        at = axis.place(rows.limit)
-        text = f"{rows.format_value(rows.limit)}, {rows.limit_label}"
+    for place, row in enumerate(chart.rows):
+        marks += _draw_row(row, chart, axis, place * _ROW)
+    marks += draw_ticks_below(axis, bottom - 6)
+    if chart.limit is not None:
+        at = axis.place(chart.limit)
+        text = f"{chart.format_value(chart.limit)}, {chart.limit_label}"
         marks.append(draw_text(text, at, bottom + 31, "e" if at > 50 else ""))
-    return svg_in_pixels(marks, bottom + _FOOT, rows.alt or rows_sentence(rows))
+    return build_svg_element(marks, bottom + _FOOT, chart.alt or describe_row_chart(chart))
 
 
-def row_chart_legend(rows: RowChart) -> tuple[tuple[str, str], ...]:
+def row_chart_legend(chart: RowChart) -> tuple[tuple[str, str], ...]:
     """Return the legend as (class, text) for the components drawn."""
-    names = dict.fromkeys(name for row in rows.rows for name, _ in row.parts)
+    names = dict.fromkeys(name for row in chart.rows for name, _ in row.parts)
     return tuple((_KNOWN[n].key, component_label(n)) for n in names if n in _KNOWN)
 
 
@@ -420,28 +422,28 @@ def _label_in_sentence(label: str) -> str:
     return label if label[1:2].isupper() else label.lower()
 
 
-def rows_sentence(rows: RowChart) -> str:
+def describe_row_chart(chart: RowChart) -> str:
     sentences = []
-    for row in rows.rows:
+    for row in chart.rows:
         parts = ", ".join(
-            f"{_label_in_sentence(component_label(name))} {rows.format_value(value)}"
+            f"{_label_in_sentence(component_label(name))} {chart.format_value(value)}"
             for name, value in row.parts
         )
         alone = len(row.parts) == 1 and row.parts[0][0] == row.label
-        label = f"{row.label}: {rows.format_value(row.total)}"
+        label = f"{row.label}: {chart.format_value(row.total)}"
         sentences.append(label if alone else f"{label}, of which {parts}")
-    if rows.limit is not None:
-        sentences.append(f"the limit is {rows.format_value(rows.limit)}")
+    if chart.limit is not None:
+        sentences.append(f"the limit is {chart.format_value(chart.limit)}")
     text = "; ".join(sentences).replace(NBSP, " ")
-    return f"{rows.title}. {text}." if rows.title else f"{text}."
+    return f"{chart.title}. {text}." if chart.title else f"{text}."
 
 
-def _draw_row(row: LabeledSum, rows: RowChart, axis: Axis, top: float) -> list[str]:
-    limit = rows.limit
+def _draw_row(row: SegmentedRow, chart: RowChart, axis: Axis, top: float) -> list[str]:
+    limit = chart.limit
     over = row.total - limit if limit is not None else 0.0
-    text = f"{row.label}: {rows.format_value(row.total)}"
+    text = f"{row.label}: {chart.format_value(row.total)}"
     if over > 0:
-        text += f", {rows.format_value(over)} over"
+        text += f", {chart.format_value(over)} over"
     cap = 100.0 if limit is None else axis.place(limit)
     marks = [draw_text(text, 0, top + 18, "b")]
     marks += draw_stack(map(_row_segment, row.parts), axis, top + 26, _BAR, cap)
@@ -493,7 +495,7 @@ def draw_double_bars(pairs: Sequence[DoubleBar], alt_text: str) -> Markup:
             marks.append(draw_rect_in_percent("none", 0, top + 20, far, _PAIRS_BAR))
         marks.append(draw_rect_in_percent(pair.look, 0, top + 20, long, _PAIRS_BAR))
         marks.append(draw_text(pair.words, max(long, far), top + 33, dx=_APART))
-    return svg_in_pixels(marks, len(pairs) * _PAIRS_ROW, alt_text)
+    return build_svg_element(marks, len(pairs) * _PAIRS_ROW, alt_text)
 
 
 TOP, HEIGHT = 4.0, 120.0
@@ -517,14 +519,14 @@ class ErrorStrip:
 def draw_error_strips(strips: tuple[ErrorStrip, ...]) -> Markup:
     """Draw every error from −50% to +50%; larger errors are drawn at the ends."""
     bottom = _STRIP_TOP + len(strips) * _STRIP
-    marks = [_draw_band(bottom), *_draw_axis(bottom)]
+    marks = [_draw_ten_percent_band(bottom), *_draw_error_axis(bottom)]
     for row, strip in enumerate(strips):
         top = _STRIP_TOP + row * _STRIP
         marks.append(draw_line("ax", 0, top, 100, top))
         marks.append(draw_text(strip.name, 0, top + 14))
-        marks += [_draw_case(error, top + 27, fitted=f) for error, f in strip.errors]
+        marks += [_draw_error_dot(error, top + 27, fitted=f) for error, f in strip.errors]
     marks.append(draw_line("edge", 50, _STRIP_TOP, 50, bottom))
-    return svg_in_pixels(marks, bottom + 8, _describe_strips(strips))
+    return build_svg_element(marks, bottom + 8, _describe_strips(strips))
 
 
 def error_position(error: float) -> float:
@@ -537,13 +539,13 @@ def error_position(error: float) -> float:
     return 50 + shown / _MAX_ERROR_SHOWN * 49
 
 
-def _draw_case(error: float, down: float, *, fitted: bool) -> str:
+def _draw_error_dot(error: float, y: float, *, fitted: bool) -> str:
     if abs(error) > _MAX_ERROR_SHOWN:
-        return draw_dot("bad-f", error_position(error), down, 4)
-    return draw_dot("hole" if fitted else "seen", error_position(error), down, 4)
+        return draw_dot("bad-f", error_position(error), y, 4)
+    return draw_dot("hole" if fitted else "seen", error_position(error), y, 4)
 
 
-def _draw_band(bottom: float) -> str:
+def _draw_ten_percent_band(bottom: float) -> str:
     """Draw the band of errors within ten percent."""
     start = error_position(-0.1)
     return draw_rect_in_percent(
@@ -551,7 +553,7 @@ def _draw_band(bottom: float) -> str:
     )
 
 
-def _draw_axis(bottom: float) -> list[str]:
+def _draw_error_axis(bottom: float) -> list[str]:
     marks = []
     for tick in _TICKS:
         text = "0" if not tick else f"{'+' if tick > 0 else '−'}{abs(tick):.0%}"
@@ -606,7 +608,7 @@ def draw_score(score: ScoreRange, alt_text: str, ticks: tuple[float, ...]) -> Ma
     for tick in ticks:
         anchor = "e" if tick == ticks[-1] else "m" if tick else ""
         marks.append(draw_text(f"{tick:g}", _score_position(tick, score), 59, anchor))
-    return svg_in_pixels(marks, 64, alt_text)
+    return build_svg_element(marks, 64, alt_text)
 
 
 def _draw_target(score: ScoreRange) -> list[str]:

@@ -54,7 +54,7 @@ def build_query(typed: Mapping[str, str]) -> str:
     return urlencode({name: value for name, value in typed.items() if value})
 
 
-def find_difference(
+def find_result_changing_input(
     entry: EstimateSpec, inputs: Any, words: Mapping[str, str], estimate: Estimate
 ) -> tuple[str, str]:
     """Return a field and another value for it that changes the result.
@@ -65,7 +65,7 @@ def find_difference(
     """
     if estimate.changes:
         return estimate.changes[0].field, estimate.changes[0].flips_at
-    for field, value in _other_inputs(entry.inputs, inputs):
+    for field, value in _alternative_inputs(entry.inputs, inputs):
         if _changes_first_figure(entry, {**words, field: value}, estimate):
             return field, value
     return "", ""
@@ -74,16 +74,16 @@ def find_difference(
 _TRIED = 3  # Models or GPUs that are tried before giving up.
 
 
-def _other_inputs(kind: type, inputs: Any) -> Iterator[tuple[str, str]]:
+def _alternative_inputs(inputs_type: type, inputs: Any) -> Iterator[tuple[str, str]]:
     """Yield other values for fields, starting with the fields that people vary first."""
-    fields = given_inputs.input_specs(kind)
-    for vary in (_other_choices, _other_counts, _other_names):
+    fields = given_inputs.input_specs(inputs_type)
+    for vary in (_alternative_choices, _doubled_count, _alternative_names):
         for name, spec in fields.items():
             value = getattr(inputs, name)
             yield from ((name, other) for other in vary(spec, value))
 
 
-def _other_choices(spec: InputSpec, value: Any) -> list[str]:
+def _alternative_choices(spec: InputSpec, value: Any) -> list[str]:
     if spec.kind != "choice" or spec.advanced:
         return []
     choices = [choice for choice, _ in spec.choices]
@@ -91,11 +91,11 @@ def _other_choices(spec: InputSpec, value: Any) -> list[str]:
     return [*choices[place + 1 :], *choices[: max(0, place)]]
 
 
-def _other_counts(spec: InputSpec, value: Any) -> list[str]:
+def _doubled_count(spec: InputSpec, value: Any) -> list[str]:
     return [str(2 * value)] if spec.kind == "count" and value else []
 
 
-def _other_names(spec: InputSpec, value: Any) -> list[str]:
+def _alternative_names(spec: InputSpec, value: Any) -> list[str]:
     """Return other models or GPUs, or the list without its last element."""
     if spec.kind == "model":
         return [name for name, _ in lookup.list_models()[:_TRIED]]
@@ -262,9 +262,9 @@ def build_calculator_form(
     `block` builds the short form for use within a text: only the fields in `typed`, and
     the short result. `id` must be unique on the page.
     """
-    inputs, view, other, problems = _answer_form(entry, typed, course, block=block)
+    inputs, view, other, problems = _compute_form_estimate(entry, typed, course, block=block)
     fields = build_fields(entry, typed, inputs, problems, id=id, course=course)
-    near, far = _arrange_fields(entry, fields, typed, block=block)
+    near, far = _split_shown_and_folded(entry, fields, typed, block=block)
     query = view.query if view else urlencode({k: v for k, v in typed.items() if v})
     against = "&".join(part for part in (query, other) if part)
     return CalculatorForm(
@@ -272,7 +272,7 @@ def build_calculator_form(
         title=entry.title,
         id=id,
         part="reading" if block else "result",
-        sends="post" if _has_text(near, far) else "get",
+        sends="post" if _has_long_text_field(near, far) else "get",
         groups=near,
         folded=far,
         estimate=view,
@@ -300,14 +300,14 @@ def build_fields(
     fields = []
     for name, spec in given_inputs.input_specs(entry.inputs).items():
         meant = getattr(inputs, name) if inputs is not None else defaults[name]
-        text = field_text(spec, typed.get(name), meant, sure=inputs is not None)
+        text = shown_field_value(spec, typed.get(name), meant, is_valid=inputs is not None)
         field = FormField(
             name=name,
             id=f"{id}-{name}",
             widget=_choose_widget(spec),
             label=spec.label,
             value=text,
-            unit=_shown_unit(spec),
+            unit=_unit_beside_field(spec),
             options=_option_groups(spec, text),
             other=_OTHERS.get(spec.kind, ("", "", "")),
             help=spec.help,
@@ -328,27 +328,29 @@ def build_fields(
     return tuple(fields)
 
 
-def field_text(spec: InputSpec, typed: str | None, meant: Any, *, sure: bool) -> str:
+def shown_field_value(
+    spec: InputSpec, typed: str | None, parsed_value: Any, *, is_valid: bool
+) -> str:
     """Return the value shown in a field: the typed text, or the parsed value as text.
 
     Catalog names are shown in the catalog's spelling once they are recognized.
     """
-    if typed and not (sure and spec.kind in _NAMED):
-        return _format_for_people(spec, typed)
-    if meant is None:
+    if typed and not (is_valid and spec.kind in _NAMED):
+        return _format_typed_value(spec, typed)
+    if parsed_value is None:
         return ""
     if spec.kind == "flag" and typed == "":
         return "no"
-    return _format_for_people(spec, given_inputs.format_input(spec, meant))
+    return _format_typed_value(spec, given_inputs.format_input(spec, parsed_value))
 
 
-def _format_for_people(spec: InputSpec, words: str) -> str:
+def _format_typed_value(spec: InputSpec, words: str) -> str:
     """Format a number with commas, and large counts as 15T or 70B.
 
     The field's own unit is left out: it stands beside the field.
     """
     number, _, unit = words.replace(units.NBSP, " ").strip().rpartition(" ")
-    if number and unit == _shown_unit(spec):
+    if number and unit == _unit_beside_field(spec):
         words = number
     if spec.kind not in {"count", "number"} or not _DIGITS.fullmatch(words):
         return words
@@ -360,12 +362,12 @@ def _format_for_people(spec: InputSpec, words: str) -> str:
     return f"{value:,}"
 
 
-def _shown_unit(spec: InputSpec) -> str:
+def _unit_beside_field(spec: InputSpec) -> str:
     """Return the unit that stands beside the field; empty without one."""
     return spec.typed_unit or units.PLURALS.get(spec.unit, spec.unit)
 
 
-def _answer_form(
+def _compute_form_estimate(
     entry: EstimateSpec, typed: Mapping[str, str], course: CourseLinks, *, block: bool
 ) -> tuple[Any, EstimateView | None, str, tuple[InputProblem, ...]]:
     """Return the inputs, their estimate, and the query of a second scenario; or the problems."""
@@ -382,7 +384,9 @@ def _answer_form(
 
 def _other_scenario_query(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> str:
     """Return the query that a second scenario would change."""
-    field, value = find_difference(entry, inputs, given_inputs.to_query(inputs), estimate)
+    field, value = find_result_changing_input(
+        entry, inputs, given_inputs.inputs_to_query(inputs), estimate
+    )
     return inputs_query({f"b.{field}": value}) if field else ""
 
 
@@ -394,7 +398,7 @@ def comparison_url(entry: EstimateSpec, inputs: Any, estimate: Estimate, query: 
     return calculator_url(entry.name, against, part="compare")
 
 
-def _arrange_fields(
+def _split_shown_and_folded(
     entry: EstimateSpec, fields: Sequence[FormField], typed: Mapping[str, str], *, block: bool
 ) -> tuple[tuple[FieldGroup, ...], tuple[FieldGroup, ...]]:
     """Return the groups shown at once, and those that are folded.
@@ -422,7 +426,7 @@ def _group_fields(
     return tuple(FieldGroup(t, tuple(f for f in fields if spec[f.name].group == t)) for t in titles)
 
 
-def _has_text(*groups: tuple[FieldGroup, ...]) -> bool:
+def _has_long_text_field(*groups: tuple[FieldGroup, ...]) -> bool:
     """Return whether a field of the form takes text too long for a URL."""
     fields = [f for part in groups for group in part for f in group.fields]
     return any(f.widget == "text" for f in fields)
@@ -435,12 +439,12 @@ def _choose_widget(spec: InputSpec) -> Widget:
     if spec.kind in {"count", "number"}:
         counted = spec.kind == "count" and spec.unit in _STEPPED_UNITS
         return "step" if counted and most <= _MAX_STEPPED else "number"
-    if _takes_other(spec):
+    if _accepts_unlisted_values(spec):
         return "size"
     return "tick" if spec.kind == "flag" else "select"
 
 
-def _takes_other(spec: InputSpec) -> bool:
+def _accepts_unlisted_values(spec: InputSpec) -> bool:
     """Return whether a field takes more than the names that its list offers."""
     return spec.kind in _OTHERS and not spec.optional and not spec.choices
 
@@ -482,7 +486,7 @@ def _option_groups(spec: InputSpec, value: str) -> tuple[OptionGroup, ...]:
     listed = {choice for group in groups for choice, _ in group.choices}
     if value.startswith("config:"):
         return (OptionGroup("", ((value, "From config.json"),)), *groups)
-    if value in listed or _takes_other(spec):
+    if value in listed or _accepts_unlisted_values(spec):
         return groups
     return (OptionGroup("", ((value, value),)), *groups) if value else groups
 
@@ -502,10 +506,12 @@ def catalog_options(kind: str) -> tuple[OptionGroup, ...]:
     if kind == "model":
         return (OptionGroup("By name", lookup.list_models()), OptionGroup("By size", _SIZES))
     if kind == "gpu":
-        return _group_rows([(a.vendor, a.id, a.name) for a in catalog.list_accelerators()])
+        return _group_options_by_title(
+            [(a.vendor, a.id, a.name) for a in catalog.list_accelerators()]
+        )
     if kind == "system":
-        return _group_rows([(s.vendor, s.id, s.name) for s in catalog.list_systems()])
-    return _group_rows([(n.kind, n.id, n.name) for n in catalog.list_network_parts()])
+        return _group_options_by_title([(s.vendor, s.id, s.name) for s in catalog.list_systems()])
+    return _group_options_by_title([(n.kind, n.id, n.name) for n in catalog.list_network_parts()])
 
 
 _SIZES = tuple(
@@ -516,7 +522,7 @@ _SIZES = tuple(
 )
 
 
-def _group_rows(rows: Sequence[tuple[str, str, str]]) -> tuple[OptionGroup, ...]:
+def _group_options_by_title(rows: Sequence[tuple[str, str, str]]) -> tuple[OptionGroup, ...]:
     titles = dict.fromkeys(group for group, _, _ in rows)
     return tuple(
         OptionGroup(title, tuple((key, name) for group, key, name in rows if group == title))

@@ -28,7 +28,7 @@ from app.estimator.result import (
 )
 from app.estimator.units import NBSP, format_range, format_value
 from app.widgets.bar_charts import draw_bar, segment_styles
-from app.widgets.line_charts import draw_chart, draw_timeline
+from app.widgets.line_charts import draw_line_chart, draw_timeline
 from app.widgets.svg import SIGNS, SvgChart, VerdictIcon
 
 _SUMS = frozenset({"Needed", "Total", "Sum", "All"})
@@ -40,12 +40,12 @@ def draw_picture(picture: Picture) -> SvgChart:
     if isinstance(picture, StackedBar):
         return draw_bar(picture)
     if isinstance(picture, Chart):
-        return draw_chart(picture)
+        return draw_line_chart(picture)
     return draw_timeline(picture)
 
 
-def show_table(table: ResultTable, keys: Mapping[str, str]) -> Markup:
-    """Render a table; rows named like a component get its color from `keys`.
+def render_result_table(table: ResultTable, color_classes: Mapping[str, str]) -> Markup:
+    """Render a table; rows named like a component get its color from `color_classes`.
 
     Columns that contain a number are aligned as numbers. A row whose first cell is a
     number has no row header.
@@ -59,7 +59,7 @@ def show_table(table: ResultTable, keys: Mapping[str, str]) -> Markup:
         f'<th scope="col"{kind}>{escape(text)}</th>'
         for text, kind in zip(table.columns, kinds, strict=True)
     )
-    rows = "".join([_row_html(cells, kinds, keys) for cells in read])
+    rows = "".join([_row_html(cells, kinds, color_classes) for cells in read])
     return Markup(  # noqa: S704 - every text in it is escaped
         f'<div class="scroll" role="region" tabindex="0" aria-label="{label}">\n'
         f'<table class="t"><caption class="sr">{label}</caption><thead><tr>{heads}'
@@ -67,12 +67,14 @@ def show_table(table: ResultTable, keys: Mapping[str, str]) -> Markup:
     )
 
 
-def _row_html(cells: Sequence[_Cell], kinds: Sequence[str], keys: Mapping[str, str]) -> str:
+def _row_html(
+    cells: Sequence[_Cell], kinds: Sequence[str], color_classes: Mapping[str, str]
+) -> str:
     shown = [f"<td{kind}>{escape(text)}</td>" for (text, _), kind in zip(cells, kinds, strict=True)]
     name, is_number = cells[0]
     if is_number:
         return f"<tr>{''.join(shown)}</tr>\n"
-    key, text = keys.get(name), escape(name)
+    key, text = color_classes.get(name), escape(name)
     if key:
         text = f'<span class="key {key}">{text}</span>'
     kind = ' class="sum"' if name in _SUMS else ""
@@ -223,7 +225,7 @@ def build_estimate_view(
     bar_height: int = 44,
 ) -> EstimateView:
     """Prepare an estimate for display. `topics` are the concept pages that can be linked."""
-    text = given_inputs.to_query(inputs)
+    text = given_inputs.inputs_to_query(inputs)
     query = inputs_query(text)
     short = len(query) <= LONGEST_LINK
     sign = SIGNS[estimate.verdict.status]
@@ -233,48 +235,48 @@ def build_estimate_view(
         if isinstance(picture, StackedBar)
         for segment, look in zip(picture.segments, segment_styles(picture), strict=True)
     }
-    figures = tuple(show_figure(f, keys) for f in estimate.figures)
+    figures = tuple(build_figure_view(f, keys) for f in estimate.figures)
     numbers = {f.value for f in figures if f.interval}
-    first = _first_figures(entry, estimate, figures)
+    first = _most_important_figures(entry, estimate, figures)
     return EstimateView(
         name=entry.name,
         title=entry.title,
         sign=sign,
-        lead=_mark_numbers(estimate.verdict.lead, numbers),
-        text=_mark_numbers(estimate.verdict.text, numbers),
+        lead=_highlight_numbers(estimate.verdict.lead, numbers),
+        text=_highlight_numbers(estimate.verdict.text, numbers),
         figures=figures,
         first=first,
         rest=_group_figures(estimate, [f for f in figures if f not in first]),
         elsewhere=tuple(f for f in figures if not f.applies),
         parts=_hardware_links(entry, inputs),
         pictures=_chart_views(estimate, keys, bar_height),
-        tables=tuple(show_table(t, keys) for t in estimate.tables),
+        tables=tuple(render_result_table(t, keys) for t in estimate.tables),
         changes=tuple(_flip_view(entry.name, c, text) for c in estimate.changes),
         steps=tuple(_step_view(s, topics) for s in estimate.steps),
         notes=estimate.notes,
         link=calculator_url(entry.name, query) if short else "",
         query=query if short else "",
-        onward=_onward_links(entry, inputs),
+        onward=_other_calculator_links(entry, inputs),
         sections=tuple(_section_view(section) for section in estimate.sections),
     )
 
 
 def _section_view(section: EstimateSection) -> SectionView:
     entry, verdict = registry.require_estimate(section.name), section.estimate.verdict
-    query = inputs_query(given_inputs.to_query(section.inputs))
-    figures = tuple(show_figure(f, {}) for f in section.estimate.figures)
+    query = inputs_query(given_inputs.inputs_to_query(section.inputs))
+    figures = tuple(build_figure_view(f, {}) for f in section.estimate.figures)
     return SectionView(
         heading=section.heading,
         title=entry.title,
         sign=SIGNS[verdict.status],
         lead=verdict.lead,
         text=verdict.text,
-        figures=_first_figures(entry, section.estimate, figures),
+        figures=_most_important_figures(entry, section.estimate, figures),
         link=calculator_url(entry.name, query) if len(query) <= LONGEST_LINK else "",
     )
 
 
-def _onward_links(entry: EstimateSpec, inputs: Any) -> tuple[tuple[str, str], ...]:
+def _other_calculator_links(entry: EstimateSpec, inputs: Any) -> tuple[tuple[str, str], ...]:
     """Return the calculators that ask for the same model, with all inputs they share."""
     specs = given_inputs.input_specs(entry.inputs)
     if "model" not in specs:
@@ -312,10 +314,10 @@ def inputs_query(words: Mapping[str, str]) -> str:
     return "&".join([f"{name}={quote_plus(value)}" for name, value in words.items()])
 
 
-def show_figure(figure: Figure, keys: Mapping[str, str]) -> FigureView:
+def build_figure_view(figure: Figure, color_classes: Mapping[str, str]) -> FigureView:
     """Prepare a figure for display, with its interval if it is modeled.
 
-    A figure named like a component of a chart gets its color from `keys`.
+    A figure named like a component of a chart gets its color from `color_classes`.
     """
     return FigureView(
         name=figure.name,
@@ -324,12 +326,12 @@ def show_figure(figure: Figure, keys: Mapping[str, str]) -> FigureView:
         interval=interval_text(figure),
         note=figure.note,
         primary=figure.primary,
-        color=keys.get(figure.label, ""),
+        color=color_classes.get(figure.label, ""),
         applies=figure.applies,
     )
 
 
-def _first_figures(
+def _most_important_figures(
     entry: EstimateSpec, estimate: Estimate, figures: Sequence[FigureView]
 ) -> tuple[FigureView, ...]:
     """Return the three most important figures; unknown ones are skipped."""
@@ -374,7 +376,7 @@ def interval_text(figure: Figure) -> str:
     return format_range(figure.low, figure.high, figure.unit)
 
 
-def _mark_numbers(sentence: str, numbers: Collection[str]) -> Markup:
+def _highlight_numbers(sentence: str, numbers: Collection[str]) -> Markup:
     marked = []
     end = 0
     for match in _NUMBER.finditer(sentence):
@@ -400,17 +402,17 @@ def _chart_views(
             repeated = all(s.label in labels for s in picture.segments)
         else:
             drawing, repeated = draw_picture(picture), False
-        table = None if repeated else show_table(drawing.table, keys)
+        table = None if repeated else render_result_table(drawing.table, keys)
         shown.append(ChartView(drawing, table))
     return tuple(shown)
 
 
 def _flip_view(name: str, change: VerdictFlip, words: Mapping[str, str]) -> FlipView:
-    query = inputs_query({**words, **change.words})
+    query = inputs_query({**words, **change.typed_values})
     return FlipView(
         label=change.label,
         now=change.now,
-        flips_at=change.at,
+        flips_at=change.values_text,
         becomes=verdict_phrase(change.becomes),
         address=calculator_url(name, query) if len(query) <= LONGEST_LINK else "",
     )

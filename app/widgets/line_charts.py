@@ -11,18 +11,18 @@ from app.widgets.svg import (
     LabeledLine,
     Point,
     SvgChart,
+    build_svg_element,
     draw_band,
     draw_dot,
+    draw_in_stretched_box,
     draw_line,
-    draw_nested,
     draw_polyline,
     draw_rect_in_percent,
     draw_text,
+    draw_ticks_below,
     linear_axis,
     logarithmic_axis,
-    place_names,
-    scale_below,
-    svg_in_pixels,
+    place_line_labels,
     text_fits,
 )
 
@@ -42,15 +42,15 @@ class _ChartArea:
     x: Axis
     y: Axis
 
-    def at(self, point: tuple[float, float]) -> tuple[float, float]:
+    def to_percent_and_pixels(self, point: tuple[float, float]) -> tuple[float, float]:
         return self.x.place(point[0]), _BOTTOM - self.y.place(point[1]) * _HEIGHT / 100
 
-    def share(self, point: Point) -> Point:
+    def to_nested_coordinates(self, point: Point) -> Point:
         """Return a point's coordinates in the nested drawing of 100 by 100."""
         return self.x.place(point[0]), 100 - self.y.place(point[1])
 
 
-def draw_chart(chart: Chart) -> SvgChart:
+def draw_line_chart(chart: Chart) -> SvgChart:
     """Draw lines, limits and marks; two lines “x, low” and “x, high” make a band."""
     lines = [_drawable_line(one, chart) for one in chart.lines]
     points = [p for one in lines for p in one.points]
@@ -62,19 +62,19 @@ def draw_chart(chart: Chart) -> SvgChart:
     )
     marks = [*_draw_grid(plane, chart), *_draw_bands(lines, plane), *_draw_strokes(lines, plane)]
     marks += [*_draw_dots(lines, plane), *_draw_line_names(lines, plane)]
-    says = chart_sentence(chart)
-    svg = svg_in_pixels(marks, _BOTTOM + 44, says, "g plot")
-    return SvgChart(chart.label, svg, says, chart_table(chart))
+    says = describe_line_chart(chart)
+    svg = build_svg_element(marks, _BOTTOM + 44, says, "g plot")
+    return SvgChart(chart.label, svg, says, line_chart_table(chart))
 
 
-def chart_sentence(chart: Chart) -> str:
+def describe_line_chart(chart: Chart) -> str:
     text = "; ".join(_line_sentence(one, chart) for one in chart.lines if one.points)
     below = chart.x_label[:1].lower() + chart.x_label[1:]
     axes = f"{chart.y_label} over {below}"
     return f"{chart.label}: {axes}. {text}." if text else f"{chart.label}: no points."
 
 
-def chart_table(chart: Chart) -> ResultTable:
+def line_chart_table(chart: Chart) -> ResultTable:
     """Return the points of the lines as a table of at most a dozen rows."""
     lines = [one for one in chart.lines if one.points]
     places = sorted({p[0] for one in lines for p in one.points})
@@ -125,13 +125,13 @@ def _chart_axis(values: list[float], unit: str, log: bool, *, room: float) -> Ax
 def _draw_grid(plane: _ChartArea, chart: Chart) -> list[str]:
     marks = []
     for tick in plane.y.ticks:
-        down = plane.at((plane.x.low, tick))[1]
+        down = plane.to_percent_and_pixels((plane.x.low, tick))[1]
         marks.append(draw_line("ax", 0, down, 100, down))
-        marks.append(draw_text(plane.y.words(tick), 0, down + 4.5, "e", dx=-8))
+        marks.append(draw_text(plane.y.format_in_unit(tick), 0, down + 4.5, "e", dx=-8))
     for tick in plane.x.ticks:
         across = plane.x.place(tick)
         marks.append(draw_line("ax", across, _BOTTOM, across, _BOTTOM + 6))
-        marks.append(draw_text(plane.x.words(tick), across, _BOTTOM + 21, "m"))
+        marks.append(draw_text(plane.x.format_in_unit(tick), across, _BOTTOM + 21, "m"))
     title = _axis_title(chart.y_label, plane.y.unit)
     marks.append(draw_text(title, 0, 12, "", dx=-44))
     marks.append(draw_text(_axis_title(chart.x_label, plane.x.unit), 100, _BOTTOM + 40, "e"))
@@ -149,23 +149,23 @@ def _draw_bands(lines: list[ChartLine], plane: _ChartArea) -> list[str]:
         high = by_label.get(label.removesuffix(_LOW) + _HIGH)
         if label.endswith(_LOW) and high is not None:
             edge = [*low.points, *reversed(high.points)]
-            shapes.append(draw_band(map(plane.share, edge)))
-    return [draw_nested(shapes, _BOX)] if shapes else []
+            shapes.append(draw_band(map(plane.to_nested_coordinates, edge)))
+    return [draw_in_stretched_box(shapes, _BOX)] if shapes else []
 
 
 def _draw_strokes(lines: list[ChartLine], plane: _ChartArea) -> list[str]:
     shapes = []
     solid = 0
     for one in lines:
-        if one.style in {"dots", "mark"} or len(one.points) < 2 or _is_edge(one):
+        if one.style in {"dots", "mark"} or len(one.points) < 2 or _is_band_edge(one):
             continue
         stroke = "ln lim" if one.style == "dash" else _STROKES[solid % len(_STROKES)]
         solid += one.style == "line"
-        shapes.append(draw_polyline(stroke, map(plane.share, one.points)))
-    return [draw_nested(shapes, _BOX)] if shapes else []
+        shapes.append(draw_polyline(stroke, map(plane.to_nested_coordinates, one.points)))
+    return [draw_in_stretched_box(shapes, _BOX)] if shapes else []
 
 
-def _is_edge(one: ChartLine) -> bool:
+def _is_band_edge(one: ChartLine) -> bool:
     return one.label.endswith((_LOW, _HIGH))
 
 
@@ -174,7 +174,7 @@ def _draw_dots(lines: list[ChartLine], plane: _ChartArea) -> list[str]:
     for one in lines:
         if one.style in {"dots", "mark"} or len(one.points) == 1:
             kind, radius = ("mark edge", 6) if one.style == "mark" else ("fill", 3.5)
-            marks += [draw_dot(kind, *plane.at(p), radius) for p in one.points]
+            marks += [draw_dot(kind, *plane.to_percent_and_pixels(p), radius) for p in one.points]
     return marks
 
 
@@ -182,8 +182,8 @@ def _draw_line_names(lines: list[ChartLine], plane: _ChartArea) -> list[str]:
     """Draw each line's name next to it, in bold for a mark."""
     named = [
         LabeledLine(
-            "" if _is_edge(one) else one.label,
-            [plane.at(p) for p in one.points],
+            "" if _is_band_edge(one) else one.label,
+            [plane.to_percent_and_pixels(p) for p in one.points],
             mark=one.style == "mark",
             apart=one.style == "dots",
         )
@@ -198,14 +198,14 @@ def _draw_line_names(lines: list[ChartLine], plane: _ChartArea) -> list[str]:
             bold=name.of.words if name.of.mark else "",
             dx=-4 if name.before else 8,
         )
-        for name in place_names(named, _TOP, _BOTTOM)
+        for name in place_line_labels(named, _TOP, _BOTTOM)
     ]
 
 
 def _empty_chart(chart: Chart) -> SvgChart:
     says = f"{chart.label}: no points."
-    svg = svg_in_pixels([draw_text("no points", 50, 30, "m")], 44, says)
-    return SvgChart(chart.label, svg, says, chart_table(chart))
+    svg = build_svg_element([draw_text("no points", 50, 30, "m")], 44, says)
+    return SvgChart(chart.label, svg, says, line_chart_table(chart))
 
 
 _LANE = 46
@@ -223,13 +223,13 @@ def draw_timeline(timeline: Timeline) -> SvgChart:
         for span in (s for s in timeline.spans if s.lane == lane):
             marks += _draw_span(span, axis, top + 19, hidden=is_hidden(span, timeline))
     bottom = len(lanes) * _LANE + 2
-    marks += scale_below(axis, bottom - 6)
+    marks += draw_ticks_below(axis, bottom - 6)
     says = timeline_sentence(timeline)
     hidden = any(is_hidden(s, timeline) for s in timeline.spans)
     key = (("k-s", "On the critical path"), ("k-f", "Hidden behind other work"))
     return SvgChart(
         label=timeline.label,
-        svg=svg_in_pixels(marks, bottom + 26, says),
+        svg=build_svg_element(marks, bottom + 26, says),
         says=says,
         table=timeline_table(timeline),
         key=key if hidden else (),

@@ -44,7 +44,7 @@ class SvgChart:
     key: tuple[tuple[str, str], ...] = ()
 
 
-def svg_in_pixels(
+def build_svg_element(
     content: Iterable[str], height: float, alt_text: str, classes: str = "g", width: float = 0.0
 ) -> Markup:
     """Return the `<svg>` element: no viewBox, so text keeps its size at any width.
@@ -53,38 +53,38 @@ def svg_in_pixels(
     `width` is in pixels, 0 for the full width.
     """
     role = f'role="img" aria-label="{escape(str(alt_text))}"' if alt_text else _SILENT
-    wide = f' width="{svg_number(width)}"' if width else ""
+    wide = f' width="{format_coordinate(width)}"' if width else ""
     return Markup(  # noqa: S704 - every text in it is escaped
-        f'<svg class="{classes}" {role}{wide} height="{svg_number(height)}">{"".join(content)}</svg>'
+        f'<svg class="{classes}" {role}{wide} height="{format_coordinate(height)}">{"".join(content)}</svg>'
     )
 
 
 def draw_rect_in_percent(classes: str, x: float, y: float, width: float, height: float) -> str:
     """Return a rectangle: x and width in percent of the drawing, y and height in pixels."""
     return (
-        f'<rect class="{classes}" x="{svg_number(x)}%" y="{svg_number(y)}"'
-        f' width="{svg_number(width)}%" height="{svg_number(height)}"/>'
+        f'<rect class="{classes}" x="{format_coordinate(x)}%" y="{format_coordinate(y)}"'
+        f' width="{format_coordinate(width)}%" height="{format_coordinate(height)}"/>'
     )
 
 
 def draw_rect_in_pixels(classes: str, x: float, y: float, width: float, height: float) -> str:
     """Return a rectangle with all sizes in pixels, for a drawing of fixed width."""
     return (
-        f'<rect class="{classes}" x="{svg_number(x)}" y="{svg_number(y)}"'
-        f' width="{svg_number(width)}" height="{svg_number(height)}"/>'
+        f'<rect class="{classes}" x="{format_coordinate(x)}" y="{format_coordinate(y)}"'
+        f' width="{format_coordinate(width)}" height="{format_coordinate(height)}"/>'
     )
 
 
-def draw_label(words: str, x: float, y: float) -> str:
+def draw_text_in_pixels(words: str, x: float, y: float) -> str:
     """Return text at a position in pixels."""
-    return f'<text x="{svg_number(x)}" y="{svg_number(y)}">{escape(words)}</text>'
+    return f'<text x="{format_coordinate(x)}" y="{format_coordinate(y)}">{escape(words)}</text>'
 
 
-def draw_tag(letter: str, x: float, y: float) -> str:
+def draw_circled_letter(letter: str, x: float, y: float) -> str:
     """Return a letter in a circle around a point, in pixels."""
     return (
-        f'<circle class="tag" cx="{svg_number(x)}" cy="{svg_number(y)}" r="10"/>'
-        f'<text class="on-tag" x="{svg_number(x)}" y="{svg_number(y + 4.5)}"'
+        f'<circle class="tag" cx="{format_coordinate(x)}" cy="{format_coordinate(y)}" r="10"/>'
+        f'<text class="on-tag" x="{format_coordinate(x)}" y="{format_coordinate(y + 4.5)}"'
         f' text-anchor="middle" fill="currentColor" stroke="none">'
         f"{escape(letter)}</text>"
     )
@@ -93,8 +93,8 @@ def draw_tag(letter: str, x: float, y: float) -> str:
 def draw_line(classes: str, x1: float, y1: float, x2: float, y2: float) -> str:
     """Return a straight line, x in percent, y in pixels."""
     return (
-        f'<line class="{classes}" x1="{svg_number(x1)}%" x2="{svg_number(x2)}%"'
-        f' y1="{svg_number(y1)}" y2="{svg_number(y2)}"/>'
+        f'<line class="{classes}" x1="{format_coordinate(x1)}%" x2="{format_coordinate(x2)}%"'
+        f' y1="{format_coordinate(y1)}" y2="{format_coordinate(y2)}"/>'
     )
 
 
@@ -106,12 +106,12 @@ def draw_text(
     gap = " " if bold and words else ""
     kind = f' class="{classes}"' if classes else ""
     shift = f' dx="{dx}"' if dx else ""
-    return f'<text{kind} x="{svg_number(x)}%" y="{svg_number(y)}"{shift}>{strong}{gap}{escape(words)}</text>'
+    return f'<text{kind} x="{format_coordinate(x)}%" y="{format_coordinate(y)}"{shift}>{strong}{gap}{escape(words)}</text>'
 
 
 def draw_dot(classes: str, x: float, y: float, radius: float) -> str:
     """Return a circle at x percent and y pixels."""
-    return f'<circle class="{classes}" cx="{svg_number(x)}%" cy="{svg_number(y)}" r="{svg_number(radius)}"/>'
+    return f'<circle class="{classes}" cx="{format_coordinate(x)}%" cy="{format_coordinate(y)}" r="{format_coordinate(radius)}"/>'
 
 
 def draw_polyline(classes: str, points: Iterable[Point]) -> str:
@@ -124,31 +124,31 @@ def draw_band(points: Iterable[Point]) -> str:
     return f'<polygon class="band" points="{_points_text(points)}"/>'
 
 
-def draw_nested(shapes: Iterable[str], box: Box) -> str:
+def draw_in_stretched_box(shapes: Iterable[str], box: Box) -> str:
     """Return a drawing of 100 by 100, stretched over a box; lines keep their width."""
     return (
         f'<svg viewBox="0 0 100 100" preserveAspectRatio="none" overflow="visible"'
-        f' x="{svg_number(box.x)}%" y="{svg_number(box.y)}" width="{svg_number(box.width)}%"'
-        f' height="{svg_number(box.height)}">{"".join(shapes)}</svg>'
+        f' x="{format_coordinate(box.x)}%" y="{format_coordinate(box.y)}" width="{format_coordinate(box.width)}%"'
+        f' height="{format_coordinate(box.height)}">{"".join(shapes)}</svg>'
     )
 
 
-def cross_line(classes: str, x: float, y: float) -> str:
+def draw_short_horizontal_line(classes: str, x: float, y: float) -> str:
     """Return a horizontal line of 10 pixels, centered at x percent and y pixels."""
     return (
-        f'<svg x="{svg_number(x)}%" y="{svg_number(y)}" width="1" height="1"'
+        f'<svg x="{format_coordinate(x)}%" y="{format_coordinate(y)}" width="1" height="1"'
         f' overflow="visible"><line class="{classes}" x1="-5" x2="5" y1="0" y2="0"/></svg>'
     )
 
 
 def _points_text(points: Iterable[Point]) -> str:
-    return " ".join(f"{svg_number(x)},{svg_number(y)}" for x, y in points)
+    return " ".join(f"{format_coordinate(x)},{format_coordinate(y)}" for x, y in points)
 
 
-def svg_number(value: float) -> str:
+def format_coordinate(value: float) -> str:
     """Format a coordinate with at most two decimals.
 
-    >>> svg_number(8.75), svg_number(40.0), svg_number(1 / 3)
+    >>> format_coordinate(8.75), format_coordinate(40.0), format_coordinate(1 / 3)
     ('8.75', '40', '0.33')
     """
     written = f"{value:.2f}".rstrip("0").rstrip(".")
@@ -212,16 +212,16 @@ def standalone_svg(drawing: SvgChart, tokens: str, rules: str) -> str:
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}"'
-        f' height="{svg_number(height + 2 * _ABOVE)}" class="g">'
-        f"<style>{chart_style(tokens, rules)}</style>{_PATTERNS}"
+        f' height="{format_coordinate(height + 2 * _ABOVE)}" class="g">'
+        f"<style>{chart_rules_with_colors(tokens, rules)}</style>{_PATTERNS}"
         f'<rect width="100%" height="100%" fill="#fff"/>{inner}</svg>\n'
     )
 
 
-def chart_style(tokens: str, rules: str) -> str:
+def chart_rules_with_colors(tokens: str, rules: str) -> str:
     """Return the chart rules with every color written out, in the light theme.
 
-    >>> chart_style("--ink: light-dark(#111, #eee)", ".g .e { fill: var(--ink) }")
+    >>> chart_rules_with_colors("--ink: light-dark(#111, #eee)", ".g .e { fill: var(--ink) }")
     '.g .e { fill: #111 } .g { font: 400 13px "Source Sans 3", sans-serif }'
     """
     colors = dict(_TOKEN.findall(tokens))
@@ -233,9 +233,11 @@ def chart_style(tokens: str, rules: str) -> str:
 def draw_meter(share: float, alt_text: str = "", height: float = 6) -> Markup:
     """Draw a bar filled from the left; `says` is its text alternative, or empty."""
     filled = draw_rect_in_percent(
-        "fill" if height > 6 else "ink", 0, 0, _clamp_share(share), height
+        "fill" if height > 6 else "ink", 0, 0, _clamped_percent(share), height
     )
-    return svg_in_pixels([draw_rect_in_percent("bg", 0, 0, 100, height), filled], height, alt_text)
+    return build_svg_element(
+        [draw_rect_in_percent("bg", 0, 0, 100, height), filled], height, alt_text
+    )
 
 
 def draw_meters(meters: Sequence[tuple[str, float]], alt_text: str) -> Markup:
@@ -247,10 +249,10 @@ def draw_meters(meters: Sequence[tuple[str, float]], alt_text: str) -> Markup:
         marks.append(draw_rect_in_percent("bg", _METERS_LEFT, top, 100 - _METERS_LEFT, 12))
         marks.append(
             draw_rect_in_percent(
-                "fill", _METERS_LEFT, top, _clamp_share(share) * (1 - _METERS_LEFT / 100), 12
+                "fill", _METERS_LEFT, top, _clamped_percent(share) * (1 - _METERS_LEFT / 100), 12
             )
         )
-    return svg_in_pixels(marks, len(meters) * _ROW - 6, alt_text)
+    return build_svg_element(marks, len(meters) * _ROW - 6, alt_text)
 
 
 class OptionBar(Protocol):
@@ -273,14 +275,14 @@ def draw_shares(options: Sequence[OptionBar], alt_text: str) -> Markup:
         marks.append(draw_rect_in_percent(look, x, 0, option.share * wide * 0.88, 12))
         text = f"{option.letter} {option.share * 100:.0f}"
         marks.append(draw_text(text, x, 27, "b" if option.right else ""))
-    return svg_in_pixels(marks, 32, alt_text)
+    return build_svg_element(marks, 32, alt_text)
 
 
 _ROW = 20
 _METERS_LEFT = 22
 
 
-def _clamp_share(share: float) -> float:
+def _clamped_percent(share: float) -> float:
     return 100 * min(max(share, 0.0), 1.0)
 
 
@@ -315,19 +317,19 @@ class Axis:
             share = (value - self.low) / (self.high - self.low)
         return 100 * min(max(share, 0.0), 1.0)
 
-    def words(self, value: float) -> str:
+    def format_in_unit(self, value: float) -> str:
         """Format a value in the unit of the axis, without the unit."""
         return _format_tick(value / self.factor, _LONG if self.log else 1000 * _LONG)
 
-    def named(self, tick: float) -> str:
+    def tick_label(self, tick: float) -> str:
         """Return the label of a tick; the last one includes the unit."""
-        text = self.words(tick)
+        text = self.format_in_unit(tick)
         return f"{text} {self.unit}".strip() if tick == self.ticks[-1] else text
 
-    def round(self, value: float) -> str:
+    def format_rounded(self, value: float) -> str:
         """Format a value for a label next to the axis: whole numbers from a thousand on."""
         shown = value / self.factor
-        return f"{shown:,.0f}" if abs(shown) >= 1000 else self.words(value)
+        return f"{shown:,.0f}" if abs(shown) >= 1000 else self.format_in_unit(value)
 
     def one_decimal(self, value: float) -> str:
         """Format a value in the unit of the axis with one decimal, `105.0`; counts without."""
@@ -344,18 +346,18 @@ def linear_axis(top: float, unit: str, room: float = 1.02) -> Axis:
     ('GB', ['0', '40', '80', '120', '160'])
     """
     top = top if math.isfinite(top) and top > 1e-30 else 1.0
-    return _from_zero(top * room, _axis_step, *shown_unit(top, unit))
+    return _axis_from_zero(top * room, _axis_step, *readable_unit(top, unit))
 
 
-def unit_axis(top: float, word: str = "", room: float = 1.0) -> Axis:
+def axis_in_given_unit(top: float, word: str = "", room: float = 1.0) -> Axis:
     """Return an axis from zero for values that are already in the unit `word`.
 
-    >>> axis = unit_axis(1400, "GB")
-    >>> [axis.named(t) for t in axis.ticks]
+    >>> axis = axis_in_given_unit(1400, "GB")
+    >>> [axis.tick_label(t) for t in axis.ticks]
     ['0', '500', '1,000', '1,500 GB']
     """
     top = top if math.isfinite(top) and top > 1e-30 else 1.0
-    return _from_zero(top * room, _axis_step, word, 1.0)
+    return _axis_from_zero(top * room, _axis_step, word, 1.0)
 
 
 def count_axis(top: float, word: str = "") -> Axis:
@@ -364,12 +366,14 @@ def count_axis(top: float, word: str = "") -> Axis:
     >>> [count_axis(most).ticks for most in (27, 2, 0)]
     [(0.0, 10.0, 20.0, 30.0), (0.0, 1.0, 2.0), (0.0, 1.0)]
     """
-    axis = _from_zero(max(top, 1.0), _whole_step, word, 1.0)
+    axis = _axis_from_zero(max(top, 1.0), _whole_step, word, 1.0)
     return dataclasses.replace(axis, counted=True)
 
 
-def _from_zero(top: float, step_of: Callable[[float], float], word: str, factor: float) -> Axis:
-    step = step_of(top / factor)
+def _axis_from_zero(
+    top: float, choose_step: Callable[[float], float], word: str, factor: float
+) -> Axis:
+    step = choose_step(top / factor)
     count = math.ceil(top / factor / step - 1e-9)
     ticks = tuple(_drop_float_error(i * step) * factor for i in range(count + 1))
     return Axis(0.0, ticks[-1], ticks, word, factor)
@@ -382,7 +386,7 @@ def logarithmic_axis(low: float, high: float, unit: str) -> Axis:
     [1, 10, 100, 1000]
     """
     low, high = max(low, 1e-30), max(high, low * 1.0001, 1e-30)
-    word, factor = shown_unit(high, unit)
+    word, factor = readable_unit(high, unit)
     first = math.floor(math.log10(low / factor) + 1e-9)
     last = max(math.ceil(math.log10(high / factor) - 1e-9), first + 1)
     decades = range(first, last + 1, max(1, (last - first + 5) // 6))
@@ -394,10 +398,10 @@ def logarithmic_axis(low: float, high: float, unit: str) -> Axis:
     return Axis(shown[0], 10.0**last * factor, shown, word, factor, log=True)
 
 
-def shown_unit(size: float, unit: str) -> tuple[str, float]:
+def readable_unit(size: float, unit: str) -> tuple[str, float]:
     """Return the readable multiple of a base unit for values up to `size`: unit, factor.
 
-    >>> shown_unit(80e9, "B")
+    >>> readable_unit(80e9, "B")
     ('GB', 1000000000.0)
     """
     if unit in units.UNITS and units.UNITS[unit][1] != 1.0:
@@ -437,14 +441,14 @@ def _drop_float_error(value: float) -> float:
     return float(f"{value:.10g}")
 
 
-def scale_below(axis: Axis, top: float) -> tuple[str, ...]:
+def draw_ticks_below(axis: Axis, top: float) -> tuple[str, ...]:
     """Draw the tick labels below a chart, with the unit after the last."""
     marks = []
     for tick in axis.ticks:
         at = axis.place(tick)
         last = tick == axis.ticks[-1]
         marks.append(draw_line("ax", at, top, at, top + 6))
-        text = axis.named(tick)
+        text = axis.tick_label(tick)
         marks.append(draw_text(text, at, top + 21, "e" if last else "m" if at else ""))
     return tuple(marks)
 
@@ -469,12 +473,12 @@ class PlotArea:
     box: Box
     axis: Axis
 
-    def down(self, value: float) -> float:
+    def y_pixels(self, value: float) -> float:
         """Return the distance of a value from the top of the drawing, in pixels."""
         share = self.axis.place(value) / 100
         return self.box.y + self.box.height * (1 - share)
 
-    def scale(
+    def draw_ticks(
         self, words: Callable[[float], str], side: Literal["left", "right"] = "right"
     ) -> list[str]:
         """Draw a line for each tick, with its label to the right, or above it on the left.
@@ -484,7 +488,7 @@ class PlotArea:
         right = self.box.x + self.box.width
         marks = []
         for tick in self.axis.ticks:
-            at = self.down(tick)
+            at = self.y_pixels(tick)
             marks.append(draw_line("ax", 0, at, right, at))
             if side == "right":
                 marks.append(draw_text(words(tick), 100, at + 4, "e"))
@@ -540,7 +544,7 @@ class LineLabel:
         return self.across, self.across + wide
 
 
-def place_names(lines: Sequence[LabeledLine], top: float, bottom: float) -> list[LineLabel]:
+def place_line_labels(lines: Sequence[LabeledLine], top: float, bottom: float) -> list[LineLabel]:
     """Place each name where it overlaps least; move up names that would still overlap.
 
     Marks choose first, then lines from the lowest to the highest. `lines` without
@@ -551,13 +555,13 @@ def place_names(lines: Sequence[LabeledLine], top: float, bottom: float) -> list
     wanted.sort(key=lambda one: (not one.mark, -one.places[-1][1]))
     for one in wanted:
         positions = [
-            (_count_covered(name, lines) + _FAR * (place >= _NEAR), name)
+            (_count_parts_over_lines(name, lines) + _FAR * (place >= _NEAR), name)
             for place, name in enumerate(_label_positions(one))
             if _is_inside(name, top, bottom)
             and not any(_boxes_touch(name, other) for other in placed)
         ]
         _, best = min(positions, key=lambda cost: cost[0], default=(0, None))
-        placed.append(best or _above_all(next(_label_positions(one)), placed))
+        placed.append(best or _move_above_others(next(_label_positions(one)), placed))
     return placed
 
 
@@ -579,10 +583,10 @@ def _label_positions(one: LabeledLine) -> Iterator[LineLabel]:
     yield LineLabel(one, across, down + _LABEL_BELOW + _HIGH, late)
 
 
-def _is_inside(name: LineLabel, top: float, bottom: float) -> bool:
-    start, end = name.extent
+def _is_inside(label: LineLabel, top: float, bottom: float) -> bool:
+    start, end = label.extent
     wide = start >= -2 and end <= 102
-    return wide and top - 2 <= name.down - _HIGH + _HALF and name.down <= bottom - 2
+    return wide and top - 2 <= label.down - _HIGH + _HALF and label.down <= bottom - 2
 
 
 def _boxes_touch(one: LineLabel, other: LineLabel) -> bool:
@@ -591,10 +595,10 @@ def _boxes_touch(one: LineLabel, other: LineLabel) -> bool:
     return not beside and abs(one.down - other.down) < _HIGH
 
 
-def _count_covered(name: LineLabel, lines: Sequence[LabeledLine]) -> int:
+def _count_parts_over_lines(label: LineLabel, lines: Sequence[LabeledLine]) -> int:
     """Count the parts of a name that overlap a line; a mark counts as all of them."""
-    start, end = name.extent
-    middle = name.down - _HALF
+    start, end = label.extent
+    middle = label.down - _HALF
     parts = {
         int((x - start) / (end - start) * _PARTS)
         for line in lines
@@ -627,9 +631,9 @@ def _points_between(line: LabeledLine, extent: Point, middle: float) -> Iterator
                 yield across, y + step / _LINE_NAMES_STEPS * (next_y - y)
 
 
-def _above_all(name: LineLabel, placed: Sequence[LineLabel]) -> LineLabel:
+def _move_above_others(label: LineLabel, placed: Sequence[LineLabel]) -> LineLabel:
     """Move the name up until it overlaps no other."""
     for other in sorted(placed, key=lambda n: -n.down):
-        if _boxes_touch(name, other):
-            name = dataclasses.replace(name, down=other.down - _HIGH)
-    return name
+        if _boxes_touch(label, other):
+            label = dataclasses.replace(label, down=other.down - _HIGH)
+    return label

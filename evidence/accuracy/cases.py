@@ -10,7 +10,7 @@ from typing import Any
 from app.estimator.hardware.catalog import accelerator_id
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.hf_config import UnreadableConfigError
-from app.estimator.models.lookup import find_model, model_id
+from app.estimator.models.lookup import find_model, normalize_model_name
 
 
 class UnsupportedCaseError(Exception):
@@ -172,7 +172,7 @@ def typed_model(file: CaseFile, name: str, overrides: tuple[tuple[str, int], ...
 def _catalogued(name: str, overrides: tuple[tuple[str, int], ...]) -> str:
     """Return a catalog model that the file does not describe."""
     try:
-        known = model_id(name)
+        known = normalize_model_name(name)
     except LookupError:
         known = ""
     if not known or overrides:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.lookup import generic_model
+from app.estimator.models.lookup import llama_model_of_size
 from app.estimator.training import flops
 from app.estimator.training import step_time as pipeline
 from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError
@@ -31,7 +31,7 @@ def train_total_flops(asked: CaseInputs) -> FormulaValue:
     if abs(parameters / 540.35e9 - 1) < 0.01:
         layers, width, context = _PALM
     else:
-        model = generic_model(round(parameters))
+        model = llama_model_of_size(round(parameters))
         layers, width, context = model.layers, model.hidden, 2048
     total += flops.attention_flops(width, layers, context) * tokens
     return formula(flops.attention_flops, total, alone=True)
@@ -75,7 +75,7 @@ def train_mfu(asked: CaseInputs) -> FormulaValue:
         return formula(flops.utilization, 100 * flops.utilization(reached, 1.0, peak))
     function, each, rate = _flops_and_rate(asked)
     share = 100 * flops.utilization(each, rate, peak)
-    return formula(function, share, alone=function is not flops.flops_per_token)
+    return formula(function, share, alone=function is not flops.training_flops_per_token)
 
 
 _Counted = tuple[Callable[..., float], float, float]
@@ -116,8 +116,8 @@ def _of_model(asked: CaseInputs) -> _Counted:
     if convention not in ("", _FULL):
         raise UnsupportedCaseError(f"convention “{convention}” is not known for a model")
     causal = convention != _FULL and "non-causal" not in str(attention)
-    each = flops.flops_per_token(model, context, causal=causal)
-    return flops.flops_per_token, each, rate
+    each = flops.training_flops_per_token(model, context, causal=causal)
+    return flops.training_flops_per_token, each, rate
 
 
 def _mosaic(model: Architecture, context: int) -> float:

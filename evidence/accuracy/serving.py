@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from app.estimator.hardware.collectives import expert_parallel_bytes
-from app.estimator.models.lookup import find_model, model_id
+from app.estimator.models.lookup import find_model, normalize_model_name
 from evidence.accuracy.cases import (
     CaseInputs,
     UnsupportedCaseError,
@@ -300,7 +300,7 @@ def _served_model(asked: CaseInputs) -> str:
     if plain.lower() in asked.file.configs:
         return typed_model(asked.file, plain.lower())
     try:
-        return model_id(plain)
+        return normalize_model_name(plain)
     except LookupError as error:
         raise UnsupportedCaseError(str(error)) from error
 

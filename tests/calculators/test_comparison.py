@@ -5,11 +5,11 @@ from urllib.parse import parse_qsl
 import pytest
 
 from app.calculators.comparison import (
-    answer_all,
     build_scenarios_query,
     compare_scenarios,
     comparison_links,
-    difference_from_first,
+    compute_scenarios,
+    format_difference_from_first,
     input_rows,
     is_better,
     scenario_problems,
@@ -23,7 +23,7 @@ from tests.calculators.sample import ENTRY
 
 
 def answered(**sides):
-    return answer_all(ENTRY, sides)
+    return compute_scenarios(ENTRY, sides)
 
 
 @pytest.mark.parametrize(
@@ -63,10 +63,14 @@ def test_the_one_that_fits_is_named_first():
 def test_what_fits_tightly_fits_and_what_may_not_is_told_apart():
     entry = registry.find_estimate("training-memory")
     sides = {"a": {"gpus": "32"}, "b": {"gpus": "19"}, "c": {"gpus": "18"}}
-    assert compare_scenarios(entry, answer_all(entry, sides)).lead == "A and B fit, C may not."
+    assert (
+        compare_scenarios(entry, compute_scenarios(entry, sides)).lead == "A and B fit, C may not."
+    )
     del sides["a"]
     sides["b"] = {"gpus": "8"}
-    assert compare_scenarios(entry, answer_all(entry, sides)).lead == "C may fit, B does not."
+    assert (
+        compare_scenarios(entry, compute_scenarios(entry, sides)).lead == "C may fit, B does not."
+    )
 
 
 def test_a_comparison_opens_with_a_difference(subtests: pytest.Subtests):
@@ -76,7 +80,7 @@ def test_a_comparison_opens_with_a_difference(subtests: pytest.Subtests):
             link = comparison_url(entry, inputs, entry.compute(inputs), "")
             sides = split_scenarios(dict(parse_qsl(link.partition("?")[2])))
             assert sides["a"] != sides["b"]
-            lead = compare_scenarios(entry, answer_all(entry, sides)).lead
+            lead = compare_scenarios(entry, compute_scenarios(entry, sides)).lead
             assert lead != "There is no difference."
 
 
@@ -136,7 +140,7 @@ def test_a_distance_is_that_of_the_numbers_that_are_shown(subtests: pytest.Subte
     ]:
         with subtests.test(one=one, other=other, unit=unit):
             output = OutputSpec("x", "X", unit)
-            said = difference_from_first(Figure(output, one), Figure(output, other))
+            said = format_difference_from_first(Figure(output, one), Figure(output, other))
             assert said.replace("\u00a0", " ") == told
 
 
@@ -171,5 +175,5 @@ def test_nothing_is_better_than_what_cannot_be_measured():
 def test_without_a_limit_the_leading_figure_is_told():
     entry = registry.find_estimate("kv-cache")
     sides = {"a": {"context": "8192"}, "b": {"context": "16384"}}
-    lead = compare_scenarios(entry, answer_all(entry, sides)).lead
+    lead = compare_scenarios(entry, compute_scenarios(entry, sides)).lead
     assert lead.replace("\u00a0", " ") == ("All sequences: 2.7 GB with A, 5.4 GB with B.")

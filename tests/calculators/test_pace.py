@@ -10,7 +10,7 @@ import pytest
 from anyio.to_thread import run_sync
 from fastapi.testclient import TestClient
 
-from app.calculators.pages import MAX_WORKERS, PACE, EstimateDurations
+from app.calculators.pages import MAX_WORKERS, PACE, EstimateRunner
 from app.estimator import registry
 from tests.loops import is_on_event_loop, outcome
 
@@ -25,7 +25,7 @@ class Clock:
         return self.now
 
 
-def is_answered_at_once(pace: EstimateDurations, clock: Clock, name: str, seconds: float) -> bool:
+def is_answered_at_once(pace: EstimateRunner, clock: Clock, name: str, seconds: float) -> bool:
     def work() -> int:
         clock.now += seconds
         return threading.get_ident()
@@ -38,7 +38,7 @@ def is_answered_at_once(pace: EstimateDurations, clock: Clock, name: str, second
 
 def test_an_estimate_is_tried_in_a_thread_before_it_is_known_to_be_quick() -> None:
     clock = Clock()
-    pace = EstimateDurations(clock)
+    pace = EstimateRunner(clock)
 
     assert not is_answered_at_once(pace, clock, "kv-cache", 0.001)
     assert is_answered_at_once(pace, clock, "kv-cache", 0.001)
@@ -46,7 +46,7 @@ def test_an_estimate_is_tried_in_a_thread_before_it_is_known_to_be_quick() -> No
 
 def test_an_estimate_that_was_slow_stays_beside_the_other_requests() -> None:
     clock = Clock()
-    pace = EstimateDurations(clock)
+    pace = EstimateRunner(clock)
 
     assert not is_answered_at_once(pace, clock, "parallelism-plan", 0.02)
     assert not is_answered_at_once(pace, clock, "parallelism-plan", 0.001)
@@ -55,7 +55,7 @@ def test_an_estimate_that_was_slow_stays_beside_the_other_requests() -> None:
 
 def test_an_estimate_that_was_slow_long_ago_is_answered_at_once_again() -> None:
     clock = Clock()
-    pace = EstimateDurations(clock)
+    pace = EstimateRunner(clock)
     is_answered_at_once(pace, clock, "parallelism-plan", 0.02)
 
     for _ in range(10):
@@ -66,7 +66,7 @@ def test_an_estimate_that_was_slow_long_ago_is_answered_at_once_again() -> None:
 
 def test_a_search_is_never_answered_on_the_event_loop() -> None:
     clock = Clock()
-    pace = EstimateDurations(clock)
+    pace = EstimateRunner(clock)
 
     async def run() -> bool:
         return await pace.run("x", threading.get_ident, is_search=True) == (threading.get_ident())
@@ -113,7 +113,7 @@ def _module_of(entry: registry.EstimateSpec) -> str:
 
 
 def test_costly_estimates_wait_for_each_other_and_nobody_waits_for_them() -> None:
-    pace = EstimateDurations()
+    pace = EstimateRunner()
     seen: list[str] = []
     at_work, end = threading.Semaphore(0), threading.Event()
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from app.estimator.result import BarSegment, Chart, ChartLine, StackedBar, Timeline, TimelineSpan
 from app.widgets.bar_charts import draw_bar
 from app.widgets.estimate_view import draw_picture
-from app.widgets.line_charts import draw_chart, draw_timeline
+from app.widgets.line_charts import draw_line_chart, draw_timeline
 from app.widgets.svg import count_axis, linear_axis, logarithmic_axis
 
 GB = 1e9
@@ -167,7 +167,7 @@ def test_a_log_axis_holds_both_of_its_ends(low, ratio):
 
 
 def test_a_roofline_bends_where_compute_takes_over_and_marks_the_point():
-    drawing = draw_chart(ROOFLINE)
+    drawing = draw_line_chart(ROOFLINE)
     root = svg_of(drawing)
     bends = next(iter(root.iter("polyline"))).attrib["points"].split()
     heights = [float(p.split(",")[1]) for p in bends]
@@ -176,7 +176,7 @@ def test_a_roofline_bends_where_compute_takes_over_and_marks_the_point():
 
 
 def test_a_chart_names_its_lines_and_its_axes():
-    drawing = draw_chart(ROOFLINE)
+    drawing = draw_line_chart(ROOFLINE)
     for words in ("H100, BF16", "decode, batch 1", "Attainable rate, TFLOP/s"):
         assert words in str(drawing.svg)
 
@@ -184,7 +184,7 @@ def test_a_chart_names_its_lines_and_its_axes():
 def test_names_of_lines_that_end_together_do_not_touch():
     ends = ((0.0, 0.0), (10.0, 5.0))
     lines = tuple(ChartLine(f"line {i}", ends) for i in range(3))
-    drawing = draw_chart(Chart("Same", "x", "y", "", "", lines))
+    drawing = draw_line_chart(Chart("Same", "x", "y", "", "", lines))
     heights = sorted(
         float(t.attrib["y"])
         for t in svg_of(drawing).iter("text")
@@ -197,7 +197,7 @@ def test_a_name_stands_clear_of_the_other_lines_and_of_marks():
     rising = ChartLine("rising", ((0.0, 0.0), (2.0, 80.0), (5.0, 95.0), (10.0, 100.0)))
     limit = ChartLine("limit", ((0.0, 104.0), (10.0, 104.0)), "dash")
     here = ChartLine("here", ((6.0, 96.0),), "mark")
-    drawn = svg_of(draw_chart(Chart("Rate", "x", "y", "", "", (rising, limit, here))))
+    drawn = svg_of(draw_line_chart(Chart("Rate", "x", "y", "", "", (rising, limit, here))))
     down = float(next(drawn.iter("circle")).attrib["cy"])
     foot = {
         "".join(t.itertext()): float(t.attrib["y"])
@@ -214,25 +214,25 @@ def test_a_low_and_a_high_line_make_a_band_and_no_stroke():
         ChartLine("time, low", ((0, 0.5), (1, 1.5))),
         ChartLine("time, high", ((0, 1.5), (1, 3.0))),
     )
-    root = svg_of(draw_chart(Chart("With band", "x", "y", "", "s", lines)))
+    root = svg_of(draw_line_chart(Chart("With band", "x", "y", "", "s", lines)))
     assert len(list(root.iter("polygon"))) == 1
     assert len(list(root.iter("polyline"))) == 1
 
 
 def test_points_that_no_axis_can_show_are_left_out():
     lines = (ChartLine("odd", ((0.0, 1.0), (1.0, float("inf")), (2.0, 3.0))),)
-    drawing = draw_chart(Chart("Odd", "x", "y", "", "", lines, x_log=True, y_log=True))
+    drawing = draw_line_chart(Chart("Odd", "x", "y", "", "", lines, x_log=True, y_log=True))
     assert not re.search(r"nan|inf", str(drawing.svg))
 
 
 def test_a_chart_without_points_says_so():
-    drawing = draw_chart(Chart("Empty", "x", "y", "", "", ()))
+    drawing = draw_line_chart(Chart("Empty", "x", "y", "", "", ()))
     assert drawing.says == "Empty: no points."
 
 
 def test_the_table_behind_a_long_line_has_a_dozen_rows_from_end_to_end():
     points = tuple((float(i), float(i * i)) for i in range(500))
-    table = draw_chart(Chart("Long", "x", "y", "", "", (ChartLine("sq", points),))).table
+    table = draw_line_chart(Chart("Long", "x", "y", "", "", (ChartLine("sq", points),))).table
     assert len(table.rows) == 12
     assert table.rows[0][0] == (0.0, "")
     assert table.rows[-1][0] == (499.0, "")

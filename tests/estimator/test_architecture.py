@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.estimator.models.hf_config import UnreadableConfigError
 from app.estimator.models.hf_loader import from_config
-from app.estimator.models.lookup import find_model, model_id
+from app.estimator.models.lookup import find_model, normalize_model_name
 
 # Parameters of published models: trainable, tied heads once, as their implementation
 # in Transformers 5.23 builds them.
@@ -71,26 +71,26 @@ def test_a_size_may_be_written_in_several_ways(subtests: pytest.Subtests) -> Non
         with subtests.test(name=name):
             if name == "70b params":
                 with pytest.raises(LookupError):
-                    model_id(name)
+                    normalize_model_name(name)
             else:
-                assert model_id(name) == "70B"
+                assert normalize_model_name(name) == "70B"
 
 
 def test_an_unknown_model_names_its_nearest() -> None:
     with pytest.raises(LookupError, match=r"llama-3\.1-70b"):
-        model_id("llama-3.1-71b")
+        normalize_model_name("llama-3.1-71b")
 
 
 def test_windows_bound_the_cache() -> None:
     mistral = find_model("mistral-7b-v0.1")
-    assert mistral.sequence_elements(32_768) == mistral.sequence_elements(4096)
+    assert mistral.cache_elements_of_sequence(32_768) == mistral.cache_elements_of_sequence(4096)
     gemma = find_model("gemma-3-1b")
-    assert 2 * gemma.sequence_elements(32_768) == 145_752_064
+    assert 2 * gemma.cache_elements_of_sequence(32_768) == 145_752_064
 
 
 def test_state_does_not_grow_with_the_context() -> None:
     mamba = find_model("mamba-2.8b")
-    assert mamba.sequence_elements(100_000) == 0
+    assert mamba.cache_elements_of_sequence(100_000) == 0
     assert 2 * (mamba.state_elements + mamba.convolution_elements) == 13_107_200
 
 

@@ -39,13 +39,13 @@ def test_a_reading_lies_near_its_label_and_has_a_source(
         with subtests.test(card.id):
             read = (card.driver_memory, card.engine_memory)
             if not any(read):
-                assert card.capacity == card.shown == (card.memory or 0.0)
+                assert card.capacity == card.engine_visible_memory == (card.memory or 0.0)
                 assert not card.memory_source
                 continue
             assert all(address.startswith("https://") for address in card.memory_source)
             assert card.memory_read_on >= "2026"
             assert all(0.98 <= value / card.memory < 1.1 for value in read if value)
-            assert card.shown <= card.capacity
+            assert card.engine_visible_memory <= card.capacity
 
 
 def test_a_reading_without_source_does_not_load() -> None:

@@ -12,8 +12,8 @@ from app.estimator.hardware.catalog import (
     find_system,
     list_accelerators,
     list_network_parts,
+    list_reference_designs,
     list_systems,
-    reference_designs,
 )
 from app.estimator.models.lookup import find_model, list_models
 from app.estimator.registry import run_estimate
@@ -180,7 +180,7 @@ def test_positions_are_those_of_the_published_configuration(model, positions) ->
 
 def test_every_system_and_design_can_be_read() -> None:
     assert all(find_accelerator(s.accelerator) for s in list_systems())
-    assert {d.id for d in reference_designs()} >= {"dgx-basepod", "dgx-superpod-h100"}
+    assert {d.id for d in list_reference_designs()} >= {"dgx-basepod", "dgx-superpod-h100"}
 
 
 def test_parts_of_a_model_sum_to_the_whole(subtests: pytest.Subtests) -> None:

@@ -6,7 +6,7 @@ from html import unescape
 
 import pytest
 
-from app.estimator.inputs import InvalidInputsError, parse_inputs, to_query
+from app.estimator.inputs import InvalidInputsError, inputs_to_query, parse_inputs
 from app.estimator.registry import require_estimate, run_estimate
 from app.estimator.result import Estimate, EstimateSection
 
@@ -38,7 +38,7 @@ DEPLOYMENTS = (
 def test_each_section_is_the_single_calculator_with_the_inputs_of_its_link(name, typed):
     for section in run_estimate(name, typed).sections:
         entry = require_estimate(section.name)
-        again = entry.compute(parse_inputs(entry.inputs, to_query(section.inputs)))
+        again = entry.compute(parse_inputs(entry.inputs, inputs_to_query(section.inputs)))
         assert again == section.estimate, section.heading
 
 
@@ -166,7 +166,7 @@ def test_a_target_that_no_load_meets_is_named_with_what_one_request_takes():
 
     assert (change.field, change.now) == ("ttft_target", "2\u00a0s")
     assert f"first token {change.flips_at}, not 2\u00a0s" in service.verdict.text
-    assert run_estimate("deployment", {**long, **change.words})["fits"].value is not None
+    assert run_estimate("deployment", {**long, **change.typed_values})["fits"].value is not None
 
 
 def _section(answer: Estimate, name: str) -> EstimateSection:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from app.estimator.estimates import cost_report as entry
 from app.estimator.estimates.cost import CostInputs
-from app.estimator.hardware.prices import default_rental_price, find_list_price
-from app.estimator.inputs import InvalidInputsError, parse_inputs, to_query
+from app.estimator.hardware.prices import default_rental_price, find_rental_price
+from app.estimator.inputs import InvalidInputsError, inputs_to_query, parse_inputs
 from app.estimator.training import run_costs as ownership
 from app.estimator.training.run_costs import annuity
 
@@ -96,7 +96,7 @@ def test_every_price_says_that_it_is_an_example():
 
 def test_the_rent_that_stands_there_is_the_list_price_of_an_h100():
     rent = default_rental_price()
-    assert CostInputs().rent == rent.usd_per_hour == find_list_price("h100-sxm5-80").usd_per_hour
+    assert CostInputs().rent == rent.usd_per_hour == find_rental_price("h100-sxm5-80").usd_per_hour
     field = next(f for f in dataclasses.fields(CostInputs) if f.name == "rent")
     assert rent.words in field.metadata["input"].help
     assert rent.words in estimate().notes[0]
@@ -128,12 +128,12 @@ def test_more_use_makes_an_owned_hour_cheaper(offer, more):
 
 @given(offers)
 def test_the_changes_turn_the_verdict(offer):
-    asked = parse_inputs(CostInputs, to_query(dataclasses.replace(CostInputs(), **offer)))
+    asked = parse_inputs(CostInputs, inputs_to_query(dataclasses.replace(CostInputs(), **offer)))
     answer = entry.estimate(asked)
     owned, rented = answer["owned_hour"].value, answer["rented_hour"].value
     assume(not math.isclose(owned, rented, rel_tol=0.01))
     for change in answer.changes:
         turned = entry.estimate(
-            parse_inputs(CostInputs, {**to_query(asked), change.field: change.flips_at})
+            parse_inputs(CostInputs, {**inputs_to_query(asked), change.field: change.flips_at})
         )
         assert turned["buying"].value is not answer["buying"].value, change

@@ -28,7 +28,7 @@ def test_examples_in_the_docstrings_hold() -> None:
 def test_operations_per_token_are_the_published_ones(
     model: str, context: int, published: float, within: float
 ) -> None:
-    ours = flops.flops_per_token(find_model(model), context)
+    ours = flops.training_flops_per_token(find_model(model), context)
     assert ours == pytest.approx(published, rel=within)
 
 
@@ -53,6 +53,6 @@ def test_a_window_only_ever_hides_tokens(context: int, window: int | None) -> No
 @given(st.integers(128, 10**6))
 def test_longer_sequences_cost_more_per_token(context: int) -> None:
     model = find_model("llama-3.1-8b")
-    now = flops.flops_per_token(model, context)
-    assert now < flops.flops_per_token(model, 2 * context)
-    assert now < flops.flops_per_token(model, context, causal=False)
+    now = flops.training_flops_per_token(model, context)
+    assert now < flops.training_flops_per_token(model, 2 * context)
+    assert now < flops.training_flops_per_token(model, context, causal=False)

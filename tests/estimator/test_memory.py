@@ -21,7 +21,7 @@ from app.estimator.memory.parallel_layout import (
     micro_batches_in_flight,
     pipeline_stages,
     serving_stages,
-    stage_share,
+    stage_parameters_per_gpu,
     tensor_parallel_choices,
 )
 from app.estimator.models.lookup import find_model
@@ -186,7 +186,7 @@ def test_stages_hold_every_parameter_once(
     if len(kinds) == pipeline:
         assert layers == model.layers
     if pipeline == tensor == virtual == 1:
-        share = stage_share(model, kinds[0], layout)
+        share = stage_parameters_per_gpu(model, kinds[0], layout)
         assert share.dense + share.experts == pytest.approx(model.parameters, rel=1e-9)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.estimator.hardware.prices import PriceFileError, load_price_list, read_prices
+from app.estimator.hardware.prices import PriceFileError, load_price_list, read_price_file
 
 GOOD = """\
 # What we pay.
@@ -32,7 +32,7 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_a_price_names_part_money_way_and_day(tmp_path):
-    rent, bought = read_prices(written(tmp_path, GOOD))
+    rent, bought = read_price_file(written(tmp_path, GOOD))
 
     assert (rent.part, rent.per, rent.amount) == ("h100-sxm5-80", "hour", 4.2)
     assert (rent.words, rent.day) == ("4.2\xa0USD/h", dt.date(2026, 11, 1))
@@ -62,7 +62,7 @@ def test_a_price_names_part_money_way_and_day(tmp_path):
 def test_a_mistake_names_file_and_line_and_what_is_allowed(tmp_path, old, new, line, why):
     path = written(tmp_path, GOOD.replace(old, new, 1))
     with pytest.raises(PriceFileError) as raised:
-        read_prices(path)
+        read_price_file(path)
 
     place = f"{path}, line {line}: " if line else f"{path}: "
     assert str(raised.value).startswith(place + why)
@@ -71,7 +71,7 @@ def test_a_mistake_names_file_and_line_and_what_is_allowed(tmp_path, old, new, l
 def test_one_part_has_one_price_for_each_way_of_paying(tmp_path):
     twice = GOOD + GOOD.partition("\n\n")[0].removeprefix("# What we pay.\n")
     with pytest.raises(PriceFileError, match=r"line 16: .* has two prices for “hour”"):
-        read_prices(written(tmp_path, twice))
+        read_price_file(written(tmp_path, twice))
 
 
 def test_a_bad_file_leaves_one_sentence_and_no_prices(tmp_path):

@@ -7,10 +7,16 @@ from typing import Any
 import pytest
 
 from app.estimator import registry
-from app.estimator.inputs import InvalidInputsError, input_specs, parse_inputs, to_query
+from app.estimator.inputs import InvalidInputsError, input_specs, inputs_to_query, parse_inputs
 from app.estimator.models.hf_config import UnreadableConfigError
 from app.estimator.models.hf_loader import from_config
-from app.estimator.models.lookup import config_key, expand_key, find_model, model_id, reduce_config
+from app.estimator.models.lookup import (
+    config_key,
+    expand_key,
+    find_model,
+    normalize_model_name,
+    reduce_config,
+)
 from app.widgets.estimate_view import LONGEST_LINK
 
 SMALL: dict[str, Any] = {
@@ -47,7 +53,7 @@ def test_every_calculator_takes_a_whole_file_and_has_it_in_its_link(name: str) -
     assert len(text) > 10_000
 
     inputs = parse_inputs(entry.inputs, {"model": text})
-    query = to_query(inputs)
+    query = inputs_to_query(inputs)
 
     assert len(query["model"]) < LONGEST_LINK
     assert parse_inputs(entry.inputs, query) == inputs
@@ -66,7 +72,7 @@ def test_a_key_is_the_configuration_and_a_damaged_one_is_named() -> None:
     assert json.loads(expand_key(key)) == SMALL
     for damaged in (key[:-9], "config:", "config:x", config_key("x" * 300_000)):
         with pytest.raises(LookupError, match=r"damaged; paste config.json again"):
-            model_id(damaged)
+            normalize_model_name(damaged)
 
 
 def test_a_list_has_a_value_for_each_layer() -> None:
@@ -111,8 +117,8 @@ def test_the_old_name_of_the_width_is_read() -> None:
     ],
 )
 def test_names_of_the_hub_are_known(name: str, known: str) -> None:
-    assert model_id(name) == known
-    assert model_id(known) == known
+    assert normalize_model_name(name) == known
+    assert normalize_model_name(known) == known
 
 
 def test_a_format_in_a_name_is_that_of_the_weights() -> None:
@@ -125,7 +131,7 @@ def test_a_format_in_a_name_is_that_of_the_weights() -> None:
 def test_a_model_of_another_shape_is_not_taken_for_a_known_one() -> None:
     for name in ("deepseek-ai/DeepSeek-R1-Distill-Qwen-9B", "Qwen/Qwen3-VL-900B", "foo/bar"):
         with pytest.raises(LookupError, match="is not a model of the catalog"):
-            model_id(name)
+            normalize_model_name(name)
 
 
 def test_the_cache_is_kept_as_the_checkpoint_asks_for() -> None:

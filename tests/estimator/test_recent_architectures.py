@@ -12,7 +12,7 @@ from app.estimator.models.hf_loader import from_config
 from app.estimator.models.lookup import find_model, list_models, model_caveats
 from app.estimator.registry import run_estimate
 from app.estimator.result import Estimate
-from app.estimator.training.flops import flops_per_token, multi_token_prediction_flops
+from app.estimator.training.flops import multi_token_prediction_flops, training_flops_per_token
 
 _SHAPES = json.loads((Path(__file__).parent / "shapes.json").read_text())
 
@@ -218,9 +218,9 @@ def test_a_layer_that_shares_an_index_keeps_none() -> None:
 def test_sparse_attention_costs_what_it_chooses() -> None:
     sparse = find_model("deepseek-v3.2")
     whole = find_model("deepseek-v3")
-    near, far = flops_per_token(sparse, 2048), flops_per_token(sparse, 131_072)
-    assert near > flops_per_token(whole, 2048)  # the indexer comes on top
-    assert far < 0.6 * flops_per_token(whole, 131_072)
+    near, far = training_flops_per_token(sparse, 2048), training_flops_per_token(sparse, 131_072)
+    assert near > training_flops_per_token(whole, 2048)  # the indexer comes on top
+    assert far < 0.6 * training_flops_per_token(whole, 131_072)
 
 
 def _delta_flops(hidden: int) -> float:
@@ -239,7 +239,7 @@ def test_delta_layers_take_the_operations_that_megatron_counts() -> None:
     experts = 2 * (10 * 3 * h * 512 + 3 * h * 512 + h * 512)  # routed, shared, router
     forward = attention * mixing + delta * _delta_flops(h) + 48 * experts
     forward += 2 * h * vocabulary
-    assert flops_per_token(model, s) == pytest.approx(3 * forward, rel=1e-6)
+    assert training_flops_per_token(model, s) == pytest.approx(3 * forward, rel=1e-6)
 
 
 def test_state_space_layers_take_the_operations_that_megatron_counts() -> None:
@@ -251,7 +251,7 @@ def test_state_space_layers_take_the_operations_that_megatron_counts() -> None:
     experts = 4 * h * (6 * 1856 + 3712) + 2 * h * 128
     forward = 23 * mamba + 6 * attention + 23 * experts + 2 * h * 131_072
     # Megatron leaves out the convolution, which is 2 for each of its weights.
-    assert flops_per_token(model, s) == pytest.approx(3 * forward, rel=5e-4)
+    assert training_flops_per_token(model, s) == pytest.approx(3 * forward, rel=5e-4)
 
 
 def test_attention_beside_a_state_space_counts_both() -> None:
@@ -261,7 +261,7 @@ def test_attention_beside_a_state_space_counts_both() -> None:
     assert layer.beside is not None
     alone = 2 * sum(m.active_parameters for m in layer.matrices)
     assert layer.beside.scan * layer.beside.state > 0
-    counted = flops_per_token(model, 1) / 3 - 2 * model.embedding_parameters
+    counted = training_flops_per_token(model, 1) / 3 - 2 * model.embedding_parameters
     assert counted > model.layers * (alone + layer.beside.scan * layer.beside.state)
 
 
@@ -270,7 +270,7 @@ def test_multi_token_prediction_is_counted_beside_the_model() -> None:
     shape = next(s for s in _SHAPES if s["name"] == "deepseek_v3")["config"]
     plain = {k: v for k, v in shape.items() if "nextn" not in k and "mtp" not in k}
     assert from_config(plain | config).parameters == from_config(plain).parameters
-    assert from_config(plain).predicting_parameters == 0
+    assert from_config(plain).prediction_module_parameters == 0
 
 
 def test_the_module_of_deepseek_v3_has_its_printed_size() -> None:
@@ -297,8 +297,8 @@ def test_the_module_of_deepseek_v3_has_its_printed_size() -> None:
     }
     model = from_config(config)
     assert model.parameters == find_model("deepseek-v3").parameters
-    assert model.predicting_parameters == pytest.approx(11.5e9, rel=0.01)
-    training = flops_per_token(model, 4096)
+    assert model.prediction_module_parameters == pytest.approx(11.5e9, rel=0.01)
+    training = training_flops_per_token(model, 4096)
     assert training == pytest.approx(2.504e11, rel=0.001)
     with_module = training + multi_token_prediction_flops(model, 4096)
     assert with_module == pytest.approx(2.600e11, rel=0.003)

@@ -20,8 +20,8 @@ from app.estimator.inputs import (
     InputSpec,
     InvalidInputsError,
     input_specs,
+    inputs_to_query,
     parse_inputs,
-    to_query,
 )
 from app.estimator.registry import NAMES, EstimateSpec, entries, find_estimate, run_estimate
 from app.estimator.result import Chart, Estimate, StackedBar, Timeline
@@ -272,11 +272,11 @@ def test_every_input_moves_something(subtests: pytest.Subtests) -> None:
 @each_entry
 def test_a_link_gives_the_inputs_back(entry: EstimateSpec) -> None:
     defaults = entry.inputs()
-    assert to_query(defaults) == {}
+    assert inputs_to_query(defaults) == {}
     for name, meaning in input_specs(entry.inputs).items():
         for value in others(meaning, getattr(defaults, name))[:2]:
             changed = dataclasses.replace(defaults, **{name: value})
-            assert parse_inputs(entry.inputs, to_query(changed)) == changed
+            assert parse_inputs(entry.inputs, inputs_to_query(changed)) == changed
 
 
 def typed(entry: EstimateSpec) -> st.SearchStrategy[dict[str, Any]]:

@@ -5,7 +5,7 @@ import pytest
 from app.estimator import data_files as catalogue
 from app.estimator import registry
 from app.estimator.hardware.catalog import find_accelerator
-from app.estimator.hardware.prices import find_list_price
+from app.estimator.hardware.prices import find_rental_price
 
 _COSTS = {
     "training-time": "cost",
@@ -17,7 +17,7 @@ _COSTS = {
 def test_every_price_is_of_an_accelerator_and_says_who_asks_it() -> None:
     for name, row in catalogue.load_table("rents.toml", "rent").items():
         assert find_accelerator(name).id == name
-        rent = find_list_price(name)
+        rent = find_rental_price(name)
         assert rent is not None
         assert 0.1 < rent.usd_per_hour < 30
         assert rent.source.startswith("https://")
@@ -28,7 +28,7 @@ def test_every_price_is_of_an_accelerator_and_says_who_asks_it() -> None:
 def test_where_nobody_writes_a_price_the_list_price_counts_and_is_named(
     name: str,
 ) -> None:
-    rent = find_list_price("h100-sxm5-80")
+    rent = find_rental_price("h100-sxm5-80")
     assert rent is not None
     field = "cost_per_gpu_hour" if name == "serving-capacity" else "usd_per_gpu_hour"
     asked = {"model": "8B", "gpu": "h100"}
@@ -41,7 +41,7 @@ def test_where_nobody_writes_a_price_the_list_price_counts_and_is_named(
 
 @pytest.mark.parametrize("name", _COSTS)
 def test_a_price_that_nobody_lists_leaves_the_cost_unknown(name: str) -> None:
-    assert find_list_price("mi300x") is None
+    assert find_rental_price("mi300x") is None
     found = registry.run_estimate(name, {"model": "8B", "gpu": "mi300x"})
     assert found[_COSTS[name]].value is None
     assert "write what you pay" in found[_COSTS[name]].note

@@ -10,7 +10,7 @@ from app.estimator import registry
 from app.estimator.estimates import parallelism_plan as search
 from app.estimator.estimates.parallelism_plan import (
     STEPS,
-    MemoryFit,
+    LayoutMemoryChecker,
     ParallelismPlanInputs,
     TrainingJob,
     list_splits,
@@ -72,7 +72,7 @@ def test_nothing_found_early_is_not_called_impossible() -> None:
     model, gpu = find_model("deepseek-v2"), find_accelerator("H100")
     job = TrainingJob(gpus=10080, sequence=131072, global_batch=40320)
 
-    early = search_layouts(model, gpu, job, gpu_interconnect(gpu), steps=1)
+    early = search_layouts(model, gpu, job, gpu_interconnect(gpu), max_steps=1)
 
     assert early.seen < early.legal
 
@@ -132,11 +132,11 @@ def test_a_count_of_gpus_that_was_not_found_in_time_is_left_open() -> None:
 
 def test_states_are_worked_out_once_for_all_ways_to_divide_sequences() -> None:
     model, gpu = find_model("deepseek-v2"), find_accelerator("H100")
-    fits = MemoryFit(model, job := TrainingJob(1024, 131072, 4096), gpu.capacity * 0.95)
+    fits = LayoutMemoryChecker(model, job := TrainingJob(1024, 131072, 4096), gpu.capacity * 0.95)
     layouts = 0
     for split in list_splits(model, gpu_interconnect(gpu), job):
         for family in split.families():
-            list(fits.fits_with_least_recompute(family))
+            list(fits.fitting_micro_batches(family))
             layouts += len(family.sizes)
 
     assert fits.steps < 3 * layouts

@@ -23,11 +23,11 @@ from app.estimator.serving.engine import ServingSetup
 from app.estimator.serving.replica import (
     BatchTiming,
     ReplicaProfile,
-    RequestShape,
+    RequestLengths,
     RequestTraffic,
     median_ttft,
     most_sequences,
-    prefill_step_mix,
+    prefill_step_share_and_time,
     profile_replica,
     saturated_rate,
     time_per_token,
@@ -52,7 +52,7 @@ def placed(model: str, gpu: str, **serving: object) -> PlacedModel:
 
 
 def profiled(one: PlacedModel, prompt: int, answer: int, usable: float = 0.9) -> ReplicaProfile:
-    return profile_replica(one, RequestTraffic(RequestShape(prompt, answer)), usable)
+    return profile_replica(one, RequestTraffic(RequestLengths(prompt, answer)), usable)
 
 
 CHAT = placed("llama-3.1-70b", "H100", weights="fp8", cache="fp8", tensor=2)
@@ -175,19 +175,21 @@ def _first(one: PlacedModel, cost: float, batch: float, traffic: RequestTraffic)
     return median_ttft(one, BatchTiming(0.01, cost, batch, 0.01, 0.0), traffic)
 
 
-ALIKE = RequestTraffic(RequestShape(1000, 300))
+ALIKE = RequestTraffic(RequestLengths(1000, 300))
 
 
 def test_a_first_token_waits_for_steps_its_prompt_and_other_prompts() -> None:
     common = CHAT.steps
-    assert _first(CHAT, 0.0, 1, ALIKE) == pytest.approx(CHAT.front + 0.01 * common.waits)
+    assert _first(CHAT, 0.0, 1, ALIKE) == pytest.approx(
+        CHAT.time_before_prompt + 0.01 * common.waits
+    )
     more = _first(CHAT, 0.1, 9, ALIKE) - _first(CHAT, 0.1, 8, ALIKE)
     assert more == pytest.approx(0.1 * common.others)
 
 
 def test_requests_wait_for_others_only_as_far_as_they_start_together() -> None:
     def wait(**traffic: Any) -> float:
-        one = RequestTraffic(RequestShape(1000, 300), **traffic)
+        one = RequestTraffic(RequestLengths(1000, 300), **traffic)
         return _first(CHAT, 0.1, 64, one) - _first(CHAT, 0.1, 1, one)
 
     alike = wait()
@@ -198,7 +200,7 @@ def test_requests_wait_for_others_only_as_far_as_they_start_together() -> None:
 
 
 def test_the_median_of_prompts_that_vary_is_below_their_mean() -> None:
-    varied = RequestTraffic(RequestShape(1000, 300), prompt_variation=3.0, open_arrivals=True)
+    varied = RequestTraffic(RequestLengths(1000, 300), prompt_variation=3.0, open_arrivals=True)
     alike = dataclasses.replace(varied, prompt_variation=0.0)
     waits = _first(CHAT, 0.0, 1, alike)
     half = (_first(CHAT, 0.1, 1, alike) - waits) / 2
@@ -230,7 +232,7 @@ def test_an_engine_that_looks_seldom_lets_requests_wait_for_half_of_that() -> No
 
 
 def test_a_prompt_of_more_layers_takes_longer_to_launch() -> None:
-    assert CHAT.front > CHAT.engine.front
+    assert CHAT.time_before_prompt > CHAT.engine.time_before_prompt
     small = placed("llama-3-8b", "H100", weights="fp8", tensor=2)
     assert CHAT.front - CHAT.engine.front == pytest.approx(
         80 / 32 * (small.front - small.engine.front)
@@ -249,7 +251,7 @@ def test_divided_experts_wait_for_the_gpu_with_most_of_them() -> None:
 
 
 def test_a_run_ends_with_a_round_that_is_not_full() -> None:
-    profile = profile_replica(CHAT, RequestTraffic(RequestShape(1000, 1000)))
+    profile = profile_replica(CHAT, RequestTraffic(RequestLengths(1000, 1000)))
     steady = saturated_rate(profile)
     assert saturated_rate(profile, 3 * profile.full) == pytest.approx(steady)
     assert saturated_rate(profile, 1.1 * profile.full) < 0.9 * steady
@@ -259,7 +261,7 @@ def test_a_run_ends_with_a_round_that_is_not_full() -> None:
 
 def test_an_engine_may_keep_all_tokens_of_layers_that_look_back_over_a_window() -> None:
     kept, dropped = (
-        load.sequence_bytes(placed("gpt-oss-120b", "H100", software=name), 8192)
+        load.sequence_bytes_per_gpu(placed("gpt-oss-120b", "H100", software=name), 8192)
         for name in ("trtllm", "vllm")
     )
     assert kept == pytest.approx(2 * dropped, rel=0.02), "half of the layers have 128"
@@ -277,7 +279,7 @@ def test_a_step_is_filled_up_to_a_recorded_batch() -> None:
 
 def test_a_step_with_prompts_takes_at_least_its_launches() -> None:
     slow = BatchTiming(step=0.01, cost=0.02, batch=11, recorded=0.01, launching=0.05)
-    share, mixed = prefill_step_mix(slow, 100)
+    share, mixed = prefill_step_share_and_time(slow, 100)
     assert (share, mixed) == (pytest.approx(1 - math.exp(-0.1)), 0.05)
     assert time_per_token(slow, 100) == pytest.approx(0.01 + share * 0.04)
     quick = slow._replace(launching=0.0)
@@ -352,8 +354,8 @@ def test_a_cached_prompt_is_not_read_again() -> None:
 
 
 def test_answers_of_many_lengths_leave_longer_sequences_in_memory() -> None:
-    alike = RequestTraffic(RequestShape(1000, 1000))
-    varied = RequestTraffic(RequestShape(1000, 1000), answer_variation=0.5)
+    alike = RequestTraffic(RequestLengths(1000, 1000))
+    varied = RequestTraffic(RequestLengths(1000, 1000), answer_variation=0.5)
     # Drawn at random in time, an answer is longer than the mean by its squared variation.
     assert (alike.mean_context, varied.mean_context) == (1500, 1750)
     fewer, more = (profile_replica(CHAT, t) for t in (varied, alike))
@@ -431,7 +433,7 @@ def test_prefill_and_decode_apart_are_near_published_rates(
     if batch:
         said = batch / decode_time(one, batch, 2100).total
     else:
-        traffic = RequestTraffic(RequestShape(2000, 100))
+        traffic = RequestTraffic(RequestLengths(2000, 100))
         said = profile.prefill_pool(one, traffic, outside=False).rate * 2000 / gpus
     low, high = data_files.error_range("saturated-unmeasured", said)
     assert low <= published <= high

@@ -128,7 +128,7 @@ def test_no_other_interval_loses_less(gpus):
 def test_the_changes_turn_the_verdict(gpus, saving):
     answer = estimate(gpus=gpus, saving=saving)
     for change in answer.changes:
-        words = {"gpus": str(gpus), "saving": saving, **change.words}
+        words = {"gpus": str(gpus), "saving": saving, **change.typed_values}
         turned = entry.estimate(parse_inputs(StorageInputs, words))
         assert turned["fits"].value is not answer["fits"].value, change
 
@@ -153,7 +153,7 @@ def test_where_saving_and_restarting_are_both_too_much_both_are_said():
     )
     pair, gpus = answer.changes
     assert (pair.field, pair.becomes, gpus.field) == ("saving", "Fits.", "gpus")
-    assert pair.at == "Training goes on, restart 6.42 min"
+    assert pair.values_text == "Training goes on, restart 6.42 min"
     words = {"model": "llama-3.1-405b", "gpus": "16384", **pair.words}
     assert entry.estimate(parse_inputs(StorageInputs, words))["fits"].value is True
 

@@ -249,7 +249,7 @@ def test_every_plan_of_a_ranking_fits_and_fills_the_cluster() -> None:
     model, gpu = find_model("deepseek-v3"), find_accelerator("H100")
     job = TrainingJob(gpus=2048, sequence=4096, global_batch=15360, number_format="fp8")
     links = collectives.gpu_interconnect(gpu)
-    ranked = search.search_layouts(model, gpu, job, links, limit=50).ranked
+    ranked = search.search_layouts(model, gpu, job, links, max_ranked=50).ranked
     assert ranked
     rates = [c.tokens_per_second for c in ranked]
     assert rates == sorted(rates, reverse=True)

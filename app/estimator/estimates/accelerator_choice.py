@@ -40,8 +40,8 @@ from app.estimator.models.number_formats import FORMATS, WeightFormat, find_form
 from app.estimator.result import VerdictFlip
 from app.estimator.serving.engine import ServingSetup, is_unpacked
 from app.estimator.serving.step_time import decode_time, place_model
-from app.estimator.training.step_time import LOST, hours_per_token
-from app.estimator.units import format_number, format_value, split_number
+from app.estimator.training.step_time import LOST, gpu_hours_per_token
+from app.estimator.units import format_number, format_value, split_number_and_unit
 
 _TRAINING = InputGroup("Training", "training-memory")
 _ACCELERATOR = InputGroup("Accelerator", "cluster-components")
@@ -229,13 +229,13 @@ def gpu_cooling(name: str) -> str:
     >>> gpu_cooling("h100-sxm5-80"), gpu_cooling("gb200-gpu"), gpu_cooling("mi300x")
     ('air', 'liquid', '')
     """
-    if is_card(find_accelerator(name)):
+    if is_pcie_card(find_accelerator(name)):
         return "air"
     ways = {s.cooling.split()[0] for s in list_systems() if s.accelerator == name and s.cooling}
     return "air" if "air" in ways else "liquid" if ways else ""
 
 
-def is_card(gpu: Accelerator) -> bool:
+def is_pcie_card(gpu: Accelerator) -> bool:
     """Return whether it is a PCIe card for a common server."""
     return gpu.form_factor.startswith("PCIe")
 
@@ -254,7 +254,7 @@ def sales_units(gpu: Accelerator) -> tuple[tuple[int, str], ...]:
     """
     if "72-GPU" in gpu.interconnect:
         return ((72, "rack"),)
-    if is_card(gpu):
+    if is_pcie_card(gpu):
         return ((1, "card"),)
     if gpu.form_factor.startswith("Superchip"):
         return ((1, "module"),)
@@ -290,17 +290,21 @@ def find_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
     """Return why a GPU is excluded before the search; empty if it is not."""
     if inputs.only not in {None, gpu.id}:
         return "Another one was asked for."
-    checks = (_kind_objection, _limit_objection, _number_format_objection)
+    checks = (
+        _vendor_form_or_cooling_objection,
+        _power_or_memory_objection,
+        _number_format_objection,
+    )
     return next((why for check in checks if (why := check(inputs, gpu))), "")
 
 
-def _kind_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
+def _vendor_form_or_cooling_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
     if inputs.vendor not in {"any", gpu.vendor}:
         return f"Made by {gpu.vendor}."
     rare = "Announced, not sold yet." if gpu.announced else _RARE.get(gpu.id, "")
     if rare and not (inputs.rare or inputs.only):
         return rare
-    if inputs.form != "any" and (inputs.form == "card") != is_card(gpu):
+    if inputs.form != "any" and (inputs.form == "card") != is_pcie_card(gpu):
         return "A module." if inputs.form == "card" else "A card."
     if inputs.cooling == "air":
         way = gpu_cooling(gpu.id)
@@ -309,7 +313,7 @@ def _kind_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
     return ""
 
 
-def _limit_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
+def _power_or_memory_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
     if inputs.most_power is not None:
         if gpu.tdp is None:
             return "Its power is not known."
@@ -330,7 +334,7 @@ def _number_format_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) 
     return f"Cannot compute in {form.label}." if gpu.lacks_format(needed) else ""
 
 
-def read_prices(inputs: AcceleratorChoiceInputs) -> Mapping[str, float]:
+def parse_prices_by_gpu(inputs: AcceleratorChoiceInputs) -> Mapping[str, float]:
     """Return the typed prices [USD/h] by GPU id; raises InvalidInputsError for invalid ones.
 
     Ranking by cost and a budget require at least one price.
@@ -342,7 +346,7 @@ def read_prices(inputs: AcceleratorChoiceInputs) -> Mapping[str, float]:
         name, _, price = part.rpartition(" ") if " " in part else part.rpartition("=")
         try:
             key = accelerator_id(name.strip(" =:"))
-            prices[key] = split_number(price.strip(" =:$"))[0]
+            prices[key] = split_number_and_unit(price.strip(" =:$"))[0]
         except (LookupError, ValueError) as error:
             message = f"“{part}” is not an accelerator and its price: {error.args[0]}"
             raise input_error("prices", part, f"{message.rstrip('.')}.") from None
@@ -376,7 +380,7 @@ class GpuCandidate:
         return None if self.price is None else self.price * self.count
 
     @property
-    def compared_cost(self) -> float | None:
+    def ranking_cost(self) -> float | None:
         """Return the cost to compare: the training [USD], or an hour of serving [USD/h].
 
         An hour on few slow GPUs is cheap, but the training needs more of those hours.
@@ -415,38 +419,40 @@ _SERVER = 8
 def rank_gpus(inputs: AcceleratorChoiceInputs) -> GpuRanking:
     """Evaluate every GPU; raises InvalidInputsError for invalid or missing prices."""
     model = find_model(inputs.model)
-    prices = read_prices(inputs)
-    loads = _loads_by_kind(inputs, model) if inputs.job == "serving" else {}
+    prices = parse_prices_by_gpu(inputs)
+    loads = _memory_by_group(inputs, model) if inputs.job == "serving" else {}
     form = find_format(model, inputs.weights)
     candidates: list[GpuCandidate] = []
     excluded: list[tuple[Accelerator, str]] = []
     for gpu in list_gpus():
         why = find_objection(inputs, gpu)
-        load = loads.get(_memory_kind(gpu, form), {})
-        tried = why or _try_gpu(inputs, model, gpu, load, prices.get(gpu.id))
+        load = loads.get(_memory_group_key(gpu, form), {})
+        tried = why or _find_candidate(inputs, model, gpu, load, prices.get(gpu.id))
         if isinstance(tried, str):
             excluded.append((gpu, tried))
         else:
             candidates.append(tried)
     candidates.sort(key=lambda c: _ranking_key(inputs.rank, c))
-    best = loads.get(_memory_kind(candidates[0].gpu, form), {}) if candidates else {}
+    best = loads.get(_memory_group_key(candidates[0].gpu, form), {}) if candidates else {}
     return GpuRanking(inputs, model, tuple(candidates), tuple(excluded), best)
 
 
-def _memory_kind(gpu: Accelerator, form: WeightFormat) -> tuple[bool, EngineMemory]:
+def _memory_group_key(gpu: Accelerator, form: WeightFormat) -> tuple[bool, EngineMemory]:
     """Return what of a GPU decides how much of its memory a model takes.
 
     Whether it unpacks weights to 16 bit, and what the engine's defaults on it use.
     """
-    return is_unpacked(gpu, form), ENGINES[NEWEST].on_gpu(gpu.name, gpu.shown)
+    return is_unpacked(gpu, form), ENGINES[NEWEST].with_defaults_for_gpu(
+        gpu.name, gpu.engine_visible_memory
+    )
 
 
-def _loads_by_kind(
+def _memory_by_group(
     inputs: AcceleratorChoiceInputs, model: Architecture
 ) -> dict[tuple[bool, EngineMemory], dict[int, GpuMemoryUse]]:
     """Return the memory use on an example of each kind of GPU."""
     form = find_format(model, inputs.weights)
-    examples = {_memory_kind(gpu, form): gpu for gpu in list_gpus()}
+    examples = {_memory_group_key(gpu, form): gpu for gpu in list_gpus()}
     return {kind: _memory_by_gpu_count(inputs, model, gpu) for kind, gpu in examples.items()}
 
 
@@ -470,31 +476,31 @@ def _ranking_key(rank: str, one: GpuCandidate) -> tuple[float, ...]:
     power = math.inf if one.power is None else one.power
     work = one.seconds if one.hours is None else one.hours
     time = math.inf if work is None else work
-    cost = math.inf if one.compared_cost is None else one.compared_cost
+    cost = math.inf if one.ranking_cost is None else one.ranking_cost
     first = {"gpus": one.count, "power": power, "speed": time, "cost": cost}[rank]
     return (first, one.count, power, time, -(one.gpu.launch_year or 0))
 
 
-def _try_gpu(
+def _find_candidate(
     inputs: AcceleratorChoiceInputs,
     model: Architecture,
     gpu: Accelerator,
-    loads: Mapping[int, GpuMemoryUse],
+    memory_by_gpu_count: Mapping[int, GpuMemoryUse],
     price: float | None,
 ) -> GpuCandidate | str:
     """Return the fewest GPUs that can do the job, or the reason why none can."""
     if inputs.budget is not None and price is None:
         return "No price was given for it."
     if inputs.job == "training":
-        tried = _try_training(inputs, model, gpu, price)
+        tried = _find_training_candidate(inputs, model, gpu, price)
     else:
-        tried = _try_serving(inputs, model, gpu, loads, price)
+        tried = _find_serving_candidate(inputs, model, gpu, memory_by_gpu_count, price)
     if isinstance(tried, str):
         return tried
-    return _limit_exceeded(inputs, tried) or tried
+    return _total_power_or_budget_objection(inputs, tried) or tried
 
 
-def _limit_exceeded(inputs: AcceleratorChoiceInputs, one: GpuCandidate) -> str:
+def _total_power_or_budget_objection(inputs: AcceleratorChoiceInputs, one: GpuCandidate) -> str:
     """Return whether all GPUs together exceed the power limit or the budget."""
     count = format_value(one.count, "GPU")
     if inputs.total_power is not None:
@@ -513,21 +519,21 @@ def fast_domain_size(gpu: Accelerator) -> int:
     return 72 if "72" in gpu.interconnect else _SERVER
 
 
-def purchase_unit(gpu: Accelerator) -> int:
+def largest_sales_unit_size(gpu: Accelerator) -> int:
     """Return the sales unit for a large job: a card, a board or a rack."""
     return sales_units(gpu)[-1][0]
 
 
-def _try_serving(
+def _find_serving_candidate(
     inputs: AcceleratorChoiceInputs,
     model: Architecture,
     gpu: Accelerator,
-    loads: Mapping[int, GpuMemoryUse],
+    memory_by_gpu_count: Mapping[int, GpuMemoryUse],
     price: float | None,
 ) -> GpuCandidate | str:
     limit, most = gpu.capacity * USABLE, fast_domain_size(gpu)
     why = ""
-    for count, load in loads.items():
+    for count, load in memory_by_gpu_count.items():
         if count > most:
             break
         if load.total > limit:
@@ -570,28 +576,28 @@ def _with_usable_nvlink(name: str, count: int) -> Accelerator:
 
 
 @functools.lru_cache(maxsize=2048)
-def _hours_per_token(model: str, gpu: str, number_format: str, software: str) -> float | None:
+def _gpu_hours_per_token(model: str, gpu: str, number_format: str, software: str) -> float | None:
     """GPU-hours for one token of a run without lost time [h]; None if unknown."""
     try:
         on = _with_usable_nvlink(gpu, _SERVER)
-        return hours_per_token(find_model(model), on, number_format, software)
+        return gpu_hours_per_token(find_model(model), on, number_format, software)
     except (ValueError, TypeError):
         return None
 
 
-def _try_training(
+def _find_training_candidate(
     inputs: AcceleratorChoiceInputs, model: Architecture, gpu: Accelerator, price: float | None
 ) -> GpuCandidate | str:
     if gpu.peak_rate(inputs.number_format) is None and inputs.number_format != "bf16":
         return f"It does not compute in {inputs.number_format.upper()}."
-    each = _hours_per_token(inputs.model, gpu.id, inputs.number_format, inputs.software)
+    each = _gpu_hours_per_token(inputs.model, gpu.id, inputs.number_format, inputs.software)
     if each is None or not math.isfinite(each):
         return "Its 16-bit rate is not published, so its speed is not known."
     hours = each * inputs.tokens / (1 - inputs.lost)
     capacity = gpu.capacity * FOR_STATES
     states = model.parameters * STATES
     count = max(1, math.ceil(states / capacity), math.ceil(hours * 3600 / inputs.days))
-    board = purchase_unit(gpu)
+    board = largest_sales_unit_size(gpu)
     count = -(-count // board) * board
     power = None if gpu.tdp is None else gpu.tdp * count
     return GpuCandidate(gpu, count, states / count, None, hours, power, price)
@@ -606,12 +612,12 @@ def find_flips(result: GpuRanking) -> tuple[VerdictFlip, ...]:
             other = rank_gpus(dataclasses.replace(result.inputs, **changed))
         except InvalidInputsError:
             continue
-        if _best_choice(other) != _best_choice(result):
+        if _best_gpu_and_count(other) != _best_gpu_and_count(result):
             changes.append(VerdictFlip(field, label, now, flips, _describe_new_best(other)))
     return tuple(changes)
 
 
-def _best_choice(result: GpuRanking) -> tuple[str, int]:
+def _best_gpu_and_count(result: GpuRanking) -> tuple[str, int]:
     best = result.best
     return (best.gpu.id, best.count) if best else ("", 0)
 
@@ -630,10 +636,10 @@ def _flip_candidates(result: GpuRanking) -> tuple[_InputVariation, ...]:
     inputs = result.inputs
     best = result.best
     if inputs.job == "training":
-        return _training_variations(inputs)
+        return _half_deadline_variation(inputs)
     tries: list[_InputVariation] = []
     if best is not None:
-        tries += _first_unfit_sequences(result, best)
+        tries += _first_unfit_sequence_count(result, best)
     form = find_format(result.model, inputs.weights)
     lighter = {"bf16": "fp8", "fp16": "fp8", "fp8": "int4"}.get(form.id)
     if best is None:
@@ -646,7 +652,7 @@ def _flip_candidates(result: GpuRanking) -> tuple[_InputVariation, ...]:
     return tuple(tries)
 
 
-def _training_variations(inputs: AcceleratorChoiceInputs) -> tuple[_InputVariation, ...]:
+def _half_deadline_variation(inputs: AcceleratorChoiceInputs) -> tuple[_InputVariation, ...]:
     now = format_value(inputs.days, "s").replace("\u00a0", " ")
     half = inputs.days / 2
     if not is_value_allowed(type(inputs), "days", half):
@@ -655,7 +661,9 @@ def _training_variations(inputs: AcceleratorChoiceInputs) -> tuple[_InputVariati
     return (("days", "Time for the training", half, now, days),)
 
 
-def _first_unfit_sequences(result: GpuRanking, best: GpuCandidate) -> tuple[_InputVariation, ...]:
+def _first_unfit_sequence_count(
+    result: GpuRanking, best: GpuCandidate
+) -> tuple[_InputVariation, ...]:
     """Return the first number of sequences that no longer fits on the best GPUs."""
     inputs = result.inputs
     load = result.loads[best.count]

@@ -15,8 +15,8 @@ from app.estimator.estimates.accelerator_choice import (
     GpuRanking,
     describe_gpu_count,
     find_flips,
+    largest_sales_unit_size,
     list_other_accelerators,
-    purchase_unit,
     rank_gpus,
     round_up_to_unit,
 )
@@ -32,9 +32,9 @@ from app.estimator.result import (
     Estimate,
     FormulaStep,
     OutputSpec,
+    OutputValue,
     ResultTable,
     StackedBar,
-    Value,
     Verdict,
     read_figures,
 )
@@ -59,9 +59,9 @@ def build_ranking_table(result: GpuRanking) -> ResultTable:
             (float(one.count), ""),
             (float(round_up_to_unit(one.gpu, one.count)[0]), ""),
             (one.need, "B"),
-            _work_cell(one),
+            _time_or_gpu_hours_cell(one),
             _cell_or_unknown(one.power, "W"),
-            *((_cell_or_unknown(one.compared_cost, money),) if priced else ()),
+            *((_cell_or_unknown(one.ranking_cost, money),) if priced else ()),
             _rank_reason(result.inputs, best, one),
         )
         for place, one in enumerate(result.candidates[:_ROWS], 1)
@@ -72,7 +72,7 @@ def build_ranking_table(result: GpuRanking) -> ResultTable:
     return ResultTable("Ranking", columns, rows)
 
 
-def _work_cell(one: GpuCandidate) -> _Cell:
+def _time_or_gpu_hours_cell(one: GpuCandidate) -> _Cell:
     if one.hours is not None:
         return (one.hours, "GPU-h")
     return _cell_or_unknown(one.seconds, "s")
@@ -166,65 +166,69 @@ _NONE = "No GPU of the catalog does it."
 
 def _read_best(
     read: Callable[[AcceleratorChoiceInputs, GpuCandidate], Any],
-) -> Callable[[GpuRanking], Value]:
+) -> Callable[[GpuRanking], OutputValue]:
     """Read a value of the best candidate."""
 
-    def read_best(result: GpuRanking) -> Value:
+    def read_best(result: GpuRanking) -> OutputValue:
         if result.best is None:
-            return Value(None, note=_NONE, applies=False)
+            return OutputValue(None, note=_NONE, applies=False)
         value = read(result.inputs, result.best)
-        return value if isinstance(value, Value) else Value(value)
+        return value if isinstance(value, OutputValue) else OutputValue(value)
 
     return read_best
 
 
-def _purchased_gpu_count(_: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:
+def _purchased_gpu_count(_: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
     whole, unit = round_up_to_unit(best.gpu, best.count)
-    return Value(whole, note=f"Sold by the {unit}; clouds rent fewer.")
+    return OutputValue(whole, note=f"Sold by the {unit}; clouds rent fewer.")
 
 
-def _power_of_best(_: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:
-    return Value(best.power, note="At most, without their servers." if best.power else "Not known.")
+def _power_of_best(_: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
+    return OutputValue(
+        best.power, note="At most, without their servers." if best.power else "Not known."
+    )
 
 
-def _token_time_of_best(_: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:
+def _token_time_of_best(_: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
     if best.hours is not None:
-        return Value(None, note="For serving.", applies=False)
-    return modeled_time("tpot" if _is_measured(best) else "tpot-unmeasured", best.seconds or 0.0)
+        return OutputValue(None, note="For serving.", applies=False)
+    return modeled_time(
+        "tpot" if _has_measured_kernels(best) else "tpot-unmeasured", best.seconds or 0.0
+    )
 
 
-def _token_rate_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:
+def _token_rate_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
     seconds = _token_time_of_best(inputs, best)
     if not (best.seconds and seconds.low and seconds.high):
         return seconds
     sequences = inputs.concurrent
-    return Value(sequences / best.seconds, sequences / seconds.high, sequences / seconds.low)
+    return OutputValue(sequences / best.seconds, sequences / seconds.high, sequences / seconds.low)
 
 
-def _gpu_hours_of_best(_: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:
+def _gpu_hours_of_best(_: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
     if best.hours is None:
-        return Value(None, note="For training.", applies=False)
+        return OutputValue(None, note="For training.", applies=False)
     return modeled_time("gpu-hours", best.hours)
 
 
-def _run_duration_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:
+def _run_duration_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
     hours, each = _gpu_hours_of_best(inputs, best), 3600 / best.count
     if best.hours is None or hours.low is None or hours.high is None:
         return hours
-    return Value(best.hours * each, hours.low * each, hours.high * each)
+    return OutputValue(best.hours * each, hours.low * each, hours.high * each)
 
 
-def _hourly_cost(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:
+def _hourly_cost(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
     if not inputs.prices:
-        return Value(None, note="Write prices of a GPU-hour to see it.", applies=False)
-    return Value(best.cost, note="" if best.price else "No price was given for it.")
+        return OutputValue(None, note="Write prices of a GPU-hour to see it.", applies=False)
+    return OutputValue(best.cost, note="" if best.price else "No price was given for it.")
 
 
-def _run_cost(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:
+def _run_cost(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
     if not inputs.prices:
         return _hourly_cost(inputs, best)
     if best.hours is None:
-        return Value(None, note="For training.", applies=False)
+        return OutputValue(None, note="For training.", applies=False)
     if best.price is None:
         return _hourly_cost(inputs, best)
     return modeled_time("gpu-hours", best.hours * best.price)
@@ -313,7 +317,7 @@ def _ranking_criterion(inputs: AcceleratorChoiceInputs) -> str:
     }[inputs.rank]
 
 
-def _is_measured(best: GpuCandidate) -> bool:
+def _has_measured_kernels(best: GpuCandidate) -> bool:
     """Return whether speed is based on measured kernels of this GPU generation."""
     return best.gpu.vendor == "NVIDIA"
 
@@ -324,7 +328,7 @@ def _build_steps(result: GpuRanking, best: GpuCandidate) -> tuple[FormulaStep, .
         return _serving_steps(inputs, best, result.loads[best.count])
     parameters = format_term(result.model.parameters)
     memory = format_term(best.gpu.capacity, "B")
-    board = purchase_unit(best.gpu)
+    board = largest_sales_unit_size(best.gpu)
     useful = 1 - inputs.lost
     return (
         FormulaStep(
@@ -337,7 +341,7 @@ def _build_steps(result: GpuRanking, best: GpuCandidate) -> tuple[FormulaStep, .
             "training-memory",
             "need",
         ),
-        _STEPS.fill(
+        _STEPS.line_from_template(
             "gpu_hours",
             "[tokens] ÷ ([tokens per second of a GPU] × (1 − [time lost])) ÷ 3,600",
             (inputs.tokens, inputs.tokens / (best.hours * 3600 * useful), (inputs.lost, "%")),
@@ -375,7 +379,7 @@ def _serving_steps(
             "vllm-memory",
             topic="inference-memory",
         ),
-        _STEPS.fill(
+        _STEPS.line_from_template(
             "need",
             "[memory] × [usable share]",
             ((best.gpu.capacity, "B"), (USABLE, "%")),
@@ -384,7 +388,7 @@ def _serving_steps(
             label="Usable on each",
             topic="cluster-components",
         ),
-        _STEPS.fill(
+        _STEPS.line_from_template(
             "token_time",
             "[sequences at once] ÷ [tokens per second of all]",
             (inputs.concurrent, inputs.concurrent / (best.seconds or 1.0)),
@@ -400,7 +404,7 @@ def _power_steps(best: GpuCandidate) -> tuple[FormulaStep, ...]:
     if best.power is None:
         return ()
     return (
-        _STEPS.fill(
+        _STEPS.line_from_template(
             "power",
             "[GPUs] × [TDP]",
             (best.count, (best.gpu.tdp or 0.0, "W")),
@@ -469,7 +473,7 @@ def _build_notes(inputs: AcceleratorChoiceInputs, best: GpuCandidate | None) -> 
             "One copy of the model on one server, or on one rack-wide domain; the "
             "speed is that of a good engine with this many sequences."
         )
-    if best is not None and not _is_measured(best):
+    if best is not None and not _has_measured_kernels(best):
         notes.append(
             f"No measured engine on the {best.gpu.name} went into the model of speed: "
             "it rests on the shares that other GPUs reach."

@@ -129,7 +129,7 @@ def chosen_operation(inputs: CollectivesInputs) -> Collective:
     return next(name for name, _ in OPERATIONS if name == inputs.operation)
 
 
-def gpu_links(inputs: CollectivesInputs, gpu: Accelerator) -> Interconnect:
+def requested_interconnect(inputs: CollectivesInputs, gpu: Accelerator) -> Interconnect:
     """Return the links of a GPU; raises InvalidInputsError if the catalog has none."""
     if not gpu.nvlink and not gpu.pcie_bandwidth:
         message = f"The links of the {gpu.name} are not known."
@@ -137,25 +137,27 @@ def gpu_links(inputs: CollectivesInputs, gpu: Accelerator) -> Interconnect:
     return gpu_interconnect(gpu, inputs.network_rate, inputs.network, inputs.domain or 0)
 
 
-def time_collective(
+def compute_collectives(
     inputs: CollectivesInputs, fabric: Interconnect, message: float
 ) -> CollectivesResult:
     """Return the time of a message, total and by part."""
     operation, ranks = chosen_operation(inputs), inputs.gpus
-    seconds = collective_seconds(inputs, fabric, message)
+    seconds = requested_collective_time(inputs, fabric, message)
     inside = min(ranks, fabric.domain)
     inner = collective_time(operation, inside, message, fabric)
     return CollectivesResult(
         inputs=inputs,
         fabric=fabric,
         seconds=seconds,
-        floor=collective_seconds(inputs, fabric, 1.0),
+        floor=requested_collective_time(inputs, fabric, 1.0),
         inner=inner if ranks > fabric.domain else seconds,
         crosses=ranks > fabric.domain,
     )
 
 
-def collective_seconds(inputs: CollectivesInputs, fabric: Interconnect, message: float) -> float:
+def requested_collective_time(
+    inputs: CollectivesInputs, fabric: Interconnect, message: float
+) -> float:
     """Return the time of the collective, with in-network reduction if requested."""
     operation, ranks = chosen_operation(inputs), inputs.gpus
     return collective_time(operation, ranks, message, with_network_reduction(inputs, fabric))

@@ -8,9 +8,9 @@ from app.estimator.estimates.collectives import (
     CollectivesInputs,
     CollectivesResult,
     chosen_operation,
+    compute_collectives,
     find_flips,
-    gpu_links,
-    time_collective,
+    requested_interconnect,
     with_network_reduction,
 )
 from app.estimator.formula_steps import StepBuilder, format_term
@@ -35,15 +35,15 @@ from app.estimator.result import (
     Estimate,
     FormulaStep,
     OutputSpec,
+    OutputValue,
     ResultTable,
-    Value,
     Verdict,
     read_figures,
 )
 from app.estimator.units import format_number, format_value
 
 
-def _link_share(result: CollectivesResult) -> Value:
+def _link_share(result: CollectivesResult) -> OutputValue:
     share = modeled_rate("collective", result.link_share)
     return dataclasses.replace(share, note=_limiting_link_name(result))
 
@@ -111,8 +111,8 @@ _NAMES = {
 def estimate(inputs: CollectivesInputs) -> Estimate:
     """Compute the time of the collective, and which links bound it."""
     gpu = find_accelerator(inputs.gpu)
-    fabric = gpu_links(inputs, gpu)
-    result = time_collective(inputs, fabric, inputs.message)
+    fabric = requested_interconnect(inputs, gpu)
+    result = compute_collectives(inputs, fabric, inputs.message)
     model = find_model(inputs.model)
     return Estimate(
         name="collectives",

@@ -15,8 +15,8 @@ from app.estimator.result import (
     EstimateSection,
     Figure,
     OutputSpec,
+    OutputValue,
     Status,
-    Value,
 )
 
 NOTE = (
@@ -45,15 +45,15 @@ class ComposedResult:
             reasons.setdefault(reason, []).append(heading)
         return tuple(f"Left out: {', '.join(names)}. {why}" for why, names in reasons.items())
 
-    def worst(self, leave_out: str = "") -> tuple[Status, str]:
+    def worst_status_and_objections(self, ignored_heading: str = "") -> tuple[Status, str]:
         """Return the worst status of the sections, and who objects with what.
 
-        `leave_out`: a heading whose tight verdict is no objection.
+        `ignored_heading`: a heading whose tight verdict is no objection.
         """
         for status in ("no", "tight"):
             verdicts = [(s.heading, s.estimate.verdict) for s in self.sections]
             if status == "tight":
-                verdicts = [(name, v) for name, v in verdicts if name != leave_out]
+                verdicts = [(name, v) for name, v in verdicts if name != ignored_heading]
             objections = [f"{name}: {v.lead}" for name, v in verdicts if v.status == status]
             if objections:
                 return status, " ".join(objections)
@@ -71,16 +71,16 @@ def section_output(
     primary: bool = False,
 ) -> OutputSpec[Any]:
     """Declare a figure of a section as it stands there; `source`: estimate and figure."""
-    read = _read_section(*source)
+    read = _section_figure_reader(*source)
     return OutputSpec(name, label, unit, better, read, modeled=modeled, primary=primary)
 
 
-def _read_section(estimate: str, figure: str) -> Callable[[ComposedResult], Value]:
-    def read(result: ComposedResult) -> Value:
+def _section_figure_reader(estimate: str, figure: str) -> Callable[[ComposedResult], OutputValue]:
+    def read(result: ComposedResult) -> OutputValue:
         found = result.find(estimate, figure)
         if found is None:
-            return Value(None, note="This section is left out.", applies=False)
-        return Value(found.value, found.low, found.high, found.note, found.applies)
+            return OutputValue(None, note="This section is left out.", applies=False)
+        return OutputValue(found.value, found.low, found.high, found.note, found.applies)
 
     return read
 
@@ -99,7 +99,7 @@ class SectionComposer:
 
     def add(self, heading: str, name: str, values: Mapping[str, Any]) -> Estimate:
         """Add a section; raises InvalidInputsError that names an input of the whole."""
-        section = self.ask(heading, name, values)
+        section = self.compute_section(heading, name, values)
         self.sections.append(section)
         return section.estimate
 
@@ -111,7 +111,9 @@ class SectionComposer:
             self.missing[heading] = error.problems[0].message
             return None
 
-    def ask(self, heading: str, name: str, values: Mapping[str, Any]) -> EstimateSection:
+    def compute_section(
+        self, heading: str, name: str, values: Mapping[str, Any]
+    ) -> EstimateSection:
         """Return a section without adding it."""
         entry = require_estimate(name)
         try:
@@ -123,12 +125,12 @@ class SectionComposer:
             field = first.field if first.field in known else "gpu"
             raise input_error(field, first.value, first.message) from None
 
-    def find(self, heading: str) -> EstimateSection:
+    def find_section(self, heading: str) -> EstimateSection:
         """Return the section under a heading."""
         return next(section for section in self.sections if section.heading == heading)
 
 
-def usual_system(gpu: Accelerator) -> System | None:
+def first_system_with_gpu(gpu: Accelerator) -> System | None:
     """Return the first system of the catalog with this GPU."""
     return next((s for s in list_systems() if s.accelerator == gpu.id), None)
 
@@ -142,20 +144,24 @@ def no_cluster_reason(gpu: Accelerator, system: System | None, gpus: int) -> str
     return ""
 
 
-def add_power(run: SectionComposer, system: System, nodes: int) -> Estimate | None:
+def add_power_section(composer: SectionComposer, system: System, nodes: int) -> Estimate | None:
     """Add power and racks of whole systems."""
-    values = run.select("rack_limit", "site_limit", "pue")
-    return run.try_to_add("Power", "power-cooling", {**values, "system": system.id, "nodes": nodes})
+    values = composer.select("rack_limit", "site_limit", "pue")
+    return composer.try_to_add(
+        "Power", "power-cooling", {**values, "system": system.id, "nodes": nodes}
+    )
 
 
-def add_cost(run: SectionComposer, system: System, gpus: int, work: Mapping[str, Any]) -> None:
-    """Add renting and owning; `work`: the run or the rate that is paid for."""
-    gpu = find_accelerator(run.inputs.gpu)
-    rent = typed_or_list_price(gpu, run.inputs.usd_per_gpu_hour)
+def add_cost_section(
+    composer: SectionComposer, system: System, gpus: int, workload_inputs: Mapping[str, Any]
+) -> None:
+    """Add renting and owning; `workload_inputs`: the run or the rate that is paid for."""
+    gpu = find_accelerator(composer.inputs.gpu)
+    rent = typed_or_list_price(gpu, composer.inputs.usd_per_gpu_hour)
     if rent is None:
-        run.missing["Cost"] = f"No list price of the {gpu.name} is known: write a price."
+        composer.missing["Cost"] = f"No list price of the {gpu.name} is known: write a price."
         return
-    values = {**run.select("utilisation", "price", "electricity", "pue"), **work}
+    values = {**composer.select("utilisation", "price", "electricity", "pue"), **workload_inputs}
     if system.power:
         values["power"] = system.power / system.gpus
-    run.try_to_add("Cost", "cost", {**values, "gpus": gpus, "rent": rent})
+    composer.try_to_add("Cost", "cost", {**values, "gpus": gpus, "rent": rent})

@@ -11,7 +11,7 @@ from app.estimator.training.run_costs import (
     HOURS_PER_YEAR,
     annuity,
     average_power,
-    break_even,
+    break_even_utilization,
     capital_per_year,
     electricity_per_year,
     usd_per_million_tokens,
@@ -264,9 +264,9 @@ class CostResult:
             return self.rented_hour
         return self.inputs.rent * (1 - self.inputs.discount)
 
-    def million_tokens_cost(self, hour: float) -> float:
+    def million_tokens_cost(self, gpu_hour_cost: float) -> float:
         """Return the cost of a million tokens at a price per used GPU-hour [USD/Mtoken]."""
-        return usd_per_million_tokens(self.inputs.token_rate, 1, hour)
+        return usd_per_million_tokens(self.inputs.token_rate, 1, gpu_hour_cost)
 
 
 def compute_cost(inputs: CostInputs) -> CostResult:
@@ -282,10 +282,10 @@ def compute_cost(inputs: CostInputs) -> CostResult:
     return CostResult(
         inputs=inputs,
         years=inputs.life / _YEAR,
-        purchase=purchase_price(inputs),
+        purchase=initial_payment(inputs),
         owned=yearly_ownership_cost(inputs, inputs.utilisation),
         rented=yearly_rental_cost(inputs, inputs.utilisation),
-        egress=_egress_per_year(inputs),
+        egress=_yearly_egress_cost(inputs),
         hours=inputs.gpus * HOURS_PER_YEAR * inputs.utilisation,
         ends=ends,
         rent_ends=rent_ends,
@@ -293,14 +293,14 @@ def compute_cost(inputs: CostInputs) -> CostResult:
     )
 
 
-def purchase_price(inputs: CostInputs) -> float:
+def initial_payment(inputs: CostInputs) -> float:
     """Return the initial payment [USD]."""
     return inputs.gpus * inputs.price * (1 + inputs.infrastructure)
 
 
 def yearly_ownership_cost(inputs: CostInputs, utilization: float) -> OwnershipCost:
     """Return the cost of a year of owning at a utilization."""
-    bought = purchase_price(inputs)
+    bought = initial_payment(inputs)
     sold = inputs.gpus * inputs.price * inputs.resale
     watts = inputs.gpus * inputs.power
     drawn = average_power(watts, inputs.idle, utilization)
@@ -317,20 +317,23 @@ def yearly_rental_cost(inputs: CostInputs, utilization: float) -> float:
     """Return the cost of a year of renting at a utilization [USD/year]."""
     share = 1.0 if inputs.commitment == "all" else utilization
     hours = inputs.gpus * HOURS_PER_YEAR * share
-    return hours * inputs.rent * (1 - inputs.discount) + _egress_per_year(inputs)
+    return hours * inputs.rent * (1 - inputs.discount) + _yearly_egress_cost(inputs)
 
 
-def _egress_per_year(inputs: CostInputs) -> float:
+def _yearly_egress_cost(inputs: CostInputs) -> float:
     """Return the cost of moving data out [USD/year]."""
     return inputs.egress / 1e9 * inputs.egress_price * 12
 
 
 def _break_even_utilization(
-    owned: tuple[float, float], rented: tuple[float, float]
+    owned_idle_and_full: tuple[float, float], rented_idle_and_full: tuple[float, float]
 ) -> float | None:
     """Return the utilization at which both cost the same; None if there is none."""
-    slopes = owned[1] - owned[0], rented[1] - rented[0]
-    utilization = break_even(owned[0] - rented[0], *slopes)
+    slopes = (
+        owned_idle_and_full[1] - owned_idle_and_full[0],
+        rented_idle_and_full[1] - rented_idle_and_full[0],
+    )
+    utilization = break_even_utilization(owned_idle_and_full[0] - rented_idle_and_full[0], *slopes)
     return utilization if utilization is not None and 0 < utilization <= 1 else None
 
 
@@ -351,7 +354,7 @@ def find_flips(result: CostResult) -> tuple[VerdictFlip, ...]:
         now = f"{format_number(inputs.rent)} USD/h"
         flips = f"{round_past_limit(rent, up=not buys)} USD/h"
         changes.append(VerdictFlip("rent", "Rent of a GPU-hour", now, flips, becomes))
-    price = _break_even_price(result)
+    price = _break_even_purchase_price(result)
     if is_value_allowed(type(inputs), "price", price):
         now = f"{format_number(inputs.price)} USD"
         flips = f"{round_past_limit(price, up=buys)} USD"
@@ -367,10 +370,10 @@ def _break_even_rent(result: CostResult) -> float:
     return (result.owned.total - result.egress) / hours / (1 - inputs.discount)
 
 
-def _break_even_price(result: CostResult) -> float:
+def _break_even_purchase_price(result: CostResult) -> float:
     """Return the price at which both cost the same [USD]; negative if there is none."""
     inputs = result.inputs
-    bought = purchase_price(inputs) / inputs.price
+    bought = initial_payment(inputs) / inputs.price
     sold = inputs.gpus * inputs.resale / (1 + inputs.interest) ** result.years
     yearly = annuity(inputs.interest, result.years)
     each = (bought - sold) * yearly + bought * inputs.upkeep

@@ -11,9 +11,9 @@ from app.estimator.result import (
     Estimate,
     FormulaStep,
     OutputSpec,
+    OutputValue,
     ResultTable,
     StackedBar,
-    Value,
     Verdict,
     read_figures,
 )
@@ -21,18 +21,18 @@ from app.estimator.training.run_costs import HOURS_PER_YEAR
 from app.estimator.units import format_value
 
 
-def _payback_time(result: CostResult) -> Value:
+def _payback_time(result: CostResult) -> OutputValue:
     gain = result.rented - result.owned.running_cost
     if gain > 0:
-        return Value(result.purchase / gain * _YEAR, note="Without interest and resale.")
+        return OutputValue(result.purchase / gain * _YEAR, note="Without interest and resale.")
     note = "Renting costs less than running what was bought."
-    return Value(None, note=note, applies=False)
+    return OutputValue(None, note=note, applies=False)
 
 
-def _break_even(result: CostResult) -> Value:
+def _break_even(result: CostResult) -> OutputValue:
     cheaper = "Owning" if result.buying else "Renting"
     note = "" if result.meets is not None else f"{cheaper} is cheaper at any utilization."
-    return Value(result.meets, note=note)
+    return OutputValue(result.meets, note=note)
 
 
 OUTPUTS: tuple[OutputSpec[CostResult], ...] = (
@@ -148,7 +148,7 @@ def _build_steps(result: CostResult) -> tuple[FormulaStep, ...]:
             result.million_tokens_cost(result.owned_hour),
             "barroso-2018",
         ),
-        _STEPS.fill(
+        _STEPS.line_from_template(
             "run_owned",
             "[hours of the run] × [owned GPU-hour]",
             (inputs.run, (result.owned_hour, "USD/h")),
@@ -225,7 +225,7 @@ def _rented_steps(result: CostResult) -> tuple[FormulaStep, ...]:
             "barroso-2018",
             label="A year of renting",
         ),
-        _STEPS.fill(
+        _STEPS.line_from_template(
             "rented_hour",
             "[a year of renting] ÷ [used GPU-hours]",
             ((result.rented, "USD/year"), result.hours),
@@ -240,7 +240,7 @@ def _break_even_steps(result: CostResult) -> tuple[FormulaStep, ...]:
         return ()
     (idle, full), (none, every) = result.ends, result.rent_ends
     return (
-        _STEPS.fill(
+        _STEPS.line_from_template(
             "break_even",
             "([owning] − [renting, a year at 0%]) ÷ ([rise of renting] − [rise of owning, from 0% to 100%])",
             ((idle, "USD"), (none, "USD"), (every - none, "USD"), (full - idle, "USD")),

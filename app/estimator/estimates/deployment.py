@@ -9,10 +9,10 @@ from app.estimator.common_inputs import COST, HARDWARE, NETWORK
 from app.estimator.estimates.composition import (
     ComposedResult,
     SectionComposer,
-    add_cost,
-    add_power,
+    add_cost_section,
+    add_power_section,
+    first_system_with_gpu,
     no_cluster_reason,
-    usual_system,
 )
 from app.estimator.estimates.cost import CostInputs
 from app.estimator.estimates.fabric import FabricInputs
@@ -89,9 +89,9 @@ class DeploymentResult(ComposedResult):
 def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
     """Take a service through weights, memory, latency, network, power and cost."""
     gpu = find_accelerator(inputs.gpu)
-    system = find_system(inputs.system) if inputs.system else usual_system(gpu)
+    system = find_system(inputs.system) if inputs.system else first_system_with_gpu(gpu)
     run = SectionComposer(inputs)
-    capacity = _choose_width(run, system)
+    capacity = _choose_tensor_parallel(run, system)
     width, estimate = capacity.inputs.tensor_parallel, capacity.estimate
     replicas = int(estimate["replicas"].value or 1)
     shared = 1 if inputs.decode_gpus else width
@@ -114,27 +114,29 @@ def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
     else:
         network = {"system": system.id, "nodes": nodes, **run.select("oversubscription")}
         run.try_to_add("Network", "fabric", network)
-        add_power(run, system, nodes)
+        add_power_section(run, system, nodes)
         rate = float(estimate["throughput"].value or 0) / gpus
-        add_cost(run, system, gpus, {"token_rate": rate})
+        add_cost_section(run, system, gpus, {"token_rate": rate})
     return DeploymentResult(tuple(run.sections), run.missing, inputs, gpu, gpus, nodes)
 
 
-def _choose_width(run: SectionComposer, system: System | None) -> EstimateSection:
+def _choose_tensor_parallel(composer: SectionComposer, system: System | None) -> EstimateSection:
     """Return the capacity with the fewest GPUs for a replica that keep the targets.
 
     Tried are the fewest that hold one request, and twice as many up to a whole system.
     """
-    inputs = run.inputs
+    inputs = composer.inputs
     if inputs.tensor_parallel:
-        return _ask_capacity(run, inputs.tensor_parallel)
+        return _compute_capacity_section(composer, inputs.tensor_parallel)
     if inputs.decode_gpus or inputs.prefill_gpus or inputs.attention_parallel > 1:
-        return _ask_capacity(run, 1)
-    memory = run.ask("Memory", "inference-memory", _memory_inputs(run, 1, inputs.concurrent))
+        return _compute_capacity_section(composer, 1)
+    memory = composer.compute_section(
+        "Memory", "inference-memory", _memory_inputs(composer, 1, inputs.concurrent)
+    )
     fewest = memory.estimate["fewest_gpus"].value
     width = fewest if isinstance(fewest, int) else 1
     while True:
-        capacity = _ask_capacity(run, width)
+        capacity = _compute_capacity_section(composer, width)
         most = system.gpus if system else 8
         if capacity.estimate["fits"].value or 2 * width > most:
             return capacity
@@ -158,31 +160,38 @@ _PASSED = (
 _MEMORY_ENGINES = {"vllm": "vllm-0.9", "vllm-2024": "vllm-0.6", "compiled": "general"}
 
 
-def _ask_capacity(run: SectionComposer, width: int) -> EstimateSection:
+def _compute_capacity_section(composer: SectionComposer, tensor_parallel: int) -> EstimateSection:
     shared = ("model", "weights", "cache", "gpu", "concurrent", "prompt_tokens", "output_tokens")
     more = ("peak", "spare", "memory_utilization", *_PASSED)
     targets = ("ttft_target", "tpot_target")
-    values = run.select(*shared, *more, *targets)
+    values = composer.select(*shared, *more, *targets)
     # An emptied target is no target, where a missing one is the default.
     values |= {name: "" for name in targets if values[name] is None}
-    values |= {"tensor_parallel": width, "cost_per_gpu_hour": run.inputs.usd_per_gpu_hour}
-    return run.ask("Latency", "serving-capacity", values)
+    values |= {
+        "tensor_parallel": tensor_parallel,
+        "cost_per_gpu_hour": composer.inputs.usd_per_gpu_hour,
+    }
+    return composer.compute_section("Latency", "serving-capacity", values)
 
 
-def _memory_inputs(run: SectionComposer, width: int, replicas: int) -> dict[str, Any]:
+def _memory_inputs(
+    composer: SectionComposer, tensor_parallel: int, replicas: int
+) -> dict[str, Any]:
     """Return the inputs of memory for one replica, with its share of the users.
 
     Where groups of GPUs have requests of their own, attention is data parallel.
     """
-    inputs = run.inputs
-    gpus, attention = width, DIVIDED
+    inputs = composer.inputs
+    gpus, attention = tensor_parallel, DIVIDED
     if inputs.decode_gpus:
         gpus = inputs.decode_gpus
         attention = DATA_PARALLEL if find_model(inputs.model).is_routed else DIVIDED
     elif inputs.attention_parallel > 1:
         gpus, attention = inputs.attention_parallel, DATA_PARALLEL
     return {
-        **run.select("model", "weights", "cache", "gpu", "memory_utilization", "pipeline_parallel"),
+        **composer.select(
+            "model", "weights", "cache", "gpu", "memory_utilization", "pipeline_parallel"
+        ),
         "tensor_parallel": gpus,
         "attention": attention,
         "engine": _MEMORY_ENGINES.get(inputs.engine, inputs.engine),

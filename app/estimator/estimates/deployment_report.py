@@ -16,7 +16,7 @@ from app.estimator.result import (
     EstimateSection,
     FormulaStep,
     OutputSpec,
-    Value,
+    OutputValue,
     Verdict,
     VerdictFlip,
     read_figures,
@@ -28,7 +28,9 @@ OUTPUTS: tuple[OutputSpec[DeploymentResult], ...] = (
     section_output("fits", "Meets the targets", "", "more", (_CAPACITY, "fits")),
     section_output("gpus", "GPUs", "GPU", "less", (_CAPACITY, "gpus"), primary=True),
     section_output("replicas", "Replicas", "", "less", (_CAPACITY, "replicas")),
-    OutputSpec("nodes", "Systems", "node", "less", lambda r: r.nodes or Value(None, applies=False)),
+    OutputSpec(
+        "nodes", "Systems", "node", "less", lambda r: r.nodes or OutputValue(None, applies=False)
+    ),
     section_output("weights", "Weights", "B", "less", ("weights", "total")),
     section_output(
         "per_gpu", "Memory on each GPU", "B", "less", ("inference-memory", "per_gpu"), modeled=True
@@ -70,17 +72,23 @@ def estimate(inputs: DeploymentInputs) -> Estimate:
         steps=(_gpu_step(result),),
         notes=(NOTE, *result.missing_notes, *price_note(result.gpu, inputs.usd_per_gpu_hour)),
         changes=tuple(
-            change for change in _capacity(result).estimate.changes if _is_target(change)
+            change
+            for change in _capacity(result).estimate.changes
+            if _is_latency_target_flip(change)
         ),
         sections=result.sections,
     )
 
 
 def _build_verdict(result: DeploymentResult) -> Verdict:
-    status, objections = result.worst()
+    status, objections = result.worst_status_and_objections()
     if result.gpus is None:
         changes = _capacity(result).estimate.changes
-        late = describe_late_targets(changes) if any(map(_is_target, changes)) else objections
+        late = (
+            describe_late_targets(changes)
+            if any(map(_is_latency_target_flip, changes))
+            else objections
+        )
         return Verdict("no", "Targets cannot be met.", late)
     parts = [f"{format_number(result.gpus)} {result.gpu.name} answer all users"]
     cost, power = (
@@ -96,7 +104,7 @@ def _build_verdict(result: DeploymentResult) -> Verdict:
     return Verdict(status, count, f"{', '.join(parts)}. {objections}".strip())
 
 
-def _is_target(change: VerdictFlip) -> bool:
+def _is_latency_target_flip(change: VerdictFlip) -> bool:
     return change.field in {"ttft_target", "tpot_target"}
 
 
@@ -116,7 +124,7 @@ def _gpu_step(result: DeploymentResult) -> FormulaStep:
         templates.append(f"([{kind}replicas] + [spare {kind}ones]) × [{of}]")
         terms += (count, spare, gpus)
         total += (count + spare) * gpus
-    return _STEPS.fill("gpus", " + ".join(templates), terms, total, "little-1961")
+    return _STEPS.line_from_template("gpus", " + ".join(templates), terms, total, "little-1961")
 
 
 def _replica_kinds(inputs: ServingCapacityInputs) -> tuple[tuple[str, str, int], ...]:

@@ -7,17 +7,17 @@ from app.estimator.hardware.catalog import (
     NetworkPart,
     ReferenceDesign,
     System,
-    find_design_for,
     find_network,
+    find_reference_design_for,
     find_system,
 )
 from app.estimator.hardware.fat_tree import (
     FatTree,
     build_fat_tree,
     build_single_switch,
+    count_rail_leaves,
+    count_rail_scalable_units,
     max_leaves,
-    rail_leaves,
-    rail_scalable_units,
     split_ports,
 )
 from app.estimator.inputs import InputGroup
@@ -199,14 +199,14 @@ class FabricResult:
         if self.tree.tiers == 1:
             return 1
         hosts = self.hosts
-        return rail_scalable_units(
+        return count_rail_scalable_units(
             hosts.count, hosts.rails, self.tree.down, self.fabric_manager_links
         )
 
     @property
     def reference_design(self) -> ReferenceDesign | None:
         """Return the published design for these systems; None if there is none."""
-        return find_design_for(self.hosts.system.id, self.switch.id)
+        return find_reference_design_for(self.hosts.system.id, self.switch.id)
 
     @property
     def systems_per_scalable_unit(self) -> int:
@@ -310,8 +310,8 @@ def requested_hosts(inputs: FabricInputs) -> FabricHosts:
     return FabricHosts(system, inputs.nodes, inputs.nodes * trays, rails, trays, rate)
 
 
-def _unknown_value_message(what: str, system: System) -> str:
-    return f"{what.capitalize()} of the {system.name} is not known: write it."
+def _unknown_value_message(value_name: str, system: System) -> str:
+    return f"{value_name.capitalize()} of the {system.name} is not known: write it."
 
 
 def requested_switch(inputs: FabricInputs, rate: float) -> NetworkPart:
@@ -345,7 +345,7 @@ def plane_tree(wiring: PlaneWiring, hosts: int, rails: int) -> FatTree | None:
         return single
     down, _ = split_ports(wiring.ports, wiring.ratio)
     if wiring.layout == "rail":
-        leaves = rail_leaves(hosts, rails, down, wiring.managers)
+        leaves = count_rail_leaves(hosts, rails, down, wiring.managers)
     else:
         leaves = -(-endpoints // down)
     return build_fat_tree(leaves, wiring.ports, wiring.ratio, wiring.tiers)
@@ -373,7 +373,7 @@ def _too_many_hosts_error(wiring: PlaneWiring, hosts: FabricHosts) -> Exception:
 
 
 def _build_side_networks(
-    inputs: FabricInputs, hosts: FabricHosts, switch: NetworkPart, switches: int
+    inputs: FabricInputs, hosts: FabricHosts, switch: NetworkPart, compute_switches: int
 ) -> tuple[SideNetwork, ...]:
     """Return the storage, in-band and out-of-band networks."""
     of_nodes = hosts.count * inputs.storage_links
@@ -384,11 +384,11 @@ def _build_side_networks(
         _build_side_network("Storage", switch, stored, 1.0),
         _build_side_network("In-band", find_network(_IN_BAND), in_band, _IN_BAND_RATIO),
     ]
-    switches += sum(s.tree.switches for s in sides)
-    boards = hosts.count + inputs.servers + switches
+    compute_switches += sum(s.tree.switches for s in sides)
+    boards = hosts.count + inputs.servers + compute_switches
     part = find_network(_OUT_OF_BAND)
     sides.append(
-        SideNetwork("Out-of-band", part, boards, _build_flat_network(boards, part.ports or 48))
+        SideNetwork("Out-of-band", part, boards, _build_leaf_only_tree(boards, part.ports or 48))
     )
     return tuple(sides)
 
@@ -399,7 +399,7 @@ def _build_side_network(
     """Return a network with at least two leaves, so that one may fail."""
     ports = switch.ports or 64
     if endpoints == 0:
-        return SideNetwork(name, switch, 0, _build_flat_network(0, ports))
+        return SideNetwork(name, switch, 0, _build_leaf_only_tree(0, ports))
     if endpoints <= ports:
         return SideNetwork(name, switch, endpoints, FatTree(1, ports, 2, 0, 0, ports, 0))
     down, _ = split_ports(ports, ratio)
@@ -411,7 +411,7 @@ def _build_side_network(
     return SideNetwork(name, switch, endpoints, tree)
 
 
-def _build_flat_network(endpoints: int, ports: int) -> FatTree:
+def _build_leaf_only_tree(endpoints: int, ports: int) -> FatTree:
     return FatTree(1, ports, -(-endpoints // ports), 0, 0, ports, 0)
 
 

@@ -16,20 +16,20 @@ from app.estimator.result import (
     Estimate,
     FormulaStep,
     OutputSpec,
+    OutputValue,
     ResultTable,
-    Value,
     Verdict,
     read_figures,
 )
 from app.estimator.units import format_number, format_value
 
 
-def _power(result: FabricResult) -> Value:
+def _switch_power_value(result: FabricResult) -> OutputValue:
     each = result.switch.power
     note = "At most, without cooling."
     if not each:
         note = f"The power of the {result.switch.name} is not known."
-    return Value(None if each is None else each * result.switches, note=note)
+    return OutputValue(None if each is None else each * result.switches, note=note)
 
 
 OUTPUTS: tuple[OutputSpec[FabricResult], ...] = (
@@ -81,7 +81,7 @@ OUTPUTS: tuple[OutputSpec[FabricResult], ...] = (
         "Out-of-band switches",
         read=lambda r: r.find_side_network("Out-of-band").tree.switches,
     ),
-    OutputSpec("power", "Power of the compute switches", "W", "less", _power),
+    OutputSpec("power", "Power of the compute switches", "W", "less", _switch_power_value),
 )
 _STEPS = StepBuilder(OUTPUTS, "interconnects")
 
@@ -134,7 +134,7 @@ def _build_steps(inputs: FabricInputs, result: FabricResult) -> tuple[FormulaSte
         _STEPS.line(
             "node_links",
             f"({nodes}) × planes" if result.planes > 1 else nodes,
-            _planes_text(
+            _multiply_by_planes(
                 f"{format_term(hosts.count)} × {hosts.rails} + {result.fabric_manager_links}",
                 result.planes,
             ),
@@ -145,7 +145,7 @@ def _build_steps(inputs: FabricInputs, result: FabricResult) -> tuple[FormulaSte
     if result.tree.spines:
         steps += _tree_steps(inputs, result)
     steps.append(
-        _STEPS.fill(
+        _STEPS.line_from_template(
             "bisection",
             "[adapters] × [rate] ÷ 2 ÷ [oversubscription]",
             (hosts.ports, (result.link * result.planes, "B/s"), result.tree.oversubscription),
@@ -172,7 +172,7 @@ def _tree_steps(inputs: FabricInputs, result: FabricResult) -> list[FormulaStep]
         _STEPS.line(
             "spines",
             "links up of a leaf ÷ links of it to each spine, × pods",
-            _spine_numbers(tree, planes),
+            _spine_count_formula(tree, planes),
             tree.spines * planes,
             "superpod-h100",
         ),
@@ -182,7 +182,7 @@ def _tree_steps(inputs: FabricInputs, result: FabricResult) -> list[FormulaStep]
             _STEPS.line(
                 "cores",
                 "spines of a pod × cores that each of them joins",
-                _planes_text(
+                _multiply_by_planes(
                     f"{tree.spines // tree.pods} × {tree.cores * tree.pods // tree.spines}", planes
                 ),
                 tree.cores * planes,
@@ -193,7 +193,7 @@ def _tree_steps(inputs: FabricInputs, result: FabricResult) -> list[FormulaStep]
         _STEPS.line(
             "leaf_spine_links",
             "leaves × links up" + (" + spines × half of the ports" * bool(tree.cores)),
-            _planes_text(
+            _multiply_by_planes(
                 f"{tree.leaves} × {tree.up}"
                 + (f" + {tree.spines} × {tree.ports // 2}" if tree.cores else ""),
                 planes,
@@ -220,18 +220,18 @@ def _leaf_step(inputs: FabricInputs, result: FabricResult) -> FormulaStep:
             formula = f"max(⌈adapters ÷ rails of a leaf⌉, {formula})"
             line = f"max(⌈{rails} ÷ {together}⌉, {line})"
     return _STEPS.line(
-        "leaves", formula, _planes_text(line, planes), tree.leaves * planes, "superpod-h100"
+        "leaves", formula, _multiply_by_planes(line, planes), tree.leaves * planes, "superpod-h100"
     )
 
 
-def _planes_text(line: str, planes: int) -> str:
+def _multiply_by_planes(line: str, planes: int) -> str:
     return format_product(line, planes) if planes > 1 else line
 
 
-def _spine_numbers(tree: FatTree, planes: int) -> str:
+def _spine_count_formula(tree: FatTree, planes: int) -> str:
     each = tree.spines // tree.pods
     line = f"{tree.up} ÷ {tree.up // each}"
-    return _planes_text(f"{line} × {tree.pods}" if tree.pods > 1 else line, planes)
+    return _multiply_by_planes(f"{line} × {tree.pods}" if tree.pods > 1 else line, planes)
 
 
 def _side_steps(result: FabricResult) -> list[FormulaStep]:

@@ -18,9 +18,9 @@ from app.estimator.memory.inference_memory import (
     hybrid_blocks,
     loading_bytes,
     longest_context,
-    peak_bytes,
+    profiled_peak_bytes,
     prompt_bytes,
-    recurrent_bytes,
+    recurrent_state_bytes,
     round_up_to_blocks,
 )
 from app.estimator.memory.parallel_layout import (
@@ -37,10 +37,10 @@ from app.estimator.models.number_formats import (
     GGUF_CHOICES,
     GGUF_FORMATS,
     PUBLISHED_CHOICES,
-    add_published_hint,
     expert_padding_bytes,
     find_format,
     gpu_weight_bytes,
+    published_format_hint,
     weight_table,
 )
 from app.estimator.result import VerdictFlip
@@ -196,7 +196,7 @@ class GpuMemoryUse:
         return self.bytes_without_cache + self.cache
 
 
-Size = tuple[int, GpuMemoryUse, float]
+MemoryAtGpuCount = tuple[int, GpuMemoryUse, float]
 """A number of GPUs, the memory use of each, and its limit [B]."""
 
 
@@ -217,7 +217,7 @@ class InferenceLimits:
     usable: float = 0.0
     cache_bytes: float = 0.0
     tokens: int | None = None
-    sizes: tuple[Size, ...] = ()
+    sizes: tuple[MemoryAtGpuCount, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -277,7 +277,7 @@ def gpu_memory_use(model: Architecture, inputs: InferenceMemoryInputs, gpus: int
     own = sequences_per_gpu(inputs, gpus)
     tokens = round_up_to_blocks(inputs.context, inputs.block)
     sequence = elements_per_sequence(model, tokens, sharing, width) * width
-    sequence += recurrent_bytes(model) / sharing
+    sequence += recurrent_state_bytes(model) / sharing
     if shared := shared_blocks(model, inputs, gpus):
         sequence = shared.blocks_of_sequence(inputs.context) * shared.size
     active, default = _temporary_and_outside_bytes(model, inputs, gpus, own)
@@ -329,7 +329,9 @@ def _engine_startup_bytes(model: Architecture, inputs: InferenceMemoryInputs, gp
     if inputs.engine != GENERAL or inputs.overhead is not None:
         return 0.0
     newest, sharing = engine_memory(inputs, NEWEST), attention_tensor_parallel_size(inputs, gpus)
-    return peak_bytes(model, newest, sharing, inputs.step_tokens) + newest.outside_of(gpus)
+    return profiled_peak_bytes(
+        model, newest, sharing, inputs.step_tokens
+    ) + newest.bytes_outside_framework(gpus)
 
 
 def _expert_padding_bytes(model: Architecture, inputs: InferenceMemoryInputs, gpus: int) -> float:
@@ -360,8 +362,8 @@ def _temporary_and_outside_bytes(
         active = activation_bytes(model, tokens, sequences, sharing)
         return active, CONTEXT + (COMMUNICATION if gpus > 1 else 0.0)
     engine = engine_memory(inputs, inputs.engine)
-    active = peak_bytes(model, engine, sharing, inputs.step_tokens, inputs.max_sequences)
-    return active, engine.outside_of(gpus)
+    active = profiled_peak_bytes(model, engine, sharing, inputs.step_tokens, inputs.max_sequences)
+    return active, engine.bytes_outside_framework(gpus)
 
 
 def _transformers_memory_use(
@@ -374,7 +376,7 @@ def _transformers_memory_use(
     stored = weight_table(model, inputs.weights).total / gpus
     width = CACHE_BITS[inputs.cache] / 8
     sequence = elements_per_sequence(model, inputs.context, 1, width) * width
-    sequence += recurrent_bytes(model)
+    sequence += recurrent_state_bytes(model)
     cache = inputs.concurrent * sequence / gpus
     prompt = min(inputs.prompt or inputs.context, inputs.context)
     overhead = WORKSPACE if inputs.overhead is None else inputs.overhead
@@ -391,14 +393,16 @@ def _transformers_memory_use(
 def engine_memory(inputs: InferenceMemoryInputs, name: str) -> EngineMemory:
     """Return what the engine called `name` uses, with its defaults on this GPU."""
     gpu = find_accelerator(inputs.gpu)
-    return ENGINES[name].on_gpu(gpu.name, inputs.shown_memory or gpu.shown)
+    return ENGINES[name].with_defaults_for_gpu(
+        gpu.name, inputs.shown_memory or gpu.engine_visible_memory
+    )
 
 
 def visible_memory(inputs: InferenceMemoryInputs, gpu: Accelerator) -> float:
     """Return the memory of one GPU as its driver reports it to the engine [B]."""
     if inputs.shown_memory is not None:
         return inputs.shown_memory
-    return gpu.shown if inputs.engine in ENGINES else gpu.capacity
+    return gpu.engine_visible_memory if inputs.engine in ENGINES else gpu.capacity
 
 
 def usable_memory_limit(
@@ -426,7 +430,7 @@ def validate_inputs(model: Architecture, inputs: InferenceMemoryInputs, gpu: Acc
             "weights",
             inputs.weights,
             f"The {gpu.name} cannot compute in {form.label}"
-            f"{add_published_hint(model, inputs.weights)}; it has {dense_rate_formats(gpu)}.",
+            f"{published_format_hint(model, inputs.weights)}; it has {dense_rate_formats(gpu)}.",
         )
     for field, value, owner in (
         ("weights", inputs.weights, inputs.weights in GGUF_FORMATS),
@@ -478,12 +482,12 @@ def find_limits(
     """Return the furthest context, sequences, GPUs and format."""
     gpus = inputs.tensor_parallel
     limit = usable_memory_limit(inputs, gpu, load, gpus)
-    sizes = _loads_by_gpu_count(model, inputs, gpu, load)
+    sizes = _memory_and_limit_by_gpu_count(model, inputs, gpu, load)
     free = limit - load.bytes_without_cache
     if inputs.engine == TRANSFORMERS:
-        longest, most = _search_limits(model, inputs, gpu)
+        longest, most = _search_context_and_sequences(model, inputs, gpu)
     else:
-        longest, most = _solve_limits(model, inputs, load, free)
+        longest, most = _solve_context_and_sequences(model, inputs, load, free)
     cache_bytes = max(free, 0.0) if inputs.cache_memory is None else inputs.cache_memory
     return InferenceLimits(
         usable=limit,
@@ -493,8 +497,8 @@ def find_limits(
         concurrent=most if most is None else max(0, most),
         gpus=fewest_gpus(sizes, lambda load: load.total),
         sizes=sizes,
-        weights=_lighter_format(model, inputs, load, limit),
-        attention=_fits_with_data_parallel(model, inputs, gpu, load.total <= limit),
+        weights=_widest_fitting_format(model, inputs, load, limit),
+        attention=_fits_with_data_parallel_attention(model, inputs, gpu, load.total <= limit),
     )
 
 
@@ -519,7 +523,7 @@ def _bytes_per_cached_token(
     longer sequence takes less: with them it is the mean of a sequence of the given context.
     """
     width = CACHE_BITS[inputs.cache] / 8
-    state, windows = recurrent_bytes(model), any(a.mixer.window for a, _ in model.runs)
+    state, windows = recurrent_state_bytes(model), any(a.mixer.window for a, _ in model.runs)
     each = elements_per_token(model, sharing, width) * width
     if not each or not (state or windows):
         return each
@@ -528,7 +532,7 @@ def _bytes_per_cached_token(
     return (elements * width + state / sharing) / tokens
 
 
-def _solve_limits(
+def _solve_context_and_sequences(
     model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse, free: float
 ) -> tuple[int | None, int | None]:
     """Solve for context and sequences if only the cache grows with them."""
@@ -539,7 +543,7 @@ def _solve_limits(
         blocks = int(max(0.0, free) // shared.size)
         sequences = blocks // shared.blocks_of_sequence(inputs.context)
         return shared.longest_context(blocks // own), sequences * (gpus // sharing)
-    state = recurrent_bytes(model) / sharing
+    state = recurrent_state_bytes(model) / sharing
     per_sequence = load.cache / own
     elements = (free / own - state) / width
     longest = longest_context(model, elements, sharing, inputs.block, width)
@@ -547,7 +551,7 @@ def _solve_limits(
     return longest, most
 
 
-def _search_limits(
+def _search_context_and_sequences(
     model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator
 ) -> tuple[int | None, int | None]:
     """Search for context and sequences if temporary tensors grow with them, too."""
@@ -577,9 +581,9 @@ def _largest_fitting(fits: Callable[[int], bool]) -> int | None:
 _MOST = 2**40
 
 
-def _loads_by_gpu_count(
+def _memory_and_limit_by_gpu_count(
     model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator, known: GpuMemoryUse
-) -> tuple[Size, ...]:
+) -> tuple[MemoryAtGpuCount, ...]:
     """Return the memory use and its limit for every number of GPUs up to 64.
 
     `known` is the memory use for the typed number.
@@ -593,12 +597,14 @@ def _loads_by_gpu_count(
     return tuple((n, load, usable_memory_limit(inputs, gpu, load, n)) for n, load in loads)
 
 
-def fewest_gpus(sizes: tuple[Size, ...], weigh: Callable[[GpuMemoryUse], float]) -> int | None:
+def fewest_gpus(
+    sizes: tuple[MemoryAtGpuCount, ...], weigh: Callable[[GpuMemoryUse], float]
+) -> int | None:
     """Return the fewest GPUs on which a load of some weight fits."""
     return next((n for n, load, limit in sizes if weigh(load) <= limit), None)
 
 
-def _fits_with_data_parallel(
+def _fits_with_data_parallel_attention(
     model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator, fits: bool
 ) -> bool:
     """Return whether a load that is too large fits with data-parallel attention.
@@ -618,7 +624,7 @@ _LIGHTER = ("fp8", "int8", "int4")
 _LIGHTER_GGUF = ("gguf-q8-0", "gguf-q6-k", "gguf-q4-k-m")
 
 
-def _lighter_format(
+def _widest_fitting_format(
     model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse, limit: float
 ) -> str | None:
     """Return the widest common weight format for which a load that is too large fits."""

@@ -26,13 +26,13 @@ from app.estimator.estimates.inference_memory import (
     whole_memory_use,
     widest_mlp_width,
 )
-from app.estimator.fits import MemoryLimit, capacity_note, close_note, memory_verdict
+from app.estimator.fits import MemoryLimit, capacity_note, memory_verdict, uncertain_fit_note
 from app.estimator.formula_steps import (
     StepBuilder,
     cache_source,
-    format_cached_bytes,
+    format_cache_formula,
     format_product,
-    format_split,
+    format_share_per_gpu,
     format_sum,
     format_term,
     format_terms,
@@ -43,7 +43,7 @@ from app.estimator.memory.inference_memory import (
     loading_bytes,
     profiled_mlp_width,
     prompt_bytes,
-    recurrent_bytes,
+    recurrent_state_bytes,
     round_up_to_blocks,
 )
 from app.estimator.models.architecture import Architecture
@@ -55,9 +55,9 @@ from app.estimator.result import (
     Estimate,
     FormulaStep,
     OutputSpec,
+    OutputValue,
     ResultTable,
     StackedBar,
-    Value,
     ranged_value,
     read_figures,
 )
@@ -181,14 +181,14 @@ _LOGGED = ("vllm-0.2", "vllm-0.6", "vllm-0.7", "vllm-0.9", "sglang")
 _GENERATED = (0.965, 1.04)  # Measured over computed memory of plain generation.
 
 
-def _overhead_spread(inputs: InferenceMemoryInputs) -> tuple[float, float]:
+def _overhead_range_factors(inputs: InferenceMemoryInputs) -> tuple[float, float]:
     """Return the range of the overhead; a typed overhead has none."""
     if inputs.overhead is not None:
         return (1.0, 1.0)
     return _LOGGED_OVERHEAD if inputs.engine in _LOGGED else _OVERHEAD
 
 
-def _active_spread(inputs: InferenceMemoryInputs) -> tuple[float, float]:
+def _activation_range_factors(inputs: InferenceMemoryInputs) -> tuple[float, float]:
     """Return the range of temporary tensors."""
     return _LOGGED_ACTIVE if inputs.engine in _LOGGED else _ACTIVE
 
@@ -200,68 +200,70 @@ def _load_bounds(inputs: InferenceMemoryInputs, load: GpuMemoryUse) -> tuple[flo
     fixed = load.weights + load.padding + load.cache
     below, above = (
         fixed + load.overhead * spread + load.activations * active
-        for spread, active in zip(_overhead_spread(inputs), _active_spread(inputs), strict=True)
+        for spread, active in zip(
+            _overhead_range_factors(inputs), _activation_range_factors(inputs), strict=True
+        )
     )
     return below, max(above, fixed + load.started)
 
 
-_Result = InferenceMemoryResult
+_MemoryResult = InferenceMemoryResult
 
 
-def _overhead(result: _Result) -> Value:
-    overhead, shares = result.whole.overhead, _overhead_spread(result.inputs)
-    return Value(overhead) if shares == (1.0, 1.0) else ranged_value(overhead, shares)
+def _overhead_of_all_gpus(result: _MemoryResult) -> OutputValue:
+    overhead, shares = result.whole.overhead, _overhead_range_factors(result.inputs)
+    return OutputValue(overhead) if shares == (1.0, 1.0) else ranged_value(overhead, shares)
 
 
-def _padding(result: _Result) -> Value:
+def _padding_of_all_gpus(result: _MemoryResult) -> OutputValue:
     """Return what repacking adds; it applies to few formats and GPUs."""
     if not result.load.padding:
-        return Value(None, note="None is added.", applies=False)
-    return Value(result.whole.padding)
+        return OutputValue(None, note="None is added.", applies=False)
+    return OutputValue(result.whole.padding)
 
 
-def _total(result: _Result) -> Value:
-    return Value(result.whole.total, *_load_bounds(result.inputs, result.whole))
+def _total_of_all_gpus(result: _MemoryResult) -> OutputValue:
+    return OutputValue(result.whole.total, *_load_bounds(result.inputs, result.whole))
 
 
-def _memory_per_gpu(result: _Result) -> Value:
-    return Value(result.load.total, *_load_bounds(result.inputs, result.load))
+def _memory_per_gpu(result: _MemoryResult) -> OutputValue:
+    return OutputValue(result.load.total, *_load_bounds(result.inputs, result.load))
 
 
-def _free_memory(result: _Result) -> Value:
+def _free_memory(result: _MemoryResult) -> OutputValue:
     limit, (low, high) = result.limits.usable, _load_bounds(result.inputs, result.load)
-    return Value(limit - result.load.total, limit - high, limit - low)
+    return OutputValue(limit - result.load.total, limit - high, limit - low)
 
 
-def _fits_memory(result: _Result) -> Value:
+def _fits_memory(result: _MemoryResult) -> OutputValue:
     limit, bounds = result.limits.usable, _load_bounds(result.inputs, result.load)
-    return Value(result.load.total <= limit, note=close_note(limit, *bounds))
+    return OutputValue(result.load.total <= limit, note=uncertain_fit_note(limit, *bounds))
 
 
-def _memory_limit(value: int | None) -> Value:
-    return Value(value, note="" if value is not None else "The cache does not grow with it.")
+def _cache_limit_value(value: int | None) -> OutputValue:
+    return OutputValue(value, note="" if value is not None else "The cache does not grow with it.")
 
 
-def _room_for_cache(result: _Result) -> Value:
+def _room_for_cache(result: _MemoryResult) -> OutputValue:
     """Return the room for the cache, with the range that follows from everything else."""
     room, load = result.limits.cache_bytes, result.load
     if result.inputs.cache_memory is not None:
-        return Value(room)
+        return OutputValue(room)
     low, high = (bound - load.cache for bound in _load_bounds(result.inputs, load))
     limit = result.limits.usable
-    return Value(room, max(0.0, limit - high), max(0.0, limit - low))
+    return OutputValue(room, max(0.0, limit - high), max(0.0, limit - low))
 
 
-def _cache_capacity(result: _Result, tokens_per_unit: int) -> Value:
+def _cache_capacity_in_units(result: _MemoryResult, tokens_per_unit: int) -> OutputValue:
     """Return the cache in units of `size` tokens, with the range of its room."""
     tokens, room = result.limits.tokens, _room_for_cache(result)
     if tokens is None:
-        return _memory_limit(None)
+        return _cache_limit_value(None)
     count = tokens // tokens_per_unit
     note = "On each GPU." if result.inputs.attention == DATA_PARALLEL else ""
     held = result.limits.cache_bytes
     if not held or room.low is None or room.high is None:
-        return Value(count, note=note)
+        return OutputValue(count, note=note)
     return ranged_value(count, (room.low / held, room.high / held), note)
 
 
@@ -269,23 +271,23 @@ def _count_gpus(inputs: InferenceMemoryInputs) -> int:
     return inputs.tensor_parallel * inputs.pipeline_parallel
 
 
-def _fewest_gpus(result: _Result) -> Value:
+def _fewest_gpus(result: _MemoryResult) -> OutputValue:
     """Return the fewest GPUs of all stages, with the range from the least and most memory."""
     inputs, limits = result.inputs, result.limits
     stages = inputs.pipeline_parallel
     if limits.gpus is None:
-        return Value(None, note="More than 64 GPUs, or not at all.")
+        return OutputValue(None, note="More than 64 GPUs, or not at all.")
     if inputs.cache_memory is not None:
-        return Value(limits.gpus * stages, note="With the memory given for the cache.")
+        return OutputValue(limits.gpus * stages, note="With the memory given for the cache.")
     low = fewest_gpus(limits.sizes, lambda load: _load_bounds(inputs, load)[0])
     high = fewest_gpus(limits.sizes, lambda load: _load_bounds(inputs, load)[1])
     if low is None or high is None:
         note = "More than 64 with the most that activations and overhead may take."
-        return Value(limits.gpus * stages, note=note)
-    return Value(limits.gpus * stages, low * stages, high * stages)
+        return OutputValue(limits.gpus * stages, note=note)
+    return OutputValue(limits.gpus * stages, low * stages, high * stages)
 
 
-OUTPUTS: tuple[OutputSpec[_Result], ...] = (
+OUTPUTS: tuple[OutputSpec[_MemoryResult], ...] = (
     OutputSpec("weights", "Weights", "B", "less", lambda r: r.whole.weights),
     OutputSpec("kv_cache", "KV cache", "B", "less", lambda r: r.whole.cache),
     OutputSpec(
@@ -293,24 +295,28 @@ OUTPUTS: tuple[OutputSpec[_Result], ...] = (
         "Activations",
         "B",
         "less",
-        lambda r: ranged_value(r.whole.activations, _active_spread(r.inputs)),
+        lambda r: ranged_value(r.whole.activations, _activation_range_factors(r.inputs)),
         modeled=True,
     ),
-    OutputSpec("overhead", "Overhead", "B", "less", _overhead, modeled=True),
-    OutputSpec("padding", "Padding of repacked experts", "B", "less", _padding),
-    OutputSpec("total", "In all", "B", "less", _total, modeled=True),
+    OutputSpec("overhead", "Overhead", "B", "less", _overhead_of_all_gpus, modeled=True),
+    OutputSpec("padding", "Padding of repacked experts", "B", "less", _padding_of_all_gpus),
+    OutputSpec("total", "In all", "B", "less", _total_of_all_gpus, modeled=True),
     OutputSpec("per_gpu", "On each GPU", "B", "less", _memory_per_gpu, modeled=True, primary=True),
     OutputSpec("free", "Free on each GPU", "B", "more", _free_memory, modeled=True),
     OutputSpec("fits", "Fits", better="more", read=_fits_memory),
     OutputSpec(
-        "max_context", "Longest context", "token", "more", lambda r: _memory_limit(r.limits.context)
+        "max_context",
+        "Longest context",
+        "token",
+        "more",
+        lambda r: _cache_limit_value(r.limits.context),
     ),
     OutputSpec(
         "max_concurrent",
         "Most sequences",
         "sequence",
         "more",
-        lambda r: _memory_limit(r.limits.concurrent),
+        lambda r: _cache_limit_value(r.limits.concurrent),
     ),
     OutputSpec("fewest_gpus", "Fewest GPUs", "GPU", "less", _fewest_gpus, modeled=True),
     OutputSpec(
@@ -321,13 +327,13 @@ OUTPUTS: tuple[OutputSpec[_Result], ...] = (
         "Tokens that the cache holds",
         "token",
         "more",
-        lambda r: _cache_capacity(r, 1),
+        lambda r: _cache_capacity_in_units(r, 1),
         modeled=True,
     ),
     OutputSpec(
         "cache_blocks",
         "Blocks of the cache",
-        read=lambda r: _cache_capacity(r, r.inputs.block),
+        read=lambda r: _cache_capacity_in_units(r, r.inputs.block),
         modeled=True,
     ),
 )
@@ -380,12 +386,12 @@ def _build_steps(
 def _cache_step(
     model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse
 ) -> FormulaStep:
-    width, state = CACHE_BITS[inputs.cache] / 8, recurrent_bytes(model)
+    width, state = CACHE_BITS[inputs.cache] / 8, recurrent_state_bytes(model)
     gpus, tokens = inputs.tensor_parallel, round_up_to_blocks(inputs.context, inputs.block)
     formula = "bytes per token × tokens, over GPUs while there are heads, × sequences"
     own = sequences_per_gpu(inputs, gpus)
     numbers = format_product(
-        format_cached_bytes(
+        format_cache_formula(
             model, tokens, width, state, attention_tensor_parallel_size(inputs, gpus)
         ),
         own,
@@ -394,7 +400,7 @@ def _cache_step(
         formula = "bytes per token × tokens × the sequences of one GPU"
     if inputs.engine == TRANSFORMERS:
         formula = "bytes per token × tokens × sequences ÷ GPUs"
-        whole = format_cached_bytes(model, inputs.context, width, state)
+        whole = format_cache_formula(model, inputs.context, width, state)
         numbers = f"{format_product(whole, inputs.concurrent)} ÷ {gpus}"
     source = cache_source(model, "shazeer-2019")
     if shared := shared_blocks(model, inputs, gpus):
@@ -412,7 +418,7 @@ def _activations_step(
     model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse
 ) -> FormulaStep:
     if inputs.engine != GENERAL:
-        return _measured_step(model, inputs, load)
+        return _measured_activations_step(model, inputs, load)
     own = sequences_per_gpu(inputs, inputs.tensor_parallel)
     tokens = min(inputs.step_tokens or STEP_TOKENS, inputs.context * own)
     gpus = attention_tensor_parallel_size(inputs, inputs.tensor_parallel)
@@ -428,7 +434,7 @@ def _activations_step(
     return _activations_line(formula, numbers, load)
 
 
-def _measured_step(
+def _measured_activations_step(
     model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse
 ) -> FormulaStep:
     """Return temporary tensors as an engine measures them, or as a prompt creates them."""
@@ -512,7 +518,7 @@ def _usable_step(
         numbers = f"{whole} − {format_term(unused, '%')} × max({whole} − {fixed}, 0 B)"
     elif inputs.engine in ENGINES and ENGINES[inputs.engine].static:
         formula = "(memory − outside) × usable share + outside"
-        outside = ENGINES[inputs.engine].outside_of(inputs.tensor_parallel)
+        outside = ENGINES[inputs.engine].bytes_outside_framework(inputs.tensor_parallel)
         beside = format_term(outside, "B")
         numbers = f"({whole} − {beside}) × {share} + {beside}"
     if inputs.graphs:
@@ -542,7 +548,7 @@ def _weights_step(
         numbers += f" + {format_term(model.tower_parameters)} × {format_term(form.rest / 8)} B"
     if gpus > 1:
         formula += ", without what each GPU copies, ÷ GPUs + the copy"
-    numbers = format_split(numbers, table.total, load.weights, gpus)
+    numbers = format_share_per_gpu(numbers, table.total, load.weights, gpus)
     source = "gguf" if inputs.weights in GGUF_FORMATS else "shape"
     return _STEPS.line("weights", formula, numbers, load.weights, source, topic="number-formats")
 

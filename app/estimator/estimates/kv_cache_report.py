@@ -7,14 +7,14 @@ from app.estimator.common_inputs import ENGINE, LOAD, input_error
 from app.estimator.formula_steps import (
     StepBuilder,
     cache_source,
-    format_cached_bytes,
+    format_cache_formula,
     format_product,
     format_term,
 )
 from app.estimator.memory.inference_memory import (
     elements_per_sequence,
     elements_per_token,
-    recurrent_bytes,
+    recurrent_state_bytes,
     round_up_to_blocks,
 )
 from app.estimator.memory.parallel_layout import tensor_parallel_problem
@@ -98,7 +98,7 @@ def compute_kv_cache(model: Architecture, inputs: KvCacheInputs) -> KvCacheResul
     width, gpus = CACHE_BITS[inputs.cache] / 8, inputs.tensor_parallel
     tokens = round_up_to_blocks(inputs.context, inputs.block)
     each = CACHE_BITS[inputs.state] / 8
-    state = recurrent_bytes(model, each)
+    state = recurrent_state_bytes(model, each)
     attention = elements_per_sequence(model, tokens, 1, width) * width
     on_one = elements_per_sequence(model, tokens, gpus, width) * width + state / gpus
     return KvCacheResult(
@@ -130,9 +130,9 @@ def build_verdict(model: Architecture, inputs: KvCacheInputs, result: KvCacheRes
     """Return the size of the whole cache, and of one token."""
     tokens = format_number(inputs.context)
     count = format_value(inputs.sequences, "sequence")
-    keeps = f"{_format_in_both_units(result.per_token)} for each token"
+    keeps = f"{_format_decimal_and_binary(result.per_token)} for each token"
     if not result.per_token:
-        keeps = f"{_format_in_both_units(result.state)} for each sequence, whatever its length"
+        keeps = f"{_format_decimal_and_binary(result.state)} for each sequence, whatever its length"
     return Verdict(
         "info",
         f"{format_value(result.total, 'B')}.",
@@ -140,10 +140,10 @@ def build_verdict(model: Architecture, inputs: KvCacheInputs, result: KvCacheRes
     )
 
 
-def _format_in_both_units(size: float) -> str:
+def _format_decimal_and_binary(size: float) -> str:
     """Format a size in decimal units, and in KiB if it is a whole number of them.
 
-    >>> _format_in_both_units(327680.0).replace("\u00a0", " ")
+    >>> _format_decimal_and_binary(327680.0).replace("\u00a0", " ")
     '327.7 kB (320 KiB)'
     """
     shown = format_value(size, "B")
@@ -158,7 +158,7 @@ def build_steps(
     """Return the steps from one token to all sequences."""
     bytes_each = CACHE_BITS[inputs.cache] / 8
     rule = "bytes per token × tokens kept" + ", by window" * bool(model.window)
-    numbers = format_cached_bytes(model, result.tokens, bytes_each, result.state)
+    numbers = format_cache_formula(model, result.tokens, bytes_each, result.state)
     sequence = _STEPS.line(
         "per_sequence",
         rule + " + state" * bool(result.state),
@@ -180,7 +180,7 @@ def build_steps(
         "per_gpu",
         "one sequence, over as many GPUs as there are KV heads to divide × sequences",
         format_product(
-            format_cached_bytes(
+            format_cache_formula(
                 model, result.tokens, bytes_each, result.state, inputs.tensor_parallel
             ),
             inputs.sequences,

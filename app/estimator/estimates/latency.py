@@ -10,14 +10,14 @@ from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.memory.parallel_layout import pipeline_problem, tensor_parallel_problem
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import add_published_hint, find_format
+from app.estimator.models.number_formats import find_format, published_format_hint
 from app.estimator.result import VerdictFlip
 from app.estimator.serving.engine import ServingSetup
 from app.estimator.serving.replica import most_sequences
 from app.estimator.serving.step_time import (
     TILE,
-    InferenceStep,
-    MeasurementCounts,
+    InferenceStepTime,
+    MatchingMeasurements,
     PlacedModel,
     SpeculativeDecoding,
     StepBatch,
@@ -25,7 +25,7 @@ from app.estimator.serving.step_time import (
     find_measurements,
     place_model,
     prefill_time,
-    speculative_time,
+    speculative_step_time,
     step_time,
 )
 from app.estimator.units import format_number
@@ -90,15 +90,15 @@ class LatencyResult:
 
     inputs: LatencyInputs
     placed: PlacedModel
-    prefill: InferenceStep
-    decode: InferenceStep
+    prefill: InferenceStepTime
+    decode: InferenceStepTime
     first: float
     per_token: float
     accepted: float
     compute_bound_batch: int | None
     memory_bound_until_batch: int | None
     fits: bool
-    measurements: MeasurementCounts
+    measurements: MatchingMeasurements
 
     def error_interval_name(self, part: str) -> str:
         """Return the error interval of a part, decode or prefill; servers have their own.
@@ -106,8 +106,10 @@ class LatencyResult:
         No prompt without a server is among the measurements.
         """
         if self.placed.engine.eager:
-            return self.measurements.kind({"decode": "tpot", "prefill": "ttft"}[part])
-        return "prefill" if part == "prefill" else self.measurements.kind(part)
+            return self.measurements.error_interval_name(
+                {"decode": "tpot", "prefill": "ttft"}[part]
+            )
+        return "prefill" if part == "prefill" else self.measurements.error_interval_name(part)
 
     @property
     def memory_time(self) -> float:
@@ -133,13 +135,13 @@ def validate_inputs(model: Architecture, gpu: Accelerator, weights: str, tensor:
     form = find_format(model, weights)
     if form.math == "fp8" and gpu.lacks_format("fp8"):
         message = f"The {gpu.name} cannot compute in {form.label}"
-        raise input_error("weights", weights, f"{message}{add_published_hint(model, weights)}.")
+        raise input_error("weights", weights, f"{message}{published_format_hint(model, weights)}.")
     problem = tensor_parallel_problem(model, tensor)
     if problem:
         raise input_error("tensor_parallel", tensor, problem)
 
 
-def place_inputs(inputs: LatencyInputs) -> PlacedModel:
+def place_requested_model(inputs: LatencyInputs) -> PlacedModel:
     """Return the model on its GPUs; raises InvalidInputsError if they cannot run it."""
     refuse_transformers(inputs.engine)
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
@@ -166,12 +168,12 @@ def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult
     context = inputs.prompt + inputs.answer / 2
     decode = decode_time(placed, inputs.batch, context)
     prefill = prefill_time(placed, new)
-    first = placed.front + prefill.total
+    first = placed.time_before_prompt + prefill.total
     if inputs.chunk and inputs.chunk < new:
         first = _chunked_prefill_time(inputs, placed, inputs.chunk, new)
     draft = SpeculativeDecoding(inputs.draft_tokens, inputs.acceptance, inputs.draft_cost)
     tokens = draft.tokens_per_step
-    per_token = speculative_time(placed, draft, inputs.batch, context, decode.total) / tokens
+    per_token = speculative_step_time(placed, draft, inputs.batch, context, decode.total) / tokens
     turns = flips = None
     if decode.weights > decode.compute:
         turns = weights_compute_crossover_batch(placed, context, inputs.batch, decode)
@@ -195,20 +197,20 @@ def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult
 
 
 def _chunked_prefill_time(
-    inputs: LatencyInputs, placed: PlacedModel, chunk: int, new: float
+    inputs: LatencyInputs, placed: PlacedModel, chunk: int, uncached_tokens: float
 ) -> float:
     """Return the time to first token of a prompt that takes several steps [s]."""
-    chunks = math.ceil(new / chunk)
+    chunks = math.ceil(uncached_tokens / chunk)
     context = inputs.prompt + inputs.answer / 2
     others = inputs.batch - 1.0
-    total, done = 0.0, inputs.prompt - new
+    total, done = 0.0, inputs.prompt - uncached_tokens
     for _ in range(min(chunks, _MOST_CHUNKS)):
         size = min(chunk, inputs.prompt - done)
         done += size
         batch = StepBatch(size, done, others, context, others + 1)
         total += step_time(placed, batch).total
     scale = chunks / min(chunks, _MOST_CHUNKS)
-    return placed.front + total * scale
+    return placed.time_before_prompt + total * scale
 
 
 # At most this many chunks are timed one by one; a larger number is scaled.
@@ -216,7 +218,7 @@ _MOST_CHUNKS = 64
 
 
 def weights_compute_crossover_batch(
-    placed: PlacedModel, context: float, start: int, step: InferenceStep
+    placed: PlacedModel, context: float, start: int, step: InferenceStepTime
 ) -> int | None:
     """Return the batch from which compute takes longer than reading the weights.
 
@@ -236,13 +238,13 @@ def weights_compute_crossover_batch(
 
 
 def first_non_memory_bound_batch(
-    placed: PlacedModel, context: float, start: int, turn: int | None
+    placed: PlacedModel, context: float, start: int, crossover_batch: int | None
 ) -> int | None:
     """Return the fewest sequences for which reading is no longer the longest part.
 
     None if the cache, which grows with every sequence, always takes longer.
     """
-    below, batch = start, turn or _MOST_ROWS + 1
+    below, batch = start, crossover_batch or _MOST_ROWS + 1
     while batch <= _MOST_ROWS:
         step = decode_time(placed, batch, context)
         if largest_step_part(step) != "memory":
@@ -267,7 +269,7 @@ def _first_compute_bound_batch(placed: PlacedModel, context: float, below: int, 
 _MOST_ROWS = 65536
 
 
-def largest_step_part(step: InferenceStep) -> str:
+def largest_step_part(step: InferenceStepTime) -> str:
     """Return the largest part of a step: memory, compute, exchange or overhead."""
     parts = {
         "memory": step.weights + step.attention,

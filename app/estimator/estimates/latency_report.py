@@ -8,7 +8,7 @@ from app.estimator.estimates.latency import (
     LatencyResult,
     compute_latency,
     find_flips,
-    place_inputs,
+    place_requested_model,
 )
 from app.estimator.fits import capacity_note
 from app.estimator.formula_steps import StepBuilder, Term, format_sum, format_term
@@ -24,9 +24,9 @@ from app.estimator.result import (
     Verdict,
     read_figures,
 )
-from app.estimator.serving.engine import math_width
-from app.estimator.serving.replica import weights_per_gpu
-from app.estimator.serving.step_time import InferenceStep, PlacedModel, pipeline_time
+from app.estimator.serving.engine import math_bits
+from app.estimator.serving.replica import weight_bytes_per_gpu
+from app.estimator.serving.step_time import InferenceStepTime, PlacedModel, pipeline_time
 from app.estimator.training.flops import score_flops
 from app.estimator.units import format_number, format_value
 
@@ -34,15 +34,15 @@ _Read = Callable[[LatencyResult], float]
 
 
 def _time_output(
-    name: str, label: str, read: _Read, kind: str = "decode", *, primary: bool = False
+    name: str, label: str, read: _Read, step_part: str = "decode", *, primary: bool = False
 ) -> OutputSpec[LatencyResult]:
-    """Declare a modeled time [s]; `kind` is its error interval."""
+    """Declare a modeled time [s]; `step_part` is its error interval."""
     return OutputSpec(
         name,
         label,
         "s",
         "less",
-        lambda r: modeled_time(r.error_interval_name(kind), read(r)),
+        lambda r: modeled_time(r.error_interval_name(step_part), read(r)),
         modeled=True,
         primary=primary,
     )
@@ -76,7 +76,10 @@ OUTPUTS: tuple[OutputSpec[LatencyResult], ...] = (
     ),
     OutputSpec("bound", "Decoding is bound by"),
     OutputSpec(
-        "critical_batch", "Critical batch", "sequence", read=lambda r: _critical_sequences(r.placed)
+        "critical_batch",
+        "Critical batch",
+        "sequence",
+        read=lambda r: _datasheet_critical_batch(r.placed),
     ),
     OutputSpec("fits", "Fits in memory", better="more"),
 )
@@ -85,7 +88,7 @@ _STEPS = StepBuilder(OUTPUTS, "batching-and-latency")
 
 def estimate(inputs: LatencyInputs) -> Estimate:
     """Compute the times of prompt and answer, and what bounds each."""
-    placed = place_inputs(inputs)
+    placed = place_requested_model(inputs)
     result = compute_latency(inputs, placed)
     return Estimate(
         name="latency",
@@ -120,10 +123,10 @@ def _build_verdict(result: LatencyResult) -> Verdict:
     return Verdict("info", _LEADS[result.bound], f"First token {then}")
 
 
-def _critical_sequences(placed: PlacedModel) -> float:
+def _datasheet_critical_batch(placed: PlacedModel) -> float:
     """Return the sequences from which weights no longer bound the time, by the data sheet."""
     gpu, form = placed.gpu, placed.form
-    kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_width(gpu, form)]
+    kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_bits(gpu, form)]
     peak = gpu.peak_rate(kind) or gpu.peak_rate("int8") or gpu.peak_rate("bf16") or 0.0
     dense = critical_batch(peak, gpu.memory_bandwidth or 1.0, form.bits / 8)
     if not placed.model.is_routed:
@@ -151,7 +154,7 @@ def _build_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
             result.memory_time,
             "pope-2022",
         ),
-        _STEPS.fill(
+        _STEPS.line_from_template(
             "communication_time",
             template,
             terms,
@@ -174,7 +177,7 @@ def _token_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
     tokens = format_term(result.accepted)
     return (
         _step_parts_line("decode_time", result.decode),
-        _STEPS.fill(
+        _STEPS.line_from_template(
             "tpot",
             "[one step] ÷ [tokens kept per step]",
             ((result.per_token * result.accepted, "s"), tokens),
@@ -185,7 +188,10 @@ def _token_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
         _STEPS.line(
             "ttft",
             "way to the engine and launches + prompt in its chunks",
-            format_sum((result.placed.front, result.first - result.placed.front), "s"),
+            format_sum(
+                (result.placed.time_before_prompt, result.first - result.placed.time_before_prompt),
+                "s",
+            ),
             result.first,
             "inferencex",
         ),
@@ -202,7 +208,7 @@ _PARTS = {
 }
 
 
-def _step_parts_line(figure: str, step: InferenceStep) -> FormulaStep:
+def _step_parts_line(figure: str, step: InferenceStepTime) -> FormulaStep:
     """Return the sum of a step's parts that take time, in their order."""
     seconds = {name: getattr(step, part) for part, name in _PARTS.items()}
     named = [name for name, value in seconds.items() if value]
@@ -213,7 +219,7 @@ def _step_parts_line(figure: str, step: InferenceStep) -> FormulaStep:
 def _build_roofline(inputs: LatencyInputs, placed: PlacedModel) -> Chart:
     """Return the roofline of the GPU, with prompt and answer marked."""
     gpu = placed.gpu
-    kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_width(gpu, placed.form)]
+    kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_bits(gpu, placed.form)]
     peak = gpu.peak_rate(kind) or gpu.peak_rate("int8") or gpu.peak_rate("bf16") or 1.0
     band = gpu.memory_bandwidth or 1.0
     turn = peak / band
@@ -224,7 +230,7 @@ def _build_roofline(inputs: LatencyInputs, placed: PlacedModel) -> Chart:
         ("Answer", float(inputs.batch), inputs.prompt + inputs.answer / 2),
         ("Prompt", float(inputs.prompt), inputs.prompt / 2),
     ):
-        each = min(max(_step_intensity(placed, rows, context, label), lowest), highest)
+        each = min(max(_arithmetic_intensity(placed, rows, context, label), lowest), highest)
         point = (each, roofline(each, peak, band))
         marks.append(ChartLine(label, (point,), "mark"))
     return Chart(
@@ -239,14 +245,14 @@ def _build_roofline(inputs: LatencyInputs, placed: PlacedModel) -> Chart:
     )
 
 
-def _step_intensity(placed: PlacedModel, rows: float, context: float, part: str) -> float:
+def _arithmetic_intensity(placed: PlacedModel, rows: float, context: float, part: str) -> float:
     """Return the FLOPs per byte of one step on one GPU [FLOP/B]."""
     model, tensor = placed.model, placed.serving.tensor
     work = 2.0 * (model.active_parameters - model.embedding_parameters)
     scores = sum(number * score_flops(layer.mixer, 2 * context) for layer, number in model.runs)
-    read = weights_per_gpu(placed)
+    read = weight_bytes_per_gpu(placed)
     if part == "Answer":
-        each = model.sequence_elements(max(1, round(context)))
+        each = model.cache_elements_of_sequence(max(1, round(context)))
         read += rows * each * placed.element / tensor
     return rows * (work + scores) / tensor / read
 

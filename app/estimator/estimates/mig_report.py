@@ -15,9 +15,9 @@ from app.estimator.result import (
     Estimate,
     FormulaStep,
     OutputSpec,
+    OutputValue,
     ResultTable,
     StackedBar,
-    Value,
     Verdict,
     read_figures,
 )
@@ -40,7 +40,7 @@ class MigProfile:
     starts: tuple[int, ...]
 
     @property
-    def size(self) -> str:
+    def compute_label(self) -> str:
         """Return the compute part of its name, as in `1g`."""
         return self.name.partition(".")[0]
 
@@ -66,7 +66,7 @@ class MigGpu:
         `1g` is the profile of that size with the least memory, on any GPU.
         """
         word = name.strip().lower().removeprefix("mig-").removeprefix("mig ")
-        named = (p for p in self.profiles if word in (p.name, p.size))
+        named = (p for p in self.profiles if word in (p.name, p.compute_label))
         return min(named, key=lambda p: p.memory, default=None)
 
 
@@ -99,7 +99,7 @@ def list_mig_gpus() -> tuple[str, ...]:
     return tuple(data_files.load_table(*_CARDS))
 
 
-def place_instances(card: MigGpu, profiles: tuple[MigProfile, ...]) -> tuple[int, ...] | None:
+def find_start_slices(card: MigGpu, profiles: tuple[MigProfile, ...]) -> tuple[int, ...] | None:
     """Return a start slice for each of `wanted`; None if they do not fit together.
 
     Tries every start, largest profiles first; instances never share a slice.
@@ -107,7 +107,7 @@ def place_instances(card: MigGpu, profiles: tuple[MigProfile, ...]) -> tuple[int
     if sum(p.compute_slices for p in profiles) > card.compute_slices:
         return None
     order = sorted(range(len(profiles)), key=lambda i: -profiles[i].memory_slices)
-    starts = _place_remaining([profiles[i] for i in order], frozenset())
+    starts = _find_remaining_start_slices([profiles[i] for i in order], frozenset())
     if starts is None:
         return None
     placed = [0] * len(profiles)
@@ -116,14 +116,16 @@ def place_instances(card: MigGpu, profiles: tuple[MigProfile, ...]) -> tuple[int
     return tuple(placed)
 
 
-def _place_remaining(left: list[MigProfile], taken: frozenset[int]) -> list[int] | None:
-    if not left:
+def _find_remaining_start_slices(
+    profiles: list[MigProfile], occupied_slices: frozenset[int]
+) -> list[int] | None:
+    if not profiles:
         return []
-    profile, *rest = left
+    profile, *rest = profiles
     for start in profile.starts:
         slices = frozenset(range(start, start + profile.memory_slices))
-        if not slices & taken:
-            others = _place_remaining(rest, taken | slices)
+        if not slices & occupied_slices:
+            others = _find_remaining_start_slices(rest, occupied_slices | slices)
             if others is not None:
                 return [start, *others]
     return None
@@ -139,7 +141,7 @@ def max_more_instances(
     7
     """
     count = 0
-    while place_instances(card, (*other_profiles, *([profile] * (count + 1)))) is not None:
+    while find_start_slices(card, (*other_profiles, *([profile] * (count + 1)))) is not None:
         count += 1
     return count
 
@@ -243,7 +245,7 @@ OUTPUTS: tuple[OutputSpec[MigResult], ...] = (
         "more",
         "Room for more of the smallest",
         better="more",
-        read=lambda r: Value(r.max_more_smallest, note=f"Of {r.card.profiles[0].name}."),
+        read=lambda r: OutputValue(r.max_more_smallest, note=f"Of {r.card.profiles[0].name}."),
     ),
 )
 _STEPS = StepBuilder(OUTPUTS, "mig")
@@ -361,7 +363,7 @@ def estimate(inputs: MigInputs) -> Estimate:
         message = f"The {gpu.name} {why}; GPUs that can: {', '.join(list_mig_gpus())}."
         raise input_error("gpu", inputs.gpu, message)
     instances = parse_instances(card, inputs.instances)
-    result = MigResult(gpu, card, instances, place_instances(card, instances))
+    result = MigResult(gpu, card, instances, find_start_slices(card, instances))
     return Estimate(
         name="mig",
         verdict=build_verdict(result),

@@ -3,11 +3,11 @@
 import dataclasses
 
 from app.estimator.common_inputs import LOAD, MODEL, input_error, model_input
-from app.estimator.formula_steps import StepBuilder, format_term, format_training_flops
+from app.estimator.formula_steps import StepBuilder, format_term, format_training_flops_per_token
 from app.estimator.memory.inference_memory import elements_per_token
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.hf_config import UnreadableConfigError
-from app.estimator.models.lookup import describe_weights, find_model, read_pasted_config
+from app.estimator.models.lookup import describe_weight_format, find_model, read_pasted_config
 from app.estimator.models.number_formats import PUBLISHED, weight_table
 from app.estimator.models.vision_tower import VisionTower
 from app.estimator.registry import EstimateSpec
@@ -19,7 +19,7 @@ from app.estimator.result import (
     Verdict,
     read_figures,
 )
-from app.estimator.training.flops import flops_per_token, multi_token_prediction_flops
+from app.estimator.training.flops import multi_token_prediction_flops, training_flops_per_token
 from app.estimator.units import format_number, format_value
 
 
@@ -84,7 +84,7 @@ OUTPUTS: tuple[OutputSpec[ModelResult], ...] = (
         "predicting_parameters",
         "In multi-token prediction",
         "parameter",
-        read=lambda r: r.model.predicting_parameters,
+        read=lambda r: r.model.prediction_module_parameters,
     ),
     OutputSpec(
         "tower_parameters",
@@ -121,23 +121,23 @@ _STEPS = StepBuilder(OUTPUTS, "training-versus-inference")
 
 def build_verdict(model: Architecture) -> Verdict:
     """Return the number of parameters, and of active parameters per token."""
-    total = _short_count(model.parameters)
+    total = _format_count_in_words(model.parameters)
     kind = f"{model.layers} layers of width {format_number(model.hidden)}"
     if model.is_routed:
-        active = _short_count(model.active_parameters)
+        active = _format_count_in_words(model.active_parameters)
         text = f"{active} of them work on each token; {kind}."
     else:
         text = f"All of them work on each token; {kind}."
-    if published := describe_weights(model, PUBLISHED, ""):
+    if published := describe_weight_format(model, PUBLISHED, ""):
         size = format_value(weight_table(model, PUBLISHED).total, "B")
         text = f"{text} {published.removesuffix('.')}, {size}."
     return Verdict("info", f"{total} parameters.", text)
 
 
-def _short_count(count: float) -> str:
+def _format_count_in_words(count: float) -> str:
     """Write a count as `70.6 billion`.
 
-    >>> _short_count(70553706496)
+    >>> _format_count_in_words(70553706496)
     '70.6 billion'
     """
     for factor, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
@@ -152,7 +152,7 @@ def build_steps(model: Architecture, training: float) -> tuple[FormulaStep, ...]
     summed = " + ".join(format_term(count) for count in parts.values())
     added = " + ".join(parts)
     formula = "6 × weights that multiply a token + causal attention"
-    numbers = format_training_flops(model, training)
+    numbers = format_training_flops_per_token(model, training)
     return (
         _STEPS.line("parameters", added, summed, model.parameters, "shape"),
         *((_active_step(model),) if model.is_routed else ()),
@@ -245,7 +245,7 @@ def build_notes(model: Architecture, sequence: int) -> tuple[str, ...]:
 def estimate(inputs: ModelInputs) -> Estimate:
     """Count parameters by part, FLOPs per token and cache per token."""
     model = requested_model(inputs)
-    training = flops_per_token(model, inputs.sequence)
+    training = training_flops_per_token(model, inputs.sequence)
     return Estimate(
         name="model",
         verdict=build_verdict(model),

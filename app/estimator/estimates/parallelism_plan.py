@@ -39,10 +39,10 @@ from app.estimator.training.training_plan import (
     TrainingPlan,
     find_software,
     fullest_stage_memory,
-    layers_per_stage,
-    plan_layout,
-    plan_step,
-    usual_states,
+    layers_of_fullest_stage,
+    plan_to_parallel_layout,
+    plan_to_training_step,
+    usual_bytes_per_parameter,
 )
 from app.estimator.units import format_number
 
@@ -131,7 +131,10 @@ class MicroBatchFamily:
     sizes: tuple[tuple[int, int], ...]
 
     def plan(
-        self, job: TrainingJob, size: tuple[int, int], recompute: Recompute = "none"
+        self,
+        job: TrainingJob,
+        micro_batch_and_count: tuple[int, int],
+        recompute: Recompute = "none",
     ) -> TrainingPlan:
         return TrainingPlan(
             tensor=self.tensor,
@@ -141,8 +144,8 @@ class MicroBatchFamily:
             expert=self.expert,
             chunks=self.chunks,
             sequence=job.sequence,
-            micro_batch=size[0],
-            micro_batches=size[1],
+            micro_batch=micro_batch_and_count[0],
+            micro_batches=micro_batch_and_count[1],
             number_format=job.number_format,
             recompute=recompute,
             zero=self.zero,
@@ -165,7 +168,7 @@ class ModelSplit:
     cuts: tuple[tuple[tuple[int, int], tuple[tuple[int, int], ...]], ...]
 
     @property
-    def layouts(self) -> int:
+    def layout_count(self) -> int:
         """Return the number of layouts, not counting recomputation."""
         return len(self.experts) * sum(len(sizes) for _, sizes in self.cuts)
 
@@ -195,7 +198,7 @@ def list_splits(
                 if job.global_batch % data:  # Also true if there are more replicas than sequences.
                     continue
                 each = job.global_batch // data
-                cuts = _pipeline_cuts(model.layers, pipeline, data, each)
+                cuts = _micro_batches_by_pipeline_variant(model.layers, pipeline, data, each)
                 experts = _expert_degrees(model, data * context * tensor)
                 if cuts:
                     yield ModelSplit(tensor, pipeline, context, data, experts, cuts)
@@ -236,21 +239,21 @@ def _expert_degrees(model: Architecture, gpus: int) -> tuple[int, ...]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _pipeline_cuts(
-    layers: int, pipeline: int, data: int, each: int
+def _micro_batches_by_pipeline_variant(
+    layers: int, pipeline: int, data: int, sequences_per_replica: int
 ) -> tuple[tuple[tuple[int, int], tuple[tuple[int, int], ...]], ...]:
-    """Return (chunks, ZeRO stage) pairs with the micro-batches that `each` replica can use."""
+    """Return (chunks, ZeRO stage) pairs with the micro-batches that `sequences_per_replica` replica can use."""
     cuts: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for micro_batch in _MICRO_BATCHES:
-        batches = each // micro_batch
-        if each % micro_batch or batches < pipeline:
+        batches = sequences_per_replica // micro_batch
+        if sequences_per_replica % micro_batch or batches < pipeline:
             continue
-        for variant in _pipeline_variants(layers, pipeline, data, batches):
+        for variant in _chunk_and_zero_choices(layers, pipeline, data, batches):
             cuts.setdefault(variant, []).append((micro_batch, batches))
     return tuple((variant, tuple(sizes)) for variant, sizes in cuts.items())
 
 
-def _pipeline_variants(
+def _chunk_and_zero_choices(
     layers: int, pipeline: int, data: int, batches: int
 ) -> tuple[tuple[int, int], ...]:
     """Return (chunks, ZeRO stage) pairs: sharded weights only without a pipeline."""
@@ -265,14 +268,14 @@ def _pipeline_variants(
     return tuple((v, 1) for v in chunks)
 
 
-_Stages = tuple[float, ...]
+_BytesByStage = tuple[float, ...]
 
 _STAGE = 3  # Units of work to compute one stage of a layout.
 
 _RECOMPUTES: tuple[Recompute, ...] = ("none", "selective", "full")
 
 
-class MemoryFit:
+class LayoutMemoryChecker:
     """Memory checks for the layouts of one job.
 
     Model states depend on how experts and parameters are divided, activations on how
@@ -284,22 +287,22 @@ class MemoryFit:
     def __init__(self, model: Architecture, job: TrainingJob, limit: float) -> None:
         self.steps = 0
         self._model, self._job, self._limit = model, job, limit
-        self._resident: dict[tuple[int, ...], _Stages] = {}
-        self._transient: dict[tuple[object, ...], _Stages] = {}
+        self._resident: dict[tuple[int, ...], _BytesByStage] = {}
+        self._transient: dict[tuple[object, ...], _BytesByStage] = {}
         self._per_token_memory: dict[
             tuple[object, ...], tuple[ParallelLayout, tuple[TransientMemory, ...]]
         ] = {}
 
     @property
-    def holds_states(self) -> bool:
+    def fits_sharded_states(self) -> bool:
         """Return whether the model states fit if they are fully sharded."""
-        alone = resident_memory(self._model, ParallelLayout(), FRAMEWORKS["torch"], usual_states())[
-            0
-        ]
+        alone = resident_memory(
+            self._model, ParallelLayout(), FRAMEWORKS["torch"], usual_bytes_per_parameter()
+        )[0]
         states = alone.weights + alone.gradients + alone.optimizer
         return states / self._job.gpus <= self._limit
 
-    def fits_with_least_recompute(
+    def fitting_micro_batches(
         self, family: MicroBatchFamily
     ) -> Iterator[tuple[tuple[int, int], Recompute, float]]:
         """Yield every micro-batch that fits, with the least recomputation and its memory [B]."""
@@ -322,16 +325,18 @@ class MemoryFit:
 
     def has_fit(self, family: MicroBatchFamily) -> bool:
         """Return whether any layout of a family fits; the smallest micro-batch needs least."""
-        return next(self.fits_with_least_recompute(family), None) is not None
+        return next(self.fitting_micro_batches(family), None) is not None
 
-    def _resident_bytes(self, family: MicroBatchFamily) -> _Stages:
+    def _resident_bytes(self, family: MicroBatchFamily) -> _BytesByStage:
         shared = (family.tensor, family.pipeline, family.chunks)
         key = (*shared, family.expert, family.zero)
         resident = self._resident.get(key)
         if resident is None:
             plan = family.plan(self._job, family.sizes[0])
-            framework = plan_step(plan).framework
-            stages = resident_memory(self._model, plan_layout(plan), framework, usual_states())
+            framework = plan_to_training_step(plan).framework
+            stages = resident_memory(
+                self._model, plan_to_parallel_layout(plan), framework, usual_bytes_per_parameter()
+            )
             beside = usual_overhead(plan.gpus)
             resident = tuple(stage.total + beside for stage in stages)
             self._resident[key] = resident
@@ -340,30 +345,34 @@ class MemoryFit:
 
     def _transient_bytes(
         self, family: MicroBatchFamily, size: tuple[int, int], recompute: Recompute
-    ) -> _Stages:
+    ) -> _BytesByStage:
         shared = (family.tensor, family.pipeline, family.chunks, family.context)
         key = (*shared, size, recompute)
         transient = self._transient.get(key)
         if transient is None:
-            layout, each = self._per_token(family, (*shared, recompute), recompute)
+            layout, each = self._transient_bytes_per_token(family, (*shared, recompute), recompute)
             micro_batch, batches = size
             tokens = self._job.sequence * micro_batch / family.context
             transient = tuple(
-                sum(moves.both(tokens, micro_batches_in_flight(moves.stage, layout, batches)))
+                sum(
+                    moves.activation_and_logit_bytes(
+                        tokens, micro_batches_in_flight(moves.stage, layout, batches)
+                    )
+                )
                 for moves in each
             )
             self._transient[key] = transient
             self.steps += _STAGE * len(transient)
         return transient
 
-    def _per_token(
+    def _transient_bytes_per_token(
         self, family: MicroBatchFamily, key: tuple[object, ...], recompute: Recompute
     ) -> tuple[ParallelLayout, tuple[TransientMemory, ...]]:
         per_token = self._per_token_memory.get(key)
         if per_token is None:
             plan = family.plan(self._job, family.sizes[0], recompute)
-            layout = plan_layout(plan)
-            each = transient_bytes_by_stage(self._model, layout, plan_step(plan))
+            layout = plan_to_parallel_layout(plan)
+            each = transient_bytes_by_stage(self._model, layout, plan_to_training_step(plan))
             per_token = self._per_token_memory[key] = layout, each
         return per_token
 
@@ -430,7 +439,7 @@ class _LayoutSearch:
         self._timed = 0
         self._model, self._job, self._fabric, self._most = model, job, fabric, limit
         self._engine = sustained_rates(gpu, job.number_format, older_kernels=older)
-        self._fits = MemoryFit(model, job, gpu.capacity * job.usable)
+        self._fits = LayoutMemoryChecker(model, job, gpu.capacity * job.usable)
         self._times: dict[tuple[object, ...], LayerTimes] = {}
         self._stages: dict[tuple[int, int], float] = {}
         self._ranked: list[tuple[float, float, int, TrainingPlan, StepTime]] = []
@@ -440,7 +449,7 @@ class _LayoutSearch:
         """Return the work done so far."""
         return self._fits.steps + self._timed
 
-    def best(self) -> tuple[LayoutCandidate, ...]:
+    def ranked_candidates(self) -> tuple[LayoutCandidate, ...]:
         """Return the fastest layouts that fit, best first."""
         return tuple(
             LayoutCandidate(plan, step, fullest_stage_memory(self._model, plan))
@@ -451,7 +460,7 @@ class _LayoutSearch:
         """Rank the layouts of a family that fit, each with the least recomputation."""
         fill = (family.pipeline - 1) / family.chunks
         stage = self._fullest_stage_share(family)
-        for size, recompute, memory in self._fits.fits_with_least_recompute(family):
+        for size, recompute, memory in self._fits.fitting_micro_batches(family):
             self.fitting += 1
             times = self._layer_times(family, size, recompute)
             if self._is_too_slow((size[1] + fill) * times.busy * stage):
@@ -468,7 +477,7 @@ class _LayoutSearch:
         key = family.pipeline, family.chunks
         if key not in self._stages:
             plan = family.plan(self._job, family.sizes[0])
-            self._stages[key] = layers_per_stage(self._model, plan) / self._model.layers
+            self._stages[key] = layers_of_fullest_stage(self._model, plan) / self._model.layers
         return self._stages[key]
 
     def _is_too_slow(self, least: float) -> bool:
@@ -498,8 +507,8 @@ def search_layouts(
     gpu: Accelerator,
     job: TrainingJob,
     fabric: Interconnect,
-    limit: int = 10,
-    steps: int = STEPS,
+    max_ranked: int = 10,
+    max_steps: int = STEPS,
 ) -> LayoutSearchResult:
     """Return the best of all layouts that fit, or of those tried within the work limit.
 
@@ -508,19 +517,21 @@ def search_layouts(
     and ZeRO stage. Of layouts that differ only in recomputation, the one with the least
     that fits is ranked.
 
-    `most`: how many layouts to rank; `steps`: how much work may be done; see `STEPS`.
+    `most`: how many layouts to rank; `max_steps`: how much work may be done; see `STEPS`.
     """
     every = tuple(list_splits(model, fabric, job))
-    search = _LayoutSearch(model, gpu, job, fabric, limit)
+    search = _LayoutSearch(model, gpu, job, fabric, max_ranked)
     seen = 0
     for split in every:
         for family in split.families():
-            if search.steps_done >= steps:
+            if search.steps_done >= max_steps:
                 break
             search.rank_family(family)
             seen += len(family.sizes)
-    legal = sum(split.layouts for split in every)
-    return LayoutSearchResult(search.best(), search.fitting, seen, legal, search.steps_done)
+    legal = sum(split.layout_count for split in every)
+    return LayoutSearchResult(
+        search.ranked_candidates(), search.fitting, seen, legal, search.steps_done
+    )
 
 
 def find_fewest_gpus(
@@ -532,8 +543,8 @@ def find_fewest_gpus(
     while gpus <= job.gpus:
         batch = max(1, job.global_batch // gpus) * gpus
         smaller = dataclasses.replace(job, gpus=gpus, global_batch=batch)
-        fits = MemoryFit(model, smaller, limit)
-        if fits.holds_states:
+        fits = LayoutMemoryChecker(model, smaller, limit)
+        if fits.fits_sharded_states:
             for split in list_splits(model, fabric, smaller):
                 if any(map(fits.has_fit, split.families())):
                     return FewestGpus(gpus)
@@ -654,7 +665,7 @@ def _round_batch(batch: int, gpus: int) -> int:
     return rounded
 
 
-def find_plans(
+def compute_parallelism_plan(
     inputs: ParallelismPlanInputs, model: Architecture, gpu: Accelerator
 ) -> ParallelismPlanResult:
     """Return the best layouts, the smallest cluster, and how many layouts were tried."""

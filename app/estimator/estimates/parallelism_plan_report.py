@@ -9,12 +9,12 @@ from app.estimator.estimates.parallelism_plan import (
     LayoutCandidate,
     ParallelismPlanInputs,
     ParallelismPlanResult,
+    compute_parallelism_plan,
     find_flips,
-    find_plans,
     validate_inputs,
 )
 from app.estimator.estimates.training_time import TrainingTimeResult
-from app.estimator.estimates.training_time_report import step_time_steps
+from app.estimator.estimates.training_time_report import step_time_formula_step
 from app.estimator.fits import capacity_note
 from app.estimator.formula_steps import StepBuilder, format_sum, format_term
 from app.estimator.hardware.catalog import Accelerator, find_accelerator, find_reference_design
@@ -27,15 +27,15 @@ from app.estimator.result import (
     Estimate,
     FormulaStep,
     OutputSpec,
+    OutputValue,
     ResultTable,
     StackedBar,
     Timeline,
     TimelineSpan,
-    Value,
     Verdict,
     read_figures,
 )
-from app.estimator.training.flops import flops_per_token, utilization
+from app.estimator.training.flops import training_flops_per_token, utilization
 from app.estimator.training.run_costs import rent
 from app.estimator.units import format_number, format_value
 
@@ -97,7 +97,7 @@ def build_ranking_table(ranked: tuple[LayoutCandidate, ...]) -> ResultTable:
                 (candidate.step.total, "s"),
                 (candidate.tokens_per_second / plan.gpus, "token/s"),
                 (candidate.memory, "B"),
-                loss_reason(first, candidate) if rank > 1 else "the best",
+                describe_main_loss(first, candidate) if rank > 1 else "the best",
             )
         )
     columns = ("Rank", "Layout", "GPUs", "One step", "Per GPU", "Memory", "Why")
@@ -110,10 +110,10 @@ def _describe_plan_fully(candidate: LayoutCandidate) -> str:
     return describe_layout(candidate) + batch
 
 
-def loss_reason(first: LayoutCandidate, other: LayoutCandidate) -> str:
+def describe_main_loss(first: LayoutCandidate, other: LayoutCandidate) -> str:
     """Return the part of the step in which a layout loses most against the best one."""
     grown = {
-        label: _seconds_per_token(other, name) - _seconds_per_token(first, name)
+        label: _gpu_seconds_per_token(other, name) - _gpu_seconds_per_token(first, name)
         for name, label in PARTS
     }
     label = max(grown, key=lambda part: grown[part])
@@ -129,28 +129,28 @@ def loss_reason(first: LayoutCandidate, other: LayoutCandidate) -> str:
     return text
 
 
-def _seconds_per_token(candidate: LayoutCandidate, part: str) -> float:
+def _gpu_seconds_per_token(candidate: LayoutCandidate, part: str) -> float:
     """Return the GPU-seconds per token of one part of the step."""
     seconds: float = getattr(candidate.step, part)
     return seconds * candidate.plan.gpus / candidate.plan.tokens
 
 
 def _best_mfu(result: ParallelismPlanResult, first: LayoutCandidate) -> float:
-    each = flops_per_token(result.model, first.plan.sequence)
+    each = training_flops_per_token(result.model, first.plan.sequence)
     rate = first.tokens_per_second / first.plan.gpus
     return utilization(each, rate, result.gpu.peak_rate(first.plan.number_format) or 1.0)
 
 
-_Plan = ParallelismPlanResult
-_MISSING = Value(None, note="No layout fits.", applies=False)
+_PlanResult = ParallelismPlanResult
+_MISSING = OutputValue(None, note="No layout fits.", applies=False)
 
 
 def _plan_property_output(
     name: str, label: str, field: str = "", unit: str = ""
-) -> OutputSpec[_Plan]:
+) -> OutputSpec[_PlanResult]:
     """Declare a property of the best plan."""
 
-    def read(result: _Plan) -> Any:
+    def read(result: _PlanResult) -> Any:
         return getattr(result.best_layout.plan, field or name) if result.best_layout else _MISSING
 
     better: Better = "less" if name == "gpus" else ""
@@ -158,11 +158,12 @@ def _plan_property_output(
 
 
 def _read_best(
-    read: Callable[[_Plan, LayoutCandidate], float], bounds: Callable[[str, float], Value]
-) -> Callable[[_Plan], Value]:
+    read: Callable[[_PlanResult, LayoutCandidate], float],
+    bounds: Callable[[str, float], OutputValue],
+) -> Callable[[_PlanResult], OutputValue]:
     """Read a modeled value of the best layout."""
 
-    def read_with_range(result: _Plan) -> Value:
+    def read_with_range(result: _PlanResult) -> OutputValue:
         if result.best_layout is None:
             return _MISSING
         kind = "training-routed" if result.model.is_routed else "training"
@@ -171,34 +172,34 @@ def _read_best(
     return read_with_range
 
 
-def _rate_per_gpu(_: _Plan, first: LayoutCandidate) -> float:
+def _rate_per_gpu(_: _PlanResult, first: LayoutCandidate) -> float:
     return first.tokens_per_second / first.plan.gpus
 
 
-def _read_run(read: Callable[[TrainingTimeResult], float]) -> Callable[[_Plan], Value]:
+def _read_run(read: Callable[[TrainingTimeResult], float]) -> Callable[[_PlanResult], OutputValue]:
     """Read a modeled value of the whole run in the best layout."""
 
-    def read_with_range(result: _Plan) -> Value:
+    def read_with_range(result: _PlanResult) -> OutputValue:
         return _MISSING if result.full_run is None else modeled_time("run", read(result.full_run))
 
     return read_with_range
 
 
-def _cost(result: _Plan) -> Value:
+def _cost(result: _PlanResult) -> OutputValue:
     price = typed_or_list_price(result.gpu, result.inputs.usd_per_gpu_hour)
     if result.best_layout and price is None:
-        return Value(None, note=UNKNOWN)
+        return OutputValue(None, note=UNKNOWN)
     return _read_run(lambda run: rent(run.gpu_hours, price or 0.0))(result)
 
 
-def _fewest_gpus(result: _Plan) -> Value:
+def _fewest_gpus(result: _PlanResult) -> OutputValue:
     note = "The search ended before it found a size on which a layout fits."
     if result.fewest.sure:
         note = "Powers of two up to the cluster were tried."
-    return Value(result.fewest.gpus, note=note)
+    return OutputValue(result.fewest.gpus, note=note)
 
 
-OUTPUTS: tuple[OutputSpec[_Plan], ...] = (
+OUTPUTS: tuple[OutputSpec[_PlanResult], ...] = (
     OutputSpec("fits", "A layout fits", better="more", read=lambda r: r.best_layout is not None),
     _plan_property_output("tensor_parallel", "Tensor parallel", "tensor"),
     _plan_property_output("pipeline_parallel", "Pipeline parallel", "pipeline"),
@@ -234,7 +235,8 @@ OUTPUTS: tuple[OutputSpec[_Plan], ...] = (
         "B",
         "less",
         _read_best(
-            lambda _, first: first.memory, lambda _, value: Value(value, 0.9 * value, 1.1 * value)
+            lambda _, first: first.memory,
+            lambda _, value: OutputValue(value, 0.9 * value, 1.1 * value),
         ),
         modeled=True,
     ),
@@ -260,7 +262,7 @@ OUTPUTS: tuple[OutputSpec[_Plan], ...] = (
     OutputSpec(
         "reference_design",
         "Reference design",
-        read=lambda r: reference_design(r.gpu, r.inputs.gpus),
+        read=lambda r: describe_reference_design(r.gpu, r.inputs.gpus),
     ),
 )
 _STEPS = StepBuilder(OUTPUTS, "training-memory")
@@ -282,7 +284,7 @@ def estimate(inputs: ParallelismPlanInputs) -> Estimate:
     """Search all layouts, and describe the best."""
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
     validate_inputs(inputs, gpu)
-    result = find_plans(inputs, model, gpu)
+    result = compute_parallelism_plan(inputs, model, gpu)
     first = result.best_layout
     return Estimate(
         name="parallelism-plan",
@@ -332,7 +334,7 @@ def _search_limit_text(result: ParallelismPlanResult) -> str:
     return f" The search looked at {seen} of {legal} layouts; a better one may exist."
 
 
-def reference_design(gpu: Accelerator, gpus: int) -> str:
+def describe_reference_design(gpu: Accelerator, gpus: int) -> str:
     """Return the published reference architecture of this size, as text."""
     known = _DESIGNS.get(gpu.id)
     if known is None:
@@ -350,12 +352,12 @@ def reference_design(gpu: Accelerator, gpus: int) -> str:
 def _build_steps(result: ParallelismPlanResult) -> tuple[FormulaStep, ...]:
     first, run = result.best_layout, result.full_run
     if first is None or run is None:
-        return (_layouts_tried_step(result),)
+        return (_fitting_layouts_step(result),)
     plan, step = first.plan, first.step
-    each = flops_per_token(result.model, plan.sequence)
+    each = training_flops_per_token(result.model, plan.sequence)
     rate = first.tokens_per_second / plan.gpus
     return (
-        _layouts_tried_step(result),
+        _fitting_layouts_step(result),
         _STEPS.line(
             "memory",
             "states + activations in flight + logits + overhead and buffers",
@@ -371,8 +373,8 @@ def _build_steps(result: ParallelismPlanResult) -> tuple[FormulaStep, ...]:
             first.memory,
             "korthikanti-2022",
         ),
-        step_time_steps(plan, step),
-        _STEPS.fill(
+        step_time_formula_step(plan, step),
+        _STEPS.line_from_template(
             "time",
             "[tokens] ÷ [tokens per step] × [step] ÷ [useful share]",
             (result.inputs.tokens, plan.tokens, (step.total, "s"), (run.useful, "%")),
@@ -380,7 +382,7 @@ def _build_steps(result: ParallelismPlanResult) -> tuple[FormulaStep, ...]:
             "megatron-2021",
             topic="parallelism",
         ),
-        _STEPS.fill(
+        _STEPS.line_from_template(
             "mfu",
             "[operations per token] × [tokens per second and GPU] ÷ [peak]",
             ((each, "FLOP"), rate, (result.gpu.peak_rate(plan.number_format) or 0.0, "FLOP/s")),
@@ -391,7 +393,7 @@ def _build_steps(result: ParallelismPlanResult) -> tuple[FormulaStep, ...]:
     )
 
 
-def _layouts_tried_step(result: ParallelismPlanResult) -> FormulaStep:
+def _fitting_layouts_step(result: ParallelismPlanResult) -> FormulaStep:
     return FormulaStep(
         "Layouts that fit",
         "counted: degrees whose product is the GPUs, dividing heads, layers, experts and the batch",

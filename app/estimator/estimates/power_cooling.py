@@ -260,7 +260,7 @@ _TIGHT = 0.9
 def compute_site(inputs: PowerCoolingInputs) -> PowerCoolingResult:
     """Size a site; raises InvalidInputsError if a needed value of the system is unknown."""
     system = find_system(inputs.system)
-    node, units = _system_size(inputs, system)
+    node, units = _system_power_and_height(inputs, system)
     in_rack = nodes_in_rack(inputs.rack_limit, node, inputs.rack_units, units)
     others = inputs.nodes * node * inputs.other
     machines = inputs.nodes * node + others
@@ -275,7 +275,7 @@ def compute_site(inputs: PowerCoolingInputs) -> PowerCoolingResult:
         node=node,
         units=units,
         load=load,
-        gpus=_gpu_power(inputs, system, node),
+        gpus=_all_gpus_power(inputs, system, node),
         others=others,
         in_rack=in_rack,
         racks=-(-inputs.nodes // in_rack) if in_rack else None,
@@ -289,7 +289,7 @@ def compute_site(inputs: PowerCoolingInputs) -> PowerCoolingResult:
     )
 
 
-def _system_size(inputs: PowerCoolingInputs, system: System) -> tuple[float, int]:
+def _system_power_and_height(inputs: PowerCoolingInputs, system: System) -> tuple[float, int]:
     """Return the maximum power [W] and rack units of a system, as typed or as published."""
     node = inputs.node_power or system.power
     if node is None:
@@ -300,14 +300,16 @@ def _system_size(inputs: PowerCoolingInputs, system: System) -> tuple[float, int
     return node, units
 
 
-def _unknown_value_message(what: str, system: System) -> str:
-    return f"The {what} of the {system.name} is not known: write it."
+def _unknown_value_message(value_name: str, system: System) -> str:
+    return f"The {value_name} of the {system.name} is not known: write it."
 
 
-def _gpu_power(inputs: PowerCoolingInputs, system: System, node: float) -> float | None:
+def _all_gpus_power(
+    inputs: PowerCoolingInputs, system: System, system_power: float
+) -> float | None:
     """Return the limits of all GPUs [W]; None if unknown or above the system's own power."""
     each = find_accelerator(system.accelerator).tdp
-    if each is None or each * system.gpus > node:
+    if each is None or each * system.gpus > system_power:
         return None
     return each * system.gpus * inputs.nodes
 
@@ -326,10 +328,10 @@ def _liquid_share(inputs: PowerCoolingInputs, system: System) -> float:
 
 def find_flips(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
     """Return the limits and sizes at which the verdict on racks or site flips."""
-    return (*_rack_changes(result), *_site_changes(result))
+    return (*_rack_flips(result), *_site_flips(result))
 
 
-def _rack_changes(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
+def _rack_flips(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
     """Return the rack power for one system more, or for none, or the needed rack height."""
     inputs = result.inputs
     now = format_value(inputs.rack_limit, "W")
@@ -352,7 +354,7 @@ def _rack_changes(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
     return tuple(changes)
 
 
-def _site_changes(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
+def _site_flips(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
     inputs = result.inputs
     limit = inputs.site_limit
     if limit is None or result.racks is None:
@@ -373,12 +375,12 @@ def _site_changes(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
     return tuple(changes)
 
 
-def site_power(machines: float, pue: float) -> float:
+def site_power(machines_power: float, pue: float) -> float:
     """Power that the whole site draws for its machines [W].
 
     P = IT · PUE.
 
-    `machines`: power of the machines [W]; `pue`: power of the site over that of the machines,
+    `machines_power`: power of the machines [W]; `pue`: power of the site over that of the machines,
     at least 1. From iso-30134-2.
 
     >>> site_power(1e6, 1.6)
@@ -386,7 +388,7 @@ def site_power(machines: float, pue: float) -> float:
     """
     if pue < 1:
         raise ValueError(f"a PUE below 1 is impossible: {pue}")
-    return machines * pue
+    return machines_power * pue
 
 
 def phase_current(watts: float, volts: float, power_factor: float = 1.0) -> float:
@@ -414,45 +416,45 @@ def heat_in_btu(watts: float) -> float:
     return watts * BTU_PER_HOUR
 
 
-def air_flow(watts: float, rise: float) -> float:
+def air_flow(watts: float, temperature_rise: float) -> float:
     """Air flow that removes heat at a given rise of its temperature [m3/s].
 
     V = P / (ρ · c · ΔT) with air at sea level.
 
-    `watts`: heat [W]; `rise`: temperature of the exhaust air above the intake air [°C],
+    `watts`: heat [W]; `temperature_rise`: temperature of the exhaust air above the intake air [°C],
     positive. From ashrae-datacom.
 
     >>> round(air_flow(10_200.0, 16.2), 2)
     0.52
     """
-    if rise <= 0:
-        raise ValueError(f"air that is not warmed carries no heat: {rise}")
-    return watts / (_AIR * _AIR_HEAT * rise)
+    if temperature_rise <= 0:
+        raise ValueError(f"air that is not warmed carries no heat: {temperature_rise}")
+    return watts / (_AIR * _AIR_HEAT * temperature_rise)
 
 
-def coolant_flow(watts: float, rise: float) -> float:
+def coolant_flow(watts: float, temperature_rise: float) -> float:
     """Water flow that removes heat at a given rise of its temperature [m3/s].
 
     V = P / (ρ · c · ΔT).
 
-    `watts`: heat [W]; `rise`: return temperature above supply temperature [°C], positive. From
+    `watts`: heat [W]; `temperature_rise`: return temperature above supply temperature [°C], positive. From
     ashrae-datacom.
 
     >>> round(coolant_flow(115_000.0, 10.0) * 60_000)
     166
     """
-    if rise <= 0:
-        raise ValueError(f"water that is not warmed carries no heat: {rise}")
-    return watts / (_WATER * _WATER_HEAT * rise)
+    if temperature_rise <= 0:
+        raise ValueError(f"water that is not warmed carries no heat: {temperature_rise}")
+    return watts / (_WATER * _WATER_HEAT * temperature_rise)
 
 
-def nodes_in_rack(limit: float, watts: float, rack_units: int, units: int) -> int:
+def nodes_in_rack(rack_power: float, node_power: float, rack_units: int, node_units: int) -> int:
     """Machines per rack: the smaller of what its power and its height allow [1].
 
-    `limit`: power of a rack [W]; `watts`: power of one machine, with its share of other
-    equipment in the rack [W]; `rack_units`: height of the rack; `units`: height of one machine.
+    `rack_power`: power of a rack [W]; `node_power`: power of one machine, with its share of other
+    equipment in the rack [W]; `rack_units`: height of the rack; `node_units`: height of one machine.
 
     >>> nodes_in_rack(30e3, 14.3e3, 48, 10), nodes_in_rack(60e3, 14.3e3, 48, 10)
     (2, 4)
     """
-    return int(min(limit // watts, rack_units // units))
+    return int(min(rack_power // node_power, rack_units // node_units))

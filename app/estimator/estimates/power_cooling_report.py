@@ -20,9 +20,9 @@ from app.estimator.result import (
     Estimate,
     FormulaStep,
     OutputSpec,
+    OutputValue,
     ResultTable,
     StackedBar,
-    Value,
     Verdict,
     read_figures,
 )
@@ -36,30 +36,30 @@ def _typical_load_output(
 ) -> OutputSpec[PowerCoolingResult]:
     """Declare an output proportional to the typical load; exact if the load is typed."""
 
-    def read_with_range(result: PowerCoolingResult) -> Value:
+    def read_with_range(result: PowerCoolingResult) -> OutputValue:
         value = read(result)
         if result.inputs.load is not None:
-            return Value(value)
+            return OutputValue(value)
         low, high = (value * share / result.load for share in LOAD_RANGE)
-        return Value(value, low, high)
+        return OutputValue(value, low, high)
 
     return OutputSpec(name, label, unit, "less", read_with_range, modeled=True)
 
 
-def _racks(result: PowerCoolingResult) -> Value:
+def _racks(result: PowerCoolingResult) -> OutputValue:
     note = "" if result.racks else "No system fits in a rack."
-    return Value(result.racks, note=note, applies=result.racks is not None)
+    return OutputValue(result.racks, note=note, applies=result.racks is not None)
 
 
-def _rack_power(result: PowerCoolingResult) -> Value:
+def _rack_power(result: PowerCoolingResult) -> OutputValue:
     note = "" if result.racks else "Of one system, which is more than a rack takes."
-    return Value(result.rack_power, note=note)
+    return OutputValue(result.rack_power, note=note)
 
 
-def _coolant(result: PowerCoolingResult) -> Value:
+def _coolant(result: PowerCoolingResult) -> OutputValue:
     if result.liquid:
-        return Value(result.needed_coolant_flow)
-    return Value(None, note="Air takes all heat of the systems.", applies=False)
+        return OutputValue(result.needed_coolant_flow)
+    return OutputValue(None, note="Air takes all heat of the systems.", applies=False)
 
 
 OUTPUTS: tuple[OutputSpec[PowerCoolingResult], ...] = (
@@ -177,14 +177,14 @@ def _build_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
             result.machines,
             "catalogue",
         ),
-        _STEPS.fill(
+        _STEPS.line_from_template(
             "machines_typical",
             "[highest] × [typical load]",
             ((result.machines, "W"), (result.load, "%")),
             result.typical_power,
             "latif-2025",
         ),
-        _STEPS.fill(
+        _STEPS.line_from_template(
             "site_power",
             "[machines] × [PUE]",
             ((result.machines, "W"), inputs.pue),
@@ -254,7 +254,7 @@ def _cooling_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
 
 def _energy_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
     return (
-        _STEPS.fill(
+        _STEPS.line_from_template(
             "energy",
             "[site, typical] × [running time]",
             ((result.typical_site_power, "W"), (result.inputs.duration, "s")),

@@ -22,8 +22,8 @@ from app.estimator.result import (
     Estimate,
     FormulaStep,
     OutputSpec,
+    OutputValue,
     ResultTable,
-    Value,
     Verdict,
     ranged_value,
     read_figures,
@@ -130,10 +130,10 @@ def _decode_floor(
     return language * active / (gpu.memory_bandwidth * inputs.bandwidth_share)
 
 
-def _ratio(numerator: float | None, denominator: float | None) -> Value:
+def _ratio(numerator: float | None, denominator: float | None) -> OutputValue:
     if numerator and denominator:
-        return Value(numerator / denominator)
-    return Value(None, note="The catalog has no rate for this.")
+        return OutputValue(numerator / denominator)
+    return OutputValue(None, note="The catalog has no rate for this.")
 
 
 OUTPUTS: tuple[OutputSpec[QuantizationResult], ...] = (
@@ -169,14 +169,14 @@ OUTPUTS: tuple[OutputSpec[QuantizationResult], ...] = (
 _STEPS = StepBuilder(OUTPUTS, "number-formats")
 
 
-def build_verdict(gpu: Accelerator, old: FormatResult, new: FormatResult) -> Verdict:
+def build_verdict(gpu: Accelerator, baseline: FormatResult, compared: FormatResult) -> Verdict:
     """Return what the narrower format saves, and whether its weights fit."""
-    saved = old.total - new.total
+    saved = baseline.total - compared.total
     lead = f"{format_value(abs(saved), 'B')} {'less' if saved >= 0 else 'more'}."
-    fit = new.per_gpu <= gpu.capacity
+    fit = compared.per_gpu <= gpu.capacity
     text = (
-        f"{new.form.label} takes {format_value(new.total, 'B')} instead of "
-        f"{format_value(old.total, 'B')}; the weights alone "
+        f"{compared.form.label} takes {format_value(compared.total, 'B')} instead of "
+        f"{format_value(baseline.total, 'B')}; the weights alone "
         f"{'fit' if fit else 'do not fit'} on the GPUs."
     )
     return Verdict("fits" if fit else "no", lead, text)
@@ -201,7 +201,7 @@ def build_steps(
     if new.floor is None:
         return (weights,)
     active = new.language * model.active_parameters / model.parameters
-    floor = _STEPS.fill(
+    floor = _STEPS.line_from_template(
         "decode_floor",
         "[bytes that one GPU reads] ÷ ([bandwidth] × [share of it that is reached])",
         ((active, "B"), (gpu.memory_bandwidth or 0.0, "B/s"), (inputs.bandwidth_share, "%")),
@@ -212,7 +212,7 @@ def build_steps(
     return (weights, floor)
 
 
-def build_table(gpu: Accelerator, old: FormatResult, new: FormatResult) -> ResultTable:
+def build_table(gpu: Accelerator, baseline: FormatResult, compared: FormatResult) -> ResultTable:
     """Return both formats side by side."""
 
     def row(side: FormatResult) -> tuple[str | tuple[float, str], ...]:
@@ -225,7 +225,7 @@ def build_table(gpu: Accelerator, old: FormatResult, new: FormatResult) -> Resul
         )
 
     columns = ("Format", "Weights", "On one GPU", "Fastest token", "Peak rate")
-    return ResultTable(f"On the {gpu.name}", columns, (row(old), row(new)))
+    return ResultTable(f"On the {gpu.name}", columns, (row(baseline), row(compared)))
 
 
 def build_notes(gpu: Accelerator, new: FormatResult) -> tuple[str, ...]:

@@ -25,10 +25,10 @@ from app.estimator.serving.replica import (
     LatencyTargets,
     OperatingPoint,
     ReplicaProfile,
-    RequestShape,
+    RequestLengths,
     RequestTraffic,
-    best_batch,
-    highest_load,
+    highest_load_within_targets,
+    max_rate_batch,
     most_sequences,
     operating_point,
     operating_point_at_rate,
@@ -38,7 +38,7 @@ from app.estimator.serving.replica import (
 )
 from app.estimator.serving.simulation import SimulationResult, simulate
 from app.estimator.serving.step_time import (
-    MeasurementCounts,
+    MatchingMeasurements,
     SpeculativeDecoding,
     find_measurements,
     place_model,
@@ -236,7 +236,7 @@ class CapacityResult:
     best: float
     met: bool
     memory: bool
-    measurements: MeasurementCounts
+    measurements: MatchingMeasurements
     simulated: SimulationResult | None = None
     alone: OperatingPoint | None = None
     prefill_replicas: int | None = None
@@ -385,7 +385,7 @@ def build_replica_profile(inputs: ServingCapacityInputs) -> ReplicaProfile:
     model = find_model(inputs.model)
     placed = place_model(model, gpu, fabric, serving_setup(inputs))
     cached = inputs.prompt_tokens * inputs.cached_share
-    requests = RequestShape(inputs.prompt_tokens, inputs.output_tokens, cached)
+    requests = RequestLengths(inputs.prompt_tokens, inputs.output_tokens, cached)
     traffic = RequestTraffic(
         requests,
         inputs.prompt_variation,
@@ -492,8 +492,8 @@ def latency_targets(inputs: ServingCapacityInputs) -> LatencyTargets:
 def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> CapacityResult:
     """Return the number of replicas, and the operating point of each."""
     targets = latency_targets(inputs)
-    best = best_batch(profile)
-    top = highest_load(profile, targets, best)
+    best = max_rate_batch(profile)
+    top = highest_load_within_targets(profile, targets, best)
     replicas = inputs.replicas or _fewest_replicas(inputs, top)
     settled = replica_load(inputs, profile, replicas or 1)
     return CapacityResult(
@@ -529,11 +529,11 @@ def _fewest_gpus_per_replica(inputs: ServingCapacityInputs, profile: ReplicaProf
     return None
 
 
-def _find_measurements(profile: ReplicaProfile) -> MeasurementCounts:
+def _find_measurements(profile: ReplicaProfile) -> MatchingMeasurements:
     """Return the measurements of setups like this one; there are none of prefill apart."""
     counts = find_measurements(profile.placed)
     if profile.prefill:
-        return MeasurementCounts(0, f"{counts.setup} with prefill apart")
+        return MatchingMeasurements(0, f"{counts.setup} with prefill apart")
     return counts
 
 

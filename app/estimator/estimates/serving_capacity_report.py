@@ -28,8 +28,8 @@ from app.estimator.result import (
     Estimate,
     FormulaStep,
     OutputSpec,
+    OutputValue,
     ResultTable,
-    Value,
     Verdict,
     VerdictFlip,
     read_figures,
@@ -39,9 +39,9 @@ from app.estimator.serving.replica import (
     BatchTiming,
     OperatingPoint,
     ReplicaProfile,
-    bracket_batch,
+    bracket_values_at_batch,
     operating_point,
-    prefill_step_mix,
+    prefill_step_share_and_time,
 )
 from app.estimator.serving.simulation import SimulationResult, quantile
 from app.estimator.training.run_costs import usd_per_million_tokens
@@ -104,11 +104,11 @@ def _simulation_table(outcome: SimulationResult, operating_point: OperatingPoint
     return ResultTable("Formula and simulation", columns, tuple(rows))
 
 
-def _value_if_served(value: float | None) -> Value:
+def _value_if_served(value: float | None) -> OutputValue:
     """Return a value that exists only if the load can be served."""
     if value is None:
-        return Value(None, note="No load settles.", applies=False)
-    return Value(value)
+        return OutputValue(None, note="No load settles.", applies=False)
+    return OutputValue(value)
 
 
 def _rate_output(
@@ -116,61 +116,63 @@ def _rate_output(
     label: str,
     unit: str,
     read: Callable[[CapacityResult], float | None],
-    kind: str = "throughput",
+    interval_name: str = "throughput",
 ) -> OutputSpec[CapacityResult]:
-    """Declare a modeled rate; `kind` is the error interval of the time behind it."""
+    """Declare a modeled rate; `interval_name` is the error interval of the time behind it."""
 
-    def read_rate(result: CapacityResult) -> Value:
+    def read_rate(result: CapacityResult) -> OutputValue:
         value = read(result)
         if value is None:
             return _value_if_served(None)
-        return modeled_rate(result.measurements.kind(kind), value)
+        return modeled_rate(result.measurements.error_interval_name(interval_name), value)
 
     return OutputSpec(name, label, unit, "more", read_rate, modeled=True)
 
 
-def _latency_output(kind: str, label: str, name: str, share: float) -> OutputSpec[CapacityResult]:
-    """Declare a percentile of a latency [s]; `kind` is ttft or tpot."""
+def _latency_output(
+    latency: str, label: str, name: str, share: float
+) -> OutputSpec[CapacityResult]:
+    """Declare a percentile of a latency [s]; `latency` is ttft or tpot."""
 
-    def read(result: CapacityResult) -> Value:
+    def read(result: CapacityResult) -> OutputValue:
         if result.settled is None:
             return _value_if_served(None)
-        value = getattr(result.settled, kind)[share]
-        return modeled_time(result.measurements.kind(kind), value)
+        value = getattr(result.settled, latency)[share]
+        return modeled_time(result.measurements.error_interval_name(latency), value)
 
-    return OutputSpec(f"{kind}_{name}", f"{name} {label}", "s", "less", read, modeled=True)
+    return OutputSpec(f"{latency}_{name}", f"{name} {label}", "s", "less", read, modeled=True)
 
 
 _TOGETHER = "Prefill and decode are on the same GPUs."
 
 
-def _prefill_replicas(result: CapacityResult) -> Value:
+def _prefill_replicas(result: CapacityResult) -> OutputValue:
     if result.profile.prefill is None:
-        return Value(None, note=_TOGETHER, applies=False)
+        return OutputValue(None, note=_TOGETHER, applies=False)
     return _value_if_served(result.prefill_replicas)
 
 
-def _transfer(result: CapacityResult) -> Value:
+def _transfer(result: CapacityResult) -> OutputValue:
     if result.profile.prefill is None:
-        return Value(None, note=_TOGETHER, applies=False)
+        return OutputValue(None, note=_TOGETHER, applies=False)
     return modeled_time("collective", result.profile.prefill.transfer)
 
 
-def _monthly_cost(result: CapacityResult) -> Value:
+def _monthly_cost(result: CapacityResult) -> OutputValue:
     price = typed_or_list_price(result.profile.placed.gpu, result.inputs.cost_per_gpu_hour)
     if price is None:
-        return Value(None, note=UNKNOWN)
+        return OutputValue(None, note=UNKNOWN)
     return _value_if_served(None if result.gpus is None else result.gpus * price * _HOURS)
 
 
-def _token_cost(result: CapacityResult) -> Value:
+def _million_tokens_cost(result: CapacityResult) -> OutputValue:
     price = typed_or_list_price(result.profile.placed.gpu, result.inputs.cost_per_gpu_hour)
     if price is None:
-        return Value(None, note=UNKNOWN)
+        return OutputValue(None, note=UNKNOWN)
     if result.gpus is None or not result.output_token_rate:
         return _value_if_served(None)
     cost = usd_per_million_tokens(result.output_token_rate, result.gpus, price)
-    return modeled_time(result.measurements.kind("throughput"), cost)
+    return modeled_time(result.measurements.error_interval_name("throughput"), cost)
 
 
 OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
@@ -214,7 +216,7 @@ OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
         "Cost per million output tokens",
         "USD/Mtoken",
         "less",
-        _token_cost,
+        _million_tokens_cost,
         modeled=True,
     ),
 )
@@ -348,7 +350,10 @@ def _prompt_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[FormulaS
                 "batching-and-latency",
             ),
         )
-    seconds, front = format_term(prefill.seconds, "s"), format_term(prefill.placed.front, "s")
+    seconds, front = (
+        format_term(prefill.seconds, "s"),
+        format_term(prefill.placed.time_before_prompt, "s"),
+    )
     waits = profile.placed.steps.waits
     formula = "way to the engine + rest of a step + own step + transfer + decoding steps"
     numbers = (
@@ -367,7 +372,7 @@ def _time_per_token_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[
     step, cost = format_term(timed.step, "s"), format_term(timed.cost, "s")
     others = format_term(timed.batch - 1)
     answer, kept = profile.answer_steps, profile.kept
-    share, mixed = prefill_step_mix(timed, answer)
+    share, mixed = prefill_step_share_and_time(timed, answer)
     value = profile.time_per_token(timed)
     if profile.prefill:
         return (_per_token_line("step", format_term(timed.recorded, "s"), value, kept),)
@@ -377,7 +382,7 @@ def _time_per_token_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[
         return (_per_token_line(formula, simple, value, kept),)
     each = f"{format_term((timed.batch - 1) / answer)} ÷ {format_term(share)}"
     filled = profile.placed.engine.padded_batch(timed.batch)
-    full = profile.timing_at(filled * profile.groups).step
+    full = profile.timing_at(filled * profile.attention_groups).step
     rows = (
         (
             "Steps that read prompts too",
@@ -408,16 +413,21 @@ def _time_per_token_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[
     return *lines, _per_token_line(formula, both, value, kept)
 
 
-def _per_token_line(formula: str, numbers: str, value: float, kept: float) -> FormulaStep:
+def _per_token_line(
+    formula: str, numbers: str, value: float, tokens_per_step: float
+) -> FormulaStep:
     """Return the line of the time per token; with speculation a step yields several."""
-    if kept > 1:
-        formula, numbers = f"({formula}) ÷ tokens kept", f"({numbers}) ÷ {format_term(kept)}"
+    if tokens_per_step > 1:
+        formula, numbers = (
+            f"({formula}) ÷ tokens kept",
+            f"({numbers}) ÷ {format_term(tokens_per_step)}",
+        )
     return _STEPS.line("tpot_p50", formula, numbers, value, "inferencex")
 
 
 def _interpolation_formula(values: tuple[float, ...], batch: float) -> str:
     """Return the interpolation between two computed times, as a formula."""
-    below, above, part = bracket_batch(values, batch)
+    below, above, part = bracket_values_at_batch(values, batch)
     low, high = format_term(below, "s"), format_term(above, "s")
     return f"{low} + {format_term(part)} × ({high} − {low})"
 
@@ -503,7 +513,7 @@ def _build_notes(result: CapacityResult) -> list[str]:
     inputs = result.inputs
     label, front = (
         result.profile.placed.engine.label,
-        format_value(result.profile.placed.front, "s"),
+        format_value(result.profile.placed.time_before_prompt, "s"),
     )
     notes = [
         result.measurements.note,

@@ -297,24 +297,29 @@ def compute_storage(inputs: StorageInputs) -> StorageResult:
         restart_read=size * inputs.replicas / inputs.read_bandwidth,
         losses=losses,
         needed_write=needed_write_bandwidth(inputs, size, losses),
-        loss_bounds=tuple(compute_losses(inputs, size, each=each) for each in rates),
+        loss_bounds=tuple(compute_losses(inputs, size, gpu_mtbf=each) for each in rates),
     )
 
 
 def compute_losses(
-    inputs: StorageInputs, size: float, *, gpus: float = 0.0, write: float = 0.0, each: float = 0.0
+    inputs: StorageInputs,
+    checkpoint_size: float,
+    *,
+    gpus: float = 0.0,
+    write_bandwidth: float = 0.0,
+    gpu_mtbf: float = 0.0,
 ) -> GoodputLosses:
     """Return the losses; optionally for other GPUs, bandwidth or failure rate.
 
     An asynchronous checkpoint stops training only for the copy to host memory, but the
     next one cannot start before it is written.
     """
-    count, bandwidth = gpus or inputs.gpus, write or inputs.write_bandwidth
-    written = size / bandwidth
+    count, bandwidth = gpus or inputs.gpus, write_bandwidth or inputs.write_bandwidth
+    written = checkpoint_size / bandwidth
     beside = inputs.saving == "beside"
-    stall = inputs.stall or (BARRIER + size / count / HOST_COPY if beside else written)
-    mtbf = job_mtbf(each or inputs.mtbf or GPU_MTBF, count)
-    restart = inputs.restart + size * inputs.replicas / inputs.read_bandwidth
+    stall = inputs.stall or (BARRIER + checkpoint_size / count / HOST_COPY if beside else written)
+    mtbf = job_mtbf(gpu_mtbf or inputs.mtbf or GPU_MTBF, count)
+    restart = inputs.restart + checkpoint_size * inputs.replicas / inputs.read_bandwidth
     interval = daly_interval(stall, mtbf)
     if beside:
         interval = max(interval, written)
@@ -359,7 +364,7 @@ def needed_write_bandwidth(
         seconds = losses.mtbf * rest * rest / 2
 
     def excess(log_rate: float) -> float:
-        other = compute_losses(inputs, size, write=math.exp(log_rate))
+        other = compute_losses(inputs, size, write_bandwidth=math.exp(log_rate))
         return other.lost_share - inputs.acceptable
 
     start = write_rate(size, seconds)
@@ -375,8 +380,8 @@ def find_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
     inputs = result.inputs
     good = result.losses.lost_share <= inputs.acceptable
     fed = result.needed_read <= inputs.read_bandwidth
-    saving_flips = _goodput_flips(result, good=good) if fed else ()
-    reading_flips = _bytes_per_token_flip(inputs, fed=fed) if good else ()
+    saving_flips = _goodput_flips(result, is_acceptable=good) if fed else ()
+    reading_flips = _bytes_per_token_flip(inputs, reads_fast_enough=fed) if good else ()
     return (*saving_flips, *reading_flips)
 
 
@@ -403,30 +408,32 @@ def describe_remedy(result: StorageResult) -> str:
     )
 
 
-def _goodput_flips(result: StorageResult, *, good: bool) -> tuple[VerdictFlip, ...]:
+def _goodput_flips(result: StorageResult, *, is_acceptable: bool) -> tuple[VerdictFlip, ...]:
     """Return changes for what costs most first, restarts or checkpoints; fewer GPUs last."""
-    becomes = "Too much is lost." if good else "Fits."
-    changes = [*_asynchronous_checkpoint_flip(result, good=good)]
-    changes = changes or [*_asynchronous_and_restart_flip(result, good=good)]
+    becomes = "Too much is lost." if is_acceptable else "Fits."
+    changes = [*_asynchronous_checkpoint_flip(result, is_acceptable=is_acceptable)]
+    changes = changes or [*_asynchronous_and_restart_flip(result, is_acceptable=is_acceptable)]
     if result.needed_write and 1e6 < result.needed_write < 1e15:
-        rate = round_past_limit(result.needed_write / 1e9, up=not good)
+        rate = round_past_limit(result.needed_write / 1e9, up=not is_acceptable)
         now = f"{format_number(result.inputs.write_bandwidth / 1e9)} GB/s"
         flips = f"{rate} GB/s"
         changes.append(VerdictFlip("write_bandwidth", "Write bandwidth", now, flips, becomes))
     restart = _restart_time_flip(result, becomes)
     decides = result.losses.restart_share * 2 > result.losses.lost_share
     changes = [*restart, *changes] if decides else [*changes, *restart]
-    gpus = _flipping_gpus(result, good=good)
+    gpus = _gpu_count_at_flip(result, is_acceptable=is_acceptable)
     if gpus:
         now, flips = format_number(result.inputs.gpus), format_number(gpus)
         changes.append(VerdictFlip("gpus", "GPUs", now, flips, becomes))
     return tuple(changes)
 
 
-def _asynchronous_checkpoint_flip(result: StorageResult, *, good: bool) -> tuple[VerdictFlip, ...]:
+def _asynchronous_checkpoint_flip(
+    result: StorageResult, *, is_acceptable: bool
+) -> tuple[VerdictFlip, ...]:
     """Return asynchronous checkpoints, if they are sufficient alone."""
     inputs = result.inputs
-    if good or inputs.saving == "beside" or inputs.stall is not None:
+    if is_acceptable or inputs.saving == "beside" or inputs.stall is not None:
         return ()
     beside = dataclasses.replace(inputs, saving="beside")
     if compute_losses(beside, result.checkpoint).lost_share > inputs.acceptable:
@@ -436,10 +443,12 @@ def _asynchronous_checkpoint_flip(result: StorageResult, *, good: bool) -> tuple
     return (VerdictFlip("saving", "While saving", now, flips, "Fits."),)
 
 
-def _asynchronous_and_restart_flip(result: StorageResult, *, good: bool) -> tuple[VerdictFlip, ...]:
+def _asynchronous_and_restart_flip(
+    result: StorageResult, *, is_acceptable: bool
+) -> tuple[VerdictFlip, ...]:
     """Return asynchronous checkpoints with a faster restart, if both are sufficient."""
     inputs = result.inputs
-    if good or inputs.saving == "beside" or inputs.stall is not None:
+    if is_acceptable or inputs.saving == "beside" or inputs.stall is not None:
         return ()
     beside = dataclasses.replace(inputs, saving="beside")
     longest = longest_acceptable_restart(beside, compute_losses(beside, result.checkpoint))
@@ -464,7 +473,9 @@ def _restart_time_flip(result: StorageResult, becomes: str) -> tuple[VerdictFlip
     return (VerdictFlip("restart", "Restart", now, flips, becomes),)
 
 
-def _bytes_per_token_flip(inputs: StorageInputs, *, fed: bool) -> tuple[VerdictFlip, ...]:
+def _bytes_per_token_flip(
+    inputs: StorageInputs, *, reads_fast_enough: bool
+) -> tuple[VerdictFlip, ...]:
     limit = inputs.read_bandwidth / (inputs.gpus * inputs.gpu_rate)
     if not 0.01 < limit < 1e9:
         return ()
@@ -473,13 +484,13 @@ def _bytes_per_token_flip(inputs: StorageInputs, *, fed: bool) -> tuple[VerdictF
             "bytes_per_token",
             "Bytes per token",
             f"{format_number(inputs.bytes_per_token)} B",
-            f"{round_past_limit(limit, up=fed)} B",
-            "The GPUs starve." if fed else "The GPUs are fed.",
+            f"{round_past_limit(limit, up=reads_fast_enough)} B",
+            "The GPUs starve." if reads_fast_enough else "The GPUs are fed.",
         ),
     )
 
 
-def _flipping_gpus(result: StorageResult, *, good: bool) -> int | None:
+def _gpu_count_at_flip(result: StorageResult, *, is_acceptable: bool) -> int | None:
     """Return the number of GPUs at which the loss becomes acceptable or unacceptable."""
     inputs = result.inputs
 
@@ -494,4 +505,4 @@ def _flipping_gpus(result: StorageResult, *, good: bool) -> int | None:
     if crossing is None or not 0 <= crossing < math.log(1e6):
         return None
     gpus = math.exp(crossing)
-    return math.floor(gpus) + 1 if good else max(1, math.floor(gpus))
+    return math.floor(gpus) + 1 if is_acceptable else max(1, math.floor(gpus))

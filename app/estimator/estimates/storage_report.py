@@ -23,15 +23,15 @@ from app.estimator.result import (
     Estimate,
     FormulaStep,
     OutputSpec,
+    OutputValue,
     ResultTable,
-    Value,
     Verdict,
     read_figures,
 )
 from app.estimator.units import format_number, format_value
 
 
-def _modeled_output(
+def _failure_dependent_output(
     name: str,
     label: str,
     unit: str,
@@ -42,39 +42,45 @@ def _modeled_output(
 ) -> OutputSpec[StorageResult]:
     """Declare an output whose range follows from the published failure rates."""
 
-    def read_with_range(result: StorageResult) -> Value:
+    def read_with_range(result: StorageResult) -> OutputValue:
         value = read(result, result.losses)
         values = [value, *(read(result, losses) for losses in result.loss_bounds)]
         if not result.loss_bounds:
-            return Value(value)
-        return Value(value, min(values), max(values))
+            return OutputValue(value)
+        return OutputValue(value, min(values), max(values))
 
     return OutputSpec(name, label, unit, better, read_with_range, modeled=True, primary=primary)
 
 
-def _needed_write_value(result: StorageResult) -> Value:
+def _needed_write_value(result: StorageResult) -> OutputValue:
     if result.needed_write:
-        return Value(result.needed_write)
+        return OutputValue(result.needed_write)
     note = "No bandwidth decides whether the acceptable loss is met."
-    return Value(result.needed_write, note=note, applies=result.needed_write is not None)
+    return OutputValue(result.needed_write, note=note, applies=result.needed_write is not None)
 
 
 OUTPUTS: tuple[OutputSpec[StorageResult], ...] = (
-    _modeled_output("interval", "Save every", "s", lambda _, losses: losses.interval, primary=True),
-    _modeled_output("lost", "Lost time", "%", lambda _, losses: losses.lost_share, "less"),
-    _modeled_output("goodput", "Goodput", "%", lambda _, losses: losses.goodput, "more"),
+    _failure_dependent_output(
+        "interval", "Save every", "s", lambda _, losses: losses.interval, primary=True
+    ),
+    _failure_dependent_output(
+        "lost", "Lost time", "%", lambda _, losses: losses.lost_share, "less"
+    ),
+    _failure_dependent_output("goodput", "Goodput", "%", lambda _, losses: losses.goodput, "more"),
     OutputSpec("checkpoint", "Checkpoint", "B", "less"),
     OutputSpec("write_time", "Time to write it", "s", "less"),
     OutputSpec("stall", "Stall of a save", "s", "less", lambda r: r.losses.stall),
-    _modeled_output("writing", "Share of time writing", "%", StorageResult.write_share, "less"),
+    _failure_dependent_output(
+        "writing", "Share of time writing", "%", StorageResult.write_share, "less"
+    ),
     OutputSpec("needed_write", "Write bandwidth needed", "B/s", "less", _needed_write_value),
     OutputSpec("needed_read", "Read bandwidth needed", "B/s", "less"),
     OutputSpec("restart_read", "Time to read a checkpoint", "s", "less"),
-    _modeled_output(
+    _failure_dependent_output(
         "mtbf", "Between failures of the job", "s", lambda _, losses: losses.mtbf, "more"
     ),
-    _modeled_output("young", "Interval of Young", "s", lambda _, losses: losses.young),
-    _modeled_output(
+    _failure_dependent_output("young", "Interval of Young", "s", lambda _, losses: losses.young),
+    _failure_dependent_output(
         "saves_per_day", "Checkpoints a day", "", lambda _, losses: losses.saves_per_day
     ),
     OutputSpec("dataset", "Data set", "B"),
@@ -144,7 +150,7 @@ def _build_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
             losses.mtbf,
             "llama-3",
         ),
-        _STEPS.fill(
+        _STEPS.line_from_template(
             "young",
             "√(2 × [stall] × [time between failures])",
             (stall, mtbf),

@@ -29,7 +29,7 @@ from app.estimator.memory.training_memory import (
     StageMemory,
     TrainingStep,
     fullest_stage,
-    stage_loads,
+    memory_by_stage,
     usual_overhead,
 )
 from app.estimator.models.architecture import Architecture
@@ -61,7 +61,7 @@ class TrainingMemoryInputs:
         topic="number-formats",
     )
     gpu: str = common_inputs.counted_gpu_input(count_field="gpus")
-    gpus: int = common_inputs.declare_gpus_of_method(USUAL_GPUS, topic="training-memory")
+    gpus: int = common_inputs.training_gpus_input(USUAL_GPUS, topic="training-memory")
     zero: str = LAYOUT.add_input(
         "3",
         "ZeRO stage",
@@ -227,7 +227,7 @@ def find_remedies(model: Architecture, inputs: TrainingMemoryInputs) -> tuple[tu
             continue
         change: dict[str, Any] = {field: value}
         changed = dataclasses.replace(inputs, **change)
-        loads = stage_loads(
+        loads = memory_by_stage(
             model,
             requested_layout(changed),
             requested_step(changed),
@@ -399,7 +399,7 @@ def find_flips(
     if result.fewest and result.fewest != inputs.gpus:
         word = "The fewest that fit." if fits else "Fits."
         changes.append(VerdictFlip("gpus", "GPUs", str(inputs.gpus), str(result.fewest), word))
-    longest = _longest_sequence(result, load, limit)
+    longest = _longest_fitting_sequence(result, load, limit)
     if longest:
         flips = format_value(longest + (1 if fits else 0), "token")
         now = format_value(inputs.sequence, "token")
@@ -418,7 +418,7 @@ def _remedy_flip(inputs: TrainingMemoryInputs, field: str, value: str) -> Verdic
     return VerdictFlip(field, meaning.label, now, labels[value], "Fits.")
 
 
-def _longest_sequence(result: TrainingMemoryResult, load: StageMemory, limit: float) -> int:
+def _longest_fitting_sequence(result: TrainingMemoryResult, load: StageMemory, limit: float) -> int:
     """Return the longest sequence that fits; exact if activations grow linearly.
 
     Without flash attention, scores grow quadratically and this is a lower bound.

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable
 
-from app.estimator.common_inputs import fill_in_gpus
+from app.estimator.common_inputs import fill_in_default_gpus
 from app.estimator.estimates.training_memory import (
     USUAL_GPUS,
     TrainingMemoryInputs,
@@ -17,7 +17,7 @@ from app.estimator.estimates.training_memory import (
     requested_tuning,
     validate_inputs,
 )
-from app.estimator.fits import MemoryLimit, capacity_note, close_note, memory_verdict
+from app.estimator.fits import MemoryLimit, capacity_note, memory_verdict, uncertain_fit_note
 from app.estimator.formula_steps import StepBuilder, format_sum, format_term
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.memory.model_states import bytes_per_parameter, training_framework
@@ -26,14 +26,14 @@ from app.estimator.memory.parallel_layout import (
     PipelineStage,
     micro_batches_in_flight,
     pipeline_stages,
-    stage_share,
+    stage_parameters_per_gpu,
 )
 from app.estimator.memory.training_memory import (
     StageMemory,
     fullest_stage,
-    loss_width,
+    loss_bytes_per_logit,
+    memory_by_stage,
     micro_batch_tokens,
-    stage_loads,
     transient_bytes_on_stage,
 )
 from app.estimator.models.lookup import find_model
@@ -43,9 +43,9 @@ from app.estimator.result import (
     Estimate,
     FormulaStep,
     OutputSpec,
+    OutputValue,
     ResultTable,
     StackedBar,
-    Value,
     ranged_value,
     read_figures,
 )
@@ -84,57 +84,57 @@ def _load_bounds(result: TrainingMemoryResult) -> tuple[float, float]:
     )
     below, above = (
         peak * share + around * part
-        for share, part in zip(_peak_range(result), _OVERHEAD_RANGE, strict=True)
+        for share, part in zip(_allocated_range_factors(result), _OVERHEAD_RANGE, strict=True)
     )
     return below, above
 
 
-def _peak_range(result: TrainingMemoryResult) -> tuple[float, float]:
+def _allocated_range_factors(result: TrainingMemoryResult) -> tuple[float, float]:
     """Return the range of allocated memory, relative to what is computed."""
     if result.stage_memory.moment == "step":
         return _STEP_PEAK
     return _PEAKS[training_framework(result.inputs.framework, result.inputs.method).id]
 
 
-def _memory_per_gpu(result: TrainingMemoryResult) -> Value:
-    return Value(result.stage_memory.total, *_load_bounds(result))
+def _memory_per_gpu(result: TrainingMemoryResult) -> OutputValue:
+    return OutputValue(result.stage_memory.total, *_load_bounds(result))
 
 
-def _free_memory(result: TrainingMemoryResult) -> Value:
+def _free_memory(result: TrainingMemoryResult) -> OutputValue:
     low, high = _load_bounds(result)
-    return Value(
+    return OutputValue(
         result.memory_limit - result.stage_memory.total,
         result.memory_limit - high,
         result.memory_limit - low,
     )
 
 
-def _fits_memory(result: TrainingMemoryResult) -> Value:
-    note = close_note(result.memory_limit, *_load_bounds(result))
-    return Value(result.stage_memory.total <= result.memory_limit, note=note)
+def _fits_memory(result: TrainingMemoryResult) -> OutputValue:
+    note = uncertain_fit_note(result.memory_limit, *_load_bounds(result))
+    return OutputValue(result.stage_memory.total <= result.memory_limit, note=note)
 
 
-def _allocated_peak(result: TrainingMemoryResult) -> Value:
+def _allocated_peak(result: TrainingMemoryResult) -> OutputValue:
     """Return PyTorch's peak of allocated memory, without the CUDA context."""
     return ranged_value(
-        result.stage_memory.total - result.stage_memory.overhead, _peak_range(result)
+        result.stage_memory.total - result.stage_memory.overhead, _allocated_range_factors(result)
     )
 
 
-def _reserved_peak(result: TrainingMemoryResult) -> Value:
+def _reserved_peak(result: TrainingMemoryResult) -> OutputValue:
     """Return PyTorch's peak of reserved memory."""
     framework = training_framework(result.inputs.framework, result.inputs.method).id
     if not framework.startswith("torch"):
-        return Value(None, note="Known for PyTorch FSDP and DeepSpeed.")
+        return OutputValue(None, note="Known for PyTorch FSDP and DeepSpeed.")
     peak = result.stage_memory.total - result.stage_memory.overhead
     fragments = _PIPELINE_FRAGMENTS if result.inputs.pipeline_parallel > 1 else 1.0
-    return ranged_value(peak * fragments, _peak_range(result))
+    return ranged_value(peak * fragments, _allocated_range_factors(result))
 
 
-def _fewest_gpus(result: TrainingMemoryResult) -> Value:
+def _fewest_gpus(result: TrainingMemoryResult) -> OutputValue:
     """Return the fewest GPUs, with the range that follows from the least and most memory."""
     if result.fewest is None:
-        return Value(None, note="More copies alone do not make it fit.")
+        return OutputValue(None, note="More copies alone do not make it fit.")
     low, high = (
         fewest_gpus(
             result.layout,
@@ -145,8 +145,8 @@ def _fewest_gpus(result: TrainingMemoryResult) -> Value:
     )
     if low is None or high is None:
         note = "With the most that activations may take, no number of copies fits."
-        return Value(result.fewest, note=note)
-    return Value(result.fewest, low, high)
+        return OutputValue(result.fewest, note=note)
+    return OutputValue(result.fewest, low, high)
 
 
 def _modeled_memory_output(
@@ -201,14 +201,14 @@ _STEPS = StepBuilder(OUTPUTS, "training-memory")
 
 def estimate(inputs: TrainingMemoryInputs) -> Estimate:
     """Compare states, activations, logits and overhead with one GPU's memory."""
-    inputs = fill_in_gpus(inputs, USUAL_GPUS)
+    inputs = fill_in_default_gpus(inputs, USUAL_GPUS)
     model = find_model(inputs.model)
     gpu = find_accelerator(inputs.gpu)
     layout = requested_layout(inputs)
     validate_inputs(model, inputs, layout, gpu)
     each = bytes_per_parameter(inputs.optimizer, inputs.precision)
     tuning = requested_tuning(model, inputs)
-    loads = stage_loads(
+    loads = memory_by_stage(
         model, layout, requested_step(inputs), each, requested_overhead(inputs), tuning=tuning
     )
     limit = gpu.capacity
@@ -238,14 +238,16 @@ def estimate(inputs: TrainingMemoryInputs) -> Estimate:
     )
 
 
-def _scaled_stage_memory(load: StageMemory, active: float, around: float) -> StageMemory:
+def _scaled_stage_memory(
+    load: StageMemory, activation_factor: float, overhead_factor: float
+) -> StageMemory:
     """Return the memory use with scaled activations and overhead."""
     return dataclasses.replace(
         load,
-        activations=load.activations * active,
-        logits=load.logits * active,
-        buffers=load.buffers * around,
-        overhead=load.overhead * around,
+        activations=load.activations * activation_factor,
+        logits=load.logits * activation_factor,
+        buffers=load.buffers * overhead_factor,
+        overhead=load.overhead * overhead_factor,
     )
 
 
@@ -263,7 +265,7 @@ def _build_steps(result: TrainingMemoryResult, load: StageMemory) -> tuple[Formu
     if load.copies:
         copies = _state_step(result, "copies", each.copy, load.copies, layout.zero >= 1)
         states = (*states, copies)
-    return (*states, *_transient_memory_steps(result, load))
+    return (*states, *_activations_to_total_steps(result, load))
 
 
 def _state_step(
@@ -275,7 +277,7 @@ def _state_step(
     elif figure == "gradients" and not value:
         formula, numbers = "freed until the backward pass", "0 B"
     elif result.tuning.is_partial:
-        formula, numbers = _adapter_numbers(result, figure, width, divided=divided)
+        formula, numbers = _adapter_bytes_formula(result, figure, width, divided=divided)
     else:
         here, layout = _fullest_stage_parameters(result), result.layout
         formula = "parameters on this GPU"
@@ -308,10 +310,10 @@ def _fullest_pipeline_stage(result: TrainingMemoryResult) -> PipelineStage:
 
 def _fullest_stage_parameters(result: TrainingMemoryResult) -> ParameterShare:
     """Return the parameters on one GPU of the fullest stage."""
-    return stage_share(result.model, _fullest_pipeline_stage(result), result.layout)
+    return stage_parameters_per_gpu(result.model, _fullest_pipeline_stage(result), result.layout)
 
 
-def _adapter_numbers(
+def _adapter_bytes_formula(
     result: TrainingMemoryResult, figure: str, width: float, *, divided: bool
 ) -> tuple[str, str]:
     """Return adapters on this GPU as a formula, for weights with the frozen parameters."""
@@ -334,7 +336,7 @@ def _adapter_numbers(
     return formula, numbers
 
 
-def _transient_memory_steps(
+def _activations_to_total_steps(
     result: TrainingMemoryResult, load: StageMemory
 ) -> tuple[FormulaStep, ...]:
     layout = result.layout
@@ -379,7 +381,7 @@ def _logits_step(result: TrainingMemoryResult, load: StageMemory, tokens: float)
     if not load.logits:
         formula = "none held at the moment of highest memory use"
         return _STEPS.line("logits", formula, "0 B", 0.0, "korthikanti-2022")
-    width = format_term(loss_width(requested_layout(inputs), requested_step(inputs)))
+    width = format_term(loss_bytes_per_logit(requested_layout(inputs), requested_step(inputs)))
     numbers = f"{format_term(tokens)} × {format_term(result.model.vocabulary)} × {width} B ÷ {inputs.tensor_parallel}"
     formula = f"tokens × vocabulary × {width} B ÷ tensor parallel, on the last stage"
     return _STEPS.line("logits", formula, numbers, load.logits, "korthikanti-2022")

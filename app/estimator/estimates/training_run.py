@@ -10,10 +10,10 @@ from app.estimator.common_inputs import COST, HARDWARE, NETWORK
 from app.estimator.estimates.composition import (
     ComposedResult,
     SectionComposer,
-    add_cost,
-    add_power,
+    add_cost_section,
+    add_power_section,
+    first_system_with_gpu,
     no_cluster_reason,
-    usual_system,
 )
 from app.estimator.estimates.cost import CostInputs
 from app.estimator.estimates.fabric import FabricInputs
@@ -25,7 +25,7 @@ from app.estimator.hardware.catalog import Accelerator, System, find_accelerator
 from app.estimator.inputs import reuse_input
 from app.estimator.models.lookup import find_model
 from app.estimator.result import EstimateSection
-from app.estimator.training.step_time import LOST, hours_per_token
+from app.estimator.training.step_time import LOST, gpu_hours_per_token
 from app.estimator.training.training_plan import find_software
 
 
@@ -91,7 +91,7 @@ class TrainingRunResult(ComposedResult):
 def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
     """Take a run through memory, time, network, storage, power and cost."""
     gpu = find_accelerator(inputs.gpu)
-    system = find_system(inputs.system) if inputs.system else usual_system(gpu)
+    system = find_system(inputs.system) if inputs.system else first_system_with_gpu(gpu)
     run = SectionComposer(inputs)
     layout, gpus = _choose_layout(run, gpu, system)
     nodes = math.ceil(gpus / system.gpus) if system else 0
@@ -102,10 +102,10 @@ def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
             _add_time(run, layout, gpus, None)
             run.missing |= dict.fromkeys(("Network", "Storage", "Power", "Cost"), reason)
         else:
-            power = add_power(run, system, nodes)
+            power = add_power_section(run, system, nodes)
             watts = float(power["machines_typical"].value or 0) / gpus if power else None
             _add_time(run, layout, gpus, watts)
-            _add_cluster(run, system, nodes, gpus)
+            _add_network_storage_cost(run, system, nodes, gpus)
     sections = sorted(run.sections, key=lambda section: _ORDER.index(section.heading))
     return TrainingRunResult(tuple(sections), run.missing, inputs, gpu, gpus, nodes)
 
@@ -131,44 +131,44 @@ _MOST_GPUS = 1_000_000
 
 
 def _choose_layout(
-    run: SectionComposer, gpu: Accelerator, system: System | None
+    composer: SectionComposer, gpu: Accelerator, system: System | None
 ) -> tuple[dict[str, Any] | None, int]:
     """Return the layout and the number of GPUs; no layout if none fits.
 
     Adapters are trained in copies: on one GPU, or with states divided over all.
     """
-    inputs = run.inputs
+    inputs = composer.inputs
     if inputs.method != "full":
         gpus = inputs.gpus or 1
         return {"zero": "0" if gpus == 1 else "3", "recompute": "full"}, gpus
-    gpus = inputs.gpus or _usual_gpus(inputs, gpu, system)
-    plan = _search_layout(run, gpus)
+    gpus = inputs.gpus or _gpus_for_deadline(inputs, gpu, system)
+    plan = _search_layout(composer, gpus)
     if not inputs.gpus:
-        plan, gpus = _search_fewest_gpus(run, plan, gpus, system.gpus if system else 1)
-    run.sections.append(plan)
+        plan, gpus = _search_fewest_gpus(composer, plan, gpus, system.gpus if system else 1)
+    composer.sections.append(plan)
     if not plan.estimate["fits"].value:
         return None, gpus
     return {name: plan.estimate[name].value for name in _LAYOUT}, gpus
 
 
 def _search_fewest_gpus(
-    run: SectionComposer, plan: EstimateSection, gpus: int, unit: int
+    composer: SectionComposer, plan: EstimateSection, gpus: int, system_gpus: int
 ) -> tuple[EstimateSection, int]:
     """Return the plan on the fewest whole systems that meet the deadline, and their GPUs.
 
     Hours hardly depend on the number of GPUs, so that a few searches find it.
     """
     tried = {gpus: plan}
-    limit = run.inputs.deadline or math.inf
+    limit = composer.inputs.deadline or math.inf
     for _ in range(_MOST_SEARCHES):
         time = _run_time(tried[gpus])
         if math.isinf(time) and gpus >= _LARGE:
             break
         more = 2.0 if math.isinf(time) else 1.0 if math.isinf(limit) else time / limit
-        gpus = _round_to_systems(gpus * more, unit)
+        gpus = _round_to_systems(gpus * more, system_gpus)
         if gpus in tried:
             break
-        tried[gpus] = _search_layout(run, gpus)
+        tried[gpus] = _search_layout(composer, gpus)
     meeting = [n for n, plan in tried.items() if _run_time(plan) <= limit]
     best = min(meeting) if meeting else max(tried)
     return tried[best], best
@@ -180,40 +180,47 @@ def _run_time(plan: EstimateSection) -> float:
     return math.inf if time is None else float(time)
 
 
-def _usual_gpus(inputs: TrainingRunInputs, gpu: Accelerator, system: System | None) -> int:
+def _gpus_for_deadline(inputs: TrainingRunInputs, gpu: Accelerator, system: System | None) -> int:
     """Return the GPUs that would meet the deadline in the usual layout, in whole systems."""
     if inputs.deadline is None:
         return USUAL_GPUS
     try:
-        each = hours_per_token(find_model(inputs.model), gpu, inputs.number_format, inputs.software)
+        each = gpu_hours_per_token(
+            find_model(inputs.model), gpu, inputs.number_format, inputs.software
+        )
     except (ValueError, TypeError, KeyError):
         return USUAL_GPUS
     needed = each * inputs.tokens / (1 - LOST) * 3600 / inputs.deadline
     return _round_to_systems(needed, system.gpus if system else 1)
 
 
-def _round_to_systems(gpus: float, unit: int) -> int:
+def _round_to_systems(gpus: float, system_gpus: int) -> int:
     """Round up to whole systems that a job can be divided over, at most an eighth more.
 
     >>> _round_to_systems(60, 8), _round_to_systems(4344, 8)
     (64, 4608)
     """
-    systems = math.ceil(gpus / unit)
+    systems = math.ceil(gpus / system_gpus)
     step = 1 << max(0, (systems // 8).bit_length() - 1)
-    return max(unit, min(math.ceil(systems / step) * step * unit, _MOST_GPUS // unit * unit))
+    return max(
+        system_gpus,
+        min(
+            math.ceil(systems / step) * step * system_gpus, _MOST_GPUS // system_gpus * system_gpus
+        ),
+    )
 
 
-def _search_layout(run: SectionComposer, gpus: int) -> EstimateSection:
-    inputs = run.inputs
+def _search_layout(composer: SectionComposer, gpus: int) -> EstimateSection:
+    inputs = composer.inputs
     shared = ("model", "gpu", "tokens", "sequence", "global_batch", "number_format", "software")
     values = {name: getattr(inputs, name) for name in (*shared, "usd_per_gpu_hour")}
-    return run.ask("Layout", "parallelism-plan", {**values, "gpus": gpus})
+    return composer.compute_section("Layout", "parallelism-plan", {**values, "gpus": gpus})
 
 
-def _add_memory(run: SectionComposer, layout: Mapping[str, Any], gpus: int) -> None:
+def _add_memory(composer: SectionComposer, layout: Mapping[str, Any], gpus: int) -> None:
     """Add what the layout takes on each GPU, as the plan and the time count it."""
-    inputs = run.inputs
-    values = _run_values(run, layout, gpus)
+    inputs = composer.inputs
+    values = _memory_and_time_inputs(composer, layout, gpus)
     values.pop("global_batch", None)
     if inputs.method == "full":
         group = math.prod(layout[f"{of}_parallel"] for of in ("tensor", "pipeline", "context"))
@@ -221,33 +228,37 @@ def _add_memory(run: SectionComposer, layout: Mapping[str, Any], gpus: int) -> N
         software = find_software(inputs.software, find_model(inputs.model))
         values["micro_batches"] = max(1, layout["global_batch"] // replicas)
         values |= {"framework": software.framework, "fused_loss": software.fused_loss}
-    run.add("Memory", "training-memory", values)
+    composer.add("Memory", "training-memory", values)
 
 
 def _add_time(
-    run: SectionComposer, layout: Mapping[str, Any], gpus: int, watts: float | None
+    composer: SectionComposer, layout: Mapping[str, Any], gpus: int, watts: float | None
 ) -> None:
-    values = _run_values(run, layout, gpus)
+    values = _memory_and_time_inputs(composer, layout, gpus)
     more = ("tokens", "number_format", "software", "deadline", "usd_per_gpu_hour", "pue")
-    values |= {name: getattr(run.inputs, name) for name in more}
-    run.add("Time", "training-time", {**values, "watts_per_gpu": watts})
+    values |= {name: getattr(composer.inputs, name) for name in more}
+    composer.add("Time", "training-time", {**values, "watts_per_gpu": watts})
 
 
-def _run_values(run: SectionComposer, layout: Mapping[str, Any], gpus: int) -> dict[str, Any]:
+def _memory_and_time_inputs(
+    composer: SectionComposer, layout: Mapping[str, Any], gpus: int
+) -> dict[str, Any]:
     """Return the inputs that memory and time share."""
     shared = ("model", "gpu", "method", "rank", "targets", "sequence", "global_batch")
-    return {**{name: getattr(run.inputs, name) for name in shared}, **layout, "gpus": gpus}
+    return {**{name: getattr(composer.inputs, name) for name in shared}, **layout, "gpus": gpus}
 
 
-def _add_cluster(run: SectionComposer, system: System, nodes: int, gpus: int) -> None:
+def _add_network_storage_cost(
+    composer: SectionComposer, system: System, nodes: int, gpus: int
+) -> None:
     """Add network, storage and cost of whole systems; time and power are there already."""
-    inputs = run.inputs
-    time = run.find("Time")
+    inputs = composer.inputs
+    time = composer.find_section("Time")
     network = {"system": system.id, "nodes": nodes, "oversubscription": inputs.oversubscription}
-    run.try_to_add("Network", "fabric", network)
+    composer.try_to_add("Network", "fabric", network)
     storage = ("model", "tokens", "write_bandwidth", "read_bandwidth", "bytes_per_token")
     values = {name: getattr(inputs, name) for name in storage}
     values["gpu_rate"] = time.estimate["tokens_per_second_per_gpu"].value
     values["mtbf"] = time.inputs.mtbf_per_gpu
-    run.try_to_add("Storage", "storage", {**values, "gpus": gpus})
-    add_cost(run, system, gpus, {"run": time.estimate["gpu_hours"].value})
+    composer.try_to_add("Storage", "storage", {**values, "gpus": gpus})
+    add_cost_section(composer, system, gpus, {"run": time.estimate["gpu_hours"].value})

@@ -9,16 +9,25 @@ from app.estimator.estimates.training_run import (
 from app.estimator.formula_steps import StepBuilder
 from app.estimator.hardware.prices import price_note
 from app.estimator.registry import EstimateSpec
-from app.estimator.result import Estimate, FormulaStep, OutputSpec, Value, Verdict, read_figures
+from app.estimator.result import (
+    Estimate,
+    FormulaStep,
+    OutputSpec,
+    OutputValue,
+    Verdict,
+    read_figures,
+)
 from app.estimator.units import format_number
 
-_Run = TrainingRunResult
+_RunResult = TrainingRunResult
 
 
 _TIME = "training-time"
-OUTPUTS: tuple[OutputSpec[_Run], ...] = (
+OUTPUTS: tuple[OutputSpec[_RunResult], ...] = (
     OutputSpec("gpus", "GPUs", "GPU", "less", lambda r: r.gpus),
-    OutputSpec("nodes", "Systems", "node", "less", lambda r: r.nodes or Value(None, applies=False)),
+    OutputSpec(
+        "nodes", "Systems", "node", "less", lambda r: r.nodes or OutputValue(None, applies=False)
+    ),
     section_output(
         "per_gpu", "Memory on each GPU", "B", "less", ("training-memory", "per_gpu"), modeled=True
     ),
@@ -52,7 +61,7 @@ def estimate(inputs: TrainingRunInputs) -> Estimate:
     )
 
 
-def _build_verdict(result: _Run) -> Verdict:
+def _build_verdict(result: _RunResult) -> Verdict:
     where = f"{format_number(result.gpus)} {result.gpu.name}"
     hours, time = result.find(_TIME, "gpu_hours"), result.find(_TIME, "time")
     layout = result.sections[0].estimate.verdict
@@ -66,23 +75,23 @@ def _build_verdict(result: _Run) -> Verdict:
         parts.append(f"{power.words} at the site")
     text = f"{', '.join(parts)}."
     # The fewest GPUs that meet the deadline meet it just in time.
-    status, objections = result.worst("" if result.inputs.gpus else "Time")
+    status, objections = result.worst_status_and_objections("" if result.inputs.gpus else "Time")
     if status == "fits" and not result.inputs.deadline:
         status = "info"
     return Verdict(status, f"{time.words}.", f"{text} {objections}".strip())
 
 
-def _build_steps(result: _Run) -> tuple[FormulaStep, ...]:
+def _build_steps(result: _RunResult) -> tuple[FormulaStep, ...]:
     hours, time = result.find(_TIME, "gpu_hours"), result.find(_TIME, "time")
     if hours is None or time is None:
         return (
-            _STEPS.fill(
+            _STEPS.line_from_template(
                 "gpus", "[GPUs that were tried]", (result.gpus,), result.gpus, "megatron-2021"
             ),
         )
     seconds = float(time.value or 0)
     return (
-        _STEPS.fill(
+        _STEPS.line_from_template(
             "gpu_hours",
             "[GPUs] × [whole run] ÷ [an hour]",
             (result.gpus, (seconds, "s"), (3600.0, "s")),

@@ -20,9 +20,9 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.result import VerdictFlip
 from app.estimator.training.flops import (
-    adapter_flops,
-    flops_per_token,
+    adapter_training_flops_per_token,
     recomputed_flops,
+    training_flops_per_token,
     utilization,
 )
 from app.estimator.training.run_costs import energy, goodput, job_mtbf, young_interval
@@ -32,8 +32,8 @@ from app.estimator.training.training_plan import (
     Recompute,
     TrainingPlan,
     find_software,
-    memory_per_gpu,
-    plan_layout,
+    fullest_stage_bytes,
+    plan_to_parallel_layout,
 )
 from app.estimator.units import format_number
 
@@ -65,7 +65,7 @@ class TrainingTimeInputs:
     model: str = common_inputs.model_input(default="llama-3.1-8b")
     tokens: float = common_inputs.training_tokens_input(help="Tokens of the whole run.")
     gpu: str = common_inputs.counted_gpu_input(count_field="gpus")
-    gpus: int = common_inputs.declare_gpus_of_method(USUAL_GPUS)
+    gpus: int = common_inputs.training_gpus_input(USUAL_GPUS)
     method: str = common_inputs.method_input()
     rank: int = common_inputs.rank_input()
     targets: str = common_inputs.targets_input()
@@ -236,7 +236,9 @@ def requested_plan(inputs: TrainingTimeInputs) -> TrainingPlan:
     )
     batches = plan.pipeline
     if not plan.tuning.is_partial:
-        batches = usual_micro_batches(plan_layout(plan), inputs.sequence, inputs.micro_batch)
+        batches = usual_micro_batches(
+            plan_to_parallel_layout(plan), inputs.sequence, inputs.micro_batch
+        )
     if inputs.global_batch:
         batches = max(1, round(inputs.global_batch / (data * inputs.micro_batch)))
     return dataclasses.replace(plan, micro_batches=batches)
@@ -257,14 +259,16 @@ _RECOMPUTE: dict[str, Recompute] = {
 }
 
 
-def plan_memory(model: Architecture, inputs: TrainingTimeInputs, plan: TrainingPlan) -> float:
+def requested_plan_memory(
+    model: Architecture, inputs: TrainingTimeInputs, plan: TrainingPlan
+) -> float:
     """Return the bytes on a GPU of the fullest stage [B]."""
     wide = inputs.gradients == "fp32"
     states = bytes_per_parameter("adamw", "bf16-mixed-fp32-grads" if wide else "bf16-mixed")
-    return memory_per_gpu(model, plan, states)
+    return fullest_stage_bytes(model, plan, states)
 
 
-def time_step(
+def requested_step_time(
     model: Architecture, gpu: Accelerator, inputs: TrainingTimeInputs, plan: TrainingPlan
 ) -> StepTime:
     """Return the step time of a plan on the chosen links."""
@@ -285,11 +289,11 @@ def compute_run(
     productive = goodput(interval, inputs.checkpoint_time, inputs.restart_time, mtbf)
     useful = productive * (1 - inputs.other_time)
     computing = inputs.tokens / plan.tokens * step.total
-    memory = plan_memory(model, inputs, plan)
+    memory = requested_plan_memory(model, inputs, plan)
     watts = inputs.watts_per_gpu or 1.7 * (gpu.tdp or 0.0)
-    flops = flops_per_token(model, plan.sequence)
+    flops = training_flops_per_token(model, plan.sequence)
     if plan.tuning.is_partial:
-        flops = adapter_flops(model, plan.sequence, plan.tuning.adapters)
+        flops = adapter_training_flops_per_token(model, plan.sequence, plan.tuning.adapters)
     again = recomputed_flops(model, plan.sequence, plan.recompute)
     rate = plan.tokens / step.total / plan.gpus
     mfu = utilization(flops, rate, gpu.peak_rate(plan.number_format) or 1.0)
@@ -312,7 +316,7 @@ def compute_run(
     )
 
 
-def find_lighter_plan(
+def find_memory_remedy(
     model: Architecture, gpu: Accelerator, inputs: TrainingTimeInputs
 ) -> tuple[str, str] | None:
     """Return the one input, with its value, that makes a plan fit in memory."""
@@ -323,7 +327,7 @@ def find_lighter_plan(
             validate_inputs(model, changed, gpu)
         except InvalidInputsError:
             continue
-        if plan_memory(model, changed, requested_plan(changed)) <= limit:
+        if requested_plan_memory(model, changed, requested_plan(changed)) <= limit:
             return field, str(value)
     return None
 
@@ -342,7 +346,7 @@ _LIGHTER: tuple[tuple[str, Any], ...] = (
 _IDLE = 0.1
 
 
-def find_faster_pipelines(result: TrainingTimeResult) -> tuple[tuple[str, int, float], ...]:
+def find_bubble_reductions(result: TrainingTimeResult) -> tuple[tuple[str, int, float], ...]:
     """Return inputs that reduce the pipeline bubble: (input, value, MFU), best first.
 
     Tries more micro-batches, until the bubble is a tenth, and twice the chunks per stage.
@@ -360,9 +364,9 @@ def find_faster_pipelines(result: TrainingTimeResult) -> tuple[tuple[str, int, f
         if field == "interleave" and plan.pipeline * value > model.layers + FREE_PLACES:
             continue
         other = requested_plan(changed)
-        if plan_memory(model, changed, other) > max(gpu.capacity, result.memory):
+        if requested_plan_memory(model, changed, other) > max(gpu.capacity, result.memory):
             continue
-        step = time_step(model, gpu, changed, other)
+        step = requested_step_time(model, gpu, changed, other)
         rate = other.tokens / step.total / other.gpus
         mfu = utilization(result.flops, rate, gpu.peak_rate(other.number_format) or 1.0)
         if mfu > result.mfu:
@@ -370,7 +374,7 @@ def find_faster_pipelines(result: TrainingTimeResult) -> tuple[tuple[str, int, f
     return tuple(sorted(faster, key=lambda one: -one[2]))
 
 
-def find_enough_gpus(
+def find_gpus_for_deadline(
     model: Architecture, gpu: Accelerator, inputs: TrainingTimeInputs
 ) -> int | None:
     """Return approximately the fewest GPUs with which a run meets its deadline."""
@@ -380,7 +384,7 @@ def find_enough_gpus(
     for _ in range(12):
         changed = dataclasses.replace(inputs, gpus=gpus)
         plan = requested_plan(changed)
-        run = compute_run(model, gpu, changed, plan, time_step(model, gpu, changed, plan))
+        run = compute_run(model, gpu, changed, plan, requested_step_time(model, gpu, changed, plan))
         if run.seconds <= limit:
             return gpus
         gpus = group * math.ceil(gpus * 1.002 * run.seconds / limit / group)

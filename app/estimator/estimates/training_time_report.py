@@ -3,42 +3,42 @@
 import dataclasses
 from collections.abc import Callable
 
-from app.estimator.common_inputs import fill_in_gpus
+from app.estimator.common_inputs import fill_in_default_gpus
 from app.estimator.data_files import modeled_rate, modeled_time
 from app.estimator.estimates.training_time import (
     USUAL_GPUS,
     TrainingTimeInputs,
     TrainingTimeResult,
     compute_run,
-    find_enough_gpus,
-    find_faster_pipelines,
+    find_bubble_reductions,
     find_flips,
-    find_lighter_plan,
+    find_gpus_for_deadline,
+    find_memory_remedy,
     requested_plan,
-    time_step,
+    requested_step_time,
     validate_inputs,
 )
-from app.estimator.fits import MemoryLimit, capacity_note, close_note, memory_verdict
+from app.estimator.fits import MemoryLimit, capacity_note, memory_verdict, uncertain_fit_note
 from app.estimator.formula_steps import (
     StepBuilder,
-    format_adapter_flops,
+    format_adapter_flops_per_token,
     format_term,
     format_terms,
-    format_training_flops,
+    format_training_flops_per_token,
 )
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.prices import UNKNOWN, price_note, typed_or_list_price
-from app.estimator.hardware.throughput import find_gpu_generation
+from app.estimator.hardware.throughput import find_sustained_shares
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Estimate,
     FormulaStep,
     OutputSpec,
+    OutputValue,
     ResultTable,
     Timeline,
     TimelineSpan,
-    Value,
     Verdict,
     ranged_value,
     read_figures,
@@ -54,13 +54,13 @@ _MEMORY = (0.9, 1.1)
 _Read = Callable[[TrainingTimeResult], float]
 
 
-def _modeled_output(
-    name: str, label: str, unit: str, read: _Read, kind: str = "", *, primary: bool = False
+def _modeled_time_output(
+    name: str, label: str, unit: str, read: _Read, interval_name: str = "", *, primary: bool = False
 ) -> OutputSpec[TrainingTimeResult]:
-    """Declare a modeled time or what grows with it; `kind` is its error interval."""
+    """Declare a modeled time or what grows with it; `interval_name` is its error interval."""
 
-    def read_with_range(result: TrainingTimeResult) -> Value:
-        return modeled_time(kind or _error_interval_name(result), read(result))
+    def read_with_range(result: TrainingTimeResult) -> OutputValue:
+        return modeled_time(interval_name or _error_interval_name(result), read(result))
 
     return OutputSpec(name, label, unit, "less", read_with_range, modeled=True, primary=primary)
 
@@ -83,7 +83,7 @@ _UNMEASURED = ("ada", "cdna", "other")
 
 def _unmeasured_part_text(result: TrainingTimeResult) -> str:
     """Return what of a run nothing was fitted to; empty if all of it was measured."""
-    if find_gpu_generation(result.gpu.architecture).id in _UNMEASURED:
+    if find_sustained_shares(result.gpu.architecture).id in _UNMEASURED:
         return f"training on the {result.gpu.name}"
     if any(layer.state or layer.mixer.streams for layer, _ in result.model.runs):
         return "training recurrent layers or several residual streams"
@@ -96,20 +96,20 @@ def _error_interval_name(result: TrainingTimeResult) -> str:
     return "training-routed" if result.model.is_routed else "training"
 
 
-def _fits(result: TrainingTimeResult) -> Value:
+def _fits_memory(result: TrainingTimeResult) -> OutputValue:
     limit, (least, most) = result.gpu.capacity, (share * result.memory for share in _MEMORY)
-    return Value(result.memory <= limit, note=close_note(limit, least, most))
+    return OutputValue(result.memory <= limit, note=uncertain_fit_note(limit, least, most))
 
 
-def _cost(result: TrainingTimeResult) -> Value:
+def _cost(result: TrainingTimeResult) -> OutputValue:
     price = typed_or_list_price(result.gpu, result.inputs.usd_per_gpu_hour)
     if price is None:
-        return Value(None, note=UNKNOWN)
+        return OutputValue(None, note=UNKNOWN)
     return modeled_time("run", rent(result.gpu_hours, price))
 
 
 OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
-    _modeled_output("step_time", "One step", "s", lambda r: r.step.total),
+    _modeled_time_output("step_time", "One step", "s", lambda r: r.step.total),
     _rate_output("tokens_per_second", "Tokens per second", "token/s", lambda r: r.token_rate),
     _rate_output(
         "tokens_per_second_per_gpu",
@@ -119,17 +119,20 @@ OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
     ),
     _rate_output("mfu", "MFU", "%", lambda r: r.mfu),
     _rate_output("hfu", "HFU", "%", lambda r: r.hfu),
-    _modeled_output("time", "Whole run", "s", lambda r: r.seconds, "run", primary=True),
-    _modeled_output("gpu_hours", "GPU-hours", "GPU-h", lambda r: r.gpu_hours, "run"),
+    _modeled_time_output("time", "Whole run", "s", lambda r: r.seconds, "run", primary=True),
+    _modeled_time_output("gpu_hours", "GPU-hours", "GPU-h", lambda r: r.gpu_hours, "run"),
     OutputSpec("goodput", "Useful share of the time", "%", "more", lambda r: r.useful),
     OutputSpec(
         "total_flops", "Operations of the run", "FLOP", read=lambda r: r.flops * r.inputs.tokens
     ),
     OutputSpec("flops_per_token", "Operations per token", "FLOP", read=lambda r: r.flops),
-    _modeled_output(
-        "communication", "Exposed communication per step", "s", lambda r: r.step.communicating
+    _modeled_time_output(
+        "communication",
+        "Exposed communication per step",
+        "s",
+        lambda r: r.step.exposed_communication,
     ),
-    _modeled_output("bubble", "Pipeline bubble per step", "s", lambda r: r.step.bubble),
+    _modeled_time_output("bubble", "Pipeline bubble per step", "s", lambda r: r.step.bubble),
     OutputSpec(
         "bubble_share",
         "Bubble over ideal time",
@@ -145,9 +148,9 @@ OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
         lambda r: ranged_value(r.memory, _MEMORY),
         modeled=True,
     ),
-    OutputSpec("fits", "Fits in memory", better="more", read=_fits),
+    OutputSpec("fits", "Fits in memory", better="more", read=_fits_memory),
     OutputSpec("cost", "Cost", "USD", "less", _cost, modeled=True),
-    _modeled_output("energy", "Energy", "Wh", lambda r: r.site_energy, "run"),
+    _modeled_time_output("energy", "Energy", "Wh", lambda r: r.site_energy, "run"),
     OutputSpec("checkpoint_interval", "Time between checkpoints", "s", read=lambda r: r.interval),
 )
 _STEPS = StepBuilder(OUTPUTS, "parallelism")
@@ -172,17 +175,17 @@ _COMMUNICATION = {"tensor", "expert", "context", "gather", "data"}
 
 def estimate(inputs: TrainingTimeInputs) -> Estimate:
     """Compute the step time of the plan, and from it the whole run."""
-    inputs = fill_in_gpus(inputs, USUAL_GPUS)
+    inputs = fill_in_default_gpus(inputs, USUAL_GPUS)
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
     validate_inputs(model, inputs, gpu)
     plan = requested_plan(inputs)
-    step = time_step(model, gpu, inputs, plan)
+    step = requested_step_time(model, gpu, inputs, plan)
     result = compute_run(model, gpu, inputs, plan, step)
     if result.memory > gpu.capacity:
-        result = dataclasses.replace(result, lighter=find_lighter_plan(model, gpu, inputs))
+        result = dataclasses.replace(result, lighter=find_memory_remedy(model, gpu, inputs))
     elif inputs.deadline is not None and result.seconds > inputs.deadline:
-        result = dataclasses.replace(result, enough=find_enough_gpus(model, gpu, inputs))
-    result = dataclasses.replace(result, faster=find_faster_pipelines(result))
+        result = dataclasses.replace(result, enough=find_gpus_for_deadline(model, gpu, inputs))
+    result = dataclasses.replace(result, faster=find_bubble_reductions(result))
     return Estimate(
         name="training-time",
         verdict=_build_verdict(result),
@@ -220,17 +223,17 @@ def _build_verdict(result: TrainingTimeResult) -> Verdict:
     return Verdict("tight" if late else "fits", "Just in time." if late else "In time.", text)
 
 
-def stage_time(plan: TrainingPlan, step: StepTime) -> float:
+def micro_batch_stage_time(plan: TrainingPlan, step: StepTime) -> float:
     """Return the time of one micro-batch on a stage [s]."""
     busy = step.total - step.bubble - step.data - step.optimizer
     return busy / plan.micro_batches
 
 
-def step_time_steps(plan: TrainingPlan, step: StepTime) -> FormulaStep:
+def step_time_formula_step(plan: TrainingPlan, step: StepTime) -> FormulaStep:
     """Return the formula step for the time of one training step."""
     rule = "micro-batches × one on a stage"
     numbers = f"{format_term(plan.micro_batches)} × "
-    numbers += format_term(stage_time(plan, step), "s")
+    numbers += format_term(micro_batch_stage_time(plan, step), "s")
     if plan.pipeline > 1:
         rule += " + (stages − 1) ÷ chunks of a stage × one on an average stage"
         average = step.bubble * plan.chunks / (plan.pipeline - 1)
@@ -255,15 +258,15 @@ def _build_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
             "4 × frozen weights + 6 × weights of the adapters + causal attention"
             if plan.tuning.is_partial
             else "6 × weights that multiply a token + causal attention",
-            format_adapter_flops(result.model, result.flops, plan.tuning.adapters)
+            format_adapter_flops_per_token(result.model, result.flops, plan.tuning.adapters)
             if plan.tuning.is_partial
-            else format_training_flops(result.model, result.flops),
+            else format_training_flops_per_token(result.model, result.flops),
             result.flops,
             "lora" if plan.tuning.is_partial else "megatron-2021",
         ),
         _micro_batch_step(result),
-        step_time_steps(plan, step),
-        _STEPS.fill(
+        step_time_formula_step(plan, step),
+        _STEPS.line_from_template(
             "mfu",
             "[operations per token] × [tokens per second and GPU] ÷ [peak]",
             ((result.flops, "FLOP"), rate, (peak, "FLOP/s")),
@@ -285,7 +288,7 @@ def _micro_batch_step(result: TrainingTimeResult) -> FormulaStep:
         "One micro-batch on a stage",
         f"({' + '.join(label.lower() for label, seconds in spent if seconds)}) ÷ micro-batches",
         f"({parts}) ÷ {format_term(plan.micro_batches)}",
-        stage_time(plan, result.step),
+        micro_batch_stage_time(plan, result.step),
         "s",
         "megatron-bridge",
         "parallelism",
@@ -305,7 +308,7 @@ def _run_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
             "young-1974",
             topic="cluster-components",
         ),
-        _STEPS.fill(
+        _STEPS.line_from_template(
             "goodput",
             "(1 − [evaluation, repeats and slower steps]) ÷ (1 + [checkpoint] ÷ [interval] + ([interval] ÷ 2 "
             "+ [restart]) ÷ [time between failures])",
@@ -314,7 +317,7 @@ def _run_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
             "daly-2006",
             topic="cluster-components",
         ),
-        _STEPS.fill(
+        _STEPS.line_from_template(
             "time",
             "[tokens] ÷ [tokens per step] × [step] ÷ [useful share]",
             (inputs.tokens, result.plan.tokens, (result.step.total, "s"), (result.useful, "%")),
@@ -329,7 +332,7 @@ def _cost_step(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
     if price is None:
         return ()
     return (
-        _STEPS.fill(
+        _STEPS.line_from_template(
             "cost",
             "[GPU-hours] × [price]",
             (result.gpu_hours, (price, "USD/h")),

@@ -12,7 +12,7 @@ from app.estimator.common_inputs import (
 from app.estimator.formula_steps import (
     StepBuilder,
     format_product,
-    format_split,
+    format_share_per_gpu,
     format_sum,
     format_term,
 )
@@ -152,12 +152,12 @@ def build_steps(
     gpus, stages = inputs.tensor_parallel, inputs.pipeline_parallel
     rule = "(all − copied) ÷ tensor parallel + copied, ÷ pipeline parallel"
     whole = size if gpus * stages > 1 else format_sum((result.total,), "B")
-    numbers = format_split(whole, result.total, result.per_gpu * stages, gpus)
+    numbers = format_share_per_gpu(whole, result.total, result.per_gpu * stages, gpus)
     if stages > 1:
         numbers = format_product(numbers, stages, sign="÷")
     bits = "8 × bytes ÷ parameters"
     return (
-        *(_format_steps(result, form) if form else (_file_step(count, result),)),
+        *(_format_steps(result, form) if form else (_gguf_file_step(count, result),)),
         _STEPS.line("bits_per_parameter", bits, per, result.bits_per_parameter, "shape"),
         _STEPS.line("per_gpu", rule, numbers, result.per_gpu, "shape", topic="parallelism"),
     )
@@ -168,7 +168,7 @@ def _chosen_format(model: Architecture, inputs: WeightsInputs) -> WeightFormat |
     return None if inputs.weights in GGUF_FORMATS else find_format(model, inputs.weights)
 
 
-def _file_step(count: str, result: WeightsResult) -> FormulaStep:
+def _gguf_file_step(count: str, result: WeightsResult) -> FormulaStep:
     formula = "weights × bits of their block formats on average ÷ 8"
     numbers = f"{count} × {format_term(result.bits_per_parameter)} ÷ 8"
     return _STEPS.line("total", formula, numbers, result.total, "gguf", label="File")
@@ -268,7 +268,7 @@ def build_table(model: Architecture) -> ResultTable:
 def build_notes(model: Architecture, inputs: WeightsInputs) -> tuple[str, ...]:
     """Return which tensors stay wider, and what a weight includes."""
     form = _chosen_format(model, inputs)
-    ahead = _predictor_notes(model, inputs)
+    ahead = _multi_token_prediction_notes(model, inputs)
     if form is None:
         note = (
             "Counted as llama.cpp quantizes without an importance matrix; the file "
@@ -290,12 +290,12 @@ def build_notes(model: Architecture, inputs: WeightsInputs) -> tuple[str, ...]:
     return (*notes, *ahead)
 
 
-def _predictor_notes(model: Architecture, inputs: WeightsInputs) -> tuple[str, ...]:
+def _multi_token_prediction_notes(model: Architecture, inputs: WeightsInputs) -> tuple[str, ...]:
     """Return what multi-token prediction adds to the files, at the mean bits of the model."""
-    if not model.predicting_parameters:
+    if not model.prediction_module_parameters:
         return ()
     language = weight_table(model, inputs.weights)
-    share = model.predicting_parameters / model.parameters
+    share = model.prediction_module_parameters / model.parameters
     more = format_value((language.total - language.tower) * share, "B")
     return (
         (

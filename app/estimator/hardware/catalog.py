@@ -93,7 +93,7 @@ class Accelerator:
         return self.driver_memory or self.engine_memory or self.memory or 0.0
 
     @property
-    def shown(self) -> float:
+    def engine_visible_memory(self) -> float:
         """Return the bytes that an engine's memory fraction refers to [B]."""
         return self.engine_memory or self.capacity
 
@@ -233,7 +233,7 @@ _OWN_PEAKS = {"fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4"}
 _OWN_SHOWN = {"memory": (1e9, "GB"), "memory_bandwidth": (1e9, "GB/s"), "tdp": (1.0, "W")}
 
 
-def _parse_own_card(name: str) -> dict[str, float]:
+def _parse_custom_gpu(name: str) -> dict[str, float]:
     """Return the values of a card of your own; empty if the text is a name.
 
     Raises LookupError if some of it cannot be read.
@@ -269,7 +269,7 @@ _OWN_EXAMPLE = (
 )
 
 
-def _own_value(field: str, value: float) -> str:
+def _format_custom_gpu_value(field: str, value: float) -> str:
     """Format one value of a card of your own as it is typed."""
     if field == "nvlink":
         return f"NVLink {value / 1e9:.12g} GB/s"
@@ -290,9 +290,9 @@ def accelerator_id(name: str) -> str:
     >>> accelerator_id("24GB, 0.936 TB/s, FP8 142 TFLOPS")
     '24 GB, 936 GB/s, FP8 142 TFLOPS'
     """
-    own = _parse_own_card(name)
+    own = _parse_custom_gpu(name)
     if own:
-        return ", ".join(_own_value(field, value) for field, value in own.items())
+        return ", ".join(_format_custom_gpu_value(field, value) for field, value in own.items())
     return data_files.find_id(*_ACCELERATORS, name, "an accelerator")
 
 
@@ -305,7 +305,7 @@ def gpu_id(name: str) -> str:
     try:
         return accelerator_id(name)
     except LookupError:
-        system = data_files.alias_ids(*_SYSTEMS).get(data_files.normalize_name(name))
+        system = data_files.load_ids_by_alias(*_SYSTEMS).get(data_files.normalize_name(name))
         if system is None:
             raise
         return str(data_files.load_table(*_SYSTEMS)[system]["accelerator"])
@@ -327,10 +327,10 @@ def find_accelerator(name: str) -> Accelerator:
 
     Raises LookupError.
     """
-    own = _parse_own_card(name)
+    own = _parse_custom_gpu(name)
     if own:
         values: dict[str, Any] = dict(own)
-        size = _own_value("memory", own["memory"])
+        size = _format_custom_gpu_value("memory", own["memory"])
         return Accelerator(accelerator_id(name), f"own {size} card", pcie_generation=4, **values)
     row = data_files.load_table(*_ACCELERATORS)[accelerator_id(name)]
     return Accelerator(**_to_base_units(row, _ACCELERATOR_UNITS))
@@ -371,20 +371,20 @@ def list_systems() -> tuple[System, ...]:
     return tuple(find_system(key) for key in data_files.load_table(*_SYSTEMS))
 
 
-def reference_designs() -> tuple[ReferenceDesign, ...]:
+def list_reference_designs() -> tuple[ReferenceDesign, ...]:
     """Return all reference architectures in catalog order."""
     return tuple(find_reference_design(key) for key in data_files.load_table(*_DESIGNS))
 
 
-def find_design_for(system: str, switch: str = "") -> ReferenceDesign | None:
+def find_reference_design_for(system: str, switch: str = "") -> ReferenceDesign | None:
     """Return the published design for a system, preferably with that switch.
 
-    >>> find_design_for("gb200-nvl72").nodes_per_unit
+    >>> find_reference_design_for("gb200-nvl72").nodes_per_unit
     8
-    >>> [find_design_for("dgx-b300", s).nodes_per_unit for s in ("sn5600", "q3400-ra")]
+    >>> [find_reference_design_for("dgx-b300", s).nodes_per_unit for s in ("sn5600", "q3400-ra")]
     [64, 72]
     """
-    made = [d for d in reference_designs() if system in d.systems]
+    made = [d for d in list_reference_designs() if system in d.systems]
     chosen = [d for d in made if d.switch == switch] or made
     return chosen[0] if chosen else None
 

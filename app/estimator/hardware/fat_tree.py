@@ -63,13 +63,13 @@ def split_ports(ports: int, oversubscription: float = 1.0) -> tuple[int, int]:
     return ports - up, up
 
 
-def even_spines(leaves: int, up: int, ports: int) -> int | None:
+def fewest_even_spines(leaves: int, up: int, ports: int) -> int | None:
     """Return the fewest spines that all leaves can use evenly; None if there are too few ports.
 
     The least s that divides `up` with leaves·up/s ≤ ports. Evenness is why three
     scalable units take as many spines as four.
 
-    >>> even_spines(24, 32, 64), even_spines(32, 32, 64), even_spines(65, 32, 64)
+    >>> fewest_even_spines(24, 32, 64), fewest_even_spines(32, 32, 64), fewest_even_spines(65, 32, 64)
     (16, 16, None)
     """
     for spines in range(max(1, -(-leaves * up // ports)), up + 1):
@@ -102,7 +102,7 @@ def build_two_tier_tree(leaves: int, ports: int, oversubscription: float = 1.0) 
     trees = [
         FatTree(2, ports, leaves, spines, 0, down, up)
         for up in uplink_counts(ports, oversubscription)
-        if (spines := even_spines(leaves, up, ports)) is not None
+        if (spines := fewest_even_spines(leaves, up, ports)) is not None
     ]
     return min(trees, key=lambda tree: tree.switches, default=None)
 
@@ -121,14 +121,14 @@ def build_three_tier_tree(leaves: int, ports: int, oversubscription: float = 1.0
     down, _ = split_ports(ports, oversubscription)
     half = ports // 2
     pods = -(-leaves // half)
-    cores = even_spines(pods, half, ports)
+    cores = fewest_even_spines(pods, half, ports)
     if cores is None:
         return None
     # A group of cores has p/2 links to each pod; a pod of s spines has s such groups.
     trees = [
         FatTree(3, ports, leaves, pods * spines, spines * cores, down, up, pods)
         for up in uplink_counts(ports, oversubscription)
-        if (spines := even_spines(-(-leaves // pods), up, half)) is not None
+        if (spines := fewest_even_spines(-(-leaves // pods), up, half)) is not None
     ]
     return min(trees, key=lambda tree: tree.switches, default=None)
 
@@ -174,31 +174,31 @@ def max_leaves(ports: int, oversubscription: float = 1.0, tiers: int = 2) -> int
     return ports if tiers == 2 else ports * (ports // 2)
 
 
-def rail_scalable_units(nodes: int, rails: int, down: int, spare: int = 0) -> int:
+def count_rail_scalable_units(nodes: int, rails: int, down: int, other_links: int = 0) -> int:
     """Return the scalable units of a rail-optimized fabric.
 
     A unit has one leaf for each rail and as many nodes as a leaf has ports to nodes.
 
     `nodes`: total nodes; `rails`: adapters per node; `down`: ports of a leaf towards nodes;
-    `spare`: links of other endpoints, such as fabric managers. From superpod-h100.
+    `other_links`: links of other endpoints, such as fabric managers. From superpod-h100.
 
-    >>> rail_scalable_units(127, 8, 32, spare=4), rail_scalable_units(128, 8, 32, spare=4)
+    >>> count_rail_scalable_units(127, 8, 32, spare=4), count_rail_scalable_units(128, 8, 32, spare=4)
     (4, 5)
     """
-    return max(-(-nodes // down), -(-(nodes * rails + spare) // (rails * down)))
+    return max(-(-nodes // down), -(-(nodes * rails + other_links) // (rails * down)))
 
 
-def rail_leaves(nodes: int, rails: int, down: int, spare: int = 0) -> int:
+def count_rail_leaves(nodes: int, rails: int, down: int, other_links: int = 0) -> int:
     """Return the leaves of a rail-optimized fabric: adapter i of every node on leaf i.
 
     A single unit that is less than half full lets several rails share a leaf.
-    Arguments as for `rail_scalable_units`.
+    Arguments as for `count_rail_scalable_units`.
 
-    >>> rail_leaves(127, 8, 32, spare=4), rail_leaves(4, 8, 32)
+    >>> count_rail_leaves(127, 8, 32, spare=4), count_rail_leaves(4, 8, 32)
     (32, 1)
     """
-    units = rail_scalable_units(nodes, rails, down, spare)
+    units = count_rail_scalable_units(nodes, rails, down, other_links)
     if units > 1:
         return units * rails
     shared = max(1, down // nodes)
-    return max(-(-rails // shared), -(-(nodes * rails + spare) // down))
+    return max(-(-rails // shared), -(-(nodes * rails + other_links) // down))

@@ -325,7 +325,7 @@ class _PartBuilder:
         number = getattr(self._entry, field.name)
         if number in (None, "") or field.name in self._unknown:
             return None if field.optional else self._missing_value(field)
-        sources, read_on, own = self._cite_value(field.name)
+        sources, read_on, own = self._value_sources_and_date(field.name)
         return PartValue(
             field=field,
             number=number,
@@ -337,27 +337,27 @@ class _PartBuilder:
             unverified=field.name in self._unverified and not own,
         )
 
-    def _cite_value(self, name: str) -> tuple[tuple[str, ...], dt.date, bool]:
+    def _value_sources_and_date(self, name: str) -> tuple[tuple[str, ...], dt.date, bool]:
         """Return a value's sources and date, and whether they are for this value only."""
         for cited in self._row.get("cited", ()):
             if name in cited["values"]:
                 return (cited["source"],), cited["read_on"], True
-        if name in {"driver_memory", "engine_memory"} or self._reads_driver(name):
+        if name in {"driver_memory", "engine_memory"} or self._is_driver_reading(name):
             read = self._row["memory_source"], self._row["memory_read_on"]
             return tuple(read[0]), read[1], True
         return self._entry.source, self._row["read_on"], False
 
-    def _reads_driver(self, name: str) -> bool:
+    def _is_driver_reading(self, name: str) -> bool:
         return name == "capacity" and "memory_source" in self._row
 
     def _missing_value(self, field: CatalogField) -> PartValue:
-        absent = self._absent_text(field)
+        absent = self._absence_and_reason(field)
         if absent[0]:
             return PartValue(field, None, absent[0], reason=absent[1], state="absent")
         reason = self._unknown.get(field.name) or _missing_reason(field)
         return PartValue(field, None, "unknown", reason=reason, state="unknown")
 
-    def _absent_text(self, field: CatalogField) -> tuple[str, str]:
+    def _absence_and_reason(self, field: CatalogField) -> tuple[str, str]:
         """Return how and why the part lacks a value; empty if that is not known."""
         entry = self._entry
         if not isinstance(entry, Accelerator):
@@ -380,7 +380,7 @@ class _PartBuilder:
         if field.name in {"driver_memory", "engine_memory", "capacity", binary}:
             return self._memory_in_other_convention(field.name, number)
         if isinstance(entry, Accelerator):
-            return _card_note(entry, field, self._row.get("sparse", {}))
+            return _accelerator_value_note(entry, field, self._row.get("sparse", {}))
         if field.name == "switching_capacity":
             return str(getattr(entry, "switching_convention", ""))
         return ""
@@ -395,7 +395,7 @@ class _PartBuilder:
             if catalog.find_accelerator(self._entry.accelerator).driver_memory:
                 return "what the drivers of its accelerators report"
             return "the labels of its accelerators, without a reading"
-        read = self._reads_driver(name)
+        read = self._is_driver_reading(name)
         return "what the driver reports" if read else "the label, without a reading"
 
 
@@ -412,7 +412,9 @@ def _format_field(field: CatalogField, number: Any) -> str:
     return written.replace("FLOP", "OP") if field.name == "int8" else written
 
 
-def _card_note(card: Accelerator, field: CatalogField, stated: Mapping[str, float]) -> str:
+def _accelerator_value_note(
+    card: Accelerator, field: CatalogField, stated: Mapping[str, float]
+) -> str:
     if field.name in RATES:
         return _sparse_note(card, field, stated)
     return _pcie_note(card) if field.name == "pcie_generation" else ""

@@ -13,7 +13,7 @@ from app.estimator.hardware.catalog import Accelerator, accelerator_id
 from app.estimator.hardware.part_values import find_part
 from app.estimator.units import NBSP, format_number, format_value
 
-Per = Literal["hour", "buy"]
+BillingPeriod = Literal["hour", "buy"]
 _KEYS = ("part", "price", "currency", "per", "read_on")
 _HEADER = re.compile(r"\s*\[\[\s*price\s*\]\]")
 _AT_LINE = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)")
@@ -31,7 +31,7 @@ class PartPrice:
     part: str
     amount: float
     currency: str
-    per: Per
+    per: BillingPeriod
     day: dt.date
 
     @property
@@ -52,7 +52,7 @@ class PriceList:
     prices: tuple[PartPrice, ...] = ()
     problem: str = ""
 
-    def prices_of_part(self, part: str) -> dict[Per, PartPrice]:
+    def prices_of_part(self, part: str) -> dict[BillingPeriod, PartPrice]:
         """Return the prices of one part by billing period."""
         return {price.per: price for price in self.prices if price.part == part}
 
@@ -62,12 +62,12 @@ def load_price_list(file: str) -> PriceList:
     if not file:
         return PriceList()
     try:
-        return PriceList(read_prices(Path(file)))
+        return PriceList(read_price_file(Path(file)))
     except PriceFileError as bad:
         return PriceList(problem=f"The price file is not used: {bad}")
 
 
-def read_prices(path: Path) -> tuple[PartPrice, ...]:
+def read_price_file(path: Path) -> tuple[PartPrice, ...]:
     """Return all prices of a file; PriceFileError has the file, the line and the reason."""
     try:
         text = path.read_text("utf-8-sig")
@@ -99,61 +99,61 @@ def _parse_prices(text: str) -> tuple[PartPrice, ...]:
     rows = table.get("price")
     if set(table) != {"price"} or not isinstance(rows, list):
         raise _PriceRowError("write one [[price]] for each price, and nothing beside it.")
-    known: dict[tuple[str, Per], PartPrice] = {}
+    known: dict[tuple[str, BillingPeriod], PartPrice] = {}
     for place, row in enumerate(rows):
-        price = _parse_price(row, lambda key, at=place: _key_line(text, at, key))
+        price = _parse_price(row, lambda key, at=place: _line_of_key(text, at, key))
         if (price.part, price.per) in known:
             what = f"“{price.part}” has two prices for “{price.per}”."
-            raise _PriceRowError(what, _key_line(text, place, "part"))
+            raise _PriceRowError(what, _line_of_key(text, place, "part"))
         known[price.part, price.per] = price
     return tuple(known.values())
 
 
-def _key_line(text: str, place: int, key: str) -> int:
-    """Return the line of a key in the entry at `place`, or of the start of that entry."""
+def _line_of_key(text: str, entry_index: int, key: str) -> int:
+    """Return the line of a key in the entry at `entry_index`, or of the start of that entry."""
     lines = text.splitlines()
     heads = [n for n, line in enumerate(lines, 1) if _HEADER.match(line)]
-    if place >= len(heads):  # The entries are an inline array.
+    if entry_index >= len(heads):  # The entries are an inline array.
         return 0
-    end = heads[place + 1] - 1 if place + 1 < len(heads) else len(lines)
+    end = heads[entry_index + 1] - 1 if entry_index + 1 < len(heads) else len(lines)
     wanted = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=")
-    inside = range(heads[place], end)
-    return next((n + 1 for n in inside if wanted.match(lines[n])), heads[place])
+    inside = range(heads[entry_index], end)
+    return next((n + 1 for n in inside if wanted.match(lines[n])), heads[entry_index])
 
 
-def _parse_price(row: Any, line: Any) -> PartPrice:
-    """Parse one entry; `line` returns the line of a key."""
+def _parse_price(row: Any, line_of_key: Any) -> PartPrice:
+    """Parse one entry; `line_of_key` returns the line of a key."""
     if not isinstance(row, Mapping):
         raise _PriceRowError("write each price as a table of its own, under [[price]].")
-    _check_keys(row, line)
+    _check_keys(row, line_of_key)
     try:
         return PartPrice(
-            part=_parse_part(row["part"]),
+            part=_parse_part_id(row["part"]),
             amount=_parse_amount(row["price"]),
             currency=_parse_currency(row["currency"]),
-            per=_parse_per(row["per"]),
+            per=_parse_billing_period(row["per"]),
             day=_parse_day(row["read_on"]),
         )
     except _PriceKeyError as wrong:
         key, allowed = wrong.args
         message = f"{key} is “{row[key]}”; {allowed}."
-        raise _PriceRowError(message, line(key)) from None
+        raise _PriceRowError(message, line_of_key(key)) from None
 
 
-def _check_keys(row: Mapping[str, Any], line: Any) -> None:
+def _check_keys(row: Mapping[str, Any], line_of_key: Any) -> None:
     for key in row:
         if key not in _KEYS:
-            raise _PriceRowError(f"“{key}” is none of {', '.join(_KEYS)}.", line(key))
+            raise _PriceRowError(f"“{key}” is none of {', '.join(_KEYS)}.", line_of_key(key))
     for key in _KEYS:
         if key not in row:
-            raise _PriceRowError(f"the price has no {key}.", line("part"))
+            raise _PriceRowError(f"the price has no {key}.", line_of_key("part"))
 
 
 class _PriceKeyError(Exception):
     """The value of a key is invalid: the key, and what is allowed."""
 
 
-def _parse_part(name: Any) -> str:
+def _parse_part_id(name: Any) -> str:
     if isinstance(name, str) and find_part(name):
         return name
     try:
@@ -176,10 +176,10 @@ def _parse_currency(code: Any) -> str:
     return code
 
 
-def _parse_per(per: Any) -> Per:
-    if per not in get_args(Per):
+def _parse_billing_period(per: Any) -> BillingPeriod:
+    if per not in get_args(BillingPeriod):
         raise _PriceKeyError("per", "write hour for rent or buy for a purchase")
-    found: Per = per
+    found: BillingPeriod = per
     return found
 
 
@@ -214,10 +214,10 @@ class RentalPrice:
         return f"{self.provider}'s list price of {self.read_on:%B %Y}"
 
 
-def find_list_price(name: str) -> RentalPrice | None:
+def find_rental_price(name: str) -> RentalPrice | None:
     """Return the list price of an accelerator by its id; None if there is none.
 
-    >>> find_list_price("h100-sxm5-80").provider, find_list_price("groq-lpu-v1")
+    >>> find_rental_price("h100-sxm5-80").provider, find_rental_price("groq-lpu-v1")
     ('Lambda', None)
     """
     row = data_files.load_table("rents.toml", "rent").get(name)
@@ -229,7 +229,7 @@ def find_list_price(name: str) -> RentalPrice | None:
 
 def default_rental_price() -> RentalPrice:
     """Return the default price for forms without a GPU input: that of an H100."""
-    rent = find_list_price(_EXAMPLE)
+    rent = find_rental_price(_EXAMPLE)
     if rent is None:
         raise LookupError(f"rents.toml has no {_EXAMPLE}")
     return rent
@@ -245,13 +245,13 @@ def typed_or_list_price(gpu: Accelerator, typed: float | None) -> float | None:
     """
     if typed is not None:
         return typed
-    rent = find_list_price(gpu.id)
+    rent = find_rental_price(gpu.id)
     return rent.usd_per_hour if rent else None
 
 
 def price_note(gpu: Accelerator, typed: float | None) -> tuple[str, ...]:
     """Return the source of the price, unless the user typed one."""
-    rent = find_list_price(gpu.id)
+    rent = find_rental_price(gpu.id)
     if typed is not None or rent is None:
         return ()
     price = format_value(rent.usd_per_hour, "USD/h")

@@ -18,7 +18,7 @@ _POWER = 0.43
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class GpuGeneration:
+class SustainedShares:
     """Sustained rates of accelerators of one architecture, as shares of their peaks."""
 
     id: str
@@ -48,17 +48,17 @@ class SustainedRates:
     peak: float
 
 
-def find_gpu_generation(architecture: str) -> GpuGeneration:
+def find_sustained_shares(architecture: str) -> SustainedShares:
     """Return the sustained shares of an architecture.
 
-    >>> find_gpu_generation("Hopper").matmul_bf16
+    >>> find_sustained_shares("Hopper").matmul_bf16
     0.627
     """
     rows = data_files.load_table("training_rates.toml", "generation")
     row = next((r for r in rows.values() if architecture in r["architectures"]), None)
     row = row or rows["other"]
-    known = {f.name for f in dataclasses.fields(GpuGeneration)}
-    return GpuGeneration(**{k: v for k, v in row.items() if k in known})
+    known = {f.name for f in dataclasses.fields(SustainedShares)}
+    return SustainedShares(**{k: v for k, v in row.items() if k in known})
 
 
 def sustained_rates(
@@ -77,7 +77,7 @@ def sustained_rates(
     >>> round(sustained_rates(find_accelerator("H100")).matmul / 1e12)
     620
     """
-    sustained = find_gpu_generation(gpu.architecture)
+    sustained = find_sustained_shares(gpu.architecture)
     peak16 = gpu.peak_rate("bf16")
     peak = gpu.peak_rate(number_format)
     if peak16 is None or gpu.memory_bandwidth is None:
@@ -98,7 +98,7 @@ def sustained_rates(
     )
 
 
-def _benchmark_power_limit(gpu: Accelerator, sustained: GpuGeneration) -> float:
+def _benchmark_power_limit(gpu: Accelerator, sustained: SustainedShares) -> float:
     """Power limit at which the share was measured, scaled to the size of this chip [W]."""
     multiprocessors = (gpu.peak_rate("bf16") or 0.0) / sustained.flops_per_multiprocessor
     whole = {"ampere": 108.0, "hopper": 132.0, "blackwell": 148.0, "ada": 142.0}
@@ -106,7 +106,7 @@ def _benchmark_power_limit(gpu: Accelerator, sustained: GpuGeneration) -> float:
     return sustained.watts * min(1.0, size)
 
 
-def _sustained_share(sustained: GpuGeneration, number_format: str) -> float:
+def _sustained_share(sustained: SustainedShares, number_format: str) -> float:
     if number_format in ("nvfp4", "mxfp4", "fp4"):
         return sustained.matmul_fp4 or 0.4
     if number_format in ("fp8", "mxfp8", "int8"):
@@ -114,12 +114,12 @@ def _sustained_share(sustained: GpuGeneration, number_format: str) -> float:
     return sustained.matmul_bf16
 
 
-def _attention_share(sustained: GpuGeneration, older_kernels: bool) -> float:
+def _attention_share(sustained: SustainedShares, older_kernels: bool) -> float:
     return sustained.attention_older if older_kernels else sustained.attention
 
 
 def matmul_time(
-    rows: float, inputs: float, outputs: float, rate: float, engine: SustainedRates
+    rows: float, inputs: float, outputs: float, matmul_rate: float, rates: SustainedRates
 ) -> float:
     """Time of a product of `rows` × `inputs` with `inputs` × `outputs` [s].
 
@@ -127,7 +127,7 @@ def matmul_time(
     where few tiles leave multiprocessors idle; m = bytes of all three matrices in
     16 bit over the bandwidth.
 
-    `rows`: tokens m; `inputs`: width k; `outputs`: width n; `rate`: sustained rate for large
+    `rows`: tokens m; `inputs`: width k; `outputs`: width n; `matmul_rate`: sustained rate for large
     products [FLOP/s].
 
     >>> from app.estimator.hardware.catalog import find_accelerator
@@ -136,10 +136,10 @@ def matmul_time(
     1.781
     """
     tiles = max(1.0, rows / _TILE) * max(1.0, outputs / _TILE)
-    computing = 2 * rows * inputs * outputs / rate
-    computing *= 1 + _FILL * engine.multiprocessors / tiles
+    computing = 2 * rows * inputs * outputs / matmul_rate
+    computing *= 1 + _FILL * rates.multiprocessors / tiles
     moved = 2 * (inputs * outputs + rows * (inputs + outputs))
-    moving = moved / engine.bandwidth
+    moving = moved / rates.bandwidth
     time: float = (computing**3 + moving**3) ** (1 / 3)
     return time
 

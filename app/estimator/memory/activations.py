@@ -67,7 +67,7 @@ class SavedActivations:
 
 
 @functools.lru_cache(maxsize=8192)
-def saved_bytes_by_layer(layer: Layer, hidden: int, *, flash: bool) -> SavedActivations:
+def layer_saved_activations(layer: Layer, hidden: int, *, flash: bool) -> SavedActivations:
     """Return what a layer saves per token in 16 bit, without dropout.
 
     Inputs of both norms and of both first products (8h), queries, keys, values and
@@ -75,8 +75,8 @@ def saved_bytes_by_layer(layer: Layer, hidden: int, *, flash: bool) -> SavedActi
     keeps one FP32 statistic per head instead of the scores. Derived as in
     Korthikanti (2022), section 4, for today's blocks.
     """
-    mixed, scores, statistics = _mixer_bytes(layer.mixer, flash=flash)
-    whole, divided = _mlp_bytes(layer.mlp, hidden)
+    mixed, scores, statistics = _mixer_saved_bytes(layer.mixer, flash=flash)
+    whole, divided = _mlp_saved_bytes(layer.mlp, hidden)
     halves = (layer.mixer.kind != "none") + bool(layer.mlp.width)
     return SavedActivations(
         whole=4.0 * hidden * halves + whole,
@@ -85,7 +85,7 @@ def saved_bytes_by_layer(layer: Layer, hidden: int, *, flash: bool) -> SavedActi
         statistics=statistics,
         boundary=2.0 * hidden,
         products=_saved_product_bytes(layer.mixer, layer.mlp),
-        working=4.0 * _passed_mlp_width(layer.mlp),
+        working=4.0 * _active_mlp_width(layer.mlp),
     )
 
 
@@ -93,11 +93,11 @@ def _saved_product_bytes(mixer: TokenMixer, mlp: Mlp) -> float:
     """Queries, values, the attention output and the MLP's first product."""
     values = mixer.heads * mixer.value_dim
     queries = mixer.heads * mixer.head_dim
-    saved = queries + mixer.kv_heads * mixer.value_dim + values + _passed_mlp_width(mlp)
+    saved = queries + mixer.kv_heads * mixer.value_dim + values + _active_mlp_width(mlp)
     return 2.0 * saved + 4.0 * mixer.heads
 
 
-def _passed_mlp_width(mlp: Mlp) -> float:
+def _active_mlp_width(mlp: Mlp) -> float:
     """Width of the MLP that a token passes through, all chosen experts together."""
     if not mlp.is_routed:
         return mlp.width
@@ -111,12 +111,12 @@ def mlp_gradient_bytes(mlp: Mlp) -> float:
     return 4.0 * (mlp.width * mlp.experts_per_token / mlp.experts + mlp.shared_width)
 
 
-def _mixer_bytes(mixer: TokenMixer, *, flash: bool) -> tuple[float, float, float]:
+def _mixer_saved_bytes(mixer: TokenMixer, *, flash: bool) -> tuple[float, float, float]:
     """Divided bytes, scores per key and statistics of the token mixer."""
     if mixer.kind == "none":
         return 0.0, 0.0, 0.0
     if not mixer.heads:
-        return _recurrent_bytes(mixer), 0.0, 0.0
+        return _recurrent_saved_bytes(mixer), 0.0, 0.0
     values = mixer.heads * mixer.value_dim
     queries = mixer.heads * mixer.head_dim
     if mixer.kind == "latent":
@@ -129,14 +129,14 @@ def _mixer_bytes(mixer: TokenMixer, *, flash: bool) -> tuple[float, float, float
     return saved, scores, 4.0 * mixer.heads if flash else 0.0
 
 
-def _recurrent_bytes(mixer: TokenMixer) -> float:
+def _recurrent_saved_bytes(mixer: TokenMixer) -> float:
     """Projections before and after the convolution, and the gated output."""
     into = sum(m.outputs for m in mixer.matrices if m.name in {"in", "qkv", "gate"})
     out = sum(m.inputs for m in mixer.matrices if m.name == "out")
     return 2.0 * (2 * into + 2 * out)
 
 
-def _mlp_bytes(mlp: Mlp, hidden: int) -> tuple[float, float]:
+def _mlp_saved_bytes(mlp: Mlp, hidden: int) -> tuple[float, float]:
     """Whole and divided bytes of the MLP.
 
     A routed layer saves, for every chosen expert, the copy of the token that was
@@ -183,13 +183,15 @@ def layer_bytes(
 
     `eager` materializes the attention scores, `dropout` adds its masks.
     """
-    saved = _norm_bytes(model) + _attention_bytes(model, layer.mixer, sequence, eager, dropout)
-    saved += _module_activations_mlp(model, layer.mlp)
+    saved = _unfused_norm_saved_bytes(model) + _unfused_attention_saved_bytes(
+        model, layer.mixer, sequence, eager, dropout
+    )
+    saved += _unfused_mlp_saved_bytes(model, layer.mlp)
     masks = 2 if dropout and model.norm_terms == 2 else 0
     return saved + masks * 2 * model.hidden
 
 
-def _norm_bytes(model: Architecture) -> float:
+def _unfused_norm_saved_bytes(model: Architecture) -> float:
     """Inputs, statistics and outputs of the norms of a layer.
 
     RMSNorm saves an FP32 copy, the normalized 16-bit value and its output, 8h; the
@@ -204,14 +206,14 @@ def _norm_bytes(model: Architecture) -> float:
     return 2 * (8 * hidden + 4)
 
 
-def _attention_bytes(
+def _unfused_attention_saved_bytes(
     model: Architecture, mixer: TokenMixer, sequence: float, eager: bool, dropout: bool
 ) -> float:
     queries = mixer.heads * mixer.head_dim
     out = 2.0 * mixer.heads * mixer.value_dim
     if not eager:
         saved = 2 * queries + 2 * mixer.cache + out + 4 * mixer.heads
-        return saved + _query_key_norm(model, mixer)
+        return saved + _query_key_norm_saved_bytes(model, mixer)
     plain = model.norm_terms == 2
     scores = mixer.heads * sequence
     # Scores in FP32 and their 16-bit copy; older families stay in 16 bit.
@@ -220,10 +222,10 @@ def _attention_bytes(
     if plain:
         return saved + 2 * queries + 2 * mixer.cache + out
     # Keys and values are repeated for every query head.
-    return saved + 6 * queries + out + _query_key_norm(model, mixer)
+    return saved + 6 * queries + out + _query_key_norm_saved_bytes(model, mixer)
 
 
-def _query_key_norm(model: Architecture, mixer: TokenMixer) -> float:
+def _query_key_norm_saved_bytes(model: Architecture, mixer: TokenMixer) -> float:
     """Norms of queries and keys: an FP32 copy and the normalized value."""
     if model.family not in {"qwen3", "qwen3_moe", "gemma3", "gemma3_text"}:
         return 0.0
@@ -232,7 +234,7 @@ def _query_key_norm(model: Architecture, mixer: TokenMixer) -> float:
     return each * width + 4 * (mixer.heads + mixer.kv_heads)
 
 
-def _module_activations_mlp(model: Architecture, mlp: Mlp) -> float:
+def _unfused_mlp_saved_bytes(model: Architecture, mlp: Mlp) -> float:
     """Products, activation and its gate: 8f gated; 4f, 10f or 2f without a gate."""
     if mlp.is_routed:
         each = 4 * model.hidden + 6 * mlp.width

@@ -116,12 +116,12 @@ def _elements_per_further_token(
     return total
 
 
-def recurrent_bytes(model: Architecture, state: float = 4.0) -> float:
+def recurrent_state_bytes(model: Architecture, bytes_per_element: float = 4.0) -> float:
     """Bytes that recurrent layers store for one sequence, independent of its length [B].
 
-    `state` bytes for each element of the state; convolutions are in 16 bit.
+    `bytes_per_element` bytes for each element of the state; convolutions are in 16 bit.
     """
-    return state * model.state_elements + 2 * model.convolution_elements
+    return bytes_per_element * model.state_elements + 2 * model.convolution_elements
 
 
 # vLLM aligns the tokens of a block to this, and keeps the last two states of a sequence, so
@@ -212,14 +212,14 @@ class EngineMemory:
     free: bool = False
     small: tuple[int, int] | None = None
 
-    def on_gpu(self, name: str, memory: float) -> "EngineMemory":
-        """Return the engine with its defaults on a GPU that reports `memory` bytes."""
-        if self.small is None or (memory >= _LARGE and "a100" not in name.lower()):
+    def with_defaults_for_gpu(self, gpu_name: str, gpu_memory: float) -> "EngineMemory":
+        """Return the engine with its defaults on a GPU that reports `gpu_memory` bytes."""
+        if self.small is None or (gpu_memory >= _LARGE and "a100" not in gpu_name.lower()):
             return self
         sequences, tokens = self.small
         return dataclasses.replace(self, sequences=sequences, step_tokens=tokens)
 
-    def outside_of(self, gpus: int) -> float:
+    def bytes_outside_framework(self, gpus: int) -> float:
         """Bytes outside of the framework on one of `gpus` GPUs [B]."""
         return self.outside + self.outside_each * (gpus - 1)
 
@@ -270,7 +270,7 @@ def engine_usable_bytes(
     if engine.free:
         return shown - (1 - fraction) * max(0.0, shown - fixed)
     if engine.static:
-        outside = engine.outside_of(gpus)
+        outside = engine.bytes_outside_framework(gpus)
         return fraction * (shown - outside) + outside
     return fraction * shown
 
@@ -282,7 +282,7 @@ def profiled_mlp_width(model: Architecture) -> int:
     return int(model.experts_per_token * model.expert_width)
 
 
-def peak_bytes(
+def profiled_peak_bytes(
     model: Architecture,
     engine: EngineMemory,
     gpus: int,
@@ -306,13 +306,13 @@ def peak_bytes(
 WORKSPACE = 24e6
 
 
-def prefill_bytes(tokens: float, hidden: float, width: float) -> float:
+def unfused_prefill_bytes(tokens: float, hidden: float, width: float) -> float:
     """Temporary tensors during the prefill of one unfused layer, 16 bit [B].
 
     T · (6f + 8h): gate, up and their product, plus residual, norm and its FP32
     copy. Checked against the memory columns of the Qwen2.5 speed benchmark.
 
-    >>> prefill_bytes(30720, 896, 4864)
+    >>> unfused_prefill_bytes(30720, 896, 4864)
     1116733440
     """
     return tokens * (6 * width + 8 * hidden)
@@ -323,7 +323,7 @@ def prompt_bytes(model: Architecture, tokens: float) -> float:
     width = model.mlp_width
     if model.is_routed:
         width = int(model.experts_per_token * model.expert_width) + model.shared_width
-    return prefill_bytes(tokens, model.hidden, width)
+    return unfused_prefill_bytes(tokens, model.hidden, width)
 
 
 def loading_bytes(model: Architecture, weights: str) -> float:

@@ -152,12 +152,14 @@ _TARGETS: dict[str, tuple[str, ...]] = {
 }
 
 
-def full_training(host: str) -> FineTuning:
+def full_training(offload: str) -> FineTuning:
     """All weights are trained."""
-    return FineTuning(host=host)
+    return FineTuning(host=offload)
 
 
-def fine_tuning(model: Architecture, method: str, rank: int, targets: str, host: str) -> FineTuning:
+def fine_tuning(
+    model: Architecture, method: str, rank: int, targets: str, offload: str
+) -> FineTuning:
     """Adapters of `rank` on a frozen model, in 16 bit (LoRA) or in NF4 (QLoRA).
 
     From Hu (2021); Dettmers (2023).
@@ -171,7 +173,7 @@ def fine_tuning(model: Architecture, method: str, rank: int, targets: str, host:
         adapters=adapter_parameters(model, rank, names),
         base=base,
         targets=frozenset(names),
-        host=host,
+        host=offload,
     )
 
 

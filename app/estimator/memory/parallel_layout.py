@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 
-from app.estimator.models.architecture import Architecture, count_architecture
+from app.estimator.models.architecture import Architecture, fill_in_counts
 from app.estimator.models.layers import Layer
 
 
@@ -69,7 +69,7 @@ def pipeline_stages(
     Equal stages are returned once, at their lowest index, because earlier stages store
     more micro-batches. Uneven layers go to the middle stages.
     """
-    bounds = _chunk_bounds(model.layers, pipeline * virtual)
+    bounds = _layer_bounds_of_chunks(model.layers, pipeline * virtual)
     stages: dict[tuple[object, ...], PipelineStage] = {}
     for index in range(pipeline):
         counts: dict[Layer, int] = {}
@@ -83,7 +83,7 @@ def pipeline_stages(
     return tuple(stages.values())
 
 
-def _chunk_bounds(layers: int, chunks: int) -> list[int]:
+def _layer_bounds_of_chunks(layers: int, chunks: int) -> list[int]:
     """Return where each chunk of layers starts and ends; the first and last get fewer layers."""
     base, more = divmod(layers, chunks)
     start = (chunks - more) // 2
@@ -118,7 +118,7 @@ def serving_stages(model: Architecture, stages: int) -> tuple[tuple[Architecture
         key = (layers, first, last)
         counts[key] = counts.get(key, 0) + 1
         if key not in parts:
-            parts[key] = count_architecture(
+            parts[key] = fill_in_counts(
                 dataclasses.replace(
                     model,
                     stack=layers,
@@ -190,9 +190,9 @@ class ParameterShare:
 
 
 @functools.lru_cache(maxsize=8192)
-def layer_share(layer: Layer, tensor: int, expert_split: int) -> ParameterShare:
+def layer_parameters_per_gpu(layer: Layer, tensor: int, expert_split: int) -> ParameterShare:
     """Return one GPU's share of a layer under tensor and expert parallelism."""
-    dense, experts = float(layer.vectors - layer.mlp.routed_vectors), 0.0
+    dense, experts = float(layer.vector_parameters - layer.mlp.routed_vectors), 0.0
     for matrix in layer.matrices:
         if matrix.part == "experts":
             experts += matrix.parameters / expert_split
@@ -205,7 +205,7 @@ def layer_share(layer: Layer, tensor: int, expert_split: int) -> ParameterShare:
     return ParameterShare(dense, experts + layer.mlp.routed_vectors / expert_split)
 
 
-def stage_share(
+def stage_parameters_per_gpu(
     model: Architecture, stage: PipelineStage, layout: ParallelLayout
 ) -> ParameterShare:
     """Return the parameters of a whole stage on one GPU, with embedding tables.
@@ -214,7 +214,7 @@ def stage_share(
     """
     dense = experts = 0.0
     for layer, number in stage.runs:
-        part = layer_share(layer, layout.tensor, layout.expert_split)
+        part = layer_parameters_per_gpu(layer, layout.tensor, layout.expert_split)
         dense += part.dense * number
         experts += part.experts * number
     table = model.vocabulary * model.hidden / layout.tensor
@@ -238,11 +238,11 @@ def tensor_parallel_problem(model: Architecture, gpus: int) -> str | None:
         if mixer.heads and mixer.heads % gpus:
             return (
                 f"{mixer.heads} attention heads cannot be divided over {gpus} GPUs; "
-                f"possible: {_list_divisors(model)}."
+                f"possible: {_describe_possible_gpu_counts(model)}."
             )
         kv = mixer.kv_heads
         if mixer.kind == "attention" and kv % gpus and gpus % kv:
-            return f"{kv} KV heads cannot be divided over {gpus} GPUs; possible: {_list_divisors(model)}."
+            return f"{kv} KV heads cannot be divided over {gpus} GPUs; possible: {_describe_possible_gpu_counts(model)}."
     return None
 
 
@@ -252,15 +252,17 @@ def tensor_parallel_choices(model: Architecture, limit: int = 64) -> tuple[int, 
     return tuple(n for n in range(1, limit + 1) if tensor_parallel_problem(model, n) is None)
 
 
-def _list_divisors(model: Architecture) -> str:
+def _describe_possible_gpu_counts(model: Architecture) -> str:
     counts = [
-        n for n in range(2, 129) if all(_divides_mixer(layer.mixer, n) for layer, _ in model.runs)
+        n
+        for n in range(2, 129)
+        if all(_can_divide_mixer(layer.mixer, n) for layer, _ in model.runs)
     ]
     text = [str(n) for n in (1, *counts)]
     return " or ".join((", ".join(text[:-1]), text[-1])) if counts else "1"
 
 
-def _divides_mixer(mixer: object, gpus: int) -> bool:
+def _can_divide_mixer(mixer: object, gpus: int) -> bool:
     heads: int = getattr(mixer, "heads", 0)
     kv: int = getattr(mixer, "kv_heads", 0)
     latent = getattr(mixer, "kind", "") != "attention"

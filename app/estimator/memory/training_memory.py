@@ -5,9 +5,9 @@ from typing import Literal
 
 from app.estimator.memory.activations import (
     layer_bytes,
+    layer_saved_activations,
     logits_bytes,
     mlp_gradient_bytes,
-    saved_bytes_by_layer,
 )
 from app.estimator.memory.model_states import (
     FRAMEWORKS,
@@ -20,10 +20,10 @@ from app.estimator.memory.model_states import (
 from app.estimator.memory.parallel_layout import (
     ParallelLayout,
     PipelineStage,
-    layer_share,
+    layer_parameters_per_gpu,
     micro_batches_in_flight,
     pipeline_stages,
-    stage_share,
+    stage_parameters_per_gpu,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer
@@ -45,7 +45,7 @@ class TrainingStep:
 
     `sequence` [token] and `micro_batch` [sequence] of one forward pass;
     `micro_batches` of one optimizer step. `overlapped`: tensor-parallel transfers
-    run inside the products, so that no whole sequence is gathered. `loss_width`: bytes
+    run inside the products, so that no whole sequence is gathered. `loss_bytes_per_logit`: bytes
     per logit at the peak of the loss; None for those of the framework.
     """
 
@@ -121,12 +121,12 @@ class TransientMemory:
     logits: float
     opened: float = 0.0
 
-    def both(self, tokens: float, flight: float) -> tuple[float, float]:
+    def activation_and_logit_bytes(self, tokens: float, in_flight: float) -> tuple[float, float]:
         """Return activations and logits of micro-batches of `tokens` tokens [B]."""
-        return tokens * (self.saved * flight + self.working), tokens * self.logits
+        return tokens * (self.saved * in_flight + self.working), tokens * self.logits
 
 
-def stage_loads(
+def memory_by_stage(
     model: Architecture,
     layout: ParallelLayout,
     step: TrainingStep,
@@ -148,7 +148,9 @@ def stage_loads(
     loads = []
     for stays, moves in zip(standings, movings, strict=True):
         flight = micro_batches_in_flight(moves.stage, layout, step.micro_batches)
-        load = _stage_memory(stays, moves.both(tokens, flight), overhead, tuning)
+        load = _add_up_stage_memory(
+            stays, moves.activation_and_logit_bytes(tokens, flight), overhead, tuning
+        )
         if step.framework.frees_gradients:
             load = _peak_stage_memory(load, stays, tokens * moves.opened, step, tuning)
         loads.append(load)
@@ -199,7 +201,7 @@ def resident_memory(
         if framework.dummies:
             buffers = _preallocated_gradient_bytes(model, stage, layout)
         else:
-            buffers = _gathered_bytes(model, stage, layout, recipe, tuning)
+            buffers = _gathered_weight_bytes(model, stage, layout, recipe, tuning)
         copies = states[2] * recipe.copy / recipe.optimizer if recipe.optimizer else 0.0
         found.append(ResidentMemory(stage.index, *states, buffers, copies))
     return tuple(found)
@@ -223,7 +225,7 @@ def micro_batch_tokens(layout: ParallelLayout, step: TrainingStep) -> float:
     return step.sequence * step.micro_batch / layout.context
 
 
-def _stage_memory(
+def _add_up_stage_memory(
     resident: ResidentMemory, moves: tuple[float, float], overhead: float, tuning: FineTuning
 ) -> StageMemory:
     """Return everything on one stage, without what is offloaded to the host."""
@@ -251,7 +253,7 @@ def _state_bytes_by_kind(
     tuning: FineTuning,
 ) -> tuple[float, float, float]:
     """Return weights, gradients and optimizer; with adapters the model itself is frozen."""
-    share = stage_share(model, stage, layout)
+    share = stage_parameters_per_gpu(model, stage, layout)
     if not tuning.is_partial:
         return state_bytes(share, recipe, layout)
     shards = layout.shards if layout.zero >= 3 else 1
@@ -281,7 +283,7 @@ def transient_bytes_on_stage(
     )
     during, logits = working, 0.0
     if stage.last:
-        width = loss_width(layout, step)
+        width = loss_bytes_per_logit(layout, step)
         each = logits_bytes(1.0, model.vocabulary, layout.tensor, width)
         around = _loss_bytes_per_token(model, layout, step)
         if each + around >= working:
@@ -289,7 +291,7 @@ def transient_bytes_on_stage(
     return TransientMemory(
         stage=stage.index,
         saved=saved,
-        working=during + _eager_bytes_per_token(model, stage, layout, step),
+        working=during + _unreusable_bytes_per_token(model, stage, layout, step),
         logits=logits,
         opened=working,
     )
@@ -306,7 +308,7 @@ def _saved_bytes_per_token(
     if step.framework.unfused and step.recompute == "none":
         saved = layer_bytes(model, layer, step.sequence, eager=not step.flash)
         return saved / layout.tensor
-    fused = saved_bytes_by_layer(layer, model.hidden, flash=step.flash)
+    fused = layer_saved_activations(layer, model.hidden, flash=step.flash)
     saved = fused.per_token(layout, step.sequence, step.recompute)
     if layout.context > 1 and step.recompute != "full":
         # Context-parallel GPUs exchange the output, so it is stored twice.
@@ -330,7 +332,7 @@ def _working_bytes_per_token(
     All of a recomputed layer is in memory, otherwise the MLP's gradients. Whole sequences
     are gathered around the products of tensor parallelism.
     """
-    fused = saved_bytes_by_layer(layer, model.hidden, flash=step.flash)
+    fused = layer_saved_activations(layer, model.hidden, flash=step.flash)
     hidden = 2.0 * model.hidden
     if step.recompute == "full" and step.framework.unfused and not step.framework.eager:
         # Its modules save what they do without recomputation, and the gradients of the MLP
@@ -352,7 +354,7 @@ def _working_bytes_per_token(
     return opened
 
 
-def _eager_bytes_per_token(
+def _unreusable_bytes_per_token(
     model: Architecture, stage: PipelineStage, layout: ParallelLayout, step: TrainingStep
 ) -> float:
     """Return bytes per token of unfused operations that the allocator cannot reuse."""
@@ -363,7 +365,7 @@ def _eager_bytes_per_token(
     return step.framework.eager * each / layout.tensor
 
 
-def loss_width(layout: ParallelLayout, step: TrainingStep) -> float:
+def loss_bytes_per_logit(layout: ParallelLayout, step: TrainingStep) -> float:
     """Return the bytes per logit during the loss."""
     framework = step.framework
     if step.loss_width is not None:
@@ -394,7 +396,7 @@ def _preallocated_gradient_bytes(
     """
     largest = 0.0
     for layer, _ in stage.runs:
-        share = layer_share(layer, layout.tensor, layout.expert_split)
+        share = layer_parameters_per_gpu(layer, layout.tensor, layout.expert_split)
         own = share.dense
         if layer.mlp.experts:
             own += share.experts * layout.expert_split / layer.mlp.experts
@@ -403,7 +405,7 @@ def _preallocated_gradient_bytes(
     return 2.0 * (largest + head) + _WORKSPACE
 
 
-def _gathered_bytes(
+def _gathered_weight_bytes(
     model: Architecture,
     stage: PipelineStage,
     layout: ParallelLayout,
@@ -421,7 +423,7 @@ def _gathered_bytes(
         return 0.0
     width = tuning.base if tuning.is_partial else min(recipe.weights, 2.0)
     if layout.pipeline > 1 and not streamed:
-        share = stage_share(model, stage, layout)
+        share = stage_parameters_per_gpu(model, stage, layout)
         each = width if tuning.is_partial else width + 4.0
         return each * (share.dense + share.experts)
     largest = max((a.parameters for a, _ in stage.runs), default=0)

@@ -45,7 +45,7 @@ class Architecture:
     # Those of them that are named like a size, so that the counts may be far off.
     unread_sizes: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
-    # Derived values; `count_architecture` sets them.
+    # Derived values; `fill_in_counts` sets them.
     layers: int = 0
     heads: int = 0
     kv_heads: int = 0
@@ -105,17 +105,17 @@ class Architecture:
         for layer, number in self.runs:
             for matrix in layer.matrices:
                 counts[matrix.part] += matrix.parameters * number
-            counts["norms and biases"] += layer.vectors * number
+            counts["norms and biases"] += layer.vector_parameters * number
         counts["norms and biases"] += self.other
         if self.side_tables:
             counts["per-layer embeddings"] = self.side_tables
         return dict(counts)
 
-    def sequence_elements(self, context: int) -> int:
+    def cache_elements_of_sequence(self, context: int) -> int:
         """Return the keys and values of a sequence of `context` tokens, with windows.
 
         >>> from app.estimator.models.lookup import find_model
-        >>> find_model("mistral-7b-v0.1").sequence_elements(32768) * 2
+        >>> find_model("mistral-7b-v0.1").cache_elements_of_sequence(32768) * 2
         536870912
         """
         total = 0
@@ -132,7 +132,7 @@ class Architecture:
         return sum(layer.state * number for layer, number in self.runs)
 
     @property
-    def predicting_parameters(self) -> int:
+    def prediction_module_parameters(self) -> int:
         """Return the weights of the modules for multi-token prediction, without shared tables.
 
         Each has a layer, a projection of the two inputs into one, and three norms.
@@ -145,7 +145,7 @@ class Architecture:
         return sum(layer.convolution * number for layer, number in self.runs)
 
 
-def count_architecture(model: Architecture) -> Architecture:
+def fill_in_counts(model: Architecture) -> Architecture:
     """Compute once the counts that every estimate uses."""
     runs = tuple(collections.Counter(model.stack).items())
     every = (*runs, *collections.Counter(model.encoder).items())

@@ -30,7 +30,7 @@ def config_int(
         if isinstance(value, list) and value:
             value = _list_value(key, value, layer)
         if value is not None and not isinstance(value, bool):
-            return _require_positive(key, value)
+            return _require_whole_number(key, value)
     if default is None:
         raise UnreadableConfigError(f"The configuration has no {_KEYS[meaning][0]}.")
     return default
@@ -47,7 +47,7 @@ def _list_value(key: str, values: list[Any], layer: int | None) -> Any:
     return values[layer]
 
 
-def _require_positive(key: str, value: Any) -> int:
+def _require_whole_number(key: str, value: Any) -> int:
     try:
         number = int(value)
     except (TypeError, ValueError):
@@ -59,19 +59,19 @@ def _require_positive(key: str, value: Any) -> int:
 
 def text_config(config: Config) -> Config:
     """Return the part for the language model, with its family's name normalized."""
-    text = _with_flat_sparse_attention(_inner_config(config))
+    text = _with_flat_sparse_attention(_language_model_config(config))
     family = text.get("model_type")
     if isinstance(family, str) and family in _FAMILIES["aliases"]:
         return {**text, "model_type": _FAMILIES["aliases"][family]}
     return text
 
 
-def _inner_config(config: Config) -> Config:
+def _language_model_config(config: Config) -> Config:
     for key in ("text_config", "llm_config", "language_config", "thinker_config"):
         inner = config.get(key)
         if isinstance(inner, Mapping):
             outer = {k: v for k, v in config.items() if k in _INHERITED}
-            return _inner_config({**outer, **inner})
+            return _language_model_config({**outer, **inner})
     return config
 
 
@@ -85,21 +85,21 @@ _SPARSE_FIELDS = {
 }
 
 
-def _with_flat_sparse_attention(text: Config) -> Config:
+def _with_flat_sparse_attention(config: Config) -> Config:
     """Return a configuration of MiniMax-M3 with the fields that its current release has."""
-    sparse = text.get("sparse_attention_config")
+    sparse = config.get("sparse_attention_config")
     if not isinstance(sparse, Mapping):
-        return text
+        return config
     flat = {new: sparse[old] for old, new in _SPARSE_FIELDS.items() if old in sparse}
     layers = sparse.get("sparse_attention_freq")
     if isinstance(layers, list):
         kinds = ("full_attention", "minimax_m3_sparse")
         flat["layer_types"] = [kinds[bool(on)] for on in layers]
-    rest = {key: value for key, value in text.items() if key != "sparse_attention_config"}
+    rest = {key: value for key, value in config.items() if key != "sparse_attention_config"}
     return {**flat, **rest}
 
 
-def check_family(config: Config) -> None:
+def reject_unreadable_family(config: Config) -> None:
     """Reject families that would be counted incorrectly."""
     family = str(config.get("model_type", "llama"))
     if family in _FAMILIES["unread"]:
@@ -123,7 +123,7 @@ def layer_kinds(config: Config, layers: int, full_every: int) -> list[str]:
         return [_layer_kind(str(word)) for word in listed[:layers]]
     pattern = config.get("layer_pattern")
     if isinstance(pattern, str):
-        return _kinds_in_words(pattern, layers)
+        return _parse_kind_pattern(pattern, layers)
     return _kinds_by_period(config, layers, full_every)
 
 
@@ -152,7 +152,7 @@ _RECURRENT = ("linear", "mamba", "recurrent", "conv", "delta", "ssm", "lightning
 _LOCAL = ("sliding", "chunked", "local", "swa", "window")
 
 
-def _kinds_in_words(pattern: str, layers: int) -> list[str]:
+def _parse_kind_pattern(pattern: str, layers: int) -> list[str]:
     """Parse `alternate sliding/full, sliding first` or `5 sliding : 1 full`."""
     counted = re.search(r"(\d+)\s*(\w+)\s*:\s*(\d+)\s*(\w+)", pattern)
     if counted:
@@ -231,10 +231,10 @@ def _routed_layers(config: Config, layers: int) -> list[int]:
     if "expert_layer_period" in config:
         period, offset = config["expert_layer_period"], config["expert_layer_offset"]
         return [i for i in range(layers) if i % period == offset]
-    return _layers_by_step(config, layers, int(frequency))
+    return _routed_layers_by_step(config, layers, int(frequency))
 
 
-def _layers_by_step(config: Config, layers: int, frequency: int) -> list[int]:
+def _routed_layers_by_step(config: Config, layers: int, frequency: int) -> list[int]:
     if _has_parallel_experts(config):
         return list(range(0, layers, 2))
     first = config.get("first_k_dense_replace") or config.get("num_dense_layers") or 0
@@ -262,10 +262,10 @@ def _shared_width(config: Config, width: int) -> int:
         "shared_intermediate_size",
     ):
         if config.get(key):
-            return _require_positive(key, config[key])
+            return _require_whole_number(key, config[key])
     for key in ("n_shared_experts", "num_shared_experts", "moe_num_shared_experts"):
         if config.get(key):
-            return _require_positive(key, config[key]) * width
+            return _require_whole_number(key, config[key]) * width
     if config.get("model_type") == "llama4_text":
         return config_int(config, "width")
     return 0
@@ -333,11 +333,11 @@ def family_traits(config: Config) -> FamilyTraits:
     for key, names in _WORDS["switches"].items():
         if isinstance(config.get(key), bool):
             changes.update(dict.fromkeys(names, config[key]))
-    changes.update(_family_switches(family, config))
+    changes.update(_family_specific_traits(family, config))
     return dataclasses.replace(traits, **changes) if changes else traits
 
 
-def _family_switches(family: str, config: Config) -> dict[str, Any]:
+def _family_specific_traits(family: str, config: Config) -> dict[str, Any]:
     """Read switches that have another meaning in one family."""
     reader = _SPECIAL.get(family)
     changes = reader(config) if reader else {}
@@ -479,30 +479,30 @@ class TrackedConfig(Mapping[str, Any]):
             if value is not None
             and value != _FIELDS_WORDS["neutral"].get(key)
             and key not in self._read
-            and not is_harmless(key, known=known)
+            and not is_irrelevant_key(key, known_family=known)
         )
 
 
-def add_config_defaults(text: Config) -> tuple[dict[str, Any], tuple[str, ...]]:
+def add_config_defaults(config: Config) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Add the defaults of its class to a nested configuration.
 
     Also returns the names of the added fields, except those that are off.
     """
     defaults = data_files.load_table("defaults.toml", "family")
-    row = defaults.get(str(text.get("model_type")), {}).get("config", {})
-    added = {key: value for key, value in row.items() if key not in text}
-    return {**added, **text}, tuple(key for key, value in added.items() if value)
+    row = defaults.get(str(config.get("model_type")), {}).get("config", {})
+    added = {key: value for key, value in row.items() if key not in config}
+    return {**added, **config}, tuple(key for key, value in added.items() if value)
 
 
-def is_harmless(key: str, *, known: bool) -> bool:
-    """Return whether a field affects no count; `known` families have more of them."""
+def is_irrelevant_key(key: str, *, known_family: bool) -> bool:
+    """Return whether a field affects no count; `known_family` families have more of them."""
     if key.startswith("_") or key.endswith(_ENDINGS) or key in _EVERYWHERE:
         return True
-    return known and key in _OF_FAMILIES
+    return known_family and key in _OF_FAMILIES
 
 
 ATTENTION_FREE = frozenset({"mamba", "mamba2", "falcon_mamba"})
-Words = list[tuple[str, str]]
+MixerAndMlpKinds = list[tuple[str, str]]
 
 # Letters and words of block patterns, as (mixer, MLP).
 _BLOCKS: dict[str, tuple[str, str]] = {
@@ -525,7 +525,7 @@ _DOUBLE = "longcat_flash"
 
 def layer_count(config: Config) -> int:
     """Return the number of layers, which may follow from a list or pattern of blocks."""
-    blocks = _block_kinds(config)
+    blocks = _read_single_part_blocks(config)
     count = len(blocks) if blocks is not None else config_int(config, "layers")
     if config.get("model_type") == _DOUBLE:
         count *= 2
@@ -534,25 +534,27 @@ def layer_count(config: Config) -> int:
     return count
 
 
-def layer_words(config: Config, traits: FamilyTraits, routing: MoeRouting | None) -> Words:
+def mixer_and_mlp_kinds_by_layer(
+    config: Config, traits: FamilyTraits, routing: MoeRouting | None
+) -> MixerAndMlpKinds:
     """Return the mixer and the MLP of each layer, each as one word."""
-    blocks = _block_kinds(config)
+    blocks = _read_single_part_blocks(config)
     if blocks is not None:
-        return [_block_kind(word) for word in blocks]
+        return [_parse_block(word) for word in blocks]
     count = layer_count(config)
     routed = routing.layers if routing else frozenset[int]()
     mlp = "none" if config.get("model_type") in ATTENTION_FREE else "dense"
-    mixers = _mixer_words(config, traits, count)
+    mixers = _mixer_kinds_by_layer(config, traits, count)
     return [(m, "routed" if i in routed else mlp) for i, m in enumerate(mixers)]
 
 
-def _block_kind(word: str) -> tuple[str, str]:
+def _parse_block(word: str) -> tuple[str, str]:
     if word not in _BLOCKS:
         raise UnreadableConfigError(f"The block “{word}” cannot be read.")
     return _BLOCKS[word]
 
 
-def _block_kinds(config: Config) -> list[str] | None:
+def _read_single_part_blocks(config: Config) -> list[str] | None:
     """Return the blocks of a model whose layers are either a mixer or an MLP."""
     pattern = config.get("hybrid_override_pattern")
     if isinstance(pattern, str):
@@ -563,13 +565,13 @@ def _block_kinds(config: Config) -> list[str] | None:
     return None
 
 
-def _mixer_words(config: Config, traits: FamilyTraits, count: int) -> list[str]:
+def _mixer_kinds_by_layer(config: Config, traits: FamilyTraits, count: int) -> list[str]:
     family = str(config.get("model_type"))
     if family in _UNIFORM:
         return [_UNIFORM[family]] * count
     if family == "deepseek_v4":
-        return _compressed_kinds(config, count)
-    full = _full_layers(config, count)
+        return _compressed_attention_kinds(config, count)
+    full = _full_attention_layers(config, count)
     if full is not None:
         return ["full" if i in full else "linear" for i in range(count)]
     switches = config.get("hybrid_layer_pattern")
@@ -583,7 +585,7 @@ _UNIFORM = {**dict.fromkeys(ATTENTION_FREE, "linear"), "falcon_h1": "both"}
 _EVERY_FOURTH = ("qwen3_next", "qwen3_5")
 
 
-def _full_layers(config: Config, count: int) -> set[int] | None:
+def _full_attention_layers(config: Config, count: int) -> set[int] | None:
     """Return the layers with attention in a hybrid that lists them; else None."""
     if isinstance(config.get("layer_types"), list):
         return None
@@ -598,10 +600,10 @@ def _full_layers(config: Config, count: int) -> set[int] | None:
         interval = 4
     if interval:
         return {i for i in range(count) if (i + 1) % interval == 0}
-    return _listed_layers(config)
+    return _listed_attention_layers(config)
 
 
-def _listed_layers(config: Config) -> set[int] | None:
+def _listed_attention_layers(config: Config) -> set[int] | None:
     """Return the attention layers that a nested linear-attention configuration lists."""
     switches = config.get("attn_type_list")
     if isinstance(switches, list):
@@ -621,7 +623,7 @@ _COMPRESSED = {
 }
 
 
-def _compressed_kinds(config: Config, count: int) -> list[str]:
+def _compressed_attention_kinds(config: Config, count: int) -> list[str]:
     """Return the attention kinds of DeepSeek-V4, by word or by compression ratio."""
     listed = config.get("layer_types")
     if isinstance(listed, list):

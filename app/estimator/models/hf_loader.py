@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from app.estimator.models import layers, sequence_mixers
-from app.estimator.models.architecture import Architecture, count_architecture
+from app.estimator.models.architecture import Architecture, fill_in_counts
 from app.estimator.models.hf_config import (
     Config,
     FamilyTraits,
@@ -13,12 +13,12 @@ from app.estimator.models.hf_config import (
     TrackedConfig,
     UnreadableConfigError,
     add_config_defaults,
-    check_family,
     config_int,
     family_traits,
     layer_count,
-    layer_words,
+    mixer_and_mlp_kinds_by_layer,
     moe_routing,
+    reject_unreadable_family,
     sliding_window,
     text_config,
 )
@@ -37,7 +37,7 @@ def read_softmax_mixer(
             _read_latent_shape(config, traits, index), window
         )
     hidden = config_int(config, "hidden")
-    own = _layer_overrides(config, index, sliding=sliding)
+    own = _head_overrides(config, index, sliding=sliding)
     heads = own.get("heads") or config_int(config, "heads", layer=index)
     if not heads:
         raise UnreadableConfigError("The configuration has no attention heads.")
@@ -89,7 +89,7 @@ def shares_cache(config: Config, index: int) -> bool:
     return index >= config_int(config, "layers", 0) - shared if shared else False
 
 
-def _layer_overrides(config: Config, index: int, *, sliding: bool) -> dict[str, int]:
+def _head_overrides(config: Config, index: int, *, sliding: bool) -> dict[str, int]:
     """Return the head counts of one layer if they differ from the usual ones."""
     own = config.get("per_layer_config")
     if isinstance(own, dict):
@@ -128,7 +128,7 @@ def _kv_heads(config: Config, heads: int, index: int) -> int:
     return config_int(config, "kv_heads", heads, layer=index) or heads
 
 
-def _shares_index(config: Config, index: int) -> bool:
+def _shares_selected_tokens(config: Config, index: int) -> bool:
     """Return whether a layer reuses the tokens that an earlier layer selected (GLM-5.2)."""
     listed = config.get("indexer_types") or config.get("index_topk_pattern")
     if listed:
@@ -153,13 +153,13 @@ def _read_latent_shape(
         index_heads=config.get("index_n_heads") or 0,
         index_dim=config.get("index_head_dim") or 0,
         top=config.get("index_topk", 2048),
-        index_shared=_shares_index(config, index),
+        index_shared=_shares_selected_tokens(config, index),
         head_gate=traits.head_gate,
         output_gate=bool(config.get("mla_use_output_gate")),
     )
 
 
-def read_compressed_mixer(config: Config, word: str) -> TokenMixer:
+def read_compressed_mixer(config: Config, attention_kind: str) -> TokenMixer:
     """Return attention over compressed keys (DeepSeek-V4): sparse, heavy or local."""
     rates = config.get("compress_rates") or {}
     sparse = rates.get("compressed_sparse_attention", 4)
@@ -174,8 +174,8 @@ def read_compressed_mixer(config: Config, word: str) -> TokenMixer:
             out_rank=config.get("o_lora_rank", 1024),
             window=sliding_window(config) or 128,
             streams=config.get("hc_mult", 4),
-            rate={"compressed": sparse, "heavy": heavy}.get(word, 0),
-            index_heads=config.get("index_n_heads", 64) if word == "compressed" else 0,
+            rate={"compressed": sparse, "heavy": heavy}.get(attention_kind, 0),
+            index_heads=config.get("index_n_heads", 64) if attention_kind == "compressed" else 0,
             index_dim=config.get("index_head_dim", 128),
             top=config.get("index_topk", 512),
         )
@@ -197,21 +197,21 @@ def read_recurrent_mixer(config: Config) -> TokenMixer:
             or config_int(config, "hidden") // config_int(config, "heads"),
         )
     if family in {"kimi_linear", "bailing_hybrid"}:
-        return _kimi_mixer(config)
+        return _read_kimi_delta_mixer(config)
     if "linear_num_value_heads" in config:
-        return _delta_mixer(config)
-    return _state_space(config)
+        return _read_gated_delta_mixer(config)
+    return _read_state_space_mixer(config)
 
 
-def _state_space(config: Config) -> TokenMixer:
+def _read_state_space_mixer(config: Config) -> TokenMixer:
     if "mamba_num_heads" in config or "mamba_n_heads" in config:
-        return _mamba2_mixer(config)
+        return _read_mamba2_mixer(config)
     if config.get("model_type") == "mamba2":
-        return _mamba2_mixer(config, config.get("num_heads"))
-    return _mamba_mixer(config)
+        return _read_mamba2_mixer(config, config.get("num_heads"))
+    return _read_mamba_mixer(config)
 
 
-def _kimi_mixer(config: Config) -> TokenMixer:
+def _read_kimi_delta_mixer(config: Config) -> TokenMixer:
     inner = config.get("linear_attn_config") or {}
     heads = inner.get("num_heads") or config.get("linear_num_heads") or 32
     dim = inner.get("head_dim") or config.get("linear_head_dim") or 128
@@ -229,7 +229,7 @@ def _kimi_mixer(config: Config) -> TokenMixer:
     )
 
 
-def _delta_mixer(config: Config) -> TokenMixer:
+def _read_gated_delta_mixer(config: Config) -> TokenMixer:
     return sequence_mixers.build_gated_delta_mixer(
         sequence_mixers.GatedDeltaShape(
             hidden=config_int(config, "hidden"),
@@ -242,7 +242,7 @@ def _delta_mixer(config: Config) -> TokenMixer:
     )
 
 
-def _mamba_mixer(config: Config) -> TokenMixer:
+def _read_mamba_mixer(config: Config) -> TokenMixer:
     hidden = config_int(config, "hidden")
     expand = config.get("mamba_expand") or config.get("expand") or 2
     jamba = config.get("model_type") == "jamba"
@@ -262,7 +262,7 @@ def _mamba_mixer(config: Config) -> TokenMixer:
     )
 
 
-def _mamba2_mixer(config: Config, heads: int | None = None) -> TokenMixer:
+def _read_mamba2_mixer(config: Config, heads: int | None = None) -> TokenMixer:
     heads = heads or config.get("mamba_num_heads") or config.get("mamba_n_heads")
     dim = config.get("mamba_head_dim") or config.get("mamba_d_head")
     state = config.get("ssm_state_size") or config.get("mamba_d_state")
@@ -308,7 +308,7 @@ _NO_MIXER = TokenMixer(kind="none")
 def decoder_layers(config: Config, traits: FamilyTraits) -> tuple[Layer, ...]:
     """Return the layers of the decoder in order; equal layers are one shared object."""
     routing = moe_routing(config, layer_count(config))
-    text = layer_words(config, traits, routing)
+    text = mixer_and_mlp_kinds_by_layer(config, traits, routing)
     made: dict[tuple[TokenMixer, TokenMixer | None, Mlp], Layer] = {}
     stack = []
     for index, (mixer_word, mlp_word) in enumerate(text):
@@ -343,35 +343,35 @@ def _norm_weights(config: Config, traits: FamilyTraits, mixer: TokenMixer, mlp: 
 
 
 def _layer_mixers(
-    config: Config, traits: FamilyTraits, index: int, word: str
+    config: Config, traits: FamilyTraits, index: int, mixer_kind: str
 ) -> tuple[TokenMixer, TokenMixer | None]:
     """Return the mixer of a layer, and a second one that runs in parallel."""
-    if word == "both":
+    if mixer_kind == "both":
         attention = read_softmax_mixer(config, traits, index, sliding=False)
         return attention, read_recurrent_mixer(config)
     makers: dict[str, Callable[[], TokenMixer]] = {
         "full": lambda: read_softmax_mixer(config, traits, index, sliding=False),
         "sliding": lambda: read_softmax_mixer(config, traits, index, sliding=True),
         "linear": lambda: read_recurrent_mixer(config),
-        "compressed": lambda: read_compressed_mixer(config, word),
-        "heavy": lambda: read_compressed_mixer(config, word),
+        "compressed": lambda: read_compressed_mixer(config, mixer_kind),
+        "heavy": lambda: read_compressed_mixer(config, mixer_kind),
         "none": lambda: _NO_MIXER,
     }
-    if word == "sliding" and config.get("model_type") == "deepseek_v4":
-        return read_compressed_mixer(config, word), None
-    return makers[word](), None
+    if mixer_kind == "sliding" and config.get("model_type") == "deepseek_v4":
+        return read_compressed_mixer(config, mixer_kind), None
+    return makers[mixer_kind](), None
 
 
 def _build_mlp(
-    config: Config, traits: FamilyTraits, routing: MoeRouting | None, index: int, word: str
+    config: Config, traits: FamilyTraits, routing: MoeRouting | None, index: int, mlp_kind: str
 ) -> Mlp:
-    if word == "none":
+    if mlp_kind == "none":
         return _NO_MLP
-    if word == "routed":
+    if mlp_kind == "routed":
         if routing is None:
             raise UnreadableConfigError("A layer has experts, but their number is missing.")
-        return _add_side_inputs(config, read_routed_mlp(config, traits, routing))
-    return _add_side_inputs(config, _build_dense_mlp(config, traits, routing, index))
+        return _add_per_layer_embeddings(config, read_routed_mlp(config, traits, routing))
+    return _add_per_layer_embeddings(config, _build_dense_mlp(config, traits, routing, index))
 
 
 def _build_dense_mlp(
@@ -400,7 +400,7 @@ def _lfm2_width(config: Config, width: int) -> int:
     return int(-(-scaled // step) * step)
 
 
-def _add_side_inputs(config: Config, mlp: Mlp) -> Mlp:
+def _add_per_layer_embeddings(config: Config, mlp: Mlp) -> Mlp:
     """Add the projections of per-layer embeddings if the model has them."""
     side = config.get("hidden_size_per_layer_input")
     if not side:
@@ -501,7 +501,7 @@ class EncoderDecoderShape:
     norm_terms: int
 
 
-def read_shape(config: Config) -> EncoderDecoderShape:
+def read_encoder_decoder_shape(config: Config) -> EncoderDecoderShape:
     """Read both halves of an encoder-decoder model."""
     habits = _HABITS[str(config["model_type"])]
     hidden = config_int(config, "hidden")
@@ -516,7 +516,7 @@ def read_shape(config: Config) -> EncoderDecoderShape:
     return EncoderDecoderShape(
         encoder=(encoder,) * encoders,
         decoder=(decoder,) * decoders,
-        outside=_seq2seq_outside_weights(config, habits, hidden, encoders + decoders),
+        outside=_seq2seq_weights_outside_layers(config, habits, hidden, encoders + decoders),
         norm_terms=habits.norm_terms,
     )
 
@@ -556,7 +556,7 @@ def _seq2seq_attention(
     return attention_mixer
 
 
-def _seq2seq_outside_weights(
+def _seq2seq_weights_outside_layers(
     config: Config, traits: Seq2SeqTraits, hidden: int, layers: int
 ) -> int:
     """Return the norms of both halves, positions, relative biases and the audio front end."""
@@ -593,8 +593,8 @@ def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
     alone = {k: v for k, v in text_config(config).items() if k not in SIDE_CONFIGS}
     given, assumed = add_config_defaults(alone)
     text = TrackedConfig(given)
-    check_family(text)
-    read = _from_seq2seq if is_seq2seq(text) else _from_decoder
+    reject_unreadable_family(text)
+    read = _build_encoder_decoder if is_seq2seq(text) else _build_decoder_only
     model = validate_architecture(read(text, name))
     quantization = read_quantization(config, text)
     beside = read_vision_tower(config, model.hidden)
@@ -612,55 +612,55 @@ def validate_architecture(model: Architecture) -> Architecture:
     """Return `model` if all of its sizes are valid; raises UnreadableConfigError."""
     for layer, _ in model.runs:
         for matrix in layer.matrices:
-            if not all(map(_is_size, (matrix.inputs, matrix.outputs, matrix.copies))):
+            if not all(map(_is_positive_integer, (matrix.inputs, matrix.outputs, matrix.copies))):
                 message = f"A matrix of {matrix.inputs} × {matrix.outputs} cannot be."
                 raise UnreadableConfigError(message)
-        counts = (layer.vectors, layer.mixer.cache, layer.state, layer.convolution)
-        if not all(count == 0 or _is_size(count) for count in counts):
+        counts = (layer.vector_parameters, layer.mixer.cache, layer.state, layer.convolution)
+        if not all(count == 0 or _is_positive_integer(count) for count in counts):
             raise UnreadableConfigError("A size of a layer is negative or not whole.")
-    if not _is_size(model.parameters) or min(model.parts().values()) < 0:
+    if not _is_positive_integer(model.parameters) or min(model.parts().values()) < 0:
         raise UnreadableConfigError("A size of the model is negative or not whole.")
     return model
 
 
-def _is_size(value: object) -> bool:
+def _is_positive_integer(value: object) -> bool:
     """Return whether a value is a whole number above zero."""
     return isinstance(value, int) and value > 0
 
 
-def _from_decoder(text: Mapping[str, Any], name: str) -> Architecture:
-    traits = family_traits(text)
-    hidden = config_int(text, "hidden")
-    stack = decoder_layers(text, traits)
-    predictors = _count_predictors(text)
-    vocabulary = config_int(text, "vocabulary")
+def _build_decoder_only(config: Mapping[str, Any], name: str) -> Architecture:
+    traits = family_traits(config)
+    hidden = config_int(config, "hidden")
+    stack = decoder_layers(config, traits)
+    predictors = _count_prediction_modules(config)
+    vocabulary = config_int(config, "vocabulary")
     positions = 0
     if traits.learned_positions:
-        positions = config_int(text, "positions", 0) + traits.extra_positions
-    return count_architecture(
+        positions = config_int(config, "positions", 0) + traits.extra_positions
+    return fill_in_counts(
         Architecture(
-            name=name or str(text.get("_name_or_path") or "this model"),
+            name=name or str(config.get("_name_or_path") or "this model"),
             hidden=hidden,
             vocabulary=vocabulary,
             tied=traits.tied,
             stack=stack,
             positions=positions,
-            other=_decoder_outside_weights(text, traits, hidden, vocabulary),
-            side_tables=_per_layer_embedding_parameters(text, hidden),
-            table_width=text.get("word_embed_proj_dim") or 0,
-            max_context=config_int(text, "positions", 0) or None,
-            family=str(text.get("model_type", "llama")),
+            other=_decoder_weights_outside_layers(config, traits, hidden, vocabulary),
+            side_tables=_per_layer_embedding_parameters(config, hidden),
+            table_width=config.get("word_embed_proj_dim") or 0,
+            max_context=config_int(config, "positions", 0) or None,
+            family=str(config.get("model_type", "llama")),
             norm_terms=traits.norm_terms,
-            predicting=_predictor_layers(stack) * predictors,
+            predicting=_prediction_module_layers(stack) * predictors,
             predictors=predictors,
         )
     )
 
 
-def _count_predictors(text: Mapping[str, Any]) -> int:
+def _count_prediction_modules(config: Mapping[str, Any]) -> int:
     """Return the number of modules for multi-token prediction."""
     names = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
-    given = [text.get(name) or 0 for name in (*names, "num_mtp_layers")]
+    given = [config.get(name) or 0 for name in (*names, "num_mtp_layers")]
     most = max(given)
     if not isinstance(most, int) or not 0 <= most <= _MOST_PREDICTORS:
         message = f"{most} modules of multi-token prediction cannot be."
@@ -671,20 +671,20 @@ def _count_predictors(text: Mapping[str, Any]) -> int:
 _MOST_PREDICTORS = 64
 
 
-def _predictor_layers(stack: tuple[Layer, ...]) -> tuple[Layer, ...]:
+def _prediction_module_layers(decoder_layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
     """Return the layers of such a module: attention and MLP as in the model's last layer."""
-    attention = next((a for a in reversed(stack) if a.mixer.heads), None)
+    attention = next((a for a in reversed(decoder_layers) if a.mixer.heads), None)
     if attention is None:
         return ()
     if attention.mlp.width:
         return (attention,)
-    return (attention, *(a for a in reversed(stack) if a.mlp.width))[:2]
+    return (attention, *(a for a in reversed(decoder_layers) if a.mlp.width))[:2]
 
 
-def _from_seq2seq(config: Mapping[str, Any], name: str) -> Architecture:
+def _build_encoder_decoder(config: Mapping[str, Any], name: str) -> Architecture:
     """Build an encoder-decoder model; `stack` has its decoder."""
-    shape = read_shape(config)
-    return count_architecture(
+    shape = read_encoder_decoder_shape(config)
+    return fill_in_counts(
         Architecture(
             name=name or "this model",
             hidden=config_int(config, "hidden"),
@@ -700,7 +700,7 @@ def _from_seq2seq(config: Mapping[str, Any], name: str) -> Architecture:
     )
 
 
-def _decoder_outside_weights(
+def _decoder_weights_outside_layers(
     config: Mapping[str, Any], traits: FamilyTraits, hidden: int, vocabulary: int
 ) -> int:
     """Return the parameters outside of layers and tables."""

@@ -90,7 +90,7 @@ class Mlp:
         return self.experts > 0
 
     @property
-    def expert_inputs(self) -> int:
+    def expert_input_width(self) -> int:
         """Return the width of a token that an expert is sent: that of the model, or latent."""
         return next(m.inputs for m in self.matrices if (m.part, m.name) == ("experts", "up"))
 
@@ -114,7 +114,7 @@ class Layer:
         return self.mixer.matrices + beside + self.mlp.matrices
 
     @property
-    def vectors(self) -> int:
+    def vector_parameters(self) -> int:
         """Return the parameters outside of matrices: norms, biases, convolutions."""
         beside = self.beside.vectors if self.beside else 0
         own = self.mixer.vectors + self.mlp.vectors + self.mlp.routed_vectors
@@ -133,7 +133,7 @@ class Layer:
 
     @property
     def parameters(self) -> int:
-        return sum(m.parameters for m in self.matrices) + self.vectors
+        return sum(m.parameters for m in self.matrices) + self.vector_parameters
 
     @property
     def routed_parameters(self) -> int:
@@ -195,7 +195,7 @@ def build_attention_mixer(
     return TokenMixer(
         kind="attention",
         matrices=tuple(matrices),
-        vectors=_attention_vectors(shape, query, keys, kv_out, shares_cache),
+        vectors=_attention_vector_parameters(shape, query, keys, kv_out, shares_cache),
         heads=shape.heads,
         kv_heads=shape.kv_heads,
         head_dim=shape.head_dim,
@@ -205,7 +205,7 @@ def build_attention_mixer(
     )
 
 
-def _attention_vectors(
+def _attention_vector_parameters(
     shape: AttentionShape, query: int, keys: int, values: int, shares_cache: bool
 ) -> int:
     biases = (query + keys + values) if shape.qkv_bias else 0

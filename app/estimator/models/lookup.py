@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.estimator import data_files
-from app.estimator.models.architecture import Architecture, count_architecture
-from app.estimator.models.hf_config import UnreadableConfigError, is_harmless, is_known_family
+from app.estimator.models.architecture import Architecture, fill_in_counts
+from app.estimator.models.hf_config import UnreadableConfigError, is_irrelevant_key, is_known_family
 from app.estimator.models.hf_loader import from_config
 from app.estimator.models.number_formats import FORMATS, PUBLISHED, PUBLISHED_OR_FP8, find_format
 from app.estimator.units import format_number, refuse_decimal_comma
@@ -56,10 +56,10 @@ def is_parameter_count(name: str) -> bool:
     return _SIZE.match(name) is not None
 
 
-def parse_size(name: str) -> int:
+def parse_parameter_count(name: str) -> int:
     """Return the parameters of a size; raises LookupError outside of 10M to 100T.
 
-    >>> parse_size("1.5T")
+    >>> parse_parameter_count("1.5T")
     1500000000000
     """
     match = _SIZE.match(name)
@@ -77,10 +77,10 @@ def parse_size(name: str) -> int:
     return round(number)
 
 
-def size_name(parameters: int) -> str:
+def format_parameter_count(parameters: int) -> str:
     """Format a size with its usual suffix.
 
-    >>> size_name(70 * 10**9), size_name(494032768)
+    >>> format_parameter_count(70 * 10**9), format_parameter_count(494032768)
     ('70B', '494.032768M')
     """
     for unit in ("T", "B", "M"):
@@ -90,7 +90,7 @@ def size_name(parameters: int) -> str:
     return str(parameters)
 
 
-def generic_config(parameters: int) -> dict[str, Any]:
+def llama_config_of_size(parameters: int) -> dict[str, Any]:
     """Return a configuration with at most `parameters` parameters, and nearly as many.
 
     The MLP width is solved for; the remainder is less than one step of it.
@@ -155,7 +155,7 @@ def _parse_object(text: str) -> dict[str, Any]:
     return config
 
 
-def _load_architecture(text: str) -> Architecture:
+def _parse_architecture(text: str) -> Architecture:
     try:
         return from_config(_parse_object(text))
     except UnreadableConfigError:
@@ -167,8 +167,8 @@ def _load_architecture(text: str) -> Architecture:
 
 # A configuration of 200,000 characters creates a model of 0.5 MB, so few are cached.
 @functools.lru_cache(maxsize=32)
-def _read_config(text: str) -> Architecture:
-    return _load_architecture(text)
+def _parse_architecture_cached(text: str) -> Architecture:
+    return _parse_architecture(text)
 
 
 def read_pasted_config(text: str) -> Architecture:
@@ -177,7 +177,7 @@ def read_pasted_config(text: str) -> Architecture:
     Raises UnreadableConfigError with a sentence if it is not a JSON object, lacks a size
     or contradicts itself.
     """
-    return _read_config(reduce_config(text))
+    return _parse_architecture_cached(reduce_config(text))
 
 
 LONGEST_CONFIG = 200_000
@@ -193,16 +193,16 @@ def reduce_config(text: str) -> str:
 
     Raises UnreadableConfigError if it is no JSON object.
     """
-    return json.dumps(_without_harmless(_parse_object(text)), separators=(",", ":"))
+    return json.dumps(_drop_irrelevant_fields(_parse_object(text)), separators=(",", ":"))
 
 
-def _without_harmless(config: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_irrelevant_fields(config: Mapping[str, Any]) -> dict[str, Any]:
     reduced: dict[str, Any] = {}
     for key, value in config.items():
-        if key not in _READ_ANYWHERE and is_harmless(key, known=False):
+        if key not in _READ_ANYWHERE and is_irrelevant_key(key, known_family=False):
             continue
         if isinstance(value, dict) and key not in _QUANTIZATION:
-            reduced[key] = _without_harmless(value)
+            reduced[key] = _drop_irrelevant_fields(value)
         else:
             reduced[key] = value[:_LONGEST_STRING] if isinstance(value, str) else value
     return reduced
@@ -237,14 +237,14 @@ def is_config_key(name: str) -> bool:
     return name.startswith(_KEY)
 
 
-def _tidy_config(text: str) -> str:
+def _normalize_config(text: str) -> str:
     """Return the normal form of a pasted configuration.
 
     Raises LookupError, as an unknown name does.
     """
     try:
         reduced = reduce_config(text)
-        _read_config(reduced)
+        _parse_architecture_cached(reduced)
     except UnreadableConfigError as error:
         raise LookupError(str(error)) from error
     return reduced
@@ -259,7 +259,7 @@ _DATE_OR_LENGTH = re.compile(r"\d{4,6}|\d+k|v\d+(\.\d+)*")
 _ORGANIZATION = re.compile(r"^[\w.-]+/(?:Meta-)?|^Meta-(?=Llama)", re.IGNORECASE)
 
 
-def model_id(name: str) -> str:
+def normalize_model_name(name: str) -> str:
     """Return the normal form of a model's name.
 
     A name of the catalog, a Hub id such as `Qwen/Qwen3-8B-FP8` (the format stays part of the
@@ -269,10 +269,10 @@ def model_id(name: str) -> str:
     if is_config_key(name):
         name = expand_key(name)
     if is_config_text(name):
-        return _tidy_config(name)
+        return _normalize_config(name)
     if is_parameter_count(name):
-        return size_name(parse_size(name))
-    published = data_files.alias_ids(*_MODELS).get(data_files.normalize_name(name.strip()))
+        return format_parameter_count(parse_parameter_count(name))
+    published = data_files.load_ids_by_alias(*_MODELS).get(data_files.normalize_name(name.strip()))
     if published:
         return published
     bare = _ORGANIZATION.sub("", name.strip())
@@ -287,7 +287,7 @@ def _split_hub_name(name: str) -> tuple[str, str]:
 
     Both are empty if the catalog has no such model.
     """
-    known = data_files.alias_ids(*_MODELS)
+    known = data_files.load_ids_by_alias(*_MODELS)
     if name in known:
         return known[name], ""
     quantized = ""
@@ -312,15 +312,15 @@ def find_model(name: str) -> Architecture:
     70000000000
     """
     if name.startswith("{"):
-        return _read_config(name)
+        return _parse_architecture_cached(name)
     return _load_named_model(name)
 
 
 @functools.lru_cache(maxsize=2048)
 def _load_named_model(name: str) -> Architecture:
     if is_parameter_count(name):
-        return generic_model(parse_size(name))
-    key, quantized = _split_hub_name(model_id(name))
+        return llama_model_of_size(parse_parameter_count(name))
+    key, quantized = _split_hub_name(normalize_model_name(name))
     row = data_files.load_table(*_MODELS)[key]
     if not quantized:
         return from_config(row["config"], name=row["name"])
@@ -334,11 +334,11 @@ def list_models() -> tuple[tuple[str, str], ...]:
     return tuple((key, row["name"]) for key, row in data_files.load_table(*_MODELS).items())
 
 
-def generic_model(parameters: int) -> Architecture:
+def llama_model_of_size(parameters: int) -> Architecture:
     """Return a dense, Llama-shaped model with exactly `parameters` parameters."""
-    config = generic_config(parameters)
-    model = from_config(config, name=f"{size_name(parameters)} dense")
-    return count_architecture(
+    config = llama_config_of_size(parameters)
+    model = from_config(config, name=f"{format_parameter_count(parameters)} dense")
+    return fill_in_counts(
         dataclasses.replace(model, other=model.other + parameters - model.parameters)
     )
 
@@ -346,7 +346,7 @@ def generic_model(parameters: int) -> Architecture:
 _MOST = 12
 
 
-def describe_weights(model: Architecture, name: str, label: str) -> str:
+def describe_weight_format(model: Architecture, name: str, label: str) -> str:
     """Describe in a sentence how weights are counted if the checkpoint is quantized.
 
     `name` and `label` are the chosen format; empty if there is nothing to say.

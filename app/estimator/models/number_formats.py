@@ -17,7 +17,7 @@ from app.estimator.models.quantized_formats import (
     list_matrix_names,
 )
 
-Key = tuple[str, str, int]
+MatrixKey = tuple[str, str, int]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -33,11 +33,11 @@ class CheckpointWidths:
     scheme: NumberScheme
     label: str
     bits: float
-    parts: Mapping[Key, tuple[float, float]]
+    parts: Mapping[MatrixKey, tuple[float, float]]
     embedding: float = 0.0
     head: float = 0.0
 
-    def share(self, matrix: WeightMatrix) -> float:
+    def quantized_share_of(self, matrix: WeightMatrix) -> float:
         """Return the quantized share of a matrix, over all layers [1]."""
         return self.parts.get(_matrix_key(matrix), (0.0, 0.0))[0]
 
@@ -51,12 +51,12 @@ def published_widths(model: Architecture) -> CheckpointWidths | None:
     how = model.quantization
     if how is None or how.problem:
         return None
-    weights: dict[Key, dict[NumberScheme | None, int]] = {}
+    weights: dict[MatrixKey, dict[NumberScheme | None, int]] = {}
     for layer, index, number in _indexed_layers(model, how):
         for matrix in layer.matrices:
             counts = weights.setdefault(_matrix_key(matrix), collections.Counter())
             counts[_matrix_scheme(how, layer, matrix, index)] += matrix.parameters * number
-    embedding, head = _table_scheme(how, EMBEDDING), _table_scheme(how, HEAD)
+    embedding, head = _embedding_table_scheme(how, EMBEDDING), _embedding_table_scheme(how, HEAD)
     totals: collections.Counter[NumberScheme] = collections.Counter()
     for counts in weights.values():
         totals.update({s: n for s, n in counts.items() if s is not None})
@@ -67,7 +67,7 @@ def published_widths(model: Architecture) -> CheckpointWidths | None:
 
 
 def _checkpoint_widths(
-    weights: Mapping[Key, Mapping[NumberScheme | None, int]],
+    weights: Mapping[MatrixKey, Mapping[NumberScheme | None, int]],
     totals: collections.Counter[NumberScheme],
     embedding: NumberScheme | None,
     head: NumberScheme | None,
@@ -94,14 +94,16 @@ def _quantized_share_and_bits(counts: Mapping[NumberScheme | None, int]) -> tupl
     return covered / sum(counts.values()), bits / covered
 
 
-def _matrix_key(matrix: WeightMatrix) -> Key:
+def _matrix_key(matrix: WeightMatrix) -> MatrixKey:
     """Return the key that equal kinds of matrices share across layers."""
     return matrix.part, matrix.name, matrix.inputs * matrix.outputs
 
 
-def _indexed_layers(model: Architecture, how: Quantization) -> Iterator[tuple[Layer, str, int]]:
+def _indexed_layers(
+    model: Architecture, quantization: Quantization
+) -> Iterator[tuple[Layer, str, int]]:
     """Yield layers with their index; equal ones once if no list names single layers."""
-    if not any(override.modules.names_layers for override in how.overrides):
+    if not any(override.modules.names_single_layers for override in quantization.overrides):
         yield from ((layer, "", number) for layer, number in model.runs)
         return
     yield from ((layer, str(i), 1) for i, layer in enumerate(model.stack))
@@ -109,24 +111,26 @@ def _indexed_layers(model: Architecture, how: Quantization) -> Iterator[tuple[La
 
 
 def _matrix_scheme(
-    how: Quantization, layer: Layer, matrix: WeightMatrix, index: str
+    quantization: Quantization, layer: Layer, matrix: WeightMatrix, index: str
 ) -> NumberScheme | None:
     if matrix.part == "router":
-        return how.scheme if how.scope == "everything" else None
+        return quantization.scheme if quantization.scope == "everything" else None
     names = list_matrix_names(layer, matrix)
-    for override in how.overrides:
+    for override in quantization.overrides:
         if override.modules.match(names, index):
             return override.scheme
-    outside = how.scope == "experts" and matrix.part != "experts"
-    return None if outside else how.scheme
+    outside = quantization.scope == "experts" and matrix.part != "experts"
+    return None if outside else quantization.scheme
 
 
-def _table_scheme(how: Quantization, names: tuple[str, ...]) -> NumberScheme | None:
+def _embedding_table_scheme(
+    quantization: Quantization, names: tuple[str, ...]
+) -> NumberScheme | None:
     """Return the format of embeddings or head, which few methods quantize."""
-    for override in how.overrides:
+    for override in quantization.overrides:
         if override.modules.match(names):
             return override.scheme
-    return how.scheme if how.scope == "everything" else None
+    return quantization.scheme if quantization.scope == "everything" else None
 
 
 def element_bytes(elements: float, bits: float) -> float:
@@ -253,7 +257,7 @@ def find_format(model: Architecture, name: str) -> WeightFormat:
     return _published_format(model) if name == PUBLISHED else FORMATS[name]
 
 
-def add_published_hint(model: Architecture, name: str) -> str:
+def published_format_hint(model: Architecture, name: str) -> str:
     """Return a hint for a rejected format that the user did not choose explicitly."""
     if name in FORMATS or model.quantization is None:
         return ""
@@ -266,7 +270,7 @@ def _published_format(model: Architecture) -> WeightFormat:
     if widths is None:
         return FORMATS["bf16"]
     most = widths.scheme
-    same = next((f for f in FORMATS.values() if _is_same(f, widths, model)), None)
+    same = next((f for f in FORMATS.values() if _has_same_widths(f, widths, model)), None)
     return same or WeightFormat(
         id=most.id,
         label=widths.label,
@@ -277,14 +281,14 @@ def _published_format(model: Architecture) -> WeightFormat:
     )
 
 
-def _is_same(form: WeightFormat, widths: CheckpointWidths, model: Architecture) -> bool:
+def _has_same_widths(form: WeightFormat, widths: CheckpointWidths, model: Architecture) -> bool:
     """Return whether a catalog format has exactly these widths."""
     if form.math != widths.scheme.math or widths.embedding or widths.head:
         return False
     if abs(form.bits - widths.bits) > 1e-9:
         return False
     return all(
-        widths.share(matrix) == float(is_mostly_in_format(form, matrix))
+        widths.quantized_share_of(matrix) == float(is_mostly_in_format(form, matrix))
         for layer, _ in model.runs
         for matrix in layer.matrices
     )
@@ -302,12 +306,12 @@ def weight_table(model: Architecture, name: str) -> WeightTable:
         size = gguf_file_bytes(model, GGUF_FORMATS[name])
         return WeightTable(size, (), 0.0, 0.0, model.parameters, 0.0)
     form = find_format(model, name)
-    divided, quantized = _table_bytes(model, form)
+    divided, quantized = _embedding_and_tower_bytes(model, form)
     copied, experts = 0.0, 0.0
     by_heads: dict[int, float] = {}
     vectors = model.other + model.positions * model.hidden
     for layer, number in model.runs:
-        vectors += layer.vectors * number
+        vectors += layer.vector_parameters * number
         for matrix in layer.matrices:
             count = matrix.parameters * number
             size = element_bytes(count, matrix_bits(form, matrix))
@@ -331,7 +335,7 @@ def weight_table(model: Architecture, name: str) -> WeightTable:
     )
 
 
-def _table_bytes(model: Architecture, form: WeightFormat) -> tuple[float, float]:
+def _embedding_and_tower_bytes(model: Architecture, form: WeightFormat) -> tuple[float, float]:
     """Return bytes of embeddings, head and tower, and how many of their weights are covered."""
     rows = model.embedding_parameters + model.head_parameters
     wide = model.side_tables + model.tower_parameters
@@ -347,13 +351,15 @@ def _table_bytes(model: Architecture, form: WeightFormat) -> tuple[float, float]
     return size, covered
 
 
-def gpu_weight_bytes(model: Architecture, name: str, gpus: int, over: int | None = None) -> float:
+def gpu_weight_bytes(
+    model: Architecture, name: str, gpus: int, expert_gpus: int | None = None
+) -> float:
     """Return the bytes of `model` in the format called `name` on one of `gpus` GPUs.
 
-    `over` GPUs share the routed experts, if more than share the rest.
+    `expert_gpus` GPUs share the routed experts, if more than share the rest.
     """
     table = weight_table(model, name)
-    return table.per_gpu(gpus) - table.experts / gpus + table.experts / (over or gpus)
+    return table.per_gpu(gpus) - table.experts / gpus + table.experts / (expert_gpus or gpus)
 
 
 def quantized_share(form: WeightFormat, matrix: WeightMatrix) -> float:
@@ -362,7 +368,7 @@ def quantized_share(form: WeightFormat, matrix: WeightMatrix) -> float:
     Routers are never quantized, and calibrated recipes leave out linear attention.
     """
     if form.widths is not None:
-        return form.widths.share(matrix)
+        return form.widths.quantized_share_of(matrix)
     if form.covers == "all":
         return 1.0
     if matrix.part == "router":
@@ -414,47 +420,49 @@ def gguf_file_bytes(model: Architecture, mixture: str) -> float:
     From llama.cpp, quantize. Raises KeyError for an unknown mixture.
     """
     usual, rules = _MIXTURES[mixture]
-    total = _gguf_tables(model, mixture, usual, rules)
+    total = _gguf_embedding_and_head_bytes(model, mixture, usual, rules)
     vectors = model.other + model.positions * model.hidden
     wide = BLOCK_BITS["F32"]
     for index, layer in enumerate(model.stack):
-        vectors += layer.vectors
+        vectors += layer.vector_parameters
         for matrix in layer.matrices:
             if matrix.part == "router" and usual != "F32":
                 total += element_bytes(matrix.parameters, wide)
             else:
-                form = _gguf_format(model, layer, matrix, index, mixture)
-                total += element_bytes(matrix.parameters, _bits_for_row(form, matrix.inputs))
+                form = _gguf_matrix_format(model, layer, matrix, index, mixture)
+                total += element_bytes(matrix.parameters, _gguf_bits_for_row(form, matrix.inputs))
     return total + element_bytes(vectors, wide)
 
 
-def _gguf_tables(model: Architecture, mixture: str, usual: str, rules: _Rules) -> float:
+def _gguf_embedding_and_head_bytes(
+    model: Architecture, mixture: str, usual: str, rules: _Rules
+) -> float:
     """Return the bytes of the embedding table and of the output projection."""
     head = usual if mixture in _WIDE else "Q5_K" if mixture in _LOW_HEAD else "Q6_K"
     if model.tied:
-        return element_bytes(model.embedding_parameters, _bits_for_row(head, model.hidden))
+        return element_bytes(model.embedding_parameters, _gguf_bits_for_row(head, model.hidden))
     table = next((form for _, form in rules.get("embedding", ())), usual)
     return element_bytes(
-        model.embedding_parameters, _bits_for_row(table, model.hidden)
-    ) + element_bytes(model.head_parameters, _bits_for_row(head, model.hidden))
+        model.embedding_parameters, _gguf_bits_for_row(table, model.hidden)
+    ) + element_bytes(model.head_parameters, _gguf_bits_for_row(head, model.hidden))
 
 
-def _bits_for_row(form: str, row: int) -> float:
+def _gguf_bits_for_row(block_format: str, row_length: int) -> float:
     """Return the bits of a format for rows of this length, or of its fallback."""
-    if form in _FALLBACK and row % 256:
-        form = _FALLBACK[form] if row % 32 == 0 else "F16"
-    elif form not in _WIDE and row % 32:
-        form = "F16"
-    return BLOCK_BITS[form]
+    if block_format in _FALLBACK and row_length % 256:
+        block_format = _FALLBACK[block_format] if row_length % 32 == 0 else "F16"
+    elif block_format not in _WIDE and row_length % 32:
+        block_format = "F16"
+    return BLOCK_BITS[block_format]
 
 
-def _gguf_format(
+def _gguf_matrix_format(
     model: Architecture, layer: Layer, matrix: WeightMatrix, index: int, mixture: str
 ) -> str:
     usual, rules = _MIXTURES[mixture]
     form = usual
     for condition, chosen in rules.get(matrix.name, ()):
-        if _condition_holds(condition, index, model, layer):
+        if _gguf_condition_holds(condition, index, model, layer):
             form = chosen
             break
     if usual in _WIDE:
@@ -475,7 +483,7 @@ def _apply_gguf_exceptions(model: Architecture, matrix: WeightMatrix, form: str)
     return form
 
 
-def _condition_holds(condition: str, index: int, model: Architecture, layer: Layer) -> bool:
+def _gguf_condition_holds(condition: str, index: int, model: Architecture, layer: Layer) -> bool:
     count = model.layers
     eighth = count // 8
     early_or_late = index < eighth or index >= 7 * count // 8
@@ -540,7 +548,7 @@ def adapter_parameters(model: Architecture, rank: int, targets: tuple[str, ...])
     `targets` are names such as q, v, gate or q_proj; unknown ones raise
     LookupError. Every routed expert has adapters.
     """
-    names = {name for target in targets for name in _target_names(target)}
+    names = {name for target in targets for name in _adapter_matrix_names(target)}
     return sum(
         number * matrix.copies * low_rank_parameters(matrix.inputs, matrix.outputs, rank)
         for layer, number in model.runs
@@ -549,7 +557,7 @@ def adapter_parameters(model: Architecture, rank: int, targets: tuple[str, ...])
     )
 
 
-def _target_names(target: str) -> tuple[str, ...]:
+def _adapter_matrix_names(target: str) -> tuple[str, ...]:
     word = target.strip().lower().removesuffix("_proj")
     found = [n for part in _GROUPS.get(word, (word,)) for n in TARGETS.get(part, ())]
     if not found:

@@ -23,7 +23,7 @@ HEAD: tuple[str, ...] = tuple(_WORDS["head"])
 
 
 @functools.lru_cache(maxsize=4096)
-def _component_paths(names: tuple[str, ...]) -> frozenset[str]:
+def _dotted_subpaths(names: tuple[str, ...]) -> frozenset[str]:
     """Return every run of whole components of these dotted names."""
     found: set[str] = set()
     for name in names:
@@ -35,7 +35,7 @@ def _component_paths(names: tuple[str, ...]) -> frozenset[str]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _name_beginnings(names: tuple[str, ...]) -> frozenset[str]:
+def _dotted_prefixes_in_layer(names: tuple[str, ...]) -> frozenset[str]:
     """Return every prefix of whole components of these names within their layer."""
     parts = [name.partition(_IN_LAYER)[2].split(".") for name in names]
     return frozenset(".".join(p[:end]) for p in parts for end in range(len(p) + 1))
@@ -73,7 +73,7 @@ class ModulePatterns:
         self._of_layers: dict[tuple[str, str], None] = {}
         unreadable = []
         for entry in entries:
-            globs = _entry_wildcards(entry)
+            globs = _convert_entry_to_globs(entry)
             if globs is None:
                 unreadable.append(entry)
                 continue
@@ -93,19 +93,19 @@ class ModulePatterns:
         self.unreadable = tuple(unreadable)
 
     @property
-    def names_layers(self) -> bool:
+    def names_single_layers(self) -> bool:
         """Return whether it names some layers and not others."""
         return bool(self._of_layer or self._of_layers)
 
     def match(self, names: tuple[str, ...], layer: str = "") -> bool:
         """Return whether one of these full names in the layer `layer` is named."""
-        if not self._plain.isdisjoint(_component_paths(names)):
+        if not self._plain.isdisjoint(_dotted_subpaths(names)):
             return True
         if any(_is_matched(names, glob) for glob in self._wild):
             return True
         if not layer:
             return False
-        if not self._of_layer.get(layer, _NONE).isdisjoint(_name_beginnings(names)):
+        if not self._of_layer.get(layer, _NONE).isdisjoint(_dotted_prefixes_in_layer(names)):
             return True
         return any(
             fnmatch.fnmatchcase(layer, index) and _is_matched(names, name)
@@ -151,13 +151,13 @@ def _strip_model_prefix(glob: str) -> str:
     return f"*.{name}" if _has_wildcard(name) else name
 
 
-def _entry_wildcards(entry: str) -> list[str] | None:
+def _convert_entry_to_globs(entry: str) -> list[str] | None:
     """Return the wildcards that an entry means; None if it cannot be converted."""
     text = entry.strip()
     if text.startswith("re:"):
-        return _expression_wildcards(text[3:])
+        return _convert_regex_to_globs(text[3:])
     if any(sign in text for sign in "\\^$(|+"):
-        return _expression_wildcards(text)
+        return _convert_regex_to_globs(text)
     # A star at either end matches the components before or after.
     bare = text.removesuffix("*").removesuffix(".")
     bare = bare.removeprefix("*.") or text
@@ -171,7 +171,7 @@ _SIMPLE = re.compile(r"[\w.*\[\]\-]*")
 _MOST_STARS = 8
 
 
-def _expression_wildcards(text: str) -> list[str] | None:
+def _convert_regex_to_globs(text: str) -> list[str] | None:
     """Convert an expression of names, wildcards, digits and alternatives to wildcards."""
     ends = text.endswith("$") and not text.endswith("\\$")
     body = text.removeprefix("^").removesuffix("$").replace("\\b", "")
@@ -263,7 +263,7 @@ def quantization_name(table: Config) -> str:
     return f"“{str(name)[:40]}”" if name else "one without a name"
 
 
-def _kept_in_16_bit(table: Config, *more: str) -> tuple[ModuleOverride, ...]:
+def _unquantized_modules(table: Config, *more: str) -> tuple[ModuleOverride, ...]:
     """Return the modules that stay in 16 bit, from any known key for that list."""
     names: list[str] = []
     for key in (*_KEPT, *more):
@@ -318,7 +318,7 @@ _MXFP8 = NumberScheme("mxfp8", "MXFP8", 8.25, "fp8", "8-bit scale per 32")
 _NVFP4 = NumberScheme("nvfp4", "NVFP4", 4.5, "nvfp4", "8-bit scale per 16")
 
 
-def _fp8_blocks(block: Any) -> NumberScheme:
+def _fp8_scheme(block: Any) -> NumberScheme:
     """Return FP8 with a 32-bit scale per block, per channel or per tensor."""
     if not block:
         return FP8
@@ -331,19 +331,19 @@ def _fp8_blocks(block: Any) -> NumberScheme:
 
 
 def _read_fp8(table: Config) -> Quantization:
-    scheme = _fp8_blocks(table.get("weight_block_size"))
-    return Quantization(scheme, overrides=_kept_in_16_bit(table))
+    scheme = _fp8_scheme(table.get("weight_block_size"))
+    return Quantization(scheme, overrides=_unquantized_modules(table))
 
 
 def _read_mxfp4(table: Config) -> Quantization:
-    return Quantization(MXFP4, "experts", _kept_in_16_bit(table))
+    return Quantization(MXFP4, "experts", _unquantized_modules(table))
 
 
 def _read_gptq(table: Config) -> Quantization:
     """Read GPTQ and AWQ, which store zero points even if symmetric."""
     bits, group = int(table.get("bits") or table["w_bit"]), _group_size(table)
     zeros = table.get("zero_point", True) is not False
-    overrides = [*_dynamic_overrides(table, bits, group), *_kept_in_16_bit(table)]
+    overrides = [*_read_gptqmodel_overrides(table, bits, group), *_unquantized_modules(table)]
     if table.get("lm_head") is True:
         head = _integer_scheme(bits, group, zeros=zeros, math="fp16")
         overrides.append(ModuleOverride(ModulePatterns(("lm_head",)), head))
@@ -356,7 +356,7 @@ def _group_size(table: Config) -> int:
     return -1 if value is None else int(value)
 
 
-def _dynamic_overrides(table: Config, bits: int, group: int) -> tuple[ModuleOverride, ...]:
+def _read_gptqmodel_overrides(table: Config, bits: int, group: int) -> tuple[ModuleOverride, ...]:
     """Read exceptions of GPTQModel: `-:` excludes modules, `+:` sets other bits."""
     found: list[tuple[str, NumberScheme | None]] = []
     for key, given in (table.get("dynamic") or {}).items():
@@ -401,7 +401,9 @@ def _read_auto_round(table: Config) -> Quantization:
         size = int((values or {}).get("group_size", group) or -1)
         other = None if own >= 16 else _integer_scheme(own, size, zeros=True, math="fp16")
         others.append((str(name), other))
-    return Quantization(scheme, overrides=(*_overrides_by_scheme(others), *_kept_in_16_bit(table)))
+    return Quantization(
+        scheme, overrides=(*_overrides_by_scheme(others), *_unquantized_modules(table))
+    )
 
 
 def _float_scheme(bits: int, group: int) -> NumberScheme:
@@ -428,10 +430,10 @@ def _read_bitsandbytes(table: Config) -> Quantization:
             scheme = NumberScheme("nf4-double", label, bits, scale=scale)
     else:
         raise UnknownFormatError("“bitsandbytes” with neither 4 nor 8 bits")
-    return Quantization(scheme, overrides=_kept_in_16_bit(table))
+    return Quantization(scheme, overrides=_unquantized_modules(table))
 
 
-def _read_compressed(table: Config) -> Quantization:
+def _read_compressed_tensors(table: Config) -> Quantization:
     """Read compressed-tensors: groups of modules with a format each, and an ignore list."""
     packing = str(table.get("format") or "")
     if "sparse" in packing or "marlin-24" in packing:
@@ -439,23 +441,23 @@ def _read_compressed(table: Config) -> Quantization:
     base = None
     others: list[tuple[str, NumberScheme | None]] = []
     for group in (table.get("config_groups") or {}).values():
-        scheme = _compressed_scheme(group) if group.get("weights") else None
+        scheme = _compressed_tensors_scheme(group) if group.get("weights") else None
         targets = [str(target) for target in group.get("targets") or ("Linear",)]
         if "Linear" in targets:
             base = base or scheme
         others += [(target, scheme) for target in targets if target != "Linear"]
-    overrides = (*_kept_in_16_bit(table), *_overrides_by_scheme(others))
+    overrides = (*_unquantized_modules(table), *_overrides_by_scheme(others))
     if base is None and not any(o.scheme for o in overrides):
         raise UnknownFormatError(f"{quantization_name(table)} without any format of weights")
     return Quantization(base, overrides=overrides)
 
 
-def _compressed_scheme(group: Config) -> NumberScheme:
+def _compressed_tensors_scheme(group: Config) -> NumberScheme:
     weights = group["weights"]
     bits, size = int(weights["num_bits"]), int(weights.get("group_size") or -1)
     if weights.get("type") == "float":
         if weights.get("strategy") == "block":
-            return _fp8_blocks(weights.get("block_structure"))
+            return _fp8_scheme(weights.get("block_structure"))
         return _float_scheme(bits, max(size, 0))
     acts = group.get("input_activations") or {}
     math = "int8" if bits == 8 and acts else "bf16"
@@ -464,26 +466,26 @@ def _compressed_scheme(group: Config) -> NumberScheme:
 
 def _read_modelopt(table: Config) -> Quantization:
     """Read NVIDIA ModelOpt: one algorithm, groups of modules, or one per module."""
-    kept = _kept_in_16_bit(table)
+    kept = _unquantized_modules(table)
     layers = table.get("quantized_layers")
     if isinstance(layers, Mapping) and layers:
         others = (
-            (str(name), _algorithm_scheme(str((values or {}).get("quant_algo")), table))
+            (str(name), _modelopt_scheme(str((values or {}).get("quant_algo")), table))
             for name, values in layers.items()
         )
         return Quantization(None, overrides=(*kept, *_overrides_by_scheme(others)))
     word = table.get("quant_algo")
     if word in (None, "", "MIXED_PRECISION") and table.get("config_groups"):
-        return _read_compressed(table)
-    return Quantization(_algorithm_scheme(str(word), table), overrides=kept)
+        return _read_compressed_tensors(table)
+    return Quantization(_modelopt_scheme(str(word), table), overrides=kept)
 
 
-def _algorithm_scheme(word: str, table: Config) -> NumberScheme:
+def _modelopt_scheme(algorithm: str, table: Config) -> NumberScheme:
     """Return the weight format of a ModelOpt algorithm."""
-    name = word.upper()
+    name = algorithm.upper()
     found = next((make for start, make in _ALGORITHMS if name.startswith(start)), None)
     if found is None:
-        raise UnknownFormatError(f"“{word[:40]}”")
+        raise UnknownFormatError(f"“{algorithm[:40]}”")
     return found(table)
 
 
@@ -493,8 +495,8 @@ _ALGORITHMS: tuple[tuple[str, Callable[[Config], NumberScheme]], ...] = (
     ("MXFP4", lambda _: MXFP4),
     ("W4A8_MXFP4", lambda _: MXFP4),
     ("MXFP8", lambda _: _MXFP8),
-    ("FP8_PB", lambda _: _fp8_blocks((128, 128))),
-    ("FP8_BLOCK", lambda _: _fp8_blocks((128, 128))),
+    ("FP8_PB", lambda _: _fp8_scheme((128, 128))),
+    ("FP8_BLOCK", lambda _: _fp8_scheme((128, 128))),
     ("FP8", lambda _: FP8),
     ("W4A", lambda table: _integer_scheme(4, _group_size(table), zeros=False)),
     ("INT4", lambda table: _integer_scheme(4, _group_size(table), zeros=False)),
@@ -511,7 +513,7 @@ def _read_quark(table: Config) -> Quantization:
         (str(name), _quark_scheme(values))
         for name, values in (table.get("layer_quant_config") or {}).items()
     )
-    return Quantization(base, overrides=(*_kept_in_16_bit(table), *others))
+    return Quantization(base, overrides=(*_unquantized_modules(table), *others))
 
 
 def _quark_scheme(values: Config) -> NumberScheme | None:
@@ -539,19 +541,19 @@ def _read_hqq(table: Config) -> Quantization:
     label = f"HQQ INT{bits}, groups of {group}"
     scale = f"16-bit scale and zero per {group}"
     scheme = NumberScheme(f"int{bits}", label, bits + extra, "bf16", scale)
-    return Quantization(scheme, overrides=_kept_in_16_bit(table))
+    return Quantization(scheme, overrides=_unquantized_modules(table))
 
 
 def _read_quanto(table: Config) -> Quantization:
     word = str(table.get("weights"))
     if word.startswith("float8"):
-        return Quantization(FP8, overrides=_kept_in_16_bit(table))
+        return Quantization(FP8, overrides=_unquantized_modules(table))
     digits = word.removeprefix("qint").removeprefix("int")
     if not digits.isdigit():
         raise UnknownFormatError(f"Quanto's “{word[:40]}”")
     group = 128 if int(digits) < 8 else -1
     scheme = _integer_scheme(int(digits), group, zeros=group > 0)
-    return Quantization(scheme, overrides=_kept_in_16_bit(table))
+    return Quantization(scheme, overrides=_unquantized_modules(table))
 
 
 def _read_mlx(table: Config) -> Quantization:
@@ -577,7 +579,7 @@ def _read_mlx(table: Config) -> Quantization:
 
 def _read_int8(table: Config) -> Quantization:
     scheme = _integer_scheme(8, -1, zeros=False, math="int8")
-    return Quantization(scheme, overrides=_kept_in_16_bit(table))
+    return Quantization(scheme, overrides=_unquantized_modules(table))
 
 
 READERS: dict[str, Callable[[Config], Quantization]] = {
@@ -597,7 +599,7 @@ READERS: dict[str, Callable[[Config], Quantization]] = {
     "inc": _read_auto_round,
     "bitsandbytes": _read_bitsandbytes,
     "bnb": _read_bitsandbytes,
-    "compressed-tensors": _read_compressed,
+    "compressed-tensors": _read_compressed_tensors,
     "modelopt": _read_modelopt,
     "modelopt-fp4": _read_modelopt,
     "modelopt-fp8": _read_modelopt,
@@ -612,25 +614,25 @@ READERS: dict[str, Callable[[Config], Quantization]] = {
 }
 
 
-def read_quantization(config: Config, text: Config) -> Quantization | None:
+def read_quantization(config: Config, language_config: Config) -> Quantization | None:
     """Return how the checkpoint of a `config.json` is quantized; None if it is not.
 
-    `text` is the part for the language model.
+    `language_config` is the part for the language model.
     """
-    inner = _declared_table(text)
-    found = _declared_table(config) or inner
+    inner = _find_quantization_table(language_config)
+    found = _find_quantization_table(config) or inner
     try:
         if found is None:
-            return _read_dtype(config, text)
-        read = dataclasses.replace(_read_table(found), cache=_cache_format(found))
-        return _add_expert_override(read, text)
+            return _read_unscaled_dtype(config, language_config)
+        read = dataclasses.replace(_read_table(found), cache=_requested_cache_format(found))
+        return _add_expert_override(read, language_config)
     except UnknownFormatError as error:
         return Quantization(problem=str(error))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return Quantization(problem=quantization_name(found or {}) + ", with unusable values")
 
 
-def _cache_format(table: Config) -> str:
+def _requested_cache_format(table: Config) -> str:
     """Return the catalog id of the cache format that a quantization asks for."""
     inner = table.get("quantization")
     table = inner if isinstance(inner, Mapping) else table
@@ -641,7 +643,7 @@ def _cache_format(table: Config) -> str:
     return word if word in {"fp8", "int8"} else ""
 
 
-def _declared_table(config: Config) -> Config | None:
+def _find_quantization_table(config: Config) -> Config | None:
     """Return the quantization table of a configuration, under any of its keys."""
     for key in ("quantization_config", "compression_config", "quantization"):
         value = config.get(key)
@@ -653,9 +655,9 @@ def _declared_table(config: Config) -> Config | None:
     return None
 
 
-def _read_dtype(config: Config, text: Config) -> Quantization | None:
+def _read_unscaled_dtype(config: Config, language_config: Config) -> Quantization | None:
     """Return the format of weights stored in 8 bits without scales."""
-    for part in (text, config):
+    for part in (language_config, config):
         label = str(part.get("dtype") or part.get("torch_dtype") or "")
         if "float8" in label:
             return Quantization(FP8)
@@ -664,9 +666,9 @@ def _read_dtype(config: Config, text: Config) -> Quantization | None:
     return None
 
 
-def _add_expert_override(quantization: Quantization, text: Config) -> Quantization:
+def _add_expert_override(quantization: Quantization, language_config: Config) -> Quantization:
     """Add the routed experts' format, which DeepSeek V4 stores outside the table."""
-    word = text.get("expert_dtype")
+    word = language_config.get("expert_dtype")
     if not word or quantization.problem:
         return quantization
     if word not in ("fp4", "fp8"):

@@ -33,7 +33,7 @@ def build_latent_attention(shape: LatentAttentionShape, window: int | None) -> T
     """
     wide = shape.nope_dim + shape.rope_dim
     down = shape.kv_rank + shape.rope_dim
-    query = _latent_query(shape, wide)
+    query = _latent_query_matrices(shape, wide)
     up = shape.heads * (shape.nope_dim + shape.value_dim)
     matrices = (
         *query,
@@ -68,12 +68,14 @@ def build_latent_attention(shape: LatentAttentionShape, window: int | None) -> T
     )
 
 
-def _latent_query(shape: LatentAttentionShape, wide: int) -> tuple[WeightMatrix, ...]:
+def _latent_query_matrices(
+    shape: LatentAttentionShape, head_width: int
+) -> tuple[WeightMatrix, ...]:
     if not shape.query_rank:
-        return (WeightMatrix("q", shape.hidden, shape.heads * wide, "attention"),)
+        return (WeightMatrix("q", shape.hidden, shape.heads * head_width, "attention"),)
     return (
         WeightMatrix("q_a", shape.hidden, shape.query_rank, "attention", "whole"),
-        WeightMatrix("q_b", shape.query_rank, shape.heads * wide, "attention"),
+        WeightMatrix("q_b", shape.query_rank, shape.heads * head_width, "attention"),
     )
 
 
@@ -123,7 +125,7 @@ def build_compressed_attention(shape: CompressedAttentionShape) -> TokenMixer:
     return TokenMixer(
         kind="compressed",
         matrices=tuple(_compressed_matrices(shape, packed)),
-        vectors=_compressed_vectors(shape, packed),
+        vectors=_compressed_vector_parameters(shape, packed),
         heads=shape.heads,
         kv_heads=1,
         head_dim=shape.head_dim,
@@ -141,7 +143,9 @@ def build_compressed_attention(shape: CompressedAttentionShape) -> TokenMixer:
     )
 
 
-def _compressed_matrices(shape: CompressedAttentionShape, packed: int) -> list[WeightMatrix]:
+def _compressed_matrices(
+    shape: CompressedAttentionShape, compressor_width: int
+) -> list[WeightMatrix]:
     """Return queries, one KV head, a grouped output, and the compressor."""
     wide = shape.heads * shape.head_dim
     out = shape.out_groups * shape.out_rank
@@ -152,28 +156,28 @@ def _compressed_matrices(shape: CompressedAttentionShape, packed: int) -> list[W
         WeightMatrix("o_a", wide // shape.out_groups, out, "attention"),
         WeightMatrix("o_b", out, shape.hidden, "attention", "rows"),
     ]
-    if packed:
+    if compressor_width:
         matrices += [
-            WeightMatrix(name, shape.hidden, packed, "attention", "whole")
+            WeightMatrix(name, shape.hidden, compressor_width, "attention", "whole")
             for name in ("compress_kv", "compress_gate")
         ]
     if shape.index_heads:
-        matrices += _compressed_indexer(shape)
+        matrices += _compressed_indexer_matrices(shape)
     return matrices
 
 
-def _compressed_vectors(shape: CompressedAttentionShape, packed: int) -> int:
+def _compressed_vector_parameters(shape: CompressedAttentionShape, compressor_width: int) -> int:
     """Return sinks, norms, position biases and the mixing of residual streams."""
     vectors = shape.heads + shape.query_rank + shape.head_dim
-    if packed:
-        vectors += shape.rate * packed + shape.head_dim
+    if compressor_width:
+        vectors += shape.rate * compressor_width + shape.head_dim
     if shape.index_heads:
         vectors += shape.rate * 2 * shape.index_dim + shape.index_dim
     mixes = shape.streams * (shape.streams + 2)
     return vectors + 2 * (mixes * shape.streams * shape.hidden + mixes + 3)
 
 
-def _compressed_indexer(shape: CompressedAttentionShape) -> list[WeightMatrix]:
+def _compressed_indexer_matrices(shape: CompressedAttentionShape) -> list[WeightMatrix]:
     width = shape.index_heads * shape.index_dim
     return [
         WeightMatrix("index_kv", shape.hidden, 2 * shape.index_dim, "attention", "whole"),
@@ -327,7 +331,7 @@ class KimiDeltaShape:
     low_rank_gate: bool = True
 
 
-def _gate_matrices(shape: KimiDeltaShape, inner: int) -> tuple[WeightMatrix, ...]:
+def _kimi_gate_matrices(shape: KimiDeltaShape, inner: int) -> tuple[WeightMatrix, ...]:
     """Return the gates for forgetting and for the output."""
     weight_matrces: list[WeightMatrix] = []
     for name, low_rank in (("forget", shape.low_rank_decay), ("gate", shape.low_rank_gate)):
@@ -349,7 +353,7 @@ def build_kimi_delta_mixer(shape: KimiDeltaShape) -> TokenMixer:
     convolution, inner = shape.convolution, heads * dim
     matrices = (
         *(WeightMatrix(name, hidden, inner, "linear attention") for name in ("q", "k", "v")),
-        *_gate_matrices(shape, inner),
+        *_kimi_gate_matrices(shape, inner),
         WeightMatrix("strength", hidden, heads, "linear attention"),
         WeightMatrix("out", inner, hidden, "linear attention", "rows"),
     )

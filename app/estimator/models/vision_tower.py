@@ -47,7 +47,7 @@ def read_size(fields: Config, *names: str) -> int:
     raise UnreadableConfigError(f"The configuration has no {names[0]}.")
 
 
-def _read_sides(fields: Config, name: str) -> tuple[int, int]:
+def _read_height_and_width(fields: Config, name: str) -> tuple[int, int]:
     """Return height and width, given as one number or as two."""
     value = fields.get(name)
     pair = value if isinstance(value, list | tuple) and len(value) == 2 else [value] * 2
@@ -60,13 +60,16 @@ def _linear_parameters(inputs: int, outputs: int, *, bias: bool = True) -> int:
 
 def _patch_parameters(vision: Config, hidden: int, *, frames: int = 1, bias: bool = True) -> int:
     """Return the patch embedding: pixels of a patch to the width of the tower."""
-    height, width = _read_sides(vision, "patch_size")
+    height, width = _read_height_and_width(vision, "patch_size")
     return _linear_parameters(_CHANNELS * height * width * frames, hidden, bias=bias)
 
 
-def _grid_patches(vision: Config) -> int:
+def _patches_per_image(vision: Config) -> int:
     """Return the number of patches in an image of the training size."""
-    image, patch = _read_sides(vision, "image_size"), _read_sides(vision, "patch_size")
+    image, patch = (
+        _read_height_and_width(vision, "image_size"),
+        _read_height_and_width(vision, "patch_size"),
+    )
     return math.prod(whole // part for whole, part in zip(image, patch, strict=True))
 
 
@@ -94,28 +97,28 @@ class _TowerLayers:
         return self.number * (attention + mlp + norms + self.extra)
 
 
-def _read_layers(vision: Config, **habits: Any) -> _TowerLayers:
+def _read_layers(vision: Config, **traits: Any) -> _TowerLayers:
     return _TowerLayers(
         hidden=read_size(vision, "hidden_size", "vt_hidden_size"),
         width=read_size(vision, "intermediate_size", "vt_intermediate_size"),
         number=read_size(vision, "num_hidden_layers", "vt_num_hidden_layers", "depth"),
-        **habits,
+        **traits,
     )
 
 
-def _siglip_tower(vision: Config, _: Config, text: int) -> tuple[int, int]:
+def _siglip_tower(vision: Config, _: Config, text_width: int) -> tuple[int, int]:
     """SigLIP for Gemma 3: pooling without parameters, a norm and one matrix."""
     layers = _read_layers(vision)
     hidden, width = layers.hidden, layers.width
-    encoder = _patch_parameters(vision, hidden) + _grid_patches(vision) * hidden
+    encoder = _patch_parameters(vision, hidden) + _patches_per_image(vision) * hidden
     encoder += layers.parameters + 2 * hidden
     if vision.get("vision_use_head", True):  # An attention-pooling probe, and an MLP.
         encoder += 3 * hidden + 4 * _linear_parameters(hidden, hidden)
         encoder += _linear_parameters(hidden, width) + _linear_parameters(width, hidden)
-    return encoder, hidden + hidden * text
+    return encoder, hidden + hidden * text_width
 
 
-def _pixtral_tower(vision: Config) -> tuple[int, int]:
+def _pixtral_encoder_and_width(vision: Config) -> tuple[int, int]:
     """Return parameters and width of Pixtral's tower: rotary positions, no biases."""
     layers = _read_layers(vision, gated=True, qkv_bias=False, bias=False, norm_terms=1)
     hidden = layers.hidden
@@ -123,93 +126,101 @@ def _pixtral_tower(vision: Config) -> tuple[int, int]:
     return first + hidden + layers.parameters, hidden
 
 
-def _two_matrix_projector_parameters(outer: Config, inputs: int, text: int, *, bias: bool) -> int:
+def _two_matrix_projector_parameters(
+    outer: Config, inputs: int, text_width: int, *, bias: bool
+) -> int:
     """Return a projector of two matrices over the features of one or more layers."""
     taken = outer.get("vision_feature_layer")
     number = len(taken) if isinstance(taken, list) and taken else 1
     bias = bool(outer.get("multimodal_projector_bias", bias))
-    return _linear_parameters(inputs * number, text, bias=bias) + _linear_parameters(
-        text, text, bias=bias
+    return _linear_parameters(inputs * number, text_width, bias=bias) + _linear_parameters(
+        text_width, text_width, bias=bias
     )
 
 
-def _llava_tower(vision: Config, outer: Config, text: int) -> tuple[int, int]:
+def _llava_tower(vision: Config, outer: Config, text_width: int) -> tuple[int, int]:
     """Pixtral 12B: the tower and two matrices."""
-    encoder, hidden = _pixtral_tower(vision)
-    return encoder, _two_matrix_projector_parameters(outer, hidden, text, bias=True)
+    encoder, hidden = _pixtral_encoder_and_width(vision)
+    return encoder, _two_matrix_projector_parameters(outer, hidden, text_width, bias=True)
 
 
-def _mistral3_tower(vision: Config, outer: Config, text: int) -> tuple[int, int]:
+def _mistral3_tower(vision: Config, outer: Config, text_width: int) -> tuple[int, int]:
     """Mistral Small 3.1 and later: neighboring patches are merged first."""
-    encoder, hidden = _pixtral_tower(vision)
+    encoder, hidden = _pixtral_encoder_and_width(vision)
     merged = read_size({"spatial_merge_size": 2, **outer}, "spatial_merge_size") ** 2
     projector = hidden + merged * hidden * hidden
-    return encoder, projector + _two_matrix_projector_parameters(outer, hidden, text, bias=False)
+    return encoder, projector + _two_matrix_projector_parameters(
+        outer, hidden, text_width, bias=False
+    )
 
 
-def _merger_parameters(hidden: int, merged: int, out: int, *, norm: int) -> int:
+def _patch_merger_parameters(
+    hidden: int, patches_per_merge: int, output_width: int, *, norm: int
+) -> int:
     """Return a merger: a norm and two matrices over neighboring patches."""
-    inner = hidden * merged
-    return norm + _linear_parameters(inner, inner) + _linear_parameters(inner, out)
+    inner = hidden * patches_per_merge
+    return norm + _linear_parameters(inner, inner) + _linear_parameters(inner, output_width)
 
 
-def _temporal_frames(vision: Config) -> int:
+def _frames_per_patch(vision: Config) -> int:
     return read_size(vision, "temporal_patch_size")
 
 
-def _merged_patches(vision: Config) -> int:
+def _patches_per_merge(vision: Config) -> int:
     return read_size(vision, "spatial_merge_size") ** 2
 
 
-def _qwen2_vl(vision: Config, _: Config, __: int) -> tuple[int, int]:
+def _qwen2_vl_tower(vision: Config, _: Config, __: int) -> tuple[int, int]:
     """Qwen2-VL: the MLP width is a multiple of the tower's width."""
     hidden, number = read_size(vision, "embed_dim"), read_size(vision, "depth")
     layers = _TowerLayers(hidden, hidden * read_size(vision, "mlp_ratio"), number)
-    encoder = _patch_parameters(vision, hidden, frames=_temporal_frames(vision), bias=False)
+    encoder = _patch_parameters(vision, hidden, frames=_frames_per_patch(vision), bias=False)
     out = read_size(vision, "hidden_size")
-    merger = _merger_parameters(hidden, _merged_patches(vision), out, norm=2 * hidden)
+    merger = _patch_merger_parameters(hidden, _patches_per_merge(vision), out, norm=2 * hidden)
     return encoder + layers.parameters, merger
 
 
-def _qwen25_vl(vision: Config, _: Config, __: int) -> tuple[int, int]:
+def _qwen25_vl_tower(vision: Config, _: Config, __: int) -> tuple[int, int]:
     """Qwen2.5-VL: gated MLPs with biases, RMS norms."""
     layers = _read_layers(vision, gated=True, norm_terms=1)
     hidden, out = layers.hidden, read_size(vision, "out_hidden_size")
-    encoder = _patch_parameters(vision, hidden, frames=_temporal_frames(vision), bias=False)
-    merger = _merger_parameters(hidden, _merged_patches(vision), out, norm=hidden)
+    encoder = _patch_parameters(vision, hidden, frames=_frames_per_patch(vision), bias=False)
+    merger = _patch_merger_parameters(hidden, _patches_per_merge(vision), out, norm=hidden)
     return encoder + layers.parameters, merger
 
 
-def _qwen3_vl(vision: Config, _: Config, __: int) -> tuple[int, int]:
+def _qwen3_vl_tower(vision: Config, _: Config, __: int) -> tuple[int, int]:
     """Qwen3-VL and Qwen3.5: an additional merger for each intermediate layer that is used."""
     layers = _read_layers(vision)
     hidden, out, merged = (
         layers.hidden,
         read_size(vision, "out_hidden_size"),
-        _merged_patches(vision),
+        _patches_per_merge(vision),
     )
-    encoder = _patch_parameters(vision, hidden, frames=_temporal_frames(vision)) + layers.parameters
+    encoder = (
+        _patch_parameters(vision, hidden, frames=_frames_per_patch(vision)) + layers.parameters
+    )
     encoder += read_size(vision, "num_position_embeddings") * hidden
     tapped = vision.get("deepstack_visual_indexes") or ()
     if not isinstance(tapped, list | tuple):
         raise UnreadableConfigError("deepstack_visual_indexes is not a list.")
-    merger = _merger_parameters(hidden, merged, out, norm=2 * hidden)
-    deep = _merger_parameters(hidden, merged, out, norm=2 * merged * hidden)
+    merger = _patch_merger_parameters(hidden, merged, out, norm=2 * hidden)
+    deep = _patch_merger_parameters(hidden, merged, out, norm=2 * merged * hidden)
     return encoder, merger + len(tapped) * deep
 
 
-def _llama4_tower(vision: Config, _: Config, text: int) -> tuple[int, int]:
+def _llama4_tower(vision: Config, _: Config, text_width: int) -> tuple[int, int]:
     """Llama 4: a class token, patches shuffled into fewer, two matrices and one."""
     layers = _read_layers(vision)
     hidden = layers.hidden
     encoder = _patch_parameters(vision, hidden, bias=False) + layers.parameters
-    encoder += hidden + (_grid_patches(vision) + 1) * hidden + 2 * 2 * hidden
+    encoder += hidden + (_patches_per_image(vision) + 1) * hidden + 2 * 2 * hidden
     adapter = layers.width * read_size(vision, "projector_input_dim")
     adapter += read_size(vision, "projector_output_dim") ** 2
-    return encoder, adapter + read_size(vision, "vision_output_dim") * text
+    return encoder, adapter + read_size(vision, "vision_output_dim") * text_width
 
 
-def _internvit_tower(vision: Config, outer: Config, text: int) -> tuple[int, int]:
+def _internvit_tower(vision: Config, outer: Config, text_width: int) -> tuple[int, int]:
     """InternViT: a class token, scaled residuals; query norms in the 6B."""
     hidden = read_size(vision, "hidden_size")
     scales = 2 * hidden
@@ -221,17 +232,19 @@ def _internvit_tower(vision: Config, outer: Config, text: int) -> tuple[int, int
         extra=scales + (2 * hidden if normed else 0),
     )
     encoder = _patch_parameters(vision, hidden) + layers.parameters
-    encoder += hidden + (_grid_patches(vision) + 1) * hidden
+    encoder += hidden + (_patches_per_image(vision) + 1) * hidden
     if vision.get("use_mean_pooling") is False:
         encoder += 2 * hidden
     ratio = outer.get("downsample_ratio", 0.5)
     if not isinstance(ratio, float | int) or not 0 < ratio <= 1:
         raise UnreadableConfigError(f"downsample_ratio is “{ratio}”, not a share.")
     inner = hidden * int(1 / ratio) ** 2
-    return encoder, 2 * inner + _linear_parameters(inner, text) + _linear_parameters(text, text)
+    return encoder, 2 * inner + _linear_parameters(inner, text_width) + _linear_parameters(
+        text_width, text_width
+    )
 
 
-def _moonvit_tower(vision: Config, _: Config, text: int) -> tuple[int, int]:
+def _moonvit_tower(vision: Config, _: Config, text_width: int) -> tuple[int, int]:
     """MoonViT of Kimi: a position grid that is interpolated to the image size."""
     layers = _read_layers(vision)
     hidden = layers.hidden
@@ -239,11 +252,11 @@ def _moonvit_tower(vision: Config, _: Config, text: int) -> tuple[int, int]:
     columns = read_size(vision, "init_pos_emb_width", "pos_emb_width")
     encoder = _patch_parameters(vision, hidden) + rows * columns * hidden
     encoder += layers.parameters + 2 * hidden
-    merged = math.prod(_read_sides(vision, "merge_kernel_size"))
-    return encoder, _merger_parameters(hidden, merged, text, norm=2 * hidden)
+    merged = math.prod(_read_height_and_width(vision, "merge_kernel_size"))
+    return encoder, _patch_merger_parameters(hidden, merged, text_width, norm=2 * hidden)
 
 
-def _gemma4_tower(vision: Config, _: Config, text: int) -> tuple[int, int]:
+def _gemma4_tower(vision: Config, _: Config, text_width: int) -> tuple[int, int]:
     """Gemma 4: positions by row and by column, four norms, normalized heads."""
     hidden, width = read_size(vision, "hidden_size"), read_size(vision, "intermediate_size")
     head = read_size(vision, "head_dim")
@@ -252,19 +265,21 @@ def _gemma4_tower(vision: Config, _: Config, text: int) -> tuple[int, int]:
     layer = 2 * hidden * (queries + keys) + 3 * hidden * width + 4 * hidden + 2 * head
     encoder = _patch_parameters(vision, hidden, bias=False)
     encoder += 2 * read_size(vision, "position_embedding_size") * hidden
-    return encoder + read_size(vision, "num_hidden_layers") * layer, hidden * text
+    return encoder + read_size(vision, "num_hidden_layers") * layer, hidden * text_width
 
 
-_QWEN3_VL = TowerKind("qwen3_vl_vision", _qwen3_vl, frozenset({"qwen3_vl_vision"}))
-_QWEN3_5 = TowerKind("qwen3_5_vision", _qwen3_vl, frozenset({"qwen3_5_vision"}))
+_QWEN3_VL = TowerKind("qwen3_vl_vision", _qwen3_vl_tower, frozenset({"qwen3_vl_vision"}))
+_QWEN3_5 = TowerKind("qwen3_5_vision", _qwen3_vl_tower, frozenset({"qwen3_5_vision"}))
 
 KINDS: dict[str, TowerKind] = {
     "gemma3": TowerKind("siglip_vision_model", _siglip_tower, frozenset({"siglip_vision_model"})),
     "gemma4": TowerKind("gemma4_vision", _gemma4_tower, frozenset({"gemma4_vision"})),
     "llava": TowerKind("pixtral", _llava_tower, frozenset({"pixtral"})),
     "mistral3": TowerKind("pixtral", _mistral3_tower, frozenset({"pixtral"})),
-    "qwen2_vl": TowerKind("qwen2_vl_vision", _qwen2_vl, frozenset({"qwen2_vl_vision"})),
-    "qwen2_5_vl": TowerKind("qwen2_5_vl_vision", _qwen25_vl, frozenset({"qwen2_5_vl_vision"})),
+    "qwen2_vl": TowerKind("qwen2_vl_vision", _qwen2_vl_tower, frozenset({"qwen2_vl_vision"})),
+    "qwen2_5_vl": TowerKind(
+        "qwen2_5_vl_vision", _qwen25_vl_tower, frozenset({"qwen2_5_vl_vision"})
+    ),
     "qwen3_vl": _QWEN3_VL,
     "qwen3_vl_moe": dataclasses.replace(_QWEN3_VL, names=frozenset({"qwen3_vl_moe_vision"})),
     "qwen3_5": _QWEN3_5,
@@ -317,8 +332,8 @@ class VisionTowerInfo:
     assumed: tuple[str, ...] = ()
 
 
-def read_vision_tower(config: Config, text: int) -> VisionTowerInfo:
-    """Read the vision tower of a model whose language model is `text` wide.
+def read_vision_tower(config: Config, text_width: int) -> VisionTowerInfo:
+    """Read the vision tower of a model whose language model is `text_width` wide.
 
     Parts of unknown kind, or without a size, are listed in `unread` and not counted.
     """
@@ -330,15 +345,15 @@ def read_vision_tower(config: Config, text: int) -> VisionTowerInfo:
     if str(vision.get("model_type") or "") not in {"", family, *kind.names}:
         return VisionTowerInfo(unread=named)
     rest = tuple(key for key in named if key != _VISION)
-    tower = _read_tower(kind, vision, config, text)
+    tower = _read_tower(kind, vision, config, text_width)
     return dataclasses.replace(tower, unread=(*tower.unread, *rest))
 
 
-def _read_tower(kind: TowerKind, vision: Config, outer: Config, text: int) -> VisionTowerInfo:
+def _read_tower(kind: TowerKind, vision: Config, outer: Config, text_width: int) -> VisionTowerInfo:
     given, added = add_config_defaults({**vision, "model_type": kind.defaults})
     fields = TrackedConfig(given)
     try:
-        encoder, projector = kind.count(fields, outer, text)
+        encoder, projector = kind.count(fields, outer, text_width)
     except UnreadableConfigError:
         return VisionTowerInfo(unread=(_VISION,))
     unread = (key for key in fields.unread() if key not in _HARMLESS)

@@ -59,7 +59,7 @@ class InferenceEngine:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class EngineConstants:
+class SharedEngineConstants:
     """Constants of a step and of the first token that all engines share.
 
     `attention`: of a decode kernel in addition to reading its bytes [s]; `routed`: of a layer with
@@ -170,14 +170,14 @@ def find_engine(name: str) -> InferenceEngine:
 
 
 @functools.cache
-def engine_constants() -> EngineConstants:
+def load_shared_engine_constants() -> SharedEngineConstants:
     """Return the fitted constants that all engines share.
 
-    >>> 0 < engine_constants().skew <= 1
+    >>> 0 < load_shared_engine_constants().skew <= 1
     True
     """
     row = data_files.load_table("engines.toml", "steps")["all"]
-    return EngineConstants(
+    return SharedEngineConstants(
         attention=row["attention_us"] * 1e-6,
         routed=row["routed_us"] * 1e-6,
         padding=row["padding"],
@@ -215,13 +215,13 @@ def kernel_rates(gpu: Accelerator, form: WeightFormat) -> KernelRates:
     peak16, bandwidth = gpu.peak_rate("bf16"), gpu.memory_bandwidth
     if peak16 is None or bandwidth is None:
         raise ValueError(f"16-bit rate and bandwidth of the {gpu.name} are not known")
-    kind = math_width(gpu, form)
+    kind = math_bits(gpu, form)
     share = row["product_16"]
     nibble = _NIBBLE if form.bits < 6 else 1.0
     peak = peak16
     if kind != "16":
         share = row[f"product_{kind}"]
-        peak = gpu.peak_rate(_peak_rate_kind(kind, form)) or peak16
+        peak = gpu.peak_rate(_peak_rate_format(kind, form)) or peak16
     return KernelRates(
         matmul=peak * share,
         matmul16=peak16 * row["product_16"],
@@ -235,14 +235,14 @@ def kernel_rates(gpu: Accelerator, form: WeightFormat) -> KernelRates:
     )
 
 
-def _peak_rate_kind(kind: str, form: WeightFormat) -> str:
+def _peak_rate_format(math_bits: str, form: WeightFormat) -> str:
     """Return the format whose peak bounds products of a width; integers have their own."""
-    if kind == "8" and form.math == "int8":
+    if math_bits == "8" and form.math == "int8":
         return "int8"
-    return {"8": "fp8", "4": "fp4"}[kind]
+    return {"8": "fp8", "4": "fp4"}[math_bits]
 
 
-def math_width(gpu: Accelerator, form: WeightFormat) -> str:
+def math_bits(gpu: Accelerator, form: WeightFormat) -> str:
     """Return the math format, as bits, of products with weights of a format.
 
     Weights that the GPU cannot multiply are unpacked to 16 bit first.
@@ -258,7 +258,7 @@ def math_width(gpu: Accelerator, form: WeightFormat) -> str:
 
 def is_unpacked(gpu: Accelerator, form: WeightFormat) -> bool:
     """Return whether weights are unpacked before they reach the tensor cores."""
-    return form.bits < 16 and math_width(gpu, form) == "16"
+    return form.bits < 16 and math_bits(gpu, form) == "16"
 
 
 def matrix_bytes(matrix: WeightMatrix, form: WeightFormat) -> float:
@@ -287,8 +287,8 @@ def experts_hit(experts: float, per_token: float, tokens: float, skew: float = 1
     return experts * (1 - missed)
 
 
-def max_experts_per_gpu(hit: float, experts: float, parts: float) -> float:
-    """Number of chosen experts on the GPU with most of them, where `hit` is the mean.
+def max_experts_per_gpu(mean_hit: float, experts: float, gpus: float) -> float:
+    """Number of chosen experts on the GPU with most of them, where `mean_hit` is the mean.
 
     The largest of p nearly normal numbers is about √(2·ln p) deviations above their
     mean; the number of chosen experts has a variance of h·(1 − h/E).
@@ -296,8 +296,8 @@ def max_experts_per_gpu(hit: float, experts: float, parts: float) -> float:
     >>> max_experts_per_gpu(10.0, 16.0, 1), round(max_experts_per_gpu(10.0, 16.0, 8), 1)
     (10.0, 13.9)
     """
-    spread = hit * max(0.0, 1 - hit / experts)
-    return min(experts, hit + math.sqrt(2 * math.log(parts) * spread))
+    spread = mean_hit * max(0.0, 1 - mean_hit / experts)
+    return min(experts, mean_hit + math.sqrt(2 * math.log(gpus) * spread))
 
 
 def count_launched_products(layer: Layer) -> int:

@@ -12,8 +12,8 @@ from app.estimator.memory.inference_memory import (
     ENGINES,
     elements_per_sequence,
     elements_per_token,
-    peak_bytes,
-    recurrent_bytes,
+    profiled_peak_bytes,
+    recurrent_state_bytes,
 )
 from app.estimator.memory.parallel_layout import serving_stages
 from app.estimator.models.architecture import Architecture
@@ -23,7 +23,7 @@ from app.estimator.serving.step_time import (
     SpeculativeDecoding,
     StepBatch,
     decode_time,
-    speculative_time,
+    speculative_step_time,
     step_time,
 )
 
@@ -34,7 +34,7 @@ _LOGGED = ENGINES["vllm-0.9"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class RequestShape:
+class RequestLengths:
     """Mean length of prompt and answer, in tokens; `cached` of the prompt need not be read."""
 
     prompt: float
@@ -42,12 +42,12 @@ class RequestShape:
     cached: float = 0.0
 
     @property
-    def unread(self) -> float:
+    def uncached_prompt(self) -> float:
         """Return the tokens of the prompt that are read, at least 1."""
         return max(1.0, self.prompt - self.cached)
 
 
-def weights_per_gpu(placed: PlacedModel, stage: Architecture | None = None) -> float:
+def weight_bytes_per_gpu(placed: PlacedModel, stage: Architecture | None = None) -> float:
     """Bytes of weights on one GPU, of a pipeline stage if given [B]; experts have their own split."""
     serving, model = placed.serving, stage or placed.model
     table = weight_table(model, serving.weights)
@@ -60,24 +60,26 @@ def weights_per_gpu(placed: PlacedModel, stage: Architecture | None = None) -> f
     return dense + experts / (serving.expert * parts)
 
 
-def sequence_bytes(placed: PlacedModel, context: float, stage: Architecture | None = None) -> float:
+def sequence_bytes_per_gpu(
+    placed: PlacedModel, context: float, stage: Architecture | None = None
+) -> float:
     """Bytes of cache and state of one sequence on one GPU, of a pipeline stage if given [B]."""
     tensor, model = placed.serving.tensor, stage or placed.model
     if placed.engine.whole_windows:
         elements = context * elements_per_token(model, tensor, placed.element)
     else:
         elements = elements_per_sequence(model, context, tensor, placed.element)
-    return elements * placed.element + recurrent_bytes(model) / tensor
+    return elements * placed.element + recurrent_state_bytes(model) / tensor
 
 
-def cache_capacity(
+def cache_bytes_per_gpu(
     placed: PlacedModel, usable: float = _USABLE, stage: Architecture | None = None
 ) -> float:
     """Bytes available for the cache on one GPU [B]; negative if weights do not fit."""
     tensor, model = placed.serving.tensor, stage or placed.model
-    logged = _LOGGED.on_gpu(placed.gpu.name, placed.gpu.shown)
-    outside = logged.outside_of(tensor) + peak_bytes(model, logged, tensor)
-    return placed.gpu.shown * usable - weights_per_gpu(placed, model) - outside
+    logged = _LOGGED.with_defaults_for_gpu(placed.gpu.name, placed.gpu.engine_visible_memory)
+    outside = logged.bytes_outside_framework(tensor) + profiled_peak_bytes(model, logged, tensor)
+    return placed.gpu.engine_visible_memory * usable - weight_bytes_per_gpu(placed, model) - outside
 
 
 def most_sequences(placed: PlacedModel, context: float, usable: float = _USABLE) -> float:
@@ -92,7 +94,10 @@ def most_sequences(placed: PlacedModel, context: float, usable: float = _USABLE)
 def _stage_sequences(
     placed: PlacedModel, context: float, usable: float, stage: Architecture
 ) -> float:
-    each, room = sequence_bytes(placed, context, stage), cache_capacity(placed, usable, stage)
+    each, room = (
+        sequence_bytes_per_gpu(placed, context, stage),
+        cache_bytes_per_gpu(placed, usable, stage),
+    )
     if each <= 0:
         return math.inf if room >= 0 else 0.0
     return max(0.0, room / each) * placed.serving.replicas
@@ -115,7 +120,7 @@ class RequestTraffic:
     `open_arrivals`: requests arrive when they like, not when another one ends.
     """
 
-    requests: RequestShape
+    requests: RequestLengths
     prompt_variation: float = 0.0
     answer_variation: float = 0.0
     open_arrivals: bool = False
@@ -127,9 +132,9 @@ class RequestTraffic:
         p + a·(1 + v)/2: a long answer is met more often than a short one, because it
         takes longer (the inspection paradox of renewal theory).
 
-        >>> RequestTraffic(RequestShape(1000, 300)).mean_context
+        >>> RequestTraffic(RequestLengths(1000, 300)).mean_context
         1150.0
-        >>> RequestTraffic(RequestShape(1000, 300), answer_variation=1.0).mean_context
+        >>> RequestTraffic(RequestLengths(1000, 300), answer_variation=1.0).mean_context
         1300.0
         """
         return self.requests.prompt + self.requests.answer * (1 + self.answer_variation) / 2
@@ -140,9 +145,9 @@ class RequestTraffic:
         Users who ask again as soon as they are answered stay together if all lengths are
         alike; e^(−√v/spread) of the variation v of both lengths.
 
-        >>> RequestTraffic(RequestShape(1000, 300)).synchrony(0.18)
+        >>> RequestTraffic(RequestLengths(1000, 300)).synchrony(0.18)
         1.0
-        >>> RequestTraffic(RequestShape(1000, 300), 0.5, 0.5).synchrony(0.18) < 0.01
+        >>> RequestTraffic(RequestLengths(1000, 300), 0.5, 0.5).synchrony(0.18) < 0.01
         True
         """
         if self.open_arrivals:
@@ -177,7 +182,7 @@ class PrefillPool:
         A prompt waits for the rest of the step that is under way, which is equally likely to
         be anything up to the whole, and then for its own.
         """
-        return self.placed.front + (1 + share) * self.seconds + self.transfer
+        return self.placed.time_before_prompt + (1 + share) * self.seconds + self.transfer
 
 
 def prefill_pool(placed: PlacedModel, traffic: RequestTraffic, outside: bool) -> PrefillPool:
@@ -187,30 +192,30 @@ def prefill_pool(placed: PlacedModel, traffic: RequestTraffic, outside: bool) ->
     is read.
     """
     requests = traffic.requests
-    tokens = max(requests.unread, _PREFILL_TOKENS)
-    reach = (2 * requests.prompt - requests.unread + tokens) / 2
-    step = StepBatch(tokens, reach, 0.0, 0.0, tokens / requests.unread)
+    tokens = max(requests.uncached_prompt, _PREFILL_TOKENS)
+    reach = (2 * requests.prompt - requests.uncached_prompt + tokens) / 2
+    step = StepBatch(tokens, reach, 0.0, 0.0, tokens / requests.uncached_prompt)
     slower = 1.0 if placed.serving.dispatch else placed.engine.prefill
     seconds = step_time(placed, step).total * slower
-    rate = placed.serving.groups * tokens / requests.unread / seconds
-    sent = sequence_bytes(placed, requests.prompt)
+    rate = placed.serving.groups * tokens / requests.uncached_prompt / seconds
+    sent = sequence_bytes_per_gpu(placed, requests.prompt)
     return PrefillPool(placed, seconds, rate, send_time(sent, placed.fabric, outside=outside))
 
 
-def prompt_step_time(
-    placed: PlacedModel, traffic: RequestTraffic, batch: float, alone: float
+def added_prompt_time(
+    placed: PlacedModel, traffic: RequestTraffic, batch: float, decode_seconds: float
 ) -> float:
-    """Time that a prompt adds to a step of `alone` seconds for `batch` answers [s].
+    """Time that a prompt adds to a step of `decode_seconds` seconds for `batch` answers [s].
 
     A step of its own if the engine reads prompts in separate steps.
     """
     requests = traffic.requests
     if placed.engine.separate:
-        own = StepBatch(requests.unread, requests.prompt, 0.0, 0.0, 1.0)
+        own = StepBatch(requests.uncached_prompt, requests.prompt, 0.0, 0.0, 1.0)
         return step_time(placed, own).total * placed.engine.prefill
     mean = traffic.mean_context
-    both = StepBatch(requests.unread, requests.prompt, batch, mean, batch + 1)
-    added = step_time(placed, both).total - alone
+    both = StepBatch(requests.uncached_prompt, requests.prompt, batch, mean, batch + 1)
+    added = step_time(placed, both).total - decode_seconds
     return max(0.0, added) * placed.engine.prefill
 
 
@@ -273,22 +278,22 @@ class ReplicaProfile:
         return time_per_token(timed, self.answer_steps) / self.kept
 
     @property
-    def groups(self) -> int:
+    def attention_groups(self) -> int:
         """Return the groups of requests that are under way at the same time [1]."""
         return self.placed.serving.groups
 
     def timing_at(self, batch: float) -> BatchTiming:
         """Return the timing of a group with `batch` requests in the replica."""
-        there = max(1.0, batch / self.groups)
-        above, part = at = _batch_position(there)
+        there = max(1.0, batch / self.attention_groups)
+        above, part = at = _timed_batch_index_and_fraction(there)
         low, few = self.decode[above - 1], self.prompt[above - 1]
         step = recorded = low + part * (self.decode[above] - low)
         cost = few + part * (self.prompt[above] - few)
         if self.placed.engine.graphs:
-            full = _batch_position(self.placed.engine.padded_batch(there))
+            full = _timed_batch_index_and_fraction(self.placed.engine.padded_batch(there))
             empty = _interpolate_timing(self.own, full) - _interpolate_timing(self.own, at)
             recorded = _interpolate_timing(self.decode, full) - empty
-        return BatchTiming(step, cost, there, recorded, shortest_mixed_step(self.placed, step))
+        return BatchTiming(step, cost, there, recorded, min_mixed_step_time(self.placed, step))
 
     def tpot_at(self, batch: float) -> float:
         """Return the time per token with `batch` requests in the replica [s]."""
@@ -305,9 +310,9 @@ class ReplicaProfile:
 
     def rate_at(self, batch: float) -> float:
         """Return the request rate with `batch` requests in the replica, by Little's law [1/s]."""
-        return self.timed_rate(batch)[0]
+        return self.rate_ttft_and_timing(batch)[0]
 
-    def timed_rate(self, batch: float) -> tuple[float, float, BatchTiming]:
+    def rate_ttft_and_timing(self, batch: float) -> tuple[float, float, BatchTiming]:
         """Return the rate, the median time to first token, and the timing behind both."""
         timed = self.timing_at(batch)
         answer = self.traffic.requests.answer
@@ -315,32 +320,32 @@ class ReplicaProfile:
         return batch / (first + answer * self.time_per_token(timed)), first, timed
 
 
-def time_per_token(timed: BatchTiming, answer: float) -> float:
+def time_per_token(timed: BatchTiming, answer_tokens: float) -> float:
     """Time per token of an answer [s].
 
     s·t_mixed + (1 − s)·t_recorded: while an answer of n tokens is generated, a prompt of
     each of b − 1 other requests is processed, in a share s of the steps.
 
-    `answer`: tokens of an answer n.
+    `answer_tokens`: tokens of an answer n.
 
     >>> round(time_per_token(BatchTiming(0.01, 0.1, 11, 0.01, 0.0), 100), 3)
     0.02
     """
     step, cost, batch, recorded, launching = timed
     if recorded == step and launching <= step + cost:  # The sum does not depend on s.
-        return step + (batch - 1) * cost / max(1.0, answer)
-    share, mixed = prefill_step_mix(timed, answer)
+        return step + (batch - 1) * cost / max(1.0, answer_tokens)
+    share, mixed = prefill_step_share_and_time(timed, answer_tokens)
     return recorded + share * (mixed - recorded)
 
 
-def prefill_step_mix(timed: BatchTiming, answer: float) -> tuple[float, float]:
+def prefill_step_share_and_time(timed: BatchTiming, answer: float) -> tuple[float, float]:
     """Share of steps that process prompts [1], and how long each of them takes [s].
 
     s = 1 − e^(−x) of x = (b − 1) / n prompts per step that arrive at random, and
     t_mixed = max(t_step + x/s·t_prompt, t_launching): such a step is launched kernel by
     kernel, which can take longer than its work.
 
-    >>> [round(value, 3) for value in prefill_step_mix(BatchTiming(0.01, 0.1, 11, 0.01, 0.2), 5)]
+    >>> [round(value, 3) for value in prefill_step_share_and_time(BatchTiming(0.01, 0.1, 11, 0.01, 0.2), 5)]
     [0.865, 0.241]
     """
     prompts = (timed.batch - 1) / max(1.0, answer)
@@ -349,7 +354,7 @@ def prefill_step_mix(timed: BatchTiming, answer: float) -> tuple[float, float]:
     return share, max(timed.step + at_once * timed.cost, timed.launching)
 
 
-def shortest_mixed_step(placed: PlacedModel, step: float) -> float:
+def min_mixed_step_time(placed: PlacedModel, step: float) -> float:
     """Return the minimum of a step with prompts, limited by launches [s]."""
     return placed.launching + (step if placed.engine.separate else 0.0)
 
@@ -367,7 +372,7 @@ def median_ttft(placed: PlacedModel, timed: BatchTiming, traffic: RequestTraffic
     own = common.own / math.sqrt(1 + traffic.prompt_variation)
     others = common.others * traffic.synchrony(common.spread) * timed.batch
     steps = common.waits + (placed.serving.polling - 1) / 2
-    return placed.front + steps * timed.step + (own + others) * timed.cost
+    return placed.time_before_prompt + steps * timed.step + (own + others) * timed.cost
 
 
 def profile_replica(
@@ -382,7 +387,7 @@ def profile_replica(
     mean = traffic.mean_context
     steps = tuple(decode_time(placed, b, mean) for b in _BATCHES)
     decode = tuple(
-        speculative_time(placed, draft, b, mean, step.total)
+        speculative_step_time(placed, draft, b, mean, step.total)
         for b, step in zip(_BATCHES, steps, strict=True)
     )
     both = zip(_BATCHES, steps, strict=True)
@@ -391,23 +396,24 @@ def profile_replica(
         traffic=traffic,
         decode=decode,
         prompt=tuple(
-            0.0 if prefill else prompt_step_time(placed, traffic, b, step.total) for b, step in both
+            0.0 if prefill else added_prompt_time(placed, traffic, b, step.total)
+            for b, step in both
         ),
-        own=tuple(step.own for step in steps),
-        most=_sequences_within(placed, mean, usable),
-        full=_sequences_within(placed, requests.prompt + requests.answer, usable),
+        own=tuple(step.request_dependent_time for step in steps),
+        most=_max_accepted_sequences(placed, mean, usable),
+        full=_max_accepted_sequences(placed, requests.prompt + requests.answer, usable),
         kept=draft.tokens_per_step,
         prefill=prefill,
     )
 
 
-def _sequences_within(placed: PlacedModel, context: float, usable: float) -> float:
+def _max_accepted_sequences(placed: PlacedModel, context: float, usable: float) -> float:
     """Sequences that fit in memory and that an engine accepts [1]."""
     accepted = _ACCEPTED * placed.serving.replicas
     return min(accepted, most_sequences(placed, context, usable))
 
 
-def _batch_position(batch: float) -> tuple[int, float]:
+def _timed_batch_index_and_fraction(batch: float) -> tuple[int, float]:
     """Return the index of the next timed batch size, and the fraction from the one below."""
     above = min(bisect.bisect_left(_BATCHES, batch), len(_BATCHES) - 1) or 1
     low, high = _BATCHES[above - 1], _BATCHES[above]
@@ -419,9 +425,9 @@ def _interpolate_timing(values: tuple[float, ...], at: tuple[int, float]) -> flo
     return values[above - 1] + part * (values[above] - values[above - 1])
 
 
-def bracket_batch(values: tuple[float, ...], batch: float) -> tuple[float, float, float]:
+def bracket_values_at_batch(values: tuple[float, ...], batch: float) -> tuple[float, float, float]:
     """Return the values at the timed batch sizes below and above, and the fraction between."""
-    above, part = _batch_position(batch)
+    above, part = _timed_batch_index_and_fraction(batch)
     return values[above - 1], values[above], part
 
 
@@ -435,13 +441,13 @@ def operating_point(
     servers in Erlang's formula. Requests beyond those in memory wait until one leaves.
     """
     users, batch = batch, max(1.0, min(batch, profile.most))
-    rate, first, timed = profile.timed_rate(batch)
+    rate, first, timed = profile.rate_ttft_and_timing(batch)
     first += max(0.0, users - batch) / rate
-    busy = min(0.98, rate / profile.groups * timed.cost)
-    waiting = _prompt_wait(profile.traffic, timed.cost, busy)
+    busy = min(0.98, rate / profile.attention_groups * timed.cost)
+    waiting = _prompt_wait_by_share(profile.traffic, timed.cost, busy)
     if profile.prefill:
         waiting = _prefill_wait(profile.prefill)
-    memory_wait = _memory_wait(profile, batch, rate)
+    memory_wait = _memory_wait_by_share(profile, batch, rate)
     return OperatingPoint(
         batch=batch,
         rate=rate,
@@ -453,7 +459,9 @@ def operating_point(
     )
 
 
-def _prompt_wait(traffic: RequestTraffic, cost: float, busy: float) -> Callable[[float], float]:
+def _prompt_wait_by_share(
+    traffic: RequestTraffic, cost: float, busy: float
+) -> Callable[[float], float]:
     """Return the wait for prompts beyond the median, by share of requests [s]."""
     variation = traffic.prompt_variation
     spread = math.sqrt(variation) * cost
@@ -468,7 +476,9 @@ def _prefill_wait(prefill: PrefillPool) -> Callable[[float], float]:
     return lambda share: prefill.first_token(share) - prefill.first_token(0.5)
 
 
-def _memory_wait(profile: ReplicaProfile, batch: float, rate: float) -> Callable[[float], float]:
+def _memory_wait_by_share(
+    profile: ReplicaProfile, batch: float, rate: float
+) -> Callable[[float], float]:
     """Return the wait for memory beyond the median, by share [s]; 0 if memory is sufficient."""
     life, slots = batch / rate, max(1, int(profile.most))
     if batch + 4 * math.sqrt(batch) <= slots:
@@ -484,7 +494,7 @@ def _wait_tail(busy: float, share: float) -> float:
 
 def operating_point_at_rate(profile: ReplicaProfile, rate: float) -> OperatingPoint | None:
     """Return the operating point at a request rate; None if the replica cannot keep up."""
-    top = best_batch(profile)
+    top = max_rate_batch(profile)
     if rate > profile.rate_at(top):
         return None
     low, high = 1e-3, top
@@ -498,28 +508,30 @@ def operating_point_at_rate(profile: ReplicaProfile, rate: float) -> OperatingPo
     return dataclasses.replace(settled, batch=high, rate=rate)
 
 
-def saturated_rate(profile: ReplicaProfile, run: float | None = None) -> float:
+def saturated_rate(profile: ReplicaProfile, run_requests: float | None = None) -> float:
     """Request rate when requests are always waiting, or of a run [1/s].
 
     Engines that never evict start only as many as can store their whole answers.
     """
     full = max(1.0, profile.full)
-    if run is None:
+    if run_requests is None:
         return profile.rate_at(full)
-    return run / sum(n * b / profile.rate_at(b) for n, b in rounds_of_run(run, full))
+    return run_requests / sum(
+        n * b / profile.rate_at(b) for n, b in rounds_of_run(run_requests, full)
+    )
 
 
-def rounds_of_run(run: float, full: float) -> list[tuple[float, float]]:
+def rounds_of_run(run_requests: float, full: float) -> list[tuple[float, float]]:
     """Return the rounds of a run and the requests in each: full ones, and the rest.
 
     >>> rounds_of_run(3000, 1300)
     [(2, 1300), (1, 400)]
     """
-    count, rest = divmod(run, full)
+    count, rest = divmod(run_requests, full)
     return [(n, b) for n, b in ((count, full), (1, rest)) if n * b > 0]
 
 
-def best_batch(profile: ReplicaProfile) -> float:
+def max_rate_batch(profile: ReplicaProfile) -> float:
     """Return the batch with the highest rate, within memory."""
     most = max(1.0, profile.most)
     timed = [float(b) for b in _BATCHES if b < most] + [most]
@@ -545,18 +557,18 @@ class LatencyTargets:
         return not (slow or late)
 
 
-def highest_load(
-    profile: ReplicaProfile, targets: LatencyTargets, top: float
+def highest_load_within_targets(
+    profile: ReplicaProfile, targets: LatencyTargets, max_batch: float
 ) -> OperatingPoint | None:
-    """Return the highest load, of at most `top` requests, that meets the targets.
+    """Return the highest load, of at most `max_batch` requests, that meets the targets.
 
     None if not even one request does.
     """
     if profile.most < 1 or not targets.are_met(profile, 1.0):
         return None
-    if targets.are_met(profile, top):
-        return operating_point(profile, top)
-    low, high = 1.0, top
+    if targets.are_met(profile, max_batch):
+        return operating_point(profile, max_batch)
+    low, high = 1.0, max_batch
     for _ in range(_SEARCH):
         middle = (low + high) / 2
         if targets.are_met(profile, middle):

@@ -80,37 +80,37 @@ def simulate(
 def _count_equal_steps(
     running: list[tuple[int, int, _SimulatedRequest]],
     step: int,
-    line: list[_SimulatedRequest],
+    arrivals: list[_SimulatedRequest],
     now: float,
-    length: float,
+    step_seconds: float,
 ) -> int:
     """Return the number of equal steps until an answer ends or a request arrives."""
     ends = running[0][0] - step
-    if not line or ends <= 1:
+    if not arrivals or ends <= 1:
         return max(1, ends)
-    return max(1, min(ends, math.ceil((line[-1].arrival - now) / length)))
+    return max(1, min(ends, math.ceil((arrivals[-1].arrival - now) / step_seconds)))
 
 
 def _draw_arrivals(
-    profile: ReplicaProfile, rate: float, requests: int, dice: random.Random
+    profile: ReplicaProfile, rate: float, requests: int, rng: random.Random
 ) -> list[_SimulatedRequest]:
     """Return all requests, in reverse order of arrival."""
     traffic, now, requests_drawn = profile.traffic, 0.0, []
     for number in range(requests):
-        now += dice.expovariate(rate)
-        prompt = _draw_length(traffic.requests.prompt, traffic.prompt_variation, dice)
-        answer = _draw_length(traffic.requests.answer, traffic.answer_variation, dice)
+        now += rng.expovariate(rate)
+        prompt = _draw_length(traffic.requests.prompt, traffic.prompt_variation, rng)
+        answer = _draw_length(traffic.requests.answer, traffic.answer_variation, rng)
         requests_drawn.append(_SimulatedRequest(number, now, prompt, max(1, round(answer))))
     requests_drawn.reverse()
     return requests_drawn
 
 
-def _draw_length(mean: float, variation: float, dice: random.Random) -> float:
+def _draw_length(mean: float, variation: float, rng: random.Random) -> float:
     """Draw a length from a log-normal distribution of the given variation."""
     if variation <= 0:
         return max(1.0, mean)
     spread = math.log(1 + variation)
-    drawn = dice.lognormvariate(math.log(mean) - spread / 2, math.sqrt(spread))
+    drawn = rng.lognormvariate(math.log(mean) - spread / 2, math.sqrt(spread))
     return max(1.0, min(drawn, 50 * mean))
 
 
@@ -141,8 +141,8 @@ def _step_time(profile: ReplicaProfile, running: int, admitted: list[_SimulatedR
     return max(timed.step + added, timed.launching)
 
 
-def _sum_up_requests(done: list[_SimulatedRequest], batch: float) -> SimulationResult:
-    counted = done[int(len(done) * _WARM_UP) :] or done
+def _sum_up_requests(requests: list[_SimulatedRequest], batch: float) -> SimulationResult:
+    counted = requests[int(len(requests) * _WARM_UP) :] or requests
     first = sorted(r.first - r.arrival for r in counted)
     tpot = sorted((r.last - r.first) / (r.answer - 1) for r in counted if r.answer > 1)
     return SimulationResult(
@@ -150,10 +150,10 @@ def _sum_up_requests(done: list[_SimulatedRequest], batch: float) -> SimulationR
     )
 
 
-def _served_rate(counted: list[_SimulatedRequest]) -> float:
+def _served_rate(requests: list[_SimulatedRequest]) -> float:
     """Requests per second between the first and the last counted request [1/s]."""
-    span = counted[-1].last - counted[0].last if len(counted) > 1 else 0.0
-    return (len(counted) - 1) / span if span > 0 else 0.0
+    span = requests[-1].last - requests[0].last if len(requests) > 1 else 0.0
+    return (len(requests) - 1) / span if span > 0 else 0.0
 
 
 def quantile(values: tuple[float, ...], share: float) -> float | None:

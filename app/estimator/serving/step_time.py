@@ -16,17 +16,17 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer
 from app.estimator.models.number_formats import WeightFormat, find_format, is_mostly_in_format
 from app.estimator.serving.engine import (
-    EngineConstants,
     InferenceEngine,
     KernelRates,
     ServingSetup,
+    SharedEngineConstants,
     cache_element_bytes,
     count_launched_products,
-    engine_constants,
     experts_hit,
     find_engine,
     is_unpacked,
     kernel_rates,
+    load_shared_engine_constants,
     matrix_bytes,
     max_experts_per_gpu,
 )
@@ -61,7 +61,7 @@ class StepBatch:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class InferenceStep:
+class InferenceStepTime:
     """Seconds of one step by category; they sum to `total`."""
 
     weights: float
@@ -77,7 +77,7 @@ class InferenceStep:
         return work + self.communication + self.launch + self.host
 
     @property
-    def own(self) -> float:
+    def request_dependent_time(self) -> float:
         """Return the time that depends on the requests, not on the rows [s]."""
         return self.attention + self.host
 
@@ -118,14 +118,14 @@ class PlacedModel:
     form: WeightFormat
     rates: KernelRates
     engine: InferenceEngine
-    steps: EngineConstants
+    steps: SharedEngineConstants
     narrow: bool
     element: float
     work: tuple[LayerWork, ...]
     launching: float
 
     @property
-    def front(self) -> float:
+    def time_before_prompt(self) -> float:
         """Return the time of transfer to the engine, and of launching a prompt [s]."""
         return self.engine.front + self.launching
 
@@ -135,7 +135,7 @@ def place_model(
     gpu: Accelerator,
     fabric: Interconnect,
     serving: ServingSetup,
-    fitted: tuple[InferenceEngine, EngineConstants] | None = None,
+    fitted: tuple[InferenceEngine, SharedEngineConstants] | None = None,
 ) -> PlacedModel:
     """Place a model on GPUs; raises ValueError if the GPU lacks a needed value.
 
@@ -143,7 +143,7 @@ def place_model(
     """
     form = find_format(model, serving.weights)
     rates = kernel_rates(gpu, form)
-    engine, common = fitted or (find_engine(serving.software), engine_constants())
+    engine, common = fitted or (find_engine(serving.software), load_shared_engine_constants())
     if engine.reach < math.inf:
         rates = dataclasses.replace(
             rates,
@@ -177,11 +177,11 @@ def place_model(
 
 def _layer_work(
     layer: Layer,
-    number: float,
+    layer_count: float,
     model: Architecture,
-    on: tuple[ServingSetup, WeightFormat, KernelRates, InferenceEngine, float],
+    setup: tuple[ServingSetup, WeightFormat, KernelRates, InferenceEngine, float],
 ) -> LayerWork:
-    serving, form, rates, engine, bandwidth = on
+    serving, form, rates, engine, bandwidth = setup
     products, expert, expert_size = [], 0.0, 0.0
     for matrix in layer.matrices:
         size = matrix_bytes(matrix, form)
@@ -199,7 +199,7 @@ def _layer_work(
     kernels = launched + _SMALL + (_CHOOSING if layer.mixer.top else 0)
     return LayerWork(
         layer=layer,
-        number=number,
+        number=layer_count,
         products=tuple(products),
         gaps=kernels * engine.kernel + launched * rates.scaling,
         launches=kernels + (_ROUTING if expert else 0),
@@ -219,7 +219,7 @@ class _StepSums:
     launch: float = 0.0
 
 
-def step_time(placed: PlacedModel, batch: StepBatch) -> InferenceStep:
+def step_time(placed: PlacedModel, batch: StepBatch) -> InferenceStepTime:
     """Time of one engine step [s], part by part.
 
     Per layer: products at (c³ + m³)^⅓ of computing and reading weights; attention over the
@@ -250,12 +250,12 @@ def step_time(placed: PlacedModel, batch: StepBatch) -> InferenceStep:
         if work.expert:
             _add_experts(sums, placed, work, batch)
         sums.attention += number * _attention_time(placed, work.layer, batch)
-        sums.communication += number * _traffic_time(placed, work.layer, batch)
+        sums.communication += number * _layer_collective_time(placed, work.layer, batch)
     _add_head(sums, placed, batch)
     if placed.serving.pipeline > 1:
         sums.communication += pipeline_time(placed, batch.rows)
     share = sums.reading / max(1e-30, sums.reading + sums.computing)
-    return InferenceStep(
+    return InferenceStepTime(
         weights=sums.both * share,
         compute=sums.both * (1 - share),
         attention=sums.attention,
@@ -302,7 +302,7 @@ def _attention_time(placed: PlacedModel, layer: Layer, batch: StepBatch) -> floa
         scored = cached * (cached_elements(mixer, 1.0) - mixer.cache)
         read = batch.sequences * (chosen + scored) * part
         total += placed.steps.attention + max(
-            read / rates.cache, _latent_time(placed, layer, batch.sequences * seen)
+            read / rates.cache, _latent_attention_time(placed, layer, batch.sequences * seen)
         )
     if mixer.state:
         moved = 8.0 * batch.sequences * mixer.state / tensor
@@ -313,17 +313,17 @@ def _attention_time(placed: PlacedModel, layer: Layer, batch: StepBatch) -> floa
     return total
 
 
-def _latent_time(placed: PlacedModel, layer: Layer, seen: float) -> float:
+def _latent_attention_time(placed: PlacedModel, layer: Layer, attended_tokens: float) -> float:
     """Time of latent attention, which multiplies with the latent vector for every head [s]."""
     mixer = layer.mixer
     if mixer.kind != "latent":
         return 0.0
     width = 2 * mixer.latent + mixer.rope_dim
     heads = mixer.heads / placed.serving.tensor
-    return 2 * heads * width * seen / (placed.rates.attention)
+    return 2 * heads * width * attended_tokens / (placed.rates.attention)
 
 
-def _traffic_time(placed: PlacedModel, layer: Layer, batch: StepBatch) -> float:
+def _layer_collective_time(placed: PlacedModel, layer: Layer, batch: StepBatch) -> float:
     """Time of the collectives of one layer [s]."""
     serving = placed.serving
     message = 2 * batch.rows * placed.model.hidden
@@ -393,12 +393,12 @@ def _add_head(sums: _StepSums, placed: PlacedModel, batch: StepBatch) -> None:
     sums.both += (computing**3 + reading**3) ** _THIRD
 
 
-def decode_time(placed: PlacedModel, sequences: float, context: float) -> InferenceStep:
+def decode_time(placed: PlacedModel, sequences: float, context: float) -> InferenceStepTime:
     """Time for one token of each of `sequences` at a mean context [s]."""
     return step_time(placed, StepBatch(0.0, 0.0, sequences, context, sequences))
 
 
-def prefill_time(placed: PlacedModel, prompt: float) -> InferenceStep:
+def prefill_time(placed: PlacedModel, prompt: float) -> InferenceStepTime:
     """Time to process a prompt of `prompt` tokens in one step [s]."""
     step = step_time(placed, StepBatch(prompt, prompt, 0.0, 0.0, 1.0))
     slower = placed.engine.prefill
@@ -442,18 +442,24 @@ class SpeculativeDecoding:
         return tokens_per_step(self.acceptance, self.draft_tokens)
 
 
-def speculative_time(
-    placed: PlacedModel, draft: SpeculativeDecoding, sequences: float, context: float, alone: float
+def speculative_step_time(
+    placed: PlacedModel,
+    draft: SpeculativeDecoding,
+    sequences: float,
+    context: float,
+    plain_step_seconds: float,
 ) -> float:
     """Time of one step that verifies drafts, with the drafting [s].
 
-    `alone` is the same step without them [s].
+    `plain_step_seconds` is the same step without them [s].
     """
     if not draft.draft_tokens:
-        return alone
+        return plain_step_seconds
     each = draft.draft_tokens + 1.0
     wide = decode_time(placed, sequences * each, context / each)
-    return max(alone, wide.total) + draft.draft_tokens * draft.cost * alone
+    return (
+        max(plain_step_seconds, wide.total) + draft.draft_tokens * draft.cost * plain_step_seconds
+    )
 
 
 # Fewer measurements of a setup than this say nothing about its range.
@@ -468,7 +474,7 @@ _GPUS = {"one": "one GPU", "several": "several GPUs", "nodes": "several servers"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class MeasurementCounts:
+class MatchingMeasurements:
     """Published measurements of setups like this one: how many, and of what."""
 
     count: int
@@ -487,16 +493,16 @@ class MeasurementCounts:
         noun = "measurement" if self.count == 1 else "measurements"
         return f"There are {few} {noun} of {self.setup} yet, so the ranges are wider."
 
-    def kind(self, name: str) -> str:
+    def error_interval_name(self, name: str) -> str:
         """Return the error interval of a time: wider if nothing like it was measured."""
         return name if self.enough else f"{name}-unmeasured"
 
 
-def model_family(model: Architecture) -> str:
+def model_kind_for_engine(model: Architecture) -> str:
     """Return what kind of model this is for an engine.
 
     >>> from app.estimator.models.lookup import find_model
-    >>> [model_family(find_model(m)) for m in ("llama-3-8b", "mixtral-8x7b", "deepseek-v3")]
+    >>> [model_kind_for_engine(find_model(m)) for m in ("llama-3-8b", "mixtral-8x7b", "deepseek-v3")]
     ['dense', 'routed', 'latent']
     """
     mixers = [layer.mixer for layer, _ in model.runs]
@@ -513,10 +519,10 @@ def setup_key(placed: PlacedModel) -> tuple[str, str, str, str]:
     spread = "one" if gpus == 1 else "several"
     if gpus > placed.fabric.domain:
         spread = "nodes"
-    return placed.rates.kernels, placed.engine.id, model_family(placed.model), spread
+    return placed.rates.kernels, placed.engine.id, model_kind_for_engine(placed.model), spread
 
 
-def find_measurements(placed: PlacedModel) -> MeasurementCounts:
+def find_measurements(placed: PlacedModel) -> MatchingMeasurements:
     """Return the measurements of setups like this one.
 
     >>> from app.estimator.models.lookup import find_model
@@ -524,7 +530,7 @@ def find_measurements(placed: PlacedModel) -> MeasurementCounts:
     >>> from app.estimator.hardware.collectives import gpu_interconnect
     >>> from app.estimator.serving.engine import ServingSetup
     >>> from app.estimator.serving.step_time import place_model
-    >>> def measured(gpu: str) -> MeasurementCounts:
+    >>> def measured(gpu: str) -> MatchingMeasurements:
     ...     card, setup = find_accelerator(gpu), ServingSetup(software="vllm")
     ...     return find_measurements(
     ...         place_model(find_model("llama-3-8b"), card, gpu_interconnect(card), setup))
@@ -538,5 +544,5 @@ def find_measurements(placed: PlacedModel) -> MeasurementCounts:
         f"of {placed.gpu.architecture}"
     )
     if placed.serving.pipeline > 1:
-        return MeasurementCounts(0, f"{setup} in pipeline stages")
-    return MeasurementCounts(counts.get(" ".join(key), 0), setup)
+        return MatchingMeasurements(0, f"{setup} in pipeline stages")
+    return MatchingMeasurements(counts.get(" ".join(key), 0), setup)

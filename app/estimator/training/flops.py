@@ -59,7 +59,7 @@ def score_flops(mixer: TokenMixer, context: float, *, causal: bool = True) -> fl
     return times * (each * (seen + near) + 2.0 * scored)
 
 
-def layer_flops(layer: Layer, context: float, *, causal: bool = True) -> float:
+def layer_forward_flops(layer: Layer, context: float, *, causal: bool = True) -> float:
     """FLOPs of one layer for one token in a sequence, forward [FLOP].
 
     Two per active weight, and those of its mixers outside of their matrices.
@@ -69,7 +69,7 @@ def layer_flops(layer: Layer, context: float, *, causal: bool = True) -> float:
     return matmuls + score_flops(layer.mixer, context, causal=causal) + beside
 
 
-def flops_per_token(model: Architecture, context: float, *, causal: bool = True) -> float:
+def training_flops_per_token(model: Architecture, context: float, *, causal: bool = True) -> float:
     """FLOPs to train on one token, forward and backward [FLOP].
 
     3·(2 per active weight outside of the input table, with the output head, and the attention
@@ -77,23 +77,23 @@ def flops_per_token(model: Architecture, context: float, *, causal: bool = True)
     From megatron-2021; megatron-bridge.
 
     >>> from app.estimator.models.lookup import find_model
-    >>> round(flops_per_token(find_model("llama-3.1-405b"), 8192) / 1e12, 3)
+    >>> round(training_flops_per_token(find_model("llama-3.1-405b"), 8192) / 1e12, 3)
     2.524
     """
     layers = sum(
-        layer_flops(layer, context, causal=causal) * number for layer, number in model.runs
+        layer_forward_flops(layer, context, causal=causal) * number for layer, number in model.runs
     )
     return 3 * (layers + 2 * model.embedding_parameters)
 
 
-def adapter_flops(model: Architecture, context: float, adapters: float) -> float:
+def adapter_training_flops_per_token(model: Architecture, context: float, adapters: float) -> float:
     """FLOPs to train adapters of a frozen model on one token [FLOP].
 
     Frozen weights take part in the forward pass and pass gradients on, 4 for each instead
     of 6; attention takes as much as in full training, and every weight of the adapters 6.
     From lora.
     """
-    whole = flops_per_token(model, context)
+    whole = training_flops_per_token(model, context)
     scores = sum(score_flops(layer.mixer, context) * n for layer, n in model.runs)
     return whole - (whole / 3 - scores) + 6 * adapters
 
@@ -104,7 +104,7 @@ def multi_token_prediction_flops(model: Architecture, context: float) -> float:
     For each module its layer, the projection of two inputs and the output head. From
     megatron-bridge, which counts DeepSeek-V3 so.
     """
-    layers = sum(layer_flops(layer, context) for layer in model.predicting)
+    layers = sum(layer_forward_flops(layer, context) for layer in model.predicting)
     heads = 2 * model.embedding_parameters + 4 * model.hidden**2
     return 3 * (layers + model.predictors * heads)
 
@@ -119,13 +119,13 @@ def recomputed_flops(model: Architecture, context: float, recompute: str) -> flo
     >>> from app.estimator.models.lookup import find_model
     >>> model = find_model("gpt3-175b")
     >>> again = recomputed_flops(model, 2048, "full")
-    >>> round(again / flops_per_token(model, 2048), 3)
+    >>> round(again / training_flops_per_token(model, 2048), 3)
     0.332
     """
     again = 0.0
     for layer, number in model.runs:
         scores = score_flops(layer.mixer, context)
-        whole = layer_flops(layer, context)
+        whole = layer_forward_flops(layer, context)
         each = {"full": whole, "selective": scores, "operators": (whole - scores) / 2}
         again += number * each.get(recompute, 0.0)
     return again

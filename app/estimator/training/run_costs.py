@@ -131,9 +131,9 @@ def exact_goodput(interval: float, checkpoint: float, restart: float, mtbf: floa
     return interval / (mtbf * math.exp(restart / mtbf) * math.expm1(span))
 
 
-def _require_positive(value: float, what: str) -> None:
+def _require_positive(value: float, noun: str) -> None:
     if value <= 0:
-        raise ValueError(f"{what} must be positive, not {value}")
+        raise ValueError(f"{noun} must be positive, not {value}")
 
 
 def rent(gpu_hours: float, usd_per_gpu_hour: float) -> float:
@@ -200,18 +200,18 @@ def capital_per_year(price: float, resale: float, rate: float, years: float) -> 
     return (price - today) * annuity(rate, years)
 
 
-def average_power(watts: float, idle: float, utilization: float) -> float:
+def average_power(loaded_watts: float, idle_share: float, utilization: float) -> float:
     """Mean power of machines that work part of the time [W].
 
     P · (q + (1 − q) · u).
 
-    `watts`: power under load P [W]; `idle`: idle over loaded power q; `utilization`: share of
+    `loaded_watts`: power under load P [W]; `idle_share`: idle over loaded power q; `utilization`: share of
     the time under load u.
 
     >>> average_power(1000.0, 0.5, 0.5)
     750.0
     """
-    return watts * (idle + (1 - idle) * utilization)
+    return loaded_watts * (idle_share + (1 - idle_share) * utilization)
 
 
 def electricity_per_year(watts: float, pue: float, usd_per_kwh: float) -> float:
@@ -223,24 +223,26 @@ def electricity_per_year(watts: float, pue: float, usd_per_kwh: float) -> float:
     return watts / 1000 * HOURS_PER_YEAR * pue * usd_per_kwh
 
 
-def break_even(fixed: float, owned_slope: float, rented_slope: float) -> float | None:
+def break_even_utilization(
+    extra_fixed: float, owned_slope: float, rented_slope: float
+) -> float | None:
     """Utilization at which owning and renting cost the same; None if there is none.
 
     u = F / (r − e): what owning costs more than renting when idle, over what each
     further share of use saves.
 
-    `fixed`: cost of owning less that of renting at no use [USD/year]; `owned_slope`: further
+    `extra_fixed`: cost of owning less that of renting at no use [USD/year]; `owned_slope`: further
     cost of owning per share of use e [USD/year]; `rented_slope`: further cost of renting per
     share of use r [USD/year]. From barroso-2018.
 
-    >>> break_even(600.0, 100.0, 1100.0)
+    >>> break_even_utilization(600.0, 100.0, 1100.0)
     0.6
-    >>> break_even(600.0, 100.0, 50.0) is None
+    >>> break_even_utilization(600.0, 100.0, 50.0) is None
     True
     """
-    if rented_slope <= owned_slope or fixed < 0:
+    if rented_slope <= owned_slope or extra_fixed < 0:
         return None
-    return fixed / (rented_slope - owned_slope)
+    return extra_fixed / (rented_slope - owned_slope)
 
 
 def energy(gpu_seconds: float, watts: float, pue: float = 1.0) -> float:

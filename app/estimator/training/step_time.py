@@ -12,10 +12,10 @@ from app.estimator.training.flops import score_flops
 from app.estimator.training.training_plan import (
     TrainingPlan,
     find_software,
-    is_balanced,
-    layers_per_stage,
-    local_parameters,
-    memory_per_gpu,
+    fullest_stage_bytes,
+    has_free_places_for_head,
+    layers_of_fullest_stage,
+    parameters_per_gpu,
 )
 
 # Fitted to a third of the published training rows (data/training_rates.toml). Each factor
@@ -90,7 +90,7 @@ class StepTime:
         )
 
     @property
-    def communicating(self) -> float:
+    def exposed_communication(self) -> float:
         """Return the exposed communication time [s]."""
         return self.tensor + self.expert + self.context + self.gather + self.data
 
@@ -145,31 +145,31 @@ def step_time(
 
 def build_step_time(
     model: Architecture,
-    engine: SustainedRates,
+    rates: SustainedRates,
     fabric: Interconnect,
     plan: TrainingPlan,
-    sums: LayerTimes,
+    layer_times: LayerTimes,
 ) -> StepTime:
-    """Return the step whose layers take `sums`; see `step_time` and `layer_times`."""
-    stage = layers_per_stage(model, plan) / model.layers
-    head = _head_time(model, engine, plan)
-    gather = _gather_time(model, fabric, plan, sums.busy * stage)
-    return _assemble_step(model, engine, fabric, plan, (sums, stage, head, gather))
+    """Return the step whose layers take `layer_times`; see `step_time` and `layer_times`."""
+    stage = layers_of_fullest_stage(model, plan) / model.layers
+    head = _output_head_time(model, rates, plan)
+    gather = _weight_gather_time(model, fabric, plan, layer_times.busy * stage)
+    return _assemble_step(model, rates, fabric, plan, (layer_times, stage, head, gather))
 
 
 def _assemble_step(
     model: Architecture,
-    engine: SustainedRates,
+    rates: SustainedRates,
     fabric: Interconnect,
     plan: TrainingPlan,
     parts: tuple[LayerTimes, float, float, float],
 ) -> StepTime:
     sums, stage, head, gather = parts
     times, stages = plan.micro_batches, plan.pipeline
-    head_share = 1.0 / stages if is_balanced(model, plan) else 1.0
+    head_share = 1.0 / stages if has_free_places_for_head(model, plan) else 1.0
     on_stage = sums.busy * stage + gather
     bubble = (stages - 1) / plan.chunks * (on_stage + head / stages)
-    parameters = local_parameters(model, plan)
+    parameters = parameters_per_gpu(model, plan)
     if plan.tuning.is_partial:
         parameters = plan.tuning.adapters / (plan.tensor * stages)
     shards = plan.data * plan.context if plan.zero else 1
@@ -184,13 +184,13 @@ def _assemble_step(
         context=times * sums.context * stage,
         gather=times * gather,
         bubble=bubble,
-        data=_data_time(parameters, fabric, plan),
-        optimizer=parameters / shards * _OPTIMIZER_BYTES / engine.bandwidth,
+        data=_data_parallel_time(parameters, fabric, plan),
+        optimizer=parameters / shards * _OPTIMIZER_BYTES / rates.bandwidth,
     )
 
 
 def layer_times(
-    model: Architecture, engine: SustainedRates, fabric: Interconnect, plan: TrainingPlan
+    model: Architecture, rates: SustainedRates, fabric: Interconnect, plan: TrainingPlan
 ) -> LayerTimes:
     """Return the times of one micro-batch with all layers on one stage.
 
@@ -199,20 +199,20 @@ def layer_times(
     sums = LayerTimes()
     tokens = plan.micro_batch * plan.sequence / plan.context
     message = tokens * model.hidden * 2
-    tensor = _tensor_time(message, fabric, plan)
+    tensor = _tensor_parallel_time(message, fabric, plan)
     for layer, number in model.runs:
-        forward = sum(_product_time(m, layer, tokens, engine, plan) for m in layer.matrices)
+        forward = sum(_product_time(m, layer, tokens, rates, plan) for m in layer.matrices)
         sums.matmul += number * forward * _forward_passes(plan)
-        sums.attention += number * _attention_time(layer, tokens, engine, plan)
-        sums.traffic += number * _traffic_time(model, layer, tokens, engine, plan)
-        sums.traffic += number * _unpack_time(layer, engine, plan)
+        sums.attention += number * _attention_time(layer, tokens, rates, plan)
+        sums.traffic += number * _memory_traffic_time(model, layer, tokens, rates, plan)
+        sums.traffic += number * _weight_unpack_time(layer, rates, plan)
         sums.launch += number * _launch_time(layer, plan)
         sums.tensor += number * tensor
         if plan.expert > 1 and layer.mlp.is_routed:
-            sent = tokens * layer.mlp.expert_inputs * 2
-            sums.expert += number * _expert_time(layer, sent, fabric, plan)
+            sent = tokens * layer.mlp.expert_input_width * 2
+            sums.expert += number * _expert_parallel_time(layer, sent, fabric, plan)
         if plan.context > 1:
-            sums.context += number * _context_time(layer, tokens, fabric, plan)
+            sums.context += number * _context_parallel_time(layer, tokens, fabric, plan)
     return sums
 
 
@@ -223,42 +223,42 @@ def _forward_passes(plan: TrainingPlan) -> float:
 
 
 def _product_time(
-    matrix: WeightMatrix, layer: Layer, tokens: float, engine: SustainedRates, plan: TrainingPlan
+    matrix: WeightMatrix, layer: Layer, tokens: float, rates: SustainedRates, plan: TrainingPlan
 ) -> float:
     """Time of the forward product with one matrix of a layer [s]."""
     if matrix.part == "experts":
-        return _grouped_time(matrix, layer, tokens, engine, plan)
+        return _expert_products_time(matrix, layer, tokens, rates, plan)
     inputs, outputs = float(matrix.inputs), float(matrix.outputs)
     if matrix.split == "rows":
         inputs /= plan.tensor
     elif matrix.split != "whole":
         outputs /= plan.tensor
-    return matmul_time(tokens, inputs, outputs, engine.matmul, engine)
+    return matmul_time(tokens, inputs, outputs, rates.matmul, rates)
 
 
-def _grouped_time(
-    matrix: WeightMatrix, layer: Layer, tokens: float, engine: SustainedRates, plan: TrainingPlan
+def _expert_products_time(
+    matrix: WeightMatrix, layer: Layer, tokens: float, rates: SustainedRates, plan: TrainingPlan
 ) -> float:
     """Time of the products of the experts on this GPU [s]."""
     experts = layer.mlp.experts
     local = experts / plan.expert
     rows = tokens * layer.mlp.experts_per_token / local / plan.tensor
-    share = _GROUPED if engine.matmul == engine.matmul16 else _GROUPED_LOW
-    one = dataclasses.replace(engine, multiprocessors=engine.multiprocessors / local)
-    each = matmul_time(rows, matrix.inputs, matrix.outputs, engine.matmul * share, one)
+    share = _GROUPED if rates.matmul == rates.matmul16 else _GROUPED_LOW
+    one = dataclasses.replace(rates, multiprocessors=rates.multiprocessors / local)
+    each = matmul_time(rows, matrix.inputs, matrix.outputs, rates.matmul * share, one)
     return each * local
 
 
 def _attention_time(
-    layer: Layer, tokens: float, engine: SustainedRates, plan: TrainingPlan
+    layer: Layer, tokens: float, rates: SustainedRates, plan: TrainingPlan
 ) -> float:
     """Time of scores and their products with values, forward and backward [s]."""
     mixer = layer.mixer
     if not mixer.heads and not mixer.state:
         return 0.0
     if plan.software.written_scores and mixer.heads:
-        return _written_time(mixer, tokens, engine, plan)
-    rate = engine.attention
+        return _unfused_attention_time(mixer, tokens, rates, plan)
+    rate = rates.attention
     if not mixer.heads:
         rate *= _SCAN_RATE
     elif mixer.top:
@@ -269,8 +269,8 @@ def _attention_time(
     return forward * (1 + again + _BACKWARD_ATTENTION)
 
 
-def _written_time(
-    mixer: TokenMixer, tokens: float, engine: SustainedRates, plan: TrainingPlan
+def _unfused_attention_time(
+    mixer: TokenMixer, tokens: float, rates: SustainedRates, plan: TrainingPlan
 ) -> float:
     """Time of attention that writes its scores to memory, forward and backward [s].
 
@@ -279,14 +279,14 @@ def _written_time(
     """
     rows = tokens * mixer.heads / plan.tensor
     again = 1 if plan.recompute in ("full", "selective") else 0
-    product = matmul_time(rows, mixer.head_dim, plan.sequence, engine.matmul16, engine)
+    product = matmul_time(rows, mixer.head_dim, plan.sequence, rates.matmul16, rates)
     passes = _SCORES_FORWARD * (1 + again) + _SCORES_BACKWARD
     moved = rows * plan.sequence * passes
-    return (2 * (1 + again) + 4) * product + moved / engine.bandwidth
+    return (2 * (1 + again) + 4) * product + moved / rates.bandwidth
 
 
-def _traffic_time(
-    model: Architecture, layer: Layer, tokens: float, engine: SustainedRates, plan: TrainingPlan
+def _memory_traffic_time(
+    model: Architecture, layer: Layer, tokens: float, rates: SustainedRates, plan: TrainingPlan
 ) -> float:
     """Time of the memory traffic of everything that is not a product [s]."""
     mlp, mixer, tensor = layer.mlp, layer.mixer, plan.tensor
@@ -297,19 +297,19 @@ def _traffic_time(
     width /= tensor
     heads = mixer.heads * mixer.head_dim / tensor
     keys = 2 * mixer.kv_heads * mixer.head_dim / tensor
-    passes = _residual_passes(layer) * hidden + (_GATED if mlp.gated else _PLAIN) * width
+    passes = _norm_and_residual_passes(layer) * hidden + (_GATED if mlp.gated else _PLAIN) * width
     turned = 2 if mixer.kind == "compressed" else 1  # Outputs are turned back as well.
-    passes += _ROPE * (heads * turned + keys) + _scan_passes(mixer) / tensor
+    passes += _ROPE * (heads * turned + keys) + _recurrent_memory_passes(mixer) / tensor
     if mlp.is_routed:
-        passes += _ROUTE * mlp.experts_per_token * mlp.expert_inputs / tensor
+        passes += _ROUTE * mlp.experts_per_token * mlp.expert_input_width / tensor
     if plan.number_format not in ("bf16", "fp16"):
         passes += _cast_passes(layer, hidden, width, heads)
     again = {"full": 1.35, "operators": 1.15}.get(plan.recompute, 1.0)
     share = _TRAFFIC * (1.0 if plan.software.fused else _UNFUSED)
-    return 2 * passes * tokens * again * share / engine.bandwidth
+    return 2 * passes * tokens * again * share / rates.bandwidth
 
 
-def _scan_passes(mixer: TokenMixer) -> float:
+def _recurrent_memory_passes(mixer: TokenMixer) -> float:
     """Return the passes of a recurrent mixer, forward and backward; 0 of attention."""
     if not mixer.state:
         return 0.0
@@ -319,7 +319,7 @@ def _scan_passes(mixer: TokenMixer) -> float:
     return forward * (1 + _SCAN_BACKWARD)
 
 
-def _residual_passes(layer: Layer) -> float:
+def _norm_and_residual_passes(layer: Layer) -> float:
     """Return the passes over h of norms and residuals, forward and backward.
 
     A layer of a hybrid may have only one of mixer and MLP. Several residual streams are
@@ -329,13 +329,13 @@ def _residual_passes(layer: Layer) -> float:
     return parts * (_NORMS / 2 + _MIXED * layer.mixer.streams)
 
 
-def _unpack_time(layer: Layer, engine: SustainedRates, plan: TrainingPlan) -> float:
+def _weight_unpack_time(layer: Layer, rates: SustainedRates, plan: TrainingPlan) -> float:
     """Time to write the weights of a 4-bit layer in 16 bit before each of its products [s]."""
     if not plan.tuning.is_partial or plan.tuning.base >= _WHOLE:
         return 0.0
     passes = 3 if plan.recompute == "full" else 2
     moved = layer.parameters / plan.tensor * (plan.tuning.base + _WHOLE)
-    return passes * moved / engine.bandwidth
+    return passes * moved / rates.bandwidth
 
 
 _WHOLE = 2.0  # Bytes of a weight in 16 bit.
@@ -360,7 +360,7 @@ def _launch_time(layer: Layer, plan: TrainingPlan) -> float:
     return gaps
 
 
-def _tensor_time(message: float, fabric: Interconnect, plan: TrainingPlan) -> float:
+def _tensor_parallel_time(message: float, fabric: Interconnect, plan: TrainingPlan) -> float:
     """Time of tensor-parallel communication in one layer [s]."""
     if plan.tensor == 1:
         return 0.0
@@ -373,7 +373,9 @@ def _tensor_time(message: float, fabric: Interconnect, plan: TrainingPlan) -> fl
     return _TENSOR_TRAFFIC * pairs * one
 
 
-def _expert_time(layer: Layer, message: float, fabric: Interconnect, plan: TrainingPlan) -> float:
+def _expert_parallel_time(
+    layer: Layer, message: float, fabric: Interconnect, plan: TrainingPlan
+) -> float:
     """Exposed time of one layer's all-to-all [s]."""
     times = 6 if plan.recompute == "full" else 4
     size = message * layer.mlp.experts_per_token / plan.tensor
@@ -381,24 +383,26 @@ def _expert_time(layer: Layer, message: float, fabric: Interconnect, plan: Train
     return _EXPERT_TRAFFIC * times * one
 
 
-def _context_time(layer: Layer, tokens: float, fabric: Interconnect, plan: TrainingPlan) -> float:
+def _context_parallel_time(
+    layer: Layer, tokens: float, fabric: Interconnect, plan: TrainingPlan
+) -> float:
     """Time to exchange keys and values in context parallelism, half of it overlapped [s]."""
     kv_bytes = layer.mixer.cache / plan.tensor * 2 * tokens * plan.context
     one = collective_time("all_gather", plan.context, kv_bytes, fabric, plan.tensor)
     return _TENSOR_TRAFFIC * 1.5 * one
 
 
-def _head_time(model: Architecture, engine: SustainedRates, plan: TrainingPlan) -> float:
+def _output_head_time(model: Architecture, rates: SustainedRates, plan: TrainingPlan) -> float:
     """Time of output head and loss, forward and backward, in 16 bit [s]."""
     tokens = plan.micro_batch * plan.sequence / plan.context
     outputs = model.vocabulary / plan.tensor
-    product = matmul_time(tokens, model.hidden, outputs, engine.matmul16, engine)
+    product = matmul_time(tokens, model.hidden, outputs, rates.matmul16, rates)
     logit = _HEAD_FUSED if plan.software.fused_loss else _HEAD_PLAIN
     products = (2 if plan.tuning.is_partial else 3) * product
-    return products + tokens * outputs * logit / engine.bandwidth
+    return products + tokens * outputs * logit / rates.bandwidth
 
 
-def _gather_time(
+def _weight_gather_time(
     model: Architecture, fabric: Interconnect, plan: TrainingPlan, busy: float
 ) -> float:
     """Time that gathering fully sharded weights adds to a micro-batch [s]."""
@@ -407,7 +411,7 @@ def _gather_time(
     ranks = plan.data * plan.context
     units = max(1.0, model.layers / plan.pipeline)
     width = plan.tuning.base if plan.tuning.is_partial else 2.0
-    unit = width * local_parameters(model, plan) / units
+    unit = width * parameters_per_gpu(model, plan) / units
     one = 2 * collective_time("all_gather", ranks, unit, fabric, plan.tensor)
     if not plan.tuning.is_partial:
         one += collective_time("reduce_scatter", ranks, unit, fabric, plan.tensor)
@@ -415,7 +419,7 @@ def _gather_time(
     return max(0.0, moving - busy) + _GATHER_TRAFFIC * min(moving, busy)
 
 
-def _data_time(parameters: float, fabric: Interconnect, plan: TrainingPlan) -> float:
+def _data_parallel_time(parameters: float, fabric: Interconnect, plan: TrainingPlan) -> float:
     """Exposed time of reducing gradients and gathering weights, once per step [s]."""
     ranks = plan.data * plan.context
     if plan.zero == 3 or ranks == 1:
@@ -468,27 +472,27 @@ def usual_plans(
     """
     widths = (t for t in (1, 2, 4, 8) if not model.heads or model.heads % t == 0)
     plans = [
-        _shallowest_plan(model, gpu, _usual_plan(model, number_format, software, tensor))
+        _plan_with_fewest_stages(model, gpu, _usual_plan(model, number_format, software, tensor))
         for tensor in widths
     ]
     fitting = [plan for plan, fits in plans if fits]
     return tuple(fitting or (plan for plan, _ in plans))
 
 
-def _shallowest_plan(
-    model: Architecture, gpu: Accelerator, flat: TrainingPlan
+def _plan_with_fewest_stages(
+    model: Architecture, gpu: Accelerator, plan_without_pipeline: TrainingPlan
 ) -> tuple[TrainingPlan, bool]:
     """Return the plan with the fewest stages that fits, and whether one fits.
 
-    `flat` is the plan without a pipeline.
+    `plan_without_pipeline` is the plan without a pipeline.
     """
     pipeline = 1
     while True:
-        plan = _with_pipeline_stages(model, flat, pipeline)
-        if memory_per_gpu(model, plan) <= gpu.capacity:
+        plan = _with_pipeline_stages(model, plan_without_pipeline, pipeline)
+        if fullest_stage_bytes(model, plan) <= gpu.capacity:
             return plan, True
         plan = dataclasses.replace(plan, recompute="full")
-        if memory_per_gpu(model, plan) <= gpu.capacity:
+        if fullest_stage_bytes(model, plan) <= gpu.capacity:
             return plan, True
         if pipeline == _DEEPEST:
             return plan, False
@@ -510,13 +514,15 @@ def _usual_plan(
     )
 
 
-def _with_pipeline_stages(model: Architecture, flat: TrainingPlan, pipeline: int) -> TrainingPlan:
+def _with_pipeline_stages(
+    model: Architecture, plan_without_pipeline: TrainingPlan, pipeline: int
+) -> TrainingPlan:
     """Return the plan on the usual cluster with `pipeline` stages."""
-    data = max(1, _CLUSTER // (flat.tensor * pipeline))
-    at_once = flat.micro_batch
-    batches = max(1, round(_TOKENS_PER_STEP / flat.sequence / data / at_once))
+    data = max(1, _CLUSTER // (plan_without_pipeline.tensor * pipeline))
+    at_once = plan_without_pipeline.micro_batch
+    batches = max(1, round(_TOKENS_PER_STEP / plan_without_pipeline.sequence / data / at_once))
     return dataclasses.replace(
-        flat,
+        plan_without_pipeline,
         pipeline=pipeline,
         data=data,
         expert=min(_expert_degree(model, _CLUSTER), data),
@@ -532,7 +538,7 @@ def _expert_degree(model: Architecture, data: int) -> int:
     return max(1, min(most, data))
 
 
-def hours_per_token(
+def gpu_hours_per_token(
     model: Architecture, gpu: Accelerator, number_format: str, software: str
 ) -> float:
     """Accelerator-hours to train on a token with the best usual layout [h].
@@ -545,7 +551,7 @@ def hours_per_token(
     >>> from app.estimator.hardware.catalog import find_accelerator
     >>> from app.estimator.training.training_plan import USUAL_SOFTWARE
     >>> a100 = find_accelerator("a100-sxm4-80")
-    >>> each = hours_per_token(find_model("llama-2-7b"), a100, "bf16", USUAL_SOFTWARE)
+    >>> each = gpu_hours_per_token(find_model("llama-2-7b"), a100, "bf16", USUAL_SOFTWARE)
     >>> 1.4e5 < 2e12 * each / (1 - LOST) < 2.3e5
     True
     """

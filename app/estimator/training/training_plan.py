@@ -17,7 +17,7 @@ from app.estimator.memory.training_memory import (
     StageMemory,
     TrainingStep,
     fullest_stage,
-    stage_loads,
+    memory_by_stage,
     usual_overhead,
 )
 from app.estimator.models.architecture import Architecture
@@ -113,7 +113,7 @@ class TrainingPlan:
         return self.global_batch * self.sequence
 
 
-def local_parameters(model: Architecture, plan: TrainingPlan) -> float:
+def parameters_per_gpu(model: Architecture, plan: TrainingPlan) -> float:
     """Parameters on one GPU before ZeRO sharding [parameter].
 
     (N − N_routed) / (t·p) + N_routed / (e·p), experts not split further.
@@ -123,7 +123,7 @@ def local_parameters(model: Architecture, plan: TrainingPlan) -> float:
     return (shared + routed) / plan.pipeline
 
 
-def is_balanced(model: Architecture, plan: TrainingPlan) -> bool:
+def has_free_places_for_head(model: Architecture, plan: TrainingPlan) -> bool:
     """Return whether the stages have free places for embedding and head.
 
     For example, 126 layers on 16 stages leave 2 of 128 places free. Then the stage with the
@@ -137,21 +137,21 @@ def is_balanced(model: Architecture, plan: TrainingPlan) -> bool:
 FREE_PLACES = 3
 
 
-def layers_per_stage(model: Architecture, plan: TrainingPlan) -> float:
+def layers_of_fullest_stage(model: Architecture, plan: TrainingPlan) -> float:
     """Return the layers of the fullest pipeline stage, whose chunks are of equal length."""
-    if is_balanced(model, plan):
+    if has_free_places_for_head(model, plan):
         return model.layers / plan.pipeline
     chunks = plan.pipeline * plan.chunks
     return float(math.ceil(model.layers / chunks) * plan.chunks)
 
 
 @functools.cache
-def usual_states() -> BytesPerParameter:
+def usual_bytes_per_parameter() -> BytesPerParameter:
     """Return the bytes per parameter of mixed precision with Adam."""
     return bytes_per_parameter("adamw", "bf16-mixed")
 
 
-def memory_per_gpu(
+def fullest_stage_bytes(
     model: Architecture, plan: TrainingPlan, states: BytesPerParameter | None = None
 ) -> float:
     """Return the bytes on a GPU of the fullest pipeline stage [B]; see `load_of`."""
@@ -168,18 +168,18 @@ def fullest_stage_memory(
 
     `states`: bytes per parameter; mixed precision with Adam by default.
     """
-    loads = stage_loads(
+    loads = memory_by_stage(
         model,
-        plan_layout(plan),
-        plan_step(plan),
-        states or usual_states(),
+        plan_to_parallel_layout(plan),
+        plan_to_training_step(plan),
+        states or usual_bytes_per_parameter(),
         usual_overhead(plan.gpus),
         tuning=plan.tuning,
     )
     return fullest_stage(loads)
 
 
-def plan_layout(plan: TrainingPlan) -> ParallelLayout:
+def plan_to_parallel_layout(plan: TrainingPlan) -> ParallelLayout:
     """Convert a plan to the layout of the memory formulas."""
     return ParallelLayout(
         gpus=plan.gpus,
@@ -193,7 +193,7 @@ def plan_layout(plan: TrainingPlan) -> ParallelLayout:
     )
 
 
-def plan_step(plan: TrainingPlan) -> TrainingStep:
+def plan_to_training_step(plan: TrainingPlan) -> TrainingStep:
     """Convert a plan to the training step of the memory formulas."""
     return TrainingStep(
         sequence=plan.sequence,

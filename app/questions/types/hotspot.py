@@ -34,7 +34,7 @@ from app.questions.question_type import (
     UnreadableResponse,
 )
 from app.questions.types.choice import LETTERS, choice_card_faces, grade_options, option_letters
-from app.widgets.svg import draw_tag
+from app.widgets.svg import draw_circled_letter
 
 _MAX_REGIONS = 12  # The style sheet marks as many regions.
 _OUT, _DOWN = 4.0, 13.0  # Pixels from the corner of a region to its letter.
@@ -304,7 +304,7 @@ def _add_region(words: str) -> str:
 def _lettered_svg(figure: HotspotFigure) -> str:
     """Return a figure with its letters, for the face of a card."""
     drawing = figure.drawing
-    spots = "".join(draw_tag(s.letter, s.letter_x, s.letter_y) for s in figure.spots)
+    spots = "".join(draw_circled_letter(s.letter, s.letter_x, s.letter_y) for s in figure.spots)
     svg = (
         f'<svg class="g dia" viewBox="0 0 {drawing.width:g} {drawing.height:g}" '
         f'role="img" aria-label="{escape(drawing.desc)}" fill="none" '
