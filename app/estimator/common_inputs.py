@@ -255,11 +255,12 @@ training_software_input = partial(
     "dense model and tuned software for a mixture of experts.",
     topic="parallelism",
 )
+TRANSFORMERS = "transformers"
 engine_input = partial(
     ENGINE.add_folded_input,
     default="vllm",
     label="Engine",
-    choices=engine.list_engines(),
+    choices=(*engine.list_engines(), (TRANSFORMERS, "Transformers: not estimated")),
     help="Which measured engine the overheads are modeled on.",
 )
 cached_share_input = partial(
@@ -327,6 +328,16 @@ usable_share_input = partial(
     help="The share of GPU memory that the engine may take.",
     topic="inference-memory",
 )
+
+
+def refuse_transformers(chosen: str) -> None:
+    """Reject Transformers where speed is asked for."""
+    if chosen == TRANSFORMERS:
+        message = (
+            "Not estimated: Transformers answers one fixed batch and has no queue, so it has no "
+            "speed under load. inference-memory has its memory."
+        )
+        raise input_error("engine", chosen, message)
 
 
 def input_error(field: str, value: object, message: str) -> InvalidInputsError:

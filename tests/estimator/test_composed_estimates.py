@@ -8,7 +8,7 @@ import pytest
 
 from app.estimator.inputs import InvalidInputsError, inputs_to_query, parse_inputs
 from app.estimator.registry import require_estimate, run_estimate
-from app.estimator.result import Estimate
+from app.estimator.result import Estimate, EstimateSection
 
 
 def sections_of(run: Estimate) -> dict[str, Estimate]:
@@ -167,3 +167,37 @@ def test_a_target_that_no_load_meets_is_named_with_what_one_request_takes():
     assert (change.field, change.now) == ("ttft_target", "2\u00a0s")
     assert f"first token {change.flips_at}, not 2\u00a0s" in service.verdict.text
     assert run_estimate("deployment", {**long, **change.typed_values})["fits"].value is not None
+
+
+def _section(answer: Estimate, name: str) -> EstimateSection:
+    return next(section for section in answer.sections if section.name == name)
+
+
+def test_a_deployment_takes_engine_speculation_and_splits(subtests: pytest.Subtests) -> None:
+    rack = {"model": "deepseek-v3", "gpu": "GB200 NVL72", "concurrent": 5000, "spare": 0}
+    for typed in (
+        {"engine": "sglang", "draft_tokens": 3, "acceptance": "0.7"},
+        {
+            "model": "llama-3.1-405b",
+            "tensor_parallel": 8,
+            "pipeline_parallel": 2,
+            "tpot_target": "200 ms",
+        },
+        {"model": "deepseek-v3", "gpu": "h200", "attention_parallel": 8, "expert_parallel": 8},
+        rack | {"prefill_gpus": 8, "decode_gpus": 48},
+    ):
+        with subtests.test(typed=typed):
+            answer = run_estimate("deployment", typed)
+            capacity = _section(answer, "serving-capacity")
+            # The calculator on its own, with the inputs of the section, says the same.
+            for name in ("gpus", "tpot_p95", "ttft_p95"):
+                assert answer[name].value == capacity.estimate[name].value
+            for name, value in typed.items():
+                if name in {"engine", "draft_tokens", "pipeline_parallel", "prefill_gpus"}:
+                    assert getattr(capacity.inputs, name) == value
+            (step,) = answer.steps
+            assert step.value == answer["gpus"].value
+    memory = _section(answer, "inference-memory").inputs
+    assert (memory.attention, memory.tensor_parallel) == ("data-parallel", 48)
+    lone = run_estimate("deployment", {"engine": "sglang"})
+    assert _section(lone, "inference-memory").inputs.engine == "sglang"

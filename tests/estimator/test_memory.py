@@ -498,3 +498,26 @@ def test_impossible_pipelines_are_refused_with_a_reason(subtests: pytest.Subtest
             (problem,) = refused.value.problems
             assert problem.field == "pipeline_parallel"
             assert reason in problem.message
+
+
+def test_cuda_graphs_take_memory_beside_the_usable_share() -> None:
+    typed = {"model": "qwen3-8b", "gpu": "rtx-5090", "tensor_parallel": 1, "concurrent": 1}
+    typed |= {"memory_utilization": "95%"}
+    without = run_estimate("inference-memory", typed)
+    # 5% of 32 GB are 1.6 GB: smaller graphs fit beside the share, larger ones shrink it.
+    small = run_estimate("inference-memory", typed | {"graphs": "1.5 GB"})
+    large = run_estimate("inference-memory", typed | {"graphs": "2.6 GB"})
+    assert small["cache_room"].value == without["cache_room"].value
+    assert large["cache_room"].value == pytest.approx(without["cache_room"].value - 1e9)
+    with pytest.raises(InvalidInputsError) as refused:
+        run_estimate("inference-memory", typed | {"graphs": "40 GB"})
+    assert refused.value.problems[0].field == "graphs"
+
+
+def test_transformers_has_memory_but_no_speed_under_load(subtests: pytest.Subtests) -> None:
+    memory = run_estimate("inference-memory", {"engine": "transformers"})
+    assert any("is not estimated" in note for note in memory.notes)
+    for name in ("latency", "serving-capacity", "deployment"):
+        with subtests.test(name), pytest.raises(InvalidInputsError) as refused:
+            run_estimate(name, {"engine": "transformers"})
+        assert refused.value.problems[0].message.startswith("Not estimated")

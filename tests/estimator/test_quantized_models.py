@@ -284,7 +284,7 @@ def test_every_quantization_of_the_catalog_is_understood() -> None:
     quantized = {
         key: how.problem for key, _ in list_models() if (how := find_model(key).quantization)
     }
-    assert len(quantized) == 16
+    assert len(quantized) == 17
     assert not any(quantized.values())
 
 
@@ -649,3 +649,13 @@ def test_vllm_caches_hybrids_in_blocks_of_attention_or_state(subtests: pytest.Su
     assert answer["cache_tokens"].value == 569_878
     # SGLang has pools of its own, and a model without recurrent layers has plain blocks.
     assert hybrid_blocks(find_model("llama-3.1-8b"), 2.0, 1) is None
+
+
+def test_metas_fp8_checkpoint_keeps_attention_and_two_layers_in_16_bit() -> None:
+    # vLLM loaded 57.752 GiB on each of 8 GPUs (vllm-project/vllm, issue 6746).
+    for name in ("meta-llama/Llama-3.1-405B-Instruct-FP8", "meta-llama/Llama-3.1-405B-FP8"):
+        answer = registry.run_estimate("weights", {"model": name, "tensor_parallel": 8})
+        assert answer["per_gpu"].value == pytest.approx(57.752 * 2**30, rel=0.03)
+    # NVIDIA's checkpoint of the same model has all linear layers in FP8.
+    other = {"model": "nvidia/Llama-3.1-405B-Instruct-FP8", "tensor_parallel": 8}
+    assert registry.run_estimate("weights", other)["per_gpu"].value < 0.9 * answer["per_gpu"].value

@@ -464,7 +464,9 @@ def _build_notes(inputs: AcceleratorChoiceInputs, best: GpuCandidate | None) -> 
         notes.append(
             "Training is mixed-precision AdamW with states sharded over all GPUs, at "
             "the speed of the best usual layout on 1,024 GPUs; parallelism-plan finds the "
-            "layout and the hours of a cluster."
+            "layout and the hours of a cluster. training-time says other GPU-hours for the "
+            "same run, because it takes the number of GPUs, the layout and the lost time "
+            "that you give it."
         )
     else:
         notes.append(

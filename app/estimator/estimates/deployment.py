@@ -16,11 +16,12 @@ from app.estimator.estimates.composition import (
 )
 from app.estimator.estimates.cost import CostInputs
 from app.estimator.estimates.fabric import FabricInputs
-from app.estimator.estimates.inference_memory import InferenceMemoryInputs
+from app.estimator.estimates.inference_memory import DATA_PARALLEL, DIVIDED, InferenceMemoryInputs
 from app.estimator.estimates.power_cooling import PowerCoolingInputs
 from app.estimator.estimates.serving_capacity import ServingCapacityInputs
 from app.estimator.hardware.catalog import Accelerator, System, find_accelerator, find_system
 from app.estimator.inputs import reuse_input
+from app.estimator.models.lookup import find_model
 from app.estimator.result import EstimateSection
 
 
@@ -46,6 +47,16 @@ class DeploymentInputs:
     tpot_target: float | None = reuse_input(ServingCapacityInputs, "tpot_target")
     spare: int = reuse_input(ServingCapacityInputs, "spare")
     memory_utilization: float = reuse_input(InferenceMemoryInputs, "memory_utilization")
+    attention_parallel: int = reuse_input(ServingCapacityInputs, "attention_parallel")
+    expert_parallel: int = reuse_input(ServingCapacityInputs, "expert_parallel")
+    pipeline_parallel: int = reuse_input(ServingCapacityInputs, "pipeline_parallel")
+    prefill_gpus: int | None = reuse_input(ServingCapacityInputs, "prefill_gpus")
+    decode_gpus: int | None = reuse_input(ServingCapacityInputs, "decode_gpus")
+    engine: str = reuse_input(ServingCapacityInputs, "engine")
+    cached_share: float = reuse_input(ServingCapacityInputs, "cached_share")
+    draft_tokens: int = reuse_input(ServingCapacityInputs, "draft_tokens")
+    acceptance: float = reuse_input(ServingCapacityInputs, "acceptance")
+    draft_cost: float = reuse_input(ServingCapacityInputs, "draft_cost")
     system: str | None = HARDWARE.add_folded_input(
         None,
         "System",
@@ -83,9 +94,15 @@ def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
     capacity = _choose_tensor_parallel(run, system)
     width, estimate = capacity.inputs.tensor_parallel, capacity.estimate
     replicas = int(estimate["replicas"].value or 1)
-    weights = {**run.select("model", "weights"), "tensor_parallel": width}
+    shared = 1 if inputs.decode_gpus else width
+    weights = {**run.select("model", "weights"), "tensor_parallel": shared}
     run.add("Weights", "weights", weights)
-    run.add("Memory", "inference-memory", _memory_inputs(run, width, replicas))
+    if inputs.attention_parallel > 1 and width > 1:
+        run.missing["Memory"] = (
+            "inference-memory divides attention over all GPUs of a replica or over none."
+        )
+    else:
+        run.add("Memory", "inference-memory", _memory_inputs(run, width, replicas))
     run.sections.append(capacity)
     gpus = estimate["gpus"].value
     if not isinstance(gpus, int):
@@ -111,6 +128,8 @@ def _choose_tensor_parallel(composer: SectionComposer, system: System | None) ->
     inputs = composer.inputs
     if inputs.tensor_parallel:
         return _compute_capacity_section(composer, inputs.tensor_parallel)
+    if inputs.decode_gpus or inputs.prefill_gpus or inputs.attention_parallel > 1:
+        return _compute_capacity_section(composer, 1)
     memory = composer.compute_section(
         "Memory", "inference-memory", _memory_inputs(composer, 1, inputs.concurrent)
     )
@@ -124,9 +143,26 @@ def _choose_tensor_parallel(composer: SectionComposer, system: System | None) ->
         width *= 2
 
 
+# Inputs that go to the capacity as they are.
+_PASSED = (
+    "attention_parallel",
+    "expert_parallel",
+    "pipeline_parallel",
+    "prefill_gpus",
+    "decode_gpus",
+    "engine",
+    "cached_share",
+    "draft_tokens",
+    "acceptance",
+    "draft_cost",
+)
+# Engines of the memory by those of the speed.
+_MEMORY_ENGINES = {"vllm": "vllm-0.9", "vllm-2024": "vllm-0.6", "compiled": "general"}
+
+
 def _compute_capacity_section(composer: SectionComposer, tensor_parallel: int) -> EstimateSection:
     shared = ("model", "weights", "cache", "gpu", "concurrent", "prompt_tokens", "output_tokens")
-    more = ("peak", "spare", "memory_utilization")
+    more = ("peak", "spare", "memory_utilization", *_PASSED)
     targets = ("ttft_target", "tpot_target")
     values = composer.select(*shared, *more, *targets)
     # An emptied target is no target, where a missing one is the default.
@@ -141,11 +177,24 @@ def _compute_capacity_section(composer: SectionComposer, tensor_parallel: int) -
 def _memory_inputs(
     composer: SectionComposer, tensor_parallel: int, replicas: int
 ) -> dict[str, Any]:
-    """Return the inputs of memory for one replica, with its share of the users."""
+    """Return the inputs of memory for one replica, with its share of the users.
+
+    Where groups of GPUs have requests of their own, attention is data parallel.
+    """
     inputs = composer.inputs
+    gpus, attention = tensor_parallel, DIVIDED
+    if inputs.decode_gpus:
+        gpus = inputs.decode_gpus
+        attention = DATA_PARALLEL if find_model(inputs.model).is_routed else DIVIDED
+    elif inputs.attention_parallel > 1:
+        gpus, attention = inputs.attention_parallel, DATA_PARALLEL
     return {
-        **composer.select("model", "weights", "cache", "gpu", "memory_utilization"),
-        "tensor_parallel": tensor_parallel,
+        **composer.select(
+            "model", "weights", "cache", "gpu", "memory_utilization", "pipeline_parallel"
+        ),
+        "tensor_parallel": gpus,
+        "attention": attention,
+        "engine": _MEMORY_ENGINES.get(inputs.engine, inputs.engine),
         "context": inputs.prompt_tokens + inputs.output_tokens,
         "concurrent": max(1, math.ceil(inputs.concurrent / replicas)),
     }

@@ -6,8 +6,9 @@ from app.estimator.estimates.deployment import (
     DeploymentResult,
     compute_deployment,
 )
+from app.estimator.estimates.serving_capacity import ServingCapacityInputs, serving_setup
 from app.estimator.estimates.serving_capacity_report import describe_late_targets
-from app.estimator.formula_steps import StepBuilder
+from app.estimator.formula_steps import StepBuilder, Term
 from app.estimator.hardware.prices import price_note
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
@@ -113,15 +114,27 @@ def _capacity(result: DeploymentResult) -> EstimateSection:
 
 def _gpu_step(result: DeploymentResult) -> FormulaStep:
     capacity = _capacity(result)
-    width = capacity.inputs.tensor_parallel
-    replicas = result.find(_CAPACITY, "replicas")
-    count = int(replicas.value or 0) if replicas else 0
-    return _STEPS.line_from_template(
-        "gpus",
-        "([replicas] + [spare ones]) × [GPUs of each]",
-        (count, capacity.inputs.spare, width),
-        (count + capacity.inputs.spare) * width,
-        "little-1961",
+    spare = capacity.inputs.spare
+    terms: tuple[Term, ...] = ()
+    templates, total = [], 0
+    for kind, figure, gpus in _replica_kinds(capacity.inputs):
+        replicas = result.find(_CAPACITY, figure)
+        count = int(replicas.value or 0) if replicas else 0
+        of = f"GPUs of a {kind}replica" if kind else "GPUs of each"
+        templates.append(f"([{kind}replicas] + [spare {kind}ones]) × [{of}]")
+        terms += (count, spare, gpus)
+        total += (count + spare) * gpus
+    return _STEPS.line_from_template("gpus", " + ".join(templates), terms, total, "little-1961")
+
+
+def _replica_kinds(inputs: ServingCapacityInputs) -> tuple[tuple[str, str, int], ...]:
+    """Return each kind of replica: its name, the figure of its number, and its GPUs."""
+    gpus = serving_setup(inputs).gpus
+    if not inputs.prefill_gpus:
+        return (("", "replicas", gpus),)
+    return (
+        ("decode ", "replicas", gpus),
+        ("prefill ", "prefill_replicas", inputs.prefill_gpus),
     )
 
 

@@ -144,6 +144,15 @@ class InferenceMemoryInputs:
         "Left empty: the engine's own number.",
         topic="inference-memory",
     )
+    graphs: float = ENGINE.add_folded_input(
+        0.0,
+        "CUDA graphs",
+        unit="GB",
+        limits=(0.0, 1e12),
+        help="What a start-up log says that capturing them took on each GPU. It is taken "
+        "from the memory beside the usable share; 0 without them (--enforce-eager).",
+        topic="inference-memory",
+    )
     overhead: float | None = ENGINE.add_folded_input(
         None,
         "Overhead per GPU",
@@ -406,6 +415,7 @@ def usable_memory_limit(
         limit = engine_usable_bytes(
             ENGINES[inputs.engine], memory, share, gpus, load.bytes_without_cache
         )
+    limit = min(limit, memory - inputs.graphs)
     if inputs.cache_memory is None:
         return limit
     return min(limit, load.total - load.cache + inputs.cache_memory)
@@ -435,6 +445,9 @@ def validate_inputs(model: Architecture, inputs: InferenceMemoryInputs, gpu: Acc
         raise input_error("tensor_parallel", inputs.tensor_parallel, problem)
     if inputs.pipeline_parallel > 1:
         _validate_pipeline(model, inputs)
+    if inputs.graphs >= visible_memory(inputs, gpu):
+        message = f"CUDA graphs leave no memory of the {gpu.name}."
+        raise input_error("graphs", inputs.graphs, message)
     if inputs.prompt is not None and inputs.prompt > inputs.context:
         message = f"The context has {inputs.context} tokens, its prompt among them."
         raise input_error("prompt", inputs.prompt, message)

@@ -99,11 +99,7 @@ def build_notes(
     model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse
 ) -> tuple[str, ...]:
     notes = list(_weight_notes(model, inputs, load))
-    if inputs.pipeline_parallel > 1:
-        notes.append(
-            f"The figures of one GPU are those of the stage with most memory, of "
-            f"{model.layers} layers; all stages cache as many tokens as that one."
-        )
+    notes += _engine_notes(model, inputs)
     if inputs.overhead is None:
         notes.append(
             f"Overhead is taken as {format_value(load.overhead, 'B')} per GPU; "
@@ -115,16 +111,8 @@ def build_notes(
             f"vLLM 0.9 keeps {startup} beside weights and cache at its start, for "
             "sampling many sequences; the upper end counts that."
         )
-    if inputs.engine == TRANSFORMERS and inputs.tensor_parallel > 1:
-        notes.append("Whole layers are dealt to the GPUs; none of them is divided.")
     if any(a.mixer.latent for a, _ in model.runs) and inputs.tensor_parallel > 1:
         notes.append("A latent cache is divided by data-parallel attention alone.")
-    if shared := shared_blocks(model, inputs, inputs.tensor_parallel):
-        notes.append(
-            "vLLM caches attention and recurrent layers in blocks of one size: "
-            f"{format_number(shared.tokens)} tokens, or a state. A sequence of this context "
-            f"takes {format_number(shared.blocks_of_sequence(inputs.context))} of them."
-        )
     if model.is_routed:
         notes.append("All experts are in memory, although few work on one token.")
     if model.window:
@@ -135,6 +123,32 @@ def build_notes(
     if model.max_context and inputs.context > model.max_context:
         notes.append(f"The model is configured for {format_number(model.max_context)} tokens.")
     return tuple(notes)
+
+
+def _engine_notes(model: Architecture, inputs: InferenceMemoryInputs) -> Iterator[str]:
+    """Yield how the engine divides the model and keeps its cache."""
+    if inputs.pipeline_parallel > 1:
+        yield (
+            f"The figures of one GPU are those of the stage with most memory, of "
+            f"{model.layers} layers; all stages cache as many tokens as that one."
+        )
+    if shared := shared_blocks(model, inputs, inputs.tensor_parallel):
+        yield (
+            "vLLM caches attention and recurrent layers in blocks of one size: "
+            f"{format_number(shared.tokens)} tokens, or a state, of which prefix caching keeps "
+            "two for each group of layers. A sequence of this context "
+            f"takes {format_number(shared.blocks_of_sequence(inputs.context))} of them."
+        )
+    if inputs.graphs:
+        taken = format_value(inputs.graphs, "B")
+        yield f"CUDA graphs take {taken} of each GPU beside the usable share."
+    if inputs.engine == TRANSFORMERS:
+        yield (
+            "Transformers answers one batch until its longest answer ends, without a paged "
+            "cache; its speed under load is not estimated."
+        )
+    if inputs.engine == TRANSFORMERS and inputs.tensor_parallel > 1:
+        yield "Whole layers are dealt to the GPUs; none of them is divided."
 
 
 def _weight_notes(
@@ -507,6 +521,9 @@ def _usable_step(
         outside = ENGINES[inputs.engine].bytes_outside_framework(inputs.tensor_parallel)
         beside = format_term(outside, "B")
         numbers = f"({whole} − {beside}) × {share} + {beside}"
+    if inputs.graphs:
+        formula = f"less of {formula} and memory − CUDA graphs"
+        numbers = f"min({numbers}, {whole} − {format_term(inputs.graphs, 'B')})"
     if inputs.cache_memory is not None:
         formula = f"less of {formula} and all but the cache + memory given for it"
         rest = (load.total - load.cache, inputs.cache_memory)

@@ -4,7 +4,7 @@ import dataclasses
 import math
 
 from app.estimator import common_inputs
-from app.estimator.common_inputs import ENGINE, HARDWARE, LOAD, input_error
+from app.estimator.common_inputs import ENGINE, HARDWARE, LOAD, input_error, refuse_transformers
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.memory.parallel_layout import pipeline_problem, tensor_parallel_problem
@@ -143,6 +143,7 @@ def validate_inputs(model: Architecture, gpu: Accelerator, weights: str, tensor:
 
 def place_requested_model(inputs: LatencyInputs) -> PlacedModel:
     """Return the model on its GPUs; raises InvalidInputsError if they cannot run it."""
+    refuse_transformers(inputs.engine)
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
     tensor = 1 if inputs.beyond_heads else inputs.tensor_parallel
     validate_inputs(model, gpu, inputs.weights, tensor)

@@ -65,8 +65,8 @@ def _split_field(name: str, does: str) -> Any:
         unit="GPU",
         limits=(1, 1024),
         help=f"Prefill and decode apart: GPUs of a replica that only {does}. They divide "
-        "experts, and requests in attention; a dense model is divided over them. Left empty "
-        "in both: together.",
+        "experts, and requests in attention; a dense model is divided over them. GPUs that "
+        "share the model do not count then. Left empty in both: together.",
         topic="batching-and-latency",
     )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from app.estimator.common_inputs import refuse_transformers
 from app.estimator.data_files import modeled_rate, modeled_time
 from app.estimator.estimates.latency import validate_inputs
 from app.estimator.estimates.serving_capacity import (
@@ -226,6 +227,7 @@ _HOURS = 730.5
 
 def estimate(inputs: ServingCapacityInputs) -> Estimate:
     """Find the number of replicas that meet the targets, and their latencies."""
+    refuse_transformers(inputs.engine)
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
     shared = 1 if inputs.decode_gpus else inputs.tensor_parallel
     validate_inputs(model, gpu, inputs.weights, shared)

@@ -272,6 +272,9 @@ def normalize_model_name(name: str) -> str:
         return _normalize_config(name)
     if is_parameter_count(name):
         return format_parameter_count(parse_parameter_count(name))
+    published = data_files.load_ids_by_alias(*_MODELS).get(data_files.normalize_name(name.strip()))
+    if published:
+        return published
     bare = _ORGANIZATION.sub("", name.strip())
     key, quantized = _split_hub_name(data_files.normalize_name(bare))
     if key:

@@ -2,6 +2,7 @@
 
 import bisect
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
@@ -11,7 +12,6 @@ from app.estimator.memory.inference_memory import (
     ENGINES,
     elements_per_sequence,
     elements_per_token,
-    hybrid_blocks,
     profiled_peak_bytes,
     recurrent_state_bytes,
 )
@@ -65,10 +65,6 @@ def sequence_bytes_per_gpu(
 ) -> float:
     """Bytes of cache and state of one sequence on one GPU, of a pipeline stage if given [B]."""
     tensor, model = placed.serving.tensor, stage or placed.model
-    if placed.serving.software == "vllm" and (
-        shared := hybrid_blocks(model, placed.element, tensor)
-    ):
-        return shared.blocks_of_sequence(context) * shared.size
     if placed.engine.whole_windows:
         elements = context * elements_per_token(model, tensor, placed.element)
     else:
@@ -586,6 +582,8 @@ def highest_load_within_targets(
 _NEGLIGIBLE = 1e-18
 
 
+# Charts, tables and figures ask for the same full replica: a fifth of an estimate's time.
+@functools.lru_cache(maxsize=1024)
 def erlang_b(servers: int, load: float) -> float:
     """Probability that all `servers` are busy in a system without a queue.
 
