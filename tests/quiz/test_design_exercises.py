@@ -52,7 +52,7 @@ MISSED = [
     ),
     (TRAINING, {"zero": "0"}, "Fits in memory", "Each GPU would need 174.5 GB"),
     (TRAINING, {"zero": "0"}, "Fits in memory", "has 85.5 GB (80 GB on the label)"),
-    (TRAINING, {"gpus": "8"}, "Whole run", "172.1 days over the limit."),
+    (TRAINING, {"gpus": "8"}, "Whole run", "172 days over the limit."),
     (TRAINING, {"tensor_parallel": "8"}, "Cost", "56,833 USD over the limit."),
 ]
 NO_PLAN = {
