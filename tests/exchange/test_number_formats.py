@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.import_export.formats.workbook import format_number
+from app.import_export.workbook import format_number
 
 MONEY = '_("$"* #,##0.00_);_("$"* \\(#,##0.00\\);_("$"* "-"??_);_(@_)'
 

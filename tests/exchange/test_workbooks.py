@@ -1,6 +1,8 @@
 """Workbooks of Excel and LibreOffice: cells as shown, sheets that are seen."""
 
 import io
+import subprocess
+import sys
 import zipfile
 from html import escape
 
@@ -196,3 +198,10 @@ def test_a_workbook_with_a_part_missing_is_refused() -> None:
 def test_older_workbooks_are_refused_since_they_hide_how_numbers_are_shown() -> None:
     with pytest.raises(UnusableFileError, match=r"Save it as \.xlsx"):
         read_spreadsheet(b"\xd0\xcf\x11\xe0 and more")
+
+
+def test_the_process_that_reads_a_workbook_imports_a_part_of_the_app() -> None:
+    look = "import app.import_export.workbook, sys; print({'fastapi', 'alembic'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-c", look], check=True, capture_output=True, text=True)
+
+    assert done.stdout == "set()\n"

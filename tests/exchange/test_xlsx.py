@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 
 from app.import_export.formats.spreadsheets import read_spreadsheet
-from app.import_export.formats.workbook import read_workbook
 from app.import_export.formats.xlsx_table import QUESTION, read_row, write_xlsx
 from app.import_export.items import Item, ItemOption, ItemSkippedError
+from app.import_export.workbook import read_workbook
 from tests.amounts import FACTOR
 from tests.exchange.bank import bare, told
 

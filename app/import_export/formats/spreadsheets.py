@@ -26,7 +26,6 @@ from app.import_export.formats.text_lists import (
     read_bare_answer,
     warn_number_as_text,
 )
-from app.import_export.formats.workbook import UNREADABLE, read_workbook
 from app.import_export.formats.xlsx_table import QUESTION, read_row
 from app.import_export.html_to_markdown import from_plain
 from app.import_export.items import (
@@ -37,6 +36,7 @@ from app.import_export.items import (
     Kind,
     UnusableFileError,
 )
+from app.import_export.workbook import UNREADABLE, read_workbook
 from app.import_export.xml_files import MOST_BYTES, decode_or_guess, open_archive
 
 _LABEL = r"(?P<label>(?<= )[a-z]|\d{1,2})"

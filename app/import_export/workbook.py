@@ -3,6 +3,8 @@
 The library allocates a table as large as the farthest cell, and its process dies if memory runs
 out: a thousand bytes can describe a billion cells. It returns the values of cells only, so how a
 number is shown is read from the files of the workbook.
+
+Not in `formats`, whose package imports most of the app, which would take the process a second.
 """
 
 import json
@@ -32,7 +34,7 @@ from app.import_export.xml_files import read_xml
 
 UNREADABLE = "\ue0f6"
 """Prefix of the reason why a cell has no text."""
-_ROOT = Path(__file__).resolve().parents[3]
+_ROOT = Path(__file__).resolve().parents[2]
 _MEMORY = 1 << 30
 _SECONDS = 60
 _MOST_CELLS = 2_000_000
