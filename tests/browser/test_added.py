@@ -74,6 +74,7 @@ def test_its_card_is_graded_and_leads_to_the_question(
 
     own.locator("li a").first.click()
     expect(page.locator("#turn")).to_contain_text("A question you missed today.")
+    page.wait_for_load_state("domcontentloaded")  # the keys are read from then on
     page.keyboard.press(" ")
     page.locator(".grades").wait_for()
     link = page.get_by_role("link", name="Answer it as a question")

@@ -43,5 +43,6 @@ def test_a_page_is_read_and_the_new_cards_are_begun_by_key(page: Page, server: S
     page.keyboard.press("r")
     expect(page).to_have_url(f"{server.url}/")
     expect(page.get_by_role("link", name=re.compile("^Learn"))).to_have_count(1)
+    page.wait_for_load_state("domcontentloaded")
     page.keyboard.press("l")
     expect(page).to_have_url(f"{server.url}/flashcards?task=new")
