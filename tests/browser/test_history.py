@@ -45,7 +45,6 @@ def grade(page: Page, key: str) -> str:
     page.locator(".grades").wait_for()
     page.keyboard.press(key)
     expect(page.locator(".grades")).to_be_hidden()
-    page.wait_for_load_state("networkidle")
     return front
 
 
