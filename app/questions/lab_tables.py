@@ -36,6 +36,7 @@ _OTHER_FIELD_NAMES = {
 }
 _UNITS = r" (?:\[(?:MiB|W|%|MHz)\]|MiB|W|%|MHz)(?=,|$)"
 _JOB_STATES = {"R": "RUNNING", "PD": "PENDING", "CG": "COMPLETING", "F": "FAILED"}
+_COUNTS = ("NODES(A/I/O/T)", "NODES(A/I)", "CPUS(A/I/O/T)", "CPUS(A/I)")
 _NODE_STATES = {"alloc": "allocated", "drain": "drained", "drng": "draining", "mix": "mixed"}
 
 
@@ -333,6 +334,7 @@ def _answer_from_other_table(
             continue
         table = _read_table(lines)
         named = {name.lower() for name in table[0]}
+        named |= {*map(str.lower, _COUNTS)} if "state" in named else set()
         fit = sum(header.lower() in named for _, header, _ in fields)
         fit = fit if fit == len(fields) or not spec["letters"] else 0
         fit = 9 * fit + sum(header.lower() in named for header in rows)
@@ -379,21 +381,56 @@ def _answer_from_other_table(
         ]
         for f in facts
     ]
+    made = _add_counts(typed, made, [name in ("NODES", *_COUNTS) for _, name, _ in fields])
     mark = "|" if {"--parsable", "--parsable2"} & view.keys() else " "
     if "--noheader" not in view:
         rule = [["-" * abs(width) for width, _, _ in fields]]
         rule = rule if ruled > 1 and mark == " " else []
         made = [[name for _, name, _ in fields], *rule, *made]
     mark = "" if "--Format" in view else mark
+    cut = "" if spec["letters"] else "+"
     told = [
         mark.join(
-            c if mark == "|" or not width else f"{c[: abs(width)]:{'<>'[width > 0]}{abs(width)}}"
+            c if mark == "|" or not width else _fit_cell(c, width, cut)
             for c, (width, _, _) in zip(row, fields, strict=True)
         ).rstrip()
         for row in made
     ]
     told += [f"[This lab doesn't say {', '.join(unknown)}.]"] if unknown else []
     return index, "\n".join(told)
+
+
+def _fit_cell(text: str, width: int, cut: str) -> str:
+    """Return a cell as wide as its column, on the right if positive; `cut` ends a longer text."""
+    size = abs(width)
+    text = text if len(text) <= size else text[: size - len(cut)] + cut
+    return f"{text:{'<>'[width > 0]}{size}}"
+
+
+def _add_counts(
+    typed: ShellCommand, rows: list[list[str]], counted: Sequence[bool]
+) -> list[list[str]]:
+    """Add up rows of `sinfo` that differ in their `counted` cells only, as it does without -N."""
+    if typed.program != "sinfo" or "--Node" in dict(typed.options):
+        return rows
+    added: dict[tuple[str, ...], list[str]] = {}
+    for row in rows:
+        key = tuple("" if count else cell for cell, count in zip(row, counted, strict=True))
+        before = added.setdefault(key, row)
+        if before is not row and "N/A" not in [*before, *row]:
+            pairs = zip(before, row, counted, strict=True)
+            added[key] = [_add_cells(one, other) if count else one for one, other, count in pairs]
+    return [*added.values()]
+
+
+def _add_cells(one: str, other: str) -> str:
+    """Add counts such as 3/1/0/4.
+
+    >>> _add_cells("3/1/0/4", "0/2/0/2")
+    '3/3/0/6'
+    """
+    pairs = zip(one.split("/"), other.split("/"), strict=True)
+    return "/".join(str(int(a) + int(b)) for a, b in pairs)
 
 
 def _parse_column_format(
