@@ -85,7 +85,7 @@ def test_an_archive_without_a_collection_is_refused(rosa) -> None:
 def test_without_zstd_a_package_of_the_newest_format_says_how_to_export_it(
     rosa, monkeypatch
 ) -> None:
-    monkeypatch.setattr(opening, "zstd", lambda: None)
+    monkeypatch.setattr(opening, "import_zstd_or_none", lambda: None)
     content = zipped(collection__anki21b=b"(\xb5/\xfd", collection__anki2=database())
 
     assert "“Support older Anki versions”" in refused(rosa, content)
