@@ -75,6 +75,11 @@ def draw_minutes(plan: StudyPlan) -> Markup:
     return build_svg_element(marks, 10, label, "g cells")
 
 
+def has_long_page(plan: StudyPlan, minutes: int) -> bool:
+    """Return whether a page on the list takes longer than the minutes of the day."""
+    return any(page.minutes > minutes for task in plan.tasks for page in task.task.pages)
+
+
 router = APIRouter()
 
 
@@ -111,6 +116,7 @@ def show_today(request: Request, ctx: Reader, _ensured: DayListEnsured) -> HTMLR
         "progress/today.html",
         tasks=tasks,
         minutes_drawn=draw_minutes(plan) if plan else "",
+        has_long_page=plan is not None and has_long_page(plan, learner.minutes_on(ctx.day)),
         waiting=_count_cards_due_later_today(ctx, plan),
         target_questions=target_in_questions(plan, learner.target),
         **context,

@@ -16,7 +16,7 @@ from app.accounts.learner import CardAmount, PageRoute, PlanCalendar
 from app.clock import round_minutes
 from app.content.course_facts import CourseFacts
 from app.study_plan import cards
-from app.study_plan.facts import LearnerFacts, Paces, TaskKind, sum_readings
+from app.study_plan.facts import LearnerFacts, TaskKind, sum_readings
 from app.study_plan.score import ScoreEstimate
 
 MOST_QUESTIONS, _FEWEST_QUESTIONS = 20, 5
@@ -172,26 +172,23 @@ def make_day_list(
 ) -> DayList:
     """Return the list of the learner's day.
 
-    `minutes` are those of the day, which the list and a placement test share. The list takes longer
-    only if a single page does, or on the day of a mock exam. `seed` draws the questions; the same
-    arguments give the same list. Empty on a day off. On the exam day only reviews.
+    `minutes` are those of the day, a placement test included; a mock exam or a single long page may
+    take longer. `seed` draws the questions; the same arguments give the same list. Empty on a day
+    off. On the exam day only reviews.
     """
-    day, paces = learner.day, learner.paces
+    day, paces, undone = learner.day, learner.paces, dict(learner.undone)
     if calendar.is_off(day):
-        return DayList(day, undone=dict(learner.undone))
-    tested = sum(a.context == "placement" and a.day == day for a in learner.answers)
-    placement = tested * PLACEMENT_QUESTION_MINUTES
+        return DayList(day, undone=undone)
+    tested = [a for a in learner.answers if a.context == "placement" and a.day == day]
+    placement = len(tested) * PLACEMENT_QUESTION_MINUTES
     minutes_of_day, minutes = minutes, max(0.0, minutes - placement)
-    reviews = cards.choose_reviews(learner, calendar, minutes)
-    first = [
-        Task("review", len(reviews) * paces.review, cards=tuple(card.card for card in reviews))
-    ]
+    due = tuple(card.card for card in cards.choose_reviews(learner, calendar, minutes))
+    first = [Task("review", len(due) * paces.review, cards=due)]
     if calendar.exam == day:
-        return DayList(day, _without_empty(first), dict(learner.undone))
+        return DayList(day, _without_empty(first), undone)
     if course.exam and calendar.due_mock_exam_day(day, learner.last_sat):
         first.append(Task("mock", course.exam_minutes, exam=course.exam))
-        return DayList(day, _without_empty(first), dict(learner.undone))
-    known = estimate.pages if estimate else {}
+        return DayList(day, _without_empty(first), undone)
     new = cards.count_new_cards(learner, calendar, minutes, amount)
     share = _QUESTION_SHARE * minutes / paces.question
     questions = int(min(MOST_QUESTIONS, max(min(_FEWEST_QUESTIONS, minutes / 2.4), share)))
@@ -211,16 +208,15 @@ def make_day_list(
         questions += max(0, min(MOST_QUESTIONS - questions, int(room / paces.question)))
     reading = sum(page.minutes for page in pages)
     fixed = round_minutes(first[0].minutes) + round_minutes(reading)
-    while new + questions and fixed + _show(new, questions, paces) > minutes:
-        # A long page takes the time of these two.
-        if new * paces.new_card >= questions * paces.question:
-            new -= 1
-        else:
-            questions -= 1
+    while new + questions:  # a long page takes the time of these two
+        asked, learned = questions * paces.question, new * paces.new_card
+        if fixed + round_minutes(asked) + round_minutes(learned) <= minutes:
+            break
+        new, questions = (new - 1, questions) if learned >= asked else (new, questions - 1)
+    known = estimate.pages if estimate else {}
     new_cards = cards.choose_new_cards(course, learner, known, new)
-    undone = learner.undone
-    first_read = undone.get("read", 0) >= undone.get("practice", 0)
-    to_read = [page.slug for page in pages] if first_read else ()
+    reads_first = undone.get("read", 0) >= undone.get("practice", 0)
+    to_read = [page.slug for page in pages if reads_first]
     drawn = draw_questions(course, learner, estimate, questions, seed, to_read)
     rest = [
         Task("read", reading, pages=tuple(pages)),
@@ -228,17 +224,7 @@ def make_day_list(
         Task("new", len(new_cards) * paces.new_card, cards=tuple(new_cards)),
     ]
     rest.sort(key=lambda task: -undone.get(task.kind, 0))
-    return DayList(
-        day,
-        _without_empty([*first, *rest]),
-        dict(learner.undone),
-        placement_minutes=placement,
-    )
-
-
-def _show(new: int, questions: int, paces: Paces) -> int:
-    """Return the minutes of new cards and questions, as their tasks show them."""
-    return round_minutes(new * paces.new_card) + round_minutes(questions * paces.question)
+    return DayList(day, _without_empty([*first, *rest]), undone, placement_minutes=placement)
 
 
 def _without_empty(tasks: Iterable[Task]) -> tuple[Task, ...]:
@@ -246,10 +232,7 @@ def _without_empty(tasks: Iterable[Task]) -> tuple[Task, ...]:
 
 
 def time_to_read(calendar: PlanCalendar, day: dt.date, minutes_of_day: float) -> float | None:
-    """Return the minutes that pages may take from tomorrow on; None without an exam day.
-
-    On the last day there are none.
-    """
+    """Return the minutes for pages from tomorrow on: 0 on the last day, None without an exam day."""
     if calendar.exam is None:
         return None
     if calendar.days_left(day) <= 1:
@@ -294,9 +277,8 @@ def _choose_pages(
 ) -> tuple[list[PageToRead], float, bool]:
     """Return the pages to read in `minutes_left` minutes, the room left, and whether none is left unread.
 
-    If none fits, the shortest one may take `most` minutes.
-    The domain that has most to gain for what was read of it gives the next page; unread pages that
-    it requires come before it.
+    If none fits, the shortest one may take `most` minutes. The domain that has most to gain for what
+    was read of it gives the next page; unread pages that it requires come before it.
     """
     read = sum_readings(learner.readings)
     weakness = {
@@ -327,14 +309,14 @@ def _choose_pages(
             return (slug in read, slug in mock, slug in placement, unknown / (1 + objectives[own]))
 
         here = (page for page in fitting if course.pages[page.slug].domain == domain)
-        page = max(here, key=lambda page: gain(page.slug))
-        page = _unread_prerequisite_or_page(course, page, fitting)
-        cost = page.minutes
+        page = _unread_prerequisite_or_page(
+            course, max(here, key=lambda page: gain(page.slug)), fitting
+        )
         reason = next(r for r, holds in zip(_REASONS, gain(page.slug), strict=True) if holds)
         chosen.append(dataclasses.replace(page, reason=reason))
         unread.remove(page)
-        minutes_left -= cost
-        reading[domain] += cost
+        minutes_left -= page.minutes
+        reading[domain] += page.minutes
         objectives.update(course.pages[page.slug].objectives)
     return chosen, minutes_left, not unread
 
@@ -384,9 +366,9 @@ def draw_questions(
 ) -> list[str]:
     """Return `count` questions: about pages just read, then missed or weak, then rare.
 
-    Half are about pages that are read before them today, else in the last three days. A quarter are
-    missed ones or on the objectives with most to gain, a quarter on those with fewest answers. Only
-    missed ones were seen before. What was read or missed leads; the rest is in random order.
+    Half are about the pages `to_read`, else those of the last three days. A quarter are missed ones
+    or on the objectives with most to gain, a quarter on those with fewest answers. Only missed ones
+    were seen before. What was read or missed leads; the rest is in random order.
     """
     rng = random.Random(f"{seed} {learner.day}")  # noqa: S311  # it draws questions, no secrets
     questions = {answer.question for answer in learner.answers}
@@ -422,10 +404,9 @@ def draw_questions(
         course.objectives,
         key=lambda o: (counts[o] / (course.objectives[o].weight or 1), rng.random()),
     )
-    left = free.keys() - picked.keys()
-    picked |= _draw_in_turn(course, rare[:_RARE_OBJECTIVES], count - len(picked), left, rng)
-    left = free.keys() - picked.keys()
-    picked |= _draw_in_turn(course, rare, count - len(picked), left, rng)
+    for some in (rare[:_RARE_OBJECTIVES], rare):
+        left = free.keys() - picked.keys()
+        picked |= _draw_in_turn(course, some, count - len(picked), left, rng)
     rest = [item for item in picked if item not in leading]
     rng.shuffle(rest)
     return leading + rest

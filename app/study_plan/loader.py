@@ -48,7 +48,6 @@ class StudyPlan:
     """The plan of a study day: the list with its ticks, the dates, and this morning's estimate.
 
     `ready` are the objectives that were ready once, `answered` the questions answered on the day.
-    `placement_minutes` went to a placement test before the list was made.
     """
 
     day: dt.date
@@ -63,14 +62,8 @@ class StudyPlan:
     @property
     def minutes(self) -> int:
         """The minutes of the placement test and the whole list, as its tasks show them."""
-        return round_minutes(self.placement_minutes) + sum(
-            round_minutes(task.task.minutes) for task in self.tasks
-        )
-
-    @property
-    def longest_page(self) -> float:
-        """The minutes of the longest page on the list."""
-        return max((page.minutes for task in self.tasks for page in task.task.pages), default=0)
+        parts = [self.placement_minutes] + [task.task.minutes for task in self.tasks]
+        return sum(map(round_minutes, parts))
 
     @property
     def minutes_left(self) -> int:

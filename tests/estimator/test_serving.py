@@ -383,7 +383,7 @@ def test_pipeline_stages_add_sends_and_divide_the_batch() -> None:
     # boundaries, where each of 80 layers has two all-reduces.
     assert decode_time(stages, 8, 1000).communication < decode_time(plain, 8, 1000).communication
     divided = profiled(stages, 1000, 300)
-    assert divided.groups == 8
+    assert divided.attention_groups == 8
     assert divided.timing_at(64).batch == 8
     assert not find_measurements(stages).enough
     assert "pipeline stages" in find_measurements(stages).setup

@@ -37,7 +37,7 @@ def test_the_shared_styles_are_one_file_that_begins_with_the_tokens(client: Test
 def test_scripts_are_sent_without_lines_of_comments(client: TestClient, address):
     scripts = [
         client.get(address(f"js/{name}.js")).text
-        for name in ("headroom", "outbox", "exam", "clock", "worker")
+        for name in ("headroom", "outbox", "exam", "exam_clock", "worker")
     ]
 
     lines = [line.strip() for script in scripts for line in script.split("\n")]
