@@ -31,8 +31,9 @@ from tests.kept import keep_compiled, kept
 hypothesis.settings.register_profile("ours", EXAMPLES)
 hypothesis.settings.load_profile("ours")
 keep_compiled(load_assets()[1])
-# What is committed is on the disk, and to wait for that takes a quarter of a test. Memory
-# has no such wait. Containers have little of it; the drills are done to a real disk.
+# What is committed is on the disk, and tests of exams and cards wait for that for about a
+# sixth of their time. Memory has no such wait. Containers have little of it; the drills are
+# done to a real disk.
 _MEMORY = Path("/dev/shm")  # noqa: S108 - pytest makes a folder of its own there
 if FACTOR == 1 and os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > 2 << 30:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))

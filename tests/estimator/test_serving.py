@@ -234,8 +234,8 @@ def test_an_engine_that_looks_seldom_lets_requests_wait_for_half_of_that() -> No
 def test_a_prompt_of_more_layers_takes_longer_to_launch() -> None:
     assert CHAT.time_before_prompt > CHAT.engine.front
     small = placed("llama-3-8b", "H100", weights="fp8", tensor=2)
-    assert CHAT.front - CHAT.engine.front == pytest.approx(
-        80 / 32 * (small.front - small.engine.front)
+    assert CHAT.time_before_prompt - CHAT.engine.front == pytest.approx(
+        80 / 32 * (small.time_before_prompt - small.engine.front)
     )
 
 
