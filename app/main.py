@@ -37,7 +37,7 @@ from app.lessons.page_renderer import RenderedPageCache
 from app.progress.weekly_mail import MailServer, weekly_mails
 from app.resources import ROOT
 from app.settings import Settings
-from app.web import errors, monitoring, small_pages
+from app.web import course_chooser, errors, monitoring
 from app.web.dependencies import RouteNames, require_calculators
 from app.web.middleware import EdgeConfig, EdgeMiddleware
 from app.web.monitoring import Metrics, Readiness, end_with_parent
@@ -164,8 +164,8 @@ def all_routes(*, authoring: bool) -> tuple[BaseRoute, ...]:
     together.include_router(pages.router, dependencies=offered)
     together.include_router(hardware_pages.router, dependencies=offered)
     together.include_router(monitoring.health_router)
-    together.include_router(small_pages.worker_router)
-    together.include_router(small_pages.router)
+    together.include_router(course_chooser.worker_router)
+    together.include_router(course_chooser.router)
     together.include_router(accounts.router)
     together.include_router(personal_data.router)
     together.include_router(routes.router)

@@ -29,7 +29,7 @@ from sqlmodel import Session
 
 from app.content.course_facts import course_facts
 from app.content.library import LiveLibrary
-from app.content.routes import ESSENTIAL_SHARE, route_minutes
+from app.content.reading_routes import ESSENTIAL_SHARE, route_minutes
 from app.database.schema import upgrade_schema
 from app.main import create_app
 from app.questions import types

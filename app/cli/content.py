@@ -33,7 +33,7 @@ from app.content.check import (
 from app.content.courses import SINGLE_COURSE, find_course_folders, skipped_folders
 from app.content.file_watcher import SHARED, FileStamps, WatchedFiles
 from app.content.library import assemble_library
-from app.content.routes import has_short_route, measure_short_route
+from app.content.reading_routes import has_short_route, measure_short_route
 from app.markup.problems import LOG, RULES, ContentProblem, explain_code, make_problem
 from app.markup.text import hint_for_unknown_word
 from app.resources import IN_WHEEL, ROOT

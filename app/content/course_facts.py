@@ -5,7 +5,7 @@ import dataclasses
 from collections.abc import Collection, Mapping
 
 from app.content.library import Library
-from app.content.routes import ESSENTIAL_SHARE, PagePart, route_minutes
+from app.content.reading_routes import ESSENTIAL_SHARE, PagePart, route_minutes
 from app.markup.model import ExamBlueprint, Topic
 from app.questions import types
 from app.questions.model import Question

@@ -8,7 +8,12 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from app.content.id_ownership import IdOwners, find_owners
-from app.content.link_rules import check_drawing, check_link, check_picture, check_see_also_term
+from app.content.link_and_picture_rules import (
+    check_drawing,
+    check_link,
+    check_picture,
+    check_see_also_term,
+)
 from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile
 from app.markup.model import Flashcard, Syllabus, Topic
 from app.markup.problems import ContentProblem, CrossReference, make_problem

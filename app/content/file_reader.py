@@ -9,7 +9,6 @@ from typing import Protocol
 
 from markdown_it.token import Token
 
-from app.content.amounts import NO_AMOUNTS, read_amounts
 from app.content.front_matter import FileKind, FrontMatter, parse_front_matter
 from app.content.item_reader import ParsedItem, build_item
 from app.content.item_rules import (
@@ -35,6 +34,7 @@ from app.content.parsed_file import (
     glossary_names,
 )
 from app.content.toml_reader import entry_lines, read_exam, read_lock, read_sources, read_syllabus
+from app.content.uncomputed_amounts import NO_AMOUNTS, read_amounts
 from app.markup import strict_yaml
 from app.markup.checked_figures import (
     FIGURE_LINK,

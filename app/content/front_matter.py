@@ -6,7 +6,7 @@ import math
 import re
 from typing import Literal
 
-from app.content.unread_markup import check_plain_text
+from app.content.misread_markup import check_plain_text
 from app.markup import strict_yaml
 from app.markup.expressions import ExpressionError, compile_expression
 from app.markup.model import ComputedParameters, Level, Status

@@ -19,7 +19,7 @@ from app.content.front_matter import (
     read_item_metadata,
 )
 from app.content.item_rules import check_blocks
-from app.content.unread_markup import check_foreign_markup, report_misread_answer_lines
+from app.content.misread_markup import check_foreign_markup, report_misread_answer_lines
 from app.markup import expressions
 from app.markup.html_renderer import RenderContext, render_tokens, unlink_figures
 from app.markup.markdown_tokens import closing_index, first_line

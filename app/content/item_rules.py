@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from markdown_it.token import Token
 
-from app.content.unread_markup import check_foreign_markup
+from app.content.misread_markup import check_foreign_markup
 from app.markup import expressions as templates
 from app.markup.expressions import (
     PLACEHOLDER,

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from app.content import course_rules
-from app.content.amounts import check_amounts
 from app.content.course_rules import (
     NO_SYLLABUS,
     ParsedCourse,
@@ -35,9 +34,10 @@ from app.content.file_watcher import (
     pause_garbage_collection,
 )
 from app.content.id_ownership import IdClaim
-from app.content.link_rules import find_drawings
+from app.content.link_and_picture_rules import find_drawings
 from app.content.parse_cache import LastGoodFiles, code_version
 from app.content.parsed_file import ParsedFile
+from app.content.uncomputed_amounts import check_amounts
 from app.markup.images import ENOUGH, Size, image_kind, image_size, render_figure
 from app.markup.model import (
     REVERSE,

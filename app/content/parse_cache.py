@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import app
-from app.content import amounts, parsed_file
+from app.content import parsed_file
 from app.content.parsed_file import ParsedFile
 from app.markup import model, problems
 from app.questions import model as questions
@@ -34,7 +34,7 @@ _ANSWERS = dict.fromkeys(m for kind in KINDS.values() for m in kind.models)
 _TYPES: tuple[type, ...] = (
     *(
         kind
-        for module in (model, questions, problems, parsed_file, amounts)
+        for module in (model, questions, problems, parsed_file, uncomputed_amounts)
         for kind in vars(module).values()
         if isinstance(kind, type)
         and dataclasses.is_dataclass(kind)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from html import unescape
 
-from app.content.amounts import NO_AMOUNTS, FileAmounts
+from app.content.uncomputed_amounts import NO_AMOUNTS, FileAmounts
 from app.markup.model import (
     CitedSource,
     ExamBlueprint,

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ValidationError
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from app.database import dump_tools
+from app.database import database_copies
 from app.database.engine import hide_passwords
 from app.database.file_guards import (
     PRIVATE_FOLDER,
@@ -184,7 +184,7 @@ def _write_backup(
     with private_temp_folder(target) as folder:
         database = folder / DATABASE[kind]
         os.close(create_private_file(database))
-        rows = dump_tools.copy_database(engine, database, pause)
+        rows = database_copies.copy_database(engine, database, pause)
         manifest = BackupManifest(
             format=FORMAT,
             headroom=version("headroom"),
@@ -248,7 +248,7 @@ def _opened_engine(installation: Installation, target_label: str) -> Iterator[En
 
 
 def _expect_space(database: Path, folder: Path) -> None:
-    size = sum(path.stat().st_size for path in dump_tools.database_files(database))
+    size = sum(path.stat().st_size for path in database_copies.database_files(database))
     free = shutil.disk_usage(folder).free
     if free < _SPARE * size:
         raise InstallationError(
@@ -411,19 +411,19 @@ def _replace_installation(
             _check_extracted_database(database, backup.manifest)
             _replace_file(place, database, replaced, replace_key)
         else:
-            dump_tools.expect_programs()
-            dump_tools.expect_no_other_connection(engine)
-            revision = dump_tools.read_postgresql_revision(engine)
+            database_copies.expect_programs()
+            database_copies.expect_no_other_connection(engine)
+            revision = database_copies.read_postgresql_revision(engine)
             if revision is not None:
                 there = replaced.place(installation.data / "database.zip")
                 _write_backup(installation, engine, revision, there, now, lambda: None)
             engine.dispose()
-            dump_tools.restore_postgresql_dump(engine, database)
+            database_copies.restore_postgresql_dump(engine, database)
             replace_key()
 
 
 def _check_extracted_database(database: Path, manifest: BackupManifest) -> None:
-    wrong = dump_tools.find_damage(database)
+    wrong = database_copies.find_damage(database)
     try:
         if not wrong and examine_file(database) != manifest.schema_revision:
             wrong = "its schema is not the one that its manifest names"
@@ -439,14 +439,14 @@ def _check_extracted_database(database: Path, manifest: BackupManifest) -> None:
 def _replace_file(
     place: Path, new: Path, replaced: _ReplacedFiles, replace_key: Callable[[], None]
 ) -> None:
-    dump_tools.checkpoint_wal(place)
+    database_copies.checkpoint_wal(place)
     # While a file of this name exists, no server starts. So a crash at this point
     # leaves neither a new, empty database nor one with another's log.
     ready = Path(f"{place}{RESTORING}")
     new.replace(ready)
     sync_to_disk(place.parent)
     try:
-        for path in dump_tools.database_files(place):
+        for path in database_copies.database_files(place):
             replaced.put(path)
         replace_key()
         ready.replace(place)
@@ -530,7 +530,7 @@ def back_up_before_migration(installation: Installation, revision: str, now: dt.
     if _lacks_programs(installation):
         _log.warning(
             "No copy is made before the migration: %s was not found.",
-            dump_tools.find_missing_postgresql_program(),
+            database_copies.find_missing_postgresql_program(),
         )
         return
     _make_folder(folder)
@@ -558,7 +558,7 @@ class _DailyBackup:
     def back_up_if_due(self) -> None:
         try:
             if _lacks_programs(self._installation):
-                dump_tools.expect_programs()
+                database_copies.expect_programs()
             create_daily_backup_if_due(
                 self._installation, self._clock(), self._check_stopping, self._vacuum_after_erasure
             )
@@ -604,7 +604,7 @@ def _lacks_programs(installation: Installation) -> bool:
     return (
         not sqlite
         and installation.backups is not None
-        and bool(dump_tools.find_missing_postgresql_program())
+        and bool(database_copies.find_missing_postgresql_program())
     )
 
 

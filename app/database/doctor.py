@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 
 from app.content.check import check_course
 from app.content.courses import find_course_folders
-from app.database import dump_tools
+from app.database import database_copies
 from app.database.backup import BackupArchive, list_daily_backups, open_backup
 from app.database.engine import hide_passwords, redact_url
 from app.database.file_guards import list_replaced_files_folders
@@ -85,7 +85,7 @@ def _check_data_folder(data: Path) -> DoctorFinding:
 def _check_file_modes(installation: Installation) -> DoctorFinding:
     paths = [installation.secret_file]
     if installation.database.startswith("sqlite"):
-        paths += dump_tools.database_files(Path(installation.database.partition(":///")[2]))
+        paths += database_copies.database_files(Path(installation.database.partition(":///")[2]))
     if installation.backups is not None:
         paths += list_daily_backups(installation.backups)
     open_ = [p for p in paths if p.is_file() and p.stat().st_mode & 0o077]
@@ -129,7 +129,7 @@ def _check_database(installation: Installation) -> Iterator[DoctorFinding]:
 
 
 def _check_integrity(path: Path) -> DoctorFinding:
-    if wrong := dump_tools.find_damage(path):
+    if wrong := database_copies.find_damage(path):
         message = f"{path} is damaged ({wrong})"
         return DoctorFinding("problem", "integrity", message, "Run `headroom restore FILE`.")
     with open_read_only(path) as connection:
@@ -242,7 +242,7 @@ def _check_replaced_files(installation: Installation, now: dt.datetime) -> Itera
 
 def _check_programs() -> DoctorFinding:
     subject = "PostgreSQL programs"
-    if name := dump_tools.find_missing_postgresql_program():
+    if name := database_copies.find_missing_postgresql_program():
         message = f"{name} was not found, so no copies are made"
         remedy = "Install the client programs of the server's version."
         return DoctorFinding("warning", subject, message, remedy)

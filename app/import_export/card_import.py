@@ -19,7 +19,7 @@ from app.accounts.learner_store import bump_change_counter
 from app.content.library import Library
 from app.database.engine import Turn
 from app.errors import ConflictError
-from app.import_export import import_store, progress_store
+from app.import_export import import_progress_store, import_store
 from app.import_export.anki.card_templates import convert_formulas, is_blank, replace_picture_urls
 from app.import_export.anki.package_format import picture_name
 from app.import_export.anki.package_reader import BY_HAND, AnkiPackage, PackageCard, RevlogEntry
@@ -27,9 +27,9 @@ from app.import_export.anki.package_writer import note_guid
 from app.import_export.export_store import OwnCardText
 from app.import_export.html_sanitizer import sanitize_html
 from app.import_export.html_to_markdown import DEEPEST, is_nested_too_deeply
+from app.import_export.import_progress_store import ImportCounts
 from app.import_export.import_store import ImportedCard, ImportedReview
 from app.import_export.items import ItemSkippedError
-from app.import_export.progress_store import ImportCounts
 from app.spaced_repetition.card_ids import (
     LONGEST_FACE,
     OWN,
@@ -302,7 +302,7 @@ class ImportRunner:
             except Exception:  # noqa: BLE001 - nothing awaits the task: the page and the log report it
                 _log.exception("an import of cards failed")
                 with contextlib.suppress(Exception):
-                    await self._end_import(learner.id, began_at, progress_store.FAILED)
+                    await self._end_import(learner.id, began_at, import_progress_store.FAILED)
 
     async def _write_all(
         self, learner: LearnerProfile, began_at: int, cards: Sequence[ImportedCard]
@@ -311,7 +311,7 @@ class ImportRunner:
         waiting = 0
         for part in import_store.slice_cards(cards):
             if self._ending:
-                return progress_store.STOPPED
+                return import_progress_store.STOPPED
             now = self._clock()
             try:
                 async with self._turn() as db:
@@ -319,16 +319,18 @@ class ImportRunner:
                         _write_batch, db, learner, began_at, part, now, waiting
                     )
             except ConflictError:  # the learner has the maximum number of own cards
-                return progress_store.FULL
+                return import_progress_store.FULL
             if outcome is None:
-                return progress_store.CANCELLED
+                return import_progress_store.CANCELLED
             waiting += outcome.waiting
-        return progress_store.DONE
+        return import_progress_store.DONE
 
     async def _end_import(self, learner_id: int, began_at: int, state: str) -> None:
         async with self._turn() as db:
             bump_change_counter(db, learner_id)
-            await run_in_threadpool(progress_store.end_import, db, learner_id, began_at, state)
+            await run_in_threadpool(
+                import_progress_store.end_import, db, learner_id, began_at, state
+            )
 
 
 def _write_batch(
@@ -342,8 +344,8 @@ def _write_batch(
     """Write a batch and the progress; None if the import was ended."""
     # Every writer for a learner starts with this row, so others wait here for this transaction.
     exists = bump_change_counter(db, learner.id)
-    if not exists or not progress_store.is_running(db, learner.id, began_at):
+    if not exists or not import_progress_store.is_running(db, learner.id, began_at):
         return None
     outcome = import_store.import_cards(db, learner, cards, now, already_waiting)
-    progress_store.advance_import(db, learner.id, began_at, len(cards), outcome, now)
+    import_progress_store.advance_import(db, learner.id, began_at, len(cards), outcome, now)
     return outcome

@@ -10,7 +10,6 @@ from markdown_it.token import Token
 from app.content.front_matter import FileKind, FrontMatter, parse_front_matter
 from app.content.item_reader import ParsedItem, build_item
 from app.content.item_splitter import Region, split_into_items
-from app.import_export.converted_text import span_around
 from app.import_export.html_to_markdown import join_into_one_line
 from app.import_export.items import (
     BLANK,
@@ -29,6 +28,7 @@ from app.import_export.items import (
 )
 from app.import_export.markdown_text import code_span, escape_markdown, line_escaped
 from app.import_export.markdown_to_html import tokens_to_markdown
+from app.import_export.text_conversion import span_around
 from app.markup import expressions
 from app.markup.expressions import ExpressionError, Value
 from app.markup.html_renderer import RenderContext

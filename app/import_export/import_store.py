@@ -41,8 +41,8 @@ from app.import_export.export_store import (
     PICTURE,
     OwnCardText,
 )
+from app.import_export.import_progress_store import ImportCounts
 from app.import_export.items import UnusableFileError
-from app.import_export.progress_store import ImportCounts
 from app.spaced_repetition.card_ids import QUESTION, is_added_card, parse_card_id
 from app.spaced_repetition.card_rows import MEMORY
 from app.spaced_repetition.queue import DayCounts, new_cards_allowed

@@ -27,7 +27,7 @@ from app.clock import Now, find_time_zone
 from app.content.library import Library, LiveLibrary
 from app.database.engine import DbSession
 from app.errors import ConflictError, NotFoundError
-from app.import_export import export_store, import_store, progress_store
+from app.import_export import export_store, import_progress_store, import_store
 from app.import_export.anki.package_format import PackageWriter, import_zstd_or_none
 from app.import_export.anki.package_reader import read_package
 from app.import_export.card_export import ExportCourse, LearnerTime, is_card_available, write_cards
@@ -161,8 +161,10 @@ def _begin_import(
     left = dict(package.cards_left)
     if len(cards) < len(package.arrivals):
         left[import_store.TOO_MANY] = len(package.arrivals) - len(cards)
-    batch = progress_store.ImportBatch(name, len(cards), left, package.grades_left, package.media)
-    began_at = progress_store.begin_import(db, learner.id, batch, now)
+    batch = import_progress_store.ImportBatch(
+        name, len(cards), left, package.grades_left, package.media
+    )
+    began_at = import_progress_store.begin_import(db, learner.id, batch, now)
     if began_at is None:
         raise ConflictError(
             "Your last file is still being imported.",
@@ -174,7 +176,7 @@ def _begin_import(
 @router.get("/cards/import")
 def show_import(ctx: Reader) -> Response:
     """The progress of the last import, or its result."""
-    progress = progress_store.read_import(ctx.db, ctx.learner.id, ctx.now)
+    progress = import_progress_store.read_import(ctx.db, ctx.learner.id, ctx.now)
     if progress is None:
         return RedirectResponse("/settings/cards", 303)
     return ctx.page("import_export/import.html", found=progress)
@@ -183,7 +185,7 @@ def show_import(ctx: Reader) -> Response:
 @router.get("/cards/import/progress")
 def show_progress(ctx: Reader) -> Response:
     """The same as a fragment, for a page that polls it."""
-    progress = progress_store.read_import(ctx.db, ctx.learner.id, ctx.now)
+    progress = import_progress_store.read_import(ctx.db, ctx.learner.id, ctx.now)
     if progress is None:
         raise NotFoundError("No file was imported.", "Import one at Cards and Anki.")
     return render_page(ctx.request, "import_export/_import.html", found=progress)
@@ -192,7 +194,7 @@ def show_progress(ctx: Reader) -> Response:
 @router.post("/cards/import/cancellation")
 def cancel_import(learner: EnrolledLearner, db: DbSession) -> Response:
     """Stop the import after the current batch."""
-    progress_store.cancel_import(db, learner.id)
+    import_progress_store.cancel_import(db, learner.id)
     return RedirectResponse("/settings/cards/import", 303)
 
 

@@ -11,7 +11,7 @@ from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Resp
 from app.accounts.current_learner import CurrentLearner, Reader, RequestContext, Writer
 from app.content.course_facts import course_facts
 from app.content.library import PICTURES, Library
-from app.content.routes import (
+from app.content.reading_routes import (
     Route,
     has_essentials_read,
     has_short_route,

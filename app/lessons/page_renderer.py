@@ -9,7 +9,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from app.content.library import Library
-from app.content.routes import Route, has_short_route, route_minutes, sections_on_route
+from app.content.reading_routes import Route, has_short_route, route_minutes, sections_on_route
 from app.estimator import registry
 from app.markup.html_renderer import HOOK_LABEL
 from app.markup.model import (

@@ -17,7 +17,7 @@ from app.progress import store
 from app.progress.calibration import calibration_chart
 from app.progress.predictions import PredictionOutcome, describe_hits, pair_results_with_predictions
 from app.progress.score_trend import draw_trend, score_trend
-from app.progress.study_log import build_study_heatmap
+from app.progress.study_heatmap import build_study_heatmap
 from app.progress.study_week import load_study_record
 from app.progress.today_page import target_in_questions
 from app.study_plan.loader import DayListEnsured, load_plan

@@ -11,10 +11,10 @@ from app.accounts.learner import PlanCalendar
 from app.clock import from_milliseconds
 from app.content.course_facts import course_facts
 from app.content.library import Library
-from app.content.routes import has_essentials_read
+from app.content.reading_routes import has_essentials_read
 from app.progress import history_store as history
 from app.progress.history_store import OpenedPage
-from app.progress.study_log import first_heatmap_day
+from app.progress.study_heatmap import first_heatmap_day
 from app.study_plan.loader import StudyPlan
 from app.study_plan.store import load_newest_list
 

@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from app.content.routes import PagePart
+from app.content.reading_routes import PagePart
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from app.accounts.current_learner import LearnerProfile
 from app.clock import from_milliseconds, study_day_start, to_milliseconds
 from app.content.course_facts import course_facts
 from app.content.library import Library
-from app.content.routes import page_parts_by_section
+from app.content.reading_routes import page_parts_by_section
 from app.database.engine import ATTEMPT, GRADED, SCORE, insert_if_absent
 from app.database.tables import TABLES, DayListRow, ScorePredictionRow
 from app.spaced_repetition.card_ids import is_added_card

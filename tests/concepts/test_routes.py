@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 
 from app.content.check import check_course
 from app.content.library import LiveLibrary, load_library
-from app.content.routes import (
+from app.content.reading_routes import (
     measure_short_route,
     route_minutes,
     sections_on_route,

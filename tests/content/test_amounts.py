@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from app.content.amounts import KEEP_PLAIN, check_amounts, read_amounts
 from app.content.file_reader import parse_file
 from app.content.parsed_file import ParsedFile
+from app.content.uncomputed_amounts import KEEP_PLAIN, check_amounts, read_amounts
 from app.estimator import data_files
 from app.estimator.hardware import catalog
 from app.estimator.hardware.part_values import find_part

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.content.check import check_course
-from app.content.unread_markup import check_foreign_markup
+from app.content.misread_markup import check_foreign_markup
 from app.markup.markdown_tokens import parse_markdown
 from app.markup.problems import SourceFile
 from tests.content.test_cases import DAY, PAGE, lay_out

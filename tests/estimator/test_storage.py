@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.estimator import fits as thresholds
+from app.estimator import memory_verdict as thresholds
 from app.estimator.estimates import storage_report as entry
 from app.estimator.estimates.storage import StorageInputs
 from app.estimator.inputs import InvalidInputsError, parse_inputs

@@ -6,9 +6,9 @@ from typing import get_args
 
 from hypothesis import strategies as st
 
-from app.import_export.converted_text import span_around
 from app.import_export.html_to_markdown import from_plain, to_markdown
 from app.import_export.items import BLANK, Item, ItemBlank, ItemOption, ItemPair, Kind
+from app.import_export.text_conversion import span_around
 
 QUESTIONS = tuple(kind for kind in get_args(Kind) if kind != "card")
 """The types of questions that every format but the simplest can carry."""

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from app.import_export.converted_text import span_around
 from app.import_export.course_items import read_authored, write_item_block
 from app.import_export.items import Item, ItemOption
+from app.import_export.text_conversion import span_around
 from tests.amounts import FACTOR
 from tests.conftest import SHIPPED
 from tests.exchange.bank import QUESTIONS, bare, items

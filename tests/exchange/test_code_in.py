@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.import_export.formats.spreadsheets import read_spreadsheet
+from app.import_export.formats.spreadsheet_reader import read_spreadsheet
 from app.import_export.html_to_markdown import from_plain, join_into_one_line, to_markdown
 from app.import_export.items import ItemSkippedError
 from app.import_export.markdown_to_html import tokens_to_markdown

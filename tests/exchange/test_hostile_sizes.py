@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 import pytest
 
-from app.import_export.converted_text import ConversionLosses
 from app.import_export.formats import READERS
 from app.import_export.formats.gift import split_at_marks, split_blocks
 from app.import_export.formats.moodle_xml import read_gaps
@@ -20,6 +19,7 @@ from app.import_export.html_to_markdown import (
     to_markdown,
 )
 from app.import_export.items import ItemSkippedError
+from app.import_export.text_conversion import ConversionLosses
 from tests.exchange.package import Made, package
 from tests.exchange.test_cards_in import bring
 

@@ -20,13 +20,13 @@ from app.database.quotas import CARD_LOG, OWN_CARDS
 from app.database.tables import CardImport, CardStateRow, OwnCard, Review
 from app.import_export.anki.package_reader import read_package
 from app.import_export.card_import import AT_ONCE, ImportRunner, match_package
+from app.import_export.import_progress_store import ImportBatch, begin_import
 from app.import_export.import_store import (
     ImportedCard,
     ImportedReview,
     import_cards,
     slice_cards,
 )
-from app.import_export.progress_store import ImportBatch, begin_import
 from app.main import create_app
 from app.settings import Settings
 from tests.cards.rebuilding import rebuild_days

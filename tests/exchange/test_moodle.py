@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import given
 
-from app.import_export.converted_text import ConversionLosses
 from app.import_export.formats.moodle_xml import read_gaps, read_moodle, write_gap, write_moodle
 from app.import_export.items import (
     Item,
@@ -13,6 +12,7 @@ from app.import_export.items import (
     ItemPair,
     UnusableFileError,
 )
+from app.import_export.text_conversion import ConversionLosses
 from app.import_export.xml_files import read_xml
 from tests.exchange.bank import QUESTIONS, bare, items
 

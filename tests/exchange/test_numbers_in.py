@@ -2,11 +2,11 @@
 
 import pytest
 
-from app.import_export.converted_text import ConversionLosses
 from app.import_export.formats.gift import read_gift
 from app.import_export.formats.moodle_xml import read_gaps, read_moodle
 from app.import_export.formats.qti_reader import read_qti
 from app.import_export.items import ImportResult, Item
+from app.import_export.text_conversion import ConversionLosses
 
 WRITTEN = [
     ("1,024", 1024),

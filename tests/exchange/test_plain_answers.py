@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.import_export.converted_text import has_decimal_comma
 from app.import_export.formats.text_lists import find_named_labels, read_bare_answer
 from app.import_export.items import ItemSkippedError
+from app.import_export.text_conversion import has_decimal_comma
 
 PORTS = {"A": "80", "B": "443", "C": "22"}
 BLOOD = {"A": "AB", "B": "O", "C": "B", "D": "A"}

@@ -8,7 +8,7 @@ from html import escape
 
 import pytest
 
-from app.import_export.formats.spreadsheets import read_spreadsheet
+from app.import_export.formats.spreadsheet_reader import read_spreadsheet
 from app.import_export.items import Item, UnusableFileError
 from tests.exchange.test_spreadsheet import workbook
 

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 from hypothesis import given, settings
 
-from app.import_export.formats.spreadsheets import read_spreadsheet
+from app.import_export.formats.spreadsheet_reader import read_spreadsheet
 from app.import_export.formats.xlsx_table import QUESTION, read_row, write_xlsx
 from app.import_export.items import Item, ItemOption, ItemSkippedError
 from app.import_export.workbook import read_workbook

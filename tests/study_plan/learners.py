@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from app.accounts.learner import CardAmount, PageRoute, PlanCalendar, plan_mock_days
 from app.content.course_facts import CourseFacts
-from app.content.routes import ESSENTIAL_SHARE, PagePart
+from app.content.reading_routes import ESSENTIAL_SHARE, PagePart
 from app.spaced_repetition.scheduler import FsrsFormulas, IntervalRules, fsrs_formulas
 from app.study_plan.day_list import (
     DayDone,

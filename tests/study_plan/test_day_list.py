@@ -8,7 +8,7 @@ import pytest
 from app.accounts.learner import PageRoute, PlanCalendar, plan_mock_days
 from app.clock import round_minutes
 from app.content.course_facts import CourseFacts
-from app.content.routes import ESSENTIAL_SHARE
+from app.content.reading_routes import ESSENTIAL_SHARE
 from app.study_plan.cards import choose_new_cards, count_new_cards, planned_review_day
 from app.study_plan.day_list import (
     DayDone,

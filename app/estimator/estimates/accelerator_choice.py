@@ -22,7 +22,6 @@ from app.estimator.estimates.inference_memory import (
     InferenceMemoryInputs,
     gpu_memory_use,
 )
-from app.estimator.fits import is_value_allowed
 from app.estimator.hardware.catalog import (
     Accelerator,
     accelerator_id,
@@ -34,6 +33,7 @@ from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InputGroup, InvalidInputsError, input_field
 from app.estimator.memory.inference_memory import ENGINES, EngineMemory
 from app.estimator.memory.parallel_layout import tensor_parallel_choices
+from app.estimator.memory_verdict import is_value_allowed
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import FORMATS, WeightFormat, find_format

@@ -21,10 +21,10 @@ from app.estimator.estimates.accelerator_choice import (
     round_up_to_unit,
 )
 from app.estimator.estimates.inference_memory import GpuMemoryUse
-from app.estimator.fits import capacity_note
 from app.estimator.formula_steps import StepBuilder, format_sum, format_term
 from app.estimator.hardware.catalog import Accelerator, field_for_key
 from app.estimator.hardware.part_values import FIELDS, RATES
+from app.estimator.memory_verdict import capacity_note
 from app.estimator.models.number_formats import weight_table
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (

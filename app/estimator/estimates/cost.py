@@ -3,9 +3,9 @@
 import dataclasses
 
 from app.estimator.common_inputs import gpus_input, input_error, pue_input
-from app.estimator.fits import is_value_allowed, round_past_limit
 from app.estimator.hardware.prices import default_rental_price
 from app.estimator.inputs import InputGroup, input_field
+from app.estimator.memory_verdict import is_value_allowed, round_past_limit
 from app.estimator.result import VerdictFlip
 from app.estimator.training.run_costs import (
     HOURS_PER_YEAR,

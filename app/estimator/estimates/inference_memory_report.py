@@ -26,7 +26,6 @@ from app.estimator.estimates.inference_memory import (
     whole_memory_use,
     widest_mlp_width,
 )
-from app.estimator.fits import MemoryLimit, capacity_note, memory_verdict, uncertain_fit_note
 from app.estimator.formula_steps import (
     StepBuilder,
     cache_source,
@@ -45,6 +44,12 @@ from app.estimator.memory.inference_memory import (
     prompt_bytes,
     recurrent_state_bytes,
     round_up_to_blocks,
+)
+from app.estimator.memory_verdict import (
+    MemoryLimit,
+    capacity_note,
+    memory_verdict,
+    uncertain_fit_note,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model

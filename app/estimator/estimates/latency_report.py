@@ -10,9 +10,9 @@ from app.estimator.estimates.latency import (
     find_flips,
     place_requested_model,
 )
-from app.estimator.fits import capacity_note
 from app.estimator.formula_steps import StepBuilder, Term, format_sum, format_term
 from app.estimator.hardware.throughput import critical_batch, roofline, routed_critical_batch
+from app.estimator.memory_verdict import capacity_note
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Chart,

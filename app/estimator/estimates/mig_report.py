@@ -5,10 +5,10 @@ import re
 
 from app.estimator import data_files
 from app.estimator.common_inputs import gpu_input, input_error
-from app.estimator.fits import capacity_note
 from app.estimator.formula_steps import StepBuilder, format_sum
 from app.estimator.hardware.catalog import Accelerator, find_accelerator, list_accelerators
 from app.estimator.inputs import input_field
+from app.estimator.memory_verdict import capacity_note
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,

@@ -15,10 +15,10 @@ from app.estimator.estimates.parallelism_plan import (
 )
 from app.estimator.estimates.training_time import TrainingTimeResult
 from app.estimator.estimates.training_time_report import step_time_formula_step
-from app.estimator.fits import capacity_note
 from app.estimator.formula_steps import StepBuilder, format_sum, format_term
 from app.estimator.hardware.catalog import Accelerator, find_accelerator, find_reference_design
 from app.estimator.hardware.prices import UNKNOWN, price_note, typed_or_list_price
+from app.estimator.memory_verdict import capacity_note
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (

@@ -4,9 +4,9 @@ import dataclasses
 import math
 
 from app.estimator.common_inputs import input_error
-from app.estimator.fits import is_value_allowed, round_past_limit
 from app.estimator.hardware.catalog import System, find_accelerator, find_system
 from app.estimator.inputs import InputGroup
+from app.estimator.memory_verdict import is_value_allowed, round_past_limit
 from app.estimator.result import Status, VerdictFlip
 from app.estimator.training.run_costs import carbon, energy
 from app.estimator.units import format_number, format_value

@@ -9,11 +9,11 @@ from app.estimator.common_inputs import (
     model_input,
     tensor_parallel_input,
 )
-from app.estimator.fits import capacity_note
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.inputs import InputGroup
 from app.estimator.memory.parallel_layout import tensor_parallel_problem
+from app.estimator.memory_verdict import capacity_note
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import FORMATS, WEIGHT_CHOICES, WeightFormat, weight_table

@@ -6,7 +6,6 @@ from typing import Any
 
 from app.estimator import common_inputs
 from app.estimator.common_inputs import ENGINE, HARDWARE, LOAD, input_error
-from app.estimator.fits import round_past_limit
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InputGroup
@@ -15,6 +14,7 @@ from app.estimator.memory.parallel_layout import (
     tensor_parallel_choices,
     tensor_parallel_problem,
 )
+from app.estimator.memory_verdict import round_past_limit
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import PUBLISHED_CHOICES, PUBLISHED_OR_FP8

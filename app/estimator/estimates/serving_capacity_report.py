@@ -16,10 +16,10 @@ from app.estimator.estimates.serving_capacity import (
     validate_pipeline,
     validate_split,
 )
-from app.estimator.fits import capacity_note
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.prices import UNKNOWN, price_note, typed_or_list_price
+from app.estimator.memory_verdict import capacity_note
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (

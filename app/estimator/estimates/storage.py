@@ -5,8 +5,8 @@ import math
 from typing import NamedTuple
 
 from app.estimator.common_inputs import gpus_input, input_error, model_input
-from app.estimator.fits import find_root, is_value_allowed, round_past_limit
 from app.estimator.inputs import InputGroup, input_field
+from app.estimator.memory_verdict import find_root, is_value_allowed, round_past_limit
 from app.estimator.models.lookup import find_model
 from app.estimator.result import Status, VerdictFlip
 from app.estimator.training.run_costs import (

@@ -17,7 +17,6 @@ from app.estimator.estimates.training_memory import (
     requested_tuning,
     validate_inputs,
 )
-from app.estimator.fits import MemoryLimit, capacity_note, memory_verdict, uncertain_fit_note
 from app.estimator.formula_steps import StepBuilder, format_sum, format_term
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.memory.model_states import bytes_per_parameter, training_framework
@@ -35,6 +34,12 @@ from app.estimator.memory.training_memory import (
     memory_by_stage,
     micro_batch_tokens,
     transient_bytes_on_stage,
+)
+from app.estimator.memory_verdict import (
+    MemoryLimit,
+    capacity_note,
+    memory_verdict,
+    uncertain_fit_note,
 )
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec

@@ -18,7 +18,6 @@ from app.estimator.estimates.training_time import (
     requested_step_time,
     validate_inputs,
 )
-from app.estimator.fits import MemoryLimit, capacity_note, memory_verdict, uncertain_fit_note
 from app.estimator.formula_steps import (
     StepBuilder,
     format_adapter_flops_per_token,
@@ -29,6 +28,12 @@ from app.estimator.formula_steps import (
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.prices import UNKNOWN, price_note, typed_or_list_price
 from app.estimator.hardware.throughput import find_sustained_shares
+from app.estimator.memory_verdict import (
+    MemoryLimit,
+    capacity_note,
+    memory_verdict,
+    uncertain_fit_note,
+)
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (

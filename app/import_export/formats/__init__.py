@@ -9,7 +9,7 @@ from app.import_export.formats.gift import read_gift, write_gift
 from app.import_export.formats.moodle_xml import read_moodle, write_moodle
 from app.import_export.formats.qti_reader import read_qti
 from app.import_export.formats.qti_writer import write_qti
-from app.import_export.formats.spreadsheets import read_spreadsheet
+from app.import_export.formats.spreadsheet_reader import read_spreadsheet
 from app.import_export.formats.text_lists import read_aiken, write_aiken
 from app.import_export.formats.xlsx_table import write_xlsx
 from app.import_export.items import CourseInfo, ExportResult, ImportResult, Item

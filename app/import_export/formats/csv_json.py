@@ -13,12 +13,6 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from app.import_export.converted_text import (
-    ConversionLosses,
-    SourceItem,
-    read_source_items,
-    span_between,
-)
 from app.import_export.items import (
     ExportResult,
     ImportResult,
@@ -27,6 +21,12 @@ from app.import_export.items import (
     ItemSkippedError,
     Kind,
     UnusableFileError,
+)
+from app.import_export.text_conversion import (
+    ConversionLosses,
+    SourceItem,
+    read_source_items,
+    span_between,
 )
 
 VERSION = 1

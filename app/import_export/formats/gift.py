@@ -7,22 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from app.import_export.converted_text import (
-    ConversionLosses,
-    SourceItem,
-    add_unit_to_stem,
-    convert_text,
-    has_decimal_comma,
-    move_default_feedback,
-    plain_words_or_none,
-    read_number,
-    read_source_items,
-    read_weight,
-    span_around,
-    span_between,
-    split_unit_from_stem,
-)
-from app.import_export.formats.losses import write_blocks
+from app.import_export.formats.export_losses import write_blocks
 from app.import_export.formats.metadata_tags import (
     apply_tags,
     explanation_with_extras,
@@ -50,6 +35,21 @@ from app.import_export.items import (
     format_digits,
 )
 from app.import_export.markdown_to_html import plain_text_or_html, to_html
+from app.import_export.text_conversion import (
+    ConversionLosses,
+    SourceItem,
+    add_unit_to_stem,
+    convert_text,
+    has_decimal_comma,
+    move_default_feedback,
+    plain_words_or_none,
+    read_number,
+    read_source_items,
+    read_weight,
+    span_around,
+    span_between,
+    split_unit_from_stem,
+)
 
 _COMMENT = re.compile(r"^\s*//")
 _TAG = re.compile(r"\[tag:((?:\\\]|[^\]<>`]){1,200})\]")

@@ -8,23 +8,8 @@ from collections.abc import Callable
 from urllib.parse import quote, unquote
 from xml.etree import ElementTree as ET
 
-from app.import_export.converted_text import (
-    ConversionLosses,
-    SourceItem,
-    add_unit_to_stem,
-    build_cloze,
-    convert_html,
-    convert_text,
-    has_decimal_comma,
-    move_default_feedback,
-    read_number,
-    read_source_items,
-    read_weight,
-    span_around,
-    split_unit_from_stem,
-)
+from app.import_export.formats.export_losses import convert_items
 from app.import_export.formats.gift import split_at_marks
-from app.import_export.formats.losses import convert_items
 from app.import_export.formats.metadata_tags import (
     apply_tags,
     explanation_with_extras,
@@ -56,6 +41,21 @@ from app.import_export.items import (
     item_label,
 )
 from app.import_export.markdown_to_html import plain_text_or_html, to_html_with_pictures
+from app.import_export.text_conversion import (
+    ConversionLosses,
+    SourceItem,
+    add_unit_to_stem,
+    build_cloze,
+    convert_html,
+    convert_text,
+    has_decimal_comma,
+    move_default_feedback,
+    read_number,
+    read_source_items,
+    read_weight,
+    span_around,
+    split_unit_from_stem,
+)
 from app.import_export.xml_files import add_child, document_bytes, read_xml
 from app.markup.quantities import known_unit
 

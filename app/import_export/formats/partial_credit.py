@@ -4,8 +4,8 @@ import dataclasses
 import re
 from collections.abc import Iterable, Sequence
 
-from app.import_export.converted_text import ConversionLosses
 from app.import_export.items import Item, ItemOption, Kind, credit_of_score, is_true_or_false
+from app.import_export.text_conversion import ConversionLosses
 
 ORDERS = {"off": "ALL_OR_NOTHING", "each": "ABSOLUTE_POSITION", "lcs": "LONGEST_ORDERED_SUBSET"}
 """Moodle's names of our credit rules for ordering questions."""

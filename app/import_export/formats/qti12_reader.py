@@ -9,16 +9,6 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
-from app.import_export.converted_text import (
-    ConversionLosses,
-    build_cloze,
-    convert_html,
-    move_default_feedback,
-    read_number,
-    report_unused_feedback,
-    span_around,
-    span_between,
-)
 from app.import_export.formats.partial_credit import WeightedChoice, convert_weighted_choices
 from app.import_export.formats.qti_elements import (
     collapsed_text,
@@ -37,6 +27,16 @@ from app.import_export.items import (
     ItemSkippedError,
     NumberRange,
     credit_of_score,
+)
+from app.import_export.text_conversion import (
+    ConversionLosses,
+    build_cloze,
+    convert_html,
+    move_default_feedback,
+    read_number,
+    report_unused_feedback,
+    span_around,
+    span_between,
 )
 from app.markup.markdown_tokens import parse_markdown, plain_text
 

@@ -8,18 +8,6 @@ from posixpath import dirname, join, normpath
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
-from app.import_export.converted_text import (
-    ConversionLosses,
-    SourceItem,
-    build_cloze,
-    convert_html,
-    read_number,
-    read_source_items,
-    report_unused_feedback,
-    span_around,
-    span_between,
-    split_unit_from_stem,
-)
 from app.import_export.formats import qti12_reader
 from app.import_export.formats.metadata_tags import apply_tags
 from app.import_export.formats.partial_credit import WeightedChoice, convert_weighted_choices
@@ -46,6 +34,18 @@ from app.import_export.items import (
     UnusableFileError,
     credit_of_score,
     format_digits,
+)
+from app.import_export.text_conversion import (
+    ConversionLosses,
+    SourceItem,
+    build_cloze,
+    convert_html,
+    read_number,
+    read_source_items,
+    report_unused_feedback,
+    span_around,
+    span_between,
+    split_unit_from_stem,
 )
 from app.import_export.xml_files import XmlDocument, list_archive_files, read_xml
 

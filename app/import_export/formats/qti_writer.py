@@ -6,8 +6,7 @@ import zipfile
 from collections.abc import Callable, Iterable
 from xml.etree import ElementTree as ET
 
-from app.import_export.converted_text import add_unit_to_stem
-from app.import_export.formats.losses import LONGEST_LABEL, convert_items
+from app.import_export.formats.export_losses import LONGEST_LABEL, convert_items
 from app.import_export.formats.metadata_tags import item_tags
 from app.import_export.formats.partial_credit import choice_weights
 from app.import_export.formats.qti_elements import GAP, NAMESPACES, QtiBuilder
@@ -21,6 +20,7 @@ from app.import_export.items import (
     image_bytes,
     item_label,
 )
+from app.import_export.text_conversion import add_unit_to_stem
 from app.import_export.xml_files import add_child, document_bytes
 
 HINT = "hint"  # CSS class of a hint among the notes for tutors

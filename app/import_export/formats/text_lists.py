@@ -6,13 +6,7 @@ import html
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-from app.import_export.converted_text import (
-    ConversionLosses,
-    SourceItem,
-    read_source_items,
-    read_span,
-)
-from app.import_export.formats.losses import write_blocks
+from app.import_export.formats.export_losses import write_blocks
 from app.import_export.html_to_markdown import from_plain
 from app.import_export.items import (
     ExportResult,
@@ -24,6 +18,12 @@ from app.import_export.items import (
     is_true_or_false,
 )
 from app.import_export.markdown_to_html import to_html
+from app.import_export.text_conversion import (
+    ConversionLosses,
+    SourceItem,
+    read_source_items,
+    read_span,
+)
 
 _PARTS = (re.compile(r"\s*(?:[,;&+/|\n]|\band\b)\s*"), re.compile(r"\s*[;|\n]\s*"))
 _LABEL = r"(?:(?:option|choice|answer)\s*)?[(\[]?(?P<label>[a-z]|\d{1,2})"

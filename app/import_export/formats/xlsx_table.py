@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast, get_args
 from xml.sax.saxutils import escape
 
-from app.import_export.converted_text import read_span
 from app.import_export.course_items import fill_blanks, write_range
-from app.import_export.formats.losses import convert_items
+from app.import_export.formats.export_losses import convert_items
 from app.import_export.items import (
     BLANK,
     ExportResult,
@@ -25,6 +24,7 @@ from app.import_export.items import (
     ItemSkippedError,
     Kind,
 )
+from app.import_export.text_conversion import read_span
 
 QUESTION = "question (Markdown)"
 _HEAD = ("id", "topic", "type", QUESTION, "answer")

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable
 from typing import Generic, NamedTuple, TypeVar
 
-from app.import_export.converted_text import plain_words_or_none
 from app.import_export.formats.metadata_tags import item_tags, titles_fit_tags
 from app.import_export.formats.partial_credit import differs_from_moodle_rule
 from app.import_export.items import ExportResult, Item, ItemRemark, ItemSkippedError, item_label
 from app.import_export.markdown_to_html import to_html_with_pictures
+from app.import_export.text_conversion import plain_words_or_none
 
 LONGEST_LABEL = 256
 """The most characters of the label with the tags in QTI."""

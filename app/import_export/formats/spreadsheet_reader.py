@@ -12,12 +12,6 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from app.import_export.converted_text import (
-    ConversionLosses,
-    SourceItem,
-    has_decimal_comma,
-    read_source_items,
-)
 from app.import_export.formats.text_lists import (
     find_labels_by_label_and_text,
     find_named_labels,
@@ -35,6 +29,12 @@ from app.import_export.items import (
     ItemSkippedError,
     Kind,
     UnusableFileError,
+)
+from app.import_export.text_conversion import (
+    ConversionLosses,
+    SourceItem,
+    has_decimal_comma,
+    read_source_items,
 )
 from app.import_export.workbook import UNREADABLE, read_workbook
 from app.import_export.xml_files import MOST_BYTES, decode_or_guess, open_archive
