@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import app
-from app.content import parsed_file
+from app.content import parsed_file, uncomputed_amounts
 from app.content.parsed_file import ParsedFile
 from app.markup import model, problems
 from app.questions import model as questions
