@@ -71,8 +71,10 @@ def end_of_section(prose: Sequence[Token], at: int) -> int:
 def is_question(prose: Sequence[Token], at: int) -> bool:
     """Return whether the section at an index asks a question or has quotes as reasons."""
     section = prose[at : end_of_section(prose, at)]
-    if any(t.type == "blockquote_open" and not t.meta.get("alert") for t in section):
-        return True
+    for above, token in itertools.pairwise(section):
+        inside = token.level or above.type == "bullet_list_close"
+        if token.type == "blockquote_open" and inside and not token.meta.get("alert"):
+            return True
     heads = len(section) > 1 and section[0].type == "heading_open"
     title = section[1].content if heads else section[0].content if section else ""
     return title.rstrip(" *_`").endswith(_ASKING)
@@ -490,6 +492,8 @@ def _report_heading_without_id(prose: list[Token], at: int, source_file: SourceF
         source_file.report("E10", stray, 1, message, hint)
         return
     hint = "Run the check with --fix, which writes one, or write <!-- q: some-id --> below it."
+    if source_file.path.endswith("concept.md"):
+        hint += " If nothing is asked here, write the list without boxes."
     message = f"This {noun} has no id."
     source_file.report("E01", first_line(heading), 1, message, hint)
     source_file.unidentified.append(_unidentified_item(prose, at, source_file))

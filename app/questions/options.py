@@ -338,7 +338,8 @@ def check_option_count(
     """
     wanted = "Add an option that is wrong and likely."
     if count < 2:
-        wanted += " If it is to be typed, write a number as code with a tolerance: `50 g ± 2%`; "
+        wanted += " If it is to be typed, write a number as code with a tolerance or a range: "
+        wanted += "`50 g ± 2%`, `40 .. 60 g`; "
         wanted += "for a word, write type: short into the comment."
         message = f"The question has {count} option{'s' * (count != 1)}."
         source_file.report("E22", line, 1, message, wanted)

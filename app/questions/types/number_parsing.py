@@ -610,6 +610,8 @@ def _read_tolerance(text: str, center: float, unit: str) -> float:
         )
     except UnitMismatchError as error:
         hint = f"Write it in percent{f', or in {unit}' if unit else ''}."
+        if word and not unit:
+            hint = f"Write the unit behind the number as well: {center:g} {word} ± {text.strip()}."
         message = f"The tolerance “{text.strip()}” does not fit: {error}."
         raise AnswerRangeError("E42", message, hint) from None
 
