@@ -15,7 +15,7 @@ from app.questions.question_type import ItemDraft, ItemParts
 _MOST_SHOWN = 40
 # What is read as written, or is no text: code, formulas, comments, addresses, tags.
 _LITERAL = re.compile(
-    r"(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)|(?<!\\)\$(?! [^$\n]+ \$)[^$\n]+\$|<!--.*?-->"
+    r"(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)|(?<!\\)\$(?! [^$\n]+ \$|`)[^$\n]+\$|<!--.*?-->"
     r"|(?<=\])\([^()\s]*(?:\s+\"[^\"]*\")?\)|<[^<>]+>",
     re.DOTALL,
 )

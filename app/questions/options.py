@@ -308,6 +308,10 @@ def exceeds_option_limit(made: Sized, what: str, line: int, source_file: SourceF
     return True
 
 
+TWO_ANSWERS = re.compile(r"^(\w[\w-]*(?: \w[\w-]*)?) (?:/|or) (\w[\w-]*(?: \w[\w-]*)?)$")
+"""An answer to be typed that is likely two of them."""
+
+
 def check_any_right(options: Sequence[ParsedOption], line: int, source_file: SourceFile) -> None:
     """Check that at least one option is ticked (E20)."""
     if not any(o.ticked for o in options):

@@ -68,6 +68,7 @@ FOREIGN = {
     "![two|300x200](a.svg)": "![two|300x200]",
     "It is $$n^2$$ here": "$$n^2$$",
     "So $ n $ is it": "$ n $",
+    "So $`n`$ is it": "$`n`$",
 }
 PLAIN = (
     "a == b == c, and a || b || c",

@@ -152,3 +152,43 @@ def test_a_term_has_as_many_names_as_its_parentheses_hold() -> None:
 
     for name in ("fat trees", "Clos network", "fabric"):
         assert "fat-tree" in FirstMentionLinker(names).link(f"A {name} here")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Tree :: a graph",
+        "What is a tree\n?\nA graph",
+        "| Front | Back |\n|---|---|\n| Tree | graph |",
+        "- Tree: a graph\n- Leaf: low",
+        "**Tree**: a graph",
+        "Q: What is it?\nA: A tree.",
+        "## Tree\n\nA graph.",
+        "Tree\ta graph",
+    ],
+)
+def test_cards_in_another_form_are_told(text: str) -> None:
+    ((code, hint),) = told(f"---\ntitle: T\n---\n\n{text}\n", "topics/a/cards.md")
+
+    assert code == "E01"
+    assert "Write the front behind ###" in hint
+
+
+@pytest.mark.parametrize(
+    "text", ["# Cards\n\nOf the first week.", "## Part one\n\n### A\n<!-- q: a -->\n\nB.", "Words."]
+)
+def test_a_title_and_a_note_of_cards_are_not(text: str) -> None:
+    assert told(f"---\ntitle: T\n---\n\n{text}\n", "topics/a/cards.md") == []
+
+
+@pytest.mark.parametrize("answer", ["tree / trees", "tree or trees", "fat tree or Clos network"])
+def test_two_answers_to_be_typed_in_one_are_told(answer: str) -> None:
+    short = told(f"{HEAD}type: short\n-->\n\n- [x] `{answer}`\n")
+    blank = told(f"{HEAD}-->\n\nA [[{answer}]] it is.\n")
+
+    assert [code for code, _ in (*short, *blank)] == ["W40", "W40"]
+
+
+@pytest.mark.parametrize("answer", ["TCP/IP", "find / -name a", "oracle", "a or"])
+def test_one_answer_is_not(answer: str) -> None:
+    assert told(f"{HEAD}type: short\n-->\n\n- [x] `{answer}`\n") == []
