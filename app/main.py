@@ -23,8 +23,8 @@ from app.clock import utc_now
 from app.content.courses import SINGLE_COURSE, CourseRegistry
 from app.content.library import LiveLibrary
 from app.database.backup import run_daily_backups
-from app.database.engine import Turn, create_read_semaphore, create_write_session, make_engine
-from app.database.installation import Installation, load_secret_key
+from app.database.engine import Turn, create_read_semaphore, make_engine, make_write_session_factory
+from app.database.installation import Installation, load_or_create_secret_key
 from app.database.quotas import DailyQuota, StorageLimit
 from app.database.secure_delete import LogTruncation
 from app.estimator.hardware.prices import load_price_list
@@ -117,7 +117,9 @@ def serve_app() -> FastAPI:
 def create_session_cookies(settings: Settings) -> SessionCookies:
     """Return the object that recognizes browsers by their cookies and hashes device codes."""
     return SessionCookies(
-        Signer(load_secret_key(settings.secret, settings.data / "secret"), salt="learner"),
+        Signer(
+            load_or_create_secret_key(settings.secret, settings.data / "secret"), salt="learner"
+        ),
         settings.cookie,
     )
 
@@ -220,6 +222,6 @@ def _create_metrics(app: FastAPI) -> Metrics | None:
 
 
 def _create_write_turn(app: FastAPI) -> Turn:
-    turn = create_write_session(app.state.engine)
+    turn = make_write_session_factory(app.state.engine)
     metrics: Metrics | None = app.state.metrics
-    return metrics.timed(turn) if metrics else turn
+    return metrics.measure_write_turns(turn) if metrics else turn

@@ -18,7 +18,7 @@ from sqlmodel import Session
 
 from app.cli.people import new_author_link
 from app.content import file_watcher as watched_files
-from app.content.file_watcher import Job, pause_garbage_collection, read_all
+from app.content.file_watcher import ParseArguments, pause_garbage_collection, read_all
 from app.content.library import Library, LiveLibrary
 from app.content.parsed_file import ParsedFile
 from app.main import create_app, load_assets
@@ -205,7 +205,7 @@ def read_once(monkeypatch: pytest.MonkeyPatch, known_readings: _Known) -> None:
     tested in each; all that is said of the files together is found in each course anew.
     """
 
-    def read(jobs: Sequence[Job]) -> list[ParsedFile]:
+    def read(jobs: Sequence[ParseArguments]) -> list[ParsedFile]:
         keys = [(text, path, names.fingerprint) for text, path, names in jobs]
         new = {key: job for key, job in zip(keys, jobs, strict=True) if key not in known_readings}
         known_readings.update(zip(new, read_all([*new.values()]), strict=True))

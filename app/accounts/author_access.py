@@ -37,7 +37,7 @@ class AuthorRoute(APIRoute):
         handle = super().get_route_handler()
 
         async def guarded(request: Request) -> Response:
-            author = await _read_author(request)
+            author = await _find_signed_in_author(request)
             if author is None:
                 return _login_required_page(request)
             request.state.author = author
@@ -76,10 +76,10 @@ def forget_author_cookie(request: Request, answer: Response) -> None:
 
 def _cookie_name(request: Request) -> str:
     cookies: SessionCookies = request.app.state.session_cookies
-    return cookies.author_cookie(request.state.visitor)
+    return cookies.author_cookie_name(request.state.visitor)
 
 
-async def _read_author(request: Request) -> SignedInAuthor | None:
+async def _find_signed_in_author(request: Request) -> SignedInAuthor | None:
     token: str = request.state.visitor.author
     if not token:
         return None
@@ -148,7 +148,7 @@ def open_author_link(
 ) -> responses_Response:
     """Use up the link and sign this browser in."""
     digest = hash_session_key(token)
-    if not author_store.use_link(db, digest, now):
+    if not author_store.use_up_author_link(db, digest, now):
         return _link_refused_page(request, author_store.link_state(db, digest, now))
     former = author_store.find_author_session(
         db, hash_session_key(request.state.visitor.author), now

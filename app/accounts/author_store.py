@@ -97,7 +97,7 @@ def link_state(db: Session, digest: str, now: dt.datetime) -> State:
     return "good" if link.expires_at > to_milliseconds(now) else "expired"
 
 
-def use_link(db: Session, digest: str, now: dt.datetime) -> bool:
+def use_up_author_link(db: Session, digest: str, now: dt.datetime) -> bool:
     """Use up a link. Returns whether it was valid; of two concurrent uses one succeeds."""
     used = db.scalar(
         update(AuthorLink)
@@ -156,7 +156,7 @@ def list_author_sessions(db: Session, now: dt.datetime) -> list[AuthorSessionRow
 
 
 def revoke_author_sessions(
-    db: Session, session_ids: Sequence[int], by: int, now: dt.datetime
+    db: Session, session_ids: Sequence[int], revoking_session: int, now: dt.datetime
 ) -> list[int]:
     """End sessions; returns the ids of those that were valid. `by` is the revoking session."""
     ended = db.scalars(
@@ -166,18 +166,20 @@ def revoke_author_sessions(
         .returning(col(AuthorSession.id))
     ).all()
     for number in ended:
-        record_audit_entry(db, AuditRecord(now, by, "session revoked", f"session {number}"))
+        record_audit_entry(
+            db, AuditRecord(now, revoking_session, "session revoked", f"session {number}")
+        )
     return [int(number) for number in ended if number is not None]
 
 
-def record_audit_entry(db: Session, deed: AuditRecord) -> None:
+def record_audit_entry(db: Session, record: AuditRecord) -> None:
     """Add an audit log entry. It must not contain answers, names or secrets."""
     db.add(
         AuditEntry(
-            at=to_milliseconds(deed.at),
-            session=deed.session,
-            action=deed.action,
-            subject=deed.subject,
+            at=to_milliseconds(record.at),
+            session=record.session,
+            action=record.action,
+            subject=record.subject,
         )
     )
 

@@ -18,9 +18,9 @@ from app.accounts.learner_store import (
     BrowserVisit,
     bump_change_counter,
     derive_course_key,
-    describe_records,
     enroll_learner,
-    find_learner,
+    find_learner_by_session,
+    summarize_learner_data,
     touch_session,
 )
 from app.accounts.learner_store import load_learner_by_id as load_learner_by_id
@@ -43,12 +43,12 @@ async def read_learner(request: Request, db: DbSession) -> LearnerProfile:
     """
     visitor: Visitor = request.state.visitor
     course: str = request.state.course
-    learner = await run_query(db, lambda: find_learner(db, visitor.digest, course))
+    learner = await run_query(db, lambda: find_learner_by_session(db, visitor.digest, course))
     if learner is not None and not learner.revoked:
         return learner
     if learner is not None:
         cookies: SessionCookies = request.app.state.session_cookies
-        visitor = cookies.newcomer(visitor)
+        visitor = cookies.with_new_session_key(visitor)
         request.state.visitor = visitor
     return _new_learner(visitor, course, visitor.zone or "UTC")
 
@@ -79,7 +79,7 @@ def describe_browser_visit(request: Request, now: dt.datetime) -> BrowserVisit:
     return BrowserVisit(request.state.visitor.digest, device, now)
 
 
-async def enrolled_learner(
+async def enroll_current_learner(
     request: Request,
     learner: Annotated[LearnerProfile, Depends(read_learner)],
     db: DbSession,
@@ -93,7 +93,7 @@ async def enrolled_learner(
         visitor: Visitor = request.state.visitor
         rates: RateLimiter = request.app.state.rates
         new = "learners", client_key(request.scope), visitor.known_digest
-        rates.check(*new)
+        rates.raise_if_over_limit(*new)
         # A request that fails later, e.g. on a form error, creates no row and is not
         # counted.
         event.listen(db, "after_commit", lambda _db: rates.count(*new), once=True)
@@ -112,7 +112,7 @@ async def open_learner_write_transaction(
     turn: Turn = request.app.state.turn
     async with turn() as db:
         learner = await read_learner(request, db)
-        yield db, await enrolled_learner(request, learner, db, await current_time(request))
+        yield db, await enroll_current_learner(request, learner, db, await current_time(request))
 
 
 def _enroll_if_new(
@@ -131,7 +131,7 @@ def _enroll_if_new(
     return dataclasses.replace(new, id=number, home=new.home or number)
 
 
-async def expect_storage(request: Request, now: Now) -> None:
+async def refuse_when_storage_full(request: Request, now: Now) -> None:
     """Refuse a route that adds cards if the server is full, or nearly so.
 
     Raises StorageFullError, or QuotaExceededError for the quota of one client.
@@ -140,23 +140,23 @@ async def expect_storage(request: Request, now: Now) -> None:
     quota.check(client_key(request.scope))
     limit: StorageLimit = request.app.state.storage
     is_known = True
-    if await run_in_threadpool(limit.is_reserved):
+    if await run_in_threadpool(limit.is_only_reserve_left):
         async with read_only_session(request) as db:
             learner = await read_learner(request, db)
             is_known = bool(learner.home) and (
-                now - describe_records(db, learner.home).since > _A_DAY
+                now - summarize_learner_data(db, learner.home).since > _A_DAY
             )
     await run_in_threadpool(limit.expect_room, is_known=is_known)
 
 
-def count_stored(request: Request, size: int) -> None:
+def count_bytes_toward_quota(request: Request, size: int) -> None:
     """Count bytes of cards and pictures toward the client's daily quota."""
     quota: DailyQuota = request.app.state.daily_quota
     quota.count(client_key(request.scope), size)
 
 
 CurrentLearner = Annotated[LearnerProfile, Depends(read_learner)]
-EnrolledLearner = Annotated[LearnerProfile, Depends(enrolled_learner)]
+EnrolledLearner = Annotated[LearnerProfile, Depends(enroll_current_learner)]
 """For routes that write; all others use `CurrentLearner`."""
 
 Result = TypeVar("Result")
@@ -207,7 +207,7 @@ Reader = Annotated[RequestContext, Depends(_reader_context)]
 Writer = Annotated[RequestContext, Depends(_writer_context)]
 
 
-async def run_reading(request: Request, work: Callable[[RequestContext], Result]) -> Result:
+async def run_in_read_session(request: Request, work: Callable[[RequestContext], Result]) -> Result:
     """Run `work` in a thread with a read-only session.
 
     For the slow parts of a POST: selecting before the write transaction, and rendering
@@ -218,7 +218,9 @@ async def run_reading(request: Request, work: Callable[[RequestContext], Result]
         return await run_in_threadpool(work, ctx)
 
 
-async def run_writing(request: Request, work: Callable[[RequestContext], Result]) -> Result:
+async def run_in_write_transaction(
+    request: Request, work: Callable[[RequestContext], Result]
+) -> Result:
     """Run `work` in a thread within a write transaction, which commits on return.
 
     All other writers wait in the meantime, so it should take a few milliseconds.

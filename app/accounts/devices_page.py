@@ -11,7 +11,7 @@ from sqlmodel import Session
 
 from app.accounts import learner_store
 from app.accounts.current_learner import CurrentLearner, EnrolledLearner, LearnerProfile
-from app.accounts.learner_store import BrowserVisit, LearnerRecordCounts
+from app.accounts.learner_store import BrowserVisit, LearnerDataSummary
 from app.accounts.settings_page import CodeForm, settings_as_typed, settings_page
 from app.clock import Now, find_time_zone
 from app.database.engine import DbSession
@@ -67,7 +67,7 @@ def make_code(request: Request, learner: EnrolledLearner, db: DbSession, now: No
     """Create a device code. Only this response shows it: the database stores a hash."""
     code = new_code()
     learner_store.replace_device_code(
-        db, learner.id, _session_digest(request, code), now + CODE_LIFETIME
+        db, learner.id, _device_code_digest(request, code), now + CODE_LIFETIME
     )
     address = f"{public_base_url(request)}/continue"
     return render_page(request, "accounts/code.html", learner=learner, code=code, address=address)
@@ -92,7 +92,7 @@ def enter_code(
 
 
 @router.post("/continue")
-def use_code(
+def sign_in_with_code(
     request: Request,
     learner: CurrentLearner,
     db: DbSession,
@@ -107,13 +107,15 @@ def use_code(
             return _render_code_confirmation(request, learner, db, form, records)
     except _CodeError as error:
         return _render_code_entry(request, learner, code, error)
-    owner = learner_store.use_device_code(db, _session_digest(request, code), now)
+    owner = learner_store.use_device_code(db, _device_code_digest(request, code), now)
     if owner is None:  # another browser used it first
         return _render_code_entry(request, learner, code, _CodeError(_NOT_VALID))
     learner_store.revoke_own_session(db, _current_visitor(request).digest, now)
     key = create_session_key()
     device = describe_user_agent(request.headers.get("user-agent", ""))
-    learner_store.begin_session(db, owner, BrowserVisit(hash_session_key(key), device, now))
+    learner_store.insert_browser_session(
+        db, owner, BrowserVisit(hash_session_key(key), device, now)
+    )
     return _respond_with_cookie(_session_cookies(request).line(_current_visitor(request), key))
 
 
@@ -127,7 +129,7 @@ def sign_out(
     learner_store.void_device_codes(db, learner.home)
     if digest == _current_visitor(request).digest:
         return _respond_with_cookie(
-            _session_cookies(request).forget_line(_current_visitor(request))
+            _session_cookies(request).format_cookie_deletion(_current_visitor(request))
         )
     return RedirectResponse("/settings?ended=yes#devices", 303)
 
@@ -152,7 +154,9 @@ def sign_out_without_code(
         problems = [_field_problem("leave", message)]
         return settings_page(request, learner, db, settings_as_typed(learner), problems)
     learner_store.revoke_own_session(db, _current_visitor(request).digest, now)
-    return _respond_with_cookie(_session_cookies(request).forget_line(_current_visitor(request)))
+    return _respond_with_cookie(
+        _session_cookies(request).format_cookie_deletion(_current_visitor(request))
+    )
 
 
 def _is_page_navigation(request: Request) -> bool:
@@ -168,7 +172,7 @@ def _is_page_navigation(request: Request) -> bool:
 
 def _verify_device_code(
     request: Request, learner: LearnerProfile, db: Session, now: dt.datetime, code: str
-) -> LearnerRecordCounts:
+) -> LearnerDataSummary:
     """Return whose data a code gives access to. Raises _CodeError, and counts wrong codes."""
     if len(normalize_code(code)) != CODE_LENGTH:
         problem = f"“{code[:_MAX_CODE_LENGTH]}” is not a code." if code else "Enter a code."
@@ -180,11 +184,11 @@ def _verify_device_code(
     if seconds := rates.seconds_to_wait("codes", *who):
         message = f"Too many wrong codes. Wait {seconds} seconds, then try again."
         raise _CodeError(message, 429, {"retry-after": str(seconds)})
-    owner = learner_store.find_code_owner(db, _session_digest(request, code), now)
+    owner = learner_store.find_code_owner(db, _device_code_digest(request, code), now)
     if owner is None:
-        rates.admit("codes", *who)
+        rates.check_and_count("codes", *who)
         raise _CodeError(_NOT_VALID)
-    records = learner_store.describe_records(db, owner)
+    records = learner_store.summarize_learner_data(db, owner)
     if records.person == learner.person:
         raise _CodeError("This code leads to the records that are here already.", 409)
     return records
@@ -210,7 +214,7 @@ def _render_code_confirmation(
     learner: LearnerProfile,
     db: Session,
     form: CodeForm,
-    records: LearnerRecordCounts,
+    records: LearnerDataSummary,
 ) -> HTMLResponse:
     """Show whose data it is; 422 if it was confirmed without ticking the box."""
     message = "Tick the box first: this browser has records of its own."
@@ -221,7 +225,7 @@ def _render_code_confirmation(
         learner=learner,
         code=form.code,
         records=records,
-        own=learner_store.describe_records(db, learner.home) if learner.home else None,
+        own=learner_store.summarize_learner_data(db, learner.home) if learner.home else None,
         zone=find_time_zone(learner.zone),
         problems=[_field_problem("leave", message)] if form.confirm else [],
     )
@@ -231,7 +235,7 @@ def _field_problem(field: str, message: str) -> dict[str, str]:
     return {"field": field, "message": message}
 
 
-def _session_digest(request: Request, code: str) -> str:
+def _device_code_digest(request: Request, code: str) -> str:
     return _session_cookies(request).digest(normalize_code(code))
 
 

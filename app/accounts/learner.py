@@ -61,7 +61,7 @@ class PlanCalendar:
         """Return whether nothing is planned for a day. The exam day is never off."""
         return self.exam is not None and day < self.exam and day.weekday() in self.off
 
-    def due_mock(self, day: dt.date, last_sat: dt.date | None) -> dt.date | None:
+    def due_mock_exam_day(self, day: dt.date, last_sat: dt.date | None) -> dt.date | None:
         """Return the date of the mock exam to sit on `day`, which may be an earlier one; or None.
 
         `last_sat` is the study day of the last mock exam that was finished.

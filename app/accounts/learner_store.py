@@ -18,7 +18,7 @@ from app.accounts.learner import LearnerProfile, read_card_amount, read_page_rou
 from app.clock import from_milliseconds, to_milliseconds
 from app.database.engine import insert_if_absent
 from app.database.quotas import SESSIONS, check_quota
-from app.database.secure_delete import note_erasure
+from app.database.secure_delete import mark_for_vacuum
 from app.database.tables import (
     TABLES,
     CardStateRow,
@@ -58,7 +58,7 @@ class BrowserSession:
     here: bool
 
 
-def begin_session(db: Session, learner_id: int, visit: BrowserVisit) -> None:
+def insert_browser_session(db: Session, learner_id: int, visit: BrowserVisit) -> None:
     """Start a session for a browser of this learner.
 
     Raises ConflictError if the learner has reached the maximum number of sessions.
@@ -173,7 +173,7 @@ class LearnerListRow:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class LearnerRecordCounts:
+class LearnerDataSummary:
     """A summary of a person's data, by which they can recognize it as their own."""
 
     person: str
@@ -207,7 +207,7 @@ def list_people(db: Session) -> list[LearnerListRow]:
     ]
 
 
-def find_learner(db: Session, digest: str, course: str = "") -> LearnerProfile | None:
+def find_learner_by_session(db: Session, digest: str, course: str = "") -> LearnerProfile | None:
     """Return the learner of the session with this key hash; None before the first write.
 
     In another course than the one the session began in, `id` is 0 if the person has
@@ -287,7 +287,9 @@ def enroll_learner(db: Session, learner: LearnerProfile, visit: BrowserVisit) ->
     if number is None:  # a concurrent first write inserted the row
         mine = col(Learner.key) == row["key"]
         return db.scalar(select(col(Learner.id)).where(mine)) or 0
-    begin_session(db, number, visit)  # does nothing if a session exists from another course
+    insert_browser_session(
+        db, number, visit
+    )  # does nothing if a session exists from another course
     return number
 
 
@@ -365,7 +367,7 @@ def find_code_owner(db: Session, digest: str, now: dt.datetime) -> int | None:
     )
 
 
-def describe_records(db: Session, learner_id: int) -> LearnerRecordCounts:
+def summarize_learner_data(db: Session, learner_id: int) -> LearnerDataSummary:
     """Summarize a person's data in all courses."""
     rows = learner_rows_filter(learner_id)
     person, name, since = db.execute(
@@ -390,7 +392,7 @@ def describe_records(db: Session, learner_id: int) -> LearnerRecordCounts:
     notes = db.scalar(
         select(func.count()).where(col(Note.learner_id).in_(rows), col(Note.words) != "")
     )
-    return LearnerRecordCounts(
+    return LearnerDataSummary(
         person=person,
         name=name,
         since=from_milliseconds(since),
@@ -502,14 +504,14 @@ def count_records(db: Session, learner_id: int) -> dict[str, int]:
         table.name: db.scalar(
             select(func.count())
             .select_from(table)
-            .where(_rows_of_learner_filter(table, learner_id), *_count_filters(table))
+            .where(_rows_of_learner_filter(table, learner_id), *_countable_row_filters(table))
         )
         or 0
         for table in owned_tables()
     }
 
 
-def _count_filters(table: Table) -> tuple[ColumnElement[bool], ...]:
+def _countable_row_filters(table: Table) -> tuple[ColumnElement[bool], ...]:
     if table.name == Review.__tablename__:
         undoing = table.alias()
         undone = select(undoing.c.id).where(undoing.c.voids == table.c.id).exists()
@@ -533,20 +535,20 @@ def erase_learner(db: Session, learner_id: int) -> None:
 
     Remains in the database files are removed later (see `app.database.secure_delete`).
     """
-    note_erasure(db)
+    mark_for_vacuum(db)
     db.execute(
         sqlalchemy_delete(Learner).where(col(Learner.id).in_(learner_rows_filter(learner_id)))
     )
 
 
-def erase_some_rows(db: Session, learner_id: int) -> bool:
+def erase_batch_of_rows(db: Session, learner_id: int) -> bool:
     """Delete some rows of a learner; returns whether there may be more.
 
     A single statement for all rows would block other writers for seconds. The learner
     and their sessions are left to `erase`, which also deletes rows added in the
     meantime.
     """
-    note_erasure(db)
+    mark_for_vacuum(db)
     left = _ROWS_OF_PART
     for table in reversed(owned_tables()):
         weight = _WEIGHTS.get(table.name, 1)

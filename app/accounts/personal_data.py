@@ -26,7 +26,7 @@ from app.accounts.current_learner import (
     LearnerProfile,
     RequestContext,
     load_learner_in_short_session,
-    run_reading,
+    run_in_read_session,
 )
 from app.accounts.downloads import DownloadQueue
 from app.clock import Now, from_milliseconds
@@ -167,20 +167,22 @@ async def erase_my_data(
 ) -> Response:
     """Erase all data in parts, so that other requests can write in between."""
     if word.strip().casefold() != CONFIRMATION_WORD:
-        return await run_reading(request, lambda ctx: _refuse_erasure(ctx, word))
-    home = await run_reading(request, lambda ctx: ctx.learner.home)
+        return await run_in_read_session(request, lambda ctx: _refuse_erasure(ctx, word))
+    home = await run_in_read_session(request, lambda ctx: ctx.learner.home)
     turn: Turn = request.app.state.turn
     more = bool(home)
     while more:
         async with turn() as db:
-            more = await run_in_threadpool(learner_store.erase_some_rows, db, home)
+            more = await run_in_threadpool(learner_store.erase_batch_of_rows, db, home)
     async with turn() as db:
         await run_in_threadpool(learner_store.erase_learner, db, home)
     response = RedirectResponse("/settings/erased", 303, headers=CLEAR_SITE_DATA)
     # Runs after the commit, without delaying the response.
     response.background = BackgroundTask(request.app.state.log_truncation.request)
     cookies: SessionCookies = request.app.state.session_cookies
-    response.raw_headers.append((b"set-cookie", cookies.forget_line(request.state.visitor)))
+    response.raw_headers.append(
+        (b"set-cookie", cookies.format_cookie_deletion(request.state.visitor))
+    )
     return response
 
 

@@ -47,7 +47,7 @@ class CodeForm(BaseModel):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Setting:
+class SettingConversion:
     """How a setting is read from a form field and shown in it.
 
     `parse` returns the value of the column. It raises ValueError with what to enter.
@@ -65,7 +65,7 @@ def _parse_name(typed: str) -> str:
     return name
 
 
-def _whole_number(least: int, limit: int, unit: str) -> Callable[[str], int]:
+def _make_whole_number_parser(least: int, limit: int, unit: str) -> Callable[[str], int]:
     def parse(typed: str) -> int:
         digits = typed.removesuffix("%").strip()
         if digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS:
@@ -80,9 +80,9 @@ def _whole_number(least: int, limit: int, unit: str) -> Callable[[str], int]:
     return parse
 
 
-_parse_recall = _whole_number(70, 97, "percent")
-_parse_target = _whole_number(1, 100, "percent")
-_parse_hour = _whole_number(0, 23, "hours")
+_parse_recall = _make_whole_number_parser(70, 97, "percent")
+_parse_target = _make_whole_number_parser(1, 100, "percent")
+_parse_hour = _make_whole_number_parser(0, 23, "hours")
 
 
 def _parse_day(typed: str) -> str | None:
@@ -125,7 +125,7 @@ def _parse_yes(typed: str) -> bool:
     return typed == "yes"
 
 
-_YES_OR_NO = Setting(_parse_yes, lambda on: "yes" if on else "no")
+_YES_OR_NO = SettingConversion(_parse_yes, lambda on: "yes" if on else "no")
 
 
 class SettingsForm(BaseModel):
@@ -133,37 +133,47 @@ class SettingsForm(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    name: Annotated[str, Setting(_parse_name)] = ""
-    exam_day: Annotated[str, Setting(_parse_day, lambda day: day.isoformat() if day else "")] = ""
-    minutes_a_day: Annotated[str, Setting(_whole_number(5, 480, "minutes a day"))] = "30"
-    zone: Annotated[str, Setting(_parse_zone)] = "UTC"
+    name: Annotated[str, SettingConversion(_parse_name)] = ""
+    exam_day: Annotated[
+        str, SettingConversion(_parse_day, lambda day: day.isoformat() if day else "")
+    ] = ""
+    minutes_a_day: Annotated[
+        str, SettingConversion(_make_whole_number_parser(5, 480, "minutes a day"))
+    ] = "30"
+    zone: Annotated[str, SettingConversion(_parse_zone)] = "UTC"
     retention: Annotated[
-        str, Setting(lambda typed: _parse_recall(typed) / 100, lambda recall: f"{recall * 100:.0f}")
+        str,
+        SettingConversion(
+            lambda typed: _parse_recall(typed) / 100, lambda recall: f"{recall * 100:.0f}"
+        ),
     ] = f"{DEFAULT_RETENTION * 100:.0f}"
     target: Annotated[
         str,
-        Setting(
+        SettingConversion(
             lambda typed: _parse_target(typed) if typed else None,
             lambda percent: "" if percent is None else str(percent),
         ),
     ] = ""
     days_off: Annotated[
-        list[str], Setting(_parse_weekdays, lambda days: [str(day) for day in sorted(days)])
+        list[str],
+        SettingConversion(_parse_weekdays, lambda days: [str(day) for day in sorted(days)]),
     ] = []
     calendar: Annotated[str, _YES_OR_NO] = "yes"
     missed: Annotated[str, _YES_OR_NO] = "yes"
-    card_amount: Annotated[str, Setting(_parse_card_amount)] = "normal"
-    page_route: Annotated[str, Setting(_parse_page_route)] = "auto"
+    card_amount: Annotated[str, SettingConversion(_parse_card_amount)] = "normal"
+    page_route: Annotated[str, SettingConversion(_parse_page_route)] = "auto"
     reminder_hour: Annotated[
         str,
-        Setting(
+        SettingConversion(
             lambda typed: _parse_hour(typed) if typed else None,
             lambda hour: "" if hour is None else str(hour),
         ),
     ] = ""
     double_last_week: Annotated[str, _YES_OR_NO] = "no"
 
-    def read(self, today: dt.date, saved: dt.date | None = None) -> tuple[dict[str, Any], Problems]:
+    def parse_values(
+        self, today: dt.date, saved_exam_day: dt.date | None = None
+    ) -> tuple[dict[str, Any], Problems]:
         """Return column values, and problems for fields with invalid values.
 
         An exam day in the past is accepted only if it equals `saved`, the current one. Another
@@ -178,11 +188,11 @@ class SettingsForm(BaseModel):
             except ValueError as error:
                 problems.append({"field": name, "message": str(error)})
         day = dt.date.fromisoformat(values.get("exam_day") or today.isoformat())
-        if not today <= day <= today + dt.timedelta(days=1100) and day != saved:
+        if not today <= day <= today + dt.timedelta(days=1100) and day != saved_exam_day:
             message = "Enter a day between today and three years from now."
             problems.append({"field": "exam_day", "message": message})
         exam = dt.date.fromisoformat(values["exam_day"]) if values.get("exam_day") else None
-        if exam != saved and not problems:
+        if exam != saved_exam_day and not problems:
             off = frozenset(map(int, values["days_off"]))
             mocks = plan_mock_days(today, exam, off) if exam else ()
             values["exam_result"] = ""
@@ -192,10 +202,13 @@ class SettingsForm(BaseModel):
 
 
 @functools.cache
-def _settings() -> dict[str, Setting]:
+def _settings() -> dict[str, SettingConversion]:
     fields = SettingsForm.model_fields.items()
     return {
-        name: part for name, field in fields for part in field.metadata if isinstance(part, Setting)
+        name: part
+        for name, field in fields
+        for part in field.metadata
+        if isinstance(part, SettingConversion)
     }
 
 
@@ -260,7 +273,7 @@ def change_settings(
     db: DbSession,
     now: Now,
 ) -> Response:
-    values, problems = form.read(learner.study_day(now), learner.exam_day)
+    values, problems = form.parse_values(learner.study_day(now), learner.exam_day)
     if problems:
         return settings_page(request, learner, db, form, problems)
     learner_store.change_settings(db, learner.id, values)

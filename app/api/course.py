@@ -29,7 +29,7 @@ from app.markup.model import (
 from app.markup.text import slugify
 from app.questions.grading import question_card_faces
 from app.questions.model import Question, draw_variant
-from app.web.dependencies import CurrentLibrary, find_topic
+from app.web.dependencies import CurrentLibrary, require_topic
 from app.widgets.estimate_view import calculator_url
 
 MAX_SLUG_LENGTH = 100
@@ -388,7 +388,7 @@ def get_syllabus(course: RequestedCourse) -> Response:
 
 @router.get("/{course}/topics/{topic}")
 def get_page(course: RequestedCourse, topic: str) -> Response:
-    page = find_topic(course.library, topic)
+    page = require_topic(course.library, topic)
     return _json_response(whole_page(course.library, page, _page_markdown(course, page)))
 
 
@@ -411,7 +411,7 @@ def get_questions(course: RequestedCourse, topic: TopicQuery = "") -> Response:
 
 def _require_topic(library: Library, topic: str) -> None:
     if topic:
-        find_topic(library, topic)
+        require_topic(library, topic)
 
 
 def _page_markdown(course: ServedCourse, topic: Topic) -> str | None:

@@ -21,8 +21,8 @@ from app.authoring.response_table import (
     AcceptedText,
     ResponseOutcome,
     accept_in_source,
+    accepts_text,
     build_response_table,
-    counts_as_right,
 )
 from app.authoring.store import AnswerFilter
 from app.clock import Now
@@ -36,7 +36,7 @@ from app.questions import types
 from app.questions.model import Question
 from app.questions.question_form import question_title
 from app.questions.question_type import MAX_RESPONSE_LENGTH
-from app.web.dependencies import find_question
+from app.web.dependencies import require_question
 
 answers_router = APIRouter(route_class=AuthorRoute)
 _MAX_WAIT = 5.0  # seconds until a saved file is live
@@ -98,7 +98,7 @@ def show_answers(
     query: Annotated[AnswerFilterForm, Query()],
 ) -> HTMLResponse:
     """Every response to a question, grouped by how the current key grades it."""
-    question = find_question(library, item)
+    question = require_question(library, item)
     answers = store.list_logged_answers(
         context.db, context.learner.course, question.id, query.limits
     )
@@ -135,7 +135,7 @@ async def accept_answer(
     form: Annotated[AcceptanceForm, Form()],
 ) -> RedirectResponse:
     """Write an accepted answer into the file, then regrade the answers given before."""
-    question = find_question(library, item)
+    question = require_question(library, item)
     if form.revision != question.revision:
         raise ConflictError(
             "The question was edited while this page was open. Nothing was changed.",
@@ -174,7 +174,7 @@ def _save_acceptance(live: LiveLibrary, question: Question, accepted: AcceptedTe
     parsed = parse_file(changed, path)
     faults = [p for p in parsed.problems if p.item == question.id and p.severity == "error"]
     found = next((q for q in parsed.questions if q.id == question.id), None)
-    if faults or found is None or not counts_as_right(found, accepted):
+    if faults or found is None or not accepts_text(found, accepted):
         why = faults[0].message if faults else "It would not be read as an answer."
         raise ConflictError(
             f"“{accepted.text}” cannot be accepted. {why}",
@@ -189,7 +189,7 @@ def _save_acceptance(live: LiveLibrary, question: Question, accepted: AcceptedTe
         ) from None
     end = time.monotonic() + _MAX_WAIT
     while time.monotonic() < end:
-        current = live.current().as_authored().questions.get(question.id)
+        current = live.current().with_drafts().questions.get(question.id)
         if current is not None and current.revision != question.revision:
             return current
         time.sleep(0.02)

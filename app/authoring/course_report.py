@@ -23,12 +23,12 @@ from app.questions.model import Question
 from app.web.dependencies import CurrentLibrary
 
 
-async def read_authored(library: CurrentLibrary) -> Library:
+async def get_course_with_drafts(library: CurrentLibrary) -> Library:
     """Return the course of the request with its drafts; `async`, because it is only a lookup."""
-    return library.as_authored()
+    return library.with_drafts()
 
 
-AuthoredLibrary = Annotated[Library, Depends(read_authored)]
+AuthoredLibrary = Annotated[Library, Depends(get_course_with_drafts)]
 
 _NAMES = {
     "pages": "pages",
@@ -163,7 +163,7 @@ class AnswerCue:
     questions: int
 
     @property
-    def standard_error(self) -> float:
+    def significance_margin(self) -> float:
         """Twice the standard error of the share at chance level."""
         spread = self.chance * (1 - self.chance) / max(1, self.questions)
         return 2 * math.sqrt(spread)
@@ -171,7 +171,7 @@ class AnswerCue:
     @property
     def is_significant(self) -> bool:
         """Whether the cue leads further than chance explains."""
-        return self.right - self.chance > self.standard_error
+        return self.right - self.chance > self.significance_margin
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -184,8 +184,8 @@ class _ChoiceItem:
 _Measure = Callable[[_ChoiceItem, int], float]
 
 
-def _count_shared_words(item: _ChoiceItem, at: int) -> float:
-    return float(len(item.stem & _word_set(item.options[at])))
+def _count_shared_words(item: _ChoiceItem, option_index: int) -> float:
+    return float(len(item.stem & _word_set(item.options[option_index])))
 
 
 def _count_specific_words(item: _ChoiceItem, at: int) -> float:
@@ -222,7 +222,7 @@ def _choice_items(questions: Iterable[Question]) -> list[_ChoiceItem]:
     """Return the questions with one right option among several."""
     items = []
     for question in questions:
-        options = types.type_of(question).options(question.answer)
+        options = types.type_of(question).options_for_statistics(question.answer)
         right = [place for place, option in enumerate(options) if option.right]
         if len(right) == 1 and len(options) > 1:
             texts = tuple(option.words for option in options)
@@ -262,7 +262,7 @@ class OverdueReview:
 def list_overdue_content_reviews(library: Library, today: dt.date) -> list[OverdueReview]:
     """Return pages and sources due for review, longest overdue first, without drafts."""
     due = []
-    for page in library.as_authored().topics.values():
+    for page in library.with_drafts().topics.values():
         path, day = page.place.path, page.reviewed
         if page.status == "review":
             why = "waits for a second reader"

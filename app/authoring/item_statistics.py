@@ -157,7 +157,7 @@ def correlation_interval(correlation: float, pairs: int) -> tuple[float, float] 
     return math.tanh(middle - margin), math.tanh(middle + margin)
 
 
-def probable_wrong_key(item: ItemStatistics, right: Sequence[str]) -> str | None:
+def find_probably_right_distractor(item: ItemStatistics, right: Sequence[str]) -> str | None:
     """Return an option whose choosers are stronger than those of the key, or None.
 
     The 90% interval of the difference of their means (Welch) must lie above zero, so that chance

@@ -64,10 +64,10 @@ from app.markup.expressions import ExpressionError
 from app.markup.problems import RULES
 from app.questions import types
 from app.questions.grading import RegradeRefusal
-from app.questions.model import Question, all_variants, count_combinations, draw_variant
+from app.questions.model import Question, count_combinations, draw_variant, variants_up_to_limit
 from app.questions.question_form import OpenQuestion, new_token, question_title
 from app.quiz.forms import AskedFor, Posted
-from app.web.dependencies import CurrentLibrary, RowNumber, find_question
+from app.web.dependencies import CurrentLibrary, RowNumber, require_question
 from app.web.formatting import format_age
 from app.web.render import is_htmx_request, render_page
 
@@ -246,7 +246,7 @@ _DESCENDING_FIRST = {"count", "guess"}  # columns that a first click sorts desce
 
 async def require_item(item: str, library: AuthoredLibrary) -> Question:
     """Return the question in the URL; raises NotFoundError."""
-    return find_question(library, item)
+    return require_question(library, item)
 
 
 Item = Annotated[Question, Depends(require_item)]
@@ -345,7 +345,7 @@ def show_question(
         problems=[p for p in library.problems if p.item == question.id],
         outdated=location.path in library.outdated,
         displayed_letters=displayed_letters(variant),
-        variants=_sample_variants(question),
+        variants=_solvable_variant_rows(question),
         variant_count=count_combinations(question.computed) if question.computed else 0,
         reports=store.list_learner_reports(
             db, context.learner.course, settled=True, item=question.id
@@ -397,12 +397,12 @@ def _tally_responses(
     return {title: counts.most_common(12) for title, counts in tallies.items()}
 
 
-def _sample_variants(question: Question) -> list[VariantRow]:
+def _solvable_variant_rows(question: Question) -> list[VariantRow]:
     """Return all variants of a computed question that have an answer."""
     if question.computed is None:
         return []
     rows = []
-    variants = all_variants(question)
+    variants = variants_up_to_limit(question)
     while True:
         try:
             rows.append(variant_row(next(variants)))
@@ -475,7 +475,7 @@ _POLICY_LABELS = {
 @regrading_router.get("/questions/{item}/regrading")
 def show_regrading(context: Reader, item: str, query: RegradeQuery) -> HTMLResponse:
     """The changes if earlier answers were regraded."""
-    question = find_question(context.library, item)
+    question = require_question(context.library, item)
     return context.page(
         "authoring/regrading.html",
         question=question,
@@ -509,7 +509,7 @@ async def confirm_regrading(
     They are graded before the write transaction starts, because that can take longer than other
     writers can wait.
     """
-    question = find_question(library, item)
+    question = require_question(library, item)
     if form.revision != question.revision:
         raise ConflictError(
             "The question was edited while this page was open. Nothing was graded.",

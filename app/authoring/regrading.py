@@ -19,7 +19,12 @@ from app.accounts.author_store import AuditRecord, record_audit_entry
 from app.accounts.learner_store import bump_change_counter
 from app.authoring import store
 from app.authoring.store import NewScore, RegradableAttempt
-from app.questions.grading import RegradeRefusal, VariantPair, is_only_key_changed, pair_wordings
+from app.questions.grading import (
+    RegradeRefusal,
+    VariantPair,
+    is_only_key_changed,
+    pair_seen_and_current_variants,
+)
 from app.questions.model import Question, combination_index
 from app.quiz.store import load_wording, store_revision
 
@@ -101,7 +106,7 @@ def preview_regrade(
         for name in earlier | {answer.revision for answer in answers}
     } | {question.revision: question}
     regrader = _CachedRegrader(question, wordings, reworded=reworded)
-    former = _former_keys(question, wordings) if policy is RegradePolicy.BOTH else ()
+    former = _versions_with_other_key(question, wordings) if policy is RegradePolicy.BOTH else ()
     regraders = [
         regrader,
         *(_CachedRegrader(former_key, wordings, reworded=reworded) for former_key in former),
@@ -126,7 +131,9 @@ def preview_regrade(
     )
 
 
-def _former_keys(question: Question, wordings: Mapping[str, Question | None]) -> list[Question]:
+def _versions_with_other_key(
+    question: Question, wordings: Mapping[str, Question | None]
+) -> list[Question]:
     """Return the earlier versions of a question that differ in the key alone."""
     return [
         wording
@@ -201,7 +208,9 @@ class _CachedRegrader:
         variants = (combination_index(q, answer.seed) for q in (answered, self._question))
         pair_key = (answer.revision, *variants)
         if pair_key not in self._pairs:
-            self._pairs[pair_key] = pair_wordings(answered, self._question, answer.seed)
+            self._pairs[pair_key] = pair_seen_and_current_variants(
+                answered, self._question, answer.seed
+            )
         pair, score_key = self._pairs[pair_key], (*pair_key, answer.raw)
         if isinstance(pair, RegradeRefusal):
             return pair

@@ -20,16 +20,16 @@ from app.questions.grading import grade
 from app.questions.model import Question, count_combinations, draw_variant
 from app.questions.question_type import (
     LEVELS,
-    CountedOption,
     GradeResult,
     Raw,
     Result,
+    StatisticsOption,
     UnreadableResponse,
     fold_text,
     same_words,
 )
 from app.questions.types.cloze import ClozeAnswer
-from app.questions.types.numeric import numeric_tolerance
+from app.questions.types.numeric import format_numeric_tolerance
 
 _MOST_RESPONSES = 50  # distinct responses shown for each group
 
@@ -188,7 +188,7 @@ def _group_by_option_and_score(
 ) -> tuple[ResponseGroup, ...]:
     """Group whole responses by the option they match, or by their score."""
     kind = types.type_of(question)
-    options = {option.key: option for option in kind.options(question.answer)}
+    options = {option.key: option for option in kind.options_for_statistics(question.answer)}
     typed = not kind.chosen
     found: dict[tuple[ResponseOutcome, str, float], list[tuple[str, str]]] = defaultdict(list)
     for result, raw, _ in graded:
@@ -218,7 +218,7 @@ def _group_by_option_and_score(
     return tuple(sorted(groups, key=lambda g: (order.index(g.outcome), -g.score, -g.count)))
 
 
-def _classify_response(result: Result, option: CountedOption | None) -> ResponseOutcome:
+def _classify_response(result: Result, option: StatisticsOption | None) -> ResponseOutcome:
     if result == "right":
         return ResponseOutcome.ACCEPTED
     if result == "partly":
@@ -226,7 +226,7 @@ def _classify_response(result: Result, option: CountedOption | None) -> Response
     return ResponseOutcome.FORESEEN if option else ResponseOutcome.OTHER
 
 
-def _response_text(result: GradeResult, raw: Raw, options: Mapping[str, CountedOption]) -> str:
+def _response_text(result: GradeResult, raw: Raw, options: Mapping[str, StatisticsOption]) -> str:
     chosen = result.parsed.get("chosen")
     if chosen is None:
         typed = (value for name in ("answer", "unit") for value in raw.get(name, ()))
@@ -348,7 +348,7 @@ def accept_in_source(source: str, question: Question, accepted: AcceptedText) ->
     return _accept_option(source, question, accepted.text)
 
 
-def counts_as_right(question: Question, accepted: AcceptedText) -> bool:
+def accepts_text(question: Question, accepted: AcceptedText) -> bool:
     """Return whether the key of the question accepts the text."""
     answer = question.answer
     if isinstance(answer, ClozeAnswer):
@@ -375,7 +375,7 @@ def _accept_option(source: str, question: Question, text: str) -> str:
     if not ticked:
         raise _source_changed_error(question)
     at, option = ticked[-1]
-    written = text + numeric_tolerance(question.answer)
+    written = text + format_numeric_tolerance(question.answer)
     line = f"{option['box']}x{option['end']}`{written}`{_line_end(lines[at])}"
     after = _end_of_option(lines, at)
     if not _line_end(lines[after - 1]):

@@ -15,7 +15,7 @@ from app.content.library import Library, assemble_library
 from app.content.parse_cache import replace_file
 from app.content.parsed_file import list_used_ids
 from app.markup.model import Topic
-from app.markup.text import LONGEST_ID, did_you_mean, is_slug
+from app.markup.text import LONGEST_ID, hint_for_unknown_word, is_slug
 from app.questions import types
 
 KINDS = (*types.KINDS, "computed", "card")
@@ -52,7 +52,7 @@ class ScaffoldTarget:
         """The first objective without a page, otherwise the first of all."""
         domains = self.library.syllabus.domains
         numbers = [o.number for domain in domains for o in domain.objectives]
-        pages = self.library.as_authored().topics
+        pages = self.library.with_drafts().topics
         served = {o for t in pages.values() for o in t.objectives}
         for number in [n for n in numbers if n not in served] + numbers:
             return number
@@ -94,7 +94,7 @@ def new_topic(
         raise ScaffoldError(f"{folder} is there already; choose another slug.")
     known = {o.number for d in course.library.syllabus.domains for o in d.objectives}
     if objective and objective not in known:
-        hint = did_you_mean(objective, known)
+        hint = hint_for_unknown_word(objective, known)
         raise ScaffoldError(f"“{objective}” is not an objective of syllabus.toml. {hint}")
     words = {
         "title": title,
@@ -120,7 +120,7 @@ def new_topic(
 def new_question(course: ScaffoldTarget, slug: str, kind: str, name: str) -> tuple[Path, int]:
     """Add a question or card to a topic; returns its file and line."""
     topic = _read_topic(course, slug)
-    _expect_estimates(course, kind)
+    _expect_calculators_for_type(course, kind)
     if name in course.ids:
         raise ScaffoldError(f"The id “{name}” was used before; choose another.")
     if name:
@@ -142,19 +142,19 @@ def new_question(course: ScaffoldTarget, slug: str, kind: str, name: str) -> tup
 
 def _read_topic(course: ScaffoldTarget, slug: str) -> Topic:
     """Return the topic; raises ScaffoldError with the problem that keeps it from being read."""
-    topics = course.library.as_authored().topics
+    topics = course.library.with_drafts().topics
     if slug in topics:
         return topics[slug]
     for found in course.library.problems:
         if found.severity == "error" and slug in found.path.split("/"):
             why = f"{found.path}:{found.line} {found.message} {found.hint}".strip()
             raise ScaffoldError(f"The topic “{slug}” cannot be read: {why}")
-    hint = did_you_mean(slug, set(topics))
+    hint = hint_for_unknown_word(slug, set(topics))
     where = course.folder.absolute().name
     raise ScaffoldError(f"There is no topic “{slug}” in {where}. {hint}".strip())
 
 
-def _expect_estimates(course: ScaffoldTarget, kind: str) -> None:
+def _expect_calculators_for_type(course: ScaffoldTarget, kind: str) -> None:
     estimates = kind in types.KINDS and types.KINDS[kind].estimates
     if estimates and not course.library.syllabus.calculators:
         raise ScaffoldError(
@@ -169,7 +169,7 @@ def new_exam(course: ScaffoldTarget, slug: str, title: str, questions: int, minu
     path = course.folder / "exams" / f"{slug}.toml"
     if path.exists():
         raise ScaffoldError(f"{path} is there already; choose another slug.")
-    counts = _draw_questions_per_domain(course.library, questions)
+    counts = _apportion_questions_to_domains(course.library, questions)
     total = sum(counts.values())
     titles = {d.number: d.title for d in course.library.syllabus.domains}
     words = {
@@ -182,7 +182,7 @@ def new_exam(course: ScaffoldTarget, slug: str, title: str, questions: int, minu
     return _write_new_file(path, _fill_template("exam.toml", words))
 
 
-def _draw_questions_per_domain(library: Library, questions: int) -> dict[str, int]:
+def _apportion_questions_to_domains(library: Library, questions: int) -> dict[str, int]:
     """Return how many questions of each domain to use, limited by the bank."""
     have = _count_questions_by_domain(library)
     weights = {d.number: d.weight for d in library.syllabus.domains}

@@ -91,15 +91,15 @@ class QuestionStatisticsRow:
     reports: int = 0
     unregraded: int = 0
 
-    def value(self, name: str) -> float | None:
+    def column_value(self, column: str) -> float | None:
         """Return a column of the table; None if there is nothing to show yet."""
-        if name == "count":
+        if column == "count":
             return self.statistics.count if self.statistics else 0
-        if name == "guess":
+        if column == "guess":
             return self.guess
         if self.statistics is None or not self.statistics.has_enough_responses:
             return None
-        number: float | None = getattr(self.statistics, name)
+        number: float | None = getattr(self.statistics, column)
         return number
 
     @property
@@ -118,7 +118,7 @@ class QuestionStatisticsRow:
         shares = {o.key: o.share for o in self.statistics.options}
         return tuple(
             OptionShare(letters[o.key], o.right, shares.get(o.key, 0.0))
-            for o in types.type_of(self.question).options(self.question.answer)
+            for o in types.type_of(self.question).options_for_statistics(self.question.answer)
             if o.key in letters
         )
 
@@ -192,7 +192,7 @@ def sort_rows(
     """Return the rows sorted by a column of `SORTS`; those without a value come last."""
     if by == "item":
         return sorted(rows, key=lambda row: row.question.id, reverse=descending)
-    valued = [(row.value(by), row) for row in rows]
+    valued = [(row.column_value(by), row) for row in rows]
     known = [(value, row) for value, row in valued if value is not None]
     known.sort(key=lambda pair: pair[0], reverse=descending)
     return [row for _, row in known] + [row for value, row in valued if value is None]
@@ -276,7 +276,7 @@ def _csv_row(row: QuestionStatisticsRow) -> list[object]:
     return [
         *(question.id, question.type, question.topic, question.place.path, question.place.line),
         question.revision,
-        *(_format_plain_value(row.value(name)) for name in COLUMNS),
+        *(_format_plain_value(row.column_value(name)) for name in COLUMNS),
         *(_format_plain_value(end) for end in interval),
         row.before,
         row.reports,
@@ -293,7 +293,7 @@ _DIGEST_FIELDS = ("type", "stem", "answer", "partial", "computed")
 _IGNORED_FOR_DIGEST = frozenset({"feedback", "why", "pinned", "html"})
 
 
-def content_digest(question: Question) -> str:
+def digest_stem_options_key(question: Question) -> str:
     """Return a digest of stem, options and key only."""
     fields = QUESTION.dump_python(question, mode="json")
     content = _without_ignored_fields({name: fields[name] for name in _DIGEST_FIELDS})
@@ -303,7 +303,7 @@ def content_digest(question: Question) -> str:
 def digest_stored_wording(body: str, revision: str) -> str:
     """Return the digest of a stored revision; an unreadable one gets its own id."""
     try:
-        return content_digest(QUESTION.validate_json(body))
+        return digest_stem_options_key(QUESTION.validate_json(body))
     except ValueError:
         return revision
 
@@ -329,7 +329,9 @@ def canonical_revisions(
     for item, revision, digest in stored:
         groups.setdefault((item, digest), []).append(revision)
     for question in questions.values():
-        groups.setdefault((question.id, content_digest(question)), []).append(question.revision)
+        groups.setdefault((question.id, digest_stem_options_key(question)), []).append(
+            question.revision
+        )
     canonical = {
         (item, revision): revisions[-1]
         for (item, _), revisions in groups.items()
@@ -414,7 +416,7 @@ def option_rows(question: Question, statistics: ItemStatistics | None) -> list[O
     letters = option_letters(question)
     by_key = {o.key: o for o in statistics.options} if statistics else {}
     rows = []
-    for option in kind.options(question.answer):
+    for option in kind.options_for_statistics(question.answer):
         chosen = by_key.get(option.key)
         rows.append(
             OptionRow(
@@ -434,13 +436,13 @@ def option_rows(question: Question, statistics: ItemStatistics | None) -> list[O
 def displayed_letters(variant: Variant) -> dict[str, str]:
     """Return the letter of each option as learners with this variant see it."""
     kind = types.type_of(variant)
-    keys = [option.key for option in kind.options(variant.answer)]
+    keys = [option.key for option in kind.options_for_statistics(variant.answer)]
     return dict(zip(keys, LETTERS, strict=False)) if kind.chosen else {}
 
 
 def variant_row(variant: Variant) -> VariantRow:
     """Return a variant as a row of the variant table."""
-    options = types.type_of(variant).options(variant.answer)
+    options = types.type_of(variant).options_for_statistics(variant.answer)
     return VariantRow(
         variant.seed,
         tuple(
@@ -520,7 +522,7 @@ def _compute_statistics(
     db: Session, course: str, library: Library, now: dt.datetime
 ) -> BankStatistics:
     canonical = canonical_revisions(
-        library.as_authored().questions,
+        library.with_drafts().questions,
         (
             (item, revision, digest_stored_wording(body, revision))
             for item, revision, body in store.load_revision_bodies(db)

@@ -100,7 +100,7 @@ class FirstSitting:
     points: tuple[float, ...]
 
 
-def _in_course(course: str, learner: Any) -> ColumnElement[bool]:
+def _is_learner_of_course(course: str, learner: Any) -> ColumnElement[bool]:
     """Return the condition for learners of one course: another course may use the same ids."""
     learners = select(col(Learner.id)).where(col(Learner.course) == course)
     condition: ColumnElement[bool] = col(learner).in_(learners)
@@ -111,17 +111,17 @@ def answer_log_version(db: Session, course: str) -> AnswerLogVersion:
     """Return what tells whether the answers changed since the statistics were computed."""
     answers, sum_of_times = db.execute(
         select(func.count(), func.coalesce(func.sum(col(Attempt.at)), 0)).where(
-            col(Attempt.first).is_(True), _in_course(course, Attempt.learner_id)
+            col(Attempt.first).is_(True), _is_learner_of_course(course, Attempt.learner_id)
         )
     ).one()
     regrades, newest_regrade = db.execute(
         select(func.count(), func.coalesce(func.max(col(Regrade.id)), 0)).where(
-            _in_course(course, Regrade.learner_id)
+            _is_learner_of_course(course, Regrade.learner_id)
         )
     ).one()
     sittings = db.execute(
         select(func.count()).where(
-            col(Sitting.closed_at).is_not(None), _in_course(course, Sitting.learner_id)
+            col(Sitting.closed_at).is_not(None), _is_learner_of_course(course, Sitting.learner_id)
         )
     ).scalar_one()
     return AnswerLogVersion(answers, int(sum_of_times), regrades, newest_regrade, sittings)
@@ -132,7 +132,7 @@ def load_first_answers(db: Session, course: str) -> list[FirstAttempt]:
     rows = db.execute(
         select(col(Attempt.learner_id), col(Attempt.item), REVISION, SCORE, col(Attempt.parsed))
         .select_from(GRADED)
-        .where(col(Attempt.first), _in_course(course, Attempt.learner_id))
+        .where(col(Attempt.first), _is_learner_of_course(course, Attempt.learner_id))
         .order_by(col(Attempt.id))
     )
     return [
@@ -173,7 +173,7 @@ def list_logged_answers(
     db: Session, course: str, item: str, answer_filter: AnswerFilter
 ) -> list[LoggedAnswer]:
     """Return the answers to a question, in log order; without `repeated` only first ones."""
-    conditions = [col(Attempt.item) == item, _in_course(course, Attempt.learner_id)]
+    conditions = [col(Attempt.item) == item, _is_learner_of_course(course, Attempt.learner_id)]
     if not answer_filter.repeated:
         conditions.append(col(Attempt.first).is_(True))
     if answer_filter.context:
@@ -183,7 +183,7 @@ def list_logged_answers(
     if answer_filter.until:
         conditions.append(col(Attempt.at) < _day_start(answer_filter.until + dt.timedelta(days=1)))
     if answer_filter.joined_since or answer_filter.joined_until:
-        conditions.append(col(Attempt.learner_id).in_(_joined_between(answer_filter)))
+        conditions.append(col(Attempt.learner_id).in_(_learners_joined_between(answer_filter)))
     rows = db.execute(
         select(
             col(Attempt.learner_id),
@@ -200,7 +200,7 @@ def list_logged_answers(
     return [LoggedAnswer(*row) for row in rows]
 
 
-def _joined_between(answer_filter: AnswerFilter) -> Any:
+def _learners_joined_between(answer_filter: AnswerFilter) -> Any:
     """Return the query for learners who began between two days."""
     query = select(col(Learner.id))
     if answer_filter.joined_since:
@@ -219,7 +219,7 @@ def list_learner_reports(
     db: Session, course: str, *, settled: bool = False, item: str = ""
 ) -> list[LearnerReport]:
     """Return reports, newest first: open ones, with `settled` all; optionally of one question."""
-    conditions = [_in_course(course, ItemReport.learner_id)]
+    conditions = [_is_learner_of_course(course, ItemReport.learner_id)]
     if not settled:
         conditions.append(col(ItemReport.settled_at).is_(None))
     if item:
@@ -266,7 +266,9 @@ def list_lapsed_cards(db: Session, course: str) -> list[CardLapses]:
             func.sum(col(CardStateRow.lapses)),
             func.sum(leech),
         )
-        .where(col(CardStateRow.reviews) > 0, _in_course(course, CardStateRow.learner_id))
+        .where(
+            col(CardStateRow.reviews) > 0, _is_learner_of_course(course, CardStateRow.learner_id)
+        )
         .group_by(col(CardStateRow.card))
         .having(func.sum(col(CardStateRow.lapses)) > 0)
     )
@@ -297,7 +299,9 @@ def first_exam_sittings(db: Session, course: str) -> list[FirstSitting]:
     """Return the first finished sitting of every learner at every exam."""
     rows = db.execute(
         select(col(Sitting.id), col(Sitting.learner_id), col(Sitting.exam), col(Sitting.paper))
-        .where(col(Sitting.closed_at).is_not(None), _in_course(course, Sitting.learner_id))
+        .where(
+            col(Sitting.closed_at).is_not(None), _is_learner_of_course(course, Sitting.learner_id)
+        )
         .order_by(col(Sitting.started_at), col(Sitting.id))
     )
     first: dict[tuple[int, str], tuple[int, str]] = {}

@@ -15,8 +15,8 @@ from app.authoring.course_report import OverdueReview
 from app.authoring.item_statistics import (
     MIN_RESPONSES,
     ItemStatistics,
+    find_probably_right_distractor,
     never_chosen,
-    probable_wrong_key,
 )
 from app.authoring.store import LEECH, CardLapses
 from app.content.file_watcher import course_or_shared_path
@@ -147,13 +147,13 @@ class AuthoringGuide:
 def read_authoring_guide(path: Path = PATH) -> AuthoringGuide:
     """Read the guide; raises OSError if it is not installed."""
     sheet = SourceFile(path.name, path.read_text(encoding="utf-8"))
-    title, *chapters = _split_chapters(parse_markdown(sheet.text))
+    title, *chapters = _split_title_and_chapters(parse_markdown(sheet.text))
     scope = RenderContext(sheet, page=True)
     parts = tuple(_build_guide_section(chapter, scope) for chapter in chapters)
     return AuthoringGuide(plain_text(title), parts, tuple(sheet.problems))
 
 
-def _split_chapters(tokens: list[Token]) -> list[list[Token]]:
+def _split_title_and_chapters(tokens: list[Token]) -> list[list[Token]]:
     """Return the title, the text after it, and each chapter from its heading on."""
     starts = [i for i, t in enumerate(tokens) if t.type == "heading_open"]
     starts = [i for i in starts if tokens[i].tag == "h2" and not tokens[i].level]
@@ -200,7 +200,7 @@ class ItemToFix:
 
 def blind_guess_percent(question: Question) -> float | None:
     """Return the percentage that random guessing scores; None if undefined."""
-    return types.type_of(question).guess_score(question.answer)
+    return types.type_of(question).guess_percent(question.answer)
 
 
 def option_letters(question: Question) -> dict[str, str]:
@@ -208,7 +208,7 @@ def option_letters(question: Question) -> dict[str, str]:
     kind = types.type_of(question)
     if not kind.chosen:
         return {}
-    keys = [option.key for option in kind.options(question.answer)]
+    keys = [option.key for option in kind.options_for_statistics(question.answer)]
     return dict(zip(keys, LETTERS, strict=False))
 
 
@@ -261,12 +261,12 @@ def _option_reasons(question: Question, statistics: ItemStatistics) -> list[FixR
     kind = types.type_of(question)
     if not kind.chosen:
         return []
-    options = kind.options(question.answer)
+    options = kind.options_for_statistics(question.answer)
     names = {o.key: _quote_option(o.words) for o in options}
     right = [o.key for o in options if o.right]
     wrong = [o.key for o in options if not o.right]
     reasons = []
-    better = probable_wrong_key(statistics, right)
+    better = find_probably_right_distractor(statistics, right)
     if better in names:
         text = f"Probably a wrong key: strong learners choose {names[better]}."
         reasons.append(FixReason(100, text))
@@ -377,7 +377,7 @@ def _task_for_item(item: ItemToFix) -> AuthorTask:
 
 def list_unfinished(library: Library) -> list[tuple[str, str, str]]:
     """Return (URL, name, status) of content that is not live; items go with their page."""
-    authored = library.as_authored()
+    authored = library.with_drafts()
     pages = {slug: topic for slug, topic in authored.topics.items() if topic.status != "live"}
     unfinished = [(f"/authoring/pages/{s}", t.title, str(t.status)) for s, t in pages.items()]
     unfinished += [

@@ -266,11 +266,11 @@ def _add_new(new: argparse.ArgumentParser) -> None:
     exam = kinds.add_parser("exam", parents=[folder], help="a mock exam")
     exam.add_argument("slug")
     exam.add_argument("--title", default="")
-    exam.add_argument("--questions", type=_number_up_to(500), default=0)
-    exam.add_argument("--minutes", type=_number_up_to(500), default=0)
+    exam.add_argument("--questions", type=_make_whole_number_parser(500), default=0)
+    exam.add_argument("--minutes", type=_make_whole_number_parser(500), default=0)
 
 
-def _number_up_to(limit: int) -> Any:
+def _make_whole_number_parser(limit: int) -> Any:
     """Return a parser of whole numbers from 1."""
 
     def parse(text: str) -> int:
@@ -333,12 +333,12 @@ def _add_author(author: argparse.ArgumentParser) -> None:
     actions.add_parser("link", help="print a link that lets one browser in")
     actions.add_parser("list", help="list the signed-in browsers")
     revoke = actions.add_parser("revoke", help="sign a browser out, or all of them")
-    revoke.add_argument("session", metavar="ID|all", type=_session_id)
+    revoke.add_argument("session", metavar="ID|all", type=_parse_session_id_or_all)
     log = actions.add_parser("log", help="print what authors did")
-    log.add_argument("--last", type=_number_up_to(999_999), default=200, metavar="N")
+    log.add_argument("--last", type=_make_whole_number_parser(999_999), default=200, metavar="N")
 
 
-def _session_id(text: str) -> int | None:
+def _parse_session_id_or_all(text: str) -> int | None:
     if text == "all":
         return None
     if not text.isascii() or not text.isdigit() or len(text) > 9:

@@ -35,7 +35,7 @@ from app.content.file_watcher import SHARED, FileStamps, WatchedFiles
 from app.content.library import assemble_library
 from app.content.routes import has_short_route, measure_short_route
 from app.markup.problems import LOG, RULES, ContentProblem, explain_code, make_problem
-from app.markup.text import did_you_mean
+from app.markup.text import hint_for_unknown_word
 from app.resources import IN_WHEEL, ROOT
 
 
@@ -91,7 +91,9 @@ def _check_courses(options: argparse.Namespace) -> int:
     for name, folder in find_course_folders(content).items():
         if options.fix:
             _apply_fixes(folder, options)
-        relative = [_relative_problem(name, problem) for problem in check_course(folder)]
+        relative = [
+            _with_path_from_content_folder(name, problem) for problem in check_course(folder)
+        ]
         new = [p for p in relative if p not in problems]  # shared files are reported once
         if options.format == "text":
             report = format_problems(new)
@@ -122,7 +124,7 @@ def _skipped_folder_problems(content: Path) -> list[ContentProblem]:
     ]
 
 
-def _relative_problem(course: str, problem: ContentProblem) -> ContentProblem:
+def _with_path_from_content_folder(course: str, problem: ContentProblem) -> ContentProblem:
     shared = problem.path.startswith(f"{SHARED}/")
     if shared == bool(course):  # relative to that folder already
         return problem
@@ -160,7 +162,10 @@ def _explain_code(code: str) -> int:
         print("\n".join(lines))
         return 0
     if code not in RULES:
-        hint = did_you_mean(code, RULES) or "Codes look like E04 or W87; they follow the location."
+        hint = (
+            hint_for_unknown_word(code, RULES)
+            or "Codes look like E04 or W87; they follow the location."
+        )
         raise CommandError(f"{code} is not a code of the check. {hint}")
     print(explain_code(code))
     return 0
@@ -298,7 +303,7 @@ def _create_course(options: argparse.Namespace) -> str:
     title = options.title or folder.name.replace("-", " ").capitalize()
     files = scaffold.new_course(folder, title, options.exam, dt.datetime.now(dt.UTC).date())
     return (
-        f"{_list_files(files)}\nStart it with `headroom serve {shlex.quote(str(folder))}`. A server with all "
+        f"{_format_written_files(files)}\nStart it with `headroom serve {shlex.quote(str(folder))}`. A server with all "
         f"courses in {folder.parent} shows it at /courses/{folder.name}/ after a restart."
     )
 
@@ -324,7 +329,7 @@ def _create_in_course(options: argparse.Namespace, folder: Path) -> str:
         name = served_course_name(folder)
         base = f"/courses/{name}" if name else ""
         return (
-            f"{_list_files(files)}\nAdd “{options.slug}” to the order in syllabus.toml, "
+            f"{_format_written_files(files)}\nAdd “{options.slug}” to the order in syllabus.toml, "
             f"at its place in the course.\nSee it at {base}/authoring/pages/{options.slug}"
         )
     if options.kind == "question":
@@ -335,7 +340,7 @@ def _create_in_course(options: argparse.Namespace, folder: Path) -> str:
     return f"Written: {path}"
 
 
-def _list_files(files: Iterable[object]) -> str:
+def _format_written_files(files: Iterable[object]) -> str:
     return "\n".join(("Written:", *(f"  {file}" for file in files)))
 
 

@@ -16,7 +16,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from app.cli import CommandError
 from app.database.backup import (
     BackupManifest,
-    copy_before_migration,
+    back_up_before_migration,
     create_backup,
     list_daily_backups,
     restore_backup,
@@ -25,7 +25,7 @@ from app.database.doctor import run_checks
 from app.database.engine import hide_passwords, is_full, make_engine, redact_url
 from app.database.file_guards import (
     ASIDE,
-    give_to_owner,
+    give_root_files_to_folder_owner,
     keep_new_files_private,
     make_private,
     make_private_folder,
@@ -43,7 +43,7 @@ from app.database.schema import (
 )
 from app.database.secure_delete import LARGEST_AT_START, vacuum_file, vacuum_if_marked
 from app.settings import Settings, settings_rows, unknown_variables
-from app.web.dependencies import server_url
+from app.web.dependencies import url_to_print
 
 
 def read_settings() -> Settings:
@@ -81,10 +81,10 @@ def prepare_database(installation: Installation, now: dt.datetime) -> None:
     keep_new_files_private()
     engine = installation.engine()
     try:
-        migrate_database(engine, lambda old: copy_before_migration(installation, old, now))
+        migrate_database(engine, lambda old: back_up_before_migration(installation, old, now))
         engine.dispose()
         use_temporary_folder(installation.data / "tmp")  # for VACUUM and uploads
-        _remove_traces(engine)
+        _vacuum_after_erasure(engine)
         keep_private(engine)
         make_private(installation.secret_file)
     except UnusableDatabaseError as error:
@@ -109,7 +109,7 @@ def prepare_database(installation: Installation, now: dt.datetime) -> None:
         engine.dispose()
 
 
-def _remove_traces(engine: Engine) -> None:
+def _vacuum_after_erasure(engine: Engine) -> None:
     """Vacuum a database after an erasure. A failure does not stop the start."""
     if engine.dialect.name != "sqlite":
         return
@@ -153,10 +153,10 @@ def restore_file_ownership(settings: Settings) -> Iterator[None]:
     try:
         yield
     finally:
-        give_to_owner(settings.data)
+        give_root_files_to_folder_owner(settings.data)
         file = _sqlite_file_path(settings)
         if file is not None and file.parent != settings.data:
-            give_to_owner(file.parent, file.name, ASIDE)
+            give_root_files_to_folder_owner(file.parent, file.name, ASIDE)
 
 
 def _sqlite_file_path(settings: Settings) -> Path | None:
@@ -171,7 +171,7 @@ def _sqlite_file_path(settings: Settings) -> Path | None:
 
 
 def local_server_url(settings: Settings) -> str:
-    return server_url(settings.url, settings.host, settings.port)
+    return url_to_print(settings.url, settings.host, settings.port)
 
 
 def make_folder(folder: Path) -> None:
@@ -193,7 +193,7 @@ def prepared_database(settings: Settings) -> Iterator[None]:
     """Prepare the database, and mark the data folder as in use during the block."""
     installation = installation_from_settings(settings)
     try:
-        with restore_file_ownership(settings), installation.in_use():
+        with restore_file_ownership(settings), installation.hold_shared_lock():
             prepare_database(installation, dt.datetime.now(dt.UTC))
             yield
     except InstallationError as error:
@@ -232,7 +232,7 @@ def _vacuum_database(settings: Settings) -> int:
     return 0
 
 
-def run_upkeep(options: argparse.Namespace) -> int:
+def run_backup_restore_or_doctor(options: argparse.Namespace) -> int:
     """Run backup, restore or doctor. Returns 1 if the doctor found problems."""
     settings = read_settings()
     installation = installation_from_settings(settings)
@@ -322,9 +322,9 @@ def health(_options: argparse.Namespace) -> int:
 
 
 COMMANDS = {
-    "backup": run_upkeep,
-    "restore": run_upkeep,
-    "doctor": run_upkeep,
+    "backup": run_backup_restore_or_doctor,
+    "restore": run_backup_restore_or_doctor,
+    "doctor": run_backup_restore_or_doctor,
     "health": health,
     "db": run_database_command,
     "settings": list_settings,

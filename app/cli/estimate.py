@@ -115,7 +115,7 @@ def _parse_field_arguments(entry: EstimateSpec, arguments: Sequence[str]) -> dic
             value = "yes"
         elif not equals:
             raise CommandError(f"{option} needs a value: {_describe_accepted(specs[name])}.")
-        values[name] = _from_file(value)
+        values[name] = _read_file_argument(value)
     return values
 
 
@@ -126,7 +126,7 @@ def _unknown_field_message(entry: EstimateSpec, option: str) -> str:
     return f"{option} is not an input of {entry.name}. {hint}"
 
 
-def _from_file(value: str) -> str:
+def _read_file_argument(value: str) -> str:
     """Return the content of the file for an argument `@config.json`; others unchanged."""
     if not value.startswith("@"):
         return value

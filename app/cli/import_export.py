@@ -21,8 +21,8 @@ from app.import_export.course_files import (
     TopicUpdate,
     add_items,
     describe_course,
-    export_items,
     list_topics,
+    read_items_for_export,
     read_target_topic,
     write_files,
 )
@@ -137,15 +137,15 @@ def export_file(file_format: str, path: Path, folder: Path, topic: str, seed: in
 
     `topic` is empty for the whole course.
     """
-    result = export_items(folder, topic, seed)
-    items = tuple(i for i in result.items if _is_supported(file_format, i))
+    result = read_items_for_export(folder, topic, seed)
+    items = tuple(i for i in result.items if _does_format_hold_item(file_format, i))
     exported = WRITERS[file_format](items, describe_course(folder))
     _write_output(path, exported.content)
     refused = (*(result.refused if file_format not in CARDS else ()), *exported.refused)
     lost = (*(r for item in items for r in list_losses(item)), *exported.lost)
     cards = len(result.items) - len(items)
     reserved = sum(item.use == "exam" for item in items)
-    not_live = sum(_is_supported(file_format, item) for item in result.waiting)
+    not_live = sum(_does_format_hold_item(file_format, item) for item in result.waiting)
     summary = f"{format_count_noun(exported.carried, 'item')} written."
     if cards and file_format not in CARDS:
         summary += f" {format_count_noun(cards, 'card')} left out; apkg exports them."
@@ -159,7 +159,7 @@ def export_file(file_format: str, path: Path, folder: Path, topic: str, seed: in
     return _format_report(summary, refused, lost)
 
 
-def _is_supported(file_format: str, item: Item) -> bool:
+def _does_format_hold_item(file_format: str, item: Item) -> bool:
     return file_format in WHOLE or (item.kind == "card") == (file_format in CARDS)
 
 

@@ -249,7 +249,7 @@ def _require_question(courses: Mapping[str, Path], course: str, item: str) -> Qu
     library = load_library(courses[course])
     if item in library.questions:
         return library.questions[item]
-    if item in library.as_authored().questions:
+    if item in library.with_drafts().questions:
         raise CommandError(f"the question “{item}” is not live; only a live key can count.")
     where = f"the course “{course}”" if course else str(courses[course])
     others = [n for n in courses if n != course and item in load_library(courses[n]).questions]
@@ -268,7 +268,7 @@ def _regrade_lines(preview: RegradePreview, written: int, *, confirmed: bool) ->
     place = preview.question.place
     lines = [
         f"{preview.question.id}, {place.path}:{place.line}",
-        f"{_count_answers(preview.answers)} graded with another wording than the current one.",
+        f"{_format_answer_count(preview.answers)} graded with another wording than the current one.",
     ]
     rows = [
         (f"{_format_score(e.before)} to {_format_score(e.after)}", *_impact_cells(e.reach))
@@ -279,20 +279,20 @@ def _regrade_lines(preview: RegradePreview, written: int, *, confirmed: bool) ->
     if rows:
         lines += ["", align_columns([_COLUMN_TITLES, *rows]), ""]
     if preview.same:
-        lines.append(f"{_count_answers(preview.same)} would keep the score.")
+        lines.append(f"{_format_answer_count(preview.same)} would keep the score.")
     lines += [
-        f"{_count_answers(count)} cannot be graded again: {why}"
+        f"{_format_answer_count(count)} cannot be graded again: {why}"
         f"{'; see --reworded' if why is RegradeRefusal.WORDS else ''}."
         for why, count in preview.refused
     ]
     if not preview.rows:
         return [*lines, "No score changes, so there is nothing to write."]
     if confirmed:
-        return [*lines, f"{_count_answers(written)} graded again."]
+        return [*lines, f"{_format_answer_count(written)} graded again."]
     return [*lines, "Nothing was written; --yes grades them again."]
 
 
-def _count_answers(number: int) -> str:
+def _format_answer_count(number: int) -> str:
     return f"{number:,} answer{'' if number == 1 else 's'}"
 
 

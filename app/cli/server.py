@@ -35,7 +35,7 @@ from app.web.connection_guard import (
     limited_protocol,
 )
 from app.web.formatting import NBSP, format_count
-from app.web.monitoring import begin_shared
+from app.web.monitoring import share_metrics_between_processes
 
 LOCAL_DATA = ".headroom"
 """The data folder inside a course that is served as `headroom serve DIR`."""
@@ -148,7 +148,7 @@ def _run_server(settings: Settings, app: FastAPI) -> None:
     """Run uvicorn. `app` is used if there is a single process."""
     monitoring.configure_logging(settings.log)
     if settings.metrics_token and settings.workers > 1:
-        begin_shared(settings.data / "metrics")
+        share_metrics_between_processes(settings.data / "metrics")
 
     single_process = settings.workers == 1  # several processes each create an app
     uvicorn.run(

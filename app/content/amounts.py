@@ -155,14 +155,14 @@ def read_amounts(text: str) -> FileAmounts:
     quiet = SVG_FIGURE.sub(_mask_match, FIGURE_LINK.sub(_mask_match, prose))
     plain: list[PlainAmount] = []
     ratios: list[DoubtfulRatio] = []
-    for start, end in _match_spans(_SECTION, quiet, 0, len(quiet)):
+    for start, end in _spans_between_matches(_SECTION, quiet, 0, len(quiet)):
         section = _Section(quiet[start:end], names)
-        for first, last in _match_spans(_SENTENCE, quiet, start, end):
+        for first, last in _spans_between_matches(_SENTENCE, quiet, start, end):
             plain += _plain_amounts(section, text, first, quiet[first:last])
             ratios += _doubtful_ratios(text, first, prose[first:last])
             if len(plain) > _MOST_AMOUNTS:
                 return NO_AMOUNTS
-    return FileAmounts(tuple(plain), tuple(_shown_estimates(prose)), tuple(ratios))
+    return FileAmounts(tuple(plain), tuple(_estimate_figures(prose)), tuple(ratios))
 
 
 @dataclasses.dataclass(slots=True)
@@ -209,7 +209,7 @@ def _spaces_like(text: str) -> str:
     return re.sub(r"[^\n]", " ", text)
 
 
-def _match_spans(
+def _spans_between_matches(
     pattern: re.Pattern[str], text: str, start: int, end: int
 ) -> Iterator[tuple[int, int]]:
     """Yield the parts of text[start:end] between the matches of a pattern."""
@@ -224,7 +224,7 @@ def _line_and_column(text: str, at: int) -> tuple[int, int]:
     return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
 
 
-def _shown_estimates(prose: str) -> Iterator[tuple[str, str]]:
+def _estimate_figures(prose: str) -> Iterator[tuple[str, str]]:
     for match in itertools.chain(FIGURE_LINK.finditer(prose), SVG_FIGURE.finditer(prose)):
         amount = _AMOUNT.search(match["text"])
         if amount and match["target"].startswith("calc:"):
@@ -242,16 +242,16 @@ def _plain_amounts(
     if not matches:
         return
     contexts = (_named_parts(sentence), section.named_parts, section.titled)
-    counts = _part_counts(sentence)
+    counts = _numbers_beside_amounts(sentence)
     for match in matches:
         amount = match["amount"]
-        target = _find_part_value(amount, contexts, counts) or _find_weights_estimate(
+        target = _find_equal_catalog_value(amount, contexts, counts) or _find_weights_estimate(
             amount, section.text
         )
         yield PlainAmount(amount, *_line_and_column(text, start + match.start()), target)
 
 
-def _part_counts(sentence: str) -> list[int]:
+def _numbers_beside_amounts(sentence: str) -> list[int]:
     """Return 1 and the numbers that a sentence names besides its amounts."""
     words = _COUNT.findall(_AMOUNT.sub(" ", sentence))
     numbers = [int(w) if w.isdigit() else _NUMBERS.get(w.lower(), 1) for w in words]
@@ -259,7 +259,9 @@ def _part_counts(sentence: str) -> list[int]:
     return list(dict.fromkeys([1, *twice, *numbers]))[:_MOST_COUNTS]
 
 
-def _find_part_value(amount: str, contexts: Iterable[Sequence[str]], counts: Sequence[int]) -> str:
+def _find_equal_catalog_value(
+    amount: str, contexts: Iterable[Sequence[str]], counts: Sequence[int]
+) -> str:
     """Return the catalog value that an amount shows, of what the nearest context names."""
     quantity = parse_quantity(amount.replace("\u00a0", " "))
     if quantity is None or not quantity.unit or not quantity.value:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from app.content.course_rules import (
     ParsedCourse,
-    accepted_owners,
-    is_unreviewed,
-    map_locked_keys,
-    page_review_date,
+    find_id_owners,
+    is_key_changed_since_review,
+    map_new_to_counted_keys,
+    review_date_of_item_page,
 )
 from app.content.file_reader import parse_file
 from app.content.file_watcher import WatchedFiles, course_or_shared_path, pause_garbage_collection
@@ -22,7 +22,7 @@ from app.content.id_ownership import LOCK, IdClaim, IdOwners
 from app.content.library import find_problems
 from app.content.parse_cache import replace_file
 from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile, list_used_ids
-from app.content.toml_reader import write_lock
+from app.content.toml_reader import format_lock_file
 from app.markup.problems import ContentProblem, TextEdit, make_problem
 from app.markup.text import LONGEST_ID, slugify
 
@@ -57,15 +57,15 @@ def plan_file_changes(
     """
     readings, _ = WatchedFiles(folder, None).read()
     ids = _missing_id_edits(
-        accepted_owners(ParsedCourse(readings, today), accepted), list_used_ids(readings)
+        find_id_owners(ParsedCourse(readings, today), accepted), list_used_ids(readings)
     )
     made = []
     for path, reading in readings.items():
         edits = [*reading.edits, *ids.get(path, ())]
         if edits:
-            made.append(_edited_file(folder, path, edits))
+            made.append(_apply_text_edits(folder, path, edits))
             readings[path] = parse_file(made[-1].after, path)
-    lock = _updated_lock(folder, readings, today, accepted)
+    lock = _update_lock_file(folder, readings, today, accepted)
     return [c for c in (*made, lock) if c.before != c.after]
 
 
@@ -129,7 +129,7 @@ def _unique_id(name: str, ids: set[str]) -> str:
     return new
 
 
-def _edited_file(
+def _apply_text_edits(
     folder: Path, path: str, edits: Iterable[TextEdit], *, in_place: bool = False
 ) -> FileChange:
     """Apply the edits from last to first, keeping the file's line endings.
@@ -153,7 +153,7 @@ def _edited_file(
     return FileChange(path, raw, "".join(parts))
 
 
-def _updated_lock(
+def _update_lock_file(
     folder: Path, readings: Mapping[str, ParsedFile], today: dt.date, accepted: Collection[str]
 ) -> FileChange:
     """Update ids.lock with new ids and new wordings. Missing ids stay until they are retired.
@@ -162,36 +162,38 @@ def _updated_lock(
     """
     before = readings.get(LOCK)
     entries = {e.id: e for e in before.lock} if before else {}
-    owners = accepted_owners(ParsedCourse(readings, today), accepted)
+    owners = find_id_owners(ParsedCourse(readings, today), accepted)
     refused = {p.item for p in find_problems(readings, folder, today) if p.severity == "error"}
     for name, owner in owners.items.items():
         refuses = owner.fact.broken if name in accepted else name in refused
         if refuses or name in owners.doubtful:
             continue
-        read = page_review_date(owner.path, readings)
+        read = review_date_of_item_page(owner.path, readings)
         entry = _new_lock_entry(owner, entries.get(name), today)
         entries[name] = _with_review_date(entry, owner.fact, read, today)
     lock = folder / LOCK
     old = lock.read_bytes().decode("utf-8", "replace") if lock.is_file() else None
     # Do not rewrite a file that cannot be parsed: its content would be lost.
     whole = before is None or not before.problems
-    return FileChange(LOCK, old, write_lock(entries.values(), old or "") if whole else old or "")
+    return FileChange(
+        LOCK, old, format_lock_file(entries.values(), old or "") if whole else old or ""
+    )
 
 
 def _with_review_date(
-    entry: LockEntry, fact: ItemFingerprint, read: dt.date | None, today: dt.date
+    entry: LockEntry, fact: ItemFingerprint, reviewed: dt.date | None, today: dt.date
 ) -> LockEntry:
     """Return the entry with the reviewed key. A changed key is entered only after a review."""
-    if read is None or fact.broken or not fact.key or entry.retired:
+    if reviewed is None or fact.broken or not fact.key or entry.retired:
         return entry
-    if entry.key and is_unreviewed(entry, fact, read, today):
+    if entry.key and is_key_changed_since_review(entry, fact, reviewed, today):
         return entry
-    return dataclasses.replace(entry, key=fact.key, read=read.isoformat())
+    return dataclasses.replace(entry, key=fact.key, read=reviewed.isoformat())
 
 
 def _new_lock_entry(owner: IdClaim, known: LockEntry | None, today: dt.date) -> LockEntry:
     fact = owner.fact
-    names = map_locked_keys(known, fact) if known else {}
+    names = map_new_to_counted_keys(known, fact) if known else {}
     return LockEntry(
         fact.id,
         fact.type,
@@ -255,25 +257,27 @@ def check_course(
         readings, _ = WatchedFiles(folder, cache).read()
         content_problems: Sequence[ContentProblem] = find_problems(readings, folder, day)
         if any(reading.unidentified for reading in readings.values()):
-            content_problems = _with_unidentified(content_problems, readings, folder, day)
+            content_problems = _with_problems_of_unidentified_items(
+                content_problems, readings, folder, day
+            )
         return sorted([*content_problems, *_check_missing_lock_file(folder / LOCK)])
 
 
-def _with_unidentified(
+def _with_problems_of_unidentified_items(
     found: Sequence[ContentProblem],
     readings: Mapping[str, ParsedFile],
     folder: Path,
     today: dt.date,
 ) -> list[ContentProblem]:
     """Return the problems with those of items without an id, as if `--fix` had written it."""
-    owners = accepted_owners(ParsedCourse(readings, today), ())
+    owners = find_id_owners(ParsedCourse(readings, today), ())
     edits = _missing_id_edits(dataclasses.replace(owners, copies=[]), list_used_ids(readings))
     ahead = dict(readings)
     added: dict[str, list[int]] = {}
     for path, written in edits.items():
-        change = _edited_file(folder, path, written, in_place=True)
+        change = _apply_text_edits(folder, path, written, in_place=True)
         ahead[path] = parse_file(change.after, path)
-        added[path] = _find_added_lines(change.before or "", written)
+        added[path] = _lines_followed_by_insertion(change.before or "", written)
     known = {(p.path, p.line, p.code) for p in found}
     more = []
     for problem in find_problems(ahead, folder, today):
@@ -283,7 +287,7 @@ def _with_unidentified(
     return [*found, *more]
 
 
-def _find_added_lines(text: str, edits: Sequence[TextEdit]) -> list[int]:
+def _lines_followed_by_insertion(text: str, edits: Sequence[TextEdit]) -> list[int]:
     """Return the numbers of the lines behind which `in_place` edits add one."""
     lines = _LINE_END.split(text)[::2]
     grown = sorted(e.line for e in edits if "\n" in e.new and lines[e.line : e.line + 1] != [""])

@@ -32,10 +32,10 @@ def questions_of_topic(library: Library, slug: str) -> tuple[Question, ...]:
     )
 
 
-def questions_reserved_for_exams(library: Library, met: Collection[str]) -> frozenset[str]:
+def unmet_exam_only_questions(library: Library, met_ids: Collection[str]) -> frozenset[str]:
     """Return the questions reserved for mock exams, except those in `met`."""
     return frozenset(
-        q.id for q in library.questions.values() if q.is_reserved_for_exams and q.id not in met
+        q.id for q in library.questions.values() if q.is_reserved_for_exams and q.id not in met_ids
     )
 
 
@@ -66,7 +66,7 @@ SHORT = 0.4
 """Length of a short paper as a share of the full one: 20 questions of 50."""
 
 
-def is_full_length_exam(exam: ExamBlueprint) -> bool:
+def can_be_shortened(exam: ExamBlueprint) -> bool:
     """Return whether shorter papers can be made from an exam."""
     return exam.questions >= WHOLE
 
@@ -82,13 +82,13 @@ def short_exam(exam: ExamBlueprint) -> ExamBlueprint:
 
 
 def derive_exam(
-    exam: ExamBlueprint, way: str, title: str, domains: Mapping[str, int]
+    exam: ExamBlueprint, slug_suffix: str, title: str, domains: Mapping[str, int]
 ) -> ExamBlueprint:
     """Return an exam with the given questions per domain and a proportional time limit."""
     count = sum(domains.values())
     return dataclasses.replace(
         exam,
-        slug=f"{exam.slug}~{way}",
+        slug=f"{exam.slug}~{slug_suffix}",
         title=title,
         questions=count,
         minutes=max(1, round(exam.minutes * count / exam.questions)),
@@ -132,7 +132,7 @@ class PageFacts:
     short_minutes: float = 0.0
     requires: tuple[str, ...] = ()
 
-    def minutes_read(self, part: PagePart) -> float:
+    def reading_minutes_of_part(self, part: PagePart) -> float:
         if not 0 < self.short_minutes < self.minutes:
             return self.minutes * part.share
         rest = (part.share - ESSENTIAL_SHARE * part.essential) / (1 - ESSENTIAL_SHARE)

@@ -8,16 +8,16 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from app.content.id_ownership import IdOwners, find_owners
-from app.content.link_rules import check_drawing, check_link, check_picture, check_related
+from app.content.link_rules import check_drawing, check_link, check_picture, check_see_also_term
 from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile
 from app.markup.model import Flashcard, Syllabus, Topic
 from app.markup.problems import ContentProblem, CrossReference, make_problem
 from app.markup.text import (
     closest_word,
     content_hash,
-    did_you_mean,
+    hint_for_unknown_word,
     is_slug,
-    mark_letter_boundaries,
+    mark_unspaced_letters,
     normalize_text,
     slugify,
 )
@@ -55,16 +55,16 @@ class ParsedCourse:
     def source_keys(self) -> set[str]:
         return {s.key for r in self.readings.values() for s in r.sources}
 
-    def is_sound(self, path: str) -> bool:
+    def is_fully_readable(self, path: str) -> bool:
         reading = self.readings.get(path)
         return reading is not None and not any(
             p.code in {"E00", "E10", "E11"} for p in reading.problems
         )
 
-    def is_known(self, paths: Iterable[str]) -> bool:
+    def are_files_readable(self, paths: Iterable[str]) -> bool:
         """Return whether at least one of the files exists, and all existing ones were readable."""
         there = [path for path in paths if path in self.readings]
-        return bool(there) and all(map(self.is_sound, there))
+        return bool(there) and all(map(self.is_fully_readable, there))
 
     def renamed_topics(self) -> dict[str, str]:
         """Map listed topics without a folder to the folder they were probably renamed to."""
@@ -95,12 +95,12 @@ class ParsedCourse:
         return [(p, f) for p, r in self.files_in_order() for f in r.facts]
 
 
-def accepted_owners(course: ParsedCourse, accepted: Collection[str] = ()) -> IdOwners:
+def find_id_owners(course: ParsedCourse, accepted: Collection[str] = ()) -> IdOwners:
     """Return the owner of each id; see `find_owners`."""
     return find_owners(course.fingerprints(), course.readings, accepted)
 
 
-def map_locked_keys(entry: LockEntry, fact: ItemFingerprint) -> dict[str, str]:
+def map_new_to_counted_keys(entry: LockEntry, fact: ItemFingerprint) -> dict[str, str]:
     """Map new option keys to the keys under which their responses were counted before.
 
     An option with unchanged text keeps its key. The others are paired in order.
@@ -136,7 +136,7 @@ def check_mentions(course: ParsedCourse) -> list[ContentProblem]:
         # One without a page is reported with its items.
         "topic": {path.split("/")[1] for path, r in course.readings.items() if r.topic or r.facts},
     }
-    unread = {kind for kind, files in _REGISTERS.items() if not course.is_known(files)}
+    unread = {kind for kind, files in _REGISTERS.items() if not course.are_files_readable(files)}
     hints: dict[tuple[str, str], str] = {}
     renamed = course.renamed_topics()
     problems: list[ContentProblem] = []
@@ -177,7 +177,7 @@ def _check_mention_path(
     elif mention.kind in {"drawing", "picture"}:
         yield from check_drawing(path, mention, course.readings)
     elif mention.kind == "term":
-        yield from check_related(path, mention, course.readings)
+        yield from check_see_also_term(path, mention, course.readings)
     else:
         yield from check_link(path, mention, course.readings)
 
@@ -199,7 +199,7 @@ def _nearest_hint(
     """Return the nearest known name. Searches only for the first `_MOST_HINTS` names."""
     word = (mention.kind, mention.value)
     if word not in hints and len(hints) < _MOST_HINTS:
-        hints[word] = did_you_mean(mention.value, known)
+        hints[word] = hint_for_unknown_word(mention.value, known)
     return hints.get(word, "")
 
 
@@ -252,9 +252,7 @@ def check_duplicate_stems(
         (
             path,
             fact,
-            frozenset(
-                normalize_text(mark_letter_boundaries(questions[fact.id].stem.plain)).split()
-            ),
+            frozenset(normalize_text(mark_unspaced_letters(questions[fact.id].stem.plain)).split()),
         )
         for path, fact in course.fingerprints()
         if fact.id in questions and fact.asks
@@ -496,7 +494,7 @@ def _check_blueprints(
             place = (path, lines.get(number, 1), 1)
             if number not in domains:
                 message = f"“{number}” is not a domain of syllabus.toml."
-                yield make_problem(place, "E70", message, did_you_mean(number, domains))
+                yield make_problem(place, "E70", message, hint_for_unknown_word(number, domains))
             elif held[number] < wanted:
                 counts = (number, wanted, held[number])
                 yield make_problem(
@@ -600,11 +598,11 @@ def _check_question_count(
     yield _lacking_problem(topic, message, drafts)
 
 
-def _list_draft_items(topic: Topic, items: Iterable[Question | Flashcard], what: str) -> list[str]:
+def _list_draft_items(topic: Topic, items: Iterable[Question | Flashcard], noun: str) -> list[str]:
     """Describe the topic's items that are not live, by file."""
     own = [i for i in items if i.topic == topic.slug and i.status != "live"]
     return [
-        f"{count} {what}{'s' * (count != 1)} of {path}"
+        f"{count} {noun}{'s' * (count != 1)} of {path}"
         for path, count in Counter(i.place.path for i in own).items()
     ]
 
@@ -637,16 +635,18 @@ def _lacking_problem(topic: Topic, message: str, drafts: Sequence[str] = ()) -> 
 _NO_KEY = content_hash("")[:6]
 
 
-def check_reviews(readings: Mapping[str, ParsedFile], today: dt.date) -> Iterator[ContentProblem]:
+def check_keys_changed_since_review(
+    readings: Mapping[str, ParsedFile], today: dt.date
+) -> Iterator[ContentProblem]:
     """Report W19: the key of an item changed since its last review."""
     lock = readings.get("ids.lock")
     entries = {e.id: e for e in lock.lock} if lock else {}
     for path, reading in readings.items():
-        page = page_path(path)
-        read = page_review_date(path, readings)
+        page = page_path_of_item_file(path)
+        read = review_date_of_item_page(path, readings)
         for fact in reading.facts:
             entry = entries.get(fact.id)
-            if entry and read and is_unreviewed(entry, fact, read, today):
+            if entry and read and is_key_changed_since_review(entry, fact, read, today):
                 message = f"What is right in “{fact.id}” changed after {entry.read}."
                 hint = (
                     "Read it against its sources, write the date of today behind "
@@ -656,18 +656,20 @@ def check_reviews(readings: Mapping[str, ParsedFile], today: dt.date) -> Iterato
                 yield make_problem(place, "W19", message, hint, fact.id)
 
 
-def page_path(path: str) -> str:
+def page_path_of_item_file(path: str) -> str:
     """Return the path of the page whose review date covers all items of its folder."""
     return f"{path.rpartition('/')[0]}/concept.md"
 
 
-def page_review_date(path: str, readings: Mapping[str, ParsedFile]) -> dt.date | None:
+def review_date_of_item_page(path: str, readings: Mapping[str, ParsedFile]) -> dt.date | None:
     """Return the date on which the page of an item's topic was last reviewed."""
-    page = readings.get(page_path(path))
+    page = readings.get(page_path_of_item_file(path))
     return page.topic.reviewed if page and page.topic else None
 
 
-def is_unreviewed(entry: LockEntry, fact: ItemFingerprint, read: dt.date, today: dt.date) -> bool:
+def is_key_changed_since_review(
+    entry: LockEntry, fact: ItemFingerprint, reviewed: dt.date, today: dt.date
+) -> bool:
     """Return whether the key changed after the last review.
 
     A review dated today counts as newer than the change.
@@ -676,4 +678,4 @@ def is_unreviewed(entry: LockEntry, fact: ItemFingerprint, read: dt.date, today:
         return False
     if entry.key == _NO_KEY and fact.type != "card":
         return False
-    return entry.key != fact.key and read.isoformat() <= entry.read and read < today
+    return entry.key != fact.key and reviewed.isoformat() <= entry.read and reviewed < today

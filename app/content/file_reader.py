@@ -10,13 +10,13 @@ from typing import Protocol
 from markdown_it.token import Token
 
 from app.content.amounts import NO_AMOUNTS, read_amounts
-from app.content.front_matter import FileKind, FrontMatter, front_matter
+from app.content.front_matter import FileKind, FrontMatter, parse_front_matter
 from app.content.glossary_rules import check_term_text
 from app.content.item_reader import ParsedItem, build_item
 from app.content.item_rules import (
-    check_balance,
     check_blocks,
     check_item,
+    check_right_position_balance,
     check_source,
     check_unsourced_numbers,
 )
@@ -24,9 +24,9 @@ from app.content.item_splitter import (
     ProseRegion,
     Region,
     find_stray_answers,
-    match_glued_heading,
+    match_unspaced_heading,
     read_regions,
-    report_glued,
+    report_unspaced_heading,
 )
 from app.content.parsed_file import (
     FirstMentionLinker,
@@ -83,8 +83,8 @@ from app.markup.text import (
     bottom_k_sketch,
     content_hash,
     count_words,
-    did_you_mean,
     hash_normalized_text,
+    hint_for_unknown_word,
     is_path_inside,
     normalize_text,
     slugify,
@@ -92,7 +92,7 @@ from app.markup.text import (
 )
 from app.questions import types
 from app.questions.model import Question
-from app.questions.question_type import CountedOption, ItemDraft
+from app.questions.question_type import ItemDraft, StatisticsOption
 
 _BLOCK = re.compile(r"<(?:p|ul|ol|div|figure|h[1-6]|aside|pre|blockquote)\b")
 _WORDS_PER_MINUTE = 200
@@ -137,12 +137,12 @@ def lay_out_page(
         if isinstance(region, ItemDraft):
             ctx.embed_item(items.get((region.comment.id, region.line)))
         else:
-            ctx.add_prose(_shown_tokens(region.tokens))
+            ctx.add_prose(_without_stray_answers(region.tokens))
     ctx.close()
     return PageLayout(tuple(ctx.sections), ctx.notes, tuple(ctx.alerts))
 
 
-def _shown_tokens(prose: list[Token]) -> list[Token]:
+def _without_stray_answers(prose: list[Token]) -> list[Token]:
     """Return the prose without answers that belong to no question."""
     hidden = {index for block in find_stray_answers(prose) for index in block}
     return [token for index, token in enumerate(prose) if index not in hidden]
@@ -189,14 +189,14 @@ class _PageBuilder:
         while at < len(tokens):
             end = closing_index(tokens, at) + 1
             block = tokens[at:end]
-            if self._interrupts_paragraph(tokens[at]) or find_single_image(block):
+            if self._starts_new_piece(tokens[at]) or find_single_image(block):
                 self._add_tokens(tokens[start:at])
                 self._add_special_block(block)
                 start = end
             at = end
         self._add_tokens(tokens[start:])
 
-    def _interrupts_paragraph(self, token: Token) -> bool:
+    def _starts_new_piece(self, token: Token) -> bool:
         if token.type == "heading_open":
             self._check_level(token)
             return token.tag in {"h1", "h2"}
@@ -230,13 +230,13 @@ class _PageBuilder:
             self.scope.section = title
             self.scope.worked = False
         elif block[0].type == "note_open":
-            self._add_footnotes(block)
+            self._add_footnote(block)
         elif image := find_single_image(block):
             self._add_picture(image, block)
         else:
             self._add_calculator(block[0])
 
-    def _add_footnotes(self, block: list[Token]) -> None:
+    def _add_footnote(self, block: list[Token]) -> None:
         key = block[0].content
         if key in self.notes:
             message = f"“[^{key}]:” stands on this page a second time."
@@ -246,7 +246,7 @@ class _PageBuilder:
 
     def _add_picture(self, image: Token, block: list[Token]) -> None:
         """Add an SVG file. Whether it is a drawing or a picture is decided on assembly."""
-        text = render_tokens(_keep_page_paragraphs(block), self.scope)
+        text = render_tokens(_prevent_paragraph_unwrapping(block), self.scope)
         file = str(image.attrs.get("src", ""))
         caption = str(image.attrs.get("title", ""))
         lines = first_line(block[0]), last_line(block[0])
@@ -262,7 +262,7 @@ class _PageBuilder:
             return
         boxes = [t for t in tokens if t.meta.get("alert")]
         self.alerts += [(str(t.meta["alert"]), first_line(t)) for t in boxes]
-        text = render_tokens(_keep_page_paragraphs(tokens), self.scope)
+        text = render_tokens(_prevent_paragraph_unwrapping(tokens), self.scope)
         if text.html:
             self.open.pieces.append(HtmlBlock(self.linker.link(text.html)))
             self.open.words.append(text.plain)
@@ -307,7 +307,7 @@ def find_single_image(block: Sequence[Token]) -> Token | None:
     return children[0] if local else None
 
 
-def _keep_page_paragraphs(tokens: list[Token]) -> list[Token]:
+def _prevent_paragraph_unwrapping(tokens: list[Token]) -> list[Token]:
     """Append a token, so that a single paragraph keeps its `<p>`."""
     return tokens if len(tokens) != 3 else [*tokens, Token("nothing", "", 0)]
 
@@ -329,11 +329,11 @@ def read_topic_file(
     """Parse a page, a quiz or cards, depending on the file name."""
     kind = _KINDS.get(where.name, "quiz")
     slug = where.parts[1] if len(where.parts) > 2 else where.stem
-    front, text = front_matter(source_file, page=kind == "page")
+    front, text = parse_front_matter(source_file, page=kind == "page")
     regions = read_regions(text, source_file, kind)
     scope = RenderContext(source_file, folder=slug)
     items, facts = _build_items(regions, kind, front, scope)
-    check_balance(items.values(), source_file)
+    check_right_position_balance(items.values(), source_file)
     parsed = ParsedFile(source_file.path, facts=tuple(facts))
     if kind == "page":
         return _add_page(parsed, (regions, items, front, slug), source_file, names)
@@ -418,10 +418,10 @@ def _build_item_or_stop(
         if built is not None:
             check_item(built.item, built.written, source_file, exam=kind == "quiz")
     except LimitExceededError as error:
-        source_file.report_limit(error, "", draft.line)
+        source_file.report_parsing_failure(error, "", draft.line)
         return None, True
     except Exception as error:  # noqa: BLE001 - one item must not break the others
-        source_file.report_limit(error, "This item", draft.line)
+        source_file.report_parsing_failure(error, "This item", draft.line)
         return None, False
     return built, False
 
@@ -447,10 +447,10 @@ def _item_fingerprint(
     kind = draft.comment.field_text("type") or "unknown"
     heading = without_figure_links(draft.heading.content)
     stem = key = ""
-    options: tuple[CountedOption, ...] = ()
+    options: tuple[StatisticsOption, ...] = ()
     if isinstance(item, Question):
         kind, stem = item.type, item.stem.plain
-        options = types.type_of(item).options(item.answer)
+        options = types.type_of(item).options_for_statistics(item.answer)
         right = types.type_of(item).key_texts(item.answer)
         right += [f"{o.credit:g} {o.words}" for o in options if o.credit]
         words = f"{' '.join(right)} {stable_repr(item.computed) if item.computed else ''}"
@@ -485,12 +485,12 @@ def _locate_id(draft: ItemDraft, source_file: SourceFile) -> tuple[int, int]:
 
 def _add_page(
     parsed: ParsedFile,
-    read: tuple[Sequence[Region], Items, FrontMatter, str],
+    page_source: tuple[Sequence[Region], Items, FrontMatter, str],
     source_file: SourceFile,
     names: GlossaryNames,
 ) -> ParsedFile:
     """Return the file with its page, and with each question's section set."""
-    regions, items, front, slug = read
+    regions, items, front, slug = page_source
     linker = FirstMentionLinker(names)
     scope = RenderContext(source_file, page=True, folder=slug)
     # A card is part of the page's text. It is shown only with the same status as the
@@ -576,7 +576,7 @@ def _mark_essential(
             message = f"“{anchor}” is no section of this page."
             line, _ = source_file.locate_text("essential:", 1, len(source_file.lines))
             place = source_file.locate_text(anchor, line, len(source_file.lines))
-            hint = did_you_mean(anchor, known)
+            hint = hint_for_unknown_word(anchor, known)
             source_file.report("E61", *place, message, hint)
     return tuple(
         dataclasses.replace(s, essential=s.anchor in front.essential or not (s.anchor and s.plain))
@@ -605,7 +605,7 @@ _SEE = re.compile(r"^\*{0,2}See(?: also)?\*{0,2}[:\uff1a]\*{0,2}\s*(.+)$", re.DO
 
 def read_glossary(source_file: SourceFile) -> tuple[GlossaryTerm, ...]:
     """Return the glossary terms in file order. Terms without a meaning are left out."""
-    _, text = front_matter(source_file)
+    _, text = parse_front_matter(source_file)
     tokens = parse_markdown(text)
     check_blocks(tokens, source_file)
     scope = RenderContext(source_file, folder="..")
@@ -650,8 +650,8 @@ def _build_term(block: list[Token], scope: RenderContext) -> GlossaryTerm:
         hint = "Write the term behind the ##."
         scope.source_file.report("E10", line, 1, "A term has no name.", hint)
     for token in body:
-        if token.type == "inline" and (no_heading := match_glued_heading(token)):
-            report_glued("E10", first_line(token), no_heading, scope.source_file)
+        if token.type == "inline" and (no_heading := match_unspaced_heading(token)):
+            report_unspaced_heading("E10", first_line(token), no_heading, scope.source_file)
     meaning = render_tokens(body, scope) if body else NO_TEXT
     if not meaning.html:
         hint = "Write one paragraph below the heading."
@@ -704,12 +704,12 @@ def parse_file(text: str, path: str, names: GlossaryNames = _NO_NAMES) -> Parsed
         parsed = _read_source(source_file, names)
     except Exception as error:  # noqa: BLE001 - no file may stop the server
         source_file.item = ""
-        source_file.report_limit(error, "This file")
+        source_file.report_parsing_failure(error, "This file")
         source_file.mentions.clear()
         source_file.edits.clear()
         source_file.unidentified.clear()
         parsed = ParsedFile(path)
-    return _with_problems(source_file, parsed)
+    return _with_collected_records(source_file, parsed)
 
 
 def _read_source(source_file: SourceFile, names: GlossaryNames) -> ParsedFile:
@@ -721,7 +721,7 @@ def _read_source(source_file: SourceFile, names: GlossaryNames) -> ParsedFile:
         raise LimitExceededError(message, "Split it into several topics.", MOST_LINES)
     if where.parts[:1] == ("exams",):
         exam = read_exam(source_file, where.stem)
-        return ParsedFile(source_file.path, exam=exam, entries=_domain_count_lines(source_file))
+        return ParsedFile(source_file.path, exam=exam, entries=_lines_of_domain_counts(source_file))
     check_source(source_file)
     read = _READERS.get(source_file.path)
     return read(source_file) if read else read_topic_file(source_file, where, names)
@@ -737,7 +737,7 @@ def _read_svg_file(source_file: SourceFile) -> ParsedFile:
 _COUNT = re.compile(r"""^\s*["']?([\w.-]+)["']?\s*=""")
 
 
-def _domain_count_lines(source_file: SourceFile) -> tuple[tuple[str, int], ...]:
+def _lines_of_domain_counts(source_file: SourceFile) -> tuple[tuple[str, int], ...]:
     """Return the (number, line) of each domain in a mock exam's [domains] table."""
     lines = [text.strip() for text in source_file.lines]
     first = lines.index("[domains]") + 1 if "[domains]" in lines else len(lines)
@@ -763,7 +763,7 @@ _READERS: dict[str, Callable[[SourceFile], ParsedFile]] = {
 }
 
 
-def _with_problems(source_file: SourceFile, parsed: ParsedFile) -> ParsedFile:
+def _with_collected_records(source_file: SourceFile, parsed: ParsedFile) -> ParsedFile:
     """Add what was collected while reading: problems, edits, references."""
     text = hashlib.sha256(source_file.text.encode())
     return dataclasses.replace(

@@ -19,13 +19,13 @@ from app.markup.model import SvgProblem
 from app.markup.problems import MOST_BYTES, ContentProblem, make_problem
 from app.markup.text import closest_word
 
-Job = tuple[str, str, GlossaryNames]  # text, path, glossary names
+ParseArguments = tuple[str, str, GlossaryNames]  # text, path, glossary names
 
 _MIN_FILES_PER_PROCESS = 60  # files from which starting processes pays off
 _MOST_PROCESSES = 8
 
 
-def read_all(jobs: Sequence[Job]) -> list[ParsedFile]:
+def read_all(jobs: Sequence[ParseArguments]) -> list[ParsedFile]:
     """Parse many files; returns the results in order."""
     count = min(_count_processors(), _MOST_PROCESSES)
     # Forking with other threads running would copy their locks in locked state.
@@ -42,7 +42,7 @@ def _count_processors() -> int:
         return os.cpu_count() or 1
 
 
-def _parse_in_parallel(jobs: Sequence[Job], count: int) -> list[ParsedFile]:
+def _parse_in_parallel(jobs: Sequence[ParseArguments], count: int) -> list[ParsedFile]:
     """Distribute the jobs round-robin, so that long files spread evenly."""
     context = multiprocessing.get_context("fork")
     crew = []
@@ -66,7 +66,9 @@ def _parse_in_parallel(jobs: Sequence[Job], count: int) -> list[ParsedFile]:
     return [reading for reading in done if reading is not None]
 
 
-def _run_worker(jobs: Sequence[Job], answer: "Connection[list[ParsedFile], None]") -> None:
+def _run_worker(
+    jobs: Sequence[ParseArguments], result_pipe: "Connection[list[ParsedFile], None]"
+) -> None:
     """Parse the jobs and send the results. Exits if the parent process ends first.
 
     Writing to the pipe would not fail then, because the fork also holds its read end;
@@ -75,8 +77,8 @@ def _run_worker(jobs: Sequence[Job], answer: "Connection[list[ParsedFile], None]
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)  # drop the server's signal handlers
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    answer.send([parse_file(*job) for job in jobs])
-    answer.close()
+    result_pipe.send([parse_file(*job) for job in jobs])
+    result_pipe.close()
 
 
 def _end_with_parent() -> None:
@@ -122,10 +124,13 @@ def drop_overridden(readings: Mapping[str, ParsedFile]) -> dict[str, ParsedFile]
     }
 
 
-def _without_overridden(reading: ParsedFile, own: ParsedFile | None) -> ParsedFile:
-    if own is None:
+def _without_overridden(reading: ParsedFile, course_reading: ParsedFile | None) -> ParsedFile:
+    if course_reading is None:
         return reading
-    terms, sources = {t.anchor for t in own.terms}, {s.key for s in own.sources}
+    terms, sources = (
+        {t.anchor for t in course_reading.terms},
+        {s.key for s in course_reading.sources},
+    )
     return dataclasses.replace(
         reading,
         terms=tuple(t for t in reading.terms if t.anchor not in terms),
@@ -268,8 +273,8 @@ class WatchedFiles:
         paths = list_course_files(self.folder)
         stamps = take_stamps(self.folder, paths)
         with pause_garbage_collection():
-            names = self._names(paths)
-            readings = self._readings(paths, names)
+            names = self._parse_glossary_names(paths)
+            readings = self._parse_or_reuse(paths, names)
             read = {p: self._served_version(p, r, names) for p, r in readings.items()}
             shown = drop_overridden(read)
         for path in set(self.good) - set(paths):
@@ -283,29 +288,29 @@ class WatchedFiles:
         """Save a copy of every file whose current version has no errors."""
         if self.kept is None:
             return
-        self.kept.forget_all_but(list_course_files(self.folder))
+        self.kept.delete_all_but(list_course_files(self.folder))
         for path, ((content, _), reading) in self.readings.items():
             if path in without or _count_errors(reading):
                 continue
             if self.good.get(path) is reading:
                 self.kept.store(path, content)
 
-    def _names(self, paths: list[str]) -> GlossaryNames:
-        read = self._readings([p for p in paths if p in _GLOSSARIES], NO_NAMES)
+    def _parse_glossary_names(self, paths: list[str]) -> GlossaryNames:
+        read = self._parse_or_reuse([p for p in paths if p in _GLOSSARIES], NO_NAMES)
         known = {p: self._served_version(p, r, NO_NAMES) for p, r in read.items()}
         terms = [t for r in drop_overridden(known).values() for t in r.terms]
         return glossary_names(term_anchors(terms))
 
-    def _served_version(self, path: str, now: ParsedFile, names: GlossaryNames) -> ParsedFile:
+    def _served_version(self, path: str, current: ParsedFile, names: GlossaryNames) -> ParsedFile:
         """Return the current version, or the last good one with the current problems."""
         good = self.good.get(path)
-        if good is None and _count_errors(now):
+        if good is None and _count_errors(current):
             good = self._last_good(path, names)
-        if good is None or _count_errors(now) <= _count_errors(good):
-            self.good[path] = now
-            return now
+        if good is None or _count_errors(current) <= _count_errors(good):
+            self.good[path] = current
+            return current
         self.good[path] = good
-        return dataclasses.replace(good, problems=now.problems, outdated=True)
+        return dataclasses.replace(good, problems=current.problems, outdated=True)
 
     def _last_good(self, path: str, names: GlossaryNames) -> ParsedFile | None:
         """Parse the copy that an earlier run of the server saved; None if there is none."""
@@ -315,7 +320,7 @@ class WatchedFiles:
         fitting = names if path.endswith("concept.md") else NO_NAMES
         return parse_file(content.decode("utf-8", "replace"), path, fitting)
 
-    def _readings(self, paths: list[str], names: GlossaryNames) -> dict[str, ParsedFile]:
+    def _parse_or_reuse(self, paths: list[str], names: GlossaryNames) -> dict[str, ParsedFile]:
         """Return the parsed files: known, cached or newly parsed."""
         readings: dict[str, ParsedFile] = {}
         cold: dict[str, tuple[bytes, GlossaryNames]] = {}

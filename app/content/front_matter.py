@@ -12,7 +12,7 @@ from app.markup.expressions import ExpressionError, compile_expression
 from app.markup.model import ComputedParameters, Level, Status
 from app.markup.problems import MOST_PARAMETERS, SourceFile
 from app.markup.strict_yaml import Node, YamlList, YamlMapping, YamlText
-from app.markup.text import LONGEST_ID, did_you_mean, is_slug
+from app.markup.text import LONGEST_ID, hint_for_unknown_word, is_slug
 from app.questions.question_type import ItemComment
 from app.questions.types import KINDS
 
@@ -159,7 +159,7 @@ class ItemMetadata:
     use: Literal["", "exam"]
 
 
-def front_matter(source_file: SourceFile, *, page: bool = True) -> tuple[FrontMatter, str]:
+def parse_front_matter(source_file: SourceFile, *, page: bool = True) -> tuple[FrontMatter, str]:
     """Return the front matter, and the text with its lines blanked.
 
     Files other than a `page` contain only items, so the keys of a topic are not
@@ -173,7 +173,7 @@ def front_matter(source_file: SourceFile, *, page: bool = True) -> tuple[FrontMa
         return FrontMatter(), source_file.text
     fields = strict_yaml.read_mapping(match[1], source_file.report, 2)
     _report_unknown_keys(fields, FRONT_KEYS if page else _ITEMS_FRONT_KEYS, source_file)
-    _report_wrong_types(fields, source_file)
+    _drop_values_of_wrong_type(fields, source_file)
     for key in ("title", "summary"):
         if isinstance(node := fields.values.get(key), YamlText):
             check_plain_text(key, node.text, (node.line, node.column), source_file)
@@ -199,7 +199,7 @@ def _report_unknown_keys(
 ) -> None:
     for name, key in fields.keys.items():
         if name not in known:
-            hint = did_you_mean(name, known, _NEAR_NAME_CUTOFF)
+            hint = hint_for_unknown_word(name, known, _NEAR_NAME_CUTOFF)
             if known is not ITEM_KEYS and name in ITEM_KEYS:
                 hint = "It stands in the comment of a question: <!-- q: some-id"
             elif known is ITEM_KEYS or name in FRONT_KEYS:
@@ -209,7 +209,7 @@ def _report_unknown_keys(
             source_file.report("E12", key.line, key.column, message, hint)
 
 
-def _report_wrong_types(fields: YamlMapping, source_file: SourceFile) -> None:
+def _drop_values_of_wrong_type(fields: YamlMapping, source_file: SourceFile) -> None:
     """Report E10: a list instead of a value, or a mapping instead of words. Drops the key."""
     for name, node in [*fields.values.items()]:
         message, hint = "", ""
@@ -249,7 +249,7 @@ def _read_mentions(
 
 def _read_level(fields: YamlMapping, source_file: SourceFile) -> Level:
     """Return the level; anything but `deeper` is reported."""
-    return "deeper" if _read_keyword(fields, "level", "deeper", source_file) else ""
+    return "deeper" if _is_set_to_keyword(fields, "level", "deeper", source_file) else ""
 
 
 def _read_status(fields: YamlMapping, source_file: SourceFile) -> Status | None:
@@ -265,12 +265,14 @@ def _read_status(fields: YamlMapping, source_file: SourceFile) -> Status | None:
     return status or "draft"
 
 
-def _read_keyword(fields: YamlMapping, key: str, word: str, source_file: SourceFile) -> bool:
+def _is_set_to_keyword(
+    fields: YamlMapping, key: str, keyword: str, source_file: SourceFile
+) -> bool:
     node = fields.values.get(key)
-    if node is None or strict_yaml.single_text(node) == word:
+    if node is None or strict_yaml.single_text(node) == keyword:
         return node is not None
     message = f"“{strict_yaml.single_text(node)[:20]}” is not a value of “{key}”."
-    hint = f"Write {key}: {word}, or leave it out."
+    hint = f"Write {key}: {keyword}, or leave it out."
     source_file.report("E13", node.line, node.column, message, hint)
     return False
 
@@ -310,7 +312,7 @@ def read_item_metadata(
     fields = comment.fields
     _check_inapplicable_keys(comment, kind, source_file)
     asks = page or kind != "card"
-    for_exam = asks and _read_keyword(fields, "use", "exam", source_file)
+    for_exam = asks and _is_set_to_keyword(fields, "use", "exam", source_file)
     if page and for_exam:
         message = "A question in the text of a page cannot be kept for exams."
         source_file.report("E13", *comment.field_location("use"), message, "Put it into quiz.md.")
@@ -339,7 +341,7 @@ def read_comment(content: str, line: int, source_file: SourceFile) -> ItemCommen
         source_file.item = name[1]
     fields = strict_yaml.read_mapping(stripped, source_file.report, line, column)
     _report_unknown_keys(fields, ITEM_KEYS, source_file)
-    _report_wrong_types(fields, source_file)
+    _drop_values_of_wrong_type(fields, source_file)
     _check_boolean_values(fields, source_file)
     if rest.strip():
         hint = "Begin the text after the comment on a line of its own."
@@ -459,11 +461,11 @@ def _read_values(name: str, node: Node, source_file: SourceFile) -> tuple[str | 
         return (0,)
     values: tuple[str | float, ...] = ()
     if isinstance(node, YamlList):
-        values = tuple(parse_value(n.text) for n in node.items if isinstance(n, YamlText))
+        values = tuple(parse_number_or_text(n.text) for n in node.items if isinstance(n, YamlText))
     elif isinstance(node, YamlText) and ".." in node.text:
-        values = _read_range(name, node, source_file)
+        values = _expand_parameter_range(name, node, source_file)
     elif isinstance(node, YamlText):
-        values = (parse_value(node.text),)
+        values = (parse_number_or_text(node.text),)
     large = [v for v in values if not isinstance(v, str) and not math.isfinite(v)]
     if large:
         message = f"A value of the parameter “{name}” is too large to compute with."
@@ -498,7 +500,7 @@ def _find_list_mistake(name: str, node: Node) -> tuple[str, str, str] | None:
     return None
 
 
-def parse_value(text: str) -> str | float:
+def parse_number_or_text(text: str) -> str | float:
     """Return a number if the whole text is one, else the text."""
     if not _NUMBER.match(text.strip()):
         return text.strip()
@@ -507,7 +509,9 @@ def parse_value(text: str) -> str | float:
     return int(number) if whole else number
 
 
-def _read_range(name: str, node: YamlText, source_file: SourceFile) -> tuple[float, ...]:
+def _expand_parameter_range(
+    name: str, node: YamlText, source_file: SourceFile
+) -> tuple[float, ...]:
     match = _RANGE.match(node.text.strip())
     if match is None:
         return ()
@@ -541,7 +545,7 @@ def _read_expression(node: Node, known: set[str], source_file: SourceFile) -> st
         return ""
     unknown = sorted(compiled.names - known)
     for name in unknown:
-        hint = did_you_mean(name, known)
+        hint = hint_for_unknown_word(name, known)
         message = f"“{name}” is neither a parameter nor defined above."
         source_file.report("E44", node.line, node.column, message, hint)
     return "" if unknown else node.text

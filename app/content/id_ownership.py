@@ -24,7 +24,7 @@ _MOST_COMPARED = 20  # lines compared with one item
 _HIDING = frozenset({"E00", "E01", "E02", "E03", "E10", "E11", "E12", "E75", "E88"})
 
 
-class HashedItemText(Protocol):
+class HasTextHashes(Protocol):
     """The hashed words of an item; see `ItemFingerprint` and `UnidentifiedItem`."""
 
     @property
@@ -85,32 +85,32 @@ class IdEvidence:
             for number in entry.sketch:
                 self._sampled[number].append(entry.id)
 
-    def is_named(self, path: str) -> bool:
+    def is_topic_in_syllabus(self, path: str) -> bool:
         """Return whether the syllabus lists the topic of a file."""
         reading = self.readings.get("syllabus.toml")
         topics = reading.syllabus.topics if reading and reading.syllabus else ()
         return path.startswith("topics/") and path.split("/")[1] in topics
 
-    def entry_resemblance(self, entry: LockEntry, wording: HashedItemText) -> float:
+    def entry_resemblance(self, entry: LockEntry, wording: HasTextHashes) -> float:
         """Return how similar an item is to a line of ids.lock, from 0 to 3."""
         same = entry.heading == wording.heading != "", entry.body == wording.body != ""
         return _similarity_to_entry(entry, wording) + sum(same)
 
-    def is_replaced(self, entry: LockEntry, wording: HashedItemText) -> bool:
+    def is_replaced(self, entry: LockEntry, wording: HasTextHashes) -> bool:
         """Return whether an item's text is quite different from its line."""
         if entry in self._entries_with_same_text(wording):
             return False
         return bool(entry.sketch) and _similarity_to_entry(entry, wording) < _REPLACED
 
-    def closest_rival(self, own: LockEntry, wording: HashedItemText) -> LockEntry | None:
+    def closest_rival(self, own_entry: LockEntry, wording: HasTextHashes) -> LockEntry | None:
         """Return another line that an item clearly resembles more than its own; else None."""
-        if (own.heading, own.body) == (wording.heading, wording.body):
+        if (own_entry.heading, own_entry.body) == (wording.heading, wording.body):
             return None
-        like = _similarity_to_entry(own, wording)
+        like = _similarity_to_entry(own_entry, wording)
         others = self._entries_with_partly_same_text(wording)
         if like < COPIED:
             others += self._entries_like(wording, self.entries)
-        best = self._nearest_entries([e for e in others if e.id != own.id], wording)
+        best = self._nearest_entries([e for e in others if e.id != own_entry.id], wording)
         if best is None:
             return None
         # The same heading is stronger evidence than the same answers, such as True and
@@ -118,29 +118,29 @@ class IdEvidence:
         least = like - _SLIGHT_MARGIN if best.heading == wording.heading else like
         if _similarity_to_entry(best, wording) <= least:
             return None
-        lead = self.entry_resemblance(best, wording) - self.entry_resemblance(own, wording)
+        lead = self.entry_resemblance(best, wording) - self.entry_resemblance(own_entry, wording)
         return best if lead >= CLEAR_MARGIN else None
 
     def find_missing_id(
-        self, wording: HashedItemText, named: Collection[str] = ()
+        self, wording: HasTextHashes, candidate_ids: Collection[str] = ()
     ) -> LockEntry | None:
         """Return the line of a missing id whose item this seems to be; else None."""
-        said = [self.gone[name] for name in named if name in self.gone]
+        said = [self.gone[name] for name in candidate_ids if name in self.gone]
         others = [e for e in self._entries_with_partly_same_text(wording) if e.id in self.gone]
         return self._nearest_entries(
             said or others + self._entries_like(wording, self.gone), wording
         )
 
-    def nearest_missing_entry(self, wording: HashedItemText) -> LockEntry | None:
+    def nearest_missing_entry(self, wording: HasTextHashes) -> LockEntry | None:
         """Return the line of a missing id that the item resembles most."""
         return self._nearest_entries([*self.gone.values()], wording)
 
     def _nearest_entries(
-        self, entries: Sequence[LockEntry], wording: HashedItemText
+        self, entries: Sequence[LockEntry], wording: HasTextHashes
     ) -> LockEntry | None:
         return max(entries, key=lambda e: self.entry_resemblance(e, wording), default=None)
 
-    def _entries_with_same_text(self, wording: HashedItemText) -> list[LockEntry]:
+    def _entries_with_same_text(self, wording: HasTextHashes) -> list[LockEntry]:
         """Return the lines with the same heading or body, if there are only a few."""
         entries = []
         for text in (f"#{wording.heading}", wording.body):
@@ -148,13 +148,13 @@ class IdEvidence:
             entries += same if len(same) <= _MAX_EQUAL_LINES else []
         return entries
 
-    def _entries_with_partly_same_text(self, wording: HashedItemText) -> list[LockEntry]:
+    def _entries_with_partly_same_text(self, wording: HasTextHashes) -> list[LockEntry]:
         """Return those of them whose text is not entirely different."""
         same = self._entries_with_same_text(wording)
         return [e for e in same if _similarity_to_entry(e, wording) >= _REPLACED]
 
     def _entries_like(
-        self, wording: HashedItemText, among: Mapping[str, LockEntry]
+        self, wording: HasTextHashes, among: Mapping[str, LockEntry]
     ) -> list[LockEntry]:
         """Return the lines with similar text, comparing only a few candidates."""
         sampled = {*wording.sketch, *wording.full_sketch}
@@ -164,7 +164,7 @@ class IdEvidence:
         return [e for e in near[:_MOST_COMPARED] if _similarity_to_entry(e, wording) >= COPIED]
 
 
-def _similarity_to_entry(entry: LockEntry, wording: HashedItemText) -> float:
+def _similarity_to_entry(entry: LockEntry, wording: HasTextHashes) -> float:
     """Return the similarity of an item to a line of ids.lock, from 0 to 1."""
     like = jaccard_similarity(entry.sketch, wording.sketch)
     if entry.heading or entry.body:
@@ -242,7 +242,7 @@ def _report_claims_in_broken_files(
 
 def _assign_new_id_owner(claimed: list[IdClaim], evidence: IdEvidence, owners: IdOwners) -> None:
     """Settle an id that is not in ids.lock."""
-    owner, name = _first_owner(None, claimed, evidence), claimed[0].fact.id
+    owner, name = _find_original_owner(None, claimed, evidence), claimed[0].fact.id
     if owner is None:
         _report_ambiguous_owner(claimed, "ids.lock does not know it", owners)
         return
@@ -294,7 +294,7 @@ def _assign_locked_id_owner(
         if rival := rivals[claim.place]:
             _report_text_of_other_id(entry, claim, rival, evidence, owners)
     left = [claim for claim in claimed if rivals[claim.place] is None]
-    owner = _first_owner(entry, left, evidence)
+    owner = _find_original_owner(entry, left, evidence)
     if owner is None:
         owners.doubtful.add(entry.id)
         if left:
@@ -321,7 +321,7 @@ def _report_text_of_other_id(
     owners.report(claim, "E07", message, hint)
 
 
-def _first_owner(
+def _find_original_owner(
     entry: LockEntry | None, claimed: list[IdClaim], evidence: IdEvidence
 ) -> IdClaim | None:
     """Return the item that had the id first, if the evidence is unambiguous; else None.
@@ -337,7 +337,7 @@ def _first_owner(
         both = [claim for claim in best if claim in beside]
         return both[0] if len(both) == 1 else None
     if len(best) > 1 and _have_same_text(best):
-        best = [claim for claim in best if evidence.is_named(claim.path)]
+        best = [claim for claim in best if evidence.is_topic_in_syllabus(claim.path)]
     return best[0] if len(best) == 1 else None
 
 
@@ -389,7 +389,7 @@ def _compare_with_lock(
         message = f"“{entry.id}” was of the type “{entry.type}” and is “{fact.type}” now."
         hint = "Give it a new id; or accept it with --fix, and its counts begin anew."
         owners.report(owner, "W34", message, hint)
-    elif is_remapped(entry, fact):
+    elif have_several_options_changed(entry, fact):
         message = f"Several options of “{entry.id}” changed at once."
         hint = "Their counts go on in order; confirm with --fix, or pin <!-- = key -->."
         owners.report(owner, "W09", message, hint)
@@ -412,7 +412,7 @@ def _report_replaced_item(owner: IdClaim, evidence: IdEvidence, owners: IdOwners
     owners.report(owner, "E07" if gone else "W07", f"{message}.", hint)
 
 
-def is_remapped(entry: LockEntry, fact: ItemFingerprint) -> bool:
+def have_several_options_changed(entry: LockEntry, fact: ItemFingerprint) -> bool:
     """Return whether several options changed, so that old and new cannot be paired."""
     if not entry.options or not fact.options or entry.type != fact.type:
         return False

@@ -19,19 +19,19 @@ from app.content.front_matter import (
     read_item_metadata,
 )
 from app.content.item_rules import check_blocks
-from app.content.unread_markup import check_answer_lines, check_foreign_markup
+from app.content.unread_markup import check_foreign_markup, report_misread_answer_lines
 from app.markup import expressions
 from app.markup.html_renderer import RenderContext, render_tokens, unlink_figures
 from app.markup.markdown_tokens import closing_index, first_line
 from app.markup.model import NO_TEXT, ComputedParameters, Flashcard, RichText, SourceLocation
 from app.markup.problems import MOST_HINTS, MOST_OPTIONS, SourceFile
-from app.markup.text import content_hash, did_you_mean, normalize_text
+from app.markup.text import content_hash, hint_for_unknown_word, normalize_text
 from app.questions.model import Question
-from app.questions.options import ParsedOption, check_credits, is_task_list, read_options
+from app.questions.options import ParsedOption, check_no_partial_credit, is_task_list, read_options
 from app.questions.question_type import AuthoredItem, ItemDraft, ItemParts, QuestionType
 from app.questions.types import KINDS
-from app.questions.types.choice import choice_type
-from app.questions.types.cloze import find_blank, read_gap_card
+from app.questions.types.choice import infer_choice_kind
+from app.questions.types.cloze import find_block_with_blank, read_cloze_card_faces
 
 _LAB_BLOCK = re.compile(r"console\s+\S")
 _ROLES = {
@@ -77,8 +77,8 @@ def build_item(
     unlink_figures(
         [t for t in (draft.heading, *draft.body, *options) if id(t) not in explained], scope
     )
-    check_answer_lines(draft, parts, item_type, source_file)
-    _limit_parts(draft, parts, source_file)
+    report_misread_answer_lines(draft, parts, item_type, source_file)
+    _drop_parts_beyond_limit(draft, parts, source_file)
     if not item_type:
         return None
     if kind == "cards" and item_type != "card":
@@ -87,7 +87,7 @@ def build_item(
         hint = "Move it into quiz.md; or write a card: ### A sentence with its [[gap]]., or "
         hint += "a heading and its answer as text, without type: and boxes."
         source_file.report("E13", *place, message, hint)
-    _check_blocks_taken(draft, parts, item_type, source_file)
+    _report_unread_options(draft, parts, item_type, source_file)
     metadata = read_item_metadata(draft.comment, item_type, front, source_file, page=kind == "page")
     written = AuthoredItem(draft, parts, scope, computed is not None)
     if item_type == "card":
@@ -98,12 +98,12 @@ def build_item(
     return ParsedItem(question, written)
 
 
-def _check_blocks_taken(
-    draft: ItemDraft, parts: ItemParts, kind: str, source_file: SourceFile
+def _report_unread_options(
+    draft: ItemDraft, parts: ItemParts, type_name: str, source_file: SourceFile
 ) -> None:
     """Report E24: options in a question type that takes none."""
-    if parts.options and kind in KINDS and not KINDS[kind].boxed:
-        message = f"A question of the type “{kind}” reads no options in boxes."
+    if parts.options and type_name in KINDS and not KINDS[type_name].boxed:
+        message = f"A question of the type “{type_name}” reads no options in boxes."
         hint = "Take them out, or change the type."
         source_file.report("E24", parts.list_line or draft.line, 1, message, hint)
 
@@ -121,8 +121,8 @@ def _check_boxes_of_card(draft: ItemDraft, source_file: SourceFile) -> None:
 
 def _check_gaps_of_card(draft: ItemDraft, source_file: SourceFile) -> None:
     """Report E12, E54: a gap on the back, on a front that has a back, or to be asked in reverse."""
-    gap, reverse = find_blank([draft.heading]), draft.comment.fields.keys.get("reverse")
-    token = find_blank(draft.body)
+    gap, reverse = find_block_with_blank([draft.heading]), draft.comment.fields.keys.get("reverse")
+    token = find_block_with_blank(draft.body)
     if token or (gap and any(t.type != "hr" for t in draft.body)):
         message = "A card with a gap is its heading alone: the back is the same, filled."
         hint = (
@@ -148,9 +148,9 @@ def _sort_parts(draft: ItemDraft, source_file: SourceFile) -> ItemParts:
         role = _ROLES.get(body[at].meta.get("alert", ""))
         if role and wanted != "card":
             _add_alert(role, block[1:-1], parts)
-        elif _take_answer_block(block, wanted, parts, source_file):
+        elif _store_if_answer_block(block, wanted, parts, source_file):
             answered = True
-        elif _take_reason_block(block, body[at - 1] if at else None, parts, source_file):
+        elif _store_if_unindented_feedback(block, body[at - 1] if at else None, parts, source_file):
             pass
         else:
             (parts.explanation if answered else parts.stem).extend(block)
@@ -166,7 +166,7 @@ def _is_lab(draft: ItemDraft) -> bool:
     )
 
 
-def _limit_parts(draft: ItemDraft, parts: ItemParts, source_file: SourceFile) -> None:
+def _drop_parts_beyond_limit(draft: ItemDraft, parts: ItemParts, source_file: SourceFile) -> None:
     """Report and drop options and hints beyond the limits."""
     for what, most, count in (
         ("options", MOST_OPTIONS, parts.options),
@@ -187,21 +187,21 @@ def _add_alert(role: str, inside: list[Token], parts: ItemParts) -> None:
         parts.mistake.extend(inside)
 
 
-def _take_answer_block(
-    block: list[Token], wanted: str, parts: ItemParts, source_file: SourceFile
+def _store_if_answer_block(
+    block: list[Token], type_name: str, parts: ItemParts, source_file: SourceFile
 ) -> bool:
     """Store a block if it is part of the answer. Returns whether it was."""
     kind = block[0].type
     if kind == "fence":
         kind = f"fence {block[0].info.partition(' ')[0]}"
-    if wanted == "card":
+    if type_name == "card":
         return False
     if kind == "bullet_list_open" and is_task_list(block):
         parts.list_line = parts.list_line or (block[0].map or [0])[0] + 1
         parts.options.extend(read_options(block, source_file))
         return True
-    takes = wanted in KINDS and KINDS[wanted].block == kind
-    if takes and KINDS[wanted].repeated:
+    takes = type_name in KINDS and KINDS[type_name].block == kind
+    if takes and KINDS[type_name].repeated:
         parts.block.extend(block)
         return True
     if kind == "ordered_list_open" and not takes and is_task_list(block):
@@ -217,7 +217,7 @@ def _take_answer_block(
     return False
 
 
-def _take_reason_block(
+def _store_if_unindented_feedback(
     block: list[Token], before: Token | None, parts: ItemParts, source_file: SourceFile
 ) -> bool:
     """Report W25, and use a quote right below an option as its reason without indentation."""
@@ -244,9 +244,13 @@ def _infer_type(draft: ItemDraft, options: list[ParsedOption]) -> str:
     keys = draft.comment.fields.values
     blocks = [] if any(option.ticked for option in options) else draft.body
     told = itertools.chain(
-        (k.name for k in KINDS.values() if k.telling_key in keys and k.recognizes_options(options)),
+        (
+            k.name
+            for k in KINDS.values()
+            if k.telling_key in keys and k.recognizes_answer_form(options)
+        ),
         (k.name for t in blocks for k in KINDS.values() if k.recognizes_block(t, options)),
-        (k.name for k in KINDS.values() if not k.telling_key and k.recognizes_options(options)),
+        (k.name for k in KINDS.values() if not k.telling_key and k.recognizes_answer_form(options)),
     )
     return next(told, "")
 
@@ -302,7 +306,7 @@ def _declared_type(
     if said and said not in TYPES:
         place = draft.comment.field_location("type")
         meant = _MEANT.get(re.sub(r"[\s_-]+", " ", said.lower()))
-        hint = f"Write type: {meant}." if meant else did_you_mean(said, TYPES)
+        hint = f"Write type: {meant}." if meant else hint_for_unknown_word(said, TYPES)
         source_file.report("E13", *place, f"“{said}” is not a type.", hint)
         return ""
     if said:
@@ -331,7 +335,7 @@ def _inferred_type(
         _take_inferred_block(parts, KINDS[meant].block)
         return meant
     if parts.options:
-        return choice_type(parts.options)
+        return infer_choice_kind(parts.options)
     message = "This question has no answers."
     hint = "Write options as - [ ] and - [x], a numbered list, a table, or a blank: [[answer]]."
     source_file.report("E13", draft.comment.line, draft.comment.column, message, hint, derived=True)
@@ -342,10 +346,10 @@ def _build_flashcard(written: AuthoredItem, metadata: ItemMetadata) -> Flashcard
     """Build a card; without a back, a front with blanks shows gaps and has the filled text."""
     draft, scope = written.draft, written.scope
     body = [t for t in draft.body if t.type != "hr"]
-    has_gap = find_blank([draft.heading]) is not None
+    has_gap = find_block_with_blank([draft.heading]) is not None
     _check_gaps_of_card(draft, scope.source_file)
     if has_gap and not body:
-        front, back = read_gap_card(written)
+        front, back = read_cloze_card_faces(written)
     else:
         front, back = render_tokens([draft.heading], scope), render_tokens(body, scope)
     if back.plain.strip() and normalize_text(back.plain) == normalize_text(front.plain):
@@ -382,7 +386,7 @@ def _build_question(
     scope.cited.clear()
     answer = kind.parse(authored)
     if not kind.weighed:
-        check_credits(parts.options, kind.name, scope.source_file)
+        check_no_partial_credit(parts.options, kind.name, scope.source_file)
     stem = _build_stem(authored, kind)
     question = Question(
         draft.comment.id,
@@ -451,7 +455,7 @@ def _read_partial(draft: ItemDraft, kind: QuestionType[Any], source_file: Source
         source_file.report("E13", *place, message, hint)
     if partial is not None:
         return partial
-    hint = did_you_mean(said, [p for p in PARTIAL if p])
+    hint = hint_for_unknown_word(said, [p for p in PARTIAL if p])
     if said == "coverage":
         hint = "This rule was removed. Write partial: net, which counts hits less wrong ticks."
     source_file.report("E13", *place, f"“{said}” is not a way of partial credit.", hint)

@@ -18,13 +18,13 @@ from app.markup.html_renderer import KINDS, RenderContext, is_language
 from app.markup.markdown_tokens import MISBEGUN, first_line, last_line
 from app.markup.model import ComputedParameters, Flashcard
 from app.markup.problems import A_COMBINATION, SourceFile, get_estimate_effort
-from app.markup.quantities import TYPED, UNITS, show_number, unit_kind
+from app.markup.quantities import TYPED, UNITS, format_with_spec, unit_kind
 from app.markup.text import (
     ENDS,
     UNSPACED_ENDS,
     closest_word,
     count_words,
-    did_you_mean,
+    hint_for_unknown_word,
     normalize_text,
 )
 from app.questions import model, types
@@ -43,10 +43,10 @@ def check_computed(question: Question, comment: ItemComment, source_file: Source
         return
     if not _check_names(question, computed, comment, source_file):
         return
-    source_file.spend_effort(_count_effort(question, computed))
-    if not _check_combinations(question, computed, (comment, source_file)):
+    source_file.spend_effort(_estimate_check_microseconds(question, computed))
+    if not _have_all_combinations_answers(question, computed, (comment, source_file)):
         return
-    places = model.variant_seeds(question)
+    places = model.seeds_up_to_variant_limit(question)
     rights = (
         _right_answers_for(question, computed, model.nth_combination(computed, i)) for i in places
     )
@@ -57,19 +57,19 @@ def check_computed(question: Question, comment: ItemComment, source_file: Source
         source_file.report("W49", *comment.field_location("let"), message, hint)
 
 
-def _check_combinations(
+def _have_all_combinations_answers(
     question: Question, computed: ComputedParameters, where: tuple[ItemComment, SourceFile]
 ) -> bool:
     """Return whether every combination has an answer. Stops after three kinds of faults."""
     comment, source_file = where
     told: set[str] = set()
-    for index in model.variant_seeds(question):
+    for index in model.seeds_up_to_variant_limit(question):
         chosen = model.nth_combination(computed, index)
         for code, message, hint in _combination_faults(question, computed, chosen):
             if code in told:
                 continue
             told.add(code)
-            given = ", ".join(f"{n} = {_value_kind(v)}" for n, v in chosen.items())
+            given = ", ".join(f"{n} = {_format_parameter_value(v)}" for n, v in chosen.items())
             place = comment.field_location("params")
             if code != "W48":  # it is caused by a parameter, not an answer
                 place = _locate_message(message, question, computed, where)
@@ -91,7 +91,7 @@ def _locate_message(
     words = set(_QUOTED.findall(message)) if not quoted else set()
     quoted += [text for _, text in computed.lets if words & set(_WORDS.findall(text))]
     kind = types.type_of(question)
-    answers = [option.words for option in kind.options(question.answer)]
+    answers = [option.words for option in kind.options_for_statistics(question.answer)]
     answers += kind.extra_templates(question.answer)
     computes = [t for t in answers if templates.PLACEHOLDER.search(t)]
     for text in (*quoted, *reversed(computes)):
@@ -109,24 +109,24 @@ def _right_answers_for(
     if not any(map(templates.PLACEHOLDER.search, kind.right_answer_texts(question.answer))):
         return ()
     try:
-        answer = kind.fill_values(question.answer, model.resolve_values(computed, chosen))
+        answer = kind.fill_values(question.answer, model.evaluate_combination(computed, chosen))
     except ExpressionError:
         return ()
     return tuple(kind.right_answer_texts(answer))
 
 
-def _count_effort(question: Question, computed: ComputedParameters) -> float:
+def _estimate_check_microseconds(question: Question, computed: ComputedParameters) -> float:
     """Return the cost of trying every combination."""
     each = A_COMBINATION + 0.05 * sum(map(len, _all_templates(question)))
-    each += types.type_of(question).check_microseconds(question.answer)
+    each += types.type_of(question).combination_check_microseconds(question.answer)
     for _, text in computed.lets:
         each += len(text)
         each += sum(get_estimate_effort(function_name(c)) for c in compile_expression(text).calls)
-    return each * len(model.variant_seeds(question))
+    return each * len(model.seeds_up_to_variant_limit(question))
 
 
-def _value_kind(value: str | float) -> str:
-    return value if isinstance(value, str) else show_number(value)
+def _format_parameter_value(value: str | float) -> str:
+    return value if isinstance(value, str) else format_with_spec(value)
 
 
 def _check_names(
@@ -184,7 +184,7 @@ def _report_broken_template(
 
 def _accepts_format(spec: str) -> bool:
     try:
-        show_number(1.5, spec)
+        format_with_spec(1.5, spec)
     except ValueError:
         return False
     return True
@@ -200,7 +200,7 @@ def _combination_faults(
     question: Question, computed: ComputedParameters, chosen: Mapping[str, str | float]
 ) -> list[VariantFault]:
     try:
-        values = model.resolve_values(computed, chosen)
+        values = model.evaluate_combination(computed, chosen)
         return types.type_of(question).find_variant_faults(question.answer, question.stem, values)
     except ExpressionError as error:
         code = error.code if error.code in {"E41", "E42", "E44"} else "E47"
@@ -220,7 +220,7 @@ def check_item(
     """Check one item. `exam`: it can be drawn for mock exams."""
     _check_notes(authored.draft, source_file)
     if isinstance(question, Flashcard):
-        _check_braces(authored.draft, source_file, card=True)
+        _report_placeholders_without_parameters(authored.draft, source_file, card=True)
         return
     types.type_of(question).check(question.answer, authored, exam=exam)
     broken = authored.draft.broken or any(
@@ -230,7 +230,7 @@ def check_item(
     if question.computed and not broken:
         check_computed(question, authored.comment, source_file)
     elif not question.computed:
-        _check_braces(authored.draft, source_file)
+        _report_placeholders_without_parameters(authored.draft, source_file)
     _check_wording(question, authored.draft.heading, source_file)
 
 
@@ -255,7 +255,9 @@ def _check_notes(draft: ItemDraft, source_file: SourceFile) -> None:
             source_file.report("W96", first_line(token), 1, message, hint)
 
 
-def _check_braces(draft: ItemDraft, source_file: SourceFile, *, card: bool = False) -> None:
+def _report_placeholders_without_parameters(
+    draft: ItemDraft, source_file: SourceFile, *, card: bool = False
+) -> None:
     """Report E46: a placeholder in an item without parameters."""
     for token in (draft.heading, *draft.body):
         first = first_line(token) if token.type == "inline" else 0
@@ -310,13 +312,15 @@ def _right_answers(question: Question) -> list[str]:
     return [t for t in answers if len(t) >= 3]
 
 
-def check_balance(items: Iterable[Question | Flashcard], source_file: SourceFile) -> None:
+def check_right_position_balance(
+    items: Iterable[Question | Flashcard], source_file: SourceFile
+) -> None:
     """Report W30: one position has most of the correct options of eight or more questions."""
     matches = [
         (place, item.place.line)
         for item in items
         if isinstance(item, Question)
-        and (place := types.type_of(item).key_position(item.answer)) is not None
+        and (place := types.type_of(item).position_of_only_right_option(item.answer)) is not None
     ]
     if len(matches) < _FEWEST:
         return
@@ -359,24 +363,24 @@ def check_unsourced_numbers(passages: Iterable[Sequence[Token]], scope: RenderCo
     """Report W85: a number with a unit that is neither computed (a link) nor sourced."""
     scope.source_file.item = ""
     for passage in passages:
-        _check_blocks(passage, scope)
+        _report_unsourced_numbers_in_blocks(passage, scope)
 
 
 # Headings and tables are exempt: the text repeats their numbers, with sources.
 _EXEMPT = ("heading", "note", "table")
 
 
-def _check_blocks(tokens: Sequence[Token], scope: RenderContext) -> None:
+def _report_unsourced_numbers_in_blocks(tokens: Sequence[Token], scope: RenderContext) -> None:
     inside: set[str] = set()
     for token in tokens:
         name, _, edge = token.type.rpartition("_")
         if name in _EXEMPT:
             (inside.add if edge == "open" else inside.discard)(name)
         elif token.type == "inline" and not inside:
-            _check_inline(token, scope)
+            _report_unsourced_numbers(token, scope)
 
 
-def _check_inline(inline: Token, scope: RenderContext) -> None:
+def _report_unsourced_numbers(inline: Token, scope: RenderContext) -> None:
     for sentence in _split_sentences(inline.children or []):
         if "\0" in sentence:
             continue
@@ -503,7 +507,7 @@ def check_blocks(tokens: Sequence[Token], source_file: SourceFile) -> None:
             _check_code(token, source_file)
         elif token.type == "inline":
             if token.level == 1:
-                _check_foreign(token, source_file)
+                _report_stray_comment_or_alert(token, source_file)
             _check_dollars(token, source_file)
             _check_checkboxes(token, source_file)
             _check_unread_markup(token, source_file)
@@ -539,7 +543,7 @@ def _check_code(token: Token, source_file: SourceFile) -> None:
             return
 
 
-def _check_foreign(inline: Token, source_file: SourceFile) -> None:
+def _report_stray_comment_or_alert(inline: Token, source_file: SourceFile) -> None:
     """Report E10, E74: a comment's end or an alert that is read as text."""
     for number, line in enumerate(inline.content.split("\n")):
         place = (first_line(inline) + number, 1)
@@ -578,7 +582,7 @@ def _check_alert(token: Token, source_file: SourceFile) -> None:
     if name and name not in KINDS:
         message = f"“[!{name[:40]}]” is not a kind of box."
         meant = _BOX_NAMES.get(name.lower())
-        hint = f"Write > [!{meant}]" if meant else did_you_mean(name, KINDS)
+        hint = f"Write > [!{meant}]" if meant else hint_for_unknown_word(name, KINDS)
         source_file.report("E74", first_line(token), 1, message, hint)
 
 
@@ -710,7 +714,7 @@ def _report_marker(
     if name not in KINDS:
         message = f"“[!{marker[1][:_MAX_SHOWN]}]” is not a kind of box."
         meant = _BOX_NAMES.get(name.lower())
-        hint = f"Write > [!{meant}]." if meant else did_you_mean(name, KINDS, 0.8)
+        hint = f"Write > [!{meant}]." if meant else hint_for_unknown_word(name, KINDS, 0.8)
         if words:
             hint += f" Its title is the first line of its text: > **{words}**"
     elif not is_inside and not words:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from markdown_it.token import Token
 
-from app.content.front_matter import FileKind, front_matter, read_comment
+from app.content.front_matter import FileKind, parse_front_matter, read_comment
 from app.content.item_rules import check_blocks
 from app.markup.checked_figures import without_figure_links
 from app.markup.markdown_tokens import (
@@ -53,14 +53,14 @@ def find_stray_answers(prose: Sequence[Token], *, page: bool = True) -> Iterator
             if is_stray:
                 yield range(start, at)
             is_stray, asked = False, is_question(prose, at) or not page
-        if not is_stray and any(_tells_answer(t, asked) for t in prose[at:end]):
+        if not is_stray and any(_gives_answer_away(t, asked) for t in prose[at:end]):
             start, is_stray = at, True
         at = end
     if is_stray:
         yield range(start, at)
 
 
-def end_of_section(prose: Sequence[Token], at: int) -> int:
+def next_heading_index(prose: Sequence[Token], at: int) -> int:
     """Return the index of the next heading, of any level."""
     for index in range(at + 1, len(prose)):
         if prose[index].type == "heading_open" and not prose[index].level:
@@ -70,7 +70,7 @@ def end_of_section(prose: Sequence[Token], at: int) -> int:
 
 def is_question(prose: Sequence[Token], at: int) -> bool:
     """Return whether the section at an index asks a question or has quotes as reasons."""
-    section = prose[at : end_of_section(prose, at)]
+    section = prose[at : next_heading_index(prose, at)]
     for above, token in itertools.pairwise(section):
         inside = token.level or above.type == "bullet_list_close"
         if token.type == "blockquote_open" and inside and not token.meta.get("alert"):
@@ -86,7 +86,7 @@ def find_checkbox(token: Token) -> str:
     return match[0] if match and not _is_link(token) else ""
 
 
-def is_lost_comment(token: Token) -> bool:
+def is_misread_item_comment(token: Token) -> bool:
     """Return whether a paragraph was meant to be a question's comment."""
     text = token.content if token.type == "inline" else ""
     return bool(_COMMENT.match(text) or MISBEGUN.match(text))
@@ -105,7 +105,7 @@ def report_stray_answers(prose: Sequence[Token], source_file: SourceFile, *, pag
 
 
 def _report_stray_answer(block: Sequence[Token], source_file: SourceFile) -> None:
-    token = next(t for t in block if _tells_answer(t, asked=True))
+    token = next(t for t in block if _gives_answer_away(t, asked=True))
     first, last = first_line(token), last_line(token)
     if _COMMENT.match(token.content):
         message = "The comment of a question is read as text."
@@ -127,7 +127,7 @@ def _report_stray_answer(block: Sequence[Token], source_file: SourceFile) -> Non
     source_file.report("E24", *source_file.locate_text(line, first, last), message, hint)
 
 
-def _tells_answer(token: Token, asked: bool) -> bool:
+def _gives_answer_away(token: Token, asked: bool) -> bool:
     if token.type == "html_block":
         return token.content.strip() == UNCLOSED
     if token.type != "inline":
@@ -198,7 +198,7 @@ def read_regions(text: str, source_file: SourceFile, kind: FileKind) -> list[Reg
             check_blocks(region.tokens, source_file)
             report_stray_answers(region.tokens, source_file, page=kind == "page")
             for token in region.tokens:
-                if is_lost_comment(token):
+                if is_misread_item_comment(token):
                     source_file.record_id_claim(token.content, first_line(token))
             if kind == "quiz":
                 _report_heading_without_item(region.tokens, source_file)
@@ -300,11 +300,13 @@ def _report_heading_glued_above(token: Token, source_file: SourceFile) -> bool:
     line = source_file.lines[above - 1] if above > 0 else ""
     match = _GLUED.fullmatch(line.strip())
     if match:
-        report_glued("E02", above, match, source_file)
+        report_unspaced_heading("E02", above, match, source_file)
     return bool(match)
 
 
-def report_glued(code: str, line: int, match: re.Match[str], source_file: SourceFile) -> None:
+def report_unspaced_heading(
+    code: str, line: int, match: re.Match[str], source_file: SourceFile
+) -> None:
     """Report once that a line lacks the space after its hashes to be a heading."""
     hashes, words = match.groups()
     short = words if len(words) <= _MAX_REGION_SHOWN else f"{words[:_MAX_REGION_SHOWN]}…"
@@ -399,7 +401,7 @@ def _report_headings_without_id(
             if heading >= 0 and (answers or _comment_without_id_below(prose, at)):
                 _report_heading_without_id(prose, at, source_file)
                 heading = -1
-        elif token.type == "paragraph_open" and match_glued_heading(prose[at + 1]):
+        elif token.type == "paragraph_open" and match_unspaced_heading(prose[at + 1]):
             heading = at + 1
         elif token.type == "bullet_list_open" and not token.level and heading >= 0:
             boxes = _checkboxes_at(prose, at)
@@ -414,7 +416,7 @@ def _report_heading_without_item(prose: list[Token], source_file: SourceFile) ->
     for at, token in enumerate(prose):
         if token.type != "heading_open" or token.level or not _has_card_back(prose, at):
             continue
-        section = prose[at : end_of_section(prose, at)]
+        section = prose[at : next_heading_index(prose, at)]
         lines = range(first_line(token), max(map(last_line, section)) + 1)
         if not any(p.line in lines for p in source_file.problems if p.severity == "error"):
             source_file.item = ""
@@ -444,7 +446,7 @@ def _report_lost_cards(prose: list[Token], source_file: SourceFile) -> None:
             return
 
 
-def match_glued_heading(inline: Token) -> re.Match[str] | None:
+def match_unspaced_heading(inline: Token) -> re.Match[str] | None:
     """Match a paragraph that lacks the space after its hashes to be a heading."""
     return None if inline.level > 1 else _GLUED.fullmatch(inline.content.strip())
 
@@ -456,7 +458,7 @@ def _is_id_in_broken_comment(prose: list[Token], at: int) -> bool:
         return True
     if len(below) > 1 and MISBEGUN.match(below[1].content):
         return True
-    return any(map(_is_comment, prose[at : end_of_section(prose, at)]))
+    return any(map(_is_comment, prose[at : next_heading_index(prose, at)]))
 
 
 def _has_card_back(prose: list[Token], at: int) -> bool:
@@ -471,7 +473,7 @@ def _has_answer_form(prose: list[Token], at: int) -> bool:
     """Return whether a list of steps, a table of pairs or a blank stands below the heading."""
     if prose[at].tag < "h3":
         return False
-    section = prose[at + 3 : end_of_section(prose, at)]
+    section = prose[at + 3 : next_heading_index(prose, at)]
     forms = ("ordered_list_open", "table_open")
     return any((t.type in forms and not t.level) or "[[" in t.content for t in section)
 
@@ -505,9 +507,9 @@ def _report_heading_without_id(prose: list[Token], at: int, source_file: SourceF
         hint = "Begin it with q: and an id: <!-- q: some-id"
         source_file.report("E01", first_line(below), 1, message, hint)
         return
-    match = match_glued_heading(heading)
+    match = match_unspaced_heading(heading)
     if match:
-        report_glued("E01", first_line(heading), match, source_file)
+        report_unspaced_heading("E01", first_line(heading), match, source_file)
         return
     if stray := _stray_comment(prose, at, source_file):
         words = source_file.lines[stray - 1].strip()[:40]
@@ -525,7 +527,7 @@ def _report_heading_without_id(prose: list[Token], at: int, source_file: SourceF
 
 def _stray_comment(prose: list[Token], at: int, source_file: SourceFile) -> int:
     """Return the line that looks like the heading's comment; 0 if there is none."""
-    section = prose[at : end_of_section(prose, at)]
+    section = prose[at : next_heading_index(prose, at)]
     end = max(map(last_line, section))
     code = {
         line
@@ -542,7 +544,7 @@ def _stray_comment(prose: list[Token], at: int, source_file: SourceFile) -> int:
 
 def _unidentified_item(prose: list[Token], at: int, source_file: SourceFile) -> UnidentifiedItem:
     """Describe the item of a heading without a comment."""
-    section = prose[at : end_of_section(prose, at)]
+    section = prose[at : next_heading_index(prose, at)]
     first, end = last_line(section[0]), max(map(last_line, section))
     below = without_figure_links("\n".join(source_file.lines[first:end]))
     title = without_figure_links(section[1].content)
@@ -586,7 +588,7 @@ def page_without_items(text: str) -> str:
     Comments are notes among authors.
     """
     source_file = SourceFile("", text)
-    body = front_matter(source_file)[1]
+    body = parse_front_matter(source_file)[1]
     lines = body.split("\n")
     gone: set[int] = set()
     for region in split_into_items(body, source_file):

@@ -23,9 +23,9 @@ from app.content.course_rules import (
     ParsedCourse,
     check_coverage,
     check_duplicate_card_fronts,
+    check_keys_changed_since_review,
     check_links_to_drafts,
     check_page_order,
-    check_reviews,
     check_topics,
 )
 from app.content.file_watcher import (
@@ -96,7 +96,7 @@ def keep_live_items(items: Mapping[str, Item]) -> dict[str, Item]:
     return {name: item for name, item in items.items() if item.status == "live"}
 
 
-def drop_draft_warnings(
+def drop_scaffold_warnings_in_drafts(
     problems: Iterable[ContentProblem], authored: CourseWithDrafts
 ) -> list[ContentProblem]:
     """Drop W77 (scaffold text) in what is not live: it is allowed there."""
@@ -150,7 +150,7 @@ class AssembledCourse:
 
 def assemble_course(course: ParsedCourse) -> AssembledCourse:
     """Assemble the files. Items with errors are left out."""
-    owners = course_rules.accepted_owners(course)
+    owners = course_rules.find_id_owners(course)
     pages = {r.topic.slug: r.topic for r in course.readings.values() if r.topic}
     questions, cards = _owned_items(course, pages, owners.items)
     problems = [
@@ -176,7 +176,7 @@ def assemble_course(course: ParsedCourse) -> AssembledCourse:
     problems += [p for r in course.readings.values() for p in r.problems]
     problems += check_coverage(course, authored.questions.values(), authored.cards.values())
     problems += check_topics(topics, course.readings, authored.questions, authored.cards)
-    told = tuple(sorted(set(drop_draft_warnings(problems, authored))))
+    told = tuple(sorted(set(drop_scaffold_warnings_in_drafts(problems, authored))))
     return AssembledCourse(topics, questions, cards, told, authored)
 
 
@@ -203,7 +203,7 @@ def _check_unreviewed(
     course: ParsedCourse, owners: Mapping[str, IdClaim]
 ) -> Iterator[ContentProblem]:
     """Report W19 for the owners of ids only: the key of a copy tells nothing about reviews."""
-    for problem in check_reviews(course.readings, course.today):
+    for problem in check_keys_changed_since_review(course.readings, course.today):
         if _is_owner_at(owners.get(problem.item), problem.path, problem.line):
             yield problem
 
@@ -260,18 +260,18 @@ def _check_items_without_topic(
 def _owned_items(
     course: ParsedCourse, pages: Mapping[str, Topic], owners: Mapping[str, IdClaim]
 ) -> tuple[dict[str, Question], dict[str, Flashcard]]:
-    renamed = _renamed_keys(course, owners)
+    renamed = _counted_keys_by_question(course, owners)
     questions: dict[str, Question] = {}
     cards: dict[str, Flashcard] = {}
     for path, reading in course.files_in_order():
         for question in reading.questions:
             if _is_owner_at(owners.get(question.id), path, question.place.line):
-                heir = _with_drawings(_inherit_from_page(question, pages), course)
+                heir = _with_drawings(_inherit_metadata_from_page(question, pages), course)
                 questions[question.id] = _with_renamed_keys(heir, renamed.get(question.id, {}))
         for card in reading.cards:
             owner = owners.get(card.id.removesuffix(REVERSE))
             if _is_owner_at(owner, path, card.place.line):
-                cards[card.id] = _inherit_from_page(card, pages)
+                cards[card.id] = _inherit_metadata_from_page(card, pages)
     return questions, cards
 
 
@@ -280,7 +280,7 @@ def _is_owner_at(owner: IdClaim | None, path: str, line: int) -> bool:
     return owner is not None and (owner.path, owner.fact.line) == (path, line)
 
 
-def _inherit_from_page(item: Any, pages: Mapping[str, Topic]) -> Any:
+def _inherit_metadata_from_page(item: Any, pages: Mapping[str, Topic]) -> Any:
     """Return an item with missing objectives, sources and level taken from its page."""
     page = pages.get(item.topic)
     if page is None:
@@ -303,7 +303,7 @@ def _with_drawings(question: Question, course: ParsedCourse) -> Question:
     folder = question.place.path.rpartition("/")[0]
     readings = {
         name: course.readings.get(f"{folder}/{name}")
-        for name in kind.drawing_sources(question.answer)
+        for name in kind.figure_file_names(question.answer)
     }
     drawings = {
         name: reading.drawing
@@ -317,12 +317,12 @@ def _with_drawings(question: Question, course: ParsedCourse) -> Question:
     return dataclasses.replace(question, answer=answer, revision=words)
 
 
-def _renamed_keys(course: ParsedCourse, owners: Mapping[str, IdClaim]) -> Renamed:
+def _counted_keys_by_question(course: ParsedCourse, owners: Mapping[str, IdClaim]) -> Renamed:
     lock = course.readings.get("ids.lock")
     return {
         e.id: names
         for e in (lock.lock if lock else ())
-        if e.id in owners and (names := course_rules.map_locked_keys(e, owners[e.id].fact))
+        if e.id in owners and (names := course_rules.map_new_to_counted_keys(e, owners[e.id].fact))
     }
 
 
@@ -406,7 +406,7 @@ _SHOWN = re.compile(r'<img src="/concepts/[^/"]+/files/(?P<file>[^"]+)"')
 _MOST_FILES = 1_000  # of a topic, in which a similar name is searched
 
 
-def describe_image_fault(folder: Path, name: str) -> str:
+def explain_unshowable_image(folder: Path, name: str) -> str:
     """Return why the file `topics/TOPIC/NAME` cannot be shown; "" if it can.
 
     NAME may include folders. A second line suggests the most similar file.
@@ -510,7 +510,7 @@ class Library:
     outdated: tuple[str, ...] = ()
     authored: CourseWithDrafts = NOTHING
 
-    def as_authored(self) -> "Library":
+    def with_drafts(self) -> "Library":
         """Return the course with everything that is not live, for authors only."""
         own = self.authored
         if own is NOTHING:
@@ -640,7 +640,7 @@ def _find_picture_faults(readings: Mapping[str, ParsedFile], folder: Path) -> di
         for mention in reading.mentions
         if mention.kind == "file"
     )
-    return {name: describe_image_fault(folder, name) for name in wanted}
+    return {name: explain_unshowable_image(folder, name) for name in wanted}
 
 
 class LiveLibrary:
@@ -665,7 +665,7 @@ class LiveLibrary:
         self._failed = ""
         self._told: dict[str, ContentProblem] = {}
 
-    def last_loaded(self) -> Library | None:
+    def fresh_library_or_none(self) -> Library | None:
         """Return the current state; None if the files must be checked first."""
         state = self._state
         if state is None or time.monotonic() - self._glanced >= self._glance:
@@ -677,7 +677,7 @@ class LiveLibrary:
 
         Never raises: errors are added to the problems of the previous state.
         """
-        if (recent := self.last_loaded()) is not None:
+        if (recent := self.fresh_library_or_none()) is not None:
             return recent
         state, now = self._state, time.monotonic()
         if state is not None and not state[1].have_changed():

@@ -7,7 +7,7 @@ from app.content.parsed_file import ParsedFile
 from app.markup.images import SMALLEST_REGION, phone_variant
 from app.markup.model import SvgFigure, SvgProblem
 from app.markup.problems import ContentProblem, CrossReference, make_problem
-from app.markup.text import closest_word, did_you_mean, slugify
+from app.markup.text import closest_word, hint_for_unknown_word, slugify
 
 _OTHERWISE = "Correct the link, or create what it names."
 _PAGE = "/concepts/"
@@ -47,7 +47,7 @@ def check_link(path: str, mention: CrossReference, readings: Readings) -> Iterab
         yield make_problem(place, "E61", message, hint, mention.item)
 
 
-def check_related(
+def check_see_also_term(
     path: str, mention: CrossReference, readings: Readings
 ) -> Iterable[ContentProblem]:
     """Report E61: a name after `See:` that is no glossary heading."""
@@ -55,7 +55,7 @@ def check_related(
     anchor = slugify(mention.value)
     if any(term.anchor == anchor for term in terms):
         return
-    called = {form: t.name for t in terms for form in (t.anchor, *_heading_forms(t.name))}
+    called = {form: t.name for t in terms for form in (t.anchor, *_slugs_of_name_parts(t.name))}
     near = called.get(anchor) or called.get(closest_word(anchor, called))
     hint = "Write the whole heading of a term, and a comma between two."
     if near:
@@ -65,14 +65,14 @@ def check_related(
     yield make_problem(place, "E61", message, hint, derived=True)
 
 
-def _heading_forms(name: str) -> Iterable[str]:
+def _slugs_of_name_parts(name: str) -> Iterable[str]:
     """Return the parts that may be used for a heading: “Time to first token (TTFT)”."""
     return filter(None, map(slugify, _FORMS.split(name)))
 
 
 def _nearest_name_hint(word: str, known: set[str]) -> str:
     """Suggest the nearest known name, or else what to do."""
-    hint = did_you_mean(word, known)
+    hint = hint_for_unknown_word(word, known)
     return hint if hint.startswith("Did you mean") else _OTHERWISE
 
 
@@ -129,26 +129,26 @@ def check_drawing(
             yield make_problem(place, "E58", message, _POINTED, mention.item)
         elif isinstance(drawing, SvgFigure) and region and region not in drawing.regions:
             message = f"{name} has no region “{region}”."
-            hint = did_you_mean(region, sorted(drawing.regions - set(drawing.blurred)))
+            hint = hint_for_unknown_word(region, sorted(drawing.regions - set(drawing.blurred)))
             yield make_problem(place, "E59", message, hint, mention.item)
     if not region:
         sound = {n: d for n, d in pair.items() if isinstance(d, SvgFigure)}
-        yield from _check_legibility(sound, place, mention.item)
+        yield from _check_text_size(sound, place, mention.item)
         yield from _check_drawing_variants_agree(sound, place, mention.item)
 
 
-def _check_legibility(
-    pair: dict[str, SvgFigure], place: tuple[str, int, int], item: str
+def _check_text_size(
+    variants: dict[str, SvgFigure], place: tuple[str, int, int], item: str
 ) -> Iterable[ContentProblem]:
     """Report W90: text under 11 px at the minimum width of the drawing."""
-    for number, (name, drawing) in enumerate(pair.items()):
-        wide = number == 0 and len(pair) > 1
+    for number, (name, drawing) in enumerate(variants.items()):
+        wide = number == 0 and len(variants) > 1
         pixels = min(1.0, (_DESK if wide else _PHONE) / drawing.width) * drawing.text
         if pixels < _LEGIBLE:
             message = f"{name} has text that is shown at {pixels:.1f} px."
             least = _LEGIBLE * drawing.text / pixels
             hint = f"Write it at {least:.1f} units or more."
-            if len(pair) == 1:
+            if len(variants) == 1:
                 hint = f"Draw {phone_variant(name)}, 358 units wide, for phones."
             yield make_problem(place, "W90", message, hint, item)
 

@@ -232,7 +232,7 @@ class LastGoodFiles:
             _log.warning("last good content cannot be kept in %s: %s", self.folder, error)
         self._refused = True
 
-    def forget_all_but(self, existing: Collection[str]) -> None:
+    def delete_all_but(self, existing: Collection[str]) -> None:
         """Delete the copies of files that no longer exist, and incomplete ones.
 
         If the course has no files at all, its disk is probably missing: no copy is
@@ -242,14 +242,16 @@ class LastGoodFiles:
         for folder, _, names in os.walk(self.folder, topdown=False):
             for file in (Path(folder, name) for name in names):
                 half = file.name.startswith(".") and file not in wanted
-                if (half and _is_abandoned(file)) or (existing and not half and file not in wanted):
+                if (half and _is_unlocked_temporary_file(file)) or (
+                    existing and not half and file not in wanted
+                ):
                     with contextlib.suppress(OSError):
                         file.unlink()
             with contextlib.suppress(OSError):  # fails if it contains copies
                 Path(folder).rmdir()
 
 
-def _is_abandoned(file: Path) -> bool:
+def _is_unlocked_temporary_file(file: Path) -> bool:
     """Return whether no process is writing a file. Writers hold a lock."""
     with contextlib.suppress(OSError):
         with file.open("rb") as stream:

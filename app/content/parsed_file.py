@@ -174,7 +174,7 @@ class FirstMentionLinker:
         out: list[str] = []
         for part in _TAG.split(html):
             if part.startswith("<"):
-                _follow_tag(part, closed)
+                _track_unlinked_elements(part, closed)
                 out.append(part)
             elif closed or not part.strip():
                 out.append(part)
@@ -204,7 +204,7 @@ class FirstMentionLinker:
         return "".join([*out, text[done:]])
 
 
-def _follow_tag(tag: str, closed: list[str]) -> None:
+def _track_unlinked_elements(tag: str, closed: list[str]) -> None:
     match = re.match(r"</?([a-zA-Z0-9]+)", tag)
     if match is None or match[1].lower() not in _CLOSED:
         return

@@ -9,7 +9,7 @@ from typing import Literal
 
 from app.content.library import Library
 from app.markup.model import Section, Topic
-from app.markup.text import count_words, mark_letter_boundaries
+from app.markup.text import count_words, mark_unspaced_letters
 from app.questions import types
 
 Route = Literal["full", "short"]
@@ -18,7 +18,7 @@ _COVERED = 0.75  # share of the weighed words of a right answer
 _STEM = 6  # letters of a word that are compared, so that “train” matches “training”
 
 
-def route_sections(topic: Topic, route: Route) -> tuple[Section, ...]:
+def sections_on_route(topic: Topic, route: Route) -> tuple[Section, ...]:
     """Return the sections of a page that a route reads; none if it skips the page."""
     if route == "full":
         return topic.sections
@@ -27,7 +27,7 @@ def route_sections(topic: Topic, route: Route) -> tuple[Section, ...]:
 
 def route_minutes(topic: Topic, route: Route) -> float:
     """Return the minutes that a route spends on a page; 0 if it skips the page."""
-    return sum(s.minutes for s in route_sections(topic, route))
+    return sum(s.minutes for s in sections_on_route(topic, route))
 
 
 ESSENTIAL_SHARE = 0.6
@@ -50,7 +50,7 @@ class PagePart:
         return self.essential > 1 - 1e-6
 
 
-def section_parts(topic: Topic) -> dict[str, PagePart]:
+def page_parts_by_section(topic: Topic) -> dict[str, PagePart]:
     """Return which part of a page each of its sections with a heading is, by anchor.
 
     A page without headings is one section with an empty anchor. If the short route skips a page,
@@ -69,7 +69,9 @@ def section_parts(topic: Topic) -> dict[str, PagePart]:
 
 def has_essentials_read(topic: Topic, anchors: Collection[str]) -> bool:
     """Return whether every essential section is among the anchors, so that the page counts as read."""
-    return all(anchor in anchors for anchor, part in section_parts(topic).items() if part.essential)
+    return all(
+        anchor in anchors for anchor, part in page_parts_by_section(topic).items() if part.essential
+    )
 
 
 def has_short_route(topics: Iterable[Topic]) -> bool:
@@ -96,7 +98,7 @@ def measure_short_route(library: Library) -> RouteCoverage:
     fewer sections of the course have it: ln(sections / sections with the word).
     """
     topics = library.topics.values()
-    weights = _word_weights(topics)
+    weights = _inverse_section_frequencies(topics)
     covered = questions = 0
     for question in library.questions.values():
         topic = library.topics.get(question.topic)
@@ -105,16 +107,16 @@ def measure_short_route(library: Library) -> RouteCoverage:
         right = " ".join(types.type_of(question).right_answer_texts(question.answer))
         page = _distinct_section_words(topic.sections)
         asked = page & _distinct_words(right) or page & _distinct_words(question.stem.plain)
-        read = asked & _distinct_section_words(route_sections(topic, "short"))
+        read = asked & _distinct_section_words(sections_on_route(topic, "short"))
         questions += 1
         covered += bool(asked) and _sum_weights(read, weights) >= _COVERED * _sum_weights(
             asked, weights
         )
-    words = sum(count_words(s.plain) for t in topics for s in route_sections(t, "short"))
+    words = sum(count_words(s.plain) for t in topics for s in sections_on_route(t, "short"))
     return RouteCoverage(words, covered, questions)
 
 
-def _word_weights(topics: Iterable[Topic]) -> dict[str, float]:
+def _inverse_section_frequencies(topics: Iterable[Topic]) -> dict[str, float]:
     sections = [_distinct_section_words([s]) for topic in topics for s in topic.sections if s.plain]
     counts = Counter(word for words in sections for word in words)
     return {word: math.log(len(sections) / count) for word, count in counts.items()}
@@ -132,9 +134,9 @@ def _distinct_section_words(sections: Iterable[Section]) -> frozenset[str]:
 
 def _distinct_words(text: str) -> frozenset[str]:
     """Return the words of more than two letters, cut to their first letters, and the numbers."""
-    words = _WORD.findall(mark_letter_boundaries(text.lower()))
+    words = _WORD.findall(mark_unspaced_letters(text.lower()))
     return frozenset(
         w[:_STEM] if w.isalpha() else w
         for w in words
-        if len(w) > 2 or w.isdigit() or mark_letter_boundaries(w) != w
+        if len(w) > 2 or w.isdigit() or mark_unspaced_letters(w) != w
     )

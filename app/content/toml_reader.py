@@ -15,7 +15,7 @@ from app.markup.problems import MOST_ENTRIES, MOST_MINUTES, MOST_OPTIONS, Source
 from app.markup.text import (
     LARGEST_SAMPLE,
     MOST_SAMPLES,
-    did_you_mean,
+    hint_for_unknown_word,
     is_isbn,
     is_slug,
     language_tag,
@@ -145,12 +145,12 @@ def entry_lines(source_file: SourceFile) -> tuple[tuple[str, int], ...]:
     )
 
 
-def _raise_for_unknown_keys(
+def _report_unknown_keys(
     table: Mapping[str, Any], known: tuple[str, ...], source_file: SourceFile
 ) -> None:
     for name in table:
         if name not in known:
-            hint = did_you_mean(name, known)
+            hint = hint_for_unknown_word(name, known)
             place = source_file.locate_text(name, 1, len(source_file.lines))
             source_file.report("E12", *place, f"“{name}” is not a key here.", hint)
 
@@ -159,11 +159,11 @@ def _read_texts(table: Mapping[str, Any], key: str, source_file: SourceFile) -> 
     """Return a list of texts. Other values are reported and left out."""
     values = table.get(key, [])
     if not isinstance(values, list):
-        _raise_bad_value(key, "a list of texts in quotes", source_file)
+        _report_bad_value(key, "a list of texts in quotes", source_file)
         return ()
     words = [word for value in values if (word := _plain_text_value(value)) is not None]
     if len(words) < len(values):
-        _raise_bad_value(key, "a list of texts in quotes", source_file)
+        _report_bad_value(key, "a list of texts in quotes", source_file)
     return tuple(_limit_rows(words, key, source_file))
 
 
@@ -173,7 +173,7 @@ def _read_text(
     """Return the text of a key. Other values are reported."""
     word = _plain_text_value(table.get(key, otherwise))
     if word is None:
-        _raise_bad_value(key, "a text in quotes", source_file)
+        _report_bad_value(key, "a text in quotes", source_file)
         return otherwise
     return word
 
@@ -189,7 +189,7 @@ def _read_rows(table: Mapping[str, Any], key: str, source_file: SourceFile) -> l
     value = table.get(key, [])
     rows = [r for r in value if isinstance(r, dict)] if isinstance(value, list) else []
     if not isinstance(value, list) or len(rows) < len(value):
-        _raise_bad_value(key, f"written as [[{key}]]", source_file)
+        _report_bad_value(key, f"written as [[{key}]]", source_file)
     return _limit_rows(rows, key, source_file)
 
 
@@ -208,13 +208,13 @@ _EXAMPLES = {
 }
 
 
-def _raise_bad_value(key: str, wanted: str, source_file: SourceFile) -> None:
+def _report_bad_value(key: str, requirement: str, source_file: SourceFile) -> None:
     place = value_location(key, source_file)
-    example = _EXAMPLES.get(wanted, "")
-    if wanted.startswith("a whole number"):
+    example = _EXAMPLES.get(requirement, "")
+    if requirement.startswith("a whole number"):
         example = "60"
     hint = f"Write {key} = {example}" if example else ""
-    source_file.report("E13", *place, f"“{key}” has to be {wanted}.", hint)
+    source_file.report("E13", *place, f"“{key}” has to be {requirement}.", hint)
 
 
 def read_sources(source_file: SourceFile) -> tuple[CitedSource, ...]:
@@ -236,7 +236,7 @@ def read_sources(source_file: SourceFile) -> tuple[CitedSource, ...]:
             hint = "Use lower-case letters, digits and hyphens."
             source_file.report("E03", *place, f"“{key}” is not a key of a source.", hint)
             continue
-        _raise_for_unknown_keys(table, _SOURCE_KEYS, source_file)
+        _report_unknown_keys(table, _SOURCE_KEYS, source_file)
         if not table.get("title"):
             message = f"The source “{key}” has no title."
             source_file.report("E10", *place, message, 'Write title = "…" below it.')
@@ -284,9 +284,9 @@ def _read_source(
 def read_syllabus(source_file: SourceFile) -> Syllabus:
     """Return the exam's domains and objectives, and the order of the topics."""
     tables = read_toml(source_file)
-    _raise_for_unknown_keys(tables, _SYLLABUS_KEYS, source_file)
+    _report_unknown_keys(tables, _SYLLABUS_KEYS, source_file)
     rows = _read_rows(tables, "domains", source_file)
-    full = _whole_weight(rows)
+    full = _expected_weight_sum(rows)
     domains = tuple(_read_domain(r, full, source_file) for r in rows)
     _check_duplicate_numbers(domains, source_file)
     if not domains and not source_file.problems:
@@ -294,7 +294,7 @@ def read_syllabus(source_file: SourceFile) -> Syllabus:
         source_file.report("E10", 1, 1, "The syllabus has no domains.", hint)
     if tables and not any("weight" in p.message for p in source_file.problems):
         _check_weight_sum(domains, full, source_file)
-    _expect_title(tables, domains, source_file)
+    _report_missing_title(tables, domains, source_file)
     order = _read_texts(tables, "order", source_file)
     for name in order:
         source_file.add_mention(
@@ -312,7 +312,7 @@ def read_syllabus(source_file: SourceFile) -> Syllabus:
     )
 
 
-def _expect_title(
+def _report_missing_title(
     tables: Mapping[str, Any], domains: tuple[Domain, ...], source_file: SourceFile
 ) -> None:
     if domains and not tables.get("title") and not tables.get("exam"):
@@ -324,7 +324,7 @@ def _read_boolean(table: Mapping[str, Any], key: str, source_file: SourceFile) -
     """Return a boolean key, True by default."""
     value = table.get(key, True)
     if not isinstance(value, bool):
-        _raise_bad_value(key, "true or false", source_file)
+        _report_bad_value(key, "true or false", source_file)
         return True
     return value
 
@@ -341,7 +341,7 @@ def _read_language(table: Mapping[str, Any], source_file: SourceFile) -> str:
     return tag or _ENGLISH
 
 
-def _whole_weight(rows: list[Any]) -> int:
+def _expected_weight_sum(rows: list[Any]) -> int:
     """Return the sum of all weights: 100, or 1 if they are written as fractions."""
     weights = [r.get("weight") for r in rows]
     return 100 if any(isinstance(w, int | float) and w > 1 for w in weights) else 1
@@ -378,15 +378,15 @@ def _check_duplicate_numbers(domains: tuple[Domain, ...], source_file: SourceFil
 
 def _read_domain(table: Mapping[str, Any], full: int, source_file: SourceFile) -> Domain:
     number = _read_text(table, "number", source_file)
-    _raise_for_unknown_keys(table, _DOMAIN_KEYS, source_file)
-    _expect_number_and_title("domain", table, source_file)
+    _report_unknown_keys(table, _DOMAIN_KEYS, source_file)
+    _report_missing_number_or_title("domain", table, source_file)
     if number and "weight" not in table:
         place = source_file.locate_text(f'"{number}"', 1, len(source_file.lines))
         message = f"The domain “{number}” has no weight."
         source_file.report("E10", *place, message, "Write weight = 40 below it.")
     for row in _read_rows(table, "objectives", source_file):
-        _raise_for_unknown_keys(row, _OBJECTIVE_KEYS, source_file)
-        _expect_number_and_title("objective", row, source_file)
+        _report_unknown_keys(row, _OBJECTIVE_KEYS, source_file)
+        _report_missing_number_or_title("objective", row, source_file)
     objectives = tuple(
         Objective(
             _read_text(r, "number", source_file),
@@ -409,7 +409,9 @@ def _read_domain(table: Mapping[str, Any], full: int, source_file: SourceFile) -
     return Domain(number, _read_text(table, "title", source_file), weight / full, objectives)
 
 
-def _expect_number_and_title(what: str, table: Mapping[str, Any], source_file: SourceFile) -> None:
+def _report_missing_number_or_title(
+    label: str, table: Mapping[str, Any], source_file: SourceFile
+) -> None:
     """Report E10: a domain or an objective without a number or a title."""
     for key, other in (("number", "title"), ("title", "number")):
         if not table.get(key):
@@ -419,7 +421,7 @@ def _expect_number_and_title(what: str, table: Mapping[str, Any], source_file: S
                 if known
                 else (1, 1)
             )
-            message = f"The {what} “{known[:60]}” has no {key}."
+            message = f"The {label} “{known[:60]}” has no {key}."
             source_file.report("E10", *place, message, f'Write {key} = "…" below it.')
 
 
@@ -428,14 +430,14 @@ def _read_short_name(table: Mapping[str, Any], source_file: SourceFile) -> str:
     short = _read_text(table, "short", source_file)
     if len(short.split()) > _SHORT_WORDS or len(short) > _SHORT_LETTERS:
         wanted = f"at most {_SHORT_WORDS} words of {_SHORT_LETTERS} letters together"
-        _raise_bad_value("short", wanted, source_file)
+        _report_bad_value("short", wanted, source_file)
     return short
 
 
 def read_exam(source_file: SourceFile, slug: str) -> ExamBlueprint | None:
     """Return a mock exam; None if it is incomplete."""
     tables = read_toml(source_file)
-    _raise_for_unknown_keys(tables, _EXAM_KEYS, source_file)
+    _report_unknown_keys(tables, _EXAM_KEYS, source_file)
     counts = _read_counts(tables, source_file)
     questions = _read_whole_number(tables, "questions", MOST_ENTRIES, source_file)
     minutes = _read_whole_number(tables, "minutes", MOST_MINUTES, source_file)
@@ -479,7 +481,7 @@ def _read_whole_number(
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= limit:
         return value
     if key in table:
-        _raise_bad_value(key, f"a whole number from 1 to {limit:,}", source_file)
+        _report_bad_value(key, f"a whole number from 1 to {limit:,}", source_file)
     return 0
 
 
@@ -543,17 +545,17 @@ def _read_lock_entry(fields: list[str], line: int) -> LockEntry:
     )
 
 
-def write_lock(entries: Iterable[LockEntry], before: str = "") -> str:
+def format_lock_file(entries: Iterable[LockEntry], previous_text: str = "") -> str:
     """Return the text of ids.lock, sorted by id so that merges stay small.
 
     Lines of the text `before` stay as they are and where they are if their entry is unchanged,
     and so do comments and the line ending.
     """
     left = {e.id: e for e in entries}
-    known = {e.id: e for e in read_lock(SourceFile("ids.lock", before))}
+    known = {e.id: e for e in read_lock(SourceFile("ids.lock", previous_text))}
     new = collections.deque(sorted(left.keys() - known.keys()))
     lines = []
-    for line in (before or HEAD).splitlines():
+    for line in (previous_text or HEAD).splitlines():
         name = "" if line.startswith("#") else line.partition(" ")[0]
         if name in known:
             while new and new[0] < name:
@@ -565,7 +567,7 @@ def write_lock(entries: Iterable[LockEntry], before: str = "") -> str:
         else:
             lines.append(line)
     lines += [_lock_line(left[name]) for name in new]
-    end = "\r\n" if "\r\n" in before else "\n"
+    end = "\r\n" if "\r\n" in previous_text else "\n"
     return end.join(lines) + end
 
 

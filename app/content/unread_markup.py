@@ -94,7 +94,7 @@ def check_plain_text(key: str, text: str, place: tuple[int, int], source_file: S
         source_file.report("W74", *place, message, "Write the words alone.")
 
 
-def _check_stars(inline: Token, source_file: SourceFile) -> None:
+def _report_unmatched_emphasis_marks(inline: Token, source_file: SourceFile) -> None:
     """Report marks of bold or struck words that begin or end nothing."""
     for child in inline.children or ():
         match = _STARS.search(child.content) if child.type == "text" else None
@@ -109,8 +109,8 @@ def _check_stars(inline: Token, source_file: SourceFile) -> None:
 
 def check_foreign_markup(inline: Token, source_file: SourceFile) -> None:
     """Report markup of other editors in a paragraph, a heading or a cell, each sign once."""
-    _check_stars(inline, source_file)
-    text = _LITERAL.sub(_blank, inline.content)
+    _report_unmatched_emphasis_marks(inline, source_file)
+    text = _LITERAL.sub(_mask_with_nuls, inline.content)
     boxes = {p.line for p in source_file.problems if p.code == "E74"}
     told: set[int] = set()
     for pattern, remedy in _FOREIGN if source_file.item else (*_FOREIGN, _TASK):
@@ -125,7 +125,7 @@ def check_foreign_markup(inline: Token, source_file: SourceFile) -> None:
             source_file.report("W74", *place, message, remedy)
 
 
-def _blank(literal: re.Match[str]) -> str:
+def _mask_with_nuls(literal: re.Match[str]) -> str:
     """Return as many signs that no pattern matches, in as many lines."""
     return "".join(c if c == "\n" else "\0" for c in literal[0])
 
@@ -154,7 +154,7 @@ _ROW = re.compile(rf"^{_SPACE}*\|.*\|{_SPACE}*$")
 _LITERAL_BLOCKS = ("fence", "code_block", "html_block", "math_block", "table_open")
 
 
-def check_answer_lines(
+def report_misread_answer_lines(
     draft: ItemDraft, parts: ItemParts, kind: str, source_file: SourceFile
 ) -> None:
     """Report lines that look like an option, a step or a table row but are read as text.
@@ -174,7 +174,7 @@ def check_answer_lines(
         lines |= _second_option_list_lines(draft, parts, source_file) - read
     _report_lines(sorted(lines), "E24", source_file)
     if parts.options:
-        _check_reasons(draft, parts, source_file, read | lines)
+        _report_lines_joined_to_option(draft, parts, source_file, read | lines)
     read |= _block_lines(draft, "blockquote_open")
     if kind == "order":
         _report_lines(_matching_lines(_STEP, draft, source_file, read), "E50", source_file)
@@ -246,7 +246,7 @@ def _second_option_list_lines(
     return starts & {first_line(t) for t in items}
 
 
-def _check_reasons(
+def _report_lines_joined_to_option(
     draft: ItemDraft, parts: ItemParts, source_file: SourceFile, read: set[int]
 ) -> None:
     """Report E24 for lines that Markdown reads as part of the option above them.

@@ -26,10 +26,10 @@ from app.database.engine import hide_passwords
 from app.database.file_guards import (
     PRIVATE_FOLDER,
     LockHeldError,
+    create_private_file,
     file_lock,
     make_private_folder,
     name_replaced_files_folder,
-    open_private,
     private_temp_folder,
     sync_to_disk,
 )
@@ -103,7 +103,7 @@ class BackupArchive:
     def extract(self, name: str, place: Path) -> None:
         """Extract a file to a new private path. Raises InstallationError if it is damaged."""
         with (
-            os.fdopen(open_private(place), "wb") as target,
+            os.fdopen(create_private_file(place), "wb") as target,
             _expect_readable_archive(self._path),
             self._zipped.open(name) as source,
         ):
@@ -183,7 +183,7 @@ def _write_backup(
         _expect_space(sqlite_file(engine), target.parent)
     with private_temp_folder(target) as folder:
         database = folder / DATABASE[kind]
-        os.close(open_private(database))
+        os.close(create_private_file(database))
         rows = dump_tools.copy_database(engine, database, pause)
         manifest = BackupManifest(
             format=FORMAT,
@@ -201,7 +201,7 @@ def _write_backup(
             manifest.secret = "none"  # noqa: S105 - there is no key yet
         whole = folder / "whole"
         with (
-            os.fdopen(open_private(whole), "wb") as stream,
+            os.fdopen(create_private_file(whole), "wb") as stream,
             zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as zipped,
         ):
             zipped.writestr(MANIFEST, manifest.model_dump_json(indent=1) + "\n")
@@ -225,7 +225,7 @@ def _database_kind(engine: Engine) -> Kind:
 
 
 @contextlib.contextmanager
-def _opened_engine(installation: Installation, written: str) -> Iterator[Engine]:
+def _opened_engine(installation: Installation, target_label: str) -> Iterator[Engine]:
     """Yield an engine. Raises InstallationError for what the system or the database refuses.
 
     `written` names what is being written.
@@ -240,7 +240,7 @@ def _opened_engine(installation: Installation, written: str) -> Iterator[Engine]
         raise InstallationError(f"the database cannot be used ({reason}).") from None
     except OSError as error:
         raise InstallationError(
-            f"{written} cannot be written ({error.strerror}): make room, or choose a place "
+            f"{target_label} cannot be written ({error.strerror}): make room, or choose a place "
             "that can be written to."
         ) from None
     finally:
@@ -346,7 +346,7 @@ def restore_backup(installation: Installation, source: Path, now: dt.datetime) -
         backup.check()
         make_private_folder(installation.data)
         replaced = _ReplacedFiles(name_replaced_files_folder(now))
-        with installation.alone():
+        with installation.hold_exclusive_lock():
             _replace_installation(installation, engine, backup, replaced, now)
     return RestoreResult(manifest, tuple(replaced.folders))
 
@@ -408,7 +408,7 @@ def _replace_installation(
                 sync_to_disk(installation.data)
 
         if kind == "sqlite":
-            _expect_sound(database, backup.manifest)
+            _check_extracted_database(database, backup.manifest)
             _replace_file(place, database, replaced, replace_key)
         else:
             dump_tools.expect_programs()
@@ -418,11 +418,11 @@ def _replace_installation(
                 there = replaced.place(installation.data / "database.zip")
                 _write_backup(installation, engine, revision, there, now, lambda: None)
             engine.dispose()
-            dump_tools.replace_tables(engine, database)
+            dump_tools.restore_postgresql_dump(engine, database)
             replace_key()
 
 
-def _expect_sound(database: Path, manifest: BackupManifest) -> None:
+def _check_extracted_database(database: Path, manifest: BackupManifest) -> None:
     wrong = dump_tools.find_damage(database)
     try:
         if not wrong and examine_file(database) != manifest.schema_revision:
@@ -439,7 +439,7 @@ def _expect_sound(database: Path, manifest: BackupManifest) -> None:
 def _replace_file(
     place: Path, new: Path, replaced: _ReplacedFiles, replace_key: Callable[[], None]
 ) -> None:
-    dump_tools.fold_in_wal(place)
+    dump_tools.checkpoint_wal(place)
     # While a file of this name exists, no server starts. So a crash at this point
     # leaves neither a new, empty database nor one with another's log.
     ready = Path(f"{place}{RESTORING}")
@@ -479,7 +479,7 @@ async def run_daily_backups(
     data folder is locked as in use, so that no restore replaces it.
     """
     leaving, stop = asyncio.Event(), threading.Event()
-    with installation.in_use():
+    with installation.hold_shared_lock():
         watch = asyncio.create_task(
             _watch_schedule(_DailyBackup(installation, clock, stop), leaving, first)
         )
@@ -491,11 +491,11 @@ async def run_daily_backups(
             await watch
 
 
-def copy_if_due(
+def create_daily_backup_if_due(
     installation: Installation,
     now: dt.datetime,
     pause: Pause = lambda: None,
-    before: Callable[[], object] = lambda: None,
+    before_backup: Callable[[], object] = lambda: None,
 ) -> Path | None:
     """Make today's backup and delete expired ones. Returns its path.
 
@@ -513,7 +513,7 @@ def copy_if_due(
             _delete_temporary_backups(folder)
             if target.exists():
                 return None
-            before()
+            before_backup()
             create_backup(installation, target, now, pause)
             for path in find_expired_backups(folder):
                 path.unlink()
@@ -522,14 +522,15 @@ def copy_if_due(
     return target
 
 
-def copy_before_migration(installation: Installation, revision: str, now: dt.datetime) -> None:
+def back_up_before_migration(installation: Installation, revision: str, now: dt.datetime) -> None:
     """Back up a database before a migration. Raises InstallationError if that fails."""
     folder = installation.backups
     if folder is None:
         return
     if _lacks_programs(installation):
         _log.warning(
-            "No copy is made before the migration: %s was not found.", dump_tools.missing_program()
+            "No copy is made before the migration: %s was not found.",
+            dump_tools.find_missing_postgresql_program(),
         )
         return
     _make_folder(folder)
@@ -558,7 +559,9 @@ class _DailyBackup:
         try:
             if _lacks_programs(self._installation):
                 dump_tools.expect_programs()
-            copy_if_due(self._installation, self._clock(), self._check_stopping, self._vacuum)
+            create_daily_backup_if_due(
+                self._installation, self._clock(), self._check_stopping, self._vacuum_after_erasure
+            )
             self._logged = ""
         except _ServerStoppingError:
             return
@@ -569,7 +572,7 @@ class _DailyBackup:
         except Exception:  # noqa: BLE001 - logged, and the next check retries
             _log.exception("The daily copy could not be made")
 
-    def _vacuum(self) -> None:
+    def _vacuum_after_erasure(self) -> None:
         """Vacuum the database once a day if learners were erased, even if the backup fails."""
         day = _utc_day(self._clock())
         if self._vacuumed == day or not self._installation.database.startswith("sqlite"):
@@ -586,11 +589,11 @@ class _DailyBackup:
             raise _ServerStoppingError
 
 
-async def _watch_schedule(copier: _DailyBackup, leaving: asyncio.Event, first: float) -> None:
+async def _watch_schedule(copier: _DailyBackup, stopping: asyncio.Event, first: float) -> None:
     seconds = first
-    while not leaving.is_set():
+    while not stopping.is_set():
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(leaving.wait(), seconds)
+            await asyncio.wait_for(stopping.wait(), seconds)
             return
         await asyncio.to_thread(copier.back_up_if_due)
         seconds = _EVERY
@@ -598,7 +601,11 @@ async def _watch_schedule(copier: _DailyBackup, leaving: asyncio.Event, first: f
 
 def _lacks_programs(installation: Installation) -> bool:
     sqlite = installation.database.startswith("sqlite")
-    return not sqlite and installation.backups is not None and bool(dump_tools.missing_program())
+    return (
+        not sqlite
+        and installation.backups is not None
+        and bool(dump_tools.find_missing_postgresql_program())
+    )
 
 
 def _make_folder(folder: Path) -> None:

@@ -21,7 +21,7 @@ from app.database.file_guards import list_replaced_files_folders
 from app.database.installation import (
     Installation,
     InstallationError,
-    load_secret_key,
+    load_or_create_secret_key,
     read_secret_file,
 )
 from app.database.quotas import LEAST_FREE
@@ -161,7 +161,7 @@ def _check_secret_key(installation: Installation) -> DoctorFinding:
 def _read_key(installation: Installation) -> str:
     path = installation.secret_file
     if installation.secret:
-        return load_secret_key(installation.secret, path)
+        return load_or_create_secret_key(installation.secret, path)
     return read_secret_file(path)
 
 
@@ -242,7 +242,7 @@ def _check_replaced_files(installation: Installation, now: dt.datetime) -> Itera
 
 def _check_programs() -> DoctorFinding:
     subject = "PostgreSQL programs"
-    if name := dump_tools.missing_program():
+    if name := dump_tools.find_missing_postgresql_program():
         message = f"{name} was not found, so no copies are made"
         remedy = "Install the client programs of the server's version."
         return DoctorFinding("warning", subject, message, remedy)

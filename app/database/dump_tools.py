@@ -75,7 +75,7 @@ def find_damage(path: Path) -> str:
     return "" if result == "ok" else " ".join(str(result).split())
 
 
-def fold_in_wal(path: Path) -> None:
+def checkpoint_wal(path: Path) -> None:
     """Checkpoint a database file before it is replaced. Raises InstallationError if in use.
 
     Leaves a damaged or empty database alone: SQLite would delete its log.
@@ -100,14 +100,14 @@ def database_files(path: Path) -> list[Path]:
     return [name for name in names if name.exists()]
 
 
-def missing_program() -> str:
+def find_missing_postgresql_program() -> str:
     """Return the first PostgreSQL program that is not installed, or an empty string."""
     return next((name for name in PROGRAMS if shutil.which(name) is None), "")
 
 
 def expect_programs() -> None:
     """Raise InstallationError if PostgreSQL's client programs are not installed."""
-    if name := missing_program():
+    if name := find_missing_postgresql_program():
         raise InstallationError(
             f"{name} was not found, and PostgreSQL is copied with it: install the "
             "PostgreSQL client programs of your server's version (on Debian: apt "
@@ -115,7 +115,7 @@ def expect_programs() -> None:
         )
 
 
-def replace_tables(engine: Engine, dump: Path) -> None:
+def restore_postgresql_dump(engine: Engine, dump: Path) -> None:
     with engine.connect() as connection:
         quote = connection.dialect.identifier_preparer.quote_identifier
         names = [quote(name) for name in inspect(connection).get_table_names()]

@@ -107,19 +107,21 @@ _LEAST_WAIT = 1.0  # seconds
 _PAUSE = 0.002
 
 
-def create_write_session(engine: Engine) -> Turn:
+def make_write_session_factory(engine: Engine) -> Turn:
     """Return the context manager for writing: `async with turn() as session`.
 
     The writes are on disk once the block exits without an exception.
     """
     if engine.dialect.name == "sqlite":
         disk = DiskProbe(Path(engine.url.database or "").resolve().parent)
-        return functools.partial(_write_alone, engine, asyncio.Lock(), disk)
-    return functools.partial(_write_beside_others, engine, asyncio.Semaphore(WRITERS))
+        return functools.partial(_single_writer_session, engine, asyncio.Lock(), disk)
+    return functools.partial(_concurrent_writer_session, engine, asyncio.Semaphore(WRITERS))
 
 
 @contextlib.asynccontextmanager
-async def _write_beside_others(engine: Engine, room: asyncio.Semaphore) -> AsyncIterator[Session]:
+async def _concurrent_writer_session(
+    engine: Engine, room: asyncio.Semaphore
+) -> AsyncIterator[Session]:
     """Yield a session with its own transaction, on a database with concurrent writers."""
     async with room:
         session = Session(engine, expire_on_commit=False)
@@ -134,7 +136,7 @@ async def _write_beside_others(engine: Engine, room: asyncio.Semaphore) -> Async
 
 
 @contextlib.asynccontextmanager
-async def _write_alone(
+async def _single_writer_session(
     engine: Engine, lock: asyncio.Lock, disk: DiskProbe
 ) -> AsyncIterator[Session]:
     """Yield a session that is the only one of this process that writes, on SQLite."""
@@ -211,7 +213,7 @@ _MESSAGE = (
 
 def convert_value_errors(engine: Engine) -> None:
     """Convert errors about unstorable values on this engine to `InvalidInputError`."""
-    event.listen(engine, "handle_error", _replacement_error)
+    event.listen(engine, "handle_error", _convert_unstorable_value)
 
 
 def invalid_value_error(error: BaseException) -> InvalidInputError:
@@ -220,7 +222,7 @@ def invalid_value_error(error: BaseException) -> InvalidInputError:
     return InvalidInputError(_MESSAGE, hint="Check what was typed, then send it again.")
 
 
-def _replacement_error(context: ExceptionContext) -> Exception | None:
+def _convert_unstorable_value(context: ExceptionContext) -> Exception | None:
     error = context.original_exception
     # The SQLite driver raises Python errors before the database sees the value.
     if isinstance(error, OverflowError | UnicodeEncodeError) or isinstance(
@@ -272,10 +274,10 @@ def make_engine(address: str) -> Engine:
     event.listen(
         engine, "do_connect", replaced_file_guard.expect_file
     )  # connecting would create a new file
-    event.listen(engine, "connect", replaced_file_guard.note)
+    event.listen(engine, "connect", replaced_file_guard.remember_file)
     event.listen(engine, "engine_disposed", replaced_file_guard.forget)
     event.listen(engine, "connect", _prepare_sqlite)
-    event.listen(engine, "begin", _begin_immediate)
+    event.listen(engine, "begin", _begin_sqlite_transaction)
     convert_value_errors(engine)
     return engine
 
@@ -284,7 +286,7 @@ def create_read_semaphore() -> asyncio.Semaphore:
     """Return the semaphore that read requests acquire before they take a connection.
 
     Waiting on the event loop costs no thread. Writers have a separate limit (see
-    `create_write_session`), because a read request may have to write as
+    `make_write_session_factory`), because a read request may have to write as
     well.
     """
     return asyncio.Semaphore(READERS)
@@ -411,7 +413,7 @@ def _prepare_postgresql(connection: Any, _record: object) -> None:
     connection.autocommit = False
 
 
-def _begin_immediate(connection: Any) -> None:
+def _begin_sqlite_transaction(connection: Any) -> None:
     # A deferred transaction that reads first and writes later can fail with "busy" at
     # once, and reads must not take the write lock. So the session declares which it is.
     mode = "IMMEDIATE" if connection.get_execution_options().get("writes") else ""
@@ -436,9 +438,9 @@ def redact_url(address: str) -> str:
     return url.render_as_string(hide_password=True).replace("%2A", "*")
 
 
-def hide_passwords(words: object, address: str) -> str:
+def hide_passwords(message: object, address: str) -> str:
     """Return a message about a database with the passwords of its URL `address` hidden."""
-    said = str(words)
+    said = str(message)
     url = _parse_url(address)
     if url is None:
         return said.replace(address, _UNREADABLE) if address else said

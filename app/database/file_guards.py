@@ -100,7 +100,7 @@ class ReplacedFileGuard:
                 "server was running; put it back, or stop the server and start it again"
             )
 
-    def note(self, *_event: object) -> None:
+    def remember_file(self, *_event: object) -> None:
         """Remember the file after a connection opened it."""
         if self._number is None:
             self._number = self._look()
@@ -175,7 +175,7 @@ def make_private_folder(path: Path) -> None:
         _chown_new_folder(folder)
 
 
-def give_to_owner(folder: Path, *beginnings: str) -> None:
+def give_root_files_to_folder_owner(folder: Path, *prefixes: str) -> None:
     """Give what root owns in a folder to the owner of the folder.
 
     Covers everything in it, or only names with the prefixes `beginnings`. Otherwise a
@@ -188,9 +188,9 @@ def give_to_owner(folder: Path, *beginnings: str) -> None:
     if owner[0] == _ROOT:
         return
     for path, folders, files, handle in os.fwalk(folder):
-        if beginnings and Path(path) == folder:
+        if prefixes and Path(path) == folder:
             for names in (folders, files):
-                names[:] = [name for name in names if name.startswith(beginnings)]
+                names[:] = [name for name in names if name.startswith(prefixes)]
         for name in (*folders, *files):
             # Skip links, and pipes without a reader.
             with contextlib.suppress(OSError):
@@ -232,7 +232,7 @@ def _chown_if_root_owned(name: str, place: int, owner: tuple[int, int]) -> None:
         os.close(handle)
 
 
-def open_private(path: Path) -> int:
+def create_private_file(path: Path) -> int:
     """Return a descriptor for a new private file at `path`, which replaces an existing one."""
     path.unlink(missing_ok=True)
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC

@@ -60,13 +60,13 @@ class Installation:
             ) from None
 
     @contextlib.contextmanager
-    def in_use(self) -> Iterator[None]:
+    def hold_shared_lock(self) -> Iterator[None]:
         """Share the data folder with other processes; no restore can replace it in the meantime."""
         with self._held(shared=True, otherwise="a restore is going on there"):
             yield
 
     @contextlib.contextmanager
-    def alone(self) -> Iterator[None]:
+    def hold_exclusive_lock(self) -> Iterator[None]:
         """Lock the data folder exclusively, to replace its contents."""
         with self._held(shared=False, otherwise="a server uses it"):
             yield
@@ -89,20 +89,20 @@ MIN_SECRET_LENGTH = 32
 _MAKE_ONE = "python3 -c 'import secrets; print(secrets.token_urlsafe(48))' prints a good one"
 
 
-def load_secret_key(given: str, path: Path) -> str:
+def load_or_create_secret_key(configured_key: str, path: Path) -> str:
     """Return the signing key: `given` by a setting, or the one in the file at `path`.
 
     Creates the file if it is missing. Raises InstallationError for a key that is too
     short.
     """
-    if given:
-        if len(given.strip()) < MIN_SECRET_LENGTH:
+    if configured_key:
+        if len(configured_key.strip()) < MIN_SECRET_LENGTH:
             raise InstallationError(
-                f"HEADROOM_SECRET has {len(given.strip())} characters and needs at "
+                f"HEADROOM_SECRET has {len(configured_key.strip())} characters and needs at "
                 f"least {MIN_SECRET_LENGTH}: set a longer one ({_MAKE_ONE}), or leave it out to "
                 "use the key in the data folder."
             )
-        return given
+        return configured_key
     if not path.exists():
         make_private_folder(path.parent)
         _make_secret_key(path)

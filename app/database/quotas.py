@@ -135,7 +135,7 @@ class StorageLimit:
         self._told = 0
         self._told_at = -_ASKED_AGAIN
 
-    def expect_room(self, *, is_known: bool = True) -> None:
+    def expect_room(self, *, known_learner: bool = True) -> None:
         """Raise StorageFullError if learners cannot add more data.
 
         The last tenth of the limit is reserved for known learners.
@@ -147,7 +147,7 @@ class StorageLimit:
                 f"{self._max_gb:g} GB, so no cards can be imported or written.",
                 _STILL_SAVED,
             )
-        if not is_known and self.is_reserved():
+        if not known_learner and self.is_only_reserve_left():
             raise StorageFullError(
                 "This server is nearly full: the rest of its room is kept for learners "
                 "who began more than a day ago.",
@@ -167,7 +167,7 @@ class StorageLimit:
     def is_reached(self) -> bool:
         return self._has_share(1)
 
-    def is_reserved(self) -> bool:
+    def is_only_reserve_left(self) -> bool:
         """Return whether only the reserve for known learners is left."""
         return self._has_share(1 - _RESERVE)
 

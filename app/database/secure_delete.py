@@ -33,7 +33,7 @@ _SPARE_BYTES = 64 * 1024 * 1024  # bytes that must stay free while the file is r
 _log = logging.getLogger("headroom")
 
 
-def note_erasure(db: Session) -> None:
+def mark_for_vacuum(db: Session) -> None:
     """Record, in the erasing transaction, that the file has to be vacuumed.
 
     Each mark is a random number, so that an erasure during a VACUUM is not lost.
@@ -107,7 +107,7 @@ def vacuum_if_marked(path: Path, largest: int, *, exclusive: bool = False) -> bo
 def vacuum_file(path: Path, *, exclusive: bool = False) -> bool:
     """Rewrite a file without what was erased. Returns False if a reader still uses old pages.
 
-    Clears the mark of `note_erasure` unless more was erased meanwhile. Raises
+    Clears the mark of `mark_for_vacuum` unless more was erased meanwhile. Raises
     sqlite3.OperationalError if the disk has too little space, if others write without a
     pause, or, with `exclusive`, if another process has the file open.
     """

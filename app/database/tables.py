@@ -50,9 +50,9 @@ def time_column(*, nullable: bool = False) -> Column[int]:
     return Column(BigInteger, nullable=nullable)
 
 
-def word_column(longest: int) -> Column[str]:
+def added_text_column(max_length: int) -> Column[str]:
     """Return a text column that is empty in rows written before the column existed."""
-    return Column(String(longest), nullable=False, server_default="")
+    return Column(String(max_length), nullable=False, server_default="")
 
 
 class ItemRevision(SQLModel, table=True):
@@ -241,7 +241,7 @@ class Review(SQLModel, table=True):
     milliseconds: int | None = None
     study_day: str = Field(max_length=10)
     at: int = Field(sa_column=time_column())
-    act: str = Field(default="", sa_column=word_column(8))
+    act: str = Field(default="", sa_column=added_text_column(8))
     until_day: str | None = Field(default=None, max_length=10)
 
 
@@ -300,7 +300,7 @@ class CardStateRow(SQLModel, table=True):
     lapses: int = 0
     turns: int = 0
     suspended: bool = False
-    set_day: str = Field(default="", sa_column=word_column(10))
+    set_day: str = Field(default="", sa_column=added_text_column(10))
 
 
 class AddedCard(SQLModel, table=True):
@@ -340,7 +340,7 @@ class OwnCard(SQLModel, table=True):
     back: str = Field(sa_column=Column(Text, nullable=False))
     source: str = Field(default="", sa_column=Column(Text, nullable=False, server_default=""))
     at: int = Field(sa_column=time_column())
-    guid: str = Field(default="", sa_column=word_column(100))
+    guid: str = Field(default="", sa_column=added_text_column(100))
     ordinal: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
     tags: str = Field(default="", sa_column=Column(Text, nullable=False, server_default=""))
 
@@ -472,11 +472,11 @@ class Learner(SQLModel, table=True):
         default="auto", max_length=8, sa_column_kwargs={"server_default": "auto"}
     )
     reminder_hour: int | None = None
-    exam_result: str = Field(default="", sa_column=word_column(8))
-    mail: str = Field(default="", sa_column=word_column(254))
-    mail_key: str = Field(default="", sa_column=word_column(43))
+    exam_result: str = Field(default="", sa_column=added_text_column(8))
+    mail: str = Field(default="", sa_column=added_text_column(254))
+    mail_key: str = Field(default="", sa_column=added_text_column(43))
     mail_confirmed: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
-    mailed: str = Field(default="", sa_column=word_column(10))
+    mailed: str = Field(default="", sa_column=added_text_column(10))
     created_at: int = Field(sa_column=time_column())
     changes: int = 0
     acts: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
@@ -550,7 +550,7 @@ class StudyDay(SQLModel, table=True):
     milliseconds: int = 0
 
 
-class Prediction(SQLModel, table=True):
+class ScorePredictionRow(SQLModel, table=True):
     """The exam score predicted for a learner on a study day.
 
     Only the first of a day is saved, to compare it with later results. `expected`,

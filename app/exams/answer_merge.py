@@ -48,8 +48,8 @@ def merge_answers(
     displayed: AnswerState,
     submitted: AnswerState,
     *,
-    newer: bool,
-    independent: bool,
+    form_is_newer: bool,
+    independent_fields: bool,
 ) -> MergedAnswer:
     """Apply to `saved` what differs between a form as `shown` and as `sent`.
 
@@ -59,7 +59,7 @@ def merge_answers(
     names = {*saved.raw, *displayed.raw, *submitted.raw}
     raw: dict[str, Sequence[str]] = {}
     replaced = refused = False
-    for group in [{name} for name in sorted(names)] if independent else [names]:
+    for group in [{name} for name in sorted(names)] if independent_fields else [names]:
         before, base, now = (_entered_fields(s.raw, group) for s in (saved, displayed, submitted))
         touched = not _are_same_responses(now, base)
         conflict = (
@@ -67,9 +67,9 @@ def merge_answers(
             and not _are_same_responses(before, base)
             and not _are_same_responses(before, now)
         )
-        replaced |= conflict and newer
-        refused |= conflict and not newer
-        source = submitted if touched and (newer or not conflict) else saved
+        replaced |= conflict and form_is_newer
+        refused |= conflict and not form_is_newer
+        source = submitted if touched and (form_is_newer or not conflict) else saved
         raw |= {name: source.raw[name] for name in group if name in source.raw}
     state = AnswerState(
         raw,

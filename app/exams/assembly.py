@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from app.content.course_facts import (
     apportion,
+    can_be_shortened,
     derive_exam,
-    is_full_length_exam,
     short_exam,
     short_exam_question_count,
 )
@@ -42,9 +42,9 @@ def assemble_paper(
     blueprint: ExamBlueprint,
     domain_of: Mapping[str, str],
     questions: Iterable[Question],
-    seen: Mapping[str, int],
+    times_seen: Mapping[str, int],
     seed: int,
-    before: Collection[str] = (),
+    previous_questions: Collection[str] = (),
 ) -> ExamPaper:
     """Draw a paper by blueprint: unseen questions first, objectives evenly, none twice.
 
@@ -58,7 +58,9 @@ def assemble_paper(
     chosen: list[tuple[str, Question]] = []
     missing: dict[str, int] = {}
     for domain, wanted in blueprint.domains.items():
-        picked = _pick_questions(bank.get(domain, []), wanted, (seen, before), chance)
+        picked = _pick_questions(
+            bank.get(domain, []), wanted, (times_seen, previous_questions), chance
+        )
         chosen += [(domain, question) for question in picked]
         if len(picked) < wanted:
             missing[domain] = wanted - len(picked)
@@ -84,7 +86,7 @@ def drawable_questions(
     return bank
 
 
-def match_exam_types(questions: Iterable[Question]) -> list[Question]:
+def keep_common_exam_types(questions: Iterable[Question]) -> list[Question]:
     """Return the questions of the types in most exams: single and multiple choice."""
     return [q for q in questions if types.type_of(q).of_exam]
 
@@ -92,14 +94,14 @@ def match_exam_types(questions: Iterable[Question]) -> list[Question]:
 def _pick_questions(
     candidates: Sequence[Question],
     wanted: int,
-    met: tuple[Mapping[str, int], Collection[str]],
+    seen_and_previous: tuple[Mapping[str, int], Collection[str]],
     chance: random.Random,
 ) -> list[Question]:
     """Choose questions not in the previous paper, least seen first, then objectives in turn.
 
     Ties go to questions reserved for exams, then to chance.
     """
-    seen, before = met
+    seen, before = seen_and_previous
     order = {q.id: chance.random() for q in candidates}
     rest = list(candidates)
     counts: Counter[str] = Counter()
@@ -170,7 +172,7 @@ def derived_exams(
     exam: ExamBlueprint, domains: Collection[Domain], pool: QuestionPool
 ) -> Iterator[ExamBlueprint]:
     """Yield every paper that can be derived from an exam now, at its pace."""
-    if not is_full_length_exam(exam):
+    if not can_be_shortened(exam):
         return
     count = short_exam_question_count(exam)
     yield short_exam(exam)

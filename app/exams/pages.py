@@ -10,7 +10,13 @@ from anyio import from_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from app.accounts.current_learner import Reader, RequestContext, Writer, run_reading, run_writing
+from app.accounts.current_learner import (
+    Reader,
+    RequestContext,
+    Writer,
+    run_in_read_session,
+    run_in_write_transaction,
+)
 from app.clock import to_milliseconds
 from app.content.course_facts import domain_by_objective
 from app.content.library import Library
@@ -23,7 +29,7 @@ from app.exams.assembly import (
     drawable_questions,
     is_exam_of_missed_questions,
     is_past_deadline,
-    match_exam_types,
+    keep_common_exam_types,
 )
 from app.exams.forms import (
     EVERY_KIND,
@@ -38,10 +44,10 @@ from app.exams.report import (
     GradedItem,
     PastSitting,
     draw_report,
+    first_page_by_objective,
     objective_names,
     score_trend,
     sum_up_exam,
-    topics_by_objective,
 )
 from app.exams.sitting import (
     NOTHING,
@@ -49,7 +55,6 @@ from app.exams.sitting import (
     ReviewNote,
     SittingRequest,
     Told,
-    askable_questions,
     build_paper_rows,
     close_if_past_deadline,
     close_sitting,
@@ -58,6 +63,7 @@ from app.exams.sitting import (
     find_unreadable,
     graded_items,
     slot_with_graded_wording,
+    solvable_questions,
     start_sitting,
 )
 from app.exams.store import AnswerChange, NewSitting, SavedAnswer, SittingState
@@ -107,7 +113,7 @@ def build_exam_home(ctx: RequestContext, running: SittingState | None) -> dict[s
 
 def require_exam_offer(ctx: RequestContext, slug: str) -> ExamOffer:
     """Return the exam in the URL, or the derived one; raises NotFoundError."""
-    there = askable_questions(ctx.library)
+    there = solvable_questions(ctx.library)
     exam = ctx.library.exams.get(slug)
     if exam is None:
         base = ctx.library.exams.get(assembly.whole_exam_slug(slug))
@@ -134,7 +140,7 @@ def _derived_exams(
 
 
 def _build_question_pool(ctx: RequestContext) -> assembly.QuestionPool:
-    there, domains = askable_questions(ctx.library), domain_by_objective(ctx.library)
+    there, domains = solvable_questions(ctx.library), domain_by_objective(ctx.library)
     held, missed = (
         {domain: len(mine) for domain, mine in drawable_questions(pool, domains).items()}
         for pool in (there, _list_missed_questions(ctx, there))
@@ -192,16 +198,18 @@ def show_exam(ctx: Reader, exam: str) -> HTMLResponse:
 
 def _propose_kinds(ctx: RequestContext, paper: ExamOffer) -> str:
     """Return all kinds if choices alone give a shorter paper, else choices."""
-    choices, every = _count_available(ctx, paper)
+    choices, every = _count_choices_and_all(ctx, paper)
     return EVERY_KIND if _count_drawn(paper, choices) < _count_drawn(paper, every) else ""
 
 
-def _count_available(ctx: RequestContext, paper: ExamOffer) -> tuple[Counter[str], Counter[str]]:
+def _count_choices_and_all(
+    ctx: RequestContext, paper: ExamOffer
+) -> tuple[Counter[str], Counter[str]]:
     """Return how many single and multiple choices each domain has, and questions of all kinds."""
     domains = domain_by_objective(ctx.library)
     choices, every = (
         Counter({d: len(found) for d, found in drawable_questions(questions, domains).items()})
-        for questions in (match_exam_types(paper.questions), paper.questions)
+        for questions in (keep_common_exam_types(paper.questions), paper.questions)
     )
     return choices, every
 
@@ -218,7 +226,7 @@ def _start_page(
     status: int,
 ) -> HTMLResponse:
     exam = paper.exam
-    choices, every = _count_available(ctx, paper)
+    choices, every = _count_choices_and_all(ctx, paper)
     return ctx.page(
         "exams/start.html",
         status=status,
@@ -229,7 +237,7 @@ def _start_page(
         every=every,
         drawn=(_count_drawn(paper, choices), _count_drawn(paper, every)),
         kinds=[("", "Single and multiple choice"), (EVERY_KIND, "All kinds")],
-        factors=[(f"{f:g}", _factor_words(f, exam)) for f in FACTORS],
+        factors=[(f"{f:g}", _describe_time_limit(f, exam)) for f in FACTORS],
         running=_find_running_sitting(ctx),
         typed=typed,
         problems=problems,
@@ -242,10 +250,12 @@ async def add_sitting(request: Request, exam: str, typed: Begun) -> Response:
 
     The paper is drawn before the write transaction, because that reads all earlier papers.
     """
-    drawn = await run_reading(request, lambda ctx: _draw_or_refuse(ctx, exam, typed))
+    drawn = await run_in_read_session(request, lambda ctx: _draw_or_refuse(ctx, exam, typed))
     if isinstance(drawn, Response):
         return drawn
-    number = await run_writing(request, lambda ctx: _begin_sitting(ctx, drawn))
+    number = await run_in_write_transaction(
+        request, lambda ctx: _resume_or_start_sitting(ctx, drawn)
+    )
     return _redirect_to_first(number)
 
 
@@ -261,7 +271,7 @@ def _draw_or_refuse(ctx: RequestContext, exam: str, typed: StartExamDraft) -> Ne
         typed = dataclasses.replace(typed, kinds=_propose_kinds(ctx, paper))
     problems = typed.problems
     if not (typed.kinds or problems or is_exam_of_missed_questions(exam)):
-        choices, every = _count_available(ctx, paper)
+        choices, every = _count_choices_and_all(ctx, paper)
         if not _count_drawn(paper, choices) and _count_drawn(paper, every):
             message = "Kinds of questions: this exam has no single or multiple choice. Choose all."
             problems = [{"field": "kinds", "message": message}]
@@ -272,7 +282,7 @@ def _draw_or_refuse(ctx: RequestContext, exam: str, typed: StartExamDraft) -> Ne
     return draw_sitting(ctx.db, ctx.library, ctx.learner.id, sitting_request)
 
 
-def _begin_sitting(ctx: RequestContext, sitting: NewSitting) -> int:
+def _resume_or_start_sitting(ctx: RequestContext, sitting: NewSitting) -> int:
     """Start the sitting, unless another tab has started one since the paper was drawn."""
     running = store.running_sitting(ctx.db, ctx.learner.id)
     if running is not None:
@@ -391,7 +401,7 @@ def show_score_report(ctx: Reader, sitting: RowNumber, late: bool = False) -> Re
             if row.item in ctx.library.questions
         },
         syllabus=ctx.library.syllabus,
-        topics=topics_by_objective(ctx.library),
+        topics=first_page_by_objective(ctx.library),
         names=objective_names(ctx.library),
         page_titles={slug: topic.title for slug, topic in ctx.library.topics.items()},
         earlier=earlier[:5],
@@ -455,7 +465,7 @@ def _require_slot(sitting: SittingState, number: int) -> PaperItem:
     return sitting.slots[number - 1]
 
 
-def _factor_words(factor: float, exam: ExamBlueprint) -> str:
+def _describe_time_limit(factor: float, exam: ExamBlueprint) -> str:
     words = "the usual time" if factor == 1 else f"{factor:g} times the time"
     return f"{words}, {exam.minutes * factor:g} minutes"
 

@@ -123,25 +123,25 @@ class ScoreReport:
 CHANGES = ("wrong to right", "right to wrong", "wrong to wrong")
 
 
-def sum_up_exam(marked: Sequence[GradedItem]) -> ScoreReport:
+def sum_up_exam(graded: Sequence[GradedItem]) -> ScoreReport:
     """Return the score report of a paper; partial credit counts as part of a point."""
-    score = sum(m.score for m in marked)
-    low, high = score_interval(score, len(marked))
-    answered = [m for m in marked if m.answered]
+    score = sum(m.score for m in graded)
+    low, high = score_interval(score, len(graded))
+    answered = [m for m in graded if m.answered]
     return ScoreReport(
         score=score,
-        count=len(marked),
+        count=len(graded),
         low=low,
         high=high,
         answered=len(answered),
-        domains=_score_shares((m.domain, m.score) for m in marked),
-        objectives=_score_shares((m.objective, m.score) for m in marked),
+        domains=_score_shares((m.domain, m.score) for m in graded),
+        objectives=_score_shares((m.objective, m.score) for m in graded),
         missed=tuple(m for m in answered if m.score < 1),
-        open=tuple(m for m in marked if not m.answered),
+        open=tuple(m for m in graded if not m.answered),
         weakest=largest_losses(_score_shares((m.objective, m.score) for m in answered)),
-        changes=tuple((way, _changed_question_numbers(marked, way)) for way in CHANGES),
-        mended=sum(m.was_regraded for m in marked),
-        before=sum(m.score if m.old_key is None else m.old_key for m in marked),
+        changes=tuple((way, _changed_question_numbers(graded, way)) for way in CHANGES),
+        mended=sum(m.was_regraded for m in graded),
+        before=sum(m.score if m.old_key is None else m.old_key for m in graded),
     )
 
 
@@ -190,7 +190,7 @@ def _objective_sort_key(name: str) -> tuple[float | str, ...]:
         return (math.inf, name)
 
 
-def topics_by_objective(library: Library) -> dict[str, str]:
+def first_page_by_objective(library: Library) -> dict[str, str]:
     """Return the slug of the first page on each objective."""
     topics: dict[str, str] = {}
     for topic in library.topics.values():

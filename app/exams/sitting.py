@@ -26,7 +26,7 @@ from app.exams.assembly import (
     exam_minutes,
     is_exam_of_missed_questions,
     is_past_deadline,
-    match_exam_types,
+    keep_common_exam_types,
 )
 from app.exams.forms import StartExamForm
 from app.exams.report import GradedItem
@@ -64,7 +64,7 @@ def draw_sitting(
     domains = domain_by_objective(library)
     there: Sequence[Question] = list(filter(has_solvable_variant, sitting_request.questions))
     if not wish.every_kind and not is_exam_of_missed_questions(blueprint.slug):
-        there = match_exam_types(there)
+        there = keep_common_exam_types(there)
     last, met = store.load_item_exposure(db, learner_id)
     paper = assemble_paper(blueprint, domains, there, met, seed, last)
     return NewSitting(
@@ -117,13 +117,13 @@ def close_sitting(
         ]
         store.record_graded_answers(db, sitting, graded, at)
         missed = _missed_cards(library, sitting, graded, max(answers, default=0))
-        store.add_missed_cards_again(db, sitting, missed, at)
+        store.readd_missed_cards_if_wanted(db, sitting, missed, at)
         store.increment_change_counter(db, sitting.learner_id)
     return store.load_sitting(db, sitting.learner_id, sitting.id)
 
 
 def _missed_cards(
-    library: Library, sitting: SittingState, graded: Sequence[GradedAnswer], reached: int
+    library: Library, sitting: SittingState, graded: Sequence[GradedAnswer], last_reached: int
 ) -> list[CardToAdd]:
     """Return the questions of a paper that were left unanswered or not fully right, as cards.
 
@@ -131,7 +131,7 @@ def _missed_cards(
     does not fill the next day.
     """
     right = {one.slot.number for one in graded if one.score >= 1}
-    slots = [slot for slot in sitting.slots if slot.number <= reached]
+    slots = [slot for slot in sitting.slots if slot.number <= last_reached]
     missed = [slot for slot in slots if slot.number not in right]
     return [
         CardToAdd(question_card_id(slot.item), question.topic, slot.seed)
@@ -189,7 +189,7 @@ _asked: list[tuple[Library, tuple[Question, ...]]] = []
 _FEW = 6  # courses, or versions of one
 
 
-def askable_questions(library: Library) -> tuple[Question, ...]:
+def solvable_questions(library: Library) -> tuple[Question, ...]:
     """Return the questions of a course that have an answer, computed once per version."""
     for known, questions in tuple(_asked):
         if known is library:

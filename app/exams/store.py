@@ -106,12 +106,12 @@ class AnswerChange:
     since: int = 0
     age: int = 0
 
-    def spent(self, before: int, now: int) -> int:
+    def milliseconds_spent(self, previous_change: int, now: int) -> int:
         """Return the milliseconds since showing, or since the last change at `before`.
 
         A form sent twice, or from two tabs at once, counts once.
         """
-        passed = now - max(self.since, before)
+        passed = now - max(self.since, previous_change)
         return passed if self.since and 0 <= passed <= _MAX_MILLISECONDS else 0
 
 
@@ -269,15 +269,15 @@ def save_answer(
         _saved_answer_from_row(row).state,
         change.shown,
         change.sent,
-        newer=at >= row.at,
-        independent=change.independent,
+        form_is_newer=at >= row.at,
+        independent_fields=change.independent,
     )
     row.raw = json.dumps({name: list(v) for name, v in merged.state.raw.items()})
     if not row.first and is_entered(merged.state.raw):
         row.first = row.raw
     row.flagged = merged.state.flagged
     row.struck = json.dumps(merged.state.struck)
-    row.milliseconds += change.spent(row.at, at)
+    row.milliseconds += change.milliseconds_spent(row.at, at)
     saved_at = from_milliseconds(row.at) if row.at else None
     row.at = max(row.at, at)
     db.add(row)
@@ -328,7 +328,7 @@ def record_graded_answers(
         add_to_day(db, sitting.learner_id, day, work)
 
 
-def add_missed_cards_again(
+def readd_missed_cards_if_wanted(
     db: Session, sitting: SittingState, missed: Sequence[CardToAdd], now: dt.datetime
 ) -> None:
     """Make the questions missed in a closed sitting due again, if the learner wants that."""

@@ -9,7 +9,13 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from app.accounts.current_learner import Reader, RequestContext, Writer, run_reading, run_writing
+from app.accounts.current_learner import (
+    Reader,
+    RequestContext,
+    Writer,
+    run_in_read_session,
+    run_in_write_transaction,
+)
 from app.clock import from_milliseconds
 from app.content.library import Library
 from app.errors import InvalidInputError, NotFoundError
@@ -32,7 +38,7 @@ from app.spaced_repetition.added_cards import (
     find_missed_question_card,
     list_studied,
     load_added_page,
-    set_declined,
+    set_card_declined,
 )
 from app.spaced_repetition.card_content import ResolvedCard, find_cards_once
 from app.spaced_repetition.card_ids import (
@@ -58,7 +64,7 @@ from app.spaced_repetition.scheduler import (
     latest_due_day,
     retrievability,
 )
-from app.web.dependencies import find_topic
+from app.web.dependencies import require_topic
 from app.web.formatting import format_date_with_year
 from app.web.render import is_htmx_request, render_page
 
@@ -236,7 +242,7 @@ def show_deck(ctx: Reader, query: Wished) -> HTMLResponse:
     With a search query, all cards that match it, of any topic.
     """
     topics = [t for t in ctx.library.topics.values() if t.cards]
-    chosen = find_topic(ctx.library, query.topic) if query.topic else None
+    chosen = require_topic(ctx.library, query.topic) if query.topic else None
     topic = chosen or (topics[0] if topics else None)
     aside = review_log.list_suspended(ctx.db, ctx.learner.id) if ctx.learner.id else ()
     return ctx.page(
@@ -279,7 +285,7 @@ def add_or_decline_card(ctx: Writer, card: str, chosen: Chosen) -> Response:
             raise NotFoundError(f"There is no term “{name}”.")
         new = CardToAdd(card, card_topic(ctx.library, card))
         add_cards(ctx.db, ctx.learner.id, [new], ctx.day, ctx.now)
-    done = set_declined(ctx.db, ctx.learner.id, card, declined=not chosen.wanted)
+    done = set_card_declined(ctx.db, ctx.learner.id, card, declined=not chosen.wanted)
     if not done and kind != TERM:
         raise NotFoundError(f"There is no card “{card}” of yours.")
     return _choice_response(ctx, card, wanted=chosen.wanted, back=chosen.back)
@@ -412,14 +418,14 @@ async def edit_card_state(request: Request, card: str, form: Acted) -> Response:
     The next card is looked up after the commit. The plan of the day is computed again, which takes
     long, and other writers would have to wait for it.
     """
-    number = await run_writing(request, lambda ctx: _write_edit(ctx, card, form))
+    number = await run_in_write_transaction(request, lambda ctx: _write_edit(ctx, card, form))
     if form.page:
         return RedirectResponse(f"/flashcards/{card}/more?done={form.act}", 303)
 
     def answer(ctx: RequestContext) -> Response:
         return next_card_response(ctx, parse_review_filter(ctx, form), undo=number)
 
-    return await run_reading(request, answer)
+    return await run_in_read_session(request, answer)
 
 
 def _write_edit(ctx: RequestContext, card: str, form: ManualEditForm) -> int:

@@ -14,7 +14,7 @@ More = Annotated[int, Field(ge=0, le=200)]
 CardTask = Literal["", "review", "new"]
 
 
-class SentFilter(BaseModel):
+class ReviewScopeForm(BaseModel):
     """Which cards: one topic or all, how many new ones more, or those of one task of the list."""
 
     topic: Topic = ""
@@ -22,7 +22,7 @@ class SentFilter(BaseModel):
     task: CardTask = ""
 
 
-class ReviewFilterForm(SentFilter):
+class ReviewFilterForm(ReviewScopeForm):
     """Which cards to show.
 
     `card` requests one card, `show` its answer; `token` identifies the showing. `graded` is the
@@ -40,7 +40,7 @@ class ReviewFilterForm(SentFilter):
     since: int = Field(0, ge=0, lt=2**53)
 
 
-class GradeForm(SentFilter):
+class GradeForm(ReviewScopeForm):
     """A rating: 1 again, 2 hard, 3 good, 4 easy.
 
     A rating sent later has `given`, its moment (milliseconds since 1970, by the browser's clock),
@@ -54,20 +54,20 @@ class GradeForm(SentFilter):
     who: str = Field("", max_length=64)
 
 
-class UndoForm(SentFilter):
+class UndoForm(ReviewScopeForm):
     """The log id of the review to undo."""
 
     review: int = Field(ge=1, le=LAST_ROW)
 
 
-class SuspensionForm(SentFilter):
+class SuspensionForm(ReviewScopeForm):
     """Whether to suspend or unsuspend a card."""
 
     aside: bool
     deck: bool = False
 
 
-class ManualEditForm(SentFilter):
+class ManualEditForm(ReviewScopeForm):
     """A manual edit of a card; `day` is an ISO date for a due date.
 
     `page` says that the form was on the card's own page, not on the review page.
@@ -79,7 +79,7 @@ class ManualEditForm(SentFilter):
     page: bool = False
 
 
-class AddCardForm(BaseModel):
+class CardWantedForm(BaseModel):
     """Whether to add a card to the learner's cards, and the page to return to."""
 
     wanted: bool
@@ -90,7 +90,7 @@ Wished = Annotated[ReviewFilterForm, Query()]
 Undone = Annotated[UndoForm, Form()]
 Suspended = Annotated[SuspensionForm, Form()]
 Acted = Annotated[ManualEditForm, Form()]
-Chosen = Annotated[AddCardForm, Form()]
+Chosen = Annotated[CardWantedForm, Form()]
 
 _MOST_FIELDS = 200
 _PLAIN = "application/x-www-form-urlencoded"

@@ -15,10 +15,10 @@ from markdown_it.rules_block import StateBlock, table
 from app.accounts.current_learner import (
     Reader,
     RequestContext,
-    count_stored,
-    expect_storage,
-    run_reading,
-    run_writing,
+    count_bytes_toward_quota,
+    refuse_when_storage_full,
+    run_in_read_session,
+    run_in_write_transaction,
 )
 from app.errors import ConflictError, NotFoundError
 from app.markup.model import Flashcard
@@ -37,7 +37,7 @@ _MARKED = re.compile("\ue000(\\d+)\ue001")
 Problems = list[dict[str, str]]
 
 
-def _count_cells(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+def _parse_table_within_cell_limit(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Run the table rule of markdown-it, and count the cells in `state.env`.
 
     The rule fills short rows: 4,000 characters can make 65,536 cells, which take seconds. So it
@@ -60,7 +60,9 @@ def _count_cells(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 _markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-_markdown.block.ruler.at("table", _count_cells, {"alt": ["paragraph", "reference"]})
+_markdown.block.ruler.at(
+    "table", _parse_table_within_cell_limit, {"alt": ["paragraph", "reference"]}
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ class OwnCardDraft:
         return messages
 
     @property
-    def kept(self) -> str:
+    def as_stored_source(self) -> str:
         """Both sides as one text, which `typed_of` parses."""
         return json.dumps([self.front, self.back], ensure_ascii=False)
 
@@ -102,7 +104,7 @@ class RenderedCard:
     @property
     def size(self) -> int:
         """The stored size in bytes."""
-        words = (self.faces.front, self.faces.back, self.typed.kept)
+        words = (self.faces.front, self.faces.back, self.typed.as_stored_source)
         return sum(len(text.encode()) for text in words)
 
 
@@ -167,7 +169,7 @@ def _too_long_problem(faces: CardFaces) -> Problems:
     ]
 
 
-def typed_draft(source: str, faces: CardFaces) -> OwnCardDraft | None:
+def restore_typed_draft(source: str, faces: CardFaces) -> OwnCardDraft | None:
     """Return what was typed for a card; None if its sides were changed in another way since.
 
     A card saved before the size limit existed is returned as it is.
@@ -228,26 +230,28 @@ def preview_card(front: _Words = "", back: _Words = "") -> RenderedCard:
 SentCard = Annotated[RenderedCard, Depends(preview_card)]
 
 
-@router.post("/own", dependencies=[Depends(expect_storage)])
+@router.post("/own", dependencies=[Depends(refuse_when_storage_full)])
 async def add_own_card(
     request: Request, form: SentCard, token: _Words = "", replaced: _Words = ""
 ) -> Response:
     """Save a new card, due from today on; a course card that it replaces is suspended."""
     if form.problems:
-        return await run_reading(
+        return await run_in_read_session(
             request,
             lambda ctx: _render_refused_draft(
                 ctx, form, form.problems, token=token, replaced=replaced
             ),
         )
     try:
-        await run_writing(request, lambda ctx: _save_own_card(ctx, form, token, replaced))
+        await run_in_write_transaction(
+            request, lambda ctx: _save_own_card(ctx, form, token, replaced)
+        )
     except ConflictError as error:
         problem = {"field": "front", "message": f"{error.message} {error.hint}"}
-        return await run_reading(
+        return await run_in_read_session(
             request, lambda ctx: _render_refused_draft(ctx, form, [problem], token=token)
         )
-    count_stored(request, form.size)
+    count_bytes_toward_quota(request, form.size)
     return RedirectResponse("/flashcards/own?kept=yes", 303)
 
 
@@ -257,7 +261,7 @@ def _save_own_card(ctx: RequestContext, rendered: RenderedCard, token: str, repl
         review_log.set_suspended(ctx.db, ctx.learner.id, course_card, ctx.now, suspended=True)
     words = f"{ctx.learner.key}:{token or new_token()}"
     card = f"{OWN}:{hashlib.sha256(words.encode()).hexdigest()[:32]}"
-    own_card_content = added_cards.OwnCardContent(rendered.faces, rendered.typed.kept)
+    own_card_content = added_cards.OwnCardContent(rendered.faces, rendered.typed.as_stored_source)
     added_cards.write_own_card(ctx.db, ctx.learner.id, card, own_card_content, ctx.now)
     add_cards(ctx.db, ctx.learner.id, [CardToAdd(card)], ctx.day, ctx.now)
 
@@ -266,7 +270,7 @@ def _save_own_card(ctx: RequestContext, rendered: RenderedCard, token: str, repl
 def show_own_card_form(ctx: Reader, card: str) -> HTMLResponse:
     """The card as it was typed, or the text of an imported card."""
     own_card = _require_own_card(ctx, card)
-    typed = typed_draft(own_card.source, own_card.faces)
+    typed = restore_typed_draft(own_card.source, own_card.faces)
     if typed is not None:
         return _render_card_form(ctx, typed, card)
     plain = card_of_own(card, own_card.faces)
@@ -275,20 +279,20 @@ def show_own_card_form(ctx: Reader, card: str) -> HTMLResponse:
     )
 
 
-@router.post("/own/{card}", dependencies=[Depends(expect_storage)])
+@router.post("/own/{card}", dependencies=[Depends(refuse_when_storage_full)])
 async def change_own_card(request: Request, card: str, form: SentCard) -> Response:
     if form.problems:
-        return await run_reading(
+        return await run_in_read_session(
             request, lambda ctx: _render_refused_draft(ctx, form, form.problems, card)
         )
-    await run_writing(request, lambda ctx: _save_change(ctx, card, form))
-    count_stored(request, form.size)
+    await run_in_write_transaction(request, lambda ctx: _save_change(ctx, card, form))
+    count_bytes_toward_quota(request, form.size)
     return RedirectResponse(f"/flashcards/own/{card}?kept=yes", 303)
 
 
 def _save_change(ctx: RequestContext, card: str, rendered: RenderedCard) -> None:
     _require_own_card(ctx, card)
-    own_card_content = added_cards.OwnCardContent(rendered.faces, rendered.typed.kept)
+    own_card_content = added_cards.OwnCardContent(rendered.faces, rendered.typed.as_stored_source)
     added_cards.change_own_card(ctx.db, ctx.learner.id, card, own_card_content)
 
 

@@ -15,8 +15,8 @@ from app.accounts.current_learner import (
     RequestContext,
     build_request_context,
     open_learner_write_transaction,
-    run_reading,
-    run_writing,
+    run_in_read_session,
+    run_in_write_transaction,
 )
 from app.clock import from_milliseconds, to_milliseconds
 from app.database.engine import read_only_session, run_query
@@ -24,7 +24,7 @@ from app.errors import ConflictError, InvalidInputError, NotFoundError
 from app.flashcards.forms import (
     CardTask,
     GradeForm,
-    SentFilter,
+    ReviewScopeForm,
     Suspended,
     SuspensionForm,
     UndoForm,
@@ -38,7 +38,7 @@ from app.spaced_repetition import review_log
 from app.spaced_repetition.card_content import (
     ResolvedCard,
     can_be_shown,
-    card_origin_note,
+    describe_origin_and_recall,
     find_cards_once,
 )
 from app.spaced_repetition.card_ids import is_added_card
@@ -48,7 +48,7 @@ from app.spaced_repetition.scheduler import (
     ReviewEvent,
     clamp_review_time,
     interval_label,
-    is_leech,
+    is_leech_warning_due,
     is_too_old,
     latest_due_day,
     minutes_words,
@@ -65,9 +65,9 @@ from app.spaced_repetition.todays_queue import (
     todays_queue,
     upcoming_cards,
 )
-from app.study_plan.cards import last_new_day
+from app.study_plan.cards import last_day_for_new_cards
 from app.study_plan.loader import DayListEnsured, listed_cards
-from app.web.dependencies import find_topic
+from app.web.dependencies import require_topic
 from app.web.render import is_htmx_request, render_page
 
 # A learning step due within these minutes is shown early if nothing else is due.
@@ -129,7 +129,7 @@ class CardView:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class CongratsInfo:
+class NoCardsDueInfo:
     """What the page shows when no card is due.
 
     `on` and `count` are the next study day with cards. `wait` is the time until a learning step
@@ -161,7 +161,7 @@ class ReviewPage:
     left: int
     counters: tuple[QueueCounter, ...]
     turn: CardView | None
-    rest: CongratsInfo | None
+    rest: NoCardsDueInfo | None
     undo: int = 0
     leech: ResolvedCard | None = None
     already: str = ""
@@ -251,7 +251,7 @@ def build_card_view(
         token=token or showing_token(record.card, record.turns),
         who=learner_marker(ctx.learner),
         since=since or to_milliseconds(ctx.now),
-        note=card_origin_note(record, ctx.day, resolved.origin),
+        note=describe_origin_and_recall(record, ctx.day, resolved.origin),
         title=resolved.title,
         links=resolved.links,
         question=resolved.question,
@@ -285,15 +285,15 @@ def _next_card_to_show(
     return queue.first if soon and soon.due_at - ctx.now <= _AHEAD else None
 
 
-def _build_congrats(ctx: RequestContext, stack: TodaysQueue, *, has_list: bool) -> CongratsInfo:
+def _build_congrats(ctx: RequestContext, stack: TodaysQueue, *, has_list: bool) -> NoCardsDueInfo:
     learner, library, queue, limits = ctx.learner.id, ctx.library, stack.queue, stack.limits
     later = store.next_due(ctx.db, learner, limits)
     standing = queue.first.standing if queue.first else None
     unseen = count_unseen_by_topic(ctx, limits, begun_first=has_list)
     new = choose_new(ctx, limits, unseen, 1)
-    last_new = last_new_day(ctx.learner.plan_calendar(ctx.day))
+    last_new = last_day_for_new_cards(ctx.learner.plan_calendar(ctx.day))
     topic = library.topics.get(library.cards[new[0]].topic) if new else None
-    return CongratsInfo(
+    return NoCardsDueInfo(
         on=later[0] if later else None,
         count=later[1] if later else 0,
         wait=minutes_words(standing.due_at - ctx.now) if standing else "",
@@ -306,10 +306,10 @@ def _build_congrats(ctx: RequestContext, stack: TodaysQueue, *, has_list: bool) 
     )
 
 
-def parse_review_filter(ctx: RequestContext, sent: SentFilter, card: str = "") -> ReviewFilter:
+def parse_review_filter(ctx: RequestContext, sent: ReviewScopeForm, card: str = "") -> ReviewFilter:
     """Return the filter as sent; raises NotFoundError for an unknown topic."""
     if sent.topic:
-        find_topic(ctx.library, sent.topic)
+        require_topic(ctx.library, sent.topic)
     shown = card if card and can_be_shown(ctx, card) else ""
     return ReviewFilter(sent.topic, sent.more, sent.task, shown)
 
@@ -320,7 +320,7 @@ def next_card_response(
     *,
     undo: int = 0,
     leech: ResolvedCard | None = None,
-    graded: int = 0,
+    earlier_rating: int = 0,
 ) -> Response:
     """Return the next card as a fragment, or a redirect to its page.
 
@@ -330,7 +330,7 @@ def next_card_response(
         pairs = {
             "card": review_filter.card,
             "leech": leech.card.id if leech else "",
-            "graded": graded or "",
+            "graded": earlier_rating or "",
         }
         more = urlencode({name: value for name, value in pairs.items() if value})
         join = "&" if review_filter.query else "?"
@@ -340,13 +340,13 @@ def next_card_response(
         build_review_page(ctx, review_filter),
         undo=undo or last_undoable_grade(ctx),
         leech=leech,
-        already=rating_label(graded),
+        already=rating_label(earlier_rating),
     )
-    status = 409 if graded else 200
+    status = 409 if earlier_rating else 200
     response = render_page(
         ctx.request, "flashcards/_review.html", status=status, table=table, wish=review_filter
     )
-    if graded:  # for a request from any part of the page
+    if earlier_rating:  # for a request from any part of the page
         response.headers["HX-Retarget"] = "#desk"
     return response
 
@@ -367,9 +367,9 @@ def last_undoable_grade(ctx: RequestContext) -> int:
 _LONGEST_LOOK = 10 * 60 * 1000
 
 
-def require_same_learner(ctx: RequestContext, who: str) -> None:
+def require_same_learner(ctx: RequestContext, marker: str) -> None:
     """Raise ConflictError if the rating was given by another learner of this browser."""
-    if who and who != learner_marker(ctx.learner):
+    if marker and marker != learner_marker(ctx.learner):
         raise ConflictError(
             "This grade was given before somebody else came to this browser, so it was not counted."
         )
@@ -442,7 +442,7 @@ def show_answer(ctx: Reader, card: str, query: Wished) -> Response:
     """The card with its answer and the four ratings, as a fragment."""
     name = find_card(ctx, card).card.id
     if graded := _rating_for_showing(ctx, name, query.token):
-        return next_card_response(ctx, parse_review_filter(ctx, query), graded=graded)
+        return next_card_response(ctx, parse_review_filter(ctx, query), earlier_rating=graded)
     held = review_log.load_card(ctx.db, ctx.learner.id, name)
     token, since = query.token, query.since
     return render_page(
@@ -461,7 +461,7 @@ def _rating_for_showing(ctx: RequestContext, card: str, token: str) -> int:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _AfterGrade:
+class _ReviewOutcome:
     """What the page shows after a rating: the log id to undo, and a leech warning.
 
     `graded` is the rating that this showing already had.
@@ -505,7 +505,7 @@ def _late_grade_response(ctx: RequestContext, card: str, graded: GradeForm) -> R
     return record_late_grade(ctx, resolved.card, graded)
 
 
-def _grade_card(ctx: RequestContext, card: str, graded: GradeForm) -> _AfterGrade:
+def _grade_card(ctx: RequestContext, card: str, graded: GradeForm) -> _ReviewOutcome:
     resolved = find_card(ctx, card)
     require_same_learner(ctx, graded.who)
     wish = parse_review_filter(ctx, graded)
@@ -515,9 +515,9 @@ def _grade_card(ctx: RequestContext, card: str, graded: GradeForm) -> _AfterGrad
     )
     done = review_log.record_review(ctx.db, ctx.learner.id, resolved.card, grade, submission)
     if done is None:
-        return _AfterGrade(wish, graded=_rating_for_showing(ctx, resolved.card.id, graded.token))
-    leech = done.lapsed and is_leech(done.standing.lapses)
-    return _AfterGrade(wish, done.number, resolved if leech else None)
+        return _ReviewOutcome(wish, graded=_rating_for_showing(ctx, resolved.card.id, graded.token))
+    leech = done.lapsed and is_leech_warning_due(done.standing.lapses)
+    return _ReviewOutcome(wish, done.number, resolved if leech else None)
 
 
 @router.post("/undo")
@@ -526,12 +526,12 @@ async def undo_last(request: Request, undone: Undone) -> Response:
 
     The card is rendered after the commit, as with a rating.
     """
-    card = await run_writing(request, lambda ctx: _undo_log_entry(ctx, undone))
+    card = await run_in_write_transaction(request, lambda ctx: _undo_log_entry(ctx, undone))
 
     def answer(ctx: RequestContext) -> Response:
         return next_card_response(ctx, parse_review_filter(ctx, undone, card))
 
-    return await run_reading(request, answer)
+    return await run_in_read_session(request, answer)
 
 
 def _undo_log_entry(ctx: RequestContext, undone: UndoForm) -> str:
@@ -544,7 +544,7 @@ def _undo_log_entry(ctx: RequestContext, undone: UndoForm) -> str:
 
 @router.post("/{card}/suspension")
 async def suspend_card(request: Request, card: str, form: Suspended) -> Response:
-    topic = await run_writing(request, lambda ctx: _write_suspension(ctx, card, form))
+    topic = await run_in_write_transaction(request, lambda ctx: _write_suspension(ctx, card, form))
     if form.deck:
         where = "#own" if is_added_card(card) else f"?topic={topic}"
         return RedirectResponse(f"/flashcards/deck{where}", 303)
@@ -552,7 +552,7 @@ async def suspend_card(request: Request, card: str, form: Suspended) -> Response
     def answer(ctx: RequestContext) -> Response:
         return next_card_response(ctx, parse_review_filter(ctx, form))
 
-    return await run_reading(request, answer)
+    return await run_in_read_session(request, answer)
 
 
 def _write_suspension(ctx: RequestContext, card: str, form: SuspensionForm) -> str:

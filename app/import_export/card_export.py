@@ -90,11 +90,11 @@ class LearnerTime:
         return CollectionDates(int(self.now.timestamp()), today, first, birth)
 
 
-def is_card_available(library: Library, own: Collection[str], card: str) -> bool:
+def is_card_available(library: Library, own_card_ids: Collection[str], card: str) -> bool:
     """Return whether a card can still be shown; `own` are the learner's own cards."""
     kind, name = parse_card_id(card)
     if kind == OWN:
-        return card in own
+        return card in own_card_ids
     question = library.questions.get(name) if kind == QUESTION else None
     return exists_in_course(library, card) and (question is None or can_be_card(question))
 
@@ -113,7 +113,7 @@ def group_cards_by_note(
     together: dict[str, dict[int, str]] = {}
     for card in cards:
         guid_, ordinal = origins.get(card, ("", 0))
-        if _is_of_note(guid_, ordinal):
+        if can_return_to_anki_note(guid_, ordinal):
             together.setdefault(guid_, {})[ordinal] = card
     notes: dict[str, tuple[str, ...]] = {}
     for card in cards:
@@ -128,7 +128,7 @@ def group_cards_by_note(
     return notes
 
 
-def _is_of_note(guid_: str, ordinal: int) -> bool:
+def can_return_to_anki_note(guid_: str, ordinal: int) -> bool:
     """Return whether an own card came from an Anki note and can return as a card of it."""
     return bool(guid_) and 0 <= ordinal < _MOST_SIDES
 
@@ -169,7 +169,9 @@ class _NoteBuilder:
     def build_notes(self, cards: LearnerCards) -> Iterator[AnkiNote]:
         """Yield all notes of a learner."""
         origins = cards.note_origins()
-        shown_cards = [c for c in cards.names() if is_card_available(self._library, origins, c)]
+        shown_cards = [
+            c for c in cards.list_card_ids() if is_card_available(self._library, origins, c)
+        ]
         notes = list(group_cards_by_note(self._library, shown_cards, origins).items())
         for begin in range(0, len(notes), _NOTES_AT_ONCE):
             some = notes[begin : begin + _NOTES_AT_ONCE]
@@ -201,7 +203,7 @@ class _NoteBuilder:
         deck = self._deck_name(f"own::{own.deck}" if own.deck else "own")
         tags = tuple(own.tags.split())
         histories = tuple(self._card_history(card) for card in cards)
-        if not _is_of_note(own.guid, own.ordinal):
+        if not can_return_to_anki_note(own.guid, own.ordinal):
             return AnkiNote(note, note, deck, (own.front, own.back), histories, tags)
         texts = {text.ordinal: text for text in (self._studied.own[card] for card in cards)}
         faces: list[str] = []

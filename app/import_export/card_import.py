@@ -26,7 +26,7 @@ from app.import_export.anki.package_reader import BY_HAND, AnkiPackage, PackageC
 from app.import_export.anki.package_writer import note_guid
 from app.import_export.export_store import OwnCardText
 from app.import_export.html_sanitizer import sanitize_html
-from app.import_export.html_to_markdown import DEEPEST, is_deep
+from app.import_export.html_to_markdown import DEEPEST, is_nested_too_deeply
 from app.import_export.import_store import ImportedCard, ImportedReview
 from app.import_export.items import ItemSkippedError
 from app.import_export.progress_store import ImportCounts
@@ -179,12 +179,12 @@ def _expect_readable(card: PackageCard) -> None:
     for face in card.faces:
         if len(face) > LONGEST_FACE or face.count("<") > _MOST_TAGS:
             raise ItemSkippedError(_TOO_LONG)
-        if is_deep(face):
+        if is_nested_too_deeply(face):
             raise ItemSkippedError(_TOO_DEEP)
 
 
 def _imported_reviews(
-    card: PackageCard, left: collections.Counter[str]
+    card: PackageCard, skipped: collections.Counter[str]
 ) -> Iterator[ImportedReview]:
     """Yield the reviews and manual edits of a card; other rows are counted.
 
@@ -193,12 +193,12 @@ def _imported_reviews(
     """
     log = card.log[-_MOST_GRADES:]
     if len(card.log) > _MOST_GRADES:
-        left[_TOO_MANY] += len(card.log) - _MOST_GRADES
+        skipped[_TOO_MANY] += len(card.log) - _MOST_GRADES
     last = None
     for row in log:
         review = _imported_review(row, card, is_last=row is log[-1])
         if review is None:
-            left[_NOT_SCHEDULED.get(row.kind, _BY_HAND)] += 1
+            skipped[_NOT_SCHEDULED.get(row.kind, _BY_HAND)] += 1
         else:
             last = review
             yield review
@@ -283,10 +283,10 @@ class ImportRunner:
             yield room
 
     async def begin(
-        self, learner: LearnerProfile, began_at: int, cards: Sequence[ImportedCard], room: FileSlot
+        self, learner: LearnerProfile, began_at: int, cards: Sequence[ImportedCard], slot: FileSlot
     ) -> asyncio.Task[None]:
         """Write cards in batches; returns when done, or after a short wait."""
-        task = asyncio.create_task(self._run(learner, began_at, cards, room))
+        task = asyncio.create_task(self._run(learner, began_at, cards, slot))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         await asyncio.wait({task}, timeout=_SOON)
@@ -297,14 +297,14 @@ class ImportRunner:
     ) -> None:
         async with slot:
             try:
-                state = await self._write(learner, began_at, cards)
+                state = await self._write_all(learner, began_at, cards)
                 await self._end_import(learner.id, began_at, state)
             except Exception:  # noqa: BLE001 - nothing awaits the task: the page and the log report it
                 _log.exception("an import of cards failed")
                 with contextlib.suppress(Exception):
                     await self._end_import(learner.id, began_at, progress_store.FAILED)
 
-    async def _write(
+    async def _write_all(
         self, learner: LearnerProfile, began_at: int, cards: Sequence[ImportedCard]
     ) -> str:
         """Write all batches; returns how it ended: done, canceled, stopped, or full."""
@@ -316,7 +316,7 @@ class ImportRunner:
             try:
                 async with self._turn() as db:
                     outcome = await run_in_threadpool(
-                        _write_slice, db, learner, began_at, part, now, waiting
+                        _write_batch, db, learner, began_at, part, now, waiting
                     )
             except ConflictError:  # the learner has the maximum number of own cards
                 return progress_store.FULL
@@ -331,19 +331,19 @@ class ImportRunner:
             await run_in_threadpool(progress_store.end_import, db, learner_id, began_at, state)
 
 
-def _write_slice(
+def _write_batch(
     db: Session,
     learner: LearnerProfile,
     began_at: int,
     cards: Sequence[ImportedCard],
     now: dt.datetime,
-    waiting: int,
+    already_waiting: int,
 ) -> ImportCounts | None:
     """Write a batch and the progress; None if the import was ended."""
     # Every writer for a learner starts with this row, so others wait here for this transaction.
     exists = bump_change_counter(db, learner.id)
     if not exists or not progress_store.is_running(db, learner.id, began_at):
         return None
-    outcome = import_store.import_cards(db, learner, cards, now, waiting)
+    outcome = import_store.import_cards(db, learner, cards, now, already_waiting)
     progress_store.advance_import(db, learner.id, began_at, len(cards), outcome, now)
     return outcome

@@ -92,16 +92,16 @@ def build_cloze(item: Item, text: str, blanks: Sequence[ItemBlank]) -> Item:
     return dataclasses.replace(item, kind="cloze", stem=head, text=rest, blanks=tuple(blanks))
 
 
-def read_text(text: str, form: str, losses: ConversionLosses) -> str:
+def convert_text(text: str, text_format: str, losses: ConversionLosses) -> str:
     """Return the Markdown of a text in the format html, plain, moodle or markdown.
 
     `moodle` is plain text in which tags count if there are any.
     """
-    if form == "markdown":
-        return read_html(_MARKDOWN.render(text.strip()), losses)
-    if form == "moodle" and _TAG.search(text):
-        return read_html(_add_line_breaks(text), losses)
-    return read_html(text, losses) if form == "html" else from_plain(text)
+    if text_format == "markdown":
+        return convert_html(_MARKDOWN.render(text.strip()), losses)
+    if text_format == "moodle" and _TAG.search(text):
+        return convert_html(_add_line_breaks(text), losses)
+    return convert_html(text, losses) if text_format == "html" else from_plain(text)
 
 
 def _add_line_breaks(text: str) -> str:
@@ -111,7 +111,7 @@ def _add_line_breaks(text: str) -> str:
     return "".join(part if n % 2 else part.replace("\n", "<br>\n") for n, part in enumerate(parts))
 
 
-def read_html(html: str, losses: ConversionLosses) -> str:
+def convert_html(html: str, losses: ConversionLosses) -> str:
     """Return the Markdown of an HTML fragment."""
     converted = to_markdown(html, losses.album.add_image)
     for what in converted.lost:
@@ -176,7 +176,7 @@ def _expect_unambiguous_number(text: str) -> None:
         )
 
 
-def read_number(text: str, *, comma: bool = False) -> float:
+def read_number(text: str, *, may_use_decimal_comma: bool = False) -> float:
     """Read a number as learners type it, without a unit; raises ItemSkippedError.
 
     `comma`: the author may use decimal commas, so “1,024” is ambiguous.
@@ -187,12 +187,12 @@ def read_number(text: str, *, comma: bool = False) -> float:
     number = number_parsing.read_number(text)
     if number is None or number.unit or text.strip()[:1] in _ABOUT:
         raise ItemSkippedError(f"“{text.strip()[:30]}” is not a number")
-    if comma:
+    if may_use_decimal_comma:
         _expect_unambiguous_number(text)
     return number.value
 
 
-def read_span(text: str, *, comma: bool = False) -> NumberRange | None:
+def read_span(text: str, *, may_use_decimal_comma: bool = False) -> NumberRange | None:
     """Read a number with unit and tolerance, such as “140 GB ± 4”; None if it is none.
 
     Raises ItemSkippedError like `read_number`.
@@ -205,7 +205,7 @@ def read_span(text: str, *, comma: bool = False) -> NumberRange | None:
     half = number_parsing.read_number(tolerance) if sign else number_parsing.TypedNumber(0.0, "")
     if unit is None or half is None or half.unit not in {"", "%", number.unit}:
         return None
-    if comma:
+    if may_use_decimal_comma:
         _expect_unambiguous_number(text)
     percent = half.unit == "%" != unit
     width = abs(number.value) * half.value / 100 if percent else half.value

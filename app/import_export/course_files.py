@@ -7,7 +7,7 @@ from pathlib import Path
 from app.content.course_rules import NO_SYLLABUS
 from app.content.file_reader import parse_file
 from app.content.file_watcher import WatchedFiles
-from app.content.library import describe_image_fault
+from app.content.library import explain_unshowable_image
 from app.content.parse_cache import replace_file
 from app.content.parsed_file import ParsedFile, list_used_ids
 from app.import_export.course_items import (
@@ -134,17 +134,17 @@ def _drop_unknown_references(item: Item, target: TargetTopic) -> Item:
     sources = tuple(s for s in item.sources if s in target.sources)
     gone = {*item.objectives, *item.sources} - {*objectives, *sources}
     if gone:
-        item = _item_without(item, f"unknown here: {', '.join(sorted(gone))}")
+        item = _with_recorded_loss(item, f"unknown here: {', '.join(sorted(gone))}")
     if objectives == (target.objective,):
         objectives = ()
     if sources == (target.source,):
         sources = ()
     known = dataclasses.replace(item, objectives=objectives, sources=sources)
-    return _add_pair_reasons(ensure_heading_paragraph(known))
+    return _mark_shared_right_sides(ensure_heading_paragraph(known))
 
 
-def _item_without(item: Item, what: str) -> Item:
-    return dataclasses.replace(item, lost=(*item.lost, what))
+def _with_recorded_loss(item: Item, loss: str) -> Item:
+    return dataclasses.replace(item, lost=(*item.lost, loss))
 
 
 def _with_unique_pictures(item: Item) -> tuple[Item, dict[str, bytes]]:
@@ -153,12 +153,14 @@ def _with_unique_pictures(item: Item) -> tuple[Item, dict[str, bytes]]:
     names = {name: image_name(content, name) for name, content in contents.items()}
     for name in picture_names_shown(item):
         if not names.get(name):
-            item = _item_without(item, f"the picture {name} is left out: it is not in the file")
+            item = _with_recorded_loss(
+                item, f"the picture {name} is left out: it is not in the file"
+            )
     shown = {names[n]: contents[n] for n in picture_names_shown(item) if names.get(n)}
     return rename_images(item, names), shown
 
 
-def _add_pair_reasons(item: Item) -> Item:
+def _mark_shared_right_sides(item: Item) -> Item:
     """Mark equal right sides as intended, which other formats do not require."""
     rights = [p.right for p in item.pairs if p.left]
     pairs = tuple(
@@ -258,7 +260,7 @@ def _picture_digests(folder: Path, slug: str) -> dict[str, str]:
     """Return the digest of each picture of a topic, by name."""
     topic = folder / "topics" / slug
     names = (f.relative_to(topic).as_posix() for f in topic.rglob("*") if f.is_file())
-    pictures = (n for n in names if not describe_image_fault(folder, f"topics/{slug}/{n}"))
+    pictures = (n for n in names if not explain_unshowable_image(folder, f"topics/{slug}/{n}"))
     return {name: image_digest((topic / name).read_bytes()) for name in pictures}
 
 
@@ -268,7 +270,7 @@ def attach_pictures(folder: Path, item: Item) -> Item:
     sound = (
         name
         for name in picture_names_shown(item)
-        if not describe_image_fault(course, f"topics/{folder.name}/{name}")
+        if not explain_unshowable_image(course, f"topics/{folder.name}/{name}")
     )
     pictures = tuple(make_image(name, (folder / name).read_bytes()) for name in sound)
     return dataclasses.replace(item, pictures=pictures)
@@ -298,7 +300,7 @@ def describe_course(folder: Path) -> CourseInfo:
     return CourseInfo(syllabus.exam or folder.resolve().name, syllabus.language)
 
 
-def export_items(folder: Path, slug: str, seed: int) -> ImportResult:
+def read_items_for_export(folder: Path, slug: str, seed: int) -> ImportResult:
     """Return every valid item of a course or of one topic, in authored order.
 
     Items that are not live are in `waiting`.
@@ -314,7 +316,7 @@ def export_items(folder: Path, slug: str, seed: int) -> ImportResult:
     for path in paths:
         topic = path.split("/")[1]
         page = readings.get(f"topics/{topic}/concept.md")
-        live = _live_items(readings[path], page.topic if page else None)
+        live = _is_live_by_item_id(readings[path], page.topic if page else None)
         result = read_authored(_read_text(folder / path), path, seed)
         for item in result.items:
             if item.name in live:
@@ -325,7 +327,7 @@ def export_items(folder: Path, slug: str, seed: int) -> ImportResult:
     return ImportResult(tuple(items), tuple(refused), tuple(waiting))
 
 
-def _live_items(reading: ParsedFile, page: Topic | None) -> dict[str, bool]:
+def _is_live_by_item_id(reading: ParsedFile, page: Topic | None) -> dict[str, bool]:
     """Return the valid items of a file, and whether they are live together with their page."""
     open_page = page is None or page.status == "live"
     questions = {q.id: open_page and q.status == "live" for q in reading.questions}

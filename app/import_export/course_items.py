@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from markdown_it.token import Token
 
-from app.content.front_matter import FileKind, FrontMatter, front_matter
+from app.content.front_matter import FileKind, FrontMatter, parse_front_matter
 from app.content.item_reader import ParsedItem, build_item
 from app.content.item_splitter import Region, split_into_items
 from app.import_export.converted_text import span_around
@@ -41,7 +41,7 @@ from app.markup.text import slugify
 from app.questions import model, types
 from app.questions.lab import Lab, shortest_command_sequence
 from app.questions.model import Question
-from app.questions.options import ParsedOption, credit_box, option_code
+from app.questions.options import ParsedOption, credit_box, sole_code_span
 from app.questions.question_type import ItemComment, ItemDraft, ItemParts
 from app.questions.types.console import ConsoleAnswer
 from app.questions.types.hotspot import split_label
@@ -66,7 +66,7 @@ def read_authored(text: str, path: str, seed: int = 0) -> ImportResult:
     too, and so are design exercises, because no other program can grade them.
     """
     source = SourceFile(path, text.replace("\r\n", "\n").removeprefix("\ufeff"))
-    front, body = front_matter(source)
+    front, body = parse_front_matter(source)
     items: list[Item] = []
     refused: list[ItemRemark] = []
     drafts = split_into_items(body, source)
@@ -87,19 +87,19 @@ def read_authored(text: str, path: str, seed: int = 0) -> ImportResult:
 
 
 def _convert_draft(
-    first: ItemDraft, second: ItemDraft, front: FrontMatter, source: SourceFile, seed: int
+    draft: ItemDraft, draft_copy: ItemDraft, front: FrontMatter, source: SourceFile, seed: int
 ) -> Item:
     parts = source.path.split("/")
     kind = _KINDS.get(parts[-1], "quiz")
     scope = RenderContext(source, folder=parts[-2] if len(parts) > 1 else "")
-    built = build_item(first, kind, front, scope)
+    built = build_item(draft, kind, front, scope)
     if built is None:
         raise ItemSkippedError("the check refuses it")
     values: Mapping[str, Value] = {}
     question = built.item
     if isinstance(question, Question) and question.computed:
         values = _draw_values(question, seed)
-        plain = dataclasses.replace(second, comment=_comment_without_computed(second))
+        plain = dataclasses.replace(draft_copy, comment=_comment_without_computed(draft_copy))
         built = build_item(plain, kind, front, scope) or built
     item = _convert_question(built, question, values)
     if not values:
@@ -119,7 +119,7 @@ def _draw_values(question: Question, seed: int) -> Mapping[str, Value]:
     if computed is None:
         return {}
     try:
-        return model.resolve_values(computed, model.nth_combination(computed, seed))
+        return model.evaluate_combination(computed, model.nth_combination(computed, seed))
     except (ExpressionError, ArithmeticError) as error:
         raise ItemSkippedError(f"its numbers cannot be drawn: {error}") from None
 
@@ -187,7 +187,7 @@ def _answer_fields(  # noqa: PLR0911 - one return per type
         case "numeric":
             return {"options": _number_options(parts.options, answer, values)}
         case "short":
-            texts = [(option_code(o) or o.words).strip() for o in parts.options]
+            texts = [(sole_code_span(o) or o.words).strip() for o in parts.options]
             case = bool(getattr(answer, "case_sensitive", False))
             return {"options": _choice_options(parts, texts), "case": case}
         case "order":
@@ -210,7 +210,7 @@ def _answer_fields(  # noqa: PLR0911 - one return per type
 def _solution_transcript(lab: Lab) -> str:
     """Return the shortest way to the goal of a lab as a code block."""
     way = [lab.commands[index] for index in shortest_command_sequence(lab) or ()]
-    lines = [f"$ {c.sample}\n{c.output.plain}".rstrip() for c in way]
+    lines = [f"$ {c.sample_line}\n{c.output.plain}".rstrip() for c in way]
     return "\n".join(["```", *lines, "```"])
 
 
@@ -361,15 +361,15 @@ def _quote_list(values: tuple[str, ...]) -> str:
 
 def _answer_lines(item: Item) -> list[str]:
     if item.kind == "order":
-        steps = [_option_lines(f"{n}. ", s) for n, s in enumerate(item.steps, 1)]
-        return ["\n".join(steps), "\n".join(map(_quiz_file_choice, item.options))]
+        steps = [_option_with_feedback(f"{n}. ", s) for n, s in enumerate(item.steps, 1)]
+        return ["\n".join(steps), "\n".join(map(_choice_line, item.options))]
     if item.kind == "match":
         return [_pair_table(item.titles, item.pairs)]
     if item.kind == "cloze":
         return [fill_blanks(item.text, item.blanks)]
     if item.kind == "card":
         return [item.text]
-    written = _quiz_file_word if item.kind == "short" else _quiz_file_choice
+    written = _short_answer_line if item.kind == "short" else _choice_line
     return ["\n".join(map(written, item.options))]
 
 
@@ -381,17 +381,17 @@ def _separate_lists(stem: str, answers: list[str]) -> list[str]:
     return [_OPTION.sub("* [", answers[0]), *answers[1:]]
 
 
-def _quiz_file_choice(option: ItemOption) -> str:
+def _choice_line(option: ItemOption) -> str:
     box = "[x]" if option.right else credit_box(option.credit)
-    return _option_lines(f"- {box} ", option)
+    return _option_with_feedback(f"- {box} ", option)
 
 
-def _quiz_file_word(option: ItemOption) -> str:
+def _short_answer_line(option: ItemOption) -> str:
     bare = dataclasses.replace(option, text=code_span(option.text))
-    return _quiz_file_choice(bare)
+    return _choice_line(bare)
 
 
-def _option_lines(mark: str, option: ItemOption) -> str:
+def _option_with_feedback(mark: str, option: ItemOption) -> str:
     text = (
         code_span(write_range(option.span))
         if option.span is not None

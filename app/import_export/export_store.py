@@ -20,7 +20,7 @@ from app.database.tables import TABLES, Learner
 from app.import_export.anki.package_writer import AddedCardInfo, DatedEdit, ReviewWithDuration
 from app.spaced_repetition.card_ids import is_added_card
 from app.spaced_repetition.card_rows import MEMORY
-from app.spaced_repetition.review_log import edit_from_row, grade_from_row, valid_rows
+from app.spaced_repetition.review_log import drop_undone_rows, edit_from_row, grade_from_row
 
 LOG = TABLES["review"]
 ASIDE = TABLES["suspension"]
@@ -84,14 +84,14 @@ class LearnerCards:
         self._learner_id = learner_id
         self._away = away
 
-    def names(self) -> list[str]:
+    def list_card_ids(self) -> list[str]:
         """Return every card that was started, suspended or added, each once."""
         undoing = LOG.alias()
         stands = (LOG.c.rating > 0) | ((LOG.c.act != "") & LOG.c.voids.is_(None))
         undone = select(undoing.c.id).where(undoing.c.voids == LOG.c.id).exists()
-        begun = self._of(LOG, LOG.c.card).where(stands, ~undone).distinct()
-        aside = self._of(ASIDE, ASIDE.c.card)
-        added = self._of(ADDED, ADDED.c.card).where(ADDED.c.declined.is_(False))
+        begun = self._select_from_own_rows(LOG, LOG.c.card).where(stands, ~undone).distinct()
+        aside = self._select_from_own_rows(ASIDE, ASIDE.c.card)
+        added = self._select_from_own_rows(ADDED, ADDED.c.card).where(ADDED.c.declined.is_(False))
         queries = (begun.order_by(LOG.c.card), aside, added.order_by(ADDED.c.id))
         named = (self._db.scalars(query) for query in queries)
         every = dict.fromkeys(itertools.chain.from_iterable(named))
@@ -99,18 +99,20 @@ class LearnerCards:
 
     def note_origins(self) -> dict[str, tuple[str, int]]:
         """Return the GUID and the ordinal in Anki of each own card."""
-        rows = self._db.execute(self._of(OWN, OWN.c.card, OWN.c.guid, OWN.c.ordinal))
+        rows = self._db.execute(
+            self._select_from_own_rows(OWN, OWN.c.card, OWN.c.guid, OWN.c.ordinal)
+        )
         return {row.card: (row.guid, row.ordinal) for row in rows}
 
     def first_day(self) -> dt.date | None:
         """Return the study day of the first review; None without any."""
-        days = self._of(MEMORY, func.min(MEMORY.c.first_day))
+        days = self._select_from_own_rows(MEMORY, func.min(MEMORY.c.first_day))
         first = self._db.scalar(days.where(MEMORY.c.first_day != ""))
         return dt.date.fromisoformat(first) if first else None
 
     def picture(self, name: str) -> bytes | None:
         """Return a picture of an own card."""
-        query = self._of(PICTURE, PICTURE.c.content).where(PICTURE.c.name == name)
+        query = self._select_from_own_rows(PICTURE, PICTURE.c.content).where(PICTURE.c.name == name)
         content = self._db.scalar(query)
         return base64.b64decode(content) if content else None
 
@@ -142,9 +144,9 @@ class LearnerCards:
     def _rows_about(
         self, cards: Sequence[str], table: Table, *columns: ColumnElement[Any]
     ) -> Select[Any]:
-        return self._of(table, *columns).where(table.c.card.in_(cards))
+        return self._select_from_own_rows(table, *columns).where(table.c.card.in_(cards))
 
-    def _of(self, table: Table, *columns: ColumnElement[Any]) -> Select[Any]:
+    def _select_from_own_rows(self, table: Table, *columns: ColumnElement[Any]) -> Select[Any]:
         return select(*columns).where(table.c.learner_id == self._learner_id)
 
 
@@ -156,7 +158,7 @@ def list_own_names(db: Session, learner_id: int) -> frozenset[str]:
 
 def valid_log_entries(rows: Iterable[Row[Any]]) -> list[ReviewWithDuration | DatedEdit]:
     """Return the reviews and manual edits of one card that were not undone."""
-    return [_review_from_row(row) for row in valid_rows(rows)]
+    return [_review_from_row(row) for row in drop_undone_rows(rows)]
 
 
 def _review_from_row(row: Row[Any]) -> ReviewWithDuration | DatedEdit:

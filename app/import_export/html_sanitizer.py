@@ -273,33 +273,37 @@ def _parse_color(text: str) -> tuple[float, ...] | None:
     return (*(float(v) * (2.55 if per else 1) for v, per in given[:3]), opacity)
 
 
-def has_dark_background(given: Mapping[str, str | None]) -> bool:
+def has_dark_background(attributes: Mapping[str, str | None]) -> bool:
     """Return whether white text is visible on an element's background."""
-    named = f"background:{given['bgcolor']};" if given.get("bgcolor") else ""
-    behind = _BACKGROUND.findall(named + (given.get("style") or ""))
+    named = f"background:{attributes['bgcolor']};" if attributes.get("bgcolor") else ""
+    behind = _BACKGROUND.findall(named + (attributes.get("style") or ""))
     color = _parse_color(behind[-1]) if behind else None
     return bool(behind) and not (color and _is_white(color))
 
 
 def is_hidden(
-    tag: str, given: Mapping[str, str | None], names: frozenset[str], *, dark: bool = False
+    tag: str,
+    attributes: Mapping[str, str | None],
+    hiding_selectors: frozenset[str],
+    *,
+    dark: bool = False,
 ) -> bool:
     """Return whether an element is hidden; `names` are selectors that style sheets hide.
 
     >>> is_hidden("p", {"style": "color: red; display:none"}, frozenset())
     True
     """
-    color = f"color:{given.get('color') or ''};" if tag == "font" else ""
-    classes = {name.lower() for name in (given.get("class") or "").split()}
-    styled = {f".{name}" for name in classes} | {f"#{(given.get('id') or '').lower()}"}
+    color = f"color:{attributes.get('color') or ''};" if tag == "font" else ""
+    classes = {name.lower() for name in (attributes.get("class") or "").split()}
+    styled = {f".{name}" for name in classes} | {f"#{(attributes.get('id') or '').lower()}"}
     return bool(
-        "hidden" in given
-        or (tag in _SHUT and "open" not in given)
-        or "popover" in given
+        "hidden" in attributes
+        or (tag in _SHUT and "open" not in attributes)
+        or "popover" in attributes
         or classes & _CLASSES
         or ("collapse" in classes and not classes & {"in", "show"})
-        or styled & names
+        or styled & hiding_selectors
         or is_hiding_style(
-            color + (given.get("style") or ""), dark=dark or has_dark_background(given)
+            color + (attributes.get("style") or ""), dark=dark or has_dark_background(attributes)
         )
     )

@@ -79,7 +79,7 @@ _WITHOUT_END = frozenset(_EMPTY.split())
 _AMONG_WORDS = frozenset(_INLINE.split())
 
 
-def is_deep(html: str) -> bool:
+def is_nested_too_deeply(html: str) -> bool:
     """Return whether more than `DEEPEST` tags may be open at once.
 
     >>> is_deep("<b>" * 61), is_deep("<ul>" + "<li>one" * 100 + "</ul>")
@@ -204,11 +204,11 @@ class OpenList:
     step: int = 1
     plain: bool = True
 
-    def next_item(self, given: Mapping[str, str | None]) -> tuple[str, str]:
+    def next_marker_and_label(self, attributes: Mapping[str, str | None]) -> tuple[str, str]:
         """Return the Markdown marker of the next item, or its label as text."""
-        style = parse_list_style(given.get("type") or "", given.get("style") or "")
+        style = parse_list_style(attributes.get("type") or "", attributes.get("style") or "")
         style = style or self.style
-        whole_number = _parse_whole_number(given.get("value"))
+        whole_number = _parse_whole_number(attributes.get("value"))
         number = self.number + self.step if whole_number is None else whole_number
         self.plain &= style in {"", "decimal"} and number == self.number + 1 >= 0
         self.number = number
@@ -322,7 +322,7 @@ class HtmlReader(HTMLParser):
             self.open.pop()
         if self.pre is not None and tag != "pre":
             return
-        if self.code is not None and tag not in _CODE and not self._ends_code(tag):
+        if self.code is not None and tag not in _CODE and not self._close_preformatted_in_cell(tag):
             self._handle_tag_in_code(tag)
         elif tag in _BLOCKS and self.rows is not None:
             self._close_in_cell(tag)
@@ -396,7 +396,7 @@ class HtmlReader(HTMLParser):
             code, self.code = "".join(self.code), None
             self.line += render_code_spans(code.strip(BREAK))
 
-    def _ends_code(self, tag: str) -> bool:
+    def _close_preformatted_in_cell(self, tag: str) -> bool:
         """Return whether the end tag ends code as a whole: `pre` in a cell."""
         if tag == "pre" and self.rows is not None:
             self._close_code()
@@ -454,7 +454,7 @@ class HtmlReader(HTMLParser):
         if tag == "pre":
             self.pre = ""
         elif tag in _LISTS:
-            self._place_label()
+            self._write_pending_label()
             self.lists.append(start_list(tag, given))
             if self.lists[-1].loses_its_numbers:
                 self._note_loss("a list that counts down has no numbers here: add them")
@@ -474,7 +474,7 @@ class HtmlReader(HTMLParser):
         elif tag in _LISTS:
             self.lists.append(start_list(tag, given))
         elif tag == "li" and self.lists:
-            mark, label = self.lists[-1].next_item(given)
+            mark, label = self.lists[-1].next_marker_and_label(given)
             self.line += f"{mark.replace('-', '•') or f'{label} '}"
 
     def _close_in_cell(self, tag: str) -> None:
@@ -484,7 +484,7 @@ class HtmlReader(HTMLParser):
 
     def _next_mark(self, given: dict[str, str | None]) -> str:
         """Return the marker before the next item, Markdown or a label as text."""
-        mark, label = self.lists[-1].next_item(given)
+        mark, label = self.lists[-1].next_marker_and_label(given)
         self.label = line_escaped(label)
         return mark
 
@@ -492,14 +492,14 @@ class HtmlReader(HTMLParser):
         if tag == "pre" and self.pre is not None:
             text, self.pre = self.pre.strip("\n"), None
             if text.strip():
-                self._place_label()
+                self._write_pending_label()
                 self._add_block(fence_code(text))
             return
         if tag in _HEADINGS and self.line.strip():
             self.line = f"**{self.line.strip()}**" if "*" not in self.line else self.line
         self._flush_words()
         if tag == "li":
-            self._place_label()
+            self._write_pending_label()
         if tag in _LISTS and self.lists:
             self.lists.pop()
         elif tag in {"li", "blockquote"} and self.prefix:
@@ -514,7 +514,7 @@ class HtmlReader(HTMLParser):
             begin = f"{label} {inline_formulas(first)}" if label else write_line(first)
             self._add_block("\\\n".join([begin, *map(write_line, others)]))
 
-    def _place_label(self) -> None:
+    def _write_pending_label(self) -> None:
         """Write a pending label before a block that cannot share its line."""
         if self.label:
             label, self.label = self.label, ""
@@ -557,7 +557,7 @@ class HtmlReader(HTMLParser):
         elif tag == "table":
             rows, self.rows, self.line = [r for r in self.rows if r], None, ""
             if any(any(row) for row in rows):
-                self._place_label()
+                self._write_pending_label()
                 self._add_block(write_table(rows))
 
 
@@ -588,13 +588,13 @@ class ConvertedHtml:
     lost: tuple[str, ...] = ()
 
 
-def to_markdown(html: str, picture: Callable[[str], str] | None = None) -> ConvertedHtml:
+def to_markdown(html: str, name_picture: Callable[[str], str] | None = None) -> ConvertedHtml:
     """Convert HTML to Markdown blocks, without scripts and hidden text.
 
     Pictures are left out, except those to whose URL `picture` gives a name. Raises ItemSkippedError
     for a formula without TeX.
     """
-    if is_deep(html):
+    if is_nested_too_deeply(html):
         seen = _COMMENT.sub("", html)
         if HIDING_MARKUP.search(seen):
             raise ItemSkippedError(f"more than {DEEPEST} of its tags stand in each other")
@@ -602,7 +602,7 @@ def to_markdown(html: str, picture: Callable[[str], str] | None = None) -> Conve
         return ConvertedHtml(
             words, (f"its tags are left out: more than {DEEPEST} stand in each other",)
         )
-    reader = HtmlReader(picture or (lambda _address: ""), find_hiding_selectors(html))
+    reader = HtmlReader(name_picture or (lambda _address: ""), find_hiding_selectors(html))
     if _DRAWN.search(html):
         reader.lost.append("a drawing or a frame is left out: say in words what it shows")
     reader.feed(sanitize_for_conversion(html))

@@ -47,10 +47,10 @@ from app.spaced_repetition.card_ids import QUESTION, is_added_card, parse_card_i
 from app.spaced_repetition.card_rows import MEMORY
 from app.spaced_repetition.queue import DayCounts, new_cards_allowed
 from app.spaced_repetition.review_log import (
-    bump_manual_edits,
-    change_days,
+    bump_manual_edit_counter,
+    columns_of_replayed_card,
     load_starts,
-    rebuilt_columns,
+    replace_in_day_totals,
     replay_card,
 )
 
@@ -76,7 +76,7 @@ def rebuild_memory_rows(
     Cards without a log in `logs` get a row if they have none.
     """
     connection = db.connection()
-    for names in split_into_parts(places):
+    for names in batch_for_query(places):
         mine = (MEMORY.c.learner_id == learner_id) & MEMORY.c.card.in_(names)
         there = set(connection.scalars(select(MEMORY.c.card).where(mine)))
         touched = [card for card in names if card in logs or card not in there]
@@ -97,7 +97,7 @@ def _memory_rows(
     for card, place in places.items():
         log, begin = logs.get(card, ()), added.get(card)
         now = replay_card(card, log, begin)
-        values = rebuilt_columns(now, len(log), begin, suspended=card in suspended)
+        values = columns_of_replayed_card(now, len(log), begin, suspended=card in suspended)
         if values is not None:
             own = {"learner_id": learner_id, "card": card}
             rows.append({**own, "note": place.note, "topic": place.topic, **values})
@@ -107,7 +107,7 @@ def _memory_rows(
 def load_logs(db: Session, learner_id: int, cards: Iterable[str]) -> dict[str, list[Row[Any]]]:
     """Return the log rows of each card that has any, oldest first."""
     logs: dict[str, list[Row[Any]]] = {}
-    for names in split_into_parts(cards):
+    for names in batch_for_query(cards):
         rows = db.connection().execute(
             select(*LOGGED)
             .where(LOG.c.learner_id == learner_id, LOG.c.card.in_(names))
@@ -118,16 +118,18 @@ def load_logs(db: Session, learner_id: int, cards: Iterable[str]) -> dict[str, l
     return logs
 
 
-def sort_by_time(logs: Logs) -> list[Row[Any]]:
+def flatten_logs(logs: Logs) -> list[Row[Any]]:
     """Return all rows of some logs, one card after the other."""
     return [row for log in logs.values() for row in log]
 
 
-def split_by_weight(weighed: Iterable[tuple[Item, int]], limit: int) -> Iterator[tuple[Item, ...]]:
+def batch_by_weight(
+    weighted_items: Iterable[tuple[Item, int]], limit: int
+) -> Iterator[tuple[Item, ...]]:
     """Yield items in batches of total weight `most`, or of a single heavier item."""
     part: list[Item] = []
     work = 0
-    for item, weight in weighed:
+    for item, weight in weighted_items:
         if part and work + weight > limit:
             yield tuple(part)
             part, work = [], 0
@@ -137,7 +139,7 @@ def split_by_weight(weighed: Iterable[tuple[Item, int]], limit: int) -> Iterator
         yield tuple(part)
 
 
-def split_into_parts(cards: Iterable[str]) -> Iterator[Sequence[str]]:
+def batch_for_query(cards: Iterable[str]) -> Iterator[Sequence[str]]:
     """Yield names in lists short enough for one query."""
     names = sorted(cards)
     for begin in range(0, len(names), _BATCH_SIZE):
@@ -204,7 +206,7 @@ class _ExistingCards:
     own: dict[str, OwnCardText]
 
 
-def expect_storage_for_cards(db: Session, learner_id: int, cards: Iterable[ImportedCard]) -> None:
+def expect_room_for_own_cards(db: Session, learner_id: int, cards: Iterable[ImportedCard]) -> None:
     """Raise UnusableFileError if a learner would have too many own cards."""
     mine = select(OWN.c.card).where(OWN.c.learner_id == learner_id)
     own = set(db.connection().scalars(mine))
@@ -225,10 +227,10 @@ def _card_size(card: ImportedCard) -> int:
 
 def slice_cards(cards: Iterable[ImportedCard]) -> Iterator[tuple[ImportedCard, ...]]:
     """Yield cards in batches, each of which holds the write lock only briefly."""
-    return split_by_weight(((card, _card_weight(card)) for card in cards), _ROWS_OF_SLICE)
+    return batch_by_weight(((card, _write_cost_in_rows(card)) for card in cards), _ROWS_OF_SLICE)
 
 
-def _card_weight(card: ImportedCard) -> int:
+def _write_cost_in_rows(card: ImportedCard) -> int:
     """Return the cost of writing a card, in rows."""
     pictures = sum(map(len, card.pictures.values()))
     return _ROWS_OF_CARD + len(card.log) + pictures // _BYTES_OF_ROW
@@ -239,7 +241,7 @@ def import_cards(
     learner: LearnerProfile,
     cards: Sequence[ImportedCard],
     now: dt.datetime,
-    waiting: int = 0,
+    already_waiting: int = 0,
 ) -> ImportCounts:
     """Write everything that is new, and rebuild memory rows and day totals.
 
@@ -253,12 +255,12 @@ def import_cards(
     if rows:
         db.connection().execute(insert(LOG), rows)
     if any(row["act"] for row in rows):
-        bump_manual_edits(db, learner.id)
+        bump_manual_edit_counter(db, learner.id)
     first_reviews = {row["card"]: int(row["at"]) for row in reversed(rows)}
     new_cards = _new_cards(cards, existing, first_reviews)
-    waited = _add_cards(db, learner, new_cards, at, first_reviews, waiting)
+    waited = _schedule_added_cards(db, learner, new_cards, at, first_reviews, already_waiting)
     store_pictures(db, learner.id, cards, at)
-    rewritten = _put_texts(db, learner.id, cards, existing, at)
+    rewritten = _store_changed_own_texts(db, learner.id, cards, existing, at)
     _suspend_cards(db, learner.id, new_cards, at)
     _rebuild_memory_and_days(db, learner.id, cards, existing, first_reviews)
     new = {card.card for card in new_cards}
@@ -280,18 +282,18 @@ def _rebuild_memory_and_days(
     before = {card: existing.logs[card] for card in first_reviews if card in existing.logs}
     unknown = {c: log for c, log in existing.logs.items() if c not in existing.begun}
     rebuild_memory_rows(db, learner_id, {c.card: c for c in cards}, {**unknown, **after})
-    change_days(db, learner_id, sort_by_time(before), sort_by_time(after))
+    replace_in_day_totals(db, learner_id, flatten_logs(before), flatten_logs(after))
 
 
 def _load_existing(db: Session, learner_id: int, cards: Sequence[str]) -> _ExistingCards:
     moments = collections.defaultdict[tuple[str, int | str], list[int]](list)
     logs = load_logs(db, learner_id, cards)
-    for row in sort_by_time(logs):
+    for row in flatten_logs(logs):
         if row.rating > 0 or row.act:
             moments[row.card, row.rating or row.act].append(row.at)
     existing = _ExistingCards(logs, moments, set(), set(), {})
     connection = db.connection()
-    for names in split_into_parts(cards):
+    for names in batch_for_query(cards):
         for table, ids in ((MEMORY, existing.begun), (ADDED, existing.added)):
             mine = (table.c.learner_id == learner_id) & table.c.card.in_(names)
             ids.update(connection.scalars(select(table.c.card).where(mine)))
@@ -372,13 +374,13 @@ def _new_cards(
     ]
 
 
-def _add_cards(
+def _schedule_added_cards(
     db: Session,
     learner: LearnerProfile,
     cards: Sequence[ImportedCard],
     now: int,
     first_reviews: Mapping[str, int],
-    waiting: int,
+    already_waiting: int,
 ) -> int:
     """Save added cards; those without a review start a few on each day.
 
@@ -386,7 +388,7 @@ def _add_cards(
     before them. Returns how many more there are.
     """
     a_day = max(1, new_cards_allowed(learner.minutes_a_day, DayCounts(0, 0, 0)))
-    before = waiting
+    before = already_waiting
     rows = []
     for card in cards:
         if not is_added_card(card.card):
@@ -396,18 +398,18 @@ def _add_cards(
         elif card.card in first_reviews:
             since = first_reviews[card.card]
         else:
-            since = now + waiting // a_day * _DAY
-            waiting += 1
+            since = now + already_waiting // a_day * _DAY
+            already_waiting += 1
         is_question = parse_card_id(card.card)[0] == QUESTION
         seed = 0 if card.seed is None and is_question else card.seed
         row = {"learner_id": learner.id, "card": card.card, "seed": seed}
         rows.append({**row, "declined": False, "at": since})
     if rows:
         db.connection().execute(insert(ADDED), rows)
-    return waiting - before
+    return already_waiting - before
 
 
-def _put_texts(
+def _store_changed_own_texts(
     db: Session, learner_id: int, cards: Sequence[ImportedCard], existing: _ExistingCards, at: int
 ) -> set[str]:
     """Save the text of own cards as in the file; returns those that changed."""
@@ -492,7 +494,7 @@ def list_learner_cards(db: Session, learner_id: int) -> list[str]:
     return list(rows.scalars())
 
 
-def deck_slices(db: Session, learner_id: int, deck: str) -> list[tuple[str, ...]]:
+def batch_own_deck_cards(db: Session, learner_id: int, deck: str) -> list[tuple[str, ...]]:
     """Return the own cards of a deck, in batches to remove."""
     of_card = (LOG.c.learner_id == OWN.c.learner_id) & (LOG.c.card == OWN.c.card)
     cards = db.connection().execute(
@@ -512,21 +514,24 @@ def batch_cards_with_imported_reviews(db: Session, learner_id: int) -> list[tupl
 
 def _slice_names(cards: Iterable[Row[str, int]]) -> list[tuple[str, ...]]:
     weighed = ((card, _REMOVAL_ROWS_OF_CARD + grades) for card, grades in cards)
-    return list(split_by_weight(weighed, _REMOVAL_ROWS_OF_SLICE))
+    return list(batch_by_weight(weighed, _REMOVAL_ROWS_OF_SLICE))
 
 
 def delete_own_cards(db: Session, learner_id: int, cards: Sequence[str]) -> None:
     """Delete own cards with all their data."""
     before = load_logs(db, learner_id, cards)
     for table in (LOG, MEMORY, ASIDE, ADDED, OWN):
-        for names in split_into_parts(cards):
+        for names in batch_for_query(cards):
             mine = table.c.learner_id == learner_id
             db.connection().execute(delete(table).where(mine, table.c.card.in_(names)))
-    change_days(db, learner_id, sort_by_time(before), ())
+    replace_in_day_totals(db, learner_id, flatten_logs(before), ())
 
 
 def delete_imported_reviews(
-    db: Session, learner_id: int, cards: Sequence[str], home: Callable[[str], HasPlacement]
+    db: Session,
+    learner_id: int,
+    cards: Sequence[str],
+    find_placement: Callable[[str], HasPlacement],
 ) -> None:
     """Delete the imported reviews of course cards.
 
@@ -540,17 +545,17 @@ def delete_imported_reviews(
     )
     reviewed_here = set(connection.scalars(graded_here.distinct()))
     _reset_cards(db, learner_id, reviewed_here)
-    for names in split_into_parts(set(cards) - reviewed_here):
+    for names in batch_for_query(set(cards) - reviewed_here):
         of_cards = LOG.c.card.in_(names)
         connection.execute(delete(LOG).where(*_imported_rows_filter(learner_id), of_cards))
     after = {**{card: [] for card in cards}, **load_logs(db, learner_id, cards)}
-    rebuild_memory_rows(db, learner_id, {c: home(c) for c in cards}, after)
-    change_days(db, learner_id, sort_by_time(before), sort_by_time(after))
+    rebuild_memory_rows(db, learner_id, {c: find_placement(c) for c in cards}, after)
+    replace_in_day_totals(db, learner_id, flatten_logs(before), flatten_logs(after))
 
 
 def _reset_cards(db: Session, learner_id: int, cards: Iterable[str]) -> None:
     gone = literal("gone:") + cast(LOG.c.id, String)
-    for names in split_into_parts(cards):
+    for names in batch_for_query(cards):
         db.connection().execute(
             update(LOG)
             .where(*_imported_rows_filter(learner_id), LOG.c.card.in_(names))
@@ -593,13 +598,13 @@ def measure_pictures(db: Session, learner_id: int) -> Sizes:
 
     The database reads all of them, so call this before a write transaction.
     """
-    return _measure_sizes(db, PICTURE.c.learner_id.in_(learner_rows_filter(learner_id)))
+    return _select_picture_sizes(db, PICTURE.c.learner_id.in_(learner_rows_filter(learner_id)))
 
 
-def _measure_sizes(db: Session, which: ColumnElement[bool]) -> Sizes:
+def _select_picture_sizes(db: Session, condition: ColumnElement[bool]) -> Sizes:
     length = func.length(PICTURE.c.content)
     columns = PICTURE.c.learner_id, PICTURE.c.name, length
-    rows = db.connection().execute(select(*columns).where(which))
+    rows = db.connection().execute(select(*columns).where(condition))
     return {(owner, name): count * 3 // 4 for owner, name, count in rows}
 
 
@@ -637,7 +642,7 @@ def _measure_new_pictures(db: Session, learner_id: int, measured: Sizes) -> Size
     sizes = {key: measured[key] for key in present & measured.keys()}
     for owner, name in present - measured.keys():
         this = (PICTURE.c.learner_id == owner) & (PICTURE.c.name == name)
-        sizes |= _measure_sizes(db, this)
+        sizes |= _select_picture_sizes(db, this)
     return sizes
 
 

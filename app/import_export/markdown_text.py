@@ -165,7 +165,7 @@ def clean_line(line: str) -> str:
     for code, mark in enumerate(_MARKS):
         opening, closing = chr(0xE0F0 + code), chr(0xE0F4 + code)
         pattern = re.compile(f"{opening}( *)([^{opening}{closing}]*?)( *){closing}")
-        text = pattern.sub(functools.partial(_add_marks, mark), text)
+        text = pattern.sub(functools.partial(_emphasize_if_valid, mark), text)
         text = text.replace(opening, "").replace(closing, "")
     return text.strip(" ").replace("\xa0", "&nbsp;").replace(_HARD, "\xa0")
 
@@ -177,7 +177,7 @@ def _restore_indent(line: str) -> str:
     return "\xa0" * indent * (indent > 1) + text
 
 
-def _add_marks(mark: str, match: re.Match[str]) -> str:
+def _emphasize_if_valid(mark: str, match: re.Match[str]) -> str:
     """Return emphasized text; without marks if Markdown would not read them as such."""
     inside = match[2]
     if not inside:

@@ -47,7 +47,7 @@ def to_html_with_pictures(markdown: str) -> str:
     return tokens_to_html(parse_markdown(markdown), pictures=True)
 
 
-def html_if_needed(markdown: str) -> str:
+def plain_text_or_html(markdown: str) -> str:
     r"""Return plain text, or HTML with a tag in it if markup is needed.
 
     Moodle accepts the right sides of pairs and the steps of a GIFT file in this form, for which it

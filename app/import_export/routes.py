@@ -15,11 +15,11 @@ from app.accounts.current_learner import (
     LearnerProfile,
     Reader,
     RequestContext,
-    count_stored,
-    expect_storage,
+    count_bytes_toward_quota,
     load_learner_in_short_session,
     open_learner_write_transaction,
-    run_reading,
+    refuse_when_storage_full,
+    run_in_read_session,
 )
 from app.accounts.downloads import DownloadQueue
 from app.accounts.learner_store import questions_in_running_exam
@@ -28,7 +28,7 @@ from app.content.library import Library, LiveLibrary
 from app.database.engine import DbSession
 from app.errors import ConflictError, NotFoundError
 from app.import_export import export_store, import_store, progress_store
-from app.import_export.anki.package_format import PackageWriter, zstd
+from app.import_export.anki.package_format import PackageWriter, import_zstd_or_none
 from app.import_export.anki.package_reader import read_package
 from app.import_export.card_export import ExportCourse, LearnerTime, is_card_available, write_cards
 from app.import_export.card_import import (
@@ -76,7 +76,7 @@ async def export_collection(request: Request, library: CurrentLibrary, now: Now)
 async def _package_response(
     course: ExportCourse, request: Request, now: dt.datetime, *, modern: bool
 ) -> Response:
-    if modern and zstd() is None:
+    if modern and import_zstd_or_none() is None:
         raise NotFoundError(
             "This server cannot write the newest format of Anki.",
             "Take the package for all versions at Cards and Anki.",
@@ -100,7 +100,7 @@ def show_cards(ctx: Reader) -> HTMLResponse:
     return _render_import_page(ctx)
 
 
-@router.post("/cards", dependencies=[Depends(expect_storage)])
+@router.post("/cards", dependencies=[Depends(refuse_when_storage_full)])
 async def import_cards_file(
     request: Request,
     library: CurrentLibrary,
@@ -116,7 +116,7 @@ async def import_cards_file(
         name = " ".join(((file and file.filename) or "").split())[:80]
         try:
             package = await run_in_threadpool(_read_upload, library, file, name)
-            sizes = await run_reading(
+            sizes = await run_in_read_session(
                 request, lambda ctx: import_store.measure_pictures(ctx.db, ctx.learner.home)
             )
             async with open_learner_write_transaction(request) as (db, learner):
@@ -125,8 +125,8 @@ async def import_cards_file(
                 )
         except UnusableFileError as error:
             message = str(error)
-            return await run_reading(request, lambda ctx: _render_import_page(ctx, message))
-        count_stored(request, import_store.stored_size(cards))
+            return await run_in_read_session(request, lambda ctx: _render_import_page(ctx, message))
+        count_bytes_toward_quota(request, import_store.stored_size(cards))
         await imports.begin(learner, began_at, cards, room.pop_all())
     return RedirectResponse("/settings/cards/import", 303)
 
@@ -155,7 +155,7 @@ def _begin_import(
     """Save the start of an import; returns the cards to write, and when it began."""
     cards = import_store.drop_pictures_beyond_quota(db, learner.id, package.arrivals, sizes)
     try:
-        import_store.expect_storage_for_cards(db, learner.id, cards)
+        import_store.expect_room_for_own_cards(db, learner.id, cards)
     except UnusableFileError as error:
         raise UnusableFileError(f"The file was not imported: {error}") from None
     left = dict(package.cards_left)
@@ -230,7 +230,7 @@ async def remove_cards(
     Batch by batch, so that others can write in between. What is left of an interrupted removal is
     deleted by the next one.
     """
-    slices = await run_reading(request, lambda ctx: _removal_slices(ctx, what, deck))
+    slices = await run_in_read_session(request, lambda ctx: _removal_slices(ctx, what, deck))
     for names in slices:
         async with open_learner_write_transaction(request) as (db, learner):
             await run_in_threadpool(_remove_slice, db, learner.id, library, what, names)
@@ -243,7 +243,7 @@ async def remove_cards(
 def _removal_slices(ctx: RequestContext, what: What, deck: str) -> Sequence[Sequence[str]]:
     """Return the cards to remove, in batches of one transaction each."""
     if what == "deck":
-        return import_store.deck_slices(ctx.db, ctx.learner.id, deck)
+        return import_store.batch_own_deck_cards(ctx.db, ctx.learner.id, deck)
     return import_store.batch_cards_with_imported_reviews(ctx.db, ctx.learner.id)
 
 
@@ -273,7 +273,7 @@ def _render_import_page(ctx: RequestContext, problem: str = "") -> HTMLResponse:
         sat=len(all_cards) - len(cards),
         brought=import_store.summarize_imported(db, learner.id),
         problems=[{"field": "file", "message": problem}] if problem else [],
-        modern=zstd() is not None,
+        modern=import_zstd_or_none() is not None,
         size=_SIZE,
         removed=ctx.request.query_params.get("removed") == "yes" and not problem,
     )

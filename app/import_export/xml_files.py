@@ -139,12 +139,12 @@ def read_xml(data: bytes, *elements: str) -> XmlDocument:
         raise UnusableFileError(f"The encoding “{name}” is not known; save the file as UTF-8.")
     text = _decode_as(data, _KNOWN.get(name, "utf-8"))
     plain = _DECLARATION.sub("", text, count=1).encode("utf-8", errors="replace")
-    lines = _inspect_xml(plain, elements)
+    lines = _check_xml_and_locate(plain, elements)
     root = ET.fromstring(plain)  # noqa: S314 - inspected: no document type, no entity
     return XmlDocument(root, tuple(lines))
 
 
-def _inspect_xml(plain: bytes, elements: Sequence[str]) -> list[int]:
+def _check_xml_and_locate(plain: bytes, elements: Sequence[str]) -> list[int]:
     """Refuse a document type, deep nesting, and malformed XML."""
     depth = 0
     lines: list[int] = []

@@ -16,11 +16,11 @@ from app.content.routes import (
     has_essentials_read,
     has_short_route,
     route_minutes,
-    route_sections,
+    sections_on_route,
 )
 from app.errors import InvalidInputError, NotFoundError
 from app.lessons import store
-from app.lessons.page_renderer import RenderedPage, RenderedPageCache, cheat_sheet, domain_topics
+from app.lessons.page_renderer import RenderedPage, RenderedPageCache, cheat_sheet, pages_of_domain
 from app.markup.model import Domain, GlossaryTerm, Objective, Topic
 from app.questions.question_form import OpenQuestion, build_open_question, question_heading
 from app.spaced_repetition.added_cards import list_studied
@@ -28,7 +28,7 @@ from app.spaced_repetition.card_ids import TERM, parse_card_id
 from app.study_plan.day_list import DayList
 from app.study_plan.score import ScoreEstimate
 from app.study_plan.store import load_newest_list
-from app.web.dependencies import CurrentLibrary, find_topic
+from app.web.dependencies import CurrentLibrary, require_topic
 from app.web.render import render_fragment_or_redirect, render_page
 
 ObjectiveState = Literal["ready", "begun", "new"]
@@ -67,8 +67,8 @@ def domain_progress(
     library: Library,
     ready: Collection[str],
     estimate: ScoreEstimate | None,
-    opened: Collection[str],
-    read: Collection[str],
+    opened_pages: Collection[str],
+    read_pages: Collection[str],
 ) -> tuple[DomainProgress, ...]:
     """Return all domains with their objectives.
 
@@ -79,7 +79,7 @@ def domain_progress(
         DomainProgress(
             domain,
             tuple(
-                _objective_progress(library, objective, ready, estimate, opened, read)
+                _objective_progress(library, objective, ready, estimate, opened_pages, read_pages)
                 for objective in domain.objectives
             ),
         )
@@ -148,7 +148,7 @@ def measure_progress(topic: Topic, route: Route, read: Collection[str]) -> PageP
 
     A page without headings is one section with an empty anchor.
     """
-    sections = route_sections(topic, route)
+    sections = sections_on_route(topic, route)
     if not sections:
         return None
     anchors = {s.anchor for s in sections if s.anchor} or {""}
@@ -238,7 +238,7 @@ async def require_rendered_page(
     `async`, because finding a cached page costs less than a thread.
     """
     sheets: RenderedPageCache = request.app.state.sheets[request.state.course]
-    page_topic = find_topic(library, topic)
+    page_topic = require_topic(library, topic)
     sheet = sheets.find(library, page_topic, route)
     if sheet is None:
         sheet = await run_in_threadpool(sheets.get_or_render, library, page_topic, route)
@@ -317,7 +317,7 @@ def show_lesson(
         missed=store.questions_missed_last_time(ctx.db, ctx.learner.id, page.embedded_question_ids),
         flagged=store.flagged_questions(ctx.db, ctx.learner.id, page.embedded_question_ids),
         notes=store.notes_by_section(ctx.db, ctx.learner.id, page.topic.slug),
-        **_section_marks(
+        **_section_list_context(
             page, store.load_sections_read(ctx.db, ctx.learner.id, page.topic.slug), past
         ),
     )
@@ -344,8 +344,8 @@ def add_reading(
     return render_fragment_or_redirect(
         ctx.request,
         "lessons/_toc.html",
-        otherwise="/" if then else f"/concepts/{slug}{'?route=short' if short else ''}#end",
-        **_section_marks(page, store.load_sections_read(ctx.db, ctx.learner.id, slug), past),
+        redirect_url="/" if then else f"/concepts/{slug}{'?route=short' if short else ''}#end",
+        **_section_list_context(page, store.load_sections_read(ctx.db, ctx.learner.id, slug), past),
     )
 
 
@@ -353,7 +353,7 @@ def add_reading(
 def lesson_picture(
     request: Request, topic: str, name: str, library: CurrentLibrary
 ) -> FileResponse:
-    slug = find_topic(library, topic).slug
+    slug = require_topic(library, topic).slug
     folder = (request.state.live.folder / "topics" / slug).resolve()
     # Search among the existing files. Never build a path from the URL.
     beside = folder.rglob("*") if folder.is_dir() else ()
@@ -378,7 +378,7 @@ def show_cheat_sheet(ctx: Reader, number: str) -> HTMLResponse:
     domain = next((d for d in domains if d.number == number), None)
     if domain is None:
         raise NotFoundError(f"There is no domain “{number}” in this course.")
-    slugs = [topic.slug for topic in domain_topics(ctx.library, domain)]
+    slugs = [topic.slug for topic in pages_of_domain(ctx.library, domain)]
     notes = store.list_own_notes(ctx.db, ctx.learner.id, slugs)
     return ctx.page(
         "lessons/cheatsheet.html",
@@ -423,14 +423,14 @@ def show_sources(
 
 
 def _open_page_questions(
-    library: Library, page: RenderedPage, key: str, past: Mapping[str, Sequence[int]]
+    library: Library, page: RenderedPage, key: str, seeds_by_question: Mapping[str, Sequence[int]]
 ) -> dict[str, OpenQuestion]:
     """Return the questions of the page as this learner sees them."""
     return {
         item: build_open_question(
             library.questions[item],
-            key=key,
-            before=past.get(item, ()),
+            learner_key=key,
+            earlier_seeds=seeds_by_question.get(item, ()),
             context="page",
             back=f"/concepts/{page.topic.slug}#q-{item}",
         )
@@ -446,7 +446,7 @@ def _page_labs(library: Library, page: RenderedPage) -> list[tuple[str, str]]:
     return [(f"/quiz/{lab.topic}/{lab.id}", question_heading(lab)) for lab in labs]
 
 
-def _section_marks(
+def _section_list_context(
     page: RenderedPage, read: frozenset[str], past: Mapping[str, Sequence[int]]
 ) -> dict[str, Any]:
     """Return the template variables of the section list: what the learner has read."""

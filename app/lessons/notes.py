@@ -16,7 +16,7 @@ from app.lessons import store
 from app.lessons.store import SavedNote
 from app.markup.model import Topic
 from app.questions.question_type import fold_text, split_query
-from app.web.dependencies import CurrentLibrary, find_topic, public_base_url
+from app.web.dependencies import CurrentLibrary, public_base_url, require_topic
 from app.web.render import render_fragment_or_redirect, render_page
 
 
@@ -57,7 +57,7 @@ def build_notes_pages(library: Library, saved_notes: Sequence[SavedNote]) -> tup
     return tuple(_build_notes_page(library.topics, slug, by_topic[slug]) for slug in ordered)
 
 
-def find_notes(listed: Sequence[NotesPage], query: str) -> tuple[NotesPage, ...]:
+def filter_notes(listed: Sequence[NotesPage], query: str) -> tuple[NotesPage, ...]:
     """Return the notes that contain every word of the query, titles included."""
     words = split_query(query)
     pages = []
@@ -122,15 +122,17 @@ class NoteForm(BaseModel):
     beside: bool = False
     shown: str = ""
 
-    def read(self, topic: str, kept: str = "") -> SavedNote:
+    def merge_with_saved_text(self, topic: str, saved_text: str = "") -> SavedNote:
         """Return the note with normalized line ends, trimmed.
 
         Text in `kept` that another tab saved since is preserved: alone if this tab changed nothing,
         above its own text if it did.
         """
         words, shown = _strip_words(self.words), _strip_words(self.shown[1:])
-        if self.shown and kept not in {shown, words}:
-            words = kept if words == shown else "\n\n".join(w for w in (kept, words) if w)
+        if self.shown and saved_text not in {shown, words}:
+            words = (
+                saved_text if words == shown else "\n\n".join(w for w in (saved_text, words) if w)
+            )
         return SavedNote(topic, self.section, words, self.marked)
 
 
@@ -143,13 +145,13 @@ router = APIRouter(include_in_schema=False)
 
 async def read_topic(topic: str, library: CurrentLibrary) -> Topic:
     """Return the topic in the URL; raises NotFoundError."""
-    return find_topic(library, topic)
+    return require_topic(library, topic)
 
 
 @router.get("/notes")
 def all_notes(ctx: Reader, q: Annotated[str, Query(max_length=200)] = "") -> HTMLResponse:
     listed = build_notes_pages(ctx.library, store.load_notes(ctx.db, ctx.learner.id))
-    return ctx.page("lessons/notes.html", leaves=find_notes(listed, q), written=bool(listed), q=q)
+    return ctx.page("lessons/notes.html", leaves=filter_notes(listed, q), written=bool(listed), q=q)
 
 
 @router.get("/notes.md")
@@ -166,7 +168,7 @@ def _render_section_note(request: Request, topic: Topic, place: NotedSection) ->
     return render_fragment_or_redirect(
         request,
         "lessons/_section_notes.html",
-        otherwise=f"{place.address.partition('#')[0]}#n-{place.note.section}",
+        redirect_url=f"{place.address.partition('#')[0]}#n-{place.note.section}",
         slug=topic.slug,
         anchor=place.note.section,
         title=place.title,
@@ -200,7 +202,7 @@ def write_section_note(
     ctx: Writer,
 ) -> Response:
     kept = {n.section: n.words for n in store.load_notes(ctx.db, ctx.learner.id, page_topic.slug)}
-    note = form.read(page_topic.slug, kept.get(form.section, ""))
+    note = form.merge_with_saved_text(page_topic.slug, kept.get(form.section, ""))
     known = {*kept}
     known |= {s.anchor for s in page_topic.sections if s.anchor}
     if note.section not in known:
@@ -217,7 +219,7 @@ def write_section_note(
     return render_fragment_or_redirect(
         ctx.request,
         "lessons/_note.html",
-        otherwise=f"/concepts/{page_topic.slug}/notes#n-{note.section}",
+        redirect_url=f"/concepts/{page_topic.slug}/notes#n-{note.section}",
         topic=page_topic,
         longest=MAX_NOTE_LENGTH,
         place=next(p for p in places if p.note.section == note.section),

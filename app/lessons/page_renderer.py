@@ -9,7 +9,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from app.content.library import Library
-from app.content.routes import Route, has_short_route, route_minutes, route_sections
+from app.content.routes import Route, has_short_route, route_minutes, sections_on_route
 from app.estimator import registry
 from app.markup.html_renderer import HOOK_LABEL
 from app.markup.model import (
@@ -195,7 +195,8 @@ def _foot_context(library: Library, topic: Topic, route: Route) -> dict[str, Any
     order = [
         slug
         for slug in library.syllabus.topics
-        if (other := library.topics.get(slug)) and (other is topic or route_sections(other, route))
+        if (other := library.topics.get(slug))
+        and (other is topic or sections_on_route(other, route))
     ]
     place = order.index(topic.slug) if topic.slug in order else len(order)
     previous = library.topics[order[place - 1]] if 0 < place < len(order) else None
@@ -268,7 +269,7 @@ class CheatSheet:
 
 
 def cheat_sheet(
-    library: Library, domain: Domain, notes: Sequence[str] = (), room: int = LETTERS
+    library: Library, domain: Domain, notes: Sequence[str] = (), letter_limit: int = LETTERS
 ) -> CheatSheet:
     """Return the sheet of a domain. Hooks and what is tested come first.
 
@@ -276,12 +277,12 @@ def cheat_sheet(
     errors and key terms, one from each page in turn, while there is `room` on the page.
     """
     own = tuple(_shorten_line(line) for line in notes if line.strip())[:_OWN]
-    topics = domain_topics(library, domain)
+    topics = pages_of_domain(library, domain)
     entries = [_cheat_sheet_entry(topic) for topic in topics]
-    elsewhere = tuple(_serving_domains(library, domain))
-    left = room - CheatSheet(domain, tuple(entries), own, elsewhere).letters
+    elsewhere = tuple(_other_domains_covering(library, domain))
+    left = letter_limit - CheatSheet(domain, tuple(entries), own, elsewhere).letters
     if left < 0:
-        entries, left = _cut_entries(entries, left)
+        entries, left = _cut_tested_to_fit(entries, left)
     errors, left = _share_room_in_turn([_common_error_sentences(topic) for topic in topics], left)
     terms, _ = _share_room_in_turn([_introduced_terms(library, topic) for topic in topics], left)
     filled = (
@@ -291,7 +292,7 @@ def cheat_sheet(
     return CheatSheet(domain, tuple(filled), own, elsewhere)
 
 
-def domain_topics(library: Library, domain: Domain) -> list[Topic]:
+def pages_of_domain(library: Library, domain: Domain) -> list[Topic]:
     """Return the pages of a domain; each page of the course is in one domain only.
 
     Pages beyond the exam are in none. A page is in the domain of most of its objectives, and in the
@@ -305,10 +306,10 @@ def domain_topics(library: Library, domain: Domain) -> list[Topic]:
     ]
 
 
-def _serving_domains(library: Library, domain: Domain) -> Iterator[tuple[Domain, str]]:
+def _other_domains_covering(library: Library, domain: Domain) -> Iterator[tuple[Domain, str]]:
     """Yield the other domains whose pages cover objectives of this one, and which."""
     for other in library.syllabus.domains:
-        served = {o for topic in domain_topics(library, other) for o in topic.objectives}
+        served = {o for topic in pages_of_domain(library, other) for o in topic.objectives}
         shared = [o.number for o in domain.objectives if o.number in served]
         if shared and other is not domain:
             yield other, ", ".join(shared)
@@ -329,14 +330,17 @@ def _cheat_sheet_entry(topic: Topic) -> CheatSheetPage:
         slug=topic.slug,
         title=topic.title,
         objectives=", ".join(topic.objectives),
-        hooks=tuple(_plain_html(match) for match in _HOOK.findall(html)),
-        tested=tuple(_plain_html(match) for match in _BOX.findall(html)),
+        hooks=tuple(_strip_links_and_sources(match) for match in _HOOK.findall(html)),
+        tested=tuple(_strip_links_and_sources(match) for match in _BOX.findall(html)),
     )
 
 
 def _common_error_sentences(topic: Topic) -> list[str]:
     """Return the first sentence of each common error, as text."""
-    texts = (_html_words(_plain_html(match)) for match in _ERROR.findall(_topic_html(topic)))
+    texts = (
+        _text_of_html(_strip_links_and_sources(match))
+        for match in _ERROR.findall(_topic_html(topic))
+    )
     return [said for text in texts if (said := _first_short_sentence(text))]
 
 
@@ -356,14 +360,16 @@ def _introduced_terms(library: Library, topic: Topic) -> list[tuple[str, str]]:
     return [(name, words) for name, words in said if words][:_TERMS]
 
 
-def _cut_entries(entries: Sequence[CheatSheetPage], left: int) -> tuple[list[CheatSheetPage], int]:
+def _cut_tested_to_fit(
+    entries: Sequence[CheatSheetPage], letters_left: int
+) -> tuple[list[CheatSheetPage], int]:
     """Return entries with as many sentences on what is tested as fit, one from each in turn."""
-    texts = [" ".join(map(_html_words, entry.tested)) for entry in entries]
+    texts = [" ".join(map(_text_of_html, entry.tested)) for entry in entries]
     matches = [_SENTENCE.findall(text) for text in texts]
-    kept, left = _share_room_in_turn(matches, left + sum(map(len, texts)))
+    kept, letters_left = _share_room_in_turn(matches, letters_left + sum(map(len, texts)))
     cut = [tuple(Markup.escape(s) for s in (" ".join(map(str.strip, k)),)) for k in kept]
     pairs = zip(entries, cut, strict=True)
-    return [dataclasses.replace(entry, tested=some) for entry, some in pairs], left
+    return [dataclasses.replace(entry, tested=some) for entry, some in pairs], letters_left
 
 
 def _share_room_in_turn(lists: Sequence[Sequence[T]], left: int) -> tuple[list[tuple[T, ...]], int]:
@@ -388,7 +394,7 @@ def _text_length(value: object) -> int:
 
 def _entry_size(entry: CheatSheetPage) -> int:
     texts = (*entry.hooks, *entry.tested, *entry.errors)
-    words = sum(len(_html_words(text)) for text in texts) + sum(map(_text_length, entry.terms))
+    words = sum(len(_text_of_html(text)) for text in texts) + sum(map(_text_length, entry.terms))
     return _HEAD + len(entry.title) + words
 
 
@@ -397,13 +403,13 @@ def _topic_html(topic: Topic) -> str:
     return "".join(piece.html for piece in pieces if isinstance(piece, HtmlBlock))
 
 
-def _plain_html(html: str) -> Markup:
+def _strip_links_and_sources(html: str) -> Markup:
     """Return authored HTML without its lead, links and sources; it stays safe."""
     bare = _LEAD.sub("", _LINK.sub("", _CITE.sub("", html)), count=1)
     return Markup(bare.strip())  # noqa: S704 - app.content sanitized it
 
 
-def _html_words(html: str) -> str:
+def _text_of_html(html: str) -> str:
     return " ".join(Markup(_TAG.sub("", html)).unescape().split())  # noqa: S704 - as above
 
 

@@ -21,8 +21,8 @@ from app.estimator.hardware.part_values import CatalogPart, list_parts, part_url
 from app.estimator.registry import EstimateSpec
 from app.markup.mathml import latex_to_words
 from app.markup.model import Flashcard, Topic
-from app.markup.text import BOUNDARY, ENDS, mark_letter_boundaries
-from app.questions.question_type import remove_invisible
+from app.markup.text import BOUNDARY, ENDS, mark_unspaced_letters
+from app.questions.question_type import remove_invisible_characters
 from app.web.dependencies import CurrentLibrary
 from app.web.render import render_page
 
@@ -144,7 +144,7 @@ def _section_documents(library: Library) -> Iterator[SearchDocument]:
     for topic in library.topics.values():
         cards = [library.cards[c] for c in topic.cards if c in library.cards]
         for section in topic.sections:
-            body = _join_lines(_drop_card_backs(section.plain, cards))
+            body = _join_lines(_remove_card_backs(section.plain, cards))
             if section.anchor:
                 address = f"/concepts/{topic.slug}#{section.anchor}"
                 yield SearchDocument("page", section.title, body, address, topic.title)
@@ -157,7 +157,7 @@ def _opening_document(topic: Topic, body: str) -> SearchDocument:
     return SearchDocument("page", topic.title, words, f"/concepts/{topic.slug}")
 
 
-def _drop_card_backs(plain: str, cards: Sequence[Flashcard]) -> str:
+def _remove_card_backs(plain: str, cards: Sequence[Flashcard]) -> str:
     """Return the text of a section without the answers of the cards in it."""
     for card in cards:
         whole = f"{card.front.plain} {card.back.plain}"
@@ -272,7 +272,7 @@ def query_words(typed: str) -> tuple[str, ...]:
     >>> query_words("What is the difference between GPU and CPU?"), query_words("What is")
     (('gpu', 'cpu'), ('what', 'is'))
     """
-    seen = remove_invisible(typed[:_MAX_QUERY_LENGTH])
+    seen = remove_invisible_characters(typed[:_MAX_QUERY_LENGTH])
     terms = [w.casefold() for w in _WORD.findall(seen)]
     telling = [word for word in terms if word not in _FILLERS]
     return tuple(telling or terms)[:_MAX_QUERY_WORDS]
@@ -281,7 +281,7 @@ def query_words(typed: str) -> tuple[str, ...]:
 def count_words(texts: Iterable[str]) -> dict[str, int]:
     known: dict[str, int] = {}
     for text in texts:
-        for word in re.findall(r"\w+", mark_letter_boundaries(text.casefold())):
+        for word in re.findall(r"\w+", mark_unspaced_letters(text.casefold())):
             known[word] = known.get(word, 0) + 1
     return known
 
@@ -304,16 +304,16 @@ def word_forms(word: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(forms))
 
 
-def letter_pairs(words: Iterable[str]) -> list[str]:
+def unspaced_letter_pairs(words: Iterable[str]) -> list[str]:
     """Return all pairs of neighboring letters, where a word may be several without spaces.
 
     >>> letter_pairs(["缓存大", "gpu"])
     ['缓存', '存大']
     """
     parts = [
-        mark_letter_boundaries(word).split(BOUNDARY)
+        mark_unspaced_letters(word).split(BOUNDARY)
         for word in words
-        if mark_letter_boundaries(word) != word
+        if mark_unspaced_letters(word) != word
     ]
     return [a + b for part in parts for a, b in itertools.pairwise(filter(None, part))]
 
@@ -321,15 +321,15 @@ def letter_pairs(words: Iterable[str]) -> list[str]:
 def match_expression(words: Sequence[str], joint: str = "AND") -> str:
     """Return an FTS expression: every word as a prefix, in any order."""
     return f" {joint} ".join(
-        "(" + " OR ".join(f'"{mark_letter_boundaries(form)}"*' for form in word_forms(word)) + ")"
+        "(" + " OR ".join(f'"{mark_unspaced_letters(form)}"*' for form in word_forms(word)) + ")"
         for word in words
     )
 
 
-def is_known_word(word: str, known: Collection[str]) -> bool:
+def begins_known_word(word: str, known: Collection[str]) -> bool:
     """Return whether a known word starts with this word or its singular."""
     starts = [
-        re.split(r"\W", mark_letter_boundaries(form).lstrip(BOUNDARY))[0]
+        re.split(r"\W", mark_unspaced_letters(form).lstrip(BOUNDARY))[0]
         for form in word_forms(word)
     ]
     return any(k.startswith(start) for start in starts for k in known)
@@ -348,12 +348,12 @@ def correct_spelling(words: Sequence[str], known: Mapping[str, int]) -> tuple[st
 
 
 def _corrected_word(word: str, known: Mapping[str, int]) -> str:
-    if len(word) < _SHORTEST or is_known_word(word, known):
+    if len(word) < _SHORTEST or begins_known_word(word, known):
         return word
     splits = _split_compound(word, known)
     if splits:
         return splits
-    close = difflib.get_close_matches(word, _similar_words(word, known), n=5, cutoff=0.7)
+    close = difflib.get_close_matches(word, _words_of_similar_length(word, known), n=5, cutoff=0.7)
     if not close:
         return word
     best = _word_similarity(word, close[0])
@@ -376,7 +376,7 @@ def _word_count(word: str, known: Mapping[str, int]) -> int:
     return max(known.get(form, 0) for form in word_forms(word))
 
 
-def _similar_words(word: str, known: Collection[str]) -> list[str]:
+def _words_of_similar_length(word: str, known: Collection[str]) -> list[str]:
     """Return known words close enough in length to be worth comparing."""
     return [k for k in known if abs(len(k) - len(word)) <= 2 and not k.isdigit()]
 
@@ -434,7 +434,7 @@ def _excerpt_start(words: Sequence[str]) -> int:
     """Return where the excerpt begins: the first place that shows most matches."""
     hits = [place for place, word in enumerate(words) if OPEN in word]
     starts = dict.fromkeys(_sentence_start(words, hit) for hit in hits)
-    return max(starts, key=lambda start: _count_hit_words(words, start), default=0)
+    return max(starts, key=lambda start: _count_distinct_hits(words, start), default=0)
 
 
 def _sentence_start(words: Sequence[str], hit: int) -> int:
@@ -445,9 +445,9 @@ def _sentence_start(words: Sequence[str], hit: int) -> int:
     return hit - _BEFORE
 
 
-def _count_hit_words(words: Sequence[str], start: int) -> int:
+def _count_distinct_hits(words: Sequence[str], excerpt_start: int) -> int:
     """Return how many different matched words an excerpt that starts here has."""
-    text = "".join(words[start : start + _MAX_EXCERPT_WORDS])
+    text = "".join(words[excerpt_start : excerpt_start + _MAX_EXCERPT_WORDS])
     return len({hit.casefold() for hit in _HIT.findall(text)})
 
 
@@ -516,7 +516,7 @@ class _SearchIndex:
         self._rows.executemany(
             "INSERT INTO document VALUES (?, ?, ?)",
             (
-                (mark_letter_boundaries(d.title), mark_letter_boundaries(d.body), place)
+                (mark_unspaced_letters(d.title), mark_unspaced_letters(d.body), place)
                 for place, d in enumerate(cleaned)
             ),
         )
@@ -526,8 +526,14 @@ class _SearchIndex:
         rows = self._query_rows(match_expression(words))
         if rows:
             return self._rank_rows(rows, words, limit)
-        better = [w for w in correct_spelling(words, self._known) if is_known_word(w, self._known)]
-        for joint, wanted in (("AND", better), ("OR", better), ("OR", letter_pairs(words))):
+        better = [
+            w for w in correct_spelling(words, self._known) if begins_known_word(w, self._known)
+        ]
+        for joint, wanted in (
+            ("AND", better),
+            ("OR", better),
+            ("OR", unspaced_letter_pairs(words)),
+        ):
             rows = self._query_rows(match_expression(wanted, joint)) if wanted else []
             if rows:
                 results = self._rank_rows(rows, wanted, limit)
@@ -584,7 +590,10 @@ def _title_names(title: str) -> set[str]:
 
 
 def _clean_document(document: SearchDocument) -> SearchDocument:
-    title, body = remove_invisible(document.title), remove_invisible(document.body)
+    title, body = (
+        remove_invisible_characters(document.title),
+        remove_invisible_characters(document.body),
+    )
     return dataclasses.replace(document, title=title, body=body)
 
 
@@ -594,11 +603,13 @@ def _search_hit(document: SearchDocument, title: str, body: str) -> SearchHit:
         document.address,
         document.where,
         split_highlights(title),
-        split_highlights(_definition(body) if document.kind == "term" else build_excerpt(body)),
+        split_highlights(
+            _cut_to_whole_sentences(body) if document.kind == "term" else build_excerpt(body)
+        ),
     )
 
 
-def _definition(marked: str) -> str:
+def _cut_to_whole_sentences(marked: str) -> str:
     """Return the beginning of a meaning, with whole sentences if it can."""
     words = _WORD_AND_GAP.findall(marked)
     shown = words[:_MAX_EXCERPT_WORDS]

@@ -18,7 +18,7 @@ from app.markup.expressions import FigureError, Value
 from app.markup.problems import AN_ESTIMATE, SourceFile, TextEdit, get_estimate_effort
 from app.markup.quantities import Quantity, UnitMismatchError
 from app.markup.strict_yaml import Node, YamlMapping, YamlText
-from app.markup.text import did_you_mean
+from app.markup.text import hint_for_unknown_word
 from app.widgets.bar_charts import LabeledSum, RowChart, draw_rows, row_chart_legend
 
 SCHEMES = ("calc", "hw", "model")
@@ -118,7 +118,7 @@ def compute_target(target: FigureLink) -> ComputedFigure:
         address = expressions.calculator_address(target.name, inputs, target.field)
         return ComputedFigure(value, address, "", estimate)
     value, entry = expressions.catalogue_value(target.scheme, target.name, target.field)
-    value = _multiply_value(value, inputs)
+    value = _multiply_by_count(value, inputs)
     title = f"{getattr(entry, 'name', target.name)}, {target.field.replace('_', ' ')}"
     if target.scheme == "hw":  # The page of the hardware part shows the source of each value.
         field = target.field.replace("-", "_")
@@ -127,7 +127,7 @@ def compute_target(target: FigureLink) -> ComputedFigure:
     return ComputedFigure(value, sources[0].split()[0] if sources else "", title)
 
 
-def _multiply_value(value: Value, inputs: Mapping[str, str]) -> Value:
+def _multiply_by_count(value: Value, inputs: Mapping[str, str]) -> Value:
     """Return the value of `count` parts; raises FigureError for any other input."""
     if not inputs:
         return value
@@ -180,7 +180,7 @@ def verify_figure(text: str, value: Value) -> tuple[str, str]:
     shown = parse_displayed_number(text)
     if shown is None:
         return "E82", _suggested_text(value)
-    scale = _scale_to_shown(shown, value)
+    scale = _factor_to_displayed_unit(shown, value)
     if scale is None:
         return "E83", _suggested_text(value)
     scaled = value.value * scale
@@ -252,7 +252,7 @@ def report_figure(
     source_file.edits.append(TextEdit(line, column, source, new))
 
 
-def _scale_to_shown(displayed: DisplayedNumber, value: Quantity) -> float | None:
+def _factor_to_displayed_unit(displayed: DisplayedNumber, value: Quantity) -> float | None:
     """Return the factor that converts `value` to the unit shown; None if the units do not fit."""
     word, _, _ = displayed.unit.partition(" ")
     factor = _SPELLED.get(word.lower())
@@ -370,7 +370,7 @@ def draw_figure_block(kind: str, token: Token, source_file: SourceFile) -> str:
 def _read_row_chart(fields: YamlMapping) -> RowChart:
     for name, key in fields.keys.items():
         if name not in _KEYS:
-            hint = did_you_mean(name, _KEYS)
+            hint = hint_for_unknown_word(name, _KEYS)
             if not strict_yaml.single_text(fields.values.get("rows")) and name not in _KEYS:
                 hint = _ROWS_HINT
             raise _FigureBlockError(key, "E12", f"“{name}” is not a key of a figure.", hint)

@@ -22,8 +22,8 @@ from app.estimator.result import Estimate, Figure
 from app.estimator.units import format_value
 from app.markup import quantities
 from app.markup.model import ComputedParameters, RichText
-from app.markup.quantities import UNITS, Quantity, UnitMismatchError, show_number
-from app.markup.text import did_you_mean
+from app.markup.quantities import UNITS, Quantity, UnitMismatchError, format_with_spec
+from app.markup.text import hint_for_unknown_word
 from app.widgets import estimate_view
 
 Value = Quantity | str | bool
@@ -64,7 +64,9 @@ def require_estimate(name: str) -> registry.EstimateSpec:
     entry = registry.find_estimate(name)
     if entry is None:
         names = [n if "-" in name else n.replace("-", "_") for n in registry.NAMES]
-        raise FigureError("E80", f"There is no estimate “{name}”.", did_you_mean(name, names))
+        raise FigureError(
+            "E80", f"There is no estimate “{name}”.", hint_for_unknown_word(name, names)
+        )
     return entry
 
 
@@ -75,7 +77,7 @@ def compute_estimate(name: str, inputs: Mapping[str, str]) -> Estimate:
     for field in inputs:
         if field not in fields:
             message = f"“{field}” is not an input of {entry.name}."
-            raise FigureError("E81", message, did_you_mean(field, fields))
+            raise FigureError("E81", message, hint_for_unknown_word(field, fields))
     return _cached_estimate(entry.name, tuple(sorted(inputs.items())))
 
 
@@ -89,7 +91,7 @@ def compute_figure(name: str, inputs: Mapping[str, str], output: str) -> Figure:
             return figure
     names = [f.name for f in estimate.figures]
     message = f"“{output}” is not an output of {entry.name}."
-    raise FigureError("E81", message, did_you_mean(output, names))
+    raise FigureError("E81", message, hint_for_unknown_word(output, names))
 
 
 def compute_value(name: str, inputs: Mapping[str, str], output: str) -> Value:
@@ -142,7 +144,7 @@ def catalogue_value(scheme: str, name: str, field: str) -> tuple[Value, object]:
         known_fields = [f for f in dir(entry) if not f.startswith("_")]
         if word in known_fields:
             raise FigureError("E81", f"The {field} of {name} is not known.")
-        hint = did_you_mean(field, known_fields)
+        hint = hint_for_unknown_word(field, known_fields)
         raise FigureError("E81", f"{name} has no field “{field}”.", hint)
     if isinstance(value, bool | str):
         return value, entry
@@ -316,7 +318,7 @@ def _check_function(node: ast.Call, name: str, used_names: _UsedNames) -> None:
         if registry.find_estimate(name) is not None:
             hint = f"Write {name}(…).total or another of its outputs."
             raise ExpressionError("E45", f"The call of {name} names no output.", hint)
-        hint = did_you_mean(name, _ROUNDERS)
+        hint = hint_for_unknown_word(name, _ROUNDERS)
         raise ExpressionError("E44", f"There is no function “{name}”.", hint)
     if node.keywords or not node.args:
         raise ExpressionError("E45", f"{name} takes plain values only.")
@@ -361,7 +363,7 @@ def _evaluate_node(  # noqa: PLR0911 - one return per node type
         case ast.Constant(value=str(text)):
             return text
         case ast.Constant(value=int() | float() as number):
-            return Quantity(quantities.normalize_number(number))
+            return Quantity(quantities.limit_integer_length(number))
         case ast.Name(id=name):
             return _named_value(name, names)
         case ast.UnaryOp(op=op, operand=operand):
@@ -371,7 +373,7 @@ def _evaluate_node(  # noqa: PLR0911 - one return per node type
         case ast.BinOp(left=left, op=op, right=right):
             how = _OPERATORS[type(op)]
             result = how(_evaluate_number(left, names), _evaluate_number(right, names))
-            return dataclasses.replace(result, value=quantities.normalize_number(result.value))
+            return dataclasses.replace(result, value=quantities.limit_integer_length(result.value))
         case ast.Compare(left=left, comparators=[ast.Constant(value=str(unit))]):
             return quantities.convert_quantity(_evaluate_number(left, names), unit)
         case ast.Attribute(value=ast.Call() as call, attr=output):
@@ -387,7 +389,7 @@ def function_name(call: ast.Call) -> str:
 
 def _named_value(name: str, names: Mapping[str, Value]) -> Value:
     if name not in names:
-        hint = did_you_mean(name, names)
+        hint = hint_for_unknown_word(name, names)
         raise ExpressionError("E44", f"“{name}” is not defined.", hint)
     return names[name]
 
@@ -539,7 +541,7 @@ def find_placeholders(text: str) -> Iterator[tuple[str, str]]:
 def format_placeholder(value: Value, spec: str = "") -> str:
     """Format a value without its unit; raises ValueError for an invalid format."""
     if isinstance(value, Quantity):
-        return show_number(value.value, spec)
+        return format_with_spec(value.value, spec)
     if isinstance(value, bool):
         return format_value(value)
     return value

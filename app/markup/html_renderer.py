@@ -52,10 +52,10 @@ def render_alert_opening(kind: str, inside: Sequence[Token]) -> str:
     Adds the title to its first paragraph, and colors the letters of a `hook`.
     """
     if kind == "IMPORTANT":
-        _add_lead("What the exam tests.", inside)
+        _prepend_alert_title("What the exam tests.", inside)
         return _render_message("exam-box", "i-flag")
     if kind in {"WARNING", "CAUTION"}:
-        _add_lead("Common error.", inside)
+        _prepend_alert_title("Common error.", inside)
         return _render_message("warn", "i-alert")
     if kind == "TIP":
         _color_letters(inside)
@@ -65,13 +65,13 @@ def render_alert_opening(kind: str, inside: Sequence[Token]) -> str:
     return "<blockquote>\n"
 
 
-def closing_tags(kind: str) -> str:
+def render_alert_closing(alert_type: str) -> str:
     """Return the closing tags for what `render_alert_opening` opened."""
-    if kind in {"IMPORTANT", "WARNING", "CAUTION"}:
+    if alert_type in {"IMPORTANT", "WARNING", "CAUTION"}:
         return "</div></div>\n"
-    if kind == "TIP":
+    if alert_type == "TIP":
         return f"{HOOK_LABEL}</div>\n"
-    return "</aside>\n" if kind == "NOTE" else "</blockquote>\n"
+    return "</aside>\n" if alert_type == "NOTE" else "</blockquote>\n"
 
 
 def _render_message(look: str, icon: str) -> str:
@@ -79,7 +79,7 @@ def _render_message(look: str, icon: str) -> str:
     return f'<div class="msg {look}" role="note">{drawing}<div>\n'
 
 
-def _add_lead(words: str, inside: Sequence[Token]) -> None:
+def _prepend_alert_title(words: str, inside: Sequence[Token]) -> None:
     """Add the alert's title to its first paragraph, unless that starts with bold text."""
     for token in inside:
         if token.type == "inline":
@@ -148,7 +148,7 @@ def sanitize_html_tag(tag: str, report: Report) -> str:
     return opened
 
 
-def check_balanced_tags(inline: Token, report: Report) -> None:
+def escape_unbalanced_tags(inline: Token, report: Report) -> None:
     """Escape tags that are not closed, or not opened, within their block."""
     opened: list[Token] = []
     for token in inline.children or []:
@@ -240,7 +240,7 @@ def is_language(name: str) -> bool:
 
 
 @functools.lru_cache(maxsize=1024)
-def to_html(text: str, language: str) -> str:
+def highlight_code(text: str, language: str) -> str:
     """Highlight a code block; very long code or an unknown language stays plain."""
     inner = escapeHtml(text)
     if len(text) > MOST_COLORED:
@@ -331,7 +331,7 @@ class _HtmlRenderer(RendererHTML):
             if token.meta and "refused" in token.meta:
                 scope.report("E88", "", token.meta["refused"], "Split it into shorter pieces.")
             if token.type == "inline":
-                check_balanced_tags(token, scope.report)
+                escape_unbalanced_tags(token, scope.report)
                 result += self.inline_of(token, env)
             elif token.type in self.rules:
                 result += self.rules[token.type](tokens, index, options, env)
@@ -445,11 +445,11 @@ class _HtmlRenderer(RendererHTML):
         word, _, kind = token.info.strip().partition(" ")
         if word == "figure":
             return checked_figures.draw_figure_block(kind.strip(), token, scope.source_file)
-        return to_html(token.content, word)
+        return highlight_code(token.content, word)
 
     def code_block(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         del rest
-        return to_html(tokens[index].content, "")
+        return highlight_code(tokens[index].content, "")
 
     def paragraph_close(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         scope: RenderContext = rest[-1]["scope"]
@@ -480,7 +480,7 @@ class _HtmlRenderer(RendererHTML):
 
     def blockquote_close(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         del rest
-        return closing_tags(tokens[index].meta.get("alert", ""))
+        return render_alert_closing(tokens[index].meta.get("alert", ""))
 
     def note_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         del rest
@@ -499,7 +499,7 @@ class _HtmlRenderer(RendererHTML):
         head = plain_text(tokens[index : closing_index(tokens, index)][:12]).split("\n", maxsplit=1)
         title = head[0].strip()[:60].strip(" ,")
         label = escapeHtml(f"Table{section}: {title}, scrolls sideways")
-        mark_rows(tokens, index)
+        mark_row_headers_and_sums(tokens, index)
         return (
             f'<div class="scroll" role="region" tabindex="0" aria-label="{label}">'
             '<table class="t">\n'
@@ -526,7 +526,7 @@ class _HtmlRenderer(RendererHTML):
         return f"<td{_alignment_class(tokens[index])}>"
 
 
-def mark_rows(tokens: Sequence[Token], index: int) -> None:
+def mark_row_headers_and_sums(tokens: Sequence[Token], index: int) -> None:
     """Mark the first cell of each row as its header, and a row with a bold header as a sum."""
     for at in range(index, closing_index(tokens, index)):
         if tokens[at].type != "tr_open" or tokens[at + 1].type != "td_open":

@@ -340,12 +340,12 @@ class _SvgParser:
                 why = f"the attribute {key}=“{value[:40]}” is not allowed"
                 raise _SvgError(why, _allowed_values_hint(key, value, name))
             if key in _NAMES:
-                self._region_box(value)
+                self._register_region(value)
                 key = "data-region"  # noqa: PLW2901 - the page adds its own prefix to ids
             self.out.append(f' {key}="{escape(value)}"')
         self.out.append(">")
 
-    def _region_box(self, name: str) -> None:
+    def _register_region(self, name: str) -> None:
         if name in self.areas:
             remedy = "Give one of the two groups another id."
             raise _SvgError(f"the id “{name}” stands twice", remedy)

@@ -47,12 +47,12 @@ def _markdown_parser() -> MarkdownIt:
     reader.enable(["table", "strikethrough"])
     reader.use(dollarmath_plugin, allow_space=False, allow_digits=False)
     reader.inline.ruler.at("math_inline", _parse_formula)
-    reader.inline.ruler.at("strikethrough", _parse_marks(strikethrough.tokenize))
-    reader.inline.ruler.at("emphasis", _parse_marks(emphasis.tokenize))
+    reader.inline.ruler.at("strikethrough", _allow_emphasis_without_spaces(strikethrough.tokenize))
+    reader.inline.ruler.at("emphasis", _allow_emphasis_without_spaces(emphasis.tokenize))
     reader.inline.ruler.before("link", "cite", _parse_citation)
     reader.block.ruler.before("reference", "note", _parse_footnote, {"alt": ["paragraph"]})
     reader.block.ruler.at("table", _parse_table, {"alt": ["paragraph", "reference"]})
-    reader.block.ruler.before("table", "count", _limit_parts)
+    reader.block.ruler.before("table", "count", _limit_token_count)
     inside = ["paragraph", "reference", "blockquote"]
     reader.block.ruler.at("list", _limit_depth(list_block), {"alt": inside})
     reader.block.ruler.at("blockquote", _limit_depth(blockquote), {"alt": [*inside, "list"]})
@@ -66,7 +66,7 @@ MISBEGUN = re.compile(r"^<(?:\s*!\s*-{1,2}|!-|-{2})\s*q\s*:")
 """A paragraph that looks like a malformed question comment."""
 
 
-def _limit_parts(state: StateBlock, first: int, last: int, silent: bool) -> bool:
+def _limit_token_count(state: StateBlock, first: int, last: int, silent: bool) -> bool:
     """Match nothing, but stop parsing once a file has too many tokens."""
     del last, silent
     if len(state.tokens) > MOST_BLOCKS:
@@ -157,7 +157,7 @@ def _mark_too_deep_tokens(tokens: Sequence[Token]) -> None:
             token.meta["refused"] = "Lists and quotes are nested too deep here."
 
 
-def _parse_marks(rule: _InlineRule) -> _InlineRule:
+def _allow_emphasis_without_spaces(rule: _InlineRule) -> _InlineRule:
     """Wrap the rule for `**` or `~~` for scripts without spaces.
 
     CommonMark lets a mark between punctuation and a letter only begin or only end, by

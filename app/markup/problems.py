@@ -288,14 +288,14 @@ class SourceFile:
         )
         self.problems.append(problem)
 
-    def report_limit(self, error: Exception, what: str, line: int = 0) -> None:
+    def report_parsing_failure(self, error: Exception, subject: str, line: int = 0) -> None:
         """Report that something could not be parsed after an unexpected error; never raises."""
         place = (self.path, max(line or self.line, 1), 1)
         if isinstance(error, LimitExceededError):
             place = (self.path, error.line or place[1], 1)
             problem = make_problem(place, "E88", error.message, error.hint, self.item)
         else:
-            problem = internal_error_problem(place, what, error, self.item)
+            problem = internal_error_problem(place, subject, error, self.item)
         self.problems.append(problem)
 
     def add_mention(self, kind: Reference, value: str, line: int, column: int) -> None:
@@ -388,7 +388,7 @@ def drop_consequences(problems: Iterable[ContentProblem]) -> list[ContentProblem
     lost = {(p.path, line) for p in problems if p.code == "E06" for line in (p.line, p.line + 1)}
     problems = [p for p in problems if p.code != "E01" or (p.path, p.line) not in lost]
     broken_items = {p.item for p in problems if p.code in _BROKEN_COMMENT and p.item}
-    return _merge_items(
+    return _merge_problems_of_one_cause(
         p
         for p in dict.fromkeys(problems)
         if _is_root_cause(p)
@@ -396,7 +396,7 @@ def drop_consequences(problems: Iterable[ContentProblem]) -> list[ContentProblem
             p.code in codes
             or (p.code == "W87" and _topic_of_path(p.path) in broken_topics)
             or (p.code == "E06" and p.item in broken_items)
-            or (p.code in {"E61", "W36"} and _names_topic(p, unread_topics))
+            or (p.code in {"E61", "W36"} and _message_names_topic(p, unread_topics))
         )
     )
 
@@ -406,7 +406,7 @@ def _topic_of_path(path: str) -> str:
     return path.split("/")[1] if path.startswith("topics/") else ""
 
 
-def _names_topic(problem: ContentProblem, topics: set[str]) -> bool:
+def _message_names_topic(problem: ContentProblem, topics: set[str]) -> bool:
     """Return whether a quoted slug or link in the message refers to one of the topics."""
     quoted = _QUOTED.findall(problem.message)
     return any(name.removeprefix("/concepts/").partition("#")[0] in topics for name in quoted)
@@ -430,7 +430,7 @@ def _is_root_cause(problem: ContentProblem) -> bool:
     return problem.code in _UNREAD and not problem.item
 
 
-def _merge_items(problems: Iterable[ContentProblem]) -> list[ContentProblem]:
+def _merge_problems_of_one_cause(problems: Iterable[ContentProblem]) -> list[ContentProblem]:
     """Combine many missing items, and many ids that are not locked: they have one cause.
 
     A broken drawing is reported once, even if several items show it.

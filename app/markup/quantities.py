@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from app.estimator import units
 from app.estimator.units import COUNT_SUFFIX, MINUS, split_number
-from app.markup.text import did_you_mean
+from app.markup.text import hint_for_unknown_word
 
 # Each unit as (base unit, factor). Factors of the SI and of units accepted for use with it
 # are exact by definition: https://www.bipm.org/en/publications/si-brochure (tables 4 and 8),
@@ -180,7 +180,7 @@ class Quantity:
     unit: str | None = ""
 
 
-def normalize_number(value: float) -> float:
+def limit_integer_length(value: float) -> float:
     """Convert an integer too long to be stored to a float.
 
     Integers are exact and may have any length, so a few multiplications could exhaust
@@ -211,7 +211,7 @@ SOME_UNITS = (
 
 def closest_unit_hint(word: str) -> str:
     """Return a hint for an unknown unit: the closest known one, or ""."""
-    return did_you_mean(word, (unit for unit in UNITS if unit), _LIKE)
+    return hint_for_unknown_word(word, (unit for unit in UNITS if unit), _LIKE)
 
 
 def unit_dimension(unit: str) -> tuple[float, Counter[str]]:
@@ -240,7 +240,7 @@ def _write_powers(powers: Counter[str]) -> str:
     return f"{above or '1'}/{below}" if below else above
 
 
-def _drop_count_units(unit: str) -> str:
+def _dimension_without_counts(unit: str) -> str:
     powers = unit_dimension(unit)[1]
     kept = Counter({n: p for n, p in powers.items() if n not in _COUNTED and p})
     return _write_powers(kept)
@@ -254,7 +254,7 @@ def convert_quantity(quantity: Quantity, unit: str) -> Quantity:
     factor = unit_dimension(unit)[0]
     if quantity.unit is None:
         return Quantity(quantity.value / factor, unit)
-    if _drop_count_units(quantity.unit) != _drop_count_units(unit):
+    if _dimension_without_counts(quantity.unit) != _dimension_without_counts(unit):
         raise UnitMismatchError(
             f"{spell_out_unit(quantity.unit)} cannot be turned into {spell_out_unit(unit)}"
         )
@@ -311,7 +311,7 @@ def _join_units(left: Quantity, right: Quantity, sign: int) -> Quantity:
 SPEC = re.compile(r"^(?P<comma>,)?(?:\.(?P<digits>\d{1,2}))?(?P<form>[fgd])?$")
 
 
-def show_number(value: float, spec: str = "") -> str:
+def format_with_spec(value: float, spec: str = "") -> str:
     """Format a number by a placeholder's format: `,` `.2f` `.3g` `d`; never an exponent.
 
     >>> show_number(1119.6, ".3g")

@@ -65,13 +65,13 @@ def read_mapping(text: str, report: Report, line: int = 1, column: int = 1) -> Y
 
     Invalid parts are reported and left out; the result is always a mapping.
     """
-    plain = _read_plain(text, line, column)
+    plain = _read_plain_lines(text, line, column)
     return plain or _read_yaml(text, report, line, column)
 
 
 def _read_yaml(text: str, report: Report, line: int, column: int) -> YamlMapping:
     empty = YamlMapping({}, {}, line, column)
-    text = _read_signs_as_text(text, report, line, column)
+    text = _quote_values_with_yaml_signs(text, report, line, column)
     if len(text) > _MOST_CHARACTERS or sum(map(text.count, "[{")) > _MOST_BRACKETS:
         report("E10", line, column, "This block is too long to be metadata.", "")
         return empty
@@ -95,7 +95,7 @@ def _read_yaml(text: str, report: Report, line: int, column: int) -> YamlMapping
     return empty
 
 
-def _read_signs_as_text(text: str, report: Report, line: int, column: int) -> str:
+def _quote_values_with_yaml_signs(text: str, report: Report, line: int, column: int) -> str:
     """Read values that YAML takes for references or tags as text, and report the first.
 
     Only the sign is removed, so that the rest is still checked. A value that begins
@@ -146,7 +146,7 @@ def _nesting_depth(text: str) -> int:
     return deepest
 
 
-def _read_plain(text: str, line: int, column: int) -> YamlMapping | None:
+def _read_plain_lines(text: str, line: int, column: int) -> YamlMapping | None:
     """Parse a block of plain lines, as in most comments; None if it needs the YAML parser."""
     values: dict[str, Node] = {}
     keys: dict[str, YamlText] = {}

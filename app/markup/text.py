@@ -38,7 +38,7 @@ def text_direction(tag: str) -> str:
     return "rtl" if right else "ltr"
 
 
-def mark_letter_boundaries(text: str) -> str:
+def mark_unspaced_letters(text: str) -> str:
     """Return the text with a boundary before and behind each letter that may be a word.
 
     >>> mark_letter_boundaries("GPU 缓存").replace(BOUNDARY, "|")
@@ -142,7 +142,7 @@ def hash_normalized_text(text: str) -> str:
 
 def bottom_k_sketch(text: str) -> tuple[int, ...]:
     """Return the bottom-k sketch of a text's word pairs, for `jaccard_similarity`."""
-    words = " ".join(_WORD.findall(mark_letter_boundaries(text.lower()))).encode().split()
+    words = " ".join(_WORD.findall(mark_unspaced_letters(text.lower()))).encode().split()
     pairs = map(b" ".join, itertools.pairwise(words))
     hashes = map(zlib.crc32, itertools.chain(words, pairs))
     return tuple(sorted(set(map(_LOW_BITS, hashes)))[:MOST_SAMPLES])
@@ -157,7 +157,7 @@ def jaccard_similarity(one: tuple[int, ...], other: tuple[int, ...]) -> float:
     return sum(value in both for value in union) / len(union)
 
 
-def closest_word(word: str, known: Iterable[str], least: float = 0.6) -> str:
+def closest_word(word: str, known: Iterable[str], min_similarity: float = 0.6) -> str:
     """Return the known word closest to `word`, or "" if none is similar by at least `least`."""
     if len(word) > _LONGEST_WORD:
         return ""
@@ -166,16 +166,16 @@ def closest_word(word: str, known: Iterable[str], least: float = 0.6) -> str:
     plain = unicodedata.normalize("NFKD", word).encode("ascii", "ignore").decode()
     matches = (
         same
-        or difflib.get_close_matches(word, every, n=1, cutoff=least)
-        or difflib.get_close_matches(plain, every, n=1, cutoff=least)
+        or difflib.get_close_matches(word, every, n=1, cutoff=min_similarity)
+        or difflib.get_close_matches(plain, every, n=1, cutoff=min_similarity)
     )
     return matches[0] if matches else ""
 
 
-def did_you_mean(word: str, known: Iterable[str], least: float = 0.6) -> str:
+def hint_for_unknown_word(word: str, known: Iterable[str], min_similarity: float = 0.6) -> str:
     """Return a hint for an unknown word: the closest known one, or all of them."""
     words = sorted(set(known))
-    near = closest_word(word, words, least)
+    near = closest_word(word, words, min_similarity)
     if near:
         return f"Did you mean “{near}”?"
     return f"Known: {', '.join(words)}." if 0 < len(words) <= 24 else ""

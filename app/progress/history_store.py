@@ -117,7 +117,7 @@ class StudyHistory:
     @property
     def counts(self) -> dict[str, int]:
         """Answers and reviews by ISO date."""
-        return {day: sums.work for day, sums in self.recent.items()}
+        return {day: sums.answers_and_reviews for day, sums in self.recent.items()}
 
 
 _DAY = TABLES["study_day"]

@@ -29,7 +29,7 @@ from app.errors import InvalidInputError, NotFoundError
 from app.progress import store as progress_store
 from app.progress.study_week import DayState, StudyRecord, day_state, load_study_record
 from app.quiz.next_steps import view_task
-from app.study_plan.cards import last_new_day
+from app.study_plan.cards import last_day_for_new_cards
 from app.study_plan.day_list import TickedTask, time_to_read
 from app.study_plan.loader import DayListEnsured, StudyPlan, load_plan
 from app.study_plan.store import load_newest_list
@@ -56,7 +56,9 @@ def describe_task(task: TickedTask, library: Library) -> str:
     return "Read: " + "; ".join(topic.title for topic in topics if topic)
 
 
-def write_calendar(ctx: RequestContext, plan: StudyPlan | None, exam: str, who: str) -> str:
+def write_calendar(
+    ctx: RequestContext, plan: StudyPlan | None, exam: str, event_id_suffix: str
+) -> str:
     """Return the iCalendar file: today's list, the mock exams, the exam.
 
     `who` makes event ids stable and unique. A calendar must hold at least one event, so without any
@@ -73,15 +75,15 @@ def write_calendar(ctx: RequestContext, plan: StudyPlan | None, exam: str, who: 
         "REFRESH-INTERVAL;VALUE=DURATION:PT12H",
     ]
     calendar = ctx.learner.plan_calendar(ctx.day)
-    events = list(_calendar_days(ctx, plan, exam))
+    events = list(_calendar_entries(ctx, plan, exam))
     for day, title, parts in events or [(now.date(), "Headroom: no exam day ahead", [])]:
         hour = ctx.learner.reminder_hour if parts or day in calendar.mocks else None
-        lines += _calendar_event(day, title, parts, who, now, hour)
+        lines += _calendar_event(day, title, parts, event_id_suffix, now, hour)
     lines.append("END:VCALENDAR")
     return "".join(f"{fold_line(line)}\r\n" for line in lines)
 
 
-def _calendar_days(
+def _calendar_entries(
     ctx: RequestContext, plan: StudyPlan | None, exam: str
 ) -> Iterator[tuple[dt.date, str, list[str]]]:
     calendar = ctx.learner.plan_calendar(ctx.day)
@@ -208,7 +210,7 @@ class PlanVerdict:
         return self.essentials <= self.available
 
 
-def judge_plan(
+def compare_unread_pages_with_time(
     ctx: RequestContext, calendar: PlanCalendar, record: StudyRecord
 ) -> PlanVerdict | None:
     """Return the verdict on the minutes a day; None without an exam day ahead."""
@@ -241,18 +243,18 @@ def show_plan(request: Request, ctx: Reader, _ensured: DayListEnsured) -> HTMLRe
         days_left=(learner.exam_day - day).days if learner.exam_day else None,
         calendar=calendar,
         weeks=plan_weeks(ctx, calendar, record),
-        verdict=judge_plan(ctx, calendar, record),
+        verdict=compare_unread_pages_with_time(ctx, calendar, record),
         plan=plan,
         tasks=[view_task(task, ctx.library) for task in tasks],
         progress=plan.progress if plan else None,
         latest=calendar.exam - _DAY if calendar.exam else None,
-        last_new=last_new_day(calendar),
+        last_new=last_day_for_new_cards(calendar),
         feed=f"{public_base_url(request)}/calendar/{key}.ics" if key else "",
     )
 
 
 @router.post("/plan")
-def set_exam_day(
+def save_plan_settings(
     request: Request,
     ctx: Writer,
     exam_day: Annotated[str, Form()] = "",
@@ -266,7 +268,7 @@ def set_exam_day(
     choices = {"card_amount": card_amount, "page_route": page_route}
     changed |= {name: choice for name, choice in choices.items() if choice}
     typed = settings_as_typed(learner).model_copy(update=changed)
-    values, problems = typed.read(ctx.day, learner.exam_day)
+    values, problems = typed.parse_values(ctx.day, learner.exam_day)
     if problems:
         return settings_page(request, learner, db, typed, problems)
     change_settings(db, learner.id, values)
@@ -314,7 +316,7 @@ def plan_calendar(
 
 
 @calendar_router.post("/plan/calendar")
-def renew_calendar_url(
+def renew_or_end_calendar_feed(
     learner: EnrolledLearner,
     db: DbSession,
     now: Now,

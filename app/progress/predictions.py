@@ -64,7 +64,7 @@ class PredictionOutcome:
         return self.predicted.low <= round(self.score) <= self.predicted.high
 
 
-def match_predictions(
+def pair_results_with_predictions(
     predictions: Sequence[ScorePrediction], results: Iterable[ExamResult]
 ) -> tuple[PredictionOutcome, ...]:
     """Return every result, oldest first, with the newest prediction made before it."""

@@ -15,11 +15,11 @@ from app.lessons.course_pages import domain_progress
 from app.progress import history_store as history
 from app.progress import store
 from app.progress.calibration import calibration_chart
-from app.progress.predictions import PredictionOutcome, describe_hits, match_predictions
+from app.progress.predictions import PredictionOutcome, describe_hits, pair_results_with_predictions
 from app.progress.score_trend import draw_trend, score_trend
-from app.progress.study_log import study_log
+from app.progress.study_log import build_study_heatmap
 from app.progress.study_week import load_study_record
-from app.progress.today_page import target_questions
+from app.progress.today_page import target_in_questions
 from app.study_plan.loader import DayListEnsured, load_plan
 from app.study_plan.score import ScoreEstimate
 from app.web.formatting import format_short_date
@@ -179,7 +179,8 @@ def prediction_chart(ctx: RequestContext) -> PredictionChart:
     foretold = {one.exam for one in told} | ctx.library.exams.keys()
     results = tuple(one for one in results if one.exam in foretold)
     return build_prediction_chart(
-        match_predictions(told, results), lambda at: learner.study_day(from_milliseconds(at))
+        pair_results_with_predictions(told, results),
+        lambda at: learner.study_day(from_milliseconds(at)),
     )
 
 
@@ -193,14 +194,14 @@ def show_progress(ctx: Reader, _ensured: DayListEnsured) -> HTMLResponse:
     estimate = plan.estimate if plan else None
     scores = store.load_predictions(ctx.db, learner.id) if learner.id else ()
     trend = score_trend(scores, course_facts(ctx.library).exam, estimate)
-    target = target_questions(plan, learner.target)
+    target = target_in_questions(plan, learner.target)
     firsts = history.count_by_certainty(ctx.db, learner.id) if learner.id else {}
     begun = record.first or ctx.day
     return ctx.page(
         "progress/index.html",
         estimate=estimate,
         estimate_drawn=draw_estimate(estimate, target) if estimate else "",
-        change=trend.change(ctx.day),
+        change=trend.change_since_last_week(ctx.day),
         trend=draw_trend(trend, target),
         chance=describe_chance(estimate, learner.target),
         target_questions=target,
@@ -210,5 +211,5 @@ def show_progress(ctx: Reader, _ensured: DayListEnsured) -> HTMLResponse:
         ),
         turnouts=prediction_chart(ctx),
         calibration=calibration_chart(firsts),
-        log=study_log(record.counts, ctx.day, begun) if learner.calendar else None,
+        log=build_study_heatmap(record.counts, ctx.day, begun) if learner.calendar else None,
     )

@@ -36,7 +36,7 @@ class ScoreTrend:
 
     scores: tuple[ScorePrediction, ...]
 
-    def change(self, day: dt.date) -> tuple[int, str]:
+    def change_since_last_week(self, day: dt.date) -> tuple[int, str]:
         """Return by how many points the score rose, and since when: in a week, or since a day.
 
         The text is empty if there is nothing to compare with.

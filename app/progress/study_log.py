@@ -49,19 +49,19 @@ class StudyHeatmap:
     since: str
 
 
-def first_log_day(today: dt.date) -> dt.date:
+def first_heatmap_day(today: dt.date) -> dt.date:
     """Return the Monday with which the heat map starts."""
     return today - dt.timedelta(days=today.weekday(), weeks=WEEKS - 1)
 
 
-def study_log(
+def build_study_heatmap(
     counts: Mapping[str, int], today: dt.date, begun: dt.date | None = None
 ) -> StudyHeatmap:
     """Return the heat map up to `today`; `counts` are answers and reviews by ISO date.
 
     Days before `begun`, the first day with work, are drawn but not counted.
     """
-    first = first_log_day(today)
+    first = first_heatmap_day(today)
     start = max(first, min(begun or first, today))
     skipped = (start - first).days // 7 * 7
     days = [first + dt.timedelta(days=n) for n in range((today - first).days + 1)]
@@ -70,8 +70,8 @@ def study_log(
     counted = (today - start).days + 1
     since = f"Days with answers or reviews since {format_weekday(start)}"
     return StudyHeatmap(
-        svg=_draw_calendar(first, found, f"{since}: {studied} of {counted}."),
-        key=_calendar_legend(),
+        svg=_draw_heatmap(first, found, f"{since}: {studied} of {counted}."),
+        key=_heatmap_legend(),
         rows=tuple(
             HeatmapWeek(days[n], tuple(found[n : n + 7])) for n in range(skipped, len(days), 7)
         ),
@@ -81,14 +81,14 @@ def study_log(
     )
 
 
-def _draw_calendar(first: dt.date, found: Sequence[int], alt_text: str) -> Markup:
+def _draw_heatmap(first: dt.date, daily_counts: Sequence[int], alt_text: str) -> Markup:
     """Draw one column per week; the last square is today."""
     marks = [draw_label(words, x, 12) for x, words in _month_labels(first)]
     marks += [draw_label(name, 0, TOP + n * STEP + 13) for n, name in _NAMES]
-    for number, count in enumerate(found):
+    for number, count in enumerate(daily_counts):
         week, weekday = divmod(number, 7)
         level = sum(count >= least for least in _LEVELS)
-        edge = " edge" if number == len(found) - 1 else ""
+        edge = " edge" if number == len(daily_counts) - 1 else ""
         look = f"{_LOOKS[level]}{edge}"
         marks.append(
             draw_rect_in_pixels(look, LEFT + week * STEP, TOP + weekday * STEP, SIDE, SIDE)
@@ -97,7 +97,7 @@ def _draw_calendar(first: dt.date, found: Sequence[int], alt_text: str) -> Marku
     return svg_in_pixels(marks, height, alt_text, "heat g", width)
 
 
-def _calendar_legend() -> Markup:
+def _heatmap_legend() -> Markup:
     marks = [draw_rect_in_pixels(look, 17 * n, 0, 15, 13) for n, look in enumerate(_LOOKS)]
     return svg_in_pixels(marks, 13, "", "g heat", 17 * len(_LOOKS))
 

@@ -14,7 +14,7 @@ from app.content.library import Library
 from app.content.routes import has_essentials_read
 from app.progress import history_store as history
 from app.progress.history_store import OpenedPage
-from app.progress.study_log import first_log_day
+from app.progress.study_log import first_heatmap_day
 from app.study_plan.loader import StudyPlan
 from app.study_plan.store import load_newest_list
 
@@ -43,7 +43,7 @@ def load_study_record(ctx: RequestContext) -> StudyRecord:
     """Return what the learner did."""
     learner = ctx.learner
     pages = history.load_recent_pages(ctx.db, learner.id) if learner.id else ()
-    since = first_log_day(ctx.day)
+    since = first_heatmap_day(ctx.day)
     days = history.load_daily_study_history(ctx.db, learner.id, since)
     sections = collections.Counter(
         learner.study_day(from_milliseconds(at)) for page in pages for at in page.sections.values()

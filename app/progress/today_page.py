@@ -45,7 +45,7 @@ class FirstVisit:
     first: Topic | None
 
 
-def first_visit(library: Library, exam: ExamBlueprint | None, seed: str) -> FirstVisit:
+def build_first_visit_offer(library: Library, exam: ExamBlueprint | None, seed: str) -> FirstVisit:
     """Return the placement test and the first page of the course."""
     placement = draw_placement(list(library.questions.values()), library.syllabus.domains, {}, seed)
     order = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
@@ -97,7 +97,7 @@ def show_today(request: Request, ctx: Reader, _ensured: DayListEnsured) -> HTMLR
         "token": new_token(),
     }
     if plan is None and running is None:
-        welcome = first_visit(library, main_exam(library), learner.key)
+        welcome = build_first_visit_offer(library, main_exam(library), learner.key)
         return render_page(request, "progress/first_visit.html", welcome=welcome, **context)
     record = load_study_record(ctx)
     tasks = [view_task(task, library) for task in (plan.tasks if plan else ())]
@@ -108,8 +108,8 @@ def show_today(request: Request, ctx: Reader, _ensured: DayListEnsured) -> HTMLR
         "progress/today.html",
         tasks=tasks,
         minutes_drawn=draw_minutes(plan) if plan else "",
-        waiting=_waiting_cards(ctx, plan),
-        target_questions=target_questions(plan, learner.target),
+        waiting=_count_cards_due_later_today(ctx, plan),
+        target_questions=target_in_questions(plan, learner.target),
         **context,
     )
 
@@ -120,7 +120,7 @@ def _progress_context(
     scores = progress_store.load_predictions(ctx.db, ctx.learner.id)
     trend = score_trend(scores, course_facts(ctx.library).exam, plan.estimate)
     return {
-        "change": trend.change(ctx.day),
+        "change": trend.change_since_last_week(ctx.day),
         "trend": draw_trend(trend, None, height=50),
         "week": week_days(ctx.day, plan.calendar, record, is_done=plan.is_done),
         "summary": week_summary(ctx, plan, record),
@@ -130,14 +130,14 @@ def _progress_context(
     }
 
 
-def target_questions(plan: StudyPlan | None, target: int | None) -> int | None:
+def target_in_questions(plan: StudyPlan | None, target: int | None) -> int | None:
     """Return how many right answers reach the learner's target (percent)."""
     if plan is None or plan.estimate is None or target is None:
         return None
     return math.ceil(target * plan.estimate.questions / 100)
 
 
-def _waiting_cards(ctx: RequestContext, plan: StudyPlan | None) -> int:
+def _count_cards_due_later_today(ctx: RequestContext, plan: StudyPlan | None) -> int:
     """Return how many cards come back later today, once the list is done."""
     if plan is None or not plan.is_done:
         return 0

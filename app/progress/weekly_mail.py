@@ -48,11 +48,11 @@ class MailServer:
     sender: str
     base_url: str
 
-    def send(self, to: str, subject: str, text: str, leave: str) -> None:
+    def send(self, to: str, subject: str, text: str, unsubscribe_url: str) -> None:
         """Send a mail; raises OSError or SMTPException. `leave` is the address that ends them."""
         message = email.message.EmailMessage()
         message["From"], message["To"], message["Subject"] = self.sender, to, subject
-        message["List-Unsubscribe"] = f"<{leave}>"
+        message["List-Unsubscribe"] = f"<{unsubscribe_url}>"
         message.set_content(text)
         parts = urlsplit(self.url)
         secure = parts.scheme == "smtps"

@@ -15,10 +15,10 @@ from app.questions import types
 from app.questions.model import Question, Variant, draw_variant
 from app.questions.question_type import (
     CardFaces,
-    Gap,
     GradeResult,
     PartResult,
     Raw,
+    RenderGap,
     UnreadableResponse,
     block_html,
     escape_typed_text,
@@ -46,7 +46,7 @@ def grade_unanswered(variant: Variant) -> GradeResult:
     )
 
 
-def grade_unreadable(variant: Variant, raw: Raw, why: UnreadableResponse) -> GradeResult:
+def grade_unreadable(variant: Variant, raw: Raw, unreadable: UnreadableResponse) -> GradeResult:
     """Return the solution with an unreadable response; it earns no points."""
     verdict = grade_unanswered(variant)
     typed = single_value(raw, "answer")
@@ -54,14 +54,18 @@ def grade_unreadable(variant: Variant, raw: Raw, why: UnreadableResponse) -> Gra
         verdict,
         marks=tuple(_with_entered_text(mark, raw) for mark in verdict.marks),
         said=f"“{typed}”" if typed else "",
-        unreadable=why.message,
+        unreadable=unreadable.message,
     )
 
 
-def _with_entered_text(mark: PartResult, raw: Raw) -> PartResult:
+def _with_entered_text(part_result: PartResult, raw: Raw) -> PartResult:
     """Add what the learner entered to a part of the solution."""
-    entered = [v for name, v in raw.items() if name.endswith(f".{mark.key}") and v]
-    return dataclasses.replace(mark, given=escape_typed_text(entered[0][0])) if entered else mark
+    entered = [v for name, v in raw.items() if name.endswith(f".{part_result.key}") and v]
+    return (
+        dataclasses.replace(part_result, given=escape_typed_text(entered[0][0]))
+        if entered
+        else part_result
+    )
 
 
 # Fields of a result that depend on the key.
@@ -101,23 +105,23 @@ class VariantPair:
         was, now = grade(self.seen, raw), grade(self.today, raw)
         if isinstance(now, UnreadableResponse):
             return RegradeRefusal.UNREADABLE
-        if isinstance(was, GradeResult) and _compared_response_parts(
-            was
-        ) != _compared_response_parts(now):
+        if isinstance(was, GradeResult) and _comparable_response(was) != _comparable_response(now):
             return RegradeRefusal.PARTS
         return now.score if self.alike or reworded else RegradeRefusal.WORDS
 
 
-def pair_wordings(question: Question, now: Question, seed: int) -> VariantPair | RegradeRefusal:
+def pair_seen_and_current_variants(
+    seen_question: Question, current_question: Question, seed: int
+) -> VariantPair | RegradeRefusal:
     """Return two versions of a question as an attempt with `seed` shows them.
 
     Only the key may differ: a learner who saw another type or other numbers did not
     answer today's question. Seeds that draw the same numbers give pairs that grade alike.
     """
-    if types.type_of(question) is not types.type_of(now):
+    if types.type_of(seen_question) is not types.type_of(current_question):
         return RegradeRefusal.KIND
     try:
-        seen, today = draw_variant(question, seed), draw_variant(now, seed)
+        seen, today = draw_variant(seen_question, seed), draw_variant(current_question, seed)
     except ExpressionError:
         return RegradeRefusal.NUMBERS
     if seen.values != today.values:
@@ -125,23 +129,23 @@ def pair_wordings(question: Question, now: Question, seed: int) -> VariantPair |
     return VariantPair(seen, today, _count_question_words(seen) == _count_question_words(today))
 
 
-def is_only_key_changed(question: Question, now: Question) -> bool:
+def is_only_key_changed(seen_question: Question, current_question: Question) -> bool:
     """Return whether only the key differs, so that attempts can be regraded."""
-    pair = pair_wordings(question, now, 0)
+    pair = pair_seen_and_current_variants(seen_question, current_question, 0)
     if isinstance(pair, RegradeRefusal):
         return False
-    some = types.type_of(question).any_response(pair.seen.answer)
+    some = types.type_of(seen_question).any_response(pair.seen.answer)
     return not isinstance(pair.grade(some), RegradeRefusal)
 
 
-def _compared_response_parts(verdict: GradeResult) -> Mapping[str, Any]:
+def _comparable_response(result: GradeResult) -> Mapping[str, Any]:
     """Return the parsed response, and the parts of the question that it could refer to."""
-    parsed = {n: v for n, v in verdict.parsed.items() if n not in _JUDGED}
+    parsed = {n: v for n, v in result.parsed.items() if n not in _JUDGED}
     if (
         "chosen" in parsed
     ):  # Options are listed in displayed order, which an edited file may change.
         parsed["chosen"] = sorted(parsed["chosen"])
-    return {**parsed, "parts": sorted(mark.key for mark in verdict.marks)}
+    return {**parsed, "parts": sorted(mark.key for mark in result.marks)}
 
 
 def _count_question_words(variant: Variant) -> Mapping[str, int]:
@@ -150,14 +154,16 @@ def _count_question_words(variant: Variant) -> Mapping[str, int]:
     return collections.Counter(normalize_text(f"{variant.stem.html} {below}").split())
 
 
-def question_card_faces(variant: Variant, gap: Gap) -> CardFaces:
+def question_card_faces(variant: Variant, gap: RenderGap) -> CardFaces:
     """Return the stem with its options, then the right answer and the explanation."""
     asked, told = types.type_of(variant).card_faces(variant.answer, gap)
     below = f'<div class="given">{asked}</div>' if asked else ""
-    return CardFaces(block_html(variant.stem) + below, told + _explanation_text(variant))
+    return CardFaces(
+        block_html(variant.stem) + below, told + _explanation_and_mistake_html(variant)
+    )
 
 
-def _explanation_text(variant: Variant) -> str:
+def _explanation_and_mistake_html(variant: Variant) -> str:
     words = block_html(variant.explanation)
     if variant.mistake.html:
         words += f"<div><b>Common mistake.</b> {variant.mistake.html}</div>"

@@ -51,7 +51,7 @@ class LabCommand:
         return self.spellings[0].plain
 
     @property
-    def sample(self) -> str:
+    def sample_line(self) -> str:
         """Return what a learner could type."""
         return self.name.replace(shell.ANYTHING, "text")
 
@@ -61,10 +61,10 @@ class LabCommand:
         cue = self.cue.plain
         return next((line for line in self.output.plain.split("\n") if cue and cue in line), "")
 
-    def cue_in(self, text: str) -> bool:
+    def is_cue_left_in(self, output: str) -> bool:
         """Return whether an output that was cut or reordered still has a word of what matters."""
         pieces = re.findall(r"[A-Za-z]{4,}|\d{2,}", self.cue.plain)
-        return not pieces or any(piece in text for piece in pieces)
+        return not pieces or any(piece in output for piece in pieces)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -77,12 +77,12 @@ class Lab:
     goal: tuple[str, ...]
 
     @property
-    def goals(self) -> tuple[str, ...]:
+    def goal_ids(self) -> tuple[str, ...]:
         """Return the goal states, and `#` with the index of each needed command."""
         needed = (n for n, command in enumerate(self.commands) if command.needed)
-        return (*self.goal, *dict.fromkeys(map(self.goal_of, needed)))
+        return (*self.goal, *dict.fromkeys(map(self.goal_id_of_command, needed)))
 
-    def goal_of(self, index: int) -> str:
+    def goal_id_of_command(self, index: int) -> str:
         """Return the goal that a needed command reaches: `#` and the first one of its block."""
         step = self.commands[index].step
         block = (n for n, command in enumerate(self.commands) if step and command.step == step)
@@ -160,13 +160,13 @@ class CommandMatcher:
             session = _answer_line(self, session, line)
         return session
 
-    def find_all(self, state: str, typed: Sequence[ShellCommand]) -> list[int]:
+    def find_meant_commands(self, state: str, typed: Sequence[ShellCommand]) -> list[int]:
         """Return the commands that are meant in a state, the best first.
 
         One for certain states goes before one for all, an exact one before one with `…`, and one
         that ends with `…` is the last.
         """
-        return self._most_specific(state, self._matching_commands(tuple(typed)))
+        return self._sort_applicable_commands(state, self._matching_commands(tuple(typed)))
 
     def _matching_commands(self, typed: tuple[ShellCommand, ...]) -> list[int]:
         """Return the commands that are meant in any state, exact ones first."""
@@ -178,30 +178,30 @@ class CommandMatcher:
         ]
         return list(dict.fromkeys([*self._exact.get(typed, ()), *wild]))
 
-    def _most_specific(self, state: str, meant: Sequence[int]) -> list[int]:
+    def _sort_applicable_commands(self, state: str, command_indices: Sequence[int]) -> list[int]:
         """Return those that count in a state; those for certain states go before the others."""
-        states = {index: self.lab.commands[index].states for index in meant}
-        here = [index for index in meant if not states[index] or state in states[index]]
+        states = {index: self.lab.commands[index].states for index in command_indices}
+        here = [index for index in command_indices if not states[index] or state in states[index]]
         return sorted(here, key=lambda index: not states[index])
 
-    def find(
+    def find_command_and_filters(
         self, state: str, pipeline: ShellPipeline
     ) -> tuple[int | None, tuple[tuple[str, ...], ...]]:
         """Return the command, and the filters for its output; None if there is no such command."""
         stages = pipeline.stages
         tries = [(stages, ()), (stages[:1], stages[1:])]
-        split = shell.split_file_reader(pipeline).stages
+        split = shell.split_into_cat_and_filter(pipeline).stages
         if split != stages:
             tries.append((split[:1], split[1:]))
         for commands, filters in tries:
-            meant = self.find_all(state, [shell.read_command(c) for c in commands])
+            meant = self.find_meant_commands(state, [shell.read_command(c) for c in commands])
             if meant:
                 return meant[0], filters
         return None, stages[1:]
 
-    def list_answers(self, state: str) -> list[tuple[int, ShellCommand, str]]:
+    def list_harmless_answers(self, state: str) -> list[tuple[int, ShellCommand, str]]:
         """Return the harmless answers of a state with each spelling, the most special first."""
-        here = self._most_specific(
+        here = self._sort_applicable_commands(
             state, [n for n, c in enumerate(self.lab.commands) if not c.harmful]
         )
         spellings: dict[int, list[ShellCommand]] = defaultdict(list)
@@ -211,15 +211,17 @@ class CommandMatcher:
         return [(n, one, self.lab.commands[n].output.plain) for n in here for one in spellings[n]]
 
     def available_commands(self, state: str) -> list[int]:
-        samples = enumerate(self.same_commands)
+        samples = enumerate(self.commands_meant_by_first_spelling)
         return [
-            index for index, meant in samples if self._most_specific(state, meant)[:1] == [index]
+            index
+            for index, meant in samples
+            if self._sort_applicable_commands(state, meant)[:1] == [index]
         ]
 
     @functools.cached_property
-    def same_commands(self) -> list[list[int]]:
+    def commands_meant_by_first_spelling(self) -> list[list[int]]:
         """What is meant by the first spelling of each command."""
-        lines = (shell.read_line(command.sample) for command in self.lab.commands)
+        lines = (shell.read_line(command.sample_line) for command in self.lab.commands)
         return [self._matching_commands(pipelines[0].commands) for pipelines in lines]
 
     @property
@@ -254,14 +256,16 @@ def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> La
     queue = list(pipelines)
     while queue:
         pipeline = queue.pop(0)
-        index, filters = terminal.find(state, pipeline)
+        index, filters = terminal.find_command_and_filters(state, pipeline)
         derived = index is None
         text = terminal.lab.commands[index].output.plain if index is not None else None
         if index is None:
-            original, pipeline = pipeline, shell.split_file_reader(pipeline)
+            original, pipeline = pipeline, shell.split_into_cat_and_filter(pipeline)
             filters = pipeline.stages[1:]
-            index, text = _derive_output(terminal, state, pipeline.commands[0]) or (None, None)
-        if index is None and (several := shell.split_arguments(pipeline)):
+            index, text = _derive_output_from_other_answers(
+                terminal, state, pipeline.commands[0]
+            ) or (None, None)
+        if index is None and (several := shell.split_by_argument(pipeline)):
             queue[:0] = several
             continue
         if index is None:
@@ -280,8 +284,8 @@ def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> La
             note = command.note if command.harmful else note
             state = command.to or state
             reached |= {state} & set(lab.goal)
-            if not derived or command.cue_in(text or ""):
-                reached |= {terminal.lab.goal_of(index)} & set(lab.goals)
+            if not derived or command.is_cue_left_in(text or ""):
+                reached |= {terminal.lab.goal_id_of_command(index)} & set(lab.goal_ids)
         if "dmesg" in pipeline.stages[0] and {"-T", "--ctime"} & {*pipeline.stages[0]}:
             text = _date_kernel_messages(text or "", _find_facts(terminal, state))
         outputs.append("" if pipeline.silent else _filter_output(text or "", filters))
@@ -316,7 +320,7 @@ def _filter_output(text: str, filters: Sequence[Sequence[str]]) -> str:
     return text
 
 
-def _derive_output(
+def _derive_output_from_other_answers(
     terminal: CommandMatcher, state: str, typed: ShellCommand
 ) -> tuple[int, str] | None:
     """Return what follows from other answers in this state, and from which."""
@@ -325,16 +329,16 @@ def _derive_output(
 
     def find(command: ShellCommand) -> int | None:
         there = dataclasses.replace(command, program=prefix + command.program)
-        return next(iter(terminal.find_all(state, [there])), None)
+        return next(iter(terminal.find_meant_commands(state, [there])), None)
 
-    everyday, _, _, same = _load_everyday()
-    for line in (line for n in everyday.find_all("", [typed]) for line in same[n]):
+    everyday, _, _, same = _load_everyday_answers_and_facts()
+    for line in (line for n in everyday.find_meant_commands("", [typed]) for line in same[n]):
         index = find(shell.read_line(line)[0].commands[0])
         if index is not None:
             return index, terminal.lab.commands[index].output.plain
     answers = [
         (n, dataclasses.replace(m, program=m.program.removeprefix(prefix)), text)
-        for n, m, text in terminal.list_answers(state)
+        for n, m, text in terminal.list_harmless_answers(state)
         if m.program.rpartition(" ")[0] == place
     ]
     user = _find_facts(terminal, state)["user"]
@@ -342,7 +346,7 @@ def _derive_output(
 
 
 @functools.cache
-def _load_everyday() -> tuple[
+def _load_everyday_answers_and_facts() -> tuple[
     CommandMatcher, Mapping[str, Any], tuple[tuple[str, ...], ...], tuple[tuple[str, ...], ...]
 ]:
     """Return what every lab answers, how facts are read, and the needs and models of answers."""
@@ -372,7 +376,7 @@ def _find_facts(terminal: CommandMatcher, state: str) -> dict[str, str]:
         (here if now else others).append(command.output.plain)
     text = "\n".join([*here, *others])
     facts = {"host": terminal.lab.host.plain}
-    for name, fact in _load_everyday()[1].items():
+    for name, fact in _load_everyday_answers_and_facts()[1].items():
         match = re.search(fact["pattern"], text)
         value = next(filter(None, match.groups())) if match else fact.get("default")
         facts |= {name: value} if value is not None else {}
@@ -384,17 +388,21 @@ def _answer_everyday(terminal: CommandMatcher, state: str, tokens: Sequence[str]
 
     `ssh HOST COMMAND` is answered in the name of a host that the lab reaches over SSH.
     """
-    everyday, _, needs, same = _load_everyday()
+    everyday, _, needs, same = _load_everyday_answers_and_facts()
     facts, command = _find_facts(terminal, state), shell.read_command(tokens)
     place, _, program = command.program.rpartition(" ")
     if place:
-        if place not in {m.program.rpartition(" ")[0] for _, m, _ in terminal.list_answers(state)}:
+        if place not in {
+            m.program.rpartition(" ")[0] for _, m, _ in terminal.list_harmless_answers(state)
+        }:
             return None
         facts |= {"host": place.removeprefix("ssh "), "user": "root", "home": "/root"}
         command = dataclasses.replace(command, program=program)
-    lines = (line for n in everyday.find_all("", [command]) for line in same[n])
+    lines = (line for n in everyday.find_meant_commands("", [command]) for line in same[n])
     tries = [command, *(shell.read_line(line)[0].commands[0] for line in lines)]
-    for index in (n for one in tries for n in everyday.find_all("", [one]) if not same[n]):
+    for index in (
+        n for one in tries for n in everyday.find_meant_commands("", [one]) if not same[n]
+    ):
         if facts.keys() >= {*needs[index]}:
             text = everyday.lab.commands[index].output.plain
             return re.sub(r"\{(\w+)\}", lambda m: facts[m[1]], text)
@@ -414,12 +422,12 @@ def _list_files(
     place = (command.arguments[0] if command.arguments else "").rstrip("/")
     printed = {
         meaning.arguments[0]: len(text) + 1
-        for _, meaning, text in terminal.list_answers(state)
+        for _, meaning, text in terminal.list_harmless_answers(state)
         if meaning.program == "cat" and len(meaning.arguments) == 1
     }
     if place in printed:
         return [(place, printed[place])]
-    listing = terminal.find_all(state, [ShellCommand("ls", (), command.arguments)])
+    listing = terminal.find_meant_commands(state, [ShellCommand("ls", (), command.arguments)])
     if listing:
         output = terminal.lab.commands[listing[0]].output.plain
         return [(name, printed.get(name, 4096)) for name in output.split()]
@@ -480,7 +488,7 @@ def shortest_command_sequence(lab: Lab, *, harmful: bool = False) -> tuple[int, 
     With `harmful`, harmful commands may be used.
     """
     ways = {way.goal: way.path for way in _explore_states(lab, harmful=harmful)}
-    wanted = frozenset(lab.goals)
+    wanted = frozenset(lab.goal_ids)
     return next((path for (_, reached), path in ways.items() if reached == wanted), None)
 
 
@@ -490,12 +498,12 @@ def find_dead_end(lab: Lab) -> tuple[tuple[int, ...], frozenset[str]] | None:
     Harmful commands are not used. A needed command is out of reach where it has no answer at all:
     a lab may ask to look at the fault before it is mended, and answer the same command afterwards.
     """
-    ways = {way.goal: way for way in _explore_states(lab, harmful=False, any_answer=True)}
+    ways = {way.goal: way for way in _explore_states(lab, harmful=False, count_any_answer=True)}
     before = defaultdict(set)
     for way in ways.values():
         for after in way.following.values():
             before[after].add(way.goal)
-    safe = [goal for goal in ways if goal[1] == frozenset(lab.goals)]
+    safe = [goal for goal in ways if goal[1] == frozenset(lab.goal_ids)]
     for goal in safe:
         safe += before[goal].difference(safe)
     dead = next((way for goal, way in ways.items() if goal not in safe), None)
@@ -504,11 +512,11 @@ def find_dead_end(lab: Lab) -> tuple[tuple[int, ...], frozenset[str]] | None:
     later = [dead.goal]
     for goal in later:
         later += set(ways[goal].following.values()).difference(later)
-    return dead.path, frozenset(lab.goals).difference(*(reached for _, reached in later))
+    return dead.path, frozenset(lab.goal_ids).difference(*(reached for _, reached in later))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _CommandPath:
+class _ReachedState:
     """A state with the goals reached, a way to it, and what each command leads to from there."""
 
     goal: tuple[str, frozenset[str]]
@@ -516,24 +524,26 @@ class _CommandPath:
     following: Mapping[int, tuple[str, frozenset[str]]]
 
 
-def _explore_states(lab: Lab, *, harmful: bool, any_answer: bool = False) -> Iterator[_CommandPath]:
+def _explore_states(
+    lab: Lab, *, harmful: bool, count_any_answer: bool = False
+) -> Iterator[_ReachedState]:
     """Yield each state with the goals reached in it, by the shortest way, nearest first.
 
     With `any_answer`, a needed command counts in states that give it another answer, too, unless
     that answer is a step of its own.
     """
-    terminal, goals = CommandMatcher(lab), set(lab.goals)
+    terminal, goals = CommandMatcher(lab), set(lab.goal_ids)
     usable: Mapping[str, list[int]] = {
         state: [
             n for n in terminal.available_commands(state) if harmful or not lab.commands[n].harmful
         ]
         for state in lab.states
     }
-    steps = {index: {lab.goal_of(index)} for index in range(len(lab.commands))}
-    for needed in (n for n, c in enumerate(lab.commands) if c.needed and any_answer):
-        for index in terminal.same_commands[needed]:
+    steps = {index: {lab.goal_id_of_command(index)} for index in range(len(lab.commands))}
+    for needed in (n for n, c in enumerate(lab.commands) if c.needed and count_any_answer):
+        for index in terminal.commands_meant_by_first_spelling[needed]:
             if not lab.commands[index].needed:
-                steps[index].add(lab.goal_of(needed))
+                steps[index].add(lab.goal_id_of_command(needed))
     first = (lab.start, frozenset({lab.start} & goals))
     paths: dict[tuple[str, frozenset[str]], tuple[int, ...]] = {first: ()}
     queue = [first]
@@ -543,14 +553,14 @@ def _explore_states(lab: Lab, *, harmful: bool, any_answer: bool = False) -> Ite
         for index in usable[state]:
             after = lab.commands[index].to or state
             following[index] = (after, reached | ({after, *steps[index]} & goals))
-        yield _CommandPath(goal, paths[goal], following)
+        yield _ReachedState(goal, paths[goal], following)
         for index, next_goal in following.items():
             if next_goal not in paths:
                 paths[next_goal] = (*paths[goal], index)
                 queue.append(next_goal)
 
 
-def commands_to_states(lab: Lab) -> dict[str, tuple[int, ...]]:
+def shortest_sequences_to_states(lab: Lab) -> dict[str, tuple[int, ...]]:
     """Return the shortest way to each state that can be reached, harmful commands included."""
     ways: dict[str, tuple[int, ...]] = {}
     for way in _explore_states(lab, harmful=True):

@@ -49,22 +49,26 @@ def derive_answer(
     options, spec = dict(typed.options), shell.known_programs().get(typed.program, {})
     if spec.get("gpus"):
         query = next((name for name in options if name.startswith("--query-")), "")
-        return _query_gpus(query, options, answers) if query else _choose_gpu(typed, find, answers)
+        return (
+            _query_gpus(query, options, answers)
+            if query
+            else _answer_for_one_gpu(typed, find, answers)
+        )
     if typed.program == "systemctl" and len(typed.arguments) > 1:
-        return _check_unit(typed, find, answers)
+        return _answer_systemd_unit_state(typed, find, answers)
     if typed.program == "scontrol" or typed.arguments[:1] == ("describe",):
-        show = _show_node if typed.program == "scontrol" else _describe_by_prefix
+        show = _answer_scontrol_show if typed.program == "scontrol" else _describe_by_prefix
         return show(typed, answers)
     if "filters" not in spec:
         return None
     by_node = "%n" in options.get("--format", "")
     if typed.program == "sinfo" and (by_node or {"--Node", "--summarize"} & options.keys()):
-        made = _group_nodes(typed, answers)
+        made = _answer_sinfo_nodes_or_summary(typed, answers)
         if made is None:
             return None
         grouped = {name: "" for name in ("--Node", "--summarize") if name in options}
         answers = [(made[0], ShellCommand("sinfo", tuple(grouped.items()), ()), made[1]), *answers]
-    return _choose_rows(typed, spec, answers, user)
+    return _answer_from_other_table(typed, spec, answers, user)
 
 
 def _query_gpus(query: str, options: Mapping[str, str], answers: Answers) -> tuple[int, str] | None:
@@ -167,7 +171,9 @@ def _read_processes(
     return names, rows
 
 
-def _choose_gpu(typed: ShellCommand, find: Finder, answers: Answers) -> tuple[int, str] | None:
+def _answer_for_one_gpu(
+    typed: ShellCommand, find: Finder, answers: Answers
+) -> tuple[int, str] | None:
     """Answer `-i N` and `-d ONE,OTHER` from the answers without them."""
     options = dict(typed.options)
     gpu, parts = options.pop("--id", None), options.get("--display", "").split(",")
@@ -200,7 +206,9 @@ def _cut_to_gpu(text: str, gpu: str) -> str:
     return head + "".join(b for b in blocks if b.split()[1] == gpu) + "\n" + tail[2]
 
 
-def _check_unit(typed: ShellCommand, find: Finder, answers: Answers) -> tuple[int, str] | None:
+def _answer_systemd_unit_state(
+    typed: ShellCommand, find: Finder, answers: Answers
+) -> tuple[int, str] | None:
     """Answer `systemctl is-active` and `is-enabled` from the unit's status."""
     verb, unit, *_ = typed.arguments
     pattern = {"is-active": r"Active: (\S+)", "is-failed": r"Active: (\S+)"}
@@ -228,7 +236,7 @@ def _describe_by_prefix(typed: ShellCommand, answers: Answers) -> tuple[int, str
 # --- tables of Slurm ---
 
 
-def _group_nodes(typed: ShellCommand, answers: Answers) -> tuple[int, str] | None:
+def _answer_sinfo_nodes_or_summary(typed: ShellCommand, answers: Answers) -> tuple[int, str] | None:
     """Answer `sinfo -N` with a line for each node, and `sinfo -s` with counts, from `sinfo`."""
     options = dict(typed.options)
     for index, command, text in answers:
@@ -251,21 +259,21 @@ def _group_nodes(typed: ShellCommand, answers: Answers) -> tuple[int, str] | Non
                     f"{name:9} {mine[0][1]:>5} {mine[0][2]:>10} {counts:>16} {','.join(r[5] for r in mine)}"
                 )
             return index, "\n".join(lines)
-        nodes = sorted((n, row[0], row[4]) for row in rows for n in expand_nodes(row[5]))
+        nodes = sorted((n, row[0], row[4]) for row in rows for n in expand_node_list(row[5]))
         lines = [f"{n:10} {1:5} {name:>9} {state}" for n, name, state in nodes]
         del header
         return index, "\n".join(["NODELIST   NODES PARTITION STATE", *lines])
     return None
 
 
-def _show_node(typed: ShellCommand, answers: Answers) -> tuple[int, str] | None:
+def _answer_scontrol_show(typed: ShellCommand, answers: Answers) -> tuple[int, str] | None:
     """Answer `scontrol show node` from the row of `sinfo`, and `show hostnames`."""
     if typed.arguments[:2] == ("show", "hostnames") and answers:
-        return answers[0][0], "\n".join(expand_nodes("".join(typed.arguments[2:])))
-    made = _group_nodes(ShellCommand("sinfo", (("--Node", ""),), ()), answers)
+        return answers[0][0], "\n".join(expand_node_list("".join(typed.arguments[2:])))
+    made = _answer_sinfo_nodes_or_summary(ShellCommand("sinfo", (("--Node", ""),), ()), answers)
     if made is None or typed.arguments[:2] != ("show", "node"):
         return None
-    hardware = _read_facts({"NODELIST": ""}, [text for _, _, text in answers])
+    hardware = _read_job_or_node_facts({"NODELIST": ""}, [text for _, _, text in answers])
     nodes = [
         f"NodeName={name} Arch=x86_64 CoresPerSocket=56\n   CPUTot={hardware.get('CPUTot', '112')} "
         f"RealMemory=2048000\n   Gres={hardware.get('Gres', 'gpu:h100:8')}\n"
@@ -276,7 +284,7 @@ def _show_node(typed: ShellCommand, answers: Answers) -> tuple[int, str] | None:
     return (made[0], "\n\n".join(nodes)) if nodes else None
 
 
-def _split_options(
+def _split_view_and_row_options(
     command: ShellCommand, spec: Mapping[str, Any], user: str
 ) -> tuple[dict[str, str], dict[str, str], tuple[Any, ...]]:
     """Return how a table is shown, which rows it has, and what else a command says."""
@@ -314,18 +322,18 @@ def _split_options(
     return view, rows, (tuple(sorted(options.items())), tuple(others))
 
 
-def _choose_rows(
+def _answer_from_other_table(
     typed: ShellCommand, spec: Mapping[str, Any], answers: Answers, user: str
 ) -> tuple[int, str] | None:
     """Answer a question for certain rows or columns from another table of the same program."""
-    view, rows, rest = _split_options(typed, spec, user)
+    view, rows, rest = _split_view_and_row_options(typed, spec, user)
     form = view.get("--format", view.get("--Format", ""))
-    fields = _read_format(form, spec, wide="--Format" in view)
+    fields = _parse_column_format(form, spec, wide="--Format" in view)
     best: tuple[int, int, list[list[str]], list[str]] | None = None
     for index, command, text in answers:
         if command.program != typed.program or shell.ANYTHING in f"{command}":
             continue
-        _, narrowed, other = _split_options(command, spec, user)
+        _, narrowed, other = _split_view_and_row_options(command, spec, user)
         lines = text.split("\n")
         if other != rest or not narrowed.items() <= rows.items() or len(lines[0].split()) < 2:
             continue
@@ -358,7 +366,9 @@ def _choose_rows(
             ]
         )
     outputs = [text for _, _, text in answers]
-    facts = [_read_facts(dict(zip(header, cells[n], strict=True)), outputs) for n in kept]
+    facts = [
+        _read_job_or_node_facts(dict(zip(header, cells[n], strict=True)), outputs) for n in kept
+    ]
     unknown = sorted({name for _, name, key in fields for f in facts if not {name, key} & f.keys()})
     made = [[f.get(name, f.get(key, "N/A")) for _, name, key in fields] for f in facts]
     made = made if "--noheader" in view else [[name for _, name, _ in fields], *made]
@@ -375,17 +385,19 @@ def _choose_rows(
     return index, "\n".join(told)
 
 
-def _read_format(form: str, spec: Mapping[str, Any], *, wide: bool) -> list[tuple[int, str, str]]:
+def _parse_column_format(
+    format_text: str, spec: Mapping[str, Any], *, wide: bool
+) -> list[tuple[int, str, str]]:
     """Return width (right-aligned if positive), header and key of each column of a format."""
     columns = spec.get("columns", {})
     fields: list[tuple[int, str, str]] = []
-    if "%" in form and spec["letters"] and not wide:
-        for right, width, letter in re.findall(r"%(\.?)(\d*)([A-Za-z])", form):
+    if "%" in format_text and spec["letters"] and not wide:
+        for right, width, letter in re.findall(r"%(\.?)(\d*)([A-Za-z])", format_text):
             header, _, key = columns.get(letter, f"%{letter}").partition("=")
             fields.append((int(width or 0) * (1 if right else -1), header, key))
         return fields
     by_name = {name.lower(): text for name, text in columns.items()}
-    for part in filter(None, re.split(r"[,\s]+", form)):
+    for part in filter(None, re.split(r"[,\s]+", format_text)):
         name, _, width = part.partition(":" if spec["letters"] else "%")
         header, _, key = by_name.get(name.lower(), name).partition("=")
         digits = re.sub(r"[^\d-]", "", width)
@@ -417,23 +429,25 @@ def _is_chosen(row: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
         cell = row.get(name, "")
         cells = {cell.lower().rstrip("*"), cell.lower().partition(".")[0].rstrip("*")}
         cells |= {_JOB_STATES.get(cell, cell).lower(), _NODE_STATES.get(cell, cell)}
-        cells |= set(expand_nodes(cell)) if header.startswith("NODE") else set()
+        cells |= set(expand_node_list(cell)) if header.startswith("NODE") else set()
         asked = (
-            {n for v in values for n in expand_nodes(v)} if header.startswith("NODE") else values
+            {n for v in values for n in expand_node_list(v)}
+            if header.startswith("NODE")
+            else values
         )
         if name and "all" not in values and not cells & asked:
             return False
     return True
 
 
-def expand_nodes(text: str) -> list[str]:
+def expand_node_list(node_list: str) -> list[str]:
     """Return the nodes of a list.
 
     >>> expand_nodes("gpu1,node[05-06,08]")
     ['gpu1', 'node05', 'node06', 'node08']
     """
     nodes: list[str] = []
-    for prefix, numbers in re.findall(r"([^,\[\]]+)(?:\[([\d,-]{1,40})\])?", text):
+    for prefix, numbers in re.findall(r"([^,\[\]]+)(?:\[([\d,-]{1,40})\])?", node_list):
         for part in numbers.split(","):
             first, _, last = part.partition("-")
             if not first:
@@ -446,7 +460,7 @@ def expand_nodes(text: str) -> list[str]:
     return nodes
 
 
-def _read_facts(row: Mapping[str, str], outputs: Sequence[str]) -> dict[str, str]:
+def _read_job_or_node_facts(row: Mapping[str, str], outputs: Sequence[str]) -> dict[str, str]:
     """Return what a table and `scontrol show` say of a job or a node, by header and by key."""
     facts = dict(row)
     place = facts.get("NODELIST(REASON)", facts.get("NODELIST", ""))
@@ -455,7 +469,7 @@ def _read_facts(row: Mapping[str, str], outputs: Sequence[str]) -> dict[str, str
         facts["NODELIST"] = "" if place.startswith("(") else place
         facts["STATE"] = _JOB_STATES.get(facts.get("ST", ""), facts.get("ST", ""))
     names = [f"JobId={facts['JOBID']}"] if "JOBID" in facts else []
-    names += [f"NodeName={node}" for node in expand_nodes(facts.get("NODELIST", ""))]
+    names += [f"NodeName={node}" for node in expand_node_list(facts.get("NODELIST", ""))]
     for text in outputs:
         if text.startswith(tuple(f"{name}{end}" for name in names for end in " \n")):
             for key, value in re.findall(r"([A-Z]\w+)=(\S*)", text):

@@ -70,13 +70,15 @@ class Question:
         """Return whether practice leaves it out until it was seen in a mock exam."""
         return self.use == "exam" and self.is_for_exams
 
-    def domain(self, domains: Mapping[str, str]) -> str:
+    def domain(self, domain_by_objective: Mapping[str, str]) -> str:
         """Return the domain that it counts in: that of its first objective, or "".
 
         A question that serves two domains would otherwise be counted twice.
         `domains` maps an objective to its domain.
         """
-        return next((domains[o] for o in self.objectives if o in domains), "")
+        return next(
+            (domain_by_objective[o] for o in self.objectives if o in domain_by_objective), ""
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -151,14 +153,14 @@ def _find_valid_combination(
     for tried in range(min(count_combinations(computed), MOST_VARIANTS)):
         chosen = nth_combination(computed, seed + tried)
         try:
-            values = resolve_values(computed, chosen)
+            values = evaluate_combination(computed, chosen)
             return chosen, values, kind.fill_values(answer, values)
         except ExpressionError as error:
             refused = refused or error
     raise refused or ExpressionError("E47", "There is no combination of parameters.")
 
 
-def next_seed(question: Question, salt: str, n: int) -> int:
+def next_seed(question: Question, salt: str, attempt_index: int) -> int:
     """Return the seed of a learner's n-th attempt (from 0) at a question, below 2^31.
 
     `salt` is any constant of the learner. Two consecutive attempts never draw the same
@@ -167,10 +169,10 @@ def next_seed(question: Question, salt: str, n: int) -> int:
     count = count_combinations(question.computed) if question.computed else 1
     start = _hash_text(f"{salt}:{question.id}")
     if count >= _SEEDS // 2:
-        return (start + n) % _SEEDS
+        return (start + attempt_index) % _SEEDS
     stride = _coprime_stride(start // 7, count)
-    index = (start + n * stride) % count
-    rounds = _hash_text(f"{salt}:{question.id}:{n}") % (_SEEDS // count)
+    index = (start + attempt_index * stride) % count
+    rounds = _hash_text(f"{salt}:{question.id}:{attempt_index}") % (_SEEDS // count)
     return index + count * rounds
 
 
@@ -205,7 +207,7 @@ def nth_combination(computed: ComputedParameters, index: int) -> dict[str, str |
     return chosen
 
 
-def resolve_values(
+def evaluate_combination(
     computed: ComputedParameters, chosen: Mapping[str, str | float]
 ) -> dict[str, Value]:
     """Evaluate parameters and expressions; raises ExpressionError.
@@ -221,18 +223,18 @@ def resolve_values(
     return values
 
 
-def all_variants(question: Question) -> Iterator[Variant]:
+def variants_up_to_limit(question: Question) -> Iterator[Variant]:
     """Yield all variants of a computed question, or `MOST_VARIANTS` spread evenly.
 
     A combination without an answer is replaced by the next that has one; raises
     ExpressionError if none has one. A plain question has one variant.
     """
-    for seed in variant_seeds(question):
+    for seed in seeds_up_to_variant_limit(question):
         yield draw_variant(question, seed)
 
 
-def variant_seeds(question: Question) -> Sequence[int]:
-    """Return the seeds of `all_variants`: each combination once, or some spread evenly."""
+def seeds_up_to_variant_limit(question: Question) -> Sequence[int]:
+    """Return the seeds of `variants_up_to_limit`: each combination once, or some spread evenly."""
     count = count_combinations(question.computed) if question.computed else 1
     if count <= MOST_VARIANTS:
         return range(count)

@@ -82,7 +82,7 @@ class ParsedOption:
     def checkbox(self) -> str:
         return "[x]" if self.ticked else credit_box(self.credit)
 
-    def place(self, source_file: SourceFile) -> tuple[int, int]:
+    def locate_text(self, source_file: SourceFile) -> tuple[int, int]:
         """Return the position of its text, after the box."""
         first = self.source.strip().split("\n")[0]
         return source_file.locate_text(first, self.line, self.line)
@@ -211,7 +211,7 @@ def _option_feedback(inside: list[Token]) -> list[Token]:
     return rest
 
 
-def option_code(option: ParsedOption) -> str | None:
+def sole_code_span(option: ParsedOption) -> str | None:
     """Return the content of an option that is one code span, else None."""
     solid = [c for c in option.inline.children or [] if c.content.strip() or c.nesting]
     if len(solid) == 1 and solid[0].type == "code_inline":
@@ -219,19 +219,19 @@ def option_code(option: ParsedOption) -> str | None:
     return None
 
 
-def make_key(item: str, option: ParsedOption, taken: set[str]) -> str:
+def make_option_key(item_id: str, option: ParsedOption, taken_keys: set[str]) -> str:
     """Return the opaque key of an option, made from its pin or its text, never its position."""
     basis = (
         f"= {option.pinned_key}"
         if option.pinned_key
         else normalize_text(without_figure_links(option.source))
     )
-    key = option_key(item, basis)
+    key = option_key(item_id, basis)
     count = 1
-    while key in taken:
+    while key in taken_keys:
         count += 1
-        key = option_key(item, basis, str(count))
-    taken.add(key)
+        key = option_key(item_id, basis, str(count))
+    taken_keys.add(key)
     return key
 
 
@@ -247,7 +247,7 @@ def option_choices(
     taken: set[str] = set()
     made = []
     for option in options:
-        name = make_key(item, option, taken)
+        name = make_option_key(item, option, taken)
         text = render_tokens([option.inline], scope)
         last = belongs_last(option.words)
         why = optional_rich_text(option.feedback, scope)
@@ -267,9 +267,9 @@ def belongs_last(words: str) -> bool:
     return bool(_LAST.match(words.strip()))
 
 
-def read_option_code(option: ParsedOption, source_file: SourceFile) -> str | None:
+def require_sole_code_span(option: ParsedOption, source_file: SourceFile) -> str | None:
     """Return the one code span of an option; report any other content."""
-    template = option_code(option)
+    template = sole_code_span(option)
     if template is None:
         words = " ".join(option.words.replace("`", "").split())
         whole = words if len(words) <= _LONGEST_ANSWER else "140 GB ± 3%"
@@ -281,29 +281,33 @@ def read_option_code(option: ParsedOption, source_file: SourceFile) -> str | Non
             hint = "Write each answer as an option of its own: "
             hint += f"- {option.checkbox} `{spans[0].content}`"
         message = f"“{words[:_LONGEST_ANSWER]}” is not one code span."
-        source_file.report("E40", *option.place(source_file), message, hint)
+        source_file.report("E40", *option.locate_text(source_file), message, hint)
     elif match := _UNSEEN.search(template):
         message = f"The answer holds a character that nobody types (U+{ord(match[0]):04X})."
-        source_file.report("E76", *option.place(source_file), message, "Delete it; it is not seen.")
+        source_file.report(
+            "E76", *option.locate_text(source_file), message, "Delete it; it is not seen."
+        )
     return template
 
 
-def unique_key(item: str, basis: str, taken: set[str]) -> str:
-    name, count = option_key(item, basis), 0
-    while name in taken:
+def unique_key(item_id: str, hashed_text: str, taken_keys: set[str]) -> str:
+    name, count = option_key(item_id, hashed_text), 0
+    while name in taken_keys:
         count += 1
         # Hashing the previous key can cycle through taken keys. After that many tries,
         # hash the counter instead.
-        name = option_key(item, basis, name if count <= len(taken) else str(count))
-    taken.add(name)
+        name = option_key(item_id, hashed_text, name if count <= len(taken_keys) else str(count))
+    taken_keys.add(name)
     return name
 
 
-def exceeds_option_limit(made: Sized, what: str, line: int, source_file: SourceFile) -> bool:
+def report_part_limit_reached(
+    parts: Sized, parts_label: str, line: int, source_file: SourceFile
+) -> bool:
     """Return whether a question has its maximum number of parts; report the first extra one."""
-    if len(made) < MOST_OPTIONS:
+    if len(parts) < MOST_OPTIONS:
         return False
-    message = f"The question has more than {MOST_OPTIONS} {what}."
+    message = f"The question has more than {MOST_OPTIONS} {parts_label}."
     source_file.report("E88", line, 1, message, "Split it into several questions.")
     return True
 
@@ -320,20 +324,22 @@ def check_any_right(options: Sequence[ParsedOption], line: int, source_file: Sou
         source_file.report("E20", first, 1, "No answer is marked right.", hint)
 
 
-def check_credits(options: Sequence[ParsedOption], kind: str, source_file: SourceFile) -> None:
+def check_no_partial_credit(
+    options: Sequence[ParsedOption], type_name: str, source_file: SourceFile
+) -> None:
     """Report options with partial credit, which this type does not support (E24)."""
     for option in options:
         if option.credit:
             column = source_file.locate_text(option.checkbox, option.line, option.line)[1]
-            message = f"“{option.checkbox}” cannot stand in a question of type “{kind}”."
+            message = f"“{option.checkbox}” cannot stand in a question of type “{type_name}”."
             hint = "Write [x] or [ ]. Only single, short and numeric answers have parts."
-            if kind == "multiple":
+            if type_name == "multiple":
                 hint = "Write [x] or [ ], and in the comment partial: net."
             source_file.report("E24", option.line, column, message, hint)
 
 
 def check_option_count(
-    count: int, least: int, line: int, source_file: SourceFile, *, exam: str, hint: str = ""
+    count: int, minimum: int, line: int, source_file: SourceFile, *, exam_use: str, hint: str = ""
 ) -> None:
     """Check that there are enough options (E22, W22).
 
@@ -347,10 +353,10 @@ def check_option_count(
         wanted += "for a word, write type: short into the comment."
         message = f"The question has {count} option{'s' * (count != 1)}."
         source_file.report("E22", line, 1, message, wanted)
-    elif count < least and exam == "only":
-        message = f"The question has {count} options; an exam question needs {least}."
+    elif count < minimum and exam_use == "only":
+        message = f"The question has {count} options; an exam question needs {minimum}."
         source_file.report("E22", line, 1, message, wanted)
-    elif count < least and exam:
+    elif count < minimum and exam_use:
         message = f"The question has {count} options, so mock exams leave it out."
         source_file.report("W22", line, 1, message, f"{wanted} {hint}".rstrip())
 
@@ -366,7 +372,9 @@ def check_duplicate_options(options: Sequence[ParsedOption], source_file: Source
         seen.setdefault(words, option.line)
 
 
-def check_feedback(options: Sequence[ParsedOption], source_file: SourceFile) -> None:
+def check_feedback_of_wrong_options(
+    options: Sequence[ParsedOption], source_file: SourceFile
+) -> None:
     """Check that every wrong option has feedback (W25)."""
     for option in options:
         if not option.ticked and not option.feedback:

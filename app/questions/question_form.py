@@ -82,7 +82,7 @@ class OpenQuestion:
         return values[0]
 
     def inputs(
-        self, estimate: str, values: Mapping[str, str], sent: Mapping[str, str]
+        self, estimate: str, values: Mapping[str, str], form_names: Mapping[str, str]
     ) -> tuple[FormField, ...]:
         """Return inputs of an estimate as form fields; `sent` maps input to form names.
 
@@ -95,7 +95,7 @@ class OpenQuestion:
         known = {f.name: f for f in fields}
         return tuple(
             dataclasses.replace(known[name], name=field)
-            for name, field in sent.items()
+            for name, field in form_names.items()
             if name in known
         )
 
@@ -103,8 +103,8 @@ class OpenQuestion:
 def build_open_question(
     question: Question,
     *,
-    key: str,
-    before: Sequence[int] = (),
+    learner_key: str,
+    earlier_seeds: Sequence[int] = (),
     context: str = "quiz",
     back: str = "",
 ) -> OpenQuestion:
@@ -113,19 +113,19 @@ def build_open_question(
     `before` are the seeds of earlier attempts, newest first: a computed question shows
     other numbers than the last time, if it has others.
     """
-    seed = seed_for(question, key, before)
+    seed = seed_of_next_attempt(question, learner_key, earlier_seeds)
     return OpenQuestion(draw_variant(question, seed), new_token(), context, back)
 
 
-def seed_for(question: Question, key: str, before: Sequence[int]) -> int:
+def seed_of_next_attempt(question: Question, learner_key: str, earlier_seeds: Sequence[int]) -> int:
     """Return the seed of the next attempt; it stays the same until the question is answered."""
-    seed = next_seed(question, key, len(before))
-    if before and question.computed:
-        last = draw_variant(question, before[0]).values
+    seed = next_seed(question, learner_key, len(earlier_seeds))
+    if earlier_seeds and question.computed:
+        last = draw_variant(question, earlier_seeds[0]).values
         if (
             draw_variant(question, seed).values == last
         ):  # In the meantime an exam asked the question.
-            return next_seed(question, key, len(before) + 1)
+            return next_seed(question, learner_key, len(earlier_seeds) + 1)
     return seed
 
 

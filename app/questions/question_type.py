@@ -180,7 +180,7 @@ def same_words(one: str, other: str, *, case_sensitive: bool = False) -> bool:
     return _comparable_words(one, case_sensitive) == _comparable_words(other, case_sensitive)
 
 
-def remove_invisible(text: str) -> str:
+def remove_invisible_characters(text: str) -> str:
     """Remove invisible characters and normalize compatibility forms of letters.
 
     The text looks the same afterward.
@@ -198,7 +198,7 @@ def fold_text(text: str) -> str:
     >>> fold_text("«Pre\u00adFILL»")
     '"prefill"'
     """
-    return remove_invisible(text).translate(_QUOTES).casefold()
+    return remove_invisible_characters(text).translate(_QUOTES).casefold()
 
 
 def split_query(query: str) -> list[str]:
@@ -219,12 +219,12 @@ def _comparable_words(words: str, case_sensitive: bool) -> str:
         "-" if unicodedata.category(c) == "Pd" or c in "\u2043\u2212" else c
         for c in visible.translate(_QUOTES)
     )
-    joined = re.sub(r"[\s_-]+", _join_within_word, _EDGES.sub("", quoted))
+    joined = re.sub(r"[\s_-]+", _remove_gap_within_word, _EDGES.sub("", quoted))
     spaced = _BESIDE_SIGN.sub(r"\1", " ".join(joined.split()))
     return spaced if case_sensitive else spaced.casefold()
 
 
-def _join_within_word(gap: re.Match[str]) -> str:
+def _remove_gap_within_word(gap: re.Match[str]) -> str:
     """Return "" for a gap between two letters or digits; else the gap itself."""
     beside = gap.string[max(gap.start() - 1, 0)] + gap.string[gap.end() : gap.end() + 1]
     inside = all(c.isalnum() or unicodedata.category(c)[0] == "M" for c in beside)
@@ -235,7 +235,7 @@ NINE_IN_TEN, NINETEEN_IN_TWENTY = 1.645, 1.96
 """Values of z in `wilson_interval` for ranges that hold the true value in 90% and 95% of cases."""
 
 
-def wilson_interval(right: float, of: int, z: float = NINE_IN_TEN) -> tuple[float, float]:
+def wilson_interval(successes: float, trials: int, z: float = NINE_IN_TEN) -> tuple[float, float]:
     """Return the 90% Wilson interval (0..1) of the share `right` ÷ `of`.
 
     It keeps a width at 0 and 1.
@@ -245,11 +245,11 @@ def wilson_interval(right: float, of: int, z: float = NINE_IN_TEN) -> tuple[floa
     >>> tuple(round(x, 2) for x in wilson_interval(7, 10))
     (0.44, 0.87)
     """
-    if not of:
+    if not trials:
         return 0.0, 1.0
-    share, spread = right / of, z**2 / of
+    share, spread = successes / trials, z**2 / trials
     middle = (share + spread / 2) / (1 + spread)
-    noise = share * (1 - share) / of + spread / (4 * of)
+    noise = share * (1 - share) / trials + spread / (4 * trials)
     half = z * math.sqrt(noise) / (1 + spread)
     return max(0.0, middle - half), min(1.0, middle + half)
 
@@ -277,10 +277,10 @@ def titled_block(title: str, parts: list[str]) -> str:
 
 
 def option_with_reason(choice: Choice) -> str:
-    return f"{choice.text.html}{reason_html(choice.feedback)}"
+    return f"{choice.text.html}{feedback_html(choice.feedback)}"
 
 
-def reason_html(feedback: RichText) -> str:
+def feedback_html(feedback: RichText) -> str:
     """Render feedback, if there is any."""
     return f'<div class="why">{feedback.html}</div>' if feedback.html else ""
 
@@ -362,7 +362,7 @@ class AuthoredItem:
         """Return the file, which collects problems."""
         return self.scope.source_file
 
-    def determine_exam_use(self, file: bool) -> str:
+    def determine_exam_use(self, file_in_exams: bool) -> str:
         """Return whether mock exams draw it: “only” they do, “maybe”, or empty for never.
 
         `file` is whether mock exams draw from its file at all.
@@ -370,7 +370,7 @@ class AuthoredItem:
         if self.comment.field_text("use").lower() == "exam":
             return "only"
         deeper = self.comment.field_text("level").lower() == "deeper"
-        return "maybe" if file and not deeper else ""
+        return "maybe" if file_in_exams and not deeper else ""
 
     @property
     def line(self) -> int:
@@ -379,13 +379,13 @@ class AuthoredItem:
 
 A = TypeVar("A")
 Typed = Mapping[str, Sequence[str]]
-Gap = Callable[[str], str]
+RenderGap = Callable[[str], str]
 """Draws a gap. It gets the hint as HTML, which may be empty."""
-State = tuple[str, Raw]
+LabeledResponse = tuple[str, Raw]
 """A sample response: its description, and the form data."""
 
 
-class CountedOption(NamedTuple):
+class StatisticsOption(NamedTuple):
     """An option in answer statistics: its key, its text, whether it is right.
 
     `credit` is its partial credit if it is not right.
@@ -459,7 +459,7 @@ class QuestionType(abc.ABC, Generic[A]):
         del block, options
         return False
 
-    def recognizes_options(self, options: Sequence[ParsedOption]) -> bool:
+    def recognizes_answer_form(self, options: Sequence[ParsedOption]) -> bool:
         del options
         return False
 
@@ -476,13 +476,13 @@ class QuestionType(abc.ABC, Generic[A]):
 
     def right_answer_texts(self, answer: A) -> list[str]:
         """Return the right answers as text, which no hint may contain."""
-        return [o.words for o in self.options(answer) if o.right]
+        return [o.words for o in self.options_for_statistics(answer) if o.right]
 
     def key_texts(self, answer: A) -> list[str]:
         """Return the key as text; a changed key requires a review of the item."""
         return self.right_answer_texts(answer)
 
-    def options(self, answer: A) -> tuple[CountedOption, ...]:
+    def options_for_statistics(self, answer: A) -> tuple[StatisticsOption, ...]:
         """Return the options for answer statistics, in authored order."""
         del answer
         return ()
@@ -505,7 +505,7 @@ class QuestionType(abc.ABC, Generic[A]):
             or len(getattr(answer, self.options_field)) >= self.least_exam_options
         )
 
-    def key_position(self, answer: A) -> int | None:
+    def position_of_only_right_option(self, answer: A) -> int | None:
         """Return the position of the only right option, if positions could give it away."""
         del answer
         return None
@@ -520,7 +520,7 @@ class QuestionType(abc.ABC, Generic[A]):
 
     # --- figures ---
 
-    def drawing_sources(self, answer: A) -> tuple[str, ...]:
+    def figure_file_names(self, answer: A) -> tuple[str, ...]:
         """Return the names of the figures that it needs, and of optional ones."""
         del answer
         return ()
@@ -537,7 +537,7 @@ class QuestionType(abc.ABC, Generic[A]):
         del answer
         return []
 
-    def check_microseconds(self, answer: A) -> float:
+    def combination_check_microseconds(self, answer: A) -> float:
         """Return the cost of checking one combination, in microseconds."""
         del answer
         return 0.0
@@ -598,7 +598,7 @@ class QuestionType(abc.ABC, Generic[A]):
         del answer, parsed
         return ""
 
-    def card_faces(self, answer: A, gap: Gap) -> CardFaces:
+    def card_faces(self, answer: A, gap: RenderGap) -> CardFaces:
         """Return what a card shows below the stem, and its right answer."""
         del answer, gap
         return CardFaces("", "")
@@ -609,7 +609,7 @@ class QuestionType(abc.ABC, Generic[A]):
     # --- statistics and previews ---
 
     @abc.abstractmethod
-    def sample_responses(self, answer: A) -> Iterator[State]:
+    def sample_responses(self, answer: A) -> Iterator[LabeledResponse]:
         """Yield sample responses for the preview: the right one, each foreseen one, others."""
 
     def count_response_habits(
@@ -627,7 +627,7 @@ class QuestionType(abc.ABC, Generic[A]):
         del answer, partial
         return 0.0
 
-    def guess_score(self, answer: A) -> float | None:
+    def guess_percent(self, answer: A) -> float | None:
         """Return the expected percent of a blind guess; None if it is undefined."""
         del answer
         return None

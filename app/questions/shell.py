@@ -142,7 +142,7 @@ def read_command(tokens: tuple[str, ...]) -> ShellCommand:
     if not rest:
         return ShellCommand(tokens[0], (), ())
     name = rest[0].rpartition("/")[2] or rest[0]
-    if name == "ssh" and (remote := _read_remote(rest)):
+    if name == "ssh" and (remote := _read_ssh_command(rest)):
         return remote
     program = _program_aliases().get(name, name)
     spec = known_programs().get(program, {})
@@ -153,7 +153,7 @@ def read_command(tokens: tuple[str, ...]) -> ShellCommand:
         text = rest[at]
         at += 1
         if not re.match("--?[^-]", text):
-            arguments.extend(_read_argument(text, spec) if text != "--" else ())
+            arguments.extend(_expand_resource_alias(text, spec) if text != "--" else ())
             continue
         following = rest[at] if at < len(rest) else None
         parsed, taken = _read_option(text, following, spec)
@@ -164,7 +164,7 @@ def read_command(tokens: tuple[str, ...]) -> ShellCommand:
         arguments = [words.get(p, p) for a in arguments for p in a.split("=", 1)]
     if spec.get("fold"):
         plain = [a.lower() for a in arguments if "=" not in a]
-        keyed = (_long_key(a.lower()) for a in arguments if "=" in a)
+        keyed = (_expand_slurm_key(a.lower()) for a in arguments if "=" in a)
         arguments = [*plain, *sorted(keyed, key=lambda a: a.partition("=")[0])]
     arguments = (
         [a.removesuffix(spec["suffix"]) for a in arguments] if "suffix" in spec else arguments
@@ -174,12 +174,12 @@ def read_command(tokens: tuple[str, ...]) -> ShellCommand:
     return ShellCommand(program, tuple(sorted(options)), tuple(arguments))
 
 
-def _long_key(text: str) -> str:
+def _expand_slurm_key(text: str) -> str:
     """Return `nodename=` for `node=`, and `jobid=` for `job=`, which Slurm takes as well."""
     return re.sub("^job=", "jobid=", re.sub("^node=", "nodename=", text))
 
 
-def _read_remote(tokens: Sequence[str]) -> ShellCommand | None:
+def _read_ssh_command(tokens: Sequence[str]) -> ShellCommand | None:
     """Return the meaning of `ssh HOST COMMAND`: the command, with the host before its program."""
     try:
         line = shlex.join(tokens[2:]) if len(tokens) > 3 else "".join(tokens[2:])
@@ -203,7 +203,7 @@ def strip_wrappers(tokens: Sequence[str]) -> list[str]:
     return rest
 
 
-def split_arguments(pipeline: ShellPipeline) -> list[ShellPipeline]:
+def split_by_argument(pipeline: ShellPipeline) -> list[ShellPipeline]:
     """Return `systemctl stop a b` and the like as a command for each; empty if it is one.
 
     >>> [p.stages for p in split_arguments(read_line("systemctl stop a b")[0])]
@@ -219,7 +219,7 @@ def split_arguments(pipeline: ShellPipeline) -> list[ShellPipeline]:
     return [ShellPipeline((one, *pipeline.stages[1:]), pipeline.silent) for one in made]
 
 
-def _read_argument(token: str, spec: Mapping[str, Any]) -> list[str]:
+def _expand_resource_alias(token: str, spec: Mapping[str, Any]) -> list[str]:
     words = spec.get("words", {})
     kind, slash, name = token.partition("/")
     if slash and words and kind and name and words.get(kind, kind) in words.values():
@@ -315,7 +315,7 @@ def _text_matches(pattern: str, text: str) -> bool:
     return text.startswith(first) and text.endswith(last) and len(text) > at + len(last)
 
 
-def split_file_reader(pipeline: ShellPipeline) -> ShellPipeline:
+def split_into_cat_and_filter(pipeline: ShellPipeline) -> ShellPipeline:
     """Return `less FILE`, `grep WORD FILE` and the like as `cat FILE` and the filter.
 
     >>> split_file_reader(read_line("grep -i xid /var/log/syslog | wc -l")[0]).stages
@@ -345,7 +345,9 @@ def apply_filter(tokens: Sequence[str], output: str) -> str | None:
     return None if handler is None else "\n".join(handler(lines, arguments))
 
 
-def _split_arguments(arguments: Sequence[str], valued: str) -> tuple[dict[str, str], list[str]]:
+def _split_filter_arguments(
+    arguments: Sequence[str], valued: str
+) -> tuple[dict[str, str], list[str]]:
     """Return options by letter, and the other arguments; `valued` letters take a number."""
     options: dict[str, str] = {}
     others: list[str] = []
@@ -373,11 +375,11 @@ def _parse_count(text: str, default: int) -> int:
 
 
 def _head(lines: list[str], arguments: Sequence[str]) -> list[str]:
-    return lines[: _parse_count(_split_arguments(arguments, "nc")[0].get("n", ""), 10)]
+    return lines[: _parse_count(_split_filter_arguments(arguments, "nc")[0].get("n", ""), 10)]
 
 
 def _tail(lines: list[str], arguments: Sequence[str]) -> list[str]:
-    said = _split_arguments(arguments, "nc")[0].get("n", "")
+    said = _split_filter_arguments(arguments, "nc")[0].get("n", "")
     count = _parse_count(said, 10)
     if said.startswith("+"):
         return lines[max(count - 1, 0) :]
@@ -387,12 +389,12 @@ def _tail(lines: list[str], arguments: Sequence[str]) -> list[str]:
 def _wc(lines: list[str], arguments: Sequence[str]) -> list[str]:
     text = "".join(f"{line}\n" for line in lines)
     counts = {"l": len(lines), "w": len(text.split()), "c": len(text.encode())}
-    letters = [o[0] for o in _split_arguments(arguments, "")[0] if o[0] in counts]
+    letters = [o[0] for o in _split_filter_arguments(arguments, "")[0] if o[0] in counts]
     return [" ".join(f"{counts[letter]}" for letter in letters or counts)]
 
 
 def _sort(lines: list[str], arguments: Sequence[str]) -> list[str]:
-    options = _split_arguments(arguments, "kt")[0]
+    options = _split_filter_arguments(arguments, "kt")[0]
     lines = list(set(lines)) if "u" in options else lines
     at = _parse_count(options.get("k", ""), 0)
 
@@ -407,13 +409,13 @@ def _sort(lines: list[str], arguments: Sequence[str]) -> list[str]:
 
 def _uniq(lines: list[str], arguments: Sequence[str]) -> list[str]:
     runs = [(line, len(list(run))) for line, run in itertools.groupby(lines)]
-    counted = {"c", "count"} & _split_arguments(arguments, "")[0].keys()
+    counted = {"c", "count"} & _split_filter_arguments(arguments, "")[0].keys()
     return [f"{count:7} {line}" if counted else line for line, count in runs]
 
 
 def _awk(lines: list[str], arguments: Sequence[str]) -> list[str]:
     """Print the columns of `{print $1,$3}`, behind a `/pattern/` or `NR>1` if there is one."""
-    options, others = _split_arguments(arguments, "F")
+    options, others = _split_filter_arguments(arguments, "F")
     program = re.fullmatch(
         r"\s*(?:/(.*)/|NR\s*>\s*(\d))?\s*(?:\{\s*print\s*(.*?)\s*\})?\s*", "".join(others[:1])
     )
@@ -437,7 +439,7 @@ def _awk(lines: list[str], arguments: Sequence[str]) -> list[str]:
 
 
 def _cut(lines: list[str], arguments: Sequence[str]) -> list[str]:
-    options, _ = _split_arguments(arguments, "dfc")
+    options, _ = _split_filter_arguments(arguments, "dfc")
     mark = options.get("d") or "\t"
     numbers = [_parse_count(text, 1) for text in options.get("f", "1").split(",")]
     rows = ([line] if mark not in line else line.split(mark) for line in lines)
@@ -445,10 +447,10 @@ def _cut(lines: list[str], arguments: Sequence[str]) -> list[str]:
 
 
 def _grep(lines: list[str], arguments: Sequence[str]) -> list[str]:
-    options, others = _split_arguments(arguments, "eABCm")
+    options, others = _split_filter_arguments(arguments, "eABCm")
     patterns = _grep_patterns(options.get("e") or "".join(others[:1]), options)
     inverted = bool({"v", "invert-match"} & options.keys())
-    hits = [n for n, line in enumerate(lines) if _contains(line, patterns) != inverted]
+    hits = [n for n, line in enumerate(lines) if _matches_any_pattern(line, patterns) != inverted]
     if {"c", "count"} & options.keys():
         return [str(len(hits))]
     around = (_parse_count(options.get(o) or options.get("C", ""), 0) for o in "BA")
@@ -457,7 +459,7 @@ def _grep(lines: list[str], arguments: Sequence[str]) -> list[str]:
     return [lines[n] for n in sorted(shown) if 0 <= n < len(lines)]
 
 
-def _contains(line: str, patterns: Sequence[Sequence[re.Pattern[str]]]) -> bool:
+def _matches_any_pattern(line: str, patterns: Sequence[Sequence[re.Pattern[str]]]) -> bool:
     """Return whether a line has all pieces of a pattern in order."""
     for pieces in patterns:
         at: int | None = 0

@@ -120,17 +120,17 @@ def parse_submission_fields(pairs: Iterable[tuple[str, Any]]) -> QuestionSubmiss
     return QuestionSubmission(validate_form(QuestionForm, fields), raw)
 
 
-async def parse_submission(request: Request) -> QuestionSubmission:
+async def read_posted_submission(request: Request) -> QuestionSubmission:
     return parse_submission_fields((await request.form()).multi_items())
 
 
-async def read_submission(request: Request) -> QuestionSubmission:
+async def read_query_submission(request: Request) -> QuestionSubmission:
     """Read the submission from the query string."""
     return parse_submission_fields(request.query_params.multi_items())
 
 
-Posted = Annotated[QuestionSubmission, Depends(parse_submission)]
-AskedFor = Annotated[QuestionSubmission, Depends(read_submission)]
+Posted = Annotated[QuestionSubmission, Depends(read_posted_submission)]
+AskedFor = Annotated[QuestionSubmission, Depends(read_query_submission)]
 Reported = Annotated[ReportForm, Form()]
 RunWished = Annotated[PracticeForm, Form()]
 FlagWished = Annotated[FlagForm, Form()]

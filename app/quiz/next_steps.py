@@ -12,7 +12,7 @@ from app.clock import round_minutes
 from app.content.course_facts import domain_by_objective
 from app.content.library import Library
 from app.markup.model import Topic
-from app.markup.text import BOUNDARY, ENDS, UNSPACED_ENDS, mark_letter_boundaries
+from app.markup.text import BOUNDARY, ENDS, UNSPACED_ENDS, mark_unspaced_letters
 from app.study_plan.day_list import PageToRead, TickedTask
 from app.web.formatting import format_count
 
@@ -166,7 +166,7 @@ class Passage:
         return f"#{self.anchor}:~:text={quote(' '.join(words), safe='').replace('-', '%2D')}"
 
 
-def find_passage(topic: Topic, stem: str, answer: str) -> Passage | None:
+def find_most_related_sentence(topic: Topic, stem: str, answer: str) -> Passage | None:
     """Return the sentence that shares the rarest words with a question; None if none does.
 
     The words of the right `answer` and its explanation count twice as much as those of the stem.
@@ -192,7 +192,7 @@ def find_passage(topic: Topic, stem: str, answer: str) -> Passage | None:
 
 def _distinct_words(text: str) -> frozenset[str]:
     """Return the words of a text without the endings of plurals, or pairs of letters."""
-    parted = mark_letter_boundaries(text.lower()).split(BOUNDARY)
+    parted = mark_unspaced_letters(text.lower()).split(BOUNDARY)
     pairs = (a + b for a, b in itertools.pairwise(filter(None, parted)) if len(a + b) == 2)
     words = (word.rstrip("s") for part in parted for word in _WORD.findall(part))
     return frozenset((*words, *pairs))
@@ -225,7 +225,7 @@ _REASONS = {
 }
 
 
-def _read_detail(task: TickedTask, page: PageToRead) -> str:
+def _describe_reading(task: TickedTask, page: PageToRead) -> str:
     parts = [f"{task.done} of {task.total} read"] if task.done else []
     parts += [_REASONS[page.reason]] + (["essentials only"] if page.short else [])
     return " · ".join(parts)
@@ -247,7 +247,7 @@ def view_task(task: TickedTask, library: Library) -> TaskView:
             minutes,
             done,
             tuple(library.topics[page.slug].title for page in pages),
-            "" if done or not pages else _read_detail(task, pages[0]),
+            "" if done or not pages else _describe_reading(task, pages[0]),
             f"/concepts/{pages[0].slug}{'?route=short' if short else ''}" if pages else "/course",
         )
     if task.kind == "mock":

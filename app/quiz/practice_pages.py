@@ -7,26 +7,36 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from app.accounts.current_learner import Reader, RequestContext, run_reading, run_writing
+from app.accounts.current_learner import (
+    Reader,
+    RequestContext,
+    run_in_read_session,
+    run_in_write_transaction,
+)
 from app.accounts.learner_store import questions_in_past_exams
 from app.content.course_facts import (
     domain_by_objective,
     questions_of_objective,
     questions_of_topic,
-    questions_reserved_for_exams,
+    unmet_exam_only_questions,
 )
 from app.errors import ConflictError, NotFoundError
 from app.markup.model import Domain, Objective
 from app.questions.model import Question
-from app.questions.question_form import new_token, question_heading, question_title, seed_for
+from app.questions.question_form import (
+    new_token,
+    question_heading,
+    question_title,
+    seed_of_next_attempt,
+)
 from app.quiz import store
 from app.quiz.forms import AskedFor, PracticeForm, QuestionSubmission, RunWished
 from app.quiz.next_steps import summarize_run, view_task
 from app.quiz.question_page import (
     ask_again_in_unit,
-    excluded_questions,
     open_question,
     question_page,
+    questions_excluded_from_practice,
     recorded_feedback,
     refuse_during_exam,
     run_frame,
@@ -35,15 +45,15 @@ from app.quiz.selection import (
     PastAttempts,
     PracticeRequest,
     draw_placement,
+    objectives_by_exam_gain,
     select_questions,
     todays_questions,
-    weakest_objectives,
 )
 from app.quiz.store import NewPracticeRun, PracticeRunState
 from app.spaced_repetition.added_cards import added_cards
 from app.spaced_repetition.card_ids import question_card_id
 from app.study_plan.loader import load_plan
-from app.web.dependencies import LAST_ROW, RowNumber, find_topic
+from app.web.dependencies import LAST_ROW, RowNumber, require_topic
 
 router = APIRouter()
 Count = Annotated[int, Query(ge=1, le=100)]
@@ -105,7 +115,7 @@ def show_practice(ctx: Reader) -> HTMLResponse:
     questions = list(ctx.library.questions.values())
     kept = _reserved_questions(ctx)
     newest = store.newest_run(ctx.db, ctx.learner.id)
-    order = weakest_objectives(ctx)
+    order = objectives_by_exam_gain(ctx)
     names = {o.number: o for d in ctx.library.syllabus.domains for o in d.objectives}
     return ctx.page(
         "quiz/index.html",
@@ -140,7 +150,7 @@ def practice_objective(ctx: Reader, number: str, count: Count = 10) -> HTMLRespo
 @router.get("/{topic}")
 def practice_topic(ctx: Reader, topic: str, count: Count = 10) -> HTMLResponse:
     """The questions of one topic with their results, and a form to start a run of them."""
-    title = find_topic(ctx.library, topic).title
+    title = require_topic(ctx.library, topic).title
     questions = questions_of_topic(ctx.library, topic)
     return _render_offer(ctx, title, f"topic:{topic}", questions, count)
 
@@ -151,7 +161,7 @@ def _render_offer(
     """The page with questions and results; a run of `count` of them starts with `pick`."""
     mode, _, scope = pick.partition(":")
     past = store.load_history(ctx.db, ctx.learner.id)
-    kept, hidden = _reserved_questions(ctx), excluded_questions(ctx)
+    kept, hidden = _reserved_questions(ctx), questions_excluded_from_practice(ctx)
     rows = [
         _question_row(q, _title_as_asked(ctx, q, answered=False), past)
         for q in sorted(questions, key=lambda q: q.level)
@@ -184,14 +194,18 @@ def _title_as_asked(ctx: RequestContext, question: Question, *, answered: bool) 
     if question.computed is None:
         return question_title(question)
     before = store.load_question_seeds(ctx.db, ctx.learner.id, question.id)
-    seed = before[0] if answered and before else seed_for(question, ctx.learner.key, before)
+    seed = (
+        before[0]
+        if answered and before
+        else seed_of_next_attempt(question, ctx.learner.key, before)
+    )
     return question_title(question, seed)
 
 
 def _reserved_questions(ctx: RequestContext) -> frozenset[str]:
     """Return the questions reserved for future mock exams."""
     met = questions_in_past_exams(ctx.db, ctx.learner.id, ctx.now)
-    return questions_reserved_for_exams(ctx.library, met)
+    return unmet_exam_only_questions(ctx.library, met)
 
 
 def _count_questions(
@@ -263,12 +277,14 @@ async def begin_practice_run(request: Request, wanted: RunWished) -> Response:
 
     They are chosen before the write transaction, because that reads the learner's whole history.
     """
-    items = await run_reading(request, lambda ctx: _choose_or_refuse(ctx, wanted.request))
-    run = await run_writing(request, lambda ctx: _save_run(ctx, wanted, items))
+    items = await run_in_read_session(
+        request, lambda ctx: _choose_questions_or_refuse(ctx, wanted.request)
+    )
+    run = await run_in_write_transaction(request, lambda ctx: _save_run(ctx, wanted, items))
     return RedirectResponse(f"/quiz/runs/{run}", 303)
 
 
-def _choose_or_refuse(ctx: RequestContext, practice: PracticeRequest) -> tuple[str, ...]:
+def _choose_questions_or_refuse(ctx: RequestContext, practice: PracticeRequest) -> tuple[str, ...]:
     """Return the questions of a run; raises ConflictError if there are none."""
     items = (
         _missed_in_run(ctx, practice)
@@ -374,7 +390,7 @@ def _require_run(ctx: RequestContext, number: int) -> PracticeRunState:
 
 
 def _choose_questions(ctx: RequestContext, practice: PracticeRequest) -> tuple[str, ...]:
-    hidden = excluded_questions(ctx)
+    hidden = questions_excluded_from_practice(ctx)
     questions = [q for q in ctx.library.questions.values() if q.id not in hidden]
     past = store.load_history(ctx.db, ctx.learner.id)
     seed = f"{ctx.learner.key}:{ctx.now.timestamp()}"
@@ -385,7 +401,7 @@ def _choose_questions(ctx: RequestContext, practice: PracticeRequest) -> tuple[s
     if practice.mode == "flagged":
         marked = store.flagged_questions(ctx.db, ctx.learner.id)
         questions = [q for q in questions if q.id in marked]
-    weakest = weakest_objectives(ctx) if practice.mode == "weakest" else ()
+    weakest = objectives_by_exam_gain(ctx) if practice.mode == "weakest" else ()
     return select_questions(questions, past, practice, seed, weakest)
 
 
@@ -395,7 +411,7 @@ def _missed_in_run(ctx: RequestContext, practice: PracticeRequest) -> tuple[str,
     if not plain or int(practice.scope) > LAST_ROW:
         raise NotFoundError(f"There is no practice run “{practice.scope}” of yours.")
     run = _require_run(ctx, int(practice.scope))
-    hidden = excluded_questions(ctx)
+    hidden = questions_excluded_from_practice(ctx)
     return tuple(
         item for item in run.items if item not in hidden and run.answers.get(item, (0, 0.0))[1] < 1
     )

@@ -18,7 +18,7 @@ from app.accounts.current_learner import (
 )
 from app.accounts.learner_store import questions_in_past_exams, questions_in_running_exam
 from app.clock import to_milliseconds
-from app.content.course_facts import questions_reserved_for_exams
+from app.content.course_facts import unmet_exam_only_questions
 from app.content.library import Library
 from app.database.engine import read_only_session
 from app.errors import ConflictError, NotFoundError
@@ -27,15 +27,15 @@ from app.markup.model import CitedSource, QuestionBlock, Topic
 from app.questions import types
 from app.questions.grading import grade, grade_unanswered, grade_unreadable
 from app.questions.model import Question, Variant, draw_variant
-from app.questions.question_form import OpenQuestion, new_token, seed_for
+from app.questions.question_form import OpenQuestion, new_token, seed_of_next_attempt
 from app.questions.question_type import GradeResult, QuestionType, UnreadableResponse
 from app.quiz import store
 from app.quiz.forms import AskedFor, FlagWished, Posted, QuestionSubmission, Reported
-from app.quiz.next_steps import find_passage
+from app.quiz.next_steps import find_most_related_sentence
 from app.quiz.store import NewAttempt, PracticeRunState, RecordedAttempt
 from app.spaced_repetition.added_cards import MissedQuestionCard, find_missed_question_card
 from app.spaced_repetition.card_ids import can_be_card
-from app.web.dependencies import CurrentLibrary, course_links, find_question, find_topic
+from app.web.dependencies import CurrentLibrary, course_links, require_question, require_topic
 from app.web.render import is_htmx_request, render_fragment_or_redirect, render_page
 from app.widgets.calculator_form import build_calculator_form
 from app.widgets.estimate_view import EstimateView
@@ -124,7 +124,7 @@ def build_feedback(
         given=attempt,
         sources=tuple(library.sources[k] for k in question.sources if k in library.sources),
         page=_passage_address(topic, variant, verdict) if topic else "",
-        reading=_estimate_reading(_calculator_address(variant, verdict), library),
+        reading=_estimate_view_of_attempt(_calculator_address(variant, verdict), library),
         back=links.back,
         again=f"/quiz/{question.topic}/{question.id}" if current else "",
         onward=links.onward,
@@ -139,7 +139,7 @@ def _passage_address(topic: Topic, variant: Variant, verdict: GradeResult) -> st
     """Return the URL of the sentence on the page that answers the question."""
     right = (mark.text.plain for mark in verdict.marks if mark.wanted_chosen)
     answer = " ".join((verdict.wanted, variant.explanation.plain, *right))
-    passage = find_passage(topic, variant.stem.plain, answer)
+    passage = find_most_related_sentence(topic, variant.stem.plain, answer)
     return f"/concepts/{topic.slug}{passage.fragment if passage else ''}"
 
 
@@ -164,7 +164,7 @@ def _calculator_address(variant: Variant, verdict: GradeResult) -> str:
     return planned or variant.calculator
 
 
-def _estimate_reading(calculator: str, library: Library) -> EstimateView | None:
+def _estimate_view_of_attempt(calculator: str, library: Library) -> EstimateView | None:
     """Return the estimate behind a question, with the numbers of the attempt."""
     address = urlsplit(calculator)
     entry = registry.find_estimate(address.path.rpartition("/")[2]) if address.path else None
@@ -275,20 +275,20 @@ def refuse_during_exam(ctx: RequestContext, question: Question) -> None:
             "This question is in the mock exam that you are sitting.",
             "Finish the exam first; then it can be practiced.",
         )
-    if question.id in excluded_questions(ctx):
+    if question.id in questions_excluded_from_practice(ctx):
         raise ConflictError(
             "This question is kept for mock exams.",
             "Once a mock exam has asked it, it can be practiced.",
         )
 
 
-def excluded_questions(ctx: RequestContext) -> frozenset[str]:
+def questions_excluded_from_practice(ctx: RequestContext) -> frozenset[str]:
     """Return the questions that practice must not show now.
 
     Those of a mock exam in progress, and those reserved for future ones.
     """
     db, learner = ctx.db, ctx.learner.id
-    kept = questions_reserved_for_exams(ctx.library, questions_in_past_exams(db, learner, ctx.now))
+    kept = unmet_exam_only_questions(ctx.library, questions_in_past_exams(db, learner, ctx.now))
     return kept | questions_in_running_exam(db, learner, ctx.now)
 
 
@@ -300,7 +300,7 @@ def open_question(
     seed = form.seed
     if seed is None:
         before = store.load_question_seeds(ctx.db, ctx.learner.id, question.id)
-        seed = seed_for(question, ctx.learner.key, before)
+        seed = seed_of_next_attempt(question, ctx.learner.key, before)
     variant = draw_variant(question, seed)
     if form.move:
         raw = types.type_of(variant).respond_to_button(raw, form.move)
@@ -444,9 +444,9 @@ router = APIRouter()
 
 async def read_question(topic: str, question: str, library: CurrentLibrary) -> Question:
     """Return the question in the URL; raises NotFoundError."""
-    requested = find_question(library, question)
+    requested = require_question(library, question)
     if requested.topic != topic:
-        find_topic(library, topic)
+        require_topic(library, topic)
         raise NotFoundError(f"There is no question “{question}” in “{topic}”.")
     return requested
 
@@ -506,7 +506,7 @@ async def submit_attempt(request: Request, question: Addressed, submission: Post
     The feedback is rendered after the commit: that takes longer than saving, and other writers
     would have to wait for it.
     """
-    submission = _clear_answer(submission)
+    submission = _drop_response_if_unknown(submission)
     async with open_learner_write_transaction(request) as (db, learner):
         ctx = await build_request_context(request, learner, db)
         taken = await run_in_threadpool(_submit_answer, ctx, question, submission)
@@ -522,7 +522,7 @@ def _submit_answer(
     refuse_during_exam(ctx, question)
     run = _find_answered_run(ctx, question, submission)
     asked = _place_in_run(open_question(ctx, question, submission), run)
-    verdict = _judge_submission(asked, submission)
+    verdict = _grade_or_reject(asked, submission)
     if isinstance(verdict, RejectedAnswer):
         shown = dataclasses.replace(asked, refused=verdict.words, hint=verdict.hint)
         return SubmitResult(shown, _run_frame_of(question, run), status=verdict.status)
@@ -537,7 +537,7 @@ def flag_question(ctx: Writer, question: Addressed, form: FlagWished) -> Respons
     flag_button = FlagButton(question.topic, question.id, form.wanted, form.back)
     where = form.back or f"/quiz/{question.topic}/{question.id}"
     return render_fragment_or_redirect(
-        ctx.request, "quiz/_flag.html", otherwise=where, flag=flag_button
+        ctx.request, "quiz/_flag.html", redirect_url=where, flag=flag_button
     )
 
 
@@ -558,16 +558,16 @@ def report_question(ctx: Writer, question: Addressed, form: Reported) -> Respons
     where = form.back or f"/quiz/{question.topic}/{question.id}"
     sign = "&" if "?" in where else "?"
     return render_fragment_or_redirect(
-        ctx.request, "quiz/_reported.html", otherwise=f"{where}{sign}reported=1"
+        ctx.request, "quiz/_reported.html", redirect_url=f"{where}{sign}reported=1"
     )
 
 
-def _clear_answer(submission: QuestionSubmission) -> QuestionSubmission:
+def _drop_response_if_unknown(submission: QuestionSubmission) -> QuestionSubmission:
     """Return the submission without a response if the learner chose “I don't know”."""
     return QuestionSubmission(submission.form, {}) if submission.form.unknown else submission
 
 
-def _judge_submission(
+def _grade_or_reject(
     open_question: OpenQuestion, submission: QuestionSubmission
 ) -> GradeResult | RejectedAnswer:
     """Return the grade result, or why the answer is not accepted."""

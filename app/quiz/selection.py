@@ -69,7 +69,7 @@ def select_questions(
     to half are questions missed on it, because they show what is weak about it.
     """
     pool = [q for q in questions if _is_in_scope(q, past, practice)]
-    rank = _practice_rank(past, seed)
+    rank = _make_practice_sort_key(past, seed)
     pool.sort(key=rank)
     if practice.mode == "weakest":
         places = {objective: place for place, objective in enumerate(weakest)}
@@ -111,7 +111,7 @@ def _weakness_rank(question: Question, places: Mapping[str, int]) -> int:
     return min((places.get(o, last) for o in question.objectives), default=last)
 
 
-def _practice_rank(
+def _make_practice_sort_key(
     past: Mapping[str, PastAttempts], seed: str
 ) -> Callable[[Question], tuple[str, int, int, str]]:
     def rank(question: Question) -> tuple[str, int, int, str]:
@@ -157,9 +157,11 @@ def draw_placement(
     return tuple(taken)
 
 
-def _pick_round_robin(order: Sequence[Question], numbers: Sequence[str], count: int) -> list[str]:
+def _pick_round_robin(
+    order: Sequence[Question], objectives: Sequence[str], count: int
+) -> list[str]:
     """Return `count` questions of these objectives, one of each in turn."""
-    piles = [[q.id for q in order if number in q.objectives] for number in numbers]
+    piles = [[q.id for q in order if number in q.objectives] for number in objectives]
     picked: dict[str, None] = {}
     while len(picked) < count and any(piles):
         for pile in piles:
@@ -174,7 +176,7 @@ def _shuffle_key(seed: str, word: str) -> str:
     return hashlib.sha256(f"{seed}:{word}".encode()).hexdigest()
 
 
-def weakest_objectives(ctx: RequestContext) -> tuple[str, ...]:
+def objectives_by_exam_gain(ctx: RequestContext) -> tuple[str, ...]:
     """Return the objectives that have questions, the one with most to gain in the exam first."""
     plan, course = load_plan(ctx), course_facts(ctx.library)
     known = plan.estimate.objectives if plan and plan.estimate else {}

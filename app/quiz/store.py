@@ -21,7 +21,7 @@ from app.questions.question_type import GradeResult, Raw
 from app.quiz.selection import PastAttempts
 from app.spaced_repetition.added_cards import CardToAdd, readd_missed_questions
 from app.spaced_repetition.card_ids import question_card_id
-from app.spaced_repetition.review_log import DayTotals, add_to_day, storage_token
+from app.spaced_repetition.review_log import DayTotals, add_to_day, hash_form_token
 
 QUESTION = TypeAdapter(Question)
 _MOST_SEEDS = 50
@@ -128,7 +128,7 @@ def record_attempt(
     If the same form sends the same answer again, returns the existing attempt.
     """
     raw = json.dumps({k: list(v) for k, v in answer.raw.items()}, ensure_ascii=False)
-    token = storage_token(learner_id, answer.question.id, answer.token, raw)
+    token = hash_form_token(learner_id, answer.question.id, answer.token, raw)
     first = not load_question_seeds(db, learner_id, answer.question.id)
     row = {"learner_id": learner_id, "token": token, "raw": raw, "first": first}
     row |= _attempt_columns(answer) | {"study_day": day.isoformat(), "at": to_milliseconds(now)}
@@ -229,7 +229,7 @@ def begin_run(db: Session, learner_id: int, run: NewPracticeRun, now: dt.datetim
     If the learner has too many runs, the oldest are deleted. Their answers stay. Only a few runs
     are deleted at a time, however many there are.
     """
-    token = storage_token(learner_id, "run", run.token, "")
+    token = hash_form_token(learner_id, "run", run.token, "")
     number = insert_if_absent(
         db,
         PracticeRun,
@@ -298,7 +298,7 @@ def save_report(db: Session, learner_id: int, values: Mapping[str, Any], now: dt
 
     Raises ConflictError if the learner has too many open reports.
     """
-    token = storage_token(learner_id, values["item"], values["token"], values["words"])
+    token = hash_form_token(learner_id, values["item"], values["token"], values["words"])
     kept = {**values, "token": token, "learner_id": learner_id}
     if insert_if_absent(db, ItemReport, {**kept, "at": to_milliseconds(now)}) is not None:
         still_open = col(ItemReport.settled_at).is_(None)

@@ -24,7 +24,7 @@ from app.database.quotas import OWN_CARDS, check_quota
 from app.database.tables import TABLES, OwnCard, OwnPicture
 from app.questions.question_type import CardFaces, fold_text
 from app.spaced_repetition.card_ids import LONGEST_FACE, QUESTION, parse_card_id, question_card_id
-from app.spaced_repetition.card_rows import MEMORY, blank_columns
+from app.spaced_repetition.card_rows import MEMORY, columns_of_new_card
 
 ADDED = TABLES["added_card"]
 ASIDE = TABLES["suspension"]
@@ -58,12 +58,12 @@ class AddedCardRecord:
     lapses: int
 
 
-def due_day(card: str, day: dt.date) -> dt.date:
+def first_due_day(card: str, added_on: dt.date) -> dt.date:
     """Return the study day on which a card added on `day` is first due.
 
     A missed question was just explained to the learner, so it is due the next day.
     """
-    return day + dt.timedelta(days=parse_card_id(card)[0] == QUESTION)
+    return added_on + dt.timedelta(days=parse_card_id(card)[0] == QUESTION)
 
 
 def add_cards(
@@ -88,7 +88,7 @@ def add_cards(
             "card": w.card,
             "note": w.card,
             "topic": w.topic,
-            **blank_columns(due_day(w.card, day)),
+            **columns_of_new_card(first_due_day(w.card, day)),
         }
         for w in wanted
         if w.card in added
@@ -119,12 +119,12 @@ def readd_missed_questions(
     values = {
         "of_learner": learner_id,
         "cards": [w.card for w in again],
-        "tomorrow": due_day(again[0].card, day).isoformat(),
+        "tomorrow": first_due_day(again[0].card, day).isoformat(),
     }
     db.connection().execute(_SOONER, values)
 
 
-def set_declined(db: Session, learner_id: int, card: str, *, declined: bool) -> bool:
+def set_card_declined(db: Session, learner_id: int, card: str, *, declined: bool) -> bool:
     """Decline an added card, or take it back; returns False if it was never added."""
     connection = db.connection()
     mine = {"of_learner": learner_id, "of_card": card}

@@ -65,12 +65,12 @@ def find_cards(
         else:
             known = library.cards.get(card)
             resolved[card] = (
-                ResolvedCard(known, *_page_link(library, known.topic)) if known else None
+                ResolvedCard(known, *_page_title_and_link(library, known.topic)) if known else None
             )
     return {card: one for card, one in resolved.items() if one is not None}
 
 
-def _page_link(
+def _page_title_and_link(
     library: Library, slug: str, anchor: str = ""
 ) -> tuple[str, tuple[tuple[str, str], ...]]:
     topic = library.topics.get(slug)
@@ -108,7 +108,7 @@ def _question_card_content(
         return None
     return ResolvedCard(
         card,
-        *_page_link(library, question.topic, question.section),
+        *_page_title_and_link(library, question.topic, question.section),
         question=f"/quiz/{question.topic}/{question.id}?back=/flashcards",
         origin=f"A question you missed {_day_phrase(*days)}.",
         sat=details.sat,
@@ -120,7 +120,7 @@ def _term_card_content(library: Library, card: str) -> ResolvedCard | None:
     if term is None:
         return None
     slug = card_topic(library, card)
-    title, links = _page_link(library, slug)
+    title, links = _page_title_and_link(library, slug)
     links = (*links, ("Glossary", f"/glossary#{term.anchor}"))
     made = card_of_term(term, slug)
     return ResolvedCard(made, title or "Glossary", links, origin="A term of the glossary.")
@@ -133,7 +133,7 @@ def _day_phrase(day: dt.date, today: dt.date) -> str:
     return words if day.year == today.year else f"{words}, {day.year}"
 
 
-def card_origin_note(record: CardRecord, day: dt.date, origin: str) -> str:
+def describe_origin_and_recall(record: CardRecord, day: dt.date, origin: str) -> str:
     """Return where the card comes from, when it was last seen, and its retrievability."""
     standing = record.standing
     if standing is None:

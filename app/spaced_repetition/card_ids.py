@@ -140,8 +140,8 @@ def card_of_own(card: str, faces: CardFaces) -> Flashcard:
     return Flashcard(
         id=card,
         topic="",
-        front=RichText(convert_html_formulas(front), _plain_html(front)),
-        back=RichText(convert_html_formulas(back), _plain_html(back)),
+        front=RichText(convert_html_formulas(front), _text_of_html(front)),
+        back=RichText(convert_html_formulas(back), _text_of_html(back)),
         objectives=(),
         place=SourceLocation(OWN, 0),
         revision="",
@@ -169,7 +169,7 @@ def _shorten_face(face: str) -> str:
     return face if len(face) <= LONGEST_FACE else face[:LONGEST_FACE] + _CUT
 
 
-def _plain_html(html: str) -> str:
+def _text_of_html(html: str) -> str:
     # Add a space before each tag, so that text of neighboring blocks does not run together.
     words = nh3.clean(html.replace("<", " <"), tags=set())
     plain = " ".join(unescape(words).split())

@@ -70,7 +70,7 @@ def state_columns(state: CardState) -> dict[str, Any]:
     }
 
 
-def blank_columns(due: dt.date | None) -> dict[str, Any]:
+def columns_of_new_card(due: dt.date | None) -> dict[str, Any]:
     """Return the columns of a card without a review; suspended if `due` is None."""
     return {
         "state": "new",

@@ -100,7 +100,7 @@ def card_seconds(minutes: int) -> float:
     return minutes * 60 * _SHARE_OF_CARDS
 
 
-def new_cards_allowed(minutes: int, day: DayCounts, more: int = 0, pace: CardPace = USUAL) -> int:
+def new_cards_allowed(minutes: int, day: DayCounts, extra: int = 0, pace: CardPace = USUAL) -> int:
     """Return how many more new cards may be started on a study day.
 
     Half of the learner's minutes is for cards. Cards due and reviewed take 10 seconds each and a
@@ -115,7 +115,7 @@ def new_cards_allowed(minutes: int, day: DayCounts, more: int = 0, pace: CardPac
     seconds = card_seconds(minutes)
     seconds -= pace.review_seconds * (day.due + day.answered - day.begun)
     allowed = max(0, int(seconds // pace.new_card_seconds))
-    return max(0, allowed + more - day.begun)
+    return max(0, allowed + extra - day.begun)
 
 
 _CACHED_LEARNERS = 2000
@@ -131,14 +131,14 @@ class StudyDayCache(Generic[Value]):
         )
 
     def get_or_load(
-        self, db: Session, learner_id: int, day: dt.date, ask: Callable[[], Value]
+        self, db: Session, learner_id: int, day: dt.date, load: Callable[[], Value]
     ) -> Value:
         """Return a learner's value on a study day, calling `ask` if it is not cached."""
         kept = self._kept.setdefault(db.get_bind().engine, LRUCache(_CACHED_LEARNERS))
         known = kept.get(learner_id)
         if known is not None and known[0] == day:
             return known[1]
-        value = ask()
+        value = load()
         kept[learner_id] = (day, value)
         return value
 
@@ -148,7 +148,7 @@ ONE_DAY = dt.timedelta(days=1)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class OrphanedCards:
+class StrayCards:
     """Cards whose memory row does not fit the current course.
 
     `gone` have left the course; `moved` changed their topic and maps card to (old, new).
@@ -158,17 +158,17 @@ class OrphanedCards:
     moved: Mapping[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
 
 
-NO_STRAYS = OrphanedCards()
+NO_STRAYS = StrayCards()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class QueueQuery:
+class QueueScope:
     """What to load: the study day, the moment in ms, and one topic or all."""
 
     day: dt.date
     now: int
     topic: str = ""
-    strays: OrphanedCards = NO_STRAYS
+    strays: StrayCards = NO_STRAYS
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -241,7 +241,7 @@ _due = (
 _still_there = MEMORY.c.card.not_in(bindparam("gone", expanding=True))
 
 
-def _sum_if(condition: Any) -> Any:
+def _count_if_over_result(condition: Any) -> Any:
     return func.sum(case((condition, 1), else_=0)).over()
 
 
@@ -251,11 +251,11 @@ def _select_with_counts(due: Select[Any]) -> Select[Any]:
     first = (
         select(
             *cards.c,
-            _sum_if(cards.c.mine & (cards.c.rank == 0)).label("learning"),
-            _sum_if(cards.c.mine & (cards.c.state == "review")).label("review"),
-            _sum_if(cards.c.mine & (cards.c.state == "new")).label("added"),
-            _sum_if(cards.c.mine & (cards.c.rank == 2)).label("waiting"),
-            _sum_if(cards.c.first_day != bindparam("day")).label("all_due"),
+            _count_if_over_result(cards.c.mine & (cards.c.rank == 0)).label("learning"),
+            _count_if_over_result(cards.c.mine & (cards.c.state == "review")).label("review"),
+            _count_if_over_result(cards.c.mine & (cards.c.state == "new")).label("added"),
+            _count_if_over_result(cards.c.mine & (cards.c.rank == 2)).label("waiting"),
+            _count_if_over_result(cards.c.first_day != bindparam("day")).label("all_due"),
         )
         .order_by(cards.c.mine.desc(), cards.c.rank, cards.c.urgency, cards.c.card)
         .limit(1)
@@ -269,7 +269,7 @@ _LOOK = _select_with_counts(_due)
 _LOOK_AMONG_STRAYS = _select_with_counts(_due.where(_still_there))
 
 
-def load_queue(db: Session, learner_id: int, limits: QueueQuery) -> ReviewQueue:
+def load_queue(db: Session, learner_id: int, limits: QueueScope) -> ReviewQueue:
     """Load the queue of a learner in one narrow read, however many cards there are."""
     if not learner_id:
         return _NOTHING
@@ -307,7 +307,9 @@ _UPCOMING = (
 )
 
 
-def load_upcoming(db: Session, learner_id: int, limits: QueueQuery, limit: int) -> list[CardRecord]:
+def load_cards_due_on_day(
+    db: Session, learner_id: int, limits: QueueScope, limit: int
+) -> list[CardRecord]:
     """Return the first `most` cards due on a study day, in queue order."""
     values = {
         "learner": learner_id,
@@ -334,7 +336,7 @@ _SEEN = select(MEMORY.c.card, MEMORY.c.note, _today.label("today")).where(
 
 
 def unseen_by_topic(
-    db: Session, learner_id: int, library: Library, limits: QueueQuery
+    db: Session, learner_id: int, library: Library, limits: QueueScope
 ) -> dict[str, int]:
     """Return how many cards of each topic were never seen, topics in reading order."""
     topics = [limits.topic] if limits.topic else _course_topics(library)
@@ -354,8 +356,8 @@ def unseen_by_topic(
     return {topic: count for topic, count in left.items() if count > 0}
 
 
-def new_cards(
-    db: Session, learner_id: int, library: Library, limits: QueueQuery, topics: Iterable[str]
+def yield_unseen_cards(
+    db: Session, learner_id: int, library: Library, limits: QueueScope, topics: Iterable[str]
 ) -> Iterator[str]:
     """Yield all such cards in order. Each topic is queried only when it is reached."""
     values = {"learner": learner_id, "day": limits.day.isoformat()}
@@ -365,11 +367,11 @@ def new_cards(
         notes = {row.note for row in rows if row.today}
         mine = library.topics[topic].cards
         for card in sorted(mine, key=lambda card: library.cards[card].level):
-            if card not in seen and card_note(library, card) not in notes:
+            if card not in seen and shared_note_id(library, card) not in notes:
                 yield card
 
 
-def card_note(library: Library, card: str) -> str:
+def shared_note_id(library: Library, card: str) -> str:
     """Return the note id that a card and its reverse share."""
     sibling = library.cards[card].sibling
     return min(card, sibling) if sibling else card
@@ -387,7 +389,7 @@ _NEXT_DUE = _later
 _NEXT_DUE_AMONG_STRAYS = _later.where(_still_there)
 
 
-def next_due(db: Session, learner_id: int, limits: QueueQuery) -> tuple[dt.date, int] | None:
+def next_due(db: Session, learner_id: int, limits: QueueScope) -> tuple[dt.date, int] | None:
     """Return the next study day with due cards, and how many are due; None if there is none."""
     values: dict[str, Any] = {
         "learner": learner_id,
@@ -424,12 +426,12 @@ def card_states(
     return {row.card: (card_state_from_row(row), row.suspended) for row in rows}
 
 
-_kept: weakref.WeakKeyDictionary[
-    Engine, collections.OrderedDict[int, tuple[str, OrphanedCards]]
-] = weakref.WeakKeyDictionary()
+_kept: weakref.WeakKeyDictionary[Engine, collections.OrderedDict[int, tuple[str, StrayCards]]] = (
+    weakref.WeakKeyDictionary()
+)
 
 
-def orphaned_cards(db: Session, learner_id: int, library: Library) -> OrphanedCards:
+def find_stray_cards(db: Session, learner_id: int, library: Library) -> StrayCards:
     """Return the orphaned cards of a learner, computed once per state of the course.
 
     Reviews are only of cards in the course, so no new ones appear within one state.
@@ -441,7 +443,7 @@ def orphaned_cards(db: Session, learner_id: int, library: Library) -> OrphanedCa
     known = kept.get(learner_id)
     if known is not None and known[0] == library.version:
         return known[1]
-    orphans = compute_orphaned_cards(db, learner_id, library)
+    orphans = compute_stray_cards(db, learner_id, library)
     kept[learner_id] = (library.version, orphans)
     kept.move_to_end(learner_id)
     while len(kept) > _LEARNERS:
@@ -449,7 +451,7 @@ def orphaned_cards(db: Session, learner_id: int, library: Library) -> OrphanedCa
     return orphans
 
 
-def compute_orphaned_cards(db: Session, learner_id: int, library: Library) -> OrphanedCards:
+def compute_stray_cards(db: Session, learner_id: int, library: Library) -> StrayCards:
     """Compare every memory row of a learner with the course."""
     rows = db.connection().execute(
         select(MEMORY.c.card, MEMORY.c.topic).where(MEMORY.c.learner_id == learner_id)
@@ -466,7 +468,7 @@ def compute_orphaned_cards(db: Session, learner_id: int, library: Library) -> Or
             moved[card] = (topic, "")
         elif known.topic != topic:
             moved[card] = (topic, known.topic)
-    return OrphanedCards(frozenset(gone), moved)
+    return StrayCards(frozenset(gone), moved)
 
 
 def _course_topics(library: Library) -> Iterable[str]:

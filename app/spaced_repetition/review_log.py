@@ -22,17 +22,17 @@ from app.database.engine import BROUGHT, insert_if_absent
 from app.database.quotas import CARD_LOG
 from app.database.tables import TABLES, Review, Suspension
 from app.markup.model import Flashcard
-from app.spaced_repetition.added_cards import ADDED, due_day, set_declined
+from app.spaced_repetition.added_cards import ADDED, first_due_day, set_card_declined
 from app.spaced_repetition.card_ids import QUESTION, is_added_card, parse_card_id
 from app.spaced_repetition.card_rows import (
     MEMORY,
     OWN_CARD_ROW,
     STANDING,
     add_row,
-    blank_columns,
     card_key,
     card_state_from_row,
     change_row,
+    columns_of_new_card,
     delete_row,
     state_columns,
 )
@@ -85,7 +85,7 @@ def find_start(db: Session, learner_id: int, card: str) -> AddedCardStart | None
     return _start_from_row(row) if row else None
 
 
-def valid_rows(log: Iterable[Any]) -> list[Any]:
+def drop_undone_rows(log: Iterable[Any]) -> list[Any]:
     """Return the log rows of one card whose rating or manual edit was not undone."""
     rows = list(log)
     undone = {row.voids for row in rows if row.voids}
@@ -113,7 +113,7 @@ def replay_card(card: str, log: Iterable[Any], start: AddedCardStart | None = No
 
     A question that was missed again after its last row is due sooner.
     """
-    rows = valid_rows(log)
+    rows = drop_undone_rows(log)
     now = replay_log((grade_from_row(r) if r.rating else edit_from_row(r) for r in rows), card)
     if start is None or not start.again or not rows:
         return now
@@ -125,8 +125,8 @@ def replay_card(card: str, log: Iterable[Any], start: AddedCardStart | None = No
     return ReplayedCard(dataclasses.replace(now.standing, due_day=due))
 
 
-def rebuilt_columns(
-    now: ReplayedCard, turns: int, start: AddedCardStart | None, *, suspended: bool
+def columns_of_replayed_card(
+    replayed: ReplayedCard, log_row_count: int, start: AddedCardStart | None, *, suspended: bool
 ) -> dict[str, Any] | None:
     """Return the columns of a rebuilt memory row, or None if there is nothing to store.
 
@@ -134,22 +134,22 @@ def rebuilt_columns(
     treated as suspended.
     """
     suspended = suspended or (start is not None and start.declined)
-    held: dict[str, Any] = {"turns": turns, "suspended": suspended}
-    if now.until is not None:
-        held["set_day"] = now.until.isoformat()
-    if now.standing is not None:
-        return {**state_columns(now.standing), **held}
-    due = now.until or (start.due if start else None)
+    held: dict[str, Any] = {"turns": log_row_count, "suspended": suspended}
+    if replayed.until is not None:
+        held["set_day"] = replayed.until.isoformat()
+    if replayed.standing is not None:
+        return {**state_columns(replayed.standing), **held}
+    due = replayed.until or (start.due if start else None)
     if due is None and not suspended:
         return None
-    return {**blank_columns(due), **held}
+    return {**columns_of_new_card(due), **held}
 
 
 def _start_from_row(row: Any) -> AddedCardStart:
     since = from_milliseconds(row.at)
     day = study_day_at(since, row.zone)
     missed = parse_card_id(row.card)[0] == QUESTION
-    return AddedCardStart(due_day(row.card, day), since, row.declined, missed)
+    return AddedCardStart(first_due_day(row.card, day), since, row.declined, missed)
 
 
 DAYS = TABLES["study_day"]
@@ -181,7 +181,7 @@ class DayTotals:
         return DayTotals(**{name: -value for name, value in self.columns().items()})
 
     @property
-    def work(self) -> int:
+    def answers_and_reviews(self) -> int:
         return self.answers + self.reviews
 
     @property
@@ -208,13 +208,13 @@ def day_totals_of_grade(
     )
 
 
-def add_to_day(db: Session, learner_id: int, day: str, more: DayTotals) -> None:
+def add_to_day(db: Session, learner_id: int, day: str, totals: DayTotals) -> None:
     """Add to the totals of a study day (ISO date); inserts the row if it is the first."""
-    values = {"learner_id": learner_id, "day": day, **more.columns()}
+    values = {"learner_id": learner_id, "day": day, **totals.columns()}
     db.connection().execute(_add_statement(db.connection().dialect.name), values)
 
 
-def change_days(
+def replace_in_day_totals(
     db: Session, learner_id: int, before: Iterable[Row[Any]], after: Iterable[Row[Any]]
 ) -> None:
     """Replace what the old logs of some cards added to the totals by what the new logs add.
@@ -284,23 +284,25 @@ def retrievability_before(before: CardState | None, day: dt.date) -> float | Non
     return retrievability(before, day)
 
 
-def count_grade(
+def add_review_to_day(
     db: Session,
     learner_id: int,
     before: CardState | None,
-    grade: ReviewEvent,
+    review: ReviewEvent,
     milliseconds: int | None,
 ) -> None:
     """Add a review to its day; `before` is the card's state before it."""
-    again = _was_seen_on(before, grade.day)
-    chance = retrievability_before(before, grade.day)
-    work = day_totals_of_grade(grade.rating, chance, milliseconds, again=again)
-    add_to_day(db, learner_id, grade.day.isoformat(), work)
+    again = _was_seen_on(before, review.day)
+    chance = retrievability_before(before, review.day)
+    work = day_totals_of_grade(review.rating, chance, milliseconds, again=again)
+    add_to_day(db, learner_id, review.day.isoformat(), work)
 
 
-def uncount_grade(db: Session, learner_id: int, number: int, before: CardState | None) -> None:
+def subtract_review_from_day(
+    db: Session, learner_id: int, log_id: int, before: CardState | None
+) -> None:
     """Subtract an undone review from its day; `before` is the state the card returns to."""
-    row = db.connection().execute(_UNDONE, {"number": number}).one()
+    row = db.connection().execute(_UNDONE, {"number": log_id}).one()
     rating, chance, took, day = row
     again = _was_seen_on(before, dt.date.fromisoformat(day))
     work = day_totals_of_grade(rating, chance, took, again=again)
@@ -381,7 +383,7 @@ _RATING = select(LOG.c.rating).where(LOG.c.token == bindparam("of_token"))
 
 def find_rating(db: Session, learner_id: int, card: str, token: str) -> int:
     """Return the rating already saved for this showing of a card, 0 if there is none."""
-    kept = storage_token(learner_id, card, token)
+    kept = hash_form_token(learner_id, card, token)
     return db.connection().execute(_RATING, {"of_token": kept}).scalar() or 0
 
 
@@ -398,7 +400,7 @@ def record_review(
         Review,
         {
             "learner_id": learner_id,
-            "token": storage_token(learner_id, card.id, submission.token),
+            "token": hash_form_token(learner_id, card.id, submission.token),
             "card": card.id,
             "rating": grade.rating,
             "retention": grade.retention,
@@ -417,7 +419,7 @@ def record_review(
         standing = rebuild_card_state(db, learner_id, card) or standing
     values = {**state_columns(standing), "turns": held.turns + 1}
     _write_card_row(db, learner_id, card, values, known=held.known)
-    count_grade(db, learner_id, held.standing, grade, submission.milliseconds)
+    add_review_to_day(db, learner_id, held.standing, grade, submission.milliseconds)
     lapsed = standing.lapses > (held.standing.lapses if held.standing else 0)
     return RecordedReview(number, standing, lapsed=lapsed)
 
@@ -463,7 +465,7 @@ def _newest_log_row(db: Session, learner_id: int) -> Row[Any, Any, Any, Any] | N
 def undo_review(
     db: Session,
     learner_id: int,
-    number: int,
+    log_id: int,
     when: tuple[dt.datetime, dt.date],
     cards: Mapping[str, Flashcard] = MappingProxyType({}),
 ) -> str | None:
@@ -473,7 +475,7 @@ def undo_review(
     nothing. `cards` are the course cards whose memory row may have to be restored.
     """
     last = _newest_log_row(db, learner_id)
-    if last is None or last.id != number:
+    if last is None or last.id != log_id:
         return None
     now, day = when
     graded = last.rating > 0
@@ -482,10 +484,10 @@ def undo_review(
         Review,
         {
             "learner_id": learner_id,
-            "token": storage_token(learner_id, "undo", str(number)),
+            "token": hash_form_token(learner_id, "undo", str(log_id)),
             "card": last.card,
             "rating": 0,
-            "voids": number,
+            "voids": log_id,
             "study_day": day.isoformat(),
             "at": to_milliseconds(now),
             "act": "" if graded else "undo",
@@ -494,9 +496,9 @@ def undo_review(
     card: str = last.card
     standing = rebuild_card_state(db, learner_id, cards.get(card, card))
     if done is not None and graded:
-        uncount_grade(db, learner_id, number, standing)
+        subtract_review_from_day(db, learner_id, log_id, standing)
     elif done is not None:
-        bump_manual_edits(db, learner_id)
+        bump_manual_edit_counter(db, learner_id)
     return card
 
 
@@ -505,7 +507,7 @@ _ACTED = (
 )
 
 
-def bump_manual_edits(db: Session, learner_id: int) -> None:
+def bump_manual_edit_counter(db: Session, learner_id: int) -> None:
     """Count a manual edit, so that the plan of the day is computed again."""
     db.connection().execute(_ACTED, {"of_learner": learner_id})
 
@@ -520,7 +522,7 @@ def set_suspended(
 ) -> None:
     """Suspend a card, or unsuspend it in the state it had."""
     if is_added_card(card.id) and not suspended:
-        set_declined(db, learner_id, card.id, declined=False)
+        set_card_declined(db, learner_id, card.id, declined=False)
         return
     held = load_card(db, learner_id, card.id)
     db.connection().execute(_TAKE_UP, card_key(learner_id, card.id))
@@ -533,7 +535,10 @@ def set_suspended(
         rebuild_card_state(db, learner_id, card, suspended=False)
     elif suspended:
         add_row(
-            db, learner_id, card, {**blank_columns(None), "turns": held.turns, "suspended": True}
+            db,
+            learner_id,
+            card,
+            {**columns_of_new_card(None), "turns": held.turns, "suspended": True},
         )
 
 
@@ -544,7 +549,7 @@ def list_suspended(db: Session, learner_id: int) -> tuple[str, ...]:
     return tuple(rows.scalars())
 
 
-def storage_token(learner_id: int, *parts: str) -> str:
+def hash_form_token(learner_id: int, *parts: str) -> str:
     """Return a form's token as it is stored, distinct for each learner and what they did.
 
     Pages cached for all visitors contain the same tokens, and a changed answer from the same form
@@ -588,7 +593,7 @@ def rebuild_card_state(
     now = replay_card(name, rows, begin)
     held = load_card(db, learner_id, name)
     away = held.suspended if suspended is None else suspended
-    values = rebuilt_columns(now, len(rows), begin, suspended=away)
+    values = columns_of_replayed_card(now, len(rows), begin, suspended=away)
     if values is None:
         delete_row(db, learner_id, name)
     elif held.known:
@@ -616,7 +621,7 @@ def record_manual_edit(
         Review,
         {
             "learner_id": learner_id,
-            "token": storage_token(learner_id, card.id, act.kind, token),
+            "token": hash_form_token(learner_id, card.id, act.kind, token),
             "card": card.id,
             "rating": 0,
             "study_day": day.isoformat(),
@@ -628,7 +633,7 @@ def record_manual_edit(
     if number is not None:
         CARD_LOG.check(load_card(db, learner_id, card.id).turns + 1)
         rebuild_card_state(db, learner_id, card)
-        bump_manual_edits(db, learner_id)
+        bump_manual_edit_counter(db, learner_id)
     return number
 
 

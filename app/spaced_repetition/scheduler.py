@@ -44,7 +44,7 @@ def fuzz_range(days: int, previous: int = 0, maximum: int = 36500) -> tuple[int,
 
 
 def fuzz_interval(
-    days: int, previous: int, seed: tuple[str, int], on: dt.date, least: int = 0
+    days: int, previous: int, seed: tuple[str, int], study_day: dt.date, least: int = 0
 ) -> int:
     """Return an interval in the range around `days` that keeps a card apart from its reverse.
 
@@ -60,7 +60,7 @@ def fuzz_interval(
         low, high = least, max(high, least + (high > low))
     note = card.removesuffix(_REVERSE)
     side = hashlib.sha256(note.encode()).digest()[0] + (note != card)
-    own = [n for n in range(low, high + 1) if (on.toordinal() + n + side) % 2 == 0]
+    own = [n for n in range(low, high + 1) if (study_day.toordinal() + n + side) % 2 == 0]
     choice = own or [max(days, least)]
     drawn = int.from_bytes(hashlib.sha256(f"{card}:{turn}".encode()).digest()[:8])
     return choice[drawn * len(choice) >> 64]
@@ -133,33 +133,33 @@ class CardState:
 
 
 def apply_review(
-    before: CardState | None, grade: ReviewEvent, card: str = "", policy: IntervalRules = POLICY
+    before: CardState | None, review: ReviewEvent, card: str = "", policy: IntervalRules = POLICY
 ) -> CardState:
     """Return the card state after one more review; `before` is None for a new card.
 
     Equal to the reference implementation (py-fsrs, FSRS-6) with elapsed time counted in study days.
     `card` seeds the fuzz; without it there is none.
     """
-    scheduler = _fsrs_scheduler(policy, grade.retention)
-    day = _start_of_day(grade.day)
+    scheduler = _fsrs_scheduler(policy, review.retention)
+    day = _start_of_day(review.day)
     moved, _ = scheduler.review_card(
-        _fsrs_card(before, day), fsrs.Rating(grade.rating), review_datetime=day
+        _fsrs_card(before, day), fsrs.Rating(review.rating), review_datetime=day
     )
     wait = moved.due - day
     state = _NAMES[moved.state]
     if policy.fuzz and card and state == "review":
-        wait = dt.timedelta(days=_spread_intervals(before, grade, card, policy))
-    lapsed = before is not None and before.state == "review" and grade.rating == 1
+        wait = dt.timedelta(days=_spread_intervals(before, review, card, policy))
+    lapsed = before is not None and before.state == "review" and review.rating == 1
     return CardState(
         state=state,
         step=moved.step,
         stability=moved.stability or 0.0,
         difficulty=moved.difficulty or 0.0,
-        due_day=grade.day + wait if state == "review" else grade.day,
-        due_at=grade.at + wait,
-        first_day=before.first_day if before else grade.day,
-        last_day=grade.day,
-        last_at=grade.at,
+        due_day=review.day + wait if state == "review" else review.day,
+        due_at=review.at + wait,
+        first_day=before.first_day if before else review.day,
+        last_day=review.day,
+        last_at=review.at,
         reviews=(before.reviews if before else 0) + 1,
         lapses=(before.lapses if before else 0) + lapsed,
     )
@@ -315,7 +315,7 @@ LEECH = 8
 _WARN_EVERY = 4
 
 
-def is_leech(lapses: int) -> bool:
+def is_leech_warning_due(lapses: int) -> bool:
     """Return whether to warn the learner at this lapse that the card does not stick.
 
     True at the eighth lapse, and at every fourth after it.
@@ -326,16 +326,16 @@ def is_leech(lapses: int) -> bool:
 OLDEST = dt.timedelta(days=30)
 
 
-def is_too_old(given: dt.datetime, now: dt.datetime) -> bool:
+def is_too_old(rated_at: dt.datetime, now: dt.datetime) -> bool:
     """Return whether a rating was given too long ago to be accepted.
 
     After 30 days a wrong clock is more likely than a browser that was offline.
     """
-    return now - given > OLDEST
+    return now - rated_at > OLDEST
 
 
 def clamp_review_time(
-    given: dt.datetime, now: dt.datetime, last: dt.datetime | None
+    rated_at: dt.datetime, now: dt.datetime, last_review: dt.datetime | None
 ) -> dt.datetime:
     """Return the moment to log for a rating given at `given` and received at `now`.
 
@@ -343,8 +343,8 @@ def clamp_review_time(
     because the log is replayed in its order. If the last review is itself in the future, its moment
     is used.
     """
-    moment = min(given, now)
-    return moment if last is None else max(moment, last)
+    moment = min(rated_at, now)
+    return moment if last_review is None else max(moment, last_review)
 
 
 NBSP = "\u00a0"
@@ -388,7 +388,7 @@ def _short_days(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-Trace = tuple[float, float]
+MemoryState = tuple[float, float]
 """Stability in days and difficulty (1..10)."""
 
 AT_STABILITY = 0.9
@@ -441,27 +441,29 @@ class FsrsFormulas:
         days = round(stability / self._factor * (math.pow(retention, 1 / self._decay) - 1))
         return min(max(days, 1), self._maximum)
 
-    def known(self, trace: Trace, recall: float, rating: int = _GOOD) -> Trace:
+    def after_success(self, trace: MemoryState, recall: float, rating: int = _GOOD) -> MemoryState:
         """Return the trace after a passed review, a day or more after the last one."""
         stability = self.stability_after_success(trace, recall, rating)
         return stability, self.difficulty(trace[1], rating)
 
-    def forgotten(self, trace: Trace, recall: float) -> Trace:
+    def after_lapse_before_relearning(self, trace: MemoryState, recall: float) -> MemoryState:
         """Return the trace after “again”, a day or more after the last review, before relearning."""
         return self.stability_after_lapse(trace, recall), self.difficulty(trace[1], _AGAIN)
 
-    def lapsed(self, trace: Trace, recall: float) -> Trace:
+    def after_lapse_and_relearning(self, trace: MemoryState, recall: float) -> MemoryState:
         """Return the trace after “again” and the relearning steps of that day, all passed."""
-        trace = self.forgotten(trace, recall)
+        trace = self.after_lapse_before_relearning(trace, recall)
         for _ in range(self._relearning):
-            trace = self.same_day(trace)
+            trace = self.after_same_day_good(trace)
         return trace
 
-    def same_day(self, trace: Trace) -> Trace:
+    def after_same_day_good(self, trace: MemoryState) -> MemoryState:
         """Return the trace after another review on the same study day that was good."""
         return self.compute_same_day_stability(trace[0], _GOOD), self.difficulty(trace[1], _GOOD)
 
-    def stability_after_success(self, trace: Trace, recall: float, rating: int = _GOOD) -> float:
+    def stability_after_success(
+        self, trace: MemoryState, recall: float, rating: int = _GOOD
+    ) -> float:
         """Return the stability after a passed review.
 
         S' = S·(1 + e^w8·(11 − D)·S^(−w9)·(e^(w10·(1 − R)) − 1)·hard·easy).
@@ -475,7 +477,7 @@ class FsrsFormulas:
             grown *= w[16]
         return max(stability * (1 + grown), _LEAST)
 
-    def stability_after_lapse(self, trace: Trace, recall: float) -> float:
+    def stability_after_lapse(self, trace: MemoryState, recall: float) -> float:
         """Return the stability after a lapse.
 
         S' = min(w11·D^(−w12)·((S + 1)^w13 − 1)·e^(w14·(1 − R)), S ÷ e^(w17·w18)).
@@ -496,7 +498,7 @@ class FsrsFormulas:
             change = max(change, 1.0)
         return max(stability * change, _LEAST)
 
-    def begun(self, rating: int) -> Trace:
+    def after_first_day(self, rating: int) -> MemoryState:
         """Return the trace of a new card after its first day: `rating`, then the steps passed.
 
         S0 = w[G − 1], D0 = w4 − e^(w5·(G − 1)) + 1.
@@ -506,7 +508,7 @@ class FsrsFormulas:
         trace = max(w[rating - 1], _LEAST), min(max(difficulty, 1.0), 10.0)
         left = {_GOOD: self._steps - 1, _EASY: 0}.get(rating, self._steps)
         for _ in range(left):
-            trace = self.same_day(trace)
+            trace = self.after_same_day_good(trace)
         return trace
 
     def difficulty(self, difficulty: float, rating: int) -> float:

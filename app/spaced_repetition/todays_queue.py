@@ -22,11 +22,11 @@ from app.spaced_repetition.queue import (
     USUAL,
     CardPace,
     DayCounts,
-    QueueQuery,
+    QueueScope,
     ReviewQueue,
-    card_note,
     card_pace,
     new_cards_allowed,
+    shared_note_id,
 )
 from app.spaced_repetition.review_log import CardRecord
 
@@ -115,7 +115,7 @@ class TodaysQueue:
     """
 
     queue: ReviewQueue
-    limits: QueueQuery
+    limits: QueueScope
     new: tuple[str, ...]
     left: CardsLeft
 
@@ -142,7 +142,7 @@ def todays_queue(
         limits = dataclasses.replace(limits, strays=dataclasses.replace(limits.strays, gone=gone))
     pace = card_pace(ctx.db, ctx.learner.id, ctx.day)
     if planned and listed is not None:
-        new = _listed_new(ctx, listed)
+        new = _unstarted_cards_on_list(ctx, listed)
         fresh = len(new)
     else:
         if listed is not None and not choice.topic:
@@ -167,26 +167,26 @@ def todays_queue(
     return TodaysQueue(loaded, limits, new, left)
 
 
-def _query(ctx: RequestContext, topic: str) -> QueueQuery:
-    strays = queue.orphaned_cards(ctx.db, ctx.learner.id, ctx.library)
-    return QueueQuery(ctx.day, to_milliseconds(ctx.now), topic, strays)
+def _query(ctx: RequestContext, topic: str) -> QueueScope:
+    strays = queue.find_stray_cards(ctx.db, ctx.learner.id, ctx.library)
+    return QueueScope(ctx.day, to_milliseconds(ctx.now), topic, strays)
 
 
 def choose_new(
-    ctx: RequestContext, limits: QueueQuery, topics: Iterable[str], count: int
+    ctx: RequestContext, limits: QueueScope, topics: Iterable[str], count: int
 ) -> tuple[str, ...]:
     """Return the first `count` new cards of these topics, never a card and its reverse."""
-    cards = queue.new_cards(ctx.db, ctx.learner.id, ctx.library, limits, topics)
+    cards = queue.yield_unseen_cards(ctx.db, ctx.learner.id, ctx.library, limits, topics)
     chosen: dict[str, str] = {}
     for card in cards if count else ():
-        chosen.setdefault(card_note(ctx.library, card), card)
+        chosen.setdefault(shared_note_id(ctx.library, card), card)
         if len(chosen) == count:
             break
     return tuple(chosen.values())
 
 
 def count_unseen_by_topic(
-    ctx: RequestContext, limits: QueueQuery, *, begun_first: bool = False
+    ctx: RequestContext, limits: QueueScope, *, begun_first: bool = False
 ) -> dict[str, int]:
     """Return how many cards of each topic were never started, topics in course order.
 
@@ -202,7 +202,7 @@ def count_unseen_by_topic(
     return unseen
 
 
-def _listed_new(ctx: RequestContext, listed: ListedCards) -> tuple[str, ...]:
+def _unstarted_cards_on_list(ctx: RequestContext, listed: ListedCards) -> tuple[str, ...]:
     """Return the course cards on the list that were not started yet."""
     course = [card for card in listed.new if card in ctx.library.cards]
     known = queue.card_states(ctx.db, ctx.learner.id, course) if course else {}
@@ -219,7 +219,7 @@ _ON_LIST = select(*_TOUCHED).where(
 )
 
 
-def _load_listed(ctx: RequestContext, limits: QueueQuery, listed: ListedCards) -> ReviewQueue:
+def _load_listed(ctx: RequestContext, limits: QueueScope, listed: ListedCards) -> ReviewQueue:
     """Return the queue of the day's list: learning steps of today, then reviews, then added cards."""
     added = [card for card in listed.new if is_added_card(card)]
     today = limits.day.isoformat()
@@ -240,7 +240,7 @@ def _load_listed(ctx: RequestContext, limits: QueueQuery, listed: ListedCards) -
     steps.sort(key=lambda row: (row.due_at, row.card))
     ripe = [row for row in steps if row.due_at <= limits.now]
     looks = [live[c] for c in (*listed.reviews, *added) if c in live and live[c].last_day != today]
-    first, kind = _first(ripe, looks, steps)
+    first, kind = _most_urgent_card(ripe, looks, steps)
     new = sum(row.state == "new" for row in looks)
     begun = sum(row.first_day == today and not is_added_card(row.card) for row in answered)
     return ReviewQueue(
@@ -255,10 +255,14 @@ def _load_listed(ctx: RequestContext, limits: QueueQuery, listed: ListedCards) -
     )
 
 
-def _first(
-    ripe: Sequence[Any], looks: Sequence[Any], steps: Sequence[Any]
+def _most_urgent_card(
+    due_steps: Sequence[Any], due_reviews: Sequence[Any], waiting_steps: Sequence[Any]
 ) -> tuple[CardRecord | None, str]:
-    for rows, kind in ((ripe, "learning"), (looks, "review"), (steps, "waiting")):
+    for rows, kind in (
+        (due_steps, "learning"),
+        (due_reviews, "review"),
+        (waiting_steps, "waiting"),
+    ):
         if rows:
             row = rows[0]
             return CardRecord(row.card, card_state_from_row(row), row.turns, known=True), kind
@@ -272,12 +276,12 @@ def upcoming_cards(
     limits = _query(ctx, "")
     stack = todays_queue(ctx, listed)
     tomorrow = dataclasses.replace(limits, day=limits.day + queue.ONE_DAY)
-    due = queue.load_upcoming(ctx.db, ctx.learner.id, tomorrow, limit)
+    due = queue.load_cards_due_on_day(ctx.db, ctx.learner.id, tomorrow, limit)
     if listed is None:
-        today = queue.load_upcoming(ctx.db, ctx.learner.id, limits, limit)
+        today = queue.load_cards_due_on_day(ctx.db, ctx.learner.id, limits, limit)
     else:
         names = {*listed.reviews, *listed.new}
-        today = [c for c in due if c.card in names or _is_step(c, ctx)]
+        today = [c for c in due if c.card in names or _is_in_todays_steps(c, ctx)]
         order = {card: place for place, card in enumerate(listed.reviews)}
         today.sort(key=lambda c: order.get(c.card, len(order)))
     ripe = [card for card in today if not _is_waiting(card, ctx)]
@@ -291,7 +295,7 @@ def upcoming_cards(
     return list(itertools.islice([*ripe, *new, *waiting], limit)), due
 
 
-def _is_step(card: CardRecord, ctx: RequestContext) -> bool:
+def _is_in_todays_steps(card: CardRecord, ctx: RequestContext) -> bool:
     standing = card.standing
     return standing is not None and standing.state != "review" and standing.last_day == ctx.day
 

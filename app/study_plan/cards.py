@@ -63,7 +63,7 @@ def choose_reviews(learner: LearnerFacts, calendar: PlanCalendar, minutes: float
     return due[:most]
 
 
-def last_new_day(calendar: PlanCalendar) -> dt.date | None:
+def last_day_for_new_cards(calendar: PlanCalendar) -> dt.date | None:
     """Return the last day on which new cards begin; None without an exam day."""
     if calendar.exam is None:
         return None
@@ -83,7 +83,7 @@ def count_new_cards(
     learner: LearnerFacts, calendar: PlanCalendar, minutes: float, amount: CardAmount
 ) -> int:
     """Return how many new cards may begin today."""
-    last = last_new_day(calendar)
+    last = last_day_for_new_cards(calendar)
     if last is not None and learner.day > last:
         return 0
     days = (last - learner.day).days + 1 if last else calendar.days

@@ -150,7 +150,9 @@ def tick_tasks(tasks: Iterable[Task], done: DayDone) -> tuple[TickedTask, ...]:
     return tuple(ticked)
 
 
-def count_undone(undone: Mapping[str, int], ticked: Iterable[TickedTask]) -> dict[str, int]:
+def count_unfinished_in_a_row(
+    undone: Mapping[str, int], ticked: Iterable[TickedTask]
+) -> dict[str, int]:
     """Return for the next list how often each kind of task was left unfinished in a row."""
     return {**undone, **{t.kind: 0 if t.is_done else undone.get(t.kind, 0) + 1 for t in ticked}}
 
@@ -180,7 +182,7 @@ def make_day_list(
     ]
     if calendar.exam == day:
         return DayList(day, _without_empty(first), dict(learner.undone))
-    if course.exam and calendar.due_mock(day, learner.last_sat):
+    if course.exam and calendar.due_mock_exam_day(day, learner.last_sat):
         first.append(Task("mock", course.exam_minutes, exam=course.exam))
         return DayList(day, _without_empty(first), dict(learner.undone))
     known = estimate.pages if estimate else {}
@@ -247,7 +249,7 @@ def _pages_left_to_read(
         if short := [PageToRead(slug, left, "weak", True) for slug, left in left if left > 1e-6]:
             return short
     return [
-        PageToRead(p.slug, p.minutes - p.minutes_read(read[p.slug]), "weak")
+        PageToRead(p.slug, p.minutes - p.reading_minutes_of_part(read[p.slug]), "weak")
         for p in pages
         if not read[p.slug].is_whole
     ]
@@ -259,7 +261,7 @@ def _choose_pages(
     estimate: ScoreEstimate | None,
     unread: list[PageToRead],
     minutes: float,
-    room: float,
+    minutes_left: float,
 ) -> tuple[list[PageToRead], float, bool]:
     """Return the pages to read in `room` minutes, the room left, and whether none is left unread.
 
@@ -275,15 +277,15 @@ def _choose_pages(
     objectives = collections.Counter[str]()
     for slug, done in read.items():
         if (facts := course.pages.get(slug)) is not None:
-            reading[facts.domain] += facts.minutes_read(done)
+            reading[facts.domain] += facts.reading_minutes_of_part(done)
             objectives.update(facts.objectives)
     mock, placement = _missed_pages(course, learner)
     chosen: list[PageToRead] = []
-    while unread and room > 0:
-        fitting = [page for page in unread if page.minutes <= room + _PAGE_OVER * minutes]
+    while unread and minutes_left > 0:
+        fitting = [page for page in unread if page.minutes <= minutes_left + _PAGE_OVER * minutes]
         if not fitting and not chosen:
             shortest = min(unread, key=lambda page: page.minutes)
-            fitting = [shortest] if shortest.minutes <= room + _MOST_OVER * minutes else []
+            fitting = [shortest] if shortest.minutes <= minutes_left + _MOST_OVER * minutes else []
         if not fitting:
             break
         domains = sorted({course.pages[page.slug].domain for page in fitting})
@@ -296,18 +298,20 @@ def _choose_pages(
 
         here = (page for page in fitting if course.pages[page.slug].domain == domain)
         page = max(here, key=lambda page: gain(page.slug))
-        page = _first_to_read(course, page, fitting)
+        page = _unread_prerequisite_or_page(course, page, fitting)
         cost = page.minutes
         reason = next(r for r, holds in zip(_REASONS, gain(page.slug), strict=True) if holds)
         chosen.append(dataclasses.replace(page, reason=reason))
         unread.remove(page)
-        room -= cost
+        minutes_left -= cost
         reading[domain] += cost
         objectives.update(course.pages[page.slug].objectives)
-    return chosen, room, not unread
+    return chosen, minutes_left, not unread
 
 
-def _first_to_read(course: CourseFacts, page: PageToRead, fitting: list[PageToRead]) -> PageToRead:
+def _unread_prerequisite_or_page(
+    course: CourseFacts, page: PageToRead, fitting: list[PageToRead]
+) -> PageToRead:
     """Return the page, or an unread one that it requires, directly or not."""
     waiting = {page.slug}
     while True:

@@ -17,7 +17,13 @@ from app.database.engine import write_in_own_transaction
 from app.spaced_repetition.review_log import count_recalled_cards
 from app.spaced_repetition.todays_queue import ListedCards
 from app.study_plan import store
-from app.study_plan.day_list import DayList, TickedTask, count_undone, make_day_list, tick_tasks
+from app.study_plan.day_list import (
+    DayList,
+    TickedTask,
+    count_unfinished_in_a_row,
+    make_day_list,
+    tick_tasks,
+)
 from app.study_plan.score import ScoreEstimate, damp_fall, estimate_score
 
 _log = logging.getLogger("headroom")
@@ -108,7 +114,7 @@ def listed_cards(ctx: RequestContext) -> ListedCards | None:
     return ListedCards(by_kind.get("review", ()), by_kind.get("new", ()))
 
 
-def _tick(ctx: RequestContext, day_list: DayList) -> tuple[TickedTask, ...]:
+def _tick_off_tasks(ctx: RequestContext, day_list: DayList) -> tuple[TickedTask, ...]:
     """Return the tasks of a list, of today or an earlier day, with what was done of each."""
     pages = [page.slug for task in day_list.tasks for page in task.pages]
     day, exam = day_list.day, day_list.exam
@@ -132,10 +138,10 @@ def _find_or_make(ctx: RequestContext) -> _Made | None:
     newest = _newest_list(ctx)
     if newest is not None and newest[0].day == ctx.day:
         return newest
-    return _make(ctx, newest)
+    return _make_new_list(ctx, newest)
 
 
-def _make(ctx: RequestContext, newest: _Made | None) -> _Made | None:
+def _make_new_list(ctx: RequestContext, newest: _Made | None) -> _Made | None:
     """Make the list of the day; `newest` is the one before it, or one of today to replace.
 
     None until something was read or answered, and while a first placement test is unfinished.
@@ -152,7 +158,7 @@ def _make(ctx: RequestContext, newest: _Made | None) -> _Made | None:
         ready.update(last.ready)
         undone = last.undone
         if last.day < day:
-            undone = count_undone(undone, _tick(ctx, last))
+            undone = count_unfinished_in_a_row(undone, _tick_off_tasks(ctx, last))
         facts = dataclasses.replace(facts, undone=undone)
         has_sat = facts.last_sat is not None and facts.last_sat >= last.day
         if before and estimate and before.questions == estimate.questions and not has_sat:
@@ -170,13 +176,13 @@ def _make(ctx: RequestContext, newest: _Made | None) -> _Made | None:
         route=learner.page_route,
         seed=learner.key,
     )
-    known, made_for = count_recalled_cards(db, learner.id), _plan_choices(learner, day)
+    known, made_for = count_recalled_cards(db, learner.id), _plan_choices_key(learner, day)
     return dataclasses.replace(
         day_list, ready=tuple(sorted(ready)), known_cards=known, made_for=made_for
     ), estimate
 
 
-def _plan_choices(learner: LearnerProfile, day: dt.date) -> str:
+def _plan_choices_key(learner: LearnerProfile, day: dt.date) -> str:
     """Return the choices that a list is made for; if they change, it may be made again."""
     return f"{learner.minutes_on(day)} {learner.card_amount} {learner.page_route} {learner.plan_calendar(day)}"
 
@@ -188,10 +194,10 @@ def _make_list_if_needed(ctx: RequestContext) -> _Made | None:
     """
     newest = _newest_list(ctx)
     if newest is not None and newest[0].day == ctx.day:
-        kept = newest[0].made_for == _plan_choices(ctx.learner, ctx.day)
-        if kept or any(task.done for task in _tick(ctx, newest[0])):
+        kept = newest[0].made_for == _plan_choices_key(ctx.learner, ctx.day)
+        if kept or any(task.done for task in _tick_off_tasks(ctx, newest[0])):
             return None
-    return _make(ctx, newest)
+    return _make_new_list(ctx, newest)
 
 
 async def ensure_day_list(request: Request, ctx: Reader) -> None:

@@ -164,16 +164,16 @@ class ScoreModel:
             self._cov[n][n] += _DRIFT * (day - self._day).days
         self._day = day
 
-    def read(self, page: str, share: float) -> None:
+    def add_reading(self, page: str, share: float) -> None:
         """Add a part of a page that was read on the present day."""
         before = self._read[page][0] if page in self._read else 0.0
         self._read[page] = min(1.0, before + share), self._day
 
-    def answer(self, question: str, score: float) -> None:
+    def add_first_answer(self, question: str, score: float) -> None:
         """Learn from the first answer to a question."""
         facts = self._course.questions[question]
         page = self._course.pages[facts.page]
-        terms = self._terms(page)
+        terms = self._parameter_weights_of_page(page)
         known = _sigmoid(_PAGE_SCALE * sum(value * self._mean[n] for n, value in terms))
         chance = min(0.995, facts.guess + (1 - facts.guess) * known)
         slope = (1 - facts.guess) * known * (1 - known) * _PAGE_SCALE
@@ -195,7 +195,7 @@ class ScoreModel:
             factor = projected[n] * information * share
             self._cov[n] = [value - factor * p for value, p in zip(row, projected, strict=True)]
 
-    def _terms(self, page: PageFacts) -> _Terms:
+    def _parameter_weights_of_page(self, page: PageFacts) -> _Terms:
         """Return the numbers of the model that a page depends on, each with its factor."""
         terms = [(self._index[o], 1 / len(page.objectives)) for o in page.objectives]
         share, day = self._read.get(page.slug, (0.0, self._day))
@@ -226,7 +226,9 @@ class ScoreModel:
 
     def estimate(self) -> ScoreEstimate:
         """Return the expected score as of the present day."""
-        pages = {slug: self._page(page) for slug, page in self._course.pages.items()}
+        pages = {
+            slug: self._page_chance_and_weights(page) for slug, page in self._course.pages.items()
+        }
         gradient = [0.0] * self._size
         domains, objectives, luck = {}, {}, 0.0
         for domain in self._course.domains:
@@ -263,9 +265,9 @@ class ScoreModel:
             pages={slug: chance for slug, (chance, _) in pages.items()},
         )
 
-    def _page(self, page: PageFacts) -> tuple[float, _Terms]:
+    def _page_chance_and_weights(self, page: PageFacts) -> tuple[float, _Terms]:
         """Return the chance that a page is known, averaged over what is uncertain, and its terms."""
-        terms = self._terms(page)
+        terms = self._parameter_weights_of_page(page)
         variance = sum(a * b * self._cov[m][n] for m, a in terms for n, b in terms)
         mean = sum(value * self._mean[n] for n, value in terms)
         return _sigmoid(mean / math.sqrt(1 + math.pi * (variance + _PAGE_VARIANCE) / 8)), terms
@@ -296,9 +298,9 @@ def estimate_score(
     for day, _, name, amount, is_reading in events:
         model.advance(day)
         if is_reading:
-            model.read(name, amount)
+            model.add_reading(name, amount)
         else:
-            model.answer(name, amount)
+            model.add_first_answer(name, amount)
     model.advance(learner.day)
     return model.estimate()
 

@@ -13,9 +13,9 @@ from app.accounts.current_learner import LearnerProfile
 from app.clock import from_milliseconds, study_day_start, to_milliseconds
 from app.content.course_facts import course_facts
 from app.content.library import Library
-from app.content.routes import section_parts
+from app.content.routes import page_parts_by_section
 from app.database.engine import ATTEMPT, GRADED, SCORE, insert_if_absent
-from app.database.tables import TABLES, DayListRow, Prediction
+from app.database.tables import TABLES, DayListRow, ScorePredictionRow
 from app.spaced_repetition.card_ids import is_added_card
 from app.spaced_repetition.card_rows import MEMORY
 from app.spaced_repetition.queue import card_pace
@@ -79,7 +79,7 @@ def _load_readings(
     readings = []
     for topic, section, at in db.connection().execute(_READ, values):
         page = library.topics.get(topic)
-        if (part := (section_parts(page) if page else {}).get(section)) is not None:
+        if (part := (page_parts_by_section(page) if page else {}).get(section)) is not None:
             day = learner.study_day(from_milliseconds(at))
             readings.append(ReadingFact(topic, part.share, day, at, part.essential))
     return readings
@@ -273,7 +273,7 @@ def save_day_list(
         "target": target,
         "chance": estimate.chance(target / 100) if target is not None else None,
     }
-    insert_if_absent(db, Prediction, values | score)
+    insert_if_absent(db, ScorePredictionRow, values | score)
 
 
 _PLACEMENT = (

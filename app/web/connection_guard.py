@@ -77,13 +77,16 @@ class GuardedProtocol(HttpToolsProtocol):
         self._client = client_network(host)
         mine = self._clients.setdefault(self._client, set())
         mine.add(self)
-        self._timer = self._soon(self._limits.head_seconds, self._too_slow)
+        self._timer = self._call_later(self._limits.head_seconds, self._handle_head_timeout)
         is_crowd = len(mine) > self._limits.of_one_client
         if is_crowd and not self._limits.is_proxy(host):
             if not self._close_one_of(mine):
                 message = "Too many connections are open from your address."
                 self._refuse(HTTPStatus.TOO_MANY_REQUESTS, message)
-        elif len(self.connections) > self._limits.connections and not self._make_room():
+        elif (
+            len(self.connections) > self._limits.connections
+            and not self._close_one_of_busiest_client()
+        ):
             message = "Too many connections are open. Try again in a minute."
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, message)
 
@@ -101,7 +104,9 @@ class GuardedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self._head >= 0:
-            self._timer = self._timer or self._soon(self._limits.head_seconds, self._too_slow)
+            self._timer = self._timer or self._call_later(
+                self._limits.head_seconds, self._handle_head_timeout
+            )
         for begin in range(0, len(data), _CHUNK_BYTES):
             piece = data[begin : begin + _CHUNK_BYTES]
             if self._head >= 0:
@@ -154,7 +159,7 @@ class GuardedProtocol(HttpToolsProtocol):
         # uvicorn stopped its keep-alive timer when the body arrived
         if self.cycle.response_complete:
             self._timer = _stop_timer(self._timer)
-            self._timer = self._soon(self._limits.head_seconds, self._too_slow)
+            self._timer = self._call_later(self._limits.head_seconds, self._handle_head_timeout)
 
     def on_response_complete(self) -> None:
         """Limit the time for the rest of a body that is not needed any more."""
@@ -163,14 +168,14 @@ class GuardedProtocol(HttpToolsProtocol):
             self._watch_closing()
         elif self._head < 0 and self.cycle.response_complete:
             self._timer = _stop_timer(self._timer)
-            self._timer = self._soon(_REST_OF_BODY, self._close)
+            self._timer = self._call_later(_REST_OF_BODY, self._close)
 
     def timeout_keep_alive_handler(self) -> None:
         self._close()
 
     def pause_writing(self) -> None:
         """Start a timer: the client reads its response more slowly than it is sent."""
-        self._stalled = self._stalled or self._soon(_STALLED, self.transport.abort)
+        self._stalled = self._stalled or self._call_later(_STALLED, self.transport.abort)
         super().pause_writing()
 
     def resume_writing(self) -> None:
@@ -195,7 +200,7 @@ class GuardedProtocol(HttpToolsProtocol):
         """Whether the server waits for the client to send something."""
         return self.is_idle or self._head < 0
 
-    def _make_room(self) -> bool:
+    def _close_one_of_busiest_client(self) -> bool:
         """Close a connection of the client that has the most, if this one has fewer."""
         most = max(self._clients.values(), key=len)
         if len(most) <= len(self._clients[self._client]):
@@ -212,13 +217,13 @@ class GuardedProtocol(HttpToolsProtocol):
                 return True
         return False
 
-    def _soon(self, seconds: float, action: Any, *args: Any) -> asyncio.TimerHandle:
+    def _call_later(self, seconds: float, action: Any, *args: Any) -> asyncio.TimerHandle:
         return self.loop.call_later(seconds, action, *args)
 
-    def _too_slow(self) -> None:
+    def _handle_head_timeout(self) -> None:
         self._timer = None
         if not self.is_idle:  # pipelined data belongs to the next request
-            self._timer = self._soon(self._limits.head_seconds, self._too_slow)
+            self._timer = self._call_later(self._limits.head_seconds, self._handle_head_timeout)
             return
         if not self._head:  # nothing was sent: a browser that connected in advance
             self._close()
@@ -254,7 +259,7 @@ class GuardedProtocol(HttpToolsProtocol):
         """Abort a closing connection if its client stops reading the buffered response."""
         self._stalled = _stop_timer(self._stalled)
         size = self.transport.get_write_buffer_size()
-        self._stalled = self._soon(_STALLED, self._abort_if_stuck, size)
+        self._stalled = self._call_later(_STALLED, self._abort_if_stuck, size)
 
     def _abort_if_stuck(self, size: int) -> None:
         if self.transport.get_write_buffer_size() >= size:

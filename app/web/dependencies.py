@@ -31,7 +31,7 @@ async def require_calculators(library: CurrentLibrary) -> None:
         raise NotFoundError("This course has no calculators.")
 
 
-def find_topic(library: Library, slug: str) -> Topic:
+def require_topic(library: Library, slug: str) -> Topic:
     """Return the topic `slug`. Raises NotFoundError, or MovedError for a former slug."""
     topic = library.topics.get(slug)
     if topic is None:
@@ -42,7 +42,7 @@ def find_topic(library: Library, slug: str) -> Topic:
     return topic
 
 
-def find_question(library: Library, item: str) -> Question:
+def require_question(library: Library, item: str) -> Question:
     """Return the question with the id `item`. Raises NotFoundError."""
     question = library.questions.get(item)
     if question is None:
@@ -91,7 +91,7 @@ def validate_form(kind: type[Form], fields: Mapping[str, Any]) -> Form:
 _EVERYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - compared, not bound to
 
 
-def server_url(url: str, host: str, port: int) -> str:
+def url_to_print(url: str, host: str, port: int) -> str:
     """Return the URL to print at startup: the public one, if set, else the one listened on."""
     if url:
         return url.rstrip("/")
@@ -111,7 +111,7 @@ def public_base_url(request: Request) -> str:
     return told.rstrip("/") + (f"/courses/{course}" if course else "")
 
 
-def is_trustworthy(request: Request) -> bool:
+def is_secure_context(request: Request) -> bool:
     """Return whether browsers treat the connection as secure: HTTPS or localhost."""
     if request.app.state.settings.https or request.url.scheme == "https":
         return True

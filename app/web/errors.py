@@ -57,13 +57,13 @@ _ALLOWED = {
 def register_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(AppError, _app_error_response)
     app.add_exception_handler(InvalidInputsError, _bad_inputs)
-    app.add_exception_handler(ExpressionError, _figure_error_response)
+    app.add_exception_handler(ExpressionError, _uncomputable_question_response)
     app.add_exception_handler(RequestValidationError, _validation_error_response)
     app.add_exception_handler(HTTPException, _http_error_response)
     app.add_exception_handler(UnicodeEncodeError, _surrogate_error_response)
 
 
-def answer_to(request: Request, error: Exception, number: str) -> Response:
+def response_for_exception(request: Request, error: Exception, request_id: str) -> Response:
     """Return the response for an exception raised by the app or the middleware."""
     if isinstance(error, AppError):
         return _app_error_response(request, error)
@@ -72,7 +72,7 @@ def answer_to(request: Request, error: Exception, number: str) -> Response:
     refusal = convert_to_app_error(error)
     if refusal is not None:
         return _app_error_response(request, refusal)
-    return _server_error_response(request, error, number)
+    return _server_error_response(request, error, request_id)
 
 
 def error_response(
@@ -80,7 +80,7 @@ def error_response(
     status: int,
     problems: list[dict[str, str]],
     hint: str = "",
-    onward: tuple[str, str] | None = None,
+    help_link: tuple[str, str] | None = None,
 ) -> Response:
     """Return the problems ({"field", "message"}) as JSON, htmx fragment or page.
 
@@ -98,7 +98,7 @@ def error_response(
         status=status,
         problems=problems,
         hint=hint,
-        onward=onward,
+        onward=help_link,
         code=status,
         entered=_entered_fields(request) if again else [],
         action=f"{below}?{request.url.query}" if request.url.query else below,
@@ -150,7 +150,7 @@ def _moved_response(request: Request, moved: MovedError) -> Response:
     return RedirectResponse(f"{target}?{query}" if query else target, moved.status)
 
 
-def _figure_error_response(request: Request, error: Exception) -> Response:
+def _uncomputable_question_response(request: Request, error: Exception) -> Response:
     """Respond to a computed question whose parameters have no valid combination any more."""
     assert isinstance(error, ExpressionError)  # noqa: S101 - for the type checker
     words = "This question cannot be asked: its numbers have no answer."

@@ -75,9 +75,9 @@ def format_age(then: dt.datetime, now: dt.datetime) -> str:
     return f"{format_count(minutes // 60, 'hour')} ago"
 
 
-def format_count(number: int, noun: str, nouns: str = "") -> str:
+def format_count(number: int, noun: str, plural: str = "") -> str:
     """Return a count with its noun, e.g. “1 card”, “1,480 reviews”."""
-    word = noun if number == 1 else nouns or f"{noun}s"
+    word = noun if number == 1 else plural or f"{noun}s"
     return f"{number:,}{NBSP}{word}"
 
 

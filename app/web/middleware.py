@@ -131,7 +131,7 @@ class HttpExchange:
             await self._send(message)
         elif message.get("more_body"):
             self.started = True
-            await self._start(self.status, self._recorded + self._carried_headers())
+            await self._start(self.status, self._recorded + self._cookie_headers())
             await self._send(message)
         else:
             self.body = message.get("body", b"")
@@ -145,7 +145,7 @@ class HttpExchange:
         replaced = {b"content-length", b"cache-control"}
         headers = [pair for pair in self._recorded if pair[0] not in replaced]
         headers += [(b"cache-control", caching), (b"x-request-id", self.number.encode())]
-        headers += self._carried_headers()
+        headers += self._cookie_headers()
         if not content_type.startswith(_TEXT):
             await self.send(self.status, headers, self.body)
             return
@@ -159,7 +159,7 @@ class HttpExchange:
             if body.tag in self.headers.get(b"if-none-match", b""):
                 await self.send(304, headers, b"")
                 return
-        encoded, encoding = await body.form(self.headers.get(b"accept-encoding", b""))
+        encoded, encoding = await body.encode_for(self.headers.get(b"accept-encoding", b""))
         if encoding:
             headers.append((b"content-encoding", encoding))
         await self.send(self.status, headers, encoded)
@@ -176,7 +176,7 @@ class HttpExchange:
         shown = b"" if self.method == "HEAD" else body
         await self._send({"type": "http.response.body", "body": shown})
 
-    def _carried_headers(self) -> Headers:
+    def _cookie_headers(self) -> Headers:
         # A new browser gets its key with the first response. A write renews the cookie,
         # because browsers drop cookies after 400 days.
         visitor = self.visitor
@@ -201,10 +201,10 @@ class HttpExchange:
         if self.path.startswith("/static/"):
             without |= _OF_PAGES
         headers = headers + [pair for pair in self._security if pair[0] not in without]
-        headers = [(name, self._public_value(name, value)) for name, value in headers]
+        headers = [(name, self._adapt_header_value(name, value)) for name, value in headers]
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
 
-    def _public_value(self, name: bytes, value: bytes) -> bytes:
+    def _adapt_header_value(self, name: bytes, value: bytes) -> bytes:
         """Return a header with the path prefix; a cookie sent over TLS is Secure."""
         if name in _URL_HEADERS and value.startswith(b"/") and not value.startswith(b"//"):
             return self.root.encode() + value
@@ -319,12 +319,12 @@ class EdgeMiddleware:
         exchange.course_cookie = route.cookie
         if route.redirect:
             await exchange.redirect(route.redirect)
-            self._count(exchange, "elsewhere")
+            self._record_metrics(exchange, "elsewhere")
         elif exchange.path.startswith("/static/"):
             await exchange.send(
                 *await self._config.static.answer(exchange.path, exchange.query, exchange.headers)
             )
-            self._count(exchange, "static")
+            self._record_metrics(exchange, "static")
         elif exchange.path in monitoring.ADDRESSES and exchange.method in {"GET", "HEAD"}:
             await self._app(route.scope, receive, send)  # works even if everything else is broken
         else:
@@ -359,24 +359,24 @@ class EdgeMiddleware:
             if exchange.started:
                 raise
             request = Request(inner, receive)
-            response = errors.answer_to(request, error, exchange.number)
+            response = errors.response_for_exception(request, error, exchange.number)
             await response(inner, receive, exchange.record)
         # a revoked session was replaced by a new visitor
         exchange.visitor = inner["state"]["visitor"]
         self._log_if_slow(exchange, inner)
         if not exchange.started:
             await exchange.send_recorded()
-        self._count(exchange, self._config.routes.of(inner))
+        self._record_metrics(exchange, self._config.routes.of(inner))
 
     async def _pass_on(self, inner: Scope, receive: Receive, exchange: HttpExchange) -> None:
         """Apply limits, buffer the body, wait for a slot, then call the app."""
         config = self._config
-        config.guard.check(inner)
+        config.guard.check_host_origin_and_text(inner)
         kind = rate_limit_kind(exchange.method, exchange.path, exchange.query)
         browser = exchange.visitor.known_digest
-        config.rates.admit(kind, exchange.client, browser)
+        config.rates.check_and_count(kind, exchange.client, browser)
         if exchange.writes:
-            config.rates.admit("writes", exchange.client, browser)
+            config.rates.check_and_count("writes", exchange.client, browser)
         content_type = exchange.headers.get(b"content-type", b"").lower()
         is_form = exchange.writes and content_type.startswith(FORM)
         room = FORM_BYTES
@@ -384,7 +384,9 @@ class EdgeMiddleware:
             room = config.uploads.get(exchange.path, room)
         slots = config.slots[SLOW.get(kind) or ("forms" if exchange.writes else "pages")]
         async with (
-            config.intake.whole(receive, exchange.headers, room, exchange.client) as buffered,
+            config.intake.buffer_whole_body(
+                receive, exchange.headers, room, exchange.client
+            ) as buffered,
             contextlib.AsyncExitStack() as slot,
         ):
             occupied = slots.occupy(exchange.client, seconds=_LONGEST_WAIT)
@@ -410,10 +412,10 @@ class EdgeMiddleware:
 
             await self._app(inner, body, record)
 
-    def _count(self, exchange: HttpExchange, route: str) -> None:
+    def _record_metrics(self, exchange: HttpExchange, route: str) -> None:
         if self._config.metrics is not None:
             seconds = time.perf_counter() - exchange.begun
-            self._config.metrics.answered(exchange.method, route, exchange.status, seconds)
+            self._config.metrics.record_response(exchange.method, route, exchange.status, seconds)
 
     def _log_if_slow(self, exchange: HttpExchange, inner: Scope) -> None:
         seconds = time.perf_counter() - exchange.begun
@@ -443,7 +445,7 @@ async def _read_course(live: LiveLibrary) -> Library:
     Checks the files in a thread, because reading an author's changes may take a second
     of processor time.
     """
-    recent = live.last_loaded()
+    recent = live.fresh_library_or_none()
     if recent is not None:
         return recent
     return await to_thread.run_sync(live.current, limiter=_COURSE_THREAD)

@@ -114,7 +114,7 @@ class Metrics:
         given = header.removeprefix("Bearer ").encode()
         return hmac.compare_digest(given, self._token)
 
-    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
+    def record_response(self, method: str, route: str, status: int, seconds: float) -> None:
         method = method if method in _METHODS else "other"
         self._requests.labels(method, route, f"{status // 100}xx").inc()
         self._latency.labels(method, route).observe(seconds)
@@ -124,7 +124,7 @@ class Metrics:
         with self._imports.track_inprogress():
             yield
 
-    def timed(self, write_turn: Turn) -> Turn:
+    def measure_write_turns(self, write_turn: Turn) -> Turn:
         """Return `turn` with its waiting and writing time measured."""
 
         def begin() -> AbstractAsyncContextManager[Session]:
@@ -132,7 +132,7 @@ class Metrics:
 
         return begin
 
-    def shown(self) -> bytes:
+    def render(self) -> bytes:
         self._problems.set(self._count_problems())
         folder = os.environ.get(SHARED)
         if folder is None:
@@ -165,10 +165,10 @@ async def show_metrics(request: Request) -> Response:
     if not metrics.admits_token(request.headers.get("authorization", "")):
         words = "Send the token that HEADROOM_METRICS_TOKEN holds.\n"
         return PlainTextResponse(words, 401, headers={"www-authenticate": "Bearer"})
-    return Response(metrics.shown(), media_type=CONTENT_TYPE_LATEST)
+    return Response(metrics.render(), media_type=CONTENT_TYPE_LATEST)
 
 
-def begin_shared(folder: Path) -> None:
+def share_metrics_between_processes(folder: Path) -> None:
     """Make processes started from now on share their metrics in `folder`."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for file in folder.glob("*.db"):
@@ -273,7 +273,7 @@ def _check_course(name: str, live: LiveLibrary) -> HealthCheck:
 _CHECK_CONTENT = "Run `headroom check`, and fix what it names."
 
 
-def check_disk(folders: Sequence[Path], least: int = LEAST_FREE) -> HealthCheck:
+def check_disk(folders: Sequence[Path], min_free_bytes: int = LEAST_FREE) -> HealthCheck:
     """Check that each folder is writable and has `least` bytes free."""
     for folder in folders:
         try:
@@ -282,8 +282,8 @@ def check_disk(folders: Sequence[Path], least: int = LEAST_FREE) -> HealthCheck:
         except OSError as error:
             words = f"The data folder cannot be written ({error.strerror}). "
             return HealthCheck("disk", words + "Free space, or make the folder writable.")
-        if free < least:
-            words = f"The disk is nearly full: have {least // 1_000_000:,} MB free."
+        if free < min_free_bytes:
+            words = f"The disk is nearly full: have {min_free_bytes // 1_000_000:,} MB free."
             return HealthCheck("disk", words)
     return HealthCheck("disk")
 
@@ -331,12 +331,12 @@ def _file_identity(path: Path) -> tuple[int, int] | None:
     return None
 
 
-def _database_file_fault(path: Path, born: tuple[int, int] | None) -> str:
+def _database_file_fault(path: Path, identity_at_start: tuple[int, int] | None) -> str:
     """Return what is wrong with a database file; empty if a write would succeed."""
     now = _file_identity(path)
     if now is None:
         return "The database file is gone. Stop the server, and restore a backup."
-    if now != born:
+    if now != identity_at_start:
         return "The database file was replaced. Restart the server to use the new one."
     try:
         with _open_unpooled(path) as connection:
@@ -476,7 +476,7 @@ class _TextFormatter(logging.Formatter):
         return super().formatMessage(record)
 
     def formatException(self, ei: _RaisedOrNot) -> str:  # noqa: N802 - overrides logging
-        return _error_location(ei[1])
+        return _format_error_chain(ei[1])
 
 
 class _JsonFormatter(JsonFormatter):
@@ -494,7 +494,7 @@ class _JsonFormatter(JsonFormatter):
         return {name: log_data[name] for name in _WRITTEN if name in log_data}
 
     def formatException(self, ei: _RaisedOrNot) -> str:  # noqa: N802 - overrides logging
-        return _error_location(ei[1])
+        return _format_error_chain(ei[1])
 
 
 def _log_sentence(record: logging.LogRecord) -> str:
@@ -505,12 +505,12 @@ def _log_sentence(record: logging.LogRecord) -> str:
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
 
 
-def _error_location(error: BaseException | None) -> str:
+def _format_error_chain(error: BaseException | None) -> str:
     """Return the traceback and type of an error and its causes, causes first."""
     parts = []
     for one in reversed(list(_error_chain(error))):
         parts.append("".join(traceback.format_tb(one.__traceback__)))
-        parts.append(f"{type(one).__module__}.{type(one).__qualname__}{_error_text(one)}\n")
+        parts.append(f"{type(one).__module__}.{type(one).__qualname__}{_safe_error_message(one)}\n")
     return "".join(parts).rstrip("\n")
 
 
@@ -523,7 +523,7 @@ def _error_chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or (None if quiet else error.__context__)
 
 
-def _error_text(error: BaseException) -> str:
+def _safe_error_message(error: BaseException) -> str:
     """Return the message of an error if it cannot contain client data."""
     if isinstance(error, OperationalError):
         return f": {str(error.orig).partition(chr(10))[0]}"
@@ -549,7 +549,7 @@ class RepeatFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         if str(record.msg).startswith(_ADVICE):
             return False
-        kind = _repeat_key(record)
+        kind = _line_kind_to_count(record)
         if not kind:
             return True
         now = self._clock()
@@ -562,7 +562,7 @@ class RepeatFilter(logging.Filter):
         return True
 
 
-def _repeat_key(record: logging.LogRecord) -> str:
+def _line_kind_to_count(record: logging.LogRecord) -> str:
     """Return the key to count a line by; empty for lines that are always logged."""
     status: int | None = getattr(record, "status", None)
     if record.exc_info or status == _FAULT:

@@ -20,7 +20,7 @@ from markupsafe import Markup, escape
 from app.content.courses import CourseRegistry
 from app.estimator.units import format_value
 from app.markup.text import same_language, text_direction
-from app.web.dependencies import is_trustworthy
+from app.web.dependencies import is_secure_context
 from app.web.formatting import (
     format_count,
     format_date_with_year,
@@ -51,7 +51,7 @@ class CompressedBody:
         self.tag = f'"{hashlib.sha256(body).hexdigest()[:20]}"'.encode()
         self._encoded: dict[bytes, bytes] = {}
 
-    async def form(self, accepted: bytes) -> tuple[bytes, bytes]:
+    async def encode_for(self, accepted: bytes) -> tuple[bytes, bytes]:
         """Return the body in an accepted encoding, and the name of the encoding."""
         encoding = next((name for name in (b"br", b"gzip") if name in accepted), b"")
         if len(self.body) < _SMALL or not encoding:
@@ -108,7 +108,8 @@ class StaticAssets:
     def __init__(self, folder: Path) -> None:
         self._bodies = _read_files(folder)
         self.files: Mapping[str, CompressedBody] = {
-            name: CompressedBody(self._link_versioned(name), FILE_LEVEL) for name in self._bodies
+            name: CompressedBody(self._add_versions_to_font_urls(name), FILE_LEVEL)
+            for name in self._bodies
         }
 
     def address(self, name: str) -> str:
@@ -136,13 +137,13 @@ class StaticAssets:
             return 304, headers, b""
         ready = Path(name).suffix in _PACKED_ALREADY
         accepted = b"" if ready else request.get(b"accept-encoding", b"")
-        body, encoding = await file.form(accepted)
+        body, encoding = await file.encode_for(accepted)
         if encoding:
             headers.append((b"content-encoding", encoding))
         headers.append((b"content-type", _media_type(name)))
         return 200, headers, body
 
-    def _link_versioned(self, name: str) -> bytes:
+    def _add_versions_to_font_urls(self, name: str) -> bytes:
         # Style sheets refer to fonts. The font URL must include a hash as well, or
         # browsers would use an old font for a year.
         body = self._bodies[name]
@@ -209,7 +210,7 @@ def create_template_env(folder: Path, static: StaticAssets) -> Environment:
     for drawn in (draw_meter, draw_meters, draw_shares):
         environment.globals[drawn.__name__] = drawn
     environment.globals["asset"] = static.address
-    environment.globals["frame_note"] = _frame_note
+    environment.globals["frame_note"] = _footer_note
     environment.globals["theme_of"] = _chosen_theme
     environment.globals["offers_author_pages"] = _offers_author_pages
     environment.globals["has_courses"] = _has_courses
@@ -226,7 +227,7 @@ def render_page(
     `accounts.current_learner`) and reads the rest from `request`.
     """
     answer = HTMLResponse(_render_template(request, template, context), status)
-    if getattr(context.get("learner"), "home", 0) and not is_trustworthy(request):
+    if getattr(context.get("learner"), "home", 0) and not is_secure_context(request):
         # Insecure origins ignore Clear-Site-Data, so after sign-out Back would show the
         # page with the learner's name.
         answer.headers["cache-control"] = "no-store"
@@ -234,19 +235,19 @@ def render_page(
 
 
 def render_fragment_or_redirect(
-    request: Request, fragment: str, *, otherwise: str, **context: Any
+    request: Request, fragment: str, *, redirect_url: str, **context: Any
 ) -> Response:
     """Respond to a write: a fragment for htmx, a redirect for a plain form."""
     if is_htmx_request(request):
         return HTMLResponse(_render_template(request, fragment, context))
-    return RedirectResponse(otherwise, status_code=303)
+    return RedirectResponse(redirect_url, status_code=303)
 
 
 def is_htmx_request(request: Request) -> bool:
     return request.headers.get("HX-Request") == "true"
 
 
-def _frame_note(request: Request) -> str:
+def _footer_note(request: Request) -> str:
     """Return the course's note for the footer of every page."""
     notes: tuple[str, ...] = request.state.library.syllabus.notes
     return notes[0] if notes else ""

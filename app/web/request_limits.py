@@ -42,14 +42,14 @@ class RateLimit:
         return _SECONDS[self.unit]
 
 
-def read_rates(words: str) -> tuple[RateLimit, ...]:
+def read_rates(setting: str) -> tuple[RateLimit, ...]:
     """Parse a setting, e.g. "60/minute;1000/day"; returns () for "off".
 
     Raises ValueError with a message for anything else.
     """
-    if words.strip().lower() == "off":
+    if setting.strip().lower() == "off":
         return ()
-    matches = [_RATE.fullmatch(part.strip()) for part in words.split(";")]
+    matches = [_RATE.fullmatch(part.strip()) for part in setting.split(";")]
     if not all(matches):
         raise ValueError("write a number for a time, e.g. 60/minute, or off")
     return tuple(RateLimit(int(match[1]), match[2]) for match in matches if match)
@@ -96,18 +96,18 @@ class RateLimiter:
         self._clock = clock
         self._counts: LRUCache[_RateKey, tuple[int, int]] = LRUCache(_CLIENTS)
 
-    def admit(self, kind: str, client: str, browser: str = "") -> None:
+    def check_and_count(self, kind: str, client: str, browser: str = "") -> None:
         """Count one request of a client. Raises HTTPException 429 if it exceeds a limit.
 
         `browser` is also counted separately if the kind has a browser limit. Refused
         requests are not counted, so one browser cannot use up the limit of its address.
         """
-        self.check(kind, client, browser)
+        self.raise_if_over_limit(kind, client, browser)
         self.count(kind, client, browser)
 
-    def check(self, kind: str, client: str, browser: str = "") -> None:
+    def raise_if_over_limit(self, limit_name: str, client: str, browser: str = "") -> None:
         """Raise HTTPException 429 if one more request would exceed a limit."""
-        for key in self._rate_keys(kind, client, browser):
+        for key in self._rate_keys(limit_name, client, browser):
             if self._count(key) >= key.rate.most:
                 raise self._too_many(key)
 
@@ -199,7 +199,7 @@ class RequestGuard:
     hosts: frozenset[str] = frozenset()
     origin: str = ""
 
-    def check(self, scope: Scope) -> None:
+    def check_host_origin_and_text(self, scope: Scope) -> None:
         """Raise HTTPException or ForbiddenError for a request that must not be answered."""
         headers = dict(scope["headers"])
         hosts = [value for name, value in scope["headers"] if name == b"host"]
@@ -302,10 +302,10 @@ class FairSlots:
         try:
             yield
         finally:
-            self._note_use(client, begun, loop.time())
+            self._record_use(client, begun, loop.time())
             self._release_slot(client)
 
-    def _note_use(self, client: str, begun: float, now: float) -> None:
+    def _record_use(self, client: str, begun: float, now: float) -> None:
         if now - self._halved_at > _HALF_LIFE:
             self._halved_at = now
             self._used = {
@@ -446,8 +446,8 @@ class BodyReceiver:
         self._slots = TransferSlots(patience.files, patience.of_one_client)
 
     @contextlib.asynccontextmanager
-    async def whole(
-        self, receive: Receive, headers: Mapping[bytes, bytes], room: int, client: str
+    async def buffer_whole_body(
+        self, receive: Receive, headers: Mapping[bytes, bytes], max_bytes: int, client: str
     ) -> AsyncIterator[Receive]:
         """Yield a `receive` that replays the complete body, for use inside the block.
 
@@ -458,12 +458,12 @@ class BodyReceiver:
         if length == b"0" and b"transfer-encoding" not in headers:
             yield receive
             return
-        if not length.isdigit() or len(length) > 15 or int(length) > room:
-            raise too_large(room)
+        if not length.isdigit() or len(length) > 15 or int(length) > max_bytes:
+            raise too_large(max_bytes)
         is_large = int(length) > FORM_BYTES or b"transfer-encoding" in headers
         async with contextlib.AsyncExitStack() as stack:
             if is_large:
-                seconds = self._patience.seconds_for(room)
+                seconds = self._patience.seconds_for(max_bytes)
                 try:
                     await stack.enter_async_context(self._slots.occupy(client, seconds=seconds))
                 except TimeoutError:
@@ -471,7 +471,7 @@ class BodyReceiver:
                     hints = {"retry-after": "60", "connection": "close"}
                     raise HTTPException(503, message, hints) from None
             with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as buffer:
-                await self._buffer_body(receive, buffer, room, is_large=is_large)
+                await self._buffer_body(receive, buffer, max_bytes, is_large=is_large)
                 buffer.seek(0)
                 yield _replay_body(buffer, receive)
 
@@ -495,10 +495,10 @@ class BodyReceiver:
                     buffer.write(piece)
                     more = message.get("more_body", False)
         except TimeoutError:
-            raise _too_slow(is_displaced=transfer.is_displaced) from None
+            raise _slow_body_error(is_displaced=transfer.is_displaced) from None
 
 
-def _too_slow(*, is_displaced: bool) -> HTTPException:
+def _slow_body_error(*, is_displaced: bool) -> HTTPException:
     if is_displaced:
         words = "Your file came slowly while others waited. Send it in some minutes."
         return HTTPException(503, words, {"retry-after": "300", "connection": "close"})

@@ -20,9 +20,9 @@ YEAR = 365 * 24 * 3600
 _KEY_AGE = 400 * 24 * 3600  # browsers keep no cookie longer; every write renews it
 
 
-def set_cookie_line(name: str, value: str, age: int) -> bytes:
+def set_cookie_line(name: str, value: str, max_age: int) -> bytes:
     # The middleware adds the server's path prefix, and Secure over TLS.
-    line = f"{name}={value}; Max-Age={age}; Path=/; HttpOnly; SameSite=Lax"
+    line = f"{name}={value}; Max-Age={max_age}; Path=/; HttpOnly; SameSite=Lax"
     return line.encode()
 
 
@@ -105,9 +105,9 @@ class SessionCookies:
             prefix=prefix,
             obsolete=tuple(name for name in names if name in cookies),
         )
-        return visitor if key else self.newcomer(visitor)
+        return visitor if key else self.with_new_session_key(visitor)
 
-    def newcomer(self, visitor: Visitor) -> Visitor:
+    def with_new_session_key(self, visitor: Visitor) -> Visitor:
         key = create_session_key()
         line = self.line(visitor, key)
         return dataclasses.replace(
@@ -117,10 +117,10 @@ class SessionCookies:
     def line(self, visitor: Visitor, key: str) -> bytes:
         return self._line(self._signer.sign(key).decode(), visitor.prefix)
 
-    def forget_line(self, visitor: Visitor) -> bytes:
+    def format_cookie_deletion(self, visitor: Visitor) -> bytes:
         return set_cookie_line(visitor.prefix + self._name, "", 0)
 
-    def author_cookie(self, visitor: Visitor) -> str:
+    def author_cookie_name(self, visitor: Visitor) -> str:
         return visitor.prefix + self._author
 
     def digest(self, code: str) -> str:

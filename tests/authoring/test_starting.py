@@ -241,8 +241,8 @@ def test_what_was_begun_is_seen_by_authors_alone(folder):
 
     assert "power" not in made.topics
     assert "weights-single" not in made.questions
-    assert "power" in made.as_authored().topics
-    assert "weights-single" in made.as_authored().topics["weights"].questions
+    assert "power" in made.with_drafts().topics
+    assert "weights-single" in made.with_drafts().topics["weights"].questions
     assert [p.code for p in check_course(folder)] == []
 
 

@@ -18,10 +18,10 @@ from app.authoring.item_statistics import (
     correlation_interval,
     describe_items,
     describe_test,
+    find_probably_right_distractor,
     never_chosen,
-    probable_wrong_key,
 )
-from app.questions.types.choice import guess_score
+from app.questions.types.choice import guess_percent
 
 # Slots 8 9 10 11 12, then 19 20 17 18 14 15 16 13, one line per attempt.
 SLOTS = (8, 9, 10, 11, 12, 19, 20, 17, 18, 14, 15, 16, 13)
@@ -113,8 +113,8 @@ def test_an_option_that_the_strong_prefer_to_the_key_is_named() -> None:
         OptionStatistics("a", 20, 0.5, 0.4, 0.05), OptionStatistics("b", 20, 0.5, 0.7, 0.05)
     )
 
-    assert probable_wrong_key(suspect, ["a"]) == "b"
-    assert probable_wrong_key(suspect, ["b"]) is None
+    assert find_probably_right_distractor(suspect, ["a"]) == "b"
+    assert find_probably_right_distractor(suspect, ["b"]) is None
 
 
 def test_a_difference_that_chance_can_explain_names_no_option() -> None:
@@ -122,7 +122,7 @@ def test_a_difference_that_chance_can_explain_names_no_option() -> None:
         OptionStatistics("a", 20, 0.5, 0.4, 0.15), OptionStatistics("b", 20, 0.5, 0.7, 0.15)
     )
 
-    assert probable_wrong_key(unsure, ["a"]) is None
+    assert find_probably_right_distractor(unsure, ["a"]) is None
 
 
 def test_a_distractor_that_nobody_takes_is_named() -> None:
@@ -132,10 +132,10 @@ def test_a_distractor_that_nobody_takes_is_named() -> None:
 
 
 def test_blind_guessing_has_a_price() -> None:
-    assert guess_score("single", 4, 1) == 25
-    assert guess_score("multiple", 4, 2) == pytest.approx(100 / 6)
-    assert guess_score("true-false", 2, 1) == 50
-    assert guess_score("numeric", 0, 0) is None
+    assert guess_percent("single", 4, 1) == 25
+    assert guess_percent("multiple", 4, 2) == pytest.approx(100 / 6)
+    assert guess_percent("true-false", 2, 1) == 50
+    assert guess_percent("numeric", 0, 0) is None
 
 
 @given(

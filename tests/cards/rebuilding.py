@@ -17,9 +17,9 @@ from app.spaced_repetition.review_log import (
     LOG,
     LOGGED,
     DayTotals,
+    columns_of_replayed_card,
     list_suspended,
     load_starts,
-    rebuilt_columns,
     replay_card,
     totals_by_day,
 )
@@ -42,7 +42,7 @@ def rebuild(db: Session, learner_id: int, cards: Mapping[str, Flashcard]) -> Non
         rows = log.get(card, [])
         begin = added.get(card)
         now = replay_card(card, rows, begin)
-        values = rebuilt_columns(now, len(rows), begin, suspended=card in aside)
+        values = columns_of_replayed_card(now, len(rows), begin, suspended=card in aside)
         if values is not None:
             # A card that left the course keeps what was learned of it.
             add_row(db, learner_id, cards.get(card, card), values)

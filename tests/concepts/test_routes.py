@@ -15,7 +15,7 @@ from app.content.library import LiveLibrary, load_library
 from app.content.routes import (
     measure_short_route,
     route_minutes,
-    route_sections,
+    sections_on_route,
 )
 from app.main import create_app
 from app.settings import Settings
@@ -49,10 +49,10 @@ def client(settings: Settings, clock, folder: Path) -> Iterator[TestClient]:
 def test_the_short_route_reads_the_opening_and_what_is_essential(folder: Path):
     topics = load_library(folder).topics
 
-    short = [s.anchor for s in route_sections(topics["weights"], "short")]
+    short = [s.anchor for s in sections_on_route(topics["weights"], "short")]
     assert short == ["", "two-bytes-each", "check-yourself"]
-    assert route_sections(topics["weights"], "full") == topics["weights"].sections
-    assert route_sections(topics["kv-cache"], "short") == ()
+    assert sections_on_route(topics["weights"], "full") == topics["weights"].sections
+    assert sections_on_route(topics["kv-cache"], "short") == ()
     assert route_minutes(topics["kv-cache"], "short") == 0
     assert 0 < route_minutes(topics["weights"], "short") < topics["weights"].minutes
 
@@ -60,7 +60,7 @@ def test_the_short_route_reads_the_opening_and_what_is_essential(folder: Path):
 def test_a_page_that_names_no_section_is_essential_as_a_whole():
     topics = load_library(TINY).topics
 
-    assert all(route_sections(t, "short") == t.sections for t in topics.values())
+    assert all(sections_on_route(t, "short") == t.sections for t in topics.values())
 
 
 def test_the_course_with_one_route_offers_no_other(rosa: TestClient):

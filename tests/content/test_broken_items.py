@@ -71,7 +71,7 @@ def test_what_is_broken_is_reported_with_place_and_code(kind: str, tmp_path: Pat
 
 def items(folder: Path) -> list[str]:
     """The first words of all that is asked, whatever its id."""
-    course = load_library(folder).as_authored()
+    course = load_library(folder).with_drafts()
     fronts = [card.front.plain for card in course.cards.values()]
     return sorted([q.stem.plain[:20] for q in course.questions.values()] + fronts)
 

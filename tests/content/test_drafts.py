@@ -32,7 +32,7 @@ def test_a_question_that_is_not_live_is_nowhere_but_on_the_bench(course: Path, s
 
     assert "w-grow" not in made.questions
     assert "w-grow" not in made.topics["weights"].questions
-    authored = made.as_authored()
+    authored = made.with_drafts()
     assert authored.questions["w-grow"].status == status
     assert "w-grow" in authored.topics["weights"].questions
     assert made.authored.unfinished == 1
@@ -56,13 +56,13 @@ def test_a_page_that_is_not_live_takes_its_items_along(course: Path) -> None:
     assert set(made.topics) == {"kv-cache"}
     assert {q.topic for q in made.questions.values()} == {"kv-cache"}
     assert {c.topic for c in made.cards.values()} == {"kv-cache"}
-    assert set(made.as_authored().topics) == {"weights", "kv-cache"}
+    assert set(made.with_drafts().topics) == {"weights", "kv-cache"}
 
 
 def test_a_course_without_drafts_is_the_same_to_authors(course: Path) -> None:
     made = load_library(course)
 
-    assert made.as_authored().topics == made.topics
+    assert made.with_drafts().topics == made.topics
     assert made.authored.unfinished == 0
 
 

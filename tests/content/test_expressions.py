@@ -13,7 +13,7 @@ from app.markup.expressions import (
     evaluate_expression,
     fill_template,
 )
-from app.markup.quantities import Quantity, show_number
+from app.markup.quantities import Quantity, format_with_spec
 
 
 def value(text: str, **names: Value) -> Value:
@@ -117,7 +117,7 @@ def test_a_placeholder_is_written_as_people_write_numbers(
         (1e12, ",", "1,000,000,000,000"),
     ]:
         with subtests.test(number=number, form=form, written=written):
-            assert show_number(number, form) == written
+            assert format_with_spec(number, form) == written
 
 
 @given(st.text(max_size=40))

@@ -11,7 +11,7 @@ from app.content.library import load_library
 from app.content.parsed_file import ParsedFile
 from app.markup.expressions import ExpressionError, compile_expression, evaluate_expression
 from app.markup.problems import ContentProblem
-from app.markup.quantities import Quantity, show_number
+from app.markup.quantities import Quantity, format_with_spec
 from app.questions.types.number_parsing import AnswerRangeError, read_range
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
@@ -219,7 +219,7 @@ def test_a_name_that_holds_a_number_of_any_length_is_refused() -> None:
 @pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan"), 10**400])
 def test_a_number_that_is_none_can_be_shown(value: float) -> None:
     for spec in ("", ",", "d", ",d", ".2f", ".3g"):
-        assert show_number(value, spec) in {"infinity", "\N{MINUS SIGN}infinity", "no number"}
+        assert format_with_spec(value, spec) in {"infinity", "\N{MINUS SIGN}infinity", "no number"}
 
 
 @pytest.mark.parametrize("text", ["1e300 YB", "1 ± 1e300 YB", "5 .. 1e300 YB", "1" * 999])

@@ -12,7 +12,7 @@ from app.cli import main
 from app.content.check import check_course, fix_folder, plan_file_changes
 from app.content.file_reader import parse_file
 from app.content.library import load_library
-from app.content.toml_reader import read_lock, write_lock
+from app.content.toml_reader import format_lock_file, read_lock
 from app.markup.problems import ContentProblem, SourceFile
 
 pytestmark = pytest.mark.usefixtures("read_once")
@@ -470,7 +470,7 @@ def test_lines_of_before_are_read_and_completed(course: Path) -> None:
     for entry in read_lock(SourceFile("ids.lock", new)):
         full = facts[entry.id].full_sketch
         lines.append(dataclasses.replace(entry, sketch=full, heading="", body="", path=""))
-    lock.write_text(write_lock(lines))
+    lock.write_text(format_lock_file(lines))
 
     assert check_course(course, today=DAY) == []
     fix_folder(course, DAY)

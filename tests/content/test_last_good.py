@@ -251,7 +251,7 @@ from app.content.parse_cache import LastGoodFiles
 kept = LastGoodFiles(pathlib.Path(sys.argv[1]), pathlib.Path("/course"))
 for number in range(int(sys.argv[2])):
     word = sys.argv[3].encode() * 20_000
-    kept.forget_all_but(["a/b/one.md", "two.md"] if number % 3 else ["two.md", "three"])
+    kept.delete_all_but(["a/b/one.md", "two.md"] if number % 3 else ["two.md", "three"])
     for path in ("a/b/one.md", "two.md", "three"):
         kept.store(path, word)
     print(number, flush=True)
@@ -278,7 +278,7 @@ def test_processes_that_write_at_once_and_one_that_is_killed_leave_whole_copies(
     assert [errors for _, errors in said] == ["", "", ""]
     assert [one.returncode, other.returncode] == [0, 0]
     kept = LastGoodFiles(folder, Path("/course"))
-    kept.forget_all_but(["a/b/one.md", "two.md", "three"])
+    kept.delete_all_but(["a/b/one.md", "two.md", "three"])
     found = [f for f in folder.rglob("*") if f.is_file()]
     assert {f.name for f in found} == {"one.md", "two.md", "three"}
     whole = {word.encode() * 20_000 for word in ("one", "two", "six")}

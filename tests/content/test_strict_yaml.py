@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.markup.strict_yaml import YamlText, _read_plain, _read_yaml
+from app.markup.strict_yaml import YamlText, _read_plain_lines, _read_yaml
 
 KEYS = st.sampled_from(["q", "type", "difficulty", "tags", "Q", "a b", "- q", "x_y"])
 VALUES = st.one_of(
@@ -24,7 +24,7 @@ def test_plain_lines_come_out_as_from_yaml(lines: list[str], column: int) -> Non
     text = "\n".join(lines)
     reported: list[tuple[object, ...]] = []
 
-    plain = _read_plain(text, 7, column)
+    plain = _read_plain_lines(text, 7, column)
 
     if plain is not None:
         assert plain == _read_yaml(text, lambda *p: reported.append(p), 7, column)
@@ -32,7 +32,7 @@ def test_plain_lines_come_out_as_from_yaml(lines: list[str], column: int) -> Non
 
 
 def test_a_plain_block_says_where_its_words_stand() -> None:
-    found = _read_plain("q: kv-cache-size \ndifficulty:  2\n", 7, 6)
+    found = _read_plain_lines("q: kv-cache-size \ndifficulty:  2\n", 7, 6)
 
     assert found is not None
     assert found.values["q"] == YamlText("kv-cache-size", 7, 9)

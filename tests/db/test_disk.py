@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, text
 
-from app.database.engine import Turn, create_write_session, make_engine
+from app.database.engine import Turn, make_engine, make_write_session_factory
 from app.database.file_guards import DiskProbe
 from app.database.schema import upgrade_schema
 from tests.databases import ABOUT_SQLITE
@@ -66,7 +66,7 @@ def test_each_proof_changes_the_size_of_a_file_that_nobody_sees(
 def test_a_commit_on_a_disk_that_keeps_nothing_fails(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    turn = create_write_session(engine)
+    turn = make_write_session_factory(engine)
     write(turn, "UPDATE learner SET name = 'x'")
 
     with monkeypatch.context() as patched:

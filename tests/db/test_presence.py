@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import Engine, event, select, text
 from sqlmodel import Session
 
-from app.database.engine import create_write_session, make_engine
+from app.database.engine import make_engine, make_write_session_factory
 from app.database.file_guards import DatabaseGoneError, expect_database
 from app.database.schema import upgrade_schema
 from app.database.tables import SectionRead
@@ -63,7 +63,7 @@ Way = Callable[[Path], None]
 
 def write(engine: Engine) -> None:
     async def once() -> None:
-        async with create_write_session(engine)() as session:
+        async with make_write_session_factory(engine)() as session:
             session.execute(text("UPDATE learner SET name = 'x'"))
 
     outcome(once())

@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, select
 
 from app.database import engine as writer
-from app.database.engine import Turn, convert_to_app_error, create_write_session, make_engine
+from app.database.engine import Turn, convert_to_app_error, make_engine, make_write_session_factory
 from app.database.schema import upgrade_schema
 from app.database.tables import Learner
 from app.errors import BusyError, DiskFullError
@@ -49,7 +49,7 @@ def together(
     """What became of so many people who all write at once."""
 
     async def run() -> list[BaseException | None]:
-        turn = create_write_session(engine)
+        turn = make_write_session_factory(engine)
         people = (write(turn, number) for number in range(PEOPLE))
         return await asyncio.gather(*people, return_exceptions=True)
 
@@ -74,7 +74,7 @@ def names(numbers: range | list[int]) -> set[str]:
 
 def test_each_turn_is_committed_at_once(engine, commits):
     async def one_after_the_other() -> None:
-        turn = create_write_session(engine)
+        turn = make_write_session_factory(engine)
         for number in range(3):
             await enroll(turn, number)
             assert on_disk(engine) == names(range(number + 1))
@@ -202,7 +202,7 @@ def test_those_who_wait_behind_one_who_waited_in_vain_wait_no_longer(
 
 def test_who_leaves_while_waiting_takes_no_turn(engine):
     async def run() -> None:
-        turn = create_write_session(engine)
+        turn = make_write_session_factory(engine)
         async with turn() as session:
             waiting = asyncio.create_task(enroll(turn, 1))
             await asyncio.sleep(0)
@@ -220,7 +220,7 @@ def test_who_leaves_while_waiting_takes_no_turn(engine):
 @pytest.mark.parametrize("steps", range(8))
 def test_who_leaves_at_any_moment_keeps_nobody_waiting(engine, steps: int):
     async def run() -> None:
-        turn = create_write_session(engine)
+        turn = make_write_session_factory(engine)
         first = asyncio.create_task(enroll(turn, 0))
         second = asyncio.create_task(enroll(turn, 1))
         for _ in range(steps):
@@ -247,7 +247,7 @@ def test_a_turn_sees_what_was_written_before_it(engine):
 
 def test_the_writer_of_another_process_is_waited_for(engine):
     async def run() -> None:
-        turn = create_write_session(engine)
+        turn = make_write_session_factory(engine)
         with Session(engine) as other:
             other.connection(execution_options={"writes": True})
             other.add(Learner(key="person 0", created_at=0))

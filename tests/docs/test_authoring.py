@@ -11,7 +11,7 @@ import pytest
 from app.content import front_matter as metadata
 from app.content.check import check_course
 from app.content.library import Library, LiveLibrary
-from app.markup.quantities import known_unit, show_number
+from app.markup.quantities import format_with_spec, known_unit
 from app.questions.question_type import same_words
 from docs.reference import authoring
 
@@ -93,7 +93,7 @@ def test_the_formats_of_numbers_are_shown_as_they_are() -> None:
     rows = re.findall(r"^\| `\{x:?(\S*)\}` \| ([\d,.]+\d) ", below, re.MULTILINE)
 
     assert len(rows) == 4
-    assert {spec: show_number(1234.5678, spec) for spec, _ in rows} == dict(rows)
+    assert {spec: format_with_spec(1234.5678, spec) for spec, _ in rows} == dict(rows)
 
 
 def test_a_unit_that_is_also_understood_is_so(subtests: pytest.Subtests) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.import_export.anki.package_format import zstd
+from app.import_export.anki.package_format import import_zstd_or_none
 from tests.browser.server import Server
 from tests.conftest import TINY
 from tests.exchange.package import Made, database
@@ -29,7 +29,7 @@ FILES = (3, 1, 1, 1)  # that each learner imports
 HELD = sum(FILES) * PICTURES * BYTES
 MOST_GROWTH = 60_000_000
 PATHS = ["/settings/export", "/settings/cards.apkg"]
-PATHS += ["/settings/cards.colpkg"] if zstd() else []
+PATHS += ["/settings/cards.colpkg"] if import_zstd_or_none() else []
 
 
 def package(number: int) -> bytes:

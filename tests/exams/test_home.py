@@ -18,7 +18,7 @@ from app.exams.assembly import (
     whole_exam_slug,
 )
 from app.exams.report import PastSitting, score_trend
-from app.exams.sitting import askable_questions
+from app.exams.sitting import solvable_questions
 from app.markup.model import Domain, ExamBlueprint, Objective, SourceLocation
 from tests.exams.test_paper import question
 from tests.quiz.course import HandLibrary
@@ -160,8 +160,8 @@ def test_the_questions_are_tried_once_for_each_state_of_the_course(
 ) -> None:
     course = live_library.current()
 
-    assert askable_questions(course) is askable_questions(course)
-    assert len(askable_questions(course)) == 70
+    assert solvable_questions(course) is solvable_questions(course)
+    assert len(solvable_questions(course)) == 70
 
 
 def test_a_short_exam_is_not_cut() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.exams.assembly import ExamPaper, assemble_paper, exam_minutes, match_exam_types
+from app.exams.assembly import ExamPaper, assemble_paper, exam_minutes, keep_common_exam_types
 from app.markup.model import NO_TEXT, ExamBlueprint, RichText, SourceLocation
 from app.questions.model import Question
 from app.questions.options import Choice
@@ -96,8 +96,10 @@ def test_two_papers_in_a_row_share_nothing_while_the_bank_allows() -> None:
     first = items(assemble_paper(blueprint(), DOMAINS, BANK, {}, 3))
     often = dict.fromkeys((q.id for q in BANK if q.id not in first), 5)
 
-    second = items(assemble_paper(blueprint(), DOMAINS, BANK, often, 4, before=first))
-    whole = items(assemble_paper(blueprint(20, 20), DOMAINS, BANK, often, 4, before=first))
+    second = items(assemble_paper(blueprint(), DOMAINS, BANK, often, 4, previous_questions=first))
+    whole = items(
+        assemble_paper(blueprint(20, 20), DOMAINS, BANK, often, 4, previous_questions=first)
+    )
 
     assert not set(first) & set(second)
     assert len(whole) == 40
@@ -121,7 +123,7 @@ def test_papers_of_choices_hold_no_other_kind_even_where_they_are_short() -> Non
         for n, q in enumerate(BANK)
     ]
 
-    choices = match_exam_types(bank)
+    choices = keep_common_exam_types(bank)
     paper = assemble_paper(blueprint(len(bank), 0), DOMAINS, choices, {}, 3)
 
     assert {q.type for q in choices} == {"single"}

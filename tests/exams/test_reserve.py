@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from app.content.course_facts import questions_reserved_for_exams
+from app.content.course_facts import unmet_exam_only_questions
 from app.content.library import Library, LiveLibrary
 from tests.exams.sitting import begin, finish
 
@@ -55,7 +55,7 @@ def test_a_question_that_an_exam_has_asked_is_no_longer_kept(
     sitting = begin(client)
     finish(client, sitting)
 
-    assert questions_reserved_for_exams(library, {kept}) == frozenset()
+    assert unmet_exam_only_questions(library, {kept}) == frozenset()
     for _ in range(8):
         if client.get(f"/quiz/{topic}/{kept}").status_code == 200:
             return

@@ -17,7 +17,7 @@ from app.database.tables import AddedCard, CardStateRow, Learner, OwnCard, Revie
 from app.database.tables import Suspension as Aside
 from app.import_export.anki.package_writer import note_guid
 from app.import_export.export_store import OwnCardText
-from app.import_export.import_store import ImportedCard, expect_storage_for_cards
+from app.import_export.import_store import ImportedCard, expect_room_for_own_cards
 from app.import_export.items import UnusableFileError
 from app.spaced_repetition import review_log
 from app.spaced_repetition.card_ids import card_of_term, card_topic
@@ -493,7 +493,7 @@ def test_more_cards_of_ones_own_than_can_be_kept_are_refused(rosa, session, monk
     ]
 
     with pytest.raises(UnusableFileError, match="more than 1 cards of your own"):
-        expect_storage_for_cards(session, learner.id, two)
+        expect_room_for_own_cards(session, learner.id, two)
 
     assert session.exec(select(OwnCard)).all() == []
 

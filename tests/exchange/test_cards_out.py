@@ -19,7 +19,7 @@ from sqlmodel import Session, select
 
 from app.database.engine import snapshot_session
 from app.database.tables import AddedCard, CardStateRow, Learner, OwnCard, OwnPicture
-from app.import_export.anki.package_format import PackageWriter, zstd
+from app.import_export.anki.package_format import PackageWriter, import_zstd_or_none
 from app.import_export.anki.package_writer import note_guid
 from app.import_export.card_export import ExportCourse, LearnerTime, write_cards
 from app.import_export.export_store import LearnerCards
@@ -208,7 +208,7 @@ def test_whoever_has_begun_nothing_takes_an_empty_package(rosa, package) -> None
 def test_a_package_is_never_in_memory_as_a_whole(
     app, rosa, session, library, clock, modern: bool
 ) -> None:
-    if modern and zstd() is None:
+    if modern and import_zstd_or_none() is None:
         pytest.skip("this environment was made without zstd")
     review(rosa, "w-c-bf16", 3)
     number = the_learner(session)

@@ -13,7 +13,12 @@ from app.import_export.formats import READERS
 from app.import_export.formats.gift import split_at_marks, split_blocks
 from app.import_export.formats.moodle_xml import read_gaps
 from app.import_export.html_sanitizer import sanitize_html
-from app.import_export.html_to_markdown import DEEPEST, from_plain, is_deep, to_markdown
+from app.import_export.html_to_markdown import (
+    DEEPEST,
+    from_plain,
+    is_nested_too_deeply,
+    to_markdown,
+)
 from app.import_export.items import ItemSkippedError
 from tests.exchange.package import Made, package
 from tests.exchange.test_cards_in import bring
@@ -117,7 +122,7 @@ def test_tags_in_tags_are_told_before_they_are_parsed(
         with subtests.test(unit=unit):
             html = "".join(unit.replace("%d", str(n)) for n in range(20_000))
 
-            assert is_deep(html)
+            assert is_nested_too_deeply(html)
             turned = to_markdown(f"{html}some words")
             assert "some words" in turned.text
             assert turned.lost == ("its tags are left out: more than 60 stand in each other",)
@@ -136,7 +141,7 @@ def test_tags_that_follow_each_other_are_not_deep(subtests: pytest.Subtests) -> 
         "<div>" * DEEPEST + "</div>" * DEEPEST,
     ]:
         with subtests.test(html=html):
-            assert not is_deep(html)
+            assert not is_nested_too_deeply(html)
             assert sanitize_html(html)
 
 

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from app.accounts.current_learner import LearnerProfile
 from app.accounts.learner_store import change_settings, erase_learner
 from app.content.library import LiveLibrary
-from app.database.engine import WRITING, create_write_session, make_engine
+from app.database.engine import WRITING, make_engine, make_write_session_factory
 from app.database.quotas import CARD_LOG, OWN_CARDS
 from app.database.tables import CardImport, CardStateRow, OwnCard, Review
 from app.import_export.anki.package_reader import read_package
@@ -90,7 +90,7 @@ class Desk:
             return self.clock()
 
         async def run() -> None:
-            imports = ImportRunner(create_write_session(self.app.state.engine), clock)
+            imports = ImportRunner(make_write_session_factory(self.app.state.engine), clock)
             async with imports.lifespan(), imports.reserve_slot() as room:
                 work = self.learner, begun, self.arrivals, room.pop_all()
                 await (await imports.begin(*work))
@@ -268,7 +268,7 @@ def test_the_end_of_the_server_waits_for_a_slice_and_not_for_the_file(rosa, desk
             at_work.set()
             return desk.clock()
 
-        imports = ImportRunner(create_write_session(desk.app.state.engine), clock)
+        imports = ImportRunner(make_write_session_factory(desk.app.state.engine), clock)
         async with imports.lifespan(), imports.reserve_slot() as room:
             job = imports.begin(desk.learner, begun, desk.arrivals, room.pop_all())
             writing = asyncio.create_task(job)
@@ -320,7 +320,7 @@ def test_a_second_file_waits_for_the_first(rosa, desk) -> None:
 def test_more_files_than_can_be_read_at_once_are_sent_away(app) -> None:
     async def run() -> None:
         imports = ImportRunner(
-            create_write_session(app.state.engine), app.state.clock, patience=0.05
+            make_write_session_factory(app.state.engine), app.state.clock, patience=0.05
         )
         rooms = [imports.reserve_slot() for _ in range(AT_ONCE)]
         for room in rooms:

@@ -19,7 +19,7 @@ from app.spaced_repetition.added_cards import (
     CardToAdd,
     add_cards,
     readd_missed_questions,
-    set_declined,
+    set_card_declined,
 )
 from app.spaced_repetition.card_ids import card_of_question, card_of_term
 from app.spaced_repetition.scheduler import ReviewEvent
@@ -396,7 +396,7 @@ def act(db: Session, cards, actions) -> int:
             if last:
                 review_log.undo_review(db, learner, last[0], (now, day))
         elif what in {"out", "in"}:
-            set_declined(db, learner, name, declined=what == "out")
+            set_card_declined(db, learner, name, declined=what == "out")
         else:
             review_log.set_suspended(db, learner, cards[name], now, suspended=what == "aside")
     return learner

@@ -14,7 +14,7 @@ from sqlmodel import Session, select
 from app.database.tables import CardStateRow, Learner, Review
 from app.spaced_repetition import queue as spaced_repetition_queue
 from app.spaced_repetition import review_log
-from app.spaced_repetition.queue import QueueQuery
+from app.spaced_repetition.queue import QueueScope
 from tests.cards.rebuilding import rebuild
 from tests.databases import ABOUT_SQLITE
 from tests.flashcards.conftest import Hands, fields
@@ -151,7 +151,7 @@ def test_the_queue_of_a_veteran_is_found_by_its_indexes(session, explained, aske
     """20,000 reviews and 2,000 cards, 200 of them due."""
     learner = veteran(session, MANY)
     library = HandLibrary(*cards_of("weights", MANY + 50)).current()
-    limits = QueueQuery(DAY, 1_781_000_000_000)
+    limits = QueueScope(DAY, 1_781_000_000_000)
     asked.clear()
 
     queue = spaced_repetition_queue.load_queue(session, learner, limits)

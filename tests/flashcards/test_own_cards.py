@@ -10,7 +10,7 @@ from sqlmodel import Session, select
 
 from app.database.tables import CardStateRow, OwnCard
 from app.flashcards import own_cards_page as writing
-from app.flashcards.own_cards_page import OwnCardDraft, render_card, typed_draft
+from app.flashcards.own_cards_page import OwnCardDraft, render_card, restore_typed_draft
 from app.questions.question_type import CardFaces
 from app.spaced_repetition import card_ids as added_cards
 from tests.turns import count_open
@@ -42,11 +42,13 @@ def test_what_was_typed_comes_back_while_the_card_is_as_it_was_made():
     typed = OwnCardDraft("a {{b}}", "c")
     faces = render_card(typed).faces
 
-    assert typed_draft(typed.kept, faces) == typed
-    assert typed_draft(typed.kept, render_card(OwnCardDraft("other")).faces) is None
-    assert typed_draft("", faces) is None
+    assert restore_typed_draft(typed.kept, faces) == typed
+    assert restore_typed_draft(typed.kept, render_card(OwnCardDraft("other")).faces) is None
+    assert restore_typed_draft("", faces) is None
     # So they were kept before: with a line end, which Anki cuts off.
-    assert typed_draft(typed.kept, CardFaces(f"{faces.front}\n", f"{faces.back}\n")) == typed
+    assert (
+        restore_typed_draft(typed.kept, CardFaces(f"{faces.front}\n", f"{faces.back}\n")) == typed
+    )
 
 
 WIDE = "\n".join(["|a" * 130, "|-" * 130, *["|"] * 900])

@@ -11,7 +11,7 @@ from app.accounts.learner import LearnerProfile
 from app.accounts.learner_store import (
     BrowserVisit,
     derive_course_key,
-    find_learner,
+    find_learner_by_session,
 )
 from app.database.tables import DeviceCode, Learner, LearnerSession, Note
 
@@ -33,7 +33,7 @@ def test_a_course_has_a_row_and_the_browser_one_session(session: Session) -> Non
     assert first != second == again
     assert len(session.exec(select(LearnerSession)).all()) == 1
     for course, number in (("aid", first), ("sizing", second)):
-        found = find_learner(session, HERE.digest, course)
+        found = find_learner_by_session(session, HERE.digest, course)
         assert found
         assert (found.id, found.home, found.person) == (number, first, "rosa")
         assert found.key == derive_course_key("rosa", course)
@@ -43,7 +43,7 @@ def test_a_course_begins_with_name_and_zone_and_nothing_else(session: Session) -
     first = begin(session, "aid", "Rosa")
     store.change_settings(session, first, {"exam_day": "2026-07-01", "target": 80})
 
-    found = find_learner(session, HERE.digest, "sizing")
+    found = find_learner_by_session(session, HERE.digest, "sizing")
 
     assert found
     assert (found.id, found.home) == (0, first)
@@ -74,9 +74,9 @@ def test_codes_and_browsers_are_the_persons(session: Session) -> None:
     first, second = begin(session, "aid"), begin(session, "sizing")
     store.replace_device_code(session, second, "c" * 64, NOON + dt.timedelta(minutes=5))
     assert [b.here for b in store.list_browser_sessions(session, second, HERE.digest)] == [True]
-    store.begin_session(session, second, BrowserVisit("e" * 64, "Safari", NOON))
+    store.insert_browser_session(session, second, BrowserVisit("e" * 64, "Safari", NOON))
 
-    found = find_learner(session, "e" * 64, "aid")
+    found = find_learner_by_session(session, "e" * 64, "aid")
     assert found
     assert (found.id, found.home) == (first, second)
     store.void_device_codes(session, first)

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from sqlalchemy import Engine, insert
 from sqlmodel import Session
 
-from app.accounts.learner_store import find_learner
+from app.accounts.learner_store import find_learner_by_session
 from app.clock import to_milliseconds
 from app.content.library import Library
 from app.database.tables import Attempt, CardStateRow, Learner, LearnerSession, Review, SectionRead
@@ -149,7 +149,7 @@ def answer(app: FastAPI, key: str, question: Question, now: dt.datetime) -> None
     )
     with Session(app.state.engine) as db:
         db.connection(execution_options={"writes": True})
-        learner = find_learner(db, hash_session_key(key))
+        learner = find_learner_by_session(db, hash_session_key(key))
         if learner is not None:
             quiz.record_attempt(db, learner.id, given, now.date(), now)
         db.commit()
@@ -159,7 +159,7 @@ def grade(app: FastAPI, key: str, card: Flashcard, token: str, now: dt.datetime)
     """Grade one card once more, well."""
     with Session(app.state.engine) as db:
         db.connection(execution_options={"writes": True})
-        learner = find_learner(db, hash_session_key(key))
+        learner = find_learner_by_session(db, hash_session_key(key))
         if learner is not None:
             given, sent = ReviewEvent(3, now, now.date()), review_log.GradeSubmission(token, 8000)
             review_log.record_review(db, learner.id, card, given, sent)

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from app.progress.study_log import StudyHeatmap, study_log
+from app.progress.study_log import StudyHeatmap, build_study_heatmap
 
 TUESDAY = dt.date(2026, 6, 9)
 
@@ -23,7 +23,7 @@ def months(log: StudyHeatmap) -> list[tuple[float, str | None]]:
 
 
 def test_it_begins_on_a_monday_twelve_weeks_back_and_ends_today():
-    log = study_log({}, TUESDAY)
+    log = build_study_heatmap({}, TUESDAY)
 
     assert log.rows[0].monday == dt.date(2026, 3, 16)
     assert log.rows[0].name == "Mar\N{NO-BREAK SPACE}16"
@@ -32,13 +32,13 @@ def test_it_begins_on_a_monday_twelve_weeks_back_and_ends_today():
 
 
 def test_days_with_work_are_counted_and_others_before_the_log_are_not():
-    log = study_log({"2026-06-09": 3, "2026-06-01": 70, "2025-01-01": 9}, TUESDAY)
+    log = build_study_heatmap({"2026-06-09": 3, "2026-06-01": 70, "2025-01-01": 9}, TUESDAY)
 
     assert log.studied == 2
 
 
 def test_a_younger_learner_is_counted_from_the_first_day():
-    log = study_log({"2026-05-17": 3, "2026-06-09": 1}, TUESDAY, dt.date(2026, 5, 17))
+    log = build_study_heatmap({"2026-05-17": 3, "2026-06-09": 1}, TUESDAY, dt.date(2026, 5, 17))
 
     assert (log.studied, log.days) == (2, 24)
     assert log.since == "May\N{NO-BREAK SPACE}17"
@@ -47,7 +47,7 @@ def test_a_younger_learner_is_counted_from_the_first_day():
 
 
 def test_a_first_day_before_the_log_is_not_named():
-    log = study_log({}, TUESDAY, dt.date(2025, 1, 1))
+    log = build_study_heatmap({}, TUESDAY, dt.date(2025, 1, 1))
 
     assert (log.days, log.since) == (12 * 7 + 2, "")
 
@@ -63,11 +63,13 @@ def test_more_work_is_darker(subtests: pytest.Subtests):
         (999, "h4"),
     ]:
         with subtests.test(count=count, look=look):
-            assert squares(study_log({"2026-06-09": count}, TUESDAY))[-1] == f"{look} edge"
+            assert (
+                squares(build_study_heatmap({"2026-06-09": count}, TUESDAY))[-1] == f"{look} edge"
+            )
 
 
 def test_months_stand_above_their_first_week_and_not_on_each_other():
-    log = study_log({}, TUESDAY)
+    log = build_study_heatmap({}, TUESDAY)
 
     assert [words for _, words in months(log)] == ["Mar", "Apr", "May", "Jun"]
     places = [x for x, _ in months(log)]
@@ -77,7 +79,7 @@ def test_months_stand_above_their_first_week_and_not_on_each_other():
 def test_month_names_never_touch(subtests: pytest.Subtests):
     for offset in range(0, 370, 7):
         with subtests.test(offset=offset):
-            log = study_log({}, TUESDAY + dt.timedelta(days=offset))
+            log = build_study_heatmap({}, TUESDAY + dt.timedelta(days=offset))
             places = [x for x, _ in months(log)]
 
             assert all(later - earlier > 30 for earlier, later in itertools.pairwise(places))

@@ -9,8 +9,13 @@ from sqlmodel import Session, select
 
 from app.clock import to_milliseconds
 from app.content.library import Library
-from app.database.tables import Attempt, Learner, Prediction, Sitting
-from app.progress.predictions import ExamResult, ScorePrediction, describe_hits, match_predictions
+from app.database.tables import Attempt, Learner, ScorePredictionRow, Sitting
+from app.progress.predictions import (
+    ExamResult,
+    ScorePrediction,
+    describe_hits,
+    pair_results_with_predictions,
+)
 from app.study_plan.store import RULE
 from tests.conftest import Clock
 from tests.progress.test_today import Desk
@@ -30,7 +35,7 @@ def result(started: int, score: float, answered: int = 50, questions: int = 50):
     ("score", "inside"), [(28.4, False), (29, True), (37.4, True), (38, False)]
 )
 def test_a_result_is_inside_the_range_or_not(score: float, inside: bool):
-    (turnout,) = match_predictions([predicted(1)], [result(2, score)])
+    (turnout,) = pair_results_with_predictions([predicted(1)], [result(2, score)])
 
     assert turnout.is_inside_range is inside
 
@@ -38,20 +43,22 @@ def test_a_result_is_inside_the_range_or_not(score: float, inside: bool):
 def test_the_newest_prediction_before_the_start_counts():
     told = [predicted(1, low=10), predicted(5, low=20), predicted(9, low=30)]
 
-    (turnout,) = match_predictions(told, [result(7, 25)])
+    (turnout,) = pair_results_with_predictions(told, [result(7, 25)])
 
     assert turnout.predicted == told[1]
 
 
 def test_a_prediction_of_another_exam_or_made_later_is_none():
-    (turnout,) = match_predictions([predicted(1, "other"), predicted(9)], [result(7, 33)])
+    (turnout,) = pair_results_with_predictions(
+        [predicted(1, "other"), predicted(9)], [result(7, 33)]
+    )
 
     assert turnout.predicted is None
     assert not turnout.is_comparable
 
 
 def test_a_paper_that_was_left_open_is_not_counted():
-    found = match_predictions(
+    found = pair_results_with_predictions(
         [predicted(1)], [result(2, 33, answered=45), result(3, 20, answered=44)]
     )
 
@@ -61,15 +68,17 @@ def test_a_paper_that_was_left_open_is_not_counted():
 
 
 def test_a_short_paper_is_read_in_the_measure_of_the_prediction():
-    (turnout,) = match_predictions([predicted(1)], [result(2, 20, answered=30, questions=30)])
+    (turnout,) = pair_results_with_predictions(
+        [predicted(1)], [result(2, 20, answered=30, questions=30)]
+    )
 
     assert turnout.score == pytest.approx(20 * 50 / 30)
     assert turnout.is_inside_range
 
 
 def test_the_count_is_said_as_it_is():
-    found = match_predictions([predicted(1)], [result(n, 33) for n in range(2, 9)])
-    missed = match_predictions([predicted(1)], [result(20, 45)])
+    found = pair_results_with_predictions([predicted(1)], [result(n, 33) for n in range(2, 9)])
+    missed = pair_results_with_predictions([predicted(1)], [result(20, 45)])
 
     assert describe_hits([*found, *missed]).startswith("7 of 8 results lay inside")
     assert describe_hits([]) == ""
@@ -88,9 +97,9 @@ def desk(rosa: TestClient, session: Session, clock: Clock, library: Library) -> 
     return desk
 
 
-def log(session: Session) -> list[Prediction]:
+def log(session: Session) -> list[ScorePredictionRow]:
     session.expire_all()
-    return list(session.exec(select(Prediction)))
+    return list(session.exec(select(ScorePredictionRow)))
 
 
 @pytest.mark.usefixtures("desk")

@@ -17,9 +17,9 @@ from app.questions.types.design import (
     DesignAnswer,
     best_value,
     evaluate_condition,
+    find_unsolved_starting_plan,
     plan_outputs,
     read_condition,
-    starting_plan,
 )
 from tests.amounts import FACTOR
 
@@ -132,7 +132,7 @@ def test_no_plan_is_cheaper_than_what_the_planner_found_and_the_cheapest_passes(
 def feasible(problem: DesignAnswer, output: str) -> Iterator[tuple[float, dict[str, str]]]:
     """The price and the choices of each plan that meets the other conditions."""
     fields = input_specs(require_estimate(problem.estimate).inputs)
-    others = [c for c in map(read_condition, problem.accept) if not c.compared_outputs]
+    others = [c for c in map(read_condition, problem.accept) if not c.outputs_with_best_value]
     values = [list(options_of(fields[name])) for name in problem.choose]
     for chosen in itertools.product(*values):
         plan = dict(zip(problem.choose, chosen, strict=True))
@@ -161,7 +161,7 @@ def test_pressing_the_button_at_once_solves_nothing(course: Library, item: str) 
 
     shown = kinds.type_of(question).template_data(question.answer, {})
 
-    begun = starting_plan(question.answer)
+    begun = find_unsolved_starting_plan(question.answer)
     assert set(begun) == set(question.answer.choose)
     raw = {f"choose.{name}": [shown.values[name]] for name in question.answer.choose}
     verdict = grade(draw_variant(question, 1), raw)

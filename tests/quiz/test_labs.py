@@ -274,7 +274,7 @@ def test_the_shortest_way_is_found_and_leaves_harm_out() -> None:
         "scontrol update nodename=dgx-03 state=drain reason=…",
     ]
     assert len(labs.shortest_command_sequence(the_lab(POD)) or ()) == 3
-    assert set(labs.commands_to_states(the_lab(POD))) == {"tainted", "free", "running"}
+    assert set(labs.shortest_sequences_to_states(the_lab(POD))) == {"tainted", "free", "running"}
 
 
 # --- what follows from other answers ---

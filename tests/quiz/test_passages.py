@@ -1,7 +1,7 @@
 """A question leads to the sentence of its page that answers it."""
 
 from app.content.library import Library
-from app.quiz.next_steps import Passage, find_passage
+from app.quiz.next_steps import Passage, find_most_related_sentence
 
 
 def test_a_question_leads_to_the_sentence_that_answers_it(shipped: Library) -> None:
@@ -12,7 +12,9 @@ def test_a_question_leads_to_the_sentence_that_answers_it(shipped: Library) -> N
     )
     topic = shipped.topics[question.topic]
 
-    passage = find_passage(topic, question.stem.plain, f"nvdebug {question.explanation.plain}")
+    passage = find_most_related_sentence(
+        topic, question.stem.plain, f"nvdebug {question.explanation.plain}"
+    )
 
     assert passage
     assert passage.text.startswith("If the operating system is down, the tool nvdebug")
@@ -22,7 +24,7 @@ def test_nearly_every_question_has_a_passage(shipped: Library) -> None:
     without = [
         question.id
         for question in shipped.questions.values()
-        if not find_passage(
+        if not find_most_related_sentence(
             shipped.topics[question.topic], question.stem.plain, question.explanation.plain
         )
     ]

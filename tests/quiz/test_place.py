@@ -236,7 +236,7 @@ def test_it_is_what_statistics_and_guessing_take_it_for() -> None:
     kind = kinds.type_of(PLACE)
 
     assert kind.guess_rate(PLACE.answer, "") == 0.5
-    assert kind.guess_score(PLACE.answer) == 50
+    assert kind.guess_percent(PLACE.answer) == 50
     assert [o.key for o in kind.options(PLACE.answer)] == ["bcdf", "ghjk"]
     assert [words for words, _ in kind.sample_responses(PLACE.answer)] == [
         "The queue",

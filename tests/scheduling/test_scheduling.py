@@ -22,7 +22,7 @@ from app.spaced_repetition.scheduler import (
     fuzz_interval,
     fuzz_range,
     interval_label,
-    is_leech,
+    is_leech_warning_due,
     preview_ratings,
     replay_log,
     retrievability,
@@ -336,9 +336,9 @@ def test_finishing_the_reviews_does_not_make_room_for_new_cards() -> None:
 def test_more_can_be_asked_for() -> None:
     full = DayCounts(due=200, answered=0, begun=0)
 
-    assert new_cards_allowed(30, full, more=4) == 4
-    assert new_cards_allowed(30, dataclasses.replace(full, answered=3, begun=3), more=4) == 1
+    assert new_cards_allowed(30, full, extra=4) == 4
+    assert new_cards_allowed(30, dataclasses.replace(full, answered=3, begun=3), extra=4) == 1
 
 
 def test_a_card_is_a_leech_at_the_eighth_lapse_and_every_fourth_after() -> None:
-    assert [n for n in range(30) if is_leech(n)] == [8, 12, 16, 20, 24, 28]
+    assert [n for n in range(30) if is_leech_warning_due(n)] == [8, 12, 16, 20, 24, 28]

@@ -17,7 +17,13 @@ from app.accounts.learner import CardAmount, PageRoute, PlanCalendar, plan_mock_
 from app.content.course_facts import CourseFacts
 from app.content.routes import ESSENTIAL_SHARE, PagePart
 from app.spaced_repetition.scheduler import FsrsFormulas, IntervalRules, fsrs_formulas
-from app.study_plan.day_list import DayDone, DayList, count_undone, make_day_list, tick_tasks
+from app.study_plan.day_list import (
+    DayDone,
+    DayList,
+    count_unfinished_in_a_row,
+    make_day_list,
+    tick_tasks,
+)
 from app.study_plan.facts import (
     AnswerFact,
     CardFact,
@@ -153,7 +159,7 @@ class SimulatedLearner:
         share, essential = after.share - before.share, after.essential - before.essential
         self.readings.append(ReadingFact(page, share, self.today, self.clock, essential))
         facts = self.course.pages[page]
-        minutes = facts.minutes_read(after) - facts.minutes_read(before)
+        minutes = facts.reading_minutes_of_part(after) - facts.reading_minutes_of_part(before)
         return minutes * self.pace[2] * self.rng.lognormvariate(0, 0.1)
 
     def answer(self, question: str, context: str = "practice") -> float:
@@ -386,7 +392,7 @@ def follow(learner: SimulatedLearner, made: DayList, day: Day, share: float) -> 
         DayDone(cards, done["read"], done["read"], done["practice"], sat="mock" in done),
     )
     day.finished = sum(task.is_done for task in ticked)
-    return count_undone(made.undone, ticked)
+    return count_unfinished_in_a_row(made.undone, ticked)
 
 
 def _sigmoid(x: float) -> float:

@@ -14,7 +14,7 @@ from app.study_plan.day_list import (
     DayList,
     PageToRead,
     Task,
-    count_undone,
+    count_unfinished_in_a_row,
     make_day_list,
     tick_tasks,
 )
@@ -256,7 +256,7 @@ def test_lists_that_were_left_are_counted_by_task() -> None:
     tasks = (Task("read", 9, questions=("a",)), Task("practice", 9, questions=("b",)))
     ticked = tick_tasks(tasks, DayDone(questions={"a"}))
 
-    assert count_undone({"read": 2, "practice": 1, "new": 4}, ticked) == {
+    assert count_unfinished_in_a_row({"read": 2, "practice": 1, "new": 4}, ticked) == {
         "read": 0,
         "practice": 2,
         "new": 4,

@@ -53,18 +53,18 @@ def test_a_missed_mock_exam_stays_for_two_days_and_the_last_until_the_eve() -> N
     first, last = planned.mocks[0], planned.mocks[-1]
     assert planned.exam
 
-    due = [planned.due_mock(first + n * DAY, None) for n in range(-1, 4)]
+    due = [planned.due_mock_exam_day(first + n * DAY, None) for n in range(-1, 4)]
     assert due == [None, first, first, first, None]
-    assert planned.due_mock(planned.exam - DAY, None) == last
-    assert planned.due_mock(planned.exam, None) is None
+    assert planned.due_mock_exam_day(planned.exam - DAY, None) == last
+    assert planned.due_mock_exam_day(planned.exam, None) is None
 
 
 def test_one_that_was_sat_is_not_due_again() -> None:
     planned = calendar(24)
     first, second = planned.mocks[:2]
 
-    assert planned.due_mock(first + DAY, first) is None
-    assert planned.due_mock(second, first) == second
+    assert planned.due_mock_exam_day(first + DAY, first) is None
+    assert planned.due_mock_exam_day(second, first) == second
 
 
 def test_a_mock_exam_can_be_moved_to_another_day_before_the_exam() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from app.cli.database import prepare_database
 from app.database import backup as archive
-from app.database.backup import copy_if_due, run_daily_backups
+from app.database.backup import create_daily_backup_if_due, run_daily_backups
 from app.database.engine import make_engine
 from app.database.file_guards import file_lock, private_temp_folder
 from app.database.installation import Installation, InstallationError
@@ -47,9 +47,9 @@ def revision(installation: Installation) -> str:
 
 
 def test_one_copy_is_made_a_day(installation) -> None:
-    assert copy_if_due(installation, NOW) == installation.backups / TODAY
-    assert copy_if_due(installation, NOW) is None
-    assert copy_if_due(installation, NOW + dt.timedelta(days=1)) is not None
+    assert create_daily_backup_if_due(installation, NOW) == installation.backups / TODAY
+    assert create_daily_backup_if_due(installation, NOW) is None
+    assert create_daily_backup_if_due(installation, NOW + dt.timedelta(days=1)) is not None
 
     assert names(installation.backups) == {TODAY, "headroom-2026-06-10.zip"}
 
@@ -57,7 +57,7 @@ def test_one_copy_is_made_a_day(installation) -> None:
 def test_a_copy_is_a_backup_like_any_other(installation, enroll: Enroll) -> None:
     enroll(installation, "ada")
 
-    path = copy_if_due(installation, NOW)
+    path = create_daily_backup_if_due(installation, NOW)
 
     assert path is not None
     with archive.open_backup(path) as opened:
@@ -67,7 +67,7 @@ def test_a_copy_is_a_backup_like_any_other(installation, enroll: Enroll) -> None
 
 def test_old_copies_go(installation) -> None:
     for n in range(14):
-        copy_if_due(installation, NOW + dt.timedelta(days=n))
+        create_daily_backup_if_due(installation, NOW + dt.timedelta(days=n))
 
     assert len(names(installation.backups)) == 8  # seven days, and a Sunday
 
@@ -75,7 +75,7 @@ def test_old_copies_go(installation) -> None:
 def test_another_place_may_be_named(installation, tmp_path) -> None:
     elsewhere = dataclasses.replace(installation, backups=tmp_path / "disk" / "two")
 
-    copy_if_due(elsewhere, NOW)
+    create_daily_backup_if_due(elsewhere, NOW)
 
     assert names(tmp_path / "disk" / "two") == {TODAY}
 
@@ -83,15 +83,15 @@ def test_another_place_may_be_named(installation, tmp_path) -> None:
 def test_the_data_folder_itself_may_be_the_place(installation) -> None:
     beside = dataclasses.replace(installation, backups=installation.data)
 
-    with beside.in_use():
-        assert copy_if_due(beside, NOW) == installation.data / TODAY
+    with beside.hold_shared_lock():
+        assert create_daily_backup_if_due(beside, NOW) == installation.data / TODAY
 
 
 def test_no_folder_is_made_where_the_data_folder_is_gone(installation) -> None:
     installation.data.rename(installation.data.with_name("moved"))
 
     with pytest.raises(InstallationError, match="is gone: put it back"):
-        copy_if_due(installation, NOW)
+        create_daily_backup_if_due(installation, NOW)
 
     assert not installation.data.exists()
 
@@ -99,14 +99,14 @@ def test_no_folder_is_made_where_the_data_folder_is_gone(installation) -> None:
 def test_they_can_be_switched_off(installation) -> None:
     off = dataclasses.replace(installation, backups=None)
 
-    assert copy_if_due(off, NOW) is None
+    assert create_daily_backup_if_due(off, NOW) is None
 
     assert not (installation.data / "backups").exists()
 
 
 def test_one_of_several_processes_makes_it(installation) -> None:
     with ThreadPoolExecutor(4) as pool:
-        made = list(pool.map(lambda _n: copy_if_due(installation, NOW), range(4)))
+        made = list(pool.map(lambda _n: create_daily_backup_if_due(installation, NOW), range(4)))
 
     assert [path for path in made if path] == [installation.backups / TODAY]
 
@@ -114,7 +114,7 @@ def test_one_of_several_processes_makes_it(installation) -> None:
 def test_whoever_finds_another_at_it_leaves(installation) -> None:
     installation.backups.mkdir()
     with file_lock(installation.backups / ".copying.lock"):
-        assert copy_if_due(installation, NOW) is None
+        assert create_daily_backup_if_due(installation, NOW) is None
 
     assert names(installation.backups) == set()
 
@@ -126,7 +126,7 @@ def test_what_a_killed_process_left_is_removed(installation) -> None:
         left = folder.with_name(".headroom-2026-06-08.zip.1")
     (left / "database.sqlite3").write_text("half of it")
 
-    copy_if_due(installation, NOW)
+    create_daily_backup_if_due(installation, NOW)
 
     assert names(installation.backups) == {TODAY}
 
@@ -240,7 +240,7 @@ def test_without_pg_dump_it_is_migrated_with_a_warning(
 
 @ABOUT_SQLITE
 def test_a_start_names_the_newest_copy(installation) -> None:
-    copy_if_due(installation, NOW)
+    create_daily_backup_if_due(installation, NOW)
     (installation.data / "headroom.db").write_bytes(b"")
 
     with pytest.raises(InstallationError) as stopped:

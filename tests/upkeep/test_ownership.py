@@ -11,7 +11,7 @@ import pytest
 from app.cli import main
 from app.cli.database import restore_file_ownership
 from app.database import file_guards as files
-from app.database.file_guards import give_to_owner, make_private_folder
+from app.database.file_guards import give_root_files_to_folder_owner, make_private_folder
 from app.database.installation import Installation
 from app.settings import Settings
 from tests.conftest import TINY
@@ -176,7 +176,7 @@ linux = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="reads /pr
 
 @linux
 def test_neither_links_nor_second_names_are_given_away(mixed: Path, given: set[str]):
-    give_to_owner(mixed)
+    give_root_files_to_folder_owner(mixed)
 
     assert given == {
         "data/cache",
@@ -189,7 +189,7 @@ def test_neither_links_nor_second_names_are_given_away(mixed: Path, given: set[s
 
 @linux
 def test_of_a_folder_for_other_things_only_what_is_ours(mixed: Path, given: set[str]):
-    give_to_owner(mixed, "headroom.db", "before-restore-")
+    give_root_files_to_folder_owner(mixed, "headroom.db", "before-restore-")
 
     assert given == {"data/headroom.db", "data/headroom.db-wal"}
 
@@ -200,7 +200,7 @@ def test_who_is_not_root_gives_nothing_away(
 ):
     monkeypatch.setattr(files, "_ROOT", os.geteuid() + 1)
 
-    give_to_owner(mixed)
+    give_root_files_to_folder_owner(mixed)
 
     assert given == set()
 

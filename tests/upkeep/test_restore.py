@@ -255,7 +255,7 @@ def test_the_backup_of_the_other_kind_of_database_is_refused(installation, backu
 
 
 def test_nothing_is_restored_under_a_server(installation, backup) -> None:
-    with installation.in_use():
+    with installation.hold_shared_lock():
         assert "for a server uses it" in refusal(installation, backup)
 
 
@@ -263,7 +263,7 @@ def test_nobody_starts_while_somebody_restores(installation) -> None:
     with (
         installation.alone(),
         pytest.raises(InstallationError, match="a restore is going on there"),
-        installation.in_use(),
+        installation.hold_shared_lock(),
     ):
         pass
 

@@ -31,7 +31,7 @@ ONLY_ROOT_MAY_MOUNT = pytest.mark.skipif(os.geteuid() != 0, reason="mounts a dis
 class NoCourse(LiveLibrary):
     """A course that cannot be read, in a way that nobody foresaw."""
 
-    def last_loaded(self):
+    def fresh_library_or_none(self):
         return None
 
     def current(self):
@@ -206,7 +206,7 @@ def test_a_server_that_is_down_is_named_without_its_address(
 
 
 def test_a_nearly_full_disk_is_named_without_what_is_left(tmp_path: Path):
-    check = check_disk((tmp_path,), least=10**18)
+    check = check_disk((tmp_path,), min_free_bytes=10**18)
 
     words = "The disk is nearly full: have 1,000,000,000,000 MB free."
     assert check.problem == words
@@ -224,10 +224,10 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @ONLY_ROOT_MAY_MOUNT
 def test_a_full_disk_is_named(small_disk: Path):
-    assert check_disk((small_disk,), least=0).problem == ""
+    assert check_disk((small_disk,), min_free_bytes=0).problem == ""
     (small_disk / "rest").write_bytes(bytes(190 * 1024))
 
-    problem = check_disk((small_disk,), least=0).problem
+    problem = check_disk((small_disk,), min_free_bytes=0).problem
 
     assert problem.startswith("The data folder cannot be written (No space left")
 
@@ -236,7 +236,7 @@ def test_a_full_disk_is_named(small_disk: Path):
 def test_a_disk_that_became_read_only_is_named(small_disk: Path):
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
 
-    assert "Read-only file system" in check_disk((small_disk,), least=0).problem
+    assert "Read-only file system" in check_disk((small_disk,), min_free_bytes=0).problem
 
 
 def test_asked_often_it_looks_once(app: FastAPI, live_library, tmp_path: Path):

@@ -13,7 +13,7 @@ from app.authoring.pages import ProblemFilterForm, StatisticsTableForm
 from app.content.library import LiveLibrary
 from app.database.tables import Learner
 from app.errors import InvalidInputError
-from app.flashcards.forms import AddCardForm, GradeForm, SuspensionForm, UndoForm
+from app.flashcards.forms import CardWantedForm, GradeForm, SuspensionForm, UndoForm
 from app.flashcards.forms import ReviewFilterForm as CardsForm
 from app.lessons.notes import NoteForm
 from app.main import create_app
@@ -79,7 +79,7 @@ FIELDS = {
     "concepts": {*NoteForm.model_fields},
     "flashcards": {
         *(*CardsForm.model_fields, *GradeForm.model_fields, *UndoForm.model_fields),
-        *(*SuspensionForm.model_fields, *AddCardForm.model_fields),
+        *(*SuspensionForm.model_fields, *CardWantedForm.model_fields),
     },
     "settings": {*SettingsForm.model_fields, "what", "deck", "word", "leave", "theme"},
     "exams": {"answer", "place.a", "since", "age", "go", "move", "factor", "target"},

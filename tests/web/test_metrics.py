@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from app.main import create_app
 from app.settings import Settings, settings_rows
-from app.web.monitoring import begin_shared
+from app.web.monitoring import share_metrics_between_processes
 from tests.conftest import SECRET, TINY, visit
 from tests.databases import ABOUT_SQLITE
 from tests.loops import outcome
@@ -182,6 +182,6 @@ def test_what_an_earlier_server_shared_is_removed_at_the_start(
     folder.mkdir()
     (folder / "counter_1.db").write_bytes(b"old")
 
-    begin_shared(folder)
+    share_metrics_between_processes(folder)
 
     assert list(folder.iterdir()) == []

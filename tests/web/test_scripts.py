@@ -13,9 +13,9 @@ from app.content.check import check_course
 from app.content.library import LiveLibrary, load_library
 from app.lessons.search import CLOSE, OPEN, build_excerpt, search_course, split_highlights
 from app.main import create_app
-from app.markup.text import BOUNDARY, bottom_k_sketch, jaccard_similarity, mark_letter_boundaries
+from app.markup.text import BOUNDARY, bottom_k_sketch, jaccard_similarity, mark_unspaced_letters
 from app.questions.model import draw_variant
-from app.quiz.next_steps import find_passage
+from app.quiz.next_steps import find_most_related_sentence
 from app.settings import Settings
 from tests.conftest import SCRIPTS, TINY, let_in, visit
 from tests.quiz.test_real_questions import right_answer
@@ -136,17 +136,15 @@ def test_a_word_is_found_inside_of_what_has_no_spaces(name: str, typed: str, add
 
 
 def test_an_excerpt_of_a_text_without_spaces_is_short_and_marks_the_word() -> None:
-    text = mark_letter_boundaries(
-        "前の文です。" * 40 + "ここで発酵種が育つ。" + "後の文です。" * 40
-    )
+    text = mark_unspaced_letters("前の文です。" * 40 + "ここで発酵種が育つ。" + "後の文です。" * 40)
     marked = text.replace(
-        mark_letter_boundaries("発酵種"), f"{OPEN}{mark_letter_boundaries('発酵種')}{CLOSE}"
+        mark_unspaced_letters("発酵種"), f"{OPEN}{mark_unspaced_letters('発酵種')}{CLOSE}"
     )
 
     shown = split_highlights(build_excerpt(marked))
 
     assert "".join(piece.text for piece in shown if piece.hit) == "発酵種"
-    assert build_excerpt(mark_letter_boundaries("大韓民國 대한민국의")).replace(BOUNDARY, "") == (
+    assert build_excerpt(mark_unspaced_letters("大韓民國 대한민국의")).replace(BOUNDARY, "") == (
         "大韓民國 대한민국의"
     )
     assert 20 < sum(len(piece.text) for piece in shown) < 180
@@ -172,7 +170,7 @@ def test_the_passage_that_answers_is_found_in_every_script() -> None:
         for topic in course.topics.values():
             section = topic.sections[-1]
             sentence = section.plain.split("\n")[0]
-            found = find_passage(topic, sentence, sentence)
+            found = find_most_related_sentence(topic, sentence, sentence)
             assert found, folder
             assert found.anchor == section.anchor
 

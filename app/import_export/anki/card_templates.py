@@ -51,7 +51,7 @@ def read_deck_names(db: sqlite3.Connection) -> dict[int, str]:
         pairs = [(d.get("id"), d.get("name")) for d in _json_objects(decks)]
     else:
         pairs = db.execute("SELECT id, name FROM decks").fetchmany(10_000)
-    return {_whole_number(number): _deck_title(name) for number, name in pairs}
+    return {_whole_number_or_minus_one(number): _deck_title(name) for number, name in pairs}
 
 
 def _deck_title(name: Any) -> str:
@@ -61,13 +61,18 @@ def _deck_title(name: Any) -> str:
 
 def _read_legacy_note_types(models: Iterable[dict[str, Any]]) -> Iterator[tuple[int, NoteType]]:
     for model in models:
-        fields = sorted(_dicts_only(model.get("flds")), key=lambda f: _whole_number(f.get("ord")))
+        fields = sorted(
+            _dicts_only(model.get("flds")), key=lambda f: _whole_number_or_minus_one(f.get("ord"))
+        )
         templates = {
-            _whole_number(t.get("ord")): (str(t.get("qfmt", "")), str(t.get("afmt", "")))
+            _whole_number_or_minus_one(t.get("ord")): (
+                str(t.get("qfmt", "")),
+                str(t.get("afmt", "")),
+            )
             for t in _dicts_only(model.get("tmpls"))
         }
         yield (
-            _whole_number(model.get("id")),
+            _whole_number_or_minus_one(model.get("id")),
             NoteType(
                 str(model.get("name", "")),
                 tuple(str(f.get("name", "")) for f in fields),
@@ -82,15 +87,19 @@ def _read_note_type_table(db: sqlite3.Connection) -> dict[int, NoteType]:
     """Read note types from separate tables, with settings as protocol buffers."""
     fields: dict[int, list[tuple[int, str]]] = {}
     for number, place, name in db.execute("SELECT ntid, ord, name FROM fields"):
-        fields.setdefault(_whole_number(number), []).append((_whole_number(place), str(name)))
+        fields.setdefault(_whole_number_or_minus_one(number), []).append(
+            (_whole_number_or_minus_one(place), str(name))
+        )
     templates: dict[int, dict[int, tuple[str, str]]] = {}
     for number, place, config in db.execute("SELECT ntid, ord, config FROM templates"):
         parts = _parse_message(config)
         both = _decode_text(parts.get(1)), _decode_text(parts.get(2))
-        templates.setdefault(_whole_number(number), {})[_whole_number(place)] = both
+        templates.setdefault(_whole_number_or_minus_one(number), {})[
+            _whole_number_or_minus_one(place)
+        ] = both
     types = {}
     for number, name, config in db.execute("SELECT id, name, config FROM notetypes"):
-        key = _whole_number(number)
+        key = _whole_number_or_minus_one(number)
         names = tuple(name for _, name in sorted(fields.get(key, [])))
         cloze = _parse_message(config).get(1) == _CLOZE
         faces = templates.get(key, {})
@@ -123,7 +132,7 @@ def _dicts_only(value: Any) -> list[dict[str, Any]]:
     return [v for v in value if isinstance(v, dict)] if isinstance(value, list) else []
 
 
-def _whole_number(value: Any) -> int:
+def _whole_number_or_minus_one(value: Any) -> int:
     """Return a whole number, −1 for anything else."""
     if isinstance(value, str) and value.isdigit() and len(value) < 20:
         return int(value)
@@ -185,11 +194,11 @@ def render_card_sides(kind: NoteType, fields: Sequence[str], ordinal: int) -> tu
         front = _fill_template(template and template[0], values, ordinal, "front")
         back = _fill_template(template and template[1], values, ordinal, "back")
     except _UnsupportedTemplateError:
-        return _plain_sides(kind, fields, ordinal)
-    return front, _without_front(front, back)
+        return _sides_without_template(kind, fields, ordinal)
+    return front, _remove_repeated_front(front, back)
 
 
-def _without_front(front: str, back: str) -> str:
+def _remove_repeated_front(front: str, back: str) -> str:
     """Return the back without what stands above its line and is read on the front too."""
     above, *below = _RULE.split(back, maxsplit=1)
     if not below:
@@ -206,7 +215,7 @@ def _plain_words(html: str) -> str:
     return " ".join(unescape(_TAG.sub(" ", _SOUND.sub("", html))).split())
 
 
-def _plain_sides(kind: NoteType, fields: Sequence[str], ordinal: int) -> tuple[str, str]:
+def _sides_without_template(kind: NoteType, fields: Sequence[str], ordinal: int) -> tuple[str, str]:
     """Return the first field, and all other fields."""
     first, rest = fields[0], "<br>".join(filter(None, fields[1:]))
     if not kind.cloze:
@@ -297,7 +306,7 @@ def _formula_markup(tex: str, *, block: bool) -> str:
     return rf"\[{plain}\]" if block else rf"\({plain}\)"
 
 
-def render_cloze(text: str, number: int, side: Side, *, alone: bool = False) -> str:
+def render_cloze(text: str, number: int, side: Side, *, only_cloze: bool = False) -> str:
     """Return a text whose cloze `number` is hidden on the front and shown on the back.
 
     `alone` returns only the cloze itself.
@@ -326,7 +335,7 @@ def render_cloze(text: str, number: int, side: Side, *, alone: bool = False) -> 
             break
     if not hit:
         return ""
-    return ", ".join(parts) if alone else text
+    return ", ".join(parts) if only_cloze else text
 
 
 def _fill_template(
@@ -394,13 +403,13 @@ def _field_value(name: str, values: Mapping[str, str], ordinal: int, side: Side)
     return value
 
 
-def _apply_filter(word: str, value: str, number: int, side: Side) -> str:
-    if word == "text":
+def _apply_filter(filter_name: str, value: str, number: int, side: Side) -> str:
+    if filter_name == "text":
         return _TAG.sub("", value)
-    if word in {"cloze", "cloze-only"}:
-        return render_cloze(value, number, side, alone=word == "cloze-only")
-    if word in {"kanji", "kana"}:
-        return _READING.sub(r"\1" if word == "kanji" else r"\2", value)
-    if word in {"type", "hint", "nc"} and side == "front":
+    if filter_name in {"cloze", "cloze-only"}:
+        return render_cloze(value, number, side, only_cloze=filter_name == "cloze-only")
+    if filter_name in {"kanji", "kana"}:
+        return _READING.sub(r"\1" if filter_name == "kanji" else r"\2", value)
+    if filter_name in {"type", "hint", "nc"} and side == "front":
         return ""  # the learner types it or opens it, so it is hidden at first
     return value

@@ -28,7 +28,7 @@ _WINDOW_LOG_MAX = 26  # limits the memory of the decompressor to 64 MiB
 
 
 @functools.cache
-def zstd() -> Any:
+def import_zstd_or_none() -> Any:
     """Return the zstd module: the standard library's from Python 3.14 on, or its backport, or None."""
     for name in ("compression.zstd", "backports.zstd"):
         try:
@@ -40,7 +40,7 @@ def zstd() -> Any:
 
 def open_compressed(stream: IO[bytes]) -> IO[bytes]:
     """Return a decompressing stream; reading it may raise `zstd().ZstdError`."""
-    module = zstd()
+    module = import_zstd_or_none()
     limit = {module.DecompressionParameter.window_log_max: _WINDOW_LOG_MAX}
     unpacked: IO[bytes] = module.ZstdFile(stream, options=limit)
     return unpacked
@@ -76,11 +76,11 @@ class PackageWriter:
             archive.writestr("media", json.dumps(names), zipfile.ZIP_DEFLATED)
 
     def _compress(self, content: bytes) -> bytes:
-        packed: bytes = zstd().compress(content) if self._modern else content
+        packed: bytes = import_zstd_or_none().compress(content) if self._modern else content
         return packed
 
     def _pack_collection(self, path: Path) -> None:
-        packer = zstd().ZstdCompressor()
+        packer = import_zstd_or_none().ZstdCompressor()
         packer.set_pledged_input_size(path.stat().st_size)
         with path.open("rb") as source, self._archive.open(NEWEST, "w") as out:
             while chunk := source.read(_CHUNK):
@@ -158,16 +158,16 @@ def _decode_varint(data: bytes, at: int) -> _VarintCursor:
     return _VarintCursor(value, at)
 
 
-def media_names(listed: bytes, *, modern: bool) -> dict[str, str]:
+def media_names(media_list: bytes, *, modern: bool) -> dict[str, str]:
     """Return the media names by the names of their files in the archive."""
     if not modern:
         try:
-            document = json.loads(listed)
+            document = json.loads(media_list)
         except (ValueError, RecursionError):
             return {}
         pairs = document.items() if isinstance(document, dict) else ()
         return {str(key): str(name) for key, name in pairs}
-    every = (value for key, value in decode_fields(listed) if key == 1)
+    every = (value for key, value in decode_fields(media_list) if key == 1)
     entries = itertools.islice(every, MOST_FILES)
     names: dict[str, str] = {}
     for place, entry in enumerate(entries):
@@ -233,7 +233,7 @@ class CollectionStart:
         return {"schedVer": 2, "sched2021": True, "rollover": 4} | {"creationOffset": self.west}
 
 
-def note_type_with_sides(count: int) -> int:
+def note_type_id_for_card_count(count: int) -> int:
     """Return the id of the note type with `count` cards, each with its own front and back."""
     return ONE_WAY if count == 1 else _SIDES + count
 
@@ -241,18 +241,18 @@ def note_type_with_sides(count: int) -> int:
 def collection_row(
     decks: dict[str, int],
     moment: int,
-    birth: CollectionStart | None = None,
-    sides: Iterable[int] = (),
+    collection_start: CollectionStart | None = None,
+    card_counts: Iterable[int] = (),
 ) -> tuple[Any, ...]:
     """Return the row of the table col; `moment` in seconds since 1970.
 
     `sides` are the card counts of notes whose cards are not reverses of each other.
     """
-    conf = _CONF | (birth.settings() if birth else {})
+    conf = _CONF | (collection_start.settings() if collection_start else {})
     deck_rows = {1: "Default"} | {number: name for name, number in decks.items()}
     return (
         1,
-        birth.moment if birth else _MADE,
+        collection_start.moment if collection_start else _MADE,
         moment * 1000,
         _MADE * 1000,
         11,
@@ -260,7 +260,7 @@ def collection_row(
         0,
         0,
         json.dumps(conf),
-        json.dumps({str(m["id"]): m for m in _note_type_rows(sides)}),
+        json.dumps({str(m["id"]): m for m in _note_type_rows(card_counts)}),
         json.dumps({str(n): _deck_row(n, name, moment) for n, name in deck_rows.items()}),
         json.dumps({"1": _OPTIONS}),
         "{}",
@@ -275,7 +275,7 @@ def _note_type_rows(card_counts: Iterable[int]) -> Iterable[dict[str, Any]]:
     for count in sorted({count for count in card_counts if count > 1}):
         numbers = range(1, count + 1)
         yield _note_type_row(
-            note_type_with_sides(count),
+            note_type_id_for_card_count(count),
             f"Headroom ({count} cards)",
             [(f"Card {n}", f"{{{{Front {n}}}}}", f"Back {n}") for n in numbers],
             [f"{side} {n}" for n in numbers for side in ("Front", "Back")],

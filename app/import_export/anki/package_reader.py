@@ -24,7 +24,12 @@ from app.import_export.anki.card_templates import (
     read_note_types,
     render_card_sides,
 )
-from app.import_export.anki.package_format import NEWEST, media_names, open_compressed, zstd
+from app.import_export.anki.package_format import (
+    NEWEST,
+    import_zstd_or_none,
+    media_names,
+    open_compressed,
+)
 from app.import_export.anki.package_writer import AddedCardInfo
 from app.import_export.items import UnusableFileError
 from app.import_export.xml_files import ARCHIVE_MOST_BYTES, open_archive
@@ -107,7 +112,7 @@ def _read_small_entry(
 
 def _damage_errors() -> tuple[type[Exception], ...]:
     """Return the exceptions raised for damaged compressed data."""
-    module = zstd()
+    module = import_zstd_or_none()
     return (EOFError, module.ZstdError) if module else (EOFError,)
 
 
@@ -125,7 +130,7 @@ def _unpack_collection(file: IO[bytes], path: Path) -> None:
 
 
 def _copy_newest_zstd(stream: IO[bytes], out: IO[bytes]) -> None:
-    if zstd() is None:
+    if import_zstd_or_none() is None:
         raise UnusableFileError(_OLDER)
     try:
         _copy_limited(open_compressed(stream), out)
@@ -387,10 +392,10 @@ def _collection_start_day(db: sqlite3.Connection) -> dt.date | None:
     return (moment - dt.timedelta(minutes=west)).date()
 
 
-def _day_from_number(born: dt.date | None, number: int) -> dt.date | None:
-    if born is None or not -_FAR < number < _FAR:
+def _day_from_number(first_day: dt.date | None, number: int) -> dt.date | None:
+    if first_day is None or not -_FAR < number < _FAR:
         return None
-    return born + dt.timedelta(days=number)
+    return first_day + dt.timedelta(days=number)
 
 
 def _rows_with_valid_numbers(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:

@@ -23,7 +23,7 @@ from app.import_export.anki.package_format import (
     CollectionStart,
     PackageWriter,
     collection_row,
-    note_type_with_sides,
+    note_type_id_for_card_count,
 )
 from app.import_export.items import (
     ExportResult,
@@ -68,14 +68,14 @@ def add_row(connection: sqlite3.Connection, table: str, values: Sequence[object]
 
 
 def note_columns(
-    model: int, faces: tuple[str, ...], tags: Iterable[str], moment: int
+    note_type_id: int, faces: tuple[str, ...], tags: Iterable[str], moment: int
 ) -> tuple[object, ...]:
     """Return the columns of a note after its id and GUID; `faces` are HTML."""
     text = html.unescape(re.sub(r"<[^>]*>", "", faces[0]))
     checksum = int(hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()[:8], 16)
     joined = " ".join(re.sub(r"\s+", "-", t) for t in tags)
     written = f" {joined} " if joined else ""
-    return model, moment, -1, written, "\x1f".join(faces), text, checksum, 0, ""
+    return note_type_id, moment, -1, written, "\x1f".join(faces), text, checksum, 0, ""
 
 
 def note_guid(name: str) -> str:
@@ -204,10 +204,10 @@ def _manual_revlog_entries(
         yield NewRevlogEntry(at, 0, 0, last, 0, 0, _BY_HAND)
     else:
         days = max(1, (now.due_day - row.day).days)
-        yield NewRevlogEntry(at, 0, days, last, _ease_factor(now), 0, _BY_HAND)
+        yield NewRevlogEntry(at, 0, days, last, _difficulty_as_ease_factor(now), 0, _BY_HAND)
 
 
-def _ease_factor(state: CardState) -> int:
+def _difficulty_as_ease_factor(state: CardState) -> int:
     return round(((state.difficulty - 1) / 9 + 0.1) * 1000)
 
 
@@ -219,7 +219,7 @@ def _graded_revlog_entry(
         ease=timed.grade.rating,
         ivl=_interval_for_anki(now),
         last=_interval_for_anki(before) if before else 0,
-        factor=_ease_factor(now),
+        factor=_difficulty_as_ease_factor(now),
         time=timed.milliseconds or 0,
         kind=_LOG_KINDS[before.state] if before else 0,
     )
@@ -299,10 +299,10 @@ class AnkiNote:
     ordinals: tuple[int, ...] = ()
 
     @property
-    def model(self) -> int:
+    def note_type_id(self) -> int:
         """The id of its note type."""
         if self.ordinals:
-            return note_type_with_sides(len(self.faces) // 2)
+            return note_type_id_for_card_count(len(self.faces) // 2)
         return BOTH_WAYS if len(self.cards) > 1 else ONE_WAY
 
     @property
@@ -353,21 +353,21 @@ def write_notes_to_package(
             if note.ordinals:
                 sides.add(len(note.faces) // 2)
             note_id = stable_row_number(note.name, taken)
-            columns = note_columns(note.model, note.faces, note.tags, calendar.moment)
+            columns = note_columns(note.note_type_id, note.faces, note.tags, calendar.moment)
             add_row(db, "notes", (note_id, note.guid, *columns))
             for side, card in note.cards_with_ordinals:
                 card_id = stable_row_number(f"{note.name}~{side}", taken)
                 head = (card_id, note_id, decks[note.deck], side, calendar.modified_at(card), -1)
                 add_row(db, "cards", (*head, *state_columns(card, calendar, place)))
-                _add_log(db, card_id, card)
-        _number_logs(db)
+                _stage_log_rows(db, card_id, card)
+        _write_revlog_with_unique_ids(db)
         row = collection_row(decks, calendar.moment, calendar.birth, sides)
         add_row(db, "col", row)
         db.commit()
         package.finish(path)
 
 
-def _add_log(db: sqlite3.Connection, number: int, card: CardHistory) -> None:
+def _stage_log_rows(db: sqlite3.Connection, number: int, card: CardHistory) -> None:
     rows = (
         (r.at, card.card, n, number, r.ease, r.ivl, r.last, r.factor, r.time, r.kind)
         for n, r in enumerate(card.log)
@@ -375,7 +375,7 @@ def _add_log(db: sqlite3.Connection, number: int, card: CardHistory) -> None:
     db.executemany("INSERT INTO logged VALUES (?,?,?,?,?,?,?,?,?,?)", rows)
 
 
-def _number_logs(db: sqlite3.Connection) -> None:
+def _write_revlog_with_unique_ids(db: sqlite3.Connection) -> None:
     """Give every log row a unique id: its moment, or a little later.
 
     Anki reads the id of a row as the moment of the review.

@@ -11,12 +11,12 @@ from app.import_export.converted_text import (
     ConversionLosses,
     SourceItem,
     add_unit_to_stem,
+    convert_text,
     has_decimal_comma,
     move_default_feedback,
     plain_words_or_none,
     read_number,
     read_source_items,
-    read_text,
     read_weight,
     span_around,
     span_between,
@@ -49,7 +49,7 @@ from app.import_export.items import (
     credit_of_score,
     format_digits,
 )
-from app.import_export.markdown_to_html import html_if_needed, to_html
+from app.import_export.markdown_to_html import plain_text_or_html, to_html
 
 _COMMENT = re.compile(r"^\s*//")
 _TAG = re.compile(r"\[tag:((?:\\\]|[^\]<>`]){1,200})\]")
@@ -212,7 +212,7 @@ _TRUTH = re.compile(r"^\s*(T|F|TRUE|FALSE)\s*$", re.IGNORECASE)
 def read_gift(text: str) -> ImportResult:
     """Read every question of a GIFT file; essays and descriptions are refused."""
     blocks = split_blocks(text)
-    comma = any(map(has_decimal_comma, _find_numbers(blocks)))
+    comma = any(map(has_decimal_comma, _find_numbers_with_comma(blocks)))
     return read_source_items(
         SourceItem(
             block.title or " ".join(remove_escapes(block.before).split())[:50],
@@ -269,8 +269,8 @@ class _GiftReader:
                     "the text below its answers is read as part of it: put an "
                     "empty line above it if it is not"
                 )
-            return read_text((before + after).strip(), self.block.form, self.losses)
-        return read_text(before.rstrip(), self.block.form, self.losses)
+            return convert_text((before + after).strip(), self.block.form, self.losses)
+        return convert_text(before.rstrip(), self.block.form, self.losses)
 
     def _text(self, raw: str, form: str = "") -> str:
         """Read an answer or a feedback in its own format, in `form`, or the question's."""
@@ -278,7 +278,7 @@ class _GiftReader:
         match = _FORMAT.match(raw)
         if match:
             form, raw = match[1].lower(), raw[match.end() :]
-        return read_text(remove_escapes(raw).strip(), form, self.losses)
+        return convert_text(remove_escapes(raw).strip(), form, self.losses)
 
     def _read_answered(self, item: Item, inside: str) -> Item:
         head, *notes = _split_feedback(inside)
@@ -331,8 +331,8 @@ class _GiftReader:
             item,
             weighted,
             self.losses,
-            several=several,
-            told=has_partial_credit_tag(self.block.tags),
+            multiple_answers=several,
+            rule_named=has_partial_credit_tag(self.block.tags),
         )
 
     def _read_short_answer(self, item: Item, answers: list[tuple[str, str]]) -> Item:
@@ -398,7 +398,7 @@ def _split_arrow(body: str) -> tuple[str, str] | None:
     return (left, right) if arrow and right.strip() else None
 
 
-def _find_numbers(blocks: Iterable[GiftBlock]) -> Iterator[str]:
+def _find_numbers_with_comma(blocks: Iterable[GiftBlock]) -> Iterator[str]:
     """Yield the numbers of all numeric answers of a file."""
     for block in blocks:
         inside = (block.inside or "").strip()
@@ -408,11 +408,11 @@ def _find_numbers(blocks: Iterable[GiftBlock]) -> Iterator[str]:
 
 def _read_span(text: str, unit: str, *, comma: bool) -> NumberRange:
     if ".." in text:
-        low, high = (read_number(p, comma=comma) for p in text.split("..", 1))
+        low, high = (read_number(p, may_use_decimal_comma=comma) for p in text.split("..", 1))
         return span_between(low, high, unit)
     center, _, tolerance = text.partition(":")
-    half = read_number(tolerance, comma=comma) if tolerance.strip() else 0.0
-    return span_around(read_number(center, comma=comma), half, unit)
+    half = read_number(tolerance, may_use_decimal_comma=comma) if tolerance.strip() else 0.0
+    return span_around(read_number(center, may_use_decimal_comma=comma), half, unit)
 
 
 _PLAIN = "\ue0f8"  # placeholder for [plain] until the format of the question is known
@@ -450,9 +450,9 @@ def _write_answers(item: Item, unit: str) -> str:
     return write(item)
 
 
-def _write_words(item: Item) -> str:
+def _write_short_answers(item: Item) -> str:
     return "".join(
-        f"\n\t=%{format_digits(o.weight)}%{_write_word(o.text)}{_write_option_feedback(o)}"
+        f"\n\t=%{format_digits(o.weight)}%{_write_short_answer_text(o.text)}{_write_option_feedback(o)}"
         for o in item.options
     )
 
@@ -491,7 +491,7 @@ def _write_number(option: ItemOption, unit: str) -> str:
 
 def _write_pairs(item: Item) -> str:
     return "".join(
-        f"\n\t={_write_left_side(p.left)} -> {_escape_text(html_if_needed(p.right))}"
+        f"\n\t={_write_left_side(p.left)} -> {_escape_text(plain_text_or_html(p.right))}"
         for p in item.pairs
     )
 
@@ -512,7 +512,7 @@ def _write_steps(item: Item) -> str:
 
 def _write_step(markdown: str) -> str:
     r"""Return a step on one line; Moodle unescapes only `\\` there."""
-    text = html_if_needed(markdown)
+    text = plain_text_or_html(markdown)
     if _NO_STEP.search(text):
         html = to_html(markdown)
         text = html if "<" in html else f"<span>{html}</span>"
@@ -524,7 +524,7 @@ def _write_option_feedback(option: ItemOption) -> str:
     return f"#{_write_text(option.feedback)}" if option.feedback else ""
 
 
-def _write_word(word: str) -> str:
+def _write_short_answer_text(word: str) -> str:
     if "*" in word:
         raise ItemSkippedError("a star in a short answer would match anything")
     return _escape_text(word)
@@ -547,7 +547,7 @@ _WRITERS: dict[str, Callable[[Item], str]] = {
     "true-false": _write_true_false,
     "single": _write_choices,
     "multiple": _write_choices,
-    "short": _write_words,
+    "short": _write_short_answers,
     "match": _write_pairs,
     "order": _write_steps,
 }

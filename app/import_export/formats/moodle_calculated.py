@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 from app.import_export.converted_text import ConversionLosses, read_number
 from app.import_export.items import Item, ItemSkippedError, format_digits
-from app.markup.quantities import show_number
+from app.markup.quantities import format_with_spec
 
 CALCULATED = frozenset({"calculated", "calculatedsimple", "calculatedmulti"})
 _MOST_COMBINATIONS = 200  # as many as the course check tries
@@ -52,7 +52,9 @@ class CalculatedTexts:
         if name is None:  # no placeholder has spaces
             return f"{{ {match[1].strip()} }}"
         exact = all(
-            math.isclose(float(show_number(float(v)).replace(",", "").replace("−", "-")), float(v))
+            math.isclose(
+                float(format_with_spec(float(v)).replace(",", "").replace("−", "-")), float(v)
+            )
             for v in self.params[name]
         )
         return f"{{{name}}}" if exact else f"{{{name}:{_DIGITS}}}"

@@ -13,12 +13,12 @@ from app.import_export.converted_text import (
     SourceItem,
     add_unit_to_stem,
     build_cloze,
+    convert_html,
+    convert_text,
     has_decimal_comma,
     move_default_feedback,
-    read_html,
     read_number,
     read_source_items,
-    read_text,
     read_weight,
     span_around,
     split_unit_from_stem,
@@ -60,7 +60,7 @@ from app.import_export.items import (
     image_bytes,
     item_label,
 )
-from app.import_export.markdown_to_html import html_if_needed, to_html_with_pictures
+from app.import_export.markdown_to_html import plain_text_or_html, to_html_with_pictures
 from app.import_export.xml_files import add_child, document_bytes, read_xml
 from app.markup.quantities import known_unit
 
@@ -96,7 +96,7 @@ def _read_blank(kind: str, body: str, losses: ConversionLosses) -> ItemBlank:
     answers = list(_read_gap_answers(body, losses))
     right = [answer for answer, weight, _ in answers if weight >= 100]
     if _NUMBER.match(kind):
-        right = [word for answer in right for word in _split_number(answer)]
+        right = [word for answer in right for word in _number_spellings(answer)]
     accepted = tuple(dict.fromkeys(r for r in right if r and r != "*"))
     if not accepted:
         raise ItemSkippedError("a gap has no right answer")
@@ -113,7 +113,7 @@ def _read_blank(kind: str, body: str, losses: ConversionLosses) -> ItemBlank:
     return ItemBlank(accepted, "".join(hints[:1]))
 
 
-def _split_number(answer: str) -> tuple[str, ...]:
+def _number_spellings(answer: str) -> tuple[str, ...]:
     """Return a number as written and in digits only; its tolerance is left out."""
     word = answer.partition(":")[0].strip()
     return word, format_digits(read_number(word))
@@ -257,7 +257,7 @@ def _read_node_text(
     if node is None:
         return ""
     form = _FORMS.get(node.get("format", ""), default)
-    return read_text(node.findtext("text") or "", form, losses)
+    return convert_text(node.findtext("text") or "", form, losses)
 
 
 def _read_fraction(node: ET.Element) -> float:
@@ -285,7 +285,9 @@ def _read_choices(node: ET.Element, item: Item, losses: ConversionLosses) -> Ite
     shuffle = node.find("shuffleanswers") is None or _has_true_child(node, "shuffleanswers")
     item = dataclasses.replace(item, shuffle=shuffle, partial=rule)
     has_tag = has_partial_credit_tag(_read_tags(node))
-    return convert_weighted_choices(item, choices, losses, several=several, told=has_tag)
+    return convert_weighted_choices(
+        item, choices, losses, multiple_answers=several, rule_named=has_tag
+    )
 
 
 def _read_true_false(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
@@ -333,7 +335,7 @@ def _read_numeric(node: ET.Element, item: Item, losses: ConversionLosses) -> Ite
             continue
         tolerance = answer.findtext("tolerance", "").strip() or "0"
         try:
-            center, half = (read_number(t, comma=comma) for t in (text, tolerance))
+            center, half = (read_number(t, may_use_decimal_comma=comma) for t in (text, tolerance))
             span = span_around(center, half, unit)
         except ItemSkippedError as error:
             losses.add(f"an answer is left out: {error}; add it as a number if it is one")
@@ -375,7 +377,7 @@ def _read_matching(node: ET.Element, item: Item, losses: ConversionLosses) -> It
     pairs = tuple(
         ItemPair(
             _read_node_text(sub, losses),
-            read_text(sub.findtext("answer/text", ""), "moodle", losses),
+            convert_text(sub.findtext("answer/text", ""), "moodle", losses),
         )
         for sub in node.findall("subquestion")
     )
@@ -397,7 +399,7 @@ def _read_cloze(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
     source = node.find("questiontext")
     raw = source.findtext("text", "") if source is not None else ""
     text, blanks = read_gaps(raw, losses)
-    return build_cloze(item, read_html(text, losses), blanks)
+    return build_cloze(item, convert_html(text, losses), blanks)
 
 
 def _chosen_gaps(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
@@ -418,7 +420,7 @@ def _chosen_gaps(node: ET.Element, item: Item, losses: ConversionLosses) -> Item
         return BLANK
 
     raw = node.findtext("questiontext/text", "")
-    text = read_html(_PLACED.sub(gap, raw), losses)
+    text = convert_html(_PLACED.sub(gap, raw), losses)
     if not blanks:
         raise ItemSkippedError("it has no gap that can be read")
     return build_cloze(item, text, blanks)
@@ -569,7 +571,7 @@ def _write_matching(node: ET.Element, item: Item) -> None:
     add_child(node, "shuffleanswers", "true")
     for pair in item.pairs:
         sub = _add_html(node, "subquestion", to_html_with_pictures(pair.left))
-        add_child(add_child(sub, "answer"), "text", html_if_needed(pair.right))
+        add_child(add_child(sub, "answer"), "text", plain_text_or_html(pair.right))
 
 
 def _write_ordering(node: ET.Element, item: Item) -> None:

@@ -35,8 +35,8 @@ def convert_weighted_choices(
     choices: Sequence[WeightedChoice],
     losses: ConversionLosses,
     *,
-    several: bool,
-    told: bool = True,
+    multiple_answers: bool,
+    rule_named: bool = True,
 ) -> Item:
     """Return a single or multiple choice item; what our rules cannot express is a loss.
 
@@ -45,16 +45,16 @@ def convert_weighted_choices(
     positive weight is right, and the penalties decide the rule of credit. A multiple choice with
     only one right option becomes a single choice.
     """
-    if several and sum(choice.weight > 0 for choice in choices) == 1:
+    if multiple_answers and sum(choice.weight > 0 for choice in choices) == 1:
         losses.add("several boxes could be ticked there; here it is a single choice")
         return _convert_one_answer_choices(dataclasses.replace(item, partial=""), choices, losses)
-    if not several:
+    if not multiple_answers:
         if any(choice.weight < 0 for choice in choices):
             losses.add("a wrong choice cost a part of the mark; here it costs nothing")
         return _convert_one_answer_choices(item, choices, losses)
     options = tuple(ItemOption(w.text, w.weight > 0, w.feedback) for w in choices)
     partial = item.partial or _nearest_rule(choices, losses)
-    if partial == "off" and not item.partial and not told:
+    if partial == "off" and not item.partial and not rule_named:
         losses.add("a part of the right choices was worth a part of the mark; here none")
     return dataclasses.replace(item, kind="multiple", options=options, partial=partial)
 

@@ -12,8 +12,8 @@ from xml.etree import ElementTree as ET
 from app.import_export.converted_text import (
     ConversionLosses,
     build_cloze,
+    convert_html,
     move_default_feedback,
-    read_html,
     read_number,
     report_unused_feedback,
     span_around,
@@ -25,7 +25,7 @@ from app.import_export.formats.qti_elements import (
     element_name,
     elements_below,
     find_attribute,
-    to_fragment,
+    inner_html,
 )
 from app.import_export.html_to_markdown import from_plain
 from app.import_export.items import (
@@ -164,7 +164,7 @@ class _Qti12Reader:
             WeightedChoice(self._text(label), weights.get(name, 0.0), reasons.get(name, ""))
             for name, label in _response_labels(response)
         ]
-        return convert_weighted_choices(item, choices, self.losses, several=several)
+        return convert_weighted_choices(item, choices, self.losses, multiple_answers=several)
 
     def _single_choice_scores(self) -> dict[str, float]:
         """Return the worth of each single choice, in percent of the best."""
@@ -327,9 +327,9 @@ class _Qti12Reader:
         texts = []
         for part in _text_nodes(node):
             is_html = "html" in find_attribute(part, "texttype").lower()
-            raw = to_fragment(part, lambda _: None) if len(part) else _raw_text(part)
+            raw = inner_html(part, lambda _: None) if len(part) else _raw_text(part)
             raw = place(raw) if place else raw
-            texts.append(read_html(raw, self.losses) if is_html else from_plain(raw))
+            texts.append(convert_html(raw, self.losses) if is_html else from_plain(raw))
         return "\n\n".join(text for text in texts if text)
 
 

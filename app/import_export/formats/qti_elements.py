@@ -58,7 +58,7 @@ def collapsed_text(node: ET.Element | None) -> str:
     return "" if node is None else " ".join("".join(node.itertext()).split())
 
 
-def to_fragment(node: ET.Element, replace: Replace) -> str:
+def inner_html(node: ET.Element, replace: Replace) -> str:
     """Return the content of an element as HTML; `replace` may supply HTML for an element."""
     out = html.escape(node.text or "", quote=False)
     for child in node:
@@ -77,7 +77,7 @@ def _element_html(node: ET.Element, replace: Replace) -> str:
         raise ItemSkippedError("parts of its text are put in by a program")
     if name in _UNSEEN:
         return ""
-    inside = to_fragment(node, replace)
+    inside = inner_html(node, replace)
     attributes = {k: node.get(k) for k in _SHOWN}
     written = "".join(f' {k}="{html.escape(v)}"' for k, v in attributes.items() if v is not None)
     return f"<{name}{written}>" + ("" if name in _VOID else f"{inside}</{name}>")
@@ -139,7 +139,7 @@ class QtiBuilder:
 
     def add_markdown(self, parent: ET.Element, markdown: str, *, block: bool) -> None:
         """Put a text into an element, as paragraphs if `block`."""
-        element = to_element(to_html_with_pictures(markdown))
+        element = parse_own_html(to_html_with_pictures(markdown))
         if block and _is_loose_text(element):
             holder = ET.SubElement(parent, "p")
             holder.text, holder[:] = element.text, list(element)
@@ -156,7 +156,7 @@ class QtiBuilder:
     ) -> None:
         """Add feedback in the body, shown when `outcome` is `name`."""
         condition = {"outcome_identifier": outcome, "identifier": name, "show_hide": "show"}
-        if _is_loose_text(to_element(to_html_with_pictures(markdown))):
+        if _is_loose_text(parse_own_html(to_html_with_pictures(markdown))):
             self.add_markdown(
                 self.add(parent, "feedback_inline", **condition), markdown, block=False
             )
@@ -201,7 +201,7 @@ def _to_camel_case(name: str) -> str:
     return head + "".join(word.capitalize() for word in rest)
 
 
-def to_element(text: str) -> ET.Element:
+def parse_own_html(text: str) -> ET.Element:
     """Parse HTML of our own into one element; formulas become MathML."""
     parts = _CODE.split(text)
     parts[::2] = [_FORMULA.sub(_formula_to_mathml, part) for part in parts[::2]]

@@ -12,7 +12,7 @@ from app.import_export.converted_text import (
     ConversionLosses,
     SourceItem,
     build_cloze,
-    read_html,
+    convert_html,
     read_number,
     read_source_items,
     report_unused_feedback,
@@ -29,8 +29,8 @@ from app.import_export.formats.qti_elements import (
     elements_below,
     find_attribute,
     first_below,
+    inner_html,
     is_hint_element,
-    to_fragment,
 )
 from app.import_export.items import (
     BLANK,
@@ -338,9 +338,9 @@ class _QtiItemReader:
     # --- texts ---
 
     def _text(self, node: ET.Element) -> str:
-        return read_html(to_fragment(node, self._text_without_feedback), self.losses)
+        return convert_html(inner_html(node, self._drop_interaction_or_media), self.losses)
 
-    def _text_without_feedback(self, node: ET.Element) -> str | None:
+    def _drop_interaction_or_media(self, node: ET.Element) -> str | None:
         """Return an empty string for interactions and media within a text."""
         name = element_name(node)
         if name in {"object", "audio", "video", "svg", "picture", "media-interaction"}:
@@ -379,7 +379,9 @@ class _QtiItemReader:
         if any(not choice.text for choice in choices):
             raise ItemSkippedError("its options are pictures")
         item = dataclasses.replace(item, stem=self._stem(body, interaction))
-        converted = convert_weighted_choices(item, choices, self.losses, several=not single)
+        converted = convert_weighted_choices(
+            item, choices, self.losses, multiple_answers=not single
+        )
         fixed = converted.kind != "true-false" and find_attribute(interaction, "shuffle") == "false"
         return dataclasses.replace(converted, shuffle=not fixed)
 
@@ -439,18 +441,18 @@ class _QtiItemReader:
         return dataclasses.replace(item, kind="match", stem=stem, pairs=tuple(pairs))
 
     def _read_cloze(self, item: Item, body: ET.Element, interactions: list[ET.Element]) -> Item:
-        single = self._lone_interaction(body, interactions)
+        single = self._sole_text_entry(body, interactions)
         if single is not None:
             return self._read_text_entry(item, body, single)
         blanks = [self._read_blank(n) for n in interactions]
 
         def gap(node: ET.Element) -> str | None:
-            return BLANK if element_name(node) in _GAPS else self._text_without_feedback(node)
+            return BLANK if element_name(node) in _GAPS else self._drop_interaction_or_media(node)
 
-        text = read_html(to_fragment(body, gap), self.losses)
+        text = convert_html(inner_html(body, gap), self.losses)
         return build_cloze(item, text, blanks)
 
-    def _lone_interaction(
+    def _sole_text_entry(
         self, body: ET.Element, interactions: list[ET.Element]
     ) -> ET.Element | None:
         """Return the only text entry, if its paragraph has nothing else."""
@@ -508,9 +510,11 @@ class _QtiItemReader:
                 return BLANK
             if name in {"gap-text", "gap-img", "prompt"}:
                 return ""
-            return None if name == "gap-match-interaction" else self._text_without_feedback(node)
+            return (
+                None if name == "gap-match-interaction" else self._drop_interaction_or_media(node)
+            )
 
-        text = read_html(to_fragment(body, gap), self.losses)
+        text = convert_html(inner_html(body, gap), self.losses)
         if any(not b.answers[0] for b in blanks):
             raise ItemSkippedError("a gap has no word that fits")
         self.losses.add("the words to choose from are not shown; they are typed")

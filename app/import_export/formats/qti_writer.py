@@ -78,7 +78,7 @@ def add_hints(make: QtiBuilder, body: ET.Element, item: Item) -> None:
         make.add_markdown(node, hint, block=True)
 
 
-def add_match_scoring(make: QtiBuilder, processing: ET.Element) -> None:
+def add_all_or_nothing_scoring(make: QtiBuilder, processing: ET.Element) -> None:
     """Give one point for exactly the declared answer."""
     condition = make.add(processing, "response_condition")
     branch = make.add(condition, "response_if")
@@ -125,7 +125,7 @@ def add_choices(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     if weighted:
         add_mapped_scoring(make, processing, ["RESPONSE"])
     else:
-        add_match_scoring(make, processing)
+        add_all_or_nothing_scoring(make, processing)
     feedback_rule = make.add(processing, "set_outcome_value", identifier="FEEDBACK")
     make.add(feedback_rule, "variable", identifier="RESPONSE")
     add_explanation(make, processing, item)
@@ -218,7 +218,7 @@ def add_ordering(make: QtiBuilder, root: ET.Element, item: Item) -> None:
         make.add_markdown(node, step.text, block=False)
         _add_inline_reason(make, node, step.feedback)
     processing = make.add(root, "response_processing")
-    add_match_scoring(make, processing)
+    add_all_or_nothing_scoring(make, processing)
     add_explanation(make, processing, item)
 
 

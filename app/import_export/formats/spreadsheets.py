@@ -19,9 +19,9 @@ from app.import_export.converted_text import (
     read_source_items,
 )
 from app.import_export.formats.text_lists import (
-    choice_kind,
+    find_labels_by_label_and_text,
     find_named_labels,
-    find_readings,
+    infer_choice_kind,
     is_label,
     read_bare_answer,
     warn_number_as_text,
@@ -217,7 +217,7 @@ def _split_rows(text: str, separator: str) -> Iterator[Row]:
         line = 1
         for row in reader:
             cells = (cell.strip() for cell in row)
-            yield line, [_unless_error(cell) for cell in cells]
+            yield line, [_mark_cell_error(cell) for cell in cells]
             line = reader.line_num + 1
     except csv.Error:
         reason = f"its line {reader.line_num} cannot be split into cells"
@@ -227,7 +227,7 @@ def _split_rows(text: str, separator: str) -> Iterator[Row]:
         ) from None
 
 
-def _unless_error(cell: str) -> str:
+def _mark_cell_error(cell: str) -> str:
     if _SHORTENED.fullmatch(cell):
         return f"{UNREADABLE}is “{cell}”, which a spreadsheet shortened"
     return f"{UNREADABLE}shows the error {cell[:20]}" if _ERROR.fullmatch(cell) else cell
@@ -306,11 +306,11 @@ class _SheetTable:
             raise UnusableFileError(f"The table has more than {_MOST_ROWS:,} rows.")
         typed = (row.raw_cell("answer") for row in self.rows if not row.has_choices())
         self.comma = comma or any(map(has_decimal_comma, typed))
-        self.letters = self._names_by_letters()
+        self.letters = self._answers_are_labels()
 
-    def _names_by_letters(self) -> bool:
+    def _answers_are_labels(self) -> bool:
         """Return whether some answers can only be labels, and none only text."""
-        readings = [row.readings() for row in self.rows if row.has_choices()]
+        readings = [row.answer_as_labels_and_texts() for row in self.rows if row.has_choices()]
         labels = any(by_label and not by_words for by_label, by_words in readings)
         return labels and not any(w and not by_label for by_label, w in readings)
 
@@ -362,7 +362,7 @@ class _SheetRow:
             place < len(self.cells) and self.cells[place] for place in self.heads.choices.values()
         )
 
-    def readings(self) -> tuple[frozenset[str], frozenset[str]]:
+    def answer_as_labels_and_texts(self) -> tuple[frozenset[str], frozenset[str]]:
         """Return the choices that its answer names by label, and those by text.
 
         Empty for true or false, which authors write out in tables with letters.
@@ -373,7 +373,7 @@ class _SheetRow:
         answer = self.raw_cell("answer")
         try:
             if answer.casefold() not in {"true", "false"}:
-                return find_readings(answer, filled)
+                return find_labels_by_label_and_text(answer, filled)
         except ItemSkippedError:
             pass
         return frozenset(), frozenset()
@@ -453,7 +453,7 @@ class _SheetRow:
             )
             for label, text in filled.items()
         )
-        return choice_kind(options), options
+        return infer_choice_kind(options), options
 
     def _build_choices_with_distractors(
         self, answer: str
@@ -471,7 +471,7 @@ class _SheetRow:
             ItemOption(from_plain(text), number == 0)
             for number, text in enumerate((answer, *wrong))
         )
-        return (choice_kind(options), options) if wrong else None
+        return (infer_choice_kind(options), options) if wrong else None
 
     def _warn_about_kind(self, kind: Kind, options: Sequence[ItemOption]) -> Iterator[str]:
         """Yield what the type in a row says that is lost; raises ItemSkippedError."""

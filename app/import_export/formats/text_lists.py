@@ -50,7 +50,7 @@ def find_named_labels(answer: str, choices: Choices, *, letters: bool = False) -
     >>> sorted(find_named_labels("B) 443", {"A": "80", "B": "443"}))
     ['B']
     """
-    by_label, by_words = find_readings(answer, choices)
+    by_label, by_words = find_labels_by_label_and_text(answer, choices)
     if by_label and letters:
         return by_label
     if not by_label and len(answer) > 1 and set(answer.upper()) <= set(choices):
@@ -66,7 +66,9 @@ def find_named_labels(answer: str, choices: Choices, *, letters: bool = False) -
     return by_label or by_words
 
 
-def find_readings(answer: str, choices: Choices) -> tuple[frozenset[str], frozenset[str]]:
+def find_labels_by_label_and_text(
+    answer: str, choices: Choices
+) -> tuple[frozenset[str], frozenset[str]]:
     """Return the labels that an answer names as labels, and those its text names."""
     by_label = _named_labels(answer, lambda part: _find_by_label(part, choices))
     by_words = _named_labels(answer, lambda part: _find_by_words(part, choices))
@@ -146,7 +148,7 @@ def _plain_words(words: str) -> str:
     return text.strip(" .") or text
 
 
-def choice_kind(options: Collection[ItemOption]) -> Kind:
+def infer_choice_kind(options: Collection[ItemOption]) -> Kind:
     """Return the question type for these choices."""
     if sum(option.right for option in options) > 1:
         return "multiple"
@@ -174,7 +176,7 @@ def read_bare_answer(answer: str, *, comma: bool = False) -> tuple[Kind, tuple[I
     `comma`: the author may use decimal commas, so “1,024” is ambiguous. Raises ItemSkippedError.
     """
     word = answer.strip()
-    if span := read_span(word, comma=comma):
+    if span := read_span(word, may_use_decimal_comma=comma):
         return "numeric", (ItemOption("", True, span=span),)
     if word[:1] in set("~≈") and read_span(word[1:]):
         raise ItemSkippedError(f"its answer “{word[:40]}” is about a number: write 5 ± 0.5")
@@ -279,7 +281,7 @@ def _draft_to_item(draft: _AikenDraft, _losses: ConversionLosses) -> Item:
     right = _right_label(draft.answer, plain)
     options = tuple(ItemOption(text, key in right) for key, text in texts.items())
     stem = from_plain("\n".join(draft.stem), wrapped=True)
-    return Item("", choice_kind(options), stem, options, explanation=from_plain(draft.why))
+    return Item("", infer_choice_kind(options), stem, options, explanation=from_plain(draft.why))
 
 
 def _right_label(answer: str, options: dict[str, str]) -> frozenset[str]:

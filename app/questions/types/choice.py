@@ -18,22 +18,22 @@ from app.questions.options import (
     belongs_last,
     check_any_right,
     check_duplicate_options,
-    check_feedback,
+    check_feedback_of_wrong_options,
     check_option_count,
     option_choices,
-    option_code,
     option_score,
+    sole_code_span,
 )
 from app.questions.question_type import (
     AuthoredItem,
     CardFaces,
-    CountedOption,
-    Gap,
     GradeResult,
+    LabeledResponse,
     PartResult,
     QuestionType,
     Raw,
-    State,
+    RenderGap,
+    StatisticsOption,
     UnreadableResponse,
     VariantFault,
     clamp_fraction,
@@ -90,30 +90,35 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
         """Check the rules that apply to all options."""
         options, source_file = authored.parts.options, authored.source_file
         first = options[0].line if options else authored.draft.line
-        self.check_ticks([o for o in options if o.ticked], source_file)
+        self.check_ticked_count([o for o in options if o.ticked], source_file)
         # An option that could not be parsed may be the right one, or the third.
         if not any(
             p.code == "E24" and p.item == source_file.item
             for p in source_file.problems[source_file.mark :]
         ):
             check_any_right(options, first, source_file)
-            typed = self._check_typed(authored)
+            typed = self._report_unclear_answer_mode(authored)
             drawn = "" if typed else authored.determine_exam_use(exam)
             check_option_count(
-                len(options), self.least_exam_options, first, source_file, exam=drawn, hint=_SIDES
+                len(options),
+                self.least_exam_options,
+                first,
+                source_file,
+                exam_use=drawn,
+                hint=_SIDES,
             )
         check_duplicate_options(options, source_file)
-        self.check_reasons(options, source_file)
+        self.check_option_feedback(options, source_file)
         if answer.shuffle:
-            _check_last_position(options, source_file)
+            _report_options_kept_last(options, source_file)
 
-    def _check_typed(self, authored: AuthoredItem) -> bool:
+    def _report_unclear_answer_mode(self, authored: AuthoredItem) -> bool:
         """Report W40 if nothing but the missing `type` says that the options are to be chosen."""
         options, texts = authored.parts.options, [option.words for option in authored.parts.options]
         unclear = len(options) > 1 and not all(option.ticked for option in options)
         if authored.comment.field_text("type") or self.name == "true-false" or not unclear:
             return False
-        code = all(option_code(option) for option in options)
+        code = all(sole_code_span(option) for option in options)
         numbers, ranged = all(map(_NUMBER_FIRST.match, texts)), any("±" in t for t in texts)
         if not code and not (numbers and (ranged or len(options) < 3)):
             return False
@@ -132,16 +137,18 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
         authored.source_file.report("W40", first.line, 1, message, hint)
         return True
 
-    def check_ticks(self, ticked: Sequence[ParsedOption], source_file: SourceFile) -> None:
+    def check_ticked_count(self, ticked: Sequence[ParsedOption], source_file: SourceFile) -> None:
         """Check that as many options are right as the type allows (E21)."""
         if len(ticked) > 1:
             hint = "Take one tick away, or say type: multiple."
             message = f"{len(ticked)} options are marked right in a {self.name} choice."
             source_file.report("E21", ticked[1].line, 1, message, hint)
 
-    def check_reasons(self, options: Sequence[ParsedOption], source_file: SourceFile) -> None:
+    def check_option_feedback(
+        self, options: Sequence[ParsedOption], source_file: SourceFile
+    ) -> None:
         """Check that each wrong option has feedback (W25)."""
-        check_feedback(options, source_file)
+        check_feedback_of_wrong_options(options, source_file)
 
     def check_wording(
         self, answer: ChoiceAnswer, stem: RichText, line: int, source_file: SourceFile
@@ -150,14 +157,14 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
 
         Problem codes: E21, W31.
         """
-        self.check_number(answer, stem.plain, line, source_file)
+        self.check_number_named_in_stem(answer, stem.plain, line, source_file)
         match = re.search(r"\b(an?)[\s_.…:]*$", stem.plain.strip().lower())
         if match:
             message = f"The stem ends in “{match[1]}”, which not all options may follow."
             hint = "Write “a(n)”, or move it to the options."
             source_file.report("W31", line, 1, message, hint)
 
-    def check_number(
+    def check_number_named_in_stem(
         self, answer: ChoiceAnswer, stem: str, line: int, source_file: SourceFile
     ) -> None:
         """Check the number in the stem: “choose two” has two right options (E21, English only).
@@ -177,10 +184,12 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
             hint = "Tick as many as it asks for, or correct the number."
             source_file.report("E21", line, 1, message, hint)
 
-    def options(self, answer: ChoiceAnswer) -> tuple[CountedOption, ...]:
-        return tuple(CountedOption(o.key, o.text.plain, o.right, o.credit) for o in answer.options)
+    def options_for_statistics(self, answer: ChoiceAnswer) -> tuple[StatisticsOption, ...]:
+        return tuple(
+            StatisticsOption(o.key, o.text.plain, o.right, o.credit) for o in answer.options
+        )
 
-    def check_microseconds(self, answer: ChoiceAnswer) -> float:
+    def combination_check_microseconds(self, answer: ChoiceAnswer) -> float:
         """Return the cost of comparing each option with each."""
         return 0.2 * len(answer.options) ** 2
 
@@ -233,12 +242,12 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
     def any_response(self, answer: ChoiceAnswer) -> Raw:
         return {"answer": [answer.options[0].key]}
 
-    def card_faces(self, answer: ChoiceAnswer, gap: Gap) -> CardFaces:
+    def card_faces(self, answer: ChoiceAnswer, gap: RenderGap) -> CardFaces:
         """Return the options with letters, then the right ones and the feedback of the others."""
         del gap
         return choice_card_faces(answer.options, self.note)
 
-    def sample_responses(self, answer: ChoiceAnswer) -> Iterator[State]:
+    def sample_responses(self, answer: ChoiceAnswer) -> Iterator[LabeledResponse]:
         """Yield each option, the right one first."""
         for option in sorted(answer.options, key=lambda o: not o.right):
             yield option.text.plain, {"answer": [option.key]}
@@ -249,13 +258,13 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
         worth = sum(o.credit for o in answer.options if not o.right)
         return (1 + worth) / max(1, len(answer.options))
 
-    def guess_score(self, answer: ChoiceAnswer) -> float | None:
+    def guess_percent(self, answer: ChoiceAnswer) -> float | None:
         """Return the expected percent of a blind guess."""
         right = sum(option.right for option in answer.options)
-        return guess_score(self.name, len(answer.options), right)
+        return guess_percent(self.name, len(answer.options), right)
 
 
-def _check_last_position(options: Sequence[ParsedOption], source_file: SourceFile) -> None:
+def _report_options_kept_last(options: Sequence[ParsedOption], source_file: SourceFile) -> None:
     """Warn about options that refer to the others, since options are shuffled (W28)."""
     for option in options:
         if belongs_last(option.words):
@@ -264,23 +273,25 @@ def _check_last_position(options: Sequence[ParsedOption], source_file: SourceFil
             source_file.report("W28", option.line, 1, message, hint)
 
 
-def choice_type(options: Sequence[ParsedOption]) -> ChoiceKind:
+def infer_choice_kind(options: Sequence[ParsedOption]) -> ChoiceKind:
     """Return the type of options whose item names none."""
     if {o.words.strip(" .").lower() for o in options} == {"true", "false"}:
         return "true-false"
     return "multiple" if sum(o.ticked for o in options) > 1 else "single"
 
 
-def grade_options(options: Sequence[Choice], sent: Collection[str]) -> tuple[PartResult, ...]:
+def grade_options(
+    options: Sequence[Choice], chosen_keys: Collection[str]
+) -> tuple[PartResult, ...]:
     """Return each option with whether it was chosen, and whether that was right."""
     return tuple(
         PartResult(
             key=option.key,
             label=LETTERS[index % len(LETTERS)],
             text=option.text,
-            chosen=option.key in sent,
+            chosen=option.key in chosen_keys,
             wanted_chosen=option.right,
-            good=(option.key in sent) == option.right,
+            good=(option.key in chosen_keys) == option.right,
             feedback=option.feedback,
         )
         for index, option in enumerate(options)
@@ -306,17 +317,17 @@ def choice_card_faces(options: Sequence[Choice], note: str = "") -> CardFaces:
     )
 
 
-def guess_score(kind: str, options: int, right: int) -> float | None:
+def guess_percent(type_name: str, options: int, right: int) -> float | None:
     """Return the percent that blind guessing earns; None if it is undefined.
 
     >>> guess_score("single", 4, 1)
     25.0
     """
-    if kind == "true-false":
+    if type_name == "true-false":
         return 50.0
-    if kind == "single" and options:
+    if type_name == "single" and options:
         return 100.0 / options
-    if kind == "multiple" and options:
+    if type_name == "multiple" and options:
         return 100.0 / math.comb(options, right)
     return None
 
@@ -336,7 +347,7 @@ class SingleChoiceType(ChoiceType):
         if sum(o.ticked for o in authored.parts.options) == 1:
             _check_answer_cues(authored.parts.options, authored.source_file)
 
-    def key_position(self, answer: ChoiceAnswer) -> int | None:
+    def position_of_only_right_option(self, answer: ChoiceAnswer) -> int | None:
         """Return the position of the right option in authored order."""
         right = [i for i, option in enumerate(answer.options) if option.right]
         return right[0] if right else None
@@ -358,13 +369,13 @@ def _check_answer_cues(options: Sequence[ParsedOption], source_file: SourceFile)
             source_file.report("W27", right.line, 1, message, hint)
 
 
-def _has_option(kind: str, option: ParsedOption) -> bool:
-    return any(c.type == kind for c in option.inline.children or [])
+def _option_contains_token(token_type: str, option: ParsedOption) -> bool:
+    return any(c.type == token_type for c in option.inline.children or [])
 
 
 _FORMS: dict[str, Callable[[ParsedOption], bool]] = {
-    "is in code style": lambda o: _has_option("code_inline", o),
-    "has bold words": lambda o: _has_option("strong_open", o),
+    "is in code style": lambda o: _option_contains_token("code_inline", o),
+    "has bold words": lambda o: _option_contains_token("strong_open", o),
     "has a number": lambda o: bool(re.search(r"\d", o.words)),
 }
 
@@ -388,7 +399,7 @@ class MultipleChoiceType(ChoiceType):
             return ""
         return f"Choose {wanted}; {chosen} {'is' if chosen == 1 else 'are'} chosen."
 
-    def check_ticks(self, ticked: Sequence[ParsedOption], source_file: SourceFile) -> None:
+    def check_ticked_count(self, ticked: Sequence[ParsedOption], source_file: SourceFile) -> None:
         """Check that several options are right, as learners are told (E21)."""
         if len(ticked) == 1:
             message = "1 option is marked right in a multiple choice."
@@ -403,7 +414,7 @@ class MultipleChoiceType(ChoiceType):
         if len(answer.options) > 1 and all(o.right for o in answer.options) and not unread:
             line = authored.parts.options[0].line
             hint = "Add an option that is wrong and likely, or take a tick away."
-            if all(option_code(option) for option in authored.parts.options):
+            if all(sole_code_span(option) for option in authored.parts.options):
                 hint = "If the answer is to be typed, write type: short into its comment."
             elif all(len(option.words) < _SHORT for option in authored.parts.options):
                 hint += " If it is to be typed, write each as code, and type: short in the comment."
@@ -415,7 +426,7 @@ class MultipleChoiceType(ChoiceType):
         right = {o.key for o in answer.options if o.right}
         return choice_credit(right, chosen, len(answer.options), partial)
 
-    def sample_responses(self, answer: ChoiceAnswer) -> Iterator[State]:
+    def sample_responses(self, answer: ChoiceAnswer) -> Iterator[LabeledResponse]:
         """Yield all right options, each alone, and every option."""
         right = [o.key for o in answer.options if o.right]
         yield "All that are right", {"answer": right}
@@ -426,10 +437,12 @@ class MultipleChoiceType(ChoiceType):
     def guess_rate(self, answer: ChoiceAnswer, partial: str) -> float:
         """Return the mean score of random ticks by the question's own rule."""
         right = sum(option.right for option in answer.options)
-        return _guessed_box_credit(right, len(answer.options) - right, partial)
+        return _expected_guess_credit(right, len(answer.options) - right, partial)
 
 
-def choice_credit(key: Collection[str], chosen: Collection[str], all_: int, rule: str) -> float:
+def choice_credit(
+    right_keys: Collection[str], chosen: Collection[str], option_count: int, rule: str
+) -> float:
     """Return the score 0..1 for choosing `chosen` of `all_` options where `key` is right.
 
     - `off` (and nothing): all or nothing
@@ -438,17 +451,21 @@ def choice_credit(key: Collection[str], chosen: Collection[str], all_: int, rule
     - `each`: the share of boxes, ticked or not, that are right; 0
       if no right one is ticked
     """
-    key, chosen = set(key), set(chosen)
-    hits, misses = len(key & chosen), len(chosen - key)
+    right_keys, chosen = set(right_keys), set(chosen)
+    hits, misses = len(right_keys & chosen), len(chosen - right_keys)
     if rule in {"net", "coverage"}:
-        return clamp_fraction(hits - misses, len(key))
+        return clamp_fraction(hits - misses, len(right_keys))
     if rule == "each":
-        return clamp_fraction(all_ - len(key ^ chosen), all_) if hits or not key else 0.0
-    return float(key == chosen)
+        return (
+            clamp_fraction(option_count - len(right_keys ^ chosen), option_count)
+            if hits or not right_keys
+            else 0.0
+        )
+    return float(right_keys == chosen)
 
 
 @functools.cache
-def _guessed_box_credit(right: int, wrong: int, rule: str) -> float:
+def _expected_guess_credit(right: int, wrong: int, rule: str) -> float:
     """Return the mean score of random ticks, at least one of them."""
     total = 0.0
     for hits, misses in itertools.product(range(right + 1), range(wrong + 1)):
@@ -479,12 +496,14 @@ class TrueFalseType(ChoiceType):
         made = option_choices(authored.comment.id, authored.parts.options, authored.scope)
         return ChoiceAnswer("true-false", made, shuffle=False)
 
-    def check_reasons(self, options: Sequence[ParsedOption], source_file: SourceFile) -> None:
+    def check_option_feedback(
+        self, options: Sequence[ParsedOption], source_file: SourceFile
+    ) -> None:
         """Check the feedback: one reason is enough for both options."""
         if not any(o.feedback for o in options):
-            check_feedback(options, source_file)
+            check_feedback_of_wrong_options(options, source_file)
 
-    def check_number(
+    def check_number_named_in_stem(
         self, answer: ChoiceAnswer, stem: str, line: int, source_file: SourceFile
     ) -> None:
         """Skip the check: a statement asks for no number of options."""

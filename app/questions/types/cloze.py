@@ -13,17 +13,17 @@ from app.markup.markdown_tokens import closing_index, first_line
 from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import MOST_OPTIONS, SourceFile
 from app.markup.text import normalize_text, option_key
-from app.questions.options import TWO_ANSWERS, ParsedOption, exceeds_option_limit
+from app.questions.options import TWO_ANSWERS, ParsedOption, report_part_limit_reached
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
     AuthoredItem,
     CardFaces,
-    Gap,
     GradeResult,
+    LabeledResponse,
     PartResult,
     QuestionType,
     Raw,
-    State,
+    RenderGap,
     UnreadableResponse,
     clamp_fraction,
     escape_typed_text,
@@ -168,13 +168,13 @@ class ClozeType(QuestionType[ClozeAnswer]):
     def any_response(self, answer: ClozeAnswer) -> Raw:
         return {f"blank.{blank.key}": ["?"] for blank in answer.blanks}
 
-    def card_faces(self, answer: ClozeAnswer, gap: Gap) -> CardFaces:
+    def card_faces(self, answer: ClozeAnswer, gap: RenderGap) -> CardFaces:
         """Return the text with its blanks, then filled."""
         gaps = [gap(escape(b.hint or " / ".join(b.choices))) for b in answer.blanks]
         words = [f"<b>{escape(' or '.join(b.answers))}</b>" for b in answer.blanks]
-        return CardFaces(_fill_text(answer, gaps), _fill_text(answer, words))
+        return CardFaces(_cloze_html(answer, gaps), _cloze_html(answer, words))
 
-    def sample_responses(self, answer: ClozeAnswer) -> Iterator[State]:
+    def sample_responses(self, answer: ClozeAnswer) -> Iterator[LabeledResponse]:
         """Yield all blanks right, each wrong alone, all wrong."""
         right = {f"blank.{b.key}": [b.answers[0]] for b in answer.blanks if b.answers}
         yield "Every gap right", dict(right)
@@ -202,9 +202,9 @@ def _read_cloze(blocks: list[Token], authored: AuthoredItem) -> ClozeAnswer:
     for token in blocks:
         for child in token.children or []:
             if child.type in {"text", "text_special"}:
-                _cut_blanks(child, first_line(token), blanks, authored)
+                _replace_blanks_by_marks(child, first_line(token), blanks, authored)
     if len(blanks) > MOST_OPTIONS:
-        exceeds_option_limit(blanks, "blanks", first_line(blocks[0]), authored.source_file)
+        report_part_limit_reached(blanks, "blanks", first_line(blocks[0]), authored.source_file)
         return ClozeAnswer((NO_TEXT,), ())
     text = render_tokens(blocks, authored.scope)
     html, words = text.html.split(_MARK), text.plain.split(_MARK)
@@ -213,7 +213,9 @@ def _read_cloze(blocks: list[Token], authored: AuthoredItem) -> ClozeAnswer:
     return ClozeAnswer(pieces, tuple(blanks))
 
 
-def _cut_blanks(child: Token, line: int, blanks: list[ClozeBlank], authored: AuthoredItem) -> None:
+def _replace_blanks_by_marks(
+    child: Token, line: int, blanks: list[ClozeBlank], authored: AuthoredItem
+) -> None:
     """Replace each blank of a text by a mark, and record the blank."""
     nested: list[str] = []
 
@@ -289,19 +291,19 @@ def _grade_blank(number: int, blank: ClozeBlank, typed: str) -> PartResult:
     )
 
 
-def _fill_text(answer: ClozeAnswer, gaps: list[str]) -> str:
+def _cloze_html(answer: ClozeAnswer, fillings: list[str]) -> str:
     pieces = [piece.html for piece in answer.pieces]
-    words = [a + b for a, b in zip(pieces, [*gaps, ""], strict=True)]
+    words = [a + b for a, b in zip(pieces, [*fillings, ""], strict=True)]
     return f'<div class="cloze">{"".join(words)}</div>'
 
 
-def find_blank(tokens: Sequence[Token]) -> Token | None:
+def find_block_with_blank(tokens: Sequence[Token]) -> Token | None:
     """Return the first block with a blank outside of code and formulas; None if there is none."""
     texts = ((t, c) for t in tokens for c in t.children or () if c.type == "text")
     return next((t for t, c in texts if ClozeType.blank.search(c.content)), None)
 
 
-def read_gap_card(authored: AuthoredItem) -> tuple[RichText, RichText]:
+def read_cloze_card_faces(authored: AuthoredItem) -> tuple[RichText, RichText]:
     """Return front and back of a card whose heading has blanks: with gaps, and filled."""
     answer = _read_cloze([authored.draft.heading], authored)
     gaps = [f"[{b.hint or ' / '.join(b.choices) or '…'}]" for b in answer.blanks]

@@ -12,25 +12,25 @@ from app.questions.lab import (
     LabCommand,
     LabLine,
     LabSession,
-    commands_to_states,
     replay,
     shortest_command_sequence,
+    shortest_sequences_to_states,
 )
 from app.questions.options import Choice, option_choices
 from app.questions.question_type import (
     AuthoredItem,
     CardFaces,
-    CountedOption,
-    Gap,
     GradeResult,
+    LabeledResponse,
     QuestionType,
     Raw,
-    State,
+    RenderGap,
+    StatisticsOption,
     Typed,
     UnreadableResponse,
     escape_typed_text,
+    feedback_html,
     list_items,
-    reason_html,
     single_value,
 )
 from app.questions.types.choice import choice_card_faces, grade_options, option_letters
@@ -103,8 +103,8 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
         del exam
         check_lab(answer.lab, authored)
 
-    def options(self, answer: ConsoleAnswer) -> tuple[CountedOption, ...]:
-        return tuple(CountedOption(o.key, o.text.plain, o.right) for o in answer.diagnoses)
+    def options_for_statistics(self, answer: ConsoleAnswer) -> tuple[StatisticsOption, ...]:
+        return tuple(StatisticsOption(o.key, o.text.plain, o.right) for o in answer.diagnoses)
 
     def key_texts(self, answer: ConsoleAnswer) -> list[str]:
         """Return the diagnosis, and what the goal asks for."""
@@ -144,7 +144,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
             return UnreadableResponse(message, "What you typed is kept. Nothing was counted.")
         lines = _typed_lines(raw)
         session = replay(answer.lab, lines)
-        goal = len(session.reached) / max(1, len(answer.lab.goals))
+        goal = len(session.reached) / max(1, len(answer.lab.goal_ids))
         harm = len(_harmful_entries(answer.lab, session))
         score = _GOAL_SHARE * goal + (1 - _GOAL_SHARE) * chosen[0].right - _HARM * harm
         if partial == "off":
@@ -179,12 +179,12 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
             tuple(dict.fromkeys(needless)),
         )
 
-    def card_faces(self, answer: ConsoleAnswer, gap: Gap) -> CardFaces:
+    def card_faces(self, answer: ConsoleAnswer, gap: RenderGap) -> CardFaces:
         """Return the diagnoses, then the right one with the shortest way."""
         del gap
         asked, told = choice_card_faces(answer.diagnoses)
         steps = [
-            f"<code>{escape(c.name)}</code>{reason_html(c.note)}"
+            f"<code>{escape(c.name)}</code>{feedback_html(c.note)}"
             for c in self.review(answer, {}).way
         ]
         question = "<p>Which commands tell, and what is the diagnosis?</p>"
@@ -196,23 +196,23 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
         texts = [c.output.plain for c in lab.commands] + [c.name for c in lab.commands]
         return " ".join([*(o.text.plain for o in answer.diagnoses), *texts])
 
-    def sample_responses(self, answer: ConsoleAnswer) -> Iterator[State]:
+    def sample_responses(self, answer: ConsoleAnswer) -> Iterator[LabeledResponse]:
         """Yield the shortest way with each diagnosis, each harmful command, each state."""
         lab = answer.lab
-        way = [c.sample for c in self.review(answer, {}).way]
+        way = [c.sample_line for c in self.review(answer, {}).way]
         options = sorted(answer.diagnoses, key=lambda o: not o.right)
         for option in options:
             yield f"Goal reached, “{option.text.plain}”", {"ran": way, "answer": [option.key]}
         right = {"answer": [options[0].key]} if options else {}
         yield "Nothing typed, right diagnosis", right
-        for state, path in commands_to_states(lab).items():
-            lines = [lab.commands[n].sample for n in path]
+        for state, path in shortest_sequences_to_states(lab).items():
+            lines = [lab.commands[n].sample_line for n in path]
             here = [lab.commands[n] for n in CommandMatcher(lab).available_commands(state)]
-            lines += [c.sample for c in here if not c.to and not c.harmful]
+            lines += [c.sample_line for c in here if not c.to and not c.harmful]
             yield f"All answers in the state “{state}”", {"ran": lines[:MOST_LINES]}
             for command in here:
                 if command.harmful:
-                    ran = [*(lab.commands[n].sample for n in path), command.sample]
+                    ran = [*(lab.commands[n].sample_line for n in path), command.sample_line]
                     yield f"Harmful in “{state}”: {command.name}", {"ran": ran, **right}
 
     def count_response_habits(
@@ -230,7 +230,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
             names = [_entry_name(answer.lab, entry) for entry in session.entries]
             first.update(names[:1])
             refused.update({entry.line for entry in session.entries if entry.refused})
-            if len(session.reached) < len(answer.lab.goals):
+            if len(session.reached) < len(answer.lab.goal_ids):
                 last.update(names[-1:] or ["nothing was typed"])
         return {
             "Typed first": first,
@@ -242,7 +242,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
         """Return the guess rate: without a command, the diagnosis is half of the points."""
         return 0.0 if partial == "off" else (1 - _GOAL_SHARE) / max(1, len(answer.diagnoses))
 
-    def guess_score(self, answer: ConsoleAnswer) -> float | None:
+    def guess_percent(self, answer: ConsoleAnswer) -> float | None:
         """Return the expected percent of a blind guess."""
         return 100 * self.guess_rate(answer, "")
 
@@ -269,7 +269,7 @@ def _typed_lines(raw: Typed) -> tuple[str, ...]:
 
 def _describe_session(lab: Lab, session: LabSession, *, right: bool) -> str:
     """Return in sentences what was reached, what did harm, and whether the diagnosis is right."""
-    goals, reached, runs = len(lab.goals), len(session.reached), len(session.executed_commands)
+    goals, reached, runs = len(lab.goal_ids), len(session.reached), len(session.executed_commands)
     least = len(shortest_command_sequence(lab) or ())
     text = f"Goal reached with {runs} command{'s' if runs != 1 else ''}"
     text += f"; {least} are enough." if least < runs else "."

@@ -18,20 +18,20 @@ from app.markup.markdown_tokens import closing_index, first_line
 from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import SourceFile, get_estimate_effort
 from app.markup.quantities import Quantity, UnitMismatchError, convert_quantity
-from app.markup.text import did_you_mean
+from app.markup.text import hint_for_unknown_word
 from app.questions import shell
 from app.questions.lab import (
     CommandMatcher,
     Lab,
     LabCommand,
-    commands_to_states,
     find_dead_end,
     shortest_command_sequence,
+    shortest_sequences_to_states,
 )
 from app.questions.options import (
     check_any_right,
     check_duplicate_options,
-    check_feedback,
+    check_feedback_of_wrong_options,
     check_option_count,
 )
 from app.questions.question_type import AuthoredItem
@@ -104,7 +104,7 @@ def _read_block(fence: Token, quote: list[Token], authored: AuthoredItem) -> lis
     made = list(_split_block(fence, base, source_file))
     spans = [c.content for t in quote for c in t.children or () if c.type == "code_inline"]
     step = first_line(fence) if base.needed else 0
-    made = [dataclasses.replace(_with_key_line(command, spans), step=step) for command in made]
+    made = [dataclasses.replace(_with_cue(command, spans), step=step) for command in made]
     if not made:
         message = "This console block has no command."
         source_file.report("E89", line, 1, message, "Begin a line with $ and the command.")
@@ -115,8 +115,8 @@ def _read_block(fence: Token, quote: list[Token], authored: AuthoredItem) -> lis
     return made
 
 
-def _with_key_line(command: LabCommand, spans: list[str]) -> LabCommand:
-    cue = next((s for s in spans if s in command.output.plain), "")
+def _with_cue(command: LabCommand, code_spans: list[str]) -> LabCommand:
+    cue = next((s for s in code_spans if s in command.output.plain), "")
     return dataclasses.replace(command, cue=RichText(escape(cue), cue))
 
 
@@ -128,7 +128,7 @@ def _split_block(fence: Token, base: LabCommand, source_file: SourceFile) -> Ite
     start = first_line(fence) + 1
     first = start
     for number, raw in enumerate(fence.content.expandtabs().split("\n"), start):
-        text = _fill_figures(raw.rstrip(), number, source_file)
+        text = _fill_estimate_values(raw.rstrip(), number, source_file)
         prompt = re.match(r"\$ +(?=\S)" if begun else r"[$#] +(?=\S)", text)
         if prompt and started:
             yield _make_command(base, spellings, output, first)
@@ -169,7 +169,7 @@ def _make_command(
     )
 
 
-def _fill_figures(text: str, line: int, source_file: SourceFile) -> str:
+def _fill_estimate_values(text: str, line: int, source_file: SourceFile) -> str:
     """Replace `{TARGET in UNIT:>WIDTH}` with the value; reports E42, E80, E81, E84."""
 
     def fill(match: re.Match[str]) -> str:
@@ -205,13 +205,13 @@ def check_lab(lab: Lab, authored: AuthoredItem) -> None:
     options, source_file = authored.parts.options, authored.source_file
     if options:
         check_any_right(options, authored.line, source_file)
-        check_option_count(len(options), 2, authored.line, source_file, exam="")
+        check_option_count(len(options), 2, authored.line, source_file, exam_use="")
     else:
         message = "The lab asks for no diagnosis: no option stands below its blocks."
         hint = "Write what is wrong as - [x] text, and two likely mistakes as - [ ] text."
         source_file.report("E22", authored.line, 1, message, hint)
     check_duplicate_options(options, source_file)
-    check_feedback(options, source_file)
+    check_feedback_of_wrong_options(options, source_file)
     ticked = [o for o in options if o.ticked]
     if len(ticked) > 1:
         message = f"{len(ticked)} diagnoses are marked right."
@@ -222,7 +222,7 @@ def check_lab(lab: Lab, authored: AuthoredItem) -> None:
     _check_states(lab, authored)
     if sum(p.severity == "error" for p in source_file.problems[source_file.mark :]) > before:
         return
-    _check_stacked_commands(lab, source_file)
+    _report_mixed_effect_spellings(lab, source_file)
     _check_doubled_commands(lab, source_file)
     _check_reachability(lab, authored)
     _check_contradictory_outputs(lab, source_file)
@@ -232,7 +232,7 @@ def _check_sizes(lab: Lab, authored: AuthoredItem) -> None:
     if not lab.commands:
         hint = "Write a block ```console with lines that begin with $."
         authored.source_file.report("E89", authored.draft.line, 1, "The lab has no command.", hint)
-    counts = {"commands": lab.commands, "states": lab.states, "goals": lab.goals}
+    counts = {"commands": lab.commands, "states": lab.states, "goals": lab.goal_ids}
     for what, parts in counts.items():
         if len(parts) > _MOST[what]:
             message = f"The lab has {len(parts)} {what}."
@@ -297,14 +297,17 @@ def _check_states(lab: Lab, authored: AuthoredItem) -> None:
             source_file.report("E91", lonely[near[0]], 1, message, hint)
         elif state in lab.goal:
             message = f"No command leads to the goal “{state}”."
-            hint = did_you_mean(state, lab.states) or f"Write to {state} at one of the blocks."
+            hint = (
+                hint_for_unknown_word(state, lab.states)
+                or f"Write to {state} at one of the blocks."
+            )
             source_file.report("E91", *place, message, hint)
         else:
             message = f"The lab is never in the state “{state}”."
-            source_file.report("E91", *place, message, did_you_mean(state, lab.states))
+            source_file.report("E91", *place, message, hint_for_unknown_word(state, lab.states))
 
 
-def _check_stacked_commands(lab: Lab, source_file: SourceFile) -> None:
+def _report_mixed_effect_spellings(lab: Lab, source_file: SourceFile) -> None:
     """Report W89: a command that changes something as a spelling of one that only shows."""
     for command in lab.commands:
         names = [s.plain.removeprefix("sudo ") for s in command.spellings]
@@ -324,7 +327,7 @@ def _check_doubled_commands(lab: Lab, source_file: SourceFile) -> None:
     for index, command in enumerate(lab.commands):
         for state, spelling in itertools.product(command.states or lab.states, command.spellings):
             sample = spelling.plain.replace(shell.ANYTHING, "text")
-            meant = terminal.find_all(state, shell.read_line(sample)[0].commands)
+            meant = terminal.find_meant_commands(state, shell.read_line(sample)[0].commands)
             other = next(
                 (n for n in meant if n != index and _have_equal_priority(lab, n, index)), None
             )
@@ -351,7 +354,7 @@ def _have_equal_priority(lab: Lab, one: int, other: int) -> bool:
 
 def _check_reachability(lab: Lab, authored: AuthoredItem) -> None:
     """Check that states and goal can be reached, and that no harmful way is shorter (E91 to E93)."""
-    source_file, ways = authored.source_file, commands_to_states(lab)
+    source_file, ways = authored.source_file, shortest_sequences_to_states(lab)
     for command in lab.commands:
         if command.to and command.to not in ways:
             message = f"The state “{command.to}” cannot be reached."
@@ -360,7 +363,7 @@ def _check_reachability(lab: Lab, authored: AuthoredItem) -> None:
             )
     place = authored.comment.field_location("goal")
     good, bad = shortest_command_sequence(lab), shortest_command_sequence(lab, harmful=True)
-    if not lab.goals:
+    if not lab.goal_ids:
         hint = "Write goal: and a state, or needed at a block."
         source_file.report("E92", *place, "The lab has no goal.", hint)
     elif good is None:

@@ -35,17 +35,17 @@ from app.markup.expressions import (
 from app.markup.problems import AN_ESTIMATE, get_estimate_effort
 from app.markup.quantities import Quantity
 from app.markup.strict_yaml import YamlMapping
-from app.markup.text import did_you_mean
+from app.markup.text import hint_for_unknown_word
 from app.questions.options import ParsedOption
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
     AuthoredItem,
     GradeResult,
     ItemComment,
+    LabeledResponse,
     PartResult,
     QuestionType,
     Raw,
-    State,
     Typed,
     UnreadableResponse,
     clamp_fraction,
@@ -115,13 +115,13 @@ class PlanCondition:
     right: Expression | None = None
 
     @property
-    def names(self) -> frozenset[str]:
+    def output_names(self) -> frozenset[str]:
         """Return the outputs that it uses."""
         used = self.left.names | (self.right.names if self.right else frozenset())
         return frozenset(name.removeprefix(_BEST_NAME) for name in used)
 
     @property
-    def compared_outputs(self) -> frozenset[str]:
+    def outputs_with_best_value(self) -> frozenset[str]:
         """Return the outputs whose best value it uses."""
         used = self.right.names if self.right else frozenset()
         return frozenset(n.removeprefix(_BEST_NAME) for n in used if n.startswith(_BEST_NAME))
@@ -208,7 +208,7 @@ def evaluate_conditions(answer: DesignAnswer, plan: Mapping[str, str]) -> list[C
     results = []
     for condition in map(read_condition, answer.accept):
         best: dict[str, Quantity] = {}
-        for name in condition.compared_outputs:
+        for name in condition.outputs_with_best_value:
             reached = outputs.get(name)
             # The learner's plan may be better than any that the search found.
             fallback = reached if isinstance(reached, Quantity) else Quantity(math.inf, "")
@@ -257,10 +257,10 @@ def best_value(answer: DesignAnswer, output: str) -> Quantity | None:
     return search.best
 
 
-def can_be_met(answer: DesignAnswer) -> bool:
+def has_feasible_plan(answer: DesignAnswer) -> bool:
     """Return whether a search finds a plan that meets all conditions but those on a best value."""
     search, options = _PlanSearch(answer, ""), _options_to_try(answer)
-    search.cost({})  # the calculator's defaults
+    search.search_cost({})  # the calculator's defaults
     for part in range(5):
         plan = {name: values[(len(values) - 1) * part // 4] for name, values in options.items()}
         if search.best is None:
@@ -275,8 +275,8 @@ class _PlanSearch:
         self._answer = answer
         self._output = output
         conditions = [read_condition(text) for text in answer.accept]
-        self._conditions = [c for c in conditions if not c.compared_outputs]
-        operators = [c.operator for c in conditions if output in c.compared_outputs]
+        self._conditions = [c for c in conditions if not c.outputs_with_best_value]
+        operators = [c.operator for c in conditions if output in c.outputs_with_best_value]
         self._sign = -1.0 if operators and operators[0].startswith(">") else 1.0
         self._costs: dict[tuple[tuple[str, str], ...], _Cost] = {}
         self.best: Quantity | None = None
@@ -289,16 +289,16 @@ class _PlanSearch:
         `options` gives the values to try around a plan, `together` how many choices change at once.
         """
         for _ in range(_SWEEPS):
-            before, values = self.cost(plan), options(plan)
+            before, values = self.search_cost(plan), options(plan)
             for names in itertools.combinations(values, together):
                 choices = itertools.product(*(values[name] for name in names))
                 changed = [{**plan, **dict(zip(names, c, strict=True))} for c in choices]
-                plan = min([plan, *changed], key=self.cost)
-            if self.cost(plan) >= before:
+                plan = min([plan, *changed], key=self.search_cost)
+            if self.search_cost(plan) >= before:
                 break
         return plan
 
-    def cost(self, plan: Mapping[str, str]) -> _Cost:
+    def search_cost(self, plan: Mapping[str, str]) -> _Cost:
         """Return the cost of a plan: missed conditions, then price, then closeness to limits."""
         key = tuple(sorted(plan.items()))
         if key not in self._costs:
@@ -359,7 +359,7 @@ def _keep_allowed(field: InputSpec, counts: Iterable[int]) -> tuple[str, ...]:
 
 
 @functools.lru_cache(maxsize=256)
-def starting_plan(answer: DesignAnswer) -> dict[str, str]:
+def find_unsolved_starting_plan(answer: DesignAnswer) -> dict[str, str]:
     """Return the plan that the form starts with: one that does not meet the conditions.
 
     Otherwise a learner who submits the form unchanged might be right. It is the first of the
@@ -392,7 +392,7 @@ def _describe_condition(condition: PlanCondition, labels: Mapping[str, str]) -> 
     if condition.right is None:
         return subject, "yes"
     limit = condition.right.text.strip()
-    for best in condition.compared_outputs:
+    for best in condition.outputs_with_best_value:
         limit = limit.replace(f"{_BEST_NAME}{best}", "the best possible")
     limit = limit.replace("*", "×")
     for output, label in labels.items():
@@ -405,7 +405,7 @@ def _build_condition_part_result(
 ) -> PartResult:
     """`why` is the estimator's sentence on the plan, said of a failed yes-or-no condition."""
     subject, requirement = label
-    if result.limit is not None and result.condition.compared_outputs:
+    if result.limit is not None and result.condition.outputs_with_best_value:
         bound = _OPERATOR_TEXTS.get(result.condition.operator, "exactly")
         share = requirement.removeprefix(bound).strip()
         requirement = f"{bound} {_value_text(result.limit)} ({share})"
@@ -434,7 +434,9 @@ def _value_text(value: Value) -> str:
     return format_value(value)
 
 
-def _unreadable_plan(answer: DesignAnswer, plan: Mapping[str, str]) -> UnreadableResponse | None:
+def _reject_unusable_plan(
+    answer: DesignAnswer, plan: Mapping[str, str]
+) -> UnreadableResponse | None:
     if not plan:
         return UnreadableResponse("Nothing is chosen.", "Choose a value for each input.")
     if any(len(value) > MAX_RESPONSE_LENGTH for value in plan.values()):
@@ -498,7 +500,7 @@ class _DesignExerciseCheck:
         for name, key in [*((n, "given") for n in given), *((n, "choose") for n in choose)]:
             if name not in inputs:
                 message = f"“{name}” is not an input of {estimate}."
-                self._report("E81", key, message, did_you_mean(name, inputs))
+                self._report("E81", key, message, hint_for_unknown_word(name, inputs))
             elif key == "choose" and name in given:
                 message = f"“{name}” is given and to be chosen."
                 self._report("E11", key, message, "Take it out of one of the two.")
@@ -509,13 +511,15 @@ class _DesignExerciseCheck:
         """Parse a condition, and evaluate it on `outputs` of 1."""
         try:
             condition = read_condition(text)
-            unknown = sorted(condition.names - set(outputs))
+            unknown = sorted(condition.output_names - set(outputs))
             if unknown:
                 message = f"“{unknown[0]}” is not an output of {estimate}."
-                self._report("E81", "accept", message, did_you_mean(unknown[0], outputs))
+                self._report("E81", "accept", message, hint_for_unknown_word(unknown[0], outputs))
                 return
             best = {
-                n: v for n in condition.compared_outputs if isinstance(v := outputs[n], Quantity)
+                n: v
+                for n in condition.outputs_with_best_value
+                if isinstance(v := outputs[n], Quantity)
             }
             evaluate_condition(condition, outputs, best)
         except ExpressionError as error:
@@ -546,13 +550,13 @@ class _DesignExerciseCheck:
         if get_estimate_effort(answer.estimate) > AN_ESTIMATE:
             return
         self._file.spend_effort(_MOST_PLANS * AN_ESTIMATE, repr(answer))
-        if not can_be_met(answer):
+        if not has_feasible_plan(answer):
             message = f"No plan was found that meets {', '.join(answer.accept)[:120]}."
             hint = "Relax a condition, change what is given, or let more be chosen."
             self._report("W92", "accept", message, hint)
             return
         try:
-            is_solved = not starting_plan(answer) and all(
+            is_solved = not find_unsolved_starting_plan(answer) and all(
                 result.met for result in evaluate_conditions(answer, {})
             )
         except (FigureError, ExpressionError):
@@ -582,7 +586,7 @@ class DesignType(QuestionType[DesignAnswer]):
     as_card = False
     estimates = True
 
-    def recognizes_options(self, options: Sequence[ParsedOption]) -> bool:
+    def recognizes_answer_form(self, options: Sequence[ParsedOption]) -> bool:
         """Recognize the type, which has no options."""
         return not options
 
@@ -616,7 +620,7 @@ class DesignType(QuestionType[DesignAnswer]):
             for name, field in fields.items()
             if (value := (typed.get(field) or ("",))[0])
         }
-        values = {**answer.given, **(chosen or starting_plan(answer))}
+        values = {**answer.given, **(chosen or find_unsolved_starting_plan(answer))}
         given = {name: name for name in answer.given}
         return OpenDesign(answer.estimate, values, fields, given, describe_conditions(answer))
 
@@ -629,7 +633,7 @@ class DesignType(QuestionType[DesignAnswer]):
         estimate rejects is unreadable, with its range as hint.
         """
         plan = {n: value for n in answer.choose if (value := single_value(raw, f"choose.{n}"))}
-        if (refused := _unreadable_plan(answer, plan)) is not None:
+        if (refused := _reject_unusable_plan(answer, plan)) is not None:
             return refused
         try:
             results = evaluate_conditions(answer, plan)
@@ -667,7 +671,7 @@ class DesignType(QuestionType[DesignAnswer]):
         given = (f"{name} {value}" for name, value in answer.given.items())
         return " ".join([*given, *answer.choose, *answer.accept])
 
-    def sample_responses(self, answer: DesignAnswer) -> Iterator[State]:
+    def sample_responses(self, answer: DesignAnswer) -> Iterator[LabeledResponse]:
         """Yield the plan that the form starts with."""
         try:
             entry = expressions.require_estimate(answer.estimate)

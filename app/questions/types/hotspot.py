@@ -16,20 +16,20 @@ from app.questions.options import (
     Choice,
     ParsedOption,
     check_any_right,
-    check_feedback,
+    check_feedback_of_wrong_options,
     check_option_count,
-    make_key,
+    make_option_key,
     optional_rich_text,
 )
 from app.questions.question_type import (
     AuthoredItem,
     CardFaces,
-    CountedOption,
-    Gap,
     GradeResult,
+    LabeledResponse,
     QuestionType,
     Raw,
-    State,
+    RenderGap,
+    StatisticsOption,
     Typed,
     UnreadableResponse,
 )
@@ -109,7 +109,7 @@ class HotspotType(QuestionType[HotspotAnswer]):
     chosen = True
     least_exam_options = 3
 
-    def recognizes_options(self, options: Sequence[ParsedOption]) -> bool:
+    def recognizes_answer_form(self, options: Sequence[ParsedOption]) -> bool:
         """Recognize the type: each option begins with the id of a region, as code."""
         return bool(options) and all(_begins_with_code(option) for option in options)
 
@@ -139,9 +139,9 @@ class HotspotType(QuestionType[HotspotAnswer]):
             self.least_exam_options,
             first,
             source_file,
-            exam=authored.determine_exam_use(exam),
+            exam_use=authored.determine_exam_use(exam),
         )
-        check_feedback(options, source_file)
+        check_feedback_of_wrong_options(options, source_file)
         ticked = [o for o in options if o.ticked]
         if len(ticked) > 1:
             message = f"{len(ticked)} regions are marked right."
@@ -153,10 +153,10 @@ class HotspotType(QuestionType[HotspotAnswer]):
             )
         _check_regions(answer, authored)
 
-    def options(self, answer: HotspotAnswer) -> tuple[CountedOption, ...]:
-        return tuple(CountedOption(o.key, o.text.plain, o.right) for o in answer.regions)
+    def options_for_statistics(self, answer: HotspotAnswer) -> tuple[StatisticsOption, ...]:
+        return tuple(StatisticsOption(o.key, o.text.plain, o.right) for o in answer.regions)
 
-    def drawing_sources(self, answer: HotspotAnswer) -> tuple[str, ...]:
+    def figure_file_names(self, answer: HotspotAnswer) -> tuple[str, ...]:
         """Return the figure, and the one for phones."""
         return answer.file, phone_variant(answer.file)
 
@@ -164,14 +164,14 @@ class HotspotType(QuestionType[HotspotAnswer]):
         self, answer: HotspotAnswer, figures: Mapping[str, SvgFigure]
     ) -> HotspotAnswer:
         """Return the answer with its figures, the wide one first."""
-        names = self.drawing_sources(answer)
+        names = self.figure_file_names(answer)
         drawings = tuple(figures[name] for name in names if name in figures)
         return dataclasses.replace(answer, drawings=drawings)
 
     def template_data(self, answer: HotspotAnswer, typed: Typed) -> tuple[HotspotFigure, ...]:
         """Return the figures with a marker for each option."""
         del typed
-        return hotspot_figures(answer)
+        return place_markers_on_figures(answer)
 
     def grade(
         self, answer: HotspotAnswer, raw: Raw, partial: str
@@ -196,14 +196,14 @@ class HotspotType(QuestionType[HotspotAnswer]):
     def any_response(self, answer: HotspotAnswer) -> Raw:
         return {"answer": [answer.regions[0].key]}
 
-    def card_faces(self, answer: HotspotAnswer, gap: Gap) -> CardFaces:
+    def card_faces(self, answer: HotspotAnswer, gap: RenderGap) -> CardFaces:
         """Return the figure with its letters above the labels, then the right one."""
         del gap
         asked, told = choice_card_faces(answer.regions)
-        figure = "".join(map(_lettered_svg, hotspot_figures(answer)))
+        figure = "".join(map(_lettered_svg, place_markers_on_figures(answer)))
         return CardFaces(f'<div class="dias">{figure}</div>{asked}', told)
 
-    def sample_responses(self, answer: HotspotAnswer) -> Iterator[State]:
+    def sample_responses(self, answer: HotspotAnswer) -> Iterator[LabeledResponse]:
         """Yield each region, the right one first."""
         for option in sorted(answer.regions, key=lambda o: not o.right):
             yield option.text.plain, {"answer": [option.key]}
@@ -213,7 +213,7 @@ class HotspotType(QuestionType[HotspotAnswer]):
         del partial
         return 1 / max(1, len(answer.regions))
 
-    def guess_score(self, answer: HotspotAnswer) -> float | None:
+    def guess_percent(self, answer: HotspotAnswer) -> float | None:
         """Return the expected percent of a blind guess."""
         return 100 * self.guess_rate(answer, "")
 
@@ -236,7 +236,7 @@ def split_label(option: ParsedOption) -> tuple[str, Token]:
     return region, label
 
 
-def hotspot_figures(answer: HotspotAnswer) -> tuple[HotspotFigure, ...]:
+def place_markers_on_figures(answer: HotspotAnswer) -> tuple[HotspotFigure, ...]:
     """Return the figures, each with the markers of the options that it contains."""
     return tuple(
         HotspotFigure(width, drawing, _figure_markers(answer, drawing))
@@ -260,7 +260,7 @@ def _read_region(option: ParsedOption, taken: set[str], authored: AuthoredItem) 
         place = authored.source_file.locate_text(f"`{region}`", option.line, option.line)
         authored.source_file.add_mention("drawing", f"{file}#{region}", *place)
     return HotspotRegion(
-        make_key(authored.comment.id, option, taken),
+        make_option_key(authored.comment.id, option, taken),
         render_tokens([label], authored.scope),
         option.ticked,
         optional_rich_text(option.feedback, authored.scope),
@@ -275,15 +275,15 @@ def _check_regions(answer: HotspotAnswer, authored: AuthoredItem) -> None:
         label = " ".join(region.text.plain.lower().split())
         if not region.region:
             message = f"“{option.words[:50]}” names no region of the drawing."
-            words = _add_region(option.words[:50])
+            words = _suggest_option_with_region(option.words[:50])
             hint = f"Begin it with the id of one: - {option.checkbox} {words}."
-            place = option.place(authored.source_file)
+            place = option.locate_text(authored.source_file)
             authored.source_file.report("E59", *place, message, hint)
         elif not label:
             message = f"The region “{region.region}” has no label."
             box = f"{option.checkbox} `{region.region}`"
             hint = f"Write its name behind it: - {box} The name."
-            place = option.place(authored.source_file)
+            place = option.locate_text(authored.source_file)
             authored.source_file.report("E59", *place, message, hint)
         before = seen.get(region.region) or seen.get(f" {label}")
         if before and region.region and label:
@@ -294,11 +294,11 @@ def _check_regions(answer: HotspotAnswer, authored: AuthoredItem) -> None:
         seen.setdefault(f" {label}", option.line)
 
 
-def _add_region(words: str) -> str:
+def _suggest_option_with_region(option_text: str) -> str:
     """Return a corrected option; its first word may be the intended region."""
-    first, _, rest = words.partition(" ")
+    first, _, rest = option_text.partition(" ")
     region = first.rstrip(":")
-    return f"`{region}` {rest}" if rest and is_slug(region) else f"`id` {words}"
+    return f"`{region}` {rest}" if rest and is_slug(region) else f"`id` {option_text}"
 
 
 def _lettered_svg(figure: HotspotFigure) -> str:

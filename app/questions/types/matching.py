@@ -13,21 +13,21 @@ from app.markup.markdown_tokens import first_line, plain_text
 from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import SourceFile
 from app.markup.text import normalize_text, option_key
-from app.questions.options import ParsedOption, exceeds_option_limit, unique_key
+from app.questions.options import ParsedOption, report_part_limit_reached, unique_key
 from app.questions.question_type import (
     AuthoredItem,
     CardFaces,
-    Gap,
     GradeResult,
+    LabeledResponse,
     PartResult,
     QuestionType,
     Raw,
-    State,
+    RenderGap,
     Typed,
     UnreadableResponse,
     clamp_fraction,
+    feedback_html,
     list_items,
-    reason_html,
     single_value,
 )
 
@@ -95,7 +95,9 @@ class MatchingType(QuestionType[MatchAnswer]):
         pairs: list[MatchPair] = []
         taken: set[str] = set()
         for row in rows[1:]:
-            if exceeds_option_limit(pairs, "pairs", first_line(table[0]), authored.source_file):
+            if report_part_limit_reached(
+                pairs, "pairs", first_line(table[0]), authored.source_file
+            ):
                 break
             left, right, reason = (
                 render_tokens(row[i], authored.scope) if i < len(row) else NO_TEXT for i in range(3)
@@ -196,7 +198,7 @@ class MatchingType(QuestionType[MatchAnswer]):
         """Return the titles of the table."""
         return answer.left_title or "Item", answer.right_title or "Belongs to it"
 
-    def card_faces(self, answer: MatchAnswer, gap: Gap) -> CardFaces:
+    def card_faces(self, answer: MatchAnswer, gap: RenderGap) -> CardFaces:
         """Return both lists, then the table."""
         del gap
         rows = {pair.key: pair for pair in answer.pairs if pair.left.html}
@@ -207,14 +209,14 @@ class MatchingType(QuestionType[MatchAnswer]):
         asked = _list_html(heads[0], [p.left for p in lefts]) + _list_html(heads[1], rights)
         told = "".join(
             f'<tr><th scope="row">{pair.left.html}</th>'
-            f"<td>{pair.right.html}{reason_html(pair.why)}</td></tr>"
+            f"<td>{pair.right.html}{feedback_html(pair.why)}</td></tr>"
             for pair in lefts
         )
         head = "".join(f'<th scope="col">{words}</th>' for words in heads)
         table = f'<table class="t"><thead><tr>{head}</tr></thead>'
         return CardFaces(asked, f"{table}<tbody>{told}</tbody></table>")
 
-    def sample_responses(self, answer: MatchAnswer) -> Iterator[State]:
+    def sample_responses(self, answer: MatchAnswer) -> Iterator[LabeledResponse]:
         """Yield all right, only the first, each one wrong, and a decoy."""
         rows = [p for p in answer.pairs if p.left.html]
         answers = [p.answer for p in rows]

@@ -9,7 +9,7 @@ from app.estimator.units import COUNT_SUFFIX, MINUS
 from app.markup import quantities
 from app.markup.model import NO_TEXT, RichText
 from app.markup.quantities import CURRENCIES, TYPED, UNITS, Quantity, UnitMismatchError
-from app.questions.question_type import QUOTES, remove_invisible
+from app.questions.question_type import QUOTES, remove_invisible_characters
 
 _SUPERSCRIPT = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 _RAISED = re.compile(r"(?<=\d)[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]+")
@@ -207,7 +207,7 @@ class TypedUnit:
     fits: bool
 
 
-def read_unit(word: str, like: str) -> TypedUnit | None:
+def read_unit(word: str, expected_unit: str) -> TypedUnit | None:
     """Return the unit meant by `word` if one like `like` is expected, or None.
 
     Letter case is ignored if only one unit of that kind can be meant; Gb is a
@@ -221,15 +221,15 @@ def read_unit(word: str, like: str) -> TypedUnit | None:
     False
     """
     word = " ".join(word.replace("μ", "µ").split())
-    word = _priced_unit(re.sub(r" ?/ ?| per ", "/", word), like)
+    word = _replace_currency_by_code(re.sub(r" ?/ ?| per ", "/", word), expected_unit)
     if not word:
-        return TypedUnit("", 1.0, base_unit(like) == "")
-    if _is_count_unit(like) and (scale := _count_factor(word, like)):
+        return TypedUnit("", 1.0, base_unit(expected_unit) == "")
+    if _is_count_unit(expected_unit) and (scale := _count_factor(word, expected_unit)):
         return TypedUnit(word, scale, fits=True)
-    name = _exact_unit(word) or _unit_with_forgiven_spelling(word, like)
+    name = _exact_unit(word) or _unit_with_forgiven_spelling(word, expected_unit)
     if name is None:
         return None
-    return TypedUnit(name, UNITS[name][1], base_unit(name) == base_unit(like))
+    return TypedUnit(name, UNITS[name][1], base_unit(name) == base_unit(expected_unit))
 
 
 def base_unit(unit: str) -> str:
@@ -241,7 +241,7 @@ def _normalize_number_text(text: str) -> str:
     text = _BEFORE_FRACTION.sub(" ", text)
     raised = _RAISED.sub(lambda m: "^" + m[0].translate(_SUPERSCRIPT), text)
     usual = unicodedata.normalize("NFKC", raised.translate(_ALONE))
-    seen = remove_invisible(usual).strip()
+    seen = remove_invisible_characters(usual).strip()
     quoted = _QUOTED.fullmatch(seen)
     inside = quoted[1] if quoted else seen
     return inside.translate(_SIGNS).strip().rstrip(_STOPS)
@@ -254,14 +254,14 @@ def _decimal_digits(digits: str) -> str | None:
         return joined if _GROUPED.match(digits) else None
     commas, dots = digits.count(","), digits.count(".")
     if commas and dots:
-        return _read_both_signs(digits)
+        return _read_comma_and_dot(digits)
     sign = "," if commas else "."
     if commas > 1 or dots > 1 or (commas and _is_thousands_grouping(digits, ",")):
         return digits.replace(sign, "") if _is_thousands_grouping(digits, sign) else None
     return digits.replace(",", ".")
 
 
-def _read_both_signs(digits: str) -> str | None:
+def _read_comma_and_dot(digits: str) -> str | None:
     """Return digits with both signs as a decimal; the sign that occurs once and last is decimal."""
     last = max(".,", key=digits.rfind)
     group = "," if last == "." else "."
@@ -277,8 +277,8 @@ def _is_thousands_grouping(digits: str, sign: str) -> bool:
     return fits and all(len(part) == 3 and part.isdigit() for part in rest)
 
 
-def _divide_fraction(above: str, value: float, below: float) -> float:
-    return value / below if above.isdigit() and below else math.nan
+def _divide_fraction(numerator_digits: str, numerator: float, denominator: float) -> float:
+    return numerator / denominator if numerator_digits.isdigit() and denominator else math.nan
 
 
 def _apply_exponent(digits: str, power_of_ten: str | None, raised_to: str | None) -> float:
@@ -349,13 +349,13 @@ def _meant_currencies(word: str) -> tuple[str, ...]:
     return _MONEY.get(name) or _MONEY.get(name.upper(), ())
 
 
-def _priced_unit(word: str, like: str) -> str:
+def _replace_currency_by_code(word: str, expected_unit: str) -> str:
     """Replace the currency in a unit by its code: that of `like` if it may be meant."""
     sign, slash, rest = word.partition("/")
     codes = _meant_currencies(sign)
     if not codes:
         return word
-    wanted = like.partition("/")[0]
+    wanted = expected_unit.partition("/")[0]
     code = wanted if wanted in codes else codes[0]
     name = f"{code}{slash}{rest}"
     return name if name in UNITS else f"{code}{slash}{_SPELLED.get(rest, rest)}"
@@ -436,19 +436,19 @@ class AnswerRangeError(ValueError):
         self.hint = hint
 
 
-def read_range(text: str, otherwise: float | None = None) -> AcceptedRange:
+def read_range(text: str, default_tolerance: float | None = None) -> AcceptedRange:
     """Parse an authored answer as a range in base units.
 
     `otherwise` is the relative tolerance of an answer that states none; without it a
     number with decimals is rejected (E41). Raises AnswerRangeError with E40, E41 or E42.
     """
-    written_range = _read_written_range(text.strip(), otherwise)
+    written_range = _read_written_range(text.strip(), default_tolerance)
     if not all(map(math.isfinite, (written_range.low, written_range.center, written_range.high))):
         raise AnswerRangeError("E40", f"“{text.strip()}” is too large.", _LARGEST)
     return written_range
 
 
-def _read_written_range(text: str, otherwise: float | None) -> AcceptedRange:
+def _read_written_range(text: str, default_tolerance: float | None) -> AcceptedRange:
     if len(text) > _MOST_LETTERS:
         hint = "Write a number, its unit and its tolerance: 140 GB ± 3%."
         raise AnswerRangeError("E40", f"“{text[:40]}…” is too long for a number.", hint)
@@ -462,9 +462,9 @@ def _read_written_range(text: str, otherwise: float | None) -> AcceptedRange:
         return _significant_range(text, match, (number, unit))
     center = number * UNITS[unit][1]
     if match["tolerance"]:
-        half = _read_tolerance(match["tolerance"], center, unit)
-    elif otherwise is not None:
-        half = abs(center) * otherwise
+        half = _tolerance_in_base_unit(match["tolerance"], center, unit)
+    elif default_tolerance is not None:
+        half = abs(center) * default_tolerance
     elif number != int(number):
         message = f"“{text}” has decimals and no tolerance."
         raise AnswerRangeError("E41", message, f"Write {text} ± 2%.")
@@ -474,8 +474,10 @@ def _read_written_range(text: str, otherwise: float | None) -> AcceptedRange:
     return AcceptedRange(center, center - half, center + half, unit)
 
 
-def _significant_range(text: str, match: re.Match[str], found: tuple[float, str]) -> AcceptedRange:
-    number, unit = found
+def _significant_range(
+    text: str, match: re.Match[str], quantity: tuple[float, str]
+) -> AcceptedRange:
+    number, unit = quantity
     factor = UNITS[unit][1]
     digits = int(match["digits"])
     if not 1 <= digits <= _MOST_DIGITS:
@@ -486,7 +488,7 @@ def _significant_range(text: str, match: re.Match[str], found: tuple[float, str]
     return AcceptedRange(center, center - half, center + half, unit, digits)
 
 
-def _check_share(percent: float, center: float, unit: str) -> None:
+def _check_tolerance_percent(percent: float, center: float, unit: str) -> None:
     """Reject a tolerance of 0%, and one of 100% or more, which would accept zero."""
     if not center:
         zero = f"0 {unit}".strip()
@@ -529,7 +531,7 @@ def _bad_unit(word: str, number: str, text: str) -> AnswerRangeError:
     known = read_unit(word, "") or _find_unit_ignoring_case(word)
     if known and known.name:
         return AnswerRangeError("E42", f"“{word}” is not a unit.", f"Write {known.name}.")
-    meant = _range_meant(word, number.strip(), text)
+    meant = _explain_misspelled_range(word, number.strip(), text)
     if meant:
         return AnswerRangeError("E40", *meant)
     if twice := _TWICE.match(word):
@@ -555,7 +557,7 @@ def _leading_text_fault(text: str) -> str:
     return "Write a number first, then its unit: 140 GB ± 3%."
 
 
-def _range_meant(word: str, number: str, text: str) -> tuple[str, str] | None:
+def _explain_misspelled_range(word: str, number: str, text: str) -> tuple[str, str] | None:
     """Recognize a range or tolerance in other spellings: (message, hint)."""
     if _DOTTED.match(word):
         hint = "Write 1,400,000 or 1400000; a dot stands before decimals."
@@ -595,14 +597,14 @@ def _range_between(low: tuple[float, str], high: str) -> AcceptedRange:
     return AcceptedRange((first + last) / 2, first, last, unit)
 
 
-def _read_tolerance(text: str, center: float, unit: str) -> float:
+def _tolerance_in_base_unit(text: str, base_center: float, unit: str) -> float:
     number, word = _read_quantity(text)
     if number < 0:
         hint = "Write how far an answer may be off on both sides: ± 3%."
         raise AnswerRangeError("E40", f"The tolerance “{text.strip()}” is negative.", hint)
     if word == "%":
-        _check_share(number, center, unit)
-        return abs(center) * number / 100
+        _check_tolerance_percent(number, base_center, unit)
+        return abs(base_center) * number / 100
     try:
         return (
             quantities.convert_quantity(Quantity(number, word or unit), unit).value
@@ -611,7 +613,7 @@ def _read_tolerance(text: str, center: float, unit: str) -> float:
     except UnitMismatchError as error:
         hint = f"Write it in percent{f', or in {unit}' if unit else ''}."
         if word and not unit:
-            hint = f"Write the unit behind the number as well: {center:g} {word} ± {text.strip()}."
+            hint = f"Write the unit behind the number as well: {base_center:g} {word} ± {text.strip()}."
         message = f"The tolerance “{text.strip()}” does not fit: {error}."
         raise AnswerRangeError("E42", message, hint) from None
 

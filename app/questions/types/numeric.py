@@ -11,28 +11,28 @@ from app.markup import expressions
 from app.markup.expressions import PLACEHOLDER, ExpressionError, Value
 from app.markup.model import RichText
 from app.markup.problems import SourceFile
-from app.markup.quantities import UNITS, Quantity, parse_quantity, show_number, unit_kind
+from app.markup.quantities import UNITS, Quantity, format_with_spec, parse_quantity, unit_kind
 from app.questions.options import (
     ParsedOption,
     check_any_right,
     check_duplicate_options,
-    check_feedback,
-    make_key,
-    option_code,
+    check_feedback_of_wrong_options,
+    make_option_key,
     option_score,
     optional_rich_text,
-    read_option_code,
+    require_sole_code_span,
+    sole_code_span,
 )
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
     AuthoredItem,
     CardFaces,
-    CountedOption,
-    Gap,
     GradeResult,
+    LabeledResponse,
     QuestionType,
     Raw,
-    State,
+    RenderGap,
+    StatisticsOption,
     Typed,
     UnreadableResponse,
     VariantFault,
@@ -105,7 +105,7 @@ def format_given_number(number: float, unit: str) -> str:
 
 
 def _read_typed(
-    typed: str, chosen: str, unit: str
+    typed: str, chosen_unit: str, question_unit: str
 ) -> tuple[float, float, str] | UnreadableResponse:
     """Return the value in base units, the number as typed, and its unit."""
     if not typed:
@@ -115,10 +115,10 @@ def _read_typed(
     written = read_number(typed)
     if written is None:
         return UnreadableResponse(
-            f"“{typed}” is not a number.", f"{_EXAMPLES}{_unit_phrase(unit)}."
+            f"“{typed}” is not a number.", f"{_EXAMPLES}{_unit_phrase(question_unit)}."
         )
-    word = written.unit or chosen or unit
-    return _convert_count(typed, written, word, unit)
+    word = written.unit or chosen_unit or question_unit
+    return _convert_count(typed, written, word, question_unit)
 
 
 def _convert_count(
@@ -236,18 +236,18 @@ def numeric_card_faces(answer: NumericAnswer) -> CardFaces:
     right = [o.range for o in answer.options if o.right and o.range]
     unit = right[0].unit if right else ""
     foreseen = [
-        f"<b>{_shown_range(o.range)}</b> {o.feedback.html}"
+        f"<b>{_format_center_html(o.range)}</b> {o.feedback.html}"
         for o in answer.options
         if not o.right and o.range and o.feedback.html
     ]
     return CardFaces(
         f"<p>A number in {escape(unit)}.</p>" if unit else "<p>A number.</p>",
-        paragraphs([f"<b>{_shown_range(found)}</b>" for found in right[:1]])
+        paragraphs([f"<b>{_format_center_html(found)}</b>" for found in right[:1]])
         + titled_block("Not right", foreseen),
     )
 
 
-def numeric_states(answer: NumericAnswer) -> Iterator[State]:
+def numeric_sample_responses(answer: NumericAnswer) -> Iterator[LabeledResponse]:
     """Yield each option, the right number in another unit, another number, and none."""
     right: list[str] = []
     for option in sorted(answer.options, key=lambda o: not o.right):
@@ -264,7 +264,7 @@ def numeric_states(answer: NumericAnswer) -> Iterator[State]:
     yield "What is no number", {"answer": ["many"]}
 
 
-def numeric_tolerance(answer: object) -> str:
+def format_numeric_tolerance(answer: object) -> str:
     """Return the tolerance of the first right option as written (“ ± 3%”).
 
     Empty for other question types, “ ± 1%” where a range or digits are given instead.
@@ -278,7 +278,7 @@ def numeric_tolerance(answer: object) -> str:
     return match[0].rstrip() if re.search(r"±|\+/?-", match[0]) else " ± 1%"
 
 
-def _shown_range(accepted: AcceptedRange) -> str:
+def _format_center_html(accepted: AcceptedRange) -> str:
     number = format_number(accepted.center / UNITS.get(accepted.unit, ("", 1.0))[1], 6)
     return escape(append_unit(number, accepted.unit))
 
@@ -288,7 +288,7 @@ Option = NumericOption
 
 def check_numeric(answer: NumericAnswer, line: int, source_file: SourceFile) -> None:
     """Check a numeric question without parameters (E23, E42, E43)."""
-    clash = find_overlapping_options(answer)
+    clash = find_accepted_wrong_option(answer)
     if clash:
         place = source_file.locate_text(f"`{clash[1].template}`", line, line + 60)
         source_file.report(
@@ -312,12 +312,12 @@ def _check_duplicate_ranges(answer: NumericAnswer, line: int, source_file: Sourc
         seen.setdefault(one, option.template)
 
 
-def _overlap_message(clash: tuple[Option, Option]) -> str:
-    right, wrong = clash
+def _overlap_message(right_and_wrong: tuple[Option, Option]) -> str:
+    right, wrong = right_and_wrong
     return f"The wrong answer {wrong.template} lies within {right.template}."
 
 
-def find_overlapping_options(answer: NumericAnswer) -> tuple[Option, Option] | None:
+def find_accepted_wrong_option(answer: NumericAnswer) -> tuple[Option, Option] | None:
     """Return a right and a wrong option if the wrong one would be accepted."""
     wrongs = [o for o in answer.options if not o.right and o.range]
     for right in answer.options:
@@ -329,14 +329,16 @@ def find_overlapping_options(answer: NumericAnswer) -> tuple[Option, Option] | N
     return None
 
 
-def _is_covered_by_right(option: Option, own: AcceptedRange, right: AcceptedRange) -> bool:
+def _is_covered_by_right(
+    option: Option, wrong_range: AcceptedRange, right_range: AcceptedRange
+) -> bool:
     """Return whether a right range covers a wrong one.
 
     An option with partial credit may lie around the right one.
     """
     if option.credit:
-        return right.low <= own.low and own.high <= right.high
-    return right.low <= own.center <= right.high
+        return right_range.low <= wrong_range.low and wrong_range.high <= right_range.high
+    return right_range.low <= wrong_range.center <= right_range.high
 
 
 def _check_units(answer: NumericAnswer, line: int, source_file: SourceFile) -> None:
@@ -356,7 +358,7 @@ def numeric_faults(answer: NumericAnswer) -> list[VariantFault]:
         center = option.range.center if option.range else math.nan
         if option.right and (not math.isfinite(center) or center < 0):
             found.append(VariantFault("E47", f"the answer {option.template} is negative."))
-    clash = find_overlapping_options(answer)
+    clash = find_accepted_wrong_option(answer)
     if clash:
         right, wrong = clash
         message = f"the wrong answer {wrong.template} lies within {right.template}."
@@ -365,15 +367,17 @@ def numeric_faults(answer: NumericAnswer) -> list[VariantFault]:
     return found
 
 
-def find_unit_display_faults(stem: RichText, values: Mapping[str, Value]) -> list[VariantFault]:
+def find_overrounded_stem_numbers(
+    stem: RichText, values: Mapping[str, Value]
+) -> list[VariantFault]:
     """Report a number of the stem that is rounded more than the answer tolerates (W48)."""
     for match in PLACEHOLDER.finditer(stem.plain):
         value = values.get(match[1])
         if not match[2] or not isinstance(value, Quantity) or not value.value:
             continue
-        shown = parse_quantity(show_number(value.value, match[2]))
+        shown = parse_quantity(format_with_spec(value.value, match[2]))
         if shown and abs(shown.value - value.value) > 0.005 * abs(value.value):
-            message = f"the stem shows {show_number(shown.value)} for {show_number(value.value)}."
+            message = f"the stem shows {format_with_spec(shown.value)} for {format_with_spec(value.value)}."
             hint = "Show more digits, or round the parameter."
             return [VariantFault("W48", message, hint)]
     return []
@@ -386,7 +390,7 @@ def parse_numeric(authored: AuthoredItem) -> NumericAnswer:
     otherwise: float | None = None
     source_file = authored.source_file
     for option in sorted(authored.parts.options, key=lambda o: not o.ticked):
-        template = read_option_code(option, source_file)
+        template = require_sole_code_span(option, source_file)
         if template is None:
             continue
         found = None
@@ -400,7 +404,7 @@ def parse_numeric(authored: AuthoredItem) -> NumericAnswer:
             if option.ticked and otherwise is None:
                 otherwise = _half_width_share(found)
         why = optional_rich_text(option.feedback, authored.scope)
-        name = make_key(authored.comment.id, option, taken)
+        name = make_option_key(authored.comment.id, option, taken)
         right, credit = option.ticked, option.credit
         numeric_options.append(NumericOption(name, template, found, right, why, credit))
     return NumericAnswer(tuple(numeric_options))
@@ -439,9 +443,9 @@ class NumericType(QuestionType[NumericAnswer]):
     weighed = True
     begins = True
 
-    def recognizes_options(self, options: Sequence[ParsedOption]) -> bool:
+    def recognizes_answer_form(self, options: Sequence[ParsedOption]) -> bool:
         """Recognize the type: each option is a number in code, and one has a tolerance."""
-        spans = [option_code(option) or "" for option in options]
+        spans = [sole_code_span(option) or "" for option in options]
         numbers = all(_NUMBER_FIRST.match(span) for span in spans)
         return numbers and any(_TOLERANCE.search(span) for span in spans)
 
@@ -454,13 +458,13 @@ class NumericType(QuestionType[NumericAnswer]):
         options, source_file = authored.parts.options, authored.source_file
         check_any_right(options, authored.line, source_file)
         check_duplicate_options(options, source_file)
-        check_feedback(options, source_file)
+        check_feedback_of_wrong_options(options, source_file)
         if not authored.computed:
             check_numeric(answer, authored.line, source_file)
 
-    def options(self, answer: NumericAnswer) -> tuple[CountedOption, ...]:
+    def options_for_statistics(self, answer: NumericAnswer) -> tuple[StatisticsOption, ...]:
         """Return every option as written."""
-        return tuple(CountedOption(o.key, o.template, o.right, o.credit) for o in answer.options)
+        return tuple(StatisticsOption(o.key, o.template, o.right, o.credit) for o in answer.options)
 
     def right_answer_texts(self, answer: NumericAnswer) -> list[str]:
         """Return the right numbers without their tolerance."""
@@ -470,7 +474,7 @@ class NumericType(QuestionType[NumericAnswer]):
         """Return the ranges, which are templates but not texts."""
         return [o.template for o in answer.options]
 
-    def check_microseconds(self, answer: NumericAnswer) -> float:
+    def combination_check_microseconds(self, answer: NumericAnswer) -> float:
         """Return the cost of comparing each option with each."""
         return 0.2 * len(answer.options) ** 2
 
@@ -478,7 +482,7 @@ class NumericType(QuestionType[NumericAnswer]):
         self, answer: NumericAnswer, stem: RichText, values: Mapping[str, Value]
     ) -> list[VariantFault]:
         """Report overlapping ranges, and numbers that the stem rounds too much."""
-        return numeric_faults(with_computed_ranges(answer, values)) + find_unit_display_faults(
+        return numeric_faults(with_computed_ranges(answer, values)) + find_overrounded_stem_numbers(
             stem, values
         )
 
@@ -495,9 +499,9 @@ class NumericType(QuestionType[NumericAnswer]):
     ) -> GradeResult | UnreadableResponse:
         return grade_numeric(answer, raw, partial)
 
-    def card_faces(self, answer: NumericAnswer, gap: Gap) -> CardFaces:
+    def card_faces(self, answer: NumericAnswer, gap: RenderGap) -> CardFaces:
         del gap
         return numeric_card_faces(answer)
 
-    def sample_responses(self, answer: NumericAnswer) -> Iterator[State]:
-        return numeric_states(answer)
+    def sample_responses(self, answer: NumericAnswer) -> Iterator[LabeledResponse]:
+        return numeric_sample_responses(answer)

@@ -17,20 +17,20 @@ from app.markup.text import normalize_text
 from app.questions.options import (
     Choice,
     ParsedOption,
-    exceeds_option_limit,
     option_choices,
     optional_rich_text,
+    report_part_limit_reached,
     unique_key,
 )
 from app.questions.question_type import (
     AuthoredItem,
     CardFaces,
-    Gap,
     GradeResult,
+    LabeledResponse,
     PartResult,
     QuestionType,
     Raw,
-    State,
+    RenderGap,
     Typed,
     UnreadableResponse,
     clamp_fraction,
@@ -83,7 +83,9 @@ class OrderingType(QuestionType[OrderAnswer]):
         steps = authored.parts.block
         at = 1
         while at < len(steps) - 1:
-            if exceeds_option_limit(choices, "steps", first_line(steps[at]), authored.source_file):
+            if report_part_limit_reached(
+                choices, "steps", first_line(steps[at]), authored.source_file
+            ):
                 break
             end = closing_index(steps, at)
             inside = steps[at + 1 : end]
@@ -210,7 +212,7 @@ class OrderingType(QuestionType[OrderAnswer]):
         del answer
         return "Step", "Its place"
 
-    def card_faces(self, answer: OrderAnswer, gap: Gap) -> CardFaces:
+    def card_faces(self, answer: OrderAnswer, gap: RenderGap) -> CardFaces:
         """Return the steps as displayed, then in order."""
         del gap
         pieces = {item.key: item for item in (*answer.steps, *answer.distractors)}
@@ -224,26 +226,26 @@ class OrderingType(QuestionType[OrderAnswer]):
             + titled_block("No step", [option_with_reason(item) for item in answer.distractors]),
         )
 
-    def sample_responses(self, answer: OrderAnswer) -> Iterator[State]:
+    def sample_responses(self, answer: OrderAnswer) -> Iterator[LabeledResponse]:
         """Yield the right order, two steps swapped, reversed, and with each distractor."""
         keys = [step.key for step in answer.steps]
         extra = {f"place.{d.key}": [""] for d in answer.distractors}
         swapped = [keys[1], keys[0], *keys[2:]]
         last = len(keys) + 1
-        yield "In the right order", {**_placed_keys(keys), **extra}
-        yield "The first two swapped", {**_placed_keys(swapped), **extra}
-        yield "Backwards", {**_placed_keys(keys[::-1]), **extra}
+        yield "In the right order", {**_build_response(keys), **extra}
+        yield "The first two swapped", {**_build_response(swapped), **extra}
+        yield "Backwards", {**_build_response(keys[::-1]), **extra}
         for number, distractor in enumerate(answer.distractors):
             used = {**extra, f"place.{distractor.key}": [str(last)]}
             words = "With a step that does not belong"
             words += f" ({number + 1})" if number else ""
-            yield words, {**_placed_keys(keys), **used}
+            yield words, {**_build_response(keys), **used}
 
     def guess_rate(self, answer: OrderAnswer, partial: str) -> float:
         """Return the mean score of a shuffled order by the question's own rule."""
         if answer.distractors or partial == "":
             return 1 / math.factorial(len(answer.steps) + len(answer.distractors))
-        return _guessed_credit(len(answer.steps), partial)
+        return _expected_guess_credit(len(answer.steps), partial)
 
 
 def order_credit(right: Sequence[str], given: Sequence[str], rule: str) -> float:
@@ -257,7 +259,9 @@ def order_credit(right: Sequence[str], given: Sequence[str], rule: str) -> float
     """
     if rule == "lcs" and len(right) > 1:
         foreign = len(set(given) - set(right))
-        return clamp_fraction(_longest_common(right, given) - 1 - foreign, len(right) - 1)
+        return clamp_fraction(
+            _longest_common_subsequence(right, given) - 1 - foreign, len(right) - 1
+        )
     if rule == "each":
         return clamp_fraction(_count_in_place(right, given), max(len(right), len(given)))
     return float(list(right) == list(given))
@@ -270,7 +274,7 @@ def _check_lists(answer: OrderAnswer, authored: AuthoredItem) -> None:
         if option.ticked:
             message = f"“{option.words[:40]}” is ticked, and is no step."
             hint = "Put it into the numbered list, or take the tick away."
-            source_file.report("E21", *option.place(source_file), message, hint)
+            source_file.report("E21", *option.locate_text(source_file), message, hint)
     items = [t for t in authored.parts.block if t.type == "list_item_open"]
     for item, step in zip([t for t in items if t.level == 1], answer.steps, strict=False):
         if not step.text.html:
@@ -305,7 +309,7 @@ def _place_number(place: str) -> int:
     return int(place) if place.isascii() and place.isdigit() else _LAST
 
 
-def _placed_keys(keys: Sequence[str]) -> dict[str, list[str]]:
+def _build_response(keys: Sequence[str]) -> dict[str, list[str]]:
     return {f"place.{key}": [str(place)] for place, key in enumerate(keys, 1)}
 
 
@@ -383,7 +387,7 @@ def _count_in_place(right: Sequence[str], given: Sequence[str]) -> int:
     return sum(a == b for a, b in zip(right, given, strict=False))
 
 
-def _longest_common(one: Sequence[str], other: Sequence[str]) -> int:
+def _longest_common_subsequence(one: Sequence[str], other: Sequence[str]) -> int:
     lengths = [0] * (len(other) + 1)
     for a in one:
         diagonal = 0
@@ -395,7 +399,7 @@ def _longest_common(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 @functools.cache
-def _guessed_credit(steps: int, rule: str) -> float:
+def _expected_guess_credit(steps: int, rule: str) -> float:
     """Return the mean score of a shuffled order: by the longest run, or by positions."""
     if steps < 2:
         return 1.0
@@ -404,11 +408,13 @@ def _guessed_credit(steps: int, rule: str) -> float:
     if rule != "lcs":
         return 1 / math.factorial(steps)
     count = min(steps, _LONGEST)
-    runs = [_longest_run(order) for order in itertools.permutations(range(count))]
+    runs = [
+        _longest_increasing_subsequence(order) for order in itertools.permutations(range(count))
+    ]
     return (sum(runs) / len(runs) - 1) / (count - 1)
 
 
-def _longest_run(order: tuple[int, ...]) -> int:
+def _longest_increasing_subsequence(order: tuple[int, ...]) -> int:
     best: list[int] = []
     for place, step in enumerate(order):
         below = [best[n] for n in range(place) if order[n] < step]

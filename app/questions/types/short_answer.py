@@ -11,22 +11,22 @@ from app.questions.options import (
     TWO_ANSWERS,
     check_any_right,
     check_duplicate_options,
-    check_feedback,
-    make_key,
+    check_feedback_of_wrong_options,
+    make_option_key,
     option_score,
     optional_rich_text,
-    read_option_code,
+    require_sole_code_span,
 )
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
     AuthoredItem,
     CardFaces,
-    CountedOption,
-    Gap,
     GradeResult,
+    LabeledResponse,
     QuestionType,
     Raw,
-    State,
+    RenderGap,
+    StatisticsOption,
     UnreadableResponse,
     paragraphs,
     same_words,
@@ -70,10 +70,10 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
         made = []
         taken: set[str] = set()
         for option in authored.parts.options:
-            answer = read_option_code(option, authored.source_file)
+            answer = require_sole_code_span(option, authored.source_file)
             if answer is not None:
                 why = optional_rich_text(option.feedback, authored.scope)
-                name = make_key(authored.comment.id, option, taken)
+                name = make_option_key(authored.comment.id, option, taken)
                 words, credit = answer.strip(), option.credit
                 made.append(ShortOption(name, words, option.ticked, why, credit))
         return ShortAnswer(tuple(made), authored.comment.is_true("case"))
@@ -83,25 +83,25 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
         del exam
         for option, short in zip(authored.parts.options, answer.options, strict=False):
             if same_words(short.answer, "") and not authored.computed:
-                place = option.place(authored.source_file)
+                place = option.locate_text(authored.source_file)
                 message = f"The answer “{short.answer}” holds no word to be typed."
                 authored.source_file.report("E24", *place, message, "Write a word.")
             elif "|" in short.answer:
-                place = option.place(authored.source_file)
+                place = option.locate_text(authored.source_file)
                 message = f"“{short.answer}” would have to be typed with its bar."
                 hint = f"Write each answer as an option: - [x] `{_first_accepted(short.answer)}`"
                 authored.source_file.report("E24", *place, message, hint)
             elif two := TWO_ANSWERS.match(short.answer):
-                place = option.place(authored.source_file)
+                place = option.locate_text(authored.source_file)
                 message = f"“{short.answer}” has to be typed as a whole."
                 hint = f"Write each answer as an option: - [x] `{two[1]}` and - [x] `{two[2]}`"
                 authored.source_file.report("W40", *place, message, hint)
         check_any_right(authored.parts.options, authored.line, authored.source_file)
         check_duplicate_options(authored.parts.options, authored.source_file)
-        check_feedback(authored.parts.options, authored.source_file)
+        check_feedback_of_wrong_options(authored.parts.options, authored.source_file)
 
-    def options(self, answer: ShortAnswer) -> tuple[CountedOption, ...]:
-        return tuple(CountedOption(o.key, o.answer, o.right, o.credit) for o in answer.options)
+    def options_for_statistics(self, answer: ShortAnswer) -> tuple[StatisticsOption, ...]:
+        return tuple(StatisticsOption(o.key, o.answer, o.right, o.credit) for o in answer.options)
 
     def fill_values(self, answer: ShortAnswer, values: Mapping[str, Value]) -> ShortAnswer:
         """Fill the templates in accepted words, too."""
@@ -134,7 +134,7 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
             feedback=option.feedback if option else RichText("", ""),
         )
 
-    def card_faces(self, answer: ShortAnswer, gap: Gap) -> CardFaces:
+    def card_faces(self, answer: ShortAnswer, gap: RenderGap) -> CardFaces:
         """Return that a word is expected, then the accepted words."""
         del gap
         right = [escape(o.answer) for o in answer.options if o.right]
@@ -147,7 +147,7 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
         asked = "<p>A word or a short phrase.</p>"
         return CardFaces(asked, back + titled_block("Not right", others))
 
-    def sample_responses(self, answer: ShortAnswer) -> Iterator[State]:
+    def sample_responses(self, answer: ShortAnswer) -> Iterator[LabeledResponse]:
         """Yield each word, and another."""
         for option in answer.options:
             yield f"“{option.answer}”", {"answer": [option.answer]}
