@@ -85,7 +85,13 @@ def end_on_first_signal() -> Iterator[None]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. Returns 0, 1 (problems found), 2 (failed) or 130 (Ctrl-C)."""
     try:
-        options = build_parser().parse_args(arguments)
+        parser = build_parser()
+        options, unknown = parser.parse_known_args(arguments)
+        if unknown:
+            known = f"headroom {options.command} --help names what it takes"
+            if options.command == "serve":
+                known += ", and the settings, such as HEADROOM_PORT=8001 before the command"
+            parser.error(f"unrecognized arguments: {' '.join(unknown)}; {known}.")
         status: int = options.run(options)
     except CommandError as error:
         print(f"headroom: {error}", file=sys.stderr)

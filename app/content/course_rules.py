@@ -434,7 +434,10 @@ def build_drafts_hint(drafts: Sequence[str]) -> str:
     """Return the hint to finish drafts. `drafts` describes them."""
     named = ", ".join(drafts[:_NAMED])
     more = f" and {len(drafts) - _NAMED} more" if len(drafts) > _NAMED else ""
-    return f"Drafts would count: {named}{more}. Write their text, then delete their line “status: draft”."
+    return (
+        f"Drafts would count: {named}{more}. Write their text, then delete the line “status: draft”: "
+        "that of concept.md is for its whole topic."
+    )
 
 
 def _check_objective_coverage(

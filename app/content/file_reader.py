@@ -10,6 +10,7 @@ from typing import Protocol
 from markdown_it.token import Token
 
 from app.content.front_matter import FileKind, FrontMatter, parse_front_matter
+from app.content.glossary_rules import check_term_text
 from app.content.item_reader import ParsedItem, build_item
 from app.content.item_rules import (
     check_blocks,
@@ -599,7 +600,7 @@ def _flashcards_only(items: Items) -> tuple[Flashcard, ...]:
 
 _MAX_TERM_LENGTH = 200  # characters of a term
 _COMMA = re.compile("[,\u060c\u3001\uff0c]")  # also Arabic, Japanese and Chinese
-_SEE = re.compile(r"^See[:\uff1a]\s*(.+)$", re.DOTALL)
+_SEE = re.compile(r"^\*{0,2}See(?: also)?\*{0,2}[:\uff1a]\*{0,2}\s*(.+)$", re.DOTALL)
 
 
 def read_glossary(source_file: SourceFile) -> tuple[GlossaryTerm, ...]:
@@ -622,6 +623,8 @@ def read_glossary(source_file: SourceFile) -> tuple[GlossaryTerm, ...]:
             words = plain_text(tokens[at + 1 : at + 2])[:60]
             message = f"“{words}” is a title, and no term."
             source_file.report("W64", first_line(tokens[at]), 1, message, f"Write ## {words}")
+        else:
+            check_term_text("", 1, tokens[at:end], source_file)
         at = end
     return _drop_duplicate_terms([t for t in terms if t.meaning.html], source_file)
 
@@ -638,6 +641,7 @@ def _build_term(block: list[Token], scope: RenderContext) -> GlossaryTerm:
     name = plain_text(block[1:2])[:_MAX_TERM_LENGTH]
     line = first_line(block[0])
     body, related = _split_see_also(block[3:])
+    check_term_text(name, line, body, scope.source_file)
     for other in related:
         near = scope.source_file.locate_text("See:", line, line + _MAX_TERM_LENGTH)[0]
         at = scope.source_file.locate_text(other, near, near + _MAX_TERM_LENGTH)

@@ -63,6 +63,20 @@ _ELSEWHERE = {
     "feedback": "Write it below its option: two spaces, > and a sentence.",
     "hint": "Write it as a box below the answers: > [!TIP]",
     "id": "Write q: and the id.",
+    **dict.fromkeys(
+        ("tolerance", "margin", "precision"), "Write it behind the number: `50 g ± 2%`."
+    ),
+    **dict.fromkeys(("unit", "units"), "Write it behind the number: `50 g`."),
+    **dict.fromkeys(
+        ("points", "score", "weight", "marks", "grade"), "Delete it: all questions weigh the same."
+    ),
+    **dict.fromkeys(
+        ("options", "choices", "answers", "correct", "right"), "Tick the right answer: - [x] text."
+    ),
+    **dict.fromkeys(
+        ("time", "timelimit", "time-limit"), "Delete it: mock exams alone have a time."
+    ),
+    **dict.fromkeys(("topic", "category"), "Delete it: the folder of the file is its topic."),
     **dict.fromkeys(("kind", "form"), "Did you mean “type”?"),
     "title": "It stands in the front matter of a file.",
     **dict.fromkeys(_OF_PAGE, "It stands in the front matter of concept.md, for the whole topic."),
@@ -190,7 +204,7 @@ def _report_unknown_keys(
                 hint = "It stands in the comment of a question: <!-- q: some-id"
             elif known is ITEM_KEYS or name in FRONT_KEYS:
                 hint = _ELSEWHERE.get(name.lower(), hint)
-            hint = hint or f"Known: {', '.join(known)}."
+            hint = hint or f"Known: {', '.join(dict.fromkeys(known))}."
             message = f"“{name}” is not a key here."
             source_file.report("E12", key.line, key.column, message, hint)
 

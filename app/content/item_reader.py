@@ -276,6 +276,28 @@ def _take_inferred_block(parts: ItemParts, opening: str) -> None:
         return
 
 
+# The types by the names that other programs and people give them.
+_MEANT = {
+    other: name
+    for name, others in {
+        "single, or multiple if several are right": "choice, multiple choice, multichoice, mc, mcq",
+        "single": "one, one right answer, single choice, radio, best answer",
+        "multiple": "several, multiple answers, multiple response, multiple select, checkbox, mr",
+        "true-false": "tf, t/f, true or false, true false, truefalse, boolean, yes no",
+        "numeric": "number, numerical, calculated, computed, calculation",
+        "short": "word, text, short answer, shortanswer, typed, identification, open, input",
+        "order": "sort, sorting, ordering, sequence, steps, ranking, rank",
+        "match": "pairs, pair, matching, connect, association, table",
+        "cloze": "blank, blanks, gap, gaps, gap fill, fill in, fill in the blank, missing word",
+        "place": "hotspot, drag and drop, label, labels, drawing, image, diagram, ddmarker",
+        "console": "lab, terminal, shell, command, commands, simulation",
+        "card": "flashcard, flash card, basic",
+        "short, with every wording that counts: no program judges an essay": "essay, long answer",
+    }.items()
+    for other in others.split(", ")
+}
+
+
 def _declared_type(
     draft: ItemDraft, parts: ItemParts, kind: FileKind, source_file: SourceFile
 ) -> str:
@@ -283,7 +305,8 @@ def _declared_type(
     said = draft.comment.field_text("type")
     if said and said not in TYPES:
         place = draft.comment.field_location("type")
-        hint = hint_for_unknown_word(said, TYPES)
+        meant = _MEANT.get(re.sub(r"[\s_-]+", " ", said.lower()))
+        hint = f"Write type: {meant}." if meant else hint_for_unknown_word(said, TYPES)
         source_file.report("E13", *place, f"“{said}” is not a type.", hint)
         return ""
     if said:

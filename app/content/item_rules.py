@@ -438,6 +438,21 @@ _FOREIGN_BOX = re.compile(
     rf"^(?:\[!(?:{'|'.join(KINDS)})\]|(?:!!!|\?\?\?\+?) ?(\w+)|:::+ ?\{{?\.?([a-z-]+)).*",
     re.IGNORECASE,
 )
+# The begin of a quote that is a box in other editors.
+_BOX_NAMES = {
+    **dict.fromkeys(("abstract", "summary", "example", "question", "quote", "todo"), "NOTE"),
+    **dict.fromkeys(("note", "info", "remark", "\u2139", "\U0001f4dd", "\U0001f4d8"), "NOTE"),
+    **dict.fromkeys(("tip", "hint", "success", "\U0001f4a1"), "TIP"),
+    **dict.fromkeys(("important", "key point", "\u2757"), "IMPORTANT"),
+    **dict.fromkeys(("warning", "caution", "danger", "attention", "error", "bug"), "WARNING"),
+    **dict.fromkeys(("\u26a0", "\U0001f6a7", "\U0001f6d1"), "WARNING"),
+}
+_BOX_SIGNS = "".join(name for name in _BOX_NAMES if not name.isascii())
+_NAMED = "note|info|remark|tip|hint|important|key point|warning|caution|danger|attention"
+_BOX_BEGIN = re.compile(
+    rf"(?P<sign>[{_BOX_SIGNS}])|\*\*(?P<bold>{_NAMED})[!:]?\*\*:?(?=\s|$)|(?P<plain>{_NAMED}):(?=\s|$)",
+    re.IGNORECASE,
+)
 _CODED_BOX = re.compile(r"^\s*[-*+] \[[ \txX]\] ")
 # A check box that Markdown reads as text.
 _LOST_BOX = re.compile(r"^(?:[-*+]\[[ \txX]?\]|\[[ \txX]\][ \t])")
@@ -485,6 +500,7 @@ def check_blocks(tokens: Sequence[Token], source_file: SourceFile) -> None:
         elif token.type == "blockquote_open":
             _check_alert(token, source_file)
             _check_marker(blocks, at, source_file)
+            _check_named_quote(blocks, at, source_file)
         elif token.type == "table_open":
             _check_table(token, source_file)
         elif token.type == "code_block":
@@ -512,6 +528,8 @@ def _check_fence(token: Token, source_file: SourceFile) -> None:
     message = f"Nothing reads a block named “{name[:40]}”."
     near = closest_word(name.strip("{.}"), _BLOCKS)
     hint = f"Did you mean “{near}”?" if near else _CODE_HINT
+    if name.lower() in {"math", "latex", "tex", "katex", "asciimath"}:
+        hint = "Write $$ on a line before the formula and on one behind it."
     source_file.report("E74", line, 1, message, hint)
 
 
@@ -563,7 +581,8 @@ def _check_alert(token: Token, source_file: SourceFile) -> None:
         return
     if name and name not in KINDS:
         message = f"“[!{name[:40]}]” is not a kind of box."
-        hint = hint_for_unknown_word(name, KINDS) or f"Known: {', '.join(KINDS)}."
+        meant = _BOX_NAMES.get(name.lower())
+        hint = f"Write > [!{meant}]" if meant else hint_for_unknown_word(name, KINDS)
         source_file.report("E74", first_line(token), 1, message, hint)
 
 
@@ -667,6 +686,19 @@ def _check_marker(tokens: list[Token], at: int, source_file: SourceFile) -> None
             return
 
 
+def _check_named_quote(tokens: list[Token], at: int, source_file: SourceFile) -> None:
+    """Report W74: a quote that begins like a box. Below an option, a quote is its reason."""
+    inline = tokens[at + 2] if at + 2 < len(tokens) else tokens[at]
+    match = _BOX_BEGIN.match(inline.content) if inline.type == "inline" else None
+    note = at > 0 and tokens[at - 1].type == "fence"  # it may say what a block of a lab shows
+    if not match or note or tokens[at].meta.get("alert") or tokens[at].level:
+        return
+    name = match["sign"] or match["bold"] or match["plain"]
+    message = f"“> {match[0]}” begins a plain quote here, and no box."
+    hint = f"Write > [!{_BOX_NAMES[name.lower()]}] on a line above it."
+    source_file.report("W74", first_line(inline), 1, message, hint)
+
+
 def _is_empty(tokens: list[Token], at: int) -> bool:
     """Return whether an alert contains only its marker."""
     closing = tokens[at + 4].type if at + 4 < len(tokens) else "blockquote_close"
@@ -681,7 +713,8 @@ def _report_marker(
     is_inside = not first or bool(quote.meta.get("alert"))
     if name not in KINDS:
         message = f"“[!{marker[1][:_MAX_SHOWN]}]” is not a kind of box."
-        hint = hint_for_unknown_word(name, KINDS, 0.8)
+        meant = _BOX_NAMES.get(name.lower())
+        hint = f"Write > [!{meant}]." if meant else hint_for_unknown_word(name, KINDS, 0.8)
         if words:
             hint += f" Its title is the first line of its text: > **{words}**"
     elif not is_inside and not words:

@@ -71,8 +71,10 @@ def next_heading_index(prose: Sequence[Token], at: int) -> int:
 def is_question(prose: Sequence[Token], at: int) -> bool:
     """Return whether the section at an index asks a question or has quotes as reasons."""
     section = prose[at : next_heading_index(prose, at)]
-    if any(t.type == "blockquote_open" and not t.meta.get("alert") for t in section):
-        return True
+    for above, token in itertools.pairwise(section):
+        inside = token.level or above.type == "bullet_list_close"
+        if token.type == "blockquote_open" and inside and not token.meta.get("alert"):
+            return True
     heads = len(section) > 1 and section[0].type == "heading_open"
     title = section[1].content if heads else section[0].content if section else ""
     return title.rstrip(" *_`").endswith(_ASKING)
@@ -168,6 +170,8 @@ _NAMELESS = re.compile(
     r"<!--\s*(?:(?:id|question)\s*:|q\w?\s*[;=\uff1a]|qq\s*:|q[ \t]+[\w-]"
     rf"|(?:[\w-]+\s*\n\s*)?(?:type|difficulty|objectives?)\s*:|{_KEY}\s*:)"
 )
+# The front and the back of a card as other programs write them.
+_CARD_PAIR = re.compile(r"\S\s*:{2,3}\s*\S|^\*\*[^*]+\*\*\s*[:–—-]|^Q:\s|^[^;\t]+\t\S")
 _GLUED = re.compile(r"(#{2,6})([^#\s].*)")
 _KEYS_FIRST = re.compile(rf"<!--\s*{_KEY}\s*:")
 _NAMED = re.compile(SLUG_LIKE)
@@ -198,6 +202,8 @@ def read_regions(text: str, source_file: SourceFile, kind: FileKind) -> list[Reg
                     source_file.record_id_claim(token.content, first_line(token))
             if kind == "quiz":
                 _report_heading_without_item(region.tokens, source_file)
+            if kind == "cards":
+                _report_lost_cards(region.tokens, source_file)
     return regions
 
 
@@ -420,6 +426,26 @@ def _report_heading_without_item(prose: list[Token], source_file: SourceFile) ->
             source_file.report("E01", first_line(token), 1, message, hint)
 
 
+def _report_lost_cards(prose: list[Token], source_file: SourceFile) -> None:
+    """Report E01: cards in the form of a list, a table or pairs, or below a heading of a page."""
+    for at, token in enumerate(prose):
+        below = prose[at + 3].type if token.type == "heading_open" and at + 3 < len(prose) else ""
+        title = token.tag == "h2" and below not in {"", "heading_open"}
+        lines = token.content.split("\n") if token.type == "inline" and token.level == 1 else ()
+        paired = any(map(_CARD_PAIR.search, lines)) or "?" in lines
+        listed = token.type.endswith(("_list_open", "table_open")) and not token.level
+        if not (title or paired or listed) or token.map is None:
+            continue
+        read = {p.line for p in source_file.problems if p.severity == "error"}
+        first = first_line(token)
+        if read.isdisjoint(range(first - 2, last_line(token) + 1)):
+            shown = source_file.lines[first - 1].strip("# ")[:_MAX_REGION_SHOWN]
+            message = f"“{shown}” is no card: nothing reads it."
+            hint = "Write the front behind ### and the back below it; for a gap, ### with [[word]]."
+            source_file.report("E01", first, 1, message, hint)
+            return
+
+
 def match_unspaced_heading(inline: Token) -> re.Match[str] | None:
     """Match a paragraph that lacks the space after its hashes to be a heading."""
     return None if inline.level > 1 else _GLUED.fullmatch(inline.content.strip())
@@ -492,6 +518,8 @@ def _report_heading_without_id(prose: list[Token], at: int, source_file: SourceF
         source_file.report("E10", stray, 1, message, hint)
         return
     hint = "Run the check with --fix, which writes one, or write <!-- q: some-id --> below it."
+    if source_file.path.endswith("concept.md"):
+        hint += " If nothing is asked here, write the list without boxes."
     message = f"This {noun} has no id."
     source_file.report("E01", first_line(heading), 1, message, hint)
     source_file.unidentified.append(_unidentified_item(prose, at, source_file))

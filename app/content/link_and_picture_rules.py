@@ -20,7 +20,7 @@ Readings = Mapping[str, ParsedFile]
 def check_link(path: str, mention: CrossReference, readings: Readings) -> Iterable[ContentProblem]:
     """Report E61: a link to a missing page, heading or term."""
     address, _, anchor = mention.value.partition("#")
-    if address.startswith(_TERM):
+    if address.startswith(_TERM) or not (address or "/" in path.removeprefix("shared/")):
         known = {t.anchor for r in readings.values() for t in r.terms}
         exists = not anchor or anchor in known
         hint = "" if exists else _nearest_name_hint(anchor, known)

@@ -15,13 +15,14 @@ from app.questions.question_type import ItemDraft, ItemParts
 _MOST_SHOWN = 40
 # What is read as written, or is no text: code, formulas, comments, addresses, tags.
 _LITERAL = re.compile(
-    r"(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)|(?<!\\)\$[^$\n]+\$|<!--.*?-->"
+    r"(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)|(?<!\\)\$(?! [^$\n]+ \$|`)[^$\n]+\$|<!--.*?-->"
     r"|(?<=\])\([^()\s]*(?:\s+\"[^\"]*\")?\)|<[^<>]+>",
     re.DOTALL,
 )
 _HIGHLIGHT = "There is no highlighter here: write **words**."
 _FORMULA = "Write a formula between dollar signs: $x$; one of its own between two lines of $$."
 _NO_CLASS = "Delete it: text has no classes or attributes here."
+_ATTRIBUTES = "width|height|style|class|id|target|align|loading|title|lang|start"
 _DRAWN = "Put it into the text yourself: nothing is filled in here."
 _PLAIN_LINK = "Write a link with plain brackets: [words](address)."
 _BOX = "Write > [!NOTE], TIP, WARNING or IMPORTANT, and > before each line of its text."
@@ -44,6 +45,11 @@ _FOREIGN = tuple(
         (r"(?<![\w:]):[a-z][a-z0-9_+-]{2,30}:(?![\w:`])", "Write the sign itself."),
         (r"(?<![\w:]):[a-z][a-z0-9_+-]*:(?=\0)", "Write the words or the link itself."),
         (r"\{:?[ \t]*[.#][\w-][^{}\n]*\}|(?<=\])\{[^{}\n]*\}", _NO_CLASS),
+        (rf"\{{:?[ \t]*(?:{_ATTRIBUTES})=[^{{}}\n]*\}}|(?<=\0)\{{:?[ \t]*[\w-]+=", _NO_CLASS),
+        (r"(?<=\S )\{-\}$", _NO_CLASS),
+        (r"!\[[^\]\n]*\|\d{1,4}(?:x\d{1,4})?\](?=\0)", "Delete the bar and the width."),
+        (r"\$\0+\$", _FORMULA),
+        (r"(?<![\w$\\])\$ (?=[A-Za-z\\])[^$\n]*[\w})] \$(?![\w$])", _FORMULA),
         (r"\{\{[<%][^{}\n]*[>%]\}\}|\{%[^{}\n]*%\}|\{\{[^{}\n:]*\}\}", _DRAWN),
         (
             r"\{\{c\d+::[^{}\n]*\}\}",
@@ -142,6 +148,7 @@ _BESIDE = re.compile(
 )
 # Probably meant as the reason (quote) below an option.
 _REASON = re.compile(rf"^{_SPACE}*(?:[>»\u203a\u276f|→]|[-=]+>){_SPACE}*\w")
+_HINT = re.compile(r"(?:\*\*)?(?:Hint|Clue|Tip)s?(?:\*\*)?:(?:\*\*)?(?=\s)", re.IGNORECASE)
 _STEP = re.compile(rf"^{_SPACE}*\d{{1,2}}{_SPACE}*[.)\u3001]{_SPACE}*(?=\w)")
 _ROW = re.compile(rf"^{_SPACE}*\|.*\|{_SPACE}*$")
 _LITERAL_BLOCKS = ("fence", "code_block", "html_block", "math_block", "table_open")
@@ -156,6 +163,7 @@ def report_misread_answer_lines(
     """
     if kind == "card":
         return
+    _check_late_hints(parts, source_file)
     read = {p.line for p in source_file.problems if p.severity == "error"}
     read |= {option.line for option in parts.options} | _block_lines(draft, *_LITERAL_BLOCKS)
     if kind == "order":
@@ -172,6 +180,16 @@ def report_misread_answer_lines(
         _report_lines(_matching_lines(_STEP, draft, source_file, read), "E50", source_file)
     elif kind == "match" and parts.block:
         _report_lines(_matching_lines(_ROW, draft, source_file, read), "E52", source_file)
+
+
+def _check_late_hints(parts: ItemParts, source_file: SourceFile) -> None:
+    """Report W74: a paragraph behind the answers that is meant as a hint."""
+    for token in parts.explanation:
+        match = _HINT.match(token.content) if token.type == "inline" and token.level == 1 else None
+        if match:
+            message = f"“{match[0]}” begins the explanation, which is shown after the answer."
+            hint = "For a hint write > [!TIP] on a line above, and > before each line of its text."
+            source_file.report("W74", first_line(token), 1, message, hint)
 
 
 _WORDS = {

@@ -135,7 +135,8 @@ class GlossaryNames:
 def glossary_names(terms: Sequence[tuple[str, str]]) -> GlossaryNames:
     """Prepare (name, anchor) pairs for linking, longest names first.
 
-    "Time to first token (TTFT)" is also found as either of its two forms.
+    "Time to first token (TTFT)" is also found as either of its two forms, and "Fat tree (Clos
+    network, fabric)" as any of its three.
     """
     forms = [(form, anchor) for name, anchor in terms for form in _name_forms(name)]
     anchors: dict[str, str] = {}
@@ -154,7 +155,8 @@ def glossary_names(terms: Sequence[tuple[str, str]]) -> GlossaryNames:
 
 def _name_forms(name: str) -> list[str]:
     match = re.match(r"^(.*?)\s*\(([^()]+)\)$", name)
-    return [match[1], match[2]] if match else [name]
+    others = re.split(r"\s*[,;\u060c\u3001\uff0c]\s*", match[2]) if match else ()
+    return [match[1], *filter(None, others)] if match else [name]
 
 
 class FirstMentionLinker:

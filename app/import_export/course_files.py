@@ -93,7 +93,9 @@ def add_items(result: ImportResult, target: TargetTopic) -> TopicUpdate:
         file = "cards.md" if item.kind == "card" else "quiz.md"
         name = new_id(item, ids)
         likeness = _comparison_key(
-            rename_images(item, {n: image_digest(c) for n, c in new_pictures.items()})
+            rename_images(
+                _drawn_variant(item), {n: image_digest(c) for n, c in new_pictures.items()}
+            )
         )
         if reason := _KNOWN * (likeness in known) or _placement_refusal(item, name, file, target):
             refused.append(ItemRemark(item_label(raw), raw.line, reason))
@@ -107,6 +109,14 @@ def add_items(result: ImportResult, target: TargetTopic) -> TopicUpdate:
         pictures |= new_pictures
     files = {name: texts[name] for name in sorted(changed)}
     return TopicUpdate(files, pictures, tuple(carried), tuple(refused), tuple(item_remarks))
+
+
+def _drawn_variant(item: Item) -> Item:
+    """Return a computed item as the course has it, with the numbers of its first variant."""
+    if not item.params:
+        return item
+    text = f"---\ntitle: T\n---\n\n{write_item_block(item, 'q')}"
+    return next(iter(read_authored(text, "topics/t/quiz.md").items), item)
 
 
 def _open_file_text(name: str, text: str, target: TargetTopic) -> str:
@@ -172,6 +182,8 @@ def _placement_refusal(item: Item, name: str, file: str, target: TargetTopic) ->
     if problems:
         return f"{problems[0].message} [{problems[0].code}]"
     parsed_again = read_authored(source, path).items
+    if item.params:  # it is read as one of its variants
+        return ""
     if len(parsed_again) != 1 or _comparison_key(parsed_again[0]) != _comparison_key(item):
         return "its text cannot be written so that it reads the same"
     return ""

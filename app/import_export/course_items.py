@@ -341,7 +341,12 @@ def _comment_lines(item: Item) -> list[str]:
         ("case", "yes" if item.case else ""),
         ("reverse", "yes" if item.reverse else ""),
     )
-    return [f"{key}: {value}" for key, value in rows if value]
+    lines = [f"{key}: {value}" for key, value in rows if value]
+    if item.params:
+        lines += ["params:", *(f"  {name}: [{', '.join(v)}]" for name, v in item.params)]
+    if item.lets:
+        lines += ["let:", *(f"  {name}: {text}" for name, text in item.lets)]
+    return lines
 
 
 def _quote_list(values: tuple[str, ...]) -> str:

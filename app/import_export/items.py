@@ -105,7 +105,8 @@ class Item:
     Markdown of a cloze with a `BLANK` for each of its `blanks`, or the back of a card. `topic` is
     its source topic, `path` its file in a course, `line` its line in the file, from 1. `use` is “exam” for questions reserved
     for mock exams, `level` “deeper” for content beyond the exam. `lost` says what was lost in
-    conversion, one sentence each.
+    conversion, one sentence each. `params` and `lets` are those of an imported computed question,
+    whose numeric options have a template as their `text`, and no `span`.
     """
 
     name: str
@@ -135,6 +136,8 @@ class Item:
     line: int = 0
     lost: tuple[str, ...] = dataclasses.field(default=(), compare=False)
     path: str = dataclasses.field(default="", compare=False)
+    params: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    lets: tuple[tuple[str, str], ...] = ()
 
 
 BLANK = "\ue0ff"  # private-use character that marks a gap in the text of a cloze

@@ -145,8 +145,10 @@ def escape_braces(item: Item) -> Item:
     >>> escape_braces(Item("n", "card", "What is {name}?", text="`{x}`")).stem
     'What is \\{name}?'
     """
-    return map_item_texts(item, _escape_placeholder_braces)
+    known = {name for name, _ in (*item.params, *item.lets)}
 
+    def escape(match: re.Match[str]) -> str:
+        name = re.match(r"\w+", match.string[match.end() :])
+        return match["kept"] or ("{" if name and name[0] in known else r"\{")
 
-def _escape_placeholder_braces(text: str) -> str:
-    return _BRACE.sub(lambda m: m["kept"] or r"\{", text) if "{" in text else text
+    return map_item_texts(item, lambda text: _BRACE.sub(escape, text) if "{" in text else text)

@@ -384,7 +384,10 @@ class _HtmlRenderer(RendererHTML):
         if not href.startswith(("http", "mailto:")):
             href = resolve_local_url(href, scope.folder)
             if href.startswith(("/concepts/", "#", "/glossary#")):
-                line, column = scope.source_file.locate_text("](", scope.first, scope.last)
+                text = "\n".join(scope.source_file.lines[scope.first - 1 : scope.last])
+                begin = f"]({token.attrs['href']}"
+                begin = begin if begin in text else "]("
+                line, column = scope.source_file.locate_text(begin, scope.first, scope.last)
                 scope.source_file.add_mention("page", href, line, column)
         return f'<a href="{escapeHtml(href)}">'
 
@@ -494,7 +497,8 @@ class _HtmlRenderer(RendererHTML):
         scope: RenderContext = rest[-1]["scope"]
         section = f" in “{scope.section}”" if scope.section else ""
         head = plain_text(tokens[index : closing_index(tokens, index)][:12]).split("\n", maxsplit=1)
-        label = escapeHtml(f"Table{section}: {head[0].strip()[:60]}, scrolls sideways")
+        title = head[0].strip()[:60].strip(" ,")
+        label = escapeHtml(f"Table{section}: {title}, scrolls sideways")
         mark_row_headers_and_sums(tokens, index)
         return (
             f'<div class="scroll" role="region" tabindex="0" aria-label="{label}">'

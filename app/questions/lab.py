@@ -147,7 +147,8 @@ class CommandMatcher:
                     continue
                 for meaning in (p.commands for p in pipelines[:1]):
                     if shell.ANYTHING in spelling.plain:
-                        self._wild[meaning[0].program].append((meaning, index))
+                        program = meaning[0].program.rpartition(" ")[2]  # behind the host of ssh
+                        self._wild[program].append((meaning, index))
                     else:
                         self._exact[meaning].append(index)
 
@@ -162,14 +163,19 @@ class CommandMatcher:
     def find_meant_commands(self, state: str, typed: Sequence[ShellCommand]) -> list[int]:
         """Return the commands that are meant in a state, the best first.
 
-        One for certain states goes before one for all, an exact one before one with `…`.
+        One for certain states goes before one for all, an exact one before one with `…`, and one
+        that ends with `…` is the last.
         """
         return self._sort_applicable_commands(state, self._matching_commands(tuple(typed)))
 
     def _matching_commands(self, typed: tuple[ShellCommand, ...]) -> list[int]:
         """Return the commands that are meant in any state, exact ones first."""
-        likely = self._wild.get(typed[0].program, ())
-        wild = [index for meaning, index in likely if shell.pipeline_matches(meaning, typed)]
+        likely = self._wild.get(typed[0].program.rpartition(" ")[2], ())
+        wild = [
+            index
+            for meaning, index in sorted(likely, key=lambda one: shell.takes_any_rest(one[0]))
+            if shell.pipeline_matches(meaning, typed)
+        ]
         return list(dict.fromkeys([*self._exact.get(typed, ()), *wild]))
 
     def _sort_applicable_commands(self, state: str, command_indices: Sequence[int]) -> list[int]:
@@ -220,7 +226,8 @@ class CommandMatcher:
 
     @property
     def programs(self) -> list[str]:
-        names = (*self._wild, *(meaning[0].program for meaning in self._exact))
+        wild = (meaning for likely in self._wild.values() for meaning, _ in likely)
+        names = (meaning[0].program for meaning in (*wild, *self._exact))
         return sorted({name.partition(" ")[0] for name in names})
 
     def options_of(self, program: str) -> list[str]:
@@ -520,7 +527,8 @@ def _explore_states(
 ) -> Iterator[_ReachedState]:
     """Yield each state with the goals reached in it, by the shortest way, nearest first.
 
-    With `count_any_answer`, a needed command counts in states that give it another answer, too.
+    With `count_any_answer`, a needed command counts in states that give it another answer, too, unless
+    that answer is a step of its own.
     """
     terminal, goals = CommandMatcher(lab), set(lab.goal_ids)
     usable: Mapping[str, list[int]] = {
@@ -532,7 +540,8 @@ def _explore_states(
     steps = {index: {lab.goal_id_of_command(index)} for index in range(len(lab.commands))}
     for needed in (n for n, c in enumerate(lab.commands) if c.needed and count_any_answer):
         for index in terminal.commands_meant_by_first_spelling[needed]:
-            steps[index].add(lab.goal_id_of_command(needed))
+            if not lab.commands[index].needed:
+                steps[index].add(lab.goal_id_of_command(needed))
     first = (lab.start, frozenset({lab.start} & goals))
     paths: dict[tuple[str, frozenset[str]], tuple[int, ...]] = {first: ()}
     queue = [first]

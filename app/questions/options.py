@@ -312,6 +312,10 @@ def report_part_limit_reached(
     return True
 
 
+TWO_ANSWERS = re.compile(r"^(\w[\w-]*(?: \w[\w-]*)?) (?:/|or) (\w[\w-]*(?: \w[\w-]*)?)$")
+"""An answer to be typed that is likely two of them."""
+
+
 def check_any_right(options: Sequence[ParsedOption], line: int, source_file: SourceFile) -> None:
     """Check that at least one option is ticked (E20)."""
     if not any(o.ticked for o in options):
@@ -352,7 +356,8 @@ def check_option_count(
     """
     wanted = "Add an option that is wrong and likely."
     if count < 2:
-        wanted += " If it is to be typed, write a number as code with a tolerance: `50 g ± 2%`; "
+        wanted += " If it is to be typed, write a number as code with a tolerance or a range: "
+        wanted += "`50 g ± 2%`, `40 .. 60 g`; "
         wanted += "for a word, write type: short into the comment."
         message = f"The question has {count} option{'s' * (count != 1)}."
         source_file.report("E22", line, 1, message, wanted)

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 ANYTHING = "…"
-"""What stands for any text in an author's command."""
+"""What stands for any text in an author's command; as its last word, for any rest or none."""
+_ANY_REST = "…*"
 _REDIRECT = re.compile(r"(?<!\S)(?P<fd>[012&]?)>{1,2}\s*(?P<to>&[012]|[^\s|;&]+)")
 _LOOP = re.compile(r"\bfor (\w+) in ([^;]+); *do (.+?); *done\b")
 _ECHO = re.compile(r"""\becho (?:"[^;|$"]*\$\(([^()]+)\)"|[^;|$"]*\$\(([^()]+)\))""")
@@ -168,6 +169,8 @@ def read_command(tokens: tuple[str, ...]) -> ShellCommand:
     arguments = (
         [a.removesuffix(spec["suffix"]) for a in arguments] if "suffix" in spec else arguments
     )
+    if tokens[-1] == ANYTHING and arguments[-1:] == [ANYTHING]:
+        arguments[-1] = _ANY_REST
     return ShellCommand(program, tuple(sorted(options)), tuple(arguments))
 
 
@@ -266,10 +269,33 @@ def pipeline_matches(authored: Sequence[ShellCommand], typed: Sequence[ShellComm
     return len(authored) == len(typed) and all(map(_command_matches, authored, typed))
 
 
+def takes_any_rest(pipeline: Sequence[ShellCommand]) -> bool:
+    """Return whether a pipeline has a command that ends with `…`."""
+    return any(command.arguments[-1:] == (_ANY_REST,) for command in pipeline)
+
+
 def _command_matches(authored: ShellCommand, typed: ShellCommand) -> bool:
-    """Compare two commands piece by piece."""
+    """Compare two commands piece by piece; behind the last `…` there may be more, or nothing.
+
+    >>> ping, = read_line("ping -q …")[0].commands
+    >>> [_command_matches(ping, read_line(t)[0].commands[0]) for t in ("ping -q -c 3 a b", "ping a")]
+    [True, False]
+    """
+    if takes_any_rest([authored]):
+        first = authored.arguments[:-1]
+        options = (any(_option_matches(a, o) for o in typed.options) for a in authored.options)
+        return (
+            _text_matches(authored.program, typed.program)
+            and all(options)
+            and len(typed.arguments) >= len(first)
+            and all(map(_text_matches, first, typed.arguments))
+        )
     pieces, other = _flatten(authored), _flatten(typed)
     return len(pieces) == len(other) and all(map(_text_matches, pieces, other))
+
+
+def _option_matches(authored: tuple[str, str], typed: tuple[str, str]) -> bool:
+    return all(map(_text_matches, authored, typed))
 
 
 def _flatten(command: ShellCommand) -> list[str]:

@@ -82,7 +82,10 @@ def told(course: Path, code: str) -> list[tuple[str, str]]:
     return [(p.message, p.hint) for p in found if p.code == code]
 
 
-FINISH = "Write their text, then delete their line “status: draft”."
+FINISH = (
+    "Write their text, then delete the line “status: draft”: "
+    "that of concept.md is for its whole topic."
+)
 
 
 def test_drafts_that_would_serve_an_objective_or_fill_an_exam_are_named(

@@ -60,6 +60,15 @@ FOREIGN = {
     "+---+---+\n| a | b |": "+---+---+",
     "Term\n:   Its definition.": ":   Its definition.",
     "| a line of a poem": "| a line of a poem",
+    "![two](a.svg){width=50%}": "{width=50%}",
+    "![two](a.svg){ width=50% }": "{ width=50% }",
+    '[words](https://example.org){:target="_blank"}': '{:target="_blank"}',
+    "`code`{lang=c} here": "{lang=c}",
+    "A heading {-}": "{-}",
+    "![two|300x200](a.svg)": "![two|300x200]",
+    "It is $$n^2$$ here": "$$n^2$$",
+    "So $ n $ is it": "$ n $",
+    "So $`n`$ is it": "$`n`$",
 }
 PLAIN = (
     "a == b == c, and a || b || c",
@@ -77,6 +86,9 @@ PLAIN = (
     "A set {a, b} of {n} things",
     "#tag and 3 -- 4 --- 5",
     "The ratio is 1:2, or 3 : 4",
+    "It costs $ 5 and that $ 6, or 7 US$ and 8 US$",
+    "The `set`{n} and $x${n} of it, {a=1}",
+    "![a|b](a.svg) and |x|",
 )
 
 

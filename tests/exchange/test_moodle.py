@@ -152,13 +152,8 @@ def test_half_the_mark_for_a_number_that_is_only_near() -> None:
 
 def test_an_unknown_type_is_named_with_its_line() -> None:
     body = '<question type="puzzle"><name><text>sum</text></name></question>'
-    drawn = '<question type="calculated"><name><text>sum</text></name></question>'
 
     assert refusal(body) == "line 4: sum: questions of the type “puzzle” have no counterpart here"
-    assert refusal(drawn) == (
-        "line 4: sum: its formula and data sets are not carried: write them as params: and let: "
-        "in the comment of a numeric question"
-    )
 
 
 def test_a_hostile_file_is_refused_with_a_sentence(subtests: pytest.Subtests) -> None:

@@ -218,6 +218,14 @@ def test_usual_templates_are_read(name: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["ans", "Right", "Solution", "Correct ans", "Key"])
+def test_the_column_of_the_answer_has_many_names(name: str) -> None:
+    table = f"question,Answer 1,Answer 2,{name}\nWhat?,one,two,A\n"
+    (item,) = read_spreadsheet(table.encode()).items
+
+    assert [(o.text, o.right) for o in item.options] == [("one", True), ("two", False)]
+
+
 def test_wrong_answers_stand_beside_the_right_one() -> None:
     heads = "Question,Correct Answer,Incorrect Answer 1,Incorrect Answer 2 (Optional)"
     (item,) = read(f"{heads}\nQ?,r,w,v\n").items

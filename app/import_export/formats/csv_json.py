@@ -31,7 +31,7 @@ from app.import_export.text_conversion import (
 
 VERSION = 1
 _ITEM = TypeAdapter(Item)
-_NOT_WRITTEN = {"line", "lost", "path"}
+_NOT_WRITTEN = {"line", "lost", "path", "params", "lets"}
 _TYPES = {f.name: f.type for f in dataclasses.fields(Item) if f.name not in _NOT_WRITTEN}
 _FIELDS = list(_TYPES)
 _MOST = 100_000

@@ -17,6 +17,11 @@ from app.import_export.formats.metadata_tags import (
     item_tags,
     restore_from_explanation,
 )
+from app.import_export.formats.moodle_calculated import (
+    CALCULATED,
+    prepare_calculated,
+    read_tolerance,
+)
 from app.import_export.formats.partial_credit import (
     ORDERS,
     WeightedChoice,
@@ -168,13 +173,7 @@ _EMPTY_WORDS = {
     *("La tua risposta è corretta", "Risposta corretta"),
     "Risposta parzialmente esatta",
 }
-_BY_HAND = (
-    "its formula and data sets are not carried: write them as params: and let: in the comment of "
-    "a numeric question"
-)
 _REASONS = {
-    "calculated": _BY_HAND,
-    "calculatedsimple": _BY_HAND,
     "essay": "an essay cannot be judged by a program",
     "description": "it asks nothing: a description has no place in a quiz",
 }
@@ -214,6 +213,9 @@ def _read_item(node: ET.Element, losses: ConversionLosses) -> Item:
     if read is None:
         reason = f"questions of the type “{kind}” have no counterpart here"
         raise ItemSkippedError(_REASONS.get(kind, reason))
+    compute = None
+    if kind in CALCULATED:
+        node, compute = prepare_calculated(node, losses)
     stem = "" if kind == "cloze" else _read_node_text(node.find("questiontext"), losses)
     hints = tuple(_read_node_text(h, losses) for h in node.findall("hint"))
     item = Item(
@@ -226,6 +228,7 @@ def _read_item(node: ET.Element, losses: ConversionLosses) -> Item:
     converted = read(node, item, losses)
     if not converted.stem:
         raise ItemSkippedError("it has no text")
+    converted = compute(converted) if compute else converted
     missed = _read_node_text(node.find("incorrectfeedback"), losses)
     if missed and missed.rstrip(".") not in _EMPTY_WORDS:
         converted = move_default_feedback(converted, missed, losses)
@@ -343,6 +346,22 @@ def _read_numeric(node: ET.Element, item: Item, losses: ConversionLosses) -> Ite
     return dataclasses.replace(item, kind="numeric", stem=stem, options=tuple(options))
 
 
+def _read_calculated(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
+    stem, unit = split_unit_from_stem(item.stem)
+    unit = unit or _read_unit(node, losses)
+    options = []
+    for answer in node.findall("answer"):
+        template = answer.findtext("text", "").strip()
+        if template in {"", "*"}:
+            item = move_default_feedback(item, _read_feedback(answer, losses), losses)
+            continue
+        text = f"`{template} {read_tolerance(answer, unit, losses)}`".replace(" `", "`")
+        right, credit = credit_of_score(_read_fraction(answer), 100)
+        options.append(ItemOption(text, right, _read_feedback(answer, losses), credit=credit))
+    options.sort(key=lambda o: not o.right)
+    return dataclasses.replace(item, kind="numeric", stem=stem, options=tuple(options))
+
+
 def _read_unit(node: ET.Element, losses: ConversionLosses) -> str:
     """Return the unit with factor 1, if we know it."""
     for unit in node.findall("units/unit"):
@@ -414,6 +433,9 @@ _READERS: dict[str, Callable[[ET.Element, Item, ConversionLosses], Item]] = {
     "truefalse": _read_true_false,
     "shortanswer": _read_short_answer,
     "numerical": _read_numeric,
+    "calculated": _read_calculated,
+    "calculatedsimple": _read_calculated,
+    "calculatedmulti": _read_choices,
     "matching": _read_matching,
     "ddmatch": _read_matching,
     "ordering": _read_ordering,

@@ -54,7 +54,7 @@ _REASON = re.compile(rf"{_NOTE}(?: (?:for|to))?(?: (?:option|choice|answer))? ?{
 _REASON_BEHIND = re.compile(rf"(?:(?:option|choice|answer) ?)?(?P<label>[a-z]|\d{{1,2}}) {_NOTE}")
 _NAMES = {
     "question": r"questions?(?: text| stem)?|stem|prompt",
-    "answer": r"answers?|correct|(?:answer )?key"
+    "answer": r"answers?|ans|correct(?: ans)?|right|solution|(?:answer )?key"
     r"|(?:correct|right) (?:answers?|options?|choices?|response)",
     "explanation": r"(?:general )?feedback|(?:answer )?explanation|reason|rationale",
     "type": r"(?:question )?type",

@@ -50,6 +50,7 @@ _SHORT = 30
 _NUMBER_FIRST = re.compile(
     r"`?[-+−]?\s?[$€£¥]?(?:\d+(?:,\d{3})*(?:\.\d+)?|\{[^{}]*\})\s?(?:[^\s\d.±-]\S*)?\s*(?:±.*)?`?$"
 )
+_SPAN = re.compile(r"(?P<low>\d[\d.,]*)\s*(?:to|[–—-])\s*(?P<high>\d.*)")
 _WHICH = re.compile(rf"\bwhich{_NUMBER}", re.IGNORECASE)
 _NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5}
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -122,7 +123,11 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
             return False
         first = next((o for o in options if o.ticked), options[0])
         hint = "To have it typed, write type: short into the comment"
-        if ranged:
+        span = _SPAN.match(first.words.strip("` "))
+        if span:
+            low, high = span["low"], span["high"]
+            hint = f"To have it typed, write a range with two dots: `{low} .. {high}`"
+        elif ranged:
             hint = f"To have it typed, write each option as a number in code: `{first.words}`"
         elif numbers:
             hint = f"To have it typed, write a tolerance: `{first.words} ± 2%`"
@@ -349,7 +354,7 @@ def _check_answer_cues(options: Sequence[ParsedOption], source_file: SourceFile)
     right = next(o for o in options if o.ticked)
     wrong = [o for o in options if not o.ticked]
     longest = max((len(o.words) for o in wrong), default=0)
-    if len(right.words) > max(1.4 * longest, longest + 15):
+    if wrong and len(right.words) > max(1.4 * longest, longest + 15):
         message = f"The right option has {len(right.words)} letters, the longest other "
         message += f"{longest}."
         source_file.report("W26", right.line, 1, message, "Make the options alike in length.")

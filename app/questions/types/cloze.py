@@ -13,7 +13,7 @@ from app.markup.markdown_tokens import closing_index, first_line
 from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import MOST_OPTIONS, SourceFile
 from app.markup.text import normalize_text, option_key
-from app.questions.options import ParsedOption, report_part_limit_reached
+from app.questions.options import TWO_ANSWERS, ParsedOption, report_part_limit_reached
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
     AuthoredItem,
@@ -255,6 +255,10 @@ def _read_blank(inside: str, where: tuple[int, int], authored: AuthoredItem) -> 
         at = authored.source_file.locate_text(f"[[{inside[:40]}", line, line + 20)
         message = f"“{inside.strip()[:40]}” has nothing beside its bar."
         authored.source_file.report("E54", *at, message, f"Write [[{'|'.join(answers)}]].")
+    if two := next(filter(None, map(TWO_ANSWERS.match, answers)), None):
+        at = authored.source_file.locate_text(f"[[{inside[:40]}", line, line + 20)
+        message = f"“{two[0]}” has to be typed as a whole."
+        authored.source_file.report("W40", *at, message, f"Write [[{two[1]}|{two[2]}]].")
     if not answers:
         at = authored.source_file.locate_text("[[", line, line + 20)
         message = "A blank has no answer."

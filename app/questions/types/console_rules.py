@@ -47,6 +47,13 @@ _CHANGING = re.compile(
 _SHOWING = re.compile(
     r"(?:cat|ls|ps|df|du|free|top|dmesg|journalctl)\b|(?:systemctl|service)\s(?:.*\s)?status\b"
 )
+# What other programs write for any text. A star alone may also be every file of a folder.
+_WILDCARD = re.compile(r"(?:(?<!\S)|(?<==))(\.\.\.|\[\.\.\.\]|\.\*|<[\w -]+>)(?!\S)")
+_STAR = re.compile(r"(?!(?:cat|ch\w+|cp|du|e?grep|file|head|less|ls|mv|rm|stat|tail|wc) ).+ (\*)")
+# A prompt of another shell, or of root, before a command.
+_PROMPT = re.compile(
+    r"(?:\[?[\w.-]+@[\w.-]+[: ][^$#%>]*[$#%>]|[#%>]) *(?P<command>[a-z][\w.-]*(?: .*)?)$"
+)
 _INFO = re.compile(f"console(?:{re.sub(r'[?]P<[a-z]+>', '?:', _PART)})*")
 _MOST = {"commands": 80, "states": 12, "goals": 8, "lines": 200, "letters": 200}
 
@@ -118,7 +125,9 @@ def _split_block(fence: Token, source_file: SourceFile) -> Iterator[tuple[int, l
         prompt = re.match(r"\$ +(?=\S)" if number > first else r"[$#] +(?=\S)", text)
         if not prompt:
             output += f"{text}\n"
-            if text and not spellings:
+            if spellings:
+                _check_prompt(text, number, source_file)
+            elif text:
                 message = f"“{text[:40]}” stands before the first command."
                 hint = "Begin the block with $ and a command."
                 source_file.report("E89", number, 1, message, hint)
@@ -132,14 +141,28 @@ def _split_block(fence: Token, source_file: SourceFile) -> Iterator[tuple[int, l
         yield at, spellings, output.strip("\n")
 
 
+def _check_prompt(text: str, line: int, source_file: SourceFile) -> None:
+    """Report W89: a line of an output that is likely a command behind another prompt."""
+    match = _PROMPT.match(text)
+    program = match["command"].split()[0] if match else ""
+    if match and program in shell.known_programs():
+        message = f"“{text[:40]}” is read as output, not as a command."
+        source_file.report("W89", line, 1, message, f"Write $ {match['command'][:40]}")
+
+
 def check_lab(lab: Lab, authored: AuthoredItem) -> None:
     """Check options, commands, states, and that the goal can be reached without harm.
 
     Problem codes: E20 to E23, E88 to E93, W25, W89.
     """
     options, source_file = authored.parts.options, authored.source_file
-    check_any_right(options, authored.line, source_file)
-    check_option_count(len(options), 2, authored.line, source_file, exam_use="")
+    if options:
+        check_any_right(options, authored.line, source_file)
+        check_option_count(len(options), 2, authored.line, source_file, exam_use="")
+    else:
+        message = "The lab asks for no diagnosis: no option stands below its blocks."
+        hint = "Write what is wrong as - [x] text, and two likely mistakes as - [ ] text."
+        source_file.report("E22", authored.line, 1, message, hint)
     check_duplicate_options(options, source_file)
     check_feedback_of_wrong_options(options, source_file)
     check_one_right(options, "diagnoses", source_file)
@@ -174,9 +197,10 @@ def _check_sizes(lab: Lab, authored: AuthoredItem) -> None:
 
 
 def _check_commands(lab: Lab, source_file: SourceFile) -> None:
-    """Check that commands can be read, and that a note says why one matters (E89, W25)."""
+    """Check that commands can be read, and that a note says why one matters (E89, W25, W89)."""
     for command in lab.commands:
         for spelling in command.spellings:
+            _check_wildcards(spelling.plain, command.line, source_file)
             try:
                 pipelines = len(shell.read_line(spelling.plain))
             except shell.UnclosedQuoteError:
@@ -190,6 +214,18 @@ def _check_commands(lab: Lab, source_file: SourceFile) -> None:
             message = f"Nothing says what “{command.name[:40]}” {what}."
             hint = "Write a quote right below its block: > and a sentence."
             source_file.report("W25", command.line, 1, message, hint)
+
+
+def _check_wildcards(spelling: str, line: int, source_file: SourceFile) -> None:
+    """Report E89 and W89: a `…` that matches nothing, and another sign in its place."""
+    words = spelling.split()
+    program = words[2:3] if words[0] == "ssh" else words[:1]
+    if any(shell.ANYTHING in word for word in program):
+        message = f"“{spelling[:40]}” answers nothing: … cannot stand for a program."
+        source_file.report("E89", line, 1, message, "Write its name, and … behind it.")
+    elif match := _WILDCARD.search(spelling) or _STAR.fullmatch(spelling):
+        message = f"“{match[1]}” in “{spelling[:40]}” has to be typed as it stands."
+        source_file.report("W89", line, 1, message, "For any text write … there.")
 
 
 def _check_states(lab: Lab, authored: AuthoredItem) -> None:
@@ -250,6 +286,11 @@ def _have_equal_priority(lab: Lab, one: int, other: int) -> bool:
     """Return whether two commands count equally: both for certain states, or both for all."""
     first, second = lab.commands[one], lab.commands[other]
     wild = [any(shell.ANYTHING in s.plain for s in c.spellings) for c in (first, second)]
+    rest = [
+        any(s.plain.endswith(f" {shell.ANYTHING}") for s in c.spellings) for c in (first, second)
+    ]
+    if rest[0] != rest[1]:
+        return False
     return bool(first.states) == bool(second.states) and wild[0] == wild[1]
 
 
@@ -291,8 +332,16 @@ def _report_dead_end(
     message = f"no command leads to the goal “{goal}” any more."
     hint = f"Let one lead there from {last.to}, or say with in STATE when this one counts."
     if goal.startswith("#"):
-        message = f"the needed “{lab.commands[int(goal[1:])].name[:40]}” has no answer any more."
+        needed = lab.commands[int(goal[1:])]
+        message = f"the needed “{needed.name[:40]}” has no answer any more."
         hint = f"Take its in STATE away, or write what it answers in {last.to}."
+        others = [
+            c for c in lab.commands if c.needed and c.step != needed.step and c.name == needed.name
+        ]
+        if others:
+            message = f"the needed “{needed.name[:40]}” cannot be run any more: in line "
+            message += f"{others[0].line} it is a step of its own."
+            hint = "Write needed at one of the two."
     source_file.report("W89", last.line, 1, f"After “{last.name[:40]}” {message}", hint)
 
 

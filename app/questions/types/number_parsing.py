@@ -612,6 +612,8 @@ def _tolerance_in_base_unit(text: str, base_center: float, unit: str) -> float:
         )
     except UnitMismatchError as error:
         hint = f"Write it in percent{f', or in {unit}' if unit else ''}."
+        if word and not unit:
+            hint = f"Write the unit behind the number as well: {base_center:g} {word} ± {text.strip()}."
         message = f"The tolerance “{text.strip()}” does not fit: {error}."
         raise AnswerRangeError("E42", message, hint) from None
 

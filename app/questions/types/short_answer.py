@@ -8,6 +8,7 @@ from app.markup import expressions
 from app.markup.expressions import Value
 from app.markup.model import NO_TEXT, RichText
 from app.questions.options import (
+    TWO_ANSWERS,
     check_any_right,
     check_duplicate_options,
     check_feedback_of_wrong_options,
@@ -90,6 +91,11 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
                 message = f"“{short.answer}” would have to be typed with its bar."
                 hint = f"Write each answer as an option: - [x] `{_first_accepted(short.answer)}`"
                 authored.source_file.report("E24", *place, message, hint)
+            elif two := TWO_ANSWERS.match(short.answer):
+                place = option.locate_text(authored.source_file)
+                message = f"“{short.answer}” has to be typed as a whole."
+                hint = f"Write each answer as an option: - [x] `{two[1]}` and - [x] `{two[2]}`"
+                authored.source_file.report("W40", *place, message, hint)
         check_any_right(authored.parts.options, authored.line, authored.source_file)
         check_duplicate_options(authored.parts.options, authored.source_file)
         check_feedback_of_wrong_options(authored.parts.options, authored.source_file)

@@ -1,0 +1,201 @@
+"""Moodle's calculated questions: their data sets as params, their formulas as let."""
+
+import ast
+import copy
+import dataclasses
+import math
+import re
+from collections.abc import Callable
+from xml.etree import ElementTree as ET
+
+from app.import_export.items import Item, ItemSkippedError, format_digits
+from app.import_export.text_conversion import ConversionLosses, read_number
+from app.markup.quantities import format_with_spec
+
+CALCULATED = frozenset({"calculated", "calculatedsimple", "calculatedmulti"})
+_MOST_COMBINATIONS = 200  # as many as the course check tries
+_INLINE = re.compile(r"\{=((?:[^{}]|\{[^{}]*\})*)\}")
+_WILDCARD = re.compile(r"\{([^{}\s=:][^{}=:]*)\}")
+_DIGITS = ".9g"
+_NO_TEXTS = frozenset({"name", "status", "minimum", "maximum", "decimals", "distribution", "tag"})
+_LARGEST_POWER = 6
+_FUNCTIONS = frozenset({"round", "ceil", "floor", "min", "max"})
+_RELATIVE, _GEOMETRIC = "1", "3"
+
+
+@dataclasses.dataclass(slots=True)
+class CalculatedTexts:
+    """The parameters of a question, and the expressions that its texts need, by their formulas."""
+
+    params: dict[str, list[str]]
+    names: dict[str, str]  # Moodle's name of a wildcard: ours
+    lets: dict[str, str] = dataclasses.field(default_factory=dict)
+
+    def name_formula(self, formula: str, kind: str) -> str:
+        """Return the name in `let` of a formula; raises ItemSkippedError."""
+        text = translate_formula(formula, self.names)
+        known = next((name for name, other in self.lets.items() if other == text), "")
+        if known:
+            return known
+        numbers = (f"{kind}_{n}" for n in range(1, 1_000))
+        name = next(n for n in numbers if n not in self.lets and n not in self.params)
+        self.lets[name] = text
+        return name
+
+    def fill_text(self, text: str, spec: str) -> str:
+        """Return a text with our names in its wildcards and formulas."""
+        text = _INLINE.sub(lambda m: f"{{{self.name_formula(m[1], 'value')}:{spec}}}", text)
+        return _WILDCARD.sub(self._placeholder, text)
+
+    def _placeholder(self, match: re.Match[str]) -> str:
+        name = self.names.get(match[1].strip())
+        if name is None:  # no placeholder has spaces
+            return f"{{ {match[1].strip()} }}"
+        exact = all(
+            math.isclose(
+                float(format_with_spec(float(v)).replace(",", "").replace("−", "-")), float(v)
+            )
+            for v in self.params[name]
+        )
+        return f"{{{name}}}" if exact else f"{{{name}:{_DIGITS}}}"
+
+
+def prepare_calculated(
+    question: ET.Element, losses: ConversionLosses
+) -> tuple[ET.Element, Callable[[Item], Item]]:
+    """Return a question whose texts have our placeholders, and what adds its parameters.
+
+    The answers of a numeric one are placeholders of `let`. Raises ItemSkippedError.
+    """
+    node = copy.deepcopy(question)
+    params, names = _read_datasets(node)
+    texts = CalculatedTexts(params, names)
+    multi = node.get("type") == "calculatedmulti"
+    for answer in node.findall("answer"):
+        text = answer.find("text")
+        formula = (text.text or "").strip() if text is not None else ""
+        if text is None or multi or formula in {"", "*"}:
+            continue
+        if _WILDCARD.fullmatch(formula) and len(params) > 1:
+            reason = f"its answer {formula} is a data set of its own, which goes with the others"
+            raise ItemSkippedError(f"{reason}: write it as a formula")
+        text.text = f"{{{texts.name_formula(formula, 'answer')}:{_DIGITS}}}"
+    skipped = _NO_TEXTS if multi else _NO_TEXTS | {"answer"}
+    for holder in node.iter():
+        text = holder.find("text")
+        if text is not None and holder.tag not in skipped:
+            spec = _answer_format(holder) if holder.tag == "answer" else _DIGITS
+            text.text = texts.fill_text(text.text or "", spec)
+    return node, lambda item: _add_parameters(item, texts, losses)
+
+
+def _answer_format(answer: ET.Element) -> str:
+    """Return the format of a choice: decimals, or significant digits."""
+    length = answer.findtext("correctanswerlength", "2").strip()
+    form = "g" if answer.findtext("correctanswerformat", "1").strip() == "2" else "f"
+    return f".{length}{form}" if re.fullmatch(r"\d", length) else _DIGITS
+
+
+def _read_datasets(node: ET.Element) -> tuple[dict[str, list[str]], dict[str, str]]:
+    """Return the values of each wildcard by our name, and our names by those of Moodle."""
+    params: dict[str, list[str]] = {}
+    names: dict[str, str] = {}
+    for dataset in node.findall("dataset_definitions/dataset_definition"):
+        wildcard = dataset.findtext("name/text", "").strip()
+        name = re.sub(r"\W", "_", wildcard, flags=re.ASCII)
+        name = name if re.match(r"[A-Za-z]", name) else f"p_{name}"
+        while name in params or name in _FUNCTIONS:
+            name += "_"
+        values = (v.text or "" for v in dataset.findall("dataset_items/dataset_item/value"))
+        names[wildcard] = name
+        params[name] = [*dict.fromkeys(format_digits(read_number(v)) for v in values)]
+        if not params[name]:
+            raise ItemSkippedError(f"the data set of its wildcard {{{wildcard}}} has no items")
+    return params, names
+
+
+def translate_formula(formula: str, names: dict[str, str]) -> str:
+    """Return a formula of Moodle as an expression of `let`; raises ItemSkippedError.
+
+    >>> translate_formula("2*pow({a b},2) + pi()", {"a b": "a_b"})
+    '2 * (a_b * a_b) + 3.14159265358979'
+    """
+
+    def name(match: re.Match[str]) -> str:
+        if match[1].strip() not in names:
+            raise ItemSkippedError(f"its wildcard {match[0]} has no data set")
+        return f" {names[match[1].strip()]} "
+
+    text = _WILDCARD.sub(name, formula.strip())
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+        return ast.unparse(_Translator().visit(tree))
+    except ItemSkippedError:
+        raise
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ItemSkippedError(f"its formula “{formula[:60]}” cannot be read") from None
+
+
+class _Translator(ast.NodeTransformer):
+    """Replaces what Moodle's formulas have and our expressions lack."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        return _power(node.left, node.right) if isinstance(node.op, ast.Pow) else node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        match name, node.args:
+            case "pi", []:
+                return ast.Constant(3.14159265358979)
+            case "pow", [base, exponent]:
+                return _power(base, exponent)
+            case "abs", [value]:
+                minus = ast.UnaryOp(ast.USub(), value)
+                return ast.Call(ast.Name("max"), [value, minus], [])
+        if name not in _FUNCTIONS:
+            raise ItemSkippedError(
+                f"its formula uses {name or 'a function'}, which is unknown here"
+            )
+        return node
+
+
+def _power(base: ast.expr, exponent: ast.expr) -> ast.expr:
+    count = exponent.value if isinstance(exponent, ast.Constant) else None
+    if not isinstance(count, int) or not 1 <= count <= _LARGEST_POWER:
+        raise ItemSkippedError("its formula has a power that is no whole number from 1 to 6")
+    product = base
+    for _ in range(count - 1):
+        product = ast.BinOp(product, ast.Mult(), base)
+    return product
+
+
+def read_tolerance(answer: ET.Element, unit: str, losses: ConversionLosses) -> str:
+    """Return what stands behind the number of an answer: its unit and its tolerance."""
+    half = abs(read_number(answer.findtext("tolerance", "").strip() or "0"))
+    rule = answer.findtext("tolerancetype", _RELATIVE).strip()
+    if rule == _GEOMETRIC:
+        losses.add("its geometric tolerance counts as a relative one")
+    width = f"{format_digits(100 * half)}%" if rule in {_RELATIVE, _GEOMETRIC} else ""
+    width = width or format_digits(half)
+    return " ".join(filter(None, (unit, f"± {width}" if half else "")))
+
+
+def _add_parameters(item: Item, texts: CalculatedTexts, losses: ConversionLosses) -> Item:
+    shown = " ".join([item.stem, item.explanation, item.mistake, *item.hints, *texts.lets.values()])
+    shown += " ".join(f"{o.text} {o.feedback}" for o in item.options)
+    used = set(re.findall(r"\w+", shown))
+    params = {name: values for name, values in texts.params.items() if name in used}
+    if not params:
+        raise ItemSkippedError("it uses none of its data sets")
+    before = max(map(len, params.values()))
+    while math.prod(map(len, params.values())) > _MOST_COMBINATIONS:
+        longest = max(params, key=lambda name: len(params[name]))
+        params[longest] = params[longest][:-1]
+    if len(params) > 1:
+        losses.add("the values of its wildcards are drawn independently of each other")
+    if (most := max(map(len, params.values()))) < before:
+        losses.add(f"of up to {before} values of a wildcard the first {most} are drawn")
+    pairs = tuple((name, tuple(values)) for name, values in params.items())
+    return dataclasses.replace(item, params=pairs, lets=tuple(texts.lets.items()))

@@ -1,0 +1,136 @@
+"""Transcripts of labs that authors bring along: wildcards, prompts, steps out of reach."""
+
+import pytest
+
+from app.content.file_reader import parse_file
+from app.questions.lab import replay
+from app.questions.types.console import ConsoleAnswer
+
+LAB = """---
+title: T
+objective: 1.1
+source: a
+---
+
+### A link is slow. Why?
+<!-- q: link
+host: node-7
+start: slow
+goal: fixed
+-->
+
+```console needed in slow
+$ ibstat
+Rate: 100
+```
+> `Rate: 100`: too slow.
+
+```console in fixed
+$ ibstat
+Rate: 400
+```
+
+```console in slow to fixed
+$ ibportstate 12 7 reset
+```
+> The port trains again.
+
+```console
+$ iblinkinfo …
+12 7 4X
+```
+
+- [x] The port
+- [ ] The switch
+  > It runs.
+"""
+
+
+def told(text: str) -> list[str]:
+    found = parse_file(text, "topics/a/quiz.md").problems
+    return [f"{p.line} {p.code} {p.message} {p.hint}" for p in found]
+
+
+def problems(old: str = "", new: str = "") -> list[str]:
+    assert old in LAB
+    return told(LAB.replace(old, new, 1))
+
+
+def answers(spelling: str, typed: str) -> bool:
+    text = LAB.replace("iblinkinfo …", spelling)
+    question = parse_file(text, "topics/a/quiz.md").questions[0]
+    assert isinstance(question.answer, ConsoleAnswer)
+    return bool(replay(question.answer.lab, [typed]).entries[0].commands)
+
+
+def test_the_lab_has_no_problem() -> None:
+    assert problems() == []
+
+
+@pytest.mark.parametrize(
+    "typed", ["iblinkinfo", "iblinkinfo -l", "iblinkinfo a b", "sudo iblinkinfo --switch 3 a"]
+)
+def test_a_last_ellipsis_is_any_rest_or_none(typed: str) -> None:
+    assert answers("iblinkinfo …", typed)
+
+
+def test_what_stands_before_a_last_ellipsis_has_to_be_there() -> None:
+    assert answers("ethtool -S …", "ethtool -S eth0")
+    assert answers("apt remove …", "apt remove")
+    assert not answers("ethtool -S …", "ethtool eth0")
+    assert not answers("apt remove …", "apt purge a")
+
+
+def test_an_ellipsis_before_other_words_or_as_a_value_is_one_word() -> None:
+    assert answers("cp … /tmp", "cp a /tmp")
+    assert not answers("cp … /tmp", "cp a b /tmp")
+    assert not answers("squeue -i …", "squeue")
+
+
+def test_an_ellipsis_is_any_host() -> None:
+    assert answers("ssh … uptime -p", "ssh root@node3 uptime -p")
+    assert any("cannot stand for a program" in p for p in problems("iblinkinfo …", "ssh a …"))
+    assert any("cannot stand for a program" in p for p in problems("iblinkinfo …", "… -v"))
+
+
+@pytest.mark.parametrize("sign", ["...", "[...]", "*", ".*", "<node>"])
+def test_other_signs_for_any_text_are_told(sign: str) -> None:
+    (line,) = problems("iblinkinfo …", f"iblinkinfo {sign}")
+
+    assert " W89 " in line
+    assert f"“{sign}” in “iblinkinfo {sign}” has to be typed as it stands." in line
+
+
+@pytest.mark.parametrize("command", ["ls *", "cat /var/log/*", "grep a.* file", "kill %1"])
+def test_stars_of_the_shell_are_not(command: str) -> None:
+    assert problems("iblinkinfo …", command) == []
+
+
+@pytest.mark.parametrize("prompt", ["# ", "root@node-7:~# ", "[root@node-7 ~]# ", "> ", "% "])
+def test_a_command_behind_another_prompt_is_told(prompt: str) -> None:
+    (line,) = problems("12 7 4X", f"12 7 4X\n\n{prompt}ibstatus")
+
+    assert " W89 " in line
+    assert "Write $ ibstatus" in line
+
+
+@pytest.mark.parametrize("line", ["# a comment of a file", "#Entity  SMACT", "> quoted"])
+def test_other_lines_of_an_output_are_not(line: str) -> None:
+    assert problems("12 7 4X", line) == []
+
+
+def test_a_lab_without_options_is_told_that_it_asks_for_a_diagnosis() -> None:
+    text = LAB.partition("- [x]")[0]
+    (line,) = told(text)
+
+    assert " E22 The lab asks for no diagnosis" in line
+
+
+def test_a_command_that_is_needed_twice_is_told_where_the_first_gets_out_of_reach() -> None:
+    (line,) = problems(
+        "```console in fixed\n$ ibstat\nRate: 400\n```",
+        "```console needed in fixed\n$ ibstat\nRate: 400\n```\n> `Rate: 400`: mended.",
+    )
+
+    assert " W89 " in line
+    assert "“ibstat” cannot be run any more: in line 21 it is a step of its own." in line
