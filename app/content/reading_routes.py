@@ -25,7 +25,7 @@ def sections_on_route(topic: Topic, route: Route) -> tuple[Section, ...]:
     return tuple(s for s in topic.sections if s.essential)
 
 
-def route_minutes(topic: Topic, route: Route) -> float:
+def reading_minutes_on_route(topic: Topic, route: Route) -> float:
     """Return the minutes that a route spends on a page; 0 if it skips the page."""
     return sum(s.minutes for s in sections_on_route(topic, route))
 
@@ -82,7 +82,7 @@ def has_short_route(topics: Iterable[Topic]) -> bool:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class RouteCoverage:
+class ShortRouteCoverage:
     """The words of the short route, and how many exam-level questions it covers."""
 
     words: int
@@ -90,7 +90,7 @@ class RouteCoverage:
     questions: int
 
 
-def measure_short_route(library: Library) -> RouteCoverage:
+def measure_short_route(library: Library) -> ShortRouteCoverage:
     """Count the exam-level questions that the short route covers.
 
     A question is covered if the essential sections of its page have three quarters of the
@@ -113,7 +113,7 @@ def measure_short_route(library: Library) -> RouteCoverage:
             asked, weights
         )
     words = sum(count_words(s.plain) for t in topics for s in sections_on_route(t, "short"))
-    return RouteCoverage(words, covered, questions)
+    return ShortRouteCoverage(words, covered, questions)
 
 
 def _inverse_section_frequencies(topics: Iterable[Topic]) -> dict[str, float]:

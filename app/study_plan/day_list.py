@@ -182,7 +182,7 @@ def make_day_list(
     tested = [a for a in learner.answers if a.context == "placement" and a.day == day]
     placement = len(tested) * PLACEMENT_QUESTION_MINUTES
     minutes_of_day, minutes = minutes, max(0.0, minutes - placement)
-    due = tuple(card.card for card in cards.choose_reviews(learner, calendar, minutes))
+    due = tuple(card.card for card in cards.choose_cards_to_review(learner, calendar, minutes))
     first = [Task("review", len(due) * paces.review, cards=due)]
     if calendar.exam == day:
         return DayList(day, _without_empty(first), undone)
@@ -217,7 +217,7 @@ def make_day_list(
     new_cards = cards.choose_new_cards(course, learner, known, new)
     reads_first = undone.get("read", 0) >= undone.get("practice", 0)
     to_read = [page.slug for page in pages if reads_first]
-    drawn = draw_questions(course, learner, estimate, questions, seed, to_read)
+    drawn = draw_practice_questions(course, learner, estimate, questions, seed, to_read)
     rest = [
         Task("read", reading, pages=tuple(pages)),
         Task("practice", len(drawn) * paces.question, questions=tuple(drawn)),
@@ -282,7 +282,7 @@ def _choose_pages(
     """
     read = sum_readings(learner.readings)
     weakness = {
-        domain.number: domain.weight * _mean_unknown(domain.objectives, estimate)
+        domain.number: domain.weight * _mean_chance_unknown(domain.objectives, estimate)
         for domain in course.domains
     }
     reading: dict[str, float] = collections.defaultdict(float)
@@ -291,7 +291,7 @@ def _choose_pages(
         if (facts := course.pages.get(slug)) is not None:
             reading[facts.domain] += facts.reading_minutes_of_part(done)
             objectives.update(facts.objectives)
-    mock, placement = _missed_pages(course, learner)
+    mock, placement = _pages_missed_in_exam_and_placement(course, learner)
     chosen: list[PageToRead] = []
     while unread and minutes_left > 0:
         fitting = [page for page in unread if page.minutes <= minutes_left]
@@ -335,13 +335,15 @@ def _unread_prerequisite_or_page(
         waiting.add(page.slug)
 
 
-def _mean_unknown(objectives: Sequence[str], estimate: ScoreEstimate | None) -> float:
+def _mean_chance_unknown(objectives: Sequence[str], estimate: ScoreEstimate | None) -> float:
     if estimate is None or not objectives:
         return 0.5
     return sum(1 - estimate.objectives[o].known for o in objectives) / len(objectives)
 
 
-def _missed_pages(course: CourseFacts, learner: LearnerFacts) -> tuple[set[str], set[str]]:
+def _pages_missed_in_exam_and_placement(
+    course: CourseFacts, learner: LearnerFacts
+) -> tuple[set[str], set[str]]:
     """Return the pages with a question missed in the last mock exam, and in the placement test."""
     last = max((a.day for a in learner.answers if a.context == "exam"), default=None)
     mock, placement = set[str](), set[str]()
@@ -356,7 +358,7 @@ def _missed_pages(course: CourseFacts, learner: LearnerFacts) -> tuple[set[str],
     return mock, placement
 
 
-def draw_questions(
+def draw_practice_questions(
     course: CourseFacts,
     learner: LearnerFacts,
     estimate: ScoreEstimate | None,
@@ -416,12 +418,13 @@ def _draw_in_turn(
     course: CourseFacts,
     objectives: Sequence[str],
     count: int,
-    free: Collection[str],
+    available: Collection[str],
     rng: random.Random,
 ) -> dict[str, None]:
     """Return `count` of the free questions, one of each objective in turn."""
     piles = [
-        sorted(q for q in course.objectives[number].questions if q in free) for number in objectives
+        sorted(q for q in course.objectives[number].questions if q in available)
+        for number in objectives
     ]
     picked: dict[str, None] = {}
     while len(picked) < count and any(piles):

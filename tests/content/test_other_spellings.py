@@ -6,7 +6,7 @@ import pytest
 
 from app.content.check import check_course
 from app.content.file_reader import parse_file
-from app.content.parsed_file import FirstMentionLinker, glossary_names
+from app.content.parsed_file import FirstMentionLinker, compile_glossary_names
 from tests.content.test_cases import DAY, lay_out
 
 HEAD = "---\ntitle: T\nobjective: 1.1\nsource: a\n---\n\n### Which is it?\n<!-- q: one\n"
@@ -148,7 +148,7 @@ def test_each_broken_link_of_a_line_is_told_where_it_stands(page: Path) -> None:
 
 
 def test_a_term_has_as_many_names_as_its_parentheses_hold() -> None:
-    names = glossary_names([("Fat tree (Clos network, fabric)", "fat-tree")])
+    names = compile_glossary_names([("Fat tree (Clos network, fabric)", "fat-tree")])
 
     for name in ("fat trees", "Clos network", "fabric"):
         assert "fat-tree" in FirstMentionLinker(names).link(f"A {name} here")

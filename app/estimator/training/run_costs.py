@@ -262,13 +262,13 @@ def energy(gpu_seconds: float, watts: float, pue: float = 1.0) -> float:
     return gpu_seconds * watts * pue
 
 
-def carbon(energy_drawn: float, kg_per_kwh: float) -> float:
+def carbon_emitted(energy_watt_seconds: float, kg_per_kwh: float) -> float:
     """Carbon dioxide emitted for energy from a grid [kg].
 
-    `energy_drawn`: energy [W·s]; `kg_per_kwh`: carbon intensity of the grid [kg/kWh]. From
+    `energy_watt_seconds`: energy [W·s]; `kg_per_kwh`: carbon intensity of the grid [kg/kWh]. From
     llama-2, table 2.
 
-    >>> carbon(3.6e6, 0.385)
+    >>> carbon_emitted(3.6e6, 0.385)
     0.385
     """
-    return energy_drawn / 3.6e6 * kg_per_kwh
+    return energy_watt_seconds / 3.6e6 * kg_per_kwh
