@@ -99,7 +99,7 @@ class Downloads:
         """Take so many bytes, and then nothing more."""
         async with self.slots.hold_slot(client, seconds=30):
             try:
-                async with self.slots.transfer() as transfer:
+                async with self.slots.register_transfer() as transfer:
                     transfer.bytes = size
                     await asyncio.Event().wait()
             except TimeoutError:
@@ -141,7 +141,7 @@ def test_a_transfer_expires_and_one_that_was_displaced_gets_no_more_time():
         slots, ended = TransferSlots(1, 1), []
         for name in ("expired", "displaced"):
             try:
-                async with slots.transfer() as transfer:
+                async with slots.register_transfer() as transfer:
                     if name == "displaced":
                         transfer.displace()
                     now = asyncio.get_running_loop().time()
