@@ -154,7 +154,7 @@ def test_where_saving_and_restarting_are_both_too_much_both_are_said():
     pair, gpus = answer.changes
     assert (pair.field, pair.becomes, gpus.field) == ("saving", "Fits.", "gpus")
     assert pair.values_text == "Training goes on, restart 6.42 min"
-    words = {"model": "llama-3.1-405b", "gpus": "16384", **pair.words}
+    words = {"model": "llama-3.1-405b", "gpus": "16384", **pair.typed_values}
     assert entry.estimate(parse_inputs(StorageInputs, words))["fits"].value is True
 
 

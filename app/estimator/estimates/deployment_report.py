@@ -85,7 +85,7 @@ def _build_verdict(result: DeploymentResult) -> Verdict:
     if result.gpus is None:
         changes = _capacity(result).estimate.changes
         late = (
-            describe_late_targets(changes)
+            describe_late_targets(changes, _capacity(result).inputs.percentile)
             if any(map(_is_latency_target_flip, changes))
             else objections
         )

@@ -243,6 +243,10 @@ class CapacityResult:
     enough: int | None = None
 
     @property
+    def has_targets(self) -> bool:
+        return self.inputs.ttft_target is not None or self.inputs.tpot_target is not None
+
+    @property
     def queued_requests(self) -> float:
         """Return the requests of a replica that wait for memory, at a fixed number of users."""
         if not self.memory or self.replicas is None or self.inputs.requests_per_second:
@@ -252,7 +256,7 @@ class CapacityResult:
 
     @property
     def utilization(self) -> float | None:
-        """Return the load as a share of the highest one."""
+        """Return the load as a share of the highest one that meets the targets."""
         if self.settled is None or self.top is None:
             return None
         return self.settled.rate / self.top.rate
@@ -367,14 +371,18 @@ def _load_flips(
         most = math.floor(top.batch * replicas / inputs.peak)
         field, label, now = "concurrent", "Users at once", float(inputs.concurrent)
         flips = format_number(most + (1 if result.met else 0))
-    becomes = "Meets the targets."
-    if result.met:
-        becomes = "Too slow." if inputs.replicas else "Takes one more replica."
+    becomes = "Meets the targets." if result.has_targets else "Nobody waits for memory."
+    if result.met and not result.has_targets:
+        becomes = "Others wait for memory."
+    elif result.met:
+        becomes = "Too slow."
+    if result.met and not inputs.replicas:
+        becomes = "Takes one more replica."
     changes = [VerdictFlip(field, label, format_number(now), flips, becomes)]
     if not result.met and inputs.replicas:
         needed = math.ceil(now / max(1e-9, most) * inputs.replicas)
         now_words, then = str(inputs.replicas), str(needed)
-        changes.append(VerdictFlip("replicas", "Replicas", now_words, then, "Meets the targets."))
+        changes.append(VerdictFlip("replicas", "Replicas", now_words, then, becomes))
     return tuple(changes)
 
 
@@ -496,7 +504,7 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
     top = highest_load_within_targets(profile, targets, best)
     replicas = inputs.replicas or _fewest_replicas(inputs, top)
     settled = replica_load(inputs, profile, replicas or 1)
-    return CapacityResult(
+    result = CapacityResult(
         inputs=inputs,
         profile=profile,
         replicas=replicas,
@@ -506,11 +514,15 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
         met=bool(replicas) and settled is not None and targets.are_met_at(settled),
         memory=profile.most >= 1,
         measurements=_find_measurements(profile),
-        simulated=_simulate_replica(inputs, profile, settled),
+        simulated=_simulate_replica(inputs, profile, settled, replicas or 1),
         prefill_replicas=_prefill_replicas(profile, settled, replicas),
         alone=operating_point(profile, 1.0) if profile.most >= 1 and top is None else None,
         enough=_fewest_gpus_per_replica(inputs, profile) if profile.most < 1 else None,
     )
+    # Without targets, what can be asked of a service is that nobody waits for memory.
+    if result.met and not result.has_targets and result.queued_requests:
+        return dataclasses.replace(result, met=False)
+    return result
 
 
 def _fewest_gpus_per_replica(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> int | None:
@@ -570,8 +582,14 @@ def replica_load(
 
 
 def _simulate_replica(
-    inputs: ServingCapacityInputs, profile: ReplicaProfile, operating_point: OperatingPoint | None
+    inputs: ServingCapacityInputs,
+    profile: ReplicaProfile,
+    operating_point: OperatingPoint | None,
+    replicas: int,
 ) -> SimulationResult | None:
     if not inputs.simulate or operating_point is None:
         return None
-    return simulate(profile, operating_point.rate, seed=inputs.seed)
+    users = None
+    if inputs.requests_per_second is None:
+        users = max(1, round(inputs.concurrent * inputs.peak / replicas))
+    return simulate(profile, operating_point.rate, seed=inputs.seed, users=users)
