@@ -120,7 +120,7 @@ def _build_verdict(result: LatencyResult) -> Verdict:
         where = f"{result.placed.serving.gpus} {result.placed.gpu.name}"
         text = f"Too large for {where}. With enough memory: first token {then}"
         return Verdict("no", "Does not fit.", text)
-    return Verdict("info", _LEADS[result.bound], f"First token {then}")
+    return Verdict("info", _LEADS[result.bound], f"First token {then} It fits in memory.")
 
 
 def _datasheet_critical_batch(placed: PlacedModel) -> float:
@@ -281,7 +281,12 @@ def _build_notes(result: LatencyResult) -> tuple[str, ...]:
         "Time per output token is the pause between tokens of one sequence.",
         "No other request waits; serving-capacity adds the queue.",
     ]
-    if placed.serving.pipeline > 1:
+    if placed.serving.in_turn:
+        notes.append(
+            f"{placed.engine.label} deal out whole layers: each token passes one GPU after the "
+            "other, so that more GPUs give more memory and no more speed."
+        )
+    elif placed.serving.pipeline > 1:
         notes.append(
             "One batch passes all stages; as many batches can be under way as there are stages."
         )

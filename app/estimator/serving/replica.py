@@ -12,6 +12,7 @@ from app.estimator.memory.inference_memory import (
     ENGINES,
     elements_per_sequence,
     elements_per_token,
+    engine_usable_bytes,
     profiled_peak_bytes,
     recurrent_state_bytes,
 )
@@ -28,9 +29,10 @@ from app.estimator.serving.step_time import (
 )
 
 # Memory that the engine may use; its memory besides weights and cache is read from
-# startup logs of this engine.
+# startup logs of this engine, unless it has a memory of its own kind.
 _USABLE = 0.9
 _LOGGED = ENGINES["vllm-0.9"]
+_DEALING = ENGINES["llama.cpp"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -77,9 +79,12 @@ def cache_bytes_per_gpu(
 ) -> float:
     """Bytes available for the cache on one GPU [B]; negative if weights do not fit."""
     tensor, model = placed.serving.tensor, stage or placed.model
-    logged = _LOGGED.with_defaults_for_gpu(placed.gpu.name, placed.gpu.engine_visible_memory)
-    outside = logged.bytes_outside_framework(tensor) + profiled_peak_bytes(model, logged, tensor)
-    return placed.gpu.engine_visible_memory * usable - weight_bytes_per_gpu(placed, model) - outside
+    memory = placed.gpu.engine_visible_memory
+    engine = _DEALING if placed.engine.deals_layers else _LOGGED
+    engine = engine.with_defaults_for_gpu(placed.gpu.name, memory)
+    outside = engine.bytes_outside_framework(tensor) + profiled_peak_bytes(model, engine, tensor)
+    most = engine_usable_bytes(engine, memory, usable, tensor)
+    return most - weight_bytes_per_gpu(placed, model) - outside
 
 
 def most_sequences(placed: PlacedModel, context: float, usable: float = _USABLE) -> float:
