@@ -3,7 +3,9 @@
 import pytest
 
 from app.estimator import registry
+from app.estimator.inputs import InvalidInputsError
 from app.estimator.result import Estimate
+from app.widgets.example_questions import EXAMPLE_QUESTIONS
 
 
 def ask(name: str, **typed: object) -> Estimate:
@@ -129,3 +131,72 @@ def test_owning_pays_from_a_utilization_that_is_named() -> None:
     low, high = (ask("cost", utilisation=f"{meets + by:%}") for by in (-0.1, 0.1))
     assert low.verdict.lead == "Renting is cheaper."
     assert high.verdict.lead == "Buying is cheaper."
+
+
+# A 70B model in Q4_K_M on two cards of 24 GB is what most people with two RTX 3090 run.
+_AT_HOME = {
+    "model": "llama-3.3-70b",
+    "weights": "gguf-q4-k-m",
+    "engine": "llama.cpp",
+    "gpu": "rtx-3090",
+    "tensor_parallel": 2,
+}
+
+
+def test_llama_cpp_takes_the_whole_memory_of_two_cards() -> None:
+    answer = ask("inference-memory", **_AT_HOME, context=8192, concurrent=1)
+    assert answer["fits"].value is True
+    assert number(answer, "weights") == pytest.approx(42.5e9, rel=0.01)
+    assert "has 25.8\u00a0GB" in answer.verdict.text
+    assert any("usable share does not count" in note for note in answer.notes)
+    with_vllm = ask("inference-memory", gpu="rtx-3090", model="8B", tensor_parallel=1)
+    assert "may use 23.2\u00a0GB of 25.8\u00a0GB" in with_vllm.verdict.text
+
+
+def test_a_token_of_llama_cpp_reads_one_card_after_the_other() -> None:
+    answer = ask("latency", **_AT_HOME, prompt=7000, answer=1000)
+    ceiling = 936e9 / 42.5e9
+    assert 0.6 * ceiling < number(answer, "tokens_per_second") < ceiling
+    assert answer["fits"].value is True
+    one = ask("latency", **(_AT_HOME | {"tensor_parallel": 1}), prompt=7000, answer=1000)
+    assert one["fits"].value is False
+    assert number(one, "tpot") == pytest.approx(number(answer, "tpot"), rel=0.01)
+    assert any("no more speed" in note for note in answer.notes)
+    served = ask("serving-capacity", engine="llama.cpp", model="8B", tensor_parallel=2)
+    alone = ask("serving-capacity", engine="llama.cpp", model="8B", tensor_parallel=1)
+    assert number(served, "tpot_p50") >= 0.99 * number(alone, "tpot_p50")
+
+
+def test_a_gguf_without_llama_cpp_is_told_the_engine() -> None:
+    with pytest.raises(InvalidInputsError, match="choose them as the engine"):
+        ask("latency", weights="gguf-q4-k-m")
+
+
+def test_deployment_and_serving_capacity_ask_for_the_same() -> None:
+    for gpu, gpus in (("h200", 2), ("mi300x", 3)):
+        load = {"model": "llama-3.3-70b", "gpu": gpu, "concurrent": 50}
+        whole, part = ask("deployment", **load), ask("serving-capacity", **load, tensor_parallel=1)
+        assert number(whole, "gpus") == number(part, "gpus") == gpus
+
+
+def test_a_rack_is_offered_prefill_and_decode_apart() -> None:
+    asked = {"model": "deepseek-v3", "gpu": "gb200", "concurrent": 10_000}
+    for name in ("serving-capacity", "deployment"):
+        together = ask(name, **asked)
+        change = next(c for c in together.changes if c.field == "prefill_gpus")
+        apart = ask(name, **asked, **change.typed_values)
+        assert number(apart, "gpus") < 0.5 * number(together, "gpus")
+        assert f"{number(apart, 'gpus'):.0f} GPUs in all" in change.becomes
+    assert not [c for c in ask("serving-capacity").changes if c.field == "prefill_gpus"]
+
+
+def test_a_rack_of_72_gives_what_was_published_of_it() -> None:
+    # LMSYS, 25 September 2025: 18,471 tokens read and 9,087 written per second and GPU in FP8.
+    start = next(q for q in EXAMPLE_QUESTIONS if "rack" in q.question)
+    rack = ask(start.estimate, **start.typed)
+    assert rack["gpus"].value == 72
+    published = 72 * 300 / (1000 / 18_471 + 300 / 9_087)
+    low, high = rack["throughput"].low, rack["throughput"].high
+    assert low is not None
+    assert high is not None
+    assert low < published < high

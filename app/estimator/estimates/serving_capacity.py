@@ -1,6 +1,7 @@
 """`serving-capacity`: inputs, result, and the input values where the verdict changes."""
 
 import dataclasses
+import itertools
 import math
 from typing import Any
 
@@ -9,7 +10,7 @@ from app.estimator.common_inputs import ENGINE, HARDWARE, LOAD, input_error
 from app.estimator.fits import round_past_limit
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
-from app.estimator.inputs import InputGroup
+from app.estimator.inputs import InputGroup, InvalidInputsError
 from app.estimator.memory.parallel_layout import (
     pipeline_problem,
     tensor_parallel_choices,
@@ -326,10 +327,50 @@ _SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return the nearest input values at which the verdict flips."""
     if not result.memory:
-        return _more_gpus_flips(result)
+        return _more_gpus_flips(result) + _split_flips(result)
     if result.top is None or result.replicas is None:
-        return _relaxed_target_flips(result)
-    return _load_flips(result, result.top, result.replicas)
+        return _relaxed_target_flips(result) + _split_flips(result)
+    return _load_flips(result, result.top, result.replicas) + _split_flips(result)
+
+
+RACK = 32
+"""GPUs of a link domain from which experts are spread widely [1]."""
+# GPUs of replicas that decode or read prompts, as they are tried in a rack.
+_DECODE_GPUS, _PREFILL_GPUS = (16, 32, 40, 48, 64), (4, 8, 16)
+
+
+def _split_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """Return prefill and decode apart in a rack, if that takes fewer GPUs to keep the targets."""
+    inputs, placed = result.inputs, result.profile.placed
+    tried = inputs.prefill_gpus or inputs.replicas or inputs.simulate
+    spread = inputs.attention_parallel * inputs.expert_parallel * inputs.pipeline_parallel
+    if tried or spread > 1 or not placed.model.is_routed or placed.fabric.domain < RACK:
+        return ()
+    best = result.gpus if result.met else None
+    flip: tuple[VerdictFlip, ...] = ()
+    for prefill, decode in itertools.product(_PREFILL_GPUS, _DECODE_GPUS):
+        if max(prefill, decode) > placed.model.experts:
+            continue
+        apart = dataclasses.replace(inputs, prefill_gpus=prefill, decode_gpus=decode)
+        try:
+            other = compute_capacity(apart, build_replica_profile(apart))
+        except InvalidInputsError:
+            continue
+        if not other.met or other.gpus is None or (best is not None and other.gpus >= best):
+            continue
+        best = other.gpus
+        field = "GPUs of a decode replica"
+        flip = (
+            VerdictFlip(
+                "prefill_gpus",
+                "GPUs of a prefill replica",
+                "together",
+                str(prefill),
+                f"{format_number(best)} GPUs in all keep the targets.",
+                (("decode_gpus", field, str(decode)),),
+            ),
+        )
+    return flip
 
 
 def _more_gpus_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:

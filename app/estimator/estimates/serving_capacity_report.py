@@ -6,6 +6,7 @@ from app.estimator.common_inputs import refuse_transformers
 from app.estimator.data_files import modeled_rate, modeled_time
 from app.estimator.estimates.latency import validate_inputs
 from app.estimator.estimates.serving_capacity import (
+    RACK,
     CapacityResult,
     ServingCapacityInputs,
     build_replica_profile,
@@ -548,7 +549,7 @@ def _split_notes(profile: ReplicaProfile) -> list[str]:
     prefill, placed = profile.prefill, profile.placed
     routed = placed.model.is_routed
     if prefill is None:
-        if routed and placed.fabric.domain >= _RACK:
+        if routed and placed.fabric.domain >= RACK:
             return [
                 (
                     f"In a rack of {placed.fabric.domain} linked GPUs, mixtures of experts are usually "
@@ -569,9 +570,6 @@ def _split_notes(profile: ReplicaProfile) -> list[str]:
             "Tokens go to their experts in FP8 and back in BF16, and nothing overlaps."
         )
     return notes
-
-
-_RACK = 32  # GPUs of a link domain from which experts are spread widely.
 
 
 def _build_notes(result: CapacityResult) -> list[str]:
