@@ -1,8 +1,12 @@
 """What a practitioner asks first, with the numbers that are published for it."""
 
+import dataclasses
+
 import pytest
 
 from app.estimator import registry
+from app.estimator.estimates.accelerator_choice import list_gpus
+from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.inputs import InvalidInputsError
 from app.estimator.result import Estimate
 from app.widgets.example_questions import EXAMPLE_QUESTIONS
@@ -200,3 +204,59 @@ def test_a_rack_of_72_gives_what_was_published_of_it() -> None:
     assert low is not None
     assert high is not None
     assert low < published < high
+
+
+def test_a_run_of_29_days_is_not_told_that_buying_is_cheaper() -> None:
+    run = ask("training-run", model="llama-3.1-8b", tokens="2T")
+    sections = {section.name: section.estimate for section in run.sections}
+    cost = sections["cost"].verdict
+    assert cost.lead.startswith("This run costs 265,")
+    assert "only if machines for 3,600,000\u00a0USD work 60% of 4\u00a0years" in cost.text
+    assert "InfiniBand of 400 Gbit/s" in sections["fabric"].verdict.text
+    # Saves are as long and as often in both, and what is lost is said of the whole.
+    steps = sections["training-time"].steps
+    interval = next(step for step in steps if step.label == "Time between checkpoints")
+    assert sections["storage"]["interval"].value == pytest.approx(interval.value, rel=0.01)
+    lost = 1 - number(sections["training-time"], "goodput")
+    assert any(note.startswith(f"{lost:.1%} of the time bring no progress") for note in run.notes)
+    (change,) = run.changes
+    safe = ask("training-run", model="llama-3.1-8b", tokens="2T", **change.typed_values)
+    high = safe["time"].high
+    assert high is not None
+    assert high <= 1.05 * 30 * 86400
+
+
+def test_an_adapter_takes_as_long_as_a_run_as_by_itself() -> None:
+    tuned = {"model": "llama-3.1-8b", "method": "lora", "tokens": "100M"}
+    run, time = ask("training-run", **tuned), ask("training-time", **tuned)
+    assert number(run, "time") == pytest.approx(number(time, "time"), rel=0.001)
+    assert " takes " in run.verdict.text
+    # Where it does not fit, every layer is computed again.
+    card = ask("training-run", **(tuned | {"gpu": "rtx-3090", "sequence": 8192}))
+    assert dict(vars_of(card, "training-memory"))["recompute"] == "full"
+
+
+def vars_of(answer: Estimate, section: str) -> list[tuple[str, object]]:
+    inputs = next(s.inputs for s in answer.sections if s.name == section)
+    return [(field.name, getattr(inputs, field.name)) for field in dataclasses.fields(inputs)]
+
+
+def test_owning_is_left_out_where_only_another_card_has_a_price() -> None:
+    rack = {"model": "deepseek-v3", "gpu": "gb200", "concurrent": 10_000}
+    left_out = ask("deployment", **rack)
+    assert "cost" not in {section.name for section in left_out.sections}
+    assert any("No price to buy the GB200" in note for note in left_out.notes)
+    priced = ask("deployment", **rack, price=60_000)
+    assert "cost" in {section.name for section in priced.sections}
+
+
+def test_mi250x_is_two_gpus_and_all_that_do_it_are_listed() -> None:
+    answer = ask("accelerator-choice", model="70B", weights="fp8", context=32_768, concurrent=16)
+    ranking, left_out, _ = answer.tables
+    names = [str(row[1]) for row in ranking.rows]
+    assert any(name.startswith("H100") for name in names)
+    assert len(names) + len(left_out.rows) == len(list_gpus())
+    first = [name for name, row in zip(names, ranking.rows, strict=True) if row[2] == (1.0, "")]
+    makers = [name.startswith("Instinct") for name in first]
+    assert makers == sorted(makers)
+    assert find_accelerator("mi250x").capacity == 64e9

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from app.estimator.common_inputs import input_error
+from app.estimator.estimates.cost import EXAMPLE_GPU, EXAMPLE_PRICE
 from app.estimator.hardware.catalog import Accelerator, System, find_accelerator, list_systems
 from app.estimator.hardware.prices import typed_or_list_price
 from app.estimator.inputs import InvalidInputsError, parse_inputs
@@ -160,6 +161,11 @@ def add_cost_section(
     rent = typed_or_list_price(gpu, composer.inputs.usd_per_gpu_hour)
     if rent is None:
         composer.missing["Cost"] = f"No list price of the {gpu.name} is known: write a price."
+        return
+    if composer.inputs.price == EXAMPLE_PRICE and gpu.id != EXAMPLE_GPU:
+        composer.missing["Cost"] = (
+            f"No price to buy the {gpu.name} is known: write one to compare owning with renting."
+        )
         return
     values = {**composer.select("utilisation", "price", "electricity", "pue"), **workload_inputs}
     if system.power:
