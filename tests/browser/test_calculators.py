@@ -92,6 +92,13 @@ def test_a_size_of_ones_own_can_be_typed(sheet: Page) -> None:
     )
     own.fill("13B")
     expect(sheet).to_have_url(re.compile("model=13B"))
+    label, select = (
+        sheet.locator(f"[data-field=model] {part}").bounding_box() for part in (".lab", "select")
+    )
+    assert label is not None
+    assert select is not None
+    assert label["y"] + label["height"] <= select["y"]
+    assert label["width"] >= select["width"] - 1
 
 
 def test_the_working_is_folded_by_its_key(sheet: Page) -> None:

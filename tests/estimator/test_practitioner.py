@@ -260,3 +260,24 @@ def test_mi250x_is_two_gpus_and_all_that_do_it_are_listed() -> None:
     makers = [name.startswith("Instinct") for name in first]
     assert makers == sorted(makers)
     assert find_accelerator("mi250x").capacity == 64e9
+
+
+def test_an_engine_out_of_memory_is_told_its_settings_first() -> None:
+    # gpt-oss-120b on an H100 with vLLM: fewer sequences and 95% are what people set.
+    asked = {"model": "gpt-oss-120b", "tensor_parallel": 1, "context": 8192}
+    short = ask("inference-memory", **asked)
+    change = short.changes[0]
+    assert change.typed_values == {"max_sequences": "256", "memory_utilization": "95%"}
+    assert ask("inference-memory", **asked, **change.typed_values)["fits"].value is True
+    # Nobody quantizes MXFP4 again.
+    assert "weights" not in {flip.field for flip in short.changes}
+
+
+def test_an_acceptance_is_said_to_be_assumed_with_others_beside_it() -> None:
+    drafted = {"model": "llama-3.3-70b", "weights": "fp8", "tensor_parallel": 4, "draft_tokens": 3}
+    for name in ("serving-capacity", "latency"):
+        here, low = ask(name, **drafted), ask(name, **drafted, acceptance="60%")
+        figure = "tpot_p95" if name == "serving-capacity" else "tpot"
+        assert f"one every {low[figure].words} at 60%" in here.verdict.text
+        assert "assumes that 80% of the drafts are kept" in here.verdict.text
+        assert "drafts" not in ask(name, model="8B").verdict.text

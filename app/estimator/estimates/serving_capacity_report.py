@@ -1,5 +1,6 @@
 """`serving-capacity`: verdict, figures, charts and formula steps of a result."""
 
+import dataclasses
 from collections.abc import Callable
 
 from app.estimator.common_inputs import refuse_transformers
@@ -12,6 +13,7 @@ from app.estimator.estimates.serving_capacity import (
     build_replica_profile,
     compute_capacity,
     find_flips,
+    replica_load,
     serving_setup,
     validate_expert_split,
     validate_pipeline,
@@ -46,6 +48,7 @@ from app.estimator.serving.replica import (
     prefill_step_share_and_time,
 )
 from app.estimator.serving.simulation import SimulationResult, quantile
+from app.estimator.serving.step_time import other_acceptances
 from app.estimator.training.run_costs import usd_per_million_tokens
 from app.estimator.units import format_number, format_value
 
@@ -312,7 +315,24 @@ def _build_verdict(result: CapacityResult) -> Verdict:
     if result.settled is None:
         return Verdict("no", "Overloaded.", f"{copies} cannot keep up: queues grow.")
     status, lead = _load_status_and_lead(result)
-    return Verdict(status, lead, f"{copies}: {_times_text(result, result.settled)}")
+    text = f"{copies}: {_times_text(result, result.settled)}{_acceptance_text(result)}"
+    return Verdict(status, lead, text)
+
+
+def _acceptance_text(result: CapacityResult) -> str:
+    """Return the pace at other acceptances than the assumed one; empty without drafts."""
+    inputs = result.inputs
+    if not inputs.draft_tokens:
+        return ""
+    paces = []
+    for acceptance in other_acceptances(inputs.acceptance):
+        changed = dataclasses.replace(inputs, acceptance=acceptance)
+        settled = replica_load(changed, build_replica_profile(changed), result.replicas or 1)
+        if settled is not None:
+            pace = format_value(settled.tpot[target_share(inputs)], "s")
+            paces.append(f"one every {pace} at {format_value(acceptance, '%')}")
+    assumed = format_value(inputs.acceptance, "%")
+    return f" That assumes that {assumed} of the drafts are kept: {' and '.join(paces)}."
 
 
 def _load_status_and_lead(result: CapacityResult) -> tuple[Status, str]:
