@@ -328,7 +328,7 @@ def compare_scenarios(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) ->
     return Comparison(
         lead=comparison_sentence(estimates, differing),
         differs=tuple(specs[name].label for name in differing),
-        overlapping=_overlapping_labels(list(estimates.values())),
+        overlapping=_overlapping_labels(list(estimates.values()), differing),
         notes=_own_notes(estimates),
         sides=_scenario_columns(entry, scenarios, estimates, bars),
         legend=tuple(dict.fromkeys(k for bar in bars.values() if bar for k in bar_legend(bar))),
@@ -384,9 +384,21 @@ def _scenario_columns(
 _MOST_OVERLAPPING = 3
 
 
-def _overlapping_labels(estimates: Sequence[Estimate]) -> tuple[str, ...]:
-    """Return the labels of figures whose ranges overlap, of percentiles that of p95."""
-    labels = []
+# Where these differ, the errors of both scenarios have nothing to do with each other.
+_SETUP = frozenset({"gpu", "engine", "model", "software"})
+
+
+def _overlapping_labels(
+    estimates: Sequence[Estimate], differing: Collection[str]
+) -> tuple[str, ...]:
+    """Return the labels of figures whose ranges overlap, of percentiles that of p95.
+
+    On one setup an error of the model moves all scenarios alike, so that ranges say nothing
+    about their order.
+    """
+    labels: list[str] = []
+    if _SETUP.isdisjoint(differing):
+        return ()
     for figure in estimates[0].figures:
         if figure.name.endswith(("_p50", "_p99")):
             continue

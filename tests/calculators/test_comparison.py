@@ -203,3 +203,4 @@ def test_ranges_and_few_measurements_are_said_of_two_gpus(client):
 def test_speculation_is_compared_by_the_time_per_token():
     found = compared("What does speculation bring?")
     assert found.lead.startswith("p50 time per output token: ")
+    assert not found.overlapping  # On one GPU and engine, an error moves both alike.

@@ -337,7 +337,7 @@ def test_a_fixed_number_of_users_waits_as_long_as_little_says() -> None:
     rate, first = crowd["requests_per_second"].value, crowd["ttft_p50"].value
     assert first + 500 * crowd["tpot_p50"].value == pytest.approx(20 / rate, rel=0.1)
     assert crowd["ttft_p95"].value < 2 * first
-    assert "holds 5 of 20 requests; the others wait" in crowd.verdict.text
+    assert "holds 5 of 20 requests with a cache in BF16; the others wait" in crowd.verdict.text
     assert crowd.verdict.lead == "Answers all, but requests wait for memory."
     assert crowd["fits"].value is False
     flips = [(c.field, c.flips_at, c.becomes) for c in crowd.changes]

@@ -45,6 +45,8 @@ class DeploymentInputs:
     prompt_tokens: int = reuse_input(ServingCapacityInputs, "prompt_tokens")
     output_tokens: int = reuse_input(ServingCapacityInputs, "output_tokens")
     peak: float = reuse_input(ServingCapacityInputs, "peak")
+    prompt_variation: float = reuse_input(ServingCapacityInputs, "prompt_variation")
+    answer_variation: float = reuse_input(ServingCapacityInputs, "answer_variation")
     ttft_target: float | None = reuse_input(ServingCapacityInputs, "ttft_target")
     tpot_target: float | None = reuse_input(ServingCapacityInputs, "tpot_target")
     spare: int = reuse_input(ServingCapacityInputs, "spare")
@@ -160,6 +162,8 @@ def _count_gpus(section: EstimateSection) -> int:
 
 # Inputs that go to the capacity as they are.
 _PASSED = (
+    "prompt_variation",
+    "answer_variation",
     "attention_parallel",
     "expert_parallel",
     "pipeline_parallel",

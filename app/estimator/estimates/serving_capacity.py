@@ -77,8 +77,8 @@ def _variation_field(label: str) -> Any:
         0.5,
         label,
         limits=(0.0, 10.0),
-        help="Squared coefficient of variation of the lengths: 0 all alike, 1 as "
-        "spread out as random, more for a few very long ones.",
+        help="How much the lengths differ: 0 all alike, 0.5 as in a chat, 1 many short and "
+        "a few long. It is the squared coefficient of variation.",
     )
 
 
@@ -152,11 +152,11 @@ class ServingCapacityInputs:
     )
     run_requests: int | None = LOAD.add_folded_input(
         None,
-        "Requests of a run",
+        "Requests of a benchmark",
         kind="count",
         limits=(1, 1_000_000_000),
-        help="Left empty: requests are never missing. A run that ends has a last "
-        "round that is not full, which lowers the saturated rate.",
+        help="Left empty: a service, to which requests always come. A benchmark ends, and "
+        "its last requests no longer fill the GPUs, which lowers the saturated rate.",
     )
     peak: float = LOAD.add_folded_input(
         1.0,
@@ -198,10 +198,10 @@ class ServingCapacityInputs:
     engine: str = common_inputs.engine_input()
     polling: int = ENGINE.add_folded_input(
         1,
-        "Steps between looks at the queue",
+        "Steps between admissions",
         limits=(1, 1000),
-        help="An engine that looks for new requests at every step has 1; SGLang calls "
-        "it scheduler-recv-interval.",
+        help="After how many steps the engine takes in new requests, 1 for each step. SGLang "
+        "calls it scheduler-recv-interval.",
     )
     cached_share: float = common_inputs.cached_share_input()
     draft_tokens: int = common_inputs.draft_tokens_input()

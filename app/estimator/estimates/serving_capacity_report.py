@@ -382,7 +382,8 @@ def _times_text(result: CapacityResult, settled: OperatingPoint) -> str:
         asking = round(result.profile.most + result.queued_requests)
         text += (
             f" The memory of a replica holds {format_number(holds)} of {format_number(asking)} "
-            "requests; the others wait until one leaves."
+            f"requests with a cache in {result.inputs.cache.upper()}; the others wait until one "
+            "leaves."
         )
     return text
 
