@@ -281,3 +281,9 @@ def test_an_acceptance_is_said_to_be_assumed_with_others_beside_it() -> None:
         assert f"one every {low[figure].words} at 60%" in here.verdict.text
         assert "assumes that 80% of the drafts are kept" in here.verdict.text
         assert "drafts" not in ask(name, model="8B").verdict.text
+
+
+def test_a_rack_as_a_system_is_not_too_dense_for_a_place_that_nobody_chose() -> None:
+    rack = {"model": "deepseek-v3", "gpu": "gb200", "concurrent": 10_000}
+    assert "Too dense" not in ask("deployment", **rack).verdict.text
+    assert "Too dense" in ask("deployment", **rack, rack_limit="60 kW").verdict.text
