@@ -23,10 +23,15 @@ from app.clock import utc_now
 from app.content.courses import SINGLE_COURSE, CourseRegistry
 from app.content.library import LiveLibrary
 from app.database.backup import run_daily_backups
-from app.database.engine import Turn, create_read_semaphore, make_engine, make_write_session_factory
+from app.database.engine import (
+    OpenWriteSession,
+    create_read_semaphore,
+    make_engine,
+    make_write_session_factory,
+)
 from app.database.installation import Installation, load_or_create_secret_key
 from app.database.quotas import DailyQuota, StorageLimit
-from app.database.secure_delete import LogTruncation
+from app.database.secure_delete import WalTruncation
 from app.estimator.hardware.prices import load_price_list
 from app.exams import pages as exams
 from app.exams.sitting import run_sitting_closer
@@ -34,13 +39,13 @@ from app.import_export import routes
 from app.import_export.card_import import ImportRunner
 from app.lessons import course_pages, notes, search
 from app.lessons.page_renderer import RenderedPageCache
-from app.progress.weekly_mail import MailServer, weekly_mails
+from app.progress.weekly_mail import MailServer, run_weekly_mails
 from app.resources import ROOT
 from app.settings import Settings
 from app.web import errors, monitoring, small_pages
-from app.web.dependencies import RouteNames, require_calculators
+from app.web.dependencies import RouteTemplates, require_calculators
 from app.web.middleware import EdgeConfig, EdgeMiddleware
-from app.web.monitoring import Metrics, Readiness, end_with_parent
+from app.web.monitoring import Metrics, Readiness, stop_when_parent_ends
 from app.web.render import StaticAssets, create_template_env
 from app.web.request_limits import BodyReceiver, BodyTimeouts, FairSlots, RateLimiter, RequestGuard
 from app.web.visitor import SessionCookies
@@ -79,8 +84,8 @@ def create_app(
     app.state.rates = RateLimiter(settings.rates)
     app.state.prices = load_price_list(settings.prices)
     app.state.metrics = _create_metrics(app)
-    app.state.turn = _create_write_turn(app)
-    app.state.log_truncation = LogTruncation(app.state.engine)
+    app.state.turn = _create_write_session_factory(app)
+    app.state.log_truncation = WalTruncation(app.state.engine)
     app.state.imports = ImportRunner(app.state.turn, clock)
     app.state.storage, app.state.daily_quota, app.state.downloads = _create_storage_limits(app)
     app.state.statistics = {
@@ -90,10 +95,12 @@ def create_app(
     app.state.readiness = Readiness(app.state.engine, settings.data, courses, app.state.storage)
     errors.register_error_handlers(app)
     app.router.routes.extend(all_routes(authoring=settings.authoring))
-    app.add_middleware(EdgeMiddleware, config=edge_config(app))
-    if settings.trusted:
+    app.add_middleware(EdgeMiddleware, config=build_edge_config(app))
+    if settings.trusted_proxies:
         trusted: Any = ProxyHeadersMiddleware  # uvicorn types ASGI apps in its own way
-        app.add_middleware(trusted, trusted_hosts=[str(network) for network in settings.trusted])
+        app.add_middleware(
+            trusted, trusted_hosts=[str(network) for network in settings.trusted_proxies]
+        )
     return app
 
 
@@ -132,11 +139,13 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         for work in (
             run_daily_backups(_create_installation(state.settings), state.clock),
             run_sitting_closer(state.engine, state.courses, state.clock),
-            weekly_mails(state.engine, state.courses, _mail_server(state.settings), state.clock),
+            run_weekly_mails(
+                state.engine, state.courses, _mail_server(state.settings), state.clock
+            ),
             state.imports.lifespan(),
         ):
             await beside.enter_async_context(work)
-        with end_with_parent():
+        with stop_when_parent_ends():
             yield
     await state.log_truncation.close()
 
@@ -184,7 +193,7 @@ def all_routes(*, authoring: bool) -> tuple[BaseRoute, ...]:
     return tuple(together.routes)
 
 
-def edge_config(app: FastAPI) -> EdgeConfig:
+def build_edge_config(app: FastAPI) -> EdgeConfig:
     state, settings = app.state, app.state.settings
     return EdgeConfig(
         static=state.static,
@@ -193,7 +202,7 @@ def edge_config(app: FastAPI) -> EdgeConfig:
         intake=BodyReceiver(BodyTimeouts(settings.request_seconds)),
         slots={name: FairSlots(total, settings.client_requests) for name, total in _SLOTS.items()},
         rates=state.rates,
-        routes=RouteNames(app),
+        routes=RouteTemplates(app),
         guard=RequestGuard(settings.host_names, settings.origin),
         site=settings.path_prefix,
         https=settings.https,
@@ -221,7 +230,7 @@ def _create_metrics(app: FastAPI) -> Metrics | None:
     return Metrics(state.settings.metrics_token, lambda: state.courses.errors)
 
 
-def _create_write_turn(app: FastAPI) -> Turn:
+def _create_write_session_factory(app: FastAPI) -> OpenWriteSession:
     turn = make_write_session_factory(app.state.engine)
     metrics: Metrics | None = app.state.metrics
     return metrics.measure_write_turns(turn) if metrics else turn

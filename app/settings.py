@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.resources import IN_WHEEL, ROOT
-from app.web.request_limits import read_rates
+from app.web.request_limits import parse_rate_limits
 from app.web.visitor import AUTHOR, CHOICES, COOKIE
 
 Networks = tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
@@ -35,7 +35,7 @@ _COOKIE_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 
 
 def _validate_rate(words: str) -> str:
-    read_rates(words)
+    parse_rate_limits(words)
     return words
 
 
@@ -262,7 +262,7 @@ class Settings(BaseSettings):
         return frozenset(name for name in names if name)
 
     @property
-    def trusted(self) -> Networks:
+    def trusted_proxies(self) -> Networks:
         return _parse_networks(self.proxies)
 
     @property
@@ -277,7 +277,7 @@ def settings_rows(settings: Settings) -> list[tuple[str, str, str, str]]:
     return [
         (
             f"{PREFIX}{name.upper()}",
-            _shown_setting(name, getattr(settings, name)),
+            _mask_secret_setting(name, getattr(settings, name)),
             str(field.default),
             field.description or "",
         )
@@ -285,7 +285,7 @@ def settings_rows(settings: Settings) -> list[tuple[str, str, str, str]]:
     ]
 
 
-def unknown_variables() -> list[str]:
+def unknown_variable_messages() -> list[str]:
     """Return a message for each HEADROOM_ variable that is no setting."""
     known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
     return [
@@ -301,5 +301,5 @@ def _unknown_variable_message(name: str, known: set[str]) -> str:
     return f"There is no setting {name}. {hint}"
 
 
-def _shown_setting(name: str, value: Any) -> str:
+def _mask_secret_setting(name: str, value: Any) -> str:
     return "(set)" if name in _HIDDEN and value else str(value)

@@ -27,9 +27,9 @@ from fastapi.testclient import TestClient
 from sqlalchemy import text
 from sqlmodel import Session
 
-from app.content.course_facts import course_facts
+from app.content.course_facts import cached_course_facts
 from app.content.library import LiveLibrary
-from app.content.routes import ESSENTIAL_SHARE, route_minutes
+from app.content.routes import ESSENTIAL_SHARE, reading_minutes_on_route
 from app.database.schema import upgrade_schema
 from app.main import create_app
 from app.questions import types
@@ -119,7 +119,7 @@ class Player:
         self.browser = TestClient(
             app, headers={"accept-encoding": "identity"}, follow_redirects=False
         )
-        self.facts = course_facts(self.library)
+        self.facts = cached_course_facts(self.library)
         general = self.rng.gauss(_LEVEL, 0.5)
         self.level = {page: self.rng.gauss(general, 0.5) for page in sorted(self.library.topics)}
         self.read: dict[str, float] = {}
@@ -229,8 +229,8 @@ class Player:
             self.get(f"/concepts/{slug}{link[2]}")
             self.post(f"/concepts/{slug}/readings{link[2]}")
             before = self.read.get(slug, 0.0)
-            left = topic.minutes - route_minutes(topic, "short") * (before > 0)
-            self.spend(route_minutes(topic, "short") if short else left)
+            left = topic.minutes - reading_minutes_on_route(topic, "short") * (before > 0)
+            self.spend(reading_minutes_on_route(topic, "short") if short else left)
             self.read[slug] = max(before, ESSENTIAL_SHARE if short else 1.0)
 
     def review_cards(self, task: str) -> None:

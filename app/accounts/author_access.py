@@ -19,7 +19,7 @@ from app.accounts.author_store import (
     SESSION_LIFETIME,
     SignedInAuthor,
     State,
-    new_token,
+    new_author_token,
 )
 from app.clock import Now, current_time
 from app.database.engine import DbSession, write_in_own_transaction
@@ -41,7 +41,7 @@ class AuthorRoute(APIRoute):
             if author is None:
                 return _login_required_page(request)
             request.state.author = author
-            renewed = await _renew_if_new_day(request, author)
+            renewed = await _renew_session_daily(request, author)
             answer = await handle(request)
             if renewed:
                 _set_author_cookie(request, answer, request.state.visitor.author)
@@ -96,7 +96,7 @@ async def _find_signed_in_author(request: Request) -> SignedInAuthor | None:
         return await run_in_threadpool(ask)
 
 
-async def _renew_if_new_day(request: Request, author: SignedInAuthor) -> bool:
+async def _renew_session_daily(request: Request, author: SignedInAuthor) -> bool:
     """Update the session's last use once a day. Returns False if it was not due or failed."""
     now = await current_time(request)
     if now - author.last_used < RENEWAL_INTERVAL:
@@ -136,7 +136,7 @@ def show_author_link_button(
     request: Request, db: DbSession, now: Now, token: Annotated[str, Query()] = ""
 ) -> HTMLResponse:
     """Show only a button, so that a link preview does not use up the link."""
-    state = author_store.link_state(db, hash_session_key(token), now)
+    state = author_store.find_author_link_state(db, hash_session_key(token), now)
     if state != "good":
         return _link_refused_page(request, state)
     return _forbid_caching(render_page(request, "accounts/author_entry.html", token=token))
@@ -149,13 +149,13 @@ def open_author_link(
     """Use up the link and sign this browser in."""
     digest = hash_session_key(token)
     if not author_store.use_up_author_link(db, digest, now):
-        return _link_refused_page(request, author_store.link_state(db, digest, now))
+        return _link_refused_page(request, author_store.find_author_link_state(db, digest, now))
     former = author_store.find_author_session(
         db, hash_session_key(request.state.visitor.author), now
     )
-    key = new_token()
+    key = new_author_token()
     device = describe_user_agent(request.headers.get("user-agent", ""))
-    author = author_store.begin_session(db, hash_session_key(key), device, now)
+    author = author_store.insert_author_session(db, hash_session_key(key), device, now)
     if former is not None:  # the new cookie replaces its cookie
         author_store.revoke_author_sessions(db, [former.id], author, now)
     answer = RedirectResponse("/authoring", 303)

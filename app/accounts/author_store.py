@@ -20,7 +20,7 @@ RENEWAL_INTERVAL = dt.timedelta(days=1)
 """Minimum age of the last use before it is updated."""
 
 
-def new_token() -> str:
+def new_author_token() -> str:
     """Return a token of 256 random bits. Guessing it is hopeless, so no lockout is needed."""
     return secrets.token_urlsafe(32)
 
@@ -69,7 +69,7 @@ class AuditRecord:
     subject: str = ""
 
 
-def add_link(db: Session, digest: str, now: dt.datetime) -> None:
+def store_author_link(db: Session, digest: str, now: dt.datetime) -> None:
     """Store a new link, and delete those that expired long ago."""
     old = to_milliseconds(now - _USED_LINK_REPORTED_FOR)
     db.execute(delete(AuthorLink).where(col(AuthorLink.expires_at) < old))
@@ -83,7 +83,7 @@ def add_link(db: Session, digest: str, now: dt.datetime) -> None:
     record_audit_entry(db, AuditRecord(now, COMMAND_LINE, "link made"))
 
 
-def link_state(db: Session, digest: str, now: dt.datetime) -> State:
+def find_author_link_state(db: Session, digest: str, now: dt.datetime) -> State:
     """Return the state of a link without using it up."""
     link = db.execute(
         select(col(AuthorLink.used_at), col(AuthorLink.expires_at)).where(
@@ -112,7 +112,7 @@ def use_up_author_link(db: Session, digest: str, now: dt.datetime) -> bool:
     return used is not None
 
 
-def begin_session(db: Session, digest: str, device: str, now: dt.datetime) -> int:
+def insert_author_session(db: Session, digest: str, device: str, now: dt.datetime) -> int:
     at = to_milliseconds(now)
     row = AuthorSession(digest=digest, device=device, created_at=at, last_used=at)
     db.add(row)

@@ -21,39 +21,39 @@ from app.accounts.learner_store import (
     enroll_learner,
     find_learner_by_session,
     summarize_learner_data,
-    touch_session,
+    update_session_last_seen,
 )
 from app.accounts.learner_store import load_learner_by_id as load_learner_by_id
 from app.clock import Now, current_time, from_milliseconds
 from app.content.library import Library
-from app.database.engine import DbSession, Turn, read_only_session, run_query
+from app.database.engine import DbSession, OpenWriteSession, read_only_session, run_short_query
 from app.database.quotas import DailyQuota, StorageLimit
 from app.web.dependencies import current_library
 from app.web.render import render_page
-from app.web.request_limits import RateLimiter, client_key
+from app.web.request_limits import RateLimiter, client_of_scope
 from app.web.visitor import SessionCookies, Visitor, describe_user_agent
 
 _A_DAY = dt.timedelta(days=1)
 
 
-async def read_learner(request: Request, db: DbSession) -> LearnerProfile:
+async def get_current_learner(request: Request, db: DbSession) -> LearnerProfile:
     """Return the learner of the session cookie.
 
     A browser with a revoked session becomes a new visitor.
     """
     visitor: Visitor = request.state.visitor
     course: str = request.state.course
-    learner = await run_query(db, lambda: find_learner_by_session(db, visitor.digest, course))
+    learner = await run_short_query(db, lambda: find_learner_by_session(db, visitor.digest, course))
     if learner is not None and not learner.revoked:
         return learner
     if learner is not None:
         cookies: SessionCookies = request.app.state.session_cookies
         visitor = cookies.with_new_session_key(visitor)
         request.state.visitor = visitor
-    return _new_learner(visitor, course, visitor.zone or "UTC")
+    return _unsaved_learner(visitor, course, visitor.zone or "UTC")
 
 
-def _new_learner(visitor: Visitor, course: str, zone: str) -> LearnerProfile:
+def _unsaved_learner(visitor: Visitor, course: str, zone: str) -> LearnerProfile:
     person = derive_person_key(visitor.key)
     return LearnerProfile(
         derive_course_key(person, course), person=person, course=course, zone=zone
@@ -66,7 +66,7 @@ async def load_learner_in_short_session(request: Request) -> LearnerProfile:
     Does not hold a reader slot while the route waits.
     """
     async with read_only_session(request) as db:
-        return await read_learner(request, db)
+        return await get_current_learner(request, db)
 
 
 def derive_person_key(session_key: str) -> str:
@@ -81,7 +81,7 @@ def describe_browser_visit(request: Request, now: dt.datetime) -> BrowserVisit:
 
 async def enroll_current_learner(
     request: Request,
-    learner: Annotated[LearnerProfile, Depends(read_learner)],
+    learner: Annotated[LearnerProfile, Depends(get_current_learner)],
     db: DbSession,
     now: Now,
 ) -> LearnerProfile:
@@ -92,12 +92,12 @@ async def enroll_current_learner(
     if not learner.home:  # rows are permanent, so creating them is rate limited
         visitor: Visitor = request.state.visitor
         rates: RateLimiter = request.app.state.rates
-        new = "learners", client_key(request.scope), visitor.known_digest
+        new = "learners", client_of_scope(request.scope), visitor.known_digest
         rates.raise_if_over_limit(*new)
         # A request that fails later, e.g. on a form error, creates no row and is not
         # counted.
-        event.listen(db, "after_commit", lambda _db: rates.count(*new), once=True)
-    return await run_query(db, lambda: _enroll_if_new(db, learner, request, now))
+        event.listen(db, "after_commit", lambda _db: rates.count_request(*new), once=True)
+    return await run_short_query(db, lambda: _enroll_if_new(db, learner, request, now))
 
 
 @contextlib.asynccontextmanager
@@ -109,9 +109,9 @@ async def open_learner_write_transaction(
     For frequent routes, where resolving dependencies takes noticeable time. The writes
     are on disk once the block exits without an exception.
     """
-    turn: Turn = request.app.state.turn
+    turn: OpenWriteSession = request.app.state.turn
     async with turn() as db:
-        learner = await read_learner(request, db)
+        learner = await get_current_learner(request, db)
         yield db, await enroll_current_learner(request, learner, db, await current_time(request))
 
 
@@ -120,12 +120,12 @@ def _enroll_if_new(
 ) -> LearnerProfile:
     if learner.id and bump_change_counter(db, learner.id):
         if learner.study_day(from_milliseconds(learner.last_seen)) != learner.study_day(now):
-            touch_session(db, describe_browser_visit(request, now))
+            update_session_last_seen(db, describe_browser_visit(request, now))
         return learner
     # The first write, or another request has just erased the learner.
     new = learner
     if learner.id:
-        new = _new_learner(request.state.visitor, learner.course, learner.zone)
+        new = _unsaved_learner(request.state.visitor, learner.course, learner.zone)
     number = enroll_learner(db, new, describe_browser_visit(request, now))
     bump_change_counter(db, number)
     return dataclasses.replace(new, id=number, home=new.home or number)
@@ -137,12 +137,12 @@ async def refuse_when_storage_full(request: Request, now: Now) -> None:
     Raises StorageFullError, or QuotaExceededError for the quota of one client.
     """
     quota: DailyQuota = request.app.state.daily_quota
-    quota.check(client_key(request.scope))
+    quota.raise_if_used_up(client_of_scope(request.scope))
     limit: StorageLimit = request.app.state.storage
     is_known = True
     if await run_in_threadpool(limit.is_only_reserve_left):
         async with read_only_session(request) as db:
-            learner = await read_learner(request, db)
+            learner = await get_current_learner(request, db)
             is_known = bool(learner.home) and (
                 now - summarize_learner_data(db, learner.home).since > _A_DAY
             )
@@ -152,10 +152,10 @@ async def refuse_when_storage_full(request: Request, now: Now) -> None:
 def count_bytes_toward_quota(request: Request, size: int) -> None:
     """Count bytes of cards and pictures toward the client's daily quota."""
     quota: DailyQuota = request.app.state.daily_quota
-    quota.count(client_key(request.scope), size)
+    quota.add_stored_bytes(client_of_scope(request.scope), size)
 
 
-CurrentLearner = Annotated[LearnerProfile, Depends(read_learner)]
+CurrentLearner = Annotated[LearnerProfile, Depends(get_current_learner)]
 EnrolledLearner = Annotated[LearnerProfile, Depends(enroll_current_learner)]
 """For routes that write; all others use `CurrentLearner`."""
 
@@ -197,14 +197,14 @@ async def _writer_context(
 async def build_request_context(
     request: Request, learner: LearnerProfile, db: Session
 ) -> RequestContext:
-    """Build the request context; a route that can wait declares `Reader` or `Writer`."""
+    """Build the request context; a route that can wait declares `ReadContext` or `WriteContext`."""
     # Called directly: each further dependency costs as much as an SQLite query.
     library, now = await current_library(request), await current_time(request)
     return RequestContext(request, library, learner, db, now)
 
 
-Reader = Annotated[RequestContext, Depends(_reader_context)]
-Writer = Annotated[RequestContext, Depends(_writer_context)]
+ReadContext = Annotated[RequestContext, Depends(_reader_context)]
+WriteContext = Annotated[RequestContext, Depends(_writer_context)]
 
 
 async def run_in_read_session(request: Request, work: Callable[[RequestContext], Result]) -> Result:
@@ -214,7 +214,7 @@ async def run_in_read_session(request: Request, work: Callable[[RequestContext],
     the page after it or instead of it.
     """
     async with read_only_session(request) as db:
-        ctx = await build_request_context(request, await read_learner(request, db), db)
+        ctx = await build_request_context(request, await get_current_learner(request, db), db)
         return await run_in_threadpool(work, ctx)
 
 

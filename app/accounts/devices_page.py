@@ -12,13 +12,13 @@ from sqlmodel import Session
 from app.accounts import learner_store
 from app.accounts.current_learner import CurrentLearner, EnrolledLearner, LearnerProfile
 from app.accounts.learner_store import BrowserVisit, LearnerDataSummary
-from app.accounts.settings_page import CodeForm, settings_as_typed, settings_page
+from app.accounts.settings_page import CodeForm, render_settings_page, settings_as_typed
 from app.clock import Now, find_time_zone
 from app.database.engine import DbSession
 from app.errors import NotFoundError
 from app.web.dependencies import public_base_url
 from app.web.render import render_page
-from app.web.request_limits import RateLimiter, client_key
+from app.web.request_limits import RateLimiter, client_of_scope
 from app.web.visitor import (
     CLEAR_SITE_DATA,
     SessionCookies,
@@ -33,13 +33,13 @@ _LETTERS = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # no characters that are easily con
 CODE_LENGTH = 8
 
 
-def new_code() -> str:
+def new_device_code() -> str:
     """Return a new code for display, e.g. “7KQ2-M9TD”: 39 bits, enough for ten minutes."""
     letters = "".join(secrets.choice(_LETTERS) for _ in range(CODE_LENGTH))
     return f"{letters[:4]}-{letters[4:]}"
 
 
-def normalize_code(typed: str) -> str:
+def normalize_device_code(typed: str) -> str:
     """Return the code for comparison: uppercase, without other characters."""
     return "".join(c for c in typed.upper() if c in _LETTERS)
 
@@ -63,9 +63,11 @@ class _CodeError(Exception):
 
 
 @router.post("/settings/codes")
-def make_code(request: Request, learner: EnrolledLearner, db: DbSession, now: Now) -> HTMLResponse:
+def create_device_code(
+    request: Request, learner: EnrolledLearner, db: DbSession, now: Now
+) -> HTMLResponse:
     """Create a device code. Only this response shows it: the database stores a hash."""
-    code = new_code()
+    code = new_device_code()
     learner_store.replace_device_code(
         db, learner.id, _device_code_digest(request, code), now + CODE_LIFETIME
     )
@@ -74,7 +76,7 @@ def make_code(request: Request, learner: EnrolledLearner, db: DbSession, now: No
 
 
 @router.get("/continue")
-def enter_code(
+def show_code_entry(
     request: Request,
     learner: CurrentLearner,
     db: DbSession,
@@ -82,7 +84,7 @@ def enter_code(
     code: Annotated[str, Query(max_length=_MAX_CODE_LENGTH)] = "",
 ) -> HTMLResponse:
     """Ask for a device code, or show whose data the code in the URL gives access to."""
-    if not code or not _is_page_navigation(request):
+    if not code or not _is_opened_by_person(request):
         return _render_code_entry(request, learner, code)
     try:
         records = _verify_device_code(request, learner, db, now, code)
@@ -116,11 +118,13 @@ def sign_in_with_code(
     learner_store.insert_browser_session(
         db, owner, BrowserVisit(hash_session_key(key), device, now)
     )
-    return _respond_with_cookie(_session_cookies(request).line(_current_visitor(request), key))
+    return _redirect_home_with_cookie(
+        _session_cookies(request).format_session_cookie(_current_visitor(request), key)
+    )
 
 
 @router.post("/settings/sessions/{session}/revocation")
-def sign_out(
+def sign_out_device(
     request: Request, session: Number, learner: CurrentLearner, db: DbSession, now: Now
 ) -> Response:
     digest = learner_store.revoke_session(db, learner.home, session, now)
@@ -128,15 +132,17 @@ def sign_out(
         raise NotFoundError("This browser is signed out already, or it is not yours.")
     learner_store.void_device_codes(db, learner.home)
     if digest == _current_visitor(request).digest:
-        return _respond_with_cookie(
+        return _redirect_home_with_cookie(
             _session_cookies(request).format_cookie_deletion(_current_visitor(request))
         )
     return RedirectResponse("/settings?ended=yes#devices", 303)
 
 
 @router.post("/settings/sessions/revocation")
-def sign_others_out(request: Request, learner: CurrentLearner, db: DbSession, now: Now) -> Response:
-    learner_store.revoke_others(db, learner.home, _current_visitor(request).digest, now)
+def sign_out_other_devices(
+    request: Request, learner: CurrentLearner, db: DbSession, now: Now
+) -> Response:
+    learner_store.revoke_other_sessions(db, learner.home, _current_visitor(request).digest, now)
     learner_store.void_device_codes(db, learner.home)
     return RedirectResponse("/settings?ended=yes#devices", 303)
 
@@ -152,14 +158,14 @@ def sign_out_without_code(
     if leave != "yes":
         message = "Tick the box first: without a code there is no way back."
         problems = [_field_problem("leave", message)]
-        return settings_page(request, learner, db, settings_as_typed(learner), problems)
+        return render_settings_page(request, learner, db, settings_as_typed(learner), problems)
     learner_store.revoke_own_session(db, _current_visitor(request).digest, now)
-    return _respond_with_cookie(
+    return _redirect_home_with_cookie(
         _session_cookies(request).format_cookie_deletion(_current_visitor(request))
     )
 
 
-def _is_page_navigation(request: Request) -> bool:
+def _is_opened_by_person(request: Request) -> bool:
     """Return whether a person opened the page.
 
     Requests that other sites make in the background must not use up the tries of an
@@ -174,14 +180,14 @@ def _verify_device_code(
     request: Request, learner: LearnerProfile, db: Session, now: dt.datetime, code: str
 ) -> LearnerDataSummary:
     """Return whose data a code gives access to. Raises _CodeError, and counts wrong codes."""
-    if len(normalize_code(code)) != CODE_LENGTH:
+    if len(normalize_device_code(code)) != CODE_LENGTH:
         problem = f"“{code[:_MAX_CODE_LENGTH]}” is not a code." if code else "Enter a code."
         raise _CodeError(
             f"{problem} A code has {CODE_LENGTH} letters and digits, none of 0, 1, I, L, O, U."
         )
     rates: RateLimiter = request.app.state.rates
-    who = client_key(request.scope), _current_visitor(request).known_digest
-    if seconds := rates.seconds_to_wait("codes", *who):
+    who = client_of_scope(request.scope), _current_visitor(request).known_digest
+    if seconds := rates.seconds_until_allowed("codes", *who):
         message = f"Too many wrong codes. Wait {seconds} seconds, then try again."
         raise _CodeError(message, 429, {"retry-after": str(seconds)})
     owner = learner_store.find_code_owner(db, _device_code_digest(request, code), now)
@@ -236,7 +242,7 @@ def _field_problem(field: str, message: str) -> dict[str, str]:
 
 
 def _device_code_digest(request: Request, code: str) -> str:
-    return _session_cookies(request).digest(normalize_code(code))
+    return _session_cookies(request).hash_short_code(normalize_device_code(code))
 
 
 def _session_cookies(request: Request) -> SessionCookies:
@@ -249,7 +255,7 @@ def _current_visitor(request: Request) -> Visitor:
     return visitor
 
 
-def _respond_with_cookie(line: bytes) -> Response:
+def _redirect_home_with_cookie(line: bytes) -> Response:
     response = RedirectResponse("/", 303, headers=CLEAR_SITE_DATA)
     response.raw_headers.append((b"set-cookie", line))
     return response

@@ -19,7 +19,7 @@ from starlette.types import Message, Receive, Scope, Send
 from app.database.engine import snapshot_session
 from app.database.quotas import StorageLimit
 from app.errors import ConflictError
-from app.web.request_limits import BodyTransfer, FairSlots, TransferSlots, client_key
+from app.web.request_limits import BodyTransfer, FairSlots, TransferSlots, client_of_scope
 
 LONGEST_WAIT = 30.0
 """Seconds until a waiting request is refused."""
@@ -47,7 +47,9 @@ class DownloadQueue:
         self._making = FairSlots(1, 1)
         self._persons: set[str] = set()
 
-    async def make(self, request: Request, person: str, name: str, write: WriteFile) -> Response:
+    async def create_download(
+        self, request: Request, person: str, name: str, write: WriteFile
+    ) -> Response:
         """Return a response with the file that `write` creates from the current database.
 
         Raises ConflictError while the person has another download, HTTPException 503 if
@@ -62,7 +64,7 @@ class DownloadQueue:
         async with contextlib.AsyncExitStack() as stack:
             stack.callback(self._persons.discard, person)
             async with contextlib.AsyncExitStack() as turn:
-                await self._wait_and_send(client_key(request.scope), stack, turn)
+                await self._wait_and_send(client_of_scope(request.scope), stack, turn)
                 if await request.is_disconnected():
                     raise ClientDisconnect
                 # The file has no name, so it disappears with the process.
@@ -76,15 +78,15 @@ class DownloadQueue:
         seconds = self._longest_wait
         try:
             async with asyncio.timeout(seconds):
-                place = self._places.occupy(client, seconds=seconds)
+                place = self._places.hold_slot(client, seconds=seconds)
                 await stack.enter_async_context(place)
-                await turn.enter_async_context(self._making.occupy(client))
+                await turn.enter_async_context(self._making.hold_slot(client))
         except TimeoutError:
             message = "Files for others are being created. Try again in a minute."
             raise HTTPException(503, message, {"retry-after": "60"}) from None
 
     def _write_from_snapshot(self, write: WriteFile, file: IO[bytes]) -> None:
-        self._storage.expect_disk()
+        self._storage.expect_free_disk_space()
         with snapshot_session(self._engine) as db:
             write(db, file)
 
@@ -105,7 +107,7 @@ class _FileDownload(StreamingResponse):
         file.seek(0)
         zipped = name.endswith(".zip")
         super().__init__(
-            _read_pieces(file),
+            _read_file_in_pieces(file),
             media_type="application/zip" if zipped else "application/octet-stream",
             headers={
                 "content-disposition": f'attachment; filename="{name}"',
@@ -117,7 +119,7 @@ class _FileDownload(StreamingResponse):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the file. Stops if the client receives it too slowly."""
         try:
-            async with self._places.transfer() as transfer:
+            async with self._places.register_transfer() as transfer:
                 await super().__call__(scope, receive, _limit_send_time(send, transfer))
         except TimeoutError:
             return  # the connection is closed, so the client sees an incomplete file
@@ -135,6 +137,6 @@ def _limit_send_time(send: Send, transfer: BodyTransfer) -> Send:
     return send_piece
 
 
-def _read_pieces(file: IO[bytes]) -> Iterator[bytes]:
+def _read_file_in_pieces(file: IO[bytes]) -> Iterator[bytes]:
     while piece := file.read(_CHUNK_BYTES):
         yield piece

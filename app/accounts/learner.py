@@ -20,12 +20,12 @@ _MOST_LATE = 2  # days that a missed mock exam stays on the list; the last one u
 _OPEN_DAYS = 60  # days that the plan looks ahead while no exam day is set
 
 
-def read_card_amount(value: str) -> CardAmount:
+def parse_stored_card_amount(value: str) -> CardAmount:
     """Return a stored choice; an unknown one is normal."""
     return next((amount for amount in CARD_AMOUNTS if amount == value), "normal")
 
 
-def read_page_route(value: str) -> PageRoute:
+def parse_stored_page_route(value: str) -> PageRoute:
     """Return a stored choice; an unknown one leaves it to the plan."""
     return next((route for route in PAGE_ROUTES if route == value), "auto")
 
@@ -75,8 +75,8 @@ class PlanCalendar:
         return planned if late <= _MOST_LATE or planned == self.mocks[-1] else None
 
 
-def plan_mock_days(
-    begin: dt.date, exam: dt.date, off: frozenset[int] = frozenset()
+def plan_mock_exam_days(
+    begin: dt.date, exam: dt.date, days_off: frozenset[int] = frozenset()
 ) -> tuple[dt.date, ...]:
     """Return the dates of the mock exams for an exam day that was set on `begin`.
 
@@ -93,7 +93,7 @@ def plan_mock_days(
     last = days - _LAST_MOCK_BEFORE
     first = max(2, math.ceil(_FIRST_MOCK_SHARE * days))
     offsets = [*range(first, last - _LEAST_GAP + 1, 7), last]
-    dates = [_next_study_day(begin + n * _DAY, exam, off) for n in offsets]
+    dates = [_next_study_day(begin + n * _DAY, exam, days_off) for n in offsets]
     return tuple(dict.fromkeys(dates))
 
 
@@ -104,7 +104,7 @@ def _next_study_day(day: dt.date, exam: dt.date, off: frozenset[int]) -> dt.date
     return later if later < exam else day
 
 
-def move_mock_day(
+def move_mock_exam_day(
     calendar: PlanCalendar, old: dt.date, new: dt.date, today: dt.date
 ) -> tuple[dt.date, ...]:
     """Return the mock exam dates with `old` moved to `new`.

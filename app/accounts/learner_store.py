@@ -14,10 +14,10 @@ from sqlalchemy import ColumnElement, RowMapping, Select, Table, bindparam, func
 from sqlalchemy import delete as sqlalchemy_delete
 from sqlmodel import Session, SQLModel, col, delete, update
 
-from app.accounts.learner import LearnerProfile, read_card_amount, read_page_route
+from app.accounts.learner import LearnerProfile, parse_stored_card_amount, parse_stored_page_route
 from app.clock import from_milliseconds, to_milliseconds
 from app.database.engine import insert_if_absent
-from app.database.quotas import SESSIONS, check_quota
+from app.database.quotas import SESSIONS, check_row_quota
 from app.database.secure_delete import mark_for_vacuum
 from app.database.tables import (
     TABLES,
@@ -70,7 +70,7 @@ def insert_browser_session(db: Session, learner_id: int, visit: BrowserVisit) ->
     )
     if insert_if_absent(db, LearnerSession, row.model_dump(exclude={"id"})) is not None:
         theirs = col(LearnerSession.learner_id).in_(learner_rows_filter(learner_id))
-        check_quota(db, SESSIONS, theirs)
+        check_row_quota(db, SESSIONS, theirs)
 
 
 def learner_rows_filter(learner_id: int) -> Any:
@@ -79,7 +79,7 @@ def learner_rows_filter(learner_id: int) -> Any:
     return select(col(Learner.id)).where(col(Learner.person) == mine.scalar_subquery())
 
 
-def touch_session(db: Session, visit: BrowserVisit) -> None:
+def update_session_last_seen(db: Session, visit: BrowserVisit) -> None:
     now = to_milliseconds(visit.at)
     db.connection().execute(_SEEN, {"wanted": visit.digest, "now": now, "named": visit.device})
 
@@ -122,7 +122,7 @@ def revoke_session(db: Session, learner_id: int, number: int, now: dt.datetime) 
     return ended
 
 
-def revoke_others(db: Session, learner_id: int, digest: str, now: dt.datetime) -> None:
+def revoke_other_sessions(db: Session, learner_id: int, digest: str, now: dt.datetime) -> None:
     db.execute(
         _revoke_statement(now).where(
             col(LearnerSession.learner_id).in_(learner_rows_filter(learner_id)),
@@ -248,8 +248,8 @@ def _learner_from_columns(columns: dict[str, Any], **session: Any) -> LearnerPro
         "days_off": frozenset(map(int, columns["days_off"])),
         "plan_begun": dt.date.fromisoformat(plan_begun) if plan_begun else None,
         "mock_days": tuple(map(dt.date.fromisoformat, columns["mock_days"].split())),
-        "card_amount": read_card_amount(columns["card_amount"]),
-        "page_route": read_page_route(columns["page_route"]),
+        "card_amount": parse_stored_card_amount(columns["card_amount"]),
+        "page_route": parse_stored_page_route(columns["page_route"]),
     }
     return LearnerProfile(**columns | parsed | session)
 
@@ -461,7 +461,7 @@ def exported_columns(table: Table) -> tuple[str, ...]:
     return tuple(c.name for c in table.columns if c.name not in _KEPT_BACK)
 
 
-def read_rows(db: Session, table: Table, learner_id: int) -> Iterator[RowMapping]:
+def read_exported_rows(db: Session, table: Table, learner_id: int) -> Iterator[RowMapping]:
     """Yield a learner's rows of a table, oldest first, loading a few at a time."""
     columns = [table.c[name] for name in exported_columns(table)]
     numbers = _row_ids(db, table, learner_id)
@@ -567,10 +567,10 @@ def erase_batch_of_rows(db: Session, learner_id: int) -> bool:
 def owned_tables() -> tuple[Table, ...]:
     """Return the learner table and all tables with rows of learners, parents first."""
     tables = SQLModel.metadata.sorted_tables
-    return tuple(table for table in tables if _path_to_learner(table) is not None)
+    return tuple(table for table in tables if _link_toward_learner(table) is not None)
 
 
-def _path_to_learner(table: Table) -> tuple[str, Table] | None:
+def _link_toward_learner(table: Table) -> tuple[str, Table] | None:
     """Return the column that links rows to a learner, and the table it refers to."""
     if table.name == Learner.__tablename__:
         return "id", table
@@ -578,7 +578,7 @@ def _path_to_learner(table: Table) -> tuple[str, Table] | None:
         if owner.name == Learner.__tablename__:
             return column, owner
     for owner, column in _parent_tables(table):
-        if owner is not table and _path_to_learner(owner) is not None:
+        if owner is not table and _link_toward_learner(owner) is not None:
             return column, owner
     return None
 
@@ -591,7 +591,7 @@ def _parent_tables(table: Table) -> Iterator[tuple[Table, str]]:
 
 def _rows_of_learner_filter(table: Table, learner_id: int) -> ColumnElement[bool]:
     """Return the condition that selects a learner's rows, in every course."""
-    way = _path_to_learner(table)
+    way = _link_toward_learner(table)
     if way is None:
         raise LookupError(f"No row of {table.name} belongs to a learner.")
     column, owner = way

@@ -31,7 +31,7 @@ from app.accounts.current_learner import (
 from app.accounts.downloads import DownloadQueue
 from app.clock import Now, from_milliseconds
 from app.database.backup import MONTHS
-from app.database.engine import DbSession, Turn
+from app.database.engine import DbSession, OpenWriteSession
 from app.web.render import render_page
 from app.web.visitor import CLEAR_SITE_DATA, SessionCookies
 
@@ -77,11 +77,15 @@ _FORMAT = 2
 """Version of the archive's structure. Since 2 it contains pictures as files."""
 
 
-def write_archive(db: Session, learner_id: int, now: dt.datetime, file: IO[bytes]) -> None:
+def write_personal_data_archive(
+    db: Session, learner_id: int, now: dt.datetime, file: IO[bytes]
+) -> None:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("README.txt", _README_TEXT.format(day=now.date().isoformat()))
         counts = {
-            table.name: _add_table(archive, table, learner_store.read_rows(db, table, learner_id))
+            table.name: _write_table_to_archive(
+                archive, table, learner_store.read_exported_rows(db, table, learner_id)
+            )
             for table in learner_store.exported_tables()
         }
         # Pictures are stored uncompressed: deflating takes long and saves nothing.
@@ -91,7 +95,9 @@ def write_archive(db: Session, learner_id: int, now: dt.datetime, file: IO[bytes
         archive.writestr("about.json", json.dumps(about, indent=1) + "\n")
 
 
-def _add_table(archive: zipfile.ZipFile, table: Table, rows: Iterable[RowMapping]) -> int:
+def _write_table_to_archive(
+    archive: zipfile.ZipFile, table: Table, rows: Iterable[RowMapping]
+) -> int:
     """Write the rows of a table as JSON and CSV; returns their number."""
     count, columns = 0, learner_store.exported_columns(table)
     times = [n for n in columns if n in {"at", "first_seen"} or n.endswith("_at")]
@@ -99,7 +105,7 @@ def _add_table(archive: zipfile.ZipFile, table: Table, rows: Iterable[RowMapping
     with tempfile.TemporaryFile("w+", encoding="utf-8", newline="") as lines:
         spreadsheet = csv.DictWriter(lines, columns)
         spreadsheet.writeheader()
-        with _new_file(archive, f"{table.name}.json") as objects:
+        with _open_archive_entry(archive, f"{table.name}.json") as objects:
             for row in rows:
                 values = _with_readable_times(row, times)
                 spreadsheet.writerow(values)
@@ -109,13 +115,13 @@ def _add_table(archive: zipfile.ZipFile, table: Table, rows: Iterable[RowMapping
                 count += 1
             objects.write("\n]\n" if count else "[]\n")
         lines.seek(0)
-        with _new_file(archive, f"{table.name}.csv") as copied:
+        with _open_archive_entry(archive, f"{table.name}.csv") as copied:
             copied.write("\ufeff")  # Excel needs it to detect UTF-8
             shutil.copyfileobj(lines, copied)
     return count
 
 
-def _new_file(archive: zipfile.ZipFile, name: str) -> io.TextIOWrapper:
+def _open_archive_entry(archive: zipfile.ZipFile, name: str) -> io.TextIOWrapper:
     raw = archive.open(name, "w", force_zip64=True)  # its size is not known yet
     return io.TextIOWrapper(raw, encoding="utf-8", newline="")
 
@@ -150,10 +156,10 @@ async def export_archive(request: Request, now: Now) -> Response:
     downloads: DownloadQueue = request.app.state.downloads
 
     def write(db: Session, file: IO[bytes]) -> None:
-        write_archive(db, learner.home, now, file)
+        write_personal_data_archive(db, learner.home, now, file)
 
     name = f"headroom-{learner.study_day(now).isoformat()}.zip"
-    return await downloads.make(request, learner.person, name, write)
+    return await downloads.create_download(request, learner.person, name, write)
 
 
 @router.get("/erasure")
@@ -169,7 +175,7 @@ async def erase_my_data(
     if word.strip().casefold() != CONFIRMATION_WORD:
         return await run_in_read_session(request, lambda ctx: _refuse_erasure(ctx, word))
     home = await run_in_read_session(request, lambda ctx: ctx.learner.home)
-    turn: Turn = request.app.state.turn
+    turn: OpenWriteSession = request.app.state.turn
     more = bool(home)
     while more:
         async with turn() as db:
@@ -193,7 +199,7 @@ def _refuse_erasure(ctx: RequestContext, word: str) -> HTMLResponse:
 
 
 @router.get("/erased")
-def erased_page(request: Request, learner: CurrentLearner) -> HTMLResponse:
+def show_erased_page(request: Request, learner: CurrentLearner) -> HTMLResponse:
     return render_page(request, "accounts/erased.html", learner=learner, backup_months=MONTHS)
 
 

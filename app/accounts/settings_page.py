@@ -14,7 +14,7 @@ from sqlmodel import Session
 
 from app.accounts import learner_store
 from app.accounts.current_learner import CurrentLearner, EnrolledLearner, LearnerProfile
-from app.accounts.learner import CARD_AMOUNTS, PAGE_ROUTES, plan_mock_days
+from app.accounts.learner import CARD_AMOUNTS, PAGE_ROUTES, plan_mock_exam_days
 from app.clock import DEFAULT_RETENTION, Now, find_time_zone
 from app.database.engine import DbSession
 from app.web.render import render_page
@@ -119,13 +119,13 @@ def _parse_page_route(typed: str) -> str:
     return typed
 
 
-def _parse_yes(typed: str) -> bool:
+def _parse_yes_or_no(typed: str) -> bool:
     if typed not in {"yes", "no"}:
         raise ValueError(f"Choose yes or no; {_quote_typed(typed)} is neither.")
     return typed == "yes"
 
 
-_YES_OR_NO = SettingConversion(_parse_yes, lambda on: "yes" if on else "no")
+_YES_OR_NO = SettingConversion(_parse_yes_or_no, lambda on: "yes" if on else "no")
 
 
 class SettingsForm(BaseModel):
@@ -181,7 +181,7 @@ class SettingsForm(BaseModel):
         """
         values: dict[str, Any] = {}
         problems: Problems = []
-        for name, setting in _settings().items():
+        for name, setting in _conversions_by_setting().items():
             typed = getattr(self, name)
             try:
                 values[name] = setting.parse(typed.strip() if isinstance(typed, str) else typed)
@@ -194,7 +194,7 @@ class SettingsForm(BaseModel):
         exam = dt.date.fromisoformat(values["exam_day"]) if values.get("exam_day") else None
         if exam != saved_exam_day and not problems:
             off = frozenset(map(int, values["days_off"]))
-            mocks = plan_mock_days(today, exam, off) if exam else ()
+            mocks = plan_mock_exam_days(today, exam, off) if exam else ()
             values["exam_result"] = ""
             values["plan_begun"] = today.isoformat() if exam else None
             values["mock_days"] = " ".join(day.isoformat() for day in mocks)
@@ -202,7 +202,7 @@ class SettingsForm(BaseModel):
 
 
 @functools.cache
-def _settings() -> dict[str, SettingConversion]:
+def _conversions_by_setting() -> dict[str, SettingConversion]:
     fields = SettingsForm.model_fields.items()
     return {
         name: part
@@ -214,7 +214,10 @@ def _settings() -> dict[str, SettingConversion]:
 
 def settings_as_typed(learner: LearnerProfile) -> SettingsForm:
     return SettingsForm(
-        **{name: setting.show(getattr(learner, name)) for name, setting in _settings().items()}
+        **{
+            name: setting.show(getattr(learner, name))
+            for name, setting in _conversions_by_setting().items()
+        }
     )
 
 
@@ -231,7 +234,7 @@ def list_time_zones() -> tuple[str, ...]:
     return ("UTC", *sorted(z for z in known if z.split("/")[0] in shown_regions and "/" in z))
 
 
-def settings_page(
+def render_settings_page(
     request: Request, learner: LearnerProfile, db: Session, form: SettingsForm, problems: Problems
 ) -> HTMLResponse:
     """Render the settings page with the submitted values; 422 if there are problems."""
@@ -262,7 +265,7 @@ router = APIRouter()
 
 @router.get("/settings")
 def show_settings(request: Request, learner: CurrentLearner, db: DbSession) -> HTMLResponse:
-    return settings_page(request, learner, db, settings_as_typed(learner), [])
+    return render_settings_page(request, learner, db, settings_as_typed(learner), [])
 
 
 @router.post("/settings")
@@ -275,7 +278,7 @@ def change_settings(
 ) -> Response:
     values, problems = form.parse_values(learner.study_day(now), learner.exam_day)
     if problems:
-        return settings_page(request, learner, db, form, problems)
+        return render_settings_page(request, learner, db, form, problems)
     learner_store.change_settings(db, learner.id, values)
     return RedirectResponse("/settings?kept=yes", 303)
 

@@ -14,7 +14,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from app.content.courses import CourseRegistry
-from app.content.item_splitter import page_without_items
+from app.content.item_splitter import page_source_without_items
 from app.content.library import Library
 from app.errors import NotFoundError
 from app.markup.model import (
@@ -423,7 +423,7 @@ def _page_markdown(course: ServedCourse, topic: Topic) -> str | None:
         text = (course.folder / path).read_text("utf-8-sig")
     except (OSError, ValueError):
         return None
-    return page_without_items(text)
+    return page_source_without_items(text)
 
 
 def _json_response(value: BaseModel) -> Response:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, field_validator
 
 from app.accounts.author_access import AuthorRoute, CurrentAuthor
 from app.accounts.author_store import AuditRecord, record_audit_entry
-from app.accounts.current_learner import Reader
+from app.accounts.current_learner import ReadContext
 from app.authoring import store
 from app.authoring.course_report import AuthoredLibrary
 from app.authoring.preview import preview_url
@@ -29,8 +29,8 @@ from app.clock import Now
 from app.content.file_reader import parse_file
 from app.content.file_watcher import course_or_shared_path
 from app.content.library import LiveLibrary
-from app.content.parse_cache import replace_file
-from app.database.engine import Turn, read_only_session
+from app.content.parse_cache import replace_file_atomically
+from app.database.engine import OpenWriteSession, read_only_session
 from app.errors import ConflictError
 from app.questions import types
 from app.questions.model import Question
@@ -70,7 +70,7 @@ class AnswerFilterForm(BaseModel):
         return value or None
 
     @property
-    def limits(self) -> AnswerFilter:
+    def answer_filter(self) -> AnswerFilter:
         """The filter of the query."""
         return AnswerFilter(
             self.since,
@@ -92,7 +92,7 @@ class AcceptanceForm(BaseModel):
 
 @answers_router.get("/questions/{item}/answers")
 def show_answers(
-    context: Reader,
+    context: ReadContext,
     item: str,
     library: AuthoredLibrary,
     query: Annotated[AnswerFilterForm, Query()],
@@ -100,7 +100,7 @@ def show_answers(
     """Every response to a question, grouped by how the current key grades it."""
     question = require_question(library, item)
     answers = store.list_logged_answers(
-        context.db, context.learner.course, question.id, query.limits
+        context.db, context.learner.course, question.id, query.answer_filter
     )
     return context.page(
         "authoring/answers.html",
@@ -111,7 +111,7 @@ def show_answers(
         columns=types.type_of(question).result_column_titles(question.answer),
         table=build_response_table(question, answers),
         wanted=query,
-        filtered=query.limits != AnswerFilter(),
+        filtered=query.answer_filter != AnswerFilter(),
         contexts=CONTEXTS,
         outcomes=_OUTCOME_LABELS,
     )
@@ -143,9 +143,9 @@ async def accept_answer(
         )
     accepted = AcceptedText(" ".join(form.answer.split()), form.gap)
     live: LiveLibrary = request.state.live
-    changed = await run_in_threadpool(_save_acceptance, live, question, accepted)
+    changed = await run_in_threadpool(_write_accepted_answer, live, question, accepted)
     graded = 0
-    write_session: Turn = request.app.state.turn
+    write_session: OpenWriteSession = request.app.state.turn
     if changed.status == "live":
         course: str = request.state.course
         async with read_only_session(request) as db:
@@ -159,7 +159,9 @@ async def accept_answer(
     return RedirectResponse(f"/authoring/questions/{quote(item)}/answers?{query}", 303)
 
 
-def _save_acceptance(live: LiveLibrary, question: Question, accepted: AcceptedText) -> Question:
+def _write_accepted_answer(
+    live: LiveLibrary, question: Question, accepted: AcceptedText
+) -> Question:
     """Write the file and return the question as it is live afterward.
 
     Nothing is written unless the question is sound with the new key and accepts the text.
@@ -181,7 +183,7 @@ def _save_acceptance(live: LiveLibrary, question: Question, accepted: AcceptedTe
             f"Change the question by hand at {path}:{question.place.line}.",
         )
     try:
-        replace_file(file, changed.encode())
+        replace_file_atomically(file, changed.encode())
     except OSError as error:
         raise ConflictError(
             f"{path} cannot be written: {error.strerror or error}.",

@@ -185,11 +185,11 @@ _Measure = Callable[[_ChoiceItem, int], float]
 
 
 def _count_shared_words(item: _ChoiceItem, option_index: int) -> float:
-    return float(len(item.stem & _word_set(item.options[option_index])))
+    return float(len(item.stem & _distinct_long_words(item.options[option_index])))
 
 
-def _count_specific_words(item: _ChoiceItem, at: int) -> float:
-    return float(len(_SPECIFIC.findall(item.options[at])))
+def _count_specific_words(item: _ChoiceItem, option_index: int) -> float:
+    return float(len(_SPECIFIC.findall(item.options[option_index])))
 
 
 _CUES: Mapping[str, _Measure] = {
@@ -226,11 +226,11 @@ def _choice_items(questions: Iterable[Question]) -> list[_ChoiceItem]:
         right = [place for place, option in enumerate(options) if option.right]
         if len(right) == 1 and len(options) > 1:
             texts = tuple(option.words for option in options)
-            items.append(_ChoiceItem(_word_set(question.stem.plain), texts, right[0]))
+            items.append(_ChoiceItem(_distinct_long_words(question.stem.plain), texts, right[0]))
     return items
 
 
-def _word_set(text: str) -> frozenset[str]:
+def _distinct_long_words(text: str) -> frozenset[str]:
     return frozenset(w for w in normalize_text(text).split() if len(w) > 3)
 
 
@@ -277,10 +277,10 @@ def list_overdue_content_reviews(library: Library, today: dt.date) -> list[Overd
     return sorted(due, key=lambda d: (d.day or dt.date.min, d.path, d.name))
 
 
-def _review_reason(day: dt.date | None, today: dt.date, never: str) -> str:
+def _review_reason(day: dt.date | None, today: dt.date, reason_if_never: str) -> str:
     """Return why something last reviewed on `day` is due; empty if it is not."""
     if day is None:
-        return never
+        return reason_if_never
     due = day + _REVIEW_VALID_FOR
     if due - _DUE_SOON > today:
         return ""

@@ -96,7 +96,7 @@ class TestStatistics:
         return self.learners >= MIN_RESPONSES
 
 
-def describe_items(responses: Iterable[ItemResponse]) -> dict[str, ItemStatistics]:
+def compute_item_statistics(responses: Iterable[ItemResponse]) -> dict[str, ItemStatistics]:
     """Return the statistics of every item that was answered."""
     responses = list(responses)
     by_item: dict[str, list[ItemResponse]] = defaultdict(list)
@@ -106,10 +106,12 @@ def describe_items(responses: Iterable[ItemResponse]) -> dict[str, ItemStatistic
         learner: (math.fsum(marks.values()), len(marks))
         for learner, marks in _marks_by_learner(responses).items()
     }
-    return {item: _describe_item(item, rows, totals) for item, rows in by_item.items()}
+    return {
+        item: _compute_one_item_statistics(item, rows, totals) for item, rows in by_item.items()
+    }
 
 
-def describe_test(responses: Iterable[ItemResponse]) -> TestStatistics:
+def compute_test_statistics(responses: Iterable[ItemResponse]) -> TestStatistics:
     """Return the statistics of the set, from learners who answered every item of it."""
     responses = list(responses)
     maxima = {r.item: r.maximum for r in responses}
@@ -183,7 +185,7 @@ def find_probably_right_distractor(item: ItemStatistics, right: Sequence[str]) -
     return best if best is not None and better[best] > 0 else None
 
 
-def never_chosen(item: ItemStatistics, wrong: Sequence[str]) -> tuple[str, ...]:
+def find_never_chosen_options(item: ItemStatistics, wrong: Sequence[str]) -> tuple[str, ...]:
     """Return the distractors that nobody chose, once fewer than 5% can be expected to."""
     if wilson_interval(0, item.count, NINE_IN_TEN)[1] >= _IDLE:
         return ()
@@ -199,7 +201,7 @@ def _marks_by_learner(responses: Iterable[ItemResponse]) -> dict[int, dict[str, 
     return marks
 
 
-def _describe_item(
+def _compute_one_item_statistics(
     item: str, rows: Sequence[ItemResponse], totals: Mapping[int, tuple[float, int]]
 ) -> ItemStatistics:
     """`totals` are the sum of a learner's marks over all items, and the number of items."""

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from app.accounts import author_store
 from app.accounts.author_access import AuthorRoute, CurrentAuthor, forget_author_cookie
 from app.accounts.author_store import AuditRecord, record_audit_entry
-from app.accounts.current_learner import CurrentLearner, Reader, RequestContext
+from app.accounts.current_learner import CurrentLearner, ReadContext, RequestContext
 from app.authoring import statistics_tables, store
 from app.authoring.answers_page import answers_router
 from app.authoring.course_report import (
@@ -24,11 +24,11 @@ from app.authoring.course_report import (
     measure_answer_cues,
 )
 from app.authoring.preview import (
+    grade_sample_responses,
     is_unanswered,
     open_question,
     preview_url,
-    response_pairs,
-    sample_responses,
+    response_as_query_pairs,
     try_response,
 )
 from app.authoring.regrading import RegradePolicy, confirm_regrade, preview_regrade
@@ -36,28 +36,28 @@ from app.authoring.statistics_tables import (
     BankStatistics,
     CurrentStatistics,
     VariantRow,
+    build_option_rows,
+    build_variant_row,
     displayed_letters,
-    option_rows,
+    list_statistics_by_revision,
     unique_wordings,
-    variant_row,
-    wording_statistics,
 )
 from app.authoring.to_do import (
     ProblemFilter,
     blind_guess_percent,
     build_author_tasks,
     build_problem_list,
-    lines_around,
-    list_unfinished,
+    find_statistics_reasons,
+    list_unpublished_content,
     problem_key,
     problems_of_topic,
     read_authoring_guide,
-    statistics_reasons,
+    read_lines_around,
     topic_of_path,
 )
 from app.clock import Now
 from app.content.library import Library
-from app.database.engine import DbSession, Turn, read_only_session
+from app.database.engine import DbSession, OpenWriteSession, read_only_session
 from app.errors import ConflictError, NotFoundError
 from app.lessons.page_renderer import RenderedPage, RenderedPageCache
 from app.markup.expressions import ExpressionError
@@ -65,8 +65,8 @@ from app.markup.problems import RULES
 from app.questions import types
 from app.questions.grading import RegradeRefusal
 from app.questions.model import Question, count_combinations, draw_variant, variants_up_to_limit
-from app.questions.question_form import OpenQuestion, new_token, question_title
-from app.quiz.forms import AskedFor, Posted
+from app.questions.question_form import OpenQuestion, new_submission_token, question_title
+from app.quiz.forms import PostedSubmission, QueriedSubmission
 from app.web.dependencies import CurrentLibrary, RowNumber, require_question
 from app.web.formatting import format_age
 from app.web.render import is_htmx_request, render_page
@@ -103,7 +103,7 @@ def sign_author_out(
 
 
 @router.api_route("/{anything:path}", methods=["GET", "POST"])
-def unknown_author_page(anything: str) -> HTMLResponse:
+def refuse_unknown_author_page(anything: str) -> HTMLResponse:
     """Status 404 for unknown author URLs. Only authors get this answer."""
     raise NotFoundError(f"There is nothing at /authoring/{anything[:80]}.")
 
@@ -146,7 +146,7 @@ def _open_page_questions(library: Library, page: RenderedPage) -> dict[str, Open
     return {
         item: OpenQuestion(
             draw_variant(library.questions[item], 0),
-            new_token(),
+            new_submission_token(),
             "page",
             back=f"/authoring/pages/{page.topic.slug}",
             at=preview_url(library.questions[item]),
@@ -202,7 +202,7 @@ _MAX_PROBLEMS = 300
 
 
 @problems_router.get("")
-def show_problem_list(context: Reader, query: ProblemQuery) -> HTMLResponse:
+def show_problem_list(context: ReadContext, query: ProblemQuery) -> HTMLResponse:
     """The problems in the content, with the source of the selected one."""
     listing = build_problem_list(
         context.library, ProblemFilter(query.severity, query.file), query.at
@@ -215,7 +215,7 @@ def show_problem_list(context: Reader, query: ProblemQuery) -> HTMLResponse:
         listing=listing,
         shown=listing.problems[:_MAX_PROBLEMS],
         chosen=chosen,
-        lines=lines_around(folder, chosen.path, chosen.line) if chosen else [],
+        lines=read_lines_around(folder, chosen.path, chosen.line) if chosen else [],
         wanted=query,
         name_of=problem_key,
         topic_of=topic_of_path,
@@ -224,7 +224,7 @@ def show_problem_list(context: Reader, query: ProblemQuery) -> HTMLResponse:
 
 
 @problems_router.get("/changes")
-async def course_version(library: CurrentLibrary) -> PlainTextResponse:
+async def show_course_version(library: CurrentLibrary) -> PlainTextResponse:
     """The version of the course. An open page polls it and reloads itself."""
     return PlainTextResponse(library.version, headers={"cache-control": "no-store"})
 
@@ -253,7 +253,9 @@ Item = Annotated[Question, Depends(require_item)]
 
 
 @questions_router.get("/questions")
-def show_statistics(statistics: CurrentStatistics, context: Reader, query: TableQuery) -> Response:
+def show_statistics(
+    statistics: CurrentStatistics, context: ReadContext, query: TableQuery
+) -> Response:
     """The statistics of the bank: the table, what to fix first, the mock exams."""
     rows = _statistics_rows(statistics, context)
     descending = query.sort.startswith("-")
@@ -292,7 +294,7 @@ def show_statistics(statistics: CurrentStatistics, context: Reader, query: Table
 
 
 @questions_router.get("/mend")
-def show_to_do(statistics: CurrentStatistics, context: Reader) -> HTMLResponse:
+def show_to_do(statistics: CurrentStatistics, context: ReadContext) -> HTMLResponse:
     """Problems, statistics, reports and overdue reviews in one list, worst first."""
     library = context.library
     rows = _statistics_rows(statistics, context)
@@ -303,17 +305,17 @@ def show_to_do(statistics: CurrentStatistics, context: Reader) -> HTMLResponse:
         tasks=build_author_tasks(library.problems, items, due),
         most=_ROWS,
         outdated=library.outdated,
-        unfinished=list_unfinished(library),
+        unfinished=list_unpublished_content(library),
     )
 
 
 @questions_router.get("/questions/{item}")  # noqa: FAST003 - in Item
 def show_question(
     statistics: CurrentStatistics,
-    context: Reader,
+    context: ReadContext,
     library: AuthoredLibrary,
     question: Item,
-    submission: AskedFor,
+    submission: QueriedSubmission,
 ) -> HTMLResponse:
     """One question in every state, with the statistics of its answers."""
     db, location = context.db, question.place
@@ -336,12 +338,12 @@ def show_question(
         seed=variant.seed,
         asked=shown if isinstance(shown, OpenQuestion) else None,
         outcome=None if isinstance(shown, OpenQuestion) else shown,
-        samples=sample_responses(variant),
+        samples=grade_sample_responses(variant),
         response={} if asks else dict(submission.raw),
         query=_response_query,
-        lines=lines_around(context.request.state.live.folder, location.path, location.line, 14)[
-            -15:
-        ],
+        lines=read_lines_around(
+            context.request.state.live.folder, location.path, location.line, 14
+        )[-15:],
         problems=[p for p in library.problems if p.item == question.id],
         outdated=location.path in library.outdated,
         displayed_letters=displayed_letters(variant),
@@ -353,10 +355,12 @@ def show_question(
         unregraded=statistics.unregraded.get(question.id, 0),
         statistics=current,
         guess=blind_guess_percent(question),
-        reasons=sorted(statistics_reasons(question, current), key=lambda reason: -reason.weight),
-        options=option_rows(question, current),
-        tallies=_tally_responses(context, question),
-        wordings=wording_statistics(
+        reasons=sorted(
+            find_statistics_reasons(question, current), key=lambda reason: -reason.weight
+        ),
+        options=build_option_rows(question, current),
+        tallies=_tally_response_habits(context, question),
+        wordings=list_statistics_by_revision(
             question,
             unique_wordings(question, seen_wordings, statistics.canonical),
             statistics.items,
@@ -365,14 +369,20 @@ def show_question(
 
 
 @questions_router.get("/questions/{item}/form")  # noqa: FAST003 - in Item
-def question_fragment(request: Request, question: Item, submission: AskedFor) -> HTMLResponse:
+def show_question_fragment(
+    request: Request, question: Item, submission: QueriedSubmission
+) -> HTMLResponse:
     """The unanswered question as a fragment: another hint, a step moved, another try."""
     return render_page(request, "quiz/_question.html", asked=open_question(question, submission))
 
 
 @questions_router.post("/questions/{item}/attempts")  # noqa: FAST003 - in Item
 def try_answer(
-    request: Request, library: AuthoredLibrary, db: DbSession, question: Item, submission: Posted
+    request: Request,
+    library: AuthoredLibrary,
+    db: DbSession,
+    question: Item,
+    submission: PostedSubmission,
 ) -> Response:
     """Grade a response of the author; nothing is saved, so the statistics stay clean."""
     if not is_htmx_request(request):
@@ -385,11 +395,11 @@ def try_answer(
     return render_page(request, "quiz/_verdict.html", outcome=shown)
 
 
-def _tally_responses(
+def _tally_response_habits(
     context: RequestContext, question: Question
 ) -> dict[str, list[tuple[str, int]]]:
     """Return what learners did in a question, by title, most frequent first."""
-    newest = store.newest_responses(
+    newest = store.load_newest_responses(
         context.db, context.learner.course, question.id, question.revision
     )
     responses = ((draw_variant(question, seed).answer, raw) for seed, raw in newest)
@@ -405,7 +415,7 @@ def _solvable_variant_rows(question: Question) -> list[VariantRow]:
     variants = variants_up_to_limit(question)
     while True:
         try:
-            rows.append(variant_row(next(variants)))
+            rows.append(build_variant_row(next(variants)))
         except (StopIteration, ExpressionError):
             return rows  # the course check names the combination without an answer
 
@@ -427,7 +437,7 @@ def _csv_response(text: str, name: str) -> Response:
 
 
 def _response_query(raw: Any, seed: int) -> str:
-    pairs = [*response_pairs(raw), *([("seed", str(seed))] if seed else [])]
+    pairs = [*response_as_query_pairs(raw), *([("seed", str(seed))] if seed else [])]
     return f"?{urlencode(pairs)}" if pairs else ""
 
 
@@ -435,7 +445,7 @@ reference_router = APIRouter(route_class=AuthorRoute)
 
 
 @reference_router.get("/coverage")
-def coverage_page(
+def show_coverage(
     request: Request, library: CurrentLibrary, learner: CurrentLearner, now: Now
 ) -> HTMLResponse:
     """What each objective has, and what the options of the bank give away."""
@@ -452,7 +462,7 @@ def coverage_page(
 
 
 @reference_router.get("/help")
-def help_page(request: Request, learner: CurrentLearner) -> HTMLResponse:
+def show_authoring_guide(request: Request, learner: CurrentLearner) -> HTMLResponse:
     """The content format, with every problem that the check can report."""
     try:
         guide = read_authoring_guide()
@@ -473,7 +483,7 @@ _POLICY_LABELS = {
 
 
 @regrading_router.get("/questions/{item}/regrading")
-def show_regrading(context: Reader, item: str, query: RegradeQuery) -> HTMLResponse:
+def show_regrading(context: ReadContext, item: str, query: RegradeQuery) -> HTMLResponse:
     """The changes if earlier answers were regraded."""
     question = require_question(context.library, item)
     return context.page(
@@ -522,7 +532,7 @@ async def confirm_regrading(
                 preview_regrade, db, course, question, reworded=form.reworded, policy=form.policy
             )
         )
-    write_session: Turn = request.app.state.turn
+    write_session: OpenWriteSession = request.app.state.turn
     async with write_session() as db:
         count = await run_in_threadpool(confirm_regrade, db, course, regrading, author.id, now)
     query = f"graded={count}&policy={form.policy}{'&reworded=true' if form.reworded else ''}"

@@ -9,8 +9,8 @@ from app.content.library import Library
 from app.questions import types
 from app.questions.grading import grade, grade_unanswered
 from app.questions.model import Question, Variant, draw_variant
-from app.questions.question_form import OpenQuestion, new_token
-from app.questions.question_type import Raw, UnreadableResponse
+from app.questions.question_form import OpenQuestion, new_submission_token
+from app.questions.question_type import SubmittedFields, UnreadableResponse
 from app.quiz.forms import QuestionSubmission
 from app.quiz.question_page import AnswerFeedback, GradedVariant, NextLinks, build_feedback
 from app.quiz.store import RecordedAttempt
@@ -25,12 +25,12 @@ class SampleResponse:
     """
 
     text: str
-    raw: Raw
+    raw: SubmittedFields
     result: str
     verdict: str
 
 
-def sample_responses(variant: Variant) -> list[SampleResponse]:
+def grade_sample_responses(variant: Variant) -> list[SampleResponse]:
     """Return the responses worth showing, each once: right, each foreseen one, others."""
     samples: dict[tuple[tuple[str, tuple[str, ...]], ...], SampleResponse] = {}
     for text, raw in types.type_of(variant).sample_responses(variant.answer):
@@ -40,7 +40,7 @@ def sample_responses(variant: Variant) -> list[SampleResponse]:
     return list(samples.values())
 
 
-def _grade_sample(variant: Variant, text: str, raw: Raw) -> SampleResponse:
+def _grade_sample(variant: Variant, text: str, raw: SubmittedFields) -> SampleResponse:
     result = grade(variant, raw)
     if is_unanswered(variant.question, raw):
         return SampleResponse(text, raw, "open", "")
@@ -53,12 +53,12 @@ def _grade_sample(variant: Variant, text: str, raw: Raw) -> SampleResponse:
     return SampleResponse(text, raw, result.result, verdicts.get(result.result, partly))
 
 
-def is_unanswered(question: Question, raw: Raw) -> bool:
+def is_unanswered(question: Question, raw: SubmittedFields) -> bool:
     """Return whether a response has nothing that is graded, such as commands of a lab alone."""
     return not raw.keys() - set(types.type_of(question).working)
 
 
-def response_pairs(raw: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+def response_as_query_pairs(raw: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
     """Return a response as query pairs."""
     return [(name, value) for name, values in raw.items() for value in values]
 
@@ -76,7 +76,7 @@ def open_question(question: Question, submission: QuestionSubmission) -> OpenQue
         raw = types.type_of(variant).respond_to_button(raw, form.move)
     return OpenQuestion(
         variant=variant,
-        token=new_token(),
+        token=new_submission_token(),
         context=form.context,
         back=form.back,
         hints=min(form.hints + form.more, len(variant.hints)),

@@ -26,7 +26,7 @@ from app.questions.grading import (
     pair_seen_and_current_variants,
 )
 from app.questions.model import Question, combination_index
-from app.quiz.store import load_wording, store_revision
+from app.quiz.store import load_stored_question, store_revision
 
 _SCORE_TOLERANCE = 1e-9
 
@@ -99,7 +99,7 @@ def preview_regrade(
     the current key after such a decision.
     """
     revision = "" if policy.is_for_all else question.revision
-    answers = store.regradable_attempts(db, course, question.id, revision)
+    answers = store.load_regradable_attempts(db, course, question.id, revision)
     earlier = {seen.revision for seen in store.list_seen_wordings(db, question.id)}
     wordings = {
         name: _load_decoded_wording(db, question.id, name)
@@ -123,7 +123,7 @@ def preview_regrade(
     return RegradePreview(
         question=question,
         answers=len(scored),
-        reach=_measure_impact(changed),
+        reach=_count_regrade_impact(changed),
         effects=_count_score_changes(changed),
         same=len(rows) - len(changed),
         refused=tuple(sorted(refused.items())),
@@ -166,7 +166,7 @@ def has_only_key_changed(db: Session, question: Question, revision: str) -> bool
 
 
 def confirm_regrade(
-    db: Session, course: str, regrading: RegradePreview, by: int, now: dt.datetime
+    db: Session, course: str, regrading: RegradePreview, author_session: int, now: dt.datetime
 ) -> int:
     """Write the regrades of a preview; returns how many answers were regraded.
 
@@ -181,7 +181,7 @@ def confirm_regrade(
         for learner in sorted(set(learners)):
             bump_change_counter(db, learner)
         subject = f"{len(learners)} of {regrading.question.id}"[:120]
-        record_audit_entry(db, AuditRecord(now, by, "answers graded again", subject))
+        record_audit_entry(db, AuditRecord(now, author_session, "answers graded again", subject))
     return len(learners)
 
 
@@ -225,11 +225,11 @@ def _count_score_changes(changed: Iterable[NewScore]) -> tuple[ScoreChange, ...]
     groups: dict[tuple[float, float], list[NewScore]] = collections.defaultdict(list)
     for row in changed:
         groups[round(row.answer.score, 4), round(row.score, 4)].append(row)
-    changes = [ScoreChange(*scores, _measure_impact(rows)) for scores, rows in groups.items()]
+    changes = [ScoreChange(*scores, _count_regrade_impact(rows)) for scores, rows in groups.items()]
     return tuple(sorted(changes, key=lambda change: (change.before - change.after, change.before)))
 
 
-def _measure_impact(rows: Sequence[NewScore]) -> RegradeImpact:
+def _count_regrade_impact(rows: Sequence[NewScore]) -> RegradeImpact:
     answers = [row.answer for row in rows]
     return RegradeImpact(
         answers=len(answers),
@@ -241,6 +241,6 @@ def _measure_impact(rows: Sequence[NewScore]) -> RegradeImpact:
 
 def _load_decoded_wording(db: Session, item: str, revision: str) -> Question | None:
     try:
-        return load_wording(db, item, revision)
+        return load_stored_question(db, item, revision)
     except ValueError:  # stored in the format of an older version
         return None

@@ -21,9 +21,9 @@ from app.questions.model import Question, count_combinations, draw_variant
 from app.questions.question_type import (
     LEVELS,
     GradeResult,
-    Raw,
     Result,
     StatisticsOption,
+    SubmittedFields,
     UnreadableResponse,
     fold_text,
     same_words,
@@ -137,7 +137,7 @@ class QuestionResponses:
 def build_response_table(question: Question, answers: Sequence[LoggedAnswer]) -> QuestionResponses:
     """Return the table of these answers, graded by the current key of `question`."""
     regrader = _Grader(question)
-    graded: list[tuple[GradeResult, Raw, int]] = []
+    graded: list[tuple[GradeResult, SubmittedFields, int]] = []
     unknown = unreadable = 0
     for answer in answers:
         result = regrader.grade(answer)
@@ -184,7 +184,7 @@ class _Grader:
 
 
 def _group_by_option_and_score(
-    question: Question, graded: Iterable[tuple[GradeResult, Raw, int]]
+    question: Question, graded: Iterable[tuple[GradeResult, SubmittedFields, int]]
 ) -> tuple[ResponseGroup, ...]:
     """Group whole responses by the option they match, or by their score."""
     kind = types.type_of(question)
@@ -226,7 +226,9 @@ def _classify_response(result: Result, option: StatisticsOption | None) -> Respo
     return ResponseOutcome.FORESEEN if option else ResponseOutcome.OTHER
 
 
-def _response_text(result: GradeResult, raw: Raw, options: Mapping[str, StatisticsOption]) -> str:
+def _response_text(
+    result: GradeResult, raw: SubmittedFields, options: Mapping[str, StatisticsOption]
+) -> str:
     chosen = result.parsed.get("chosen")
     if chosen is None:
         typed = (value for name in ("answer", "unit") for value in raw.get(name, ()))
@@ -352,7 +354,9 @@ def accepts_text(question: Question, accepted: AcceptedText) -> bool:
     """Return whether the key of the question accepts the text."""
     answer = question.answer
     if isinstance(answer, ClozeAnswer):
-        return any(b.fits(accepted.text) for b in answer.blanks if b.key == accepted.gap)
+        return any(
+            b.accepts_response(accepted.text) for b in answer.blanks if b.key == accepted.gap
+        )
     result = grade(draw_variant(question, 0), {"answer": [accepted.text]})
     return isinstance(result, GradeResult) and result.result == "right"
 
@@ -369,16 +373,16 @@ def _accept_option(source: str, question: Question, text: str) -> str:
     for at, option in options:
         same = same_words(option["text"].strip("`"), text)
         if same and option["tick"].strip().lower() != "x":
-            lines[at] = f"{option['box']}x{option['end']}{option['text']}{_line_end(lines[at])}"
+            lines[at] = f"{option['box']}x{option['end']}{option['text']}{_line_ending(lines[at])}"
             return "".join(lines)
     ticked = [(at, option) for at, option in options if option["tick"].strip().lower() == "x"]
     if not ticked:
         raise _source_changed_error(question)
     at, option = ticked[-1]
     written = text + format_numeric_tolerance(question.answer)
-    line = f"{option['box']}x{option['end']}`{written}`{_line_end(lines[at])}"
-    after = _end_of_option(lines, at)
-    if not _line_end(lines[after - 1]):
+    line = f"{option['box']}x{option['end']}`{written}`{_line_ending(lines[at])}"
+    after = _index_behind_option(lines, at)
+    if not _line_ending(lines[after - 1]):
         lines[after - 1] += "\n"
     lines.insert(after, line)
     return "".join(lines)
@@ -420,7 +424,7 @@ def _line_numbers_of_question(lines: Sequence[str], question: Question) -> Itera
         yield at
 
 
-def _end_of_option(lines: Sequence[str], at: int) -> int:
+def _index_behind_option(lines: Sequence[str], at: int) -> int:
     """Return the index behind an option and its indented reason."""
     after = at + 1
     while after < len(lines) and re.match(r"\s+\S", lines[after]):
@@ -428,7 +432,7 @@ def _end_of_option(lines: Sequence[str], at: int) -> int:
     return after
 
 
-def _line_end(line: str) -> str:
+def _line_ending(line: str) -> str:
     return line[len(line.rstrip("\r\n")) :]
 
 

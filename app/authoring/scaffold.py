@@ -12,7 +12,7 @@ from app.content.course_facts import apportion
 from app.content.course_facts import domain_by_objective as domains_of
 from app.content.file_watcher import WatchedFiles
 from app.content.library import Library, assemble_library
-from app.content.parse_cache import replace_file
+from app.content.parse_cache import replace_file_atomically
 from app.content.parsed_file import list_used_ids
 from app.markup.model import Topic
 from app.markup.text import LONGEST_ID, hint_for_unknown_word, is_slug
@@ -59,11 +59,11 @@ class ScaffoldTarget:
         raise ScaffoldError("syllabus.toml lists no objective yet; write one first.")
 
 
-def read_course(folder: Path) -> ScaffoldTarget:
+def read_target_course(folder: Path) -> ScaffoldTarget:
     """Read the course with every id ever used; raises ScaffoldError."""
     if not folder.is_dir():
         raise ScaffoldError(f"{folder} is not a folder; name that of the course.")
-    readings, _ = WatchedFiles(folder, None).read()
+    readings, _ = WatchedFiles(folder, None).parse_current_files()
     return ScaffoldTarget(
         folder, assemble_library(readings, folder), frozenset(list_used_ids(readings))
     )
@@ -81,7 +81,7 @@ def new_course(folder: Path, title: str, exam: str, today: dt.date) -> list[Path
     }
     folder.mkdir(parents=True)
     files = [_write_new_file(folder / name, text) for name, text in texts.items()]
-    return files + new_topic(read_course(folder), "first-steps", "First steps", "1.1", today)
+    return files + new_topic(read_target_course(folder), "first-steps", "First steps", "1.1", today)
 
 
 def new_topic(
@@ -237,10 +237,10 @@ def _item_template(kind: str, name: str, title: str, number: int) -> str:
     return _fill_template(f"{kind}.md", words)
 
 
-def _mark_as_draft(text: str, head: str) -> str:
+def _mark_as_draft(text: str, line_before: str) -> str:
     """Return the text marked as a draft, so that it is not live until the author removes the line."""
     line = "# Only authors see it; without this line it is live.\nstatus: draft\n"
-    return text.replace(head, head + line, 1)
+    return text.replace(line_before, line_before + line, 1)
 
 
 def _fill_template(name: str, words: Mapping[str, str]) -> str:
@@ -277,5 +277,5 @@ def _quote_text(text: str) -> str:
 
 
 def _write_new_file(path: Path, text: str) -> Path:
-    replace_file(path, text.encode())
+    replace_file_atomically(path, text.encode())
     return path

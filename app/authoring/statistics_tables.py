@@ -21,8 +21,8 @@ from app.authoring.item_statistics import (
     ItemResponse,
     ItemStatistics,
     TestStatistics,
-    describe_items,
-    describe_test,
+    compute_item_statistics,
+    compute_test_statistics,
 )
 from app.authoring.regrading import has_only_key_changed, preview_regrade
 from app.authoring.store import (
@@ -38,12 +38,12 @@ from app.authoring.to_do import (
     FixReason,
     ItemToFix,
     blind_guess_percent,
-    card_reasons,
-    item_to_fix,
+    build_item_to_fix,
+    find_card_reasons,
+    find_statistics_reasons,
     option_letters,
     report_reason,
     sort_by_severity,
-    statistics_reasons,
     unregraded_reason,
 )
 from app.content.courses import SINGLE_COURSE
@@ -147,7 +147,9 @@ def item_statistics_by_revision(
         name = f"{a.item} {revision}"
         keys[name] = a.item, revision
         responses.append(ItemResponse(a.learner, name, a.score, options=a.chosen))
-    return {keys[name]: statistics for name, statistics in describe_items(responses).items()}
+    return {
+        keys[name]: statistics for name, statistics in compute_item_statistics(responses).items()
+    }
 
 
 def build_question_rows(
@@ -166,7 +168,7 @@ def build_question_rows(
                 current,
                 blind_guess_percent(question),
                 before=counts[question.id] - (current.count if current else 0),
-                reasons=tuple(statistics_reasons(question, current)),
+                reasons=tuple(find_statistics_reasons(question, current)),
                 unregraded=unregraded.get(question.id, 0),
             )
         )
@@ -187,12 +189,12 @@ def add_report_counts(
 
 
 def sort_rows(
-    rows: Iterable[QuestionStatisticsRow], by: str, *, descending: bool
+    rows: Iterable[QuestionStatisticsRow], column: str, *, descending: bool
 ) -> list[QuestionStatisticsRow]:
     """Return the rows sorted by a column of `SORTS`; those without a value come last."""
-    if by == "item":
+    if column == "item":
         return sorted(rows, key=lambda row: row.question.id, reverse=descending)
-    valued = [(row.column_value(by), row) for row in rows]
+    valued = [(row.column_value(column), row) for row in rows]
     known = [(value, row) for value, row in valued if value is not None]
     known.sort(key=lambda pair: pair[0], reverse=descending)
     return [row for _, row in known] + [row for value, row in valued if value is None]
@@ -207,15 +209,17 @@ def items_to_fix(
         reasons = [*row.reasons]
         reasons += [report_reason(row.reports)] if row.reports else []
         reasons += [unregraded_reason(row.unregraded)] if row.unregraded else []
-        items.append(item_to_fix(row.question.id, "question", row.question.place, reasons))
+        items.append(build_item_to_fix(row.question.id, "question", row.question.place, reasons))
     for lapses in cards:
         card = library.cards.get(lapses.card)
         if card is not None:
-            items.append(item_to_fix(card.id, "card", card.place, card_reasons(lapses)))
+            items.append(build_item_to_fix(card.id, "card", card.place, find_card_reasons(lapses)))
     return sort_by_severity(items)
 
 
-def exam_statistics(library: Library, papers: Sequence[FirstSitting]) -> list[ExamStatisticsRow]:
+def compute_exam_statistics(
+    library: Library, papers: Sequence[FirstSitting]
+) -> list[ExamStatisticsRow]:
     """Return the test statistics of every mock exam of the course.
 
     Each learner has a paper of different questions, so a position on the paper is treated as an
@@ -229,7 +233,7 @@ def exam_statistics(library: Library, papers: Sequence[FirstSitting]) -> list[Ex
             if paper.exam == slug and len(paper.points) == exam.questions
             for position, points in enumerate(paper.points)
         ]
-        rows.append(ExamStatisticsRow(slug, exam.title, describe_test(responses)))
+        rows.append(ExamStatisticsRow(slug, exam.title, compute_test_statistics(responses)))
     return rows
 
 
@@ -378,7 +382,7 @@ class VariantRow:
     wrong: tuple[str, ...]
 
 
-def wording_statistics(
+def list_statistics_by_revision(
     question: Question,
     wordings: Sequence[SeenWording],
     items: Mapping[tuple[str, str], ItemStatistics],
@@ -408,7 +412,7 @@ def unique_wordings(
     return list(unique.values())
 
 
-def option_rows(question: Question, statistics: ItemStatistics | None) -> list[OptionRow]:
+def build_option_rows(question: Question, statistics: ItemStatistics | None) -> list[OptionRow]:
     """Return every option of a choice question in authored order; none for other types."""
     kind = types.type_of(question)
     if not kind.chosen:
@@ -440,7 +444,7 @@ def displayed_letters(variant: Variant) -> dict[str, str]:
     return dict(zip(keys, LETTERS, strict=False)) if kind.chosen else {}
 
 
-def variant_row(variant: Variant) -> VariantRow:
+def build_variant_row(variant: Variant) -> VariantRow:
     """Return a variant as a row of the variant table."""
     options = types.type_of(variant).options_for_statistics(variant.answer)
     return VariantRow(
@@ -505,7 +509,7 @@ class StatisticsCache:
                 return newest
             start = time.monotonic()
             with snapshot_session(self._engine) as db:
-                log_version = store.answer_log_version(db, self._course)
+                log_version = store.read_answer_log_version(db, self._course)
                 if newest is None or log_version != self._log_version:
                     newest = _compute_statistics(db, self._course, library, self._clock())
                 else:
@@ -541,7 +545,7 @@ def _compute_statistics(
         at=now,
         items=items,
         rows=build_question_rows(library, items, unregraded),
-        exams=exam_statistics(library, store.first_exam_sittings(db, course)),
+        exams=compute_exam_statistics(library, store.load_first_exam_sittings(db, course)),
         lapsed_cards=store.list_lapsed_cards(db, course),
         canonical=canonical,
         unregraded=unregraded,

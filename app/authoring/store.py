@@ -107,7 +107,7 @@ def _is_learner_of_course(course: str, learner: Any) -> ColumnElement[bool]:
     return condition
 
 
-def answer_log_version(db: Session, course: str) -> AnswerLogVersion:
+def read_answer_log_version(db: Session, course: str) -> AnswerLogVersion:
     """Return what tells whether the answers changed since the statistics were computed."""
     answers, sum_of_times = db.execute(
         select(func.count(), func.coalesce(func.sum(col(Attempt.at)), 0)).where(
@@ -295,7 +295,7 @@ def load_revision_bodies(db: Session) -> list[tuple[str, str, str]]:
     return [(item, revision, body) for item, revision, body in rows]
 
 
-def first_exam_sittings(db: Session, course: str) -> list[FirstSitting]:
+def load_first_exam_sittings(db: Session, course: str) -> list[FirstSitting]:
     """Return the first finished sitting of every learner at every exam."""
     rows = db.execute(
         select(col(Sitting.id), col(Sitting.learner_id), col(Sitting.exam), col(Sitting.paper))
@@ -396,7 +396,7 @@ class NewScore:
     score: float
 
 
-def regradable_attempts(
+def load_regradable_attempts(
     db: Session, course: str, item: str, revision: str = ""
 ) -> list[RegradableAttempt]:
     """Return the answers to a question, with `revision` those graded by another one."""
@@ -421,7 +421,7 @@ _SUBMITTED = (
 )
 
 
-def newest_responses(
+def load_newest_responses(
     db: Session, course: str, item: str, revision: str
 ) -> Iterator[tuple[int, Mapping[str, Sequence[str]]]]:
     """Yield seed and response of the newest first answers to a revision, at most 500."""

@@ -15,8 +15,8 @@ from app.authoring.course_report import OverdueReview
 from app.authoring.item_statistics import (
     MIN_RESPONSES,
     ItemStatistics,
+    find_never_chosen_options,
     find_probably_right_distractor,
-    never_chosen,
 )
 from app.authoring.store import LEECH, CardLapses
 from app.content.file_watcher import course_or_shared_path
@@ -101,7 +101,7 @@ def topic_of_path(path: str) -> str:
     return parts[1] if parts[0] == "topics" and len(parts) > 2 else ""
 
 
-def lines_around(
+def read_lines_around(
     folder: Path, path: str, line: int, around: int = _CONTEXT_LINES
 ) -> list[SourceLine]:
     """Return the lines of a file around `line`; empty if it cannot be read."""
@@ -212,7 +212,9 @@ def option_letters(question: Question) -> dict[str, str]:
     return dict(zip(keys, LETTERS, strict=False))
 
 
-def statistics_reasons(question: Question, statistics: ItemStatistics | None) -> list[FixReason]:
+def find_statistics_reasons(
+    question: Question, statistics: ItemStatistics | None
+) -> list[FixReason]:
     """Return what the first answers say against a question; nothing below ten of them."""
     if statistics is None or not statistics.has_enough_responses:
         return []
@@ -224,7 +226,7 @@ def sort_by_severity(items: Iterable[ItemToFix]) -> list[ItemToFix]:
     return sorted((i for i in items if i.reasons), key=lambda i: (-i.weight, i.item))
 
 
-def item_to_fix(
+def build_item_to_fix(
     item: str, kind: str, place: SourceLocation, reasons: Iterable[FixReason]
 ) -> ItemToFix:
     """Return an item with its reasons in order."""
@@ -243,7 +245,7 @@ def unregraded_reason(count: int) -> FixReason:
     return FixReason(90, f"Its key was corrected: {who} would score differently.")
 
 
-def card_reasons(card: CardLapses) -> list[FixReason]:
+def find_card_reasons(card: CardLapses) -> list[FixReason]:
     """Return what reviews say against a card."""
     reasons = []
     if card.leeches:
@@ -270,7 +272,7 @@ def _option_reasons(question: Question, statistics: ItemStatistics) -> list[FixR
     if better in names:
         text = f"Probably a wrong key: strong learners choose {names[better]}."
         reasons.append(FixReason(100, text))
-    unused = [names[key] for key in never_chosen(statistics, wrong)]
+    unused = [names[key] for key in find_never_chosen_options(statistics, wrong)]
     if unused:
         reasons.append(FixReason(25, f"Nobody chooses {_join_names(unused)}."))
     if kind.several:  # several keys have no order among them
@@ -375,7 +377,7 @@ def _task_for_item(item: ItemToFix) -> AuthorTask:
     return AuthorTask(item.reasons[0].weight, item.item, url, reason, f"learners, {path}:{line}")
 
 
-def list_unfinished(library: Library) -> list[tuple[str, str, str]]:
+def list_unpublished_content(library: Library) -> list[tuple[str, str, str]]:
     """Return (URL, name, status) of content that is not live; items go with their page."""
     authored = library.with_drafts()
     pages = {slug: topic for slug, topic in authored.topics.items() if topic.status != "live"}

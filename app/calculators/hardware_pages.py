@@ -500,7 +500,7 @@ def _part_cell(value: PartValue | None, unit: str, letters: Mapping[str, str]) -
 
 
 router = APIRouter(prefix="/hardware", include_in_schema=False)
-Chosen = Annotated[list[str], Query(alias="part", max_length=20)]
+QueriedParts = Annotated[list[str], Query(alias="part", max_length=20)]
 
 # The values at the top of a part's page, by category.
 _FACTS = {
@@ -531,7 +531,7 @@ def list_hardware(request: Request, learner: CurrentLearner) -> Response:
 def compare_parts(
     request: Request,
     learner: CurrentLearner,
-    part: Chosen = [],  # noqa: B006 - FastAPI copies it
+    part: QueriedParts = [],  # noqa: B006 - FastAPI copies it
 ) -> Response:
     parts = {name: find_part(name) for name in dict.fromkeys(part)}
     known_parts = [known for known in parts.values() if known]

@@ -38,7 +38,12 @@ from app.estimator.inputs import (
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import Figure
 from app.estimator.units import PLURALS
-from app.web.dependencies import CurrentLibrary, course_links, current_library, requested_url
+from app.web.dependencies import (
+    CurrentLibrary,
+    build_course_links,
+    current_library,
+    public_request_url,
+)
 from app.web.render import render_page
 from app.widgets.calculator_form import (
     MOST_FIELDS,
@@ -344,7 +349,7 @@ def _typed_inputs(request: Request) -> dict[str, str]:
     return inputs_from_query(_raw_query(request))
 
 
-Typed = Annotated[dict[str, str], Depends(_typed_inputs)]
+QueriedInputs = Annotated[dict[str, str], Depends(_typed_inputs)]
 
 
 async def _read_posted_inputs(request: Request) -> dict[str, str]:
@@ -363,7 +368,7 @@ async def _read_text_file(field: str, upload: UploadFile) -> str:
         raise InvalidInputError("The file is not text.", field=field) from None
 
 
-Posted = Annotated[dict[str, str], Depends(_read_posted_inputs)]
+PostedInputs = Annotated[dict[str, str], Depends(_read_posted_inputs)]
 
 
 async def show_result(request: Request) -> Response:
@@ -429,7 +434,11 @@ def show_kind_accuracy(request: Request, kind: str, learner: CurrentLearner) -> 
 @router.get("/{name}")
 @run_in_thread_if_slow
 def show_calculator(
-    request: Request, name: str, typed: Typed, learner: CurrentLearner, library: CurrentLibrary
+    request: Request,
+    name: str,
+    typed: QueriedInputs,
+    learner: CurrentLearner,
+    library: CurrentLibrary,
 ) -> Response:
     return _render_calculator_page(request, _require_calculator(name), typed, learner, library)
 
@@ -437,7 +446,11 @@ def show_calculator(
 @router.post("/{name}")
 @run_in_thread_if_slow
 def show_posted_calculator(
-    request: Request, name: str, typed: Posted, learner: CurrentLearner, library: CurrentLibrary
+    request: Request,
+    name: str,
+    typed: PostedInputs,
+    learner: CurrentLearner,
+    library: CurrentLibrary,
 ) -> Response:
     entry = _require_calculator(name)
     query = build_query(typed)
@@ -459,7 +472,7 @@ def _normalized_query(entry: EstimateSpec, typed: Mapping[str, str]) -> str:
 @router.post("/{name}/result")
 @run_in_thread_if_slow
 def show_posted_result(
-    request: Request, name: str, typed: Posted, library: CurrentLibrary
+    request: Request, name: str, typed: PostedInputs, library: CurrentLibrary
 ) -> Response:
     return _render_result_or_problems(request, _require_calculator(name), typed, library)
 
@@ -467,7 +480,7 @@ def show_posted_result(
 @router.post("/{name}/reading")
 @run_in_thread_if_slow
 def show_posted_short_result(
-    request: Request, name: str, typed: Posted, library: CurrentLibrary
+    request: Request, name: str, typed: PostedInputs, library: CurrentLibrary
 ) -> Response:
     return _render_result_or_problems(
         request, _require_calculator(name), typed, library, short=True
@@ -476,7 +489,7 @@ def show_posted_short_result(
 
 @router.get("/{name}/result.svg")
 @run_in_thread_if_slow
-def download_chart(request: Request, name: str, typed: Typed) -> Response:
+def download_chart(request: Request, name: str, typed: QueriedInputs) -> Response:
     entry = _require_calculator(name)
     pictures = entry.compute(parse_inputs(entry.inputs, typed)).pictures
     if not pictures:
@@ -489,12 +502,12 @@ def download_chart(request: Request, name: str, typed: Typed) -> Response:
 @router.get("/{name}/result.{kind}")
 @run_in_thread_if_slow
 def download_estimate(
-    request: Request, name: str, typed: Typed, kind: Literal["md", "csv", "json"]
+    request: Request, name: str, typed: QueriedInputs, kind: Literal["md", "csv", "json"]
 ) -> Response:
     entry = _require_calculator(name)
     inputs = parse_inputs(entry.inputs, typed)
     estimate = entry.compute(inputs)
-    link = requested_url(request).replace(f"/result.{kind}", "", 1)
+    link = public_request_url(request).replace(f"/result.{kind}", "", 1)
     if kind == "csv":
         body = exports.format_estimate_csv(estimate)
     elif kind == "json":
@@ -507,17 +520,21 @@ def download_estimate(
 @router.get("/{name}/compare")
 @run_in_thread_if_slow
 def show_comparison(
-    request: Request, name: str, typed: Typed, learner: CurrentLearner, library: CurrentLibrary
+    request: Request,
+    name: str,
+    typed: QueriedInputs,
+    learner: CurrentLearner,
+    library: CurrentLibrary,
 ) -> Response:
     entry = _require_calculator(name)
     if not typed:
         # Two equal scenarios would show nothing, so B starts with the change that affects A most.
-        proposed = build_calculator_form(entry, typed, course=course_links(library)).compare
+        proposed = build_calculator_form(entry, typed, course=build_course_links(library)).compare
         if "?" in proposed:
             return RedirectResponse(proposed, status_code=303)
     sides = split_scenarios(typed)
     scenarios = comparison.compute_scenarios(entry, sides)
-    rows = comparison.input_rows(entry, scenarios, course_links(library))
+    rows = comparison.input_rows(entry, scenarios, build_course_links(library))
     near = [r for r in rows if r.differs] or [r for r in rows if not r.advanced]
     problems = comparison.scenario_problems(scenarios)
     return render_page(
@@ -538,7 +555,7 @@ def show_comparison(
 
 @router.get("/{name}/compare/result")
 @run_in_thread_if_slow
-def show_comparison_result(request: Request, name: str, typed: Typed) -> Response:
+def show_comparison_result(request: Request, name: str, typed: QueriedInputs) -> Response:
     entry = _require_calculator(name)
     sides = split_scenarios(typed)
     scenarios = comparison.compute_scenarios(entry, sides)
@@ -557,7 +574,7 @@ def show_comparison_result(request: Request, name: str, typed: Typed) -> Respons
 @router.get("/{name}/compare/result.{kind}")
 @run_in_thread_if_slow
 def download_comparison(
-    request: Request, name: str, typed: Typed, kind: Literal["md", "csv", "json"]
+    request: Request, name: str, typed: QueriedInputs, kind: Literal["md", "csv", "json"]
 ) -> Response:
     entry = _require_calculator(name)
     scenarios = comparison.compute_scenarios(entry, split_scenarios(typed))
@@ -569,7 +586,7 @@ def download_comparison(
     elif kind == "json":
         body = _dump_json(exports.comparison_json(entry, scenarios))
     else:
-        link = requested_url(request).replace(f"/result.{kind}", "", 1)
+        link = public_request_url(request).replace(f"/result.{kind}", "", 1)
         body = exports.format_comparison_markdown(entry, compared, link)
     return _file_response(f"{name}-side-by-side", kind, body)
 
@@ -591,7 +608,7 @@ def _render_calculator_page(
     library: Library,
 ) -> Response:
     """Return the page of one calculator; status 422 with the input as typed if it has problems."""
-    course = course_links(library)
+    course = build_course_links(library)
     form = build_calculator_form(entry, typed, course=course)
     number, total = calculator_number_and_total(entry)
     return render_page(

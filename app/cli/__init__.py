@@ -111,7 +111,7 @@ def _run_content(options: argparse.Namespace) -> int:
     return content.COMMANDS[options.command](options)
 
 
-def _run_exchange(options: argparse.Namespace) -> int:
+def _run_import_export(options: argparse.Namespace) -> int:
     with exclude_imports_from_gc():
         from app.cli import import_export
     return import_export.COMMANDS[options.command](options)
@@ -176,8 +176,8 @@ def build_parser() -> argparse.ArgumentParser:
     _add_regrade(
         add("regrade", _run_people, "grade answers again after the key of a question changed")
     )
-    _add_import(add("import", _run_exchange, "import questions into a topic"))
-    _add_export(add("export", _run_exchange, "export questions, cards or attempts"))
+    _add_import(add("import", _run_import_export, "import questions into a topic"))
+    _add_export(add("export", _run_import_export, "export questions, cards or attempts"))
     backup = add(
         "backup", _run_database, "write database and key to one file, while the server runs"
     )

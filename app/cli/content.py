@@ -19,13 +19,13 @@ from app.authoring.course_report import (
     list_overdue_content_reviews,
     measure_answer_cues,
 )
-from app.authoring.scaffold import ScaffoldError, read_course
+from app.authoring.scaffold import ScaffoldError, read_target_course
 from app.cli import CommandError
 from app.cli.database import read_settings
 from app.content.check import (
     check_course,
     describe_new_lock,
-    fix_folder,
+    fix_course_files,
     format_diff,
     format_problems,
     plan_file_changes,
@@ -39,7 +39,7 @@ from app.markup.text import hint_for_unknown_word
 from app.resources import IN_WHEEL, ROOT
 
 
-def course_folder(name: str) -> Path:
+def find_course_folder(name: str) -> Path:
     """Return the folder of a course. Raises CommandError if the name is missing or unknown.
 
     Without a name and a setting, a course in the current folder is meant.
@@ -72,7 +72,7 @@ def check_content(options: argparse.Namespace) -> int:
     if options.watch:
         return _watch_content(options)
     if options.explain:
-        return _explain_code(options.explain.upper())
+        return _print_code_explanation(options.explain.upper())
     if options.dry_run and not options.fix:
         raise CommandError("--dry-run shows what --fix would write; add --fix.")
     if options.accept and not options.fix:
@@ -139,7 +139,7 @@ def _apply_fixes(folder: Path, options: argparse.Namespace) -> None:
     """
     if not options.dry_run:
         refuse_packaged_course(folder)
-    make_changes = plan_file_changes if options.dry_run else fix_folder
+    make_changes = plan_file_changes if options.dry_run else fix_course_files
     changes = make_changes(folder, dt.datetime.now(dt.UTC).date(), options.accept)
     out = sys.stdout if options.format == "text" else sys.stderr
     for text in (format_diff(changes), describe_new_lock(changes, written=not options.dry_run)):
@@ -156,7 +156,7 @@ def refuse_packaged_course(folder: Path) -> None:
         )
 
 
-def _explain_code(code: str) -> int:
+def _print_code_explanation(code: str) -> int:
     if code == "ALL":
         lines = (f"{code}  {rule.meaning}\n     {rule.remedy}" for code, rule in RULES.items())
         print("\n".join(lines))
@@ -174,7 +174,7 @@ def _explain_code(code: str) -> int:
 def _requested_folder(options: argparse.Namespace) -> Path:
     if options.folder and options.course:
         raise CommandError("name a folder or a course, not both.")
-    folder: Path = options.folder or course_folder(options.course)
+    folder: Path = options.folder or find_course_folder(options.course)
     if not folder.is_dir():
         raise CommandError(f"{folder} is not a folder; name the folder that holds the course.")
     return folder
@@ -240,7 +240,7 @@ def describe_differences(before: Problems, now: Problems) -> str:
 def _check_with_stamps(files: WatchedFiles, folder: Path) -> tuple[Problems, FileStamps]:
     # Check the files as they are. Only a server keeps the last good version.
     files.good.clear()
-    parsed_files, stamps = files.read()
+    parsed_files, stamps = files.parse_current_files()
     return tuple(sorted(assemble_library(parsed_files, folder).problems)), stamps
 
 
@@ -259,9 +259,9 @@ def _format_problem(p: ContentProblem) -> str:
     return f"{p.path}:{p.line}:{p.column} {p.code} {p.message}"
 
 
-def print_coverage_report(options: argparse.Namespace) -> int:
+def print_course_report(options: argparse.Namespace) -> int:
     """Print items per objective, reviews that are due, and answer cues of choice questions."""
-    library = read_course(options.folder or course_folder(options.course)).library
+    library = read_target_course(options.folder or find_course_folder(options.course)).library
     for row in compute_coverage(library):
         print(row.number, row.name)
         for title, cell in zip(coverage_column_titles(), row.cells, strict=True):
@@ -290,7 +290,7 @@ def create_content(options: argparse.Namespace) -> int:
         if options.kind == "course":
             print(_create_course(options))
         else:
-            folder = options.content or course_folder(options.course)
+            folder = options.content or find_course_folder(options.course)
             refuse_packaged_course(folder)
             print(_create_in_course(options, folder))
     except (ScaffoldError, OSError) as error:
@@ -321,7 +321,7 @@ def _folder_for_courses(requested: Path | None) -> Path:
 
 
 def _create_in_course(options: argparse.Namespace, folder: Path) -> str:
-    course = read_course(folder)
+    course = read_target_course(folder)
     if options.kind == "topic":
         files = scaffold.new_topic(
             course, options.slug, options.title, options.objective, dt.datetime.now(dt.UTC).date()
@@ -344,4 +344,4 @@ def _format_written_files(files: Iterable[object]) -> str:
     return "\n".join(("Written:", *(f"  {file}" for file in files)))
 
 
-COMMANDS = {"check": check_content, "coverage": print_coverage_report, "new": create_content}
+COMMANDS = {"check": check_content, "coverage": print_course_report, "new": create_content}

@@ -22,12 +22,17 @@ from app.database.backup import (
     restore_backup,
 )
 from app.database.doctor import run_checks
-from app.database.engine import hide_passwords, is_full, make_engine, redact_url
+from app.database.engine import (
+    hide_passwords,
+    is_disk_full_error,
+    make_engine,
+    redact_url_passwords,
+)
 from app.database.file_guards import (
     ASIDE,
     give_root_files_to_folder_owner,
     keep_new_files_private,
-    make_private,
+    make_file_private,
     make_private_folder,
     use_temporary_folder,
 )
@@ -36,19 +41,19 @@ from app.database.schema import (
     UnusableDatabaseError,
     describe_full_disk,
     hold_migration_lock,
-    is_current,
-    keep_private,
+    is_schema_current,
+    make_database_private,
     migrate_database,
     sqlite_file,
 )
 from app.database.secure_delete import LARGEST_AT_START, vacuum_file, vacuum_if_marked
-from app.settings import Settings, settings_rows, unknown_variables
+from app.settings import Settings, settings_rows, unknown_variable_messages
 from app.web.dependencies import url_to_print
 
 
 def read_settings() -> Settings:
     """Read the settings from the environment. Raises CommandError for the first invalid one."""
-    for sentence in unknown_variables():
+    for sentence in unknown_variable_messages():
         raise CommandError(sentence)
     try:
         return Settings()
@@ -64,7 +69,7 @@ def list_settings(_options: argparse.Namespace) -> int:
     """Print each setting with its value, default and meaning."""
     for variable, value, default, meaning in settings_rows(read_settings()):
         if variable == "HEADROOM_DATABASE_URL" and value:
-            value = redact_url(value)  # noqa: PLW2901 - without its password
+            value = redact_url_passwords(value)  # noqa: PLW2901 - without its password
         print(f"{variable}\n    value    {value}\n    default  {default or '(empty)'}")
         print(f"    meaning  {meaning}")
     return 0
@@ -85,21 +90,21 @@ def prepare_database(installation: Installation, now: dt.datetime) -> None:
         engine.dispose()
         use_temporary_folder(installation.data / "tmp")  # for VACUUM and uploads
         _vacuum_after_erasure(engine)
-        keep_private(engine)
-        make_private(installation.secret_file)
+        make_database_private(engine)
+        make_file_private(installation.secret_file)
     except UnusableDatabaseError as error:
-        raise InstallationError(f"{error}{_newest_copy(installation)}") from None
+        raise InstallationError(f"{error}{_describe_newest_backup(installation)}") from None
     except DBAPIError as error:
-        if error.orig is not None and is_full(error.orig):
+        if error.orig is not None and is_disk_full_error(error.orig):
             raise InstallationError(describe_full_disk(installation.data)) from None
         reason = " ".join(hide_passwords(error.orig, installation.database).split())
         raise InstallationError(
-            f"the database {redact_url(installation.database)} cannot be opened ({reason}): "
+            f"the database {redact_url_passwords(installation.database)} cannot be opened ({reason}): "
             "check the address and that the server runs, or set HEADROOM_DATABASE_URL "
             "to another."
         ) from None
     except OSError as error:
-        if is_full(error):
+        if is_disk_full_error(error):
             raise InstallationError(describe_full_disk(installation.data)) from None
         raise InstallationError(
             f"{error.filename or installation.data} cannot be written "
@@ -120,7 +125,7 @@ def _vacuum_after_erasure(engine: Engine) -> None:
         _log.warning("What erased learners left is not removed yet: %s.", error)
 
 
-def _newest_copy(installation: Installation) -> str:
+def _describe_newest_backup(installation: Installation) -> str:
     backups = list_daily_backups(installation.backups) if installation.backups else {}
     return f" The newest copy is {list(backups)[-1]}." if backups else ""
 
@@ -137,7 +142,7 @@ def open_database(settings: Settings) -> Iterator[Engine]:
     with restore_file_ownership(settings):
         try:
             # Opening a missing SQLite file would create it.
-            if (file and not file.is_file()) or not is_current(engine):
+            if (file and not file.is_file()) or not is_schema_current(engine):
                 raise CommandError(
                     "the database does not exist yet or has an older schema; start the "
                     "server once, or run `headroom db upgrade`."
@@ -174,7 +179,7 @@ def local_server_url(settings: Settings) -> str:
     return url_to_print(settings.url, settings.host, settings.port)
 
 
-def make_folder(folder: Path) -> None:
+def create_data_folder(folder: Path) -> None:
     """Create the private data folder. Raises CommandError if it is not writable."""
     try:
         make_private_folder(folder)
@@ -189,7 +194,7 @@ def make_folder(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def prepared_database(settings: Settings) -> Iterator[None]:
+def prepare_database_in_use(settings: Settings) -> Iterator[None]:
     """Prepare the database, and mark the data folder as in use during the block."""
     installation = installation_from_settings(settings)
     try:
@@ -209,9 +214,9 @@ def run_database_command(options: argparse.Namespace) -> int:
 
 
 def _migrate_to_latest(settings: Settings) -> int:
-    make_folder(settings.data)
-    with prepared_database(settings):
-        print(f"The database {redact_url(settings.database)} is up to date.")
+    create_data_folder(settings.data)
+    with prepare_database_in_use(settings):
+        print(f"The database {redact_url_passwords(settings.database)} is up to date.")
     return 0
 
 
@@ -306,7 +311,7 @@ def _run_doctor(installation: Installation, content: Path, now: dt.datetime) -> 
     return int(problems > 0)
 
 
-def health(_options: argparse.Namespace) -> int:
+def print_readiness(_options: argparse.Namespace) -> int:
     """Print the server's readiness checks. Returns 1 if it is not ready."""
     settings = read_settings()
     host = "127.0.0.1" if settings.host in {"0.0.0.0", "::"} else settings.host  # noqa: S104 - compared, not bound to
@@ -325,7 +330,7 @@ COMMANDS = {
     "backup": run_backup_restore_or_doctor,
     "restore": run_backup_restore_or_doctor,
     "doctor": run_backup_restore_or_doctor,
-    "health": health,
+    "health": print_readiness,
     "db": run_database_command,
     "settings": list_settings,
 }

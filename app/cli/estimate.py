@@ -41,7 +41,7 @@ def run_estimate(options: argparse.Namespace) -> int:
 def estimate_command(arguments: Sequence[str]) -> int:
     """Run `headroom estimate …`. Returns 0, or 2 with one message per mistake."""
     try:
-        print(_answer_arguments(arguments), end="")
+        print(_run_estimate_arguments(arguments), end="")
     except InvalidInputsError as error:
         for problem in error.problems:
             message = f"--{problem.field.replace('_', '-')}: {problem.message}"
@@ -67,7 +67,7 @@ def show_accuracy(options: argparse.Namespace) -> int:
     return 0
 
 
-def _answer_arguments(arguments: Sequence[str]) -> str:
+def _run_estimate_arguments(arguments: Sequence[str]) -> str:
     as_json = "--json" in arguments
     if not arguments or arguments[0] in {"--list", "--help", "-h", "--json"}:
         entries = registry.entries()
@@ -114,7 +114,7 @@ def _parse_field_arguments(entry: EstimateSpec, arguments: Sequence[str]) -> dic
         elif not equals and specs[name].kind == "flag":
             value = "yes"
         elif not equals:
-            raise CommandError(f"{option} needs a value: {_describe_accepted(specs[name])}.")
+            raise CommandError(f"{option} needs a value: {_describe_accepted_values(specs[name])}.")
         values[name] = _read_file_argument(value)
     return values
 
@@ -165,14 +165,14 @@ def _estimate_help(entry: EstimateSpec) -> str:
         lines = [group or "Inputs"]
         for name, spec in specs.items():
             if spec.group == group:
-                lines += _help_lines(name, spec, defaults[name])
+                lines += _input_help_lines(name, spec, defaults[name])
         parts.append("\n".join(lines))
     parts.append("Answers: " + ", ".join(o.name for o in entry.outputs) + ".")
     return "\n\n".join(parts) + "\n"
 
 
-def _help_lines(name: str, spec: InputSpec, default: Any) -> list[str]:
-    sentences = [spec.help or f"{spec.label}.", f"Takes {_describe_accepted(spec)}."]
+def _input_help_lines(name: str, spec: InputSpec, default: Any) -> list[str]:
+    sentences = [spec.help or f"{spec.label}.", f"Takes {_describe_accepted_values(spec)}."]
     if default not in {None, ""} and (shown := format_input(spec, default)):
         sentences.append(f"Default: {shown}.")
     indent = " " * 6
@@ -192,7 +192,7 @@ _NAMES = {
 }
 
 
-def _describe_accepted(spec: InputSpec) -> str:
+def _describe_accepted_values(spec: InputSpec) -> str:
     return _NAMES.get(spec.kind) or describe_range(spec)
 
 
@@ -209,7 +209,7 @@ def _estimate_report(estimate: Estimate) -> str:
     parts = [
         textwrap.fill(_with_plain_spaces(f"{verdict.lead} {verdict.text}"), _WIDTH),
         _figure_lines(estimate.figures),
-        *(_section_lines(section) for section in estimate.sections),
+        *(_section_text(section) for section in estimate.sections),
         _step_lines(estimate.steps),
         _bullet_list("What would change the verdict", changes),
         _bullet_list("What this assumes", estimate.notes),
@@ -217,7 +217,7 @@ def _estimate_report(estimate: Estimate) -> str:
     return "\n\n".join(p for p in parts if p) + "\n"
 
 
-def _section_lines(section: EstimateSection) -> str:
+def _section_text(section: EstimateSection) -> str:
     """Return a part of a larger estimate: the command for the same, verdict, first figures."""
     entry, result = registry.require_estimate(section.name), section.estimate
     verdict = _with_plain_spaces(f"{result.verdict.lead} {result.verdict.text}")
@@ -347,11 +347,11 @@ def _part_json(part: CatalogPart, *, missing: bool) -> dict[str, Any]:
         "kind": part.kind,
         "vendor": part.vendor,
         "note": part.note,
-        "values": {value.name: _catalogue_value(value) for value in values},
+        "values": {value.name: _part_value_json(value) for value in values},
     }
 
 
-def _catalogue_value(value: PartValue) -> dict[str, Any]:
+def _part_value_json(value: PartValue) -> dict[str, Any]:
     if value.state != "known":
         return {"state": value.state, "reason": value.reason}
     return {

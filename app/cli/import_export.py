@@ -13,15 +13,15 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlmodel import Session
 
 from app.cli import CommandError
-from app.cli.content import course_folder, refuse_packaged_course, served_course_name
+from app.cli.content import find_course_folder, refuse_packaged_course, served_course_name
 from app.cli.database import read_settings
 from app.content.check import format_count_noun
-from app.database.engine import hide_passwords, make_engine, redact_url
+from app.database.engine import hide_passwords, make_engine, redact_url_passwords
 from app.import_export.course_files import (
     TopicUpdate,
-    add_items,
-    describe_course,
-    list_topics,
+    add_items_to_topic,
+    list_topics_with_page,
+    read_course_info,
     read_items_for_export,
     read_target_topic,
     write_files,
@@ -45,7 +45,7 @@ _MAX_REMARKS_SHOWN = 4
 
 def import_or_export(options: argparse.Namespace) -> int:
     """Run `headroom import` or `headroom export`, and print the report."""
-    folder = options.content or course_folder(options.course)
+    folder = options.content or find_course_folder(options.course)
     if options.command == "import" and not options.dry_run:
         refuse_packaged_course(folder)
     path: Path = options.file
@@ -53,7 +53,9 @@ def import_or_export(options: argparse.Namespace) -> int:
         raise CommandError(f"{folder} is not a folder; name the course with --content.")
     try:
         if options.command == "import":
-            report = import_file(options.format, path, folder, options.topic, dry=options.dry_run)
+            report = import_file(
+                options.format, path, folder, options.topic, dry_run=options.dry_run
+            )
         elif options.format in ATTEMPTS:
             database = read_settings().database
             report = export_attempts(options.format, path, database, served_course_name(folder))
@@ -66,7 +68,7 @@ def import_or_export(options: argparse.Namespace) -> int:
 
 
 def import_file(
-    file_format: str, path: Path, folder: Path, topic: str, *, dry: bool = False
+    file_format: str, path: Path, folder: Path, topic: str, *, dry_run: bool = False
 ) -> str:
     """Import `path` into the course in `folder`; returns the report.
 
@@ -85,14 +87,18 @@ def import_file(
         ) from None
     if file_format not in WHOLE:  # our own format already has its placeholders filled
         result = dataclasses.replace(result, items=tuple(map(escape_braces, result.items)))
-    updates = {topic: add_items(result, target)} if target else _sort_into_topics(result, folder)
+    updates = (
+        {topic: add_items_to_topic(result, target)}
+        if target
+        else _plan_topic_updates(result, folder)
+    )
     names: list[str] = []
     for slug, update in updates.items():
-        if not dry:
+        if not dry_run:
             write_files(folder, slug, update)
         names += [f"topics/{slug}/{name}" for name in (*update.files, *update.pictures)]
     count = sum(len(update.carried) for update in updates.values())
-    summary = f"{format_count_noun(count, 'item')} {'would be ' * dry}imported"
+    summary = f"{format_count_noun(count, 'item')} {'would be ' * dry_run}imported"
     summary += f" into {', '.join(names)}." if names else "; nothing was written."
     summary = "\n".join((summary, *result.notes))
     refused = [remark for update in updates.values() for remark in update.refused]
@@ -100,9 +106,9 @@ def import_file(
     return _format_report(summary, refused, remarks, "; correct by hand what matters")
 
 
-def _sort_into_topics(result: ImportResult, folder: Path) -> dict[str, TopicUpdate]:
+def _plan_topic_updates(result: ImportResult, folder: Path) -> dict[str, TopicUpdate]:
     """Return what to add to each topic that items name; raises UnusableFileError if none does."""
-    known = list_topics(folder)
+    known = list_topics_with_page(folder)
     slugs = sorted({item.topic for item in result.items} & known)
     if not slugs:
         raise UnusableFileError(
@@ -127,7 +133,7 @@ def _sort_into_topics(result: ImportResult, folder: Path) -> dict[str, TopicUpda
         target = read_target_topic(folder, slug)
         target = dataclasses.replace(target, ids=target.ids | ids)
         part = ImportResult(items, (*result.refused, *refused) if slug == slugs[0] else ())
-        updates[slug] = add_items(part, target)
+        updates[slug] = add_items_to_topic(part, target)
         ids |= {name for name, _ in updates[slug].carried}
     return updates
 
@@ -139,7 +145,7 @@ def export_file(file_format: str, path: Path, folder: Path, topic: str, seed: in
     """
     result = read_items_for_export(folder, topic, seed)
     items = tuple(i for i in result.items if _does_format_hold_item(file_format, i))
-    exported = WRITERS[file_format](items, describe_course(folder))
+    exported = WRITERS[file_format](items, read_course_info(folder))
     _write_output(path, exported.content)
     refused = (*(result.refused if file_format not in CARDS else ()), *exported.refused)
     lost = (*(r for item in items for r in list_losses(item)), *exported.lost)
@@ -171,7 +177,7 @@ def export_attempts(file_format: str, path: Path, database: str, course: str | N
             rows = list(list_attempts(session, course))
     except DBAPIError as error:
         raise UnusableFileError(
-            f"the database {redact_url(database)} cannot be read "
+            f"the database {redact_url_passwords(database)} cannot be read "
             f"({hide_passwords(error.orig, database)})."
         ) from None
     finally:

@@ -18,10 +18,10 @@ from app.accounts.author_store import (
     LINK_LIFETIME,
     AuditRecord,
     author_link_url,
-    new_token,
+    new_author_token,
     record_audit_entry,
 )
-from app.accounts.devices_page import CODE_LIFETIME, new_code, normalize_code
+from app.accounts.devices_page import CODE_LIFETIME, new_device_code, normalize_device_code
 from app.accounts.learner_store import LearnerListRow
 from app.authoring.regrading import (
     RegradeImpact,
@@ -31,14 +31,14 @@ from app.authoring.regrading import (
     preview_regrade,
 )
 from app.cli import CommandError
-from app.cli.content import course_folder
+from app.cli.content import find_course_folder
 from app.cli.database import local_server_url, open_database, read_settings
 from app.clock import utc_now
 from app.content.courses import find_course_folders
 from app.content.library import load_library
 from app.database.engine import WRITING
 from app.main import create_session_cookies
-from app.markup.problems import remove_line_breaks
+from app.markup.problems import replace_unprintable_characters
 from app.questions.grading import RegradeRefusal
 from app.questions.model import Question
 from app.web.visitor import SessionCookies, hash_session_key
@@ -46,10 +46,10 @@ from app.web.visitor import SessionCookies, hash_session_key
 
 def new_author_link(engine: Engine, address: str, now: dt.datetime) -> str:
     """Create a single-use author link. It is printed, and only its hash is stored."""
-    token = new_token()
+    token = new_author_token()
     with Session(engine) as db:
         db.connection(execution_options=WRITING)
-        author_store.add_link(db, hash_session_key(token), now)
+        author_store.store_author_link(db, hash_session_key(token), now)
         db.commit()
     return author_link_url(address, token)
 
@@ -59,7 +59,7 @@ def format_author_link(link: str) -> str:
     return f"{link}\nOpen it within {minutes} minutes. It works once, in one browser."
 
 
-def run_author_sign_in(options: argparse.Namespace) -> int:
+def run_author_command(options: argparse.Namespace) -> int:
     """Run `headroom author`. Returns 1 if there is no such session."""
     settings = read_settings()
     if not settings.authoring:
@@ -129,7 +129,7 @@ def align_columns(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def run_learners(options: argparse.Namespace) -> int:
+def run_learners_command(options: argparse.Namespace) -> int:
     """Run `headroom learners`. Returns 1 if it is unclear which learner or course is meant."""
     settings = read_settings()
     with open_database(settings) as engine, Session(engine) as db:
@@ -137,7 +137,7 @@ def run_learners(options: argparse.Namespace) -> int:
             return _list_learners(learner_store.list_people(db))
         db.connection(execution_options=WRITING)
         if options.action == "adopt":
-            return _adopt_learners(db, options.course, find_course_folders(settings.content))
+            return _run_adoption(db, options.course, find_course_folders(settings.content))
         matches = _match_learners(learner_store.list_people(db), options.learner)
         if len(matches) != 1:
             print(
@@ -145,7 +145,9 @@ def run_learners(options: argparse.Namespace) -> int:
             )
             return 1
         cookies = create_session_cookies(settings)
-        print(_create_login_code(db, cookies, matches[0], local_server_url(settings), utc_now()))
+        print(
+            _create_device_code_text(db, cookies, matches[0], local_server_url(settings), utc_now())
+        )
         db.commit()
     return 0
 
@@ -154,7 +156,7 @@ def _list_learners(people: Sequence[LearnerListRow]) -> int:
     rows = [
         (
             str(person.id),
-            remove_line_breaks(person.name) or "-",
+            replace_unprintable_characters(person.name) or "-",
             format_moment(person.created),
             format_moment(person.last_seen),
         )
@@ -165,9 +167,9 @@ def _list_learners(people: Sequence[LearnerListRow]) -> int:
     return 0
 
 
-def _adopt_learners(db: Session, course: str, courses: Collection[str]) -> int:
-    if course not in courses or not course:
-        names = ", ".join(filter(None, courses)) or "none: this server has a single course"
+def _run_adoption(db: Session, course: str, known_courses: Collection[str]) -> int:
+    if course not in known_courses or not course:
+        names = ", ".join(filter(None, known_courses)) or "none: this server has a single course"
         print(f"headroom: there is no course “{course}”; there is {names}.", file=sys.stderr)
         return 1
     moved, left = learner_store.assign_unassigned_learners(db, course)
@@ -180,17 +182,17 @@ def _adopt_learners(db: Session, course: str, courses: Collection[str]) -> int:
     return 0
 
 
-def _create_login_code(
+def _create_device_code_text(
     db: Session, cookies: SessionCookies, person: LearnerListRow, address: str, now: dt.datetime
 ) -> str:
-    code = new_code()
-    digest = cookies.digest(normalize_code(code))
+    code = new_device_code()
+    digest = cookies.hash_short_code(normalize_device_code(code))
     learner_store.replace_device_code(db, person.id, digest, now + CODE_LIFETIME)
     record_audit_entry(
         db, AuditRecord(now, COMMAND_LINE, "learner code made", f"learner {person.id}")
     )
     minutes = int(CODE_LIFETIME.total_seconds() / 60)
-    name = remove_line_breaks(person.name) or "no name"
+    name = replace_unprintable_characters(person.name) or "no name"
     return (
         f"{address}/continue?code={code}\n"
         f"Whoever opens it within {minutes} minutes continues as learner {person.id} ({name}). "
@@ -219,10 +221,10 @@ def _no_single_match_message(matches: Sequence[LearnerListRow], name_or_id: str)
 _COLUMN_TITLES = ("SCORE", "ANSWERS", "LEARNERS", "FIRST ANSWERS", "MOCK EXAMS")
 
 
-def run_regrade(options: argparse.Namespace) -> int:
+def run_regrade_command(options: argparse.Namespace) -> int:
     """Run `headroom regrade`: preview what a corrected key changes, or apply it."""
     settings = read_settings()
-    folder = course_folder(options.course)
+    folder = find_course_folder(options.course)
     courses = find_course_folders(settings.content)
     if folder not in courses.values():  # the course in the current folder
         courses = find_course_folders(folder)
@@ -320,4 +322,8 @@ def _regrade_json(preview: RegradePreview, written: int) -> dict[str, Any]:
     }
 
 
-COMMANDS = {"author": run_author_sign_in, "learners": run_learners, "regrade": run_regrade}
+COMMANDS = {
+    "author": run_author_command,
+    "learners": run_learners_command,
+    "regrade": run_regrade_command,
+}

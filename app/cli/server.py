@@ -15,10 +15,10 @@ from sqlmodel import Session
 from app.accounts.learner_store import count_course_learners
 from app.cli import CommandError
 from app.cli.database import (
+    create_data_folder,
     local_server_url,
-    make_folder,
     open_database,
-    prepared_database,
+    prepare_database_in_use,
     read_settings,
 )
 from app.cli.people import format_author_link, new_author_link
@@ -32,9 +32,9 @@ from app.web import monitoring
 from app.web.connection_guard import (
     ConnectionLimits,
     cap_connections_by_file_limit,
-    limited_protocol,
+    create_protocol_class,
 )
-from app.web.formatting import NBSP, format_count
+from app.web.formatting import NBSP, format_count_with_noun
 from app.web.monitoring import share_metrics_between_processes
 
 LOCAL_DATA = ".headroom"
@@ -53,11 +53,11 @@ def serve(options: argparse.Namespace) -> int:
             "set HEADROOM_CONTENT to the folder that holds syllabus.toml, or a folder "
             "for each course."
         )
-    make_folder(settings.data)
+    create_data_folder(settings.data)
     if settings.data == settings.content / LOCAL_DATA:
         (settings.data / ".gitignore").write_text("*\n", encoding="utf-8")
     _check_port_available(settings)
-    with prepared_database(settings):
+    with prepare_database_in_use(settings):
         app = create_app(settings)
         _announce_start(settings, app.state.courses)
         _announce_prices(settings, app.state.prices)
@@ -100,7 +100,7 @@ def _announce_start(settings: Settings, courses: CourseRegistry) -> None:
     print(f"Data:   {settings.data}")
     print(f"Open    {local_server_url(settings)}", flush=True)
     if settings.authoring and sys.stdout.isatty():
-        _print_link(settings)
+        _print_author_link(settings)
 
 
 def _announce_course(library: Library, folder: Path) -> None:
@@ -117,7 +117,7 @@ def _announce_course(library: Library, folder: Path) -> None:
 
 
 def _format_count_noun(number: int, noun: str) -> str:
-    return format_count(number, noun).replace(NBSP, " ")
+    return format_count_with_noun(number, noun).replace(NBSP, " ")
 
 
 def _announce_prices(settings: Settings, prices: PriceList) -> None:
@@ -138,7 +138,7 @@ def _announce_unassigned_learners(settings: Settings) -> None:
         )
 
 
-def _print_link(settings: Settings) -> None:
+def _print_author_link(settings: Settings) -> None:
     with open_database(settings) as engine:
         link = format_author_link(new_author_link(engine, local_server_url(settings), utc_now()))
     print(f"Author  {link}", flush=True)
@@ -158,11 +158,11 @@ def _run_server(settings: Settings, app: FastAPI) -> None:
         port=settings.port,
         workers=settings.workers,
         loop="asyncio",  # with uvloop, new clients wait behind rendered pages
-        http=limited_protocol(
+        http=create_protocol_class(
             ConnectionLimits(
                 connections=cap_connections_by_file_limit(settings.connections),
                 of_one_client=settings.client_connections,
-                proxies=settings.trusted,
+                proxies=settings.trusted_proxies,
             )
         ),
         ws="none",

@@ -13,9 +13,9 @@ from app.markup.checked_figures import (
     FIGURE_LINK,
     KEEP_PLAIN,
     SVG_FIGURE,
-    compute_target,
+    compare_figure_with_value,
+    compute_link_target,
     parse_figure_link,
-    verify_figure,
 )
 from app.markup.expressions import FigureError
 from app.markup.problems import ContentProblem, make_problem
@@ -133,11 +133,11 @@ def _topic_folder(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def _plain_amount_problem(path: str, amount: PlainAmount, target: str) -> ContentProblem:
-    message = f"“{amount.text}” is the value of {target} and would stay when that changes."
-    hint = f"Write [{amount.text}]({target}); if it is history or a quotation, "
+def _plain_amount_problem(path: str, amount: PlainAmount, equal_target: str) -> ContentProblem:
+    message = f"“{amount.text}” is the value of {equal_target} and would stay when that changes."
+    hint = f"Write [{amount.text}]({equal_target}); if it is history or a quotation, "
     if path.endswith(".svg"):
-        figure = f'<tspan data-figure="{target.replace("&", "&amp;")}">{amount.text}</tspan>'
+        figure = f'<tspan data-figure="{equal_target.replace("&", "&amp;")}">{amount.text}</tspan>'
         hint = f"Write {figure}; if it is history or a quotation, "
     hint += f"{amount.text}{KEEP_PLAIN}."
     return make_problem((path, amount.line, amount.column), "W98", message, hint)
@@ -158,8 +158,8 @@ def read_amounts(text: str) -> FileAmounts:
     for start, end in _spans_between_matches(_SECTION, quiet, 0, len(quiet)):
         section = _Section(quiet[start:end], names)
         for first, last in _spans_between_matches(_SENTENCE, quiet, start, end):
-            plain += _plain_amounts(section, text, first, quiet[first:last])
-            ratios += _doubtful_ratios(text, first, prose[first:last])
+            plain += _find_plain_amounts(section, text, first, quiet[first:last])
+            ratios += _find_doubtful_ratio(text, first, prose[first:last])
             if len(plain) > _MOST_AMOUNTS:
                 return NO_AMOUNTS
     return FileAmounts(tuple(plain), tuple(_estimate_figures(prose)), tuple(ratios))
@@ -235,7 +235,7 @@ def _normalize_amount(amount: str) -> str:
     return amount.replace("\u00a0", " ").replace(",", "")
 
 
-def _plain_amounts(
+def _find_plain_amounts(
     section: _Section, text: str, start: int, sentence: str
 ) -> Iterator[PlainAmount]:
     matches = [m for m in _AMOUNT.finditer(sentence) if not m["plain"]]
@@ -297,13 +297,16 @@ def _find_weights_estimate(amount: str, section: str) -> str:
 def _equals_target_value(amount: str, target: str) -> bool:
     link = parse_figure_link(target)
     try:
-        return link is not None and not verify_figure(amount, compute_target(link).value)[0]
+        return (
+            link is not None
+            and not compare_figure_with_value(amount, compute_link_target(link).value)[0]
+        )
     except FigureError:
         return False
 
 
 @functools.cache
-def _part_names() -> Mapping[str, tuple[str, ...]]:
+def _part_ids_by_name() -> Mapping[str, tuple[str, ...]]:
     """Return the parts by the names that texts use for them."""
     ids: dict[str, list[str]] = {}
     for part in list_parts():
@@ -321,21 +324,21 @@ def _part_names() -> Mapping[str, tuple[str, ...]]:
 
 @functools.cache
 def _name_pattern() -> re.Pattern[str]:
-    names = sorted(_part_names(), key=len, reverse=True)
+    names = sorted(_part_ids_by_name(), key=len, reverse=True)
     return re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, names))})(?=s?(?![\w-]))")
 
 
 def _named_parts(text: str) -> tuple[str, ...]:
     """Return the parts that a text names, and last what the named servers consist of."""
     names = dict.fromkeys(_name_pattern().findall(text))
-    parts = [id_ for name in names for id_ in _part_names()[name]]
+    parts = [id_ for name in names for id_ in _part_ids_by_name()[name]]
     entries = [part.entry for id_ in parts if (part := find_part(id_))]
     inside = [getattr(entry, "accelerator", "") for entry in entries]
     return tuple(dict.fromkeys(filter(None, [*parts, *inside])))
 
 
 @functools.cache
-def _part_values(part: str, kind: str) -> tuple[tuple[str, float], ...]:
+def _part_values(part: str, quantity_kind: str) -> tuple[tuple[str, float], ...]:
     """Return the numeric values of a part that measure the same, in base units."""
     entry = find_part(part)
     if entry is None:
@@ -343,13 +346,15 @@ def _part_values(part: str, kind: str) -> tuple[tuple[str, float], ...]:
     values = [
         (v.name, float(v.number))
         for v in entry.values
-        if v.field.unit and unit_kind(v.field.unit) == kind and isinstance(v.number, int | float)
+        if v.field.unit
+        and unit_kind(v.field.unit) == quantity_kind
+        and isinstance(v.number, int | float)
     ]
-    both = getattr(entry.entry, "nvlink_both_ways", None) if kind == "B/s" else None
+    both = getattr(entry.entry, "nvlink_both_ways", None) if quantity_kind == "B/s" else None
     return (*values, ("nvlink_both_ways", both)) if both else tuple(values)
 
 
-def _doubtful_ratios(text: str, start: int, sentence: str) -> Iterator[DoubtfulRatio]:
+def _find_doubtful_ratio(text: str, start: int, sentence: str) -> Iterator[DoubtfulRatio]:
     """Yield the ratio of a sentence with two figures of one kind, if it is not theirs."""
     ratios = list(_RATIO.finditer(sentence))
     figures = [*FIGURE_LINK.finditer(sentence), *SVG_FIGURE.finditer(sentence)]

@@ -20,7 +20,7 @@ from app.content.file_reader import parse_file
 from app.content.file_watcher import WatchedFiles, course_or_shared_path, pause_garbage_collection
 from app.content.id_ownership import LOCK, IdClaim, IdOwners
 from app.content.library import find_problems
-from app.content.parse_cache import replace_file
+from app.content.parse_cache import replace_file_atomically
 from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile, list_used_ids
 from app.content.toml_reader import format_lock_file
 from app.markup.problems import ContentProblem, TextEdit, make_problem
@@ -40,22 +40,24 @@ class FileChange:
     after: str
 
 
-def fix_folder(folder: Path, today: dt.date, accepted: Collection[str] = ()) -> list[FileChange]:
+def fix_course_files(
+    folder: Path, today: dt.date, accepted: Collection[str] = ()
+) -> list[FileChange]:
     """Apply all automatic fixes. Raises OSError if a file cannot be written."""
     made = plan_file_changes(folder, today, accepted)
     for change in made:
-        replace_file(course_or_shared_path(folder, change.path), change.after.encode())
+        replace_file_atomically(course_or_shared_path(folder, change.path), change.after.encode())
     return made
 
 
 def plan_file_changes(
     folder: Path, today: dt.date, accepted: Collection[str] = ()
 ) -> list[FileChange]:
-    """Return what `fix_folder` would write: missing ids, stale figures, then ids.lock.
+    """Return what `fix_course_files` would write: missing ids, stale figures, then ids.lock.
 
     `accepted` are ids whose items count as unchanged, even if their text differs.
     """
-    readings, _ = WatchedFiles(folder, None).read()
+    readings, _ = WatchedFiles(folder, None).parse_current_files()
     ids = _missing_id_edits(
         find_id_owners(ParsedCourse(readings, today), accepted), list_used_ids(readings)
     )
@@ -105,7 +107,7 @@ def _missing_id_edits(owners: IdOwners, used: set[str]) -> dict[str, list[TextEd
     """Return edits with new ids by file, for items without an id and for copies."""
     edits: dict[str, list[TextEdit]] = defaultdict(list)
     for path, item in owners.unidentified:
-        edits[path].append(item.edit(_unique_id(_heading_slug(item.title), used)))
+        edits[path].append(item.build_id_edit(_unique_id(_id_from_heading(item.title), used)))
     for copy in owners.copies:
         line, column = copy.fact.id_at
         old = copy.fact.id
@@ -113,7 +115,7 @@ def _missing_id_edits(owners: IdOwners, used: set[str]) -> dict[str, list[TextEd
     return edits
 
 
-def _heading_slug(heading: str) -> str:
+def _id_from_heading(heading: str) -> str:
     words = slugify(heading)[:_MAX_SLUG_LENGTH].strip("-") or "item"
     return words.rpartition("-")[0] if len(words) == _MAX_SLUG_LENGTH else words
 
@@ -213,7 +215,7 @@ def _new_lock_entry(owner: IdClaim, known: LockEntry | None, today: dt.date) -> 
 _NAME = 0xFFF  # the low bits of an index entry's flags hold the length of the name, up to this
 
 
-def is_tracked(file: Path) -> bool:
+def is_tracked_by_git(file: Path) -> bool:
     """Return whether Git tracks a file, even if it is deleted.
 
     Searches the index for the entry's flags, its name and a NUL, as versions 2 and 3
@@ -252,9 +254,9 @@ def check_course(
     """
     day = today or dt.datetime.now(dt.UTC).date()
     if fix:
-        fix_folder(folder, day)
+        fix_course_files(folder, day)
     with pause_garbage_collection():
-        readings, _ = WatchedFiles(folder, cache).read()
+        readings, _ = WatchedFiles(folder, cache).parse_current_files()
         content_problems: Sequence[ContentProblem] = find_problems(readings, folder, day)
         if any(reading.unidentified for reading in readings.values()):
             content_problems = _with_problems_of_unidentified_items(
@@ -296,18 +298,18 @@ def _lines_followed_by_insertion(text: str, edits: Sequence[TextEdit]) -> list[i
 
 def _check_missing_lock_file(lock: Path) -> Iterator[ContentProblem]:
     """Report E79 if ids.lock is missing but tracked by Git."""
-    if not lock.is_file() and is_tracked(lock):
+    if not lock.is_file() and is_tracked_by_git(lock):
         message = "ids.lock is gone, which guards the ids of the course."
         hint = "Bring it back: git checkout -- ids.lock. With --fix it would begin anew."
         yield make_problem((LOCK, 1, 1), "E79", message, hint)
 
 
-def format_problems(problems: Sequence[ContentProblem], form: str = "text") -> str:
+def format_problems(problems: Sequence[ContentProblem], output_format: str = "text") -> str:
     """Format the problems as `text`, `json` or `github` workflow commands."""
-    if form == "json":
+    if output_format == "json":
         rows = [{name: getattr(p, name) for name in _FIELDS} for p in problems]
         return json.dumps(rows, ensure_ascii=False, indent=1)
-    if form == "github":
+    if output_format == "github":
         return "\n".join(map(_github_annotation, problems))
     return "\n".join([*map(_problem_sentence, problems), _problem_summary(problems)])
 
@@ -325,8 +327,8 @@ def _problem_summary(problems: Sequence[ContentProblem]) -> str:
     return f"{format_count_noun(errors, 'error')}, {format_count_noun(len(problems) - errors, 'warning')}."
 
 
-def format_count_noun(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
+def format_count_noun(count: int, singular: str) -> str:
+    return f"{count} {singular}{'' if count == 1 else 's'}"
 
 
 def _github_annotation(problem: ContentProblem) -> str:

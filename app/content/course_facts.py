@@ -5,7 +5,7 @@ import dataclasses
 from collections.abc import Collection, Mapping
 
 from app.content.library import Library
-from app.content.routes import ESSENTIAL_SHARE, PagePart, route_minutes
+from app.content.routes import ESSENTIAL_SHARE, PagePart, reading_minutes_on_route
 from app.markup.model import ExamBlueprint, Topic
 from app.questions import types
 from app.questions.model import Question
@@ -39,16 +39,16 @@ def unmet_exam_only_questions(library: Library, met_ids: Collection[str]) -> fro
     )
 
 
-def apportion(weights: Mapping[str, float], questions: int) -> dict[str, int]:
+def apportion(weights: Mapping[str, float], total: int) -> dict[str, int]:
     """Divide a number of questions by weight, with the largest remainder method.
 
     >>> apportion({"1": 0.38, "2": 0.40, "3": 0.22}, 50)
     {'1': 19, '2': 20, '3': 11}
     """
     whole = sum(weights.values()) or 1.0
-    exact = {name: questions * w / whole for name, w in weights.items()}
+    exact = {name: total * w / whole for name, w in weights.items()}
     counts = {name: int(share) for name, share in exact.items()}
-    left = questions - sum(counts.values())
+    left = total - sum(counts.values())
     for name in sorted(exact, key=lambda n: counts[n] - exact[n])[:left]:
         counts[name] += 1
     return counts
@@ -200,8 +200,8 @@ class CourseFacts:
         return sum(domain.questions for domain in self.domains)
 
 
-def describe_course(library: Library) -> CourseFacts:
-    """Return the facts of a course. Takes milliseconds; `course_facts` keeps them."""
+def compute_course_facts(library: Library) -> CourseFacts:
+    """Return the facts of a course. Takes milliseconds; `cached_course_facts` keeps them."""
     domains = library.syllabus.domains
     domain_of = {o.number: d.number for d in domains for o in d.objectives}
     order = dict.fromkeys([*library.syllabus.topics, *library.topics])
@@ -247,7 +247,7 @@ def describe_course(library: Library) -> CourseFacts:
                 mine,
                 tuple(c for c in topic.cards if c in library.cards and not library.cards[c].level),
                 tuple(other for other in by_objective[mine[0]] if other != slug),
-                route_minutes(topic, "short"),
+                reading_minutes_on_route(topic, "short"),
                 topic.requires,
             )
             for slug, (topic, mine) in topics.items()
@@ -279,12 +279,12 @@ def _describe_objective(
 _recent: list[tuple[Library, CourseFacts]] = []
 
 
-def course_facts(library: Library) -> CourseFacts:
+def cached_course_facts(library: Library) -> CourseFacts:
     """Return the facts of a course, computed once for each state of it."""
     for known, facts in tuple(_recent):
         if known is library:
             return facts
-    facts = describe_course(library)
+    facts = compute_course_facts(library)
     _recent.insert(0, (library, facts))
     del _recent[_COURSES:]
     return facts

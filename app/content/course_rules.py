@@ -7,7 +7,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from app.content.id_ownership import IdOwners, find_owners
+from app.content.id_ownership import IdOwners, assign_id_owners
 from app.content.link_rules import check_drawing, check_link, check_picture, check_see_also_term
 from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile
 from app.markup.model import Flashcard, Syllabus, Topic
@@ -96,8 +96,8 @@ class ParsedCourse:
 
 
 def find_id_owners(course: ParsedCourse, accepted: Collection[str] = ()) -> IdOwners:
-    """Return the owner of each id; see `find_owners`."""
-    return find_owners(course.fingerprints(), course.readings, accepted)
+    """Return the owner of each id; see `assign_id_owners`."""
+    return assign_id_owners(course.fingerprints(), course.readings, accepted)
 
 
 def map_new_to_counted_keys(entry: LockEntry, fact: ItemFingerprint) -> dict[str, str]:
@@ -128,7 +128,7 @@ def map_new_to_counted_keys(entry: LockEntry, fact: ItemFingerprint) -> dict[str
 _REGISTERS = {"objective": ("syllabus.toml",), "source": ("sources.toml", "shared/sources.toml")}
 
 
-def check_mentions(course: ParsedCourse) -> list[ContentProblem]:
+def check_references(course: ParsedCourse) -> list[ContentProblem]:
     """Report E14, E86, E61, W95 and drawing problems: references to unknown names."""
     known: dict[str, set[str]] = {
         "objective": course.objectives(),
@@ -145,7 +145,7 @@ def check_mentions(course: ParsedCourse) -> list[ContentProblem]:
             if mention.kind in unread:
                 continue
             if mention.kind not in known:
-                problems += _check_mention_path(path, mention, course)
+                problems += _check_file_reference(path, mention, course)
             elif mention.value not in known[mention.kind]:
                 words = known[mention.kind]
                 hint = _moved_topic_hint(path, mention, renamed) or _nearest_hint(
@@ -164,7 +164,7 @@ def _moved_topic_hint(path: str, mention: CrossReference, renamed: Mapping[str, 
     return f"Did you mean “{now}”?" if now else ""
 
 
-def _check_mention_path(
+def _check_file_reference(
     path: str, mention: CrossReference, course: ParsedCourse
 ) -> Iterable[ContentProblem]:
     """Check references that are not looked up in a register."""
@@ -244,7 +244,7 @@ def check_dates(course: ParsedCourse) -> list[ContentProblem]:
     return problems
 
 
-def check_duplicate_stems(
+def check_near_duplicate_stems(
     course: ParsedCourse, questions: Mapping[str, Question]
 ) -> list[ContentProblem]:
     """Report W72: two questions with nearly the same stem, numbers included."""
@@ -266,7 +266,7 @@ def check_duplicate_stems(
         rarest = rarest[: len(words) - math.ceil(_SAME_STEM_SHARE * len(words)) + 1]
         near = (pair for word in rarest for pair in known[word])
         some = itertools.islice(near, _MOST_COMPARED)
-        other = next((i for i, w in some if i != fact.id and _have_same_stem(words, w)), "")
+        other = next((i for i, w in some if i != fact.id and _have_nearly_same_stem(words, w)), "")
         if other:
             where = questions[other].place
             message = f"The stem nearly repeats “{other}” in {where.path}:{where.line}."
@@ -278,7 +278,7 @@ def check_duplicate_stems(
     return problems
 
 
-def _have_same_stem(words: frozenset[str], others: frozenset[str]) -> bool:
+def _have_nearly_same_stem(words: frozenset[str], others: frozenset[str]) -> bool:
     """Return whether two stems share nearly all words, and all numbers and short words."""
     different = words ^ others
     if len(different) > (1 - _SAME_STEM_SHARE) * len(words | others):
@@ -425,10 +425,10 @@ def check_coverage(
     ]
 
 
-def build_drafts_hint(drafts: Sequence[str]) -> str:
+def build_drafts_hint(draft_labels: Sequence[str]) -> str:
     """Return the hint to finish drafts. `drafts` describes them."""
-    named = ", ".join(drafts[:_NAMED])
-    more = f" and {len(drafts) - _NAMED} more" if len(drafts) > _NAMED else ""
+    named = ", ".join(draft_labels[:_NAMED])
+    more = f" and {len(draft_labels) - _NAMED} more" if len(draft_labels) > _NAMED else ""
     return f"Drafts would count: {named}{more}. Write their text, then delete their line “status: draft”."
 
 
@@ -479,7 +479,7 @@ def _check_blueprints(
     left_out: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for question in questions:
         if question.status == "live" and not question.is_for_exams:
-            left_out[question.domain(domain_of)][_reason_outside_exams(question)] += 1
+            left_out[question.domain(domain_of)][_exclusion_reason_label(question)] += 1
     drafts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for domain, question in drawn:
         if question.status != "live":
@@ -501,14 +501,14 @@ def _check_blueprints(
                 )
 
 
-def _reason_outside_exams(question: Question) -> str:
+def _exclusion_reason_label(question: Question) -> str:
     if not types.type_of(question).in_exams:
         return "designs" if question.type == "design" else "labs"
     return "deeper ones" if question.level == "deeper" else "choices between two"
 
 
 def _domain_shortage_message(
-    counts: tuple[str, int, int], drafts: Counter[str], left_out: Counter[str]
+    counts: tuple[str, int, int], drafts: Counter[str], excluded: Counter[str]
 ) -> tuple[str, str]:
     """Return message and hint for E71. `counts`: domain, needed questions, live questions.
 
@@ -520,8 +520,8 @@ def _domain_shortage_message(
     if drafts:
         return f"{message} that are live.", _fill_domain_hint(drafts, wanted - held)
     hint = "Write more questions, or ask fewer."
-    if left_out:
-        hint += " Exams never draw " + ", ".join(f"{w} ({n})" for w, n in left_out.items()) + "."
+    if excluded:
+        hint += " Exams never draw " + ", ".join(f"{w} ({n})" for w, n in excluded.items()) + "."
     return f"{message} for exams.", hint
 
 
@@ -561,17 +561,17 @@ def check_topics(
             lacking.append("cards")
         if lacking:
             message = f"“{topic.title}” has no {', no '.join(lacking)}."
-            problems.append(_lacking_problem(topic, message))
+            problems.append(_incomplete_topic_problem(topic, message))
         if drafts:
             message = f"“{topic.title}” has no cards that are live."
-            problems.append(_lacking_problem(topic, message, drafts))
-        problems += _check_hook_count(topic, reading)
+            problems.append(_incomplete_topic_problem(topic, message, drafts))
+        problems += _check_single_memory_hook(topic, reading)
         problems += _check_question_count(topic, readings, questions.values())
         problems += _check_folder_slug(topic)
     return problems
 
 
-def _check_hook_count(topic: Topic, reading: ParsedFile) -> Iterator[ContentProblem]:
+def _check_single_memory_hook(topic: Topic, reading: ParsedFile) -> Iterator[ContentProblem]:
     hooks = [line for kind, line in reading.alerts if kind == "TIP"]
     if len(hooks) > 1:
         message = f"“{topic.title}” has {len(hooks)} memory hooks ([!TIP])."
@@ -592,7 +592,7 @@ def _check_question_count(
     if f"topics/{topic.slug}/quiz.md" not in readings:
         asked = f"{count or 'no'} question{'s' * (count != 1)} on its page"
         message = f"“{topic.title}” has no quiz.md, and {asked}."
-    yield _lacking_problem(topic, message, drafts)
+    yield _incomplete_topic_problem(topic, message, drafts)
 
 
 def _list_draft_items(topic: Topic, items: Iterable[Question | Flashcard], noun: str) -> list[str]:
@@ -620,8 +620,10 @@ def _check_missing_front_matter(topic: Topic) -> Iterator[ContentProblem]:
             yield make_problem((topic.place.path, 1, 1), "W38", message, hint, derived=True)
 
 
-def _lacking_problem(topic: Topic, message: str, drafts: Sequence[str] = ()) -> ContentProblem:
-    hint = build_drafts_hint(drafts) if drafts else "Add what is missing."
+def _incomplete_topic_problem(
+    topic: Topic, message: str, draft_labels: Sequence[str] = ()
+) -> ContentProblem:
+    hint = build_drafts_hint(draft_labels) if draft_labels else "Add what is missing."
     return make_problem((topic.place.path, 1, 1), "W87", message, hint, derived=True)
 
 

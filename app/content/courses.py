@@ -7,7 +7,7 @@ from pathlib import Path
 
 from app.content.file_watcher import SHARED, file_exists
 from app.content.library import LiveLibrary
-from app.markup.problems import remove_line_breaks
+from app.markup.problems import replace_unprintable_characters
 
 _log = logging.getLogger("headroom")
 
@@ -55,7 +55,7 @@ class CourseRegistry:
         """Create the registry for a content folder, with `make` creating each library."""
         for name, why in skipped_folders(content).items():
             words = "content %s: this folder is not served as a course: %s"
-            _log.warning(words, remove_line_breaks(name), why)
+            _log.warning(words, replace_unprintable_characters(name), why)
         return cls({name: make(folder) for name, folder in find_course_folders(content).items()})
 
     @property

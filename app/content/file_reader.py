@@ -13,10 +13,10 @@ from app.content.amounts import NO_AMOUNTS, read_amounts
 from app.content.front_matter import FileKind, FrontMatter, parse_front_matter
 from app.content.item_reader import ParsedItem, build_item
 from app.content.item_rules import (
-    check_blocks,
     check_item,
+    check_markup_typos,
     check_right_position_balance,
-    check_source,
+    check_source_text,
     check_unsourced_numbers,
 )
 from app.content.item_splitter import (
@@ -32,15 +32,21 @@ from app.content.parsed_file import (
     GlossaryNames,
     ItemFingerprint,
     ParsedFile,
-    glossary_names,
+    compile_glossary_names,
 )
-from app.content.toml_reader import entry_lines, read_exam, read_lock, read_sources, read_syllabus
+from app.content.toml_reader import (
+    lines_of_register_entries,
+    read_exam,
+    read_lock,
+    read_sources,
+    read_syllabus,
+)
 from app.markup import strict_yaml
 from app.markup.checked_figures import (
     FIGURE_LINK,
     SVG_FIGURE,
+    replace_figure_links_by_text,
     resolve_text_figures,
-    without_figure_links,
 )
 from app.markup.expressions import FigureError, compute_estimate
 from app.markup.html_renderer import RenderContext, heading_anchor, render_tokens
@@ -75,7 +81,7 @@ from app.markup.problems import (
     LimitExceededError,
     SourceFile,
     UnidentifiedItem,
-    get_estimate_effort,
+    estimate_call_effort,
 )
 from app.markup.strict_yaml import YamlText
 from app.markup.text import (
@@ -137,7 +143,7 @@ def lay_out_page(
             ctx.embed_item(items.get((region.comment.id, region.line)))
         else:
             ctx.add_prose(_without_stray_answers(region.tokens))
-    ctx.close()
+    ctx.close_section()
     return PageLayout(tuple(ctx.sections), ctx.notes, tuple(ctx.alerts))
 
 
@@ -160,7 +166,7 @@ class _PageBuilder:
         self.numbered = 0
         self.open = _OpenSection("", "", 0)
 
-    def close(self) -> None:
+    def close_section(self) -> None:
         """Finish the current section, unless it is empty."""
         now = self.open
         if now.pieces or now.anchor:
@@ -218,7 +224,7 @@ class _PageBuilder:
 
     def _add_special_block(self, block: list[Token]) -> None:
         if block[0].type == "heading_open":
-            self.close()
+            self.close_section()
             self.numbered += 1
             address = heading_anchor(block[1], self.scope)
             title = plain_text(block[1:2])
@@ -254,7 +260,7 @@ class _PageBuilder:
         self.open.words.append(f"{text.plain}\n{caption}".strip())
         source_file = self.scope.source_file
         place = source_file.locate_text(file, *lines)
-        source_file.add_mention("picture", file, *place)
+        source_file.add_reference("picture", file, *place)
 
     def _add_tokens(self, tokens: list[Token]) -> None:
         if not tokens:
@@ -272,19 +278,21 @@ class _PageBuilder:
         line = first_line(token)
         fields = strict_yaml.read_mapping(token.content, source_file.report, line + 1)
         inputs = {n: v.text for n, v in fields.values.items() if isinstance(v, YamlText)}
-        source_file.spend_effort(get_estimate_effort(name), token.info + token.content)
+        source_file.spend_effort(estimate_call_effort(name), token.info + token.content)
         try:
             compute_estimate(name, inputs)
         except FigureError as error:
-            place = _locate_message(error.message, fields, line)
+            place = _locate_quoted_input(error.message, fields, line)
             source_file.report(error.code, *place, error.message, error.hint)
             return
-        source_file.add_mention("calculator", name.replace("_", "-"), line, 1)
+        source_file.add_reference("calculator", name.replace("_", "-"), line, 1)
         self.open.pieces.append(CalculatorBlock(name.replace("_", "-"), inputs))
         self.open.minutes += _CALCULATOR_MINUTES
 
 
-def _locate_message(message: str, fields: strict_yaml.YamlMapping, line: int) -> tuple[int, int]:
+def _locate_quoted_input(
+    message: str, fields: strict_yaml.YamlMapping, line: int
+) -> tuple[int, int]:
     """Return the position of the input that a message quotes, or of the block."""
     for name, key in fields.keys.items():
         value = fields.values[name]
@@ -335,7 +343,7 @@ def read_topic_file(
     check_right_position_balance(items.values(), source_file)
     parsed = ParsedFile(source_file.path, facts=tuple(facts))
     if kind == "page":
-        return _add_page(parsed, (regions, items, front, slug), source_file, names)
+        return _with_page(parsed, (regions, items, front, slug), source_file, names)
     return dataclasses.replace(
         parsed,
         questions=tuple(i for i in items.values() if isinstance(i, Question)),
@@ -344,7 +352,7 @@ def read_topic_file(
 
 
 def _build_items(
-    regions: Sequence[Region], kind: FileKind, front: FrontMatter, scope: RenderContext
+    regions: Sequence[Region], kind: FileKind, front_matter: FrontMatter, scope: RenderContext
 ) -> tuple[Items, list[ItemFingerprint]]:
     """Return the valid items by id and line, and the fingerprints of all items."""
     items: Items = {}
@@ -352,23 +360,23 @@ def _build_items(
     source_file = scope.source_file
     for draft in _limit_items([r for r in regions if isinstance(r, ItemDraft)], source_file):
         before = source_file.mark = len(source_file.problems)
-        built, stopped = _build_item_or_stop(draft, kind, front, scope)
+        built, stopped = _build_item_or_stop(draft, kind, front_matter, scope)
         errors = any(p.severity == "error" for p in source_file.problems[before:])
         broken = draft.broken or errors or built is None
         if draft.comment.id:
             facts.append(_item_fingerprint(draft, built, source_file, broken=broken))
-        elif _lacks_id(draft):
+        elif _has_empty_id(draft):
             source_file.unidentified.append(_unidentified_item(draft, source_file))
         if built is not None and not broken:
             items[built.item.id, draft.line] = built.item
-            _add_reverse(built, items)
+            _add_reverse_card(built, items)
         if stopped:
             break
     source_file.item = ""
     return items, facts
 
 
-def _lacks_id(draft: ItemDraft) -> bool:
+def _has_empty_id(draft: ItemDraft) -> bool:
     """Return whether the comment has an empty `q:`."""
     node = draft.comment.fields.values.get("q")
     return isinstance(node, YamlText) and not node.text
@@ -378,7 +386,7 @@ def _unidentified_item(draft: ItemDraft, source_file: SourceFile) -> Unidentifie
     key = draft.comment.fields.keys["q"]
     rest = source_file.lines[key.line - 1][key.column - 1 :]
     old = (_EMPTY_KEY.match(rest) or [""])[0]
-    title = without_figure_links(draft.heading.content)
+    title = replace_figure_links_by_text(draft.heading.content)
     return UnidentifiedItem(
         key.line,
         key.column,
@@ -404,7 +412,7 @@ def _limit_items(drafts: list[ItemDraft], source_file: SourceFile) -> list[ItemD
 
 
 def _build_item_or_stop(
-    draft: ItemDraft, kind: FileKind, front: FrontMatter, scope: RenderContext
+    draft: ItemDraft, kind: FileKind, front_matter: FrontMatter, scope: RenderContext
 ) -> tuple[ParsedItem | None, bool]:
     """Build an item, or None if it is unreadable. The second value tells to stop reading.
 
@@ -413,7 +421,7 @@ def _build_item_or_stop(
     source_file = scope.source_file
     source_file.line = draft.line
     try:
-        built = build_item(draft, kind, front, scope)
+        built = build_item(draft, kind, front_matter, scope)
         if built is not None:
             check_item(built.item, built.written, source_file, exam=kind == "quiz")
     except LimitExceededError as error:
@@ -425,7 +433,7 @@ def _build_item_or_stop(
     return built, False
 
 
-def _add_reverse(built: ParsedItem, items: Items) -> None:
+def _add_reverse_card(built: ParsedItem, items: Items) -> None:
     """Add the reverse card if a card has `reverse: yes`."""
     card = built.item
     wanted = built.written.comment.field_text("reverse").lower() in {"yes", "true"}
@@ -444,7 +452,7 @@ def _item_fingerprint(
 ) -> ItemFingerprint:
     item = built.item if built is not None else None
     kind = draft.comment.field_text("type") or "unknown"
-    heading = without_figure_links(draft.heading.content)
+    heading = replace_figure_links_by_text(draft.heading.content)
     stem = key = ""
     options: tuple[StatisticsOption, ...] = ()
     if isinstance(item, Question):
@@ -482,7 +490,7 @@ def _locate_id(draft: ItemDraft, source_file: SourceFile) -> tuple[int, int]:
     return line, max(at + 1, column)
 
 
-def _add_page(
+def _with_page(
     parsed: ParsedFile,
     page_source: tuple[Sequence[Region], Items, FrontMatter, str],
     source_file: SourceFile,
@@ -535,13 +543,13 @@ def _build_topic(
     if not cited:
         hint = "Name sources in the front matter, and where they are used: [^key]."
         source_file.report("E16", 1, 1, "The page names no source.", hint, derived=True)
-    _check_notes(page, cited, source_file)
+    _report_uncited_footnotes(page, cited, source_file)
     return Topic(
         scope.folder,
         front.title or scope.folder,
         front.summary,
         front.objectives,
-        _mark_essential(page.sections, front, source_file),
+        _mark_essential_sections(page.sections, front, source_file),
         cited,
         front.requires,
         front.reviewed,
@@ -558,7 +566,7 @@ def _build_topic(
     )
 
 
-def _mark_essential(
+def _mark_essential_sections(
     sections: Sequence[Section], front: FrontMatter, source_file: SourceFile
 ) -> tuple[Section, ...]:
     """Return the sections, marked for the short route. Reports E61: unknown anchors.
@@ -583,7 +591,9 @@ def _mark_essential(
     )
 
 
-def _check_notes(page: PageLayout, cited: Collection[str], source_file: SourceFile) -> None:
+def _report_uncited_footnotes(
+    page: PageLayout, cited: Collection[str], source_file: SourceFile
+) -> None:
     """Report W96: explanations of footnotes that the page does not use."""
     for key in page.notes:
         if key not in cited:
@@ -606,7 +616,7 @@ def read_glossary(source_file: SourceFile) -> tuple[GlossaryTerm, ...]:
     """Return the glossary terms in file order. Terms without a meaning are left out."""
     _, text = parse_front_matter(source_file)
     tokens = parse_markdown(text)
-    check_blocks(tokens, source_file)
+    check_markup_typos(tokens, source_file)
     scope = RenderContext(source_file, folder="..")
     terms: list[GlossaryTerm] = []
     at = 0
@@ -641,7 +651,7 @@ def _build_term(block: list[Token], scope: RenderContext) -> GlossaryTerm:
     for other in related:
         near = scope.source_file.locate_text("See:", line, line + _MAX_TERM_LENGTH)[0]
         at = scope.source_file.locate_text(other, near, near + _MAX_TERM_LENGTH)
-        scope.source_file.add_mention("term", other, *at)
+        scope.source_file.add_reference("term", other, *at)
     if not name:
         hint = "Write the term behind the ##."
         scope.source_file.report("E10", line, 1, "A term has no name.", hint)
@@ -685,7 +695,7 @@ def _drop_duplicate_terms(
     return tuple(glossary_terms.values())
 
 
-_NO_NAMES = glossary_names(())
+_NO_NAMES = compile_glossary_names(())
 
 
 def parse_file(text: str, path: str, names: GlossaryNames = _NO_NAMES) -> ParsedFile:
@@ -718,14 +728,14 @@ def _read_source(source_file: SourceFile, names: GlossaryNames) -> ParsedFile:
     if where.parts[:1] == ("exams",):
         exam = read_exam(source_file, where.stem)
         return ParsedFile(source_file.path, exam=exam, entries=_lines_of_domain_counts(source_file))
-    check_source(source_file)
+    check_source_text(source_file)
     read = _READERS.get(source_file.path)
     return read(source_file) if read else read_topic_file(source_file, where, names)
 
 
 def _read_svg_file(source_file: SourceFile) -> ParsedFile:
     lines = 1, len(source_file.lines)
-    check_source(source_file)
+    check_source_text(source_file)
     text = resolve_text_figures(source_file.text, SVG_FIGURE, source_file, *lines)
     return ParsedFile(source_file.path, drawing=sanitize_svg(text))
 
@@ -743,13 +753,15 @@ def _lines_of_domain_counts(source_file: SourceFile) -> tuple[tuple[str, int], .
 
 def _read_source_register(source_file: SourceFile) -> ParsedFile:
     return ParsedFile(
-        source_file.path, sources=read_sources(source_file), entries=entry_lines(source_file)
+        source_file.path,
+        sources=read_sources(source_file),
+        entries=lines_of_register_entries(source_file),
     )
 
 
 _READERS: dict[str, Callable[[SourceFile], ParsedFile]] = {
     "syllabus.toml": lambda s: ParsedFile(
-        s.path, syllabus=read_syllabus(s), entries=entry_lines(s)
+        s.path, syllabus=read_syllabus(s), entries=lines_of_register_entries(s)
     ),
     "sources.toml": _read_source_register,
     "shared/sources.toml": _read_source_register,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from app.content.file_reader import parse_file
 from app.content.parse_cache import LastGoodFiles, ParseCache
-from app.content.parsed_file import GlossaryNames, ParsedFile, glossary_names, term_anchors
+from app.content.parsed_file import GlossaryNames, ParsedFile, compile_glossary_names, term_anchors
 from app.markup.model import SvgProblem
 from app.markup.problems import MOST_BYTES, ContentProblem, make_problem
 from app.markup.text import closest_word
@@ -25,7 +25,7 @@ _MIN_FILES_PER_PROCESS = 60  # files from which starting processes pays off
 _MOST_PROCESSES = 8
 
 
-def read_all(jobs: Sequence[ParseArguments]) -> list[ParsedFile]:
+def parse_files(jobs: Sequence[ParseArguments]) -> list[ParsedFile]:
     """Parse many files; returns the results in order."""
     count = min(_count_processors(), _MOST_PROCESSES)
     # Forking with other threads running would copy their locks in locked state.
@@ -50,7 +50,7 @@ def _parse_in_parallel(jobs: Sequence[ParseArguments], count: int) -> list[Parse
         ours, theirs = context.Pipe(duplex=False)
         # A daemon process is terminated, not waited for, if reading fails here.
         worker = context.Process(
-            target=_run_worker, args=(jobs[number::count], theirs), daemon=True
+            target=_parse_and_send, args=(jobs[number::count], theirs), daemon=True
         )
         worker.start()
         theirs.close()
@@ -66,7 +66,7 @@ def _parse_in_parallel(jobs: Sequence[ParseArguments], count: int) -> list[Parse
     return [reading for reading in done if reading is not None]
 
 
-def _run_worker(
+def _parse_and_send(
     jobs: Sequence[ParseArguments], result_pipe: "Connection[list[ParsedFile], None]"
 ) -> None:
     """Parse the jobs and send the results. Exits if the parent process ends first.
@@ -76,12 +76,12 @@ def _run_worker(
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)  # drop the server's signal handlers
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_exit_when_parent_ends, daemon=True).start()
     result_pipe.send([parse_file(*job) for job in jobs])
     result_pipe.close()
 
 
-def _end_with_parent() -> None:
+def _exit_when_parent_ends() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -114,7 +114,7 @@ def course_or_shared_path(folder: Path, path: str) -> Path:
     return folder / path
 
 
-def drop_overridden(readings: Mapping[str, ParsedFile]) -> dict[str, ParsedFile]:
+def drop_overridden_shared_entries(readings: Mapping[str, ParsedFile]) -> dict[str, ParsedFile]:
     """Remove entries from shared files that the course defines itself."""
     return {
         path: _without_overridden(reading, readings.get(path.removeprefix(f"{SHARED}/")))
@@ -146,8 +146,8 @@ _EMPTY = ("it is empty", "Write it, or delete it.")
 _NEAR_NAME = 0.75  # similarity of “glossery.md” and “glossary.md”
 _FRESH_SECONDS = 0.1  # seconds in which a file may change again without a new timestamp
 
-Stamp = tuple[int, int, int]
-NO_NAMES = glossary_names(())
+FileStamp = tuple[int, int, int]
+NO_NAMES = compile_glossary_names(())
 
 
 def list_course_files(folder: Path) -> list[str]:
@@ -160,7 +160,7 @@ def list_course_files(folder: Path) -> list[str]:
                 names.append(f"topics/{topic.name}/{name}")
         drawings = (f.relative_to(folder).as_posix() for f in topic.rglob("*.svg"))
         names += sorted(drawings)
-    return [path for path in names if _is_text(path)]
+    return [path for path in names if _is_encodable(path)]
 
 
 def file_exists(file: Path) -> bool:
@@ -171,7 +171,7 @@ def file_exists(file: Path) -> bool:
         return False
 
 
-def _is_text(path: str) -> bool:
+def _is_encodable(path: str) -> bool:
     try:
         path.encode("utf-8")
     except UnicodeEncodeError:
@@ -184,11 +184,11 @@ def list_undecodable_names(folder: Path) -> list[str]:
     files = (*folder.glob("topics/*"), *folder.glob("exams/*.toml"))
     paths = (str(file.relative_to(folder)) for file in files)
     return sorted(
-        os.fsencode(path).decode("utf-8", "replace") for path in paths if not _is_text(path)
+        os.fsencode(path).decode("utf-8", "replace") for path in paths if not _is_encodable(path)
     )
 
 
-def ignored_files(folder: Path) -> list[str]:
+def list_ignored_files(folder: Path) -> list[str]:
     """Return files of topics and exams that are ignored because of their names."""
     paths = [f for f in folder.glob("topics/*/*.md") if f.name not in TOPIC_FILES]
     paths += folder.glob("topics/*/*.txt")
@@ -196,14 +196,14 @@ def ignored_files(folder: Path) -> list[str]:
     return sorted(
         str(file.relative_to(folder))
         for file in paths
-        if _is_text(str(file)) and file.name.lower() != "readme.md"
+        if _is_encodable(str(file)) and file.name.lower() != "readme.md"
     )
 
 
 def list_misnamed_files(folder: Path) -> dict[str, str]:
     """Return what is named nearly like a file or folder of a course, with that name."""
     known = {*_SINGLE, "topics", "exams"}
-    names = [f.name for f in folder.glob("[!.]*") if f.name not in known and _is_text(f.name)]
+    names = [f.name for f in folder.glob("[!.]*") if f.name not in known and _is_encodable(f.name)]
     pairs = ((name, closest_word(name.lower(), known, _NEAR_NAME)) for name in sorted(names))
     return {name: near for name, near in pairs if near}
 
@@ -211,7 +211,7 @@ def list_misnamed_files(folder: Path) -> dict[str, str]:
 def list_nested_topics(folder: Path) -> list[str]:
     """Return pages that lie deeper than those of topics."""
     paths = (str(file.relative_to(folder)) for file in folder.glob("topics/*/**/concept.md"))
-    return sorted(path for path in paths if path.count("/") > 2 and _is_text(path))
+    return sorted(path for path in paths if path.count("/") > 2 and _is_encodable(path))
 
 
 def list_empty_topic_folders(folder: Path) -> list[str]:
@@ -219,11 +219,11 @@ def list_empty_topic_folders(folder: Path) -> list[str]:
     return sorted(
         f"topics/{topic.name}"
         for topic in folder.glob("topics/*/")
-        if _is_text(str(topic)) and next(topic.iterdir(), None) is None
+        if _is_encodable(str(topic)) and next(topic.iterdir(), None) is None
     )
 
 
-def _file_stamp(path: str) -> Stamp | None:
+def _file_stamp(path: str) -> FileStamp | None:
     try:
         state = os.stat(path)  # noqa: PTH116 - faster than Path.stat, and called for every file
     except OSError:
@@ -235,7 +235,7 @@ def _file_stamp(path: str) -> Stamp | None:
 class FileStamps:
     """The timestamps of a course's files and folders."""
 
-    stamps: Mapping[str, Stamp | None]
+    stamps: Mapping[str, FileStamp | None]
     settled: bool
 
     def have_changed(self) -> bool:
@@ -245,7 +245,7 @@ class FileStamps:
         return any(_file_stamp(path) != stamp for path, stamp in self.stamps.items())
 
 
-def take_stamps(folder: Path, names: list[str]) -> FileStamps:
+def stamp_files_and_folders(folder: Path, names: list[str]) -> FileStamps:
     """Record the timestamps of the files, and of folders in which new files may appear."""
     places = [folder, folder / "exams", folder / "topics", *folder.glob("topics/*")]
     places += folder.glob("topics/*/**/")  # folders with pictures
@@ -268,20 +268,20 @@ class WatchedFiles:
         self.readings: dict[str, tuple[tuple[bytes, str], ParsedFile]] = {}
         self.good: dict[str, ParsedFile] = {}
 
-    def read(self) -> tuple[dict[str, ParsedFile], FileStamps]:
+    def parse_current_files(self) -> tuple[dict[str, ParsedFile], FileStamps]:
         """Parse all files; returns the results and the timestamps at reading."""
         paths = list_course_files(self.folder)
-        stamps = take_stamps(self.folder, paths)
+        stamps = stamp_files_and_folders(self.folder, paths)
         with pause_garbage_collection():
             names = self._parse_glossary_names(paths)
             readings = self._parse_or_reuse(paths, names)
             read = {p: self._served_version(p, r, names) for p, r in readings.items()}
-            shown = drop_overridden(read)
+            shown = drop_overridden_shared_entries(read)
         for path in set(self.good) - set(paths):
             del self.good[path]
             self.readings.pop(path, None)
         if self.cache:
-            self.cache.prune()
+            self.cache.prune_unused_entries()
         return shown, stamps
 
     def save_last_good_files(self, without: Collection[str] = ()) -> None:
@@ -298,21 +298,21 @@ class WatchedFiles:
     def _parse_glossary_names(self, paths: list[str]) -> GlossaryNames:
         read = self._parse_or_reuse([p for p in paths if p in _GLOSSARIES], NO_NAMES)
         known = {p: self._served_version(p, r, NO_NAMES) for p, r in read.items()}
-        terms = [t for r in drop_overridden(known).values() for t in r.terms]
-        return glossary_names(term_anchors(terms))
+        terms = [t for r in drop_overridden_shared_entries(known).values() for t in r.terms]
+        return compile_glossary_names(term_anchors(terms))
 
     def _served_version(self, path: str, current: ParsedFile, names: GlossaryNames) -> ParsedFile:
         """Return the current version, or the last good one with the current problems."""
         good = self.good.get(path)
         if good is None and _count_errors(current):
-            good = self._last_good(path, names)
+            good = self._parse_last_good_copy(path, names)
         if good is None or _count_errors(current) <= _count_errors(good):
             self.good[path] = current
             return current
         self.good[path] = good
         return dataclasses.replace(good, problems=current.problems, outdated=True)
 
-    def _last_good(self, path: str, names: GlossaryNames) -> ParsedFile | None:
+    def _parse_last_good_copy(self, path: str, names: GlossaryNames) -> ParsedFile | None:
         """Parse the copy that an earlier run of the server saved; None if there is none."""
         content = self.kept.get(path) if self.kept else None
         if content is None:
@@ -359,22 +359,26 @@ class WatchedFiles:
             return kept[1]
         if self.cache is None:
             return None
-        reading = self.cache.get(self.cache.name(path, content, names.fingerprint))
+        reading = self.cache.get(self.cache.entry_file_name(path, content, names.fingerprint))
         if reading is not None:
             self.readings[path] = ((content, names.fingerprint), reading)
         return reading
 
-    def _parse_uncached(self, cold: dict[str, tuple[bytes, GlossaryNames]]) -> list[ParsedFile]:
-        return read_all([(c.decode("utf-8"), path, names) for path, (c, names) in cold.items()])
+    def _parse_uncached(
+        self, file_inputs: dict[str, tuple[bytes, GlossaryNames]]
+    ) -> list[ParsedFile]:
+        return parse_files(
+            [(c.decode("utf-8"), path, names) for path, (c, names) in file_inputs.items()]
+        )
 
     def _cache_reading(
-        self, path: str, basis: tuple[bytes, GlossaryNames], reading: ParsedFile
+        self, path: str, content_and_names: tuple[bytes, GlossaryNames], reading: ParsedFile
     ) -> ParsedFile:
-        content, names = basis
+        content, names = content_and_names
         self.readings[path] = ((content, names.fingerprint), reading)
         # Do not cache unexpected failures: they may succeed at the next start.
         if self.cache and not any(p.code == "E00" for p in reading.problems):
-            name = self.cache.name(path, content, names.fingerprint)
+            name = self.cache.entry_file_name(path, content, names.fingerprint)
             self.cache.put(name, reading)
         return reading
 
@@ -419,7 +423,7 @@ def check_folder_layout(readings: Mapping[str, ParsedFile], folder: Path) -> lis
     """Report E00: files and folders that are missing, empty, or read by nothing."""
     return [
         *_check_required_files(readings),
-        *map(_unread_file_problem, ignored_files(folder)),
+        *map(_unread_file_problem, list_ignored_files(folder)),
         *(_misnamed_file_problem(*pair) for pair in list_misnamed_files(folder).items()),
         *map(_nested_topic_problem, list_nested_topics(folder)),
         *map(_empty_folder_problem, list_empty_topic_folders(folder)),

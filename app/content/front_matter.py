@@ -6,7 +6,7 @@ import math
 import re
 from typing import Literal
 
-from app.content.unread_markup import check_plain_text
+from app.content.unread_markup import report_markup_in_plain_value
 from app.markup import strict_yaml
 from app.markup.expressions import ExpressionError, compile_expression
 from app.markup.model import ComputedParameters, Level, Status
@@ -162,15 +162,15 @@ def parse_front_matter(source_file: SourceFile, *, page: bool = True) -> tuple[F
     _drop_values_of_wrong_type(fields, source_file)
     for key in ("title", "summary"):
         if isinstance(node := fields.values.get(key), YamlText):
-            check_plain_text(key, node.text, (node.line, node.column), source_file)
+            report_markup_in_plain_value(key, node.text, (node.line, node.column), source_file)
     blank = "\n" * match[0].count("\n")
     front = FrontMatter(
         strict_yaml.single_text(fields.values.get("title")),
-        _read_mentions(fields, "objective", source_file),
-        _read_mentions(fields, "source", source_file),
+        _read_references(fields, "objective", source_file),
+        _read_references(fields, "source", source_file),
         strict_yaml.single_text(fields.values.get("summary")),
         _read_date(fields, source_file),
-        _read_requires(fields, source_file),
+        _read_required_topics(fields, source_file),
         _read_text_list(fields, "essential") if "essential" in fields.values else None,
         _read_text_list(fields, "aliases"),
         _read_text_list(fields, "tags"),
@@ -202,7 +202,7 @@ def _drop_values_of_wrong_type(fields: YamlMapping, source_file: SourceFile) -> 
         if name in _SINGLE_VALUE_KEYS and not isinstance(node, YamlText):
             message = f"“{name}” has one value, and no list."
             hint = f"Write {name}: and the value."
-        elif name in _WORD_LIST_KEYS and not _is_text_node(node):
+        elif name in _WORD_LIST_KEYS and not _is_text_or_text_list(node):
             message = f"“{name}” is a word or a list of words."
             hint = f"Write {name}: one, or {name}: [one, two]."
         if message:
@@ -210,25 +210,25 @@ def _drop_values_of_wrong_type(fields: YamlMapping, source_file: SourceFile) -> 
             del fields.values[name], fields.keys[name]
 
 
-def _is_text_node(node: strict_yaml.Node) -> bool:
+def _is_text_or_text_list(node: strict_yaml.Node) -> bool:
     several = isinstance(node, YamlList) and all(isinstance(one, YamlText) for one in node.items)
     return several or isinstance(node, YamlText)
 
 
-def _read_mentions(
+def _read_references(
     fields: YamlMapping, name: Literal["objective", "source"], source_file: SourceFile
 ) -> tuple[str, ...]:
     """Return the names in `objective(s)` or `source(s)`, and record them as references."""
     mentions: list[str] = []
     for key in (name, f"{name}s"):
-        node, scalars = (fields.values.get(key), strict_yaml.text_list(fields.values.get(key)))
+        node, scalars = (fields.values.get(key), strict_yaml.texts_of_value(fields.values.get(key)))
         if node is not None and not any(scalar.text for scalar in scalars):
             message = f"“{key}” names nothing."
             hint = "Write at least one, or leave the line out to take the page's."
             source_file.report("E13", node.line, node.column, message, hint)
             continue
         for scalar in scalars:
-            source_file.add_mention(name, scalar.text, scalar.line, scalar.column)
+            source_file.add_reference(name, scalar.text, scalar.line, scalar.column)
             mentions.append(scalar.text)
     return tuple(dict.fromkeys(mentions))
 
@@ -264,13 +264,13 @@ def _is_set_to_keyword(
 
 
 def _read_text_list(fields: YamlMapping, key: str) -> tuple[str, ...]:
-    return tuple(w.text for w in strict_yaml.text_list(fields.values.get(key)))
+    return tuple(w.text for w in strict_yaml.texts_of_value(fields.values.get(key)))
 
 
-def _read_requires(fields: YamlMapping, source_file: SourceFile) -> tuple[str, ...]:
-    scalars = strict_yaml.text_list(fields.values.get("requires"))
+def _read_required_topics(fields: YamlMapping, source_file: SourceFile) -> tuple[str, ...]:
+    scalars = strict_yaml.texts_of_value(fields.values.get("requires"))
     for scalar in scalars:
-        source_file.add_mention("topic", scalar.text, scalar.line, scalar.column)
+        source_file.add_reference("topic", scalar.text, scalar.line, scalar.column)
     return tuple(s.text for s in scalars)
 
 
@@ -284,36 +284,41 @@ def _read_date(fields: YamlMapping, source_file: SourceFile) -> dt.date | None:
         message = f"“{node.text}” is not a date."
         source_file.report("E13", node.line, node.column, message, "Write it as 2026-11-20.")
         return None
-    source_file.add_mention("day", node.text, node.line, node.column)
+    source_file.add_reference("day", node.text, node.line, node.column)
     return day
 
 
 def read_item_metadata(
-    comment: ItemComment, kind: str, front: FrontMatter, source_file: SourceFile, *, page: bool
+    comment: ItemComment,
+    type_name: str,
+    front_matter: FrontMatter,
+    source_file: SourceFile,
+    *,
+    page: bool,
 ) -> ItemMetadata:
     """Return the item's metadata from its comment, with defaults from the front matter.
 
     Reports E12, E13: keys that do not apply to this type or to a `page`.
     """
     fields = comment.fields
-    _check_inapplicable_keys(comment, kind, source_file)
-    asks = page or kind != "card"
+    _check_inapplicable_keys(comment, type_name, source_file)
+    asks = page or type_name != "card"
     for_exam = asks and _is_set_to_keyword(fields, "use", "exam", source_file)
     if page and for_exam:
         message = "A question in the text of a page cannot be kept for exams."
         source_file.report("E13", *comment.field_location("use"), message, "Put it into quiz.md.")
-    tags = tuple(w.text for w in strict_yaml.text_list(fields.values.get("tags")))
+    tags = tuple(w.text for w in strict_yaml.texts_of_value(fields.values.get("tags")))
     return ItemMetadata(
-        _read_mentions(fields, "objective", source_file) or front.objectives,
-        _read_mentions(fields, "source", source_file) or front.sources,
-        tags or front.tags,
-        _read_level(fields, source_file) or front.level,
-        _read_status(fields, source_file) or front.status,
+        _read_references(fields, "objective", source_file) or front_matter.objectives,
+        _read_references(fields, "source", source_file) or front_matter.sources,
+        tags or front_matter.tags,
+        _read_level(fields, source_file) or front_matter.level,
+        _read_status(fields, source_file) or front_matter.status,
         "exam" if for_exam else "",
     )
 
 
-def read_comment(content: str, line: int, source_file: SourceFile) -> ItemComment:
+def read_item_comment(content: str, line: int, source_file: SourceFile) -> ItemComment:
     """Parse `<!-- q: id …-->`. The id is empty if it is missing or malformed."""
     source_file.item = ""
     lead = content.index("<!--") + 4
@@ -349,27 +354,27 @@ def _check_boolean_values(fields: YamlMapping, source_file: SourceFile) -> None:
             source_file.report("E13", node.line, node.column, message, hint)
 
 
-def _check_inapplicable_keys(comment: ItemComment, kind: str, source_file: SourceFile) -> None:
+def _check_inapplicable_keys(comment: ItemComment, type_name: str, source_file: SourceFile) -> None:
     """Report E12: a key of another type, which has no effect here."""
     own = {*_ITEMS_FRONT_KEYS, "q", "type"} - {"title"}
-    if kind == "card":
+    if type_name == "card":
         own.add("reverse")
     else:
-        own |= {*_COMMON_KEYS, *KINDS[kind].keys} - {"reverse"}
-        own -= set() if KINDS[kind].in_parts else {"partial"}
+        own |= {*_COMMON_KEYS, *KINDS[type_name].keys} - {"reverse"}
+        own -= set() if KINDS[type_name].in_parts else {"partial"}
     for name, key in comment.fields.keys.items():
         if name in ITEM_KEYS and name not in own:
-            message = f"“{name}” has no meaning for an item of the type “{kind}”."
+            message = f"“{name}” has no meaning for an item of the type “{type_name}”."
             source_file.report("E12", key.line, key.column, message, "Leave the line out.")
 
 
-def _read_item_id(fields: YamlMapping, source_file: SourceFile, where: tuple[int, int]) -> str:
+def _read_item_id(fields: YamlMapping, source_file: SourceFile, position: tuple[int, int]) -> str:
     node = fields.values.get("q")
     if node is None:
         return ""
     if isinstance(node, YamlText) and not node.text:
         message = "The id after “q:” is missing."
-        source_file.report("E01", *where, message, "Run the check with --fix to write one.")
+        source_file.report("E01", *position, message, "Run the check with --fix to write one.")
         return ""
     text = strict_yaml.single_text(node)
     if not is_slug(text) or len(text) > LONGEST_ID:
@@ -402,12 +407,12 @@ def read_computed(comment: ItemComment, source_file: SourceFile) -> ComputedPara
         return None
     params: dict[str, tuple[str | float, ...]] = {}
     for name, node in _read_mapping(values.get("params"), "params", source_file).items():
-        _check_name(name, node, source_file)
-        params[name] = _read_values(name, node, source_file)
+        _check_parameter_name(name, node, source_file)
+        params[name] = _read_parameter_values(name, node, source_file)
     lets: list[tuple[str, str]] = []
     named: list[str] = []
     for name, node in _read_mapping(values.get("let"), "let", source_file).items():
-        _check_name(name, node, source_file)
+        _check_parameter_name(name, node, source_file)
         if name in params:
             message = f"“{name}” is a parameter already."
             source_file.report("E11", node.line, node.column, message, "Use another name.")
@@ -419,29 +424,31 @@ def read_computed(comment: ItemComment, source_file: SourceFile) -> ComputedPara
     return ComputedParameters(params, tuple(lets))
 
 
-def _read_mapping(node: Node | None, what: str, source_file: SourceFile) -> dict[str, Node]:
+def _read_mapping(node: Node | None, label: str, source_file: SourceFile) -> dict[str, Node]:
     if isinstance(node, YamlMapping):
         if len(node.values) > MOST_PARAMETERS:
-            message = f"“{what}” has {len(node.values)} names."
+            message = f"“{label}” has {len(node.values)} names."
             hint = f"Use at most {MOST_PARAMETERS}."
             source_file.report("E88", node.line, node.column, message, hint)
             return {}
         return node.values
     if node is not None:
-        hint = f"Write {what}: and below it, indented, “name: value”."
-        message = f"“{what}” is not a list of names."
+        hint = f"Write {label}: and below it, indented, “name: value”."
+        message = f"“{label}” is not a list of names."
         source_file.report("E10", node.line, node.column, message, hint)
     return {}
 
 
-def _check_name(name: str, node: Node, source_file: SourceFile) -> None:
+def _check_parameter_name(name: str, node: Node, source_file: SourceFile) -> None:
     if not NAME.match(name):
         hint = "Use letters, digits and underscores."
         message = f"“{name}” cannot be used as a name in expressions."
         source_file.report("E45", node.line, node.column, message, hint)
 
 
-def _read_values(name: str, node: Node, source_file: SourceFile) -> tuple[str | float, ...]:
+def _read_parameter_values(
+    name: str, node: Node, source_file: SourceFile
+) -> tuple[str | float, ...]:
     if slip := _find_list_mistake(name, node):
         source_file.report(slip[0], node.line, node.column, *slip[1:])
         return (0,)

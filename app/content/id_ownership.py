@@ -48,7 +48,7 @@ class IdClaim:
         return self.path, self.fact.line, self.fact.column
 
     @property
-    def where(self) -> str:
+    def path_and_line(self) -> str:
         return f"{self.path}:{self.fact.line}"
 
 
@@ -102,14 +102,14 @@ class IdEvidence:
             return False
         return bool(entry.sketch) and _similarity_to_entry(entry, wording) < _REPLACED
 
-    def closest_rival(self, own_entry: LockEntry, wording: HasTextHashes) -> LockEntry | None:
+    def find_closer_entry(self, own_entry: LockEntry, wording: HasTextHashes) -> LockEntry | None:
         """Return another line that an item clearly resembles more than its own; else None."""
         if (own_entry.heading, own_entry.body) == (wording.heading, wording.body):
             return None
         like = _similarity_to_entry(own_entry, wording)
         others = self._entries_with_partly_same_text(wording)
         if like < COPIED:
-            others += self._entries_like(wording, self.entries)
+            others += self._find_similar_entries(wording, self.entries)
         best = self._nearest_entries([e for e in others if e.id != own_entry.id], wording)
         if best is None:
             return None
@@ -128,7 +128,7 @@ class IdEvidence:
         said = [self.gone[name] for name in candidate_ids if name in self.gone]
         others = [e for e in self._entries_with_partly_same_text(wording) if e.id in self.gone]
         return self._nearest_entries(
-            said or others + self._entries_like(wording, self.gone), wording
+            said or others + self._find_similar_entries(wording, self.gone), wording
         )
 
     def nearest_missing_entry(self, wording: HasTextHashes) -> LockEntry | None:
@@ -153,14 +153,14 @@ class IdEvidence:
         same = self._entries_with_same_text(wording)
         return [e for e in same if _similarity_to_entry(e, wording) >= _REPLACED]
 
-    def _entries_like(
-        self, wording: HasTextHashes, among: Mapping[str, LockEntry]
+    def _find_similar_entries(
+        self, wording: HasTextHashes, candidates: Mapping[str, LockEntry]
     ) -> list[LockEntry]:
         """Return the lines with similar text, comparing only a few candidates."""
         sampled = {*wording.sketch, *wording.full_sketch}
         rare = (self._sampled.get(number, ()) for number in sampled)
         shared = Counter(name for names in rare if len(names) <= _RARE for name in names)
-        near = [among[name] for name, _ in shared.most_common() if name in among]
+        near = [candidates[name] for name, _ in shared.most_common() if name in candidates]
         return [e for e in near[:_MOST_COMPARED] if _similarity_to_entry(e, wording) >= COPIED]
 
 
@@ -199,7 +199,7 @@ class IdOwners:
         self.problems.append(problem)
 
 
-def find_owners(
+def assign_id_owners(
     facts: Iterable[tuple[str, ItemFingerprint]],
     readings: Mapping[str, ParsedFile],
     accepted: Collection[str] = (),
@@ -250,14 +250,14 @@ def _assign_new_id_owner(claimed: list[IdClaim], evidence: IdEvidence, owners: I
     _report_copies(claimed, owner, evidence, owners)
     if missing_id := evidence.find_missing_id(owner.fact):
         owners.doubtful.add(name)
-        _report_missing_id_found(missing_id, owner.place, f" as “{name}”", evidence, owners)
+        _report_relocated_id(missing_id, owner.place, f" as “{name}”", evidence, owners)
     elif evidence.has_lock and not owner.fact.broken:
         message = f"“{name}” is not in ids.lock yet, so that nothing guards it."
         hint = "Run the check with --fix, and commit ids.lock."
         owners.report(owner, "W97", message, hint)
 
 
-def _report_ambiguous_owner(claimed: list[IdClaim], why: str, owners: IdOwners) -> None:
+def _report_ambiguous_owner(claimed: list[IdClaim], reason: str, owners: IdOwners) -> None:
     """Report E04 for several items with the same id, if the original is unknown.
 
     If all have the same text, the first is served.
@@ -265,16 +265,16 @@ def _report_ambiguous_owner(claimed: list[IdClaim], why: str, owners: IdOwners) 
     name = claimed[0].fact.id
     owners.doubtful.add(name)
     told = claimed
-    if _have_same_text(claimed):
+    if _have_all_same_text(claimed):
         owners.items[name], *told = claimed
     for claim in told:
         other = next(c for c in claimed if c is not claim)
-        message = f"“{name}” is the id of the item in {other.where} as well, and {why}."
+        message = f"“{name}” is the id of the item in {other.where} as well, and {reason}."
         hint = f"If this is the newer one, {_OWN_ID}."
         owners.report(claim, "E04", message, hint)
 
 
-def _have_same_text(claimed: list[IdClaim]) -> bool:
+def _have_all_same_text(claimed: list[IdClaim]) -> bool:
     return len({(c.fact.heading, c.fact.body) for c in claimed}) == 1
 
 
@@ -289,7 +289,7 @@ def _assign_locked_id_owner(
             hint = "Use a new id: answers to the old item would count for this one."
             owners.report(claim, "E05", message, hint)
         return
-    rivals = {claim.place: evidence.closest_rival(entry, claim.fact) for claim in claimed}
+    rivals = {claim.place: evidence.find_closer_entry(entry, claim.fact) for claim in claimed}
     for claim in claimed:
         if rival := rivals[claim.place]:
             _report_text_of_other_id(entry, claim, rival, evidence, owners)
@@ -336,7 +336,7 @@ def _find_original_owner(
     if beside:
         both = [claim for claim in best if claim in beside]
         return both[0] if len(both) == 1 else None
-    if len(best) > 1 and _have_same_text(best):
+    if len(best) > 1 and _have_all_same_text(best):
         best = [claim for claim in best if evidence.is_topic_in_syllabus(claim.path)]
     return best[0] if len(best) == 1 else None
 
@@ -426,21 +426,23 @@ def _collect_items_without_id(evidence: IdEvidence, owners: IdOwners) -> None:
         for item in reading.unidentified:
             if missing_id := evidence.find_missing_id(item, item.named):
                 place = path, item.line, item.column
-                _report_missing_id_found(missing_id, place, "", evidence, owners)
+                _report_relocated_id(missing_id, place, "", evidence, owners)
             else:
                 owners.unidentified.append((path, item))
 
 
-def _report_missing_id_found(
+def _report_relocated_id(
     missing_entry: LockEntry,
     place: tuple[str, int, int],
-    how: str,
+    place_phrase: str,
     evidence: IdEvidence,
     owners: IdOwners,
 ) -> None:
     """Report E06 for the item of a missing id that was found elsewhere."""
     evidence.relocated.add(missing_entry.id)
-    message = f"“{missing_entry.id}” is gone and was not retired, and its words stand here{how}."
+    message = (
+        f"“{missing_entry.id}” is gone and was not retired, and its words stand here{place_phrase}."
+    )
     hint = f"Write q: {missing_entry.id} here; or, if this is another item, retire “{missing_entry.id}”: "
     hint += "write the date of today in place of the “-” of its line in ids.lock."
     owners.problems.append(make_problem(place, "E06", message, hint, missing_entry.id))

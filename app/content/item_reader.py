@@ -18,10 +18,10 @@ from app.content.front_matter import (
     read_computed,
     read_item_metadata,
 )
-from app.content.item_rules import check_blocks
+from app.content.item_rules import check_markup_typos
 from app.content.unread_markup import check_foreign_markup, report_misread_answer_lines
 from app.markup import expressions
-from app.markup.html_renderer import RenderContext, render_tokens, unlink_figures
+from app.markup.html_renderer import RenderContext, render_tokens, unlink_checked_figures
 from app.markup.markdown_tokens import closing_index, first_line
 from app.markup.model import NO_TEXT, ComputedParameters, Flashcard, RichText, SourceLocation
 from app.markup.problems import MOST_HINTS, MOST_OPTIONS, SourceFile
@@ -61,20 +61,20 @@ def build_item(
         return None
     scope.first, scope.last = draft.line, draft.line + draft.text.count("\n")
     check_foreign_markup(draft.heading, source_file)
-    check_blocks(draft.body, source_file)
+    check_markup_typos(draft.body, source_file)
     if not draft.heading.content.strip():
         hint = "Write the question, or the front of the card, behind the ###."
         source_file.report("E32", draft.line, 1, "The item has no words to ask with.", hint)
     computed = read_computed(draft.comment, source_file)
     if computed:
         expressions.protect_placeholders([draft.heading, *draft.body], computed)
-    parts = _sort_parts(draft, source_file)
+    parts = _split_body_into_parts(draft, source_file)
     item_type = _declared_type(draft, parts, kind, source_file)
     # What is asked shows no link to its answer; what explains it is rendered with links.
     explaining = [parts.explanation, parts.mistake, *(o.feedback for o in parts.options)]
     explained = {id(t) for tokens in explaining for t in tokens} if item_type != "card" else set()
     options = [o.inline for o in parts.options]
-    unlink_figures(
+    unlink_checked_figures(
         [t for t in (draft.heading, *draft.body, *options) if id(t) not in explained], scope
     )
     report_misread_answer_lines(draft, parts, item_type, source_file)
@@ -91,10 +91,12 @@ def build_item(
     metadata = read_item_metadata(draft.comment, item_type, front, source_file, page=kind == "page")
     written = AuthoredItem(draft, parts, scope, computed is not None)
     if item_type == "card":
-        _check_boxes_of_card(draft, source_file)
+        _report_options_on_card(draft, source_file)
         return ParsedItem(_build_flashcard(written, metadata), written)
     question = _build_question(written, KINDS[item_type], computed, metadata)
-    unlink_figures(itertools.chain.from_iterable(explaining))  # other formats carry no links
+    unlink_checked_figures(
+        itertools.chain.from_iterable(explaining)
+    )  # other formats carry no links
     return ParsedItem(question, written)
 
 
@@ -108,7 +110,7 @@ def _report_unread_options(
         source_file.report("E24", parts.list_line or draft.line, 1, message, hint)
 
 
-def _check_boxes_of_card(draft: ItemDraft, source_file: SourceFile) -> None:
+def _report_options_on_card(draft: ItemDraft, source_file: SourceFile) -> None:
     """Report E24: options on a card, which would be shown with their boxes."""
     for at, token in enumerate(draft.body):
         if token.type == "bullet_list_open" and is_task_list(draft.body[at:]):
@@ -119,7 +121,7 @@ def _check_boxes_of_card(draft: ItemDraft, source_file: SourceFile) -> None:
             return
 
 
-def _check_gaps_of_card(draft: ItemDraft, source_file: SourceFile) -> None:
+def _report_misplaced_card_gaps(draft: ItemDraft, source_file: SourceFile) -> None:
     """Report E12, E54: a gap on the back, on a front that has a back, or to be asked in reverse."""
     gap, reverse = find_block_with_blank([draft.heading]), draft.comment.fields.keys.get("reverse")
     token = find_block_with_blank(draft.body)
@@ -135,7 +137,7 @@ def _check_gaps_of_card(draft: ItemDraft, source_file: SourceFile) -> None:
         source_file.report("E12", reverse.line, reverse.column, message, "Leave the line out.")
 
 
-def _sort_parts(draft: ItemDraft, source_file: SourceFile) -> ItemParts:
+def _split_body_into_parts(draft: ItemDraft, source_file: SourceFile) -> ItemParts:
     """Split the body into stem, answer blocks and alerts."""
     parts = ItemParts([], [], [], [], [], [])
     wanted = draft.comment.field_text("type") or ("console" if _is_lab(draft) else "")
@@ -236,7 +238,7 @@ def _store_if_unindented_feedback(
     return True
 
 
-def _infer_type(draft: ItemDraft, options: list[ParsedOption]) -> str:
+def _infer_type_from_form(draft: ItemDraft, options: list[ParsedOption]) -> str:
     """Return the type that the form of an untyped item says; empty for a choice.
 
     Keys that one type alone has come first, then what the body holds, then the options.
@@ -255,7 +257,7 @@ def _infer_type(draft: ItemDraft, options: list[ParsedOption]) -> str:
     return next(told, "")
 
 
-def _take_inferred_block(parts: ItemParts, opening: str) -> None:
+def _move_answer_block(parts: ItemParts, opening: str) -> None:
     """Move the list or table with the answer from the stem or explanation to `block`.
 
     What follows it is explanation, as in an item with a declared type.
@@ -288,10 +290,10 @@ def _declared_type(
         return ""
     if said:
         return said
-    return _inferred_type(draft, parts, kind, source_file)
+    return _infer_missing_type(draft, parts, kind, source_file)
 
 
-def _inferred_type(
+def _infer_missing_type(
     draft: ItemDraft, parts: ItemParts, kind: FileKind, source_file: SourceFile
 ) -> str:
     """Infer the type of an item without one."""
@@ -299,7 +301,7 @@ def _inferred_type(
         return "card"
     if _is_lab(draft):
         return "console"
-    meant = _infer_type(draft, parts.options)
+    meant = _infer_type_from_form(draft, parts.options)
     unticked = bool(parts.options) and not any(o.ticked for o in parts.options)
     if meant and KINDS[meant].block and unticked:
         message = "Is this a list of steps with distractors, or a choice without a tick?"
@@ -309,7 +311,7 @@ def _inferred_type(
         )
         return ""
     if meant:
-        _take_inferred_block(parts, KINDS[meant].block)
+        _move_answer_block(parts, KINDS[meant].block)
         return meant
     if parts.options:
         return infer_choice_kind(parts.options)
@@ -324,7 +326,7 @@ def _build_flashcard(written: AuthoredItem, metadata: ItemMetadata) -> Flashcard
     draft, scope = written.draft, written.scope
     body = [t for t in draft.body if t.type != "hr"]
     has_gap = find_block_with_blank([draft.heading]) is not None
-    _check_gaps_of_card(draft, scope.source_file)
+    _report_misplaced_card_gaps(draft, scope.source_file)
     if has_gap and not body:
         front, back = read_cloze_card_faces(written)
     else:
@@ -380,7 +382,7 @@ def _build_question(
         tuple(render_tokens(hint, scope) for hint in parts.hints),
         _rich_text(parts.explanation, scope),
         _rich_text(parts.mistake, scope),
-        _read_partial(draft, kind, scope.source_file),
+        _read_partial_credit_rule(draft, kind, scope.source_file),
         computed,
         level=metadata.level,
         use=metadata.use,
@@ -422,7 +424,9 @@ def _read_difficulty(draft: ItemDraft, source_file: SourceFile) -> int:
     return 3
 
 
-def _read_partial(draft: ItemDraft, kind: QuestionType[Any], source_file: SourceFile) -> Partial:
+def _read_partial_credit_rule(
+    draft: ItemDraft, kind: QuestionType[Any], source_file: SourceFile
+) -> Partial:
     said = draft.comment.field_text("partial")
     partial = PARTIAL.get(said)
     place = draft.comment.field_location("partial")

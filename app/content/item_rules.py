@@ -12,12 +12,12 @@ from app.markup.expressions import (
     ExpressionError,
     compile_expression,
     function_name,
-    map_texts,
+    map_rich_texts,
 )
 from app.markup.html_renderer import KINDS, RenderContext, is_language
 from app.markup.markdown_tokens import MISBEGUN, first_line, last_line
 from app.markup.model import ComputedParameters, Flashcard
-from app.markup.problems import A_COMBINATION, SourceFile, get_estimate_effort
+from app.markup.problems import A_COMBINATION, SourceFile, estimate_call_effort
 from app.markup.quantities import TYPED, UNITS, format_with_spec, unit_kind
 from app.markup.text import (
     ENDS,
@@ -41,7 +41,7 @@ def check_computed(question: Question, comment: ItemComment, source_file: Source
     computed = question.computed
     if computed is None:
         return
-    if not _check_names(question, computed, comment, source_file):
+    if not _check_parameter_names(question, computed, comment, source_file):
         return
     source_file.spend_effort(_estimate_check_microseconds(question, computed))
     if not _have_all_combinations_answers(question, computed, (comment, source_file)):
@@ -65,21 +65,21 @@ def _have_all_combinations_answers(
     told: set[str] = set()
     for index in model.seeds_up_to_variant_limit(question):
         chosen = model.nth_combination(computed, index)
-        for code, message, hint in _combination_faults(question, computed, chosen):
+        for code, message, hint in _find_combination_faults(question, computed, chosen):
             if code in told:
                 continue
             told.add(code)
             given = ", ".join(f"{n} = {_format_parameter_value(v)}" for n, v in chosen.items())
             place = comment.field_location("params")
             if code != "W48":  # it is caused by a parameter, not an answer
-                place = _locate_message(message, question, computed, where)
+                place = _locate_quoted_expression(message, question, computed, where)
             source_file.report(code, *place, f"With {given}: {message}", hint)
         if len(told) >= 3:
             break
     return not told
 
 
-def _locate_message(
+def _locate_quoted_expression(
     message: str,
     question: Question,
     computed: ComputedParameters,
@@ -121,7 +121,7 @@ def _estimate_check_microseconds(question: Question, computed: ComputedParameter
     each += types.type_of(question).combination_check_microseconds(question.answer)
     for _, text in computed.lets:
         each += len(text)
-        each += sum(get_estimate_effort(function_name(c)) for c in compile_expression(text).calls)
+        each += sum(estimate_call_effort(function_name(c)) for c in compile_expression(text).calls)
     return each * len(model.seeds_up_to_variant_limit(question))
 
 
@@ -129,7 +129,7 @@ def _format_parameter_value(value: str | float) -> str:
     return value if isinstance(value, str) else format_with_spec(value)
 
 
-def _check_names(
+def _check_parameter_names(
     question: Question, computed: ComputedParameters, comment: ItemComment, source_file: SourceFile
 ) -> bool:
     """Report E46: undefined placeholders and unused parameters."""
@@ -174,7 +174,7 @@ def _report_broken_template(
     text: str, known: set[str], where: tuple[int, int], source_file: SourceFile
 ) -> bool:
     """Report E46: text that looks like a placeholder but is none."""
-    broken = templates.broken_placeholders(text, known)
+    broken = templates.find_broken_placeholders(text, known)
     for words in broken:
         message = f"“{words[:40]}” is not a placeholder, and is shown as it is."
         hint = "Write {name} or {name:.3g}, and compute in let."
@@ -192,11 +192,11 @@ def _accepts_format(spec: str) -> bool:
 
 def _all_templates(question: Question) -> list[str]:
     templates: list[str] = []
-    map_texts(question, lambda t: (templates.append(t.plain), t)[1])  # type: ignore[func-returns-value]
+    map_rich_texts(question, lambda t: (templates.append(t.plain), t)[1])  # type: ignore[func-returns-value]
     return templates + types.type_of(question).extra_templates(question.answer)
 
 
-def _combination_faults(
+def _find_combination_faults(
     question: Question, computed: ComputedParameters, chosen: Mapping[str, str | float]
 ) -> list[VariantFault]:
     try:
@@ -218,7 +218,7 @@ def check_item(
     question: Question | Flashcard, authored: AuthoredItem, source_file: SourceFile, *, exam: bool
 ) -> None:
     """Check one item. `exam`: it can be drawn for mock exams."""
-    _check_notes(authored.draft, source_file)
+    _report_footnotes_in_item(authored.draft, source_file)
     if isinstance(question, Flashcard):
         _report_placeholders_without_parameters(authored.draft, source_file, card=True)
         return
@@ -246,7 +246,7 @@ def _check_wording(question: Question, heading: Token, source_file: SourceFile) 
     _check_hints(question, line, source_file)
 
 
-def _check_notes(draft: ItemDraft, source_file: SourceFile) -> None:
+def _report_footnotes_in_item(draft: ItemDraft, source_file: SourceFile) -> None:
     """Report W96: a footnote's explanation inside an item, where it is not shown."""
     for token in draft.body:
         if token.type == "note_open":
@@ -296,7 +296,7 @@ def _check_negation(heading: Token, line: int, source_file: SourceFile) -> None:
 
 def _check_hints(question: Question, line: int, source_file: SourceFile) -> None:
     hints = [f" {normalize_text(hint.plain)} " for hint in question.hints]
-    answers = _right_answers(question)
+    answers = _normalized_right_answers(question)
     source_file.spend_effort(len(answers) * sum(map(len, hints)) * _SEARCHING)
     for answer in answers:
         for number, hint in enumerate(hints, 1):
@@ -306,7 +306,7 @@ def _check_hints(question: Question, line: int, source_file: SourceFile) -> None
                 return
 
 
-def _right_answers(question: Question) -> list[str]:
+def _normalized_right_answers(question: Question) -> list[str]:
     texts = types.type_of(question).right_answer_texts(question.answer)
     answers = (normalize_text(t) for t in texts if not PLACEHOLDER.search(t))
     return [t for t in answers if len(t) >= 3]
@@ -381,7 +381,7 @@ def _report_unsourced_numbers_in_blocks(tokens: Sequence[Token], scope: RenderCo
 
 
 def _report_unsourced_numbers(inline: Token, scope: RenderContext) -> None:
-    for sentence in _split_sentences(inline.children or []):
+    for sentence in _split_sentences_marking_footnotes(inline.children or []):
         if "\0" in sentence:
             continue
         for match in _NUMBER.finditer(sentence):
@@ -395,7 +395,7 @@ def _report_unsourced_numbers(inline: Token, scope: RenderContext) -> None:
             scope.source_file.report("W85", line, column, message, hint)
 
 
-def _split_sentences(children: Sequence[Token]) -> list[str]:
+def _split_sentences_marking_footnotes(children: Sequence[Token]) -> list[str]:
     """Return the sentences as plain text; NUL marks a footnote in or right after one."""
     text = ""
     linked = 0
@@ -451,7 +451,7 @@ _MAX_SHOWN = 60
 _OPENING = re.compile(r"(?<![\\$\w])\$(?=[A-Za-z\\])")
 
 
-def check_source(source_file: SourceFile) -> None:
+def check_source_text(source_file: SourceFile) -> None:
     """Report E75, E76, W77: conflict markers, invisible characters, scaffold text."""
     merging = False
     for number, line in enumerate(source_file.lines, 1):
@@ -476,7 +476,7 @@ def check_source(source_file: SourceFile) -> None:
             source_file.report("W77", number, 1, message, "Write what is meant here.")
 
 
-def check_blocks(tokens: Sequence[Token], source_file: SourceFile) -> None:
+def check_markup_typos(tokens: Sequence[Token], source_file: SourceFile) -> None:
     """Report E10, E24, E61, E74, E86, W68, W69: typos that turn markup into text or cut it."""
     blocks = list(tokens)
     for at, token in enumerate(blocks):
@@ -484,11 +484,11 @@ def check_blocks(tokens: Sequence[Token], source_file: SourceFile) -> None:
             _check_fence(token, source_file)
         elif token.type == "blockquote_open":
             _check_alert(token, source_file)
-            _check_marker(blocks, at, source_file)
+            _check_alert_marker(blocks, at, source_file)
         elif token.type == "table_open":
             _check_table(token, source_file)
         elif token.type == "code_block":
-            _check_code(token, source_file)
+            _report_options_in_code(token, source_file)
         elif token.type == "inline":
             if token.level == 1:
                 _report_stray_comment_or_alert(token, source_file)
@@ -501,7 +501,7 @@ def check_blocks(tokens: Sequence[Token], source_file: SourceFile) -> None:
 
 def _check_fence(token: Token, source_file: SourceFile) -> None:
     name = (token.info.split() or [""])[0]
-    if not _is_closed(token, source_file):
+    if not _is_fence_closed(token, source_file):
         message = "The block that begins here is never closed: it takes all that follows."
         hint = f"Write {token.markup} on a line of its own behind it."
         source_file.report("E10", first_line(token), 1, message, hint, hides_rest=True)
@@ -515,7 +515,7 @@ def _check_fence(token: Token, source_file: SourceFile) -> None:
     source_file.report("E74", line, 1, message, hint)
 
 
-def _check_code(token: Token, source_file: SourceFile) -> None:
+def _report_options_in_code(token: Token, source_file: SourceFile) -> None:
     """Report E24: options indented so far that they are code."""
     for number, line in enumerate(token.content.split("\n")):
         if _CODED_BOX.match(line):
@@ -547,7 +547,7 @@ def _report_stray_comment_or_alert(inline: Token, source_file: SourceFile) -> No
             source_file.report("E74", *place, message, hint)
 
 
-def _is_closed(fence: Token, source_file: SourceFile) -> bool:
+def _is_fence_closed(fence: Token, source_file: SourceFile) -> bool:
     """Return whether a fence is closed, and not ended by the end of the file or list."""
     first, last = fence.map or (0, 0)
     ending = source_file.lines[min(last, len(source_file.lines)) - 1].rstrip()
@@ -647,7 +647,7 @@ def _check_dollars(inline: Token, source_file: SourceFile) -> None:
             source_file.report("W69", line, column, message, hint)
 
 
-def _check_marker(tokens: list[Token], at: int, source_file: SourceFile) -> None:
+def _check_alert_marker(tokens: list[Token], at: int, source_file: SourceFile) -> None:
     """Report E74: an alert without text, or whose marker is not on its own line."""
     quote, inline = tokens[at], tokens[at + 2] if at + 2 < len(tokens) else None
     if inline is None or inline.type != "inline":
@@ -655,7 +655,7 @@ def _check_marker(tokens: list[Token], at: int, source_file: SourceFile) -> None
     line = first_line(quote)
     if source_file.lines[line - 1].startswith(">>>>>>>"):
         return  # a conflict marker, which is reported as such
-    if quote.meta.get("alert") in KINDS and _is_empty(tokens, at):
+    if quote.meta.get("alert") in KINDS and _is_alert_empty(tokens, at):
         message = f"The box [!{quote.meta['alert']}] is empty."
         hint = "Begin each of its lines with >, and leave no line empty before them."
         source_file.report("E74", line, 1, message, hint)
@@ -663,17 +663,17 @@ def _check_marker(tokens: list[Token], at: int, source_file: SourceFile) -> None
         line += 1
     for number, words in enumerate(inline.content.split("\n")):
         if marker := _MARKER.match(words):
-            _report_marker(marker, (line + number, number == 0), quote, source_file)
+            _report_misplaced_alert_marker(marker, (line + number, number == 0), quote, source_file)
             return
 
 
-def _is_empty(tokens: list[Token], at: int) -> bool:
+def _is_alert_empty(tokens: list[Token], at: int) -> bool:
     """Return whether an alert contains only its marker."""
     closing = tokens[at + 4].type if at + 4 < len(tokens) else "blockquote_close"
     return not tokens[at + 2].content.strip() and closing == "blockquote_close"
 
 
-def _report_marker(
+def _report_misplaced_alert_marker(
     marker: re.Match[str], place: tuple[int, bool], quote: Token, source_file: SourceFile
 ) -> None:
     name, words = marker[1].upper(), marker[3].strip()[:_MAX_SHOWN]

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 
 from markdown_it.token import Token
 
-from app.content.front_matter import FileKind, parse_front_matter, read_comment
-from app.content.item_rules import check_blocks
-from app.markup.checked_figures import without_figure_links
+from app.content.front_matter import FileKind, parse_front_matter, read_item_comment
+from app.content.item_rules import check_markup_typos
+from app.markup.checked_figures import replace_figure_links_by_text
 from app.markup.markdown_tokens import (
     MISBEGUN,
     closing_index,
@@ -46,13 +46,13 @@ def find_stray_answers(prose: Sequence[Token], *, page: bool = True) -> Iterator
     task list is allowed if no question is asked.
     """
     start = at = 0
-    is_stray, asked = False, is_question(prose, 0) or not page
+    is_stray, asked = False, is_question_section(prose, 0) or not page
     while at < len(prose):
         end = closing_index(prose, at) + 1
         if prose[at].type == "heading_open":
             if is_stray:
                 yield range(start, at)
-            is_stray, asked = False, is_question(prose, at) or not page
+            is_stray, asked = False, is_question_section(prose, at) or not page
         if not is_stray and any(_gives_answer_away(t, asked) for t in prose[at:end]):
             start, is_stray = at, True
         at = end
@@ -68,7 +68,7 @@ def next_heading_index(prose: Sequence[Token], at: int) -> int:
     return len(prose)
 
 
-def is_question(prose: Sequence[Token], at: int) -> bool:
+def is_question_section(prose: Sequence[Token], at: int) -> bool:
     """Return whether the section at an index asks a question or has quotes as reasons."""
     section = prose[at : next_heading_index(prose, at)]
     if any(t.type == "blockquote_open" and not t.meta.get("alert") for t in section):
@@ -110,7 +110,7 @@ def _report_stray_answer(block: Sequence[Token], source_file: SourceFile) -> Non
         hint = "Write <!-- before q: and --> behind it."
         source_file.report("E10", first, 1, message, hint)
         return
-    if kind_and_blank := _find_blank(token):
+    if kind_and_blank := _find_blank_kind_and_text(token):
         kind, blank = kind_and_blank
         message = f"The blank “{blank[:_MOST_SHOWN]}” belongs to no question."
         hint = f"Write <!-- q: some-id and type: {kind} below a heading above it."
@@ -130,11 +130,11 @@ def _gives_answer_away(token: Token, asked: bool) -> bool:
         return token.content.strip() == UNCLOSED
     if token.type != "inline":
         return False
-    lost = _COMMENT.match(token.content) or _find_blank(token)
-    return lost is not None or (asked and _is_ticked(token))
+    lost = _COMMENT.match(token.content) or _find_blank_kind_and_text(token)
+    return lost is not None or (asked and _has_ticked_box(token))
 
 
-def _is_ticked(token: Token) -> bool:
+def _has_ticked_box(token: Token) -> bool:
     in_list = token.level > 2 and bool(_ROUND.match(token.content))
     ticked = in_list or any(map(_line_is_ticked, token.content.split("\n")))
     return ticked and not _is_link(token)
@@ -144,7 +144,7 @@ def _line_is_ticked(line: str) -> bool:
     return bool(_TICKED.match(line) or _ROUND.match(line))
 
 
-def _find_blank(token: Token) -> tuple[str, str] | None:
+def _find_blank_kind_and_text(token: Token) -> tuple[str, str] | None:
     """Return kind and text of the first blank outside of code and links."""
     texts = [c.content for c in token.children or () if c.type == "text"]
     for kind, blank in _BLANKS.items():
@@ -185,13 +185,15 @@ Region = ProseRegion | ItemDraft
 
 def read_regions(text: str, source_file: SourceFile, kind: FileKind) -> list[Region]:
     """Split a text into regions, and report everything wrong between its items."""
-    regions = split_into_items(text, source_file)
+    regions = split_into_regions(text, source_file)
     for above, region in itertools.pairwise((None, *regions)):
         if isinstance(region, ProseRegion):
-            if kind == "cards" or not _report_separated_answers(above, region, source_file):
+            if kind == "cards" or not _report_answers_below_other_heading(
+                above, region, source_file
+            ):
                 _report_headings_without_id(region.tokens, kind, source_file)
             source_file.item = ""
-            check_blocks(region.tokens, source_file)
+            check_markup_typos(region.tokens, source_file)
             report_stray_answers(region.tokens, source_file, page=kind == "page")
             for token in region.tokens:
                 if is_misread_item_comment(token):
@@ -201,14 +203,14 @@ def read_regions(text: str, source_file: SourceFile, kind: FileKind) -> list[Reg
     return regions
 
 
-def split_into_items(text: str, source_file: SourceFile) -> list[Region]:
+def split_into_regions(text: str, source_file: SourceFile) -> list[Region]:
     """Split a text without front matter. Misplaced comments are reported."""
     tokens = parse_markdown(_erase_unclosed_comments(text, source_file))
     regions: list[Region] = []
     prose: list[Token] = []
     at = 0
     while at < len(tokens):
-        if _is_item(tokens, at):
+        if _is_item_heading(tokens, at):
             if prose:
                 regions.append(ProseRegion(prose))
                 prose = []
@@ -216,7 +218,7 @@ def split_into_items(text: str, source_file: SourceFile) -> list[Region]:
             regions.append(_build_draft(tokens, at, end, source_file))
             at = end
             continue
-        if _is_comment(tokens[at]):
+        if _is_item_comment(tokens[at]):
             _report_comment_without_heading(tokens[at], prose, source_file)
         prose.append(tokens[at])
         at += 1
@@ -225,7 +227,7 @@ def split_into_items(text: str, source_file: SourceFile) -> list[Region]:
     return regions
 
 
-def _is_comment(token: Token) -> bool:
+def _is_item_comment(token: Token) -> bool:
     return token.type == "html_block" and bool(_REGION_COMMENT.match(token.content))
 
 
@@ -273,7 +275,7 @@ def _report_comment_without_heading(
     """Report E02: a comment that is not right below a heading."""
     source_file.item = ""
     source_file.record_id_claim(token.content, first_line(token))
-    if _report_heading_glued_above(token, source_file):
+    if _report_unspaced_heading_above(token, source_file):
         return
     hint = "Put the question's first line above it as a heading: ### What …?"
     message = "The question comment has no heading right above it."
@@ -286,7 +288,7 @@ def _report_comment_without_heading(
     source_file.report("E02", first_line(token), 1, message, hint)
 
 
-def _report_heading_glued_above(token: Token, source_file: SourceFile) -> bool:
+def _report_unspaced_heading_above(token: Token, source_file: SourceFile) -> bool:
     """Report E02: the line above a comment lacks the space of a heading."""
     above = first_line(token) - 1
     while above > 0 and not source_file.lines[above - 1].strip():
@@ -310,11 +312,11 @@ def report_unspaced_heading(
     source_file.report(code, line, 1, message, f"Write {hashes} {short}")
 
 
-def _is_item(tokens: list[Token], at: int) -> bool:
+def _is_item_heading(tokens: list[Token], at: int) -> bool:
     if tokens[at].type != "heading_open" or tokens[at].level:
         return False
     after = at + 3
-    return after < len(tokens) and _is_comment(tokens[after])
+    return after < len(tokens) and _is_item_comment(tokens[after])
 
 
 def _end_of_item(tokens: list[Token], at: int) -> int:
@@ -322,7 +324,7 @@ def _end_of_item(tokens: list[Token], at: int) -> int:
     for index in range(at + 4, len(tokens)):
         token = tokens[index]
         heading = token.type == "heading_open" and not token.level
-        if heading and (token.tag <= level or _is_item(tokens, index)):
+        if heading and (token.tag <= level or _is_item_heading(tokens, index)):
             return index
     return len(tokens)
 
@@ -331,13 +333,15 @@ def _build_draft(tokens: list[Token], at: int, end: int, source_file: SourceFile
     line = first_line(tokens[at])
     last = first_line(tokens[end]) - 1 if end < len(tokens) else len(source_file.lines)
     before = len(source_file.problems)
-    comment = read_comment(tokens[at + 3].content, first_line(tokens[at + 3]), source_file)
+    comment = read_item_comment(tokens[at + 3].content, first_line(tokens[at + 3]), source_file)
     broken = any(p.severity == "error" for p in source_file.problems[before:])
     # A figure counts as its words, so that its link makes no new revision.
-    text = without_figure_links("\n".join(source_file.lines[line - 1 : last]))
-    below = without_figure_links("\n".join(source_file.lines[last_line(tokens[at + 3]) : last]))
+    text = replace_figure_links_by_text("\n".join(source_file.lines[line - 1 : last]))
+    below = replace_figure_links_by_text(
+        "\n".join(source_file.lines[last_line(tokens[at + 3]) : last])
+    )
     for token in tokens[at + 4 : end]:
-        if _is_comment(token):
+        if _is_item_comment(token):
             _report_second_comment(token, source_file)
             broken = True
     level = int(tokens[at].tag[1])
@@ -347,21 +351,21 @@ def _build_draft(tokens: list[Token], at: int, end: int, source_file: SourceFile
 
 def _report_second_comment(token: Token, source_file: SourceFile) -> None:
     source_file.record_id_claim(token.content, first_line(token))
-    if _report_heading_glued_above(token, source_file):
+    if _report_unspaced_heading_above(token, source_file):
         return
     hint = "An item has one comment: keep the id that it had first."
     message = "The item has a second question comment."
     source_file.report("E02", first_line(token), 1, message, hint)
 
 
-def _report_separated_answers(
+def _report_answers_below_other_heading(
     above: Region | None, below: ProseRegion, source_file: SourceFile
 ) -> bool:
     """Report E24 if the answers are below a separate heading. Returns whether they are."""
     if not isinstance(above, ItemDraft) or not above.comment.id:
         return False
     answered = any(
-        t.type.endswith(("list_open", "table_open")) or _find_blank(t)
+        t.type.endswith(("list_open", "table_open")) or _find_blank_kind_and_text(t)
         for t in (above.heading, *above.body)
     )
     prose = below.tokens
@@ -390,7 +394,9 @@ def _report_headings_without_id(
     for at, token in enumerate(prose):
         if token.type == "heading_open" and not token.level:
             heading = -1 if _is_id_in_broken_comment(prose, at) else at
-            card = kind == "cards" and (_has_card_back(prose, at) or _find_blank(prose[at + 1]))
+            card = kind == "cards" and (
+                _has_card_back(prose, at) or _find_blank_kind_and_text(prose[at + 1])
+            )
             answers = card or (kind == "quiz" and _has_answer_form(prose, at))
             if heading >= 0 and (answers or _comment_without_id_below(prose, at)):
                 _report_heading_without_id(prose, at, source_file)
@@ -400,7 +406,7 @@ def _report_headings_without_id(
         elif token.type == "bullet_list_open" and not token.level and heading >= 0:
             boxes = _checkboxes_at(prose, at)
             ticked = any("x" in box.lower() for box in boxes)
-            if boxes and (kind != "page" or (ticked and is_question(prose, heading))):
+            if boxes and (kind != "page" or (ticked and is_question_section(prose, heading))):
                 _report_heading_without_id(prose, heading, source_file)
                 heading = -1
 
@@ -432,7 +438,7 @@ def _is_id_in_broken_comment(prose: list[Token], at: int) -> bool:
         return True
     if len(below) > 1 and MISBEGUN.match(below[1].content):
         return True
-    return any(map(_is_comment, prose[at : next_heading_index(prose, at)]))
+    return any(map(_is_item_comment, prose[at : next_heading_index(prose, at)]))
 
 
 def _has_card_back(prose: list[Token], at: int) -> bool:
@@ -485,7 +491,7 @@ def _report_heading_without_id(prose: list[Token], at: int, source_file: SourceF
     if match:
         report_unspaced_heading("E01", first_line(heading), match, source_file)
         return
-    if stray := _stray_comment(prose, at, source_file):
+    if stray := _line_of_stray_comment(prose, at, source_file):
         words = source_file.lines[stray - 1].strip()[:40]
         message = f"“{words}” is not the comment of this question."
         hint = "Write <!-- q: and the id right below the heading, and --> behind them."
@@ -497,7 +503,7 @@ def _report_heading_without_id(prose: list[Token], at: int, source_file: SourceF
     source_file.unidentified.append(_unidentified_item(prose, at, source_file))
 
 
-def _stray_comment(prose: list[Token], at: int, source_file: SourceFile) -> int:
+def _line_of_stray_comment(prose: list[Token], at: int, source_file: SourceFile) -> int:
     """Return the line that looks like the heading's comment; 0 if there is none."""
     section = prose[at : next_heading_index(prose, at)]
     end = max(map(last_line, section))
@@ -518,8 +524,8 @@ def _unidentified_item(prose: list[Token], at: int, source_file: SourceFile) -> 
     """Describe the item of a heading without a comment."""
     section = prose[at : next_heading_index(prose, at)]
     first, end = last_line(section[0]), max(map(last_line, section))
-    below = without_figure_links("\n".join(source_file.lines[first:end]))
-    title = without_figure_links(section[1].content)
+    below = replace_figure_links_by_text("\n".join(source_file.lines[first:end]))
+    title = replace_figure_links_by_text(section[1].content)
     comments = [t.content for t in section if t.type == "html_block"]
     edit = (
         first,
@@ -553,7 +559,7 @@ def _locate_missing_id(line: int, source_file: SourceFile) -> tuple[int, int, st
 _OPENING = "<!--"
 
 
-def page_without_items(text: str) -> str:
+def page_source_without_items(text: str) -> str:
     """Return a page's source without front matter, items and comments.
 
     Answers whose question lost its comment are removed too, as on the rendered page.
@@ -563,7 +569,7 @@ def page_without_items(text: str) -> str:
     body = parse_front_matter(source_file)[1]
     lines = body.split("\n")
     gone: set[int] = set()
-    for region in split_into_items(body, source_file):
+    for region in split_into_regions(body, source_file):
         if isinstance(region, ItemDraft):
             gone |= set(range(region.line, region.line + region.text.count("\n") + 1))
             continue

@@ -35,10 +35,10 @@ from app.content.file_watcher import (
     pause_garbage_collection,
 )
 from app.content.id_ownership import IdClaim
-from app.content.link_rules import find_drawings
-from app.content.parse_cache import LastGoodFiles, code_version
+from app.content.link_rules import find_drawing_variants
+from app.content.parse_cache import LastGoodFiles, parser_code_hash
 from app.content.parsed_file import ParsedFile
-from app.markup.images import ENOUGH, Size, image_kind, image_size, render_figure
+from app.markup.images import ENOUGH, Size, detect_image_format, read_displayed_size, render_figure
 from app.markup.model import (
     REVERSE,
     CitedSource,
@@ -57,10 +57,10 @@ from app.markup.model import (
 )
 from app.markup.problems import (
     ContentProblem,
-    drop_consequences,
+    drop_consequential_problems,
     internal_error_problem,
     make_problem,
-    remove_line_breaks,
+    replace_unprintable_characters,
 )
 from app.markup.text import closest_word, content_hash, is_path_inside, stable_repr
 from app.questions import types
@@ -91,7 +91,7 @@ class CourseWithDrafts:
 NOTHING = CourseWithDrafts({}, {}, {})
 
 
-def keep_live_items(items: Mapping[str, Item]) -> dict[str, Item]:
+def drop_unpublished_items(items: Mapping[str, Item]) -> dict[str, Item]:
     """Return the items that learners may see."""
     return {name: item for name, item in items.items() if item.status == "live"}
 
@@ -114,7 +114,7 @@ def drop_scaffold_warnings_in_drafts(
         if p.code != "W77"
         or not (
             _topic_of_problem(p) in (drafts | sketched if p.path.endswith(".svg") else drafts)
-            or _is_in_draft(p, starts.get(p.path, []))
+            or _is_in_unpublished_item(p, starts.get(p.path, []))
         )
     ]
 
@@ -124,7 +124,7 @@ def _topic_of_problem(problem: ContentProblem) -> str:
     return parts[1] if len(parts) > 2 else ""
 
 
-def _is_in_draft(problem: ContentProblem, starts: list[tuple[int, bool]]) -> bool:
+def _is_in_unpublished_item(problem: ContentProblem, starts: list[tuple[int, bool]]) -> bool:
     """Return whether the last item at or above a problem is not live."""
     at = bisect.bisect_right(starts, (problem.line, True)) - 1
     return at >= 0 and not starts[at][1]
@@ -155,7 +155,7 @@ def assemble_course(course: ParsedCourse) -> AssembledCourse:
     questions, cards = _owned_items(course, pages, owners.items)
     problems = [
         *_check_across_files(course, pages, questions, cards),
-        *_check_unreviewed(course, owners.items),
+        *_check_owner_reviews(course, owners.items),
     ]
     homeless = _check_items_without_topic(course, pages)
     problems += homeless
@@ -165,9 +165,9 @@ def assemble_course(course: ParsedCourse) -> AssembledCourse:
     cards = {i: c for i, c in cards.items() if (i.removesuffix(REVERSE), c.place.path) not in out}
     authored = CourseWithDrafts(_ordered_topics(course, pages, questions, cards), questions, cards)
     questions, cards, shown = (
-        keep_live_items(questions),
-        keep_live_items(cards),
-        keep_live_items(pages),
+        drop_unpublished_items(questions),
+        drop_unpublished_items(cards),
+        drop_unpublished_items(pages),
     )
     topics = _ordered_topics(course, shown, questions, cards)
     problems += owners.problems  # these leave out copies of an item, but not the owner of an id
@@ -187,11 +187,11 @@ def _check_across_files(
     cards: Mapping[str, Flashcard],
 ) -> Iterator[ContentProblem]:
     """Check rules across files, except for ids and counts."""
-    yield from course_rules.check_mentions(course)
+    yield from course_rules.check_references(course)
     if course.syllabus.calculators:
         yield from check_amounts({p: r.amounts for p, r in course.readings.items()})
     yield from course_rules.check_dates(course)
-    yield from course_rules.check_duplicate_stems(course, questions)
+    yield from course_rules.check_near_duplicate_stems(course, questions)
     yield from check_duplicate_card_fronts(cards)
     yield from check_page_order(course, pages)
     yield from check_links_to_drafts(course, pages)
@@ -199,7 +199,7 @@ def _check_across_files(
     yield from (_unsourced_problem(q) for q in questions.values() if not q.sources)
 
 
-def _check_unreviewed(
+def _check_owner_reviews(
     course: ParsedCourse, owners: Mapping[str, IdClaim]
 ) -> Iterator[ContentProblem]:
     """Report W19 for the owners of ids only: the key of a copy tells nothing about reviews."""
@@ -211,10 +211,10 @@ def _check_unreviewed(
 def _items_with_errors(problems: list[ContentProblem]) -> set[tuple[str, str]]:
     """Return the items that errors leave out, as (id, path)."""
     refused = [p for p in problems if p.item and p.severity == "error"]
-    return {(p.item, path) for p in refused for path in _files_using(p)}
+    return {(p.item, path) for p in refused for path in _files_of_item(p)}
 
 
-def _files_using(problem: ContentProblem) -> tuple[str, ...]:
+def _files_of_item(problem: ContentProblem) -> tuple[str, ...]:
     """Return the files that may contain a problem's item. A drawing may be used by several."""
     if not problem.path.endswith(".svg"):
         return (problem.path,)
@@ -266,7 +266,7 @@ def _owned_items(
     for path, reading in course.files_in_order():
         for question in reading.questions:
             if _is_owner_at(owners.get(question.id), path, question.place.line):
-                heir = _with_drawings(_inherit_metadata_from_page(question, pages), course)
+                heir = _with_embedded_figures(_inherit_metadata_from_page(question, pages), course)
                 questions[question.id] = _with_renamed_keys(heir, renamed.get(question.id, {}))
         for card in reading.cards:
             owner = owners.get(card.id.removesuffix(REVERSE))
@@ -298,7 +298,7 @@ def _inherit_metadata_from_page(item: Any, pages: Mapping[str, Topic]) -> Any:
     )
 
 
-def _with_drawings(question: Question, course: ParsedCourse) -> Question:
+def _with_embedded_figures(question: Question, course: ParsedCourse) -> Question:
     kind = types.type_of(question)
     folder = question.place.path.rpartition("/")[0]
     readings = {
@@ -326,11 +326,11 @@ def _counted_keys_by_question(course: ParsedCourse, owners: Mapping[str, IdClaim
     }
 
 
-def _with_renamed_keys(question: Question, names: Mapping[str, str]) -> Question:
+def _with_renamed_keys(question: Question, counted_keys: Mapping[str, str]) -> Question:
     """Return a question with the option keys under which responses were counted before."""
-    if not names:
+    if not counted_keys:
         return question
-    answer = types.type_of(question).rename_keys(question.answer, names)
+    answer = types.type_of(question).rename_keys(question.answer, counted_keys)
     return dataclasses.replace(question, answer=answer)
 
 
@@ -372,7 +372,7 @@ def _live_sections(
         for piece in section.pieces:
             if isinstance(piece, ImageBlock):
                 shown[piece.file] += 1
-                drawings = find_drawings(course.readings, f"{folder}/{piece.file}")
+                drawings = find_drawing_variants(course.readings, f"{folder}/{piece.file}")
                 pieces.append(HtmlBlock(render_figure(piece, drawings, shown[piece.file])))
             elif not isinstance(piece, QuestionBlock) or piece.question in questions:
                 pieces.append(piece)
@@ -382,7 +382,7 @@ def _live_sections(
 
 def library_version(readings: Mapping[str, ParsedFile]) -> str:
     """Return a hash that changes with any content, and with the code that parses it."""
-    digest = hashlib.sha256(code_version().encode())
+    digest = hashlib.sha256(parser_code_hash().encode())
     for path, reading in sorted(readings.items()):
         # A broken file is shown in its last good version, but its problems are new.
         words = f"{path}\0{reading.digest}\0{reading.problems}"
@@ -457,7 +457,7 @@ def add_image_sizes(topic: Topic, folder: Path) -> Topic:
 def _image_size(file: Path) -> Size | None:
     try:
         with file.open("rb") as stream:
-            return image_size(stream.read(ENOUGH))
+            return read_displayed_size(stream.read(ENOUGH))
     except (OSError, ValueError):
         return None
 
@@ -482,7 +482,7 @@ def _describe_picture_fault(file: Path, folder: Path) -> str:
         return "is no picture: SVG, PNG, JPEG, WebP, AVIF and GIF are"
     with file.open("rb") as stream:
         start = stream.read(12)
-    fine = _KINDS[file.suffix] in {"", image_kind(start)}
+    fine = _KINDS[file.suffix] in {"", detect_image_format(start)}
     return "" if fine else "does not hold what the end of its name says"
 
 
@@ -539,21 +539,21 @@ class CourseStatus:
 def load_library(folder: Path, cache: Path | None = None) -> Library:
     """Load the whole course in `folder`. `cache` is a folder for parsed files."""
     with pause_garbage_collection():
-        return assemble_library(WatchedFiles(folder, cache).read()[0], folder)
+        return assemble_library(WatchedFiles(folder, cache).parse_current_files()[0], folder)
 
 
 def assemble_library(
     readings: Mapping[str, ParsedFile],
     folder: Path,
     today: dt.date | None = None,
-    earlier: Mapping[str, ParsedFile] = _NOTHING,
+    previous_files: Mapping[str, ParsedFile] = _NOTHING,
 ) -> Library:
     """Assemble parsed files into a library, checked as of `today`.
 
     `earlier` are the files of the previous state. If one file makes assembling fail,
     its earlier version is used.
     """
-    bank, made = _assemble_readings(readings, folder, today, earlier)
+    bank, made = _assemble_readings(readings, folder, today, previous_files)
     readings = bank.readings
     return Library(
         library_version(readings),
@@ -564,7 +564,9 @@ def assemble_library(
         {t.anchor: t for r in readings.values() for t in r.terms},
         {s.key: s for r in readings.values() for s in r.sources},
         {r.exam.slug: r.exam for r in readings.values() if r.exam},
-        tuple(drop_consequences([*check_folder_layout(readings, folder), *made.problems])),
+        tuple(
+            drop_consequential_problems([*check_folder_layout(readings, folder), *made.problems])
+        ),
         tuple(path for path, reading in readings.items() if reading.outdated),
         made.authored,
     )
@@ -575,7 +577,9 @@ def find_problems(
 ) -> tuple[ContentProblem, ...]:
     """Return the problems that `assemble_library` would find, without building the library."""
     _, made = _assemble_readings(readings, folder, today)
-    return tuple(drop_consequences([*check_folder_layout(readings, folder), *made.problems]))
+    return tuple(
+        drop_consequential_problems([*check_folder_layout(readings, folder), *made.problems])
+    )
 
 
 def _assemble_readings(
@@ -616,20 +620,23 @@ def _assemble_without_file(
 
 
 def _fallback_candidates(
-    readings: Mapping[str, ParsedFile], earlier: Mapping[str, ParsedFile]
+    readings: Mapping[str, ParsedFile], previous_files: Mapping[str, ParsedFile]
 ) -> Iterator[tuple[str, Mapping[str, ParsedFile]]]:
     """Yield the alternatives to assemble, with the file each replaces; "" for all."""
     for path, reading in readings.items():
         others = dict(readings)
         del others[path]
-        if path in earlier:
+        if path in previous_files:
             others[path] = dataclasses.replace(
-                earlier[path], problems=reading.problems, outdated=True
+                previous_files[path], problems=reading.problems, outdated=True
             )
         yield path, others
-    if earlier:
-        changed = {p for p, r in earlier.items() if readings.get(p) != r}
-        yield ("", {p: dataclasses.replace(r, outdated=p in changed) for p, r in earlier.items()})
+    if previous_files:
+        changed = {p for p, r in previous_files.items() if readings.get(p) != r}
+        yield (
+            "",
+            {p: dataclasses.replace(r, outdated=p in changed) for p, r in previous_files.items()},
+        )
 
 
 def _find_picture_faults(readings: Mapping[str, ParsedFile], folder: Path) -> dict[str, str]:
@@ -701,10 +708,10 @@ class LiveLibrary:
     def _renew_state(self) -> "tuple[Library, FileStamps | _RetryTimes]":
         """Reload the course. On failure, return the previous state with the error."""
         try:
-            readings, watch = self._files.read()
+            readings, watch = self._files.parse_current_files()
             if self._state and self._failed == library_version(readings):
                 return self._state[0], watch  # it would fail and be logged again
-            library = assemble_library(readings, self.folder, earlier=self._readings)
+            library = assemble_library(readings, self.folder, previous_files=self._readings)
             failed = {p.path for p in library.problems if p.code == "E00"}
             self._files.save_last_good_files(without=failed)
         except Exception as error:  # noqa: BLE001 - nothing may stop the server
@@ -731,8 +738,8 @@ class LiveLibrary:
                 words = "what is sound in it is served"
                 if path in library.outdated:
                     words = "its last good version is served"
-                place = remove_line_breaks(f"{path}:{problem.line}")
-                said = remove_line_breaks(f"{problem.code} {problem.message}")
+                place = replace_unprintable_characters(f"{path}:{problem.line}")
+                said = replace_unprintable_characters(f"{problem.code} {problem.message}")
                 _log.warning("content %s: %s: %s", place, words, said)
         self._told = first
 

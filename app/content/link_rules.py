@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from app.content.parsed_file import ParsedFile
-from app.markup.images import SMALLEST_REGION, phone_variant
+from app.markup.images import SMALLEST_REGION, narrow_variant_name
 from app.markup.model import SvgFigure, SvgProblem
 from app.markup.problems import ContentProblem, CrossReference, make_problem
 from app.markup.text import closest_word, hint_for_unknown_word, slugify
@@ -23,7 +23,7 @@ def check_link(path: str, mention: CrossReference, readings: Readings) -> Iterab
     if address.startswith(_TERM):
         known = {t.anchor for r in readings.values() for t in r.terms}
         exists = not anchor or anchor in known
-        hint = "" if exists else _nearest_name_hint(anchor, known)
+        hint = "" if exists else _nearest_glossary_name_hint(anchor, known)
     else:
         slug = address.removeprefix(_PAGE) or path.split("/")[-2]
         reading = readings.get(f"topics/{slug}/concept.md")
@@ -33,9 +33,11 @@ def check_link(path: str, mention: CrossReference, readings: Readings) -> Iterab
         hint = ""
         if not exists:
             hint = (
-                _nearest_name_hint(anchor, anchors)
+                _nearest_glossary_name_hint(anchor, anchors)
                 if reading
-                else _nearest_name_hint(slug, {r.topic.slug for r in readings.values() if r.topic})
+                else _nearest_glossary_name_hint(
+                    slug, {r.topic.slug for r in readings.values() if r.topic}
+                )
             )
         if not exists and (slug.endswith(".md") or "/" in slug):
             hint = "Write ../topic/concept.md for a page, or ../../glossary.md#term."
@@ -70,7 +72,7 @@ def _slugs_of_name_parts(name: str) -> Iterable[str]:
     return filter(None, map(slugify, _FORMS.split(name)))
 
 
-def _nearest_name_hint(word: str, known: set[str]) -> str:
+def _nearest_glossary_name_hint(word: str, known: set[str]) -> str:
     """Suggest the nearest known name, or else what to do."""
     hint = hint_for_unknown_word(word, known)
     return hint if hint.startswith("Did you mean") else _OTHERWISE
@@ -100,9 +102,12 @@ _POINTED = f"Put a <rect> of at least {SMALLEST_REGION} by {SMALLEST_REGION} int
 _HINT = "A drawing holds shapes, texts and groups, and no colors of its own."
 
 
-def find_drawings(readings: Readings, path: str) -> tuple[SvgFigure, ...]:
+def find_drawing_variants(readings: Readings, path: str) -> tuple[SvgFigure, ...]:
     """Return the drawing and its phone variant; empty if the file is an ordinary picture."""
-    drawings = [_drawing_at(readings, path), _drawing_at(readings, phone_variant(path))]
+    drawings = [
+        _parsed_drawing(readings, path),
+        _parsed_drawing(readings, narrow_variant_name(path)),
+    ]
     if not isinstance(drawings[0], SvgFigure) or not drawings[0].meant:
         return ()
     return tuple(d for d in drawings if isinstance(d, SvgFigure))
@@ -115,7 +120,9 @@ def check_drawing(
     file, _, region = mention.value.partition("#")
     folder = path.rpartition("/")[0]
     place = (path, mention.line, mention.column)
-    pair = {n: _drawing_at(readings, f"{folder}/{n}") for n in (file, phone_variant(file))}
+    pair = {
+        n: _parsed_drawing(readings, f"{folder}/{n}") for n in (file, narrow_variant_name(file))
+    }
     asked = mention.kind == "drawing"
     if not asked and not any(d and d.meant for d in pair.values()):
         return
@@ -149,17 +156,17 @@ def _check_text_size(
             least = _LEGIBLE * drawing.text / pixels
             hint = f"Write it at {least:.1f} units or more."
             if len(variants) == 1:
-                hint = f"Draw {phone_variant(name)}, 358 units wide, for phones."
+                hint = f"Draw {narrow_variant_name(name)}, 358 units wide, for phones."
             yield make_problem(place, "W90", message, hint, item)
 
 
 def _check_drawing_variants_agree(
-    pair: dict[str, SvgFigure], place: tuple[str, int, int], item: str
+    variants: dict[str, SvgFigure], place: tuple[str, int, int], item: str
 ) -> Iterable[ContentProblem]:
     """Report W91: the two variants of a drawing differ."""
-    if len(pair) < 2:
+    if len(variants) < 2:
         return
-    (_, wide), (name, small) = pair.items()
+    (_, wide), (name, small) = variants.items()
     same = {
         "title": wide.title == small.title,
         "desc": wide.desc == small.desc,
@@ -174,6 +181,6 @@ def _check_drawing_variants_agree(
         yield make_problem(place, "W91", message, hint, item)
 
 
-def _drawing_at(readings: Readings, path: str) -> SvgFigure | SvgProblem | None:
+def _parsed_drawing(readings: Readings, path: str) -> SvgFigure | SvgProblem | None:
     reading = readings.get(path)
     return reading.drawing if reading else None

@@ -82,7 +82,7 @@ def decode_value(value: Any) -> Any:
 
 
 @functools.cache
-def code_version() -> str:
+def parser_code_hash() -> str:
     """Return a hash of all code that affects parsing.
 
     It depends on the code only, so that machines with the same course and code agree on
@@ -113,7 +113,7 @@ def make_folder_below(root: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
 
 
-def replace_file(file: Path, content: bytes, *, synced: bool = False) -> None:
+def replace_file_atomically(file: Path, content: bytes, *, synced: bool = False) -> None:
     """Replace a file atomically, also with concurrent writers.
 
     Writes a temporary file next to it, locked until it is complete. With `synced`, it
@@ -144,10 +144,10 @@ class ParseCache:
     def __init__(self, cache: Path) -> None:
         self.folder = cache / "content"
         self._data = cache.parent
-        self.version = code_version()
+        self.version = parser_code_hash()
         self.used: set[str] = set()
 
-    def name(self, path: str, content: bytes, context: str) -> str:
+    def entry_file_name(self, path: str, content: bytes, context: str) -> str:
         """Return the file name of the cache entry for `content`."""
         digest = hashlib.sha256(f"{self.version}\0{path}\0{context}\0".encode())
         digest.update(content)
@@ -168,9 +168,9 @@ class ParseCache:
         with contextlib.suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
             make_folder_below(self._data, self.folder)
             text = json.dumps(encode_value(reading), ensure_ascii=False, separators=(",", ":"))
-            replace_file(self.folder / name, text.encode())
+            replace_file_atomically(self.folder / name, text.encode())
 
-    def prune(self) -> None:
+    def prune_unused_entries(self) -> None:
         """Delete the oldest entries once most of the folder is unused."""
         with contextlib.suppress(OSError):
             kept = [f for f in self.folder.iterdir() if f.name not in self.used]
@@ -213,7 +213,7 @@ class LastGoodFiles:
             try:
                 self._remove_obstacles(path)
                 make_folder_below(self._data, (self.folder / path).parent)
-                replace_file(self.folder / path, content, synced=True)
+                replace_file_atomically(self.folder / path, content, synced=True)
             except OSError as error:
                 if not left:
                     self._log_failure(error)

@@ -132,7 +132,7 @@ class GlossaryNames:
     capitals: frozenset[str] = frozenset()
 
 
-def glossary_names(terms: Sequence[tuple[str, str]]) -> GlossaryNames:
+def compile_glossary_names(terms: Sequence[tuple[str, str]]) -> GlossaryNames:
     """Prepare (name, anchor) pairs for linking, longest names first.
 
     "Time to first token (TTFT)" is also found as either of its two forms.
@@ -177,10 +177,10 @@ class FirstMentionLinker:
             elif closed or not part.strip():
                 out.append(part)
             else:
-                out.append(self._with_links(part, pattern))
+                out.append(self._link_in_text(part, pattern))
         return "".join(out)
 
-    def _with_links(self, text: str, pattern: re.Pattern[str]) -> str:
+    def _link_in_text(self, text: str, pattern: re.Pattern[str]) -> str:
         """Insert the links. Matches in lower case, because ignoring case is five times slower."""
         lower = text.lower()
         if len(lower) != len(text):

@@ -25,7 +25,7 @@ def sections_on_route(topic: Topic, route: Route) -> tuple[Section, ...]:
     return tuple(s for s in topic.sections if s.essential)
 
 
-def route_minutes(topic: Topic, route: Route) -> float:
+def reading_minutes_on_route(topic: Topic, route: Route) -> float:
     """Return the minutes that a route spends on a page; 0 if it skips the page."""
     return sum(s.minutes for s in sections_on_route(topic, route))
 
@@ -82,7 +82,7 @@ def has_short_route(topics: Iterable[Topic]) -> bool:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class RouteCoverage:
+class ShortRouteCoverage:
     """The words of the short route, and how many exam-level questions it covers."""
 
     words: int
@@ -90,7 +90,7 @@ class RouteCoverage:
     questions: int
 
 
-def measure_short_route(library: Library) -> RouteCoverage:
+def measure_short_route(library: Library) -> ShortRouteCoverage:
     """Count the exam-level questions that the short route covers.
 
     A question is covered if the essential sections of its page have three quarters of the
@@ -106,14 +106,16 @@ def measure_short_route(library: Library) -> RouteCoverage:
             continue
         right = " ".join(types.type_of(question).right_answer_texts(question.answer))
         page = _distinct_section_words(topic.sections)
-        asked = page & _distinct_words(right) or page & _distinct_words(question.stem.plain)
+        asked = page & _distinct_word_stems(right) or page & _distinct_word_stems(
+            question.stem.plain
+        )
         read = asked & _distinct_section_words(sections_on_route(topic, "short"))
         questions += 1
         covered += bool(asked) and _sum_weights(read, weights) >= _COVERED * _sum_weights(
             asked, weights
         )
     words = sum(count_words(s.plain) for t in topics for s in sections_on_route(t, "short"))
-    return RouteCoverage(words, covered, questions)
+    return ShortRouteCoverage(words, covered, questions)
 
 
 def _inverse_section_frequencies(topics: Iterable[Topic]) -> dict[str, float]:
@@ -128,11 +130,11 @@ def _sum_weights(words: Iterable[str], weights: Mapping[str, float]) -> float:
 
 def _distinct_section_words(sections: Iterable[Section]) -> frozenset[str]:
     return frozenset().union(
-        *(_distinct_words(f"{s.title} {s.plain}") for s in sections if s.plain)
+        *(_distinct_word_stems(f"{s.title} {s.plain}") for s in sections if s.plain)
     )
 
 
-def _distinct_words(text: str) -> frozenset[str]:
+def _distinct_word_stems(text: str) -> frozenset[str]:
     """Return the words of more than two letters, cut to their first letters, and the numbers."""
     words = _WORD.findall(mark_unspaced_letters(text.lower()))
     return frozenset(

@@ -11,14 +11,20 @@ from urllib.parse import quote, unquote
 
 from app.content.parsed_file import LockEntry
 from app.markup.model import CitedSource, Domain, ExamBlueprint, Objective, SourceLocation, Syllabus
-from app.markup.problems import MOST_ENTRIES, MOST_MINUTES, MOST_OPTIONS, SourceFile, value_location
+from app.markup.problems import (
+    MOST_ENTRIES,
+    MOST_MINUTES,
+    MOST_OPTIONS,
+    SourceFile,
+    locate_toml_value,
+)
 from app.markup.text import (
     LARGEST_SAMPLE,
     MOST_SAMPLES,
+    canonical_language_tag,
     hint_for_unknown_word,
     is_isbn,
     is_slug,
-    language_tag,
 )
 
 _SETTING = re.compile(r"^\s*(?P<key>[\w-]+)\s*=\s*(?P<value>[^#]*?)\s*(?:#.*)?$")
@@ -46,20 +52,20 @@ _PLAINLY = {
 }
 
 
-def describe_toml_error(what: str, row: str) -> tuple[str, str]:
+def describe_toml_error(error_message: str, line: str) -> tuple[str, str]:
     """Return message and hint for a TOML error in a line; empty if unknown."""
     for begins, said in _PLAINLY.items():
-        if what.startswith(begins):
+        if error_message.startswith(begins):
             return said
-    if match := _SETTING.match(row):
-        if what == "Invalid value":
-            return _unquoted_value(match["key"], match["value"])
-        if what.startswith("Expected newline"):
-            return _trailing_text(match["key"], match["value"])
+    if match := _SETTING.match(line):
+        if error_message == "Invalid value":
+            return _explain_unquoted_value(match["key"], match["value"])
+        if error_message.startswith("Expected newline"):
+            return _explain_trailing_text(match["key"], match["value"])
     return "", ""
 
 
-def _unquoted_value(key: str, value: str) -> tuple[str, str]:
+def _explain_unquoted_value(key: str, value: str) -> tuple[str, str]:
     """Return message and hint for a value that is no quoted text or other valid value."""
     if value.startswith("["):
         message = "A text of this list does not stand in straight quotation marks."
@@ -71,7 +77,7 @@ def _unquoted_value(key: str, value: str) -> tuple[str, str]:
     return message, f'Write {key} = "{words}"'
 
 
-def _trailing_text(key: str, value: str) -> tuple[str, str]:
+def _explain_trailing_text(key: str, value: str) -> tuple[str, str]:
     """Return message and hint for something after a value on its line."""
     if number := _PERCENT.match(value):
         return "A number has a percent sign.", f"Write {key} = {number[1]}"
@@ -136,7 +142,7 @@ _MAX_WHOLE_NUMBER = 10**15
 _ENTRY = re.compile(r"^\s*(?:number\s*=\s*\"([^\"]+)\"|\[([\w-]+)\])\s*$")
 
 
-def entry_lines(source_file: SourceFile) -> tuple[tuple[str, int], ...]:
+def lines_of_register_entries(source_file: SourceFile) -> tuple[tuple[str, int], ...]:
     """Return the (name, line) of each number and key in a register."""
     return tuple(
         (match[1] or match[2], line)
@@ -168,13 +174,13 @@ def _read_texts(table: Mapping[str, Any], key: str, source_file: SourceFile) -> 
 
 
 def _read_text(
-    table: Mapping[str, Any], key: str, source_file: SourceFile, otherwise: str = ""
+    table: Mapping[str, Any], key: str, source_file: SourceFile, default: str = ""
 ) -> str:
     """Return the text of a key. Other values are reported."""
-    word = _plain_text_value(table.get(key, otherwise))
+    word = _plain_text_value(table.get(key, default))
     if word is None:
         _report_bad_value(key, "a text in quotes", source_file)
-        return otherwise
+        return default
     return word
 
 
@@ -195,7 +201,7 @@ def _read_rows(table: Mapping[str, Any], key: str, source_file: SourceFile) -> l
 
 def _limit_rows(rows: list[Any], key: str, source_file: SourceFile) -> list[Any]:
     if len(rows) > MOST_ENTRIES:
-        place = value_location(key, source_file)
+        place = locate_toml_value(key, source_file)
         message = f"“{key}” has {len(rows):,} entries."
         source_file.report("E88", *place, message, f"Write at most {MOST_ENTRIES:,}.")
     return rows[:MOST_ENTRIES]
@@ -209,7 +215,7 @@ _EXAMPLES = {
 
 
 def _report_bad_value(key: str, requirement: str, source_file: SourceFile) -> None:
-    place = value_location(key, source_file)
+    place = locate_toml_value(key, source_file)
     example = _EXAMPLES.get(requirement, "")
     if requirement.startswith("a whole number"):
         example = "60"
@@ -220,7 +226,7 @@ def _report_bad_value(key: str, requirement: str, source_file: SourceFile) -> No
 def read_sources(source_file: SourceFile) -> tuple[CitedSource, ...]:
     """Return the sources. An entry without a title is reported and left out."""
     sources = []
-    lines = dict(entry_lines(source_file))
+    lines = dict(lines_of_register_entries(source_file))
     tables = read_toml(source_file)
     for key in _limit_rows(list(tables), "sources", source_file):
         table, place = tables[key], (lines.get(key, 1), 1)
@@ -253,7 +259,7 @@ def _read_source(
         _read_text(table, "isbn", source_file),
     )
     if isbn and not is_isbn(isbn):
-        at = value_location("isbn", source_file, place[0])
+        at = locate_toml_value("isbn", source_file, place[0])
         message = f"“{isbn}” is not an ISBN: its check digit does not fit."
         source_file.report("E13", *at, message, "Copy it from the book, 10 or 13 digits.")
     if not address.startswith("https://") and (address or not isbn):
@@ -261,9 +267,9 @@ def _read_source(
         hint = 'Write address = "https://…", or isbn = "978…" for a book.'
         source_file.report("W17", *place, message, hint)
     read = table.get("read")
-    at = value_location("read", source_file, place[0])
+    at = locate_toml_value("read", source_file, place[0])
     if isinstance(read, dt.date):
-        source_file.add_mention("day", str(read)[:10], *at)
+        source_file.add_reference("day", str(read)[:10], *at)
     elif read is not None:
         message = f"“{read}” is not a date."
         hint = "Write it without quotes: read = 2026-11-20."
@@ -297,7 +303,7 @@ def read_syllabus(source_file: SourceFile) -> Syllabus:
     _report_missing_title(tables, domains, source_file)
     order = _read_texts(tables, "order", source_file)
     for name in order:
-        source_file.add_mention(
+        source_file.add_reference(
             "topic", name, *source_file.locate_text(f'"{name}"', 1, len(source_file.lines))
         )
     return Syllabus(
@@ -332,9 +338,9 @@ def _read_boolean(table: Mapping[str, Any], key: str, source_file: SourceFile) -
 def _read_language(table: Mapping[str, Any], source_file: SourceFile) -> str:
     """Return the course's language tag, English by default."""
     language = _read_text(table, "language", source_file, _ENGLISH)
-    tag = language_tag(language)
+    tag = canonical_language_tag(language)
     if not tag:
-        place = value_location("language", source_file)
+        place = locate_toml_value("language", source_file)
         message = f"“{language}” is not the tag of a language."
         hint = "Write a tag of BCP 47, such as “de”, “pt-BR” or “zh-Hant”."
         source_file.report("E13", *place, message, hint)
@@ -355,7 +361,7 @@ def _check_weight_sum(domains: tuple[Domain, ...], full: int, source_file: Sourc
     message = f"The weights of the domains add up to {total:.0%}, not to 100%."
     parts = " + ".join(f"{full * d.weight:.3g}" for d in domains)
     hint = f"They are {parts}. Correct one of them."
-    source_file.report("E70", *value_location("weight", source_file), message, hint)
+    source_file.report("E70", *locate_toml_value("weight", source_file), message, hint)
 
 
 _CUT_NUMBER = re.compile(r"\s*number\s*=\s*\d+\.\d*0\s*(?:#|$)")
@@ -369,7 +375,7 @@ def _check_duplicate_numbers(domains: tuple[Domain, ...], source_file: SourceFil
         source_file.report("E11", line, 1, "Without quotes 1.10 is the number 1.1.", hint)
     numbers = [n for d in domains for n in (d.number, *(o.number for o in d.objectives))]
     for number in dict.fromkeys(n for n in numbers if n and numbers.count(n) > 1):
-        lines = [line for name, line in entry_lines(source_file) if name == number]
+        lines = [line for name, line in lines_of_register_entries(source_file) if name == number]
         message = f"“{number}” is the number of two domains or objectives."
         hint = "Give the second one a number of its own."
         if not cut:
@@ -402,7 +408,9 @@ def _read_domain(table: Mapping[str, Any], full: int, source_file: SourceFile) -
         source_file.report("E10", *place, f"Domain {number} has no objectives.", hint)
     weight = table.get("weight", 0)
     if not isinstance(weight, int | float) or not 0 <= weight <= 100:  # also rejects nan
-        at = value_location("weight", source_file, dict(entry_lines(source_file)).get(number, 1))
+        at = locate_toml_value(
+            "weight", source_file, dict(lines_of_register_entries(source_file)).get(number, 1)
+        )
         message = "“weight” has to be a number from 0 to 100."
         source_file.report("E13", *at, message, "Write it without quotes: weight = 40")
         weight = 0
@@ -438,7 +446,7 @@ def read_exam(source_file: SourceFile, slug: str) -> ExamBlueprint | None:
     """Return a mock exam; None if it is incomplete."""
     tables = read_toml(source_file)
     _report_unknown_keys(tables, _EXAM_KEYS, source_file)
-    counts = _read_counts(tables, source_file)
+    counts = _read_question_counts(tables, source_file)
     questions = _read_whole_number(tables, "questions", MOST_ENTRIES, source_file)
     minutes = _read_whole_number(tables, "minutes", MOST_MINUTES, source_file)
     if not questions or not minutes or not counts:
@@ -447,7 +455,7 @@ def read_exam(source_file: SourceFile, slug: str) -> ExamBlueprint | None:
             source_file.report("E10", 1, 1, "The mock exam is incomplete.", hint, derived=True)
         return None
     if sum(counts.values()) != questions and not source_file.problems:
-        place = value_location("questions", source_file)
+        place = locate_toml_value("questions", source_file)
         total = sum(counts.values())
         message = f"The domains hold {total} questions, the exam says {questions}."
         source_file.report("E70", *place, message, "Make them equal.")
@@ -460,7 +468,7 @@ def read_exam(source_file: SourceFile, slug: str) -> ExamBlueprint | None:
     return ExamBlueprint(slug, title, questions, minutes, counts, place_, notes)
 
 
-def _read_counts(tables: Mapping[str, Any], source_file: SourceFile) -> dict[str, int]:
+def _read_question_counts(tables: Mapping[str, Any], source_file: SourceFile) -> dict[str, int]:
     """Return the number of questions per domain, without domains that have none."""
     domains = tables.get("domains")
     if not isinstance(domains, dict):
@@ -559,33 +567,33 @@ def format_lock_file(entries: Iterable[LockEntry], previous_text: str = "") -> s
         name = "" if line.startswith("#") else line.partition(" ")[0]
         if name in known:
             while new and new[0] < name:
-                lines.append(_lock_line(left.pop(new.popleft())))
+                lines.append(_format_lock_entry(left.pop(new.popleft())))
             entry, old = left.pop(name, None), dataclasses.replace(known[name], line=0)
             if entry is not None:
                 same = dataclasses.replace(entry, line=0) == old
-                lines.append(line if same else _lock_line(entry))
+                lines.append(line if same else _format_lock_entry(entry))
         else:
             lines.append(line)
-    lines += [_lock_line(left[name]) for name in new]
+    lines += [_format_lock_entry(left[name]) for name in new]
     end = "\r\n" if "\r\n" in previous_text else "\n"
     return end.join(lines) + end
 
 
-def _lock_line(e: LockEntry) -> str:
+def _format_lock_entry(entry: LockEntry) -> str:
     return " ".join(
         (
-            e.id,
-            e.type,
-            e.first_seen,
-            e.retired or "-",
-            ".".join(map(_to_base36, e.sketch)) or "-",
-            ",".join(f"{k}:{d}" for k, d in e.options) or "-",
-            *_optional_columns(e),
+            entry.id,
+            entry.type,
+            entry.first_seen,
+            entry.retired or "-",
+            ".".join(map(_to_base36, entry.sketch)) or "-",
+            ",".join(f"{k}:{d}" for k, d in entry.options) or "-",
+            *_format_optional_columns(entry),
         )
     )
 
 
-def _optional_columns(entry: LockEntry) -> list[str]:
+def _format_optional_columns(entry: LockEntry) -> list[str]:
     """Return the columns that older lines lack, without empty ones at the end."""
     columns = [
         f"{entry.key}@{entry.read}" if entry.key else "-",

@@ -81,7 +81,9 @@ _STARS = re.compile(r"(?<=\S)(?:\*\*|~~)|(?:\*\*|~~)(?=\S)")
 _MARKED = re.compile(r"\*\*[^*]+\*\*|`[^`]+`|\$[^$\s][^$]*\$|\[[^\]]+\]\([^)]+\)|\[\^[^\]]+\]")
 
 
-def check_plain_text(key: str, text: str, place: tuple[int, int], source_file: SourceFile) -> None:
+def report_markup_in_plain_value(
+    key: str, text: str, place: tuple[int, int], source_file: SourceFile
+) -> None:
     """Report markup in a value of front matter that is shown as plain text."""
     if match := _MARKED.search(text):
         message = f"“{match[0][:_MOST_SHOWN]}” is shown as it stands: “{key}” is plain text."
@@ -164,14 +166,18 @@ def report_misread_answer_lines(
     if parts.options:
         lines |= _lines_near_options(draft) & {*_matching_lines(_BESIDE, draft, source_file, read)}
         lines |= _second_option_list_lines(draft, parts, source_file) - read
-    _report_lines(sorted(lines), "E24", source_file)
+    _report_lines_read_as_text(sorted(lines), "E24", source_file)
     if parts.options:
         _report_lines_joined_to_option(draft, parts, source_file, read | lines)
     read |= _block_lines(draft, "blockquote_open")
     if kind == "order":
-        _report_lines(_matching_lines(_STEP, draft, source_file, read), "E50", source_file)
+        _report_lines_read_as_text(
+            _matching_lines(_STEP, draft, source_file, read), "E50", source_file
+        )
     elif kind == "match" and parts.block:
-        _report_lines(_matching_lines(_ROW, draft, source_file, read), "E52", source_file)
+        _report_lines_read_as_text(
+            _matching_lines(_ROW, draft, source_file, read), "E52", source_file
+        )
 
 
 _WORDS = {
@@ -181,7 +187,7 @@ _WORDS = {
 }
 
 
-def _report_lines(lines: Iterable[int], code: str, source_file: SourceFile) -> None:
+def _report_lines_read_as_text(lines: Iterable[int], code: str, source_file: SourceFile) -> None:
     what, hint = _WORDS[code]
     for line in lines:
         words = source_file.lines[line - 1].strip()[:_MOST_SHOWN]
@@ -255,6 +261,6 @@ def _report_lines_joined_to_option(
             source_file.report("E24", line, 1, f"{message} above it.", hint)
 
 
-def _block_lines(draft: ItemDraft, *kinds: str) -> set[int]:
-    blocks = (token for token in draft.body if token.type in kinds)
+def _block_lines(draft: ItemDraft, *token_types: str) -> set[int]:
+    blocks = (token for token in draft.body if token.type in token_types)
     return {line for t in blocks for line in range(first_line(t), last_line(t) + 1)}

@@ -37,9 +37,9 @@ from app.database.installation import Installation, InstallationError, read_secr
 from app.database.schema import (
     RESTORING,
     UnusableDatabaseError,
-    examine_file,
     latest_revision,
-    schema_revision,
+    read_schema_revision,
+    read_sqlite_file_revision,
     sqlite_file,
 )
 from app.database.secure_delete import LARGEST_DAILY, vacuum_if_marked
@@ -85,26 +85,26 @@ class BackupArchive:
     def __init__(self, zipped: zipfile.ZipFile, path: Path) -> None:
         self._zipped = zipped
         self._path = path
-        with _expect_readable_archive(path), zipped.open(MANIFEST) as source:
+        with _refuse_damaged_archive(path), zipped.open(MANIFEST) as source:
             content = source.read(_LONGEST)
         self.manifest = _read_manifest(content, path)
         self.has_key = SECRET in zipped.namelist()
 
-    def check(self) -> None:
+    def verify_files(self) -> None:
         """Verify every file in the backup. Raises InstallationError if one is damaged."""
-        with _expect_readable_archive(self._path):
+        with _refuse_damaged_archive(self._path):
             if name := self._zipped.testzip():
                 raise zipfile.BadZipFile(f"{name} is damaged")
 
-    def read_key(self) -> str:
-        with _expect_readable_archive(self._path):
+    def read_secret_key(self) -> str:
+        with _refuse_damaged_archive(self._path):
             return self._zipped.read(SECRET).decode()
 
     def extract(self, name: str, place: Path) -> None:
         """Extract a file to a new private path. Raises InstallationError if it is damaged."""
         with (
             os.fdopen(create_private_file(place), "wb") as target,
-            _expect_readable_archive(self._path),
+            _refuse_damaged_archive(self._path),
             self._zipped.open(name) as source,
         ):
             shutil.copyfileobj(source, target, _PART)
@@ -115,7 +115,7 @@ class BackupArchive:
 def open_backup(path: Path) -> Iterator[BackupArchive]:
     """Open a backup for reading. Raises InstallationError if the file is no valid backup."""
     with contextlib.ExitStack() as stack:
-        with _expect_readable_archive(path):
+        with _refuse_damaged_archive(path):
             zipped = stack.enter_context(zipfile.ZipFile(path))
         yield BackupArchive(zipped, path)
 
@@ -138,7 +138,7 @@ def _read_manifest(content: bytes, path: Path) -> BackupManifest:
 
 
 @contextlib.contextmanager
-def _expect_readable_archive(path: Path) -> Iterator[None]:
+def _refuse_damaged_archive(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -160,8 +160,8 @@ def create_backup(
     It contains everything that was committed before it began. `pause` is called
     regularly; if it raises, the backup is canceled and removed.
     """
-    with _opened_engine(installation, f"the backup {target}") as engine:
-        revision = schema_revision(engine)
+    with _open_engine_or_refuse(installation, f"the backup {target}") as engine:
+        revision = read_schema_revision(engine)
         if not revision:
             raise InstallationError(
                 "there is no database yet, so there is nothing to back up: start the "
@@ -225,7 +225,7 @@ def _database_kind(engine: Engine) -> Kind:
 
 
 @contextlib.contextmanager
-def _opened_engine(installation: Installation, target_label: str) -> Iterator[Engine]:
+def _open_engine_or_refuse(installation: Installation, target_label: str) -> Iterator[Engine]:
     """Yield an engine. Raises InstallationError for what the system or the database refuses.
 
     `target_label` names what is being written.
@@ -327,7 +327,7 @@ def restore_backup(installation: Installation, source: Path, now: dt.datetime) -
     folder is in use.
     """
     with (
-        _opened_engine(installation, str(installation.data)) as engine,
+        _open_engine_or_refuse(installation, str(installation.data)) as engine,
         open_backup(source) as backup,
     ):
         manifest = backup.manifest
@@ -343,7 +343,7 @@ def restore_backup(installation: Installation, source: Path, now: dt.datetime) -
                 f"{manifest.schema_revision}; this version knows up to {latest_revision()}): "
                 "install the newer version first."
             )
-        backup.check()
+        backup.verify_files()
         make_private_folder(installation.data)
         replaced = _ReplacedFiles(name_replaced_files_folder(now))
         with installation.hold_exclusive_lock():
@@ -359,7 +359,7 @@ class _ReplacedFiles:
         self._moved: list[tuple[Path, Path]] = []
         self.folders: list[Path] = []
 
-    def place(self, path: Path) -> Path:
+    def make_target_path(self, path: Path) -> Path:
         """Return where to move a file. Creates the folder."""
         folder = path.parent / self._name
         folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
@@ -367,14 +367,14 @@ class _ReplacedFiles:
             self.folders.append(folder)
         return folder / path.name
 
-    def put(self, path: Path) -> None:
+    def move_aside(self, path: Path) -> None:
         """Move a file there, if it exists."""
         if path.exists():
-            there = self.place(path)
+            there = self.make_target_path(path)
             path.rename(there)
             self._moved.append((path, there))
 
-    def put_back(self) -> None:
+    def move_back(self) -> None:
         for path, there in reversed(self._moved):
             there.replace(path)
         for folder in self.folders:
@@ -403,7 +403,7 @@ def _replace_installation(
 
         def replace_key() -> None:
             if backup.has_key:
-                replaced.put(installation.secret_file)
+                replaced.move_aside(installation.secret_file)
                 key.replace(installation.secret_file)
                 sync_to_disk(installation.data)
 
@@ -411,11 +411,11 @@ def _replace_installation(
             _check_extracted_database(database, backup.manifest)
             _replace_file(place, database, replaced, replace_key)
         else:
-            dump_tools.expect_programs()
+            dump_tools.expect_postgresql_programs()
             dump_tools.expect_no_other_connection(engine)
             revision = dump_tools.read_postgresql_revision(engine)
             if revision is not None:
-                there = replaced.place(installation.data / "database.zip")
+                there = replaced.make_target_path(installation.data / "database.zip")
                 _write_backup(installation, engine, revision, there, now, lambda: None)
             engine.dispose()
             dump_tools.restore_postgresql_dump(engine, database)
@@ -425,7 +425,7 @@ def _replace_installation(
 def _check_extracted_database(database: Path, manifest: BackupManifest) -> None:
     wrong = dump_tools.find_damage(database)
     try:
-        if not wrong and examine_file(database) != manifest.schema_revision:
+        if not wrong and read_sqlite_file_revision(database) != manifest.schema_revision:
             wrong = "its schema is not the one that its manifest names"
     except UnusableDatabaseError as error:
         wrong = str(error).partition(": ")[0]
@@ -447,11 +447,11 @@ def _replace_file(
     sync_to_disk(place.parent)
     try:
         for path in dump_tools.database_files(place):
-            replaced.put(path)
+            replaced.move_aside(path)
         replace_key()
         ready.replace(place)
     except OSError:
-        replaced.put_back()
+        replaced.move_back()
         ready.unlink()
         raise
     sync_to_disk(place.parent)
@@ -471,7 +471,7 @@ class _ServerStoppingError(Exception):
 
 @contextlib.asynccontextmanager
 async def run_daily_backups(
-    installation: Installation, clock: Clock, first: float = _FIRST
+    installation: Installation, clock: Clock, first_delay: float = _FIRST
 ) -> AsyncIterator[None]:
     """Make daily backups while the server runs.
 
@@ -481,7 +481,7 @@ async def run_daily_backups(
     leaving, stop = asyncio.Event(), threading.Event()
     with installation.hold_shared_lock():
         watch = asyncio.create_task(
-            _watch_schedule(_DailyBackup(installation, clock, stop), leaving, first)
+            _watch_schedule(_DailyBackup(installation, clock, stop), leaving, first_delay)
         )
         try:
             yield
@@ -527,7 +527,7 @@ def back_up_before_migration(installation: Installation, revision: str, now: dt.
     folder = installation.backups
     if folder is None:
         return
-    if _lacks_programs(installation):
+    if _lacks_postgresql_programs(installation):
         _log.warning(
             "No copy is made before the migration: %s was not found.",
             dump_tools.find_missing_postgresql_program(),
@@ -557,10 +557,13 @@ class _DailyBackup:
 
     def back_up_if_due(self) -> None:
         try:
-            if _lacks_programs(self._installation):
-                dump_tools.expect_programs()
+            if _lacks_postgresql_programs(self._installation):
+                dump_tools.expect_postgresql_programs()
             create_daily_backup_if_due(
-                self._installation, self._clock(), self._check_stopping, self._vacuum_after_erasure
+                self._installation,
+                self._clock(),
+                self._raise_if_stopping,
+                self._vacuum_after_erasure,
             )
             self._logged = ""
         except _ServerStoppingError:
@@ -584,13 +587,15 @@ class _DailyBackup:
         except sqlite3.Error as error:
             _log.warning("What erased learners left is not removed today: %s.", error)
 
-    def _check_stopping(self) -> None:
+    def _raise_if_stopping(self) -> None:
         if self._stop.wait(_PAUSE):
             raise _ServerStoppingError
 
 
-async def _watch_schedule(copier: _DailyBackup, stopping: asyncio.Event, first: float) -> None:
-    seconds = first
+async def _watch_schedule(
+    copier: _DailyBackup, stopping: asyncio.Event, first_delay: float
+) -> None:
+    seconds = first_delay
     while not stopping.is_set():
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stopping.wait(), seconds)
@@ -599,7 +604,7 @@ async def _watch_schedule(copier: _DailyBackup, stopping: asyncio.Event, first: 
         seconds = _EVERY
 
 
-def _lacks_programs(installation: Installation) -> bool:
+def _lacks_postgresql_programs(installation: Installation) -> bool:
     sqlite = installation.database.startswith("sqlite")
     return (
         not sqlite

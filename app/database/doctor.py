@@ -16,7 +16,7 @@ from app.content.check import check_course
 from app.content.courses import find_course_folders
 from app.database import dump_tools
 from app.database.backup import BackupArchive, list_daily_backups, open_backup
-from app.database.engine import hide_passwords, redact_url
+from app.database.engine import hide_passwords, redact_url_passwords
 from app.database.file_guards import list_replaced_files_folders
 from app.database.installation import (
     Installation,
@@ -29,7 +29,7 @@ from app.database.schema import (
     UnusableDatabaseError,
     latest_revision,
     open_read_only,
-    schema_revision,
+    read_schema_revision,
     sqlite_file,
 )
 
@@ -60,7 +60,7 @@ def run_checks(
     yield from _check_backups(installation, now)
     yield from _check_replaced_files(installation, now)
     if not installation.database.startswith("sqlite"):
-        yield _check_programs()
+        yield _check_postgresql_programs()
 
 
 def _check_data_folder(data: Path) -> DoctorFinding:
@@ -97,14 +97,14 @@ def _check_file_modes(installation: Installation) -> DoctorFinding:
 
 
 def _check_database(installation: Installation) -> Iterator[DoctorFinding]:
-    name = redact_url(installation.database)
+    name = redact_url_passwords(installation.database)
     try:
         engine = installation.engine()
     except InstallationError as error:
         yield DoctorFinding("problem", "database", name, str(error))
         return
     try:
-        revision = schema_revision(engine)
+        revision = read_schema_revision(engine)
         message = f"{name} opens; schema {revision}, newest {latest_revision()}"
         if not revision:
             message = f"{name} does not exist yet or is empty"
@@ -151,14 +151,14 @@ def _check_secret_key(installation: Installation) -> DoctorFinding:
             "If there were learners before: `headroom restore FILE` brings it back.",
         )
     try:
-        key = _read_key(installation)
+        key = _read_current_secret_key(installation)
     except InstallationError as error:
         return DoctorFinding("problem", "key", "cannot be used", str(error))
     source = "HEADROOM_SECRET" if installation.secret else str(path)
     return DoctorFinding("ok", "key", f"{source} has {len(key)} characters")
 
 
-def _read_key(installation: Installation) -> str:
+def _read_current_secret_key(installation: Installation) -> str:
     path = installation.secret_file
     if installation.secret:
         return load_or_create_secret_key(installation.secret, path)
@@ -191,7 +191,7 @@ def _check_backups(installation: Installation, now: dt.datetime) -> Iterator[Doc
         return
     try:
         with open_backup(paths[-1]) as backup:
-            backup.check()
+            backup.verify_files()
             made = dt.datetime.fromisoformat(backup.manifest.made_at)
             message = f"{len(paths)} copies, the newest of {backup.manifest.day} is sound"
             if now - made > _OLD_COPY:
@@ -210,10 +210,10 @@ def _compare_keys(
 ) -> Iterator[DoctorFinding]:
     """Warn if the current key is not the one in a backup."""
     try:
-        key = _read_key(installation)
+        key = _read_current_secret_key(installation)
     except InstallationError:  # reported by an earlier check
         return
-    if backup.has_key and backup.read_key() != key:
+    if backup.has_key and backup.read_secret_key() != key:
         yield DoctorFinding(
             "warning",
             "key",
@@ -240,7 +240,7 @@ def _check_replaced_files(installation: Installation, now: dt.datetime) -> Itera
             )
 
 
-def _check_programs() -> DoctorFinding:
+def _check_postgresql_programs() -> DoctorFinding:
     subject = "PostgreSQL programs"
     if name := dump_tools.find_missing_postgresql_program():
         message = f"{name} was not found, so no copies are made"

@@ -29,13 +29,13 @@ def copy_database(engine: Engine, target: Path, pause: Callable[[], object]) -> 
     Writers neither wait nor restart the copy. `pause` is called between the steps.
     """
     if engine.dialect.name == "sqlite":
-        _copy_file(Path(engine.url.database or ""), target, pause)
+        _copy_sqlite_file(Path(engine.url.database or ""), target, pause)
         copied = create_engine(f"sqlite:///{target}")
         with copied.connect() as connection:
             rows = _count_rows(connection)
         copied.dispose()
         return rows
-    expect_programs()
+    expect_postgresql_programs()
     with engine.connect() as connection:
         for limit in ("statement_timeout", "idle_in_transaction_session_timeout"):
             connection.execute(text(f"SET LOCAL {limit} = 0"))
@@ -45,7 +45,7 @@ def copy_database(engine: Engine, target: Path, pause: Callable[[], object]) -> 
         return _count_rows(connection)
 
 
-def _copy_file(source: Path, target: Path, pause: Callable[[], object]) -> None:
+def _copy_sqlite_file(source: Path, target: Path, pause: Callable[[], object]) -> None:
     with (
         open_read_only(source) as original,
         contextlib.closing(sqlite3.connect(target, isolation_level=None)) as copied,
@@ -105,7 +105,7 @@ def find_missing_postgresql_program() -> str:
     return next((name for name in PROGRAMS if shutil.which(name) is None), "")
 
 
-def expect_programs() -> None:
+def expect_postgresql_programs() -> None:
     """Raise InstallationError if PostgreSQL's client programs are not installed."""
     if name := find_missing_postgresql_program():
         raise InstallationError(

@@ -39,7 +39,7 @@ from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import ArgumentError, DataError, OperationalError
 from sqlmodel import Session, SQLModel
 
-from app.database.file_guards import DiskProbe, ReplacedFileGuard, expect_database
+from app.database.file_guards import DiskProbe, ReplacedFileGuard, expect_database_in_place
 from app.database.tables import TABLES
 from app.errors import AppError, BusyError, DiskFullError, InvalidInputError
 
@@ -56,12 +56,12 @@ def convert_to_app_error(error: BaseException) -> AppError | None:
     """Return the error to show for an exception or its causes; None for a bug."""
     cause: BaseException | None = error
     while cause is not None:
-        if is_busy(cause):
+        if is_lock_busy_error(cause):
             return BusyError(
                 "The database is busy just now, so this could not be done.",
                 "Nothing that was confirmed before is lost. Try again in a minute.",
             )
-        if is_full(cause):
+        if is_disk_full_error(cause):
             return DiskFullError(
                 "The disk of this server is full, so this could not be saved.",
                 "Nothing that was confirmed before is lost. Tell whoever runs the "
@@ -71,13 +71,13 @@ def convert_to_app_error(error: BaseException) -> AppError | None:
     return None
 
 
-def is_busy(error: BaseException) -> bool:
+def is_lock_busy_error(error: BaseException) -> bool:
     """Return whether a driver reports that another connection holds the lock."""
     state = getattr(error, "sqlstate", None)
     return _primary_error_code(error) & 0xFF in _BUSY_CODES or state in _BUSY_STATES
 
 
-def is_full(error: BaseException) -> bool:
+def is_disk_full_error(error: BaseException) -> bool:
     """Return whether the driver or the system reports a full disk."""
     if isinstance(error, OSError):
         return error.errno in _FULL_ERRNOS
@@ -91,7 +91,7 @@ def _primary_error_code(error: BaseException) -> int:
     return getattr(error, "sqlite_errorcode", 0)
 
 
-Turn = Callable[[], AbstractAsyncContextManager[Session]]
+OpenWriteSession = Callable[[], AbstractAsyncContextManager[Session]]
 
 WRITERS = 12
 """Concurrent write requests of one process on a database that allows several."""
@@ -107,7 +107,7 @@ _LEAST_WAIT = 1.0  # seconds
 _PAUSE = 0.002
 
 
-def make_write_session_factory(engine: Engine) -> Turn:
+def make_write_session_factory(engine: Engine) -> OpenWriteSession:
     """Return the context manager for writing: `async with turn() as session`.
 
     The writes are on disk once the block exits without an exception.
@@ -157,7 +157,7 @@ async def _single_writer_session(
                 raise
 
 
-async def _begin_when_free(engine: Engine, latest: float) -> Connection:
+async def _begin_when_free(engine: Engine, deadline: float) -> Connection:
     """Begin a write transaction as soon as other processes allow it.
 
     Raises OperationalError at `latest`, on the monotonic clock.
@@ -166,15 +166,15 @@ async def _begin_when_free(engine: Engine, latest: float) -> Connection:
         try:
             return _begin_write(engine)
         except OperationalError as error:
-            busy = error.orig is not None and is_busy(error.orig)
-            if not busy or time.monotonic() > latest:
+            busy = error.orig is not None and is_lock_busy_error(error.orig)
+            if not busy or time.monotonic() > deadline:
                 raise
         await asyncio.sleep(_PAUSE)
 
 
 def _begin_write(engine: Engine) -> Connection:
     """Begin a write transaction. Raises OperationalError if another connection is writing."""
-    expect_database(engine)
+    expect_database_in_place(engine)
     connection = engine.connect().execution_options(**WRITING)
     driver: Any = connection.connection.dbapi_connection
     try:
@@ -258,11 +258,11 @@ _SECONDS_TO_CONNECT = 10
 _MILLISECONDS_TO_HEAR = 30_000  # when the network to the server is down
 
 
-def make_engine(address: str) -> Engine:
+def make_engine(database_url: str) -> Engine:
     """Return an engine for a database URL (sqlite:///… or postgresql+psycopg://…)."""
-    if not address.startswith("sqlite"):
-        return _make_postgresql_engine(address)
-    url = make_url(address)
+    if not database_url.startswith("sqlite"):
+        return _make_postgresql_engine(database_url)
+    url = make_url(database_url)
     replaced_file_guard = ReplacedFileGuard(url.database or ":memory:")
     engine = create_engine(
         url,
@@ -275,8 +275,8 @@ def make_engine(address: str) -> Engine:
         engine, "do_connect", replaced_file_guard.expect_file
     )  # connecting would create a new file
     event.listen(engine, "connect", replaced_file_guard.remember_file)
-    event.listen(engine, "engine_disposed", replaced_file_guard.forget)
-    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "engine_disposed", replaced_file_guard.forget_file)
+    event.listen(engine, "connect", _configure_sqlite_connection)
     event.listen(engine, "begin", _begin_sqlite_transaction)
     convert_value_errors(engine)
     return engine
@@ -299,7 +299,7 @@ async def get_session(request: Request) -> AsyncIterator[Session]:
     reported as an error and not as a success.
     """
     if request.method == "POST":
-        turn: Turn = request.app.state.turn
+        turn: OpenWriteSession = request.app.state.turn
         async with turn() as session:
             yield session
         return
@@ -316,7 +316,7 @@ async def read_only_session(request: Request) -> AsyncIterator[Session]:
             yield session
         finally:
             with anyio.CancelScope(shield=True):
-                await run_query(session, session.close)
+                await run_short_query(session, session.close)
 
 
 @contextlib.contextmanager
@@ -337,7 +337,7 @@ def snapshot_session(engine: Engine) -> Iterator[Session]:
             yield session
 
 
-async def run_query(db: Session, work: Callable[[], Result]) -> Result:
+async def run_short_query(db: Session, work: Callable[[], Result]) -> Result:
     """Run a short query on the event loop (SQLite) or in a thread (PostgreSQL).
 
     SQLite answers from memory faster than a thread switch. A database server must not
@@ -353,12 +353,12 @@ async def write_in_own_transaction(request: Request, work: Callable[[Session], o
 
     The request gives up its reader slot while it waits for the write queue.
     """
-    turn: Turn = request.app.state.turn
+    turn: OpenWriteSession = request.app.state.turn
     room: asyncio.Semaphore = request.app.state.reading_room
     room.release()
     try:
         async with turn() as session:
-            await run_query(session, functools.partial(work, session))
+            await run_short_query(session, functools.partial(work, session))
     finally:
         with anyio.CancelScope(shield=True):
             await room.acquire()
@@ -380,7 +380,7 @@ def _make_postgresql_engine(address: str) -> Engine:
             "tcp_user_timeout": _MILLISECONDS_TO_HEAR,
         },
     )
-    event.listen(engine, "connect", _prepare_postgresql)
+    event.listen(engine, "connect", _configure_postgresql_connection)
     event.listen(engine, "set_connection_execution_options", _set_write_isolation_level)
     convert_value_errors(engine)
     return engine
@@ -393,7 +393,7 @@ def _set_write_isolation_level(_connection: Connection, options: MutableMapping[
         options["isolation_level"] = "READ COMMITTED"
 
 
-def _prepare_sqlite(connection: Any, _record: object) -> None:
+def _configure_sqlite_connection(connection: Any, _record: object) -> None:
     # Switch off the driver's transaction handling. It begins late and deferred, so two
     # writers could both hold a read lock.
     connection.isolation_level = None
@@ -403,7 +403,7 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
     cursor.close()
 
 
-def _prepare_postgresql(connection: Any, _record: object) -> None:
+def _configure_postgresql_connection(connection: Any, _record: object) -> None:
     # Wait for another writer as long as on SQLite, then fail the request.
     limits = {"lock_timeout": BUSY, **_LIMITS}
     connection.autocommit = True
@@ -425,7 +425,7 @@ _SECRETS = ("password", "sslpassword")
 _UNREADABLE = "(an address that cannot be read)"
 
 
-def redact_url(address: str) -> str:
+def redact_url_passwords(address: str) -> str:
     """Return the database URL with every password replaced by stars."""
     url = _parse_url(address)
     if url is None:
@@ -438,12 +438,12 @@ def redact_url(address: str) -> str:
     return url.render_as_string(hide_password=True).replace("%2A", "*")
 
 
-def hide_passwords(message: object, address: str) -> str:
+def hide_passwords(message: object, database_url: str) -> str:
     """Return a message about a database with the passwords of its URL `address` hidden."""
     said = str(message)
-    url = _parse_url(address)
+    url = _parse_url(database_url)
     if url is None:
-        return said.replace(address, _UNREADABLE) if address else said
+        return said.replace(database_url, _UNREADABLE) if database_url else said
     for secret in sorted(_url_passwords(url), key=len, reverse=True):
         said = said.replace(secret, _HIDDEN)
     return said

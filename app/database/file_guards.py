@@ -85,16 +85,16 @@ class ReplacedFileGuard:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._number = self._look()
+        self._number = self._read_device_and_inode()
 
     @property
     def options(self) -> dict[str, Any]:
-        """Execution options through which `expect_database` finds this guard."""
+        """Execution options through which `expect_database_in_place` finds this guard."""
         return {_OPTION: self}
 
     def expect_file(self, *_event: object) -> None:
         """Raise DatabaseGoneError if the path does not lead to the same file any more."""
-        if self._number is not None and self._look() != self._number:
+        if self._number is not None and self._read_device_and_inode() != self._number:
             raise DatabaseGoneError(
                 f"the database {self._path} was deleted, moved or replaced while the "
                 "server was running; put it back, or stop the server and start it again"
@@ -103,13 +103,13 @@ class ReplacedFileGuard:
     def remember_file(self, *_event: object) -> None:
         """Remember the file after a connection opened it."""
         if self._number is None:
-            self._number = self._look()
+            self._number = self._read_device_and_inode()
 
-    def forget(self, *_event: object) -> None:
+    def forget_file(self, *_event: object) -> None:
         """Forget the file after all connections were closed: the next may open another."""
         self._number = None
 
-    def _look(self) -> tuple[int, int] | None:
+    def _read_device_and_inode(self) -> tuple[int, int] | None:
         try:
             status = os.stat(self._path)  # noqa: PTH116 - faster, and called at every write
         except OSError:
@@ -117,7 +117,7 @@ class ReplacedFileGuard:
         return status.st_dev, status.st_ino
 
 
-def expect_database(engine: Engine) -> None:
+def expect_database_in_place(engine: Engine) -> None:
     """Raise DatabaseGoneError if a SQLite file is not where it was opened.
 
     It costs a microsecond. PostgreSQL reports a missing database itself.
@@ -157,7 +157,7 @@ def use_temporary_folder(folder: Path) -> None:
     tempfile.tempdir = os.environ["TMPDIR"] = str(folder.absolute())
 
 
-def make_private(path: Path) -> None:
+def make_file_private(path: Path) -> None:
     """Make a file accessible to its owner only, if this user owns it."""
     # `headroom doctor` reports a file that stays readable for others.
     with contextlib.suppress(FileNotFoundError, PermissionError):

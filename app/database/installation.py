@@ -15,7 +15,7 @@ from app.database.engine import hide_passwords, make_engine
 from app.database.file_guards import (
     LockHeldError,
     file_lock,
-    make_private,
+    make_file_private,
     make_private_folder,
     sync_to_disk,
 )
@@ -62,23 +62,23 @@ class Installation:
     @contextlib.contextmanager
     def hold_shared_lock(self) -> Iterator[None]:
         """Share the data folder with other processes; no restore can replace it in the meantime."""
-        with self._held(shared=True, otherwise="a restore is going on there"):
+        with self._hold_lock(shared=True, refusal="a restore is going on there"):
             yield
 
     @contextlib.contextmanager
     def hold_exclusive_lock(self) -> Iterator[None]:
         """Lock the data folder exclusively, to replace its contents."""
-        with self._held(shared=False, otherwise="a server uses it"):
+        with self._hold_lock(shared=False, refusal="a server uses it"):
             yield
 
     @contextlib.contextmanager
-    def _held(self, *, shared: bool, otherwise: str) -> Iterator[None]:
+    def _hold_lock(self, *, shared: bool, refusal: str) -> Iterator[None]:
         with contextlib.ExitStack() as stack:
             try:
                 stack.enter_context(file_lock(self.lock, shared=shared, wait=False))
             except LockHeldError:
                 raise InstallationError(
-                    f"the data folder {self.data} cannot be used now, for {otherwise}: "
+                    f"the data folder {self.data} cannot be used now, for {refusal}: "
                     "stop it or wait for its end, then try again."
                 ) from None
             yield
@@ -106,7 +106,7 @@ def load_or_create_secret_key(configured_key: str, path: Path) -> str:
     if not path.exists():
         make_private_folder(path.parent)
         _make_secret_key(path)
-    make_private(path)
+    make_file_private(path)
     return read_secret_file(path)
 
 

@@ -27,7 +27,7 @@ class RowQuota:
     message: str
     hint: str
 
-    def check(self, count: int) -> None:
+    def raise_if_exceeded(self, count: int) -> None:
         """Raise ConflictError if `count` exceeds the quota."""
         if count > self.most:
             raise ConflictError(self.message.format(most=self.most), self.hint)
@@ -63,7 +63,7 @@ MOST_RUNS = 1_000
 """Practice runs saved per learner. Older ones are deleted, their answers remain."""
 
 
-def check_quota(db: Session, quota: RowQuota, *rows: ColumnElement[bool]) -> None:
+def check_row_quota(db: Session, quota: RowQuota, *rows: ColumnElement[bool]) -> None:
     """Raise ConflictError if more rows than the quota allows meet the conditions.
 
     Call it after inserting the row: a repeated request that inserts nothing passes, and
@@ -71,7 +71,7 @@ def check_quota(db: Session, quota: RowQuota, *rows: ColumnElement[bool]) -> Non
     """
     one_more = select(literal(1)).where(*rows).limit(1).offset(quota.most)
     if db.scalar(one_more) is not None:
-        quota.check(quota.most + 1)
+        quota.raise_if_exceeded(quota.most + 1)
 
 
 LEAST_FREE = 500_000_000
@@ -98,12 +98,12 @@ class DailyQuota:
         self._clock = clock
         self._stored: LRUCache[str, tuple[int, int]] = LRUCache(_CLIENTS)
 
-    def count(self, client: str, size: int) -> None:
+    def add_stored_bytes(self, client: str, size: int) -> None:
         """Add bytes stored by a client."""
         day = int(self._clock() // _DAY)
         self._stored[client] = (day, self._stored_on(day, client) + size)
 
-    def check(self, client: str) -> None:
+    def raise_if_used_up(self, client: str) -> None:
         """Raise QuotaExceededError if a client has used up its daily quota."""
         day, second = divmod(int(self._clock()), _DAY)
         if self._most and self._stored_on(day, client) >= self._most:
@@ -140,7 +140,7 @@ class StorageLimit:
 
         The last tenth of the limit is reserved for known learners.
         """
-        self.expect_disk()
+        self.expect_free_disk_space()
         if self.is_reached():
             raise StorageFullError(
                 "This server is full: its database has reached the limit of "
@@ -154,7 +154,7 @@ class StorageLimit:
                 _STILL_SAVED,
             )
 
-    def expect_disk(self) -> None:
+    def expect_free_disk_space(self) -> None:
         """Raise StorageFullError if the disk has too little free space."""
         free = min(shutil.disk_usage(folder).free for folder in self._folders)
         if free < LEAST_FREE:
@@ -165,13 +165,13 @@ class StorageLimit:
             )
 
     def is_reached(self) -> bool:
-        return self._has_share(1)
+        return self._has_reached_share(1)
 
     def is_only_reserve_left(self) -> bool:
         """Return whether only the reserve for known learners is left."""
-        return self._has_share(1 - _RESERVE)
+        return self._has_reached_share(1 - _RESERVE)
 
-    def _has_share(self, share: float) -> bool:
+    def _has_reached_share(self, share: float) -> bool:
         return bool(self._max_gb) and self.database_size() >= share * self._max_gb * 1e9
 
     def database_size(self) -> int:

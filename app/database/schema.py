@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 from sqlmodel import SQLModel
 
-from app.database.engine import is_full
+from app.database.engine import is_disk_full_error
 from app.database.file_guards import file_lock
 from app.resources import ROOT
 
@@ -43,7 +43,7 @@ def latest_revision() -> str:
     return max(path.name.partition("_")[0] for path in VERSIONS.glob("[0-9]*_*.py"))
 
 
-def is_current(engine: Engine) -> bool:
+def is_schema_current(engine: Engine) -> bool:
     """Return whether the last migration has run; False if the database cannot be read."""
     try:
         with engine.connect() as connection:
@@ -52,14 +52,14 @@ def is_current(engine: Engine) -> bool:
         return False
 
 
-def schema_revision(engine: Engine) -> str:
+def read_schema_revision(engine: Engine) -> str:
     """Return the revision of the schema; empty for a database without tables or file.
 
     Raises UnusableDatabaseError unless it is a database of this program, in this
     version or an older one. A file is only read: not even its journal mode changes.
     """
     if engine.dialect.name == "sqlite":
-        return examine_file(sqlite_file(engine))
+        return read_sqlite_file_revision(sqlite_file(engine))
     with engine.connect() as connection:
         tables = {
             name
@@ -70,7 +70,7 @@ def schema_revision(engine: Engine) -> str:
                 )
             )
         }
-        return _judge_revision(tables, lambda: _read_revision(connection), "the database")
+        return _check_revision_usable(tables, lambda: _read_revision(connection), "the database")
 
 
 def sqlite_file(engine: Engine) -> Path:
@@ -85,8 +85,8 @@ def sqlite_file(engine: Engine) -> Path:
     return Path(name)
 
 
-def examine_file(path: Path) -> str:
-    """`schema_revision` for a SQLite file, also one that is to become the database."""
+def read_sqlite_file_revision(path: Path) -> str:
+    """`read_schema_revision` for a SQLite file, also one that is to become the database."""
     if Path(f"{path}{RESTORING}").exists():
         raise UnusableDatabaseError(
             f"a restore of {path} was interrupted: run `headroom restore FILE` again."
@@ -97,7 +97,7 @@ def examine_file(path: Path) -> str:
     _expect_nonempty_file(path)
     try:
         with open_read_only(path) as connection:
-            return _examine_contents(path, connection)
+            return _read_checked_revision(path, connection)
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code == sqlite3.SQLITE_NOTADB and not _has_sqlite_header(path):
@@ -107,7 +107,7 @@ def examine_file(path: Path) -> str:
             ) from None
         if code in _DAMAGED:
             raise _damaged_database_error(path, str(error)) from None
-        if is_full(error):
+        if is_disk_full_error(error):
             raise UnusableDatabaseError(describe_full_disk(path.parent)) from None
         raise UnusableDatabaseError(
             f"the database {path} cannot be opened ({error}): check who owns the file "
@@ -156,7 +156,7 @@ def _has_sqlite_header(path: Path) -> bool:
         return stream.read(len(_HEAD)) == _HEAD
 
 
-def _examine_contents(path: Path, connection: sqlite3.Connection) -> str:
+def _read_checked_revision(path: Path, connection: sqlite3.Connection) -> str:
     rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
     tables = {name for (name,) in rows if not name.startswith("sqlite_")}
 
@@ -164,7 +164,7 @@ def _examine_contents(path: Path, connection: sqlite3.Connection) -> str:
         rows = connection.execute("SELECT version_num FROM alembic_version")
         return str((rows.fetchone() or ("",))[0])
 
-    current = _judge_revision(tables, revision, f"the database {path}")
+    current = _check_revision_usable(tables, revision, f"the database {path}")
     (word,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if word != "ok":
         raise _damaged_database_error(path, word)
@@ -176,7 +176,7 @@ def _damaged_database_error(path: Path, words: str) -> UnusableDatabaseError:
     return UnusableDatabaseError(f"the database {path} is damaged ({detail}): {_RESTORE}.")
 
 
-def _judge_revision(tables: set[str], revision: Callable[[], str], subject: str) -> str:
+def _check_revision_usable(tables: set[str], revision: Callable[[], str], subject: str) -> str:
     if not tables:
         return ""
     current = revision() if "alembic_version" in tables else ""
@@ -257,10 +257,10 @@ def migrate_database(engine: Engine, before: Callable[[str], object]) -> None:
     database is not empty. Raises UnusableDatabaseError and changes nothing if the
     database must not be used.
     """
-    if engine.dialect.name != "sqlite" and schema_revision(engine) == latest_revision():
+    if engine.dialect.name != "sqlite" and read_schema_revision(engine) == latest_revision():
         return
     with hold_migration_lock(engine):
-        revision = schema_revision(engine)
+        revision = read_schema_revision(engine)
         if revision == latest_revision():
             return
 
@@ -282,7 +282,7 @@ def hold_migration_lock(engine: Engine) -> AbstractContextManager[None]:
     return file_lock(Path(f"{path}.lock"))
 
 
-def keep_private(engine: Engine) -> None:
+def make_database_private(engine: Engine) -> None:
     """Make a SQLite database and the files next to it readable for their owner only."""
     if engine.dialect.name != "sqlite":
         return

@@ -43,7 +43,7 @@ def mark_for_vacuum(db: Session) -> None:
         db.connection().exec_driver_sql(f"PRAGMA user_version = {mark}")
 
 
-class LogTruncation:
+class WalTruncation:
     """Truncates the write-ahead log on request, at most once in `pause` seconds.
 
     Requests in the meantime share the next truncation.
@@ -62,7 +62,7 @@ class LogTruncation:
         if self._path and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._run(self._path))
 
-    async def close(self) -> None:
+    async def truncate_and_stop(self) -> None:
         """Truncate the log before the server stops, and request nothing more."""
         if self._task is not None:
             self._task.cancel()
@@ -84,17 +84,17 @@ def truncate_log(path: Path) -> bool:
     """
     try:
         with _open_existing(path) as file:
-            return _truncate_wal(file)
+            return _checkpoint_and_truncate(file)
     except sqlite3.Error as error:
         _log.warning("the log of the database was not emptied: %s", error)
         return False
 
 
-def vacuum_if_marked(path: Path, largest: int, *, exclusive: bool = False) -> bool:
+def vacuum_if_marked(path: Path, max_bytes: int, *, exclusive: bool = False) -> bool:
     """`vacuum_file` for a file of up to `largest` bytes from which something was erased."""
     with _open_existing(path) as file:
         (mark,) = file.execute("PRAGMA user_version").fetchone()
-    if mark and path.stat().st_size > largest:
+    if mark and path.stat().st_size > max_bytes:
         _log.warning(
             "What erased learners left in unused space of %s is not removed: the file "
             "is too large. Stop the server and run `headroom db vacuum`.",
@@ -127,7 +127,7 @@ def vacuum_file(path: Path, *, exclusive: bool = False) -> bool:
         (mark,) = file.execute("PRAGMA user_version").fetchone()
         file.execute("VACUUM")
         file.execute(f"PRAGMA busy_timeout={_BUSY_TIMEOUT_MS}")
-        if not _truncate_wal(file):
+        if not _checkpoint_and_truncate(file):
             return False
         file.execute("BEGIN IMMEDIATE")
         if file.execute("PRAGMA user_version").fetchone() == (mark,):
@@ -136,7 +136,7 @@ def vacuum_file(path: Path, *, exclusive: bool = False) -> bool:
         return True
 
 
-def _truncate_wal(file: sqlite3.Connection) -> bool:
+def _checkpoint_and_truncate(file: sqlite3.Connection) -> bool:
     file.execute("PRAGMA wal_checkpoint(PASSIVE)")  # does most of the work without blocking anyone
     busy, _pages, _moved = file.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     return not busy

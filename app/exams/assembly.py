@@ -54,7 +54,7 @@ def assemble_paper(
     few questions gives all it has, and `missing` counts the rest.
     """
     chance = random.Random(seed)  # noqa: S311 - a paper must be repeatable, not secret
-    bank = drawable_questions(questions, domain_of)
+    bank = drawable_questions_by_domain(questions, domain_of)
     chosen: list[tuple[str, Question]] = []
     missing: dict[str, int] = {}
     for domain, wanted in blueprint.domains.items():
@@ -74,7 +74,7 @@ def assemble_paper(
     )
 
 
-def drawable_questions(
+def drawable_questions_by_domain(
     questions: Iterable[Question], domain_of: Mapping[str, str]
 ) -> dict[str, list[Question]]:
     """Return the questions that a paper can include, by the domain of their first objective."""
@@ -95,14 +95,14 @@ def _pick_questions(
     candidates: Sequence[Question],
     wanted: int,
     seen_and_previous: tuple[Mapping[str, int], Collection[str]],
-    chance: random.Random,
+    rng: random.Random,
 ) -> list[Question]:
     """Choose questions not in the previous paper, least seen first, then objectives in turn.
 
     Ties go to questions reserved for exams, then to chance.
     """
     seen, before = seen_and_previous
-    order = {q.id: chance.random() for q in candidates}
+    order = {q.id: rng.random() for q in candidates}
     rest = list(candidates)
     counts: Counter[str] = Counter()
     picked: list[Question] = []
@@ -168,7 +168,7 @@ def is_exam_of_missed_questions(slug: str) -> bool:
     return slug.endswith(f"~{MISSED}")
 
 
-def derived_exams(
+def yield_derived_exams(
     exam: ExamBlueprint, domains: Collection[Domain], pool: QuestionPool
 ) -> Iterator[ExamBlueprint]:
     """Yield every paper that can be derived from an exam now, at its pace."""
@@ -188,7 +188,9 @@ def derived_exams(
         yield derive_exam(exam, MISSED, "Only what you missed", missed)
 
 
-def exam_title(slug: str, exams: Mapping[str, ExamBlueprint], titles: Mapping[str, str]) -> str:
+def find_exam_title(
+    slug: str, exams: Mapping[str, ExamBlueprint], titles: Mapping[str, str]
+) -> str:
     """Return the title of a paper, current or old; `titles` are those of domains."""
     if slug in exams:
         return exams[slug].title

@@ -50,7 +50,7 @@ class StartExamDraft:
         return messages
 
     @property
-    def wish(self) -> StartExamForm:
+    def validated_form(self) -> StartExamForm:
         """The validated form. Call only without problems."""
         return StartExamForm(self.token, _ALLOWED[self.factor], self.kinds == EVERY_KIND)
 
@@ -87,10 +87,10 @@ async def _parse_start_form(request: Request) -> StartExamDraft:
 
 
 async def _parse_answer_form(request: Request) -> ExamAnswerForm:
-    return read_answer((await request.form()).multi_items())
+    return parse_answer_fields((await request.form()).multi_items())
 
 
-def read_answer(pairs: Sequence[tuple[str, Any]]) -> ExamAnswerForm:
+def parse_answer_fields(pairs: Sequence[tuple[str, Any]]) -> ExamAnswerForm:
     """Split the submitted fields into form fields and response."""
     own = {"flag", "strike", "go", "since", "move", "age", "settled", "shown"}
     raw = parse_submission_fields((k, v) for k, v in pairs if k not in own).raw
@@ -105,7 +105,7 @@ def read_answer(pairs: Sequence[tuple[str, Any]]) -> ExamAnswerForm:
         since=_parse_count(fields.get("since", "")),
         age=_parse_count(fields.get("age", "")),
         settled=_parse_settled_choice([str(v) for k, v in pairs if k == "settled"]),
-        shown=_parse_shown(fields["shown"]) if "shown" in fields else None,
+        shown=_parse_shown_answer(fields["shown"]) if "shown" in fields else None,
     )
 
 
@@ -118,22 +118,22 @@ def serialize_shown_answer(state: AnswerState) -> str:
     return urlencode(pairs)
 
 
-def _parse_shown(words: str) -> ExamAnswerForm | None:
+def _parse_shown_answer(words: str) -> ExamAnswerForm | None:
     try:
         pairs = parse_qsl(words, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     except ValueError:  # none of our forms has that many fields
         return None
-    return read_answer([(k, v) for k, v in pairs if k != "shown"])
+    return parse_answer_fields([(k, v) for k, v in pairs if k != "shown"])
 
 
-def _parse_settled_choice(sent: Sequence[str]) -> str:
+def _parse_settled_choice(values: Sequence[str]) -> str:
     # An unticked box sends only the hidden field before it.
-    return "yes" if "yes" in sent else "no" if "no" in sent else ""
+    return "yes" if "yes" in values else "no" if "no" in values else ""
 
 
 def _parse_count(typed: str) -> int:
     return int(typed[:16]) if typed.isascii() and typed.isdigit() else 0
 
 
-Begun = Annotated[StartExamDraft, Depends(_parse_start_form)]
-Answered = Annotated[ExamAnswerForm, Depends(_parse_answer_form)]
+PostedExamStart = Annotated[StartExamDraft, Depends(_parse_start_form)]
+PostedExamAnswer = Annotated[ExamAnswerForm, Depends(_parse_answer_form)]

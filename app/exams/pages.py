@@ -11,9 +11,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.accounts.current_learner import (
-    Reader,
+    ReadContext,
     RequestContext,
-    Writer,
+    WriteContext,
     run_in_read_session,
     run_in_write_transaction,
 )
@@ -26,7 +26,7 @@ from app.exams import assembly, store
 from app.exams.answer_merge import AnswerState
 from app.exams.assembly import (
     PaperItem,
-    drawable_questions,
+    drawable_questions_by_domain,
     is_exam_of_missed_questions,
     is_past_deadline,
     keep_common_exam_types,
@@ -34,20 +34,20 @@ from app.exams.assembly import (
 from app.exams.forms import (
     EVERY_KIND,
     FACTORS,
-    Answered,
-    Begun,
     ExamAnswerForm,
+    PostedExamAnswer,
+    PostedExamStart,
     StartExamDraft,
     serialize_shown_answer,
 )
 from app.exams.report import (
     GradedItem,
     PastSitting,
-    draw_report,
+    build_exam_score_trend,
+    build_score_report,
+    draw_report_charts,
     first_page_by_objective,
-    objective_names,
-    score_trend,
-    sum_up_exam,
+    objective_short_names,
 )
 from app.exams.sitting import (
     NOTHING,
@@ -60,8 +60,8 @@ from app.exams.sitting import (
     close_sitting,
     compute_exam_pace,
     draw_sitting,
-    find_unreadable,
-    graded_items,
+    find_unreadable_answers,
+    load_graded_items,
     slot_with_graded_wording,
     solvable_questions,
     start_sitting,
@@ -71,19 +71,24 @@ from app.markup.model import ExamBlueprint
 from app.questions import types
 from app.questions.grading import grade_unanswered
 from app.questions.model import Question, Variant, draw_variant
-from app.questions.question_form import OpenQuestion, excerpt, new_token, question_title
+from app.questions.question_form import (
+    OpenQuestion,
+    excerpt_for_title,
+    new_submission_token,
+    question_title,
+)
 from app.questions.question_type import UnreadableResponse
-from app.quiz.next_steps import learning_order
+from app.quiz.next_steps import sort_in_course_order
 from app.quiz.question_page import (
     AnswerFeedback,
     NextLinks,
-    attach_missed_card,
+    attach_card_of_question,
     build_feedback,
     refuse_during_exam,
 )
-from app.quiz.store import RecordedAttempt, load_history, question_in_revision
+from app.quiz.store import RecordedAttempt, load_past_attempts, question_in_revision
 from app.spaced_repetition.added_cards import added_cards
-from app.spaced_repetition.card_ids import exists_in_course, question_card_id
+from app.spaced_repetition.card_ids import is_source_in_course, question_card_id
 from app.web.dependencies import RowNumber
 from app.web.render import is_htmx_request, render_page
 
@@ -107,7 +112,7 @@ def build_exam_home(ctx: RequestContext, running: SittingState | None) -> dict[s
         "missed": question_pool.count_missed_for(whole[0]) if whole else 0,
         "running": running,
         "finished": finished,
-        "trend": score_trend(finished, ctx.learner.target, ctx.learner.study_day),
+        "trend": build_exam_score_trend(finished, ctx.learner.target, ctx.learner.study_day),
     }
 
 
@@ -130,31 +135,31 @@ def require_exam_offer(ctx: RequestContext, slug: str) -> ExamOffer:
 def exam_title(library: Library, slug: str) -> str:
     """Return the title of an exam, derived ones included."""
     titles = {domain.number: domain.title for domain in library.syllabus.domains}
-    return assembly.exam_title(slug, library.exams, titles)
+    return assembly.find_exam_title(slug, library.exams, titles)
 
 
 def _derived_exams(
     ctx: RequestContext, exam: ExamBlueprint, pool: assembly.QuestionPool
 ) -> Iterator[ExamBlueprint]:
-    return assembly.derived_exams(exam, ctx.library.syllabus.domains, pool)
+    return assembly.yield_derived_exams(exam, ctx.library.syllabus.domains, pool)
 
 
 def _build_question_pool(ctx: RequestContext) -> assembly.QuestionPool:
     there, domains = solvable_questions(ctx.library), domain_by_objective(ctx.library)
     held, missed = (
-        {domain: len(mine) for domain, mine in drawable_questions(pool, domains).items()}
+        {domain: len(mine) for domain, mine in drawable_questions_by_domain(pool, domains).items()}
         for pool in (there, _list_missed_questions(ctx, there))
     )
     return assembly.QuestionPool(held, missed)
 
 
 def _list_missed_questions(ctx: RequestContext, there: Sequence[Question]) -> list[Question]:
-    past = load_history(ctx.db, ctx.learner.id)
+    past = load_past_attempts(ctx.db, ctx.learner.id)
     return [q for q in there if q.id in past and past[q.id].missed]
 
 
 def _list_finished_sittings(ctx: RequestContext) -> list[tuple[SittingState, float, int]]:
-    return store.finished_sittings(ctx.db, ctx.learner.id) if ctx.learner.id else []
+    return store.load_finished_sittings(ctx.db, ctx.learner.id) if ctx.learner.id else []
 
 
 def _build_past_sitting(
@@ -178,28 +183,32 @@ router = APIRouter(prefix="/exams", include_in_schema=False)
 
 
 @router.get("")
-def list_exams(ctx: Reader) -> HTMLResponse:
+def list_exams(ctx: ReadContext) -> HTMLResponse:
     """The mock exams of the course, and the learner's sittings."""
     return ctx.page(
         "exams/index.html",
         asks_missed=is_exam_of_missed_questions,
-        token=new_token(),
+        token=new_submission_token(),
         **build_exam_home(ctx, _find_running_sitting(ctx)),
     )
 
 
 @router.get("/{exam}")
-def show_exam(ctx: Reader, exam: str) -> HTMLResponse:
+def show_exam(ctx: ReadContext, exam: str) -> HTMLResponse:
     """The description of an exam, before the clock starts."""
     paper = require_exam_offer(ctx, exam)
-    draft = StartExamDraft(new_token(), kinds=_propose_kinds(ctx, paper))
+    draft = StartExamDraft(new_submission_token(), kinds=_propose_question_types(ctx, paper))
     return _start_page(ctx, paper, draft, [], 200)
 
 
-def _propose_kinds(ctx: RequestContext, paper: ExamOffer) -> str:
+def _propose_question_types(ctx: RequestContext, paper: ExamOffer) -> str:
     """Return all kinds if choices alone give a shorter paper, else choices."""
     choices, every = _count_choices_and_all(ctx, paper)
-    return EVERY_KIND if _count_drawn(paper, choices) < _count_drawn(paper, every) else ""
+    return (
+        EVERY_KIND
+        if _count_drawable_for_exam(paper, choices) < _count_drawable_for_exam(paper, every)
+        else ""
+    )
 
 
 def _count_choices_and_all(
@@ -208,13 +217,15 @@ def _count_choices_and_all(
     """Return how many single and multiple choices each domain has, and questions of all kinds."""
     domains = domain_by_objective(ctx.library)
     choices, every = (
-        Counter({d: len(found) for d, found in drawable_questions(questions, domains).items()})
+        Counter(
+            {d: len(found) for d, found in drawable_questions_by_domain(questions, domains).items()}
+        )
         for questions in (keep_common_exam_types(paper.questions), paper.questions)
     )
     return choices, every
 
 
-def _count_drawn(paper: ExamOffer, available: Counter[str]) -> int:
+def _count_drawable_for_exam(paper: ExamOffer, available: Counter[str]) -> int:
     return sum(min(available[domain], wanted) for domain, wanted in paper.exam.domains.items())
 
 
@@ -235,7 +246,7 @@ def _start_page(
         domains=[d for d in ctx.library.syllabus.domains if d.number in exam.domains],
         choices=choices,
         every=every,
-        drawn=(_count_drawn(paper, choices), _count_drawn(paper, every)),
+        drawn=(_count_drawable_for_exam(paper, choices), _count_drawable_for_exam(paper, every)),
         kinds=[("", "Single and multiple choice"), (EVERY_KIND, "All kinds")],
         factors=[(f"{f:g}", _describe_time_limit(f, exam)) for f in FACTORS],
         running=_find_running_sitting(ctx),
@@ -245,7 +256,7 @@ def _start_page(
 
 
 @router.post("/{exam}/sittings")
-async def add_sitting(request: Request, exam: str, typed: Begun) -> Response:
+async def add_sitting(request: Request, exam: str, typed: PostedExamStart) -> Response:
     """Start the clock, or continue the sitting in progress.
 
     The paper is drawn before the write transaction, because that reads all earlier papers.
@@ -268,23 +279,23 @@ def _draw_or_refuse(ctx: RequestContext, exam: str, typed: StartExamDraft) -> Ne
     if not ctx.library.questions:
         raise ConflictError("This course has no questions yet.")
     if typed.kinds is None:
-        typed = dataclasses.replace(typed, kinds=_propose_kinds(ctx, paper))
+        typed = dataclasses.replace(typed, kinds=_propose_question_types(ctx, paper))
     problems = typed.problems
     if not (typed.kinds or problems or is_exam_of_missed_questions(exam)):
         choices, every = _count_choices_and_all(ctx, paper)
-        if not _count_drawn(paper, choices) and _count_drawn(paper, every):
+        if not _count_drawable_for_exam(paper, choices) and _count_drawable_for_exam(paper, every):
             message = "Kinds of questions: this exam has no single or multiple choice. Choose all."
             problems = [{"field": "kinds", "message": message}]
     if problems:
         return _start_page(ctx, paper, typed, problems, 422)
     target = math.ceil((ctx.learner.target or 0) * paper.exam.questions / 100) or None
-    sitting_request = SittingRequest(paper.exam, paper.questions, typed.wish, target)
+    sitting_request = SittingRequest(paper.exam, paper.questions, typed.validated_form, target)
     return draw_sitting(ctx.db, ctx.library, ctx.learner.id, sitting_request)
 
 
 def _resume_or_start_sitting(ctx: RequestContext, sitting: NewSitting) -> int:
     """Start the sitting, unless another tab has started one since the paper was drawn."""
-    running = store.running_sitting(ctx.db, ctx.learner.id)
+    running = store.find_running_sitting(ctx.db, ctx.learner.id)
     if running is not None:
         return running.id
     return start_sitting(ctx.db, ctx.library, ctx.learner.id, sitting, ctx.now)
@@ -296,7 +307,7 @@ def _redirect_to_first(sitting: int) -> RedirectResponse:
 
 @router.get("/sittings/{sitting}/questions/{number}")
 def show_exam_question(
-    ctx: Reader, sitting: RowNumber, number: RowNumber, reported: bool = False, told: Told = ""
+    ctx: ReadContext, sitting: RowNumber, number: RowNumber, reported: bool = False, told: Told = ""
 ) -> Response:
     """One question of the paper; with its feedback after the end.
 
@@ -314,7 +325,7 @@ def show_exam_question(
 
 @router.post("/sittings/{sitting}/answers/{number}")
 def save_answer_form(
-    ctx: Writer, sitting: RowNumber, number: RowNumber, form: Answered
+    ctx: WriteContext, sitting: RowNumber, number: RowNumber, form: PostedExamAnswer
 ) -> Response:
     """Save what was changed in a question; after the end nothing changes."""
     sat = _require_sitting_to_write(ctx, sitting)
@@ -338,14 +349,14 @@ def save_answer_form(
 
 
 @router.get("/sittings/{sitting}/review")
-def review_answers(ctx: Reader, sitting: RowNumber, show: Filter = "all") -> Response:
+def review_answers(ctx: ReadContext, sitting: RowNumber, show: Filter = "all") -> Response:
     """The review screen before the end: what is unanswered, what is flagged."""
     sat = _require_sitting(ctx, sitting)
     if sat.closed_at is not None:
         return RedirectResponse(f"/exams/sittings/{sat.id}/report", 303)
     answers = store.load_answers(ctx.db, sat.id)
     words = {
-        slot.number: excerpt(
+        slot.number: excerpt_for_title(
             draw_variant(
                 question_in_revision(ctx.db, ctx.library, slot.item, slot.revision), slot.seed
             ).stem
@@ -363,7 +374,7 @@ def review_answers(ctx: Reader, sitting: RowNumber, show: Filter = "all") -> Res
 
 
 @router.post("/sittings/{sitting}/submission")
-def submit_exam(ctx: Writer, sitting: RowNumber) -> Response:
+def submit_exam(ctx: WriteContext, sitting: RowNumber) -> Response:
     """Submit the exam; a second submission changes nothing and says so."""
     sat = _require_sitting_to_write(ctx, sitting)
     if sat.closed_at is not None:
@@ -373,17 +384,17 @@ def submit_exam(ctx: Writer, sitting: RowNumber) -> Response:
 
 
 @router.get("/sittings/{sitting}/report")
-def show_score_report(ctx: Reader, sitting: RowNumber, late: bool = False) -> Response:
+def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) -> Response:
     sat = _require_sitting(ctx, sitting)
     if sat.closed_at is None:
         return RedirectResponse(f"/exams/sittings/{sat.id}/questions/1", 303)
-    paper = graded_items(ctx.db, ctx.library, sat)
+    paper = load_graded_items(ctx.db, ctx.library, sat)
     earlier = [
         (other, score)
-        for other, score, _ in store.finished_sittings(ctx.db, ctx.learner.id)
+        for other, score, _ in store.load_finished_sittings(ctx.db, ctx.learner.id)
         if other.exam == sat.exam and other.started_at < sat.started_at
     ]
-    report = sum_up_exam(paper)
+    report = build_score_report(paper)
     again = _in_learning_order(ctx, report.questions_to_repeat)
     seeds = {slot.item: slot.seed for slot in sat.slots}
     return ctx.page(
@@ -391,7 +402,7 @@ def show_score_report(ctx: Reader, sitting: RowNumber, late: bool = False) -> Re
         sat=sat,
         title=exam_title(ctx.library, sat.exam),
         report=report,
-        drawn=draw_report(report, paper, sat.target, sat.seconds),
+        drawn=draw_report_charts(report, paper, sat.target, sat.seconds),
         paper=paper,
         coming=_count_missed_cards(ctx, paper),
         again=again,
@@ -402,11 +413,11 @@ def show_score_report(ctx: Reader, sitting: RowNumber, late: bool = False) -> Re
         },
         syllabus=ctx.library.syllabus,
         topics=first_page_by_objective(ctx.library),
-        names=objective_names(ctx.library),
+        names=objective_short_names(ctx.library),
         page_titles={slug: topic.title for slug, topic in ctx.library.topics.items()},
         earlier=earlier[:5],
         late=late,
-        token=new_token(),
+        token=new_submission_token(),
     )
 
 
@@ -415,7 +426,7 @@ def _in_learning_order(ctx: RequestContext, rows: Sequence[GradedItem]) -> list[
 
     Those that are no longer in the course come last.
     """
-    order = learning_order(ctx.library, [row.item for row in rows])
+    order = sort_in_course_order(ctx.library, [row.item for row in rows])
     places = {item: place for place, item in enumerate(order)}
     return sorted(rows, key=lambda row: places.get(row.item, len(places)))
 
@@ -424,7 +435,7 @@ def _count_missed_cards(ctx: RequestContext, paper: Sequence[GradedItem]) -> int
     """Return how many of the missed questions became cards of the learner."""
     missed = [question_card_id(m.item) for m in paper if m.score < 1]
     added = added_cards(ctx.db, ctx.learner.id, missed).values()
-    return sum(not a.aside and exists_in_course(ctx.library, a.card) for a in added)
+    return sum(not a.aside and is_source_in_course(ctx.library, a.card) for a in added)
 
 
 def _require_sitting(ctx: RequestContext, sitting: int) -> SittingState:
@@ -438,7 +449,7 @@ def _require_sitting_to_write(ctx: RequestContext, sitting: int) -> SittingState
 
 
 def _find_running_sitting(ctx: RequestContext) -> SittingState | None:
-    sat = store.running_sitting(ctx.db, ctx.learner.id)
+    sat = store.find_running_sitting(ctx.db, ctx.learner.id)
     if sat is None:
         return None
     sat = _close_if_overdue(ctx, sat)
@@ -535,7 +546,7 @@ def _build_exam_frame(
 ) -> dict[str, Any]:
     """Return the template variables of the exam bar, the palette and the note of a question."""
     answers = store.load_answers(ctx.db, sitting.id)
-    unreadable = find_unreadable(ctx.db, ctx.library, sitting, answers)
+    unreadable = find_unreadable_answers(ctx.db, ctx.library, sitting, answers)
     palette = build_paper_rows(sitting.slots, answers, {}, unreadable)
     answered = sum(row.answered for row in palette)
     mine = answers.get(number) or SavedAnswer(number, {})
@@ -561,13 +572,13 @@ def _render_solution(
     ctx: RequestContext, sitting: SittingState, slot: PaperItem, *, reported: bool
 ) -> HTMLResponse:
     refuse_during_exam(ctx, question_in_revision(ctx.db, ctx.library, slot.item, slot.revision))
-    paper = {row.number: row for row in graded_items(ctx.db, ctx.library, sitting)}
-    missed = _in_learning_order(ctx, sum_up_exam(list(paper.values())).questions_to_repeat)
+    paper = {row.number: row for row in load_graded_items(ctx.db, ctx.library, sitting)}
+    missed = _in_learning_order(ctx, build_score_report(list(paper.values())).questions_to_repeat)
     numbers = [row.number for row in missed]
     place = numbers.index(slot.number) if slot.number in numbers else -1
     return ctx.page(
         "exams/solution.html",
-        outcome=attach_missed_card(ctx, _answer_feedback(ctx, sitting, slot)),
+        outcome=attach_card_of_question(ctx, _answer_feedback(ctx, sitting, slot)),
         reported=reported,
         sat=sitting,
         number=slot.number,
@@ -581,7 +592,7 @@ def _render_solution(
 
 
 def _answer_feedback(ctx: RequestContext, sitting: SittingState, slot: PaperItem) -> AnswerFeedback:
-    given = store.item_scores(ctx.db, sitting).get(slot.item)
+    given = store.load_item_scores(ctx.db, sitting).get(slot.item)
     kept = store.load_answers(ctx.db, sitting.id).get(slot.number) or SavedAnswer(slot.number, {})
     graded = slot_with_graded_wording(slot, given)
     question = question_in_revision(ctx.db, ctx.library, graded.item, graded.revision)
@@ -600,7 +611,7 @@ def _answer_feedback(ctx: RequestContext, sitting: SittingState, slot: PaperItem
         regraded=given is not None and given.before is not None,
     )
     here = f"/exams/sittings/{sitting.id}/questions/{slot.number}"
-    way = NextLinks(here=here, token=new_token())
+    way = NextLinks(here=here, token=new_submission_token())
     outcome = build_feedback(ctx.db, ctx.library, answer, way)
     if given is None:
         verdict = grade_unanswered(outcome.variant)

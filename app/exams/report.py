@@ -123,7 +123,7 @@ class ScoreReport:
 CHANGES = ("wrong to right", "right to wrong", "wrong to wrong")
 
 
-def sum_up_exam(graded: Sequence[GradedItem]) -> ScoreReport:
+def build_score_report(graded: Sequence[GradedItem]) -> ScoreReport:
     """Return the score report of a paper; partial credit counts as part of a point."""
     score = sum(m.score for m in graded)
     low, high = score_interval(score, len(graded))
@@ -199,7 +199,7 @@ def first_page_by_objective(library: Library) -> dict[str, str]:
     return topics
 
 
-def objective_names(library: Library) -> dict[str, str]:
+def objective_short_names(library: Library) -> dict[str, str]:
     """Return the short name of each objective by its number."""
     domains = library.syllabus.domains
     return {goal.number: goal.name for domain in domains for goal in domain.objectives}
@@ -222,21 +222,21 @@ class ReportCharts:
     even: float
 
 
-def draw_report(
+def draw_report_charts(
     report: ScoreReport, paper: Sequence[GradedItem], target: int | None, seconds: float
 ) -> ReportCharts:
     """Return all charts of a report; `seconds` is the time limit of the whole paper."""
     longest = max((m.seconds for m in paper), default=0.0)
     even = seconds / max(len(paper), 1)
     return ReportCharts(
-        result=draw_result(report, target),
-        times=draw_times(paper, longest, even) if longest else None,
+        result=draw_score_chart(report, target),
+        times=draw_question_time_chart(paper, longest, even) if longest else None,
         longest=longest,
         even=even,
     )
 
 
-def draw_result(report: ScoreReport, target: int | None) -> Markup:
+def draw_score_chart(report: ScoreReport, target: int | None) -> Markup:
     """Return the chart of the score with its range; `target` is in points."""
     words = f"your target {target}" if target else ""
     score = ScoreRange(
@@ -253,7 +253,7 @@ def draw_result(report: ScoreReport, target: int | None) -> Markup:
     return draw_score(score, f"{says}; {words}" if words else says, (0, report.count))
 
 
-def draw_times(paper: Sequence[GradedItem], longest: float, even: float) -> Markup:
+def draw_question_time_chart(paper: Sequence[GradedItem], longest: float, even: float) -> Markup:
     """Return the chart of seconds per question; × marks wrong ones, `even` is the even pace."""
     slot = 100 / (len(paper) or 1)
     marks: list[str] = []
@@ -316,7 +316,7 @@ class ExamScoreTrend:
     sentence: str
 
 
-def score_trend(
+def build_exam_score_trend(
     finished: Sequence[PastSitting], target: int | None, day_of: Callable[[dt.datetime], dt.date]
 ) -> ExamScoreTrend | None:
     """Return the trend of the last sittings, given newest first; None without any."""

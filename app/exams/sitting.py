@@ -39,7 +39,7 @@ from app.questions.model import Question, draw_variant
 from app.questions.question_type import GradeResult, UnreadableResponse
 from app.quiz import store as quiz_store
 from app.spaced_repetition.added_cards import CardToAdd
-from app.spaced_repetition.card_ids import can_be_card, question_card_id
+from app.spaced_repetition.card_ids import is_usable_as_card, question_card_id
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def draw_sitting(
     there: Sequence[Question] = list(filter(has_solvable_variant, sitting_request.questions))
     if not wish.every_kind and not is_exam_of_missed_questions(blueprint.slug):
         there = keep_common_exam_types(there)
-    last, met = store.load_item_exposure(db, learner_id)
+    last, met = store.load_items_seen_anywhere(db, learner_id)
     paper = assemble_paper(blueprint, domains, there, met, seed, last)
     return NewSitting(
         token=wish.token or secrets.token_urlsafe(9),
@@ -87,7 +87,7 @@ def start_sitting(
     for slot in sorted(sitting.paper.slots, key=lambda s: s.item):
         quiz_store.store_revision(db, library.questions[slot.item], now)
     started = dataclasses.replace(sitting, token=f"{learner_id}-{sitting.token}")
-    return store.begin_sitting(db, learner_id, started, now)
+    return store.insert_sitting(db, learner_id, started, now)
 
 
 def close_if_past_deadline(
@@ -116,13 +116,13 @@ def close_sitting(
             if slot.number in answers and answers[slot.number].answered
         ]
         store.record_graded_answers(db, sitting, graded, at)
-        missed = _missed_cards(library, sitting, graded, max(answers, default=0))
+        missed = _cards_of_missed_questions(library, sitting, graded, max(answers, default=0))
         store.readd_missed_cards_if_wanted(db, sitting, missed, at)
         store.increment_change_counter(db, sitting.learner_id)
     return store.load_sitting(db, sitting.learner_id, sitting.id)
 
 
-def _missed_cards(
+def _cards_of_missed_questions(
     library: Library, sitting: SittingState, graded: Sequence[GradedAnswer], last_reached: int
 ) -> list[CardToAdd]:
     """Return the questions of a paper that were left unanswered or not fully right, as cards.
@@ -136,13 +136,13 @@ def _missed_cards(
     return [
         CardToAdd(question_card_id(slot.item), question.topic, slot.seed)
         for slot in missed
-        if (question := library.questions.get(slot.item)) and can_be_card(question)
+        if (question := library.questions.get(slot.item)) and is_usable_as_card(question)
     ]
 
 
-def graded_items(db: Session, library: Library, sitting: SittingState) -> list[GradedItem]:
+def load_graded_items(db: Session, library: Library, sitting: SittingState) -> list[GradedItem]:
     """Return each question of a closed sitting with its score."""
-    given = store.item_scores(db, sitting)
+    given = store.load_item_scores(db, sitting)
     answers = store.load_answers(db, sitting.id)
     rows = []
     for slot in sitting.slots:
@@ -211,7 +211,7 @@ def has_solvable_variant(question: Question) -> bool:
     return True
 
 
-def find_unreadable(
+def find_unreadable_answers(
     db: Session, library: Library, sitting: SittingState, answers: Mapping[int, SavedAnswer]
 ) -> dict[int, UnreadableResponse]:
     """Return the answers so far that cannot be parsed, with the reason, by number."""
@@ -387,7 +387,7 @@ def close_overdue_sittings(
     end at the same moment.
     """
     with Session(engine) as db:
-        late = store.overdue_sittings(db, now, course)
+        late = store.load_overdue_sittings(db, now, course)
     for sat in late:
         with Session(engine) as db:
             db.connection(execution_options=WRITING)

@@ -14,13 +14,13 @@ from sqlmodel import Session, col, select
 from app.accounts.current_learner import LearnerProfile
 from app.clock import from_milliseconds, to_milliseconds
 from app.database.engine import ATTEMPT, GRADED, NEWEST, REGRADE, REVISION, SCORE, insert_if_absent
-from app.database.quotas import SITTINGS, check_quota
+from app.database.quotas import SITTINGS, check_row_quota
 from app.database.tables import Attempt, Learner, Sitting, SittingAnswer
 from app.errors import NotFoundError
 from app.exams.answer_merge import AnswerState, MergedAnswer, is_entered, merge_answers
 from app.exams.assembly import ExamPaper, PaperItem
 from app.spaced_repetition.added_cards import CardToAdd, readd_missed_questions
-from app.spaced_repetition.review_log import DayTotals, add_to_day
+from app.spaced_repetition.review_log import DayTotals, add_to_day_totals
 
 _MAX_MILLISECONDS = 60 * 60 * 1000
 _POINTS = (
@@ -141,7 +141,7 @@ class ItemScore:
     before: float | None
 
 
-def begin_sitting(db: Session, learner_id: int, sitting: NewSitting, now: dt.datetime) -> int:
+def insert_sitting(db: Session, learner_id: int, sitting: NewSitting, now: dt.datetime) -> int:
     """Start a sitting, or return the one with this token.
 
     Raises ConflictError if the learner has too many.
@@ -165,7 +165,7 @@ def begin_sitting(db: Session, learner_id: int, sitting: NewSitting, now: dt.dat
     )
     db.add(row)
     db.flush()
-    check_quota(db, SITTINGS, col(Sitting.learner_id) == learner_id)
+    check_row_quota(db, SITTINGS, col(Sitting.learner_id) == learner_id)
     assert row.id is not None  # noqa: S101 - set by the flush
     return row.id
 
@@ -180,7 +180,7 @@ def load_sitting(db: Session, learner_id: int, sitting_id: int) -> SittingState:
     return _sitting_from_row(row)
 
 
-def running_sitting(db: Session, learner_id: int) -> SittingState | None:
+def find_running_sitting(db: Session, learner_id: int) -> SittingState | None:
     """Return the sitting in progress, or None."""
     row = db.exec(
         select(Sitting)
@@ -190,7 +190,7 @@ def running_sitting(db: Session, learner_id: int) -> SittingState | None:
     return _sitting_from_row(row) if row else None
 
 
-def overdue_sittings(db: Session, now: dt.datetime, course: str) -> list[SittingState]:
+def load_overdue_sittings(db: Session, now: dt.datetime, course: str) -> list[SittingState]:
     """Return every open sitting of a course whose time is up."""
     rows = db.exec(
         select(Sitting)
@@ -205,7 +205,7 @@ def overdue_sittings(db: Session, now: dt.datetime, course: str) -> list[Sitting
     return [_sitting_from_row(row) for row in rows]
 
 
-def finished_sittings(db: Session, learner_id: int) -> list[tuple[SittingState, float, int]]:
+def load_finished_sittings(db: Session, learner_id: int) -> list[tuple[SittingState, float, int]]:
     """Return closed sittings, newest first, each with its score and number of answers."""
     points = func.coalesce(func.sum(SCORE), 0.0)
     rows = db.exec(
@@ -219,7 +219,7 @@ def finished_sittings(db: Session, learner_id: int) -> list[tuple[SittingState, 
     return [(_sitting_from_row(row), float(score), answers) for row, score, answers in rows]
 
 
-def count_item_attempts(db: Session, learner_id: int) -> Counter[str]:
+def count_attempts_in_practice_and_exams(db: Session, learner_id: int) -> Counter[str]:
     """Return how often the learner answered each question, in practice and in exams."""
     rows = db.exec(
         select(Attempt.item, func.count())
@@ -229,7 +229,9 @@ def count_item_attempts(db: Session, learner_id: int) -> Counter[str]:
     return Counter(dict(rows.all()))
 
 
-def load_item_exposure(db: Session, learner_id: int) -> tuple[frozenset[str], Mapping[str, int]]:
+def load_items_seen_anywhere(
+    db: Session, learner_id: int
+) -> tuple[frozenset[str], Mapping[str, int]]:
     """Return the questions of the newest paper, and how often each question was seen at all.
 
     Questions on a paper count as seen, answered or not.
@@ -240,7 +242,7 @@ def load_item_exposure(db: Session, learner_id: int) -> tuple[frozenset[str], Ma
         .order_by(col(Sitting.started_at).desc())
     )
     papers = [frozenset(slot[1] for slot in json.loads(paper)) for paper in rows]
-    met = count_item_attempts(db, learner_id)
+    met = count_attempts_in_practice_and_exams(db, learner_id)
     for item in frozenset().union(*papers):
         met[item] = max(met[item], 1)
     return next(iter(papers), frozenset()), met
@@ -299,7 +301,7 @@ def record_graded_answers(
     db: Session, sitting: SittingState, graded: Sequence[GradedAnswer], now: dt.datetime
 ) -> None:
     """Write the graded answers of a closed sitting into the attempt log, once."""
-    met = count_item_attempts(db, sitting.learner_id)
+    met = count_attempts_in_practice_and_exams(db, sitting.learner_id)
     zone = db.exec(select(Learner.zone).where(Learner.id == sitting.learner_id)).first()
     day = LearnerProfile("", zone=zone or "UTC").study_day(now).isoformat()
     work = DayTotals()
@@ -325,7 +327,7 @@ def record_graded_answers(
         if insert_if_absent(db, Attempt, values) is not None:
             work += DayTotals(answers=1, milliseconds=one.milliseconds)
     if work.answers:
-        add_to_day(db, sitting.learner_id, day, work)
+        add_to_day_totals(db, sitting.learner_id, day, work)
 
 
 def readd_missed_cards_if_wanted(
@@ -339,7 +341,7 @@ def readd_missed_cards_if_wanted(
         readd_missed_questions(db, sitting.learner_id, missed, day, now)
 
 
-def item_scores(db: Session, sitting: SittingState) -> dict[str, ItemScore]:
+def load_item_scores(db: Session, sitting: SittingState) -> dict[str, ItemScore]:
     """Return the score of each answered question, after the end."""
     rows = db.connection().execute(_POINTS, {"sitting": sitting.id})
     return {item: ItemScore(*values) for item, *values in rows}

@@ -10,16 +10,21 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.accounts.current_learner import (
-    Reader,
+    ReadContext,
     RequestContext,
-    Writer,
+    WriteContext,
     run_in_read_session,
     run_in_write_transaction,
 )
 from app.clock import from_milliseconds
 from app.content.library import Library
 from app.errors import InvalidInputError, NotFoundError
-from app.flashcards.forms import Acted, Chosen, ManualEditForm, Wished
+from app.flashcards.forms import (
+    ManualEditForm,
+    PostedCardChoice,
+    PostedManualEdit,
+    ReviewFilterQuery,
+)
 from app.flashcards.review_page import (
     find_card,
     next_card_response,
@@ -27,7 +32,7 @@ from app.flashcards.review_page import (
     showing_token,
 )
 from app.markup.model import Flashcard, Topic
-from app.questions.question_form import excerpt
+from app.questions.question_form import excerpt_for_title
 from app.questions.question_type import fold_text, split_query
 from app.spaced_repetition import added_cards, queue, review_log
 from app.spaced_repetition.added_cards import (
@@ -36,32 +41,32 @@ from app.spaced_repetition.added_cards import (
     add_cards,
     count_added,
     find_missed_question_card,
-    list_studied,
+    list_studied_added_cards,
     load_added_page,
     set_card_declined,
 )
-from app.spaced_repetition.card_content import ResolvedCard, find_cards_once
+from app.spaced_repetition.card_content import ResolvedCard, resolve_cards_once_per_request
 from app.spaced_repetition.card_ids import (
     OWN,
     QUESTION,
     TERM,
-    card_topic,
     is_added_card,
     parse_card_id,
+    topic_of_card,
 )
 from app.spaced_repetition.review_log import (
     ReviewHistoryRow,
-    last_undoable,
-    load_history,
+    find_last_undoable_row,
+    load_recent_history,
     record_manual_edit,
 )
 from app.spaced_repetition.scheduler import (
     LEECH,
     CardState,
     ManualEdit,
-    days_label,
-    due_date_error,
-    latest_due_day,
+    explain_invalid_due_date,
+    format_days,
+    latest_allowed_due_day,
     retrievability,
 )
 from app.web.dependencies import require_topic
@@ -100,25 +105,25 @@ class OwnCardsPage:
     count: int
 
 
-def page_of_added_cards(ctx: RequestContext, wanted: int) -> OwnCardsPage:
+def page_of_added_cards(ctx: RequestContext, page_number: int) -> OwnCardsPage:
     """Return page `wanted` of the added cards, or the last page if there are fewer."""
     db, learner = ctx.db, ctx.learner.id
     count = count_added(db, learner)
     pages = max(1, -(-count // _PAGE))
-    number = min(max(wanted, 1), pages)
+    number = min(max(page_number, 1), pages)
     added = load_added_page(db, learner, limit=_PAGE, after=(number - 1) * _PAGE)
-    cards = find_cards_once(ctx, [one.card for one in added])
-    rows = tuple(listed_card_row(ctx, one, cards.get(one.card)) for one in added)
+    cards = resolve_cards_once_per_request(ctx, [one.card for one in added])
+    rows = tuple(build_listed_card(ctx, one, cards.get(one.card)) for one in added)
     return OwnCardsPage(rows, number, pages, count)
 
 
-def listed_card_row(
+def build_listed_card(
     ctx: RequestContext, added: AddedCardRecord, card_found: ResolvedCard | None
 ) -> ListedCard:
     kind, name = parse_card_id(added.card)
     return ListedCard(
         card=added.card,
-        words=excerpt(card_found.card.front) if card_found else name,
+        words=excerpt_for_title(card_found.card.front) if card_found else name,
         state=describe_card_state(added.state, added.due, ctx.day),
         aside=added.aside and not added.declined,
         leech=added.lapses >= LEECH,
@@ -180,9 +185,9 @@ def search_cards(ctx: RequestContext, query: str) -> CardSearchResult:
 def _matching_card_names(ctx: RequestContext, words: list[str]) -> Iterator[str]:
     db, learner, library = ctx.db, ctx.learner.id, ctx.library
     if learner:
-        yield from added_cards.search_own_cards(db, learner, words)
+        yield from added_cards.search_own_card_ids(db, learner, words)
         for kind in (QUESTION, TERM):
-            for card in sorted(list_studied(db, learner, kind)):
+            for card in sorted(list_studied_added_cards(db, learner, kind)):
                 if _contains_words(_searchable_text(library, card), words):
                     yield card
     for card in library.cards:
@@ -214,17 +219,17 @@ def _list_rows(ctx: RequestContext, names: list[str]) -> Iterator[ListedCard]:
     mine = [name for name in names if is_added_card(name)]
     added = added_cards.added_cards(ctx.db, ctx.learner.id, mine)
     course = [name for name in names if not is_added_card(name)]
-    held = queue.card_states(ctx.db, ctx.learner.id, course)
-    cards = find_cards_once(ctx, mine)
+    held = queue.load_card_states(ctx.db, ctx.learner.id, course)
+    cards = resolve_cards_once_per_request(ctx, mine)
     for name in names:
         if name in added:
-            yield listed_card_row(ctx, added[name], cards.get(name))
+            yield build_listed_card(ctx, added[name], cards.get(name))
         elif parse_card_id(name)[0] != OWN:
             standing, aside = held.get(name, (None, False))
             card = ctx.library.cards[name]
             yield ListedCard(
                 card=name,
-                words=excerpt(card.front),
+                words=excerpt_for_title(card.front),
                 state=describe_schedule(standing, ctx),
                 aside=aside,
                 leech=standing is not None and standing.lapses >= LEECH,
@@ -236,7 +241,7 @@ router = APIRouter()
 
 
 @router.get("/deck")
-def show_deck(ctx: Reader, query: Wished) -> HTMLResponse:
+def show_deck(ctx: ReadContext, query: ReviewFilterQuery) -> HTMLResponse:
     """The cards of one topic; the first topic with cards if none is given.
 
     With a search query, all cards that match it, of any topic.
@@ -257,14 +262,14 @@ def show_deck(ctx: Reader, query: Wished) -> HTMLResponse:
 
 
 def _deck_rows(ctx: RequestContext, topic: Topic) -> list[ListedCard]:
-    held = queue.card_states_of_topic(ctx.db, ctx.learner.id, topic.slug)
+    held = queue.load_card_states_of_topic(ctx.db, ctx.learner.id, topic.slug)
     rows = []
     for card in topic.cards:
         standing, aside = held.get(card, (None, False))
         rows.append(
             ListedCard(
                 card=card,
-                words=excerpt(ctx.library.cards[card].front),
+                words=excerpt_for_title(ctx.library.cards[card].front),
                 state=describe_schedule(standing, ctx),
                 aside=aside,
                 leech=standing is not None and standing.lapses >= LEECH,
@@ -274,7 +279,7 @@ def _deck_rows(ctx: RequestContext, topic: Topic) -> list[ListedCard]:
 
 
 @router.post("/{card}/addition")
-def add_or_decline_card(ctx: Writer, card: str, chosen: Chosen) -> Response:
+def add_or_decline_card(ctx: WriteContext, card: str, chosen: PostedCardChoice) -> Response:
     """Add a card to the learner's cards, or decline it.
 
     Any glossary term can be added; all other cards must have been added before.
@@ -283,15 +288,15 @@ def add_or_decline_card(ctx: Writer, card: str, chosen: Chosen) -> Response:
     if kind == TERM and chosen.wanted:
         if name not in ctx.library.glossary:
             raise NotFoundError(f"There is no term “{name}”.")
-        new = CardToAdd(card, card_topic(ctx.library, card))
+        new = CardToAdd(card, topic_of_card(ctx.library, card))
         add_cards(ctx.db, ctx.learner.id, [new], ctx.day, ctx.now)
     done = set_card_declined(ctx.db, ctx.learner.id, card, declined=not chosen.wanted)
     if not done and kind != TERM:
         raise NotFoundError(f"There is no card “{card}” of yours.")
-    return _choice_response(ctx, card, wanted=chosen.wanted, back=chosen.back)
+    return _respond_to_card_choice(ctx, card, wanted=chosen.wanted, back=chosen.back)
 
 
-def _choice_response(ctx: RequestContext, card: str, *, wanted: bool, back: str) -> Response:
+def _respond_to_card_choice(ctx: RequestContext, card: str, *, wanted: bool, back: str) -> Response:
     kind, name = parse_card_id(card)
     if not is_htmx_request(ctx.request):
         home = f"/glossary?cards=1#{name}" if kind == TERM else "/flashcards/deck#own"
@@ -344,9 +349,9 @@ def load_card_details(ctx: RequestContext, name: str) -> CardDetails:
     """Return the details of a card; raises NotFoundError, or ConflictError during an exam with it."""
     resolved = find_card(ctx, name)
     db, learner = ctx.db, ctx.learner.id
-    card = review_log.load_card(db, learner, name)
-    done = last_undoable(db, learner, ctx.day) if learner else None
-    history = load_history(db, learner, name)
+    card = review_log.load_card_record(db, learner, name)
+    done = find_last_undoable_row(db, learner, ctx.day) if learner else None
+    history = load_recent_history(db, learner, name)
     return CardDetails(
         card=resolved.card,
         title=resolved.title,
@@ -358,7 +363,7 @@ def load_card_details(ctx: RequestContext, name: str) -> CardDetails:
         own=parse_card_id(name)[0] == OWN,
         undo=done[0] if done and done[1] == name else 0,
         day=ctx.day,
-        last=latest_due_day(ctx.day, ctx.learner.exam_day),
+        last=latest_allowed_due_day(ctx.day, ctx.learner.exam_day),
     )
 
 
@@ -371,7 +376,7 @@ def _card_facts(
     if standing is None and acts and max(acts) > ctx.day.isoformat():
         facts.append(("Skipped until", format_date_with_year(dt.date.fromisoformat(max(acts)))))
     if standing is not None:
-        stability = days_label(max(1, round(standing.stability)))
+        stability = format_days(max(1, round(standing.stability)))
         known = f"{round(retrievability(standing, ctx.day) * 100)}%"
         # FSRS knows too little about a card that is still in its steps.
         settled = standing.state == "review"
@@ -404,21 +409,21 @@ def _history_line(ctx: RequestContext, row: ReviewHistoryRow) -> HistoryLine:
 
 
 @router.get("/{card}/more")
-def show_card(
-    ctx: Reader, card: str, done: Annotated[str, Query(max_length=8)] = ""
+def show_card_details(
+    ctx: ReadContext, card: str, done: Annotated[str, Query(max_length=8)] = ""
 ) -> HTMLResponse:
     """The state of a card, its history, and the possible actions."""
     return ctx.page("flashcards/card_details.html", about=load_card_details(ctx, card), done=done)
 
 
 @router.post("/{card}/acts")
-async def edit_card_state(request: Request, card: str, form: Acted) -> Response:
+async def edit_card_state(request: Request, card: str, form: PostedManualEdit) -> Response:
     """Save a manual edit; it can be undone like a review.
 
     The next card is looked up after the commit. The plan of the day is computed again, which takes
     long, and other writers would have to wait for it.
     """
-    number = await run_in_write_transaction(request, lambda ctx: _write_edit(ctx, card, form))
+    number = await run_in_write_transaction(request, lambda ctx: _save_manual_edit(ctx, card, form))
     if form.page:
         return RedirectResponse(f"/flashcards/{card}/more?done={form.act}", 303)
 
@@ -428,7 +433,7 @@ async def edit_card_state(request: Request, card: str, form: Acted) -> Response:
     return await run_in_read_session(request, answer)
 
 
-def _write_edit(ctx: RequestContext, card: str, form: ManualEditForm) -> int:
+def _save_manual_edit(ctx: RequestContext, card: str, form: ManualEditForm) -> int:
     """Save the manual edit; returns its log id, 0 if it was already saved."""
     flashcard = find_card(ctx, card).card
     parse_review_filter(ctx, form)  # validate before anything is written
@@ -447,7 +452,7 @@ def _parse_edit(ctx: RequestContext, form: ManualEditForm) -> ManualEdit:
     except ValueError:
         said = "Choose the day on which the card is due, as YYYY-MM-DD."
         raise InvalidInputError(said, "day") from None
-    why = due_date_error(day, ctx.day, ctx.learner.exam_day)
+    why = explain_invalid_due_date(day, ctx.day, ctx.learner.exam_day)
     if why:
         raise InvalidInputError(why, "day")
     return ManualEdit("due", day)

@@ -86,17 +86,17 @@ class CardWantedForm(BaseModel):
     back: Address = ""
 
 
-Wished = Annotated[ReviewFilterForm, Query()]
-Undone = Annotated[UndoForm, Form()]
-Suspended = Annotated[SuspensionForm, Form()]
-Acted = Annotated[ManualEditForm, Form()]
-Chosen = Annotated[CardWantedForm, Form()]
+ReviewFilterQuery = Annotated[ReviewFilterForm, Query()]
+PostedUndo = Annotated[UndoForm, Form()]
+PostedSuspension = Annotated[SuspensionForm, Form()]
+PostedManualEdit = Annotated[ManualEditForm, Form()]
+PostedCardChoice = Annotated[CardWantedForm, Form()]
 
 _MOST_FIELDS = 200
 _PLAIN = "application/x-www-form-urlencoded"
 
 
-async def parse_grade(request: Request) -> GradeForm:
+async def parse_rating_form(request: Request) -> GradeForm:
     """Return a posted rating as FastAPI would for a declared `Form`: an empty field was not sent.
 
     The route of ratings has no dependencies. Raises RequestValidationError.

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock, table
 
 from app.accounts.current_learner import (
-    Reader,
+    ReadContext,
     RequestContext,
     count_bytes_toward_quota,
     refuse_when_storage_full,
@@ -22,11 +22,11 @@ from app.accounts.current_learner import (
 )
 from app.errors import ConflictError, NotFoundError
 from app.markup.model import Flashcard
-from app.questions.question_form import new_token
+from app.questions.question_form import new_submission_token
 from app.questions.question_type import CardFaces
 from app.spaced_repetition import added_cards, review_log
 from app.spaced_repetition.added_cards import CardToAdd, add_cards
-from app.spaced_repetition.card_ids import LONGEST_FACE, OWN, card_of_own, clean_html
+from app.spaced_repetition.card_ids import LONGEST_FACE, OWN, build_own_card, sanitize_card_html
 
 MAX_SIDE_LENGTH = 4_000
 """Maximum length of one side in characters."""
@@ -102,7 +102,7 @@ class RenderedCard:
     problems: Problems
 
     @property
-    def size(self) -> int:
+    def stored_bytes(self) -> int:
         """The stored size in bytes."""
         words = (self.faces.front, self.faces.back, self.typed.as_stored_source)
         return sum(len(text.encode()) for text in words)
@@ -136,7 +136,7 @@ def render_card(typed: OwnCardDraft) -> RenderedCard:
     if words:
         back = _fill_cloze(asked, words) + back
     # Anki trims fields, so untrimmed sides would count as changed on import.
-    faces = CardFaces(clean_html(front).strip(), clean_html(back).strip())
+    faces = CardFaces(sanitize_card_html(front).strip(), sanitize_card_html(back).strip())
     return RenderedCard(typed, faces, _too_long_problem(faces))
 
 
@@ -183,8 +183,8 @@ def restore_typed_draft(source: str, faces: CardFaces) -> OwnCardDraft | None:
     return typed if rendered.problems or rendered.faces == bare else None
 
 
-def _fill_cloze(html: str, words: list[str]) -> str:
-    return _MARKED.sub(lambda gap: f"<b>{escape(words[int(gap[1])])}</b>", html)
+def _fill_cloze(html: str, answers: list[str]) -> str:
+    return _MARKED.sub(lambda gap: f"<b>{escape(answers[int(gap[1])])}</b>", html)
 
 
 router = APIRouter()
@@ -196,9 +196,9 @@ _A_YEAR = 31_536_000
 
 
 @router.get("/pictures/{name}")
-def show_own_picture(ctx: Reader, name: str) -> Response:
+def show_own_picture(ctx: ReadContext, name: str) -> Response:
     """A picture of an own card. The content of a name never changes."""
-    content = added_cards.find_picture(ctx.db, ctx.learner.id, name)
+    content = added_cards.load_own_card_picture(ctx.db, ctx.learner.id, name)
     if content is None:
         raise NotFoundError("There is no such picture on a card of yours.")
     ending = name.rpartition(".")[2]
@@ -210,8 +210,8 @@ def show_own_picture(ctx: Reader, name: str) -> Response:
 
 
 @router.get("/own")
-def show_new_card(
-    ctx: Reader, replaced: Annotated[str, Query(max_length=200)] = ""
+def show_new_card_form(
+    ctx: ReadContext, replaced: Annotated[str, Query(max_length=200)] = ""
 ) -> HTMLResponse:
     """The form for a new card, or for the learner's version of the card that it replaces."""
     if not replaced:
@@ -221,13 +221,13 @@ def show_new_card(
     return _render_card_form(ctx, draft, replaced=replaced)
 
 
-def preview_card(front: _Words = "", back: _Words = "") -> RenderedCard:
+def render_posted_card(front: _Words = "", back: _Words = "") -> RenderedCard:
     """Render the card that was sent. FastAPI runs this in a thread, before the route."""
     sides = (text.replace("\r\n", "\n").strip() for text in (front, back))
     return render_card(OwnCardDraft(*sides))
 
 
-SentCard = Annotated[RenderedCard, Depends(preview_card)]
+SentCard = Annotated[RenderedCard, Depends(render_posted_card)]
 
 
 @router.post("/own", dependencies=[Depends(refuse_when_storage_full)])
@@ -251,29 +251,31 @@ async def add_own_card(
         return await run_in_read_session(
             request, lambda ctx: _render_refused_draft(ctx, form, [problem], token=token)
         )
-    count_bytes_toward_quota(request, form.size)
+    count_bytes_toward_quota(request, form.stored_bytes)
     return RedirectResponse("/flashcards/own?kept=yes", 303)
 
 
-def _save_own_card(ctx: RequestContext, rendered: RenderedCard, token: str, replaced: str) -> None:
-    if replaced:
-        course_card = _require_course_card(ctx, replaced)
+def _save_own_card(
+    ctx: RequestContext, rendered: RenderedCard, token: str, replaced_course_card: str
+) -> None:
+    if replaced_course_card:
+        course_card = _require_course_card(ctx, replaced_course_card)
         review_log.set_suspended(ctx.db, ctx.learner.id, course_card, ctx.now, suspended=True)
-    words = f"{ctx.learner.key}:{token or new_token()}"
+    words = f"{ctx.learner.key}:{token or new_submission_token()}"
     card = f"{OWN}:{hashlib.sha256(words.encode()).hexdigest()[:32]}"
     own_card_content = added_cards.OwnCardContent(rendered.faces, rendered.typed.as_stored_source)
-    added_cards.write_own_card(ctx.db, ctx.learner.id, card, own_card_content, ctx.now)
+    added_cards.insert_own_card(ctx.db, ctx.learner.id, card, own_card_content, ctx.now)
     add_cards(ctx.db, ctx.learner.id, [CardToAdd(card)], ctx.day, ctx.now)
 
 
 @router.get("/own/{card}")
-def show_own_card_form(ctx: Reader, card: str) -> HTMLResponse:
+def show_own_card_form(ctx: ReadContext, card: str) -> HTMLResponse:
     """The card as it was typed, or the text of an imported card."""
     own_card = _require_own_card(ctx, card)
     typed = restore_typed_draft(own_card.source, own_card.faces)
     if typed is not None:
         return _render_card_form(ctx, typed, card)
-    plain = card_of_own(card, own_card.faces)
+    plain = build_own_card(card, own_card.faces)
     return _render_card_form(
         ctx, OwnCardDraft(plain.front.plain, plain.back.plain), card, bare=True
     )
@@ -286,18 +288,18 @@ async def change_own_card(request: Request, card: str, form: SentCard) -> Respon
             request, lambda ctx: _render_refused_draft(ctx, form, form.problems, card)
         )
     await run_in_write_transaction(request, lambda ctx: _save_change(ctx, card, form))
-    count_bytes_toward_quota(request, form.size)
+    count_bytes_toward_quota(request, form.stored_bytes)
     return RedirectResponse(f"/flashcards/own/{card}?kept=yes", 303)
 
 
 def _save_change(ctx: RequestContext, card: str, rendered: RenderedCard) -> None:
     _require_own_card(ctx, card)
     own_card_content = added_cards.OwnCardContent(rendered.faces, rendered.typed.as_stored_source)
-    added_cards.change_own_card(ctx.db, ctx.learner.id, card, own_card_content)
+    added_cards.update_own_card_text(ctx.db, ctx.learner.id, card, own_card_content)
 
 
 def _require_own_card(ctx: RequestContext, card: str) -> added_cards.OwnCardContent:
-    kept = added_cards.find_own_card(ctx.db, ctx.learner.id, card) if ctx.learner.id else None
+    kept = added_cards.load_own_card(ctx.db, ctx.learner.id, card) if ctx.learner.id else None
     if kept is None:
         raise NotFoundError(f"There is no card “{card}” of yours.")
     return kept
@@ -323,14 +325,14 @@ def _render_refused_draft(
     if card:
         _require_own_card(ctx, card)
     status = 422 if rendered.problems else 409
-    more = {"problems": problems, "token": token or new_token(), "replaced": replaced}
+    more = {"problems": problems, "token": token or new_submission_token(), "replaced": replaced}
     return _render_card_form(ctx, rendered.typed, card, status=status, **more)
 
 
 def _render_card_form(
     ctx: RequestContext, typed: OwnCardDraft, card: str = "", *, status: int = 200, **more: Any
 ) -> HTMLResponse:
-    empty = {"bare": False, "problems": [], "token": new_token(), "replaced": ""}
+    empty = {"bare": False, "problems": [], "token": new_submission_token(), "replaced": ""}
     return ctx.page(
         "flashcards/own.html",
         status=status,

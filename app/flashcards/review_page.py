@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.accounts.current_learner import (
     LearnerProfile,
-    Reader,
+    ReadContext,
     RequestContext,
     build_request_context,
     open_learner_write_transaction,
@@ -19,27 +19,27 @@ from app.accounts.current_learner import (
     run_in_write_transaction,
 )
 from app.clock import from_milliseconds, to_milliseconds
-from app.database.engine import read_only_session, run_query
+from app.database.engine import read_only_session, run_short_query
 from app.errors import ConflictError, InvalidInputError, NotFoundError
 from app.flashcards.forms import (
     CardTask,
     GradeForm,
+    PostedSuspension,
+    PostedUndo,
+    ReviewFilterQuery,
     ReviewScopeForm,
-    Suspended,
     SuspensionForm,
     UndoForm,
-    Undone,
-    Wished,
-    parse_grade,
+    parse_rating_form,
 )
 from app.markup.model import CitedSource, Flashcard
 from app.spaced_repetition import queue as store
 from app.spaced_repetition import review_log
 from app.spaced_repetition.card_content import (
     ResolvedCard,
-    can_be_shown,
     describe_origin_and_recall,
-    find_cards_once,
+    is_card_visible,
+    resolve_cards_once_per_request,
 )
 from app.spaced_repetition.card_ids import is_added_card
 from app.spaced_repetition.review_log import CardRecord
@@ -47,26 +47,26 @@ from app.spaced_repetition.scheduler import (
     OLDEST,
     ReviewEvent,
     clamp_review_time,
-    interval_label,
+    format_interval,
+    format_wait,
     is_leech_warning_due,
-    is_too_old,
-    latest_due_day,
-    minutes_words,
+    is_rating_too_old,
+    latest_allowed_due_day,
     preview_ratings,
 )
 from app.spaced_repetition.todays_queue import (
-    DeckChoice,
-    ListedCards,
+    CardsOnDayList,
+    DeckFilter,
     QueueCounter,
     TodaysQueue,
-    choose_new,
+    choose_new_cards,
+    count_by_queue,
     count_unseen_by_topic,
-    queue_counters,
-    todays_queue,
-    upcoming_cards,
+    load_todays_queue,
+    load_upcoming_cards,
 )
 from app.study_plan.cards import last_day_for_new_cards
-from app.study_plan.loader import DayListEnsured, listed_cards
+from app.study_plan.loader import DayListEnsured, load_cards_on_day_list
 from app.web.dependencies import require_topic
 from app.web.render import is_htmx_request, render_page
 
@@ -179,28 +179,28 @@ def build_review_page(
 
     `token` identifies the showing of the card, if it was shown before.
     """
-    listed = listed_cards(ctx)
+    listed = load_cards_on_day_list(ctx)
     if listed is not None and review_filter.task:
         is_review = review_filter.task == "review"
         listed = (
-            ListedCards(listed.reviews, is_task=True)
+            CardsOnDayList(listed.reviews, is_task=True)
             if is_review
-            else ListedCards(new=listed.new, is_task=True)
+            else CardsOnDayList(new=listed.new, is_task=True)
         )
-    stack = todays_queue(ctx, listed, DeckChoice(review_filter.topic, review_filter.more))
+    stack = load_todays_queue(ctx, listed, DeckFilter(review_filter.topic, review_filter.more))
     done, held = stack.queue.finished, _next_card_to_show(ctx, review_filter, stack)
     left = max(stack.left.cards, 1) if held else 0
     return ReviewPage(
         done=done,
         total=done + left,
         left=left,
-        counters=queue_counters(stack.left, _counter_kind(held, stack) if held else ""),
+        counters=count_by_queue(stack.left, _counter_of_card(held, stack) if held else ""),
         turn=(build_card_view(ctx, held, show=show, since=since, token=token) if held else None),
-        rest=None if held else _build_congrats(ctx, stack, has_list=listed is not None),
+        rest=None if held else _explain_no_cards_due(ctx, stack, has_list=listed is not None),
     )
 
 
-def _counter_kind(record: CardRecord, queue: TodaysQueue) -> str:
+def _counter_of_card(record: CardRecord, queue: TodaysQueue) -> str:
     """Return the counter that a card belongs to.
 
     The list counts steps left unfinished on an earlier day as due.
@@ -218,7 +218,7 @@ def find_card(ctx: RequestContext, card: str) -> ResolvedCard:
 
     Raises NotFoundError, or ConflictError if a mock exam in progress includes it.
     """
-    resolved = find_cards_once(ctx, [card]).get(card)
+    resolved = resolve_cards_once_per_request(ctx, [card]).get(card)
     if resolved is None:
         raise NotFoundError(f"There is no card “{card}”.")
     if resolved.sat:
@@ -229,9 +229,9 @@ def find_card(ctx: RequestContext, card: str) -> ResolvedCard:
     return resolved
 
 
-def showing_token(card: str, turns: int) -> str:
+def showing_token(card: str, log_row_count: int) -> str:
     """Return the token of one showing of a card, the same in every tab that shows it."""
-    return f"{card}.{turns}"
+    return f"{card}.{log_row_count}"
 
 
 def learner_marker(learner: LearnerProfile) -> str:
@@ -257,7 +257,7 @@ def build_card_view(
         question=resolved.question,
         sources=tuple(sources[k] for k in card.sources if k in sources),
         day=ctx.day,
-        last=latest_due_day(ctx.day, ctx.learner.exam_day),
+        last=latest_allowed_due_day(ctx.day, ctx.learner.exam_day),
         buttons=_grade_buttons(ctx, record) if show else (),
     )
 
@@ -266,7 +266,7 @@ def _grade_buttons(ctx: RequestContext, record: CardRecord) -> tuple[GradeButton
     review_event = ReviewEvent(3, ctx.now, ctx.day, ctx.learner.retention)
     outcomes = preview_ratings(record.standing, review_event, record.card)
     return tuple(
-        GradeButton(rating, words, interval_label(outcome, review_event))
+        GradeButton(rating, words, format_interval(outcome, review_event))
         for rating, (words, outcome) in enumerate(zip(GRADES, outcomes, strict=True), 1)
     )
 
@@ -276,27 +276,29 @@ def _next_card_to_show(
 ) -> CardRecord | None:
     db, learner, queue = ctx.db, ctx.learner.id, stack.queue
     if review_filter.card:
-        return review_log.load_card(db, learner, review_filter.card)
+        return review_log.load_card_record(db, learner, review_filter.card)
     if queue.first is not None and queue.kind != "waiting":
         return queue.first
     if stack.new:
-        return review_log.unseen_card(db, learner, stack.new[0])
+        return review_log.load_unseen_card(db, learner, stack.new[0])
     soon = queue.first and queue.first.standing
     return queue.first if soon and soon.due_at - ctx.now <= _AHEAD else None
 
 
-def _build_congrats(ctx: RequestContext, stack: TodaysQueue, *, has_list: bool) -> NoCardsDueInfo:
+def _explain_no_cards_due(
+    ctx: RequestContext, stack: TodaysQueue, *, has_list: bool
+) -> NoCardsDueInfo:
     learner, library, queue, limits = ctx.learner.id, ctx.library, stack.queue, stack.limits
-    later = store.next_due(ctx.db, learner, limits)
+    later = store.find_next_due_day(ctx.db, learner, limits)
     standing = queue.first.standing if queue.first else None
     unseen = count_unseen_by_topic(ctx, limits, begun_first=has_list)
-    new = choose_new(ctx, limits, unseen, 1)
+    new = choose_new_cards(ctx, limits, unseen, 1)
     last_new = last_day_for_new_cards(ctx.learner.plan_calendar(ctx.day))
     topic = library.topics.get(library.cards[new[0]].topic) if new else None
     return NoCardsDueInfo(
         on=later[0] if later else None,
         count=later[1] if later else 0,
-        wait=minutes_words(standing.due_at - ctx.now) if standing else "",
+        wait=format_wait(standing.due_at - ctx.now) if standing else "",
         more=min(_OFFER, sum(unseen.values())) if new else 0,
         topic=topic.title if topic else "",
         tomorrow=bool(later and (later[0] - ctx.day).days == 1),
@@ -310,7 +312,7 @@ def parse_review_filter(ctx: RequestContext, sent: ReviewScopeForm, card: str = 
     """Return the filter as sent; raises NotFoundError for an unknown topic."""
     if sent.topic:
         require_topic(ctx.library, sent.topic)
-    shown = card if card and can_be_shown(ctx, card) else ""
+    shown = card if card and is_card_visible(ctx, card) else ""
     return ReviewFilter(sent.topic, sent.more, sent.task, shown)
 
 
@@ -338,7 +340,7 @@ def next_card_response(
         return RedirectResponse(address, 303)
     table = dataclasses.replace(
         build_review_page(ctx, review_filter),
-        undo=undo or last_undoable_grade(ctx),
+        undo=undo or find_undoable_review_today(ctx),
         leech=leech,
         already=rating_label(earlier_rating),
     )
@@ -356,11 +358,11 @@ def rating_label(rating: int) -> str:
     return GRADES[rating - 1] if rating else ""
 
 
-def last_undoable_grade(ctx: RequestContext) -> int:
+def find_undoable_review_today(ctx: RequestContext) -> int:
     """Return the log id of the last review of this study day; 0 if there is none."""
     if not ctx.learner.id:
         return 0
-    last = review_log.last_undoable(ctx.db, ctx.learner.id, ctx.day)
+    last = review_log.find_last_undoable_row(ctx.db, ctx.learner.id, ctx.day)
     return last[0] if last else 0
 
 
@@ -375,23 +377,23 @@ def require_same_learner(ctx: RequestContext, marker: str) -> None:
         )
 
 
-def record_late_grade(ctx: RequestContext, card: Flashcard, graded: GradeForm) -> Response:
+def record_delayed_rating(ctx: RequestContext, card: Flashcard, graded: GradeForm) -> Response:
     """Save a rating that waited in the browser; the response has no next card.
 
     Raises InvalidInputError if it is too old, and ConflictError if the same showing already has
     another rating.
     """
     given = from_milliseconds(graded.given)
-    if is_too_old(given, ctx.now):
+    if is_rating_too_old(given, ctx.now):
         raise InvalidInputError(
             f"Given: {given:%B %-d, %Y} is more than {OLDEST.days} days ago, "
             "so the grade was not counted.",
             "given",
         )
-    held = review_log.load_card(ctx.db, ctx.learner.id, card.id)
+    held = review_log.load_card_record(ctx.db, ctx.learner.id, card.id)
     at = clamp_review_time(given, ctx.now, held.standing.last_at if held.standing else None)
     grade = ReviewEvent(graded.rating, at, ctx.learner.study_day(at), ctx.learner.retention)
-    sent = review_log.GradeSubmission(graded.token, _reported_review_milliseconds(graded))
+    sent = review_log.ReviewSubmission(graded.token, _reported_review_milliseconds(graded))
     if review_log.record_review(ctx.db, ctx.learner.id, card, grade, sent) is None:
         learner = ctx.learner.id
         earlier = review_log.find_rating(ctx.db, learner, card.id, graded.token)
@@ -416,21 +418,23 @@ router = APIRouter()
 
 
 @router.get("")
-def show_review(ctx: Reader, query: Wished, _ensured: DayListEnsured) -> HTMLResponse:
+def show_review(
+    ctx: ReadContext, query: ReviewFilterQuery, _ensured: DayListEnsured
+) -> HTMLResponse:
     """The review page: the most urgent card, or the requested one."""
     if query.card:
         find_card(ctx, query.card)
-    graded = _rating_for_showing(ctx, query.card, query.token)
+    graded = _find_earlier_rating(ctx, query.card, query.token)
     wish = parse_review_filter(ctx, query, "" if graded else query.card)
     show = query.show and not graded
     token = query.token if wish.card else ""
     table = build_review_page(ctx, wish, show=show, since=query.since, token=token)
-    leech = find_cards_once(ctx, [query.leech]).get(query.leech)
+    leech = resolve_cards_once_per_request(ctx, [query.leech]).get(query.leech)
     already = rating_label(graded or query.graded)
     return ctx.page(
         "flashcards/index.html",
         table=dataclasses.replace(
-            table, undo=last_undoable_grade(ctx), leech=leech, already=already
+            table, undo=find_undoable_review_today(ctx), leech=leech, already=already
         ),
         wish=wish,
         empty=not ctx.library.cards and _has_no_cards(table),
@@ -438,12 +442,12 @@ def show_review(ctx: Reader, query: Wished, _ensured: DayListEnsured) -> HTMLRes
 
 
 @router.get("/{card}/answer")
-def show_answer(ctx: Reader, card: str, query: Wished) -> Response:
+def show_answer(ctx: ReadContext, card: str, query: ReviewFilterQuery) -> Response:
     """The card with its answer and the four ratings, as a fragment."""
     name = find_card(ctx, card).card.id
-    if graded := _rating_for_showing(ctx, name, query.token):
+    if graded := _find_earlier_rating(ctx, name, query.token):
         return next_card_response(ctx, parse_review_filter(ctx, query), earlier_rating=graded)
-    held = review_log.load_card(ctx.db, ctx.learner.id, name)
+    held = review_log.load_card_record(ctx.db, ctx.learner.id, name)
     token, since = query.token, query.since
     return render_page(
         ctx.request,
@@ -453,7 +457,7 @@ def show_answer(ctx: Reader, card: str, query: Wished) -> Response:
     )
 
 
-def _rating_for_showing(ctx: RequestContext, card: str, token: str) -> int:
+def _find_earlier_rating(ctx: RequestContext, card: str, token: str) -> int:
     """Return the rating already saved for a showing of a card; 0 for none."""
     if not token or not ctx.learner.id:
         return 0
@@ -479,13 +483,13 @@ async def grade_review(request: Request) -> Response:
     The next card is looked up after the commit: that takes longer than the rating, and other
     writers would have to wait for it.
     """
-    graded = await parse_grade(request)
+    graded = await parse_rating_form(request)
     card: str = request.path_params["card"]
     async with open_learner_write_transaction(request) as (db, learner):
         ctx = await build_request_context(request, learner, db)
         if graded.given:
-            return await run_query(db, lambda: _late_grade_response(ctx, card, graded))
-        done = await run_query(db, lambda: _grade_card(ctx, card, graded))
+            return await run_short_query(db, lambda: _save_delayed_rating(ctx, card, graded))
+        done = await run_short_query(db, lambda: _save_rating(ctx, card, graded))
     async with read_only_session(request) as db:
         after = await build_request_context(request, learner, db)
         # In a thread: on some days the first rating waits for the plan of the day.
@@ -499,29 +503,31 @@ async def grade_review(request: Request) -> Response:
         )
 
 
-def _late_grade_response(ctx: RequestContext, card: str, graded: GradeForm) -> Response:
+def _save_delayed_rating(ctx: RequestContext, card: str, graded: GradeForm) -> Response:
     resolved = find_card(ctx, card)
     require_same_learner(ctx, graded.who)
-    return record_late_grade(ctx, resolved.card, graded)
+    return record_delayed_rating(ctx, resolved.card, graded)
 
 
-def _grade_card(ctx: RequestContext, card: str, graded: GradeForm) -> _ReviewOutcome:
+def _save_rating(ctx: RequestContext, card: str, graded: GradeForm) -> _ReviewOutcome:
     resolved = find_card(ctx, card)
     require_same_learner(ctx, graded.who)
     wish = parse_review_filter(ctx, graded)
     grade = ReviewEvent(graded.rating, ctx.now, ctx.day, ctx.learner.retention)
-    submission = review_log.GradeSubmission(
+    submission = review_log.ReviewSubmission(
         graded.token, _measure_review_milliseconds(ctx, graded.since)
     )
     done = review_log.record_review(ctx.db, ctx.learner.id, resolved.card, grade, submission)
     if done is None:
-        return _ReviewOutcome(wish, graded=_rating_for_showing(ctx, resolved.card.id, graded.token))
+        return _ReviewOutcome(
+            wish, graded=_find_earlier_rating(ctx, resolved.card.id, graded.token)
+        )
     leech = done.lapsed and is_leech_warning_due(done.standing.lapses)
     return _ReviewOutcome(wish, done.number, resolved if leech else None)
 
 
 @router.post("/undo")
-async def undo_last(request: Request, undone: Undone) -> Response:
+async def undo_last_review(request: Request, undone: PostedUndo) -> Response:
     """Undo the last review or manual edit, and show its card again.
 
     The card is rendered after the commit, as with a rating.
@@ -543,7 +549,7 @@ def _undo_log_entry(ctx: RequestContext, undone: UndoForm) -> str:
 
 
 @router.post("/{card}/suspension")
-async def suspend_card(request: Request, card: str, form: Suspended) -> Response:
+async def suspend_card(request: Request, card: str, form: PostedSuspension) -> Response:
     topic = await run_in_write_transaction(request, lambda ctx: _write_suspension(ctx, card, form))
     if form.deck:
         where = "#own" if is_added_card(card) else f"?topic={topic}"
@@ -590,7 +596,7 @@ class OfflineCard:
 
 
 @router.get("/offline")
-def show_offline_cards(ctx: Reader) -> HTMLResponse:
+def show_offline_cards(ctx: ReadContext) -> HTMLResponse:
     """Today's cards and those due by tomorrow, for the browser to cache."""
     cards = build_offline_cards(ctx)
     return ctx.page(
@@ -604,10 +610,10 @@ def show_offline_cards(ctx: Reader) -> HTMLResponse:
 
 def build_offline_cards(ctx: RequestContext) -> list[OfflineCard]:
     """Return at most 100 cards: today's in queue order, then those due by tomorrow."""
-    today, later = upcoming_cards(ctx, listed_cards(ctx), _MAX_OFFLINE_CARDS)
+    today, later = load_upcoming_cards(ctx, load_cards_on_day_list(ctx), _MAX_OFFLINE_CARDS)
     held = {one.card: one.turns for one in (*today, *later)}
     names = {one.card for one in today}
-    resolved = find_cards_once(ctx, list(held)[:_MAX_OFFLINE_CARDS])
+    resolved = resolve_cards_once_per_request(ctx, list(held)[:_MAX_OFFLINE_CARDS])
     return [
         OfflineCard(one.card, showing_token(card, held[card]), later=card not in names)
         for card, one in resolved.items()

@@ -12,8 +12,8 @@ from app.import_export.anki.package_format import (
     PackageWriter,
     find_picture_names,
     package_file_name,
-    picture_name,
     point_to_package_files,
+    stored_picture_name,
 )
 from app.import_export.anki.package_writer import (
     AddedCardInfo,
@@ -25,7 +25,7 @@ from app.import_export.anki.package_writer import (
     write_notes_to_package,
 )
 from app.import_export.course_files import attach_pictures
-from app.import_export.course_items import read_authored
+from app.import_export.course_items import read_authored_items
 from app.import_export.export_store import LearnerCards, StudiedCards
 from app.import_export.html_sanitizer import portable_html
 from app.import_export.items import Item, image_bytes, rename_images
@@ -39,8 +39,8 @@ from app.spaced_repetition.card_ids import (
     PICTURES,
     QUESTION,
     TERM,
-    can_be_card,
-    exists_in_course,
+    is_source_in_course,
+    is_usable_as_card,
     parse_card_id,
 )
 
@@ -62,14 +62,14 @@ class ExportCourse:
         return self.library.syllabus.exam or self.folder.resolve().name
 
 
-def write_cards(
-    course: ExportCourse, cards: LearnerCards, package: PackageWriter, hour: "LearnerTime"
+def write_learner_cards(
+    course: ExportCourse, cards: LearnerCards, package: PackageWriter, learner_time: "LearnerTime"
 ) -> None:
     """Write all cards of a learner that still have text, a few notes at a time."""
-    calendar = hour.calendar(cards.first_day())
-    pictures = _PicturePacker(cards.picture, package)
+    calendar = learner_time.collection_dates(cards.first_day())
+    pictures = _PicturePacker(cards.read_picture, package)
     notes = _NoteBuilder(course, pictures.of_course)
-    write_notes_to_package(map(pictures.pack, notes.build_notes(cards)), calendar, package)
+    write_notes_to_package(map(pictures.pack_pictures, notes.build_notes(cards)), calendar, package)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -79,15 +79,15 @@ class LearnerTime:
     now: dt.datetime
     zone: dt.tzinfo
 
-    def calendar(self, first: dt.date | None) -> CollectionDates:
+    def collection_dates(self, first_study_day: dt.date | None) -> CollectionDates:
         """Return the dates of the collection, from the `first` study day or from today."""
         here = self.now.astimezone(self.zone)
-        first = first or here.date()
+        first_study_day = first_study_day or here.date()
         today = here.date() - dt.timedelta(days=here.time() < _ROLLOVER)
-        born = dt.datetime.combine(first, _ROLLOVER, self.zone)
+        born = dt.datetime.combine(first_study_day, _ROLLOVER, self.zone)
         west = -round((born.utcoffset() or dt.timedelta()).total_seconds() / 60)
         birth = CollectionStart(int(born.timestamp()), west)
-        return CollectionDates(int(self.now.timestamp()), today, first, birth)
+        return CollectionDates(int(self.now.timestamp()), today, first_study_day, birth)
 
 
 def is_card_available(library: Library, own_card_ids: Collection[str], card: str) -> bool:
@@ -96,14 +96,14 @@ def is_card_available(library: Library, own_card_ids: Collection[str], card: str
     if kind == OWN:
         return card in own_card_ids
     question = library.questions.get(name) if kind == QUESTION else None
-    return exists_in_course(library, card) and (question is None or can_be_card(question))
+    return is_source_in_course(library, card) and (question is None or is_usable_as_card(question))
 
 
-Origins = Mapping[str, tuple[str, int]]
+AnkiOrigins = Mapping[str, tuple[str, int]]
 
 
 def group_cards_by_note(
-    library: Library, cards: Collection[str], origins: Origins
+    library: Library, cards: Collection[str], origins: AnkiOrigins
 ) -> dict[str, tuple[str, ...]]:
     """Group cards into notes, by note name.
 
@@ -142,7 +142,7 @@ class _PicturePacker:
         self._packed: set[str] = set()
         self.of_course: dict[str, bytes] = {}
 
-    def pack(self, note: AnkiNote) -> AnkiNote:
+    def pack_pictures(self, note: AnkiNote) -> AnkiNote:
         """Return the note with pictures as package files, and add these files."""
         for name in (name for face in note.faces for name in find_picture_names(face)):
             if name not in self._packed:
@@ -175,7 +175,7 @@ class _NoteBuilder:
         notes = list(group_cards_by_note(self._library, shown_cards, origins).items())
         for begin in range(0, len(notes), _NOTES_AT_ONCE):
             some = notes[begin : begin + _NOTES_AT_ONCE]
-            self._studied = cards.read([name for _, names in some for name in names])
+            self._studied = cards.read_study_data([name for _, names in some for name in names])
             for note, names in some:
                 built = self._build_from_source(note, names)
                 if built is not None:
@@ -258,7 +258,7 @@ class _NoteBuilder:
             text = file.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError):
             return
-        for item in read_authored(text, path).items:
+        for item in read_authored_items(text, path).items:
             if item.kind == "card":
                 yield item.name, self._question_faces(attach_pictures(file.parent, item))
 
@@ -266,7 +266,9 @@ class _NoteBuilder:
         """Return both sides as HTML; pictures are named as on own cards."""
         contents = {p.name: image_bytes(p) for p in card.pictures}
         names = {
-            name: stored_name for name, c in contents.items() if (stored_name := picture_name(c))
+            name: stored_name
+            for name, c in contents.items()
+            if (stored_name := stored_picture_name(c))
         }
         self._pictures |= {stored_name: contents[name] for name, stored_name in names.items()}
         card = rename_images(card, {name: name for name in names})

@@ -17,11 +17,11 @@ from starlette.exceptions import HTTPException
 from app.accounts.current_learner import LearnerProfile
 from app.accounts.learner_store import bump_change_counter
 from app.content.library import Library
-from app.database.engine import Turn
+from app.database.engine import OpenWriteSession
 from app.errors import ConflictError
 from app.import_export import import_store, progress_store
 from app.import_export.anki.card_templates import convert_formulas, is_blank, replace_picture_urls
-from app.import_export.anki.package_format import picture_name
+from app.import_export.anki.package_format import stored_picture_name
 from app.import_export.anki.package_reader import BY_HAND, AnkiPackage, PackageCard, RevlogEntry
 from app.import_export.anki.package_writer import note_guid
 from app.import_export.export_store import OwnCardText
@@ -34,12 +34,12 @@ from app.spaced_repetition.card_ids import (
     LONGEST_FACE,
     OWN,
     PICTURES,
-    can_be_card,
-    card_topic,
     is_added_card,
+    is_usable_as_card,
     parse_card_id,
     question_card_id,
     term_card_id,
+    topic_of_card,
 )
 from app.web.request_limits import FairSlots
 
@@ -81,7 +81,7 @@ def match_package(package: AnkiPackage, library: Library) -> MatchedPackage:
     cards_left: collections.Counter[str] = collections.Counter()
     grades_left: collections.Counter[str] = collections.Counter()
     media = 0
-    pictures = {n: p for n, c in package.media.items() if (p := picture_name(c))}
+    pictures = {n: p for n, c in package.media.items() if (p := stored_picture_name(c))}
     cards: dict[str, ImportedCard] = {}
     if package.stray:
         grades_left["about cards that the file does not hold"] = package.stray
@@ -122,7 +122,7 @@ def _cards_by_guid(library: Library) -> Iterator[tuple[str, tuple[str, ...]]]:
             names = (card.id, card.sibling) if card.sibling else (card.id,)
             yield note_guid(card.id), names
     for question in library.questions.values():
-        if can_be_card(question):
+        if is_usable_as_card(question):
             name = question_card_id(question.id)
             yield note_guid(name), (name,)
     for anchor in library.glossary:
@@ -234,7 +234,7 @@ def card_placement(library: Library, card: str) -> CardPlacement:
     """Return the placement of a card; from its id alone if it left the course."""
     known = library.cards.get(card)
     if known is None:
-        return CardPlacement(card, card_topic(library, card))
+        return CardPlacement(card, topic_of_card(library, card))
     return CardPlacement(min(card, known.sibling or card), known.topic)
 
 
@@ -250,7 +250,10 @@ class ImportRunner:
     """The imports of this process. Each batch is its own transaction."""
 
     def __init__(
-        self, write_turn: Turn, clock: Callable[[], dt.datetime], patience: float = _LONGEST_WAIT
+        self,
+        write_turn: OpenWriteSession,
+        clock: Callable[[], dt.datetime],
+        patience: float = _LONGEST_WAIT,
     ) -> None:
         self._turn = write_turn
         self._clock = clock
@@ -274,7 +277,7 @@ class ImportRunner:
         (`pop_all`).
         """
         async with contextlib.AsyncExitStack() as room:
-            slot = self._slots.occupy(client, seconds=self._patience)
+            slot = self._slots.hold_slot(client, seconds=self._patience)
             try:
                 await room.enter_async_context(slot)
             except TimeoutError:
@@ -309,7 +312,7 @@ class ImportRunner:
     ) -> str:
         """Write all batches; returns how it ended: done, canceled, stopped, or full."""
         waiting = 0
-        for part in import_store.slice_cards(cards):
+        for part in import_store.batch_cards_by_write_cost(cards):
             if self._ending:
                 return progress_store.STOPPED
             now = self._clock()
@@ -328,7 +331,7 @@ class ImportRunner:
     async def _end_import(self, learner_id: int, began_at: int, state: str) -> None:
         async with self._turn() as db:
             bump_change_counter(db, learner_id)
-            await run_in_threadpool(progress_store.end_import, db, learner_id, began_at, state)
+            await run_in_threadpool(progress_store.save_import_end, db, learner_id, began_at, state)
 
 
 def _write_batch(
@@ -345,5 +348,5 @@ def _write_batch(
     if not exists or not progress_store.is_running(db, learner.id, began_at):
         return None
     outcome = import_store.import_cards(db, learner, cards, now, already_waiting)
-    progress_store.advance_import(db, learner.id, began_at, len(cards), outcome, now)
+    progress_store.add_batch_result(db, learner.id, began_at, len(cards), outcome, now)
     return outcome

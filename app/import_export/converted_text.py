@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from markdown_it import MarkdownIt
 
-from app.import_export.html_to_markdown import from_plain, join_formula_lines, to_markdown
+from app.import_export.html_to_markdown import convert_plain_text, join_formula_lines, to_markdown
 from app.import_export.items import (
     BLANK,
     ImageCollector,
@@ -48,9 +48,9 @@ class ConversionLosses:
     album: ImageCollector = dataclasses.field(default_factory=ImageCollector)
     noted: dict[str, None] = dataclasses.field(default_factory=dict)
 
-    def add(self, what: str) -> None:
+    def add(self, loss: str) -> None:
         """Record a loss, once."""
-        self.noted[what] = None
+        self.noted[loss] = None
 
     def add_to_item(self, item: Item) -> Item:
         """Return the item with its pictures and all recorded losses."""
@@ -88,7 +88,7 @@ def build_cloze(item: Item, text: str, blanks: Sequence[ItemBlank]) -> Item:
         raise ItemSkippedError("its gaps do not fit its text, or one of them is hidden")
     head, _, rest = text.partition("\n\n")
     if not rest or BLANK in head:
-        head, rest = from_plain(item.name or "Complete the text."), text
+        head, rest = convert_plain_text(item.name or "Complete the text."), text
     return dataclasses.replace(item, kind="cloze", stem=head, text=rest, blanks=tuple(blanks))
 
 
@@ -101,7 +101,7 @@ def convert_text(text: str, text_format: str, losses: ConversionLosses) -> str:
         return convert_html(_MARKDOWN.render(text.strip()), losses)
     if text_format == "moodle" and _TAG.search(text):
         return convert_html(_add_line_breaks(text), losses)
-    return convert_html(text, losses) if text_format == "html" else from_plain(text)
+    return convert_html(text, losses) if text_format == "html" else convert_plain_text(text)
 
 
 def _add_line_breaks(text: str) -> str:
@@ -113,13 +113,13 @@ def _add_line_breaks(text: str) -> str:
 
 def convert_html(html: str, losses: ConversionLosses) -> str:
     """Return the Markdown of an HTML fragment."""
-    converted = to_markdown(html, losses.album.add_image)
+    converted = to_markdown(html, losses.album.name_image)
     for what in converted.lost:
         losses.add(what)
     return converted.text
 
 
-def plain_words_or_none(markdown: str) -> str | None:
+def plain_text_or_none(markdown: str) -> str | None:
     """Return the text of Markdown that is plain text in one line, otherwise None."""
     html = to_html(markdown)
     if "<" in html or "\n" in html or "\\(" in html or "\\[" in html:
@@ -127,7 +127,7 @@ def plain_words_or_none(markdown: str) -> str | None:
     text = (
         html.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", '"').replace("&amp;", "&")
     )
-    return text if from_plain(text) == markdown else None
+    return text if convert_plain_text(text) == markdown else None
 
 
 def add_unit_to_stem(stem: str, unit: str) -> str:
@@ -143,7 +143,7 @@ def split_unit_from_stem(stem: str) -> tuple[str, str]:
     return stem[: match.start()], known_unit(match[1]) or ""
 
 
-def move_default_feedback(item: Item, feedback: str, losses: ConversionLosses) -> Item:
+def add_default_feedback_as_mistake(item: Item, feedback: str, losses: ConversionLosses) -> Item:
     """Return the item with the feedback to any other answer as its common mistake."""
     if feedback and not item.mistake:
         return dataclasses.replace(item, mistake=feedback)
@@ -152,11 +152,13 @@ def move_default_feedback(item: Item, feedback: str, losses: ConversionLosses) -
     return item
 
 
-def report_unused_feedback(item: Item, notes: Iterable[str], losses: ConversionLosses) -> None:
+def report_unused_feedback(
+    item: Item, feedback_texts: Iterable[str], losses: ConversionLosses
+) -> None:
     """Record the feedback in a file that its item does not contain."""
     texts = [item.explanation, item.mistake, *(p.why for p in item.pairs)]
     texts += [option.feedback for option in (*item.options, *item.steps)]
-    if any(note and not any(note in text for text in texts) for note in notes):
+    if any(note and not any(note in text for text in texts) for note in feedback_texts):
         losses.add("feedback that belongs to no choice is left out: explain it below")
 
 
@@ -184,7 +186,7 @@ def read_number(text: str, *, may_use_decimal_comma: bool = False) -> float:
     >>> read_number("1,024"), read_number("1,5"), read_number("12 500 000")
     (1024.0, 1.5, 12500000.0)
     """
-    number = number_parsing.read_number(text)
+    number = number_parsing.read_typed_number(text)
     if number is None or number.unit or text.strip()[:1] in _ABOUT:
         raise ItemSkippedError(f"“{text.strip()[:30]}” is not a number")
     if may_use_decimal_comma:
@@ -195,14 +197,16 @@ def read_number(text: str, *, may_use_decimal_comma: bool = False) -> float:
 def read_span(text: str, *, may_use_decimal_comma: bool = False) -> NumberRange | None:
     """Read a number with unit and tolerance, such as “140 GB ± 4”; None if it is none.
 
-    Raises ItemSkippedError like `read_number`.
+    Raises ItemSkippedError like `read_typed_number`.
     """
     center, sign, tolerance = re.sub(r"\+/?-", "±", text).partition("±")
-    number = number_parsing.read_number(center)
+    number = number_parsing.read_typed_number(center)
     if number is None or text.strip()[:1] in _ABOUT:
         return None
     unit = known_unit(number.unit)
-    half = number_parsing.read_number(tolerance) if sign else number_parsing.TypedNumber(0.0, "")
+    half = (
+        number_parsing.read_typed_number(tolerance) if sign else number_parsing.TypedNumber(0.0, "")
+    )
     if unit is None or half is None or half.unit not in {"", "%", number.unit}:
         return None
     if may_use_decimal_comma:
@@ -212,7 +216,7 @@ def read_span(text: str, *, may_use_decimal_comma: bool = False) -> NumberRange 
     return span_around(number.value, width, unit)
 
 
-def read_weight(text: str) -> float:
+def read_percent_weight(text: str) -> float:
     """Read a share of the mark in percent, -100 to 100; raises ItemSkippedError.
 
     A comma in it is decimal: with a thousands separator it would exceed the mark.

@@ -8,12 +8,12 @@ from app.content.course_rules import NO_SYLLABUS
 from app.content.file_reader import parse_file
 from app.content.file_watcher import WatchedFiles
 from app.content.library import explain_unshowable_image
-from app.content.parse_cache import replace_file
+from app.content.parse_cache import replace_file_atomically
 from app.content.parsed_file import ParsedFile, list_used_ids
 from app.import_export.course_items import (
     ensure_heading_paragraph,
-    new_id,
-    read_authored,
+    new_item_id,
+    read_authored_items,
     write_item_block,
 )
 from app.import_export.html_to_markdown import join_into_one_line
@@ -26,9 +26,9 @@ from app.import_export.items import (
     UnusableFileError,
     image_bytes,
     image_digest,
-    image_name,
     item_label,
     make_image,
+    make_image_name,
     picture_names_shown,
     rename_images,
 )
@@ -70,18 +70,18 @@ class TopicUpdate:
     lost: tuple[ItemRemark, ...]
 
 
-def add_items(result: ImportResult, target: TargetTopic) -> TopicUpdate:
+def add_items_to_topic(result: ImportResult, target: TargetTopic) -> TopicUpdate:
     """Add the items of an import to a topic; existing text is not changed.
 
     An item is refused if it already is in the topic, if the course check would refuse it, or if its
     Markdown would be parsed as something else.
     """
-    texts = {name: _open_file_text(name, text, target) for name, text in target.files.items()}
+    texts = {name: _text_to_append_to(name, text, target) for name, text in target.files.items()}
     ids = set(target.ids)
     known = {
         _comparison_key(rename_images(item, target.pictures))
         for name, text in target.files.items()
-        for item in read_authored(text, f"topics/{target.slug}/{name}").items
+        for item in read_authored_items(text, f"topics/{target.slug}/{name}").items
     }
     carried: list[tuple[str, Item]] = []
     refused = list(result.refused)
@@ -91,7 +91,7 @@ def add_items(result: ImportResult, target: TargetTopic) -> TopicUpdate:
     for raw in result.items:
         item, new_pictures = _with_unique_pictures(_drop_unknown_references(raw, target))
         file = "cards.md" if item.kind == "card" else "quiz.md"
-        name = new_id(item, ids)
+        name = new_item_id(item, ids)
         likeness = _comparison_key(
             rename_images(item, {n: image_digest(c) for n, c in new_pictures.items()})
         )
@@ -109,7 +109,7 @@ def add_items(result: ImportResult, target: TargetTopic) -> TopicUpdate:
     return TopicUpdate(files, pictures, tuple(carried), tuple(refused), tuple(item_remarks))
 
 
-def _open_file_text(name: str, text: str, target: TargetTopic) -> str:
+def _text_to_append_to(name: str, text: str, target: TargetTopic) -> str:
     """Return the file to append to, or new front matter."""
     if text.strip():
         return text
@@ -140,7 +140,7 @@ def _with_recorded_loss(item: Item, loss: str) -> Item:
 def _with_unique_pictures(item: Item) -> tuple[Item, dict[str, bytes]]:
     """Return the item with unique picture names, and the bytes of the pictures."""
     contents = {p.name: image_bytes(p) for p in item.pictures}
-    names = {name: image_name(content, name) for name, content in contents.items()}
+    names = {name: make_image_name(content, name) for name, content in contents.items()}
     for name in picture_names_shown(item):
         if not names.get(name):
             item = _with_recorded_loss(
@@ -166,12 +166,12 @@ def _placement_refusal(item: Item, name: str, file: str, target: TargetTopic) ->
     if any(set(w) & set(_FORBIDDEN_IN_BLANK) or "~" in w.split() for w in answers):
         return "the answer of a gap holds one of | ? [ ] ~"
     path = f"topics/{target.slug}/{file}"
-    source = f"{_open_file_text(file, '', target)}\n{write_item_block(item, name)}"
+    source = f"{_text_to_append_to(file, '', target)}\n{write_item_block(item, name)}"
     parsed = parse_file(source, path)
     problems = [p for p in parsed.problems if p.severity == "error"]
     if problems:
         return f"{problems[0].message} [{problems[0].code}]"
-    parsed_again = read_authored(source, path).items
+    parsed_again = read_authored_items(source, path).items
     if len(parsed_again) != 1 or _comparison_key(parsed_again[0]) != _comparison_key(item):
         return "its text cannot be written so that it reads the same"
     return ""
@@ -208,9 +208,9 @@ def _span_key(span: NumberRange | None) -> tuple[str, ...]:
 _FILES = ("quiz.md", "cards.md")
 
 
-def list_topics(folder: Path) -> frozenset[str]:
+def list_topics_with_page(folder: Path) -> frozenset[str]:
     """Return the topics of a course that have a page."""
-    readings, _ = WatchedFiles(folder, None).read()
+    readings, _ = WatchedFiles(folder, None).parse_current_files()
     return frozenset(
         path.split("/")[1] for path, parsed in readings.items() if parsed.topic is not None
     )
@@ -218,7 +218,7 @@ def list_topics(folder: Path) -> frozenset[str]:
 
 def read_target_topic(folder: Path, slug: str) -> TargetTopic:
     """Return a topic of a course; raises UnusableFileError if there is none."""
-    readings, _ = WatchedFiles(folder, None).read()
+    readings, _ = WatchedFiles(folder, None).parse_current_files()
     page = readings.get(f"topics/{slug}/concept.md")
     if page is None or page.topic is None:
         known = ", ".join(sorted({p.split("/")[1] for p in readings if p.startswith("topics/")}))
@@ -277,12 +277,12 @@ def write_files(folder: Path, slug: str, update: TopicUpdate) -> None:
     for name, content in {**update.pictures, **texts}.items():
         path = folder / "topics" / slug / name
         path.parent.mkdir(exist_ok=True)
-        replace_file(path, content)
+        replace_file_atomically(path, content)
 
 
-def describe_course(folder: Path) -> CourseInfo:
+def read_course_info(folder: Path) -> CourseInfo:
     """Return the title and language of a course; the title defaults to its folder name."""
-    readings, _ = WatchedFiles(folder, None).read()
+    readings, _ = WatchedFiles(folder, None).parse_current_files()
     read = readings["syllabus.toml"].syllabus if "syllabus.toml" in readings else None
     syllabus = read or NO_SYLLABUS
     return CourseInfo(syllabus.exam or folder.resolve().name, syllabus.language)
@@ -293,7 +293,7 @@ def read_items_for_export(folder: Path, slug: str, seed: int) -> ImportResult:
 
     Items that are not live are in `waiting`.
     """
-    readings, _ = WatchedFiles(folder, None).read()
+    readings, _ = WatchedFiles(folder, None).parse_current_files()
     items: list[Item] = []
     waiting: list[Item] = []
     refused: list[ItemRemark] = []
@@ -305,7 +305,7 @@ def read_items_for_export(folder: Path, slug: str, seed: int) -> ImportResult:
         topic = path.split("/")[1]
         page = readings.get(f"topics/{topic}/concept.md")
         live = _is_live_by_item_id(readings[path], page.topic if page else None)
-        result = read_authored(_read_text(folder / path), path, seed)
+        result = read_authored_items(_read_text(folder / path), path, seed)
         for item in result.items:
             if item.name in live:
                 with_pictures = attach_pictures(folder / "topics" / topic, item)

@@ -9,7 +9,7 @@ from markdown_it.token import Token
 
 from app.content.front_matter import FileKind, FrontMatter, parse_front_matter
 from app.content.item_reader import ParsedItem, build_item
-from app.content.item_splitter import Region, split_into_items
+from app.content.item_splitter import Region, split_into_regions
 from app.import_export.converted_text import span_around
 from app.import_export.html_to_markdown import join_into_one_line
 from app.import_export.items import (
@@ -27,7 +27,7 @@ from app.import_export.items import (
     is_true_or_false,
     map_item_texts,
 )
-from app.import_export.markdown_text import code_span, escape_markdown, line_escaped
+from app.import_export.markdown_text import code_span, escape_line_start, escape_markdown
 from app.import_export.markdown_to_html import tokens_to_markdown
 from app.markup import expressions
 from app.markup.expressions import ExpressionError, Value
@@ -44,7 +44,7 @@ from app.questions.model import Question
 from app.questions.options import ParsedOption, credit_box, sole_code_span
 from app.questions.question_type import ItemComment, ItemDraft, ItemParts
 from app.questions.types.console import ConsoleAnswer
-from app.questions.types.hotspot import split_label
+from app.questions.types.hotspot import split_region_and_label
 from app.questions.types.matching import table_rows
 from app.questions.types.number_parsing import AcceptedRange, NumericAnswer
 from app.questions.types.numeric import with_computed_ranges
@@ -59,7 +59,7 @@ _INSTEAD: dict[str, tuple[Kind, str]] = {
 _ONE_DRAW = "its numbers were drawn once; the parameters are not exported"
 
 
-def read_authored(text: str, path: str, seed: int = 0) -> ImportResult:
+def read_authored_items(text: str, path: str, seed: int = 0) -> ImportResult:
     """Return the items of one file; computed ones as the variant that `seed` draws.
 
     `path` is relative to the content folder. Items that the course check refuses are refused here
@@ -69,9 +69,9 @@ def read_authored(text: str, path: str, seed: int = 0) -> ImportResult:
     front, body = parse_front_matter(source)
     items: list[Item] = []
     refused: list[ItemRemark] = []
-    drafts = split_into_items(body, source)
+    drafts = split_into_regions(body, source)
     # Building an item consumes its tokens, and a computed one is built twice.
-    others = split_into_items(body, source) if any(map(_is_computed_item, drafts)) else drafts
+    others = split_into_regions(body, source) if any(map(_is_computed_item, drafts)) else drafts
     for first, second in zip(drafts, others, strict=True):
         if not isinstance(first, ItemDraft) or not isinstance(second, ItemDraft):
             continue
@@ -202,7 +202,7 @@ def _answer_fields(  # noqa: PLR0911 - one return per type
         case "console":
             return {"options": _choice_options(parts)}
         case "place":
-            labels = [tokens_to_markdown([split_label(o)[1]]) for o in parts.options]
+            labels = [tokens_to_markdown([split_region_and_label(o)[1]]) for o in parts.options]
             return {"options": _choice_options(parts, labels), "shuffle": False}
     raise ItemSkippedError("no other program can judge a design exercise")
 
@@ -282,10 +282,10 @@ _LIKE_TYPED = re.compile(r"`|[-+−]?\s?[\d.$€£¥]")  # without a type, it mi
 _STRUCTURED = re.compile(r"(?:`{3}|\| |> |- |\d+\. |\$\$)")
 
 
-def write_item_block(item: Item, name: str) -> str:
+def write_item_block(item: Item, item_id: str) -> str:
     """Return one item as Markdown with the id `name`: heading, comment, answers, alerts."""
     heading, rest = _split_heading(item)
-    comment = "\n".join([f"<!-- q: {name}", *_comment_lines(item)])
+    comment = "\n".join([f"<!-- q: {item_id}", *_comment_lines(item)])
     comment += "\n-->" if "\n" in comment else " -->"
     parts = [f"### {heading}\n{comment}", rest, *_separate_lists(rest, _answer_lines(item))]
     parts += [_alert_block("TIP", hint) for hint in item.hints]
@@ -298,16 +298,16 @@ def ensure_heading_paragraph(item: Item) -> Item:
     if item.stem and not _STRUCTURED.match(item.stem):
         return item
     name = " ".join(item.name.split()) or "Question"
-    stem = f"{line_escaped(escape_markdown(name))}\n\n{item.stem}".strip()
+    stem = f"{escape_line_start(escape_markdown(name))}\n\n{item.stem}".strip()
     return dataclasses.replace(item, stem=stem)
 
 
-def new_id(item: Item, taken: Iterable[str]) -> str:
+def new_item_id(item: Item, taken_ids: Iterable[str]) -> str:
     """Return an unused id from the item's name or its first words."""
     base = slugify(item.name) or slugify(item.stem) or "question"
     if len(base) > _LONGEST_ID:
         base = base[:_LONGEST_ID].rpartition("-")[0] or base[:_LONGEST_ID]
-    used, name, count = set(taken), base, 1
+    used, name, count = set(taken_ids), base, 1
     while name in used:
         count += 1
         name = f"{base}-{count}"
@@ -388,7 +388,7 @@ def _short_answer_line(option: ItemOption) -> str:
 
 def _option_with_feedback(mark: str, option: ItemOption) -> str:
     text = (
-        code_span(write_range(option.span))
+        code_span(format_range(option.span))
         if option.span is not None
         else join_into_one_line(option.text)
     )
@@ -399,7 +399,7 @@ def _option_with_feedback(mark: str, option: ItemOption) -> str:
     return "\n".join(lines)
 
 
-def write_range(span: NumberRange) -> str:
+def format_range(span: NumberRange) -> str:
     """Return the range as it is authored: `140 GB ± 4.2`."""
     unit = f" {span.unit}" if span.unit else ""
     whole = span.center == int(span.center)
@@ -432,8 +432,8 @@ def fill_blanks(text: str, blanks: tuple[ItemBlank, ...]) -> str:
     return out
 
 
-def _alert_block(kind: str, text: str) -> str:
+def _alert_block(alert_type: str, text: str) -> str:
     if not text:
         return ""
-    lines = [f"> [!{kind}]", *(f"> {line}".rstrip() for line in text.split("\n"))]
+    lines = [f"> [!{alert_type}]", *(f"> {line}".rstrip() for line in text.split("\n"))]
     return "\n".join(lines)

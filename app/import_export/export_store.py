@@ -20,7 +20,7 @@ from app.database.tables import TABLES, Learner
 from app.import_export.anki.package_writer import AddedCardInfo, DatedEdit, ReviewWithDuration
 from app.spaced_repetition.card_ids import is_added_card
 from app.spaced_repetition.card_rows import MEMORY
-from app.spaced_repetition.review_log import drop_undone_rows, edit_from_row, grade_from_row
+from app.spaced_repetition.review_log import drop_undone_rows, manual_edit_from_row, review_from_row
 
 LOG = TABLES["review"]
 ASIDE = TABLES["suspension"]
@@ -110,22 +110,22 @@ class LearnerCards:
         first = self._db.scalar(days.where(MEMORY.c.first_day != ""))
         return dt.date.fromisoformat(first) if first else None
 
-    def picture(self, name: str) -> bytes | None:
+    def read_picture(self, name: str) -> bytes | None:
         """Return a picture of an own card."""
         query = self._select_from_own_rows(PICTURE, PICTURE.c.content).where(PICTURE.c.name == name)
         content = self._db.scalar(query)
         return base64.b64decode(content) if content else None
 
-    def read(self, cards: Sequence[str]) -> StudiedCards:
+    def read_study_data(self, cards: Sequence[str]) -> StudiedCards:
         """Return all stored data of the given cards."""
         execute = self._db.execute
         order = (LOG.c.card, LOG.c.at, LOG.c.id)
-        log = execute(self._rows_about(cards, LOG, *LOGGED).order_by(*order))
-        suspended = self._db.scalars(self._rows_about(cards, ASIDE, ASIDE.c.card))
-        seeds = self._rows_about(cards, ADDED, ADDED.c.card, ADDED.c.seed, ADDED.c.at)
+        log = execute(self._select_rows_of_cards(cards, LOG, *LOGGED).order_by(*order))
+        suspended = self._db.scalars(self._select_rows_of_cards(cards, ASIDE, ASIDE.c.card))
+        seeds = self._select_rows_of_cards(cards, ADDED, ADDED.c.card, ADDED.c.seed, ADDED.c.at)
         added = execute(seeds.where(ADDED.c.declined.is_(False)))
-        due = execute(self._rows_about(cards, MEMORY, MEMORY.c.card, MEMORY.c.due_day))
-        own = execute(self._rows_about(cards, OWN, OWN.c.card, *OWN_TEXT))
+        due = execute(self._select_rows_of_cards(cards, MEMORY, MEMORY.c.card, MEMORY.c.due_day))
+        own = execute(self._select_rows_of_cards(cards, OWN, OWN.c.card, *OWN_TEXT))
         return StudiedCards(
             {
                 card: valid_log_entries(rows)
@@ -141,7 +141,7 @@ class LearnerCards:
             {row[0]: OwnCardText(*row[1:]) for row in own},
         )
 
-    def _rows_about(
+    def _select_rows_of_cards(
         self, cards: Sequence[str], table: Table, *columns: ColumnElement[Any]
     ) -> Select[Any]:
         return self._select_from_own_rows(table, *columns).where(table.c.card.in_(cards))
@@ -150,7 +150,7 @@ class LearnerCards:
         return select(*columns).where(table.c.learner_id == self._learner_id)
 
 
-def list_own_names(db: Session, learner_id: int) -> frozenset[str]:
+def list_own_card_ids(db: Session, learner_id: int) -> frozenset[str]:
     """Return the ids of the learner's own cards."""
     names = select(OWN.c.card).where(OWN.c.learner_id == learner_id)
     return frozenset(db.connection().scalars(names))
@@ -163,9 +163,9 @@ def valid_log_entries(rows: Iterable[Row[Any]]) -> list[ReviewWithDuration | Dat
 
 def _review_from_row(row: Row[Any]) -> ReviewWithDuration | DatedEdit:
     if row.rating:
-        return ReviewWithDuration(grade_from_row(row), row.milliseconds)
+        return ReviewWithDuration(review_from_row(row), row.milliseconds)
     return DatedEdit(
-        edit_from_row(row), from_milliseconds(row.at), dt.date.fromisoformat(row.study_day)
+        manual_edit_from_row(row), from_milliseconds(row.at), dt.date.fromisoformat(row.study_day)
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import nh3
 
-from app.spaced_repetition.card_ids import is_picture
+from app.spaced_repetition.card_ids import is_own_picture_url
 
 _TAGS = (
     "a abbr b blockquote br caption cite code dd del div dl dt em figcaption figure h1"
@@ -41,7 +41,7 @@ _OTHER_RULES = _UNREAD | {"plaintext", "textarea", "xmp"}
 
 def _allowed_attribute(tag: str, name: str, value: str) -> str | None:
     """Return the value of an attribute, or None for a picture URL that is not ours."""
-    return None if (tag, name) == ("img", "src") and not is_picture(value) else value
+    return None if (tag, name) == ("img", "src") and not is_own_picture_url(value) else value
 
 
 _STRANGERS = nh3.Cleaner(
@@ -286,7 +286,7 @@ def is_hidden(
     attributes: Mapping[str, str | None],
     hiding_selectors: frozenset[str],
     *,
-    dark: bool = False,
+    dark_background: bool = False,
 ) -> bool:
     """Return whether an element is hidden; `hiding_selectors` are selectors that style sheets hide.
 
@@ -304,6 +304,7 @@ def is_hidden(
         or ("collapse" in classes and not classes & {"in", "show"})
         or styled & hiding_selectors
         or is_hiding_style(
-            color + (attributes.get("style") or ""), dark=dark or has_dark_background(attributes)
+            color + (attributes.get("style") or ""),
+            dark=dark_background or has_dark_background(attributes),
         )
     )

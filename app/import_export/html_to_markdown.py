@@ -23,20 +23,20 @@ from app.import_export.markdown_text import (
     BREAK,
     EMPHASIS,
     LINK,
-    clean_line,
     collapse_spaces,
+    escape_except_formulas,
+    escape_line_start,
     escape_markdown,
-    escape_words,
     fence_code,
     find_formulas,
-    inline_formulas,
+    finish_inline_line,
     is_display_formula,
-    line_escaped,
+    make_formulas_inline,
     mark_emphasis,
     render_code_lines,
     render_code_spans,
-    split_parts,
-    write_line,
+    split_prose_code_tables,
+    write_paragraph_line,
     write_table,
 )
 
@@ -154,7 +154,7 @@ def parse_list_style(kind: str, style: str) -> str:
     return named or _TYPES.get(kind, "")
 
 
-def format_label(number: int, style: str) -> str:
+def format_list_label(number: int, style: str) -> str:
     """Return the label of a list item, as browsers show it.
 
     >>> format_label(28, "lower-alpha"), format_label(4, "upper-roman")
@@ -216,7 +216,7 @@ class OpenList:
             return "- ", ""
         if self.ordered and self.plain:
             return f"{number}. ", ""
-        return "", format_label(number, style)
+        return "", format_list_label(number, style)
 
     @property
     def is_foreign(self) -> bool:
@@ -229,11 +229,11 @@ class OpenList:
         return self.step < 0 and self.style == "none"
 
 
-def start_list(tag: str, given: Mapping[str, str | None]) -> OpenList:
+def start_list(tag: str, attributes: Mapping[str, str | None]) -> OpenList:
     """Return a list from its tag; bare if it counts down from no number."""
-    style = parse_list_style(given.get("type") or "", given.get("style") or "")
-    first = _parse_whole_number(given.get("start"))
-    step = -1 if "reversed" in given else 1
+    style = parse_list_style(attributes.get("type") or "", attributes.get("style") or "")
+    first = _parse_whole_number(attributes.get("start"))
+    step = -1 if "reversed" in attributes else 1
     style = "none" if step < 0 and first is None else style
     return OpenList(tag == "ol", style, (1 if first is None else first) - step, step)
 
@@ -286,8 +286,8 @@ class HtmlReader(HTMLParser):
         self.rows: list[list[str]] | None = None
         self.lost: list[str] = []
 
-    def finish(self) -> list[str]:
-        self._flush_words()
+    def finish_blocks(self) -> list[str]:
+        self._flush_line()
         return _join_blocks(self.blocks)
 
     # --- events ---
@@ -295,7 +295,7 @@ class HtmlReader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = dict(attrs)
         lines, dark = self.open[-1] if self.open else (False, False)
-        if self.hidden or self._is_left_out(tag, given, dark=dark):
+        if self.hidden or self._is_skipped(tag, given, dark=dark):
             self.hidden += tag not in _VOID
             return
         if tag not in _VOID:
@@ -342,12 +342,14 @@ class HtmlReader(HTMLParser):
         elif self.code is not None:
             self.code.append(self._escape_for_code(data))
         elif self.open and self.open[-1][0]:
-            self.line += BREAK.join(escape_words(collapse_spaces(x)) for x in data.split("\n"))
+            self.line += BREAK.join(
+                escape_except_formulas(collapse_spaces(x)) for x in data.split("\n")
+            )
         else:
             # Markdown does not read a formula if a digit follows its mark.
             behind = self.line[-1:] == "$" and self.line[-2:] != "\\$"
             apart = " " if behind and data[:1].isdigit() else ""
-            self.line += apart + escape_words(collapse_spaces(data))
+            self.line += apart + escape_except_formulas(collapse_spaces(data))
 
     def _escape_for_code(self, data: str) -> str:
         """Return text within code, with the line breaks and spaces that matter."""
@@ -356,8 +358,8 @@ class HtmlReader(HTMLParser):
         text = re.sub(r"[ \t\r\n]+", " ", data)
         return text.lstrip(" ") if self.code and self.code[-1][-1:] == " " else text
 
-    def _is_left_out(self, tag: str, given: dict[str, str | None], *, dark: bool) -> bool:
-        self.veiled = is_hidden(tag, given, self.hiding, dark=dark) or (
+    def _is_skipped(self, tag: str, given: dict[str, str | None], *, dark: bool) -> bool:
+        self.veiled = is_hidden(tag, given, self.hiding, dark_background=dark) or (
             self.hidden > 0 and self.veiled
         )
         if self.veiled:
@@ -419,7 +421,7 @@ class HtmlReader(HTMLParser):
             if not formula.strip():
                 raise ItemSkippedError("its formulas are in MathML without TeX")
             apart = " " if _JOINS.fullmatch(self.line[-1:]) else ""
-            self.line += apart + escape_words(f"\\({formula}\\)")
+            self.line += apart + escape_except_formulas(f"\\({formula}\\)")
         elif tag == "img":
             alt = " ".join((given.get("alt") or "").split())
             self.line += self._picture(alt, given.get("src") or "")
@@ -450,7 +452,7 @@ class HtmlReader(HTMLParser):
         if self.rows is not None:
             self._open_in_cell(tag, given)
             return
-        self._flush_words()
+        self._flush_line()
         if tag == "pre":
             self.pre = ""
         elif tag in _LISTS:
@@ -485,7 +487,7 @@ class HtmlReader(HTMLParser):
     def _next_mark(self, given: dict[str, str | None]) -> str:
         """Return the marker before the next item, Markdown or a label as text."""
         mark, label = self.lists[-1].next_marker_and_label(given)
-        self.label = line_escaped(label)
+        self.label = escape_line_start(label)
         return mark
 
     def _close_block(self, tag: str) -> None:
@@ -497,7 +499,7 @@ class HtmlReader(HTMLParser):
             return
         if tag in _HEADINGS and self.line.strip():
             self.line = f"**{self.line.strip()}**" if "*" not in self.line else self.line
-        self._flush_words()
+        self._flush_line()
         if tag == "li":
             self._write_pending_label()
         if tag in _LISTS and self.lists:
@@ -505,14 +507,16 @@ class HtmlReader(HTMLParser):
         elif tag in {"li", "blockquote"} and self.prefix:
             self.prefix.pop()
 
-    def _flush_words(self) -> None:
-        text = clean_line(self.line)
+    def _flush_line(self) -> None:
+        text = finish_inline_line(self.line)
         self.line = ""
         if text:
             first, *others = text.split(BREAK)
             label, self.label = self.label, ""
-            begin = f"{label} {inline_formulas(first)}" if label else write_line(first)
-            self._add_block("\\\n".join([begin, *map(write_line, others)]))
+            begin = (
+                f"{label} {make_formulas_inline(first)}" if label else write_paragraph_line(first)
+            )
+            self._add_block("\\\n".join([begin, *map(write_paragraph_line, others)]))
 
     def _write_pending_label(self) -> None:
         """Write a pending label before a block that cannot share its line."""
@@ -534,7 +538,7 @@ class HtmlReader(HTMLParser):
 
     def _open_table(self, tag: str, given: dict[str, str | None]) -> None:
         if tag == "table" and self.rows is None:
-            self._flush_words()
+            self._flush_line()
             self.rows = []
         elif tag == "tr" and self.rows is not None:
             self.rows.append([])
@@ -548,10 +552,10 @@ class HtmlReader(HTMLParser):
             return
         if tag == "caption":
             rows, self.rows = self.rows, None
-            self._flush_words()
+            self._flush_line()
             self.rows = rows
         elif tag in {"td", "th"} and self.rows:
-            cell = inline_formulas(clean_line(self.line))
+            cell = make_formulas_inline(finish_inline_line(self.line))
             self.rows[-1].append(cell.replace(BREAK, "<br>"))
             self.line = ""
         elif tag == "table":
@@ -598,7 +602,7 @@ def to_markdown(html: str, name_picture: Callable[[str], str] | None = None) -> 
         seen = _COMMENT.sub("", html)
         if HIDING_MARKUP.search(seen):
             raise ItemSkippedError(f"more than {DEEPEST} of its tags stand in each other")
-        words = from_plain(unescape(re.sub(r"<[^<>]*>", " ", seen)))
+        words = convert_plain_text(unescape(re.sub(r"<[^<>]*>", " ", seen)))
         return ConvertedHtml(
             words, (f"its tags are left out: more than {DEEPEST} stand in each other",)
         )
@@ -607,24 +611,26 @@ def to_markdown(html: str, name_picture: Callable[[str], str] | None = None) -> 
         reader.lost.append("a drawing or a frame is left out: say in words what it shows")
     reader.feed(sanitize_for_conversion(html))
     reader.close()
-    text = re.sub("^(?:&nbsp;)+", "", "\n\n".join(reader.finish()))
+    text = re.sub("^(?:&nbsp;)+", "", "\n\n".join(reader.finish_blocks()))
     return ConvertedHtml(text, tuple(dict.fromkeys(reader.lost)))
 
 
-def from_plain(text: str, *, wrapped: bool = False) -> str:
+def convert_plain_text(text: str, *, join_wrapped_lines: bool = False) -> str:
     """Convert plain text to Markdown: its lines, code and formulas stay.
 
     With `wrapped`, the lines of a paragraph are joined.
     """
     blocks: list[str] = []
-    for part in split_parts(join_formula_lines(text)):
+    for part in split_prose_code_tables(join_formula_lines(text)):
         if part.kind == "code":
             blocks.append(fence_code("\n".join(part.lines)))
         elif part.kind == "table":
-            head, _, *rows = [_split_cells(line) for line in part.lines]
+            head, _, *rows = [_parse_piped_row(line) for line in part.lines]
             blocks.append(write_table([head, *rows]))
         else:
-            blocks += _split_paragraphs((" ".join(part.lines),) if wrapped else part.lines)
+            blocks += _split_paragraphs(
+                (" ".join(part.lines),) if join_wrapped_lines else part.lines
+            )
     return "\n\n".join(blocks)
 
 
@@ -640,18 +646,18 @@ def join_formula_lines(text: str) -> str:
 def _split_paragraphs(lines: Sequence[str]) -> list[str]:
     """Return lines as paragraphs; a formula alone on its line is its own paragraph."""
     blocks: list[list[str]] = [[]]
-    for line in escape_words("\n".join(lines)).split("\n"):
+    for line in escape_except_formulas("\n".join(lines)).split("\n"):
         text = " ".join(line.split())
         if is_display_formula(text):
-            blocks += [[write_line(text)], []]
+            blocks += [[write_paragraph_line(text)], []]
         elif text:
-            blocks[-1].append(write_line(text))
+            blocks[-1].append(write_paragraph_line(text))
     return ["\\\n".join(block) for block in blocks if block]
 
 
-def _split_cells(line: str) -> list[str]:
+def _parse_piped_row(line: str) -> list[str]:
     cells = line.strip().strip("|").split("|")
-    return [inline_formulas(" ".join(escape_words(c).split())) for c in cells]
+    return [make_formulas_inline(" ".join(escape_except_formulas(c).split())) for c in cells]
 
 
 def join_into_one_line(markdown: str) -> str:

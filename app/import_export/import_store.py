@@ -28,7 +28,7 @@ from app.accounts.current_learner import LearnerProfile
 from app.accounts.learner_store import learner_rows_filter
 from app.clock import from_milliseconds, to_milliseconds
 from app.database.engine import BROUGHT, insert_if_absent
-from app.database.quotas import CARD_LOG, OWN_CARDS, check_quota
+from app.database.quotas import CARD_LOG, OWN_CARDS, check_row_quota
 from app.database.tables import OwnPicture
 from app.import_export.anki.package_format import find_picture_names
 from app.import_export.export_store import (
@@ -45,21 +45,21 @@ from app.import_export.items import UnusableFileError
 from app.import_export.progress_store import ImportCounts
 from app.spaced_repetition.card_ids import QUESTION, is_added_card, parse_card_id
 from app.spaced_repetition.card_rows import MEMORY
-from app.spaced_repetition.queue import DayCounts, new_cards_allowed
+from app.spaced_repetition.queue import DayCounts, count_allowed_new_cards
 from app.spaced_repetition.review_log import (
     bump_manual_edit_counter,
     columns_of_replayed_card,
-    load_starts,
+    load_added_card_starts,
     replace_in_day_totals,
     replay_card,
 )
 
 _BATCH_SIZE = 500  # names in one query
-Logs = Mapping[str, Sequence[Row[Any]]]
+LogRowsByCard = Mapping[str, Sequence[Row[Any]]]
 Item = TypeVar("Item")
 
 
-class HasPlacement(Protocol):
+class HasNoteAndTopic(Protocol):
     """The note shared with a card's reverse, and the card's topic."""
 
     @property
@@ -69,7 +69,7 @@ class HasPlacement(Protocol):
 
 
 def rebuild_memory_rows(
-    db: Session, learner_id: int, places: Mapping[str, HasPlacement], logs: Logs
+    db: Session, learner_id: int, places: Mapping[str, HasNoteAndTopic], logs: LogRowsByCard
 ) -> None:
     """Rebuild the memory rows of these cards from their logs and starts.
 
@@ -88,11 +88,11 @@ def rebuild_memory_rows(
 
 
 def _memory_rows(
-    db: Session, learner_id: int, places: Mapping[str, HasPlacement], logs: Logs
+    db: Session, learner_id: int, places: Mapping[str, HasNoteAndTopic], logs: LogRowsByCard
 ) -> list[dict[str, Any]]:
     mine = (ASIDE.c.learner_id == learner_id) & ASIDE.c.card.in_(places)
     suspended = set(db.connection().scalars(select(ASIDE.c.card).where(mine)))
-    added = load_starts(db, learner_id, places.keys())
+    added = load_added_card_starts(db, learner_id, places.keys())
     rows = []
     for card, place in places.items():
         log, begin = logs.get(card, ()), added.get(card)
@@ -104,7 +104,9 @@ def _memory_rows(
     return rows
 
 
-def load_logs(db: Session, learner_id: int, cards: Iterable[str]) -> dict[str, list[Row[Any]]]:
+def load_log_rows_by_card(
+    db: Session, learner_id: int, cards: Iterable[str]
+) -> dict[str, list[Row[Any]]]:
     """Return the log rows of each card that has any, oldest first."""
     logs: dict[str, list[Row[Any]]] = {}
     for names in batch_for_query(cards):
@@ -118,7 +120,7 @@ def load_logs(db: Session, learner_id: int, cards: Iterable[str]) -> dict[str, l
     return logs
 
 
-def flatten_logs(logs: Logs) -> list[Row[Any]]:
+def flatten_logs(logs: LogRowsByCard) -> list[Row[Any]]:
     """Return all rows of some logs, one card after the other."""
     return [row for log in logs.values() for row in log]
 
@@ -199,7 +201,7 @@ class ImportedCard:
 class _ExistingCards:
     """What a learner already had of some cards: review moments, text, ids."""
 
-    logs: Logs
+    logs: LogRowsByCard
     moments: dict[tuple[str, int | str], list[int]]
     begun: set[str]
     added: set[str]
@@ -216,16 +218,16 @@ def expect_room_for_own_cards(db: Session, learner_id: int, cards: Iterable[Impo
 
 def stored_size(cards: Iterable[ImportedCard]) -> int:
     """Estimate how many bytes some cards take in the database, as if all were new."""
-    return sum(map(_card_size, cards))
+    return sum(map(_stored_card_bytes, cards))
 
 
-def _card_size(card: ImportedCard) -> int:
+def _stored_card_bytes(card: ImportedCard) -> int:
     pictures = sum(map(len, card.pictures.values())) * 4 // 3  # stored as Base64
     text = card.own.front + card.own.back if card.own else ""
     return pictures + len(text.encode()) + (_ROWS_OF_CARD + len(card.log)) * _STORED_ROW
 
 
-def slice_cards(cards: Iterable[ImportedCard]) -> Iterator[tuple[ImportedCard, ...]]:
+def batch_cards_by_write_cost(cards: Iterable[ImportedCard]) -> Iterator[tuple[ImportedCard, ...]]:
     """Yield cards in batches, each of which holds the write lock only briefly."""
     return batch_by_weight(((card, _write_cost_in_rows(card)) for card in cards), _ROWS_OF_SLICE)
 
@@ -257,11 +259,11 @@ def import_cards(
     if any(row["act"] for row in rows):
         bump_manual_edit_counter(db, learner.id)
     first_reviews = {row["card"]: int(row["at"]) for row in reversed(rows)}
-    new_cards = _new_cards(cards, existing, first_reviews)
+    new_cards = _cards_new_to_learner(cards, existing, first_reviews)
     waited = _schedule_added_cards(db, learner, new_cards, at, first_reviews, already_waiting)
     store_pictures(db, learner.id, cards, at)
     rewritten = _store_changed_own_texts(db, learner.id, cards, existing, at)
-    _suspend_cards(db, learner.id, new_cards, at)
+    _suspend_new_cards(db, learner.id, new_cards, at)
     _rebuild_memory_and_days(db, learner.id, cards, existing, first_reviews)
     new = {card.card for card in new_cards}
     changed = ({*first_reviews} | rewritten) - new
@@ -278,7 +280,7 @@ def _rebuild_memory_and_days(
     first_reviews: Mapping[str, int],
 ) -> None:
     """Rebuild memory rows and day totals of cards whose logs have grown."""
-    after = load_logs(db, learner_id, first_reviews)
+    after = load_log_rows_by_card(db, learner_id, first_reviews)
     before = {card: existing.logs[card] for card in first_reviews if card in existing.logs}
     unknown = {c: log for c, log in existing.logs.items() if c not in existing.begun}
     rebuild_memory_rows(db, learner_id, {c.card: c for c in cards}, {**unknown, **after})
@@ -287,7 +289,7 @@ def _rebuild_memory_and_days(
 
 def _load_existing(db: Session, learner_id: int, cards: Sequence[str]) -> _ExistingCards:
     moments = collections.defaultdict[tuple[str, int | str], list[int]](list)
-    logs = load_logs(db, learner_id, cards)
+    logs = load_log_rows_by_card(db, learner_id, cards)
     for row in flatten_logs(logs):
         if row.rating > 0 or row.act:
             moments[row.card, row.rating or row.act].append(row.at)
@@ -337,9 +339,9 @@ def _is_burial_expired(learner: LearnerProfile, at: int, now: int) -> bool:
     )
 
 
-def _contains_nearby_time(times: list[int], at: int) -> bool:
-    place = bisect.bisect_left(times, at - _SAME)
-    return place < len(times) and times[place] <= at + _SAME
+def _contains_nearby_time(times: list[int], moment: int) -> bool:
+    place = bisect.bisect_left(times, moment - _SAME)
+    return place < len(times) and times[place] <= moment + _SAME
 
 
 def _review_row(
@@ -362,7 +364,7 @@ def _review_row(
     }
 
 
-def _new_cards(
+def _cards_new_to_learner(
     cards: Sequence[ImportedCard], existing: _ExistingCards, reviewed: Collection[str]
 ) -> list[ImportedCard]:
     """Return the cards that are new for the learner: reviewed course cards, all added ones."""
@@ -387,7 +389,7 @@ def _schedule_added_cards(
     Otherwise a deck of a thousand new cards would all be due today. `already_waiting` such cards came
     before them. Returns how many more there are.
     """
-    a_day = max(1, new_cards_allowed(learner.minutes_a_day, DayCounts(0, 0, 0)))
+    a_day = max(1, count_allowed_new_cards(learner.minutes_a_day, DayCounts(0, 0, 0)))
     before = already_waiting
     rows = []
     for card in cards:
@@ -427,11 +429,13 @@ def _store_changed_own_texts(
         db.connection().execute(update(OWN).where(this).values(**columns))
     if new:
         db.connection().execute(insert(OWN), new)
-        check_quota(db, OWN_CARDS, OWN.c.learner_id == learner_id)
+        check_row_quota(db, OWN_CARDS, OWN.c.learner_id == learner_id)
     return changed
 
 
-def _suspend_cards(db: Session, learner_id: int, cards: Sequence[ImportedCard], at: int) -> None:
+def _suspend_new_cards(
+    db: Session, learner_id: int, cards: Sequence[ImportedCard], at: int
+) -> None:
     """Suspend new cards that were suspended in the file."""
     names = [card.card for card in cards if card.suspended]
     mine = (ASIDE.c.learner_id == learner_id) & ASIDE.c.card.in_(names)
@@ -503,23 +507,23 @@ def batch_own_deck_cards(db: Session, learner_id: int, deck: str) -> list[tuple[
         .where(OWN.c.learner_id == learner_id, OWN.c.deck == deck)
         .group_by(OWN.c.card)
     )
-    return _slice_names(cards)
+    return _batch_by_removal_cost(cards)
 
 
 def batch_cards_with_imported_reviews(db: Session, learner_id: int) -> list[tuple[str, ...]]:
     """Return the course cards with imported reviews, in batches to remove."""
     carried = select(LOG.c.card, func.count()).where(*_imported_rows_filter(learner_id))
-    return _slice_names(db.connection().execute(carried.group_by(LOG.c.card)))
+    return _batch_by_removal_cost(db.connection().execute(carried.group_by(LOG.c.card)))
 
 
-def _slice_names(cards: Iterable[Row[str, int]]) -> list[tuple[str, ...]]:
+def _batch_by_removal_cost(cards: Iterable[Row[str, int]]) -> list[tuple[str, ...]]:
     weighed = ((card, _REMOVAL_ROWS_OF_CARD + grades) for card, grades in cards)
     return list(batch_by_weight(weighed, _REMOVAL_ROWS_OF_SLICE))
 
 
 def delete_own_cards(db: Session, learner_id: int, cards: Sequence[str]) -> None:
     """Delete own cards with all their data."""
-    before = load_logs(db, learner_id, cards)
+    before = load_log_rows_by_card(db, learner_id, cards)
     for table in (LOG, MEMORY, ASIDE, ADDED, OWN):
         for names in batch_for_query(cards):
             mine = table.c.learner_id == learner_id
@@ -531,7 +535,7 @@ def delete_imported_reviews(
     db: Session,
     learner_id: int,
     cards: Sequence[str],
-    find_placement: Callable[[str], HasPlacement],
+    find_placement: Callable[[str], HasNoteAndTopic],
 ) -> None:
     """Delete the imported reviews of course cards.
 
@@ -539,7 +543,7 @@ def delete_imported_reviews(
     a card, and no number may be used twice.
     """
     connection = db.connection()
-    before = load_logs(db, learner_id, cards)
+    before = load_log_rows_by_card(db, learner_id, cards)
     graded_here = select(LOG.c.card).where(
         LOG.c.learner_id == learner_id, LOG.c.card.in_(cards), LOG.c.token.not_like(f"{BROUGHT}%")
     )
@@ -548,7 +552,7 @@ def delete_imported_reviews(
     for names in batch_for_query(set(cards) - reviewed_here):
         of_cards = LOG.c.card.in_(names)
         connection.execute(delete(LOG).where(*_imported_rows_filter(learner_id), of_cards))
-    after = {**{card: [] for card in cards}, **load_logs(db, learner_id, cards)}
+    after = {**{card: [] for card in cards}, **load_log_rows_by_card(db, learner_id, cards)}
     rebuild_memory_rows(db, learner_id, {c: find_placement(c) for c in cards}, after)
     replace_in_day_totals(db, learner_id, flatten_logs(before), flatten_logs(after))
 
@@ -589,11 +593,11 @@ class HasImages(Protocol):
 
 
 Card = TypeVar("Card", bound=HasImages)
-Sizes = Mapping[tuple[int, str], int]
+PictureSizes = Mapping[tuple[int, str], int]
 """Bytes of pictures by learner row id and picture name."""
 
 
-def measure_pictures(db: Session, learner_id: int) -> Sizes:
+def read_picture_sizes(db: Session, learner_id: int) -> PictureSizes:
     """Return the size of every picture of a person, in all courses.
 
     The database reads all of them, so call this before a write transaction.
@@ -601,7 +605,7 @@ def measure_pictures(db: Session, learner_id: int) -> Sizes:
     return _select_picture_sizes(db, PICTURE.c.learner_id.in_(learner_rows_filter(learner_id)))
 
 
-def _select_picture_sizes(db: Session, condition: ColumnElement[bool]) -> Sizes:
+def _select_picture_sizes(db: Session, condition: ColumnElement[bool]) -> PictureSizes:
     length = func.length(PICTURE.c.content)
     columns = PICTURE.c.learner_id, PICTURE.c.name, length
     rows = db.connection().execute(select(*columns).where(condition))
@@ -609,7 +613,7 @@ def _select_picture_sizes(db: Session, condition: ColumnElement[bool]) -> Sizes:
 
 
 def drop_pictures_beyond_quota(
-    db: Session, learner_id: int, cards: Sequence[Card], measured: Sizes
+    db: Session, learner_id: int, cards: Sequence[Card], measured: PictureSizes
 ) -> tuple[Card, ...]:
     """Return the cards without those whose new pictures exceed the limit.
 
@@ -634,7 +638,7 @@ def drop_pictures_beyond_quota(
     return tuple(fitting)
 
 
-def _measure_new_pictures(db: Session, learner_id: int, measured: Sizes) -> Sizes:
+def _measure_new_pictures(db: Session, learner_id: int, measured: PictureSizes) -> PictureSizes:
     """Return the current sizes; reads only the pictures not yet measured."""
     names = select(PICTURE.c.learner_id, PICTURE.c.name)
     theirs = names.where(PICTURE.c.learner_id.in_(learner_rows_filter(learner_id)))

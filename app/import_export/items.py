@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from pydantic import Field
 
-from app.markup.images import image_kind
+from app.markup.images import detect_image_format
 from app.markup.text import is_path_inside, slugify
 
 Kind = Literal[
@@ -256,12 +256,12 @@ class ImageCollector:
         """Return the pictures taken, in the order they were found."""
         return tuple(self._taken.values())
 
-    def add_image(self, address: str) -> str:
+    def name_image(self, address: str) -> str:
         """Return the name that a picture gets; "" if it cannot be imported."""
         content = _decode_data_url(address)
         if content is None and self._find is not None:
             content = self._find(address)
-        name = image_name(content or b"", unquote(address))
+        name = make_image_name(content or b"", unquote(address))
         if name and content:
             self._taken[name] = make_image(name, content)
         return name
@@ -280,7 +280,7 @@ def image_bytes(picture: ItemImage) -> bytes:
         return b""
 
 
-def image_name(content: bytes, address: str) -> str:
+def make_image_name(content: bytes, address: str) -> str:
     """Return a unique name for a picture; "" if it is not a picture or too large.
 
     >>> image_name(b"GIF89a and more", "Our Rack.png")
@@ -288,7 +288,7 @@ def image_name(content: bytes, address: str) -> str:
     """
     if not content or len(content) > LARGEST:
         return ""
-    ending = image_kind(content)
+    ending = detect_image_format(content)
     if not ending:
         return ""
     last = image_digest(content)

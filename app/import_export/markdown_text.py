@@ -25,7 +25,7 @@ def escape_markdown(plain: str) -> str:
     return _ENTITY.sub(r"\\&", text)
 
 
-def line_escaped(line: str) -> str:
+def escape_line_start(line: str) -> str:
     r"""Escape what would be markup at the beginning of a line.
 
     >>> line_escaped("1. first"), line_escaped("# one"), line_escaped("-1 is less")
@@ -70,7 +70,7 @@ _SET = "\ue0f9"  # around a formula that was on its own line
 _SET_OFF = re.compile(f"{_SET}(\\$[^$]+\\$){_SET}")
 
 
-def escape_words(text: str) -> str:
+def escape_except_formulas(text: str) -> str:
     """Escape text, but keep formulas in TeX as formulas."""
     done, at = [], 0
     for start, end in find_formulas(text):
@@ -104,12 +104,12 @@ def find_formulas(text: str) -> Iterator[tuple[int, int]]:
         yield match.start(), at
 
 
-def write_line(line: str) -> str:
+def write_paragraph_line(line: str) -> str:
     """Return a line of a paragraph; a formula alone on it becomes a display formula."""
     match = _SET_OFF.fullmatch(line)
     if match:
         return f"${match[1]}$"
-    return line_escaped(inline_formulas(line))
+    return escape_line_start(make_formulas_inline(line))
 
 
 def is_display_formula(line: str) -> bool:
@@ -117,7 +117,7 @@ def is_display_formula(line: str) -> bool:
     return _SET_OFF.fullmatch(line) is not None
 
 
-def inline_formulas(line: str) -> str:
+def make_formulas_inline(line: str) -> str:
     """Return the line with inline formulas, for places such as cells."""
     return _SET_OFF.sub(r"\1", line)
 
@@ -157,7 +157,7 @@ def _collapse_match(match: re.Match[str]) -> str:
     return "\xa0" * len(spaces) if spaces.count("\xa0") > 1 else " "
 
 
-def clean_line(line: str) -> str:
+def finish_inline_line(line: str) -> str:
     """Return one line without extra spaces, with marks written and unpaired ones dropped."""
     lines = map(_restore_indent, line.replace(LINK, "").split(BREAK))
     text = BREAK.join(lines).strip(f" {BREAK}")
@@ -216,14 +216,14 @@ _RULE = re.compile(r"\|?(?: *:?-{2,}:? *\|)+(?: *:?-{2,}:? *)?")
 _DEEP = 2  # spaces from which an indent is intended
 
 
-class MarkdownPart(NamedTuple):
+class PlainTextBlock(NamedTuple):
     """Consecutive lines of one kind."""
 
     kind: Literal["words", "code", "table"]
     lines: tuple[str, ...]
 
 
-def split_parts(text: str) -> Iterator[MarkdownPart]:
+def split_prose_code_tables(text: str) -> Iterator[PlainTextBlock]:
     """Split a text into paragraphs, blocks of code and tables.
 
     Code is text between fences, indented text that looks like code with the lines around it, and
@@ -239,7 +239,7 @@ def split_parts(text: str) -> Iterator[MarkdownPart]:
             yield from _parts_between_fences(free)
             free = []
             code = textwrap.dedent("\n".join(lines[at + 1 : end])).expandtabs(4)
-            yield MarkdownPart("code", tuple(code.split("\n")))
+            yield PlainTextBlock("code", tuple(code.split("\n")))
             at = end
         else:
             free.append(lines[at].rstrip())
@@ -257,9 +257,9 @@ def _find_fence_end(lines: Sequence[str], at: int, ends: Sequence[int]) -> int:
     return next(closes, 0)
 
 
-def _parts_between_fences(lines: Sequence[str]) -> Iterator[MarkdownPart]:
+def _parts_between_fences(lines: Sequence[str]) -> Iterator[PlainTextBlock]:
     """Yield the parts of lines between fences."""
-    is_code = _code_lines(lines)
+    is_code = _is_code_by_line(lines)
     at = 0
     while at < len(lines):
         end = at + 1
@@ -271,15 +271,15 @@ def _parts_between_fences(lines: Sequence[str]) -> Iterator[MarkdownPart]:
         part = lines[at:end]
         if is_code[at]:
             code = textwrap.dedent("\n".join(part).expandtabs(4)).rstrip()
-            yield MarkdownPart("code", tuple(code.split("\n")))
+            yield PlainTextBlock("code", tuple(code.split("\n")))
         elif len(part) > 1 and part[0].startswith("|") and _RULE.fullmatch(part[1]):
-            yield MarkdownPart("table", tuple(part))
+            yield PlainTextBlock("table", tuple(part))
         else:
-            yield MarkdownPart("words", tuple(part))
+            yield PlainTextBlock("words", tuple(part))
         at = end
 
 
-def _code_lines(lines: Sequence[str]) -> list[bool]:
+def _is_code_by_line(lines: Sequence[str]) -> list[bool]:
     """Return which lines are code, with the empty ones between them."""
     is_code = [False] * len(lines)
     spaces = [len(w) - len(w.lstrip()) for w in (x.expandtabs(4) for x in lines)]
@@ -303,21 +303,23 @@ def _code_lines(lines: Sequence[str]) -> list[bool]:
     return is_code
 
 
-def _paragraph_code_lines(lines: Sequence[str], own: range, deep: list[int]) -> Iterator[int]:
+def _paragraph_code_lines(
+    lines: Sequence[str], paragraph_range: range, indented_lines: list[int]
+) -> Iterator[int]:
     """Yield the lines of a paragraph that are code; `deep` are indented ones."""
-    above = deep[0] - 1 if deep else -1
-    opened = above in own and not _is_prose(lines[above])
-    signs = any(_SIGN.search(lines[n]) and not _ITEM.match(lines[n]) for n in deep)
-    if deep and (opened or signs):
-        first, last = deep[0], deep[-1]
-        while first > own.start and not _is_prose(lines[first - 1]):
+    above = indented_lines[0] - 1 if indented_lines else -1
+    opened = above in paragraph_range and not _is_prose(lines[above])
+    signs = any(_SIGN.search(lines[n]) and not _ITEM.match(lines[n]) for n in indented_lines)
+    if indented_lines and (opened or signs):
+        first, last = indented_lines[0], indented_lines[-1]
+        while first > paragraph_range.start and not _is_prose(lines[first - 1]):
             first -= 1
-        while last + 1 < own.stop and not _is_prose(lines[last + 1]):
+        while last + 1 < paragraph_range.stop and not _is_prose(lines[last + 1]):
             last += 1
         yield from range(first, last + 1)
         return
-    apart = [bool(_SET_APART.search(lines[n])) for n in own]
-    for place, n in enumerate(own):
+    apart = [bool(_SET_APART.search(lines[n])) for n in paragraph_range]
+    for place, n in enumerate(paragraph_range):
         neighbors = apart[max(0, place - 1) : place] + apart[place + 1 : place + 2]
         if apart[place] and any(neighbors):
             yield n

@@ -68,9 +68,11 @@ class ImportProgress:
         return self.outcome.left
 
 
-def begin_import(db: Session, learner_id: int, batch: ImportBatch, now: dt.datetime) -> int | None:
+def save_import_start(
+    db: Session, learner_id: int, batch: ImportBatch, now: dt.datetime
+) -> int | None:
     """Save the start of an import; returns its id, None if another is running."""
-    last = read_import(db, learner_id, now)
+    last = read_last_import(db, learner_id, now)
     if last is not None and last.state == RUNNING:
         return None
     at = to_milliseconds(now)
@@ -92,7 +94,7 @@ def begin_import(db: Session, learner_id: int, batch: ImportBatch, now: dt.datet
     return began_at
 
 
-def advance_import(
+def add_batch_result(
     db: Session, learner_id: int, began_at: int, seen: int, outcome: ImportCounts, now: dt.datetime
 ) -> None:
     """Add the result of a batch of `seen` cards to an import."""
@@ -120,7 +122,7 @@ def is_running(db: Session, learner_id: int, began_at: int) -> bool:
     return db.connection().scalar(state) == RUNNING
 
 
-def end_import(db: Session, learner_id: int, began_at: int, state: str) -> None:
+def save_import_end(db: Session, learner_id: int, began_at: int, state: str) -> None:
     """Save how an import ended, unless it was already ended."""
     still = (*_import_filter(learner_id, began_at), IMPORTS.c.state == RUNNING)
     db.connection().execute(update(IMPORTS).where(*still).values(state=state))
@@ -132,7 +134,7 @@ def cancel_import(db: Session, learner_id: int) -> None:
     db.connection().execute(update(IMPORTS).where(mine).values(state=CANCELLED))
 
 
-def read_import(db: Session, learner_id: int, now: dt.datetime) -> ImportProgress | None:
+def read_last_import(db: Session, learner_id: int, now: dt.datetime) -> ImportProgress | None:
     """Return the last import of a learner; None if there was none."""
     mine = select(IMPORTS).where(IMPORTS.c.learner_id == learner_id)
     row: Any = db.connection().execute(mine).first()

@@ -13,7 +13,7 @@ from app.accounts.current_learner import (
     CurrentLearner,
     EnrolledLearner,
     LearnerProfile,
-    Reader,
+    ReadContext,
     RequestContext,
     count_bytes_toward_quota,
     load_learner_in_short_session,
@@ -30,7 +30,12 @@ from app.errors import ConflictError, NotFoundError
 from app.import_export import export_store, import_store, progress_store
 from app.import_export.anki.package_format import PackageWriter, import_zstd_or_none
 from app.import_export.anki.package_reader import read_package
-from app.import_export.card_export import ExportCourse, LearnerTime, is_card_available, write_cards
+from app.import_export.card_export import (
+    ExportCourse,
+    LearnerTime,
+    is_card_available,
+    write_learner_cards,
+)
 from app.import_export.card_import import (
     ImportRunner,
     MatchedPackage,
@@ -40,10 +45,10 @@ from app.import_export.card_import import (
 from app.import_export.import_store import ImportedCard
 from app.import_export.items import UnusableFileError
 from app.spaced_repetition.card_ids import question_card_id
-from app.spaced_repetition.review_log import forget_empty_days
+from app.spaced_repetition.review_log import delete_empty_days
 from app.web.dependencies import CurrentLibrary
 from app.web.render import render_page
-from app.web.request_limits import client_key
+from app.web.request_limits import client_of_scope
 
 router = APIRouter(prefix="/settings", include_in_schema=False)
 _MB = 1_000_000
@@ -52,7 +57,7 @@ UPLOADS: Mapping[str, int] = {"/settings/cards": _LARGEST + _MB}
 """Maximum request size in bytes of the URLs that accept a file, in a form."""
 _SIZE = f"at most {_LARGEST // _MB} MB"
 _WANTED = f"An .apkg or .colpkg file of Anki with {_SIZE} is needed."
-What = Literal["deck", "grades"]
+RemovalTarget = Literal["deck", "grades"]
 
 
 @router.get("/cards.apkg")
@@ -86,16 +91,16 @@ async def _package_response(
     def write(db: Session, file: IO[bytes]) -> None:
         cards = export_store.LearnerCards(db, learner.id, _cards_in_running_exam(db, learner, now))
         package = PackageWriter(file, modern=modern)
-        write_cards(course, cards, package, LearnerTime(now, find_time_zone(learner.zone)))
+        write_learner_cards(course, cards, package, LearnerTime(now, find_time_zone(learner.zone)))
 
     ending = request.scope["path"].rpartition(".")[2]
     name = f"headroom-{learner.study_day(now)}.{ending}"
     downloads: DownloadQueue = request.app.state.downloads
-    return await downloads.make(request, learner.person, name, write)
+    return await downloads.create_download(request, learner.person, name, write)
 
 
 @router.get("/cards")
-def show_cards(ctx: Reader) -> HTMLResponse:
+def show_cards(ctx: ReadContext) -> HTMLResponse:
     """The export and import page, with what was imported."""
     return _render_import_page(ctx)
 
@@ -112,12 +117,12 @@ async def import_cards_file(
     It is read before the database session is opened, so that writers do not wait.
     """
     imports: ImportRunner = request.app.state.imports
-    async with imports.reserve_slot(client_key(request.scope)) as room:
+    async with imports.reserve_slot(client_of_scope(request.scope)) as room:
         name = " ".join(((file and file.filename) or "").split())[:80]
         try:
             package = await run_in_threadpool(_read_upload, library, file, name)
             sizes = await run_in_read_session(
-                request, lambda ctx: import_store.measure_pictures(ctx.db, ctx.learner.home)
+                request, lambda ctx: import_store.read_picture_sizes(ctx.db, ctx.learner.home)
             )
             async with open_learner_write_transaction(request) as (db, learner):
                 cards, began_at = await run_in_threadpool(
@@ -147,7 +152,7 @@ def _read_upload(library: Library, file: UploadFile | None, name: str) -> Matche
 def _begin_import(
     db: Session,
     learner: LearnerProfile,
-    sizes: import_store.Sizes,
+    sizes: import_store.PictureSizes,
     package: MatchedPackage,
     name: str,
     now: dt.datetime,
@@ -162,7 +167,7 @@ def _begin_import(
     if len(cards) < len(package.arrivals):
         left[import_store.TOO_MANY] = len(package.arrivals) - len(cards)
     batch = progress_store.ImportBatch(name, len(cards), left, package.grades_left, package.media)
-    began_at = progress_store.begin_import(db, learner.id, batch, now)
+    began_at = progress_store.save_import_start(db, learner.id, batch, now)
     if began_at is None:
         raise ConflictError(
             "Your last file is still being imported.",
@@ -172,18 +177,18 @@ def _begin_import(
 
 
 @router.get("/cards/import")
-def show_import(ctx: Reader) -> Response:
+def show_import(ctx: ReadContext) -> Response:
     """The progress of the last import, or its result."""
-    progress = progress_store.read_import(ctx.db, ctx.learner.id, ctx.now)
+    progress = progress_store.read_last_import(ctx.db, ctx.learner.id, ctx.now)
     if progress is None:
         return RedirectResponse("/settings/cards", 303)
     return ctx.page("import_export/import.html", found=progress)
 
 
 @router.get("/cards/import/progress")
-def show_progress(ctx: Reader) -> Response:
+def show_progress(ctx: ReadContext) -> Response:
     """The same as a fragment, for a page that polls it."""
-    progress = progress_store.read_import(ctx.db, ctx.learner.id, ctx.now)
+    progress = progress_store.read_last_import(ctx.db, ctx.learner.id, ctx.now)
     if progress is None:
         raise NotFoundError("No file was imported.", "Import one at Cards and Anki.")
     return render_page(ctx.request, "import_export/_import.html", found=progress)
@@ -201,7 +206,7 @@ def show_removal_form(
     request: Request,
     learner: CurrentLearner,
     db: DbSession,
-    what: Annotated[What, Query()],
+    what: Annotated[RemovalTarget, Query()],
     deck: Annotated[str, Query(max_length=120)] = "",
 ) -> HTMLResponse:
     brought = import_store.summarize_imported(db, learner.id)
@@ -222,7 +227,7 @@ def show_removal_form(
 async def remove_cards(
     request: Request,
     library: CurrentLibrary,
-    what: Annotated[What, Form()],
+    what: Annotated[RemovalTarget, Form()],
     deck: Annotated[str, Form(max_length=120)] = "",
 ) -> Response:
     """Remove a deck of own cards, or the imported reviews of course cards.
@@ -230,25 +235,27 @@ async def remove_cards(
     Batch by batch, so that others can write in between. What is left of an interrupted removal is
     deleted by the next one.
     """
-    slices = await run_in_read_session(request, lambda ctx: _removal_slices(ctx, what, deck))
+    slices = await run_in_read_session(request, lambda ctx: _batch_cards_to_remove(ctx, what, deck))
     for names in slices:
         async with open_learner_write_transaction(request) as (db, learner):
-            await run_in_threadpool(_remove_slice, db, learner.id, library, what, names)
+            await run_in_threadpool(_remove_batch, db, learner.id, library, what, names)
     async with open_learner_write_transaction(request) as (db, learner):
-        await run_in_threadpool(forget_empty_days, db, learner.id)
+        await run_in_threadpool(delete_empty_days, db, learner.id)
         await run_in_threadpool(import_store.delete_unused_pictures, db, learner.id)
     return RedirectResponse("/settings/cards?removed=yes", 303)
 
 
-def _removal_slices(ctx: RequestContext, what: What, deck: str) -> Sequence[Sequence[str]]:
+def _batch_cards_to_remove(
+    ctx: RequestContext, what: RemovalTarget, deck: str
+) -> Sequence[Sequence[str]]:
     """Return the cards to remove, in batches of one transaction each."""
     if what == "deck":
         return import_store.batch_own_deck_cards(ctx.db, ctx.learner.id, deck)
     return import_store.batch_cards_with_imported_reviews(ctx.db, ctx.learner.id)
 
 
-def _remove_slice(
-    db: Session, learner_id: int, library: Library, what: What, cards: Sequence[str]
+def _remove_batch(
+    db: Session, learner_id: int, library: Library, what: RemovalTarget, cards: Sequence[str]
 ) -> None:
     if what == "deck":
         import_store.delete_own_cards(db, learner_id, cards)
@@ -260,7 +267,7 @@ def _remove_slice(
 
 def _render_import_page(ctx: RequestContext, problem: str = "") -> HTMLResponse:
     db, library, learner = ctx.db, ctx.library, ctx.learner
-    own = export_store.list_own_names(db, learner.id) if learner.id else frozenset[str]()
+    own = export_store.list_own_card_ids(db, learner.id) if learner.id else frozenset[str]()
     all_cards = import_store.list_learner_cards(db, learner.id)
     in_exam = _cards_in_running_exam(db, learner, ctx.now)
     cards = [card for card in all_cards if card not in in_exam]

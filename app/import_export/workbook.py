@@ -176,7 +176,7 @@ def _xlsx_displayed_value(cell: ET.Element, formats: list[str | None]) -> str | 
         return _NO_RESULT if next(_elements(cell, "f"), None) is not None else None
     style = int(cell.get("s", "0"))
     code = formats[style] if style < len(formats) else "General"
-    shown = None if code is None else format_number(float(text), code)
+    shown = None if code is None else format_number_like_cell(float(text), code)
     if shown is None:
         name = f" “{code[:30]}”" if code else ""
         return f"{UNREADABLE}is shown by a format{name} that is not read"
@@ -264,16 +264,16 @@ _LITERAL = re.compile(r'"([^"]*)"|\\(.)|\[\$([^\]-]*)[^\]]*\]|\[[A-Za-z]+\]|[_*]
 _LARGEST = 1e21
 
 
-def format_number(value: float, code: str) -> str | None:
+def format_number_like_cell(value: float, format_code: str) -> str | None:
     """Return a number as a cell of this format shows it; None for an unsupported format.
 
     >>> format_number(0.5, "0%"), format_number(0.5, "# ?/?"), format_number(1024, "#,##0")
     ('50%', None, '1,024')
     """
-    if code in {"", "@", "General"}:
+    if format_code in {"", "@", "General"}:
         whole = value == int(value) and abs(value) < _LARGEST
         return str(int(value)) if whole else f"{value:.15g}".upper()
-    sections = _SECTION.findall(f"{code};")
+    sections = _SECTION.findall(f"{format_code};")
     place = 1 if value < 0 and len(sections) > 1 else 2 if value == 0 and len(sections) > 2 else 0
     form = _FORMAT.fullmatch(sections[place]) if sections else None
     if form is None or abs(value) >= _LARGEST or not any(form.group("before", "whole", "after")):

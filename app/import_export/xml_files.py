@@ -21,13 +21,15 @@ _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 def add_child(parent: ET.Element, tag: str, text: str = "", **attributes: str) -> ET.Element:
     """Append a child element; characters that XML cannot hold are left out."""
-    node = ET.SubElement(parent, tag, {k: legal_text(v) for k, v in attributes.items()})
+    node = ET.SubElement(
+        parent, tag, {k: remove_illegal_characters(v) for k, v in attributes.items()}
+    )
     if text:
-        node.text = legal_text(text)
+        node.text = remove_illegal_characters(text)
     return node
 
 
-def legal_text(text: str) -> str:
+def remove_illegal_characters(text: str) -> str:
     """Return a text without the characters that XML does not allow."""
     return _ILLEGAL.sub("", text)
 
@@ -219,7 +221,7 @@ def _archive_fault(file: IO[bytes]) -> str:
     return "the archive is damaged or cut off"
 
 
-def list_archive_files(data: bytes, ending: str) -> Iterator[tuple[str, bytes]]:
+def read_archive_files(data: bytes, ending: str) -> Iterator[tuple[str, bytes]]:
     """Yield the files of an archive with this name ending, in order; raises UnusableFileError.
 
     The whole archive is refused if a name leaves its folder, if it has too many files, or if it

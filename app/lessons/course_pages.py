@@ -8,22 +8,27 @@ from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
-from app.accounts.current_learner import CurrentLearner, Reader, RequestContext, Writer
-from app.content.course_facts import course_facts
+from app.accounts.current_learner import CurrentLearner, ReadContext, RequestContext, WriteContext
+from app.content.course_facts import cached_course_facts
 from app.content.library import PICTURES, Library
 from app.content.routes import (
     Route,
     has_essentials_read,
     has_short_route,
-    route_minutes,
+    reading_minutes_on_route,
     sections_on_route,
 )
 from app.errors import InvalidInputError, NotFoundError
 from app.lessons import store
-from app.lessons.page_renderer import RenderedPage, RenderedPageCache, cheat_sheet, pages_of_domain
+from app.lessons.page_renderer import (
+    RenderedPage,
+    RenderedPageCache,
+    build_cheat_sheet,
+    pages_of_domain,
+)
 from app.markup.model import Domain, GlossaryTerm, Objective, Topic
 from app.questions.question_form import OpenQuestion, build_open_question, question_heading
-from app.spaced_repetition.added_cards import list_studied
+from app.spaced_repetition.added_cards import list_studied_added_cards
 from app.spaced_repetition.card_ids import TERM, parse_card_id
 from app.study_plan.day_list import DayList
 from app.study_plan.score import ScoreEstimate
@@ -86,7 +91,7 @@ def domain_progress(
         DomainProgress(
             domain,
             tuple(
-                _objective_progress(
+                _measure_objective_progress(
                     library, objective, ready, estimate, opened_pages, read_pages, asked
                 )
                 for objective in domain.objectives
@@ -96,7 +101,7 @@ def domain_progress(
     )
 
 
-def _objective_progress(
+def _measure_objective_progress(
     library: Library,
     objective: Objective,
     ready: Collection[str],
@@ -145,7 +150,7 @@ class OutlineDomain:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class PageProgress:
+class PageRouteProgress:
     """What a route asks of a page: minutes, sections, and how many of them were read."""
 
     minutes: float
@@ -157,7 +162,9 @@ class PageProgress:
         return self.read >= self.sections
 
 
-def measure_progress(topic: Topic, route: Route, read: Collection[str]) -> PageProgress | None:
+def measure_page_progress(
+    topic: Topic, route: Route, read_anchors: Collection[str]
+) -> PageRouteProgress | None:
     """Return the progress on a page from the anchors that were read; None if skipped.
 
     A page without headings is one section with an empty anchor.
@@ -166,7 +173,11 @@ def measure_progress(topic: Topic, route: Route, read: Collection[str]) -> PageP
     if not sections:
         return None
     anchors = {s.anchor for s in sections if s.anchor} or {""}
-    return PageProgress(route_minutes(topic, route), len(anchors), len(anchors.intersection(read)))
+    return PageRouteProgress(
+        reading_minutes_on_route(topic, route),
+        len(anchors),
+        len(anchors.intersection(read_anchors)),
+    )
 
 
 def build_outline(library: Library) -> tuple[OutlineDomain, ...]:
@@ -206,7 +217,7 @@ class GlossaryEntry:
     see: tuple[SeeAlsoLink, ...]
 
 
-def glossary_entries(library: Library) -> list[GlossaryEntry]:
+def sorted_glossary_entries(library: Library) -> list[GlossaryEntry]:
     """Return every term in alphabetical order."""
     terms = sorted(library.glossary.values(), key=lambda t: t.name.casefold())
     pages = {slug: topic.title for slug, topic in library.topics.items()}
@@ -253,7 +264,7 @@ async def require_rendered_page(
     """
     sheets: RenderedPageCache = request.app.state.sheets[request.state.course]
     page_topic = require_topic(library, topic)
-    sheet = sheets.find(library, page_topic, route)
+    sheet = sheets.find_rendered(library, page_topic, route)
     if sheet is None:
         sheet = await run_in_threadpool(sheets.get_or_render, library, page_topic, route)
     return sheet
@@ -262,7 +273,7 @@ async def require_rendered_page(
 def _next_page(library: Library, newest: DayList | None, read: Collection[str]) -> str:
     """Return the page to read next: the first unread one of the newest list, else of the course."""
     listed = (page.slug for task in (newest.tasks if newest else ()) for page in task.pages)
-    order = [*listed, *course_facts(library).pages]
+    order = [*listed, *cached_course_facts(library).pages]
     return next((slug for slug in order if slug in library.topics and slug not in read), "")
 
 
@@ -281,7 +292,7 @@ def redirect_to_course() -> RedirectResponse:
 
 
 @router.get("/course")
-def show_course(ctx: Reader, route: Route | None = None) -> HTMLResponse:
+def show_course(ctx: ReadContext, route: Route | None = None) -> HTMLResponse:
     """The objectives and their pages; on the short route without the pages that it skips.
 
     A page counts as read once its essential sections are.
@@ -296,7 +307,7 @@ def show_course(ctx: Reader, route: Route | None = None) -> HTMLResponse:
     pages = {
         slug: page
         for slug, topic in library.topics.items()
-        if (page := measure_progress(topic, route, sections_read.get(slug, ())))
+        if (page := measure_page_progress(topic, route, sections_read.get(slug, ())))
     }
     read = {
         slug
@@ -322,10 +333,13 @@ def show_course(ctx: Reader, route: Route | None = None) -> HTMLResponse:
         next=library.topics.get(
             _next_page(library, newest, read | (library.topics.keys() - pages))
         ),
-        pages=[slug for slug in course_facts(library).pages if slug in pages],
+        pages=[slug for slug in cached_course_facts(library).pages if slug in pages],
         route=route,
         minutes={
-            r: sum(route_minutes(library.topics[s], r) for s in course_facts(library).pages)
+            r: sum(
+                reading_minutes_on_route(library.topics[s], r)
+                for s in cached_course_facts(library).pages
+            )
             for r in get_args(Route)
         },
         has_routes=has_short_route(library.topics.values()),
@@ -334,17 +348,17 @@ def show_course(ctx: Reader, route: Route | None = None) -> HTMLResponse:
 
 @router.get("/concepts/{topic}")
 def show_lesson(
-    page: Annotated[RenderedPage, Depends(require_rendered_page)], ctx: Reader
+    page: Annotated[RenderedPage, Depends(require_rendered_page)], ctx: ReadContext
 ) -> HTMLResponse:
     past = store.load_attempt_seeds(ctx.db, ctx.learner.id, page.embedded_question_ids)
     return ctx.page(
         "lessons/show.html",
         asked=_open_page_questions(ctx.library, page, ctx.learner.key, past),
-        labs=_page_labs(ctx.library, page),
+        labs=_lab_links(ctx.library, page),
         past=past,
         missed=store.questions_missed_last_time(ctx.db, ctx.learner.id, page.embedded_question_ids),
-        flagged=store.flagged_questions(ctx.db, ctx.learner.id, page.embedded_question_ids),
-        notes=store.notes_by_section(ctx.db, ctx.learner.id, page.topic.slug),
+        flagged=store.load_flagged_questions(ctx.db, ctx.learner.id, page.embedded_question_ids),
+        notes=store.load_notes_by_section(ctx.db, ctx.learner.id, page.topic.slug),
         **_section_list_context(
             page, store.load_sections_read(ctx.db, ctx.learner.id, page.topic.slug), past
         ),
@@ -354,7 +368,7 @@ def show_lesson(
 @router.post("/concepts/{topic}/readings")
 def add_reading(
     page: Annotated[RenderedPage, Depends(require_rendered_page)],
-    ctx: Writer,
+    ctx: WriteContext,
     section: Annotated[str, Form()] = "",
     then: Annotated[Literal["", "today", "next"], Form()] = "",
 ) -> Response:
@@ -369,7 +383,7 @@ def add_reading(
         raise InvalidInputError(f"This page has no section “{section}”.", "section")
     on_route = [s.anchor for s in page.titled_sections if not s.folded] or [""]
     passed = [section] if section else on_route
-    store.record_reading(ctx.db, ctx.learner.id, slug, passed, ctx.now)
+    store.mark_sections_read(ctx.db, ctx.learner.id, slug, passed, ctx.now)
     ctx.db.flush()
     past = store.load_attempt_seeds(ctx.db, ctx.learner.id, page.embedded_question_ids)
     query = "?route=short" if short else ""
@@ -408,7 +422,7 @@ def cheat_sheets(
 
 
 @router.get("/cheatsheets/{number}")
-def show_cheat_sheet(ctx: Reader, number: str) -> HTMLResponse:
+def show_cheat_sheet(ctx: ReadContext, number: str) -> HTMLResponse:
     domains = ctx.library.syllabus.domains
     domain = next((d for d in domains if d.number == number), None)
     if domain is None:
@@ -419,20 +433,23 @@ def show_cheat_sheet(ctx: Reader, number: str) -> HTMLResponse:
         "lessons/cheatsheet.html",
         syllabus=ctx.library.syllabus,
         exam=max(ctx.library.exams.values(), key=lambda e: e.questions, default=None),
-        sheet=cheat_sheet(ctx.library, domain, notes),
+        sheet=build_cheat_sheet(ctx.library, domain, notes),
     )
 
 
 @router.get("/glossary")
 def show_glossary(
-    ctx: Reader, choosing: Annotated[bool, Query(alias="cards")] = False
+    ctx: ReadContext, choosing: Annotated[bool, Query(alias="cards")] = False
 ) -> HTMLResponse:
     """Every term; with `cards`, each with a button that makes it a card."""
     return ctx.page(
         "lessons/glossary.html",
-        terms=glossary_entries(ctx.library),
+        terms=sorted_glossary_entries(ctx.library),
         choosing=choosing,
-        cards={parse_card_id(card)[1] for card in list_studied(ctx.db, ctx.learner.id, TERM)},
+        cards={
+            parse_card_id(card)[1]
+            for card in list_studied_added_cards(ctx.db, ctx.learner.id, TERM)
+        },
     )
 
 
@@ -474,7 +491,7 @@ def _open_page_questions(
     }
 
 
-def _page_labs(library: Library, page: RenderedPage) -> list[tuple[str, str]]:
+def _lab_links(library: Library, page: RenderedPage) -> list[tuple[str, str]]:
     """Return the labs of the page's topic: URL and heading."""
     asked = (library.questions[item] for item in page.topic.questions if item in library.questions)
     labs = (question for question in asked if question.type == "console")
@@ -482,19 +499,19 @@ def _page_labs(library: Library, page: RenderedPage) -> list[tuple[str, str]]:
 
 
 def _section_list_context(
-    page: RenderedPage, read: frozenset[str], past: Mapping[str, Sequence[int]]
+    page: RenderedPage, read: frozenset[str], seeds_by_question: Mapping[str, Sequence[int]]
 ) -> dict[str, Any]:
     """Return the template variables of the section list: what the learner has read."""
     return {
         "sheet": page,
         "topic": page.topic,
         "read": read,
-        "minutes": _minutes_read(page, read),
-        "answered": len(past),
+        "minutes": _minutes_of_read_sections(page, read),
+        "answered": len(seeds_by_question),
     }
 
 
-def _minutes_read(page: RenderedPage, read: frozenset[str]) -> int:
+def _minutes_of_read_sections(page: RenderedPage, read: frozenset[str]) -> int:
     """Return the minutes of the page already read, rounded."""
     opening = sum(s.minutes for s in page.sections if not s.anchor)
     behind = sum(s.minutes for s in page.titled_sections if s.anchor in read and not s.folded)

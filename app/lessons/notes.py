@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.responses import HTMLResponse, Response
 from pydantic import BaseModel, Field
 
-from app.accounts.current_learner import CurrentLearner, Reader, Writer
+from app.accounts.current_learner import CurrentLearner, ReadContext, WriteContext
 from app.content.library import Library
 from app.database.engine import DbSession
 from app.errors import InvalidInputError
@@ -36,7 +36,7 @@ class NotesPage:
     places: tuple[NotedSection, ...]
 
 
-def noted_sections(topic: Topic, saved_notes: Sequence[SavedNote]) -> tuple[NotedSection, ...]:
+def sections_with_notes(topic: Topic, saved_notes: Sequence[SavedNote]) -> tuple[NotedSection, ...]:
     """Return every section of a page, then the notes whose section was removed."""
     by_section = {note.section: note for note in saved_notes}
     there = [s for s in topic.sections if s.anchor]
@@ -77,7 +77,7 @@ def _contains_words(text: str, words: Sequence[str]) -> bool:
     return all(word in folded for word in words)
 
 
-def notes_as_markdown(listed: Sequence[NotesPage], site: str) -> str:
+def format_notes_as_markdown(listed: Sequence[NotesPage], site: str) -> str:
     """Return the notes as a Markdown file; `site` is the base URL of this server."""
     parts = ["# Notes"]
     for leaf in listed:
@@ -97,7 +97,7 @@ def _build_notes_page(
         places = tuple(NotedSection(n.section, f"/concepts/{slug}", n) for n in saved_notes)
         return NotesPage(slug, slug, places)
     noted = {note.section for note in saved_notes}
-    all_places = noted_sections(topic, saved_notes)
+    all_places = sections_with_notes(topic, saved_notes)
     return NotesPage(slug, topic.title, tuple(p for p in all_places if p.note.section in noted))
 
 
@@ -128,7 +128,7 @@ class NoteForm(BaseModel):
         Text in `saved_text` that another tab saved since is preserved: alone if this tab changed nothing,
         above its own text if it did.
         """
-        words, shown = _strip_words(self.words), _strip_words(self.shown[1:])
+        words, shown = _normalize_line_ends(self.words), _normalize_line_ends(self.shown[1:])
         if self.shown and saved_text not in {shown, words}:
             words = (
                 saved_text if words == shown else "\n\n".join(w for w in (saved_text, words) if w)
@@ -136,29 +136,29 @@ class NoteForm(BaseModel):
         return SavedNote(topic, self.section, words, self.marked)
 
 
-def _strip_words(words: str) -> str:
+def _normalize_line_ends(words: str) -> str:
     return words.replace("\r\n", "\n").strip()
 
 
 router = APIRouter(include_in_schema=False)
 
 
-async def read_topic(topic: str, library: CurrentLibrary) -> Topic:
+async def get_topic_in_url(topic: str, library: CurrentLibrary) -> Topic:
     """Return the topic in the URL; raises NotFoundError."""
     return require_topic(library, topic)
 
 
 @router.get("/notes")
-def all_notes(ctx: Reader, q: Annotated[str, Query(max_length=200)] = "") -> HTMLResponse:
-    listed = build_notes_pages(ctx.library, store.load_notes(ctx.db, ctx.learner.id))
+def show_all_notes(ctx: ReadContext, q: Annotated[str, Query(max_length=200)] = "") -> HTMLResponse:
+    listed = build_notes_pages(ctx.library, store.load_saved_notes(ctx.db, ctx.learner.id))
     return ctx.page("lessons/notes.html", leaves=filter_notes(listed, q), written=bool(listed), q=q)
 
 
 @router.get("/notes.md")
-def download_notes(ctx: Reader) -> Response:
-    listed = build_notes_pages(ctx.library, store.load_notes(ctx.db, ctx.learner.id))
+def download_notes(ctx: ReadContext) -> Response:
+    listed = build_notes_pages(ctx.library, store.load_saved_notes(ctx.db, ctx.learner.id))
     return Response(
-        notes_as_markdown(listed, public_base_url(ctx.request)),
+        format_notes_as_markdown(listed, public_base_url(ctx.request)),
         media_type="text/markdown; charset=utf-8",
         headers={"content-disposition": 'attachment; filename="headroom-notes.md"'},
     )
@@ -178,9 +178,9 @@ def _render_section_note(request: Request, topic: Topic, place: NotedSection) ->
 
 
 @router.get("/concepts/{topic}/notes")
-def show_notes(
+def show_section_notes(
     request: Request,
-    page_topic: Annotated[Topic, Depends(read_topic)],
+    page_topic: Annotated[Topic, Depends(get_topic_in_url)],
     learner: CurrentLearner,
     db: DbSession,
 ) -> HTMLResponse:
@@ -191,17 +191,21 @@ def show_notes(
         topic=page_topic,
         longest=MAX_NOTE_LENGTH,
         kept=False,
-        places=noted_sections(page_topic, store.load_notes(db, learner.id, page_topic.slug)),
+        places=sections_with_notes(
+            page_topic, store.load_saved_notes(db, learner.id, page_topic.slug)
+        ),
     )
 
 
 @router.post("/concepts/{topic}/notes")
-def write_section_note(
+def save_section_note(
     form: Annotated[NoteForm, Form()],
-    page_topic: Annotated[Topic, Depends(read_topic)],
-    ctx: Writer,
+    page_topic: Annotated[Topic, Depends(get_topic_in_url)],
+    ctx: WriteContext,
 ) -> Response:
-    kept = {n.section: n.words for n in store.load_notes(ctx.db, ctx.learner.id, page_topic.slug)}
+    kept = {
+        n.section: n.words for n in store.load_saved_notes(ctx.db, ctx.learner.id, page_topic.slug)
+    }
     note = form.merge_with_saved_text(page_topic.slug, kept.get(form.section, ""))
     known = {*kept}
     known |= {s.anchor for s in page_topic.sections if s.anchor}
@@ -211,7 +215,7 @@ def write_section_note(
         message = f"A note has at most {MAX_NOTE_LENGTH:,} characters; this has {{}}."
         raise InvalidInputError(message.format(f"{len(note.words):,}"), "words")
     store.save_note(ctx.db, ctx.learner.id, note, ctx.now)
-    places = noted_sections(page_topic, [note])
+    places = sections_with_notes(page_topic, [note])
     if form.beside:
         return _render_section_note(
             ctx.request, page_topic, next(p for p in places if p.note == note)

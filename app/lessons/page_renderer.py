@@ -9,7 +9,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from app.content.library import Library
-from app.content.routes import Route, has_short_route, route_minutes, sections_on_route
+from app.content.routes import Route, has_short_route, reading_minutes_on_route, sections_on_route
 from app.estimator import registry
 from app.markup.html_renderer import HOOK_LABEL
 from app.markup.model import (
@@ -22,11 +22,11 @@ from app.markup.model import (
     Topic,
 )
 from app.markup.text import ENDS, UNSPACED_ENDS
-from app.web.dependencies import course_links
-from app.web.render import language_marks
+from app.web.dependencies import build_course_links
+from app.web.render import template_language_marks
 from app.widgets.calculator_form import build_calculator_form
 
-Part = Markup | QuestionBlock
+RenderedPart = Markup | QuestionBlock
 _TERM = re.compile(r'<a class="term" href="/glossary#([\w-]+)"')
 
 
@@ -41,7 +41,7 @@ class RenderedSection:
     title: str
     number: int
     minutes: float
-    parts: tuple[Part, ...]
+    parts: tuple[RenderedPart, ...]
     folded: bool = False
 
 
@@ -68,7 +68,7 @@ class RenderedPage:
 
     @property
     def minutes(self) -> float:
-        return route_minutes(self.topic, self.route)
+        return reading_minutes_on_route(self.topic, self.route)
 
 
 class RenderedPageCache:
@@ -79,7 +79,7 @@ class RenderedPageCache:
         self._version = ""
         self._made: dict[tuple[str, Route], RenderedPage] = {}
 
-    def find(self, library: Library, topic: Topic, route: Route) -> RenderedPage | None:
+    def find_rendered(self, library: Library, topic: Topic, route: Route) -> RenderedPage | None:
         """Return the page of a topic for this course version, if it is already rendered."""
         if library.version != self._version:
             return None
@@ -97,7 +97,10 @@ class RenderedPageCache:
         return sheet
 
     def _render_page(self, library: Library, topic: Topic, route: Route) -> RenderedPage:
-        head, foot = _head_context(library, topic, route), _foot_context(library, topic, route)
+        head, foot = (
+            _head_context(library, topic, route),
+            _sources_and_navigation_context(library, topic, route),
+        )
         sections = tuple(
             self._render_section(library, section, index)
             for index, section in enumerate(topic.sections)
@@ -134,36 +137,36 @@ class RenderedPageCache:
             ),
         )
 
-    def _render_piece(self, library: Library, piece: Piece, name: str) -> Part:
+    def _render_piece(self, library: Library, piece: Piece, name: str) -> RenderedPart:
         if isinstance(piece, QuestionBlock):
             return piece
         if not isinstance(piece, CalculatorBlock):
-            english = language_marks(library.syllabus.language)["english"]
+            english = template_language_marks(library.syllabus.language)["english"]
             ours = HOOK_LABEL.replace("<p", f"<p{english}", 1)
             html = piece.html.replace(HOOK_LABEL, ours)
-            return Markup(_TERM.sub(_explained_link, html))  # noqa: S704 - app.content sanitized it
+            return Markup(_TERM.sub(_link_with_definition_popover, html))  # noqa: S704 - app.content sanitized it
         entry = registry.find_estimate(piece.estimate)
         if entry is None:  # the course check reports it; the rest of the page is still shown
             return Markup()
         block = build_calculator_form(
-            entry, piece.inputs, course=course_links(library), id=name, block=True
+            entry, piece.inputs, course=build_course_links(library), id=name, block=True
         )
         return self._render(library, "calculators/_form.html", instrument=block)
 
     def _render(self, library: Library, template: str, **context: Any) -> Markup:
-        whole = {**language_marks(library.syllabus.language), **context}
+        whole = {**template_language_marks(library.syllabus.language), **context}
         html = self._templates.get_template(template).render(whole)
         return Markup(html)  # noqa: S704 - a template escaped it
 
 
-def _explained_link(link: re.Match[str]) -> str:
+def _link_with_definition_popover(link: re.Match[str]) -> str:
     """Return a term link that shows its meaning on hover."""
     return f'{link[0]} interestfor="g-{link[1]}"'
 
 
-def _join_finished_parts(parts: Sequence[Part]) -> tuple[Part, ...]:
+def _join_finished_parts(parts: Sequence[RenderedPart]) -> tuple[RenderedPart, ...]:
     """Join neighboring rendered parts."""
-    joined: list[Part] = []
+    joined: list[RenderedPart] = []
     for part in parts:
         last = joined[-1] if joined else None
         if isinstance(part, Markup) and isinstance(last, Markup):
@@ -186,12 +189,12 @@ def _head_context(library: Library, topic: Topic, route: Route) -> dict[str, Any
         "domains": list(domains.values()),
         "before": before,
         "route": route,
-        "minutes": {r: route_minutes(topic, r) for r in get_args(Route)},
+        "minutes": {r: reading_minutes_on_route(topic, r) for r in get_args(Route)},
         "has_routes": has_short_route([topic]),
     }
 
 
-def _foot_context(library: Library, topic: Topic, route: Route) -> dict[str, Any]:
+def _sources_and_navigation_context(library: Library, topic: Topic, route: Route) -> dict[str, Any]:
     order = [
         slug
         for slug in library.syllabus.topics
@@ -262,13 +265,13 @@ class CheatSheet:
     elsewhere: tuple[tuple[Domain, str], ...] = ()
 
     @property
-    def letters(self) -> int:
+    def length(self) -> int:
         """The length in letters, headings included."""
         more = sum(_LINE + len(d.title) + len(told) for d, told in self.elsewhere)
-        return sum(map(_entry_size, self.entries)) + sum(map(len, self.own)) + more
+        return sum(map(_length_of_entry, self.entries)) + sum(map(len, self.own)) + more
 
 
-def cheat_sheet(
+def build_cheat_sheet(
     library: Library, domain: Domain, notes: Sequence[str] = (), letter_limit: int = LETTERS
 ) -> CheatSheet:
     """Return the sheet of a domain. Hooks and what is tested come first.
@@ -276,15 +279,15 @@ def cheat_sheet(
     If that alone is too long, what is tested is cut to whole sentences. Then come one-sentence
     errors and key terms, one from each page in turn, up to `letter_limit` letters.
     """
-    own = tuple(_shorten_line(line) for line in notes if line.strip())[:_OWN]
+    own = tuple(_cut_first_line(line) for line in notes if line.strip())[:_OWN]
     topics = pages_of_domain(library, domain)
-    entries = [_cheat_sheet_entry(topic) for topic in topics]
+    entries = [_build_cheat_sheet_page(topic) for topic in topics]
     elsewhere = tuple(_other_domains_covering(library, domain))
-    left = letter_limit - CheatSheet(domain, tuple(entries), own, elsewhere).letters
+    left = letter_limit - CheatSheet(domain, tuple(entries), own, elsewhere).length
     if left < 0:
         entries, left = _cut_tested_to_fit(entries, left)
-    errors, left = _share_room_in_turn([_common_error_sentences(topic) for topic in topics], left)
-    terms, _ = _share_room_in_turn([_introduced_terms(library, topic) for topic in topics], left)
+    errors, left = _fill_room_in_turn([_common_error_sentences(topic) for topic in topics], left)
+    terms, _ = _fill_room_in_turn([_introduced_terms(library, topic) for topic in topics], left)
     filled = (
         dataclasses.replace(entry, errors=wrong, terms=names)
         for entry, wrong, names in zip(entries, errors, terms, strict=True)
@@ -324,7 +327,7 @@ def _home_domain(domains: Iterable[Domain], topic: Topic) -> str:
     return best
 
 
-def _cheat_sheet_entry(topic: Topic) -> CheatSheetPage:
+def _build_cheat_sheet_page(topic: Topic) -> CheatSheetPage:
     html = _topic_html(topic)
     return CheatSheetPage(
         slug=topic.slug,
@@ -341,7 +344,7 @@ def _common_error_sentences(topic: Topic) -> list[str]:
         _text_of_html(_strip_links_and_sources(match))
         for match in _ERROR.findall(_topic_html(topic))
     )
-    return [said for text in texts if (said := _first_short_sentence(text))]
+    return [said for text in texts if (said := _first_sentence_if_short(text))]
 
 
 def _introduced_terms(library: Library, topic: Topic) -> list[tuple[str, str]]:
@@ -354,7 +357,7 @@ def _introduced_terms(library: Library, topic: Topic) -> list[tuple[str, str]]:
             earlier.update(library.topics[slug].terms)
     new = [a for a in topic.terms if a in library.glossary and a not in earlier]
     said = [
-        (library.glossary[a].name, _first_short_sentence(library.glossary[a].meaning.plain))
+        (library.glossary[a].name, _first_sentence_if_short(library.glossary[a].meaning.plain))
         for a in new
     ]
     return [(name, words) for name, words in said if words][:_TERMS]
@@ -366,13 +369,15 @@ def _cut_tested_to_fit(
     """Return entries with as many sentences on what is tested as fit, one from each in turn."""
     texts = [" ".join(map(_text_of_html, entry.tested)) for entry in entries]
     matches = [_SENTENCE.findall(text) for text in texts]
-    kept, letters_left = _share_room_in_turn(matches, letters_left + sum(map(len, texts)))
+    kept, letters_left = _fill_room_in_turn(matches, letters_left + sum(map(len, texts)))
     cut = [tuple(Markup.escape(s) for s in (" ".join(map(str.strip, k)),)) for k in kept]
     pairs = zip(entries, cut, strict=True)
     return [dataclasses.replace(entry, tested=some) for entry, some in pairs], letters_left
 
 
-def _share_room_in_turn(lists: Sequence[Sequence[T]], left: int) -> tuple[list[tuple[T, ...]], int]:
+def _fill_room_in_turn(
+    lists: Sequence[Sequence[T]], letters_left: int
+) -> tuple[list[tuple[T, ...]], int]:
     """Return what fits of `found`, one from each page in turn, and the space left.
 
     Short ones come first in each round, so that as many pages as possible have one.
@@ -382,17 +387,17 @@ def _share_room_in_turn(lists: Sequence[Sequence[T]], left: int) -> tuple[list[t
         having = [place for place, mine in enumerate(lists) if turn < len(mine)]
         for place in sorted(having, key=lambda at: _text_length(lists[at][turn])):
             size = _text_length(lists[place][turn])
-            if size and size <= left:
+            if size and size <= letters_left:
                 taken[place].append(lists[place][turn])
-                left -= size
-    return [tuple(some) for some in taken], left
+                letters_left -= size
+    return [tuple(some) for some in taken], letters_left
 
 
 def _text_length(value: object) -> int:
     return sum(map(len, value)) if isinstance(value, tuple) else len(str(value))
 
 
-def _entry_size(entry: CheatSheetPage) -> int:
+def _length_of_entry(entry: CheatSheetPage) -> int:
     texts = (*entry.hooks, *entry.tested, *entry.errors)
     words = sum(len(_text_of_html(text)) for text in texts) + sum(map(_text_length, entry.terms))
     return _HEAD + len(entry.title) + words
@@ -413,13 +418,13 @@ def _text_of_html(html: str) -> str:
     return " ".join(Markup(_TAG.sub("", html)).unescape().split())  # noqa: S704 - as above
 
 
-def _first_short_sentence(text: str) -> str:
+def _first_sentence_if_short(text: str) -> str:
     """Return the first sentence, if it is short enough for a sheet."""
     match = _SENTENCE.match(" ".join(text.split()))
     said = match[0] if match else ""
     return said if len(said) <= _MAX_SENTENCE_LENGTH else ""
 
 
-def _shorten_line(line: str) -> str:
+def _cut_first_line(line: str) -> str:
     first = line.strip().splitlines()[0]
     return first if len(first) <= _MAX_SENTENCE_LENGTH else f"{first[: _MAX_SENTENCE_LENGTH - 1]}…"

@@ -19,7 +19,7 @@ from app.content.library import Library
 from app.estimator import registry
 from app.estimator.hardware.part_values import CatalogPart, list_parts, part_url
 from app.estimator.registry import EstimateSpec
-from app.markup.mathml import latex_to_words
+from app.markup.mathml import latex_to_plain_characters
 from app.markup.model import Flashcard, Topic
 from app.markup.text import BOUNDARY, ENDS, mark_unspaced_letters
 from app.questions.question_type import remove_invisible_characters
@@ -124,7 +124,9 @@ _ASKED_FOR = (
 _NAMES = {"gpus": "GPUs"}
 
 
-def search_documents(library: Library, calculators: Iterable[EstimateSpec]) -> list[SearchDocument]:
+def list_search_documents(
+    library: Library, calculators: Iterable[EstimateSpec]
+) -> list[SearchDocument]:
     """Return page sections, terms, card fronts, calculators, hardware, and app pages.
 
     Questions are left out, because their options and explanations give away the answer. Reversed
@@ -145,15 +147,15 @@ def _section_documents(library: Library) -> Iterator[SearchDocument]:
     for topic in library.topics.values():
         cards = [library.cards[c] for c in topic.cards if c in library.cards]
         for section in topic.sections:
-            body = _join_lines(_remove_card_backs(section.plain, cards))
+            body = _to_one_line(_remove_card_backs(section.plain, cards))
             if section.anchor:
                 address = f"/concepts/{topic.slug}#{section.anchor}"
                 yield SearchDocument("page", section.title, body, address, topic.title)
             else:
-                yield _opening_document(topic, body)
+                yield _page_opening_document(topic, body)
 
 
-def _opening_document(topic: Topic, body: str) -> SearchDocument:
+def _page_opening_document(topic: Topic, body: str) -> SearchDocument:
     words = f"{topic.summary} {body}".strip()
     return SearchDocument("page", topic.title, words, f"/concepts/{topic.slug}")
 
@@ -169,7 +171,7 @@ def _remove_card_backs(plain: str, cards: Sequence[Flashcard]) -> str:
 
 def _term_documents(library: Library) -> Iterator[SearchDocument]:
     for term in library.glossary.values():
-        body = _POINTER.sub("", _join_lines(term.meaning.plain))
+        body = _POINTER.sub("", _to_one_line(term.meaning.plain))
         yield SearchDocument("term", term.name, body, f"/glossary#{term.anchor}")
 
 
@@ -178,7 +180,7 @@ def _card_documents(library: Library) -> Iterator[SearchDocument]:
         if card.is_reverse:
             continue
         topic = library.topics.get(card.topic)
-        front, where = _join_lines(card.front.plain), topic.title if topic else ""
+        front, where = _to_one_line(card.front.plain), topic.title if topic else ""
         yield SearchDocument("card", front, "", f"/flashcards?card={card.id}", where)
 
 
@@ -201,12 +203,12 @@ def _hardware_document(part: CatalogPart) -> SearchDocument:
         for v in values
     )
     names = f"Also {', '.join(part.aliases)}" if part.aliases else ""
-    body = _join_lines(". ".join(filter(None, (part.vendor, told, names, part.note))))
+    body = _to_one_line(". ".join(filter(None, (part.vendor, told, names, part.note))))
     return SearchDocument("part", part.name, body, part_url(part.id))
 
 
-def _join_lines(text: str) -> str:
-    return _BEFORE_A_STOP.sub("", " ".join(latex_to_words(text).split()))
+def _to_one_line(text: str) -> str:
+    return _BEFORE_A_STOP.sub("", " ".join(latex_to_plain_characters(text).split()))
 
 
 # British and American spellings, as parts of words. A form that matches nothing costs nothing.
@@ -267,7 +269,7 @@ _MAX_QUERY_WORDS = 8
 _MAX_QUERY_LENGTH = 100
 
 
-def query_words(typed: str) -> tuple[str, ...]:
+def split_search_words(typed: str) -> tuple[str, ...]:
     """Return the words of a query in lower case, at most eight.
 
     Filler words are left out if other words remain.
@@ -281,7 +283,7 @@ def query_words(typed: str) -> tuple[str, ...]:
     return tuple(telling or terms)[:_MAX_QUERY_WORDS]
 
 
-def count_words(texts: Iterable[str]) -> dict[str, int]:
+def count_word_occurrences(texts: Iterable[str]) -> dict[str, int]:
     known: dict[str, int] = {}
     for text in texts:
         for word in re.findall(r"\w+", mark_unspaced_letters(text.casefold())):
@@ -289,7 +291,7 @@ def count_words(texts: Iterable[str]) -> dict[str, int]:
     return known
 
 
-def word_forms(word: str) -> tuple[str, ...]:
+def search_forms_of_word(word: str) -> tuple[str, ...]:
     """Return a word and other forms whose beginning it may match.
 
     Plurals also match the singular, and each spelling of English the other.
@@ -321,10 +323,12 @@ def unspaced_letter_pairs(words: Iterable[str]) -> list[str]:
     return [a + b for part in parts for a, b in itertools.pairwise(filter(None, part))]
 
 
-def match_expression(words: Sequence[str], joint: str = "AND") -> str:
+def fts_match_expression(words: Sequence[str], operator: str = "AND") -> str:
     """Return an FTS expression: every word as a prefix, in any order."""
-    return f" {joint} ".join(
-        "(" + " OR ".join(f'"{mark_unspaced_letters(form)}"*' for form in word_forms(word)) + ")"
+    return f" {operator} ".join(
+        "("
+        + " OR ".join(f'"{mark_unspaced_letters(form)}"*' for form in search_forms_of_word(word))
+        + ")"
         for word in words
     )
 
@@ -333,7 +337,7 @@ def begins_known_word(word: str, known: Collection[str]) -> bool:
     """Return whether a known word starts with this word or its singular."""
     starts = [
         re.split(r"\W", mark_unspaced_letters(form).lstrip(BOUNDARY))[0]
-        for form in word_forms(word)
+        for form in search_forms_of_word(word)
     ]
     return any(k.startswith(start) for start in starts for k in known)
 
@@ -353,7 +357,7 @@ def correct_spelling(words: Sequence[str], known: Mapping[str, int]) -> tuple[st
 def _corrected_word(word: str, known: Mapping[str, int]) -> str:
     if len(word) < _SHORTEST or begins_known_word(word, known):
         return word
-    splits = _split_compound(word, known)
+    splits = _split_into_known_words(word, known)
     if splits:
         return splits
     close = difflib.get_close_matches(word, _words_of_similar_length(word, known), n=5, cutoff=0.7)
@@ -364,19 +368,23 @@ def _corrected_word(word: str, known: Mapping[str, int]) -> str:
     return max(rivals, key=lambda rival: known[rival])
 
 
-def _split_compound(word: str, known: Mapping[str, int]) -> str:
+def _split_into_known_words(word: str, known: Mapping[str, int]) -> str:
     """Split a word into the two most common known words; empty if impossible."""
     places = range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1)
     pairs = [(word[:place], word[place:]) for place in places]
-    splits = [pair for pair in pairs if all(set(word_forms(part)) & known.keys() for part in pair)]
+    splits = [
+        pair
+        for pair in pairs
+        if all(set(search_forms_of_word(part)) & known.keys() for part in pair)
+    ]
 
     if not splits:
         return ""
-    return " ".join(max(splits, key=lambda pair: min(_word_count(p, known) for p in pair)))
+    return " ".join(max(splits, key=lambda pair: min(_occurrences_of_word(p, known) for p in pair)))
 
 
-def _word_count(word: str, known: Mapping[str, int]) -> int:
-    return max(known.get(form, 0) for form in word_forms(word))
+def _occurrences_of_word(word: str, known: Mapping[str, int]) -> int:
+    return max(known.get(form, 0) for form in search_forms_of_word(word))
 
 
 def _words_of_similar_length(word: str, known: Collection[str]) -> list[str]:
@@ -486,10 +494,10 @@ def search_course(library: Library, words: str, limit: int = _MOST_OF_A_KIND) ->
     If nothing matches, unknown words are corrected; if that does not help, documents with some of
     the words are returned. At most `most` are listed of each kind.
     """
-    wanted = query_words(words)
+    wanted = split_search_words(words)
     if not wanted:
         return SearchResults()
-    return _build_index(_CourseVersion(library)).find(wanted, limit)
+    return _build_index(_CourseVersion(library)).search(wanted, limit)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -511,7 +519,7 @@ class _SearchIndex:
     def __init__(self, documents: Sequence[SearchDocument]) -> None:
         cleaned = [_clean_document(document) for document in documents]
         self._documents = cleaned
-        self._known = count_words(f"{d.title} {d.body}" for d in cleaned)
+        self._known = count_word_occurrences(f"{d.title} {d.body}" for d in cleaned)
         self._lock = threading.Lock()
         self._rows = sqlite3.connect(":memory:", check_same_thread=False)
         weakref.finalize(self, self._rows.close)
@@ -524,9 +532,9 @@ class _SearchIndex:
             ),
         )
 
-    def find(self, words: Sequence[str], limit: int) -> SearchResults:
+    def search(self, words: Sequence[str], limit: int) -> SearchResults:
         """Return the results for words in lower case."""
-        rows = self._query_rows(match_expression(words))
+        rows = self._query_rows(fts_match_expression(words))
         if rows:
             return self._rank_rows(rows, words, limit)
         better = [
@@ -537,7 +545,7 @@ class _SearchIndex:
             ("OR", better),
             ("OR", unspaced_letter_pairs(words)),
         ):
-            rows = self._query_rows(match_expression(wanted, joint)) if wanted else []
+            rows = self._query_rows(fts_match_expression(wanted, joint)) if wanted else []
             if rows:
                 results = self._rank_rows(rows, wanted, limit)
                 meant = " ".join(better) if wanted is better else ""
@@ -550,7 +558,7 @@ class _SearchIndex:
 
     def _rank_rows(self, rows: Sequence[Any], words: Sequence[str], limit: int) -> SearchResults:
         name = " ".join(words)
-        ordered = sorted(rows, key=lambda row: self._rank(row[0], row[1], name))
+        ordered = sorted(rows, key=lambda row: self._rank_key(row[0], row[1], name))
         taken: dict[str, int] = {}
         hits = []
         for place, title, body in ordered:
@@ -560,7 +568,7 @@ class _SearchIndex:
                 hits.append(_search_hit(document, title, body))
         return SearchResults(tuple(hits), len(rows))
 
-    def _rank(self, place: int, marked_title: str, name: str) -> tuple[int, int, bool]:
+    def _rank_key(self, place: int, marked_title: str, query: str) -> tuple[int, int, bool]:
         """Return a sort key: what has this name, then by how many of the words the title has.
 
         Hardware comes after pages, unless the query names it, and cards after what explains them.
@@ -570,18 +578,18 @@ class _SearchIndex:
         matches = len(set(_HIT.findall(marked_title.casefold())))
         if document.kind == "card":
             group = 6
-        elif document.kind == "place" or name in _title_names(title):
+        elif document.kind == "place" or query in _names_in_title(title):
             group = 0
-        elif document.kind == "part" and set(name.split()) >= set(title.split()):
+        elif document.kind == "part" and set(query.split()) >= set(title.split()):
             group = 1
         elif document.kind == "part":
             group = 3 if matches else 5
         else:
             group = 2 if matches else 4
-        return group, -matches, not title.startswith(name)
+        return group, -matches, not title.startswith(query)
 
 
-def _title_names(title: str) -> set[str]:
+def _names_in_title(title: str) -> set[str]:
     """Return what a title calls its subject.
 
     >>> sorted(_title_names("Multi-Instance GPU (MIG)"))
@@ -622,19 +630,19 @@ def _cut_to_whole_sentences(marked: str) -> str:
 
 @functools.lru_cache(maxsize=6)  # courses, or versions of one
 def _build_index(state: _CourseVersion) -> _SearchIndex:
-    return _SearchIndex(search_documents(state.library, registry.entries()))
+    return _SearchIndex(list_search_documents(state.library, registry.entries()))
 
 
 router = APIRouter(include_in_schema=False)
-Typed = Annotated[str, Query(max_length=400)]
+SearchText = Annotated[str, Query(max_length=400)]
 
 
 @router.get("/search")
-def search_page(
+def show_search_page(
     request: Request,
     library: CurrentLibrary,
     learner: CurrentLearner,
-    q: Typed = "",
+    q: SearchText = "",
     *,
     whole: bool = False,
 ) -> HTMLResponse:
@@ -648,7 +656,9 @@ def search_page(
 
 
 @router.get("/search/results")
-def search_results(request: Request, library: CurrentLibrary, q: Typed = "") -> HTMLResponse:
+def show_search_results(
+    request: Request, library: CurrentLibrary, q: SearchText = ""
+) -> HTMLResponse:
     """The results fragment. It has its own URL, so that no cache serves it as the whole page."""
     return render_page(
         request, "lessons/_search_results.html", typed=q, results=search_course(library, q)

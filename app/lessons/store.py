@@ -72,7 +72,7 @@ def questions_missed_last_time(
     return frozenset(item for item, score in last.items() if score < 1)
 
 
-def flagged_questions(db: Session, learner_id: int, items: Sequence[str]) -> frozenset[str]:
+def load_flagged_questions(db: Session, learner_id: int, items: Sequence[str]) -> frozenset[str]:
     if not (items and learner_id):
         return frozenset()
     mine = col(QuestionFlag.learner_id) == learner_id
@@ -88,7 +88,7 @@ class SectionNote:
     marked: bool
 
 
-def notes_by_section(db: Session, learner_id: int, topic: str) -> dict[str, SectionNote]:
+def load_notes_by_section(db: Session, learner_id: int, topic: str) -> dict[str, SectionNote]:
     """Return the notes of a page by section anchor."""
     if not learner_id:
         return {}
@@ -112,7 +112,7 @@ def list_own_notes(db: Session, learner_id: int, topics: Sequence[str]) -> list[
     return [words for (words,) in rows if words]
 
 
-def record_reading(
+def mark_sections_read(
     db: Session, learner_id: int, topic: str, sections: Iterable[str], now: dt.datetime
 ) -> None:
     """Mark sections as read; a section that was read before keeps its time."""
@@ -134,7 +134,7 @@ class SavedNote:
     marked: bool = False
 
 
-def load_notes(db: Session, learner_id: int, topic: str = "") -> list[SavedNote]:
+def load_saved_notes(db: Session, learner_id: int, topic: str = "") -> list[SavedNote]:
     """Return everything a learner wrote or bookmarked, on one page or on all."""
     wanted = select(col(Note.topic), col(Note.section), col(Note.words), col(Note.marked)).where(
         col(Note.learner_id) == learner_id

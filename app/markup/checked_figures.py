@@ -15,7 +15,7 @@ from app.estimator.result import Estimate, FormulaStep
 from app.estimator.units import COUNT_SUFFIX, MINUS, NBSP, format_value, is_rounded
 from app.markup import expressions, quantities, strict_yaml
 from app.markup.expressions import FigureError, Value
-from app.markup.problems import AN_ESTIMATE, SourceFile, TextEdit, get_estimate_effort
+from app.markup.problems import AN_ESTIMATE, SourceFile, TextEdit, estimate_call_effort
 from app.markup.quantities import Quantity, UnitMismatchError
 from app.markup.strict_yaml import Node, YamlMapping, YamlText
 from app.markup.text import hint_for_unknown_word
@@ -111,7 +111,7 @@ def parse_figure_link(href: str) -> FigureLink | None:
     return FigureLink(scheme, name, tuple(pairs), field)
 
 
-def compute_target(target: FigureLink) -> ComputedFigure:
+def compute_link_target(target: FigureLink) -> ComputedFigure:
     """Compute the value of a target; raises FigureError."""
     if not target.field:
         hint = "End the address with #output, for example #total."
@@ -120,9 +120,9 @@ def compute_target(target: FigureLink) -> ComputedFigure:
     if target.scheme == "calc":
         estimate = expressions.compute_estimate(target.name, inputs)
         value = expressions.compute_value(target.name, inputs, target.field)
-        address = expressions.calculator_address(target.name, inputs, target.field)
+        address = expressions.calculator_url(target.name, inputs, target.field)
         return ComputedFigure(value, address, "", estimate)
-    value, entry = expressions.catalogue_value(target.scheme, target.name, target.field)
+    value, entry = expressions.read_catalog_field(target.scheme, target.name, target.field)
     value = _multiply_by_count(value, inputs)
     title = f"{getattr(entry, 'name', target.name)}, {target.field.replace('_', ' ')}"
     if target.scheme == "hw":  # The page of the hardware part shows the source of each value.
@@ -173,7 +173,7 @@ def parse_displayed_number(text: str) -> DisplayedNumber | None:
     )
 
 
-def verify_figure(text: str, value: Value) -> tuple[str, str]:
+def compare_figure_with_value(text: str, value: Value) -> tuple[str, str]:
     """Compare a text with its computed value: (problem code, text to write); ("", "") if equal.
 
     The text must be the value rounded to the digits it shows, in its own unit, or to the
@@ -185,10 +185,10 @@ def verify_figure(text: str, value: Value) -> tuple[str, str]:
         return ("", "") if text.strip().lower() == right.lower() else ("E82", right)
     shown = parse_displayed_number(text)
     if shown is None:
-        return "E82", _suggested_text(value)
+        return "E82", _format_suggestion(value)
     scale = _factor_to_displayed_unit(shown, value)
     if scale is None:
-        return "E83", _suggested_text(value)
+        return "E83", _format_suggestion(value)
     scaled = value.value * scale
     if abs(scaled - shown.value) <= 0.5000001 * 10.0**-shown.places:
         return "", ""
@@ -197,7 +197,7 @@ def verify_figure(text: str, value: Value) -> tuple[str, str]:
     return "E82", _rewrite_figure(shown, scaled)
 
 
-def without_figure_links(source: str) -> str:
+def replace_figure_links_by_text(source: str) -> str:
     """Return Markdown source with the text of checked figures in place of their links.
 
     >>> without_figure_links("An H100 has [80 GB](hw:h100-sxm5-80#memory).")
@@ -221,15 +221,17 @@ def resolve_text_figures(
             place = source_file.locate_text(match[0], first, last)
             source_file.report("E81", *place, message, "Write calc:…, hw:… or model:….")
             return match["text"]
-        source_file.spend_effort(get_estimate_effort(target.name), match["target"])
+        source_file.spend_effort(estimate_call_effort(target.name), match["target"])
         try:
-            code, right = verify_figure(match["text"], compute_target(target).value)
+            code, right = compare_figure_with_value(
+                match["text"], compute_link_target(target).value
+            )
         except FigureError as error:
             place = source_file.locate_text(match[0], first, last)
             source_file.report(error.code, *place, error.message, error.hint)
             return match["text"]
         if code:
-            report_figure(code, (match["text"], right), match[0], source_file, (first, last))
+            report_wrong_figure(code, (match["text"], right), match[0], source_file, (first, last))
         return match["text"]
 
     return link.sub(resolve, text).replace(KEEP_PLAIN, "")
@@ -243,9 +245,9 @@ def fill_figures(text: str, line: int, source_file: SourceFile) -> str:
         assert target is not None  # noqa: S101 - the pattern begins with a scheme
         place = source_file.locate_text(match[0], line, line)
         if target.scheme == "calc":
-            source_file.spend_effort(get_estimate_effort(target.name), match["target"])
+            source_file.spend_effort(estimate_call_effort(target.name), match["target"])
         try:
-            value = compute_target(target).value
+            value = compute_link_target(target).value
             if isinstance(value, Quantity):
                 unit = match["unit"]
                 number = quantities.convert_quantity(value, unit).value if unit else value.value
@@ -263,15 +265,19 @@ def fill_figures(text: str, line: int, source_file: SourceFile) -> str:
     return _PADDED_FIGURE.sub(fill, text)
 
 
-def report_figure(
-    code: str, texts: tuple[str, str], source: str, source_file: SourceFile, lines: tuple[int, int]
+def report_wrong_figure(
+    code: str,
+    written_and_right: tuple[str, str],
+    source: str,
+    source_file: SourceFile,
+    lines: tuple[int, int],
 ) -> None:
     """Report a figure whose text is not its value, with the edit that corrects it.
 
     `texts` are what is written and what is right; `source` is the figure as it stands
     in one of the `lines` from first to last.
     """
-    text, right = texts
+    text, right = written_and_right
     new = source.replace(text, right, 1)
     line, column = source_file.locate_text(source, *lines)
     # The same figure may stand there several times; each is reported once.
@@ -314,7 +320,7 @@ def _leading_unit(text: str) -> str | None:
     return None
 
 
-def _suggested_text(value: Quantity) -> str:
+def _format_suggestion(value: Quantity) -> str:
     from app.estimator.units import format_value  # noqa: PLC0415 - needed for messages only
 
     return format_value(value.value, value.unit or "").replace(NBSP, " ")
@@ -328,7 +334,7 @@ def _rewrite_figure(displayed: DisplayedNumber, value: float) -> str:
     return f"{displayed.before}{number}{displayed.gap}{displayed.unit}"
 
 
-def without_line_breaks(text: str) -> str:
+def keep_unit_on_line(text: str) -> str:
     """Join number and unit with no-break spaces."""
     return re.sub(r"(?<=\d) (?=[A-Za-z%µ$])", NBSP, text)
 
@@ -341,8 +347,8 @@ def figure_steps_html(text: str, output: str, answer: ComputedFigure) -> str:
     steps = _output_steps(output.replace("-", "_"), answer)
     if not steps:
         return ""
-    shown = escapeHtml(without_line_breaks(text))
-    lines = "".join(map(_step_line_text, steps))
+    shown = escapeHtml(keep_unit_on_line(text))
+    lines = "".join(map(_formula_step_html, steps))
     address = escapeHtml(answer.address)
     link = f'<p class="on-screen"><a href="{address}">Change the inputs</a></p>'
     return (
@@ -361,7 +367,7 @@ def _output_steps(output: str, answer: ComputedFigure) -> list[FormulaStep]:
     return steps
 
 
-def _step_line_text(step: FormulaStep) -> str:
+def _formula_step_html(step: FormulaStep) -> str:
     result = f"{step.substituted} = {format_value(step.value, step.unit)}"
     return f"<code>{escapeHtml(step.formula)}</code><code>{escapeHtml(result)}</code>"
 
@@ -427,7 +433,8 @@ def _read_row_chart(fields: YamlMapping) -> RowChart:
         message = f"The figure has {len(rows.values)} rows."
         raise _FigureBlockError(fields, "E88", message, f"Draw at most {_MOST_ROWS}.")
     labeled_sums = tuple(
-        SegmentedRow(label, _read_parts(label, node, unit)) for label, node in rows.values.items()
+        SegmentedRow(label, _read_chart_parts(label, node, unit))
+        for label, node in rows.values.items()
     )
     limit = fields.values.get("limit")
     return RowChart(
@@ -440,7 +447,7 @@ def _read_row_chart(fields: YamlMapping) -> RowChart:
     )
 
 
-def _read_parts(label: str, node: Node, unit: str) -> Parts:
+def _read_chart_parts(label: str, node: Node, unit: str) -> Parts:
     if isinstance(node, YamlMapping):
         return tuple((n, _read_amount(v, unit)) for n, v in node.values.items())
     return ((label, _read_amount(node, unit)),)
@@ -454,9 +461,9 @@ def _read_amount(node: Node, unit: str) -> float:
     factor, written = (float(times[1]), times[2]) if times else (1.0, node.text)
     target = parse_figure_link(written)
     try:
-        value = compute_target(target).value if target else quantities.parse_quantity(written)
+        value = compute_link_target(target).value if target else quantities.parse_quantity(written)
         if not isinstance(value, Quantity):
-            raise _no_number_message(node, written)
+            raise _not_an_amount_error(node, written)
         amount = factor * quantities.convert_quantity(value, unit).value
     except FigureError as error:
         raise _FigureBlockError(node, error.code, error.message, error.hint) from None
@@ -471,7 +478,7 @@ def _read_amount(node: Node, unit: str) -> float:
     return amount
 
 
-def _no_number_message(node: YamlText, written: str) -> _FigureBlockError:
+def _not_an_amount_error(node: YamlText, written: str) -> _FigureBlockError:
     """Build the error for text that is not an amount; name the unit it may have meant."""
     if not re.match(r"\W?\d", written):
         return _FigureBlockError(node, "E40", f"“{written}” is not a number.")

@@ -110,7 +110,7 @@ def _cached_value(name: str, inputs: tuple[tuple[str, str], ...], output: str) -
     return Quantity(figure.value, figure.unit)
 
 
-def calculator_address(name: str, inputs: Mapping[str, str], output: str = "") -> str:
+def calculator_url(name: str, inputs: Mapping[str, str], output: str = "") -> str:
     """Return the URL of the calculator with these inputs filled in."""
     return estimate_view.calculator_url(
         name.replace("_", "-"), urlencode(dict(inputs)), anchor=output
@@ -135,7 +135,7 @@ def _find_model(name: str) -> object:
         raise FigureError("E80", str(error.args[0])) from None
 
 
-def catalogue_value(scheme: str, name: str, field: str) -> tuple[Value, object]:
+def read_catalog_field(scheme: str, name: str, field: str) -> tuple[Value, object]:
     """Return a field of a catalog entry (`hw` or `model`), and the entry. Raises FigureError."""
     entry = _find_hardware(name) if scheme == "hw" else _find_model(name)
     word = field.replace("-", "_")
@@ -215,20 +215,20 @@ def compile_expression(text: str) -> Expression:
     """
     if len(text) > MOST_CHARACTERS:
         raise ExpressionError("E45", "The expression is longer than 500 characters.")
-    _raise_if_hyphenated(text)
+    _reject_hyphenated_estimate_name(text)
     try:
-        tree = ast.parse(_rewrite_units(text.strip()), mode="eval").body
+        tree = ast.parse(_quote_units(text.strip()), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         hint = "Write numbers, names, + - * / ( ) and calls such as round(x, 1)."
         for pattern, better in _OTHERWISE.items():
             hint = better if re.search(pattern, text) else hint
         raise ExpressionError("E45", f"“{text}” is not an expression.", hint) from None
     seen = _UsedNames(set(), [])
-    _check_node(tree, seen)
+    _check_node_allowed(tree, seen)
     return Expression(text, tree, frozenset(seen.names), tuple(seen.calls))
 
 
-def _raise_if_hyphenated(text: str) -> None:
+def _reject_hyphenated_estimate_name(text: str) -> None:
     """Reject an estimate name with hyphens (E44): in an expression it is a subtraction."""
     for entry in registry.entries():
         if "-" in entry.name and f"{entry.name}(" in text:
@@ -237,7 +237,7 @@ def _raise_if_hyphenated(text: str) -> None:
             raise ExpressionError("E44", message, hint)
 
 
-def _rewrite_units(text: str) -> str:
+def _quote_units(text: str) -> str:
     def rewrite(match: re.Match[str]) -> str:
         if match["string"]:
             return match["string"]
@@ -254,7 +254,7 @@ class _UsedNames:
     calls: list[ast.Call]
 
 
-def _check_node(node: ast.AST, used_names: _UsedNames) -> None:
+def _check_node_allowed(node: ast.AST, used_names: _UsedNames) -> None:
     """Reject every node type that `_evaluate` does not handle."""
     match node:
         case ast.Name(id=name):
@@ -263,17 +263,17 @@ def _check_node(node: ast.AST, used_names: _UsedNames) -> None:
             if isinstance(value, bool) or not isinstance(value, int | float | str):
                 raise ExpressionError("E45", f"“{value!r}” is not allowed here.")
         case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
-            _check_node(operand, used_names)
+            _check_node_allowed(operand, used_names)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-            _check_node(left, used_names)
-            _check_node(right, used_names)
+            _check_node_allowed(left, used_names)
+            _check_node_allowed(right, used_names)
         case ast.Compare(left=left, ops=[ast.In()], comparators=[unit]):
-            _check_node(left, used_names)
+            _check_node_allowed(left, used_names)
             _check_unit(unit)
         case ast.Attribute(value=ast.Call(func=ast.Name()) as call):
-            _check_estimate(call, used_names)
+            _check_estimate_call(call, used_names)
         case ast.Call(func=ast.Name(id=name)):
-            _check_function(node, name, used_names)
+            _check_function_call(node, name, used_names)
         case _:
             _raise_unsupported_node(node)
 
@@ -299,7 +299,7 @@ def _check_unit(node: ast.expr) -> None:
         raise ExpressionError("E42", f"“{written}” is not a known unit.", hint)
 
 
-def _check_estimate(call: ast.Call, used_names: _UsedNames) -> None:
+def _check_estimate_call(call: ast.Call, used_names: _UsedNames) -> None:
     name = call.func.id if isinstance(call.func, ast.Name) else ""
     if call.args or any(k.arg is None for k in call.keywords):
         hint = f"Write {name}(input=value, …).output."
@@ -310,10 +310,10 @@ def _check_estimate(call: ast.Call, used_names: _UsedNames) -> None:
         raise ExpressionError("E44", error.message, error.hint) from None
     used_names.calls.append(call)
     for keyword in call.keywords:
-        _check_node(keyword.value, used_names)
+        _check_node_allowed(keyword.value, used_names)
 
 
-def _check_function(node: ast.Call, name: str, used_names: _UsedNames) -> None:
+def _check_function_call(node: ast.Call, name: str, used_names: _UsedNames) -> None:
     if name not in _ROUNDERS and name != _QUANTITY:
         if registry.find_estimate(name) is not None:
             hint = f"Write {name}(…).total or another of its outputs."
@@ -323,7 +323,7 @@ def _check_function(node: ast.Call, name: str, used_names: _UsedNames) -> None:
     if node.keywords or not node.args:
         raise ExpressionError("E45", f"{name} takes plain values only.")
     for argument in node.args:
-        _check_node(argument, used_names)
+        _check_node_allowed(argument, used_names)
 
 
 def evaluate_expression(expression: Expression, names: Mapping[str, Value]) -> Value:
@@ -365,7 +365,7 @@ def _evaluate_node(  # noqa: PLR0911 - one return per node type
         case ast.Constant(value=int() | float() as number):
             return Quantity(quantities.limit_integer_length(number))
         case ast.Name(id=name):
-            return _named_value(name, names)
+            return _value_of_name(name, names)
         case ast.UnaryOp(op=op, operand=operand):
             result = _evaluate_number(operand, names)
             sign = -1 if isinstance(op, ast.USub) else 1
@@ -377,9 +377,9 @@ def _evaluate_node(  # noqa: PLR0911 - one return per node type
         case ast.Compare(left=left, comparators=[ast.Constant(value=str(unit))]):
             return quantities.convert_quantity(_evaluate_number(left, names), unit)
         case ast.Attribute(value=ast.Call() as call, attr=output):
-            return compute_value(function_name(call), call_inputs(call, names), output)
+            return compute_value(function_name(call), evaluate_call_inputs(call, names), output)
         case ast.Call():
-            return _apply_function(node, names)
+            return _evaluate_function_call(node, names)
     raise ExpressionError("E45", "This is not allowed in an expression.")
 
 
@@ -387,7 +387,7 @@ def function_name(call: ast.Call) -> str:
     return call.func.id if isinstance(call.func, ast.Name) else ""
 
 
-def _named_value(name: str, names: Mapping[str, Value]) -> Value:
+def _value_of_name(name: str, names: Mapping[str, Value]) -> Value:
     if name not in names:
         hint = hint_for_unknown_word(name, names)
         raise ExpressionError("E44", f"“{name}” is not defined.", hint)
@@ -404,7 +404,7 @@ def _evaluate_number(node: ast.AST, names: Mapping[str, Value]) -> Quantity:
     return Quantity(int(value)) if isinstance(value, bool) else value
 
 
-def call_inputs(call: ast.Call, names: Mapping[str, Value]) -> dict[str, str]:
+def evaluate_call_inputs(call: ast.Call, names: Mapping[str, Value]) -> dict[str, str]:
     """Return the inputs of an estimate call as form text."""
     return {
         k.arg: format_as_typed(_evaluate_node(k.value, names))
@@ -423,7 +423,7 @@ def format_as_typed(value: Value) -> str:
     return f"{number} {value.unit}" if value.unit else number
 
 
-def _apply_function(node: ast.Call, names: Mapping[str, Value]) -> Quantity:
+def _evaluate_function_call(node: ast.Call, names: Mapping[str, Value]) -> Quantity:
     name = function_name(node)
     if name == _QUANTITY:
         number, unit = (_evaluate_node(a, names) for a in node.args)
@@ -455,7 +455,7 @@ _IN_MATH = re.compile(r"(\\[A-Za-z]+)?\{([A-Za-z_]\w*)(?::([^{}\s]{0,8}))?\}")
 _FIRST = 0xE100  # A private-use character replaces a placeholder while math is converted.
 
 
-def broken_placeholders(text: str, known: Collection[str]) -> list[str]:
+def find_broken_placeholders(text: str, known: Collection[str]) -> list[str]:
     """Return malformed placeholders that start with a known name.
 
     >>> broken_placeholders("{size:.3g GB and {size + 1} of {size}", {"size"})
@@ -474,7 +474,7 @@ def protect_placeholders(tokens: Sequence[Token], computed: ComputedParameters) 
     for token in tokens:
         for child in (token, *(token.children or [])):
             if child.type.startswith("math"):
-                child.content = _IN_MATH.sub(_protecting_replacement(known), child.content)
+                child.content = _IN_MATH.sub(_make_placeholder_protector(known), child.content)
 
 
 def _computed_names(computed: ComputedParameters) -> list[str]:
@@ -484,7 +484,7 @@ def _computed_names(computed: ComputedParameters) -> list[str]:
 _SPECS = ["", ",", ".0f", ".1f", ".2f", ".3f", ".1g", ".2g", ".3g", ".4g", ".5g", ",d"]
 
 
-def _protecting_replacement(known: list[str]) -> Callable[[re.Match[str]], str]:
+def _make_placeholder_protector(known: list[str]) -> Callable[[re.Match[str]], str]:
     def replace(match: re.Match[str]) -> str:
         spec = match[3] or ""
         if match[1] or match[2] not in known or spec not in _SPECS:
@@ -511,19 +511,19 @@ def restore_placeholders(question: T, computed: ComputedParameters) -> T:
         words = re.sub("([\ue100-\uf8ff])", lambda m: re.sub("</?mn>", "", back(m)), text.plain)
         return RichText(html, words)
 
-    changed: T = map_texts(question, fix)
+    changed: T = map_rich_texts(question, fix)
     return changed
 
 
-def map_texts(value: Any, change: Callable[[RichText], RichText]) -> Any:
+def map_rich_texts(value: Any, change: Callable[[RichText], RichText]) -> Any:
     """Return a copy of a value with `change` applied to every text in it."""
     if isinstance(value, RichText):
         return change(value) if value.html or value.plain else value
     if isinstance(value, tuple):
-        return tuple(map_texts(v, change) for v in value)
+        return tuple(map_rich_texts(v, change) for v in value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {
-            f.name: map_texts(getattr(value, f.name), change)
+            f.name: map_rich_texts(getattr(value, f.name), change)
             for f in dataclasses.fields(value)
             if isinstance(getattr(value, f.name), tuple | RichText)
             or dataclasses.is_dataclass(getattr(value, f.name))
@@ -538,7 +538,7 @@ def find_placeholders(text: str) -> Iterator[tuple[str, str]]:
         yield match[1], match[2] or ""
 
 
-def format_placeholder(value: Value, spec: str = "") -> str:
+def format_without_unit(value: Value, spec: str = "") -> str:
     """Format a value without its unit; raises ValueError for an invalid format."""
     if isinstance(value, Quantity):
         return format_with_spec(value.value, spec)
@@ -554,14 +554,14 @@ def fill_template(template: str, values: Mapping[str, Value]) -> str:
         if match[1] not in values:
             return match[0]
         try:
-            return format_placeholder(values[match[1]], match[2] or "")
+            return format_without_unit(values[match[1]], match[2] or "")
         except (ValueError, OverflowError):
             return match[0]
 
     return PLACEHOLDER.sub(replace, template)
 
 
-def fill_text(text: RichText, values: Mapping[str, Value]) -> RichText:
+def fill_rich_text(text: RichText, values: Mapping[str, Value]) -> RichText:
     """Fill both forms of a text; text values are escaped in the HTML."""
     if "{" not in text.html:
         return text

@@ -24,9 +24,9 @@ from app.markup.markdown_tokens import (
     last_line,
     plain_text,
     pop_pinned_key,
-    unmarked_text,
+    text_if_unmarked,
 )
-from app.markup.mathml import MathError, to_mathml
+from app.markup.mathml import MathError, latex_to_mathml
 from app.markup.model import RichText
 from app.markup.problems import (
     A_FORMULA,
@@ -34,7 +34,7 @@ from app.markup.problems import (
     MOST_COLORED,
     MOST_ENTRIES,
     SourceFile,
-    get_estimate_effort,
+    estimate_call_effort,
 )
 from app.markup.text import is_path_inside, slugify
 from app.widgets.bar_charts import LETTERS
@@ -46,21 +46,21 @@ _LETTER = f"[{''.join(LETTERS)}]"
 _LETTERS = re.compile(f"{_LETTER}(?: {_LETTER})+")
 
 
-def render_alert_opening(kind: str, inside: Sequence[Token]) -> str:
+def render_alert_opening(alert_type: str, inside: Sequence[Token]) -> str:
     """Return the opening tags of an alert; a quote without a kind stays a quote.
 
     Adds the title to its first paragraph, and colors the letters of a `hook`.
     """
-    if kind == "IMPORTANT":
+    if alert_type == "IMPORTANT":
         _prepend_alert_title("What the exam tests.", inside)
-        return _render_message("exam-box", "i-flag")
-    if kind in {"WARNING", "CAUTION"}:
+        return _message_opening_html("exam-box", "i-flag")
+    if alert_type in {"WARNING", "CAUTION"}:
         _prepend_alert_title("Common error.", inside)
-        return _render_message("warn", "i-alert")
-    if kind == "TIP":
-        _color_letters(inside)
+        return _message_opening_html("warn", "i-alert")
+    if alert_type == "TIP":
+        _mark_hook_letters(inside)
         return '<div class="hook">\n'
-    if kind == "NOTE":
+    if alert_type == "NOTE":
         return '<aside class="side" aria-label="Aside">\n'
     return "<blockquote>\n"
 
@@ -74,7 +74,7 @@ def render_alert_closing(alert_type: str) -> str:
     return "</aside>\n" if alert_type == "NOTE" else "</blockquote>\n"
 
 
-def _render_message(look: str, icon: str) -> str:
+def _message_opening_html(look: str, icon: str) -> str:
     drawing = f'<svg class="i" aria-hidden="true"><use href="#{icon}"/></svg>'
     return f'<div class="msg {look}" role="note">{drawing}<div>\n'
 
@@ -89,7 +89,7 @@ def _prepend_alert_title(words: str, inside: Sequence[Token]) -> None:
             return
 
 
-def _color_letters(inside: Sequence[Token]) -> None:
+def _mark_hook_letters(inside: Sequence[Token]) -> None:
     """Mark the component letters of a hook (**W K**), so that they are colored."""
     for token in inside:
         children = token.children or []
@@ -300,7 +300,7 @@ def render_tokens(tokens: Sequence[Token], scope: RenderContext) -> RichText:
     lone = [t for t in tokens if t.type not in {"paragraph_open", "paragraph_close"}]
     if len(lone) == 1 and lone[0].type == "inline":
         tokens = lone
-        words = None if lone[0].meta else unmarked_text(lone[0])
+        words = None if lone[0].meta else text_if_unmarked(lone[0])
         if words is not None:  # Same output as the renderer's, without its overhead.
             scope.enter_block(lone[0])
             html = escapeHtml(words).strip()
@@ -320,7 +320,7 @@ def heading_anchor(heading: Token, scope: RenderContext) -> str:
 class _HtmlRenderer(RendererHTML):
     """Renderer with one method per token type, as markdown-it looks them up."""
 
-    def inline_of(self, token: Token, env: Env) -> str:
+    def render_inline_of(self, token: Token, env: Env) -> str:
         return self.renderInline(token.children or [], _OPTIONS, env)
 
     def render(self, tokens: Sequence[Token], options: OptionsDict, env: Env) -> str:
@@ -332,7 +332,7 @@ class _HtmlRenderer(RendererHTML):
                 scope.report("E88", "", token.meta["refused"], "Split it into shorter pieces.")
             if token.type == "inline":
                 escape_unbalanced_tags(token, scope.report)
-                result += self.inline_of(token, env)
+                result += self.render_inline_of(token, env)
             elif token.type in self.rules:
                 result += self.rules[token.type](tokens, index, options, env)
             else:
@@ -353,7 +353,7 @@ class _HtmlRenderer(RendererHTML):
         scope: RenderContext = rest[-1]["scope"]
         key = tokens[index].content
         line, column = scope.source_file.locate_text(f"[^{key}]", scope.first, scope.last)
-        scope.source_file.add_mention("source", key, line, column)
+        scope.source_file.add_reference("source", key, line, column)
         if key not in scope.cited:
             if len(scope.cited) >= MOST_ENTRIES:
                 scope.report("E88", f"[^{key}]", _SOURCES, "Cite fewer.")
@@ -376,16 +376,16 @@ class _HtmlRenderer(RendererHTML):
         href = str(token.attrs.get("href", ""))
         target = checked_figures.parse_figure_link(href)
         if target is not None:
-            return _figure_open(tokens, index, target, scope)
+            return _open_checked_figure(tokens, index, target, scope)
         if not _SAFE.match(href):
             hint = "Write https://…, #heading or a path such as ../other-topic."
             scope.report("E62", href, f"The address “{href[:60]}” is not allowed.", hint)
-            return _render_span(tokens, index)
+            return _render_link_as_span(tokens, index)
         if not href.startswith(("http", "mailto:")):
             href = resolve_local_url(href, scope.folder)
             if href.startswith(("/concepts/", "#", "/glossary#")):
                 line, column = scope.source_file.locate_text("](", scope.first, scope.last)
-                scope.source_file.add_mention("page", href, line, column)
+                scope.source_file.add_reference("page", href, line, column)
         return f'<a href="{escapeHtml(href)}">'
 
     def link_close(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
@@ -407,7 +407,7 @@ class _HtmlRenderer(RendererHTML):
             scope.report("E62", source, f"The image {source} is not a local file.", hint)
             return ""
         line, column = scope.source_file.locate_text(source, scope.first, scope.last)
-        scope.source_file.add_mention("file", source, line, column)
+        scope.source_file.add_reference("file", source, line, column)
         address = escapeHtml(f"/concepts/{scope.folder}/files/{source}")
         return f'<img src="{address}" alt="{escapeHtml(alt)}" loading="lazy">'
 
@@ -544,24 +544,24 @@ def _render_math(latex: str, block: bool, scope: RenderContext) -> str:
     effort = A_FORMULA + A_LETTER_OF_A_FORMULA * len(latex)
     scope.source_file.spend_effort(effort, f"${latex}")
     try:
-        return to_mathml(latex, block)
+        return latex_to_mathml(latex, block)
     except MathError as error:
         message = f"The formula “{latex[:40]}” cannot be converted: {error}."
         scope.report("E63", latex[:20], message, "Write plain LaTeX math.")
         return f"<code>{escapeHtml(latex)}</code>"
 
 
-def _figure_open(
+def _open_checked_figure(
     tokens: Sequence[Token], index: int, target: checked_figures.FigureLink, scope: RenderContext
 ) -> str:
     """Open a checked figure: compare its text with the value and keep it on one line."""
     inner = tokens[index + 1]
     text = plain_text(tokens[index + 1 : _link_end(tokens, index)])
-    answer = _check_figure(tokens, index, target, scope)
+    answer = _compute_and_check_figure(tokens, index, target, scope)
     if answer is None:
-        return _render_span(tokens, index)
+        return _render_link_as_span(tokens, index)
     if inner.type == "text":
-        inner.content = checked_figures.without_line_breaks(inner.content)
+        inner.content = checked_figures.keep_unit_on_line(inner.content)
     asked = tokens[index].attrs.get("title") == "working"
     fitting = asked or (scope.top and not scope.worked)
     if scope.page and answer.estimate is not None and fitting:
@@ -570,34 +570,36 @@ def _figure_open(
             scope.asides.append(aside)
             scope.worked = True
     if not answer.address:
-        return _render_span(tokens, index, f' class="num" title="{escapeHtml(answer.title)}"')
+        return _render_link_as_span(
+            tokens, index, f' class="num" title="{escapeHtml(answer.title)}"'
+        )
     title = f' title="{escapeHtml(answer.title)}"' if answer.title else ""
     return f'<a class="num" href="{escapeHtml(answer.address)}"{title}>'
 
 
-def _check_figure(
+def _compute_and_check_figure(
     tokens: Sequence[Token], index: int, target: checked_figures.FigureLink, scope: RenderContext
 ) -> checked_figures.ComputedFigure | None:
     """Compute a figure and report it if its text is not the value; None if it has none."""
     href = str(tokens[index].attrs["href"])
     inner = tokens[index + 1]
     text = plain_text(tokens[index + 1 : _link_end(tokens, index)])
-    scope.source_file.spend_effort(get_estimate_effort(target.name), href)
+    scope.source_file.spend_effort(estimate_call_effort(target.name), href)
     try:
-        answer = checked_figures.compute_target(target)
+        answer = checked_figures.compute_link_target(target)
     except FigureError as error:
         scope.report(error.code, href[:60], error.message, error.hint)
         return None
-    code_, right = checked_figures.verify_figure(text, answer.value)
+    code_, right = checked_figures.compare_figure_with_value(text, answer.value)
     if code_:
         mark = "`" if inner.type == "code_inline" else ""
         written = f"[{mark}{text}{mark}]({href}"
         lines = scope.first, scope.last
-        checked_figures.report_figure(code_, (text, right), written, scope.source_file, lines)
+        checked_figures.report_wrong_figure(code_, (text, right), written, scope.source_file, lines)
     return answer
 
 
-def unlink_figures(blocks: Iterable[Token], scope: RenderContext | None = None) -> None:
+def unlink_checked_figures(blocks: Iterable[Token], scope: RenderContext | None = None) -> None:
     """Leave the text of checked figures without their links.
 
     With a `scope`, each figure is compared with its value first.
@@ -618,7 +620,7 @@ def unlink_figures(blocks: Iterable[Token], scope: RenderContext | None = None) 
             if target is not None:
                 inside = True
                 if scope is not None:
-                    _check_figure(children, index, target, scope)
+                    _compute_and_check_figure(children, index, target, scope)
             elif child.type == "link_close" and inside:
                 inside = False
             elif child.content == checked_figures.KEEP_PLAIN:
@@ -628,7 +630,7 @@ def unlink_figures(blocks: Iterable[Token], scope: RenderContext | None = None) 
             else:
                 kept.append(child)
         block.children = kept
-        block.content = checked_figures.without_figure_links(block.content)
+        block.content = checked_figures.replace_figure_links_by_text(block.content)
 
 
 def _link_end(tokens: Sequence[Token], index: int) -> int:
@@ -638,7 +640,7 @@ def _link_end(tokens: Sequence[Token], index: int) -> int:
     return len(tokens)
 
 
-def _render_span(tokens: Sequence[Token], index: int, attributes: str = "") -> str:
+def _render_link_as_span(tokens: Sequence[Token], index: int, attributes: str = "") -> str:
     end = _link_end(tokens, index)
     if end < len(tokens):
         tokens[end].meta["span"] = True

@@ -25,7 +25,7 @@ _BEGINNINGS = (
 )
 
 
-def image_kind(content: bytes) -> str:
+def detect_image_format(content: bytes) -> str:
     r"""Return png, jpg, gif, webp, avif or svg; "" for any other content.
 
     Twelve bytes are enough for all but SVG.
@@ -47,13 +47,13 @@ _SIDEWAYS = range(5, 9)  # Exif orientations that rotate the image by 90 degrees
 Size = tuple[int, int]
 
 
-def image_size(content: bytes) -> Size | None:
+def read_displayed_size(content: bytes) -> Size | None:
     r"""Return width and height in pixels as displayed; None if the content has no size.
 
     >>> image_size(b"GIF89a\x20\x00\x10\x00"), image_size(b"words")
     ((32, 16), None)
     """
-    read = _READERS.get(image_kind(content[:12]))
+    read = _READERS.get(detect_image_format(content[:12]))
     try:
         size = read(content) if read else None
     except (struct.error, IndexError):
@@ -216,10 +216,10 @@ def _read_svg(text: str) -> SvgFigure | SvgProblem:
     except _SvgError as refused:
         return SvgProblem(parser.CurrentLineNumber, refused.why, remedy=refused.remedy)
     except expat.ExpatError as error:
-        return _unreadable_svg_problem(error, [name for name, _ in reader.opened])
+        return _malformed_svg_problem(error, [name for name, _ in reader.opened])
 
 
-def _unreadable_svg_problem(error: expat.ExpatError, opened: list[str]) -> SvgProblem:
+def _malformed_svg_problem(error: expat.ExpatError, opened: list[str]) -> SvgProblem:
     """Return the problem of a file that is not valid XML, and the element left open in it."""
     if error.code in _OPEN and opened:
         why = f"its <{opened[-1]}> is not closed"
@@ -239,7 +239,7 @@ _OPEN = frozenset(
 )
 
 
-def phone_variant(file: str) -> str:
+def narrow_variant_name(file: str) -> str:
     """Return the file name of the narrow variant of a figure, which phones get if it exists.
 
     >>> phone_variant("gpu-node.svg")
@@ -269,7 +269,7 @@ class _SvgParser:
     sizes: list[float] = dataclasses.field(default_factory=list)
     least: float = _TEXT
 
-    def start(self, name: str, given: dict[str, str]) -> None:
+    def start(self, name: str, attributes: dict[str, str]) -> None:
         """Write an element's opening tag after checking all of its attributes."""
         if name not in _ELEMENTS or (name == "svg") == bool(self.opened):
             raise _SvgError(f"the element <{name}> is not allowed here", _replacement_hint(name))
@@ -277,15 +277,15 @@ class _SvgParser:
             remedy = f"Take groups out: at most {_DEEPEST} stand in each other."
             raise _SvgError("its groups are nested too deep", remedy)
         if name == "svg":
-            self._open_root(given)
+            self._open_root(attributes)
         elif name not in self.said:
-            self._write_element(name, given)
-        named = given.get("id") or given.get("data-region", "")
+            self._write_element(name, attributes)
+        named = attributes.get("id") or attributes.get("data-region", "")
         self.opened.append((name, named if name == "g" else ""))
         size = self.sizes[-1] if self.sizes and name != "svg" else _TEXT
-        self.sizes.append(float(given.get("font-size", size)) if name != "svg" else size)
+        self.sizes.append(float(attributes.get("font-size", size)) if name != "svg" else size)
         if name == "rect":
-            self._widen_regions(given)
+            self._extend_region_boxes(attributes)
 
     def end(self, name: str) -> None:
         """Write the end tag of an element."""
@@ -312,7 +312,9 @@ class _SvgParser:
             if not words.strip():
                 remedy = f"Write <{name}>…</{name}> below its first line."
                 raise _SvgError(f"it has no <{name}>", remedy)
-        blurred = {n: why for n, a in self.areas.items() if (why := _region_fault(n, a))}
+        blurred = {
+            n: why for n, a in self.areas.items() if (why := _explain_unclickable_region(n, a))
+        }
         areas = tuple(a for n, a in self.areas.items() if a and n not in blurred)
         title, desc = (" ".join(words.split()) for words in self.said.values())
         width, height = map(float, self.size)
@@ -336,7 +338,7 @@ class _SvgParser:
     def _write_element(self, name: str, given: dict[str, str]) -> None:
         self.out.append(f"<{name}")
         for key, value in given.items():
-            if not _is_allowed(key, value) or (key in _NAMES and name != "g"):
+            if not _is_attribute_allowed(key, value) or (key in _NAMES and name != "g"):
                 why = f"the attribute {key}=“{value[:40]}” is not allowed"
                 raise _SvgError(why, _allowed_values_hint(key, value, name))
             if key in _NAMES:
@@ -351,7 +353,7 @@ class _SvgParser:
             raise _SvgError(f"the id “{name}” stands twice", remedy)
         self.areas[name] = None
 
-    def _widen_regions(self, given: dict[str, str]) -> None:
+    def _extend_region_boxes(self, given: dict[str, str]) -> None:
         """Extend the box of every region that contains this rectangle."""
         x, y, width, height = (float(given.get(key, "0")) for key in ("x", "y", "width", "height"))
         for region in [name for _, name in self.opened if name]:
@@ -364,7 +366,7 @@ class _SvgParser:
             self.areas[region] = RegionBox(region, left, top, right - left, bottom - top)
 
 
-def _region_fault(name: str, area: RegionBox | None) -> str:
+def _explain_unclickable_region(name: str, area: RegionBox | None) -> str:
     """Return why a region cannot be clicked; empty if it can."""
     if area is None:
         return f"the region “{name}” has no <rect> to point at"
@@ -410,7 +412,7 @@ def _allowed_values_hint(key: str, value: str, element: str) -> str:
     if key in _NAMES:
         return f'Put <{element}> into a group: <g id="{slugify(value)}">.'
     if key in _NUMBERS:
-        return f"Write a number alone, such as {_leading_number(value)}."
+        return f"Write a number alone, such as {_leading_number_or_example(value)}."
     near = closest_word(key, {*_NUMBERS, *_VALUES, "class"}, 0.75)
     return _MEANT.get(key) or (f"Did you mean “{near}”?" if near else "Take it out.")
 
@@ -423,13 +425,13 @@ def _closest_class_hint(value: str) -> str:
     return f"Did you mean “{near}”?" if near else known
 
 
-def _leading_number(value: str) -> str:
+def _leading_number_or_example(value: str) -> str:
     """Return the number at the start of a value, or an example."""
     match = re.match(r"\s*(-?\d{1,5}(?:\.\d{1,4})?)", value)
     return match[1] if match else "24"
 
 
-def _is_allowed(key: str, value: str) -> bool:
+def _is_attribute_allowed(key: str, value: str) -> bool:
     if key == "class":
         return set(value.split()) <= _CLASSES
     if key in _NUMBERS:

@@ -23,7 +23,7 @@ from app.markup.problems import (
     MOST_NESTED,
     LimitExceededError,
 )
-from app.markup.text import is_unspaced
+from app.markup.text import is_of_unspaced_script
 
 _InlineRule = Callable[[StateInline, bool], bool]
 _BlockRule = Callable[[StateBlock, int, int, bool], bool]
@@ -54,8 +54,10 @@ def _markdown_parser() -> MarkdownIt:
     reader.block.ruler.at("table", _parse_table, {"alt": ["paragraph", "reference"]})
     reader.block.ruler.before("table", "count", _limit_token_count)
     inside = ["paragraph", "reference", "blockquote"]
-    reader.block.ruler.at("list", _limit_depth(list_block), {"alt": inside})
-    reader.block.ruler.at("blockquote", _limit_depth(blockquote), {"alt": [*inside, "list"]})
+    reader.block.ruler.at("list", _limit_nesting_depth(list_block), {"alt": inside})
+    reader.block.ruler.at(
+        "blockquote", _limit_nesting_depth(blockquote), {"alt": [*inside, "list"]}
+    )
     reader.core.ruler.at("inline", _parse_inline)
     reader.validateLink = _allow_any_url  # type: ignore[method-assign]
     reader.normalizeLink = _normalize_link  # type: ignore[method-assign]
@@ -77,7 +79,7 @@ def _limit_token_count(state: StateBlock, first: int, last: int, silent: bool) -
 _TOO_LONG = f"The file has more than {MOST_BLOCKS:,} parts, such as paragraphs and cells."
 
 
-def _limit_depth(rule: _BlockRule) -> _BlockRule:
+def _limit_nesting_depth(rule: _BlockRule) -> _BlockRule:
     """Wrap the rule for lists or quotes so that it stops matching beyond a nesting depth."""
 
     def read(state: StateBlock, first: int, last: int, silent: bool) -> bool:
@@ -104,7 +106,7 @@ def parse_markdown(text: str) -> list[Token]:
     """Parse a text into tokens; alerts are marked on their quotes."""
     tokens = _markdown_parser().parse(text)
     _mark_alerts(tokens)
-    _mark_too_deep_tokens(tokens)
+    _mark_too_deeply_nested(tokens)
     return tokens
 
 
@@ -115,7 +117,7 @@ def _parse_inline(state: StateCore) -> None:
         if token.type != "inline":
             continue
         token.children = []
-        refused = len(token.content) > MOST_MARKS and _unparsed_reason(token.content)
+        refused = len(token.content) > MOST_MARKS and _reason_to_leave_unparsed(token.content)
         if large and token.map:
             refused = large.get(token.map[0]) or refused
         if refused:
@@ -136,7 +138,7 @@ _PART = "Split it into several topics."
 _SHOWN = 200  # Characters quoted from a text that is not parsed.
 
 
-def _unparsed_reason(text: str) -> str:
+def _reason_to_leave_unparsed(text: str) -> str:
     """Return why a paragraph is not parsed, or "".
 
     Parsing some markup takes quadratic time, so there are limits per paragraph.
@@ -150,7 +152,7 @@ def _unparsed_reason(text: str) -> str:
     return ""
 
 
-def _mark_too_deep_tokens(tokens: Sequence[Token]) -> None:
+def _mark_too_deeply_nested(tokens: Sequence[Token]) -> None:
     """Mark lists and quotes beyond the nesting depth, which are treated as text."""
     for token in tokens:
         if token.level >= MOST_NESTED and token.nesting == 1:
@@ -171,8 +173,8 @@ def _allow_emphasis_without_spaces(rule: _InlineRule) -> _InlineRule:
         before, after = state.src[start - 1 : start], state.src[state.pos : state.pos + 1]
         if state.src[start] != "_" and before.strip() and after.strip():
             for delimiter in state.delimiters[known:]:
-                delimiter.open = delimiter.open or is_unspaced(before)
-                delimiter.close = delimiter.close or is_unspaced(after)
+                delimiter.open = delimiter.open or is_of_unspaced_script(before)
+                delimiter.close = delimiter.close or is_of_unspaced_script(after)
         return True
 
     return read
@@ -268,12 +270,12 @@ def _mark_alerts(tokens: list[Token]) -> None:
         match = _ALERT.match(inline.content)
         if match:
             token.meta["alert"] = match[1].upper()
-            _drop_marker(inline, match[0])
+            _drop_alert_marker(inline, match[0])
             if not inline.content and tokens[index + 3].type == "paragraph_close":
                 tokens[index + 1].hidden = tokens[index + 3].hidden = True
 
 
-def _drop_marker(inline: Token, marker: str) -> None:
+def _drop_alert_marker(inline: Token, marker: str) -> None:
     inline.content = inline.content[len(marker) :]
     children = inline.children or []
     while children and children[0].type == "text":
@@ -308,9 +310,9 @@ def plain_text(tokens: Sequence[Token]) -> str:
 
     Commas separate the cells of a table and semicolons its rows.
     """
-    alone = unmarked_text(tokens[0]) if len(tokens) == 1 else None
+    alone = text_if_unmarked(tokens[0]) if len(tokens) == 1 else None
     if alone is not None:
-        return _tidy_spaces(alone)
+        return _collapse_spaces(alone)
     parts: list[str] = []
     for token in tokens:
         if token.type == "inline":
@@ -318,10 +320,10 @@ def plain_text(tokens: Sequence[Token]) -> str:
         elif token.type in {"softbreak", "hardbreak"} or token.nesting == -1:
             parts.append(_block_separator(token))
         elif token.type == "fence" and token.info.split()[:1] == ["figure"]:
-            parts.append(_figure_words(token.content))
+            parts.append(_figure_title_and_description(token.content))
         elif token.type not in {"html_block", "html_inline", "cite"}:
             parts.append(token.content)
-    return _tidy_spaces(_ROWS.sub(lambda row: row[1], "".join(parts)))
+    return _collapse_spaces(_ROWS.sub(lambda row: row[1], "".join(parts)))
 
 
 _INLINE_CLOSINGS = frozenset({"link_close", "strong_close", "em_close", "s_close"})
@@ -338,7 +340,7 @@ def _block_separator(token: Token) -> str:
     return " " if token.level or token.nesting == 0 else "\n"
 
 
-def unmarked_text(token: Token) -> str | None:
+def text_if_unmarked(token: Token) -> str | None:
     """Return the text of a block without markup; None if it has markup."""
     children = token.children
     if token.type == "inline" and children and len(children) == 1:
@@ -361,13 +363,13 @@ def pop_pinned_key(inline: Token) -> str:
     return match[1]
 
 
-def _tidy_spaces(words: str) -> str:
+def _collapse_spaces(words: str) -> str:
     if "  " in words or "\t" in words:
         words = _GAPS.sub(" ", words)
     return words.strip()
 
 
-def _figure_words(source: str) -> str:
+def _figure_title_and_description(source: str) -> str:
     """Return the text of an SVG figure: its title and its description."""
     rows = (line.partition(":") for line in source.splitlines())
     said = [words.strip() for key, _, words in rows if key in {"title", "alt"}]

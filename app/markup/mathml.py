@@ -104,7 +104,7 @@ class MathError(ValueError):
 
 
 @functools.lru_cache(maxsize=4096)
-def to_mathml(latex: str, block: bool = False) -> str:
+def latex_to_mathml(latex: str, block: bool = False) -> str:
     """Convert a formula to MathML; raises MathError naming what cannot be converted."""
     if len(latex) > _MOST_CHARACTERS:
         raise MathError("the formula is longer than 2,000 characters")
@@ -117,21 +117,21 @@ def to_mathml(latex: str, block: bool = False) -> str:
     except Exception as error:  # noqa: BLE001 - the converter raises any type
         what = re.sub(r"(?<!^)(?=[A-Z])", " ", type(error).__name__).lower()
         raise MathError(what) from None
-    _clean_node(tree)
+    _check_and_clean_mathml(tree)
     return ET.tostring(tree, encoding="unicode")
 
 
-def latex_to_words(text: str) -> str:
+def latex_to_plain_characters(text: str) -> str:
     """Write LaTeX in a text as plain characters; unknown commands stay."""
     if "\\" not in text:
         return text
     for _ in range(3):  # One pass for each level of nested groups.
         text = _ROOT.sub(r"√\1", _FRACTION.sub(r"\1/\2", _GROUP.sub(r"\1", text)))
-    text = _COMMAND.sub(_replace_sign, text.replace("{,}", ","))
+    text = _COMMAND.sub(_replace_latex_command, text.replace("{,}", ","))
     return re.sub(r"([_^])\{([^{}]*)\}", r"\1\2", text)
 
 
-def _replace_sign(match: re.Match[str]) -> str:
+def _replace_latex_command(match: re.Match[str]) -> str:
     name, mark = match[1], match[2]
     if mark:
         return mark if mark in "{}%$_" else " "
@@ -149,7 +149,7 @@ def convert_html_formulas(html: str) -> str:
 def _convert_match(match: re.Match[str]) -> str:
     inline, block = match["inline"], match["block"]
     try:
-        return to_mathml(unescape((inline or block).strip()), block=inline is None)
+        return latex_to_mathml(unescape((inline or block).strip()), block=inline is None)
     except MathError:
         return match[0]
 
@@ -164,7 +164,7 @@ def _check_braces(latex: str) -> None:
         raise MathError("its braces do not match")
 
 
-def _clean_node(node: ET.Element) -> None:
+def _check_and_clean_mathml(node: ET.Element) -> None:
     node.tag = node.tag.removeprefix(_SPACE)
     if node.tag not in _ALLOWED:
         raise MathError(f"“{node.tag}” is not allowed in a formula")
@@ -173,4 +173,4 @@ def _clean_node(node: ET.Element) -> None:
     for name in set(node.attrib) - _ATTRIBUTES:
         del node.attrib[name]
     for child in node:
-        _clean_node(child)
+        _check_and_clean_mathml(child)

@@ -60,39 +60,41 @@ def make_problem(
         *place,
         code,
         severity,
-        _shorten_words(message),
-        _shorten_words(hint),
+        _shorten_message(message),
+        _shorten_message(hint),
         item,
         derived,
         hides_rest,
     )
 
 
-def _shorten_words(words: str) -> str:
+def _shorten_message(words: str) -> str:
     """Shorten a message: text quoted in it may be a whole file."""
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
 
 
 def internal_error_problem(
-    place: tuple[str, int, int], what: str, error: Exception, item: str = ""
+    place: tuple[str, int, int], subject: str, error: Exception, item: str = ""
 ) -> ContentProblem:
     """Log an unexpected error of the parser, and return the problem to report for it.
 
     `what` begins the sentence, e.g. “This question”.
     """
-    where = remove_line_breaks(f"{place[0]}:{place[1]}")
+    where = replace_unprintable_characters(f"{place[0]}:{place[1]}")
     LOG.error("content %s: it could not be read", where, exc_info=error)
-    message = f"{what} could not be read: Headroom failed at it ({_error_words(error)})."
+    message = (
+        f"{subject} could not be read: Headroom failed at it ({_error_class_as_words(error)})."
+    )
     hint = "Undo its last change, and report what `headroom check --verbose` says."
     return make_problem(place, "E00", message, hint, item)
 
 
-def remove_line_breaks(words: str) -> str:
+def replace_unprintable_characters(words: str) -> str:
     """Replace line breaks, so that a name in the log cannot look like a second entry."""
     return "".join(c if c.isprintable() else "?" for c in words)
 
 
-def _error_words(error: Exception) -> str:
+def _error_class_as_words(error: Exception) -> str:
     """Return the class name of an exception as words: “recursion error”."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(error).__name__).lower()
 
@@ -162,7 +164,7 @@ class LimitExceededError(ValueError):
         self.line = line
 
 
-def get_estimate_effort(estimate: str) -> int:
+def estimate_call_effort(estimate: str) -> int:
     """Return the effort of one estimate; the parallelism planner tries hundreds of plans."""
     return A_PLAN if estimate.replace("_", "-") == "parallelism-plan" else AN_ESTIMATE
 
@@ -237,7 +239,7 @@ class UnidentifiedItem:
         """Return `sketch`: the comment has no id that could be compared."""
         return self.sketch
 
-    def edit(self, name: str) -> TextEdit:
+    def build_id_edit(self, name: str) -> TextEdit:
         """Return the edit that gives it an id."""
         new = f"{self.before}{name}{self.after}"
         return TextEdit(self.line, self.column, self.old, new)
@@ -298,7 +300,7 @@ class SourceFile:
             problem = internal_error_problem(place, subject, error, self.item)
         self.problems.append(problem)
 
-    def add_mention(self, kind: Reference, value: str, line: int, column: int) -> None:
+    def add_reference(self, kind: Reference, value: str, line: int, column: int) -> None:
         """Add a reference to be checked against the other files."""
         self.mentions.append(CrossReference(kind, value, line, column, self.item))
 
@@ -327,7 +329,7 @@ class SourceFile:
         if not self._starts:
             lengths = (len(line) + 1 for line in self.lines)
             self._starts = [0, *itertools.accumulate(lengths)]
-        start, end = self._start(first), self._start(last + 1)
+        start, end = self._line_start_offset(first), self._line_start_offset(last + 1)
         if start >= end or self._sought > _MOST_SOUGHT:
             return first, 1
         at = self.text.find(needle, start, end)
@@ -337,11 +339,11 @@ class SourceFile:
         line = bisect.bisect_right(self._starts, at)
         return line, at - self._starts[line - 1] + 1
 
-    def _start(self, line: int) -> int:
+    def _line_start_offset(self, line: int) -> int:
         return self._starts[min(max(line, 1), len(self._starts)) - 1]
 
 
-def value_location(key: str, source_file: SourceFile, first: int = 1) -> tuple[int, int]:
+def locate_toml_value(key: str, source_file: SourceFile, first: int = 1) -> tuple[int, int]:
     """Return the position of a TOML key's value, searching from line `first`.
 
     A key in a comment is ignored; a key in an inline table is found.
@@ -369,12 +371,12 @@ _QUOTED = re.compile(r"“([^”]*)”")
 _MANY, _NAMED = 3, 3  # items from which they are reported together, and how many are named
 
 
-def drop_consequences(problems: Iterable[ContentProblem]) -> list[ContentProblem]:
+def drop_consequential_problems(problems: Iterable[ContentProblem]) -> list[ContentProblem]:
     """Return the problems without those that follow from another one.
 
     They are reported once the other one is corrected.
     """
-    problems = _drop_derived(list(problems))
+    problems = _drop_explained_problems(list(problems))
     unread = {p.path for p in problems if _is_root_cause(p)}
     unread_topics = {_topic_of_path(path) for path in unread} - {""}
     errors = (p for p in problems if p.severity == "error" and not p.derived)
@@ -412,7 +414,7 @@ def _message_names_topic(problem: ContentProblem, topics: set[str]) -> bool:
     return any(name.removeprefix("/concepts/").partition("#")[0] in topics for name in quoted)
 
 
-def _drop_derived(problems: list[ContentProblem]) -> list[ContentProblem]:
+def _drop_explained_problems(problems: list[ContentProblem]) -> list[ContentProblem]:
     """Drop what is below an unclosed block, and what another error of its item or file explains."""
     rest = {p.path: p.line for p in problems if p.hides_rest}
     errors = {(p.path, p.item) for p in problems if p.severity == "error" and not p.derived}

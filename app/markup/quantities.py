@@ -228,10 +228,10 @@ def unit_dimension(unit: str) -> tuple[float, Counter[str]]:
 
 def unit_kind(unit: str) -> str:
     """Return what a unit measures, ignoring counted things: GB and TiB are one kind."""
-    return _write_powers(unit_dimension(unit)[1])
+    return _format_unit_powers(unit_dimension(unit)[1])
 
 
-def _write_powers(powers: Counter[str]) -> str:
+def _format_unit_powers(powers: Counter[str]) -> str:
     above = "*".join(sorted(n for n, p in powers.items() for _ in range(p)))
     below = "*".join(sorted(n for n, p in powers.items() for _ in range(-p)))
     counted = all(n in _COUNTED for n in powers)
@@ -243,7 +243,7 @@ def _write_powers(powers: Counter[str]) -> str:
 def _dimension_without_counts(unit: str) -> str:
     powers = unit_dimension(unit)[1]
     kept = Counter({n: p for n, p in powers.items() if n not in _COUNTED and p})
-    return _write_powers(kept)
+    return _format_unit_powers(kept)
 
 
 def convert_quantity(quantity: Quantity, unit: str) -> Quantity:
@@ -267,14 +267,14 @@ def spell_out_unit(unit: str | None) -> str:
 
 
 def combine_quantities(
-    left: Quantity, right: Quantity, how: Callable[[float, float], float]
+    left: Quantity, right: Quantity, operation: Callable[[float, float], float]
 ) -> Quantity:
     """Add, subtract or compare two quantities, in the unit of the one that has one."""
     if left.unit is None or right.unit is None:
-        return Quantity(how(left.value, right.value), None)
+        return Quantity(operation(left.value, right.value), None)
     if not right.unit or not left.unit:
-        return Quantity(how(left.value, right.value), left.unit or right.unit)
-    return Quantity(how(left.value, convert_quantity(right, left.unit).value), left.unit)
+        return Quantity(operation(left.value, right.value), left.unit or right.unit)
+    return Quantity(operation(left.value, convert_quantity(right, left.unit).value), left.unit)
 
 
 def multiply_quantities(left: Quantity, right: Quantity) -> Quantity:
@@ -283,7 +283,7 @@ def multiply_quantities(left: Quantity, right: Quantity) -> Quantity:
         return Quantity(left.value * right.value, None)
     if not left.unit or not right.unit:
         return Quantity(left.value * right.value, left.unit or right.unit)
-    return _join_units(left, right, 1)
+    return _combine_units(left, right, 1)
 
 
 def divide_quantities(left: Quantity, right: Quantity) -> Quantity:
@@ -294,10 +294,10 @@ def divide_quantities(left: Quantity, right: Quantity) -> Quantity:
         return Quantity(left.value / right.value, left.unit)
     if left.unit == right.unit:
         return Quantity(left.value / right.value)
-    return _join_units(left, right, -1)
+    return _combine_units(left, right, -1)
 
 
-def _join_units(left: Quantity, right: Quantity, sign: int) -> Quantity:
+def _combine_units(left: Quantity, right: Quantity, sign: int) -> Quantity:
     left_factor, powers = unit_dimension(left.unit or "")
     right_factor, others = unit_dimension(right.unit or "")
     for name, power in others.items():
@@ -305,7 +305,7 @@ def _join_units(left: Quantity, right: Quantity, sign: int) -> Quantity:
     kept = Counter({n: p for n, p in powers.items() if p and n not in _COUNTED})
     value = right.value * right_factor
     scaled = left.value * left_factor
-    return Quantity(scaled * value if sign > 0 else scaled / value, _write_powers(kept))
+    return Quantity(scaled * value if sign > 0 else scaled / value, _format_unit_powers(kept))
 
 
 SPEC = re.compile(r"^(?P<comma>,)?(?:\.(?P<digits>\d{1,2}))?(?P<form>[fgd])?$")
@@ -327,7 +327,7 @@ def format_with_spec(value: float, spec: str = "") -> str:
     elif form == "f":
         text = f"{value:,.{2 if digits is None else digits}f}"
     else:
-        text = _significant_digits(value, 6 if digits is None else digits)
+        text = _format_significant_digits(value, 6 if digits is None else digits)
     return text.replace("-", MINUS)
 
 
@@ -347,7 +347,7 @@ def _parse_format(spec: str) -> tuple[bool, int | None, str]:
     return bool(match["comma"]), digits, match["form"] or ""
 
 
-def _significant_digits(value: float, digits: int) -> str:
+def _format_significant_digits(value: float, digits: int) -> str:
     if not value:
         return "0"
     rounded = float(f"{value:.{max(digits, 1) - 1}e}")

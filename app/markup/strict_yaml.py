@@ -79,17 +79,17 @@ def _read_yaml(text: str, report: Report, line: int, column: int) -> YamlMapping
         deep = _DEEP.search(text) is not None and _nesting_depth(text) > _MOST_NESTED
         node = None if deep else yaml.compose(text, Loader=_TextLoader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        if not _report_bare_line(text, report, line, column):
+        if not _report_key_without_colon(text, report, line, column):
             _report_unreadable(error, text, report, line, column)
         return empty
     if deep:
         report("E88", line, column, *_TOO_DEEP)
     if node is None:
         return empty
-    built = _NodeConverter(report, line, column).build(node)
+    built = _NodeConverter(report, line, column).convert(node)
     if isinstance(built, YamlMapping):
         return built
-    if not _report_bare_line(text, report, line, column):
+    if not _report_key_without_colon(text, report, line, column):
         message = "This is not a list of “key: value” lines."
         report("E10", line, column, message, "Write “key: value”, one to a line.")
     return empty
@@ -180,7 +180,7 @@ class _TextLoader(_BASE):  # type: ignore[misc]  # the C or the Python loader, d
         return ""
 
 
-def _report_bare_line(text: str, report: Report, line: int, column: int) -> bool:
+def _report_key_without_colon(text: str, report: Report, line: int, column: int) -> bool:
     """Report the first key without a colon, or without a space after it."""
     for number, row in enumerate(text.split("\n")):
         place = (line + number, 1 if number else column)
@@ -230,15 +230,15 @@ _WORDS = (
 )
 
 
-def _describe_yaml_error(what: str, row: str) -> tuple[str, str]:
+def _describe_yaml_error(parser_message: str, line: str) -> tuple[str, str]:
     """Translate the YAML parser's error in a row into a message and a hint."""
-    tab = row.lstrip(" ").startswith("\t")
-    if tab or "tab character" in what or "'\\t'" in what:
+    tab = line.lstrip(" ").startswith("\t")
+    if tab or "tab character" in parser_message or "'\\t'" in parser_message:
         return "This line begins with a tab.", _TABLESS
     for known, said, remedy in _WORDS:
-        if match := known.fullmatch(what):
+        if match := known.fullmatch(parser_message):
             return match.expand(said), remedy
-    return f"This cannot be read: {what}.", _KEYED
+    return f"This cannot be read: {parser_message}.", _KEYED
 
 
 def _report_unreadable(error: Exception, text: str, report: Report, line: int, column: int) -> None:
@@ -262,28 +262,28 @@ class _NodeConverter:
         self.column = column
         self.seen: set[int] = set()
 
-    def place(self, node: yaml.Node) -> tuple[int, int]:
+    def locate(self, node: yaml.Node) -> tuple[int, int]:
         mark = node.start_mark
         column = mark.column + (self.column if mark.line == 0 else 1)
         return self.line + mark.line, column
 
-    def build(self, node: yaml.Node) -> Node:
-        where = self.place(node)
+    def convert(self, node: yaml.Node) -> Node:
+        where = self.locate(node)
         if id(node) in self.seen:
             self.report("E10", *where, "References (&, *) are not allowed here.", "")
             return YamlText("", *where)
         self.seen.add(id(node))
         if isinstance(node, yaml.MappingNode):
-            return self.mapping(node, where)
+            return self.convert_mapping(node, where)
         if isinstance(node, yaml.SequenceNode):
-            return YamlList(tuple(self.build(n) for n in node.value), *where)
+            return YamlList(tuple(self.convert(n) for n in node.value), *where)
         return YamlText(str(node.value), *where)
 
-    def mapping(self, node: yaml.MappingNode, where: tuple[int, int]) -> YamlMapping:
+    def convert_mapping(self, node: yaml.MappingNode, where: tuple[int, int]) -> YamlMapping:
         values: dict[str, Node] = {}
         keys: dict[str, YamlText] = {}
         for key_node, value_node in node.value:
-            at = self.place(key_node)
+            at = self.locate(key_node)
             name = key_node.value if isinstance(key_node, yaml.ScalarNode) else ""
             if not name:
                 self.report("E10", *at, "A key must be a word.", "")
@@ -292,12 +292,12 @@ class _NodeConverter:
                 message = f"“{name}” is written twice; it stands in line {first} too."
                 self.report("E11", *at, message, "Keep one of them.")
             else:
-                values[name] = self.build(value_node)
+                values[name] = self.convert(value_node)
                 keys[name] = YamlText(name, *at)
         return YamlMapping(values, keys, *where)
 
 
-def text_list(node: Node | None) -> tuple[YamlText, ...]:
+def texts_of_value(node: Node | None) -> tuple[YamlText, ...]:
     """Return the texts of a value that is one word or a list of words."""
     if isinstance(node, YamlText):
         return (node,) if node.text else ()

@@ -47,7 +47,7 @@ def mark_unspaced_letters(text: str) -> str:
     return _LETTER.sub(rf"{BOUNDARY}\g<0>{BOUNDARY}", text) if not text.isascii() else text
 
 
-def is_unspaced(letter: str) -> bool:
+def is_of_unspaced_script(letter: str) -> bool:
     """Return whether a letter belongs to a script without spaces; False for ""."""
     return bool(_LETTER.match(letter))
 
@@ -224,7 +224,7 @@ _TAG = re.compile(
 )
 
 
-def language_tag(word: str) -> str:
+def canonical_language_tag(word: str) -> str:
     """Return a language tag in canonical case; empty if it is not a language tag.
 
     >>> [language_tag(word) for word in ("de", "PT-br", "zh-hant-TW", "German", "jp")]

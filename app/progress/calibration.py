@@ -8,7 +8,7 @@ from typing import Literal
 from markupsafe import Markup
 
 from app.questions.question_type import LEVELS, wilson_interval
-from app.web.formatting import format_count, format_percent
+from app.web.formatting import format_count_with_noun, format_percent
 from app.widgets.svg import (
     SHARES,
     Box,
@@ -82,7 +82,7 @@ class CalibrationChart:
     svg: Markup
 
 
-def calibration_chart(counts: Mapping[tuple[int, bool], int]) -> CalibrationChart:
+def build_calibration_chart(counts: Mapping[tuple[int, bool], int]) -> CalibrationChart:
     """Return the calibration chart; `counts` are answers by level (1 to 3) and by being right."""
     levels = tuple(
         _calibration_row(n, counts.get((n, True), 0), counts.get((n, False), 0)) for n in (1, 2, 3)
@@ -102,10 +102,10 @@ def _calibration_row(number: int, right: int, wrong: int) -> CalibrationRow:
 
 
 def _draw_calibration(levels: Sequence[CalibrationRow], rows: Sequence[CalibrationRow]) -> Markup:
-    marks = [*_PLANE.draw_ticks(format_in_percent, "left"), *map(_target_box, levels)]
+    marks = [*_PLANE.draw_ticks(format_in_percent, "left"), *map(_draw_target_range, levels)]
     marks.append(draw_line("dash", 0, _PLANE.y_pixels(0), 100, _PLANE.y_pixels(1)))
     for level in rows:
-        marks += _share_point(level)
+        marks += _draw_share_with_range(level)
     marks += [
         draw_text("guess", 46, _NAMES, "m"),
         draw_text("think so", 72, _NAMES, "m"),
@@ -115,14 +115,14 @@ def _draw_calibration(levels: Sequence[CalibrationRow], rows: Sequence[Calibrati
     return build_svg_element(marks, _NAMES + 10, f"How sure you were. {said}.")
 
 
-def _target_box(level: CalibrationRow) -> str:
+def _draw_target_range(level: CalibrationRow) -> str:
     """Return the box of the shares that a level should have."""
     top, foot = _PLANE.y_pixels(level.most), _PLANE.y_pixels(level.least)
     left, right = level.least * 100, level.most * 100
     return draw_rect_in_percent("band", left, top, right - left, foot - top)
 
 
-def _share_point(level: CalibrationRow) -> list[str]:
+def _draw_share_with_range(level: CalibrationRow) -> list[str]:
     """Return the share with its range; the dot is larger with more answers."""
     x, at = (level.least + level.most) / 2 * 100, _PLANE.y_pixels(level.share)
     low, high = level.range
@@ -140,11 +140,11 @@ def _calibration_sentences(levels: Sequence[CalibrationRow]) -> tuple[str, ...]:
     if sure.has_enough_answers:
         wrong = sure.answers - sure.right
         found = f"When you were sure, you were right {sure.words} of the time"
-        them = format_count(wrong, "answer")
+        them = format_count_with_noun(wrong, "answer")
         said.append(
             f"{found}; {them} you were sure of were wrong."
             if wrong
-            else f"{found}, in {format_count(sure.answers, 'answer')}."
+            else f"{found}, in {format_count_with_noun(sure.answers, 'answer')}."
         )
     said += [
         f"“{level.word}” was right {level.words} of the time."

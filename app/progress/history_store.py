@@ -84,7 +84,7 @@ _DONE = select(_ATTEMPT.c.run_id, _ATTEMPT.c.item).where(
 
 
 def load_unfinished_runs(
-    db: Session, learner_id: int, known: Collection[str]
+    db: Session, learner_id: int, course_questions: Collection[str]
 ) -> tuple[OpenPlacementTest | None, OpenPracticeRun | None]:
     """Return the placement test and the practice run that have unanswered questions.
 
@@ -98,7 +98,7 @@ def load_unfinished_runs(
     done = {(row.run_id, row.item) for row in asked}
     placing, left_run = None, None
     for row in rows:
-        items = [item for item in json.loads(row.asked) if item in known]
+        items = [item for item in json.loads(row.asked) if item in course_questions]
         left = sum((row.id, item) not in done for item in items)
         if left and row.mode == "placement":
             placing = OpenPlacementTest(row.id, left)
@@ -163,15 +163,15 @@ class OpenedPage:
     at: int
 
 
-def _parse_moments(text: str) -> dict[str, int]:
+def _parse_section_read_times(text: str) -> dict[str, int]:
     marks = (mark.rpartition("@") for mark in text.split(" "))
     return {section: int(at) for section, _, at in marks}
 
 
-def load_recent_pages(db: Session, learner_id: int) -> tuple[OpenedPage, ...]:
+def load_opened_pages(db: Session, learner_id: int) -> tuple[OpenedPage, ...]:
     """Return the pages that this learner has read in, the most recent first."""
     rows = db.connection().execute(_PAGES, {"learner": learner_id})
-    return tuple(OpenedPage(topic, _parse_moments(text), at) for topic, text, at in rows)
+    return tuple(OpenedPage(topic, _parse_section_read_times(text), at) for topic, text, at in rows)
 
 
 _RIGHT = literal_column("1") <= SCORE  # no parameter, which PostgreSQL could not group by
@@ -183,7 +183,7 @@ _SURE = (
 )
 
 
-def count_by_certainty(db: Session, learner_id: int) -> dict[tuple[int, bool], int]:
+def count_first_answers_by_certainty(db: Session, learner_id: int) -> dict[tuple[int, bool], int]:
     """Count first answers per certainty (0 for none), fully right or not."""
     rows = db.connection().execute(_SURE, {"learner": learner_id})
     return {(certainty or 0, bool(right)): count for certainty, right, count in rows}

@@ -13,28 +13,28 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from app.accounts.current_learner import (
     EnrolledLearner,
     LearnerProfile,
-    Reader,
+    ReadContext,
     RequestContext,
-    Writer,
+    WriteContext,
     load_learner_by_id,
 )
-from app.accounts.learner import PlanCalendar, move_mock_day
+from app.accounts.learner import PlanCalendar, move_mock_exam_day
 from app.accounts.learner_store import change_settings
-from app.accounts.settings_page import settings_as_typed, settings_page
+from app.accounts.settings_page import render_settings_page, settings_as_typed
 from app.clock import Now
-from app.content.course_facts import course_facts, main_exam
+from app.content.course_facts import cached_course_facts, main_exam
 from app.content.library import Library
 from app.database.engine import DbSession
 from app.errors import InvalidInputError, NotFoundError
 from app.progress import store as progress_store
-from app.progress.study_week import DayState, StudyRecord, day_state, load_study_record
+from app.progress.study_week import DayState, StudyRecord, load_study_record, plan_state_of_day
 from app.quiz.next_steps import view_plan
 from app.study_plan.cards import last_day_for_new_cards
 from app.study_plan.day_list import TickedTask, time_to_read
 from app.study_plan.loader import DayListEnsured, StudyPlan, load_plan
 from app.study_plan.store import load_newest_list
 from app.web.dependencies import CurrentLibrary, public_base_url
-from app.web.formatting import NBSP, format_count, format_minutes
+from app.web.formatting import NBSP, format_count_with_noun, format_minutes_at_least_one
 
 _WIDE = 75  # octets of a line, without its line end
 _ESCAPED = {"\\": "\\\\", ";": "\\;", ",": "\\,", "\n": "\\n"}
@@ -44,11 +44,11 @@ def describe_task(task: TickedTask, library: Library) -> str:
     """Return what a task asks for, in a few words."""
     count = task.total
     if task.kind == "review":
-        return format_count(count, "card") + " to review"
+        return format_count_with_noun(count, "card") + " to review"
     if task.kind == "new":
-        return format_count(count, "new card")
+        return format_count_with_noun(count, "new card")
     if task.kind == "practice":
-        return format_count(count, "question")
+        return format_count_with_noun(count, "question")
     if task.kind == "mock":
         exam = library.exams.get(task.task.exam)
         return exam.title if exam else "Mock exam"
@@ -56,7 +56,7 @@ def describe_task(task: TickedTask, library: Library) -> str:
     return "Read: " + "; ".join(topic.title for topic in topics if topic)
 
 
-def write_calendar(
+def format_icalendar(
     ctx: RequestContext, plan: StudyPlan | None, exam: str, event_id_suffix: str
 ) -> str:
     """Return the iCalendar file: today's list, the mock exams, the exam.
@@ -78,9 +78,9 @@ def write_calendar(
     events = list(_calendar_entries(ctx, plan, exam))
     for day, title, parts in events or [(now.date(), "Headroom: no exam day ahead", [])]:
         hour = ctx.learner.reminder_hour if parts or day in calendar.mocks else None
-        lines += _calendar_event(day, title, parts, event_id_suffix, now, hour)
+        lines += _format_all_day_event(day, title, parts, event_id_suffix, now, hour)
     lines.append("END:VCALENDAR")
-    return "".join(f"{fold_line(line)}\r\n" for line in lines)
+    return "".join(f"{fold_ical_line(line)}\r\n" for line in lines)
 
 
 def _calendar_entries(
@@ -89,7 +89,11 @@ def _calendar_entries(
     calendar = ctx.learner.plan_calendar(ctx.day)
     if plan is not None and plan.tasks:
         parts = [describe_task(task, ctx.library).replace(NBSP, " ") for task in plan.tasks]
-        yield ctx.day, f"Headroom: {format_minutes(plan.minutes)}".replace(NBSP, " "), parts
+        yield (
+            ctx.day,
+            f"Headroom: {format_minutes_at_least_one(plan.minutes)}".replace(NBSP, " "),
+            parts,
+        )
     listed = {ctx.day} if plan is not None and plan.tasks else set()
     for mock in calendar.mocks:
         if mock >= ctx.day and mock not in listed and calendar.exam:
@@ -103,7 +107,7 @@ def escape_ical(words: str) -> str:
     return "".join(_ESCAPED.get(letter, letter) for letter in words)
 
 
-def fold_line(line: str) -> str:
+def fold_ical_line(line: str) -> str:
     """Fold a line to at most 75 octets; continuation lines start with a space.
 
     Characters are not split.
@@ -119,7 +123,7 @@ def fold_line(line: str) -> str:
     return "\r\n ".join([*pieces, piece])
 
 
-def _calendar_event(
+def _format_all_day_event(
     day: dt.date, title: str, parts: list[str], who: str, now: dt.datetime, hour: int | None
 ) -> list[str]:
     """Return an all-day event that does not block the calendar, with an alarm at an hour of it."""
@@ -163,7 +167,7 @@ class PlanWeeks:
     last: Sequence[PlanDay] = ()
 
 
-def plan_weeks(ctx: RequestContext, calendar: PlanCalendar, record: StudyRecord) -> PlanWeeks:
+def build_plan_weeks(ctx: RequestContext, calendar: PlanCalendar, record: StudyRecord) -> PlanWeeks:
     """Return the weeks to the exam from Monday to Sunday; if they are many, not those between."""
     monday = ctx.day - ctx.day.weekday() * _DAY
     end = calendar.exam or ctx.day + 7 * _DAY
@@ -184,7 +188,7 @@ def plan_weeks(ctx: RequestContext, calendar: PlanCalendar, record: StudyRecord)
 def _plan_day(
     learner: LearnerProfile, day: dt.date, calendar: PlanCalendar, record: StudyRecord
 ) -> PlanDay:
-    state = day_state(day, calendar, record)
+    state = plan_state_of_day(day, calendar, record)
     return PlanDay(day, state, 0 if state in {"off", "exam"} else learner.minutes_on(day))
 
 
@@ -217,7 +221,9 @@ def compare_unread_pages_with_time(
     available = time_to_read(calendar, ctx.day, ctx.learner.minutes_on(ctx.day))
     if available is None or calendar.days_left(ctx.day) <= 0:
         return None
-    unread = [p for p in course_facts(ctx.library).pages.values() if p.slug not in record.read]
+    unread = [
+        p for p in cached_course_facts(ctx.library).pages.values() if p.slug not in record.read
+    ]
     return PlanVerdict(
         pages=len(unread),
         needed=round(sum(page.minutes for page in unread)),
@@ -230,18 +236,18 @@ router = APIRouter()
 
 
 @router.get("/plan")
-def show_plan(request: Request, ctx: Reader, _ensured: DayListEnsured) -> HTMLResponse:
+def show_plan(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
     learner, day = ctx.learner, ctx.day
     plan, calendar = load_plan(ctx), learner.plan_calendar(day)
     record = load_study_record(ctx)
-    key = progress_store.feed_key(ctx.db, learner.id) if learner.id else ""
+    key = progress_store.load_feed_key(ctx.db, learner.id) if learner.id else ""
     return ctx.page(
         "progress/plan.html",
         exam=main_exam(ctx.library),
         day=day,
         days_left=(learner.exam_day - day).days if learner.exam_day else None,
         calendar=calendar,
-        weeks=plan_weeks(ctx, calendar, record),
+        weeks=build_plan_weeks(ctx, calendar, record),
         verdict=compare_unread_pages_with_time(ctx, calendar, record),
         plan=plan,
         tasks=view_plan(plan, ctx.library),
@@ -255,7 +261,7 @@ def show_plan(request: Request, ctx: Reader, _ensured: DayListEnsured) -> HTMLRe
 @router.post("/plan")
 def save_plan_settings(
     request: Request,
-    ctx: Writer,
+    ctx: WriteContext,
     exam_day: Annotated[str, Form()] = "",
     minutes_a_day: Annotated[str, Form()] = "",
     card_amount: Annotated[str, Form()] = "",
@@ -269,7 +275,7 @@ def save_plan_settings(
     typed = settings_as_typed(learner).model_copy(update=changed)
     values, problems = typed.parse_values(ctx.day, learner.exam_day)
     if problems:
-        return settings_page(request, learner, db, typed, problems)
+        return render_settings_page(request, learner, db, typed, problems)
     change_settings(db, learner.id, values)
     has_list = load_newest_list(db, learner.id, ctx.day) is not None
     return RedirectResponse("/plan" if has_list and exam_day else "/", 303)
@@ -277,11 +283,11 @@ def save_plan_settings(
 
 @router.post("/plan/mock")
 def move_mock_exam(
-    ctx: Writer, old: Annotated[dt.date, Form()], new: Annotated[dt.date, Form()]
+    ctx: WriteContext, old: Annotated[dt.date, Form()], new: Annotated[dt.date, Form()]
 ) -> Response:
     """Move a planned mock exam to another day before the exam."""
     try:
-        mocks = move_mock_day(ctx.learner.plan_calendar(ctx.day), old, new, ctx.day)
+        mocks = move_mock_exam_day(ctx.learner.plan_calendar(ctx.day), old, new, ctx.day)
     except ValueError as error:
         raise InvalidInputError(str(error), "new") from None
     moved = {"mock_days": " ".join(day.isoformat() for day in mocks)}
@@ -293,7 +299,7 @@ calendar_router = APIRouter()
 
 
 @calendar_router.get("/calendar/{key}.ics")
-def plan_calendar(
+def serve_calendar_feed(
     request: Request, key: str, library: CurrentLibrary, db: DbSession, now: Now
 ) -> Response:
     """The calendar feed, for any client that knows the URL."""
@@ -310,7 +316,7 @@ def plan_calendar(
     if tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers={"etag": tag})
     name = library.syllabus.exam or library.syllabus.title
-    text = write_calendar(ctx, load_plan(ctx), name, learner.key)
+    text = format_icalendar(ctx, load_plan(ctx), name, learner.key)
     return Response(text, media_type="text/calendar; charset=utf-8", headers={"etag": tag})
 
 
@@ -323,5 +329,5 @@ def renew_or_end_calendar_feed(
 ) -> Response:
     """Create a new feed URL, which ends the old one; or only end it."""
     key = secrets.token_urlsafe(32) if wish == "new" else ""
-    progress_store.renew_feed(db, learner.id, key, now)
+    progress_store.replace_feed_key(db, learner.id, key, now)
     return RedirectResponse("/plan#calendar", 303)

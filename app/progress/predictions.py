@@ -81,7 +81,7 @@ def _last_prediction_before(
     return max(made, key=lambda p: p.at, default=None)
 
 
-def describe_hits(outcomes: Iterable[PredictionOutcome]) -> str:
+def describe_share_in_range(outcomes: Iterable[PredictionOutcome]) -> str:
     """Return a sentence with the share of results inside the range; empty if none counts yet.
 
     The range is meant to cover nine results of ten, so the sentence names that number too.

@@ -8,15 +8,19 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
-from app.accounts.current_learner import Reader, RequestContext
+from app.accounts.current_learner import ReadContext, RequestContext
 from app.clock import from_milliseconds
-from app.content.course_facts import course_facts
+from app.content.course_facts import cached_course_facts
 from app.lessons.course_pages import domain_progress
 from app.progress import history_store as history
 from app.progress import store
-from app.progress.calibration import calibration_chart
-from app.progress.predictions import PredictionOutcome, describe_hits, pair_results_with_predictions
-from app.progress.score_trend import draw_trend, score_trend
+from app.progress.calibration import build_calibration_chart
+from app.progress.predictions import (
+    PredictionOutcome,
+    describe_share_in_range,
+    pair_results_with_predictions,
+)
+from app.progress.score_trend import build_score_trend, draw_score_trend
 from app.progress.study_log import build_study_heatmap
 from app.progress.study_week import load_study_record
 from app.progress.today_page import target_in_questions
@@ -37,7 +41,7 @@ from app.widgets.svg import (
 )
 
 
-def draw_estimate(estimate: ScoreEstimate, target: int | None) -> Markup:
+def draw_score_estimate(estimate: ScoreEstimate, target: int | None) -> Markup:
     """Draw the expected score and its range; `target` is in questions."""
     of = estimate.questions
     says = f"About {estimate.expected} of {of}, likely {estimate.low} to {estimate.high}"
@@ -68,11 +72,11 @@ _TENTHS = (
 )
 
 
-def describe_chance(estimate: ScoreEstimate | None, target: int | None) -> str:
+def describe_chance_of_target(estimate: ScoreEstimate | None, target: int | None) -> str:
     """Return the chance of reaching a target (percent), to the nearest tenth; "" without one."""
     if estimate is None or target is None:
         return ""
-    return _TENTHS[round(10 * min(max(estimate.chance(target / 100), 0.0), 1.0))]
+    return _TENTHS[round(10 * min(max(estimate.chance_of_share(target / 100), 0.0), 1.0))]
 
 
 MAX_PREDICTIONS = 12
@@ -104,7 +108,7 @@ def build_prediction_chart(
     outcomes: Sequence[PredictionOutcome], day_of: Callable[[int], dt.date]
 ) -> PredictionChart:
     """Return the last exams; `day_of` maps a moment in ms to the learner's study day."""
-    sentence = describe_hits(outcomes)
+    sentence = describe_share_in_range(outcomes)
     told = sentence or "No result can be held against a prediction yet."
     return PredictionChart(
         lines=tuple(_prediction_row(turnout, day_of) for turnout in reversed(outcomes)),
@@ -169,12 +173,12 @@ def _prediction_verdict(outcome: PredictionOutcome) -> str:
 _SITTINGS = 40
 
 
-def prediction_chart(ctx: RequestContext) -> PredictionChart:
+def load_prediction_chart(ctx: RequestContext) -> PredictionChart:
     """Return each mock exam with the prediction made before it."""
     learner, db = ctx.learner, ctx.db
     results = store.load_exam_results(db, learner.id, _SITTINGS) if learner.id else ()
     # Without a mock exam there is no result to compare a prediction with.
-    told = store.load_predictions(db, learner.id) if results else ()
+    told = store.load_score_predictions(db, learner.id) if results else ()
     # A paper of one domain or of missed questions is not the exam that was predicted.
     foretold = {one.exam for one in told} | ctx.library.exams.keys()
     results = tuple(one for one in results if one.exam in foretold)
@@ -188,22 +192,22 @@ router = APIRouter()
 
 
 @router.get("/progress")
-def show_progress(ctx: Reader, _ensured: DayListEnsured) -> HTMLResponse:
+def show_progress(ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
     learner = ctx.learner
     plan, record = load_plan(ctx), load_study_record(ctx)
     estimate = plan.estimate if plan else None
-    scores = store.load_predictions(ctx.db, learner.id) if learner.id else ()
-    trend = score_trend(scores, course_facts(ctx.library).exam, estimate)
+    scores = store.load_score_predictions(ctx.db, learner.id) if learner.id else ()
+    trend = build_score_trend(scores, cached_course_facts(ctx.library).exam, estimate)
     target = target_in_questions(plan, learner.target)
-    firsts = history.count_by_certainty(ctx.db, learner.id) if learner.id else {}
+    firsts = history.count_first_answers_by_certainty(ctx.db, learner.id) if learner.id else {}
     begun = record.first or ctx.day
     return ctx.page(
         "progress/index.html",
         estimate=estimate,
-        estimate_drawn=draw_estimate(estimate, target) if estimate else "",
+        estimate_drawn=draw_score_estimate(estimate, target) if estimate else "",
         change=trend.change_since_last_week(ctx.day),
-        trend=draw_trend(trend, target),
-        chance=describe_chance(estimate, learner.target),
+        trend=draw_score_trend(trend, target),
+        chance=describe_chance_of_target(estimate, learner.target),
         target_questions=target,
         progress=plan.progress if plan else None,
         domains=domain_progress(
@@ -214,7 +218,7 @@ def show_progress(ctx: Reader, _ensured: DayListEnsured) -> HTMLResponse:
             record.read,
             plan.answered if plan else (),
         ),
-        turnouts=prediction_chart(ctx),
-        calibration=calibration_chart(firsts),
+        turnouts=load_prediction_chart(ctx),
+        calibration=build_calibration_chart(firsts),
         log=build_study_heatmap(record.counts, ctx.day, begun) if learner.calendar else None,
     )

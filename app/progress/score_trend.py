@@ -49,7 +49,7 @@ class ScoreTrend:
         return rise, "in a week" if before else f"since {since.day:%A}"
 
 
-def score_trend(
+def build_score_trend(
     scores: Sequence[ScorePrediction], exam: str, estimate: ScoreEstimate | None
 ) -> ScoreTrend:
     """Return the scores shown for an exam of the same length."""
@@ -59,7 +59,7 @@ def score_trend(
     return ScoreTrend(tuple(sorted(same, key=lambda score: score.day)))
 
 
-def draw_trend(trend: ScoreTrend, target: float | None, height: float = 120.0) -> Markup:
+def draw_score_trend(trend: ScoreTrend, target: float | None, height: float = 120.0) -> Markup:
     """Draw the scores with their ranges; `target` is in questions. Empty before a second day.
 
     Below 100 pixels only the line is drawn.

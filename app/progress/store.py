@@ -21,7 +21,7 @@ _PREDICTIONS = select(
 ).where(_PREDICTION.c.learner_id == bindparam("learner"))
 
 
-def load_predictions(db: Session, learner_id: int) -> tuple[ScorePrediction, ...]:
+def load_score_predictions(db: Session, learner_id: int) -> tuple[ScorePrediction, ...]:
     """Return all predictions shown to a learner."""
     rows = db.connection().execute(_PREDICTIONS, {"learner": learner_id})
     return tuple(
@@ -57,7 +57,7 @@ def load_exam_results(db: Session, learner_id: int, limit: int) -> tuple[ExamRes
     )
 
 
-def feed_key(db: Session, learner_id: int) -> str:
+def load_feed_key(db: Session, learner_id: int) -> str:
     """Return the key in the learner's feed URL; empty if there is none."""
     mine = col(CalendarFeed.learner_id) == learner_id
     return db.scalar(select(col(CalendarFeed.key)).where(mine)) or ""
@@ -84,7 +84,7 @@ def find_feed(db: Session, key: str) -> CalendarFeedKey | None:
     return CalendarFeedKey(row[0], row[1]) if row else None
 
 
-def renew_feed(db: Session, learner_id: int, key: str, now: dt.datetime) -> None:
+def replace_feed_key(db: Session, learner_id: int, key: str, now: dt.datetime) -> None:
     """Replace the learner's feed key by `key`; an empty one only ends the feed."""
     mine = col(CalendarFeed.learner_id) == learner_id
     db.execute(delete(CalendarFeed).where(mine))

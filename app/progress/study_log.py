@@ -55,14 +55,14 @@ def first_heatmap_day(today: dt.date) -> dt.date:
 
 
 def build_study_heatmap(
-    counts: Mapping[str, int], today: dt.date, begun: dt.date | None = None
+    counts: Mapping[str, int], today: dt.date, counted_from: dt.date | None = None
 ) -> StudyHeatmap:
     """Return the heat map up to `today`; `counts` are answers and reviews by ISO date.
 
     Days before `begun`, the first day with work, are drawn but not counted.
     """
     first = first_heatmap_day(today)
-    start = max(first, min(begun or first, today))
+    start = max(first, min(counted_from or first, today))
     skipped = (start - first).days // 7 * 7
     days = [first + dt.timedelta(days=n) for n in range((today - first).days + 1)]
     found = [counts.get(day.isoformat(), 0) for day in days]

@@ -9,7 +9,7 @@ from typing import Literal
 from app.accounts.current_learner import RequestContext
 from app.accounts.learner import PlanCalendar
 from app.clock import from_milliseconds
-from app.content.course_facts import course_facts
+from app.content.course_facts import cached_course_facts
 from app.content.library import Library
 from app.content.routes import has_essentials_read
 from app.progress import history_store as history
@@ -42,7 +42,7 @@ class StudyRecord:
 def load_study_record(ctx: RequestContext) -> StudyRecord:
     """Return what the learner did."""
     learner = ctx.learner
-    pages = history.load_recent_pages(ctx.db, learner.id) if learner.id else ()
+    pages = history.load_opened_pages(ctx.db, learner.id) if learner.id else ()
     since = first_heatmap_day(ctx.day)
     days = history.load_daily_study_history(ctx.db, learner.id, since)
     sections = collections.Counter(
@@ -78,7 +78,7 @@ class WeekDay:
     is_today: bool
 
 
-def day_state(day: dt.date, calendar: PlanCalendar, record: StudyRecord) -> DayState:
+def plan_state_of_day(day: dt.date, calendar: PlanCalendar, record: StudyRecord) -> DayState:
     """Return what a day is or was in the plan."""
     if day == calendar.exam:
         return "exam"
@@ -89,7 +89,7 @@ def day_state(day: dt.date, calendar: PlanCalendar, record: StudyRecord) -> DayS
     return "off" if calendar.is_off(day) else "open"
 
 
-def week_days(
+def build_week_days(
     day: dt.date, calendar: PlanCalendar, record: StudyRecord, *, is_done: bool
 ) -> Sequence[WeekDay]:
     """Return the seven days of the week of `day`, whose list `is_done` or not.
@@ -101,7 +101,7 @@ def week_days(
         record = dataclasses.replace(record, counts=counts)
     monday = day - day.weekday() * _DAY
     days = (monday + n * _DAY for n in range(_LAST_DAYS))
-    return [WeekDay(d, day_state(d, calendar, record), d == day) for d in days]
+    return [WeekDay(d, plan_state_of_day(d, calendar, record), d == day) for d in days]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -117,12 +117,12 @@ class WeekSummary:
     cards: int
 
 
-def week_summary(ctx: RequestContext, plan: StudyPlan, record: StudyRecord) -> WeekSummary:
+def load_week_summary(ctx: RequestContext, plan: StudyPlan, record: StudyRecord) -> WeekSummary:
     """Return the sums of the last seven study days."""
     last = [(ctx.day - n * _DAY) for n in range(_LAST_DAYS)]
     named = [day.isoformat() for day in last]
     before = load_newest_list(ctx.db, ctx.learner.id, ctx.day - _LAST_DAYS * _DAY)
-    course = course_facts(ctx.library)
+    course = cached_course_facts(ctx.library)
     return WeekSummary(
         days=sum(record.counts.get(day, 0) > 0 for day in named),
         pages=sum(slug in course.pages and day in last for slug, day in record.read.items()),

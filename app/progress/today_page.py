@@ -10,10 +10,10 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from markupsafe import Markup
 
-from app.accounts.current_learner import Reader, RequestContext, Writer
+from app.accounts.current_learner import ReadContext, RequestContext, WriteContext
 from app.accounts.learner_store import change_settings
 from app.clock import to_milliseconds
-from app.content.course_facts import course_facts, main_exam
+from app.content.course_facts import cached_course_facts, main_exam
 from app.content.library import Library
 from app.errors import ConflictError
 from app.lessons.course_pages import domain_progress
@@ -21,14 +21,19 @@ from app.markup.model import ExamBlueprint, Topic
 from app.progress import history_store as history
 from app.progress import store as progress_store
 from app.progress.history_store import OpenPlacementTest, OpenSitting
-from app.progress.score_trend import draw_trend, score_trend
-from app.progress.study_week import StudyRecord, load_study_record, week_days, week_summary
-from app.questions.question_form import new_token
+from app.progress.score_trend import build_score_trend, draw_score_trend
+from app.progress.study_week import (
+    StudyRecord,
+    build_week_days,
+    load_study_record,
+    load_week_summary,
+)
+from app.questions.question_form import new_submission_token
 from app.quiz.next_steps import view_plan
-from app.quiz.selection import draw_placement
-from app.spaced_repetition.todays_queue import todays_queue
+from app.quiz.selection import draw_placement_test
+from app.spaced_repetition.todays_queue import load_todays_queue
 from app.study_plan.day_list import PLACEMENT_QUESTION_MINUTES
-from app.study_plan.loader import DayListEnsured, StudyPlan, listed_cards, load_plan
+from app.study_plan.loader import DayListEnsured, StudyPlan, load_cards_on_day_list, load_plan
 from app.web.render import render_page
 from app.widgets.svg import build_svg_element, draw_rect_in_percent
 
@@ -36,7 +41,7 @@ _MINUTE = dt.timedelta(minutes=1)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class FirstVisit:
+class FirstVisitOffer:
     """What a new learner is offered: `placement` questions in `minutes`, or the `first` page."""
 
     exam: ExamBlueprint | None
@@ -45,11 +50,15 @@ class FirstVisit:
     first: Topic | None
 
 
-def build_first_visit_offer(library: Library, exam: ExamBlueprint | None, seed: str) -> FirstVisit:
+def build_first_visit_offer(
+    library: Library, exam: ExamBlueprint | None, seed: str
+) -> FirstVisitOffer:
     """Return the placement test and the first page of the course."""
-    placement = draw_placement(list(library.questions.values()), library.syllabus.domains, {}, seed)
+    placement = draw_placement_test(
+        list(library.questions.values()), library.syllabus.domains, {}, seed
+    )
     order = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
-    return FirstVisit(
+    return FirstVisitOffer(
         exam=exam,
         placement=len(placement),
         minutes=len(placement) * PLACEMENT_QUESTION_MINUTES,
@@ -57,7 +66,7 @@ def build_first_visit_offer(library: Library, exam: ExamBlueprint | None, seed: 
     )
 
 
-def draw_minutes(plan: StudyPlan) -> Markup:
+def draw_task_minutes(plan: StudyPlan) -> Markup:
     """Draw the minutes of the list: a bar for each task, filled as far as it is done."""
     parts = [(plan.placement_minutes, 0.0)]
     parts += [(task.task.minutes, task.minutes_left) for task in plan.tasks]
@@ -79,9 +88,9 @@ router = APIRouter()
 
 
 @router.get("/", name="today")
-def show_today(request: Request, ctx: Reader, _ensured: DayListEnsured) -> HTMLResponse:
+def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
     library, learner = ctx.library, ctx.learner
-    running, placing = _open_work(ctx)
+    running, placing = _find_open_exam_and_placement(ctx)
     plan = load_plan(ctx)
     exam = learner.exam_day
     context: dict[str, Any] = {
@@ -97,7 +106,7 @@ def show_today(request: Request, ctx: Reader, _ensured: DayListEnsured) -> HTMLR
         "estimate": plan.estimate if plan else None,
         "change": (0, ""),
         "trend": "",
-        "token": new_token(),
+        "token": new_submission_token(),
     }
     if plan is None and running is None:
         welcome = build_first_visit_offer(library, main_exam(library), learner.key)
@@ -110,7 +119,7 @@ def show_today(request: Request, ctx: Reader, _ensured: DayListEnsured) -> HTMLR
         request,
         "progress/today.html",
         tasks=tasks,
-        minutes_drawn=draw_minutes(plan) if plan else "",
+        minutes_drawn=draw_task_minutes(plan) if plan else "",
         waiting=_count_cards_due_later_today(ctx, plan),
         target_questions=target_in_questions(plan, learner.target),
         **context,
@@ -120,13 +129,13 @@ def show_today(request: Request, ctx: Reader, _ensured: DayListEnsured) -> HTMLR
 def _progress_context(
     ctx: RequestContext, plan: StudyPlan, record: StudyRecord
 ) -> Mapping[str, Any]:
-    scores = progress_store.load_predictions(ctx.db, ctx.learner.id)
-    trend = score_trend(scores, course_facts(ctx.library).exam, plan.estimate)
+    scores = progress_store.load_score_predictions(ctx.db, ctx.learner.id)
+    trend = build_score_trend(scores, cached_course_facts(ctx.library).exam, plan.estimate)
     return {
         "change": trend.change_since_last_week(ctx.day),
-        "trend": draw_trend(trend, None, height=50),
-        "week": week_days(ctx.day, plan.calendar, record, is_done=plan.is_done),
-        "summary": week_summary(ctx, plan, record),
+        "trend": draw_score_trend(trend, None, height=50),
+        "week": build_week_days(ctx.day, plan.calendar, record, is_done=plan.is_done),
+        "summary": load_week_summary(ctx, plan, record),
         "domains": domain_progress(
             ctx.library,
             plan.ready,
@@ -149,11 +158,13 @@ def _count_cards_due_later_today(ctx: RequestContext, plan: StudyPlan | None) ->
     """Return how many cards come back later today, once the list is done."""
     if plan is None or not plan.is_done:
         return 0
-    left = todays_queue(ctx, listed_cards(ctx)).left
+    left = load_todays_queue(ctx, load_cards_on_day_list(ctx)).left
     return 0 if left.due or left.fresh else left.waiting
 
 
-def _open_work(ctx: RequestContext) -> tuple[OpenSitting | None, OpenPlacementTest | None]:
+def _find_open_exam_and_placement(
+    ctx: RequestContext,
+) -> tuple[OpenSitting | None, OpenPlacementTest | None]:
     """Return the mock exam in progress and the unfinished placement test."""
     db, learner, library = ctx.db, ctx.learner, ctx.library
     if not learner.id:
@@ -168,7 +179,7 @@ def _open_work(ctx: RequestContext) -> tuple[OpenSitting | None, OpenPlacementTe
 
 @router.post("/exam-result")
 def save_exam_result(
-    ctx: Writer, result: Annotated[Literal["passed", "failed", ""], Form()] = ""
+    ctx: WriteContext, result: Annotated[Literal["passed", "failed", ""], Form()] = ""
 ) -> Response:
     """Save how the exam went; an empty result takes it back."""
     exam = ctx.learner.exam_day

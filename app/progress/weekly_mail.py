@@ -21,7 +21,12 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
 
-from app.accounts.current_learner import CurrentLearner, RequestContext, Writer, load_learner_by_id
+from app.accounts.current_learner import (
+    CurrentLearner,
+    RequestContext,
+    WriteContext,
+    load_learner_by_id,
+)
 from app.accounts.learner_store import change_settings
 from app.clock import Now
 from app.content.courses import CourseRegistry
@@ -29,9 +34,9 @@ from app.content.library import Library
 from app.database.engine import WRITING, DbSession
 from app.errors import InvalidInputError, NotFoundError
 from app.progress import store
-from app.progress.study_week import load_study_record, week_summary
+from app.progress.study_week import load_study_record, load_week_summary
 from app.study_plan.loader import load_plan
-from app.web.formatting import NBSP, format_count, format_weekday
+from app.web.formatting import NBSP, format_count_with_noun, format_weekday
 from app.web.render import render_page
 
 _EVERY = 60.0
@@ -48,10 +53,10 @@ class MailServer:
     sender: str
     base_url: str
 
-    def send(self, to: str, subject: str, text: str, unsubscribe_url: str) -> None:
+    def send(self, recipient: str, subject: str, text: str, unsubscribe_url: str) -> None:
         """Send a mail; raises OSError or SMTPException. `unsubscribe_url` is the address that ends them."""
         message = email.message.EmailMessage()
-        message["From"], message["To"], message["Subject"] = self.sender, to, subject
+        message["From"], message["To"], message["Subject"] = self.sender, recipient, subject
         message["List-Unsubscribe"] = f"<{unsubscribe_url}>"
         message.set_content(text)
         parts = urlsplit(self.url)
@@ -66,15 +71,15 @@ class MailServer:
             server.send_message(message)
 
 
-def write_summary(ctx: RequestContext) -> tuple[str, str] | None:
+def write_weekly_summary(ctx: RequestContext) -> tuple[str, str] | None:
     """Return subject and text of a learner's weekly summary; None without a plan."""
     plan = load_plan(ctx)
     if plan is None:
         return None
-    week = week_summary(ctx, plan, load_study_record(ctx))
+    week = load_week_summary(ctx, plan, load_study_record(ctx))
     done = (
-        f"{format_count(week.days, 'day')} of study, {format_count(week.pages, 'page')}, "
-        f"{format_count(week.questions, 'answer')}, {format_count(week.cards, 'card')} recalled on a "
+        f"{format_count_with_noun(week.days, 'day')} of study, {format_count_with_noun(week.pages, 'page')}, "
+        f"{format_count_with_noun(week.questions, 'answer')}, {format_count_with_noun(week.cards, 'card')} recalled on a "
         "later day for the first time"
     )
     lines = [f"Your last seven days: {done}."]
@@ -88,9 +93,9 @@ def write_summary(ctx: RequestContext) -> tuple[str, str] | None:
     lines.append(f"{progress.objectives_ready} of {progress.objectives} objectives are ready.")
     exam = ctx.learner.exam_day
     if exam is not None and exam >= ctx.day:
-        left = format_count((exam - ctx.day).days, "day")
+        left = format_count_with_noun((exam - ctx.day).days, "day")
         lines.append(f"{left} to your exam on {format_weekday(exam)}.")
-    subject = f"Your week: {format_count(week.days, 'day')} of study"
+    subject = f"Your week: {format_count_with_noun(week.days, 'day')} of study"
     return subject.replace(NBSP, " "), "\n".join(lines).replace(NBSP, " ")
 
 
@@ -131,7 +136,7 @@ def send_due_mails(
             if wish.confirmed:
                 request = Request({"type": "http"})  # only the page of a request needs more
                 ctx = RequestContext(request, libraries[learner.course], learner, db, now)
-                written = write_summary(ctx)
+                written = write_weekly_summary(ctx)
                 if written is None:
                     continue
                 subject, text = written
@@ -150,14 +155,14 @@ def send_due_mails(
 
 
 @contextlib.asynccontextmanager
-async def weekly_mails(
+async def run_weekly_mails(
     engine: Engine, courses: CourseRegistry, server: MailServer, clock: Callable[[], dt.datetime]
 ) -> AsyncIterator[None]:
     """Send mails while the server runs; nothing without a mail server and a public address."""
     if not (server.url and server.base_url):
         yield
         return
-    watch = asyncio.create_task(_watch_mails(engine, courses, server, clock))
+    watch = asyncio.create_task(_send_mails_in_loop(engine, courses, server, clock))
     try:
         yield
     finally:
@@ -166,7 +171,7 @@ async def weekly_mails(
             await watch
 
 
-async def _watch_mails(
+async def _send_mails_in_loop(
     engine: Engine, courses: CourseRegistry, server: MailServer, clock: Callable[[], dt.datetime]
 ) -> None:
     while True:
@@ -182,7 +187,7 @@ router = APIRouter()
 
 
 @router.post("/settings/mail")
-def save_mail_address(ctx: Writer, address: Annotated[str, Form()] = "") -> Response:
+def save_mail_address(ctx: WriteContext, address: Annotated[str, Form()] = "") -> Response:
     """Save the address for the weekly summary; an empty one ends it."""
     if not ctx.request.app.state.settings.smtp:
         raise NotFoundError("This server sends no mail.")

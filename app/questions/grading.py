@@ -17,8 +17,8 @@ from app.questions.question_type import (
     CardFaces,
     GradeResult,
     PartResult,
-    Raw,
     RenderGap,
+    SubmittedFields,
     UnreadableResponse,
     block_html,
     escape_typed_text,
@@ -26,7 +26,7 @@ from app.questions.question_type import (
 )
 
 
-def grade(variant: Variant, raw: Raw) -> GradeResult | UnreadableResponse:
+def grade(variant: Variant, raw: SubmittedFields) -> GradeResult | UnreadableResponse:
     """Grade a response as it was submitted: form field names to lists of values.
 
     The same variant and response always have the same result, so stored attempts can be
@@ -46,7 +46,9 @@ def grade_unanswered(variant: Variant) -> GradeResult:
     )
 
 
-def grade_unreadable(variant: Variant, raw: Raw, unreadable: UnreadableResponse) -> GradeResult:
+def grade_unreadable(
+    variant: Variant, raw: SubmittedFields, unreadable: UnreadableResponse
+) -> GradeResult:
     """Return the solution with an unreadable response; it earns no points."""
     verdict = grade_unanswered(variant)
     typed = single_value(raw, "answer")
@@ -58,7 +60,7 @@ def grade_unreadable(variant: Variant, raw: Raw, unreadable: UnreadableResponse)
     )
 
 
-def _with_entered_text(part_result: PartResult, raw: Raw) -> PartResult:
+def _with_entered_text(part_result: PartResult, raw: SubmittedFields) -> PartResult:
     """Add what the learner entered to a part of the solution."""
     entered = [v for name, v in raw.items() if name.endswith(f".{part_result.key}") and v]
     return (
@@ -94,7 +96,7 @@ class VariantPair:
     today: Variant
     alike: bool
 
-    def grade(self, raw: Raw, *, reworded: bool = False) -> float | RegradeRefusal:
+    def grade(self, raw: SubmittedFields, *, reworded: bool = False) -> float | RegradeRefusal:
         """Return the score of a response to the seen version by today's key.
 
         `reworded` says that the new wording has the same meaning. Kind, numbers and parts

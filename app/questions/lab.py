@@ -56,7 +56,7 @@ class LabCommand:
         return self.name.replace(shell.ANYTHING, "text")
 
     @property
-    def key_line(self) -> str:
+    def cue_line(self) -> str:
         """Return the line of the output that matters; empty if the note points at none."""
         cue = self.cue.plain
         return next((line for line in self.output.plain.split("\n") if cue and cue in line), "")
@@ -95,7 +95,7 @@ class Lab:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class LabLine:
+class LabEntry:
     """A typed line and its answer; `commands` are the indices of what it ran.
 
     `note` is what a harmful command would have done. `refused` says that nothing ran.
@@ -115,13 +115,13 @@ class LabSession:
     `cleared` is how many entries are off the screen.
     """
 
-    entries: tuple[LabLine, ...]
+    entries: tuple[LabEntry, ...]
     state: str
     reached: frozenset[str]
     cleared: int = 0
 
     @property
-    def visible_entries(self) -> tuple[LabLine, ...]:
+    def visible_entries(self) -> tuple[LabEntry, ...]:
         return self.entries[self.cleared :]
 
     @property
@@ -262,7 +262,9 @@ def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> La
             queue[:0] = several
             continue
         if index is None:
-            tries = (_answer_everyday(terminal, state, p.stages[0]) for p in (pipeline, original))
+            tries = (
+                _answer_everyday_command(terminal, state, p.stages[0]) for p in (pipeline, original)
+            )
             text = next((text for text in tries if text is not None), None)
             if text is None:
                 text = _answer_builtin(terminal, session, pipeline.stages[0])
@@ -280,14 +282,14 @@ def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> La
             if not derived or command.is_cue_left_in(text or ""):
                 reached |= {terminal.lab.goal_id_of_command(index)} & set(lab.goal_ids)
         if "dmesg" in pipeline.stages[0] and {"-T", "--ctime"} & {*pipeline.stages[0]}:
-            text = _date_kernel_messages(text or "", _find_facts(terminal, state))
+            text = _convert_dmesg_seconds_to_dates(text or "", _find_facts(terminal, state))
         outputs.append("" if pipeline.silent else _filter_output(text or "", filters))
     output = "\n".join(filter(None, outputs))
-    entry = LabLine(line, output, tuple(indices), note, refused)
+    entry = LabEntry(line, output, tuple(indices), note, refused)
     return LabSession((*session.entries, entry), state, frozenset(reached), cleared)
 
 
-def _date_kernel_messages(text: str, facts: Mapping[str, str]) -> str:
+def _convert_dmesg_seconds_to_dates(text: str, facts: Mapping[str, str]) -> str:
     """Return the lines of `dmesg -T`: dates in place of the seconds since the machine booted."""
     up = re.match(r"up (\d{1,3}) days?, +(\d\d?):(\d\d)", facts["up"])
     day = re.search(r"Nov +([1-9]|[12]\d|30)$", facts["day"])
@@ -374,7 +376,9 @@ def _find_facts(terminal: CommandMatcher, state: str) -> dict[str, str]:
     return terminal.facts.setdefault(state, facts)
 
 
-def _answer_everyday(terminal: CommandMatcher, state: str, tokens: Sequence[str]) -> str | None:
+def _answer_everyday_command(
+    terminal: CommandMatcher, state: str, tokens: Sequence[str]
+) -> str | None:
     """Return what every lab answers, filled with the facts of this one.
 
     `ssh HOST COMMAND` is answered in the name of a host that the lab reaches over SSH.
@@ -473,12 +477,12 @@ def _refusal_message(terminal: CommandMatcher, tokens: Sequence[str]) -> str:
     return f"bash: {program[:40]}: command not found.{meant}"
 
 
-def shortest_command_sequence(lab: Lab, *, harmful: bool = False) -> tuple[int, ...] | None:
+def shortest_command_sequence(lab: Lab, *, allow_harmful: bool = False) -> tuple[int, ...] | None:
     """Return the fewest commands that reach every goal; None if nothing does.
 
     With `harmful`, harmful commands may be used.
     """
-    ways = {way.goal: way.path for way in _explore_states(lab, harmful=harmful)}
+    ways = {way.goal: way.path for way in _explore_states(lab, allow_harmful=allow_harmful)}
     wanted = frozenset(lab.goal_ids)
     return next((path for (_, reached), path in ways.items() if reached == wanted), None)
 
@@ -489,7 +493,9 @@ def find_dead_end(lab: Lab) -> tuple[tuple[int, ...], frozenset[str]] | None:
     Harmful commands are not used. A needed command is out of reach where it has no answer at all:
     a lab may ask to look at the fault before it is mended, and answer the same command afterwards.
     """
-    ways = {way.goal: way for way in _explore_states(lab, harmful=False, count_any_answer=True)}
+    ways = {
+        way.goal: way for way in _explore_states(lab, allow_harmful=False, count_any_answer=True)
+    }
     before = defaultdict(set)
     for way in ways.values():
         for after in way.following.values():
@@ -516,7 +522,7 @@ class _ReachedState:
 
 
 def _explore_states(
-    lab: Lab, *, harmful: bool, count_any_answer: bool = False
+    lab: Lab, *, allow_harmful: bool, count_any_answer: bool = False
 ) -> Iterator[_ReachedState]:
     """Yield each state with the goals reached in it, by the shortest way, nearest first.
 
@@ -525,7 +531,9 @@ def _explore_states(
     terminal, goals = CommandMatcher(lab), set(lab.goal_ids)
     usable: Mapping[str, list[int]] = {
         state: [
-            n for n in terminal.available_commands(state) if harmful or not lab.commands[n].harmful
+            n
+            for n in terminal.available_commands(state)
+            if allow_harmful or not lab.commands[n].harmful
         ]
         for state in lab.states
     }
@@ -552,6 +560,6 @@ def _explore_states(
 def shortest_sequences_to_states(lab: Lab) -> dict[str, tuple[int, ...]]:
     """Return the shortest way to each state that can be reached, harmful commands included."""
     ways: dict[str, tuple[int, ...]] = {}
-    for way in _explore_states(lab, harmful=True):
+    for way in _explore_states(lab, allow_harmful=True):
         ways.setdefault(way.goal[0], way.path)
     return ways

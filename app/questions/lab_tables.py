@@ -13,7 +13,7 @@ from app.questions.shell import ShellCommand
 
 Answers = Sequence[tuple[int, ShellCommand, str]]
 """The commands that have an answer in the present state: index, a spelling, and the output."""
-Finder = Callable[[ShellCommand], int | None]
+FindCommand = Callable[[ShellCommand], int | None]
 
 _GPU = re.compile(
     r"\|\s+(\d+)\s+(\S.*?)\s+(On|Off)\s+\|\s+([\dA-Fa-f:.]+) \S+\s+\|\s+(\S+) \|\n"
@@ -40,7 +40,7 @@ _NODE_STATES = {"alloc": "allocated", "drain": "drained", "drng": "draining", "m
 
 
 def derive_answer(
-    typed: ShellCommand, find: Finder, answers: Answers, user: str
+    typed: ShellCommand, find: FindCommand, answers: Answers, user: str
 ) -> tuple[int, str] | None:
     """Return the command that an answer follows from, and the answer; None if none follows.
 
@@ -50,14 +50,14 @@ def derive_answer(
     if spec.get("gpus"):
         query = next((name for name in options if name.startswith("--query-")), "")
         return (
-            _query_gpus(query, options, answers)
+            _answer_gpu_query(query, options, answers)
             if query
             else _answer_for_one_gpu(typed, find, answers)
         )
     if typed.program == "systemctl" and len(typed.arguments) > 1:
         return _answer_systemd_unit_state(typed, find, answers)
     if typed.program == "scontrol" or typed.arguments[:1] == ("describe",):
-        show = _answer_scontrol_show if typed.program == "scontrol" else _describe_by_prefix
+        show = _answer_scontrol_show if typed.program == "scontrol" else _answer_kubectl_describe
         return show(typed, answers)
     if "filters" not in spec:
         return None
@@ -71,7 +71,9 @@ def derive_answer(
     return _answer_from_other_table(typed, spec, answers, user)
 
 
-def _query_gpus(query: str, options: Mapping[str, str], answers: Answers) -> tuple[int, str] | None:
+def _answer_gpu_query(
+    query: str, options: Mapping[str, str], answers: Answers
+) -> tuple[int, str] | None:
     """Answer `--query-gpu=FIELDS` and the like, from other such answers and the plain table."""
     columns: dict[str, tuple[str, list[str]]] = {}
     sources: list[int] = []
@@ -172,7 +174,7 @@ def _read_processes(
 
 
 def _answer_for_one_gpu(
-    typed: ShellCommand, find: Finder, answers: Answers
+    typed: ShellCommand, find: FindCommand, answers: Answers
 ) -> tuple[int, str] | None:
     """Answer `-i N` and `-d ONE,OTHER` from the answers without them."""
     options = dict(typed.options)
@@ -188,10 +190,12 @@ def _answer_for_one_gpu(
         found.append(index)
     outputs = {n: text for n, _, text in answers}
     texts = [outputs.get(n, "") for n in found]
-    return found[0], "\n".join(_cut_to_gpu(t, gpu) if gpu else t for t in dict.fromkeys(texts))
+    return found[0], "\n".join(
+        _keep_rows_of_gpu(t, gpu) if gpu else t for t in dict.fromkeys(texts)
+    )
 
 
-def _cut_to_gpu(text: str, gpu: str) -> str:
+def _keep_rows_of_gpu(text: str, gpu: str) -> str:
     """Return an output with one GPU only, if it shows several."""
     head, *blocks = re.split(r"^(?=GPU (?:[\dA-Fa-f]{8}:|\d+:))", text, flags=re.MULTILINE)
     if len(blocks) > 1:
@@ -207,7 +211,7 @@ def _cut_to_gpu(text: str, gpu: str) -> str:
 
 
 def _answer_systemd_unit_state(
-    typed: ShellCommand, find: Finder, answers: Answers
+    typed: ShellCommand, find: FindCommand, answers: Answers
 ) -> tuple[int, str] | None:
     """Answer `systemctl is-active` and `is-enabled` from the unit's status."""
     verb, unit, *_ = typed.arguments
@@ -219,7 +223,7 @@ def _answer_systemd_unit_state(
     return (index, match[1]) if match and index is not None else None
 
 
-def _describe_by_prefix(typed: ShellCommand, answers: Answers) -> tuple[int, str] | None:
+def _answer_kubectl_describe(typed: ShellCommand, answers: Answers) -> tuple[int, str] | None:
     """Answer `kubectl describe pod llm` for the one pod whose name begins so."""
     *kind, prefix = typed.arguments
     return next(
@@ -349,7 +353,7 @@ def _answer_from_other_table(
         fields = [(w or rules.get(name, 10), name, key) for w, name, key in fields]
         fields = [(-w if name == "JobID" else w, name, key) for w, name, key in fields]
     kept = [
-        n for n, row in enumerate(cells) if _is_chosen(dict(zip(header, row, strict=True)), rows)
+        n for n, row in enumerate(cells) if _row_matches(dict(zip(header, row, strict=True)), rows)
     ]
     if "--allocations" in view:
         kept = [n for n in kept if "." not in cells[n][0]]
@@ -431,7 +435,7 @@ def _read_table(lines: Sequence[str]) -> list[list[str]]:
     return [header, *([r.strip() for r in row] for row in rows if len(row) == len(header))]
 
 
-def _is_chosen(row: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+def _row_matches(row: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
     """Return whether a row has what was asked for; columns that it lacks do not count."""
     for header, text in wanted.items():
         name = next((n for n in row if n.startswith(header)), "")

@@ -12,8 +12,8 @@ from app.markup import expressions
 from app.markup.expressions import (
     ExpressionError,
     Value,
-    call_inputs,
     compile_expression,
+    evaluate_call_inputs,
     evaluate_expression,
 )
 from app.markup.model import NO_TEXT, ComputedParameters, Level, RichText, SourceLocation, Status
@@ -135,13 +135,13 @@ def _draw_values_and_order(question: Question, seed: int) -> Variant:
     return Variant(
         question,
         seed,
-        expressions.fill_text(question.stem, values),
+        expressions.fill_rich_text(question.stem, values),
         kind.shuffle_options(answer, mixer),
-        tuple(expressions.fill_text(h, values) for h in question.hints),
-        expressions.fill_text(question.explanation, values),
-        expressions.fill_text(question.mistake, values),
+        tuple(expressions.fill_rich_text(h, values) for h in question.hints),
+        expressions.fill_rich_text(question.explanation, values),
+        expressions.fill_rich_text(question.mistake, values),
         chosen,
-        _calculator_link(question.computed, values) if question.computed else "",
+        _calculator_url(question.computed, values) if question.computed else "",
     )
 
 
@@ -167,16 +167,16 @@ def next_seed(question: Question, salt: str, attempt_index: int) -> int:
     numbers if there are several combinations. All combinations occur before one repeats.
     """
     count = count_combinations(question.computed) if question.computed else 1
-    start = _hash_text(f"{salt}:{question.id}")
+    start = _integer_hash(f"{salt}:{question.id}")
     if count >= _SEEDS // 2:
         return (start + attempt_index) % _SEEDS
     stride = _coprime_stride(start // 7, count)
     index = (start + attempt_index * stride) % count
-    rounds = _hash_text(f"{salt}:{question.id}:{attempt_index}") % (_SEEDS // count)
+    rounds = _integer_hash(f"{salt}:{question.id}:{attempt_index}") % (_SEEDS // count)
     return index + count * rounds
 
 
-def _hash_text(text: str) -> int:
+def _integer_hash(text: str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6])
 
 
@@ -241,10 +241,10 @@ def seeds_up_to_variant_limit(question: Question) -> Sequence[int]:
     return [i * count // MOST_VARIANTS for i in range(MOST_VARIANTS)]
 
 
-def _calculator_link(computed: ComputedParameters, values: Mapping[str, Value]) -> str:
+def _calculator_url(computed: ComputedParameters, values: Mapping[str, Value]) -> str:
     """Return the URL of the calculator for the first expression that calls an estimate."""
     for _, text in computed.lets:
         for call in compile_expression(text).calls:
             name = getattr(call.func, "id", "")
-            return expressions.calculator_address(name, call_inputs(call, values))
+            return expressions.calculator_url(name, evaluate_call_inputs(call, values))
     return ""

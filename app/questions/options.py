@@ -8,7 +8,7 @@ from typing import Protocol
 
 from markdown_it.token import Token
 
-from app.markup.checked_figures import without_figure_links
+from app.markup.checked_figures import replace_figure_links_by_text
 from app.markup.html_renderer import RenderContext, render_tokens
 from app.markup.markdown_tokens import closing_index, first_line, plain_text, pop_pinned_key
 from app.markup.model import NO_TEXT, RichText
@@ -224,7 +224,7 @@ def make_option_key(item_id: str, option: ParsedOption, taken_keys: set[str]) ->
     basis = (
         f"= {option.pinned_key}"
         if option.pinned_key
-        else normalize_text(without_figure_links(option.source))
+        else normalize_text(replace_figure_links_by_text(option.source))
     )
     key = option_key(item_id, basis)
     count = 1
@@ -240,16 +240,16 @@ def optional_rich_text(tokens: list[Token], scope: RenderContext) -> RichText:
     return render_tokens(tokens, scope) if tokens else NO_TEXT
 
 
-def option_choices(
-    item: str, options: list[ParsedOption], scope: RenderContext
+def build_choices(
+    item_id: str, options: list[ParsedOption], scope: RenderContext
 ) -> tuple[Choice, ...]:
     """Return the options as values, in authored order."""
     taken: set[str] = set()
     made = []
     for option in options:
-        name = make_option_key(item, option, taken)
+        name = make_option_key(item_id, option, taken)
         text = render_tokens([option.inline], scope)
-        last = belongs_last(option.words)
+        last = refers_to_other_options(option.words)
         why = optional_rich_text(option.feedback, scope)
         made.append(Choice(name, text, option.ticked, why, last, option.credit))
     return tuple(made)
@@ -258,13 +258,13 @@ def option_choices(
 _LAST = re.compile(r"^(?:all|none|any|both|neither) of (?:the above|these|them)\b", re.IGNORECASE)
 
 
-def belongs_last(words: str) -> bool:
+def refers_to_other_options(option_text: str) -> bool:
     """Return whether an option refers to the others and so must stay last.
 
     >>> belongs_last("All of the above"), belongs_last("All of the GPUs")
     (True, False)
     """
-    return bool(_LAST.match(words.strip()))
+    return bool(_LAST.match(option_text.strip()))
 
 
 def require_sole_code_span(option: ParsedOption, source_file: SourceFile) -> str | None:
@@ -312,7 +312,9 @@ def report_part_limit_reached(
     return True
 
 
-def check_any_right(options: Sequence[ParsedOption], line: int, source_file: SourceFile) -> None:
+def check_any_option_right(
+    options: Sequence[ParsedOption], line: int, source_file: SourceFile
+) -> None:
     """Check that at least one option is ticked (E20)."""
     if not any(o.ticked for o in options):
         first = options[0].line if options else line

@@ -81,7 +81,7 @@ class OpenQuestion:
         values = self.typed.get(name) or ("",)
         return values[0]
 
-    def inputs(
+    def estimate_form_fields(
         self, estimate: str, values: Mapping[str, str], form_names: Mapping[str, str]
     ) -> tuple[FormField, ...]:
         """Return inputs of an estimate as form fields; `form_names` maps input to form names.
@@ -114,7 +114,7 @@ def build_open_question(
     other numbers than the last time, if it has others.
     """
     seed = seed_of_next_attempt(question, learner_key, earlier_seeds)
-    return OpenQuestion(draw_variant(question, seed), new_token(), context, back)
+    return OpenQuestion(draw_variant(question, seed), new_submission_token(), context, back)
 
 
 def seed_of_next_attempt(question: Question, learner_key: str, earlier_seeds: Sequence[int]) -> int:
@@ -129,27 +129,27 @@ def seed_of_next_attempt(question: Question, learner_key: str, earlier_seeds: Se
     return seed
 
 
-def new_token() -> str:
+def new_submission_token() -> str:
     return secrets.token_urlsafe(12)
 
 
 def question_title(question: Question, seed: int = 0) -> str:
     """Return the start of a question for lists, with its numbers drawn from `seed`."""
     if question.computed is None:
-        return excerpt(question.stem)
+        return excerpt_for_title(question.stem)
     try:
-        return excerpt(draw_variant(question, seed).stem)
+        return excerpt_for_title(draw_variant(question, seed).stem)
     except ExpressionError:
-        return excerpt(question.stem)
+        return excerpt_for_title(question.stem)
 
 
 def question_heading(question: Question) -> str:
     """Return the first line of a question; numbers that are drawn are left blank."""
     heading = question.stem.plain.partition("\n")[0]
-    return excerpt(RichText(heading, heading))
+    return excerpt_for_title(RichText(heading, heading))
 
 
-def excerpt(text: RichText) -> str:
+def excerpt_for_title(text: RichText) -> str:
     """Return the start of a text, cut at a word, for lists and titles.
 
     Numbers that are drawn for each attempt are left blank.

@@ -21,7 +21,7 @@ from app.markup.problems import SourceFile
 from app.markup.strict_yaml import YamlMapping
 from app.questions.options import Choice, ParsedOption
 
-Raw = Mapping[str, Sequence[str]]
+SubmittedFields = Mapping[str, Sequence[str]]
 Result = Literal["right", "partly", "wrong"]
 
 _WHOLE = 1 - 1e-9
@@ -93,7 +93,7 @@ class UnreadableResponse:
     hint: str = ""
 
 
-def single_value(raw: Raw, name: str) -> str:
+def single_value(raw: SubmittedFields, name: str) -> str:
     """Return the single value of a field, stripped; empty if there is not exactly one."""
     values = raw.get(name) or [""]
     return values[0].strip()
@@ -261,22 +261,22 @@ class CardFaces(NamedTuple):
     back: str
 
 
-def list_items(parts: Iterable[str]) -> str:
+def list_items_html(parts: Iterable[str]) -> str:
     return "".join(f"<li>{part}</li>" for part in parts)
 
 
-def paragraphs(parts: Iterable[str]) -> str:
+def div_blocks_html(parts: Iterable[str]) -> str:
     return "".join(f"<div>{part}</div>" for part in parts)
 
 
-def titled_block(title: str, parts: list[str]) -> str:
+def titled_list_html(title: str, parts: list[str]) -> str:
     """Render the parts under a title; empty without parts."""
     if not parts:
         return ""
-    return f'<div class="others"><p><b>{title}</b></p><ul>{list_items(parts)}</ul></div>'
+    return f'<div class="others"><p><b>{title}</b></p><ul>{list_items_html(parts)}</ul></div>'
 
 
-def option_with_reason(choice: Choice) -> str:
+def option_with_feedback_html(choice: Choice) -> str:
     return f"{choice.text.html}{feedback_html(choice.feedback)}"
 
 
@@ -378,10 +378,10 @@ class AuthoredItem:
 
 
 A = TypeVar("A")
-Typed = Mapping[str, Sequence[str]]
+DraftFields = Mapping[str, Sequence[str]]
 RenderGap = Callable[[str], str]
 """Draws a gap. It gets the hint as HTML, which may be empty."""
-LabeledResponse = tuple[str, Raw]
+LabeledResponse = tuple[str, SubmittedFields]
 """A sample response: its description, and the form data."""
 
 
@@ -510,7 +510,7 @@ class QuestionType(abc.ABC, Generic[A]):
         del answer
         return None
 
-    def describe_missing_input(self, answer: A, raw: Raw, stem: RichText) -> str:
+    def describe_missing_input(self, answer: A, raw: SubmittedFields, stem: RichText) -> str:
         """Return what is missing before practice takes a response; empty if nothing is.
 
         An exam takes it as it is, because its time may be over.
@@ -552,7 +552,9 @@ class QuestionType(abc.ABC, Generic[A]):
 
     def fill_values(self, answer: A, values: Mapping[str, Value]) -> A:
         """Return the answer with its templates filled; raises ExpressionError."""
-        made: A = expressions.map_texts(answer, lambda text: expressions.fill_text(text, values))
+        made: A = expressions.map_rich_texts(
+            answer, lambda text: expressions.fill_rich_text(text, values)
+        )
         return made
 
     def shuffle_options(self, answer: A, mixer: random.Random) -> A:
@@ -562,16 +564,16 @@ class QuestionType(abc.ABC, Generic[A]):
 
     # --- the learner ---
 
-    def template_data(self, answer: A, typed: Typed) -> Any:
+    def template_data(self, answer: A, typed: DraftFields) -> Any:
         """Return what its template needs besides the answer; `typed` is the draft response."""
         del answer, typed
 
-    def respond_to_button(self, raw: Typed, move: str) -> Typed:
+    def respond_to_button(self, raw: DraftFields, move: str) -> DraftFields:
         """Return the form's values after one of its own buttons was pressed."""
         del move
         return raw
 
-    def autosaved_response(self, answer: A, raw: Typed, said: str) -> Typed:
+    def autosaved_response(self, answer: A, raw: DraftFields, said: str) -> DraftFields:
         """Return what counts as the response when an exam saves the form automatically.
 
         `said` is whether the learner marked it as answered: yes, no, or empty.
@@ -580,10 +582,12 @@ class QuestionType(abc.ABC, Generic[A]):
         return raw
 
     @abc.abstractmethod
-    def grade(self, answer: A, raw: Raw, partial: str) -> GradeResult | UnreadableResponse:
+    def grade(
+        self, answer: A, raw: SubmittedFields, partial: str
+    ) -> GradeResult | UnreadableResponse:
         """Grade a response; one that cannot be parsed is `UnreadableResponse`."""
 
-    def any_response(self, answer: A) -> Raw:
+    def any_response(self, answer: A) -> SubmittedFields:
         """Return any valid response, to render the solution by grading it."""
         del answer
         return {"answer": ["0"]}
@@ -618,7 +622,7 @@ class QuestionType(abc.ABC, Generic[A]):
         """Yield sample responses for the preview: the right one, each foreseen one, others."""
 
     def count_response_habits(
-        self, responses: Iterable[tuple[A, Raw]]
+        self, responses: Iterable[tuple[A, SubmittedFields]]
     ) -> Mapping[str, Counter[str]]:
         """Return what else learners did, for authors: a title, and how often each thing.
 

@@ -232,7 +232,7 @@ def _read_option(
     name, equals, value = token.partition("=")
     whole = name.startswith("--") or name in long or name in values or spec.get("joined") is False
     if not whole:
-        return _read_joined(token, following, spec)
+        return _read_joined_options(token, following, spec)
     numbered = re.fullmatch(r"(-[A-Za-z]+)(\d[\w,.:]*)", name)
     if numbered and name not in long and not name.startswith("--"):
         name, equals, value = numbered[1], "=", numbered[2]
@@ -244,7 +244,7 @@ def _read_option(
     return [(name, value if equals else (following or "") if takes else "")], int(takes)
 
 
-def _read_joined(
+def _read_joined_options(
     token: str, following: str | None, spec: Mapping[str, Any]
 ) -> tuple[list[tuple[str, str]], int]:
     """Read single-letter options in one token, such as `-la` or `-n50`."""
@@ -422,7 +422,7 @@ def _cut(lines: list[str], arguments: Sequence[str]) -> list[str]:
 
 def _grep(lines: list[str], arguments: Sequence[str]) -> list[str]:
     options, others = _split_filter_arguments(arguments, "eABCm")
-    patterns = _grep_patterns(options.get("e") or "".join(others[:1]), options)
+    patterns = _parse_grep_pattern(options.get("e") or "".join(others[:1]), options)
     inverted = bool({"v", "invert-match"} & options.keys())
     hits = [n for n, line in enumerate(lines) if _matches_any_pattern(line, patterns) != inverted]
     if {"c", "count"} & options.keys():
@@ -445,7 +445,9 @@ def _matches_any_pattern(line: str, patterns: Sequence[Sequence[re.Pattern[str]]
     return False
 
 
-def _grep_patterns(text: str, options: Mapping[str, str]) -> list[list[re.Pattern[str]]]:
+def _parse_grep_pattern(
+    grep_pattern: str, options: Mapping[str, str]
+) -> list[list[re.Pattern[str]]]:
     """Return the alternatives of a pattern, each cut at `.*`.
 
     Read are `|`, `.*`, `.`, `^`, `$` and classes; all else counts as it stands. No piece has a
@@ -453,8 +455,8 @@ def _grep_patterns(text: str, options: Mapping[str, str]) -> list[list[re.Patter
     """
     flags = re.IGNORECASE if {"i", "ignore-case"} & options.keys() else 0
     if "F" in options:
-        return [[re.compile(re.escape(text), flags)]]
-    alternatives = re.split(r"\\?\|", text)
+        return [[re.compile(re.escape(grep_pattern), flags)]]
+    alternatives = re.split(r"\\?\|", grep_pattern)
     return [
         [
             _compile_grep_piece(p, flags, word="w" in options)

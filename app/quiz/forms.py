@@ -8,7 +8,7 @@ from fastapi import Depends, Form, Request
 from pydantic import BaseModel, BeforeValidator, Field, field_validator
 
 from app.errors import InvalidInputError
-from app.questions.question_type import Raw
+from app.questions.question_type import SubmittedFields
 from app.questions.types import KINDS
 from app.quiz.selection import MODES, Mode, PracticeRequest
 from app.web.dependencies import LAST_ROW, Address, validate_form
@@ -59,14 +59,14 @@ class PracticeForm(BaseModel):
 
     @field_validator("pick")
     @classmethod
-    def _known(cls, pick: str) -> str:
+    def _check_mode_known(cls, pick: str) -> str:
         if pick.partition(":")[0] not in MODES:
             raise ValueError(f"choose one of {', '.join(MODES)}")
         return pick
 
     @field_validator("count")
     @classmethod
-    def _within(cls, count: int) -> int:
+    def _check_count_in_range(cls, count: int) -> int:
         if not 1 <= count <= _LONGEST_RUN:
             raise ValueError(f"enter 1 to {_LONGEST_RUN}")
         return count
@@ -94,7 +94,7 @@ class QuestionSubmission:
     """One request: the hidden fields, and the raw response."""
 
     form: QuestionForm
-    raw: Raw
+    raw: SubmittedFields
 
 
 def parse_submission_fields(pairs: Iterable[tuple[str, Any]]) -> QuestionSubmission:
@@ -129,8 +129,8 @@ async def read_query_submission(request: Request) -> QuestionSubmission:
     return parse_submission_fields(request.query_params.multi_items())
 
 
-Posted = Annotated[QuestionSubmission, Depends(read_posted_submission)]
-AskedFor = Annotated[QuestionSubmission, Depends(read_query_submission)]
-Reported = Annotated[ReportForm, Form()]
-RunWished = Annotated[PracticeForm, Form()]
-FlagWished = Annotated[FlagForm, Form()]
+PostedSubmission = Annotated[QuestionSubmission, Depends(read_posted_submission)]
+QueriedSubmission = Annotated[QuestionSubmission, Depends(read_query_submission)]
+PostedReport = Annotated[ReportForm, Form()]
+PostedRunRequest = Annotated[PracticeForm, Form()]
+PostedFlag = Annotated[FlagForm, Form()]

@@ -15,7 +15,7 @@ from app.markup.model import Topic
 from app.markup.text import BOUNDARY, ENDS, UNSPACED_ENDS, mark_unspaced_letters
 from app.study_plan.day_list import PageToRead, TickedTask
 from app.study_plan.loader import StudyPlan
-from app.web.formatting import NBSP, format_count
+from app.web.formatting import NBSP, format_count_with_noun
 
 _STEPS = 3
 
@@ -79,7 +79,7 @@ def summarize_run(
 
     Of the topics to read, those `listed` for today come first, in that order.
     """
-    ordered = learning_order(library, scores)
+    ordered = sort_in_course_order(library, scores)
     topics = [
         _topic_result(library, slug, [scores[item] for item in group])
         for slug, group in itertools.groupby(ordered, lambda item: library.questions[item].topic)
@@ -119,7 +119,7 @@ def _costliest_domain(library: Library, scores: Mapping[str, float]) -> DomainRe
     return worst if worst and worst.exam_share_at_risk else None
 
 
-def learning_order(library: Library, items: Iterable[str]) -> list[str]:
+def sort_in_course_order(library: Library, items: Iterable[str]) -> list[str]:
     """Return the questions in the order in which the course teaches what they ask."""
     known = [item for item in items if item in library.questions]
     return sorted(known, key=lambda item: _learning_position(library, item))
@@ -147,7 +147,7 @@ _LEAST_WORDS = 2
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Passage:
+class PageSentence:
     """A sentence of a page, and the anchor of its section."""
 
     anchor: str
@@ -167,20 +167,22 @@ class Passage:
         return f"#{self.anchor}:~:text={quote(' '.join(words), safe='').replace('-', '%2D')}"
 
 
-def find_most_related_sentence(topic: Topic, stem: str, answer: str) -> Passage | None:
+def find_most_related_sentence(topic: Topic, stem: str, answer: str) -> PageSentence | None:
     """Return the sentence that shares the rarest words with a question; None if none does.
 
     The words of the right `answer` and its explanation count twice as much as those of the stem.
     """
     passages = [
-        Passage(section.anchor, _BEFORE_A_STOP.sub("", " ".join(sentence.split())))
+        PageSentence(section.anchor, _BEFORE_A_STOP.sub("", " ".join(sentence.split())))
         for section in topic.sections
         if section.anchor
         for sentence in _SENTENCE_END.split(section.plain)
     ]
-    words = [_distinct_words(passage.text) for passage in passages]
+    words = [_distinct_word_stems(passage.text) for passage in passages]
     sentences_with = collections.Counter(word for sentence in words for word in sentence)
-    weights = dict.fromkeys(_distinct_words(stem), 1) | dict.fromkeys(_distinct_words(answer), 2)
+    weights = dict.fromkeys(_distinct_word_stems(stem), 1) | dict.fromkeys(
+        _distinct_word_stems(answer), 2
+    )
     best, closest = 0.0, None
     for passage, sentence in zip(passages, words, strict=True):
         shared = sentence & weights.keys()
@@ -191,7 +193,7 @@ def find_most_related_sentence(topic: Topic, stem: str, answer: str) -> Passage 
     return closest
 
 
-def _distinct_words(text: str) -> frozenset[str]:
+def _distinct_word_stems(text: str) -> frozenset[str]:
     """Return the words of a text without the endings of plurals, or pairs of letters."""
     parted = mark_unspaced_letters(text.lower()).split(BOUNDARY)
     pairs = (a + b for a, b in itertools.pairwise(filter(None, parted)) if len(a + b) == 2)
@@ -236,13 +238,13 @@ def view_plan(plan: StudyPlan | None, library: Library) -> list[TaskView]:
     """Return the tasks of the day; a placement test that was taken before them leads."""
     if plan is None:
         return []
-    tasks = [view_task(task, library) for task in plan.tasks]
+    tasks = [build_task_view(task, library) for task in plan.tasks]
     if minutes := round_minutes(plan.placement_minutes):
         tasks.insert(0, TaskView("placement", "Placement test taken", "", minutes, is_done=True))
     return tasks
 
 
-def view_task(task: TickedTask, library: Library) -> TaskView:
+def build_task_view(task: TickedTask, library: Library) -> TaskView:
     """Return a task for the page; until it is done, with those of its pages that are not read."""
     done = task.is_done
     minutes = round_minutes(task.task.minutes if done else task.minutes_left)
@@ -250,10 +252,12 @@ def view_task(task: TickedTask, library: Library) -> TaskView:
         pages = [page for page in task.unread or task.task.pages if page.slug in library.topics]
         short = bool(pages) and pages[0].short
         if done and task.total > 1:
-            return TaskView("read", f"{format_count(task.total, 'page')} read", "", minutes, done)
+            return TaskView(
+                "read", f"{format_count_with_noun(task.total, 'page')} read", "", minutes, done
+            )
         return TaskView(
             "read",
-            f"Read {format_count(len(pages), 'page')}" if len(pages) > 1 else "Read",
+            f"Read {format_count_with_noun(len(pages), 'page')}" if len(pages) > 1 else "Read",
             "Read",
             minutes,
             done,
@@ -264,14 +268,19 @@ def view_task(task: TickedTask, library: Library) -> TaskView:
     if task.kind == "mock":
         exam = library.exams.get(task.task.exam)
         names = (exam.title,) if exam else ("Mock exam",)
-        detail = f"{format_count(exam.questions, 'question')}, as on the day" if exam else ""
+        detail = (
+            f"{format_count_with_noun(exam.questions, 'question')}, as on the day" if exam else ""
+        )
         title = "Took" if done else "Take"
         return TaskView(
             "mock", title, "Take", minutes, done, names, detail, f"/exams/{task.task.exam}"
         )
     begun = f"{task.done} of {task.total} done" if task.done else ""
     noun = "question" if task.kind == "practice" else "card"
-    count, left = format_count(task.total, noun), format_count(task.total - task.done, noun)
+    count, left = (
+        format_count_with_noun(task.total, noun),
+        format_count_with_noun(task.total - task.done, noun),
+    )
     title, past, detail = {
         "practice": (
             "Answer {}",

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.accounts.current_learner import (
-    Reader,
+    ReadContext,
     RequestContext,
     run_in_read_session,
     run_in_write_transaction,
@@ -24,30 +24,30 @@ from app.errors import ConflictError, NotFoundError
 from app.markup.model import Domain, Objective
 from app.questions.model import Question
 from app.questions.question_form import (
-    new_token,
+    new_submission_token,
     question_heading,
     question_title,
     seed_of_next_attempt,
 )
 from app.quiz import store
-from app.quiz.forms import AskedFor, PracticeForm, QuestionSubmission, RunWished
+from app.quiz.forms import PostedRunRequest, PracticeForm, QueriedSubmission, QuestionSubmission
 from app.quiz.next_steps import summarize_run, view_plan
 from app.quiz.question_page import (
     ask_again_in_unit,
+    build_recorded_feedback,
+    build_run_frame,
     open_question,
-    question_page,
     questions_excluded_from_practice,
-    recorded_feedback,
     refuse_during_exam,
-    run_frame,
+    render_question_page,
 )
 from app.quiz.selection import (
     PastAttempts,
     PracticeRequest,
-    draw_placement,
+    draw_placement_test,
+    load_todays_questions,
     objectives_by_exam_gain,
     select_questions,
-    todays_questions,
 )
 from app.quiz.store import NewPracticeRun, PracticeRunState
 from app.spaced_repetition.added_cards import added_cards
@@ -109,12 +109,12 @@ class _OpenRun:
 
 
 @router.get("")
-def show_practice(ctx: Reader) -> HTMLResponse:
+def show_practice(ctx: ReadContext) -> HTMLResponse:
     """The practice home: every way to practice, with its number of questions."""
-    past = store.load_history(ctx.db, ctx.learner.id)
+    past = store.load_past_attempts(ctx.db, ctx.learner.id)
     questions = list(ctx.library.questions.values())
     kept = _reserved_questions(ctx)
-    newest = store.newest_run(ctx.db, ctx.learner.id)
+    newest = store.load_newest_run(ctx.db, ctx.learner.id)
     order = objectives_by_exam_gain(ctx)
     names = {o.number: o for d in ctx.library.syllabus.domains for o in d.objectives}
     return ctx.page(
@@ -129,14 +129,14 @@ def show_practice(ctx: Reader) -> HTMLResponse:
             _question_row(q, question_heading(q), past) for q in questions if q.type == "console"
         ],
         weakest=names[order[0]] if order and past else None,
-        run=_unfinished_run(newest),
+        run=_open_run_or_none(newest),
         flagged=len(store.flagged_questions(ctx.db, ctx.learner.id) & ctx.library.questions.keys()),
-        token=new_token(),
+        token=new_submission_token(),
     )
 
 
 @router.get("/objectives/{number}")
-def practice_objective(ctx: Reader, number: str, count: Count = 10) -> HTMLResponse:
+def show_objective_practice(ctx: ReadContext, number: str, count: Count = 10) -> HTMLResponse:
     """The questions of one objective from all pages, and a form to start a run of them."""
     goals = (o for d in ctx.library.syllabus.domains for o in d.objectives)
     objective = next((goal for goal in goals if goal.number == number), None)
@@ -144,23 +144,23 @@ def practice_objective(ctx: Reader, number: str, count: Count = 10) -> HTMLRespo
         raise NotFoundError(f"This course has no objective “{number}”.")
     title = f"{objective.number} {objective.name}"
     questions = questions_of_objective(ctx.library, number)
-    return _render_offer(ctx, title, f"objective:{number}", questions, count)
+    return _render_practice_offer(ctx, title, f"objective:{number}", questions, count)
 
 
 @router.get("/{topic}")
-def practice_topic(ctx: Reader, topic: str, count: Count = 10) -> HTMLResponse:
+def show_topic_practice(ctx: ReadContext, topic: str, count: Count = 10) -> HTMLResponse:
     """The questions of one topic with their results, and a form to start a run of them."""
     title = require_topic(ctx.library, topic).title
     questions = questions_of_topic(ctx.library, topic)
-    return _render_offer(ctx, title, f"topic:{topic}", questions, count)
+    return _render_practice_offer(ctx, title, f"topic:{topic}", questions, count)
 
 
-def _render_offer(
+def _render_practice_offer(
     ctx: RequestContext, title: str, pick: str, questions: Iterable[Question], count: int
 ) -> HTMLResponse:
     """The page with questions and results; a run of `count` of them starts with `pick`."""
     mode, _, scope = pick.partition(":")
-    past = store.load_history(ctx.db, ctx.learner.id)
+    past = store.load_past_attempts(ctx.db, ctx.learner.id)
     kept, hidden = _reserved_questions(ctx), questions_excluded_from_practice(ctx)
     rows = [
         _question_row(q, _title_as_asked(ctx, q, answered=False), past)
@@ -176,7 +176,7 @@ def _render_offer(
         rows=rows,
         count=min(len(rows), count),
         kept=sum(q.id in kept for q in questions),
-        token=new_token(),
+        token=new_submission_token(),
     )
 
 
@@ -254,7 +254,7 @@ def _objective_counts(
     return [part for part in parts if part.goals]
 
 
-def _unfinished_run(run: PracticeRunState | None) -> _OpenRun | None:
+def _open_run_or_none(run: PracticeRunState | None) -> _OpenRun | None:
     if run is None or len(run.answers) >= len(run.items):
         return None
     return _OpenRun(run.id, run.mode, len(run.answers), len(run.items))
@@ -272,7 +272,7 @@ _NOTHING = {
 
 
 @runs_router.post("/runs")
-async def begin_practice_run(request: Request, wanted: RunWished) -> Response:
+async def begin_practice_run(request: Request, wanted: PostedRunRequest) -> Response:
     """Choose the questions of a run, save it, and redirect to the first one.
 
     They are chosen before the write transaction, because that reads the learner's whole history.
@@ -299,22 +299,22 @@ def _choose_questions_or_refuse(ctx: RequestContext, practice: PracticeRequest) 
 
 def _save_run(ctx: RequestContext, form: PracticeForm, items: tuple[str, ...]) -> int:
     wish = form.request
-    token = form.token or new_token()
+    token = form.token or new_submission_token()
     if wish.mode == "today":  # from whichever tab and however often: it is one run
         token = f"today.{ctx.learner.key}.{ctx.day}"
     run = NewPracticeRun(token, wish.mode, wish.scope, items)
-    return store.begin_run(ctx.db, ctx.learner.id, run, ctx.now)
+    return store.save_new_run(ctx.db, ctx.learner.id, run, ctx.now)
 
 
 @runs_router.get("/runs/{run}")
-def resume_run(ctx: Reader, run: RowNumber) -> Response:
+def resume_run(ctx: ReadContext, run: RowNumber) -> Response:
     """Redirect to the first unanswered question of a run."""
     state = _require_run(ctx, run)
-    return RedirectResponse(run_frame(state, 0).next_url, 303)
+    return RedirectResponse(build_run_frame(state, 0).next_url, 303)
 
 
 @runs_router.get("/runs/{run}/result")
-def show_run_result(ctx: Reader, run: RowNumber) -> HTMLResponse:
+def show_run_result(ctx: ReadContext, run: RowNumber) -> HTMLResponse:
     state = _require_run(ctx, run)
     scores = _run_scores(state)
     rows = [
@@ -332,7 +332,7 @@ def show_run_result(ctx: Reader, run: RowNumber) -> HTMLResponse:
     return ctx.page(
         "quiz/result.html",
         tasks=view_plan(plan, ctx.library),
-        run=run_frame(state, 0),
+        run=build_run_frame(state, 0),
         rows=rows,
         summary=summarize_run(
             ctx.library,
@@ -342,7 +342,7 @@ def show_run_result(ctx: Reader, run: RowNumber) -> HTMLResponse:
         ),
         learned=store.count_missed_before(ctx.db, ctx.learner.id, state.id, right),
         returning=sum(not card.aside for card in added),
-        token=new_token(),
+        token=new_submission_token(),
     )
 
 
@@ -352,13 +352,13 @@ def _run_scores(run: PracticeRunState) -> dict[str, float]:
 
 @runs_router.get("/runs/{run}/{place}")
 def show_run_question(
-    ctx: Reader, run: RowNumber, place: RowNumber, submission: AskedFor
+    ctx: ReadContext, run: RowNumber, place: RowNumber, submission: QueriedSubmission
 ) -> HTMLResponse:
     """A question of a run: unanswered, or with the feedback to its answer."""
     state = _require_run(ctx, run)
     if not 1 <= place <= len(state.items):
         raise NotFoundError(f"This run has questions 1 to {len(state.items)}.")
-    frame = run_frame(state, place)
+    frame = build_run_frame(state, place)
     if submission.form.review:
         summary = summarize_run(ctx.library, _run_scores(state), list(state.items))
         review = tuple(question.place for question in summary.missed)
@@ -371,13 +371,13 @@ def show_run_question(
     answered = state.answers.get(question.id)
     if answered is None:
         asked = open_question(ctx, question, submission)
-        return question_page(ctx, dataclasses.replace(asked, place=place), frame)
-    outcome = recorded_feedback(
+        return render_question_page(ctx, dataclasses.replace(asked, place=place), frame)
+    outcome = build_recorded_feedback(
         ctx, store.load_attempt(ctx.db, ctx.learner.id, answered[0]), frame, submission
     )
     near = ask_again_in_unit(ctx, outcome, submission)
     shown = dataclasses.replace(near, place=place) if near else outcome
-    return question_page(ctx, shown, frame, reported=submission.form.reported)
+    return render_question_page(ctx, shown, frame, reported=submission.form.reported)
 
 
 def _require_run(ctx: RequestContext, number: int) -> PracticeRunState:
@@ -392,12 +392,12 @@ def _require_run(ctx: RequestContext, number: int) -> PracticeRunState:
 def _choose_questions(ctx: RequestContext, practice: PracticeRequest) -> tuple[str, ...]:
     hidden = questions_excluded_from_practice(ctx)
     questions = [q for q in ctx.library.questions.values() if q.id not in hidden]
-    past = store.load_history(ctx.db, ctx.learner.id)
+    past = store.load_past_attempts(ctx.db, ctx.learner.id)
     seed = f"{ctx.learner.key}:{ctx.now.timestamp()}"
     if practice.mode == "today":
-        return tuple(q for q in todays_questions(ctx) if q not in hidden)
+        return tuple(q for q in load_todays_questions(ctx) if q not in hidden)
     if practice.mode == "placement":
-        return draw_placement(questions, ctx.library.syllabus.domains, past, seed)
+        return draw_placement_test(questions, ctx.library.syllabus.domains, past, seed)
     if practice.mode == "flagged":
         marked = store.flagged_questions(ctx.db, ctx.learner.id)
         questions = [q for q in questions if q.id in marked]

@@ -10,9 +10,9 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlmodel import Session
 
 from app.accounts.current_learner import (
-    Reader,
+    ReadContext,
     RequestContext,
-    Writer,
+    WriteContext,
     build_request_context,
     open_learner_write_transaction,
 )
@@ -27,15 +27,21 @@ from app.markup.model import CitedSource, QuestionBlock, Topic
 from app.questions import types
 from app.questions.grading import grade, grade_unanswered, grade_unreadable
 from app.questions.model import Question, Variant, draw_variant
-from app.questions.question_form import OpenQuestion, new_token, seed_of_next_attempt
+from app.questions.question_form import OpenQuestion, new_submission_token, seed_of_next_attempt
 from app.questions.question_type import GradeResult, QuestionType, UnreadableResponse
 from app.quiz import store
-from app.quiz.forms import AskedFor, FlagWished, Posted, QuestionSubmission, Reported
+from app.quiz.forms import (
+    PostedFlag,
+    PostedReport,
+    PostedSubmission,
+    QueriedSubmission,
+    QuestionSubmission,
+)
 from app.quiz.next_steps import find_most_related_sentence
 from app.quiz.store import NewAttempt, PracticeRunState, RecordedAttempt
 from app.spaced_repetition.added_cards import MissedQuestionCard, find_missed_question_card
-from app.spaced_repetition.card_ids import can_be_card
-from app.web.dependencies import CurrentLibrary, course_links, require_question, require_topic
+from app.spaced_repetition.card_ids import is_usable_as_card
+from app.web.dependencies import CurrentLibrary, build_course_links, require_question, require_topic
 from app.web.render import is_htmx_request, render_fragment_or_redirect, render_page
 from app.widgets.calculator_form import build_calculator_form
 from app.widgets.estimate_view import EstimateView
@@ -87,7 +93,7 @@ class AnswerFeedback:
     @property
     def calculator(self) -> str:
         """URL of the calculator with this attempt's numbers, or with the chosen plan."""
-        return _calculator_address(self.variant, self.verdict)
+        return _calculator_url(self.variant, self.verdict)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -123,8 +129,8 @@ def build_feedback(
         verdict=verdict,
         given=attempt,
         sources=tuple(library.sources[k] for k in question.sources if k in library.sources),
-        page=_passage_address(topic, variant, verdict) if topic else "",
-        reading=_estimate_view_of_attempt(_calculator_address(variant, verdict), library),
+        page=_answering_sentence_url(topic, variant, verdict) if topic else "",
+        reading=_estimate_view_of_attempt(_calculator_url(variant, verdict), library),
         back=links.back,
         again=f"/quiz/{question.topic}/{question.id}" if current else "",
         onward=links.onward,
@@ -135,7 +141,7 @@ def build_feedback(
     )
 
 
-def _passage_address(topic: Topic, variant: Variant, verdict: GradeResult) -> str:
+def _answering_sentence_url(topic: Topic, variant: Variant, verdict: GradeResult) -> str:
     """Return the URL of the sentence on the page that answers the question."""
     right = (mark.text.plain for mark in verdict.marks if mark.wanted_chosen)
     answer = " ".join((verdict.wanted, variant.explanation.plain, *right))
@@ -159,7 +165,7 @@ def _variant_as_answered(db: Session, library: Library, attempt: RecordedAttempt
     return GradedVariant(variant, verdict)
 
 
-def _calculator_address(variant: Variant, verdict: GradeResult) -> str:
+def _calculator_url(variant: Variant, verdict: GradeResult) -> str:
     planned = types.type_of(variant).calculator_url(variant.answer, verdict.parsed)
     return planned or variant.calculator
 
@@ -171,7 +177,9 @@ def _estimate_view_of_attempt(calculator: str, library: Library) -> EstimateView
     if entry is None:
         return None
     inputs = dict(parse_qsl(address.query))
-    return build_calculator_form(entry, inputs, course=course_links(library), block=True).estimate
+    return build_calculator_form(
+        entry, inputs, course=build_course_links(library), block=True
+    ).estimate
 
 
 _PAGE, _PRACTICE = "the page", "your practice"
@@ -256,14 +264,14 @@ def page_question_count(ctx: RequestContext, question: Question) -> PageQuestion
     ]
     if question.id not in questions:
         return None
-    past = store.load_history(ctx.db, ctx.learner.id)
+    past = store.load_past_attempts(ctx.db, ctx.learner.id)
     tries = past[question.id].tries if question.id in past else 0
     return PageQuestionCount(
         question.id, tries, sum(item in past for item in questions), len(questions)
     )
 
 
-def run_frame(run: PracticeRunState, place: int) -> RunFrame:
+def build_run_frame(run: PracticeRunState, place: int) -> RunFrame:
     scores = tuple(run.answers[item][1] if item in run.answers else None for item in run.items)
     return RunFrame(run.id, place, scores, placing=run.mode == "placement")
 
@@ -306,7 +314,7 @@ def open_question(
         raw = types.type_of(variant).respond_to_button(raw, form.move)
     return OpenQuestion(
         variant=variant,
-        token=form.token or new_token(),
+        token=form.token or new_submission_token(),
         context=form.context,
         back=form.back,
         run=form.run,
@@ -317,7 +325,7 @@ def open_question(
     )
 
 
-def recorded_feedback(
+def build_recorded_feedback(
     ctx: RequestContext,
     attempt: RecordedAttempt,
     frame: RunFrame | None,
@@ -338,12 +346,12 @@ def recorded_feedback(
         onward = f"/quiz/{topic.topic}" if topic else "/quiz"
         way = NextLinks(submission.form.back, onward, "All questions of this topic")
     here = build_feedback_url(attempt, frame, submission)
-    way = dataclasses.replace(way, here=here, token=new_token())
+    way = dataclasses.replace(way, here=here, token=new_submission_token())
     outcome = build_feedback(ctx.db, ctx.library, attempt, way, seen)
-    return attach_missed_card(ctx, outcome)
+    return attach_card_of_question(ctx, outcome)
 
 
-def attach_missed_card(ctx: RequestContext, outcome: AnswerFeedback) -> AnswerFeedback:
+def attach_card_of_question(ctx: RequestContext, outcome: AnswerFeedback) -> AnswerFeedback:
     """Return the feedback with the question's card, if it has one."""
     day = ctx.learner.study_day(ctx.now)
     item = outcome.question.id
@@ -380,10 +388,12 @@ def ask_again_in_unit(
     asked = open_question(
         ctx, outcome.question, QuestionSubmission(submission.form, outcome.given.raw)
     )
-    return dataclasses.replace(asked, variant=outcome.variant, token=new_token(), near=near)
+    return dataclasses.replace(
+        asked, variant=outcome.variant, token=new_submission_token(), near=near
+    )
 
 
-def question_page(
+def render_question_page(
     ctx: RequestContext,
     view: OpenQuestion | AnswerFeedback,
     frame: RunFrame | None = None,
@@ -442,7 +452,7 @@ def _flag_button(
 router = APIRouter()
 
 
-async def read_question(topic: str, question: str, library: CurrentLibrary) -> Question:
+async def get_question_in_url(topic: str, question: str, library: CurrentLibrary) -> Question:
     """Return the question in the URL; raises NotFoundError."""
     requested = require_question(library, question)
     if requested.topic != topic:
@@ -471,26 +481,30 @@ class SubmitResult:
     status: int = 200
 
 
-Addressed = Annotated[Question, Depends(read_question)]
+QuestionOfPath = Annotated[Question, Depends(get_question_in_url)]
 
 
 @router.get("/{topic}/{question}")  # noqa: FAST003 - in Addressed
-def show_quiz_question(ctx: Reader, question: Addressed, submission: AskedFor) -> HTMLResponse:
+def show_quiz_question(
+    ctx: ReadContext, question: QuestionOfPath, submission: QueriedSubmission
+) -> HTMLResponse:
     """The page of a question: unanswered, or with the feedback to an attempt."""
     refuse_during_exam(ctx, question)
     if not submission.form.attempt:
         asked = open_question(ctx, question, submission)
-        return question_page(ctx, asked, reported=submission.form.reported)
+        return render_question_page(ctx, asked, reported=submission.form.reported)
     given = store.load_attempt(ctx.db, ctx.learner.id, submission.form.attempt)
     if given.item != question.id:
         raise NotFoundError(f"Answer {given.id} belongs to another question.")
-    outcome = recorded_feedback(ctx, given, None, submission)
+    outcome = build_recorded_feedback(ctx, given, None, submission)
     shown = ask_again_in_unit(ctx, outcome, submission) or outcome
-    return question_page(ctx, shown, reported=submission.form.reported)
+    return render_question_page(ctx, shown, reported=submission.form.reported)
 
 
 @router.get("/{topic}/{question}/form")  # noqa: FAST003 - in Addressed
-def quiz_question_fragment(ctx: Reader, question: Addressed, submission: AskedFor) -> HTMLResponse:
+def show_question_fragment(
+    ctx: ReadContext, question: QuestionOfPath, submission: QueriedSubmission
+) -> HTMLResponse:
     """The unanswered question as a fragment: another hint, a step moved, another try."""
     refuse_during_exam(ctx, question)
     asked = _place_in_run(
@@ -500,7 +514,9 @@ def quiz_question_fragment(ctx: Reader, question: Addressed, submission: AskedFo
 
 
 @router.post("/{topic}/{question}/attempts")  # noqa: FAST003 - in Addressed
-async def submit_attempt(request: Request, question: Addressed, submission: Posted) -> Response:
+async def submit_attempt(
+    request: Request, question: QuestionOfPath, submission: PostedSubmission
+) -> Response:
     """Grade a response and save it; an unreadable one is rejected and not saved.
 
     The feedback is rendered after the commit: that takes longer than saving, and other writers
@@ -532,8 +548,8 @@ def _submit_answer(
 
 
 @router.post("/{topic}/{question}/flag")  # noqa: FAST003 - in Addressed
-def flag_question(ctx: Writer, question: Addressed, form: FlagWished) -> Response:
-    store.set_flag(ctx.db, ctx.learner.id, question.id, ctx.now, wanted=form.wanted)
+def flag_question(ctx: WriteContext, question: QuestionOfPath, form: PostedFlag) -> Response:
+    store.set_question_flag(ctx.db, ctx.learner.id, question.id, ctx.now, wanted=form.wanted)
     flag_button = FlagButton(question.topic, question.id, form.wanted, form.back)
     where = form.back or f"/quiz/{question.topic}/{question.id}"
     return render_fragment_or_redirect(
@@ -542,7 +558,7 @@ def flag_question(ctx: Writer, question: Addressed, form: FlagWished) -> Respons
 
 
 @router.post("/{topic}/{question}/reports")  # noqa: FAST003 - in Addressed
-def report_question(ctx: Writer, question: Addressed, form: Reported) -> Response:
+def report_question(ctx: WriteContext, question: QuestionOfPath, form: PostedReport) -> Response:
     store.save_report(
         ctx.db,
         ctx.learner.id,
@@ -610,7 +626,7 @@ def _save_attempt(
         missed=ctx.learner.missed
         and submission.form.context != "placement"
         and verdict.result != "right"
-        and can_be_card(open_question.question),
+        and is_usable_as_card(open_question.question),
     )
     day = ctx.learner.study_day(ctx.now)
     number = store.record_attempt(ctx.db, ctx.learner.id, answer, day, ctx.now)
@@ -622,16 +638,16 @@ def _respond_to_attempt(
 ) -> Response:
     given, frame = result.given, result.frame
     if given is None:
-        return question_page(ctx, result.asked, frame, status=result.status)
+        return render_question_page(ctx, result.asked, frame, status=result.status)
     if not is_htmx_request(ctx.request):
         return RedirectResponse(build_feedback_url(given, frame, submission), 303)
-    outcome = recorded_feedback(ctx, given, frame, submission, result.judged)
+    outcome = build_recorded_feedback(ctx, given, frame, submission, result.judged)
     near = ask_again_in_unit(ctx, outcome, submission)
     if near is not None:
         near = dataclasses.replace(near, place=frame.place if frame else 0)
     in_text = submission.form.context == "page" and frame is None
     tally = page_question_count(ctx, outcome.question) if in_text else None
-    return question_page(ctx, near or outcome, frame, tally=tally)
+    return render_question_page(ctx, near or outcome, frame, tally=tally)
 
 
 def _find_answered_run(
@@ -654,7 +670,7 @@ def _run_frame_of(
         return None
     if attempt is not None:
         run = run.with_answer(attempt)
-    return run_frame(run, run.items.index(question.id) + 1)
+    return build_run_frame(run, run.items.index(question.id) + 1)
 
 
 def _place_in_run(open_question: OpenQuestion, run: PracticeRunState | None) -> OpenQuestion:

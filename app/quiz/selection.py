@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from app.accounts.current_learner import RequestContext
-from app.content.course_facts import apportion, course_facts
+from app.content.course_facts import apportion, cached_course_facts
 from app.markup.model import Domain
 from app.questions import types
 from app.questions.model import Question
@@ -130,7 +130,7 @@ QUESTIONS = 15
 """Length of a placement test. Choosing one answer takes about a minute."""
 
 
-def draw_placement(
+def draw_placement_test(
     questions: Sequence[Question],
     domains: Sequence[Domain],
     past: Mapping[str, PastAttempts],
@@ -178,7 +178,7 @@ def _shuffle_key(seed: str, word: str) -> str:
 
 def objectives_by_exam_gain(ctx: RequestContext) -> tuple[str, ...]:
     """Return the objectives that have questions, the one with most to gain in the exam first."""
-    plan, course = load_plan(ctx), course_facts(ctx.library)
+    plan, course = load_plan(ctx), cached_course_facts(ctx.library)
     known = plan.estimate.objectives if plan and plan.estimate else {}
     asked = [o for o in course.objectives.values() if o.questions]
 
@@ -189,7 +189,7 @@ def objectives_by_exam_gain(ctx: RequestContext) -> tuple[str, ...]:
     return tuple(o.number for o in asked)
 
 
-def todays_questions(ctx: RequestContext) -> tuple[str, ...]:
+def load_todays_questions(ctx: RequestContext) -> tuple[str, ...]:
     """Return the questions on the list of the study day that the course still has."""
     plan = load_plan(ctx)
     listed = (q for task in (plan.tasks if plan else ()) for q in task.task.questions)

@@ -13,15 +13,15 @@ from sqlmodel import Session, col
 from app.clock import to_milliseconds
 from app.content.library import Library
 from app.database.engine import ATTEMPT, GRADED, REGRADE, REVISION, SCORE, insert_if_absent
-from app.database.quotas import MOST_RUNS, OPEN_REPORTS, check_quota
+from app.database.quotas import MOST_RUNS, OPEN_REPORTS, check_row_quota
 from app.database.tables import Attempt, ItemReport, ItemRevision, PracticeRun, QuestionFlag
 from app.errors import NotFoundError
 from app.questions.model import Question
-from app.questions.question_type import GradeResult, Raw
+from app.questions.question_type import GradeResult, SubmittedFields
 from app.quiz.selection import PastAttempts
 from app.spaced_repetition.added_cards import CardToAdd, readd_missed_questions
 from app.spaced_repetition.card_ids import question_card_id
-from app.spaced_repetition.review_log import DayTotals, add_to_day, hash_form_token
+from app.spaced_repetition.review_log import DayTotals, add_to_day_totals, hash_form_token
 
 QUESTION = TypeAdapter(Question)
 _MOST_SEEDS = 50
@@ -54,7 +54,7 @@ class RecordedAttempt:
     topic: str
     revision: str
     seed: int
-    raw: Raw
+    raw: SubmittedFields
     score: float
     certainty: int | None
     context: str
@@ -72,7 +72,7 @@ class NewAttempt:
 
     question: Question
     seed: int
-    raw: Raw
+    raw: SubmittedFields
     verdict: GradeResult
     token: str
     context: str
@@ -136,7 +136,7 @@ def record_attempt(
     if number is None:
         return _find_attempt_id(db, token)
     work = DayTotals(answers=1, milliseconds=answer.milliseconds or 0)
-    add_to_day(db, learner_id, day.isoformat(), work)
+    add_to_day_totals(db, learner_id, day.isoformat(), work)
     store_revision(db, answer.question, now)
     if answer.missed:
         item = answer.question
@@ -185,7 +185,7 @@ def load_attempt(db: Session, learner_id: int, attempt: int) -> RecordedAttempt:
     return RecordedAttempt(number, item, topic, revision, seed, json.loads(raw), *rest)
 
 
-def load_wording(db: Session, item: str, revision: str) -> Question | None:
+def load_stored_question(db: Session, item: str, revision: str) -> Question | None:
     """Return a question in a stored revision, or None."""
     body = db.scalar(
         select(col(ItemRevision.body)).where(
@@ -200,12 +200,12 @@ def question_in_revision(db: Session, library: Library, item: str, revision: str
     current = library.questions.get(item)
     if current is not None and current.revision == revision:
         return current
-    earlier = load_wording(db, item, revision)
+    earlier = load_stored_question(db, item, revision)
     assert earlier is not None  # noqa: S101
     return earlier
 
 
-def load_history(db: Session, learner_id: int) -> dict[str, PastAttempts]:
+def load_past_attempts(db: Session, learner_id: int) -> dict[str, PastAttempts]:
     """Return the learner's attempts at each question, one entry per question."""
     if not learner_id:
         return {}
@@ -223,7 +223,7 @@ def load_history(db: Session, learner_id: int) -> dict[str, PastAttempts]:
     return {item: PastAttempts(tries, score, at) for item, tries, score, at in rows}
 
 
-def begin_run(db: Session, learner_id: int, run: NewPracticeRun, now: dt.datetime) -> int:
+def save_new_run(db: Session, learner_id: int, run: NewPracticeRun, now: dt.datetime) -> int:
     """Save a new practice run once; returns its id.
 
     If the learner has too many runs, the oldest are deleted. Their answers stay. Only a few runs
@@ -283,7 +283,7 @@ def count_missed_before(db: Session, learner_id: int, run: int, items: Sequence[
     return sum(score < 1 for score in db.scalars(earlier))
 
 
-def newest_run(db: Session, learner_id: int) -> PracticeRunState | None:
+def load_newest_run(db: Session, learner_id: int) -> PracticeRunState | None:
     """Return the run started last; None if there is none."""
     if not learner_id:
         return None
@@ -303,7 +303,7 @@ def save_report(db: Session, learner_id: int, values: Mapping[str, Any], now: dt
     if insert_if_absent(db, ItemReport, {**kept, "at": to_milliseconds(now)}) is not None:
         still_open = col(ItemReport.settled_at).is_(None)
         mine = col(ItemReport.learner_id) == learner_id
-        check_quota(db, OPEN_REPORTS, mine, still_open)
+        check_row_quota(db, OPEN_REPORTS, mine, still_open)
 
 
 def store_revision(db: Session, question: Question, now: dt.datetime) -> None:
@@ -330,7 +330,9 @@ def flagged_questions(db: Session, learner_id: int) -> frozenset[str]:
     return frozenset(db.scalars(select(col(QuestionFlag.item)).where(mine)))
 
 
-def set_flag(db: Session, learner_id: int, item: str, now: dt.datetime, *, wanted: bool) -> None:
+def set_question_flag(
+    db: Session, learner_id: int, item: str, now: dt.datetime, *, wanted: bool
+) -> None:
     """Flag a question, or remove the flag; has no effect if it is already so."""
     if wanted:
         values = {"learner_id": learner_id, "item": item, "at": to_milliseconds(now)}

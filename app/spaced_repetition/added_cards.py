@@ -20,7 +20,7 @@ from sqlmodel import Session, col
 
 from app.clock import from_milliseconds, to_milliseconds
 from app.database.engine import insert_if_absent
-from app.database.quotas import OWN_CARDS, check_quota
+from app.database.quotas import OWN_CARDS, check_row_quota
 from app.database.tables import TABLES, OwnCard, OwnPicture
 from app.questions.question_type import CardFaces, fold_text
 from app.spaced_repetition.card_ids import LONGEST_FACE, QUESTION, parse_card_id, question_card_id
@@ -163,10 +163,10 @@ def count_added(db: Session, learner_id: int) -> int:
     return db.connection().execute(_COUNT, _learner_parameter(learner_id)).scalar() or 0
 
 
-def list_studied(db: Session, learner_id: int, kind: str) -> frozenset[str]:
+def list_studied_added_cards(db: Session, learner_id: int, card_kind: str) -> frozenset[str]:
     if not learner_id:
         return frozenset()
-    values = {"of_learner": learner_id, "begin": f"{kind}:"}
+    values = {"of_learner": learner_id, "begin": f"{card_kind}:"}
     return frozenset(db.connection().execute(_STUDIED, values).scalars())
 
 
@@ -344,7 +344,7 @@ _SELECT_ADDED_CARDS = (
 )
 
 
-def find_added_details(
+def load_added_card_details(
     db: Session, learner_id: int, cards: Collection[str], now: dt.datetime
 ) -> dict[str, AddedCardDetails]:
     """Return the details of those of `cards` that the learner ever added, declined or not.
@@ -378,7 +378,7 @@ class OwnCardContent:
     source: str
 
 
-def find_own_card(db: Session, learner_id: int, card: str) -> OwnCardContent | None:
+def load_own_card(db: Session, learner_id: int, card: str) -> OwnCardContent | None:
     """Return the content of the learner's own card, or None if this learner has no such card."""
     row = db.execute(
         select(col(OwnCard.front), col(OwnCard.back), col(OwnCard.source)).where(
@@ -388,7 +388,7 @@ def find_own_card(db: Session, learner_id: int, card: str) -> OwnCardContent | N
     return OwnCardContent(CardFaces(row[0], row[1]), row[2]) if row else None
 
 
-def write_own_card(
+def insert_own_card(
     db: Session, learner_id: int, card: str, content: OwnCardContent, now: dt.datetime
 ) -> None:
     """Save a new own card. Saving the same card again changes nothing.
@@ -399,10 +399,10 @@ def write_own_card(
     values |= {"front": content.faces.front, "back": content.faces.back}
     values |= {"source": content.source, "at": to_milliseconds(now)}
     if insert_if_absent(db, OwnCard, values) is not None:
-        check_quota(db, OWN_CARDS, col(OwnCard.learner_id) == learner_id)
+        check_row_quota(db, OWN_CARDS, col(OwnCard.learner_id) == learner_id)
 
 
-def change_own_card(db: Session, learner_id: int, card: str, content: OwnCardContent) -> None:
+def update_own_card_text(db: Session, learner_id: int, card: str, content: OwnCardContent) -> None:
     """Change the text of an own card; its memory stays."""
     db.execute(
         update(OwnCard)
@@ -416,7 +416,7 @@ _TAG = re.compile(r"<[^<>]*>")
 _UNSEEN = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 
 
-def search_own_cards(db: Session, learner_id: int, words: Sequence[str]) -> Iterator[str]:
+def search_own_card_ids(db: Session, learner_id: int, words: Sequence[str]) -> Iterator[str]:
     """Yield the own cards that contain all `words`, newest first.
 
     The words are those of `split_query`.
@@ -440,7 +440,7 @@ def search_own_cards(db: Session, learner_id: int, words: Sequence[str]) -> Iter
             yield card
 
 
-def find_picture(db: Session, learner_id: int, name: str) -> bytes | None:
+def load_own_card_picture(db: Session, learner_id: int, name: str) -> bytes | None:
     """Return a picture of this learner's own cards, or None if this learner has none by that name."""
     content = db.scalar(
         select(col(OwnPicture.content)).where(

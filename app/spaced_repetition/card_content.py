@@ -17,12 +17,12 @@ from app.spaced_repetition.card_ids import (
     OWN,
     QUESTION,
     TERM,
-    card_of_own,
-    card_of_question,
-    card_of_term,
-    card_topic,
+    build_own_card,
+    build_question_card,
+    build_term_card,
     is_added_card,
     parse_card_id,
+    topic_of_card,
 )
 from app.spaced_repetition.review_log import CardRecord
 from app.spaced_repetition.scheduler import retrievability
@@ -46,12 +46,12 @@ class ResolvedCard:
     sat: bool = False
 
 
-def find_cards(
+def resolve_cards(
     library: Library, db: Session, learner: LearnerProfile, cards: Collection[str], now: dt.datetime
 ) -> dict[str, ResolvedCard]:
     """Return those of `cards` that exist for this learner; added ones in one query."""
     added = [card for card in cards if is_added_card(card)]
-    added_details = added_cards.find_added_details(db, learner.id, added, now)
+    added_details = added_cards.load_added_card_details(db, learner.id, added, now)
     today = learner.study_day(now)
     resolved: dict[str, ResolvedCard | None] = {}
     for card in cards:
@@ -91,7 +91,7 @@ def _added_card_content(
         return _term_card_content(library, details.card)
     if kind == OWN and details.own is not None:
         deck, front, back = details.own
-        card = card_of_own(details.card, CardFaces(front, back))
+        card = build_own_card(details.card, CardFaces(front, back))
         return ResolvedCard(card, deck, origin="A card of your own.")
     return None
 
@@ -103,14 +103,14 @@ def _question_card_content(
     if question is None:
         return None
     try:
-        card = card_of_question(question, details.seed)
+        card = build_question_card(question, details.seed)
     except ExpressionError:  # after an edit, these numbers have no answer
         return None
     return ResolvedCard(
         card,
         *_page_title_and_link(library, question.topic, question.section),
         question=f"/quiz/{question.topic}/{question.id}?back=/flashcards",
-        origin=f"A question you missed {_day_phrase(*days)}.",
+        origin=f"A question you missed {_day_in_sentence(*days)}.",
         sat=details.sat,
     )
 
@@ -119,14 +119,14 @@ def _term_card_content(library: Library, card: str) -> ResolvedCard | None:
     term = library.glossary.get(parse_card_id(card)[1])
     if term is None:
         return None
-    slug = card_topic(library, card)
+    slug = topic_of_card(library, card)
     title, links = _page_title_and_link(library, slug)
     links = (*links, ("Glossary", f"/glossary#{term.anchor}"))
-    made = card_of_term(term, slug)
+    made = build_term_card(term, slug)
     return ResolvedCard(made, title or "Glossary", links, origin="A term of the glossary.")
 
 
-def _day_phrase(day: dt.date, today: dt.date) -> str:
+def _day_in_sentence(day: dt.date, today: dt.date) -> str:
     if day == today:
         return "today"
     words = f"on {format_date(day)}"
@@ -152,16 +152,18 @@ def describe_origin_and_recall(record: CardRecord, day: dt.date, origin: str) ->
     return f"{note}{ago}; you still know it with a chance of about {chance}%."
 
 
-def can_be_shown(ctx: RequestContext, card: str) -> bool:
+def is_card_visible(ctx: RequestContext, card: str) -> bool:
     """Return whether a card exists and is not part of a mock exam in progress."""
-    resolved = find_cards_once(ctx, [card]).get(card)
+    resolved = resolve_cards_once_per_request(ctx, [card]).get(card)
     return resolved is not None and not resolved.sat
 
 
-def find_cards_once(ctx: RequestContext, cards: Collection[str]) -> dict[str, ResolvedCard]:
+def resolve_cards_once_per_request(
+    ctx: RequestContext, cards: Collection[str]
+) -> dict[str, ResolvedCard]:
     """Return those of `cards` that exist, looked up once per request."""
     new = [card for card in cards if card not in ctx.found]
     if new:
-        resolved = find_cards(ctx.library, ctx.db, ctx.learner, new, ctx.now)
+        resolved = resolve_cards(ctx.library, ctx.db, ctx.learner, new, ctx.now)
         ctx.found.update(resolved)
     return {card: ctx.found[card] for card in cards if card in ctx.found}

@@ -33,7 +33,7 @@ def term_card_id(anchor: str) -> str:
     return f"{TERM}:{anchor}"
 
 
-def is_picture(address: str) -> bool:
+def is_own_picture_url(address: str) -> bool:
     return _PICTURE.match(address) is not None
 
 
@@ -52,7 +52,7 @@ def parse_card_id(card: str) -> tuple[str, str]:
     return (kind, name) if colon else ("", card)
 
 
-def exists_in_course(library: Library, card: str) -> bool:
+def is_source_in_course(library: Library, card: str) -> bool:
     """Return whether the course still has the source of a card; own cards need none."""
     kind, name = parse_card_id(card)
     if kind == QUESTION:
@@ -62,7 +62,7 @@ def exists_in_course(library: Library, card: str) -> bool:
     return kind == OWN or name in library.cards
 
 
-def card_topic(library: Library, card: str) -> str:
+def topic_of_card(library: Library, card: str) -> str:
     """Return the topic of an added card, empty if it has none.
 
     For a question it is the question's topic, for a term the first page in reading order that uses
@@ -79,7 +79,7 @@ def card_topic(library: Library, card: str) -> str:
     return ""
 
 
-def can_be_card(question: Question) -> bool:
+def is_usable_as_card(question: Question) -> bool:
     return types.type_of(question).as_card
 
 
@@ -98,13 +98,13 @@ _TAGS |= {"msubsup", "msqrt", "mroot", "mover", "munder", "munderover", "mtable"
 _TAGS |= {"mtr", "mtd", "mstyle", "mpadded", "mphantom", "menclose"}
 
 
-def card_of_question(question: Question, seed: int) -> Flashcard:
+def build_question_card(question: Question, seed: int) -> Flashcard:
     """Return a question as a card: stem and options in front, key and explanation on the back.
 
     `seed` sets the numbers and the order. The text is that of the current revision.
     """
     variant = draw_variant(question, seed)
-    faces = question_card_faces(variant, _gap_text)
+    faces = question_card_faces(variant, _gap_html)
     return Flashcard(
         id=question_card_id(question.id),
         topic=question.topic,
@@ -118,7 +118,7 @@ def card_of_question(question: Question, seed: int) -> Flashcard:
     )
 
 
-def card_of_term(term: GlossaryTerm, topic: str) -> Flashcard:
+def build_term_card(term: GlossaryTerm, topic: str) -> Flashcard:
     """Return a glossary term as a card: its name, then its meaning."""
     return Flashcard(
         id=term_card_id(term.anchor),
@@ -131,12 +131,12 @@ def card_of_term(term: GlossaryTerm, topic: str) -> Flashcard:
     )
 
 
-def card_of_own(card: str, faces: CardFaces) -> Flashcard:
+def build_own_card(card: str, faces: CardFaces) -> Flashcard:
     """Return a learner's own card. Its HTML is sanitized again here.
 
     A side saved before the length limit existed is cut.
     """
-    front, back = (clean_html(_shorten_face(face)) for face in faces)
+    front, back = (sanitize_card_html(_cut_long_face(face)) for face in faces)
     return Flashcard(
         id=card,
         topic="",
@@ -148,7 +148,7 @@ def card_of_own(card: str, faces: CardFaces) -> Flashcard:
     )
 
 
-def clean_html(html: str) -> str:
+def sanitize_card_html(html: str) -> str:
     """Sanitize untrusted HTML to text with its structure, links and pictures."""
     return nh3.clean(
         html,
@@ -162,10 +162,10 @@ def clean_html(html: str) -> str:
 
 def _allowed_attribute(tag: str, name: str, value: str) -> str | None:
     """Return the value of an attribute, or None for a picture URL that is not ours."""
-    return None if (tag, name) == ("img", "src") and not is_picture(value) else value
+    return None if (tag, name) == ("img", "src") and not is_own_picture_url(value) else value
 
 
-def _shorten_face(face: str) -> str:
+def _cut_long_face(face: str) -> str:
     return face if len(face) <= LONGEST_FACE else face[:LONGEST_FACE] + _CUT
 
 
@@ -176,5 +176,5 @@ def _text_of_html(html: str) -> str:
     return plain or ("Picture" if "<img" in html else "")
 
 
-def _gap_text(hint: str) -> str:
+def _gap_html(hint: str) -> str:
     return f'<span class="blank">{hint or _NO_HINT}</span>'

@@ -96,7 +96,7 @@ OWN_CARD_ROW = (
 )
 
 
-def card_key(learner_id: int, card: str) -> dict[str, Any]:
+def card_query_parameters(learner_id: int, card: str) -> dict[str, Any]:
     return {"of_learner": learner_id, "of_card": card}
 
 
@@ -105,11 +105,13 @@ _ADD = insert(MEMORY)
 _FORGET = delete(MEMORY).where(*OWN_CARD_ROW)
 
 
-def change_row(db: Session, learner_id: int, card: str, values: Mapping[str, Any]) -> None:
-    db.connection().execute(_CHANGE, {**card_key(learner_id, card), **values})
+def update_memory_row(db: Session, learner_id: int, card: str, values: Mapping[str, Any]) -> None:
+    db.connection().execute(_CHANGE, {**card_query_parameters(learner_id, card), **values})
 
 
-def add_row(db: Session, learner_id: int, card: Flashcard | str, values: Mapping[str, Any]) -> None:
+def insert_memory_row(
+    db: Session, learner_id: int, card: Flashcard | str, values: Mapping[str, Any]
+) -> None:
     """Insert the row of a card. Pass the id alone if the card has left the course."""
     if isinstance(card, str):
         own = {"card": card, "topic": "", "note": card}
@@ -119,5 +121,5 @@ def add_row(db: Session, learner_id: int, card: Flashcard | str, values: Mapping
     db.connection().execute(_ADD, {"learner_id": learner_id, **own, **values})
 
 
-def delete_row(db: Session, learner_id: int, card: str) -> None:
-    db.connection().execute(_FORGET, card_key(learner_id, card))
+def delete_memory_row(db: Session, learner_id: int, card: str) -> None:
+    db.connection().execute(_FORGET, card_query_parameters(learner_id, card))

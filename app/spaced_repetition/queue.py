@@ -26,7 +26,7 @@ from sqlmodel import Session
 from app.content.library import Library
 from app.database.engine import BROUGHT
 from app.database.tables import TABLES
-from app.spaced_repetition.card_ids import exists_in_course, is_added_card
+from app.spaced_repetition.card_ids import is_added_card, is_source_in_course
 from app.spaced_repetition.card_rows import MEMORY, STANDING, card_state_from_row
 from app.spaced_repetition.review_log import CardRecord
 from app.spaced_repetition.scheduler import CardState
@@ -57,7 +57,7 @@ class CardPace:
     review_seconds: float = LOOK_SECONDS
 
     @property
-    def scale(self) -> float:
+    def ratio_to_usual(self) -> float:
         """The learner's seconds per review divided by the usual ones."""
         return self.review_seconds / LOOK_SECONDS
 
@@ -91,7 +91,7 @@ class DayCounts:
     begun: int
 
 
-def card_seconds(minutes: int) -> float:
+def daily_card_seconds(minutes: int) -> float:
     """Return the part of a learner's daily minutes that is for cards, in seconds.
 
     >>> card_seconds(30)
@@ -100,7 +100,9 @@ def card_seconds(minutes: int) -> float:
     return minutes * 60 * _SHARE_OF_CARDS
 
 
-def new_cards_allowed(minutes: int, day: DayCounts, extra: int = 0, pace: CardPace = USUAL) -> int:
+def count_allowed_new_cards(
+    minutes: int, day: DayCounts, extra: int = 0, pace: CardPace = USUAL
+) -> int:
     """Return how many more new cards may be started on a study day.
 
     Half of the learner's minutes is for cards. Cards due and reviewed take 10 seconds each and a
@@ -112,7 +114,7 @@ def new_cards_allowed(minutes: int, day: DayCounts, extra: int = 0, pace: CardPa
     >>> new_cards_allowed(30, DayCounts(due=60, answered=0, begun=0))
     5
     """
-    seconds = card_seconds(minutes)
+    seconds = daily_card_seconds(minutes)
     seconds -= pace.review_seconds * (day.due + day.answered - day.begun)
     allowed = max(0, int(seconds // pace.new_card_seconds))
     return max(0, allowed + extra - day.begun)
@@ -194,7 +196,7 @@ _NOTHING = ReviewQueue(None, "", 0, 0, 0, 0, DayCounts(0, 0, 0))
 _KINDS = ("learning", "review", "waiting")
 
 
-def _count_if(condition: Any) -> Any:
+def _count_rows_if(condition: Any) -> Any:
     return func.coalesce(func.sum(case((condition, 1), else_=0)), 0)
 
 
@@ -205,9 +207,9 @@ _learner = MEMORY.c.learner_id == bindparam("learner")
 _of_course = MEMORY.c.card.not_like("%:%")
 
 _TODAY = select(
-    _count_if(_mine & (MEMORY.c.due_day > bindparam("day"))).label("finished"),
+    _count_rows_if(_mine & (MEMORY.c.due_day > bindparam("day"))).label("finished"),
     func.count().label("answered"),
-    _count_if((MEMORY.c.first_day == bindparam("day")) & _of_course).label("begun"),
+    _count_rows_if((MEMORY.c.first_day == bindparam("day")) & _of_course).label("begun"),
 ).where(_learner, MEMORY.c.last_day == bindparam("day"))
 
 # A card whose reverse was reviewed today is buried until tomorrow.
@@ -335,11 +337,11 @@ _SEEN = select(MEMORY.c.card, MEMORY.c.note, _today.label("today")).where(
 )
 
 
-def unseen_by_topic(
+def count_unseen_by_topic(
     db: Session, learner_id: int, library: Library, limits: QueueScope
 ) -> dict[str, int]:
     """Return how many cards of each topic were never seen, topics in reading order."""
-    topics = [limits.topic] if limits.topic else _course_topics(library)
+    topics = [limits.topic] if limits.topic else _topics_in_queue_order(library)
     counts = collections.Counter[str]()
     if learner_id:
         rows = db.connection().execute(_SEEN_COUNT, {"learner": learner_id}).all()
@@ -389,7 +391,9 @@ _NEXT_DUE = _later
 _NEXT_DUE_AMONG_STRAYS = _later.where(_still_there)
 
 
-def next_due(db: Session, learner_id: int, limits: QueueScope) -> tuple[dt.date, int] | None:
+def find_next_due_day(
+    db: Session, learner_id: int, limits: QueueScope
+) -> tuple[dt.date, int] | None:
     """Return the next study day with due cards, and how many are due; None if there is none."""
     values: dict[str, Any] = {
         "learner": learner_id,
@@ -403,7 +407,7 @@ def next_due(db: Session, learner_id: int, limits: QueueScope) -> tuple[dt.date,
     return (dt.date.fromisoformat(row[0]), row[1]) if row else None
 
 
-def card_states_of_topic(
+def load_card_states_of_topic(
     db: Session, learner_id: int, topic: str
 ) -> dict[str, tuple[CardState | None, bool]]:
     rows = db.connection().execute(
@@ -414,7 +418,7 @@ def card_states_of_topic(
     return {row.card: (card_state_from_row(row), row.suspended) for row in rows}
 
 
-def card_states(
+def load_card_states(
     db: Session, learner_id: int, cards: Sequence[str]
 ) -> dict[str, tuple[CardState | None, bool]]:
     """Return the same for the given cards, of any topic."""
@@ -459,7 +463,7 @@ def compute_stray_cards(db: Session, learner_id: int, library: Library) -> Stray
     gone, moved = set(), {}
     for card, topic in rows:
         if is_added_card(card):
-            if not exists_in_course(library, card):
+            if not is_source_in_course(library, card):
                 gone.add(card)
             continue
         known = library.cards.get(card)
@@ -471,7 +475,7 @@ def compute_stray_cards(db: Session, learner_id: int, library: Library) -> Stray
     return StrayCards(frozenset(gone), moved)
 
 
-def _course_topics(library: Library) -> Iterable[str]:
+def _topics_in_queue_order(library: Library) -> Iterable[str]:
     first = [s for s in library.syllabus.topics if s in library.topics]
     every = [*first, *(s for s in library.topics if s not in first)]
     return sorted(every, key=lambda slug: library.topics[slug].level)
@@ -492,20 +496,20 @@ _first = (*_graded, _LOG.c.recall.is_(None))
 _pace_later = (*_graded, _LOG.c.recall.is_not(None))
 
 
-def _single_value(value: Any, *conditions: Any) -> Any:
+def _scalar_subquery(value: Any, *conditions: Any) -> Any:
     return select(value).where(*conditions).scalar_subquery()
 
 
 _SPENT = select(
-    _single_value(func.sum(_LOG.c.milliseconds), *_first),
-    _single_value(func.count(distinct(_LOG.c.card)), *_first),
-    _single_value(func.sum(_LOG.c.milliseconds), *_pace_later),
-    _single_value(func.count(_LOG.c.id), *_pace_later),
+    _scalar_subquery(func.sum(_LOG.c.milliseconds), *_first),
+    _scalar_subquery(func.count(distinct(_LOG.c.card)), *_first),
+    _scalar_subquery(func.sum(_LOG.c.milliseconds), *_pace_later),
+    _scalar_subquery(func.count(_LOG.c.id), *_pace_later),
 )
 _PACE_CACHE: StudyDayCache[CardPace] = StudyDayCache()
 
 
-def card_pace(db: Session, learner_id: int, day: dt.date) -> CardPace:
+def load_card_pace(db: Session, learner_id: int, day: dt.date) -> CardPace:
     """Return the learner's pace as of the start of a study day."""
     if not learner_id:
         return CardPace()

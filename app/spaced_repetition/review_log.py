@@ -28,13 +28,13 @@ from app.spaced_repetition.card_rows import (
     MEMORY,
     OWN_CARD_ROW,
     STANDING,
-    add_row,
-    card_key,
+    card_query_parameters,
     card_state_from_row,
-    change_row,
     columns_of_new_card,
-    delete_row,
+    delete_memory_row,
+    insert_memory_row,
     state_columns,
+    update_memory_row,
 )
 from app.spaced_repetition.scheduler import (
     CardState,
@@ -69,7 +69,7 @@ class AddedCardStart:
     again: bool
 
 
-def load_starts(
+def load_added_card_starts(
     db: Session, learner_id: int, cards: Collection[str] | None = None
 ) -> dict[str, AddedCardStart]:
     """Return the starts of all cards that a learner ever added, or of some of them."""
@@ -78,7 +78,7 @@ def load_starts(
     return {row.card: _start_from_row(row) for row in rows}
 
 
-def find_start(db: Session, learner_id: int, card: str) -> AddedCardStart | None:
+def load_added_card_start(db: Session, learner_id: int, card: str) -> AddedCardStart | None:
     """Return the start of one card, or None if it was never added."""
     values = {"of_learner": learner_id, "of_card": card}
     row = db.connection().execute(_ONE, values).first()
@@ -94,7 +94,7 @@ def drop_undone_rows(log: Iterable[Any]) -> list[Any]:
     ]
 
 
-def grade_from_row(row: Any) -> ReviewEvent:
+def review_from_row(row: Any) -> ReviewEvent:
     return ReviewEvent(
         rating=row.rating,
         at=from_milliseconds(row.at),
@@ -103,7 +103,7 @@ def grade_from_row(row: Any) -> ReviewEvent:
     )
 
 
-def edit_from_row(row: Any) -> ManualEdit:
+def manual_edit_from_row(row: Any) -> ManualEdit:
     until = dt.date.fromisoformat(row.until_day) if row.until_day else None
     return ManualEdit(row.act, until)
 
@@ -114,7 +114,9 @@ def replay_card(card: str, log: Iterable[Any], start: AddedCardStart | None = No
     A question that was missed again after its last row is due sooner.
     """
     rows = drop_undone_rows(log)
-    now = replay_log((grade_from_row(r) if r.rating else edit_from_row(r) for r in rows), card)
+    now = replay_log(
+        (review_from_row(r) if r.rating else manual_edit_from_row(r) for r in rows), card
+    )
     if start is None or not start.again or not rows:
         return now
     if start.since <= from_milliseconds(rows[-1].at):
@@ -192,8 +194,8 @@ class DayTotals:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def day_totals_of_grade(
-    rating: int, recall: float | None, milliseconds: int | None, *, again: bool
+def totals_of_review(
+    rating: int, recall: float | None, milliseconds: int | None, *, seen_that_day: bool
 ) -> DayTotals:
     """Return what a review adds to its day.
 
@@ -201,14 +203,14 @@ def day_totals_of_grade(
     card was already reviewed that day, which proves no memory.
     """
     took = milliseconds or 0
-    if recall is None or again:
+    if recall is None or seen_that_day:
         return DayTotals(reviews=1, milliseconds=took)
     return DayTotals(
         reviews=1, asked=1, recalled=int(rating > 1), expected=recall, milliseconds=took
     )
 
 
-def add_to_day(db: Session, learner_id: int, day: str, totals: DayTotals) -> None:
+def add_to_day_totals(db: Session, learner_id: int, day: str, totals: DayTotals) -> None:
     """Add to the totals of a study day (ISO date); inserts the row if it is the first."""
     values = {"learner_id": learner_id, "day": day, **totals.columns()}
     db.connection().execute(_add_statement(db.connection().dialect.name), values)
@@ -222,16 +224,16 @@ def replace_in_day_totals(
     Both are complete logs of the same cards, each oldest first.
     """
     days = collections.defaultdict[str, DayTotals](DayTotals)
-    for day, work in totals_by_day(list(before)):
+    for day, work in yield_totals_by_review(list(before)):
         days[day] += -work
-    for day, work in totals_by_day(list(after)):
+    for day, work in yield_totals_by_review(list(after)):
         days[day] += work
     for day, work in sorted(days.items()):
         if work != DayTotals():
-            add_to_day(db, learner_id, day, work)
+            add_to_day_totals(db, learner_id, day, work)
 
 
-def forget_empty_days(db: Session, learner_id: int) -> None:
+def delete_empty_days(db: Session, learner_id: int) -> None:
     """Delete the days that have no rows left in either log."""
     connection = db.connection()
     held: set[str] = set()
@@ -244,7 +246,7 @@ def forget_empty_days(db: Session, learner_id: int) -> None:
         connection.execute(delete(DAYS).where(mine, DAYS.c.day == day))
 
 
-def totals_by_day(log: Sequence[Row[Any]]) -> Iterable[tuple[str, DayTotals]]:
+def yield_totals_by_review(log: Sequence[Row[Any]]) -> Iterable[tuple[str, DayTotals]]:
     """Yield what each review added to which day; undone reviews add nothing."""
     undone = {row.voids for row in log if row.voids}
     last: dict[str, str] = {}
@@ -256,7 +258,7 @@ def totals_by_day(log: Sequence[Row[Any]]) -> Iterable[tuple[str, DayTotals]]:
             continue
         again = last.get(row.card) == row.study_day
         last[row.card] = row.study_day
-        work = day_totals_of_grade(row.rating, row.recall, row.milliseconds, again=again)
+        work = totals_of_review(row.rating, row.recall, row.milliseconds, seen_that_day=again)
         yield row.study_day, work
 
 
@@ -292,10 +294,10 @@ def add_review_to_day(
     milliseconds: int | None,
 ) -> None:
     """Add a review to its day; `before` is the card's state before it."""
-    again = _was_seen_on(before, review.day)
+    again = _was_last_reviewed_on(before, review.day)
     chance = retrievability_before(before, review.day)
-    work = day_totals_of_grade(review.rating, chance, milliseconds, again=again)
-    add_to_day(db, learner_id, review.day.isoformat(), work)
+    work = totals_of_review(review.rating, chance, milliseconds, seen_that_day=again)
+    add_to_day_totals(db, learner_id, review.day.isoformat(), work)
 
 
 def subtract_review_from_day(
@@ -304,12 +306,12 @@ def subtract_review_from_day(
     """Subtract an undone review from its day; `before` is the state the card returns to."""
     row = db.connection().execute(_UNDONE, {"number": log_id}).one()
     rating, chance, took, day = row
-    again = _was_seen_on(before, dt.date.fromisoformat(day))
-    work = day_totals_of_grade(rating, chance, took, again=again)
-    add_to_day(db, learner_id, day, -work)
+    again = _was_last_reviewed_on(before, dt.date.fromisoformat(day))
+    work = totals_of_review(rating, chance, took, seen_that_day=again)
+    add_to_day_totals(db, learner_id, day, -work)
 
 
-def _was_seen_on(before: CardState | None, day: dt.date) -> bool:
+def _was_last_reviewed_on(before: CardState | None, day: dt.date) -> bool:
     return before is not None and before.last_day == day
 
 
@@ -334,7 +336,7 @@ class CardRecord:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class GradeSubmission:
+class ReviewSubmission:
     """What was sent with a rating: the token of its form, and the time taken."""
 
     token: str
@@ -363,18 +365,18 @@ _FIND = select(
 _COUNT_TURNS = _TURNS
 
 
-def load_card(db: Session, learner_id: int, card: str) -> CardRecord:
-    row = db.connection().execute(_FIND, card_key(learner_id, card)).one()
+def load_card_record(db: Session, learner_id: int, card: str) -> CardRecord:
+    row = db.connection().execute(_FIND, card_query_parameters(learner_id, card)).one()
     if row.state is None:
         return CardRecord(card, turns=row.turns)
     return CardRecord(card, card_state_from_row(row), row.turns, True, row.suspended)
 
 
-def unseen_card(db: Session, learner_id: int, card: str) -> CardRecord:
+def load_unseen_card(db: Session, learner_id: int, card: str) -> CardRecord:
     """Return a card that has no memory row; its log may hold reviews that were all undone."""
     if not learner_id:
         return CardRecord(card)
-    turns = db.connection().execute(_COUNT_TURNS, card_key(learner_id, card)).one()[0]
+    turns = db.connection().execute(_COUNT_TURNS, card_query_parameters(learner_id, card)).one()[0]
     return CardRecord(card, turns=turns)
 
 
@@ -388,13 +390,13 @@ def find_rating(db: Session, learner_id: int, card: str, token: str) -> int:
 
 
 def record_review(
-    db: Session, learner_id: int, card: Flashcard, grade: ReviewEvent, submission: GradeSubmission
+    db: Session, learner_id: int, card: Flashcard, review: ReviewEvent, submission: ReviewSubmission
 ) -> RecordedReview | None:
     """Save a review once; returns None if this token was used before.
 
     Raises ConflictError if the card's log is full.
     """
-    held = load_card(db, learner_id, card.id)
+    held = load_card_record(db, learner_id, card.id)
     number = insert_if_absent(
         db,
         Review,
@@ -402,24 +404,24 @@ def record_review(
             "learner_id": learner_id,
             "token": hash_form_token(learner_id, card.id, submission.token),
             "card": card.id,
-            "rating": grade.rating,
-            "retention": grade.retention,
-            "recall": retrievability_before(held.standing, grade.day),
+            "rating": review.rating,
+            "retention": review.retention,
+            "recall": retrievability_before(held.standing, review.day),
             "milliseconds": submission.milliseconds,
-            "study_day": grade.day.isoformat(),
-            "at": to_milliseconds(grade.at),
+            "study_day": review.day.isoformat(),
+            "at": to_milliseconds(review.at),
         },
     )
     if number is None:
         return None
-    CARD_LOG.check(held.turns + 1)
-    standing = apply_review(held.standing, grade, card.id)
-    if held.standing is not None and grade.at < held.standing.last_at:
+    CARD_LOG.raise_if_exceeded(held.turns + 1)
+    standing = apply_review(held.standing, review, card.id)
+    if held.standing is not None and review.at < held.standing.last_at:
         # The clock was set back, so the review is replayed at its place in time.
         standing = rebuild_card_state(db, learner_id, card) or standing
     values = {**state_columns(standing), "turns": held.turns + 1}
     _write_card_row(db, learner_id, card, values, known=held.known)
-    add_review_to_day(db, learner_id, held.standing, grade, submission.milliseconds)
+    add_review_to_day(db, learner_id, held.standing, review, submission.milliseconds)
     lapsed = standing.lapses > (held.standing.lapses if held.standing else 0)
     return RecordedReview(number, standing, lapsed=lapsed)
 
@@ -428,9 +430,9 @@ def _write_card_row(
     db: Session, learner_id: int, card: Flashcard, values: Mapping[str, Any], *, known: bool
 ) -> None:
     if known:
-        change_row(db, learner_id, card.id, values)
+        update_memory_row(db, learner_id, card.id, values)
     else:
-        add_row(db, learner_id, card, values)
+        insert_memory_row(db, learner_id, card, values)
 
 
 _other = LOG.alias()
@@ -445,7 +447,7 @@ _NEWEST = (
 )
 
 
-def last_undoable(
+def find_last_undoable_row(
     db: Session, learner_id: int, day: dt.date | None = None
 ) -> tuple[int, str] | None:
     """Return the last review or manual edit that was not undone: (log id, card).
@@ -466,7 +468,7 @@ def undo_review(
     db: Session,
     learner_id: int,
     log_id: int,
-    when: tuple[dt.datetime, dt.date],
+    moment_and_day: tuple[dt.datetime, dt.date],
     cards: Mapping[str, Flashcard] = MappingProxyType({}),
 ) -> str | None:
     """Undo the last review or manual edit, if it still is `log_id`; returns its card.
@@ -477,7 +479,7 @@ def undo_review(
     last = _newest_log_row(db, learner_id)
     if last is None or last.id != log_id:
         return None
-    now, day = when
+    now, day = moment_and_day
     graded = last.rating > 0
     done = insert_if_absent(
         db,
@@ -524,17 +526,17 @@ def set_suspended(
     if is_added_card(card.id) and not suspended:
         set_card_declined(db, learner_id, card.id, declined=False)
         return
-    held = load_card(db, learner_id, card.id)
-    db.connection().execute(_TAKE_UP, card_key(learner_id, card.id))
+    held = load_card_record(db, learner_id, card.id)
+    db.connection().execute(_TAKE_UP, card_query_parameters(learner_id, card.id))
     if suspended:
         row = {"learner_id": learner_id, "card": card.id, "at": to_milliseconds(now)}
         insert_if_absent(db, Suspension, row)
     if held.known and (held.standing is not None or suspended):
-        change_row(db, learner_id, card.id, {"suspended": suspended})
+        update_memory_row(db, learner_id, card.id, {"suspended": suspended})
     elif held.known:
         rebuild_card_state(db, learner_id, card, suspended=False)
     elif suspended:
-        add_row(
+        insert_memory_row(
             db,
             learner_id,
             card,
@@ -588,18 +590,18 @@ def rebuild_card_state(
     `aside` says whether the card is suspended, if that has changed too.
     """
     name = card if isinstance(card, str) else card.id
-    rows = db.connection().execute(_LOG_ALL, card_key(learner_id, name)).all()
-    begin = find_start(db, learner_id, name) if is_added_card(name) else None
+    rows = db.connection().execute(_LOG_ALL, card_query_parameters(learner_id, name)).all()
+    begin = load_added_card_start(db, learner_id, name) if is_added_card(name) else None
     now = replay_card(name, rows, begin)
-    held = load_card(db, learner_id, name)
+    held = load_card_record(db, learner_id, name)
     away = held.suspended if suspended is None else suspended
     values = columns_of_replayed_card(now, len(rows), begin, suspended=away)
     if values is None:
-        delete_row(db, learner_id, name)
+        delete_memory_row(db, learner_id, name)
     elif held.known:
-        change_row(db, learner_id, name, values)
+        update_memory_row(db, learner_id, name, values)
     else:
-        add_row(db, learner_id, card, values)
+        insert_memory_row(db, learner_id, card, values)
     return now.standing
 
 
@@ -608,14 +610,14 @@ def record_manual_edit(
     learner_id: int,
     card: Flashcard,
     act: ManualEdit,
-    when: tuple[dt.datetime, dt.date, str],
+    moment_day_token: tuple[dt.datetime, dt.date, str],
 ) -> int | None:
     """Save a manual edit once; returns None if this form was sent before.
 
     `when` is the moment, the study day and the token of the form. Raises ConflictError if the card's log
     is full.
     """
-    now, day, token = when
+    now, day, token = moment_day_token
     number = insert_if_absent(
         db,
         Review,
@@ -631,7 +633,7 @@ def record_manual_edit(
         },
     )
     if number is not None:
-        CARD_LOG.check(load_card(db, learner_id, card.id).turns + 1)
+        CARD_LOG.raise_if_exceeded(load_card_record(db, learner_id, card.id).turns + 1)
         rebuild_card_state(db, learner_id, card)
         bump_manual_edit_counter(db, learner_id)
     return number
@@ -647,7 +649,7 @@ class ReviewHistoryRow(NamedTuple):
     undone: bool
 
 
-def load_history(db: Session, learner_id: int, card: str) -> list[ReviewHistoryRow]:
+def load_recent_history(db: Session, learner_id: int, card: str) -> list[ReviewHistoryRow]:
     """Return the newest hundred reviews and manual edits of a card."""
     values = {"of_learner": learner_id, "of_card": card}
     return [ReviewHistoryRow(*row) for row in db.connection().execute(_history_query(), values)]

@@ -44,7 +44,7 @@ def fuzz_range(days: int, previous: int = 0, maximum: int = 36500) -> tuple[int,
 
 
 def fuzz_interval(
-    days: int, previous: int, seed: tuple[str, int], study_day: dt.date, least: int = 0
+    days: int, previous: int, seed: tuple[str, int], study_day: dt.date, minimum: int = 0
 ) -> int:
     """Return an interval in the range around `days` that keeps a card apart from its reverse.
 
@@ -55,13 +55,13 @@ def fuzz_interval(
     """
     card, turn = seed
     low, high = fuzz_range(days, previous)
-    if least > low:
+    if minimum > low:
         # One more day, if the range has more than one, so that it holds both parities.
-        low, high = least, max(high, least + (high > low))
+        low, high = minimum, max(high, minimum + (high > low))
     note = card.removesuffix(_REVERSE)
     side = hashlib.sha256(note.encode()).digest()[0] + (note != card)
     own = [n for n in range(low, high + 1) if (study_day.toordinal() + n + side) % 2 == 0]
-    choice = own or [max(days, least)]
+    choice = own or [max(days, minimum)]
     drawn = int.from_bytes(hashlib.sha256(f"{card}:{turn}".encode()).digest()[:8])
     return choice[drawn * len(choice) >> 64]
 
@@ -143,12 +143,12 @@ def apply_review(
     scheduler = _fsrs_scheduler(policy, review.retention)
     day = _start_of_day(review.day)
     moved, _ = scheduler.review_card(
-        _fsrs_card(before, day), fsrs.Rating(review.rating), review_datetime=day
+        _to_fsrs_card(before, day), fsrs.Rating(review.rating), review_datetime=day
     )
     wait = moved.due - day
     state = _NAMES[moved.state]
     if policy.fuzz and card and state == "review":
-        wait = dt.timedelta(days=_spread_intervals(before, review, card, policy))
+        wait = dt.timedelta(days=_fuzz_interval_by_rating(before, review, card, policy))
     lapsed = before is not None and before.state == "review" and review.rating == 1
     return CardState(
         state=state,
@@ -165,7 +165,7 @@ def apply_review(
     )
 
 
-def _spread_intervals(
+def _fuzz_interval_by_rating(
     before: CardState | None, grade: ReviewEvent, card: str, policy: IntervalRules
 ) -> int:
     """Return the fuzzed interval in days. Hard, good and easy give increasing intervals."""
@@ -175,7 +175,7 @@ def _spread_intervals(
     days = 0
     for rating in range(_HARD, grade.rating + 1):
         moved, _ = scheduler.review_card(
-            _fsrs_card(before, day), fsrs.Rating(rating), review_datetime=day
+            _to_fsrs_card(before, day), fsrs.Rating(rating), review_datetime=day
         )
         if _NAMES[moved.state] == "review":
             wait = (moved.due - day).days
@@ -201,7 +201,7 @@ def retrievability(state: CardState, day: dt.date) -> float:
     """
     scheduler = _fsrs_scheduler(POLICY, DEFAULT_RETENTION)
     moment = _start_of_day(day)
-    return float(scheduler.get_card_retrievability(_fsrs_card(state, moment), moment))
+    return float(scheduler.get_card_retrievability(_to_fsrs_card(state, moment), moment))
 
 
 @functools.lru_cache(maxsize=256)
@@ -222,7 +222,7 @@ def _start_of_day(day: dt.date) -> dt.datetime:
     return dt.datetime.combine(day, _MIDNIGHT)
 
 
-def _fsrs_card(state: CardState | None, day: dt.datetime) -> fsrs.Card:
+def _to_fsrs_card(state: CardState | None, day: dt.datetime) -> fsrs.Card:
     # Pass an id, because the package sleeps to make one.
     if state is None:
         return fsrs.Card(card_id=1, due=day)
@@ -285,7 +285,7 @@ def replay_log(log: Iterable[ReviewEvent | ManualEdit], card: str = "") -> Repla
     return now
 
 
-def due_date_error(day: dt.date, today: dt.date, exam: dt.date | None) -> str:
+def explain_invalid_due_date(day: dt.date, today: dt.date, exam: dt.date | None) -> str:
     """Return why a card cannot be due on `day`; empty if it can.
 
     >>> due_date_error(dt.date(2026, 6, 1), dt.date(2026, 6, 2), None)
@@ -293,7 +293,7 @@ def due_date_error(day: dt.date, today: dt.date, exam: dt.date | None) -> str:
     """
     if day < today:
         return "That day is over. Choose today or a later day."
-    last = latest_due_day(today, exam)
+    last = latest_allowed_due_day(today, exam)
     if day <= last:
         return ""
     if exam is None or exam <= today:
@@ -304,7 +304,7 @@ def due_date_error(day: dt.date, today: dt.date, exam: dt.date | None) -> str:
     )
 
 
-def latest_due_day(today: dt.date, exam: dt.date | None) -> dt.date:
+def latest_allowed_due_day(today: dt.date, exam: dt.date | None) -> dt.date:
     """Return the last day that can be set: the one before the exam, or ten years ahead."""
     if exam is None or exam <= today:
         return today + dt.timedelta(days=3652)
@@ -326,7 +326,7 @@ def is_leech_warning_due(lapses: int) -> bool:
 OLDEST = dt.timedelta(days=30)
 
 
-def is_too_old(rated_at: dt.datetime, now: dt.datetime) -> bool:
+def is_rating_too_old(rated_at: dt.datetime, now: dt.datetime) -> bool:
     """Return whether a rating was given too long ago to be accepted.
 
     After 30 days a wrong clock is more likely than a browser that was offline.
@@ -350,17 +350,17 @@ def clamp_review_time(
 NBSP = "\u00a0"
 
 
-def interval_label(state: CardState, grade: ReviewEvent) -> str:
+def format_interval(state: CardState, review: ReviewEvent) -> str:
     """Return the time until the card is due, for its rating button.
 
     A card in its learning steps comes back in at most that time: at once if it is the last one.
     """
     if state.state != "review":
-        return f"≤{NBSP}{minutes_words(state.due_at - grade.at)}"
-    return days_label((state.due_day - grade.day).days)
+        return f"≤{NBSP}{format_wait(state.due_at - review.at)}"
+    return format_days((state.due_day - review.day).days)
 
 
-def days_label(days: int) -> str:
+def format_days(days: int) -> str:
     """Return a number of days in the largest readable unit.
 
     >>> [days_label(n).replace(NBSP, " ") for n in (1, 20, 75, 400)]
@@ -369,22 +369,22 @@ def days_label(days: int) -> str:
     if days < 60:
         return f"{days}{NBSP}{'day' if days == 1 else 'days'}"
     if days < 365:
-        return f"{_short_days(days / 30.4)}{NBSP}months"
-    years = _short_days(days / 365.25)
+        return f"{_format_one_decimal(days / 30.4)}{NBSP}months"
+    years = _format_one_decimal(days / 365.25)
     return f"{years}{NBSP}{'year' if years == '1' else 'years'}"
 
 
-def minutes_words(wait: dt.timedelta) -> str:
+def format_wait(wait: dt.timedelta) -> str:
     """Return a wait in minutes or hours, at least one minute."""
     minutes = max(1, round(wait.total_seconds() / 60))
     if minutes < 60:
         return f"{minutes}{NBSP}min"
     if minutes < 24 * 60:
-        return f"{_short_days(minutes / 60)}{NBSP}h"
-    return days_label(round(minutes / 1440))
+        return f"{_format_one_decimal(minutes / 60)}{NBSP}h"
+    return format_days(round(minutes / 1440))
 
 
-def _short_days(value: float) -> str:
+def _format_one_decimal(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
@@ -429,14 +429,14 @@ class FsrsFormulas:
         self._relearning = len(policy.relearning_steps)
         self._maximum = policy.maximum_days
 
-    def recall(self, days: float, stability: float) -> float:
+    def recall_probability(self, days: float, stability: float) -> float:
         """Return the probability of recall (0..1) `days` after the last review.
 
         R = (1 + F·t/S)^(−w20) with F = 0.9^(−1/w20) − 1.
         """
         return math.pow(1 + self._factor * days / stability, self._decay)
 
-    def interval(self, stability: float, retention: float = DEFAULT_RETENTION) -> int:
+    def interval_days(self, stability: float, retention: float = DEFAULT_RETENTION) -> int:
         """Return the whole days until the probability of recall falls to `retention`."""
         days = round(stability / self._factor * (math.pow(retention, 1 / self._decay) - 1))
         return min(max(days, 1), self._maximum)
@@ -444,11 +444,11 @@ class FsrsFormulas:
     def after_success(self, trace: MemoryState, recall: float, rating: int = _GOOD) -> MemoryState:
         """Return the trace after a passed review, a day or more after the last one."""
         stability = self.stability_after_success(trace, recall, rating)
-        return stability, self.difficulty(trace[1], rating)
+        return stability, self.next_difficulty(trace[1], rating)
 
     def after_lapse_before_relearning(self, trace: MemoryState, recall: float) -> MemoryState:
         """Return the trace after “again”, a day or more after the last review, before relearning."""
-        return self.stability_after_lapse(trace, recall), self.difficulty(trace[1], _AGAIN)
+        return self.stability_after_lapse(trace, recall), self.next_difficulty(trace[1], _AGAIN)
 
     def after_lapse_and_relearning(self, trace: MemoryState, recall: float) -> MemoryState:
         """Return the trace after “again” and the relearning steps of that day, all passed."""
@@ -459,7 +459,9 @@ class FsrsFormulas:
 
     def after_same_day_good(self, trace: MemoryState) -> MemoryState:
         """Return the trace after another review on the same study day that was good."""
-        return self.compute_same_day_stability(trace[0], _GOOD), self.difficulty(trace[1], _GOOD)
+        return self.compute_same_day_stability(trace[0], _GOOD), self.next_difficulty(
+            trace[1], _GOOD
+        )
 
     def stability_after_success(
         self, trace: MemoryState, recall: float, rating: int = _GOOD
@@ -511,7 +513,7 @@ class FsrsFormulas:
             trace = self.after_same_day_good(trace)
         return trace
 
-    def difficulty(self, difficulty: float, rating: int) -> float:
+    def next_difficulty(self, difficulty: float, rating: int) -> float:
         """Return the difficulty (1..10) after a review.
 
         D' = w7·D0(easy) + (1 − w7)·(D − w6·(G − 3)·(10 − D) ÷ 9).

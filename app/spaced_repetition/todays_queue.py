@@ -14,7 +14,7 @@ from sqlalchemy import bindparam, or_, select
 from app.accounts.current_learner import RequestContext
 from app.clock import to_milliseconds
 from app.spaced_repetition import queue, review_log
-from app.spaced_repetition.card_content import can_be_shown
+from app.spaced_repetition.card_content import is_card_visible
 from app.spaced_repetition.card_ids import is_added_card
 from app.spaced_repetition.card_rows import MEMORY, STANDING, card_state_from_row
 from app.spaced_repetition.queue import (
@@ -24,8 +24,8 @@ from app.spaced_repetition.queue import (
     DayCounts,
     QueueScope,
     ReviewQueue,
-    card_pace,
-    new_cards_allowed,
+    count_allowed_new_cards,
+    load_card_pace,
     shared_note_id,
 )
 from app.spaced_repetition.review_log import CardRecord
@@ -36,7 +36,7 @@ REVIEW_SECONDS = LOOK_SECONDS * _LAPSES
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ListedCards:
+class CardsOnDayList:
     """The cards on the list of a study day, in order: `reviews`, then `new` ones.
 
     With `is_task` they are those of one task, and learning steps of other cards are left out.
@@ -48,14 +48,14 @@ class ListedCards:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class DeckChoice:
+class DeckFilter:
     """Which cards to show: those of one topic or of all, and `more` new ones than the day has."""
 
     topic: str = ""
     more: int = 0
 
 
-EVERYTHING = DeckChoice()
+EVERYTHING = DeckFilter()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class CardsLeft:
         300.0
         """
         return (
-            self.returning * REVIEW_SECONDS * self.pace.scale
+            self.returning * REVIEW_SECONDS * self.pace.ratio_to_usual
             + self.fresh * self.pace.new_card_seconds
         )
 
@@ -120,8 +120,8 @@ class TodaysQueue:
     left: CardsLeft
 
 
-def todays_queue(
-    ctx: RequestContext, listed: ListedCards | None, choice: DeckChoice = EVERYTHING
+def load_todays_queue(
+    ctx: RequestContext, listed: CardsOnDayList | None, choice: DeckFilter = EVERYTHING
 ) -> TodaysQueue:
     """Return the review queue of the study day.
 
@@ -132,15 +132,15 @@ def todays_queue(
     planned = listed is not None and choice == EVERYTHING
     while True:
         loaded = (
-            _load_listed(ctx, limits, listed)
+            _load_queue_of_list(ctx, limits, listed)
             if planned and listed is not None
             else queue.load_queue(ctx.db, ctx.learner.id, limits)
         )
-        if loaded.first is None or can_be_shown(ctx, loaded.first.card):
+        if loaded.first is None or is_card_visible(ctx, loaded.first.card):
             break
         gone = limits.strays.gone | {loaded.first.card}
         limits = dataclasses.replace(limits, strays=dataclasses.replace(limits.strays, gone=gone))
-    pace = card_pace(ctx.db, ctx.learner.id, ctx.day)
+    pace = load_card_pace(ctx.db, ctx.learner.id, ctx.day)
     if planned and listed is not None:
         new = _unstarted_cards_on_list(ctx, listed)
         fresh = len(new)
@@ -150,11 +150,11 @@ def todays_queue(
             allowed = max(0, planned_new + choice.more - loaded.whole.begun)
         else:
             minutes = ctx.learner.minutes_a_day
-            allowed = new_cards_allowed(minutes, loaded.whole, choice.more, pace)
+            allowed = count_allowed_new_cards(minutes, loaded.whole, choice.more, pace)
         unseen = (
             count_unseen_by_topic(ctx, limits, begun_first=listed is not None) if allowed else {}
         )
-        new = choose_new(ctx, limits, unseen, 1)
+        new = choose_new_cards(ctx, limits, unseen, 1)
         fresh = min(allowed, sum(unseen.values()))
     left = CardsLeft(
         due=loaded.learning + loaded.review,
@@ -172,7 +172,7 @@ def _query(ctx: RequestContext, topic: str) -> QueueScope:
     return QueueScope(ctx.day, to_milliseconds(ctx.now), topic, strays)
 
 
-def choose_new(
+def choose_new_cards(
     ctx: RequestContext, limits: QueueScope, topics: Iterable[str], count: int
 ) -> tuple[str, ...]:
     """Return the first `count` new cards of these topics, never a card and its reverse."""
@@ -194,7 +194,7 @@ def count_unseen_by_topic(
     """
     topics, unseen = (
         ctx.library.topics,
-        queue.unseen_by_topic(ctx.db, ctx.learner.id, ctx.library, limits),
+        queue.count_unseen_by_topic(ctx.db, ctx.learner.id, ctx.library, limits),
     )
     if begun_first:
         order = sorted(unseen, key=lambda topic: unseen[topic] == len(topics[topic].cards))
@@ -202,10 +202,10 @@ def count_unseen_by_topic(
     return unseen
 
 
-def _unstarted_cards_on_list(ctx: RequestContext, listed: ListedCards) -> tuple[str, ...]:
+def _unstarted_cards_on_list(ctx: RequestContext, listed: CardsOnDayList) -> tuple[str, ...]:
     """Return the course cards on the list that were not started yet."""
     course = [card for card in listed.new if card in ctx.library.cards]
-    known = queue.card_states(ctx.db, ctx.learner.id, course) if course else {}
+    known = queue.load_card_states(ctx.db, ctx.learner.id, course) if course else {}
     return tuple(card for card in course if card not in known)
 
 
@@ -219,7 +219,9 @@ _ON_LIST = select(*_TOUCHED).where(
 )
 
 
-def _load_listed(ctx: RequestContext, limits: QueueScope, listed: ListedCards) -> ReviewQueue:
+def _load_queue_of_list(
+    ctx: RequestContext, limits: QueueScope, listed: CardsOnDayList
+) -> ReviewQueue:
     """Return the queue of the day's list: learning steps of today, then reviews, then added cards."""
     added = [card for card in listed.new if is_added_card(card)]
     today = limits.day.isoformat()
@@ -269,12 +271,12 @@ def _most_urgent_card(
     return None, ""
 
 
-def upcoming_cards(
-    ctx: RequestContext, listed: ListedCards | None, limit: int
+def load_upcoming_cards(
+    ctx: RequestContext, listed: CardsOnDayList | None, limit: int
 ) -> tuple[list[CardRecord], list[CardRecord]]:
     """Return the cards left today in the order to show them, and those due by tomorrow."""
     limits = _query(ctx, "")
-    stack = todays_queue(ctx, listed)
+    stack = load_todays_queue(ctx, listed)
     tomorrow = dataclasses.replace(limits, day=limits.day + queue.ONE_DAY)
     due = queue.load_cards_due_on_day(ctx.db, ctx.learner.id, tomorrow, limit)
     if listed is None:
@@ -284,14 +286,14 @@ def upcoming_cards(
         today = [c for c in due if c.card in names or _is_in_todays_steps(c, ctx)]
         order = {card: place for place, card in enumerate(listed.reviews)}
         today.sort(key=lambda c: order.get(c.card, len(order)))
-    ripe = [card for card in today if not _is_waiting(card, ctx)]
-    waiting = [card for card in today if _is_waiting(card, ctx)]
+    ripe = [card for card in today if not _is_waiting_for_step(card, ctx)]
+    waiting = [card for card in today if _is_waiting_for_step(card, ctx)]
     cards = stack.new
     if listed is None:
         count = stack.left.fresh - stack.left.added
         topics = count_unseen_by_topic(ctx, stack.limits) if count else {}
-        cards = choose_new(ctx, stack.limits, topics, count)
-    new = [review_log.unseen_card(ctx.db, ctx.learner.id, card) for card in cards]
+        cards = choose_new_cards(ctx, stack.limits, topics, count)
+    new = [review_log.load_unseen_card(ctx.db, ctx.learner.id, card) for card in cards]
     return list(itertools.islice([*ripe, *new, *waiting], limit)), due
 
 
@@ -300,7 +302,7 @@ def _is_in_todays_steps(card: CardRecord, ctx: RequestContext) -> bool:
     return standing is not None and standing.state != "review" and standing.last_day == ctx.day
 
 
-def _is_waiting(card: CardRecord, ctx: RequestContext) -> bool:
+def _is_waiting_for_step(card: CardRecord, ctx: RequestContext) -> bool:
     """Return whether a card is in a learning step that is not over."""
     standing = card.standing
     if standing is None or standing.state == "review":
@@ -317,7 +319,7 @@ class QueueCounter:
     here: bool = False
 
 
-def queue_counters(cards_left: CardsLeft, kind: str = "") -> tuple[QueueCounter, ...]:
+def count_by_queue(cards_left: CardsLeft, kind: str = "") -> tuple[QueueCounter, ...]:
     """Return new, learning and due cards left; `kind` is that of the current card.
 
     The counts match those of `describe_cards_left`, and together they are all cards left.

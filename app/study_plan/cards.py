@@ -36,14 +36,16 @@ def planned_review_day(card: CardFact, calendar: PlanCalendar) -> dt.date:
     return min(card.due, latest)
 
 
-def choose_reviews(learner: LearnerFacts, calendar: PlanCalendar, minutes: float) -> list[CardFact]:
+def choose_cards_to_review(
+    learner: LearnerFacts, calendar: PlanCalendar, minutes: float
+) -> list[CardFact]:
     """Return the cards to review, most likely forgotten first, in at most 40% of the minutes.
 
     In the last days before the exam also cards that would be weak on the exam day. A card whose
     reverse is among them waits for another day, except on the last days.
     """
     day, left = learner.day, calendar.days_left(learner.day)
-    recall = fsrs_formulas().recall
+    recall = fsrs_formulas().recall_probability
     exam = day + dt.timedelta(days=left)
     due = [card for card in learner.cards if planned_review_day(card, calendar) <= day]
     if calendar.exam and left <= max(_LAST_DAYS, round(_LAST_SHARE * calendar.days)):
@@ -106,7 +108,7 @@ def choose_new_cards(
         for answer in learner.answers
         if answer.score < 1 and answer.question in course.questions
     )
-    chosen = _choose_added(learner, count)
+    chosen = _choose_added_cards(learner, count)
     started = {card.card for card in learner.cards} | learner.unavailable
     notes = {card.note for card in learner.cards if card.last_day >= learner.day}
     read = {reading.page for reading in learner.readings}
@@ -145,7 +147,7 @@ def choose_new_cards(
     return chosen
 
 
-def _choose_added(learner: LearnerFacts, count: int) -> list[str]:
+def _choose_added_cards(learner: LearnerFacts, count: int) -> list[str]:
     own = [card for card in learner.added if not card.startswith("q:")]
     questions = [card for card in learner.added if card.startswith("q:")]
     return [*own[:count], *questions[: max(0, count - len(own)) // 2]]

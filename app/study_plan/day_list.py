@@ -182,7 +182,7 @@ def make_day_list(
     tested = sum(a.context == "placement" and a.day == day for a in learner.answers)
     placement = tested * PLACEMENT_QUESTION_MINUTES
     minutes_of_day, minutes = minutes, max(0.0, minutes - placement)
-    reviews = cards.choose_reviews(learner, calendar, minutes)
+    reviews = cards.choose_cards_to_review(learner, calendar, minutes)
     first = [
         Task("review", len(reviews) * paces.review, cards=tuple(card.card for card in reviews))
     ]
@@ -221,7 +221,7 @@ def make_day_list(
     undone = learner.undone
     first_read = undone.get("read", 0) >= undone.get("practice", 0)
     to_read = [page.slug for page in pages] if first_read else ()
-    drawn = draw_questions(course, learner, estimate, questions, seed, to_read)
+    drawn = draw_practice_questions(course, learner, estimate, questions, seed, to_read)
     rest = [
         Task("read", reading, pages=tuple(pages)),
         Task("practice", len(drawn) * paces.question, questions=tuple(drawn)),
@@ -300,7 +300,7 @@ def _choose_pages(
     """
     read = sum_readings(learner.readings)
     weakness = {
-        domain.number: domain.weight * _mean_unknown(domain.objectives, estimate)
+        domain.number: domain.weight * _mean_chance_unknown(domain.objectives, estimate)
         for domain in course.domains
     }
     reading: dict[str, float] = collections.defaultdict(float)
@@ -309,7 +309,7 @@ def _choose_pages(
         if (facts := course.pages.get(slug)) is not None:
             reading[facts.domain] += facts.reading_minutes_of_part(done)
             objectives.update(facts.objectives)
-    mock, placement = _missed_pages(course, learner)
+    mock, placement = _pages_missed_in_exam_and_placement(course, learner)
     chosen: list[PageToRead] = []
     while unread and minutes_left > 0:
         fitting = [page for page in unread if page.minutes <= minutes_left]
@@ -353,13 +353,15 @@ def _unread_prerequisite_or_page(
         waiting.add(page.slug)
 
 
-def _mean_unknown(objectives: Sequence[str], estimate: ScoreEstimate | None) -> float:
+def _mean_chance_unknown(objectives: Sequence[str], estimate: ScoreEstimate | None) -> float:
     if estimate is None or not objectives:
         return 0.5
     return sum(1 - estimate.objectives[o].known for o in objectives) / len(objectives)
 
 
-def _missed_pages(course: CourseFacts, learner: LearnerFacts) -> tuple[set[str], set[str]]:
+def _pages_missed_in_exam_and_placement(
+    course: CourseFacts, learner: LearnerFacts
+) -> tuple[set[str], set[str]]:
     """Return the pages with a question missed in the last mock exam, and in the placement test."""
     last = max((a.day for a in learner.answers if a.context == "exam"), default=None)
     mock, placement = set[str](), set[str]()
@@ -374,7 +376,7 @@ def _missed_pages(course: CourseFacts, learner: LearnerFacts) -> tuple[set[str],
     return mock, placement
 
 
-def draw_questions(
+def draw_practice_questions(
     course: CourseFacts,
     learner: LearnerFacts,
     estimate: ScoreEstimate | None,
@@ -435,12 +437,13 @@ def _draw_in_turn(
     course: CourseFacts,
     objectives: Sequence[str],
     count: int,
-    free: Collection[str],
+    available: Collection[str],
     rng: random.Random,
 ) -> dict[str, None]:
     """Return `count` of the free questions, one of each objective in turn."""
     piles = [
-        sorted(q for q in course.objectives[number].questions if q in free) for number in objectives
+        sorted(q for q in course.objectives[number].questions if q in available)
+        for number in objectives
     ]
     picked: dict[str, None] = {}
     while len(picked) < count and any(piles):

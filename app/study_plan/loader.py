@@ -10,13 +10,13 @@ from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.accounts.current_learner import LearnerProfile, Reader, RequestContext
+from app.accounts.current_learner import LearnerProfile, ReadContext, RequestContext
 from app.accounts.learner import PlanCalendar
 from app.clock import round_minutes
-from app.content.course_facts import course_facts
+from app.content.course_facts import cached_course_facts
 from app.database.engine import write_in_own_transaction
 from app.spaced_repetition.review_log import count_recalled_cards
-from app.spaced_repetition.todays_queue import ListedCards
+from app.spaced_repetition.todays_queue import CardsOnDayList
 from app.study_plan import store
 from app.study_plan.day_list import (
     DayList,
@@ -25,10 +25,10 @@ from app.study_plan.day_list import (
     make_day_list,
     tick_tasks,
 )
-from app.study_plan.score import ScoreEstimate, damp_fall, estimate_score
+from app.study_plan.score import ScoreEstimate, estimate_score, limit_score_drop
 
 _log = logging.getLogger("headroom")
-_Made = tuple[DayList, ScoreEstimate | None]
+_ListAndEstimate = tuple[DayList, ScoreEstimate | None]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -91,11 +91,11 @@ def load_plan(ctx: RequestContext) -> StudyPlan | None:
 
     A list that is not stored yet is made, but not stored: `ensure_day_list` does that.
     """
-    made = _find_or_make(ctx)
+    made = _find_or_make_list(ctx)
     if made is None:
         return None
     day_list, estimate = made
-    course = course_facts(ctx.library)
+    course = cached_course_facts(ctx.library)
     done = store.load_day_done(
         ctx.db, ctx.learner, ctx.library, ctx.day, pages=course.pages, exam=day_list.exam
     )
@@ -118,13 +118,13 @@ def load_plan(ctx: RequestContext) -> StudyPlan | None:
     )
 
 
-def listed_cards(ctx: RequestContext) -> ListedCards | None:
+def load_cards_on_day_list(ctx: RequestContext) -> CardsOnDayList | None:
     """Return the cards on the stored list of the study day; None without one."""
     newest = _newest_list(ctx)
     if newest is None or newest[0].day != ctx.day:
         return None
     by_kind = {task.kind: task.cards for task in newest[0].tasks}
-    return ListedCards(by_kind.get("review", ()), by_kind.get("new", ()))
+    return CardsOnDayList(by_kind.get("review", ()), by_kind.get("new", ()))
 
 
 def _tick_off_tasks(ctx: RequestContext, day_list: DayList) -> tuple[TickedTask, ...]:
@@ -135,18 +135,18 @@ def _tick_off_tasks(ctx: RequestContext, day_list: DayList) -> tuple[TickedTask,
     return tick_tasks(day_list.tasks, done)
 
 
-def _newest_list(ctx: RequestContext) -> _Made | None:
+def _newest_list(ctx: RequestContext) -> _ListAndEstimate | None:
     """Return the list of the day or the last one before, read once per request."""
     if not ctx.learner.id:
         return None
     if "newest list" not in ctx.found:
         newest = store.load_newest_list(ctx.db, ctx.learner.id, ctx.day)
         ctx.found["newest list"] = newest
-    found: _Made | None = ctx.found["newest list"]
+    found: _ListAndEstimate | None = ctx.found["newest list"]
     return found
 
 
-def _find_or_make(ctx: RequestContext) -> _Made | None:
+def _find_or_make_list(ctx: RequestContext) -> _ListAndEstimate | None:
     """Return the stored list of the day, or make it from what is known now."""
     newest = _newest_list(ctx)
     if newest is not None and newest[0].day == ctx.day:
@@ -154,7 +154,7 @@ def _find_or_make(ctx: RequestContext) -> _Made | None:
     return _make_new_list(ctx, newest)
 
 
-def _make_new_list(ctx: RequestContext, newest: _Made | None) -> _Made | None:
+def _make_new_list(ctx: RequestContext, newest: _ListAndEstimate | None) -> _ListAndEstimate | None:
     """Make the list of the day; `newest` is the one before it, or one of today to replace.
 
     None until something was read or answered, and while a first placement test is unfinished.
@@ -162,7 +162,10 @@ def _make_new_list(ctx: RequestContext, newest: _Made | None) -> _Made | None:
     db, learner, library, day = ctx.db, ctx.learner, ctx.library, ctx.day
     if not learner.id or (newest is None and store.has_unfinished_placement_test(db, learner, day)):
         return None
-    facts, course = store.load_learner_facts(db, learner, library, day), course_facts(library)
+    facts, course = (
+        store.load_learner_facts(db, learner, library, day),
+        cached_course_facts(library),
+    )
     if not (facts.readings or facts.answers):
         return None
     estimate, ready = estimate_score(course, facts), set[str]()
@@ -175,7 +178,7 @@ def _make_new_list(ctx: RequestContext, newest: _Made | None) -> _Made | None:
         facts = dataclasses.replace(facts, undone=undone)
         has_sat = facts.last_sat is not None and facts.last_sat >= last.day
         if before and estimate and before.questions == estimate.questions and not has_sat:
-            shown = damp_fall(estimate.mean, before.shown, (day - last.day).days)
+            shown = limit_score_drop(estimate.mean, before.shown, (day - last.day).days)
             estimate = dataclasses.replace(estimate, shown=shown)
     if estimate is not None:
         ready.update(o.number for o in estimate.objectives.values() if o.is_ready)
@@ -200,7 +203,7 @@ def _plan_choices_key(learner: LearnerProfile, day: dt.date) -> str:
     return f"{learner.minutes_on(day)} {learner.card_amount} {learner.page_route} {learner.plan_calendar(day)}"
 
 
-def _make_list_if_needed(ctx: RequestContext) -> _Made | None:
+def _make_list_if_needed(ctx: RequestContext) -> _ListAndEstimate | None:
     """Return the list to store; None if that of the day is stored already, or there is none.
 
     One is made again if the learner has changed the plan and nothing on it was begun.
@@ -213,7 +216,7 @@ def _make_list_if_needed(ctx: RequestContext) -> _Made | None:
     return _make_new_list(ctx, newest)
 
 
-async def ensure_day_list(request: Request, ctx: Reader) -> None:
+async def ensure_day_list(request: Request, ctx: ReadContext) -> None:
     """Store the list of the study day before the first page that shows it is sent.
 
     These pages are GET requests. If the list can't be written, the page is shown all the same. Two
@@ -223,7 +226,7 @@ async def ensure_day_list(request: Request, ctx: Reader) -> None:
     if made is None:
         return
     day_list, estimate = made
-    exam = course_facts(ctx.library).exam
+    exam = cached_course_facts(ctx.library).exam
     try:
         await write_in_own_transaction(
             request,

@@ -100,13 +100,13 @@ class ScoreEstimate:
     def high(self) -> int:
         return min(self.questions, round(self.shown + _NINE_IN_TEN * self.sd))
 
-    def chance(self, share: float) -> float:
+    def chance_of_share(self, share: float) -> float:
         """Return the probability (0 to 1) that an exam has `share` (0 to 1) or more right."""
         least = math.ceil(share * self.questions - 1e-9) - 0.5
         return 0.5 * math.erfc((least - self.shown) / (self.sd * math.sqrt(2)))
 
 
-def damp_fall(mean: float, shown: float, days: int) -> float:
+def limit_score_drop(mean: float, shown: float, days: int) -> float:
     """Return the score to show `days` after `shown` was: it falls by at most half a point a day.
 
     >>> damp_fall(30.0, 33.0, 2), damp_fall(34.0, 33.0, 2)
@@ -180,11 +180,11 @@ class ScoreModel:
         spread = chance * (1 - chance)
         information, gradient = slope * slope / spread, slope * (score - chance) / spread
         damping = 1 / (1 + information * _DAMPING)
-        self._update(terms, information * damping, gradient * damping)
+        self._update_gaussian(terms, information * damping, gradient * damping)
         self._answers[page.slug] += 1
         self._asked.update(facts.objectives)
 
-    def _update(self, terms: _Terms, information: float, gradient: float) -> None:
+    def _update_gaussian(self, terms: _Terms, information: float, gradient: float) -> None:
         projected = [sum(value * row[n] for n, value in terms) for row in self._cov]
         variance = sum(value * projected[n] for n, value in terms)
         share = 1 / (1 + information * variance)
@@ -219,7 +219,9 @@ class ScoreModel:
         total, today = 0.0, self._day
         for card in self._cards.get(page.slug, ()):
             if card.last_day < today:
-                total += self._curve.recall((today - card.last_day).days, card.stability)
+                total += self._curve.recall_probability(
+                    (today - card.last_day).days, card.stability
+                )
             elif card.first_day < today:
                 total += _REVIEWED
         return total / len(page.cards) if total else 0.0

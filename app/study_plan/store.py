@@ -11,14 +11,14 @@ from sqlmodel import Session
 
 from app.accounts.current_learner import LearnerProfile
 from app.clock import from_milliseconds, study_day_start, to_milliseconds
-from app.content.course_facts import course_facts
+from app.content.course_facts import cached_course_facts
 from app.content.library import Library
 from app.content.routes import page_parts_by_section
 from app.database.engine import ATTEMPT, GRADED, SCORE, insert_if_absent
 from app.database.tables import TABLES, DayListRow, ScorePredictionRow
 from app.spaced_repetition.card_ids import is_added_card
 from app.spaced_repetition.card_rows import MEMORY
-from app.spaced_repetition.queue import card_pace
+from app.spaced_repetition.queue import load_card_pace
 from app.spaced_repetition.review_log import count_review_days
 from app.spaced_repetition.todays_queue import REVIEW_SECONDS
 from app.study_plan.cards import LATER_REVIEWS
@@ -51,7 +51,7 @@ def load_learner_facts(
     values = {"learner": learner.id}
     answers, missed, seconds = _load_answers(db, values, day)
     cards, added, unavailable = _load_cards(db, values, library, day)
-    pace = card_pace(db, learner.id, day)
+    pace = load_card_pace(db, learner.id, day)
     review = pace.review_seconds * REVIEW_SECONDS / 10 / 60
     return LearnerFacts(
         day=day,
@@ -62,7 +62,7 @@ def load_learner_facts(
         added=added,
         unavailable=unavailable,
         paces=Paces(review=review, new_card=pace.new_card_seconds / 60, question=seconds / 60),
-        last_sat=_last_sat(db, learner, course_facts(library).exam),
+        last_sat=_day_of_last_exam(db, learner, cached_course_facts(library).exam),
     )
 
 
@@ -163,7 +163,7 @@ _LAST_SAT = select(func.max(_SITTING.c.started_at)).where(
 )
 
 
-def _last_sat(db: Session, learner: LearnerProfile, exam: str) -> dt.date | None:
+def _day_of_last_exam(db: Session, learner: LearnerProfile, exam: str) -> dt.date | None:
     values = {"learner": learner.id, "exam": exam}
     at = db.connection().scalar(_LAST_SAT, values)
     return learner.study_day(from_milliseconds(at)) if at else None
@@ -203,7 +203,7 @@ def load_day_done(
     values = {"learner": learner.id, "day": day.isoformat()}
     read = sum_readings(_load_readings(db, values, learner, library))
     left = {page for page in pages if page not in library.topics}  # pages that left the course
-    sat = _last_sat(db, learner, exam) if exam else None
+    sat = _day_of_last_exam(db, learner, exam) if exam else None
     return DayDone(
         cards=frozenset(db.connection().scalars(_REVIEWED, values)),
         pages=frozenset(p for p in pages if p in left or read[p].is_whole),
@@ -271,7 +271,7 @@ def save_day_list(
         "low": estimate.low,
         "high": estimate.high,
         "target": target,
-        "chance": estimate.chance(target / 100) if target is not None else None,
+        "chance": estimate.chance_of_share(target / 100) if target is not None else None,
     }
     insert_if_absent(db, ScorePredictionRow, values | score)
 

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from app.web.request_limits import client_network
+from app.web.request_limits import client_of_address
 
 _SPARE_CONNECTIONS = 150  # files that a process needs in addition to its connections
 _STALLED = 60.0  # after which a client that reads nothing of its response is disconnected
@@ -36,7 +36,7 @@ class ConnectionLimits:
 
     `head_bytes` and `head_seconds` limit request line and headers together, from the
     first byte on a connection to the last of the head. `connections` counts all open
-    connections, `of_one_client` those of one client (see `client_network`). Addresses in
+    connections, `of_one_client` those of one client (see `client_of_address`). Addresses in
     `proxies` are exempt from `of_one_client`.
     """
 
@@ -72,9 +72,9 @@ class GuardedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Count the connection, and refuse it if there are too many."""
         super().connection_made(transport)
-        _limit_send_buffer(transport)
+        _set_send_buffer_size(transport)
         host = self.client[0] if self.client else "::"
-        self._client = client_network(host)
+        self._client = client_of_address(host)
         mine = self._clients.setdefault(self._client, set())
         mine.add(self)
         self._timer = self._call_later(self._limits.head_seconds, self._handle_head_timeout)
@@ -95,8 +95,8 @@ class GuardedProtocol(HttpToolsProtocol):
         mine.discard(self)
         if not mine:
             del self._clients[self._client]
-        self._timer = _stop_timer(self._timer)
-        self._stalled = _stop_timer(self._stalled)
+        self._timer = _cancel_timer(self._timer)
+        self._stalled = _cancel_timer(self._stalled)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -113,7 +113,7 @@ class GuardedProtocol(HttpToolsProtocol):
                 self._head += len(piece)
             super().data_received(piece)
             if self._head > self._limits.head_bytes:
-                self._refuse_head()
+                self._refuse_large_head()
             if self.transport.is_closing():  # the connection is refused: do not parse the rest
                 return
 
@@ -124,17 +124,17 @@ class GuardedProtocol(HttpToolsProtocol):
         if len(self.headers) < _FIELDS:
             super().on_header(name, value)
         else:  # each header takes a hundred bytes of memory, however short it is
-            self._refuse_head()
+            self._refuse_large_head()
 
     def on_headers_complete(self) -> None:
         """Check the size of the whole head, then let uvicorn start the request."""
         if self.transport.is_closing():
             return
         self._head = -1
-        self._timer = _stop_timer(self._timer)
+        self._timer = _cancel_timer(self._timer)
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
         if size > self._limits.head_bytes:
-            self._refuse_head()
+            self._refuse_large_head()
         elif any(name == b"transfer-encoding" for name, _ in self.headers):
             # Browsers announce the length of a body. Chunked bodies, chunk extensions
             # and trailers would each need another limit.
@@ -158,16 +158,16 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_message_complete()
         # uvicorn stopped its keep-alive timer when the body arrived
         if self.cycle.response_complete:
-            self._timer = _stop_timer(self._timer)
+            self._timer = _cancel_timer(self._timer)
             self._timer = self._call_later(self._limits.head_seconds, self._handle_head_timeout)
 
     def on_response_complete(self) -> None:
         """Limit the time for the rest of a body that is not needed any more."""
         super().on_response_complete()
         if self.transport.is_closing():
-            self._watch_closing()
+            self._abort_when_client_stops_reading()
         elif self._head < 0 and self.cycle.response_complete:
-            self._timer = _stop_timer(self._timer)
+            self._timer = _cancel_timer(self._timer)
             self._timer = self._call_later(_REST_OF_BODY, self._close)
 
     def timeout_keep_alive_handler(self) -> None:
@@ -180,7 +180,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def resume_writing(self) -> None:
         """Stop the timer: the client has read what was buffered."""
-        self._stalled = _stop_timer(self._stalled)
+        self._stalled = _cancel_timer(self._stalled)
         super().resume_writing()
 
     def shutdown(self) -> None:
@@ -233,7 +233,7 @@ class GuardedProtocol(HttpToolsProtocol):
             f"No request came within {self._limits.head_seconds:g} seconds.",
         )
 
-    def _refuse_head(self) -> None:
+    def _refuse_large_head(self) -> None:
         most = self._limits.head_bytes
         message = f"A request may have {_FIELDS} headers and a head of {most:,} bytes."
         self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, message)
@@ -253,11 +253,11 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _close(self) -> None:
         self.transport.close()
-        self._watch_closing()
+        self._abort_when_client_stops_reading()
 
-    def _watch_closing(self) -> None:
+    def _abort_when_client_stops_reading(self) -> None:
         """Abort a closing connection if its client stops reading the buffered response."""
-        self._stalled = _stop_timer(self._stalled)
+        self._stalled = _cancel_timer(self._stalled)
         size = self.transport.get_write_buffer_size()
         self._stalled = self._call_later(_STALLED, self._abort_if_stuck, size)
 
@@ -265,17 +265,17 @@ class GuardedProtocol(HttpToolsProtocol):
         if self.transport.get_write_buffer_size() >= size:
             self.transport.abort()
         else:
-            self._watch_closing()
+            self._abort_when_client_stops_reading()
 
 
-def limited_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
+def create_protocol_class(limits: ConnectionLimits) -> type[asyncio.Protocol]:
     """Return the protocol class for uvicorn. It counts the connections of one process."""
     made = functools.partial(GuardedProtocol, limits=limits, clients={})
     # uvicorn only calls it, so a partial works like a class
     return cast("type[asyncio.Protocol]", made)
 
 
-def _limit_send_buffer(transport: asyncio.Transport) -> None:
+def _set_send_buffer_size(transport: asyncio.Transport) -> None:
     link = transport.get_extra_info("socket")
     if link is not None:
         link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
@@ -297,7 +297,7 @@ def cap_connections_by_file_limit(connections: int) -> int:
     return max(1, min(connections, hard - _SPARE_CONNECTIONS))
 
 
-def _stop_timer(timer: asyncio.TimerHandle | None) -> asyncio.TimerHandle | None:
+def _cancel_timer(timer: asyncio.TimerHandle | None) -> asyncio.TimerHandle | None:
     """Cancel the timer and return None, for assignment."""
     if timer is not None:
         timer.cancel()

@@ -50,7 +50,7 @@ def require_question(library: Library, item: str) -> Question:
     return question
 
 
-def course_links(library: Library) -> CourseLinks:
+def build_course_links(library: Library) -> CourseLinks:
     """Return the page titles and glossary terms that calculator forms can link to."""
     titles = {slug: topic.title for slug, topic in library.topics.items()}
     return CourseLinks(titles, library.glossary.keys())
@@ -60,7 +60,7 @@ LAST_ROW = 2**31 - 1
 """The largest row id: PostgreSQL stores them in 32 bits."""
 
 
-def require_local_url(address: str) -> str:
+def require_path_on_site(address: str) -> str:
     """Return `address` if it is a path on this site. Raises ValueError for other URLs."""
     fine = address.startswith("/") and not address.startswith(("//", "/\\"))
     if address and not (fine and address.isprintable()):
@@ -70,20 +70,20 @@ def require_local_url(address: str) -> str:
 
 RowNumber = Annotated[int, Path(ge=1, le=LAST_ROW)]
 """A row id in a URL path; anything else is a 404."""
-Address = Annotated[str, AfterValidator(require_local_url), Field(max_length=400)]
+Address = Annotated[str, AfterValidator(require_path_on_site), Field(max_length=400)]
 
 
 Form = TypeVar("Form", bound=BaseModel)
 
 
-def validate_form(kind: type[Form], fields: Mapping[str, Any]) -> Form:
+def validate_form(form_class: type[Form], fields: Mapping[str, Any]) -> Form:
     """Validate fields as a form; raises RequestValidationError (status 422).
 
     For forms that FastAPI's `Form()` cannot declare: with fields of many names, or read before a
     route has dependencies.
     """
     try:
-        return kind.model_validate(fields)
+        return form_class.model_validate(fields)
     except ValidationError as error:
         raise RequestValidationError(error.errors()) from error
 
@@ -119,21 +119,21 @@ def is_secure_context(request: Request) -> bool:
     return host in {"localhost", "::1"} or host.startswith("127.")
 
 
-def requested_url(request: Request) -> str:
+def public_request_url(request: Request) -> str:
     """Return the public URL of the request, including its query."""
     path = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
     query = request.scope["query_string"].decode("latin-1")
     return f"{public_base_url(request)}{path}{'?' if query else ''}{query}"
 
 
-class RouteNames:
+class RouteTemplates:
     """Route templates of requests. They contain nothing that the client sent."""
 
     def __init__(self, app: FastAPI) -> None:
         self._app = app
         self._names: dict[int, str] = {}
 
-    def of(self, scope: Scope) -> str:
+    def template_of(self, scope: Scope) -> str:
         """Return the template, e.g. “/quiz/{topic}”; “-” if no route matched."""
         route = scope.get("route") or scope.get("endpoint")
         if route is None:

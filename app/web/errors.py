@@ -56,7 +56,7 @@ _ALLOWED = {
 
 def register_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(AppError, _app_error_response)
-    app.add_exception_handler(InvalidInputsError, _bad_inputs)
+    app.add_exception_handler(InvalidInputsError, _invalid_inputs_response)
     app.add_exception_handler(ExpressionError, _uncomputable_question_response)
     app.add_exception_handler(RequestValidationError, _validation_error_response)
     app.add_exception_handler(HTTPException, _http_error_response)
@@ -100,7 +100,7 @@ def error_response(
         hint=hint,
         onward=help_link,
         code=status,
-        entered=_entered_fields(request) if again else [],
+        entered=_read_submitted_fields(request) if again else [],
         action=f"{below}?{request.url.query}" if request.url.query else below,
     )
     if fragment and status != 422:
@@ -110,7 +110,7 @@ def error_response(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _EnteredField:
+class _SubmittedField:
     """A submitted form field. `label` is empty for fields that the learner did not enter."""
 
     name: str
@@ -118,7 +118,7 @@ class _EnteredField:
     label: str
 
 
-def _entered_fields(request: Request) -> list[_EnteredField]:
+def _read_submitted_fields(request: Request) -> list[_SubmittedField]:
     """Return the fields of the rejected form, so that it can be sent again."""
     body: bytes = getattr(request.state, "form", b"")
     try:
@@ -126,7 +126,7 @@ def _entered_fields(request: Request) -> list[_EnteredField]:
     except ValueError:  # not a URL-encoded form
         return []
     return [
-        _EnteredField(n, v, "" if n in _UNSAID or not v else _LABELS.get(n, n)) for n, v in pairs
+        _SubmittedField(n, v, "" if n in _UNSAID or not v else _LABELS.get(n, n)) for n, v in pairs
     ]
 
 
@@ -158,7 +158,7 @@ def _uncomputable_question_response(request: Request, error: Exception) -> Respo
     return error_response(request, 409, [{"field": "", "message": words}], hint)
 
 
-def _bad_inputs(request: Request, error: Exception) -> Response:
+def _invalid_inputs_response(request: Request, error: Exception) -> Response:
     assert isinstance(error, InvalidInputsError)  # noqa: S101 - for the type checker
     problems = [{"field": p.field, "message": p.message} for p in error.problems]
     return error_response(request, 422, problems)
@@ -169,12 +169,12 @@ def _validation_error_response(request: Request, error: Exception) -> Response:
     if any(e["loc"][0] == "path" for e in error.errors()):
         return error_response(request, 404, [{"field": "", "message": _NOWHERE}])
     problems = [
-        {"field": str(e["loc"][-1]), "message": _validation_sentence(e)} for e in error.errors()
+        {"field": str(e["loc"][-1]), "message": _format_validation_error(e)} for e in error.errors()
     ]
     return error_response(request, 422, problems)
 
 
-def _validation_sentence(error: Mapping[str, Any]) -> str:
+def _format_validation_error(error: Mapping[str, Any]) -> str:
     """Return one sentence about a field: what is wrong and what was sent."""
     name = str(error["loc"][-1])
     label = _LABELS.get(name, name)
@@ -182,7 +182,7 @@ def _validation_sentence(error: Mapping[str, Any]) -> str:
         return f"{label}: this field is required, and was not sent."
     allowed = _ALLOWED.get(error["type"], "").format(**error.get("ctx", {}))
     message = allowed or error["msg"].removeprefix("Value error, ")
-    return f"{label}: {message} (given: {_shorten_given(error.get('input'))})"
+    return f"{label}: {message} (given: {_quote_shortened_value(error.get('input'))})"
 
 
 def _surrogate_error_response(request: Request, _error: Exception) -> Response:
@@ -191,7 +191,7 @@ def _surrogate_error_response(request: Request, _error: Exception) -> Response:
     return error_response(request, 422, [{"field": "", "message": words}])
 
 
-def _shorten_given(given: object) -> str:
+def _quote_shortened_value(given: object) -> str:
     """Return the rejected value for display, truncated if it is long."""
     words = given if isinstance(given, str) else repr(given)
     return f"“{words}”" if len(words) <= _MAX_SHOWN_LENGTH else f"“{words[:_MAX_SHOWN_LENGTH]}…”"
@@ -206,9 +206,9 @@ def _http_error_response(request: Request, error: Exception) -> Response:
     return response
 
 
-def _server_error_response(request: Request, error: Exception, number: str) -> Response:
-    known = {"request": number, "method": request.method}
-    _log.error("request %s failed", number, exc_info=error, extra=known)
-    message = f"Something is broken on our side. It is logged as {number}."
+def _server_error_response(request: Request, error: Exception, request_id: str) -> Response:
+    known = {"request": request_id, "method": request.method}
+    _log.error("request %s failed", request_id, exc_info=error, extra=known)
+    message = f"Something is broken on our side. It is logged as {request_id}."
     hint = "Nothing that was confirmed before is lost. Try again, or report the number."
     return error_response(request, 500, [{"field": "", "message": message}], hint)

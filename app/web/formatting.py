@@ -30,12 +30,12 @@ def format_short_date(day: dt.date) -> str:
     return f"{day:%b}{NBSP}{day.day}"
 
 
-def format_minutes(minutes: float) -> str:
+def format_minutes_at_least_one(minutes: float) -> str:
     """Return a duration of at least one minute, e.g. “14 minutes”."""
-    return format_count(round_minutes(minutes) or 1, "minute")
+    return format_count_with_noun(round_minutes(minutes) or 1, "minute")
 
 
-def format_duration(minutes: float) -> str:
+def format_time_spent(minutes: float) -> str:
     """Return time spent, in hours and minutes.
 
     >>> [format_duration(n).replace(NBSP, " ") for n in (0.4, 40, 120, 160)]
@@ -71,11 +71,11 @@ def format_age(then: dt.datetime, now: dt.datetime) -> str:
     if minutes < 1:
         return "just now"
     if minutes < 120:
-        return f"{format_count(minutes, 'minute')} ago"
-    return f"{format_count(minutes // 60, 'hour')} ago"
+        return f"{format_count_with_noun(minutes, 'minute')} ago"
+    return f"{format_count_with_noun(minutes // 60, 'hour')} ago"
 
 
-def format_count(number: int, noun: str, plural: str = "") -> str:
+def format_count_with_noun(number: int, noun: str, plural: str = "") -> str:
     """Return a count with its noun, e.g. “1 card”, “1,480 reviews”."""
     word = noun if number == 1 else plural or f"{noun}s"
     return f"{number:,}{NBSP}{word}"

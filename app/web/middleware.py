@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.content.courses import SINGLE_COURSE, CourseRegistry
 from app.content.library import Library, LiveLibrary
 from app.web import errors, monitoring
-from app.web.dependencies import RouteNames
+from app.web.dependencies import RouteTemplates
 from app.web.monitoring import Metrics
 from app.web.render import CompressedBody, StaticAssets
 from app.web.request_limits import (
@@ -30,17 +30,17 @@ from app.web.request_limits import (
     FairSlots,
     RateLimiter,
     RequestGuard,
-    client_key,
-    rate_limit_kind,
-    read_form,
+    client_of_scope,
+    rate_limit_of_request,
+    read_form_body,
 )
 from app.web.visitor import (
     HOST_PREFIX,
     YEAR,
     SessionCookies,
     Visitor,
+    format_set_cookie,
     parse_cookies,
-    set_cookie_line,
 )
 
 Headers = list[tuple[bytes, bytes]]
@@ -104,7 +104,7 @@ class HttpExchange:
         self.root: str = scope["root_path"]
         self.path: str = scope["path"].removeprefix(self.root)
         self.query: bytes = scope["query_string"]
-        self.client = client_key(scope)
+        self.client = client_of_scope(scope)
         self.visitor = Visitor(key="")
         self.course_cookie = b""
         self.begun = time.perf_counter()
@@ -119,10 +119,10 @@ class HttpExchange:
         self._recorded: Headers = []
 
     @property
-    def writes(self) -> bool:
+    def is_write(self) -> bool:
         return self.method == "POST"
 
-    async def record(self, message: Message) -> None:
+    async def record_or_pass_on(self, message: Message) -> None:
         """Record the app's response, or pass it on if it is streamed."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
@@ -131,7 +131,7 @@ class HttpExchange:
             await self._send(message)
         elif message.get("more_body"):
             self.started = True
-            await self._start(self.status, self._recorded + self._cookie_headers())
+            await self._send_head(self.status, self._recorded + self._cookie_headers())
             await self._send(message)
         else:
             self.body = message.get("body", b"")
@@ -153,7 +153,7 @@ class HttpExchange:
             self.body = _ADDRESS.sub(rb"\g<1>" + self.root.encode() + b"/", self.body)
         body = CompressedBody(self.body)
         headers.append((b"vary", b"accept-encoding, cookie"))
-        is_cacheable = self.status == 200 and not self.writes and b"no-store" not in caching
+        is_cacheable = self.status == 200 and not self.is_write and b"no-store" not in caching
         if is_cacheable and b"etag" not in recorded:
             headers.append((b"etag", body.tag))
             if body.tag in self.headers.get(b"if-none-match", b""):
@@ -172,7 +172,7 @@ class HttpExchange:
     async def send(self, status: int, headers: Headers, body: bytes) -> None:
         if status != 304:
             headers.append((b"content-length", str(len(body)).encode()))
-        await self._start(status, headers)
+        await self._send_head(status, headers)
         shown = b"" if self.method == "HEAD" else body
         await self._send({"type": "http.response.body", "body": shown})
 
@@ -180,21 +180,23 @@ class HttpExchange:
         # A new browser gets its key with the first response. A write renews the cookie,
         # because browsers drop cookies after 400 days.
         visitor = self.visitor
-        line = visitor.renewal if self.writes else visitor.cookie
+        line = visitor.renewal if self.is_write else visitor.cookie
         names = [_cookie_name(value) for name, value in self._recorded if name == b"set-cookie"]
         lines = []
         if line and _cookie_name(line) not in names:
             names.append(_cookie_name(line))
             lines.append(line)
         lines += [
-            set_cookie_line(name, "", 0) for name in visitor.obsolete if HOST_PREFIX + name in names
+            format_set_cookie(name, "", 0)
+            for name in visitor.obsolete
+            if HOST_PREFIX + name in names
         ]
         if self.course_cookie:
             lines.append(self.course_cookie)
         headers = [(b"set-cookie", line) for line in lines]
         return [*headers, _NEW] if visitor.cookie else headers
 
-    async def _start(self, status: int, headers: Headers) -> None:
+    async def _send_head(self, status: int, headers: Headers) -> None:
         """Send the head, with the security headers that the route has not set itself."""
         self.status = status
         without = {name for name, _ in headers}
@@ -266,7 +268,7 @@ def resolve_course(
         # Only page visits count as choosing a course, not requests made by a page.
         mode = dict(scope["headers"]).get(b"sec-fetch-mode", b"navigate")
         chosen = mode == b"navigate" and last != name
-        line = set_cookie_line("course", name, YEAR) if chosen else b""
+        line = format_set_cookie("course", name, YEAR) if chosen else b""
         return CourseRoute({**scope, "root_path": f"{site}/courses/{name}"}, name, cookie=line)
     # a URL without a course: the same page in the last one
     if last not in courses.libraries:
@@ -291,7 +293,7 @@ class EdgeConfig:
     intake: BodyReceiver
     slots: Mapping[str, FairSlots]
     rates: RateLimiter
-    routes: RouteNames
+    routes: RouteTemplates
     guard: RequestGuard
     site: str = ""
     https: bool = False
@@ -311,7 +313,7 @@ class EdgeMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        scope = _set_root_path(scope, self._config.site)
+        scope = _add_site_prefix(scope, self._config.site)
         cookies = parse_cookies(scope["headers"])
         route = resolve_course(self._config.courses, scope, cookies)
         secure = self._config.https or scope["scheme"] == "https"
@@ -322,7 +324,7 @@ class EdgeMiddleware:
             self._record_metrics(exchange, "elsewhere")
         elif exchange.path.startswith("/static/"):
             await exchange.send(
-                *await self._config.static.answer(exchange.path, exchange.query, exchange.headers)
+                *await self._config.static.respond(exchange.path, exchange.query, exchange.headers)
             )
             self._record_metrics(exchange, "static")
         elif exchange.path in monitoring.ADDRESSES and exchange.method in {"GET", "HEAD"}:
@@ -341,7 +343,7 @@ class EdgeMiddleware:
         state = {
             "visitor": exchange.visitor,
             "number": exchange.number,
-            "library": await _read_course(live),
+            "library": await _load_current_course(live),
             "live": live,
             "course": route.course,
         }
@@ -352,7 +354,7 @@ class EdgeMiddleware:
             "state": {**route.scope.get("state", {}), **state},
         }
         try:
-            await self._pass_on(inner, receive, exchange)
+            await self._call_app_within_limits(inner, receive, exchange)
         except ClientDisconnect:
             return  # the client is gone
         except Exception as error:
@@ -360,7 +362,7 @@ class EdgeMiddleware:
                 raise
             request = Request(inner, receive)
             response = errors.response_for_exception(request, error, exchange.number)
-            await response(inner, receive, exchange.record)
+            await response(inner, receive, exchange.record_or_pass_on)
         # a revoked session was replaced by a new visitor
         exchange.visitor = inner["state"]["visitor"]
         self._log_if_slow(exchange, inner)
@@ -368,28 +370,30 @@ class EdgeMiddleware:
             await exchange.send_recorded()
         self._record_metrics(exchange, self._config.routes.of(inner))
 
-    async def _pass_on(self, inner: Scope, receive: Receive, exchange: HttpExchange) -> None:
+    async def _call_app_within_limits(
+        self, inner: Scope, receive: Receive, exchange: HttpExchange
+    ) -> None:
         """Apply limits, buffer the body, wait for a slot, then call the app."""
         config = self._config
         config.guard.check_host_origin_and_text(inner)
-        kind = rate_limit_kind(exchange.method, exchange.path, exchange.query)
+        kind = rate_limit_of_request(exchange.method, exchange.path, exchange.query)
         browser = exchange.visitor.known_digest
         config.rates.check_and_count(kind, exchange.client, browser)
-        if exchange.writes:
+        if exchange.is_write:
             config.rates.check_and_count("writes", exchange.client, browser)
         content_type = exchange.headers.get(b"content-type", b"").lower()
-        is_form = exchange.writes and content_type.startswith(FORM)
+        is_form = exchange.is_write and content_type.startswith(FORM)
         room = FORM_BYTES
-        if exchange.writes and not is_form:
+        if exchange.is_write and not is_form:
             room = config.uploads.get(exchange.path, room)
-        slots = config.slots[SLOW.get(kind) or ("forms" if exchange.writes else "pages")]
+        slots = config.slots[SLOW.get(kind) or ("forms" if exchange.is_write else "pages")]
         async with (
             config.intake.buffer_whole_body(
                 receive, exchange.headers, room, exchange.client
             ) as buffered,
             contextlib.AsyncExitStack() as slot,
         ):
-            occupied = slots.occupy(exchange.client, seconds=_LONGEST_WAIT)
+            occupied = slots.hold_slot(exchange.client, seconds=_LONGEST_WAIT)
             try:
                 await slot.enter_async_context(occupied)
                 is_busy = False
@@ -398,17 +402,17 @@ class EdgeMiddleware:
             body = buffered
             if is_form:
                 # If the app is busy or full, the error page offers to send the form again.
-                inner["state"]["form"], body = await read_form(buffered)
+                inner["state"]["form"], body = await read_form_body(buffered)
             if is_busy:
                 message = "The server is busy just now. Try again in a minute."
                 raise HTTPException(503, message, {"retry-after": "60"})
-            if config.metrics and exchange.writes and exchange.path in config.uploads:
-                slot.enter_context(config.metrics.importing())
+            if config.metrics and exchange.is_write and exchange.path in config.uploads:
+                slot.enter_context(config.metrics.track_running_import())
 
             async def record(message: Message) -> None:
                 if message.get("more_body"):
                     await slot.aclose()  # before a file is streamed to a slow client
-                await exchange.record(message)
+                await exchange.record_or_pass_on(message)
 
             await self._app(inner, body, record)
 
@@ -431,15 +435,15 @@ class EdgeMiddleware:
         _log.warning("request %s: %s %s answered %d after %d ms", *known.values(), extra=known)
 
 
-def _set_root_path(scope: Scope, site: str) -> Scope:
+def _add_site_prefix(scope: Scope, prefix: str) -> Scope:
     """Return the scope with the server's prefix, whether or not a proxy removed it."""
     path: str = scope["path"]
-    if site and (path == site or path.startswith(f"{site}/")):
-        path = path.removeprefix(site) or "/"
-    return {**scope, "root_path": site, "path": f"{site}{path}"}
+    if prefix and (path == prefix or path.startswith(f"{prefix}/")):
+        path = path.removeprefix(prefix) or "/"
+    return {**scope, "root_path": prefix, "path": f"{prefix}{path}"}
 
 
-async def _read_course(live: LiveLibrary) -> Library:
+async def _load_current_course(live: LiveLibrary) -> Library:
     """Return the current course.
 
     Checks the files in a thread, because reading an author's changes may take a second

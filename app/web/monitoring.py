@@ -57,7 +57,7 @@ from sqlmodel import Session, SQLModel
 
 from app.content.courses import CourseRegistry
 from app.content.library import LiveLibrary
-from app.database.engine import Turn
+from app.database.engine import OpenWriteSession
 from app.database.quotas import StorageLimit
 from app.errors import StorageFullError
 
@@ -110,7 +110,7 @@ class Metrics:
             multiprocess_mode="livemax",
         )
 
-    def admits_token(self, header: str) -> bool:
+    def is_valid_token(self, header: str) -> bool:
         given = header.removeprefix("Bearer ").encode()
         return hmac.compare_digest(given, self._token)
 
@@ -120,15 +120,15 @@ class Metrics:
         self._latency.labels(method, route).observe(seconds)
 
     @contextlib.contextmanager
-    def importing(self) -> Iterator[None]:
+    def track_running_import(self) -> Iterator[None]:
         with self._imports.track_inprogress():
             yield
 
-    def measure_write_turns(self, write_turn: Turn) -> Turn:
+    def measure_write_turns(self, write_turn: OpenWriteSession) -> OpenWriteSession:
         """Return `turn` with its waiting and writing time measured."""
 
         def begin() -> AbstractAsyncContextManager[Session]:
-            return self._timed(write_turn)
+            return self._measure_write_turn(write_turn)
 
         return begin
 
@@ -144,7 +144,7 @@ class Metrics:
         return generate_latest(everything)
 
     @contextlib.asynccontextmanager
-    async def _timed(self, write_turn: Turn) -> AsyncIterator[Session]:
+    async def _measure_write_turn(self, write_turn: OpenWriteSession) -> AsyncIterator[Session]:
         arrived = time.perf_counter()
         with contextlib.ExitStack() as waiting:
             waiting.enter_context(self._waiting.track_inprogress())
@@ -162,7 +162,7 @@ async def show_metrics(request: Request) -> Response:
     metrics: Metrics | None = request.app.state.metrics
     if metrics is None:
         return PlainTextResponse("There is no page at this address.\n", 404)
-    if not metrics.admits_token(request.headers.get("authorization", "")):
+    if not metrics.is_valid_token(request.headers.get("authorization", "")):
         words = "Send the token that HEADROOM_METRICS_TOKEN holds.\n"
         return PlainTextResponse(words, 401, headers={"www-authenticate": "Bearer"})
     return Response(metrics.render(), media_type=CONTENT_TYPE_LATEST)
@@ -202,7 +202,7 @@ _PROBE = 64 * 1024  # bytes that are written to test the disk
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class HealthCheck:
+class HealthCheckResult:
     """The result of one check. `problem` says what is wrong and what to do; empty if ok."""
 
     name: str
@@ -222,9 +222,9 @@ class Readiness:
     def __init__(
         self, engine: Engine, folder: Path, courses: CourseRegistry, storage: StorageLimit
     ) -> None:
-        disk = functools.partial(_disk_check, _checked_folders(engine, folder), storage)
-        self._checks: list[tuple[str, Callable[[], HealthCheck], float]] = [
-            ("database", _database_check(engine), _CHECK_CACHE_SECONDS),
+        disk = functools.partial(_check_disk_and_quota, _checked_folders(engine, folder), storage)
+        self._checks: list[tuple[str, Callable[[], HealthCheckResult], float]] = [
+            ("database", _make_database_check(engine), _CHECK_CACHE_SECONDS),
             ("disk", disk, _DISK_CACHE_SECONDS),
         ]
         for name, live in courses.libraries.items():
@@ -232,63 +232,63 @@ class Readiness:
             self._checks.append(("content", check, _CHECK_CACHE_SECONDS))
         # Each has its own thread: those of the requests may be in use.
         self._threads = [anyio.CapacityLimiter(1) for _ in self._checks]
-        self._results: list[tuple[float, HealthCheck]] = [(0.0, HealthCheck(""))] * len(
+        self._results: list[tuple[float, HealthCheckResult]] = [(0.0, HealthCheckResult(""))] * len(
             self._checks
         )
         self._lock = asyncio.Lock()
 
-    async def report(self) -> list[HealthCheck]:
+    async def run_due_checks(self) -> list[HealthCheckResult]:
         """Return the results, at most a second old; that of the disk at most ten seconds."""
         async with self._lock:
             for number, (name, check, seconds) in enumerate(self._checks):
                 if time.monotonic() >= self._results[number][0]:
-                    result = await self._run(name, check, self._threads[number])
+                    result = await self._run_with_timeout(name, check, self._threads[number])
                     self._results[number] = (time.monotonic() + seconds, result)
             return [result for _until, result in self._results]
 
-    async def _run(
-        self, name: str, check: Callable[[], HealthCheck], thread: anyio.CapacityLimiter
-    ) -> HealthCheck:
+    async def _run_with_timeout(
+        self, name: str, check: Callable[[], HealthCheckResult], thread: anyio.CapacityLimiter
+    ) -> HealthCheckResult:
         with anyio.move_on_after(_LIMIT):
             return await to_thread.run_sync(check, abandon_on_cancel=True, limiter=thread)
         message = f"There was no answer within {_LIMIT:.0f} seconds. "
-        return HealthCheck(name, message + "See that database and disk can be reached.")
+        return HealthCheckResult(name, message + "See that database and disk can be reached.")
 
 
-def _check_course(name: str, live: LiveLibrary) -> HealthCheck:
+def _check_course(name: str, live: LiveLibrary) -> HealthCheckResult:
     subject = f"content {name}" if name else "content"
     try:
         course = live.current()
     except Exception:  # noqa: BLE001 - any error is reported
-        return HealthCheck(subject, f"The course cannot be read. {_CHECK_CONTENT}")
+        return HealthCheckResult(subject, f"The course cannot be read. {_CHECK_CONTENT}")
     if not course.topics:
-        return HealthCheck(subject, f"The course has no topics. {_CHECK_CONTENT}")
+        return HealthCheckResult(subject, f"The course has no topics. {_CHECK_CONTENT}")
     wrong = sum(p.severity == "error" for p in course.problems)
     note = f"{len(course.topics)} topics"
     if wrong:
         note += f", {wrong} errors in the files; `headroom check` names each"
-    return HealthCheck(subject, note=note)
+    return HealthCheckResult(subject, note=note)
 
 
 _CHECK_CONTENT = "Run `headroom check`, and fix what it names."
 
 
-def check_disk(folders: Sequence[Path], min_free_bytes: int = LEAST_FREE) -> HealthCheck:
+def check_disk(folders: Sequence[Path], min_free_bytes: int = LEAST_FREE) -> HealthCheckResult:
     """Check that each folder is writable and has `min_free_bytes` bytes free."""
     for folder in folders:
         try:
             free = shutil.disk_usage(folder).free
-            _write_probe(folder)
+            _raise_if_not_writable(folder)
         except OSError as error:
             words = f"The data folder cannot be written ({error.strerror}). "
-            return HealthCheck("disk", words + "Free space, or make the folder writable.")
+            return HealthCheckResult("disk", words + "Free space, or make the folder writable.")
         if free < min_free_bytes:
             words = f"The disk is nearly full: have {min_free_bytes // 1_000_000:,} MB free."
-            return HealthCheck("disk", words)
-    return HealthCheck("disk")
+            return HealthCheckResult("disk", words)
+    return HealthCheckResult("disk")
 
 
-def _disk_check(folders: Sequence[Path], storage: StorageLimit) -> HealthCheck:
+def _check_disk_and_quota(folders: Sequence[Path], storage: StorageLimit) -> HealthCheckResult:
     check = check_disk(folders)
     try:
         storage.expect_room()
@@ -299,7 +299,7 @@ def _disk_check(folders: Sequence[Path], storage: StorageLimit) -> HealthCheck:
     return check
 
 
-def _write_probe(folder: Path) -> None:
+def _raise_if_not_writable(folder: Path) -> None:
     with tempfile.TemporaryFile(dir=folder) as probe:
         probe.write(bytes(_PROBE))
         probe.flush()
@@ -316,47 +316,47 @@ def _database_path(engine: Engine) -> Path | None:
     return Path(name) if engine.dialect.name == "sqlite" and name else None
 
 
-def _database_check(engine: Engine) -> Callable[[], HealthCheck]:
+def _make_database_check(engine: Engine) -> Callable[[], HealthCheckResult]:
     path = _database_path(engine)
     if path is None:
-        return lambda: HealthCheck("database", _find_postgresql_fault(engine))
-    born = _file_identity(path)
-    return lambda: HealthCheck("database", _database_file_fault(path, born))
+        return lambda: HealthCheckResult("database", _explain_postgresql_fault(engine))
+    born = _device_and_inode(path)
+    return lambda: HealthCheckResult("database", _explain_database_file_fault(path, born))
 
 
-def _file_identity(path: Path) -> tuple[int, int] | None:
+def _device_and_inode(path: Path) -> tuple[int, int] | None:
     with contextlib.suppress(OSError):
         status = path.stat()
         return status.st_dev, status.st_ino
     return None
 
 
-def _database_file_fault(path: Path, identity_at_start: tuple[int, int] | None) -> str:
+def _explain_database_file_fault(path: Path, identity_at_start: tuple[int, int] | None) -> str:
     """Return what is wrong with a database file; empty if a write would succeed."""
-    now = _file_identity(path)
+    now = _device_and_inode(path)
     if now is None:
         return "The database file is gone. Stop the server, and restore a backup."
     if now != identity_at_start:
         return "The database file was replaced. Restart the server to use the new one."
     try:
-        with _open_unpooled(path) as connection:
-            _begin_or_see_others_commit(connection)
+        with _connect_outside_pool(path) as connection:
+            _begin_write_or_see_commit(connection)
             rows = connection.execute(_TABLES).fetchall()
             connection.rollback()
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary error code
         return _SQLITE_ERROR_MESSAGES.get(code, _DAMAGED)
-    return _find_table_fault(name for (name,) in rows)
+    return _explain_missing_tables(name for (name,) in rows)
 
 
-def _find_table_fault(names: Iterable[str]) -> str:
+def _explain_missing_tables(names: Iterable[str]) -> str:
     # All tables are in the metadata: the engine module imports them.
     if SQLModel.metadata.tables.keys() <= set(names):
         return ""
     return "The database lacks tables. Stop the server, and restore a backup."
 
 
-def _begin_or_see_others_commit(connection: sqlite3.Connection) -> None:
+def _begin_write_or_see_commit(connection: sqlite3.Connection) -> None:
     """Begin a write transaction. Raises sqlite3.Error if no process can write.
 
     With many learners writing one after another, this may not get the lock in time.
@@ -386,7 +386,7 @@ _SQLITE_ERROR_MESSAGES = {
 
 
 @contextlib.contextmanager
-def _open_unpooled(path: Path) -> Iterator[sqlite3.Connection]:
+def _connect_outside_pool(path: Path) -> Iterator[sqlite3.Connection]:
     """Open a separate connection, which never creates a missing file."""
     address = f"file:{quote(str(path.absolute()))}?mode=rw"
     with contextlib.closing(
@@ -395,7 +395,7 @@ def _open_unpooled(path: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def _find_postgresql_fault(engine: Engine) -> str:
+def _explain_postgresql_fault(engine: Engine) -> str:
     try:
         with engine.connect() as connection:
             names = inspect(connection).get_table_names()
@@ -404,7 +404,7 @@ def _find_postgresql_fault(engine: Engine) -> str:
         return "The database server gives no answer. See that it runs and is reachable."
     if closed:
         return "The database server takes no writes. Make it writable."
-    return _find_table_fault(names)
+    return _explain_missing_tables(names)
 
 
 _READ_ONLY = (
@@ -418,16 +418,16 @@ _FRESH = {"cache-control": "no-store"}
 
 
 @health_router.api_route("/healthz", methods=["GET", "HEAD"])
-async def healthz() -> PlainTextResponse:
+async def respond_alive() -> PlainTextResponse:
     """Respond "well" if the process can respond at all."""
     return PlainTextResponse("well", headers=_FRESH)
 
 
 @health_router.api_route("/readyz", methods=["GET", "HEAD"])
-async def readyz(request: Request) -> PlainTextResponse:
+async def respond_ready(request: Request) -> PlainTextResponse:
     """Respond with one line per check; 503 if learners cannot be served."""
     readiness: Readiness = request.app.state.readiness
-    checks = await readiness.report()
+    checks = await readiness.run_due_checks()
     words = "".join(f"{check.line}\n" for check in checks)
     status = 503 if any(check.problem for check in checks) else 200
     return PlainTextResponse(words, status, headers=_FRESH)
@@ -447,17 +447,17 @@ _Raised = tuple[type[BaseException], BaseException, TracebackType | None]
 _RaisedOrNot = _Raised | tuple[None, None, None]
 
 
-def configure_logging(kind: Kind) -> None:
+def configure_logging(log_format: Kind) -> None:
     """Log this process to standard error."""
     root = logging.getLogger()
-    root.handlers[:] = [create_handler(kind)]
+    root.handlers[:] = [create_log_handler(log_format)]
     root.setLevel(logging.WARNING)
 
 
-def create_handler(kind: Kind) -> logging.StreamHandler[TextIO]:
+def create_log_handler(log_format: Kind) -> logging.StreamHandler[TextIO]:
     handler: logging.StreamHandler[TextIO] = logging.StreamHandler()
-    handler.setFormatter(_JsonFormatter() if kind == "json" else _TextFormatter())
-    handler.addFilter(RepeatFilter())
+    handler.setFormatter(_JsonFormatter() if log_format == "json" else _TextFormatter())
+    handler.addFilter(RepeatedLineFilter())
     return handler
 
 
@@ -472,7 +472,7 @@ class _TextFormatter(logging.Formatter):
         super().__init__("%(asctime)s %(levelname)s %(message)s")
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - overrides logging
-        record.message = _log_sentence(record)
+        record.message = _message_on_one_line(record)
         return super().formatMessage(record)
 
     def formatException(self, ei: _RaisedOrNot) -> str:  # noqa: N802 - overrides logging
@@ -497,7 +497,7 @@ class _JsonFormatter(JsonFormatter):
         return _format_error_chain(ei[1])
 
 
-def _log_sentence(record: logging.LogRecord) -> str:
+def _message_on_one_line(record: logging.LogRecord) -> str:
     """Return the message as one line, with control characters escaped."""
     words = record.getMessage()
     if record.name == "asyncio":  # its other lines repeat the exception
@@ -532,7 +532,7 @@ def _safe_error_message(error: BaseException) -> str:
     return ""
 
 
-class RepeatFilter(logging.Filter):
+class RepeatedLineFilter(logging.Filter):
     """Limits each kind of log line that clients can cause to one per minute.
 
     The next line of the kind reports how many were dropped. A kind is a message, or
@@ -573,7 +573,7 @@ def _line_kind_to_count(record: logging.LogRecord) -> str:
 
 
 @contextlib.contextmanager
-def end_with_parent() -> Iterator[None]:
+def stop_when_parent_ends() -> Iterator[None]:
     """Stop this worker process gracefully when its parent process ends.
 
     A killed parent cannot stop its workers, and they would keep the port open. Without
@@ -584,13 +584,13 @@ def end_with_parent() -> Iterator[None]:
         yield
         return
     loop = asyncio.get_running_loop()
-    loop.add_reader(parent.sentinel, _stop_with_parent, loop, parent.sentinel)
+    loop.add_reader(parent.sentinel, _stop_gracefully, loop, parent.sentinel)
     try:
         yield
     finally:
         loop.remove_reader(parent.sentinel)
 
 
-def _stop_with_parent(loop: asyncio.AbstractEventLoop, sentinel: int) -> None:
+def _stop_gracefully(loop: asyncio.AbstractEventLoop, sentinel: int) -> None:
     loop.remove_reader(sentinel)  # the sentinel stays readable
     os.kill(os.getpid(), signal.SIGTERM)

@@ -22,11 +22,11 @@ from app.estimator.units import format_value
 from app.markup.text import same_language, text_direction
 from app.web.dependencies import is_secure_context
 from app.web.formatting import (
-    format_count,
+    format_count_with_noun,
     format_date_with_year,
-    format_duration,
-    format_minutes,
+    format_minutes_at_least_one,
     format_percent,
+    format_time_spent,
     format_weekday,
     format_whole_minutes,
 )
@@ -106,20 +106,20 @@ class StaticAssets:
     """The static files of a folder, in memory, with URLs and headers."""
 
     def __init__(self, folder: Path) -> None:
-        self._bodies = _read_files(folder)
+        self._bodies = _read_static_files(folder)
         self.files: Mapping[str, CompressedBody] = {
             name: CompressedBody(self._add_versions_to_font_urls(name), FILE_LEVEL)
             for name in self._bodies
         }
 
-    def address(self, name: str) -> str:
+    def versioned_url(self, name: str) -> str:
         """Return the URL of a file, which includes a hash of its content.
 
         Raises KeyError for a missing file, so that a page cannot refer to one.
         """
-        return f"/static/{name}?v={_file_version(self.files[name])}"
+        return f"/static/{name}?v={_content_version(self.files[name])}"
 
-    async def answer(
+    async def respond(
         self, path: str, query: bytes, request: Mapping[bytes, bytes]
     ) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
         """Return status, headers and body for a request below /static/ with these headers."""
@@ -127,7 +127,7 @@ class StaticAssets:
         file = self.files.get(name)
         if file is None:
             return 404, [(b"content-type", b"text/plain")], b"There is no such file."
-        named = query == f"v={_file_version(file)}".encode()
+        named = query == f"v={_content_version(file)}".encode()
         headers = [
             (b"etag", file.tag),
             (b"cache-control", _YEAR if named else b"no-cache"),
@@ -140,7 +140,7 @@ class StaticAssets:
         body, encoding = await file.encode_for(accepted)
         if encoding:
             headers.append((b"content-encoding", encoding))
-        headers.append((b"content-type", _media_type(name)))
+        headers.append((b"content-type", _content_type(name)))
         return 200, headers, body
 
     def _add_versions_to_font_urls(self, name: str) -> bytes:
@@ -152,7 +152,7 @@ class StaticAssets:
 
         def with_version(link: re.Match[bytes]) -> bytes:
             target = link[1].decode()
-            version = _file_version(CompressedBody(self._bodies[target]))
+            version = _content_version(CompressedBody(self._bodies[target]))
             return f"url(../{target}?v={version})".encode()
 
         return _LINK.sub(with_version, body)
@@ -161,7 +161,7 @@ class StaticAssets:
 _YEAR = b"public, max-age=31536000, immutable"
 
 
-def _read_files(folder: Path) -> dict[str, bytes]:
+def _read_static_files(folder: Path) -> dict[str, bytes]:
     bodies = {
         str(file.relative_to(folder).as_posix()): file.read_bytes()
         for file in sorted(folder.rglob("*"))
@@ -174,11 +174,11 @@ def _read_files(folder: Path) -> dict[str, bytes]:
     return bodies
 
 
-def _file_version(file: CompressedBody) -> str:
+def _content_version(file: CompressedBody) -> str:
     return file.tag[1:11].decode()
 
 
-def _media_type(name: str) -> bytes:
+def _content_type(name: str) -> bytes:
     suffix = Path(name).suffix
     kind = _TYPES.get(suffix) or mimetypes.guess_type(name)[0] or "text/plain"
     text = kind.startswith("text/")
@@ -201,19 +201,19 @@ def create_template_env(folder: Path, static: StaticAssets) -> Environment:
     )
     environment.filters["quantity"] = format_value
     times, counts = (
-        (format_minutes, format_duration, format_whole_minutes),
-        (format_count, format_percent),
+        (format_minutes_at_least_one, format_time_spent, format_whole_minutes),
+        (format_count_with_noun, format_percent),
     )
     for words in (format_date_with_year, format_weekday, *times, *counts):
         environment.globals[words.__name__] = words
     environment.globals["SIGNS"] = SIGNS
     for drawn in (draw_meter, draw_meters, draw_shares):
         environment.globals[drawn.__name__] = drawn
-    environment.globals["asset"] = static.address
+    environment.globals["asset"] = static.versioned_url
     environment.globals["frame_note"] = _footer_note
     environment.globals["theme_of"] = _chosen_theme
-    environment.globals["offers_author_pages"] = _offers_author_pages
-    environment.globals["has_courses"] = _has_courses
+    environment.globals["offers_author_pages"] = _shows_author_links
+    environment.globals["has_courses"] = _has_several_courses
     environment.globals["has_calculators"] = _has_calculators
     return environment
 
@@ -253,12 +253,12 @@ def _footer_note(request: Request) -> str:
     return notes[0] if notes else ""
 
 
-def _offers_author_pages(request: Request) -> bool:
+def _shows_author_links(request: Request) -> bool:
     """Return whether to link the author pages: this browser has an author cookie."""
     return bool(request.state.visitor.author and request.app.state.settings.authoring)
 
 
-def _has_courses(request: Request) -> bool:
+def _has_several_courses(request: Request) -> bool:
     courses: CourseRegistry = request.app.state.courses
     return len(courses.libraries) > 1
 
@@ -277,9 +277,9 @@ def _chosen_theme(request: Request) -> str:
 def _render_template(request: Request, template: str, context: dict[str, Any]) -> str:
     environment: Environment = request.app.state.templates
     language = request.state.library.syllabus.language
-    whole = {"request": request, **language_marks(language), **context}
+    whole = {"request": request, **template_language_marks(language), **context}
     html = environment.get_template(template).render(whole)
-    return isolate_left_to_right(html) if text_direction(language) == "rtl" else html
+    return isolate_left_to_right_text(html) if text_direction(language) == "rtl" else html
 
 
 _VERBATIM = r"<(?P<tag>script|style|textarea|pre|code|title)\b.*?</(?P=tag)>|<[^>]*>"
@@ -290,7 +290,7 @@ _ISOLATED = re.compile(
 )
 
 
-def isolate_left_to_right(html: str) -> str:
+def isolate_left_to_right_text(html: str) -> str:
     r"""Return a page of a right-to-left course in which amounts and English labels stay in order.
 
     Else the number and the unit of 50 g change places.
@@ -311,7 +311,7 @@ def isolate_left_to_right(html: str) -> str:
     return _ISOLATED.sub(isolate, html)
 
 
-def language_marks(language: str) -> dict[str, Any]:
+def template_language_marks(language: str) -> dict[str, Any]:
     """Return the language marks for templates; empty if the course is in the UI language.
 
     `lang` is the attribute for an element with course text, `english` for UI text

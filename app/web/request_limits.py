@@ -42,7 +42,7 @@ class RateLimit:
         return _SECONDS[self.unit]
 
 
-def read_rates(setting: str) -> tuple[RateLimit, ...]:
+def parse_rate_limits(setting: str) -> tuple[RateLimit, ...]:
     """Parse a setting, e.g. "60/minute;1000/day"; returns () for "off".
 
     Raises ValueError with a message for anything else.
@@ -92,7 +92,7 @@ class RateLimiter:
     def __init__(
         self, kinds: Mapping[str, str], clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._kinds = {kind: read_rates(words) for kind, words in kinds.items()}
+        self._kinds = {kind: parse_rate_limits(words) for kind, words in kinds.items()}
         self._clock = clock
         self._counts: LRUCache[_RateKey, tuple[int, int]] = LRUCache(_CLIENTS)
 
@@ -103,20 +103,20 @@ class RateLimiter:
         requests are not counted, so one browser cannot use up the limit of its address.
         """
         self.raise_if_over_limit(kind, client, browser)
-        self.count(kind, client, browser)
+        self.count_request(kind, client, browser)
 
     def raise_if_over_limit(self, limit_name: str, client: str, browser: str = "") -> None:
         """Raise HTTPException 429 if one more request would exceed a limit."""
         for key in self._rate_keys(limit_name, client, browser):
             if self._count(key) >= key.rate.most:
-                raise self._too_many(key)
+                raise self._too_many_requests_error(key)
 
-    def count(self, kind: str, client: str, browser: str = "") -> None:
+    def count_request(self, kind: str, client: str, browser: str = "") -> None:
         """Count one request, even if it exceeds the limit."""
         for key in self._rate_keys(kind, client, browser):
-            self._counts[key] = (self._window(key.rate), self._count(key) + 1)
+            self._counts[key] = (self._window_index(key.rate), self._count(key) + 1)
 
-    def seconds_to_wait(self, kind: str, client: str, browser: str = "") -> int:
+    def seconds_until_allowed(self, kind: str, client: str, browser: str = "") -> int:
         """Return the seconds until one more would be allowed, 0 for now. Counts nothing."""
         keys = self._rate_keys(kind, client, browser)
         full = [key.rate for key in keys if self._count(key) >= key.rate.most]
@@ -135,17 +135,17 @@ class RateLimiter:
     def _count(self, key: _RateKey) -> int:
         """Return the count in the current window."""
         window, count = self._counts.get(key, (0, 0))
-        return count if window == self._window(key.rate) else 0
+        return count if window == self._window_index(key.rate) else 0
 
-    def _window(self, rate: RateLimit) -> int:
+    def _window_index(self, rate: RateLimit) -> int:
         return int(self._clock() // rate.seconds)
 
     def _seconds_left(self, rate: RateLimit) -> int:
         """Return the seconds until the current window ends, at least 1."""
-        end = (self._window(rate) + 1) * rate.seconds
+        end = (self._window_index(rate) + 1) * rate.seconds
         return max(1, round(end - self._clock()))
 
-    def _too_many(self, key: _RateKey) -> HTTPException:
+    def _too_many_requests_error(self, key: _RateKey) -> HTTPException:
         left = self._seconds_left(key.rate)
         source = "browser" if key.limit.endswith("_browser") else "address"
         words = (
@@ -155,7 +155,7 @@ class RateLimiter:
         return HTTPException(429, words, {"retry-after": str(left)})
 
 
-def rate_limit_kind(method: str, path: str, query: bytes) -> str:
+def rate_limit_of_request(method: str, path: str, query: bytes) -> str:
     """Return the rate limit kind of a request; empty if it is not limited."""
     if path in _SEARCHES or path.startswith("/search/"):
         return "searches" if query else ""
@@ -166,7 +166,7 @@ def rate_limit_kind(method: str, path: str, query: bytes) -> str:
     return next((kind for start, kind in _BY_START if path.startswith(start)), "")
 
 
-def client_network(host: str) -> str:
+def client_of_address(host: str) -> str:
     """Return the client that an address belongs to: an IPv4 address or an IPv6 /64."""
     if ":" not in host:
         return host
@@ -176,8 +176,8 @@ def client_network(host: str) -> str:
         return host
 
 
-def client_key(scope: Scope) -> str:
-    return client_network(scope["client"][0]) if scope.get("client") else ""
+def client_of_scope(scope: Scope) -> str:
+    return client_of_address(scope["client"][0]) if scope.get("client") else ""
 
 
 FORM = b"application/x-www-form-urlencoded"
@@ -226,7 +226,7 @@ class RequestGuard:
             raise HTTPException(414, f"{message}, and at most {_QUERY_BYTES:,} are read.")
         if "\0" in scope["path"]:
             raise HTTPException(404)
-        _refuse_null(query)
+        _refuse_nul_character(query)
 
     def _passes_csrf_check(self, method: str, headers: Mapping[bytes, bytes]) -> bool:
         """Return whether a request may write (CSRF check), by Sec-Fetch-Site or else Origin.
@@ -245,7 +245,7 @@ class RequestGuard:
         return origin.partition("://")[2].encode("latin-1") == headers.get(b"host")
 
 
-def _refuse_null(text: bytes) -> None:
+def _refuse_nul_character(text: bytes) -> None:
     if b"\0" in text or b"%00" in text:
         raise HTTPException(
             422,
@@ -280,7 +280,7 @@ class FairSlots:
         return self._held[client] < self._of_one_client
 
     @contextlib.asynccontextmanager
-    async def occupy(self, client: str, *, seconds: float | None = None) -> AsyncIterator[None]:
+    async def hold_slot(self, client: str, *, seconds: float | None = None) -> AsyncIterator[None]:
         """Wait for a slot and hold it during the block.
 
         Raises TimeoutError if none was free within `seconds`.
@@ -288,7 +288,7 @@ class FairSlots:
         loop = asyncio.get_running_loop()
         waiter = (client, loop.create_future())
         self._waiting.append(waiter)
-        self._admit_waiting()
+        self._give_free_slots()
         try:
             async with asyncio.timeout(seconds):
                 await waiter[1]
@@ -317,9 +317,9 @@ class FairSlots:
         self._held[client] -= 1
         if not self._held[client]:
             del self._held[client]
-        self._admit_waiting()
+        self._give_free_slots()
 
-    def _admit_waiting(self) -> None:
+    def _give_free_slots(self) -> None:
         held = self._held
         while self._waiting and held.total() < self._total:
             free = [w for w in self._waiting if self.may_hold_more(w[0])]
@@ -366,22 +366,22 @@ class TransferSlots:
         self._under_way: set[BodyTransfer] = set()
 
     @contextlib.asynccontextmanager
-    async def occupy(self, client: str, *, seconds: float) -> AsyncIterator[None]:
+    async def hold_slot(self, client: str, *, seconds: float) -> AsyncIterator[None]:
         """Wait for a slot and hold it during the block.
 
         Raises TimeoutError if none was free within `seconds`.
         """
         async with contextlib.AsyncExitStack() as stack:
-            helper = asyncio.ensure_future(self._displace_others(client))
+            helper = asyncio.ensure_future(self._displace_while_waiting(client))
             try:
-                slot = self._slots.occupy(client, seconds=seconds)
+                slot = self._slots.hold_slot(client, seconds=seconds)
                 await stack.enter_async_context(slot)
             finally:
                 helper.cancel()
             yield
 
     @contextlib.asynccontextmanager
-    async def transfer(self, *, has_slot: bool = True) -> AsyncIterator[BodyTransfer]:
+    async def register_transfer(self, *, has_slot: bool = True) -> AsyncIterator[BodyTransfer]:
         """Register a transfer during the block. It can be displaced if it has a slot.
 
         Raises TimeoutError if it expired or was displaced.
@@ -395,7 +395,7 @@ class TransferSlots:
             finally:
                 self._under_way.discard(transfer)
 
-    async def _displace_others(self, client: str) -> None:
+    async def _displace_while_waiting(self, client: str) -> None:
         while True:
             await asyncio.sleep(_PATIENCE)
             if self._slots.may_hold_more(client):
@@ -433,7 +433,7 @@ class BodyTimeouts:
     files: int = 16
     of_one_client: int = 2
 
-    def seconds_for(self, size: int) -> float:
+    def max_seconds_for_size(self, size: int) -> float:
         """Return the maximum seconds for a body of `size` bytes."""
         return self.seconds + size / self.bytes_a_second
 
@@ -459,13 +459,13 @@ class BodyReceiver:
             yield receive
             return
         if not length.isdigit() or len(length) > 15 or int(length) > max_bytes:
-            raise too_large(max_bytes)
+            raise body_too_large_error(max_bytes)
         is_large = int(length) > FORM_BYTES or b"transfer-encoding" in headers
         async with contextlib.AsyncExitStack() as stack:
             if is_large:
-                seconds = self._patience.seconds_for(max_bytes)
+                seconds = self._patience.max_seconds_for_size(max_bytes)
                 try:
-                    await stack.enter_async_context(self._slots.occupy(client, seconds=seconds))
+                    await stack.enter_async_context(self._slots.hold_slot(client, seconds=seconds))
                 except TimeoutError:
                     message = "Other files are being sent just now. Send yours in a minute."
                     hints = {"retry-after": "60", "connection": "close"}
@@ -476,12 +476,12 @@ class BodyReceiver:
                 yield _replay_body(buffer, receive)
 
     async def _buffer_body(
-        self, receive: Receive, buffer: IO[bytes], room: int, *, is_large: bool
+        self, receive: Receive, buffer: IO[bytes], max_bytes: int, *, is_large: bool
     ) -> None:
         """Write the body to `buffer`. Raises HTTPException 408 if it takes too long."""
-        seconds_for = self._patience.seconds_for
+        seconds_for = self._patience.max_seconds_for_size
         try:
-            async with self._slots.transfer(has_slot=is_large) as transfer:
+            async with self._slots.register_transfer(has_slot=is_large) as transfer:
                 more = True
                 while more:
                     transfer.expire_at(transfer.begun + seconds_for(transfer.bytes))
@@ -490,8 +490,8 @@ class BodyReceiver:
                         raise ClientDisconnect
                     piece = message.get("body", b"")
                     transfer.bytes += len(piece)
-                    if transfer.bytes > room:
-                        raise too_large(room)
+                    if transfer.bytes > max_bytes:
+                        raise body_too_large_error(max_bytes)
                     buffer.write(piece)
                     more = message.get("more_body", False)
         except TimeoutError:
@@ -506,7 +506,7 @@ def _slow_body_error(*, is_displaced: bool) -> HTTPException:
     return HTTPException(408, words, {"connection": "close"})
 
 
-async def read_form(receive: Receive) -> tuple[bytes, Receive]:
+async def read_form_body(receive: Receive) -> tuple[bytes, Receive]:
     """Return the body of a form, and a `receive` that replays it.
 
     Raises HTTPException 422 if it contains NUL.
@@ -516,7 +516,7 @@ async def read_form(receive: Receive) -> tuple[bytes, Receive]:
         message = await receive()
         body += message.get("body", b"")
         more = message.get("more_body", False)
-    _refuse_null(body)
+    _refuse_nul_character(body)
     return body, _replay_body(io.BytesIO(body), receive)
 
 
@@ -534,8 +534,8 @@ def _replay_body(buffer: IO[bytes], receive: Receive) -> Receive:
     return replay
 
 
-def too_large(room: int) -> HTTPException:
+def body_too_large_error(max_bytes: int) -> HTTPException:
     """Return the error for a body of more than `room` bytes."""
-    most = f"{room // 10**6} MB" if room >= 10**6 else f"{room // 1000} kB"
+    most = f"{max_bytes // 10**6} MB" if max_bytes >= 10**6 else f"{max_bytes // 1000} kB"
     message = f"At most {most} can be sent at once. Go back and send less."
     return HTTPException(413, message, {"connection": "close"})

@@ -9,20 +9,20 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from app.content.courses import CourseRegistry
 from app.content.library import Library
 from app.errors import NotFoundError
-from app.web.render import StaticAssets, language_marks, render_page
+from app.web.render import StaticAssets, render_page, template_language_marks
 
 router = APIRouter(include_in_schema=False)
 
 
 @router.get("/courses")
-def show_courses(request: Request) -> Response:
+def show_course_chooser(request: Request) -> Response:
     courses: CourseRegistry = request.app.state.courses
     if not courses.has_several_courses:
         raise NotFoundError("There is no page at this address.")
     if request.state.course:
         return RedirectResponse("../../courses", 303)  # leave the URL prefix of the course
     named = [
-        (name, library, language_marks(library.syllabus.language)["lang"])
+        (name, library, template_language_marks(library.syllabus.language)["lang"])
         for name, live in courses.libraries.items()
         for library in (live.current(),)
     ]
@@ -55,7 +55,7 @@ self.addEventListener("activate", (event) => event.waitUntil(
 
 
 @worker_router.get("/sw.js")
-def service_worker(request: Request) -> Response:
+def serve_service_worker(request: Request) -> Response:
     """Serve the service worker. It updates itself when the course or a static file changes.
 
     Above the courses of a server with several, serve a worker that removes itself.
@@ -68,18 +68,18 @@ def service_worker(request: Request) -> Response:
     lines = (
         '"use strict";',
         f"const VERSION = {json.dumps(_worker_version(library, static))};",
-        f"const FILES = {json.dumps([static.address(name) for name in _FILES])};",
+        f"const FILES = {json.dumps([static.versioned_url(name) for name in _FILES])};",
         static.files["js/worker.js"].body.decode(),
     )
     return Response("\n".join(lines), media_type="text/javascript")
 
 
 @worker_router.get("/unreachable")
-def offline_page(request: Request) -> HTMLResponse:
+def serve_offline_page(request: Request) -> HTMLResponse:
     """Serve the page that the service worker shows offline. It contains no personal data."""
     return render_page(request, "shared/unreachable.html")
 
 
 def _worker_version(library: Library, static: StaticAssets) -> str:
-    words = [library.version, *(static.address(name) for name in sorted(static.files))]
+    words = [library.version, *(static.versioned_url(name) for name in sorted(static.files))]
     return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]

@@ -20,7 +20,7 @@ YEAR = 365 * 24 * 3600
 _KEY_AGE = 400 * 24 * 3600  # browsers keep no cookie longer; every write renews it
 
 
-def set_cookie_line(name: str, value: str, max_age: int) -> bytes:
+def format_set_cookie(name: str, value: str, max_age: int) -> bytes:
     # The middleware adds the server's path prefix, and Secure over TLS.
     line = f"{name}={value}; Max-Age={max_age}; Path=/; HttpOnly; SameSite=Lax"
     return line.encode()
@@ -98,7 +98,7 @@ class SessionCookies:
         visitor = Visitor(
             key,
             hash_session_key(key),
-            self._line(signed, prefix),
+            self._format_signed_cookie(signed, prefix),
             theme=theme if theme in _THEMES else "",
             zone=zone if _ZONE.fullmatch(zone) else "",
             author=read(self._author),
@@ -109,26 +109,26 @@ class SessionCookies:
 
     def with_new_session_key(self, visitor: Visitor) -> Visitor:
         key = create_session_key()
-        line = self.line(visitor, key)
+        line = self.format_session_cookie(visitor, key)
         return dataclasses.replace(
             visitor, key=key, digest=hash_session_key(key), renewal=line, cookie=line
         )
 
-    def line(self, visitor: Visitor, key: str) -> bytes:
-        return self._line(self._signer.sign(key).decode(), visitor.prefix)
+    def format_session_cookie(self, visitor: Visitor, key: str) -> bytes:
+        return self._format_signed_cookie(self._signer.sign(key).decode(), visitor.prefix)
 
     def format_cookie_deletion(self, visitor: Visitor) -> bytes:
-        return set_cookie_line(visitor.prefix + self._name, "", 0)
+        return format_set_cookie(visitor.prefix + self._name, "", 0)
 
     def author_cookie_name(self, visitor: Visitor) -> str:
         return visitor.prefix + self._author
 
-    def digest(self, code: str) -> str:
+    def hash_short_code(self, code: str) -> str:
         """Hash a short code for storage. Useless without the secret key."""
         return hashlib.sha256(self._signer.get_signature(code)).hexdigest()
 
-    def _line(self, signed: str, prefix: str) -> bytes:
-        return set_cookie_line(prefix + self._name, signed, _KEY_AGE)
+    def _format_signed_cookie(self, signed: str, prefix: str) -> bytes:
+        return format_set_cookie(prefix + self._name, signed, _KEY_AGE)
 
 
 def parse_cookies(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:

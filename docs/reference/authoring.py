@@ -5,7 +5,7 @@ from collections import defaultdict
 from app.estimator import registry
 from app.estimator.inputs import input_specs
 from app.markup import problems as limits
-from app.markup.expressions import catalogue_value
+from app.markup.expressions import read_catalog_field
 from app.markup.quantities import UNITS
 from docs.reference.parts import DOCS, code, codes, filled, table
 
@@ -113,7 +113,7 @@ def _catalogue() -> str:
 
 def _fields(scheme: str, name: str) -> list[str]:
     """What a target can ask of an entry: numbers, words, and yes or no."""
-    _, entry = catalogue_value(scheme, name, "name")
+    _, entry = read_catalog_field(scheme, name, "name")
     named = [word for word in dir(entry) if word[0] != "_" and word not in _HIDDEN]
     kinds = int | float | str | None
     return [word for word in named if isinstance(getattr(entry, word), kinds)]

@@ -1,6 +1,6 @@
 """Cases of weights, caches, model states and activations computed by formulas."""
 
-from app.estimator.memory.activations import gpt_layer_bytes, layer_bytes, logits_bytes
+from app.estimator.memory.activations import gpt_layer_bytes, layer_bytes_per_token, logits_bytes
 from app.estimator.memory.model_states import BytesPerParameter, zero_bytes
 from app.estimator.models import number_formats as gguf
 from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError
@@ -217,8 +217,8 @@ def _module_layer(asked: CaseInputs) -> FormulaValue:
     dropout = asked.number("dropout", 0.0) > 0
     sequence, batch = asked.number("seq"), asked.number("microbatch", 1)
     layer = model.stack[-1]
-    each = layer_bytes(model, layer, sequence, eager=eager, dropout=dropout)
-    return formula(layer_bytes, each * sequence * batch)
+    each = layer_bytes_per_token(model, layer, sequence, eager=eager, dropout=dropout)
+    return formula(layer_bytes_per_token, each * sequence * batch)
 
 
 _LOSS = {

@@ -188,8 +188,8 @@ def energy_case(asked: CaseInputs) -> FormulaValue:
 
 def carbon_case(asked: CaseInputs) -> FormulaValue:
     """Carbon dioxide in tonnes."""
-    tonnes = run_costs.carbon(_drawn(asked), asked.number("kgco2_per_kwh")) / 1e3
-    return formula(run_costs.carbon, tonnes)
+    tonnes = run_costs.carbon_emitted(_drawn(asked), asked.number("kgco2_per_kwh")) / 1e3
+    return formula(run_costs.carbon_emitted, tonnes)
 
 
 def power_case(asked: CaseInputs) -> FormulaValue:

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from app.content.item_splitter import page_without_items
+from app.content.item_splitter import page_source_without_items
 from app.main import create_app
 from app.questions import types as kinds
 from tests.conftest import visit
@@ -100,7 +100,7 @@ Words before.
 
 Words behind.
 """
-    told = page_without_items(page)
+    told = page_source_without_items(page)
 
     assert told.startswith("Words before.")
     assert "Words behind." in told
@@ -127,7 +127,7 @@ Words <!-- the key is b --> go on, `<!-- kept -->` too.
 
 ## Two <!-- the key is f -->
 """
-    told = page_without_items(page)
+    told = page_source_without_items(page)
 
     assert "key" not in told
     assert "Words  go on, `<!-- kept -->` too." in told

@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from app.authoring.item_statistics import ItemResponse, describe_items
-from app.authoring.to_do import statistics_reasons
+from app.authoring.item_statistics import ItemResponse, compute_item_statistics
+from app.authoring.to_do import find_statistics_reasons
 from app.content.library import Library
 from app.questions.model import Question
 
@@ -48,8 +48,8 @@ def simulated_class(
 def test_at_most_two_percent_of_good_questions_are_flagged(size: int, question: Question) -> None:
     flagged = 0
     for seed in range(CLASSES[size]):
-        statistics = describe_items(simulated_class(size, question, seed))
-        flagged += sum(bool(statistics_reasons(question, s)) for s in statistics.values())
+        statistics = compute_item_statistics(simulated_class(size, question, seed))
+        flagged += sum(bool(find_statistics_reasons(question, s)) for s in statistics.values())
 
     assert flagged <= 0.02 * ITEMS * CLASSES[size]
 
@@ -57,7 +57,7 @@ def test_at_most_two_percent_of_good_questions_are_flagged(size: int, question: 
 def test_a_wrong_key_is_flagged_in_three_of_four_classes_of_thirty(question: Question) -> None:
     flagged = 0
     for seed in range(40):
-        statistics = describe_items(simulated_class(30, question, seed, misgraded=1))["0"]
-        flagged += bool(statistics_reasons(question, statistics))
+        statistics = compute_item_statistics(simulated_class(30, question, seed, misgraded=1))["0"]
+        flagged += bool(find_statistics_reasons(question, statistics))
 
     assert flagged >= 30

@@ -5,7 +5,7 @@ import re
 import pytest
 from sqlmodel import select
 
-from app.authoring.preview import sample_responses
+from app.authoring.preview import grade_sample_responses
 from app.database.tables import Attempt
 from app.questions.model import draw_variant
 
@@ -47,13 +47,13 @@ def test_the_states_hold_the_right_answer_and_wrong_ones(library):
     for question in library.questions.values():
         if question.type == "design":
             continue
-        results = {state.result for state in sample_responses(draw_variant(question, 3))}
+        results = {state.result for state in grade_sample_responses(draw_variant(question, 3))}
         assert "right" in results, question.id
         assert results & {"wrong", "partly"}, question.id
 
 
 def test_a_number_in_the_wrong_unit_is_a_state_of_its_own(library):
-    states = sample_responses(draw_variant(library.questions["k-size"], 0))
+    states = grade_sample_responses(draw_variant(library.questions["k-size"], 0))
 
     assert {"right", "wrong", "near", "refused"} <= {s.result for s in states}
 

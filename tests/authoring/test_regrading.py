@@ -22,7 +22,7 @@ from app.database.engine import WRITING
 from app.database.tables import Attempt, AuditEntry, ItemRevision, Learner, Regrade
 from app.import_export.export_store import list_attempts as exported
 from app.questions.grading import RegradeRefusal
-from app.quiz.store import QUESTION, find_run, load_history, store_revision
+from app.quiz.store import QUESTION, find_run, load_past_attempts, store_revision
 from app.settings import Settings
 from tests.authoring.mended import (
     ACCURACY,
@@ -65,14 +65,14 @@ def test_every_reader_counts_the_new_score_and_the_log_stays(
     verdict = answer(rosa, author.key_of(ACCURACY))
     assert "Not right." in rosa.get(verdict).text
     learner = session.exec(select(Learner.id)).one()
-    assert load_history(session, learner)[ITEM].missed
+    assert load_past_attempts(session, learner)[ITEM].missed
     before = attempts(session)
     author.mends(ACCURACY)
 
     assert regrade(app.state.engine, author) == 1
 
     assert attempts(session) == before
-    assert not load_history(session, learner)[ITEM].missed
+    assert not load_past_attempts(session, learner)[ITEM].missed
     (row,) = exported(session)
     assert (row["score"], row["current_score"]) == (0, 1)
     assert row["revision"] != row["current_revision"] == author.question.revision

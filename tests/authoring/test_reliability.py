@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.authoring.item_statistics import ItemResponse, alpha_interval, describe_test
+from app.authoring.item_statistics import ItemResponse, alpha_interval, compute_test_statistics
 
 
 def test_the_interval_is_that_of_the_published_formula() -> None:
@@ -23,7 +23,7 @@ def test_the_interval_covers_the_true_alpha_as_often_as_it_says() -> None:
     chance = random.Random(7)  # noqa: S311 - repeatable, not secret
     truth, covered, rounds = 100 * 8 / 12, 0, 600
     for _ in range(rounds):
-        interval = describe_test(marks_of(20, 8, 2.0, chance)).alpha_interval
+        interval = compute_test_statistics(marks_of(20, 8, 2.0, chance)).alpha_interval
         assert interval is not None
         covered += interval[0] <= truth <= interval[1]
 

@@ -15,11 +15,11 @@ from app.authoring.item_statistics import (
     ItemResponse,
     ItemStatistics,
     OptionStatistics,
+    compute_item_statistics,
+    compute_test_statistics,
     correlation_interval,
-    describe_items,
-    describe_test,
+    find_never_chosen_options,
     find_probably_right_distractor,
-    never_chosen,
 )
 from app.questions.types.choice import guess_percent
 
@@ -72,7 +72,7 @@ def example() -> list[ItemResponse]:
 def test_the_published_example_is_reproduced(subtests: pytest.Subtests) -> None:
     for slot in range(1, 21):
         with subtests.test(slot=slot):
-            found = describe_items(example())[f"{slot:02}"]
+            found = compute_item_statistics(example())[f"{slot:02}"]
 
             assert found.facility == near(FACILITY[slot - 1])
             assert found.discrimination == near(DISCRIMINATION[slot - 1])
@@ -93,12 +93,12 @@ def test_alpha_is_kr20_when_marks_are_right_or_wrong() -> None:
     shares = [sum(row[i] for row in rows) / 5 for i in range(3)]
     kr20 = 3 / 2 * (1 - sum(p * (1 - p) * 5 / 4 for p in shares) / variance)
 
-    assert describe_test(responses).alpha == pytest.approx(100 * kr20)
+    assert compute_test_statistics(responses).alpha == pytest.approx(100 * kr20)
 
 
 def test_under_ten_first_attempts_nothing_is_enough() -> None:
-    few = describe_items(ItemResponse(n, "q", 1.0) for n in range(9))["q"]
-    more = describe_items(ItemResponse(n, "q", 1.0) for n in range(10))["q"]
+    few = compute_item_statistics(ItemResponse(n, "q", 1.0) for n in range(9))["q"]
+    more = compute_item_statistics(ItemResponse(n, "q", 1.0) for n in range(10))["q"]
 
     assert not few.has_enough_responses
     assert more.has_enough_responses
@@ -128,7 +128,7 @@ def test_a_difference_that_chance_can_explain_names_no_option() -> None:
 def test_a_distractor_that_nobody_takes_is_named() -> None:
     item = ItemStatistics("q", 60, options=(OptionStatistics("a", 60, 1.0, 0.5),))
 
-    assert never_chosen(item, ["b", "c"]) == ("b", "c")
+    assert find_never_chosen_options(item, ["b", "c"]) == ("b", "c")
 
 
 def test_blind_guessing_has_a_price() -> None:
@@ -151,7 +151,7 @@ def test_blind_guessing_has_a_price() -> None:
     )
 )
 def test_any_responses_give_statistics(responses: list[ItemResponse]) -> None:
-    for item in describe_items(responses).values():
+    for item in compute_item_statistics(responses).values():
         assert item.facility is None or -1e-9 <= item.facility <= 100 + 1e-9
         assert item.discrimination is None or abs(item.discrimination) <= 100 + 1e-6
 
@@ -167,12 +167,12 @@ def skilled(learners: int) -> list[ItemResponse]:
 
 
 def test_a_discrimination_has_an_interval_that_holds_it() -> None:
-    item = describe_items(skilled(30))["x"]
+    item = compute_item_statistics(skilled(30))["x"]
 
     assert item.discrimination_interval is not None
     low, high = item.discrimination_interval
     assert -100 < low < item.discrimination < high < 100
-    assert describe_items(skilled(3))["x"].discrimination_interval is None
+    assert compute_item_statistics(skilled(3))["x"].discrimination_interval is None
 
 
 # Worked by hand: atanh(0.5) = 0.549306, 1.959964 ÷ √27 = 0.377195.

@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from app.accounts.learner_store import owned_tables
-from app.accounts.personal_data import write_archive
+from app.accounts.personal_data import write_personal_data_archive
 from app.database.engine import snapshot_session
 from app.database.tables import Learner, Note, OwnPicture
 from tests.exams.sitting import begin, finish, save
@@ -181,7 +181,7 @@ def test_an_archive_is_never_in_memory_as_a_whole(
 
     with tempfile.TemporaryFile() as file, snapshot_session(app.state.engine) as db:
         tracemalloc.start()
-        write_archive(db, learner, clock(), file)
+        write_personal_data_archive(db, learner, clock(), file)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         size = file.tell()

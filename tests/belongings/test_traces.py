@@ -29,7 +29,7 @@ from app.cli.database import prepare_database
 from app.database import secure_delete as erasure
 from app.database.backup import _DailyBackup
 from app.database.installation import Installation
-from app.database.secure_delete import LogTruncation, truncate_log, vacuum_file, vacuum_if_marked
+from app.database.secure_delete import WalTruncation, truncate_log, vacuum_file, vacuum_if_marked
 from app.database.tables import Attempt, Learner, Note
 from tests.databases import ABOUT_SQLITE
 from tests.loops import outcome
@@ -329,7 +329,7 @@ def test_who_still_reads_is_waited_for(app: FastAPI, rosa: TestClient, path: Pat
     assert reader.execute("SELECT name FROM learner").fetchall() == [(WORD,)]
 
     async def erase_beside_a_reader() -> None:
-        truncation = LogTruncation(app.state.engine, pause=0.01)
+        truncation = WalTruncation(app.state.engine, pause=0.01)
         await asyncio.to_thread(erase_everything, rosa)
         await truncation.request()
         await asyncio.sleep(0.5)
@@ -352,7 +352,7 @@ def test_many_erasures_share_few_truncations(app: FastAPI, monkeypatch: pytest.M
     monkeypatch.setattr(erasure, "truncate_log", lambda path: not done.append(path))
 
     async def request_often() -> None:
-        truncation = LogTruncation(app.state.engine, pause=0.2)
+        truncation = WalTruncation(app.state.engine, pause=0.2)
         for _ in range(50):
             await truncation.request()
             await asyncio.sleep(0)

@@ -11,11 +11,11 @@ import app.cli.content
 import app.cli.people
 import app.cli.server  # noqa: F401
 from app.content.library import LiveLibrary
-from app.content.parse_cache import code_version
+from app.content.parse_cache import parser_code_hash
 from app.main import all_routes, load_assets
 from tests.kept import keep_compiled
 
-code_version()
+parser_code_hash()
 LiveLibrary(Path(__file__).parents[1] / "courses" / "tiny").current()
 all_routes(authoring=True)
 _, _templates = load_assets()

@@ -8,7 +8,7 @@ from sqlalchemy import delete, func, insert, select
 from sqlmodel import Session
 
 from app.markup.model import Flashcard
-from app.spaced_repetition.card_rows import MEMORY, add_row
+from app.spaced_repetition.card_rows import MEMORY, insert_memory_row
 from app.spaced_repetition.review_log import (
     ANSWERS,
     BY_TIME,
@@ -19,9 +19,9 @@ from app.spaced_repetition.review_log import (
     DayTotals,
     columns_of_replayed_card,
     list_suspended,
-    load_starts,
+    load_added_card_starts,
     replay_card,
-    totals_by_day,
+    yield_totals_by_review,
 )
 
 
@@ -37,7 +37,7 @@ def rebuild(db: Session, learner_id: int, cards: Mapping[str, Flashcard]) -> Non
         select(*LOGGED).where(LOG.c.learner_id == learner_id).order_by(LOG.c.card, *BY_TIME)
     )
     log = {card: list(group) for card, group in itertools.groupby(graded, lambda r: r.card)}
-    added = load_starts(db, learner_id)
+    added = load_added_card_starts(db, learner_id)
     for card in {**log, **dict.fromkeys(aside), **added}:
         rows = log.get(card, [])
         begin = added.get(card)
@@ -45,7 +45,7 @@ def rebuild(db: Session, learner_id: int, cards: Mapping[str, Flashcard]) -> Non
         values = columns_of_replayed_card(now, len(rows), begin, suspended=card in aside)
         if values is not None:
             # A card that left the course keeps what was learned of it.
-            add_row(db, learner_id, cards.get(card, card), values)
+            insert_memory_row(db, learner_id, cards.get(card, card), values)
 
 
 def rebuild_days(db: Session, learner_id: int) -> None:
@@ -65,7 +65,7 @@ def rebuild_days(db: Session, learner_id: int) -> None:
         .where(GRADES.c.learner_id == learner_id)
         .order_by(GRADES.c.at, GRADES.c.id)
     )
-    for day, work in totals_by_day(connection.execute(of_grades).all()):
+    for day, work in yield_totals_by_review(connection.execute(of_grades).all()):
         days[day] += work
     connection.execute(delete(DAYS).where(DAYS.c.learner_id == learner_id))
     for day, work in days.items():

@@ -51,7 +51,7 @@ class Life:
 
     def grade(self, card: str, rating: int, token: str = "") -> None:
         grade = ReviewEvent(rating, self.now, self.now.date())
-        sent = review_log.GradeSubmission(token or f"g{next(self.numbers)}", 4000 + rating)
+        sent = review_log.ReviewSubmission(token or f"g{next(self.numbers)}", 4000 + rating)
         self.last = (card, rating, sent.token)
         review_log.record_review(self.db, self.id, self.library.cards[card], grade, sent)
 
@@ -60,7 +60,7 @@ class Life:
             self.grade(*self.last)
 
     def undo(self) -> None:
-        last = review_log.last_undoable(self.db, self.id)
+        last = review_log.find_last_undoable_row(self.db, self.id)
         if last:
             when = (self.now, self.now.date())
             review_log.undo_review(self.db, self.id, last[0], when)

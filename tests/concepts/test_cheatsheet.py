@@ -7,7 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.content.library import Library
-from app.lessons.page_renderer import LETTERS, cheat_sheet, pages_of_domain
+from app.lessons.page_renderer import LETTERS, build_cheat_sheet, pages_of_domain
 from app.markup.model import HtmlBlock, Section
 
 BOX = (
@@ -35,7 +35,7 @@ def course(library: Library) -> Library:
 
 
 def first(course: Library, **more):
-    return cheat_sheet(course, course.syllabus.domains[0], **more)
+    return build_cheat_sheet(course, course.syllabus.domains[0], **more)
 
 
 def test_every_page_stands_on_one_sheet(library: Library):
@@ -54,17 +54,17 @@ def test_a_sheet_leads_to_the_others_with_pages_for_its_objectives(shipped: Libr
         if number in objectives
     }
 
-    led = cheat_sheet(shipped, domains[0]).elsewhere
+    led = build_cheat_sheet(shipped, domains[0]).elsewhere
 
     assert [domain.number for domain, _ in led] == ["2"]
     assert led[0][1] == ", ".join(n for n in objectives if n in served) == "1.2"
-    assert cheat_sheet(shipped, domains[2]).elsewhere == ()
+    assert build_cheat_sheet(shipped, domains[2]).elsewhere == ()
 
 
 def test_no_line_of_a_sheet_gives_a_task_in_place_of_a_fact(shipped: Library):
     task = re.compile(r"(Describe|Compare) .*\.")
     for domain in shipped.syllabus.domains:
-        for entry in cheat_sheet(shipped, domain).entries:
+        for entry in build_cheat_sheet(shipped, domain).entries:
             said = " ".join(re.sub("<[^>]+>", "", text) for text in entry.tested)
             assert not task.match(said), entry.slug
 
@@ -81,7 +81,7 @@ def test_no_line_of_a_sheet_is_a_label_with_a_name(shipped: Library):
     """“Language models: NeMo.” says nothing alone, and a sheet may cut what follows."""
     label = re.compile(r"[^.:,]{1,50}: [^.:,]{1,40}\.")
     for domain in shipped.syllabus.domains:
-        for entry in cheat_sheet(shipped, domain).entries:
+        for entry in build_cheat_sheet(shipped, domain).entries:
             said = " ".join(re.sub("<[^>]+>", "", text) for text in entry.tested)
             lines = re.split(r"(?<=\.)\s+", said.strip())
             assert [line for line in lines if label.fullmatch(line)] == []
@@ -144,6 +144,6 @@ def test_a_page_beyond_the_exam_stands_on_none(library: Library):
 def test_of_pages_too_many_for_a_sheet_most_say_what_is_tested(shipped: Library):
     domain = shipped.syllabus.domains[0]
 
-    entries = cheat_sheet(shipped, domain).entries
+    entries = build_cheat_sheet(shipped, domain).entries
 
     assert sum(any(entry.tested) for entry in entries) > 0.7 * len(entries)

@@ -14,7 +14,7 @@ from app.content.check import check_course
 from app.content.library import LiveLibrary, load_library
 from app.content.routes import (
     measure_short_route,
-    route_minutes,
+    reading_minutes_on_route,
     sections_on_route,
 )
 from app.main import create_app
@@ -53,8 +53,8 @@ def test_the_short_route_reads_the_opening_and_what_is_essential(folder: Path):
     assert short == ["", "two-bytes-each", "check-yourself"]
     assert sections_on_route(topics["weights"], "full") == topics["weights"].sections
     assert sections_on_route(topics["kv-cache"], "short") == ()
-    assert route_minutes(topics["kv-cache"], "short") == 0
-    assert 0 < route_minutes(topics["weights"], "short") < topics["weights"].minutes
+    assert reading_minutes_on_route(topics["kv-cache"], "short") == 0
+    assert 0 < reading_minutes_on_route(topics["weights"], "short") < topics["weights"].minutes
 
 
 def test_a_page_that_names_no_section_is_essential_as_a_whole():

@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from app.cli import main
-from app.content.check import check_course, fix_folder, format_diff, is_tracked, plan_file_changes
+from app.content.check import (
+    check_course,
+    fix_course_files,
+    format_diff,
+    is_tracked_by_git,
+    plan_file_changes,
+)
 from app.markup.problems import RULES, explain_code
 
 pytestmark = pytest.mark.usefixtures("read_once")
@@ -42,7 +48,7 @@ def test_a_dry_run_shows_what_fix_writes_and_writes_nothing(unfinished: Path) ->
     shown = format_diff(plan_file_changes(unfinished, DAY))
     assert written(unfinished) == before
 
-    assert format_diff(fix_folder(unfinished, DAY)) == shown
+    assert format_diff(fix_course_files(unfinished, DAY)) == shown
 
     assert check_course(unfinished, today=DAY) == []
     assert plan_file_changes(unfinished, DAY) == []
@@ -62,7 +68,7 @@ def test_patch_makes_the_same_of_the_difference(unfinished: Path) -> None:
         pytest.skip("patch is not installed")
     shown = format_diff(plan_file_changes(unfinished, DAY))
     copy = Path(shutil.copytree(unfinished, unfinished.parent / "copy"))
-    fix_folder(unfinished, DAY)
+    fix_course_files(unfinished, DAY)
 
     subprocess.run(["patch", "-p1", "-s"], input=f"{shown}\n", cwd=copy, text=True, check=True)
 
@@ -143,9 +149,9 @@ def test_a_repository_knows_a_file_that_is_gone(course: Path) -> None:
         subprocess.run(["git", *words], cwd=course, check=True)
     (course / "ids.lock").unlink()
 
-    assert is_tracked(course / "ids.lock")
-    assert not is_tracked(course / "glossary.md")
-    assert not is_tracked(course / "exams/ids.lock")
+    assert is_tracked_by_git(course / "ids.lock")
+    assert not is_tracked_by_git(course / "glossary.md")
+    assert not is_tracked_by_git(course / "exams/ids.lock")
     assert [p.code for p in check_course(course, today=DAY)] == ["E79"]
 
 
@@ -235,7 +241,7 @@ def test_what_an_item_without_an_id_has_is_told_with_the_missing_id(course: Path
     first = quiz.read_text().split("\n").index("### How wide is FP8?") + 1
 
     before = [(p.line, p.code) for p in check_course(course, today=DAY)]
-    fix_folder(course, DAY)
+    fix_course_files(course, DAY)
     after = [p.code for p in check_course(course, today=DAY)]
 
     assert before == [
@@ -259,7 +265,7 @@ def test_a_lock_changes_in_the_lines_of_what_changed_alone(course: Path) -> None
     lock.write_bytes(turned.replace("\n", "\r\n").encode())
     quiz.write_text(quiz.read_text() + MORE)
 
-    fix_folder(course, DAY)
+    fix_course_files(course, DAY)
 
     old, new = turned.splitlines(), lock.read_bytes().decode().split("\r\n")[:-1]
     added = [line for line in new if line not in old]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.markup.mathml import convert_html_formulas, latex_to_words
+from app.markup.mathml import convert_html_formulas, latex_to_plain_characters
 
 
 def test_a_formula_in_a_line_becomes_mathml() -> None:
@@ -42,4 +42,4 @@ def test_a_formula_is_told_as_one_would_type_it(subtests: pytest.Subtests) -> No
         ("1{,}000 without LaTeX", "1{,}000 without LaTeX"),
     ]:
         with subtests.test(latex=latex, words=words):
-            assert latex_to_words(latex) == words
+            assert latex_to_plain_characters(latex) == words

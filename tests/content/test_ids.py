@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.cli import main
-from app.content.check import check_course, fix_folder, plan_file_changes
+from app.content.check import check_course, fix_course_files, plan_file_changes
 from app.content.file_reader import parse_file
 from app.content.library import load_library
 from app.content.toml_reader import format_lock_file, read_lock
@@ -25,7 +25,7 @@ QUIZ, OTHER = "topics/weights/quiz.md", "topics/kv-cache/quiz.md"
 def course(tmp_path: Path) -> Path:
     """The tiny course with its list of ids."""
     folder = Path(shutil.copytree(TINY, tmp_path / "course"))
-    fix_folder(folder, DAY)
+    fix_course_files(folder, DAY)
     return folder
 
 
@@ -82,7 +82,7 @@ def test_an_edited_copy_gets_an_id_of_its_own_wherever_it_stands(course: Path, w
     assert errors(check_course(course, today=DAY)) == [("E08", path)]
     assert load_library(course).questions["w-bf16-70b"].stem.plain.startswith("How much memory")
 
-    fix_folder(course, DAY)
+    fix_course_files(course, DAY)
 
     assert "How much memory do" in item(course, "w-bf16-70b\n")
     assert "How much room do" in item(course, "w-bf16-70b-2\n", path)
@@ -96,7 +96,7 @@ def test_a_copy_that_says_the_same_is_told_by_its_file(course: Path, path: str) 
     original = (course / QUIZ).read_text()
     put(course, item(course, "w-bf16-70b"), path)
 
-    fix_folder(course, DAY)
+    fix_course_files(course, DAY)
 
     assert (course / QUIZ).read_text() == original
     assert "q: w-bf16-70b-2\n" in (course / path).read_text()
@@ -329,7 +329,7 @@ def test_a_copy_whose_own_id_is_gone_is_given_it_back_by_its_author(
     course: Path,
 ) -> None:
     put(course, item(course, "w-grow"), OTHER)
-    fix_folder(course, DAY)
+    fix_course_files(course, DAY)
     assert line_of(course, "w-grow-2")
     edit(course, "q: w-grow-2\n", "q: w-grow\n", OTHER)
 
@@ -363,7 +363,7 @@ def test_ids_are_written_into_files_of_every_kind(course: Path, ending: str, mar
     old = quiz.read_text().split("---\n", 2)[2]
     quiz.write_bytes((mark + (new + old).replace("\n", ending)).encode())
 
-    fix_folder(course, DAY)
+    fix_course_files(course, DAY)
 
     written = quiz.read_bytes().decode()
     assert written.startswith(f"{mark}### Is it so?{ending}<!-- q: is-it-so -->{ending}")
@@ -379,7 +379,7 @@ def test_lines_that_end_in_several_ways_stay_as_they_are(course: Path) -> None:
     new = b"\n### Is it so?\n\n- [x] True\n- [ ] False\n  > No.\n"
     (course / QUIZ).write_bytes(mixed + new)
 
-    fix_folder(course, DAY)
+    fix_course_files(course, DAY)
 
     written = (course / QUIZ).read_bytes()
     assert written.startswith(mixed)
@@ -399,7 +399,7 @@ def test_an_id_is_written_below_the_whole_heading(course: Path, how: str) -> Non
     heading, written = HEADINGS[how]
     put(course, f"{heading}- [x] True\n- [ ] False\n  > No.\n")
 
-    fix_folder(course, DAY)
+    fix_course_files(course, DAY)
 
     assert written in (course / QUIZ).read_text()
     assert plan_file_changes(course, DAY) == []
@@ -419,7 +419,7 @@ def test_the_id_of_a_copy_is_found_however_it_is_written(course: Path, how: str)
     copy = copy.replace("### ", "### What does q: w-grow mean? ")
     put(course, copy, above="w-bf16-70b")
 
-    fix_folder(course, DAY)
+    fix_course_files(course, DAY)
 
     assert COMMENTS[how].replace("w-grow", "w-grow-2") in (course / QUIZ).read_text()
     assert plan_file_changes(course, DAY) == []
@@ -435,7 +435,7 @@ def test_a_fix_that_was_cut_off_between_two_files_is_finished_by_the_next(
     assert len(made) == 4
     (course / made[1].path).write_text(made[1].after)
 
-    fix_folder(course, DAY)
+    fix_course_files(course, DAY)
 
     assert plan_file_changes(course, DAY) == []
     assert errors(check_course(course, today=DAY)) == []
@@ -473,6 +473,6 @@ def test_lines_of_before_are_read_and_completed(course: Path) -> None:
     lock.write_text(format_lock_file(lines))
 
     assert check_course(course, today=DAY) == []
-    fix_folder(course, DAY)
+    fix_course_files(course, DAY)
 
     assert lock.read_text() == new

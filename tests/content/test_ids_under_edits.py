@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.content.check import fix_folder
+from app.content.check import fix_course_files
 from app.content.file_reader import parse_file
 from app.content.library import Library, load_library
 from app.content.parsed_file import ParsedFile
@@ -420,13 +420,13 @@ class Author:
         """What is tested: it takes nothing away, and has nothing to do twice."""
         kept = self._unchanged()
         before = Counter(_without_ids(self._texts()))
-        fix_folder(self.folder, DAY)
+        fix_course_files(self.folder, DAY)
         after = {f: f.read_bytes() for f in self.folder.rglob("*") if f.is_file()}
 
         assert Counter(_without_ids(self._texts())) == before
         for path, heading, name in kept:
             assert (heading, name) in _items(self.folder / path)
-        assert fix_folder(self.folder, DAY) == []
+        assert fix_course_files(self.folder, DAY) == []
         assert after == {f: f.read_bytes() for f in after}
 
     def _edit(self, change: Callable[[str], str]) -> None:

@@ -351,7 +351,7 @@ def test_a_file_at_which_building_fails_is_left_out(course: Path) -> None:
 def test_a_file_at_which_building_fails_is_served_as_it_was(course: Path) -> None:
     readings = {p: parse_file((TINY / p).read_text(encoding="utf-8"), p) for p in PATHS}
 
-    library = assemble_library({**readings, QUIZ: hostile(QUIZ)}, course, earlier=readings)
+    library = assemble_library({**readings, QUIZ: hostile(QUIZ)}, course, previous_files=readings)
 
     assert "w-grow" in library.questions
     assert library.outdated == (QUIZ,)
@@ -362,7 +362,7 @@ def test_a_course_with_two_such_files_is_served_as_it_was(course: Path) -> None:
     readings = {p: parse_file((TINY / p).read_text(encoding="utf-8"), p) for p in PATHS}
     both = {p: hostile(p) for p in (QUIZ, "topics/kv-cache/quiz.md")}
 
-    library = assemble_library({**readings, **both}, course, earlier=readings)
+    library = assemble_library({**readings, **both}, course, previous_files=readings)
 
     assert "w-grow" in library.questions
     assert set(library.outdated) == set(both)

@@ -5,16 +5,16 @@ import re
 import pytest
 
 from app.content.file_reader import parse_file
-from app.content.parsed_file import FirstMentionLinker, ParsedFile, glossary_names
-from app.markup.checked_figures import parse_displayed_number, verify_figure
+from app.content.parsed_file import FirstMentionLinker, ParsedFile, compile_glossary_names
+from app.markup.checked_figures import compare_figure_with_value, parse_displayed_number
 from app.markup.html_renderer import resolve_local_url
 from app.markup.markdown_tokens import parse_markdown, plain_text
-from app.markup.mathml import MathError, to_mathml
+from app.markup.mathml import MathError, latex_to_mathml
 from app.markup.model import CalculatorBlock, HtmlBlock, Topic
 from app.markup.quantities import Quantity
 
 FRONT = "---\ntitle: Case\nsources: herd\n---\n\n"
-NAMES = glossary_names([("KV cache", "kv-cache"), ("Time to first token (TTFT)", "ttft")])
+NAMES = compile_glossary_names([("KV cache", "kv-cache"), ("Time to first token (TTFT)", "ttft")])
 
 
 def read(body: str) -> ParsedFile:
@@ -117,11 +117,14 @@ def test_a_text_is_the_value_rounded_to_what_it_shows(
         ("yes", False, "E82"),
     ]:
         with subtests.test(text=text, value=value, verdict=verdict):
-            assert verify_figure(text, value)[0] == verdict
+            assert compare_figure_with_value(text, value)[0] == verdict
 
 
 def test_a_stale_figure_is_rewritten_in_its_own_form() -> None:
-    assert verify_figure("about 1,119.5 GB", Quantity(1120e9, "B"))[1] == "about 1,120.0 GB"
+    assert (
+        compare_figure_with_value("about 1,119.5 GB", Quantity(1120e9, "B"))[1]
+        == "about 1,120.0 GB"
+    )
 
 
 def test_words_are_numbers_up_to_twelve() -> None:
@@ -178,14 +181,14 @@ def test_the_first_mention_of_a_term_is_linked_and_no_other() -> None:
 
 
 def test_a_term_is_not_found_inside_another_word_or_link() -> None:
-    linker = FirstMentionLinker(glossary_names([("node", "node"), ("MIG", "mig")]))
+    linker = FirstMentionLinker(compile_glossary_names([("node", "node"), ("MIG", "mig")]))
 
     assert linker.link('<a href="/x">node</a> nodejs <b>node</b>').count("term") == 0
     assert linker.link("A mig is not MIG.").endswith(">MIG</a>.")
 
 
 def test_a_name_with_capitals_inside_is_not_found_in_lower_case() -> None:
-    linker = FirstMentionLinker(glossary_names([("ZeRO", "zero"), ("Warp", "warp")]))
+    linker = FirstMentionLinker(compile_glossary_names([("ZeRO", "zero"), ("Warp", "warp")]))
 
     assert linker.link("A warp skips zeros.").count("term") == 1
     assert linker.link("ZeRO shards.").startswith("<a ")
@@ -203,11 +206,11 @@ def test_math_becomes_mathml_without_a_namespace_or_style() -> None:
 def test_bad_math_is_refused(subtests: pytest.Subtests) -> None:
     for latex in [r"\frac{a}{b", r"\nonsense{x}", "x_", r"\left( x", "a}", "x" * 3000]:
         with subtests.test(latex=latex), pytest.raises(MathError):
-            to_mathml(latex)
+            latex_to_mathml(latex)
 
 
 def test_color_and_style_of_math_are_dropped() -> None:
-    assert "red" not in to_mathml(r"\color{red} x")
+    assert "red" not in latex_to_mathml(r"\color{red} x")
 
 
 def test_a_formula_begins_a_text_that_ends_in_a_digit() -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from app.authoring.to_do import lines_around
+from app.authoring.to_do import read_lines_around
 from app.cli import main
-from app.content.check import check_course, fix_folder
+from app.content.check import check_course, fix_course_files
 from app.content.library import LiveLibrary, load_library
 from tests.conftest import two_courses
 
@@ -107,7 +107,7 @@ def test_a_problem_is_told_once_where_it_stands(content: Path, capsys) -> None:
 
 
 def test_authors_see_the_lines_of_a_shared_file(content: Path) -> None:
-    found = lines_around(content / "aid", "shared/glossary.md", 3)
+    found = read_lines_around(content / "aid", "shared/glossary.md", 3)
 
     assert [line.text for line in found if line.hit] == ["## Verband"]
 
@@ -117,7 +117,7 @@ def test_the_shared_file_is_mended_in_its_place(content: Path) -> None:
     stale = "[15 GB](calc:inference-memory?model=70B&weights=bf16#weights)"
     edit(shared, "What another course means by it.", f"It takes {stale}.")
 
-    fix_folder(content / "aid", dt.date(2026, 11, 21))
+    fix_course_files(content / "aid", dt.date(2026, 11, 21))
 
     assert "[140 GB](calc:" in shared.read_text(encoding="utf-8")
     assert not (content / "aid" / "shared").exists()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, text
 
-from app.database.engine import Turn, make_engine, make_write_session_factory
+from app.database.engine import OpenWriteSession, make_engine, make_write_session_factory
 from app.database.file_guards import DiskProbe
 from app.database.schema import upgrade_schema
 from tests.databases import ABOUT_SQLITE
@@ -35,7 +35,7 @@ def refuse(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "ftruncate", refused)
 
 
-def write(turn: Turn, words: str) -> None:
+def write(turn: OpenWriteSession, words: str) -> None:
     async def once() -> None:
         async with turn() as session:
             session.execute(text(words))

@@ -10,9 +10,9 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Engine, MetaData, Table, column, inspect, table, text
 from sqlmodel import Session, SQLModel, select
 
-from app.accounts.learner import plan_mock_days
+from app.accounts.learner import plan_mock_exam_days
 from app.database.engine import make_engine
-from app.database.schema import downgrade_schema, is_current, upgrade_schema
+from app.database.schema import downgrade_schema, is_schema_current, upgrade_schema
 from app.database.tables import (
     Attempt,
     ItemReport,
@@ -111,11 +111,11 @@ def an_attempt(learner: int) -> Attempt:
 
 
 def test_a_database_knows_whether_it_has_the_newest_shape(engine: Engine) -> None:
-    assert not is_current(engine)
+    assert not is_schema_current(engine)
 
     upgrade_schema(engine)
 
-    assert is_current(engine)
+    assert is_schema_current(engine)
 
 
 def test_days_of_an_older_database_are_added_up(engine: Engine) -> None:
@@ -409,5 +409,5 @@ def test_an_exam_day_ahead_gets_the_dates_of_its_mock_exams(engine: Engine) -> N
     assert rows["ahead"].plan_begun == rows["soon"].plan_begun == today.isoformat()
     assert rows["over"].plan_begun is rows["none"].plan_begun is None
     assert {row.card_amount for row in rows.values()} == {"normal"}
-    expected = plan_mock_days(today, before + dt.timedelta(days=24))
+    expected = plan_mock_exam_days(today, before + dt.timedelta(days=24))
     assert rows["ahead"].mock_days.split() == [day.isoformat() for day in expected]

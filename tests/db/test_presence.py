@@ -12,7 +12,7 @@ from sqlalchemy import Engine, event, select, text
 from sqlmodel import Session
 
 from app.database.engine import make_engine, make_write_session_factory
-from app.database.file_guards import DatabaseGoneError, expect_database
+from app.database.file_guards import DatabaseGoneError, expect_database_in_place
 from app.database.schema import upgrade_schema
 from app.database.tables import SectionRead
 from tests.databases import ABOUT_SQLITE
@@ -72,7 +72,7 @@ def write(engine: Engine) -> None:
 def test_a_file_that_stays_is_there(engine: Engine) -> None:
     write(engine)
 
-    expect_database(engine)
+    expect_database_in_place(engine)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -85,7 +85,7 @@ def test_nobody_writes_into_a_file_that_nobody_will_find(
 
     gone = "was deleted, moved or replaced"
     with pytest.raises(DatabaseGoneError, match=gone):
-        expect_database(engine)
+        expect_database_in_place(engine)
     with pytest.raises(DatabaseGoneError, match=gone):
         write(engine)
 
@@ -103,11 +103,11 @@ def test_no_new_file_is_made_in_its_place(engine: Engine, file: Path, way: Way) 
 def test_a_file_that_comes_back_is_there_again(engine: Engine, file: Path) -> None:
     rename(file)
     with pytest.raises(DatabaseGoneError):
-        expect_database(engine)
+        expect_database_in_place(engine)
 
     file.with_name("old.db").rename(file)
 
-    expect_database(engine)
+    expect_database_in_place(engine)
     write(engine)
 
 
@@ -117,7 +117,7 @@ def test_whoever_closed_every_connection_may_open_another_file(engine: Engine, f
 
     write(engine)
 
-    expect_database(engine)
+    expect_database_in_place(engine)
 
 
 def read(client: TestClient) -> int:

@@ -12,7 +12,12 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, select
 
 from app.database import engine as writer
-from app.database.engine import Turn, convert_to_app_error, make_engine, make_write_session_factory
+from app.database.engine import (
+    OpenWriteSession,
+    convert_to_app_error,
+    make_engine,
+    make_write_session_factory,
+)
 from app.database.schema import upgrade_schema
 from app.database.tables import Learner
 from app.errors import BusyError, DiskFullError
@@ -44,7 +49,7 @@ def commits(engine: Engine) -> list[int]:
 
 
 def together(
-    engine: Engine, write: Callable[[Turn, int], Awaitable[None]]
+    engine: Engine, write: Callable[[OpenWriteSession, int], Awaitable[None]]
 ) -> list[BaseException | None]:
     """What became of so many people who all write at once."""
 
@@ -56,7 +61,7 @@ def together(
     return outcome(run())
 
 
-async def enroll(turn: Turn, number: int) -> None:
+async def enroll(turn: OpenWriteSession, number: int) -> None:
     async with turn() as session:
         session.add(Learner(key=f"person {number}", created_at=0))
 
@@ -85,7 +90,7 @@ def test_each_turn_is_committed_at_once(engine, commits):
 
 
 def test_nobody_is_answered_before_the_words_are_on_disk(engine):
-    async def write(turn: Turn, number: int) -> None:
+    async def write(turn: OpenWriteSession, number: int) -> None:
         await enroll(turn, number)
         assert f"person {number}" in on_disk(engine)
 
@@ -93,7 +98,7 @@ def test_nobody_is_answered_before_the_words_are_on_disk(engine):
 
 
 def test_a_write_that_fails_is_undone_alone(engine):
-    async def write(turn: Turn, number: int) -> None:
+    async def write(turn: OpenWriteSession, number: int) -> None:
         async with turn() as session:
             session.add(Learner(key=f"person {number}", created_at=0))
             session.flush()
@@ -107,7 +112,7 @@ def test_a_write_that_fails_is_undone_alone(engine):
 
 
 def test_a_row_that_the_database_refuses_harms_no_neighbor(engine):
-    async def write(turn: Turn, number: int) -> None:
+    async def write(turn: OpenWriteSession, number: int) -> None:
         async with turn() as session:
             session.add(Learner(key=f"person {number // 2}", created_at=0))
 
@@ -135,7 +140,7 @@ def test_a_commit_that_fails_gives_the_turn_back(engine):
 def test_nobody_is_confirmed_when_the_whole_transaction_was_lost(engine):
     """As SQLite ends it when the disk is full."""
 
-    async def write(turn: Turn, number: int) -> None:
+    async def write(turn: OpenWriteSession, number: int) -> None:
         async with turn() as session:
             session.add(Learner(key=f"person {number}", created_at=0))
             session.flush()
@@ -152,7 +157,7 @@ def test_nobody_is_confirmed_when_the_whole_transaction_was_lost(engine):
 
 
 def test_who_loses_a_transaction_is_told_why(engine):
-    async def write(turn: Turn, number: int) -> None:
+    async def write(turn: OpenWriteSession, number: int) -> None:
         async with turn() as session:
             session.add(Learner(key=f"person {number}", created_at=0))
             session.flush()
@@ -184,7 +189,7 @@ def test_those_who_wait_behind_one_who_waited_in_vain_wait_no_longer(
 
     monkeypatch.setattr(writer, "_begin_write", counted)
 
-    async def write(turn: Turn, number: int) -> None:
+    async def write(turn: OpenWriteSession, number: int) -> None:
         try:
             await enroll(turn, number)
         finally:
@@ -236,7 +241,7 @@ def test_who_leaves_at_any_moment_keeps_nobody_waiting(engine, steps: int):
 
 
 def test_a_turn_sees_what_was_written_before_it(engine):
-    async def write(turn: Turn, _number: int) -> None:
+    async def write(turn: OpenWriteSession, _number: int) -> None:
         async with turn() as session:
             before = len(session.exec(select(Learner.id)).all())
             session.add(Learner(key=f"person {before}", created_at=0))

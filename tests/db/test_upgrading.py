@@ -16,10 +16,10 @@ from app.database.engine import make_engine
 from app.database.schema import (
     UnusableDatabaseError,
     downgrade_schema,
-    examine_file,
     latest_revision,
     migrate_database,
-    schema_revision,
+    read_schema_revision,
+    read_sqlite_file_revision,
     upgrade_schema,
 )
 from tests.amounts import FACTOR
@@ -72,7 +72,7 @@ def say(engine: Engine, words: str) -> None:
 def test_a_database_that_is_absent_is_made(engine: Engine) -> None:
     migrate_database(engine, pytest.fail)
 
-    assert schema_revision(engine) == latest_revision()
+    assert read_schema_revision(engine) == latest_revision()
 
 
 def test_an_older_database_is_migrated_after_what_comes_before(engine: Engine) -> None:
@@ -80,10 +80,10 @@ def test_an_older_database_is_migrated_after_what_comes_before(engine: Engine) -
     downgrade_schema(engine, "0002")
     told: list[str] = []
 
-    migrate_database(engine, lambda old: told.append(f"{old} is {schema_revision(engine)}"))
+    migrate_database(engine, lambda old: told.append(f"{old} is {read_schema_revision(engine)}"))
 
     assert told == ["0002 is 0002"]
-    assert schema_revision(engine) == latest_revision()
+    assert read_schema_revision(engine) == latest_revision()
 
 
 def test_nothing_is_migrated_where_what_comes_before_fails(engine: Engine) -> None:
@@ -96,7 +96,7 @@ def test_nothing_is_migrated_where_what_comes_before_fails(engine: Engine) -> No
     with pytest.raises(OSError, match="disk full"):
         migrate_database(engine, fail)
 
-    assert schema_revision(engine) == "0002"
+    assert read_schema_revision(engine) == "0002"
 
 
 def test_a_newer_database_is_refused(engine: Engine) -> None:
@@ -117,7 +117,7 @@ def test_the_database_of_another_program_is_refused(engine: Engine) -> None:
     assert "belongs to another program (it holds tables such as “invoices”)" in said
     say(engine, "SELECT id FROM invoices")  # it is as it was
     with pytest.raises(UnusableDatabaseError):
-        schema_revision(engine)
+        read_schema_revision(engine)
 
 
 def test_another_program_may_use_the_same_migration_tool(engine: Engine) -> None:
@@ -243,7 +243,7 @@ def test_a_database_whose_log_was_left_by_a_killed_process_is_sound(
     engine.dispose()
 
     again = make_engine(f"sqlite:///{copy / 'headroom.db'}")
-    assert schema_revision(again) == latest_revision()
+    assert read_schema_revision(again) == latest_revision()
     again.dispose()
 
 
@@ -282,7 +282,7 @@ def test_three_processes_that_start_at_once_all_come_up(
     address: str, engine: Engine, tmp_path: Path, _turn: int
 ) -> None:
     assert begin_together(three(address, tmp_path)) == [(0, "ready\n")] * 3
-    assert schema_revision(engine) == latest_revision()
+    assert read_schema_revision(engine) == latest_revision()
 
 
 @pytest.mark.drill
@@ -322,7 +322,7 @@ def test_to_examine_a_database_keeps_the_locks_of_the_process(tmp_path: Path) ->
         server.execute("CREATE TABLE alembic_version (version_num TEXT)")
         server.commit()
 
-        assert examine_file(path) == ""
+        assert read_sqlite_file_revision(path) == ""
         other = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); "
         asked = "c.execute('SELECT * FROM alembic_version').fetchall(); c.close()"
         subprocess.run([sys.executable, "-c", other + asked, path], check=True)

@@ -68,7 +68,7 @@ def test_a_size_of_hundreds_of_digits_is_outside_of_the_range(digits: int) -> No
 
 def test_a_size_is_a_lookup_error_however_long_it_is() -> None:
     with pytest.raises(estimates.FigureError):
-        estimates.catalogue_value("model", "9" * 310 + "B", "parameters")
+        estimates.read_catalog_field("model", "9" * 310 + "B", "parameters")
 
 
 def test_more_inputs_than_any_question_has_are_refused_as_one_mistake() -> None:

@@ -15,7 +15,7 @@ from app.estimator.units import (
     format_value,
     parse_quantity,
 )
-from app.markup.checked_figures import verify_figure
+from app.markup.checked_figures import compare_figure_with_value
 from app.markup.quantities import Quantity
 
 
@@ -146,10 +146,10 @@ def test_a_modeled_figure_has_three_digits_and_an_exact_one_all_of_them() -> Non
 
 def test_prose_may_quote_the_digits_that_pages_show() -> None:
     rate = Quantity(5641.3, "token/s")
-    assert verify_figure("5,640 tokens/s", rate) == ("", "")
-    assert verify_figure("5,641 tokens/s", rate) == ("", "")
-    assert verify_figure("5,650 tokens/s", rate) == ("E82", "5,641 tokens/s")
-    assert verify_figure("5,640 tokens", Quantity(5641, "token"))[0] == "E82"
+    assert compare_figure_with_value("5,640 tokens/s", rate) == ("", "")
+    assert compare_figure_with_value("5,641 tokens/s", rate) == ("", "")
+    assert compare_figure_with_value("5,650 tokens/s", rate) == ("E82", "5,641 tokens/s")
+    assert compare_figure_with_value("5,640 tokens", Quantity(5641, "token"))[0] == "E82"
 
 
 def test_a_target_that_one_request_keeps_is_rounded_up() -> None:

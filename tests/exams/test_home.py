@@ -12,12 +12,12 @@ from sqlmodel import Session, select
 from app.database.tables import Sitting
 from app.exams.assembly import (
     QuestionPool,
-    derived_exams,
-    exam_title,
+    find_exam_title,
     is_exam_of_missed_questions,
     whole_exam_slug,
+    yield_derived_exams,
 )
-from app.exams.report import PastSitting, score_trend
+from app.exams.report import PastSitting, build_exam_score_trend
 from app.exams.sitting import solvable_questions
 from app.markup.model import Domain, ExamBlueprint, Objective, SourceLocation
 from tests.exams.test_paper import question
@@ -167,11 +167,11 @@ def test_the_questions_are_tried_once_for_each_state_of_the_course(
 def test_a_short_exam_is_not_cut() -> None:
     small = dataclasses.replace(WHOLE, questions=20, domains={"1": 12, "2": 8})
 
-    assert list(derived_exams(small, DOMAINS, QuestionPool({"1": 9, "2": 9}, {"1": 3}))) == []
+    assert list(yield_derived_exams(small, DOMAINS, QuestionPool({"1": 9, "2": 9}, {"1": 3}))) == []
 
 
 def test_more_missed_questions_than_an_exam_holds_are_cut_by_domain() -> None:
-    *_, missed = derived_exams(WHOLE, DOMAINS, QuestionPool({}, {"1": 60, "2": 40, "9": 5}))
+    *_, missed = yield_derived_exams(WHOLE, DOMAINS, QuestionPool({}, {"1": 60, "2": 40, "9": 5}))
 
     assert is_exam_of_missed_questions(missed.slug)
     assert missed.domains == {"1": 30, "2": 20}
@@ -181,10 +181,10 @@ def test_more_missed_questions_than_an_exam_holds_are_cut_by_domain() -> None:
 def test_a_paper_keeps_its_name_when_the_exam_has_left() -> None:
     titles = {"2": "Racks"}
 
-    assert exam_title("gone~domain-2", {}, titles) == "Racks only"
-    assert exam_title("gone~domain-7", {}, titles) == "One domain only"
-    assert exam_title("gone~missed", {}, titles) == "Only what you missed"
-    assert exam_title("gone", {}, titles) == "gone"
+    assert find_exam_title("gone~domain-2", {}, titles) == "Racks only"
+    assert find_exam_title("gone~domain-7", {}, titles) == "One domain only"
+    assert find_exam_title("gone~missed", {}, titles) == "Only what you missed"
+    assert find_exam_title("gone", {}, titles) == "gone"
     assert whole_exam_slug("gone~domain-2") == "gone"
 
 
@@ -194,7 +194,7 @@ def past(number: int, score: float, *, whole: bool = True) -> PastSitting:
 
 
 def test_a_difference_that_may_be_chance_is_called_so() -> None:
-    shown = score_trend([past(2, 33), past(1, 28)], 70, dt.datetime.date)
+    shown = build_exam_score_trend([past(2, 33), past(1, 28)], 70, dt.datetime.date)
 
     assert shown is not None
     assert "56%, then 66%" in shown.sentence
@@ -203,18 +203,18 @@ def test_a_difference_that_may_be_chance_is_called_so() -> None:
 
 
 def test_a_clear_difference_is_called_so() -> None:
-    shown = score_trend([past(2, 46), past(1, 20)], None, dt.datetime.date)
+    shown = build_exam_score_trend([past(2, 46), past(1, 20)], None, dt.datetime.date)
 
     assert shown is not None
     assert "clearly better" in shown.sentence
 
 
 def test_shorter_papers_are_hollow_and_not_compared() -> None:
-    shown = score_trend([past(2, 46, whole=False), past(1, 20)], None, dt.datetime.date)
+    shown = build_exam_score_trend([past(2, 46, whole=False), past(1, 20)], None, dt.datetime.date)
 
     assert shown is not None
     assert "Each point is one exam" in shown.sentence
-    assert score_trend([], None, dt.datetime.date) is None
+    assert build_exam_score_trend([], None, dt.datetime.date) is None
 
 
 def test_no_other_exam_is_offered_while_one_is_running(rosa: TestClient) -> None:

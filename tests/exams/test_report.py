@@ -12,7 +12,13 @@ from sqlmodel import Session, select
 
 from app.content.library import Library
 from app.database.tables import Sitting
-from app.exams.report import GradedItem, ScoreShare, largest_losses, score_interval, sum_up_exam
+from app.exams.report import (
+    GradedItem,
+    ScoreShare,
+    build_score_report,
+    largest_losses,
+    score_interval,
+)
 from app.questions.model import draw_variant
 from app.questions.types.choice import ChoiceAnswer
 from tests.conftest import Clock
@@ -32,7 +38,7 @@ def marked(number: int, objective: str, score: float) -> GradedItem:
 
 
 def test_points_add_up_by_domain_and_objective() -> None:
-    report = sum_up_exam([marked(1, "2.10", 1), marked(2, "2.9", 0.5), marked(3, "1.1", 0)])
+    report = build_score_report([marked(1, "2.10", 1), marked(2, "2.9", 0.5), marked(3, "1.1", 0)])
 
     assert (report.score, report.count) == (1.5, 3)
     assert [(s.name, s.score, s.count) for s in report.domains] == [
@@ -50,8 +56,8 @@ def test_open_questions_were_not_missed_and_tell_nothing_of_the_next_paper() -> 
     paper.append(marked(12, "2.3", 0))
     paper.append(dataclasses.replace(marked(10, "2.2", 0), answered=False))
 
-    report = sum_up_exam(paper)
-    half = sum_up_exam([dataclasses.replace(m, answered=m.number < 6) for m in paper])
+    report = build_score_report(paper)
+    half = build_score_report([dataclasses.replace(m, answered=m.number < 6) for m in paper])
 
     assert [m.number for m in report.missed] == [9, 12]
     assert [m.number for m in report.open] == [10]
@@ -71,7 +77,7 @@ def test_of_parts_that_lost_as_much_the_one_with_less_right_is_named_first() -> 
 
 
 def test_an_empty_paper_has_no_score_and_no_interval() -> None:
-    assert (sum_up_exam([]).low, sum_up_exam([]).high) == (0, 0)
+    assert (build_score_report([]).low, build_score_report([]).high) == (0, 0)
 
 
 @given(st.integers(1, 200), st.floats(0, 1))
@@ -103,7 +109,7 @@ def test_changed_answers_are_told_by_what_came_of_them() -> None:
         changed(5, 0.0, 1.0),
     ]
 
-    assert sum_up_exam(paper).changes == (
+    assert build_score_report(paper).changes == (
         ("wrong to right", (1, 5)),
         ("right to wrong", (2,)),
         ("wrong to wrong", (3,)),

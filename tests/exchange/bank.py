@@ -7,7 +7,7 @@ from typing import get_args
 from hypothesis import strategies as st
 
 from app.import_export.converted_text import span_around
-from app.import_export.html_to_markdown import from_plain, to_markdown
+from app.import_export.html_to_markdown import convert_plain_text, to_markdown
 from app.import_export.items import BLANK, Item, ItemBlank, ItemOption, ItemPair, Kind
 
 QUESTIONS = tuple(kind for kind in get_args(Kind) if kind != "card")
@@ -28,7 +28,7 @@ PIECES = st.sampled_from(
         "{} <a href='https://example.org/a?b=c&amp;d'>there</a> H<sub>2</sub>O",
     ]
 )
-PLAIN = WORDS.map(from_plain).filter(bool)
+PLAIN = WORDS.map(convert_plain_text).filter(bool)
 
 
 @st.composite

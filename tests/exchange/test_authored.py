@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from app.import_export.converted_text import span_around
-from app.import_export.course_items import read_authored, write_item_block
+from app.import_export.course_items import read_authored_items, write_item_block
 from app.import_export.items import Item, ItemOption
 from tests.amounts import FACTOR
 from tests.conftest import SHIPPED
@@ -19,7 +19,7 @@ FRONT = '---\ntitle: "T"\nobjective: 1.1\nsource: herd\n---\n\n'
 def again(item: Item, file: str = "quiz.md") -> Item:
     """The item after it was written as Markdown and parsed."""
     text = FRONT + write_item_block(item, item.name)
-    reading = read_authored(text, f"topics/t/{file}")
+    reading = read_authored_items(text, f"topics/t/{file}")
     assert [str(r) for r in reading.refused] == [], text
     return reading.items[0]
 
@@ -73,7 +73,7 @@ def test_every_item_of_the_course_is_read_as_it_was_written(subtests: pytest.Sub
 def read_again(path: Path) -> None:
     place = f"topics/{path.parent.name}/{path.name}"
     text = path.read_text(encoding="utf-8")
-    for item in read_authored(text, place).items:
+    for item in read_authored_items(text, place).items:
         file = "cards.md" if item.kind == "card" else "quiz.md"
         known = dataclasses.replace(
             again(item, file), objectives=item.objectives, sources=item.sources

@@ -20,7 +20,7 @@ from app.import_export.export_store import OwnCardText
 from app.import_export.import_store import ImportedCard, expect_room_for_own_cards
 from app.import_export.items import UnusableFileError
 from app.spaced_repetition import review_log
-from app.spaced_repetition.card_ids import card_of_term, card_topic
+from app.spaced_repetition.card_ids import build_term_card, topic_of_card
 from app.spaced_repetition.scheduler import ReviewEvent
 from tests.cards.rebuilding import rebuild, rebuild_days
 from tests.exchange.package import Made, package, types
@@ -277,7 +277,7 @@ def test_what_came_stands_as_a_replay_would_have_it(rosa, session, library) -> N
     learner = learners(session)[0]
     before = everything(session, learner)
 
-    term = card_of_term(library.glossary["kv-cache"], card_topic(library, TERM_CARD))
+    term = build_term_card(library.glossary["kv-cache"], topic_of_card(library, TERM_CARD))
     rebuild(session, learner, {**library.cards, TERM_CARD: term})
     rebuild_days(session, learner)
     session.commit()
@@ -297,7 +297,7 @@ def gradings(session: Session, learner: int, library: Library, seed: int) -> Non
             wanted = chance.choice((0.8, 0.9, 0.95))
             grade = ReviewEvent(chance.randint(1, 4), at, at.date(), wanted)
             number += 1
-            sent = review_log.GradeSubmission(f"{seed}.{number}", chance.randint(1, 9000))
+            sent = review_log.ReviewSubmission(f"{seed}.{number}", chance.randint(1, 9000))
             done = review_log.record_review(session, learner, card, grade, sent)
     review_log.undo_review(session, learner, done.number, (at, at.date()))
     session.commit()

@@ -3,7 +3,7 @@
 import pytest
 
 from app.import_export.formats.spreadsheets import read_spreadsheet
-from app.import_export.html_to_markdown import from_plain, join_into_one_line, to_markdown
+from app.import_export.html_to_markdown import convert_plain_text, join_into_one_line, to_markdown
 from app.import_export.items import ItemSkippedError
 from app.import_export.markdown_to_html import tokens_to_markdown
 from app.markup.markdown_tokens import parse_markdown
@@ -29,7 +29,7 @@ def test_lines_of_plain_text_stay_lines(subtests: pytest.Subtests) -> None:
         ("__init__ and *x*", "\\_\\_init\\_\\_ and \\*x\\*"),
     ]:
         with subtests.test(words=words):
-            assert from_plain(words) == markdown
+            assert convert_plain_text(words) == markdown
             assert tokens_to_markdown(parse_markdown(markdown)) == markdown
 
 

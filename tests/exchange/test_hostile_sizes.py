@@ -15,7 +15,7 @@ from app.import_export.formats.moodle_xml import read_gaps
 from app.import_export.html_sanitizer import sanitize_html
 from app.import_export.html_to_markdown import (
     DEEPEST,
-    from_plain,
+    convert_plain_text,
     is_nested_too_deeply,
     to_markdown,
 )
@@ -44,11 +44,11 @@ def test_thousands_of_answers_with_something_lost_are_told_once_each() -> None:
 
 @pytest.mark.parametrize("mark", ["\\\\(", "\\\\[", "\\\\[ \\\\( ", "$$ x "])
 def test_formulas_that_are_never_closed_stay_words(mark: str) -> None:
-    assert from_plain(mark * 60_001)
+    assert convert_plain_text(mark * 60_001)
 
 
 def test_formulas_are_found_as_before() -> None:
-    assert from_plain(r"a \( b \( c \) d \[e\] f \(") == r"a $b \( c$ d $e$ f \\("
+    assert convert_plain_text(r"a \( b \( c \) d \[e\] f \(") == r"a $b \( c$ d $e$ f \\("
 
 
 def test_gaps_that_are_never_closed_are_no_gaps() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from app.import_export.html_to_markdown import from_plain, to_markdown
+from app.import_export.html_to_markdown import convert_plain_text, to_markdown
 from app.import_export.markdown_to_html import to_html, tokens_to_markdown
 from app.markup.markdown_tokens import parse_markdown, plain_text
 from tests.exchange.bank import SIGNS, STEMS
@@ -45,11 +45,11 @@ def test_plain_words_stay_the_words_they_are(words: str) -> None:
     assume(not TEX.search(words))
     meant = " ".join(words.split())
 
-    assert plain_text(parse_markdown(from_plain(meant))) == meant
+    assert plain_text(parse_markdown(convert_plain_text(meant))) == meant
 
 
 def test_mathematics_in_plain_words_becomes_ours() -> None:
-    assert from_plain(r"\[0\] and \(x\)") == "$0$ and $x$"
+    assert convert_plain_text(r"\[0\] and \(x\)") == "$0$ and $x$"
 
 
 def canonical(markdown: str) -> str:

@@ -23,10 +23,10 @@ from app.import_export.card_import import AT_ONCE, ImportRunner, match_package
 from app.import_export.import_store import (
     ImportedCard,
     ImportedReview,
+    batch_cards_by_write_cost,
     import_cards,
-    slice_cards,
 )
-from app.import_export.progress_store import ImportBatch, begin_import
+from app.import_export.progress_store import ImportBatch, save_import_start
 from app.main import create_app
 from app.settings import Settings
 from tests.cards.rebuilding import rebuild_days
@@ -76,7 +76,7 @@ class Desk:
         with Session(self.app.state.engine) as db:
             db.connection(execution_options=WRITING)
             batch = ImportBatch("deck.apkg", len(self.arrivals), {}, {}, 0)
-            begun = begin_import(db, self.learner.id, batch, self.clock())
+            begun = save_import_start(db, self.learner.id, batch, self.clock())
             db.commit()
         assert begun is not None
         return begun
@@ -159,7 +159,7 @@ def test_pictures_make_slices_short_as_well() -> None:
         for n in range(9)
     ]
 
-    assert [len(part) for part in slice_cards(cards)] == [2, 2, 2, 2, 1]
+    assert [len(part) for part in batch_cards_by_write_cost(cards)] == [2, 2, 2, 2, 1]
 
 
 def test_a_file_is_written_in_slices_that_are_short() -> None:
@@ -170,7 +170,7 @@ def test_a_file_is_written_in_slices_that_are_short() -> None:
         for n in range(400)
     ]
 
-    parts = list(slice_cards(cards))
+    parts = list(batch_cards_by_write_cost(cards))
 
     assert [card for part in parts for card in part] == cards
     assert all(sum(len(card.log) for card in part) <= 300 or len(part) == 1 for part in parts)
@@ -198,7 +198,7 @@ def test_others_write_between_two_slices(app, settings, desk, session, processes
 
 
 def test_every_slice_leaves_memory_and_days_as_the_log_has_them(desk, session) -> None:
-    for part in slice_cards(desk.arrivals):
+    for part in batch_cards_by_write_cost(desk.arrivals):
         import_cards(session, desk.learner, part, desk.clock())
         session.commit()
         before = everything(session, desk.learner.id)
@@ -212,7 +212,7 @@ def test_every_slice_leaves_memory_and_days_as_the_log_has_them(desk, session) -
 
 
 def test_what_was_broken_off_is_completed_by_the_same_file(rosa, desk, session) -> None:
-    for part in list(slice_cards(desk.arrivals))[:2]:
+    for part in list(batch_cards_by_write_cost(desk.arrivals))[:2]:
         import_cards(session, desk.learner, part, desk.clock())
     session.commit()
     own, grades = counted(session)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.import_export.workbook import format_number
+from app.import_export.workbook import format_number_like_cell
 
 MONEY = '_("$"* #,##0.00_);_("$"* \\(#,##0.00\\);_("$"* "-"??_);_(@_)'
 
@@ -27,7 +27,7 @@ def test_a_number_is_shown_by_its_format(subtests: pytest.Subtests) -> None:
         (3, '"Yes";"Yes";"No"', "Yes"),
     ]:
         with subtests.test(value=value, code=code):
-            assert format_number(value, code) == shown
+            assert format_number_like_cell(value, code) == shown
 
 
 def test_a_format_that_is_not_known_for_sure_shows_nothing(
@@ -47,4 +47,4 @@ def test_a_format_that_is_not_known_for_sure_shows_nothing(
         (1e300, "0.00"),
     ]:
         with subtests.test(value=value, code=code):
-            assert format_number(value, code) is None
+            assert format_number_like_cell(value, code) is None

@@ -17,7 +17,7 @@ from app.cli import main
 from app.content.check import check_course
 from app.content.library import LiveLibrary
 from app.import_export.formats import READERS
-from app.import_export.items import image_bytes, image_name
+from app.import_export.items import image_bytes, make_image_name
 from app.import_export.xml_files import read_xml
 from app.main import create_app
 from app.settings import Settings
@@ -110,7 +110,7 @@ def test_a_question_comes_with_its_pictures(
     assert errors(other) == before
     assert files(other) == {PNG, GIF}
     text = (other / "topics" / "weights" / "quiz.md").read_text(encoding="utf-8")
-    rack, host = image_name(PNG, "rack.png"), image_name(GIF, "host.gif")
+    rack, host = make_image_name(PNG, "rack.png"), make_image_name(GIF, "host.gif")
     stems = {rack.partition("-")[2], host.partition("-")[2]}
     shown = re.findall(r"!\[([^\]]*)\]\(([^)]*)\)", text)
     assert len(shown) == 4

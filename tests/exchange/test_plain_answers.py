@@ -3,7 +3,7 @@
 import pytest
 
 from app.import_export.converted_text import has_decimal_comma
-from app.import_export.formats.text_lists import find_named_labels, read_bare_answer
+from app.import_export.formats.text_lists import find_named_labels, read_answer_without_choices
 from app.import_export.items import ItemSkippedError
 
 PORTS = {"A": "80", "B": "443", "C": "22"}
@@ -71,9 +71,9 @@ def test_an_answer_that_names_two_choices_or_none_is_refused(
 
 
 def test_letters_come_before_words_where_a_file_says_letters() -> None:
-    assert find_named_labels("B", BLOOD, letters=True) == {"B"}
+    assert find_named_labels("B", BLOOD, labels_first=True) == {"B"}
     with pytest.raises(ItemSkippedError):  # two letters, or the words of one choice
-        find_named_labels("AB", BLOOD, letters=True)
+        find_named_labels("AB", BLOOD, labels_first=True)
 
 
 def test_a_number_is_read_as_learners_type_it(subtests: pytest.Subtests) -> None:
@@ -92,7 +92,7 @@ def test_a_number_is_read_as_learners_type_it(subtests: pytest.Subtests) -> None
         ("1,024 GB", 1024, "GB"),
     ]:
         with subtests.test(answer=answer):
-            kind, (option,) = read_bare_answer(answer)
+            kind, (option,) = read_answer_without_choices(answer)
 
             assert kind == "numeric"
             assert option.span is not None
@@ -100,7 +100,9 @@ def test_a_number_is_read_as_learners_type_it(subtests: pytest.Subtests) -> None
 
 
 def test_a_tolerance_is_read_with_its_number() -> None:
-    spans = [read_bare_answer(answer)[1][0].span for answer in ("140 GB ± 4", "200 +/- 5%")]
+    spans = [
+        read_answer_without_choices(answer)[1][0].span for answer in ("140 GB ± 4", "200 +/- 5%")
+    ]
 
     assert [span and span.tolerance for span in spans] == [4, 10]
 
@@ -118,7 +120,7 @@ def test_a_tolerance_is_read_with_its_number() -> None:
 )
 def test_a_number_that_can_be_two_or_none_is_refused(answer: str, comma: bool) -> None:
     with pytest.raises(ItemSkippedError) as refused:
-        read_bare_answer(answer, comma=comma)
+        read_answer_without_choices(answer, may_use_decimal_comma=comma)
 
     assert f"“{answer}”" in str(refused.value)
     assert "write" in str(refused.value)
@@ -126,7 +128,7 @@ def test_a_number_that_can_be_two_or_none_is_refused(answer: str, comma: bool) -
 
 def test_words_with_digits_stay_words() -> None:
     for answer in ("192.168.0.1", "2024-06-02", "3-4", "5 apples"):
-        assert read_bare_answer(answer)[0] == "short"
+        assert read_answer_without_choices(answer)[0] == "short"
 
 
 def test_a_comma_before_three_digits_tells_nothing_of_its_author() -> None:

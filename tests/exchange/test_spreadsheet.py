@@ -136,7 +136,7 @@ def test_a_dry_run_reports_and_writes_nothing(tmp_path: Path) -> None:
     table.write_bytes(workbook(TABLE))
     before = {p: p.read_bytes() for p in course.rglob("*") if p.is_file()}
 
-    said = import_file("spreadsheet", table, course, "kv-cache", dry=True)
+    said = import_file("spreadsheet", table, course, "kv-cache", dry_run=True)
 
     assert said.startswith("5 items would be imported into topics/kv-cache/quiz.md.")
     assert {p: p.read_bytes() for p in course.rglob("*") if p.is_file()} == before

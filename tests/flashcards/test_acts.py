@@ -11,8 +11,8 @@ from app.database.tables import CardStateRow, Learner, Review
 from app.spaced_repetition.scheduler import (
     ManualEdit,
     ReviewEvent,
-    due_date_error,
-    latest_due_day,
+    explain_invalid_due_date,
+    latest_allowed_due_day,
     replay_log,
 )
 from tests.cards.rebuilding import rebuild
@@ -181,9 +181,9 @@ class TestDueDate:
     def test_the_exam_is_the_end(self) -> None:
         exam = TODAY + dt.timedelta(days=10)
 
-        assert latest_due_day(TODAY, exam) == exam - dt.timedelta(days=1)
-        assert "Your exam is on June 19, 2026" in due_date_error(exam, TODAY, exam)
-        assert due_date_error(exam - dt.timedelta(days=1), TODAY, exam) == ""
+        assert latest_allowed_due_day(TODAY, exam) == exam - dt.timedelta(days=1)
+        assert "Your exam is on June 19, 2026" in explain_invalid_due_date(exam, TODAY, exam)
+        assert explain_invalid_due_date(exam - dt.timedelta(days=1), TODAY, exam) == ""
 
 
 class TestTowardAnExam:

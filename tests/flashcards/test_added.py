@@ -21,7 +21,7 @@ from app.spaced_repetition.added_cards import (
     readd_missed_questions,
     set_card_declined,
 )
-from app.spaced_repetition.card_ids import card_of_question, card_of_term
+from app.spaced_repetition.card_ids import build_question_card, build_term_card
 from app.spaced_repetition.scheduler import ReviewEvent
 from tests.cards.rebuilding import rebuild
 from tests.conftest import Clock
@@ -316,7 +316,7 @@ def test_a_grade_of_an_added_card_stays_cheap(client, missed, app) -> None:
 
 
 def test_a_design_exercise_has_no_faces() -> None:
-    card = card_of_question(DESIGN, 1)
+    card = build_question_card(DESIGN, 1)
 
     assert card.back.html.startswith("<div>The explanation.")
 
@@ -355,8 +355,8 @@ def test_the_memory_can_be_made_again_from_the_log_and_what_was_added(
     engine: Engine, actions
 ) -> None:
     cards = {
-        "q:missed": card_of_question(MISSED, 1),
-        "term:herd": card_of_term(TERM, "cache"),
+        "q:missed": build_question_card(MISSED, 1),
+        "term:herd": build_term_card(TERM, "cache"),
     }
     with Session(engine) as db:
         learner = act(db, cards, actions)
@@ -389,10 +389,10 @@ def act(db: Session, cards, actions) -> int:
         elif known is None:
             continue
         elif what == "grade":
-            sent = review_log.GradeSubmission(f"token {number}")
+            sent = review_log.ReviewSubmission(f"token {number}")
             review_log.record_review(db, learner, cards[name], ReviewEvent(rating, now, day), sent)
         elif what == "undo":
-            last = review_log.last_undoable(db, learner)
+            last = review_log.find_last_undoable_row(db, learner)
             if last:
                 review_log.undo_review(db, learner, last[0], (now, day))
         elif what in {"out", "in"}:

@@ -155,8 +155,8 @@ def test_the_queue_of_a_veteran_is_found_by_its_indexes(session, explained, aske
     asked.clear()
 
     queue = spaced_repetition_queue.load_queue(session, learner, limits)
-    left = spaced_repetition_queue.unseen_by_topic(session, learner, library, limits)
-    last = review_log.last_undoable(session, learner)
+    left = spaced_repetition_queue.count_unseen_by_topic(session, learner, library, limits)
+    last = review_log.find_last_undoable_row(session, learner)
 
     assert (queue.review, left) == (MANY // 10, {"weights": 50})
     assert last is not None

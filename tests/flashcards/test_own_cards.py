@@ -162,13 +162,13 @@ def test_a_card_that_was_kept_before_the_limit_stays_usable(
     row.front, row.back, row.source = long, long, json.dumps([WIDE, WIDE])
     session.commit()
     cleaned = []
-    clean_html = added_cards.clean_html
+    clean_html = added_cards.sanitize_card_html
 
     def clean(html: str):
         cleaned.append(len(html))
         return clean_html(html)
 
-    monkeypatch.setattr("app.spaced_repetition.card_ids.clean_html", clean)
+    monkeypatch.setattr("app.spaced_repetition.card_ids.sanitize_card_html", clean)
     shown = rosa.get(f"/flashcards?card={row.card}&show=1").text
     form = rosa.get(f"{FORM}/{row.card}").text
 

@@ -141,10 +141,10 @@ def act(db: Session, cards, actions) -> int:
         if what == "grade":
             grade = ReviewEvent(rating, now, now.date(), 0.9 - days / 600)
             review_log.record_review(
-                db, learner.id, cards[card], grade, review_log.GradeSubmission(str(number))
+                db, learner.id, cards[card], grade, review_log.ReviewSubmission(str(number))
             )
         elif what == "undo":
-            last = review_log.last_undoable(db, learner.id)
+            last = review_log.find_last_undoable_row(db, learner.id)
             if last:
                 review_log.undo_review(db, learner.id, last[0], (now, now.date()))
         else:

@@ -6,7 +6,7 @@ import pytest
 
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.part_values import find_part, list_parts, row_anchor_of_field
-from app.markup.expressions import FigureError, catalogue_value
+from app.markup.expressions import FigureError, read_catalog_field
 
 PARTS = list_parts()
 
@@ -38,7 +38,7 @@ def test_every_field_that_an_author_can_link_has_its_row(subtests: pytest.Subtes
 
             for name in names:
                 try:
-                    found = catalogue_value("hw", part.id, name)[0]
+                    found = read_catalog_field("hw", part.id, name)[0]
                 except FigureError:
                     continue
                 if not isinstance(found, str | bool):

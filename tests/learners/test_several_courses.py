@@ -81,7 +81,7 @@ def test_codes_and_browsers_are_the_persons(session: Session) -> None:
     assert (found.id, found.home) == (first, second)
     store.void_device_codes(session, first)
     assert session.exec(select(DeviceCode)).all() == []
-    store.revoke_others(session, first, HERE.digest, NOON)
+    store.revoke_other_sessions(session, first, HERE.digest, NOON)
     assert len(store.list_browser_sessions(session, first, HERE.digest)) == 1
 
 
@@ -94,9 +94,9 @@ def test_archive_and_erasure_hold_every_course(app, session: Session) -> None:
     session.commit()
 
     learners, notes = Learner.__table__, Note.__table__
-    rows = list(belongings.read_rows(session, learners, second))
+    rows = list(belongings.read_exported_rows(session, learners, second))
     assert [row["course"] for row in rows] == ["aid", "sizing"]
-    assert len(list(belongings.read_rows(session, notes, second))) == 2
+    assert len(list(belongings.read_exported_rows(session, notes, second))) == 2
     assert "person" not in belongings.exported_columns(learners)
     assert belongings.count_records(session, first)["note"] == 2
 

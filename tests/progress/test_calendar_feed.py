@@ -7,7 +7,7 @@ from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.progress.plan_page import escape_ical, fold_line
+from app.progress.plan_page import escape_ical, fold_ical_line
 
 
 def unfolded(text: str) -> list[str]:
@@ -16,10 +16,10 @@ def unfolded(text: str) -> list[str]:
 
 @given(st.text(st.characters(blacklist_categories=("Cs", "Cc")), max_size=400))
 def test_a_folded_line_is_short_and_comes_back(words: str):
-    lines = fold_line(words).split("\r\n")
+    lines = fold_ical_line(words).split("\r\n")
 
     assert all(len(line.encode()) <= 75 for line in lines)
-    assert fold_line(words).replace("\r\n ", "") == words
+    assert fold_ical_line(words).replace("\r\n ", "") == words
 
 
 def test_text_is_escaped():

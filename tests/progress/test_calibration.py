@@ -2,7 +2,7 @@
 
 import xml.etree.ElementTree as ET
 
-from app.progress.calibration import calibration_chart
+from app.progress.calibration import build_calibration_chart
 
 
 def said(**levels: tuple[int, int]) -> dict[tuple[int, bool], int]:
@@ -19,7 +19,7 @@ def elements(figure, tag: str) -> list[ET.Element]:
 
 
 def test_levels_with_few_answers_are_counted_and_not_drawn():
-    found = calibration_chart(said(sure_3=(4, 4)))
+    found = build_calibration_chart(said(sure_3=(4, 4)))
 
     assert found.svg == ""
     assert found.answers == 4
@@ -27,7 +27,7 @@ def test_levels_with_few_answers_are_counted_and_not_drawn():
 
 
 def test_sure_and_wrong_are_answers_nobody_would_check():
-    (words,) = calibration_chart(said(sure_3=(118, 93))).sentences
+    (words,) = build_calibration_chart(said(sure_3=(118, 93))).sentences
 
     assert words == (
         "When you were sure, you were right 79% of the time; 25\u00a0answers you "
@@ -36,7 +36,7 @@ def test_sure_and_wrong_are_answers_nobody_would_check():
 
 
 def test_each_level_is_held_against_what_its_word_stands_for():
-    guess, thought, sure = calibration_chart(
+    guess, thought, sure = build_calibration_chart(
         said(sure_1=(60, 52), sure_2=(50, 36), sure_3=(90, 50))
     ).levels
 
@@ -48,13 +48,13 @@ def test_each_level_is_held_against_what_its_word_stands_for():
 
 
 def test_good_guesses_are_worth_more_trust():
-    words = calibration_chart(said(sure_1=(60, 52))).sentences[-1]
+    words = build_calibration_chart(said(sure_1=(60, 52))).sentences[-1]
 
     assert "you know more than you think" in words
 
 
 def test_a_range_lies_around_its_point_and_inside_the_drawing():
-    drawn = calibration_chart(said(sure_2=(12, 12)))
+    drawn = build_calibration_chart(said(sure_2=(12, 12)))
 
     (dot,) = elements(drawn, "circle")
     (line,) = [e for e in elements(drawn, "line") if e.attrib["class"] == "edge"]

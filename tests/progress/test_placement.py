@@ -9,7 +9,7 @@ from sqlmodel import Session, select
 
 from app.content.library import Library
 from app.database.tables import AddedCard, Attempt
-from app.quiz.selection import draw_placement
+from app.quiz.selection import draw_placement_test
 
 
 def begin(client: TestClient) -> str:
@@ -36,10 +36,10 @@ def give_up(client: TestClient, run: str, place: int) -> str:
 def test_a_draw_is_the_same_for_a_seed_and_covers_the_blueprint(library: Library):
     questions, domains = list(library.questions.values()), library.syllabus.domains
 
-    drawn = draw_placement(questions, domains, {}, "one")
+    drawn = draw_placement_test(questions, domains, {}, "one")
 
-    assert drawn == draw_placement(questions, domains, {}, "one")
-    assert drawn != draw_placement(questions, domains, {}, "two")
+    assert drawn == draw_placement_test(questions, domains, {}, "one")
+    assert drawn != draw_placement_test(questions, domains, {}, "two")
     assert len(set(drawn)) == len(drawn) <= 15
     asked = {o for item in drawn for o in library.questions[item].objectives}
     assert {o.number for d in domains for o in d.objectives} <= asked
@@ -47,7 +47,7 @@ def test_a_draw_is_the_same_for_a_seed_and_covers_the_blueprint(library: Library
 
 def test_no_domain_is_asked_more_than_its_share(library: Library):
     domains = library.syllabus.domains
-    drawn = draw_placement(list(library.questions.values()), domains, {}, "x")
+    drawn = draw_placement_test(list(library.questions.values()), domains, {}, "x")
 
     for domain in domains:
         numbers = {o.number for o in domain.objectives}

@@ -12,7 +12,7 @@ from sqlmodel import Session, select
 
 from app.content.library import Library
 from app.database.tables import DayListRow, Learner, PracticeRun
-from app.quiz.next_steps import view_task
+from app.quiz.next_steps import build_task_view
 from app.study_plan.day_list import PageToRead, Task, TickedTask
 from tests.conftest import Clock
 from tests.progress.test_today import Desk
@@ -162,9 +162,9 @@ def test_a_task_begun_says_what_is_left_of_it(library: Library):
     read = TickedTask(Task("read", sum(p.minutes for p in pages), pages=pages), 0, 2, pages[:2])
     review = TickedTask(Task("review", 17.0, cards=tuple("abcdefghijklmnopq")), 3, 17)
 
-    view = view_task(read, library)
+    view = build_task_view(read, library)
     assert (view.title, view.minutes, len(view.names)) == ("Read 2\xa0pages", 9, 2)
-    view = view_task(review, library)
+    view = build_task_view(review, library)
     assert view.title == view.button == "Review 14\xa0cards"
     assert (view.detail, view.minutes) == ("3 of 17 done", 14)
 

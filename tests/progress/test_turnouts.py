@@ -13,7 +13,7 @@ from app.database.tables import Attempt, Learner, ScorePredictionRow, Sitting
 from app.progress.predictions import (
     ExamResult,
     ScorePrediction,
-    describe_hits,
+    describe_share_in_range,
     pair_results_with_predictions,
 )
 from app.study_plan.store import RULE
@@ -64,7 +64,7 @@ def test_a_paper_that_was_left_open_is_not_counted():
 
     assert [turnout.is_comparable for turnout in found] == [True, False]
     said = "The one full mock exam to compare so far lay inside its range"
-    assert describe_hits(found).startswith(said)
+    assert describe_share_in_range(found).startswith(said)
 
 
 def test_a_short_paper_is_read_in_the_measure_of_the_prediction():
@@ -80,8 +80,8 @@ def test_the_count_is_said_as_it_is():
     found = pair_results_with_predictions([predicted(1)], [result(n, 33) for n in range(2, 9)])
     missed = pair_results_with_predictions([predicted(1)], [result(20, 45)])
 
-    assert describe_hits([*found, *missed]).startswith("7 of 8 results lay inside")
-    assert describe_hits([]) == ""
+    assert describe_share_in_range([*found, *missed]).startswith("7 of 8 results lay inside")
+    assert describe_share_in_range([]) == ""
 
 
 # --- the log --------------------------------------------------------------------------

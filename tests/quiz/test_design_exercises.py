@@ -15,10 +15,10 @@ from app.questions.model import Question, draw_variant
 from app.questions.question_type import GradeResult
 from app.questions.types.design import (
     DesignAnswer,
-    best_value,
+    estimate_plan_outputs,
     evaluate_condition,
+    find_best_value,
     find_unsolved_starting_plan,
-    plan_outputs,
     read_condition,
 )
 from tests.amounts import FACTOR
@@ -122,7 +122,7 @@ def test_no_plan_is_cheaper_than_what_the_planner_found_and_the_cheapest_passes(
 
     price, plan = min(feasible(problem, PRICE[item]), key=lambda found: found[0])
 
-    best = best_value(problem, PRICE[item])
+    best = find_best_value(problem, PRICE[item])
     assert best is not None
     assert best.value <= price
     assert price <= 1.2 * best.value, "else the best would be out of reach"
@@ -137,7 +137,7 @@ def feasible(problem: DesignAnswer, output: str) -> Iterator[tuple[float, dict[s
     for chosen in itertools.product(*values):
         plan = dict(zip(problem.choose, chosen, strict=True))
         try:
-            outputs = plan_outputs(problem.estimate, {**dict(problem.given), **plan})
+            outputs = estimate_plan_outputs(problem.estimate, {**dict(problem.given), **plan})
             met = all(evaluate_condition(condition, outputs, {}).met for condition in others)
         except (FigureError, ExpressionError):  # it does not run
             continue

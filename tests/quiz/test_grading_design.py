@@ -6,7 +6,7 @@ import re
 from app.estimator.hardware import catalog as accelerators
 from app.questions.grading import grade
 from app.questions.question_type import GradeResult, UnreadableResponse
-from app.questions.types.design import best_value
+from app.questions.types.design import find_best_value
 from tests.quiz.bank import DESIGN, drawn, question, with_rule
 
 
@@ -46,7 +46,7 @@ def test_a_plan_that_spends_too_much_is_told_the_best_that_is_possible() -> None
 
 
 def test_the_best_plan_that_the_planner_finds_passes() -> None:
-    best = best_value(DESIGN.answer, "free")
+    best = find_best_value(DESIGN.answer, "free")
     assert best is not None
     assert best.value >= 10e9, "the other conditions hold for it"
 

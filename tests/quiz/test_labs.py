@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.content.file_reader import parse_file
-from app.import_export.course_items import read_authored
+from app.import_export.course_items import read_authored_items
 from app.questions import lab as labs
 from app.questions import shell
 from app.questions import types as kinds
@@ -74,7 +74,7 @@ def test_a_block_is_a_command_with_spellings_output_state_and_effect() -> None:
 
     assert [s.plain for s in dmesg.spellings] == ["dmesg", "journalctl -k"]
     assert (dmesg.needed, dmesg.states, dmesg.to) == (True, (), "")
-    assert dmesg.key_line.startswith("[93811.204311] NVRM: Xid (PCI:0000:1b:00): 79")
+    assert dmesg.cue_line.startswith("[93811.204311] NVRM: Xid (PCI:0000:1b:00): 79")
     assert (sinfo.states, drain.states, drain.to) == (("up",), ("up",), "drained")
     assert (reboot.harmful, reboot.note.plain[:8]) == (True, "It would")
 
@@ -192,7 +192,7 @@ def test_what_stands_behind_a_bar_cuts_the_output(command: str, left: str) -> No
 
 
 def test_a_pattern_is_cut_into_pieces_without_repetition_so_that_none_takes_long() -> None:
-    pieces = shell._grep_patterns(r"a.*.*(b+)+x{9}\|^c.d$", {})
+    pieces = shell._parse_grep_pattern(r"a.*.*(b+)+x{9}\|^c.d$", {})
 
     assert [[piece.pattern for piece in alternative] for alternative in pieces] == [
         ["a", "", r"\(b\+\)\+x\{9\}"],
@@ -556,7 +556,7 @@ def test_its_wording_is_kept() -> None:
 
 
 def test_other_programs_get_a_single_choice_with_the_transcript() -> None:
-    reading = read_authored(TEXT, "topics/kv-cache/quiz.md")
+    reading = read_authored_items(TEXT, "topics/kv-cache/quiz.md")
     item = reading.items[0]
 
     assert (item.kind, len(item.options)) == ("single", 3)

@@ -1,7 +1,7 @@
 """A question leads to the sentence of its page that answers it."""
 
 from app.content.library import Library
-from app.quiz.next_steps import Passage, find_most_related_sentence
+from app.quiz.next_steps import PageSentence, find_most_related_sentence
 
 
 def test_a_question_leads_to_the_sentence_that_answers_it(shipped: Library) -> None:
@@ -32,9 +32,9 @@ def test_nearly_every_question_has_a_passage(shipped: Library) -> None:
 
 
 def test_a_browser_is_told_which_words_to_mark() -> None:
-    sentence = Passage("limits", "The out-of-band network, which nobody uses, is 1 GbE.")
-    row = Passage("limits", "Backfill, fills gaps with short jobs;")
-    formula = Passage("limits", "(a + b) is the sum.")
+    sentence = PageSentence("limits", "The out-of-band network, which nobody uses, is 1 GbE.")
+    row = PageSentence("limits", "Backfill, fills gaps with short jobs;")
+    formula = PageSentence("limits", "(a + b) is the sum.")
 
     assert sentence.fragment == (
         "#limits:~:text=The%20out%2Dof%2Dband%20network%2C%20which%20nobody%20uses%2C"

@@ -21,7 +21,7 @@ from app.questions.grading import (
 )
 from app.questions.model import Question, combination_index, draw_variant
 from app.questions.options import Choice
-from app.questions.question_type import Raw, UnreadableResponse
+from app.questions.question_type import SubmittedFields, UnreadableResponse
 from app.quiz.store import QUESTION
 from tests.amounts import FACTOR
 from tests.conftest import TINY
@@ -53,7 +53,7 @@ SEEDS = st.integers(0, 2**31 - 1)
 
 
 def regrade(
-    asked: Question, now: Question, seed: int, raw: Raw, *, reworded: bool = False
+    asked: Question, now: Question, seed: int, raw: SubmittedFields, *, reworded: bool = False
 ) -> float | RegradeRefusal:
     pair = pair_seen_and_current_variants(asked, now, seed)
     return pair.grade(raw, reworded=reworded) if isinstance(pair, VariantPair) else pair

@@ -3,7 +3,7 @@
 import pytest
 
 from app.content.library import Library, load_library
-from app.lessons.search import SearchHit, SearchResults, search_course, search_documents
+from app.lessons.search import SearchHit, SearchResults, list_search_documents, search_course
 from tests.conftest import TINY
 
 COURSE = {
@@ -298,7 +298,7 @@ def test_another_state_of_the_course_is_another_index(library: Library, guarded:
 
 
 def test_a_part_is_told_in_whole_sentences(library: Library) -> None:
-    parts_ = [d for d in search_documents(library, ()) if d.kind == "part"]
+    parts_ = [d for d in list_search_documents(library, ()) if d.kind == "part"]
 
     assert parts_
     assert not [d.title for d in parts_ if ".." in d.body or not d.body]

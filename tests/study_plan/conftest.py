@@ -2,10 +2,10 @@
 
 import pytest
 
-from app.content.course_facts import CourseFacts, course_facts
+from app.content.course_facts import CourseFacts, cached_course_facts
 from app.content.library import Library
 
 
 @pytest.fixture(scope="session")
 def course(shipped: Library) -> CourseFacts:
-    return course_facts(shipped)
+    return cached_course_facts(shipped)

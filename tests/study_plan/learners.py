@@ -13,7 +13,7 @@ import random
 import statistics
 from collections.abc import Callable
 
-from app.accounts.learner import CardAmount, PageRoute, PlanCalendar, plan_mock_days
+from app.accounts.learner import CardAmount, PageRoute, PlanCalendar, plan_mock_exam_days
 from app.content.course_facts import CourseFacts
 from app.content.routes import ESSENTIAL_SHARE, PagePart
 from app.spaced_repetition.scheduler import FsrsFormulas, IntervalRules, fsrs_formulas
@@ -32,7 +32,13 @@ from app.study_plan.facts import (
     ReadingFact,
     sum_readings,
 )
-from app.study_plan.score import PRIORS, ScoreEstimate, ScorePriors, damp_fall, estimate_score
+from app.study_plan.score import (
+    PRIORS,
+    ScoreEstimate,
+    ScorePriors,
+    estimate_score,
+    limit_score_drop,
+)
 
 BEGIN = dt.date(2026, 1, 1)
 _FIRST_RATINGS = (0.24, 0.094, 0.495, 0.171)
@@ -321,7 +327,7 @@ def study(course: CourseFacts, seed: int, number: int, way: Way = Way()) -> Cour
     """Let a learner follow the planner until the exam."""
     learner = SimulatedLearner(course, seed, number, way.days)
     exam = BEGIN + dt.timedelta(days=way.days)
-    calendar = PlanCalendar(BEGIN, exam, plan_mock_days(BEGIN, exam))
+    calendar = PlanCalendar(BEGIN, exam, plan_mock_exam_days(BEGIN, exam))
     undone: dict[str, int] = {}
     log: list[Day] = []
     before: ScoreEstimate | None = None
@@ -334,7 +340,7 @@ def study(course: CourseFacts, seed: int, number: int, way: Way = Way()) -> Cour
         estimate = estimate_score(course, facts, way.priors)
         assert estimate
         if before is not None and "mock" not in log[-1].done:
-            shown = damp_fall(estimate.mean, before.shown, 1)
+            shown = limit_score_drop(estimate.mean, before.shown, 1)
             estimate = dataclasses.replace(estimate, shown=shown)
         day, before = Day(skipped=learner.skips[n]), estimate
         log.append(day)

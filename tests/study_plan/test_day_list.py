@@ -5,7 +5,7 @@ import datetime as dt
 
 import pytest
 
-from app.accounts.learner import PageRoute, PlanCalendar, plan_mock_days
+from app.accounts.learner import PageRoute, PlanCalendar, plan_mock_exam_days
 from app.clock import round_minutes
 from app.content.course_facts import CourseFacts
 from app.content.routes import ESSENTIAL_SHARE
@@ -24,7 +24,7 @@ from app.study_plan.score import estimate_score
 
 DAY = dt.date(2026, 3, 1)
 EXAM = DAY + dt.timedelta(days=24)
-CALENDAR = PlanCalendar(DAY, EXAM, plan_mock_days(DAY, EXAM))
+CALENDAR = PlanCalendar(DAY, EXAM, plan_mock_exam_days(DAY, EXAM))
 OPEN = PlanCalendar(DAY)
 
 
@@ -184,7 +184,7 @@ def pages_on(made: DayList) -> tuple[PageToRead, ...]:
 def test_pages_are_short_where_the_full_ones_do_not_fit_or_by_choice(course: CourseFacts) -> None:
     learner = a_learner(course)
     soon = DAY + dt.timedelta(days=7)
-    week = PlanCalendar(DAY, soon, plan_mock_days(DAY, soon))
+    week = PlanCalendar(DAY, soon, plan_mock_exam_days(DAY, soon))
 
     def routes(calendar: PlanCalendar, route: PageRoute, minutes: float) -> set[bool]:
         made = make_day_list(course, learner, calendar, None, minutes=minutes, route=route)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from app.accounts.learner import (
     PlanCalendar,
-    move_mock_day,
-    plan_mock_days,
+    move_mock_exam_day,
+    plan_mock_exam_days,
 )
 
 BEGIN = dt.date(2026, 3, 1)
@@ -19,7 +19,7 @@ DAY = dt.timedelta(days=1)
 
 def calendar(days: int, off: frozenset[int] = frozenset()) -> PlanCalendar:
     exam = BEGIN + days * DAY
-    return PlanCalendar(BEGIN, exam, plan_mock_days(BEGIN, exam, off), off)
+    return PlanCalendar(BEGIN, exam, plan_mock_exam_days(BEGIN, exam, off), off)
 
 
 @given(days=st.integers(4, 400))
@@ -71,7 +71,7 @@ def test_a_mock_exam_can_be_moved_to_another_day_before_the_exam() -> None:
     planned = calendar(24)
     old = planned.mocks[0]
 
-    moved = move_mock_day(planned, old, old + 2 * DAY, BEGIN)
+    moved = move_mock_exam_day(planned, old, old + 2 * DAY, BEGIN)
 
     assert moved == (old + 2 * DAY, *planned.mocks[1:])
 
@@ -87,4 +87,4 @@ def test_a_move_that_is_impossible_says_why(subtests: pytest.Subtests) -> None:
         (old, other, "already planned"),
     ):
         with subtests.test(message), pytest.raises(ValueError, match=message):
-            move_mock_day(planned, moved, wrong, BEGIN)
+            move_mock_exam_day(planned, moved, wrong, BEGIN)

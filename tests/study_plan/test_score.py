@@ -9,7 +9,7 @@ import pytest
 
 from app.content.course_facts import CourseFacts
 from app.study_plan.facts import AnswerFact, CardFact, LearnerFacts, ReadingFact
-from app.study_plan.score import damp_fall, estimate_score
+from app.study_plan.score import estimate_score, limit_score_drop
 
 DAY = dt.date(2026, 3, 1)
 NOTHING = LearnerFacts(DAY)
@@ -112,6 +112,6 @@ def test_the_chance_of_a_target_falls_with_it(course: CourseFacts) -> None:
 
 
 def test_the_number_shown_falls_by_half_a_point_a_day_at_most() -> None:
-    assert damp_fall(30.0, 33.0, 1) == 32.5
-    assert damp_fall(30.0, 33.0, 10) == 30.0
-    assert damp_fall(36.0, 33.0, 1) == 36.0
+    assert limit_score_drop(30.0, 33.0, 1) == 32.5
+    assert limit_score_drop(30.0, 33.0, 10) == 30.0
+    assert limit_score_drop(36.0, 33.0, 1) == 36.0

@@ -17,7 +17,7 @@ from app.database.backup import create_daily_backup_if_due, run_daily_backups
 from app.database.engine import make_engine
 from app.database.file_guards import file_lock, private_temp_folder
 from app.database.installation import Installation, InstallationError
-from app.database.schema import downgrade_schema, latest_revision, schema_revision
+from app.database.schema import downgrade_schema, latest_revision, read_schema_revision
 from tests.databases import ABOUT_SQLITE, SERVER
 from tests.loops import outcome
 from tests.upkeep.conftest import NOW
@@ -41,7 +41,7 @@ def older(installation: Installation) -> str:
 def revision(installation: Installation) -> str:
     engine = make_engine(installation.database)
     try:
-        return schema_revision(engine)
+        return read_schema_revision(engine)
     finally:
         engine.dispose()
 
@@ -133,7 +133,7 @@ def test_what_a_killed_process_left_is_removed(installation) -> None:
 
 async def serve(installation: Installation, done: Callable[[], bool]) -> None:
     """Serve until it is done; the first look is at once."""
-    async with run_daily_backups(installation, lambda: NOW, first=0.0):
+    async with run_daily_backups(installation, lambda: NOW, first_delay=0.0):
         while not done():  # noqa: ASYNC110 - a file tells nobody that it is there
             await asyncio.sleep(0.01)
 
@@ -151,7 +151,7 @@ def test_a_server_that_stops_does_not_wait_for_a_copy(installation) -> None:
     begun = threading.Event()
 
     async def stop_in_the_middle() -> None:
-        async with run_daily_backups(installation, clock, first=0.0):
+        async with run_daily_backups(installation, clock, first_delay=0.0):
             await asyncio.to_thread(begun.wait, 60)
 
     def clock() -> dt.datetime:

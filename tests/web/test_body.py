@@ -193,7 +193,7 @@ def test_a_place_is_waited_for_as_long_as_the_largest_file_may_take():
     asked: list[int] = []
 
     class Noted(BodyTimeouts):
-        def seconds_for(self, size: int) -> float:
+        def max_seconds_for_size(self, size: int) -> float:
             asked.append(size)
             return 0.01
 

@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 from app.calculators.pages import PACE
 from app.main import create_app
 from app.settings import Settings
-from app.web.request_limits import read_rates
+from app.web.request_limits import parse_rate_limits
 from tests.conftest import visit
 from tests.databases import ABOUT_SQLITE
 from tests.web.addresses import addressed, routes
@@ -165,7 +165,7 @@ def entries_in_caches(app: FastAPI) -> dict[str, int]:
 
 def test_no_cache_of_any_kind_keeps_an_address_with_unknown_fields(app: FastAPI, rosa: TestClient):
     rates = app.state.rates
-    rates._kinds = dict.fromkeys(rates._kinds, read_rates("1000000/day"))
+    rates._kinds = dict.fromkeys(rates._kinds, parse_rate_limits("1000000/day"))
     addresses = [
         addressed(template)
         for method, template in routes(app)

@@ -265,7 +265,7 @@ def test_the_disk_is_written_to_every_ten_seconds_at_most(
 ):
     written: list[Path] = []
     now = [1000.0]
-    monkeypatch.setattr("app.web.monitoring._write_probe", written.append)
+    monkeypatch.setattr("app.web.monitoring._raise_if_not_writable", written.append)
     monkeypatch.setattr("app.web.monitoring.time.monotonic", lambda: now[0])
 
     counts = []

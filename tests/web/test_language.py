@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 
 from app.main import create_app
 from app.settings import Settings
-from app.web.render import isolate_left_to_right
+from app.web.render import isolate_left_to_right_text
 from tests.conftest import FIRST_AID, two_courses, visit
 
 _VOID = {"br", "img", "input", "link", "meta", "hr", "wbr", "source", "col"}
@@ -131,7 +131,7 @@ def test_amounts_and_our_labels_stay_in_order_in_a_course_from_right_to_left():
         '25\u00a0°C، 12 و CO2.</p><input value="3 g"><textarea>7 g</textarea><code>8 g</code>'
     )
 
-    shown = isolate_left_to_right(page)
+    shown = isolate_left_to_right_text(page)
 
     assert shown == (
         '<title>5 g</title><p><strong lang="en" dir="ltr">What the exam tests.</strong> وزن '

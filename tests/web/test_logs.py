@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy.exc import IntegrityError, OperationalError
 
-from app.web.monitoring import RepeatFilter, create_handler
+from app.web.monitoring import RepeatedLineFilter, create_log_handler
 
 TYPED = "correct horse battery staple"
 
@@ -19,7 +19,7 @@ TYPED = "correct horse battery staple"
 def log(request, monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
     """Every request is logged, in both forms."""
     monkeypatch.setattr("app.web.middleware._SLOW", 0.0)
-    handler = create_handler(request.param)
+    handler = create_log_handler(request.param)
     written = io.StringIO()
     handler.setStream(written)
     logging.getLogger("headroom").addHandler(handler)
@@ -28,7 +28,7 @@ def log(request, monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
 
 
 def written_as(kind: str, record_or_error: BaseException | str) -> str:
-    handler, written = create_handler(kind), io.StringIO()
+    handler, written = create_log_handler(kind), io.StringIO()
     handler.setStream(written)
     logger = logging.getLogger("tests.of.the.log")
     logger.addHandler(handler)
@@ -67,7 +67,7 @@ def test_nothing_that_was_sent_is_in_the_log(app: FastAPI, rosa: TestClient, log
 
 def test_a_line_of_json_names_request_route_status_and_time(rosa: TestClient, monkeypatch):
     monkeypatch.setattr("app.web.middleware._SLOW", 0.0)
-    handler, written = create_handler("json"), io.StringIO()
+    handler, written = create_log_handler("json"), io.StringIO()
     handler.setStream(written)
     logging.getLogger("headroom").addHandler(handler)
     answer = rosa.get("/concepts/weights")
@@ -132,7 +132,7 @@ def test_what_a_constraint_says_holds_values_and_is_left_out():
 
 
 def test_a_task_that_failed_unseen_does_not_show_what_was_raised():
-    handler, written = create_handler("text"), io.StringIO()
+    handler, written = create_log_handler("text"), io.StringIO()
     handler.setStream(written)
     logger = logging.getLogger("asyncio")
     logger.addHandler(handler)
@@ -150,9 +150,9 @@ def test_nobody_is_advised_to_install_what_the_server_does_not_use():
 
 
 def test_lines_of_requests_are_written_once_a_minute_for_a_route_and_status():
-    handler, written = create_handler("text"), io.StringIO()
+    handler, written = create_log_handler("text"), io.StringIO()
     now = 0.0
-    handler.filters[:] = [RepeatFilter(lambda: now)]
+    handler.filters[:] = [RepeatedLineFilter(lambda: now)]
     handler.setStream(written)
     logger = logging.getLogger("tests.of.the.log")
     logger.addHandler(handler)
@@ -174,8 +174,8 @@ def test_lines_of_requests_are_written_once_a_minute_for_a_route_and_status():
 
 def test_a_warning_that_strangers_can_cause_is_written_once_a_minute_with_a_count():
     seconds = iter((0.0, 1.0, 59.0, 60.0, 61.0))
-    handler, written = create_handler("text"), io.StringIO()
-    handler.filters[:] = [RepeatFilter(lambda: next(seconds))]
+    handler, written = create_log_handler("text"), io.StringIO()
+    handler.filters[:] = [RepeatedLineFilter(lambda: next(seconds))]
     handler.setStream(written)
     logger = logging.getLogger("uvicorn.of.the.tests")
     logger.addHandler(handler)

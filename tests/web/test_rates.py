@@ -5,7 +5,12 @@ from starlette.exceptions import HTTPException
 
 from app.main import create_app
 from app.settings import Settings
-from app.web.request_limits import RateLimiter, client_key, rate_limit_kind, read_rates
+from app.web.request_limits import (
+    RateLimiter,
+    client_of_scope,
+    parse_rate_limits,
+    rate_limit_of_request,
+)
 from tests.conftest import visit
 
 
@@ -86,16 +91,16 @@ def test_who_throws_the_cookie_away_stops_no_browser_of_the_same_address():
     for browser in ("one", "two"):
         rates.check_and_count("work", "a", browser)
         rates.check_and_count("work", "a", browser)
-    assert rates.seconds_to_wait("work", "a", "three") > 0
+    assert rates.seconds_until_allowed("work", "a", "three") > 0
 
 
 def test_the_wait_is_that_of_the_longest_window_that_is_full():
     rates = RateLimiter({"work": "1/minute;1/hour"}, Seconds())
 
-    assert rates.seconds_to_wait("work", "a") == 0
+    assert rates.seconds_until_allowed("work", "a") == 0
     rates.check_and_count("work", "a")
-    assert rates.seconds_to_wait("work", "a") == 2600
-    assert rates.seconds_to_wait("work", "b") == 0
+    assert rates.seconds_until_allowed("work", "a") == 2600
+    assert rates.seconds_until_allowed("work", "b") == 0
 
 
 def test_off_means_no_limit():
@@ -105,7 +110,7 @@ def test_off_means_no_limit():
 @pytest.mark.parametrize("words", ["", "60", "0/minute", "5/week", "5/minute,6/hour"])
 def test_a_rate_that_cannot_be_read_is_refused(words: str):
     with pytest.raises(ValueError, match="60/minute, or off"):
-        read_rates(words)
+        parse_rate_limits(words)
 
 
 @pytest.mark.parametrize(
@@ -127,12 +132,12 @@ def test_a_rate_that_cannot_be_read_is_refused(words: str):
     ],
 )
 def test_costly_work_is_known_by_its_address(request_, kind: str):
-    assert rate_limit_kind(*request_) == kind
+    assert rate_limit_of_request(*request_) == kind
 
 
 def test_a_network_of_ipv6_is_one_client():
     def of(host: str) -> str:
-        return client_key({"type": "http", "client": (host, 1)})
+        return client_of_scope({"type": "http", "client": (host, 1)})
 
     assert of("2001:db8::1") == of("2001:db8::2") != of("2001:db8:1::1")
     assert of("10.0.0.1") != of("10.0.0.2")
@@ -275,4 +280,4 @@ def test_no_default_keeps_anybody_out_for_longer_than_an_hour(settings: Settings
     ]
 
     assert len(defaults) == len(settings.rates)
-    assert max(rate.seconds for one in defaults for rate in read_rates(one)) <= 3600
+    assert max(rate.seconds for one in defaults for rate in parse_rate_limits(one)) <= 3600

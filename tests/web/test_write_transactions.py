@@ -14,9 +14,9 @@ from sqlmodel import Session, select
 from app.clock import to_milliseconds
 from app.database.engine import WRITING
 from app.database.tables import Learner, LearnerSession, Review, Sitting
-from app.exams.store import load_item_exposure
-from app.quiz.store import load_history
-from app.study_plan.loader import listed_cards
+from app.exams.store import load_items_seen_anywhere
+from app.quiz.store import load_past_attempts
+from app.study_plan.loader import load_cards_on_day_list
 from app.web import render
 from tests.conftest import Clock
 from tests.exams.sitting import START, begin, finish
@@ -95,7 +95,9 @@ def test_the_next_card_is_laid_out_when_what_was_done_is_on_disk(
     """It waits for the list of the day, which takes long to make."""
     exam = (clock.now + dt.timedelta(days=30)).date().isoformat()
     rosa.post("/plan", data={"exam_day": exam, "minutes_a_day": "30"})
-    planned = watch(monkeypatch, turns, "app.flashcards.review_page.listed_cards", listed_cards)
+    planned = watch(
+        monkeypatch, turns, "app.flashcards.review_page.listed_cards", load_cards_on_day_list
+    )
     rendered.clear()
     with as_htmx(rosa):
         grade = {"rating": "3", "token": "w-c-bf16.0"}
@@ -147,7 +149,7 @@ def test_nothing_is_written_for_a_topic_that_there_is_not(
 def test_the_questions_of_a_run_are_chosen_before(
     rosa: TestClient, turns: Turns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked = watch(monkeypatch, turns, "app.quiz.store.load_history", load_history)
+    looked = watch(monkeypatch, turns, "app.quiz.store.load_past_attempts", load_past_attempts)
 
     rosa.post("/quiz/runs", data={"pick": "mixed", "count": "3"})
 
@@ -158,7 +160,9 @@ def test_the_questions_of_a_run_are_chosen_before(
 def test_a_paper_is_drawn_before_its_clock_starts(
     rosa: TestClient, turns: Turns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked = watch(monkeypatch, turns, "app.exams.store.load_item_exposure", load_item_exposure)
+    looked = watch(
+        monkeypatch, turns, "app.exams.store.load_items_seen_anywhere", load_items_seen_anywhere
+    )
 
     begin(rosa)
 
@@ -185,9 +189,9 @@ def test_a_paper_that_another_tab_began_meanwhile_is_the_one_to_go_on_with(
             times = {"started_at": now, "deadline_at": now + 60_000}
             db.add(Sitting(**mine, **times, seed=1, paper="[]"))
             db.commit()
-        return load_item_exposure(*given)
+        return load_items_seen_anywhere(*given)
 
-    monkeypatch.setattr("app.exams.store.load_item_exposure", while_drawing)
+    monkeypatch.setattr("app.exams.store.load_items_seen_anywhere", while_drawing)
     monkeypatch.setattr("app.database.engine.BUSY", 100)
 
     sitting = begin(rosa)

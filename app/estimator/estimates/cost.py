@@ -204,7 +204,7 @@ class CostInputs:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class OwnershipCost:
+class YearlyOwnershipCost:
     """Yearly cost of ownership by category [USD/year]."""
 
     capital: float
@@ -230,7 +230,7 @@ class CostResult:
     inputs: CostInputs
     years: float
     purchase: float
-    owned: OwnershipCost
+    owned: YearlyOwnershipCost
     rented: float
     egress: float
     hours: float
@@ -303,13 +303,13 @@ def initial_payment(inputs: CostInputs) -> float:
     return inputs.gpus * inputs.price * (1 + inputs.infrastructure)
 
 
-def yearly_ownership_cost(inputs: CostInputs, utilization: float) -> OwnershipCost:
+def yearly_ownership_cost(inputs: CostInputs, utilization: float) -> YearlyOwnershipCost:
     """Return the cost of a year of owning at a utilization."""
     bought = initial_payment(inputs)
     sold = inputs.gpus * inputs.price * inputs.resale
     watts = inputs.gpus * inputs.power
     drawn = average_power(watts, inputs.idle, utilization)
-    return OwnershipCost(
+    return YearlyOwnershipCost(
         capital=capital_per_year(bought, sold, inputs.interest, inputs.life / _YEAR),
         upkeep=bought * inputs.upkeep,
         electricity=electricity_per_year(drawn, inputs.pue, inputs.electricity),

@@ -28,10 +28,10 @@ from app.estimator.serving.step_time import (
     SpeculativeDecoding,
     StepBatch,
     decode_time,
+    draft_and_verify_step_time,
     find_measurements,
     place_model,
     prefill_time,
-    speculative_step_time,
     step_time,
 )
 from app.estimator.units import format_number
@@ -186,7 +186,9 @@ def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult
         first = _chunked_prefill_time(inputs, placed, inputs.chunk, new)
     draft = SpeculativeDecoding(inputs.draft_tokens, inputs.acceptance, inputs.draft_cost)
     tokens = draft.tokens_per_step
-    per_token = speculative_step_time(placed, draft, inputs.batch, context, decode.total) / tokens
+    per_token = (
+        draft_and_verify_step_time(placed, draft, inputs.batch, context, decode.total) / tokens
+    )
     turns = flips = None
     if decode.weights > decode.compute:
         turns = weights_compute_crossover_batch(placed, context, inputs.batch, decode)

@@ -25,7 +25,7 @@ from app.estimator.memory.training_memory import (
     StageMemory,
     TransientMemory,
     resident_memory,
-    transient_bytes_by_stage,
+    transient_bytes_per_token_by_stage,
     usual_overhead,
 )
 from app.estimator.models.architecture import Architecture
@@ -372,7 +372,9 @@ class LayoutMemoryChecker:
         if per_token is None:
             plan = family.plan(self._job, family.sizes[0], recompute)
             layout = plan_to_parallel_layout(plan)
-            each = transient_bytes_by_stage(self._model, layout, plan_to_training_step(plan))
+            each = transient_bytes_per_token_by_stage(
+                self._model, layout, plan_to_training_step(plan)
+            )
             per_token = self._per_token_memory[key] = layout, each
         return per_token
 

@@ -8,7 +8,7 @@ from app.estimator.fits import is_value_allowed, round_past_limit
 from app.estimator.hardware.catalog import System, find_accelerator, find_system
 from app.estimator.inputs import InputGroup
 from app.estimator.result import Status, VerdictFlip
-from app.estimator.training.run_costs import carbon, energy
+from app.estimator.training.run_costs import carbon_emitted, energy
 from app.estimator.units import format_number, format_value
 
 TOPIC = "power-and-cooling"
@@ -285,7 +285,7 @@ def compute_site(inputs: PowerCoolingInputs) -> PowerCoolingResult:
         circuits=_count_circuits(inputs, current),
         liquid=_liquid_share(inputs, system),
         energy=drawn / 3600,
-        carbon=carbon(drawn, inputs.carbon_intensity),
+        carbon=carbon_emitted(drawn, inputs.carbon_intensity),
     )
 
 

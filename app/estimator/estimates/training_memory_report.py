@@ -34,7 +34,7 @@ from app.estimator.memory.training_memory import (
     loss_bytes_per_logit,
     memory_by_stage,
     micro_batch_tokens,
-    transient_bytes_on_stage,
+    transient_bytes_per_token_on_stage,
 )
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
@@ -341,7 +341,7 @@ def _activations_to_total_steps(
 ) -> tuple[FormulaStep, ...]:
     layout = result.layout
     step = requested_step(result.inputs)
-    moves = transient_bytes_on_stage(
+    moves = transient_bytes_per_token_on_stage(
         result.model, _fullest_pipeline_stage(result), layout, step, result.tuning
     )
     tokens = micro_batch_tokens(layout, step)

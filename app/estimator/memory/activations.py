@@ -171,7 +171,7 @@ _WRITTEN_GELU = frozenset({"gpt2", "gptj", "codegen", "gpt_neo", "gpt_bigcode"})
 _RELU = frozenset({"opt"})
 
 
-def layer_bytes(
+def layer_bytes_per_token(
     model: Architecture,
     layer: Layer,
     sequence: float,
@@ -183,15 +183,15 @@ def layer_bytes(
 
     `eager` materializes the attention scores, `dropout` adds its masks.
     """
-    saved = _unfused_norm_saved_bytes(model) + _unfused_attention_saved_bytes(
+    saved = _unfused_norm_saved_bytes_per_token(model) + _attention_saved_bytes_per_token(
         model, layer.mixer, sequence, eager, dropout
     )
-    saved += _unfused_mlp_saved_bytes(model, layer.mlp)
+    saved += _unfused_mlp_saved_bytes_per_token(model, layer.mlp)
     masks = 2 if dropout and model.norm_terms == 2 else 0
     return saved + masks * 2 * model.hidden
 
 
-def _unfused_norm_saved_bytes(model: Architecture) -> float:
+def _unfused_norm_saved_bytes_per_token(model: Architecture) -> float:
     """Inputs, statistics and outputs of the norms of a layer.
 
     RMSNorm saves an FP32 copy, the normalized 16-bit value and its output, 8h; the
@@ -206,14 +206,14 @@ def _unfused_norm_saved_bytes(model: Architecture) -> float:
     return 2 * (8 * hidden + 4)
 
 
-def _unfused_attention_saved_bytes(
+def _attention_saved_bytes_per_token(
     model: Architecture, mixer: TokenMixer, sequence: float, eager: bool, dropout: bool
 ) -> float:
     queries = mixer.heads * mixer.head_dim
     out = 2.0 * mixer.heads * mixer.value_dim
     if not eager:
         saved = 2 * queries + 2 * mixer.cache + out + 4 * mixer.heads
-        return saved + _query_key_norm_saved_bytes(model, mixer)
+        return saved + _query_key_norm_saved_bytes_per_token(model, mixer)
     plain = model.norm_terms == 2
     scores = mixer.heads * sequence
     # Scores in FP32 and their 16-bit copy; older families stay in 16 bit.
@@ -222,10 +222,10 @@ def _unfused_attention_saved_bytes(
     if plain:
         return saved + 2 * queries + 2 * mixer.cache + out
     # Keys and values are repeated for every query head.
-    return saved + 6 * queries + out + _query_key_norm_saved_bytes(model, mixer)
+    return saved + 6 * queries + out + _query_key_norm_saved_bytes_per_token(model, mixer)
 
 
-def _query_key_norm_saved_bytes(model: Architecture, mixer: TokenMixer) -> float:
+def _query_key_norm_saved_bytes_per_token(model: Architecture, mixer: TokenMixer) -> float:
     """Norms of queries and keys: an FP32 copy and the normalized value."""
     if model.family not in {"qwen3", "qwen3_moe", "gemma3", "gemma3_text"}:
         return 0.0
@@ -234,7 +234,7 @@ def _query_key_norm_saved_bytes(model: Architecture, mixer: TokenMixer) -> float
     return each * width + 4 * (mixer.heads + mixer.kv_heads)
 
 
-def _unfused_mlp_saved_bytes(model: Architecture, mlp: Mlp) -> float:
+def _unfused_mlp_saved_bytes_per_token(model: Architecture, mlp: Mlp) -> float:
     """Products, activation and its gate: 8f gated; 4f, 10f or 2f without a gate."""
     if mlp.is_routed:
         each = 4 * model.hidden + 6 * mlp.width

@@ -4,7 +4,7 @@ import dataclasses
 from typing import Literal
 
 from app.estimator.memory.activations import (
-    layer_bytes,
+    layer_bytes_per_token,
     layer_saved_activations,
     logits_bytes,
     mlp_gradient_bytes,
@@ -143,7 +143,7 @@ def memory_by_stage(
     several micro-batches the gradients of the earlier ones are there from the start.
     """
     standings = resident_memory(model, layout, step.framework, recipe, tuning)
-    movings = transient_bytes_by_stage(model, layout, step, tuning)
+    movings = transient_bytes_per_token_by_stage(model, layout, step, tuning)
     tokens = micro_batch_tokens(layout, step)
     loads = []
     for stays, moves in zip(standings, movings, strict=True):
@@ -207,7 +207,7 @@ def resident_memory(
     return tuple(found)
 
 
-def transient_bytes_by_stage(
+def transient_bytes_per_token_by_stage(
     model: Architecture, layout: ParallelLayout, step: TrainingStep, tuning: FineTuning = _ALL
 ) -> tuple[TransientMemory, ...]:
     """Return temporary memory per token on each different stage.
@@ -215,7 +215,7 @@ def transient_bytes_by_stage(
     Steps that differ only in their micro-batches have the same result.
     """
     return tuple(
-        transient_bytes_on_stage(model, stage, layout, step, tuning)
+        transient_bytes_per_token_on_stage(model, stage, layout, step, tuning)
         for stage in pipeline_stages(model, layout.pipeline, layout.virtual)
     )
 
@@ -263,7 +263,7 @@ def _state_bytes_by_kind(
     return frozen + weights, gradients, optimizer
 
 
-def transient_bytes_on_stage(
+def transient_bytes_per_token_on_stage(
     model: Architecture,
     stage: PipelineStage,
     layout: ParallelLayout,
@@ -306,7 +306,7 @@ def _saved_bytes_per_token(
 ) -> float:
     """Return the bytes per token that one layer saves."""
     if step.framework.unfused and step.recompute == "none":
-        saved = layer_bytes(model, layer, step.sequence, eager=not step.flash)
+        saved = layer_bytes_per_token(model, layer, step.sequence, eager=not step.flash)
         return saved / layout.tensor
     fused = layer_saved_activations(layer, model.hidden, flash=step.flash)
     saved = fused.per_token(layout, step.sequence, step.recompute)
@@ -338,7 +338,7 @@ def _working_bytes_per_token(
         # Its modules save what they do without recomputation, and the gradients of the MLP
         # are there as well. Adapters under FSDP have two layers at once: 123 to 126 bytes
         # per token and width, against 63 to 65 on one GPU (fms-acceleration, 2024-11).
-        saved = layer_bytes(model, layer, step.sequence, eager=not step.flash)
+        saved = layer_bytes_per_token(model, layer, step.sequence, eager=not step.flash)
         opened = (saved + mlp_gradient_bytes(layer.mlp)) / layout.tensor
         sharded = layout.zero >= 3 and layout.shards > 1
         opened *= 2 if tuning.is_partial and sharded else 1
@@ -361,7 +361,7 @@ def _unreusable_bytes_per_token(
     if not step.framework.eager or not stage.runs:
         return 0.0
     layer = stage.runs[-1][0]
-    each = layer_bytes(model, layer, step.sequence, eager=not step.flash)
+    each = layer_bytes_per_token(model, layer, step.sequence, eager=not step.flash)
     return step.framework.eager * each / layout.tensor
 
 

@@ -473,7 +473,7 @@ class Seq2SeqTraits:
 
 
 _T5 = Seq2SeqTraits(norm_terms=1, bias=False, final_norm=True, relative=True)
-_HABITS: dict[str, Seq2SeqTraits] = {
+_SEQ2SEQ_TRAITS: dict[str, Seq2SeqTraits] = {
     "t5": _T5,
     "mt5": _T5,
     "umt5": dataclasses.replace(_T5, relative_each=True),
@@ -488,7 +488,7 @@ _HABITS: dict[str, Seq2SeqTraits] = {
 
 def is_seq2seq(config: Config) -> bool:
     """Return whether a configuration describes an encoder and a decoder."""
-    return config.get("model_type") in _HABITS
+    return config.get("model_type") in _SEQ2SEQ_TRAITS
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -503,7 +503,7 @@ class EncoderDecoderShape:
 
 def read_encoder_decoder_shape(config: Config) -> EncoderDecoderShape:
     """Read both halves of an encoder-decoder model."""
-    habits = _HABITS[str(config["model_type"])]
+    habits = _SEQ2SEQ_TRAITS[str(config["model_type"])]
     hidden = config_int(config, "hidden")
     encoders = config.get("encoder_layers") or config.get("num_layers") or 0
     decoders = config.get("decoder_layers") or config.get("num_decoder_layers")

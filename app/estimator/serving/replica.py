@@ -10,8 +10,8 @@ from typing import NamedTuple
 from app.estimator.hardware.collectives import send_time
 from app.estimator.memory.inference_memory import (
     ENGINES,
-    elements_per_sequence,
-    elements_per_token,
+    cache_elements_per_sequence,
+    cache_elements_per_token,
     engine_usable_bytes,
     profiled_peak_bytes,
     recurrent_state_bytes,
@@ -24,7 +24,7 @@ from app.estimator.serving.step_time import (
     SpeculativeDecoding,
     StepBatch,
     decode_time,
-    speculative_step_time,
+    draft_and_verify_step_time,
     step_time,
 )
 
@@ -68,9 +68,9 @@ def sequence_bytes_per_gpu(
     """Bytes of cache and state of one sequence on one GPU, of a pipeline stage if given [B]."""
     tensor, model = placed.serving.tensor, stage or placed.model
     if placed.engine.whole_windows:
-        elements = context * elements_per_token(model, tensor, placed.element)
+        elements = context * cache_elements_per_token(model, tensor, placed.element)
     else:
-        elements = elements_per_sequence(model, context, tensor, placed.element)
+        elements = cache_elements_per_sequence(model, context, tensor, placed.element)
     return elements * placed.element + recurrent_state_bytes(model) / tensor
 
 
@@ -392,7 +392,7 @@ def profile_replica(
     mean = traffic.mean_context
     steps = tuple(decode_time(placed, b, mean) for b in _BATCHES)
     decode = tuple(
-        speculative_step_time(placed, draft, b, mean, step.total)
+        draft_and_verify_step_time(placed, draft, b, mean, step.total)
         for b, step in zip(_BATCHES, steps, strict=True)
     )
     both = zip(_BATCHES, steps, strict=True)

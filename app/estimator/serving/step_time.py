@@ -461,7 +461,7 @@ class SpeculativeDecoding:
         return tokens_per_step(self.acceptance, self.draft_tokens)
 
 
-def speculative_step_time(
+def draft_and_verify_step_time(
     placed: PlacedModel,
     draft: SpeculativeDecoding,
     sequences: float,

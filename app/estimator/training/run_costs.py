@@ -262,7 +262,7 @@ def energy(gpu_seconds: float, watts: float, pue: float = 1.0) -> float:
     return gpu_seconds * watts * pue
 
 
-def carbon(energy_drawn: float, kg_per_kwh: float) -> float:
+def carbon_emitted(energy_watt_seconds: float, kg_per_kwh: float) -> float:
     """Carbon dioxide emitted for energy from a grid [kg].
 
     `energy_drawn`: energy [W·s]; `kg_per_kwh`: carbon intensity of the grid [kg/kWh]. From
@@ -271,4 +271,4 @@ def carbon(energy_drawn: float, kg_per_kwh: float) -> float:
     >>> carbon(3.6e6, 0.385)
     0.385
     """
-    return energy_drawn / 3.6e6 * kg_per_kwh
+    return energy_watt_seconds / 3.6e6 * kg_per_kwh

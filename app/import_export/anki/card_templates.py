@@ -13,7 +13,7 @@ from html import unescape
 from typing import Any, Literal
 from urllib.parse import unquote
 
-from app.import_export.anki.package_format import decode_fields
+from app.import_export.anki.package_format import decode_protobuf_fields
 from app.spaced_repetition.card_ids import LONGEST_FACE
 
 _CLOZE = 1
@@ -92,7 +92,7 @@ def _read_note_type_table(db: sqlite3.Connection) -> dict[int, NoteType]:
         )
     templates: dict[int, dict[int, tuple[str, str]]] = {}
     for number, place, config in db.execute("SELECT ntid, ord, config FROM templates"):
-        parts = _parse_message(config)
+        parts = _decode_protobuf_message(config)
         both = _decode_text(parts.get(1)), _decode_text(parts.get(2))
         templates.setdefault(_whole_number_or_minus_one(number), {})[
             _whole_number_or_minus_one(place)
@@ -101,7 +101,7 @@ def _read_note_type_table(db: sqlite3.Connection) -> dict[int, NoteType]:
     for number, name, config in db.execute("SELECT id, name, config FROM notetypes"):
         key = _whole_number_or_minus_one(number)
         names = tuple(name for _, name in sorted(fields.get(key, [])))
-        cloze = _parse_message(config).get(1) == _CLOZE
+        cloze = _decode_protobuf_message(config).get(1) == _CLOZE
         faces = templates.get(key, {})
         types[key] = NoteType(str(name), names, faces, cloze, _longest_template(faces))
     return types
@@ -111,8 +111,8 @@ def _longest_template(templates: Mapping[int, tuple[str, str]]) -> int:
     return max((len(q) + len(a) for q, a in templates.values()), default=0)
 
 
-def _parse_message(raw: Any) -> dict[int, int | bytes]:
-    return dict(decode_fields(raw)) if isinstance(raw, bytes) else {}
+def _decode_protobuf_message(raw: Any) -> dict[int, int | bytes]:
+    return dict(decode_protobuf_fields(raw)) if isinstance(raw, bytes) else {}
 
 
 def _decode_text(value: int | bytes | None) -> str:
@@ -339,7 +339,7 @@ def render_cloze(text: str, number: int, side: Side, *, only_cloze: bool = False
 
 
 def _fill_template(
-    template: str | None, values: Mapping[str, str], ordinal: int, side: Side
+    template: str | None, field_values: Mapping[str, str], ordinal: int, side: Side
 ) -> str:
     """Return a template with its fields filled in; raises _UnsupportedTemplateError."""
     if template is None or len(template) > LONGEST_FACE or template.count("{{") > _TOKENS:
@@ -353,9 +353,9 @@ def _fill_template(
         at = token.end()
         name = token[1].strip()
         if name[:1] in {"#", "^", "/", "=", "!"}:
-            _enter_or_leave_condition(name, stack, values, ordinal)
+            _enter_or_leave_condition(name, stack, field_values, ordinal)
         elif shown:
-            text += _field_value(name, values, ordinal, side)
+            text += _field_value(name, field_values, ordinal, side)
         length += len(text)
         if length > LONGEST_FACE:
             raise _UnsupportedTemplateError
@@ -399,11 +399,11 @@ def _field_value(name: str, values: Mapping[str, str], ordinal: int, side: Side)
         raise _UnsupportedTemplateError
     value = values[field]
     for word in reversed(filters):
-        value = _apply_filter(word, value, ordinal + 1, side)
+        value = _apply_field_filter(word, value, ordinal + 1, side)
     return value
 
 
-def _apply_filter(filter_name: str, value: str, number: int, side: Side) -> str:
+def _apply_field_filter(filter_name: str, value: str, number: int, side: Side) -> str:
     if filter_name == "text":
         return _TAG.sub("", value)
     if filter_name in {"cloze", "cloze-only"}:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from app.import_export.xml_files import MOST_FILES
-from app.markup.images import image_kind
+from app.markup.images import detect_image_format
 from app.spaced_repetition.card_ids import PICTURES
 
 NEWEST = "collection.anki21b"
@@ -69,7 +69,7 @@ class PackageWriter:
             if self._modern:
                 archive.writestr("meta", _META)
                 self._pack_collection(collection)
-                archive.writestr("media", self._compress(_media_entries(self._media)))
+                archive.writestr("media", self._compress(_encode_media_list(self._media)))
                 return
             archive.write(collection, _PLAIN, zipfile.ZIP_DEFLATED)
             names = {str(number): m.name for number, m in enumerate(self._media)}
@@ -97,16 +97,16 @@ class _MediaFile:
     digest: bytes
 
 
-def _media_entries(media: Iterable[_MediaFile]) -> bytes:
+def _encode_media_list(media: Iterable[_MediaFile]) -> bytes:
     """Return the media list: name (1), size (2) and SHA-1 (3) of each file."""
     out = bytearray()
     for medium in media:
-        entry = _encode_field(1, medium.name.encode()) + b"\x10" + _encode_varint(medium.size)
-        out += _encode_field(1, entry + _encode_field(3, medium.digest))
+        entry = _encode_bytes_field(1, medium.name.encode()) + b"\x10" + _encode_varint(medium.size)
+        out += _encode_bytes_field(1, entry + _encode_bytes_field(3, medium.digest))
     return bytes(out)
 
 
-def _encode_field(number: int, content: bytes) -> bytes:
+def _encode_bytes_field(number: int, content: bytes) -> bytes:
     return bytes([number << 3 | 2]) + _encode_varint(len(content)) + content
 
 
@@ -126,7 +126,7 @@ class _VarintCursor:
     end: int
 
 
-def decode_fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+def decode_protobuf_fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Yield the numbers and strings of a protocol buffer, up to the first invalid byte."""
     at = 0
     while at < len(data):
@@ -158,7 +158,7 @@ def _decode_varint(data: bytes, at: int) -> _VarintCursor:
     return _VarintCursor(value, at)
 
 
-def media_names(media_list: bytes, *, modern: bool) -> dict[str, str]:
+def parse_media_list(media_list: bytes, *, modern: bool) -> dict[str, str]:
     """Return the media names by the names of their files in the archive."""
     if not modern:
         try:
@@ -167,11 +167,11 @@ def media_names(media_list: bytes, *, modern: bool) -> dict[str, str]:
             return {}
         pairs = document.items() if isinstance(document, dict) else ()
         return {str(key): str(name) for key, name in pairs}
-    every = (value for key, value in decode_fields(media_list) if key == 1)
+    every = (value for key, value in decode_protobuf_fields(media_list) if key == 1)
     entries = itertools.islice(every, MOST_FILES)
     names: dict[str, str] = {}
     for place, entry in enumerate(entries):
-        known = dict(decode_fields(entry)) if isinstance(entry, bytes) else {}
+        known = dict(decode_protobuf_fields(entry)) if isinstance(entry, bytes) else {}
         name = known.get(1)
         if isinstance(name, bytes):
             names[str(known.get(255, place))] = name.decode("utf-8", "replace")
@@ -228,7 +228,7 @@ class CollectionStart:
     moment: int
     west: int
 
-    def settings(self) -> dict[str, Any]:
+    def collection_settings(self) -> dict[str, Any]:
         """Return the settings of the collection about its days."""
         return {"schedVer": 2, "sched2021": True, "rollover": 4} | {"creationOffset": self.west}
 
@@ -248,7 +248,7 @@ def collection_row(
 
     `card_counts` are the card counts of notes whose cards are not reverses of each other.
     """
-    conf = _CONF | (collection_start.settings() if collection_start else {})
+    conf = _CONF | (collection_start.collection_settings() if collection_start else {})
     deck_rows = {1: "Default"} | {number: name for name, number in decks.items()}
     return (
         1,
@@ -398,12 +398,12 @@ _OPTIONS = {
 _ADDRESS = re.compile(rf"{PICTURES}([0-9a-f]{{32}}\.[a-z]{{3,4}})")
 
 
-def picture_name(content: bytes) -> str:
+def stored_picture_name(content: bytes) -> str:
     """Return the stored name of a picture; empty if the content is not a picture.
 
     SVG does not count: it is a document that can contain scripts.
     """
-    kind = image_kind(content)
+    kind = detect_image_format(content)
     if kind in {"", "svg"}:
         return ""
     return f"{hashlib.sha256(content).hexdigest()[:32]}.{kind}"

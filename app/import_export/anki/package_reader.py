@@ -27,8 +27,8 @@ from app.import_export.anki.card_templates import (
 from app.import_export.anki.package_format import (
     NEWEST,
     import_zstd_or_none,
-    media_names,
     open_compressed,
+    parse_media_list,
 )
 from app.import_export.anki.package_writer import AddedCardInfo
 from app.import_export.items import UnusableFileError
@@ -83,7 +83,7 @@ def read_media(file: IO[bytes], wanted_names: Collection[str]) -> dict[str, byte
         known = {entry.filename: entry for entry in archive.infolist()}
         modern = NEWEST in known
         listed = _read_small_entry(archive, known.get("media"), modern=modern)
-        for key, name in media_names(listed, modern=modern).items():
+        for key, name in parse_media_list(listed, modern=modern).items():
             if left <= 0 or in_vain > _MOST_IN_VAIN:
                 break
             if name in wanted_names and name not in media and key in known:
@@ -366,7 +366,7 @@ def _read_cards(
             due,
             note_content.tags,
             kind == _NEW,
-            _day_from_number(born, before if home else due) if kind == _REVIEW else None,
+            _day_from_offset(born, before if home else due) if kind == _REVIEW else None,
             mod * 1000 if queue in _BURIED else None,
         )
 
@@ -392,10 +392,10 @@ def _collection_start_day(db: sqlite3.Connection) -> dt.date | None:
     return (moment - dt.timedelta(minutes=west)).date()
 
 
-def _day_from_number(first_day: dt.date | None, number: int) -> dt.date | None:
-    if first_day is None or not -_FAR < number < _FAR:
+def _day_from_offset(first_day: dt.date | None, offset: int) -> dt.date | None:
+    if first_day is None or not -_FAR < offset < _FAR:
         return None
-    return first_day + dt.timedelta(days=number)
+    return first_day + dt.timedelta(days=offset)
 
 
 def _rows_with_valid_numbers(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:

@@ -84,13 +84,13 @@ def note_guid(name: str) -> str:
     return base64.urlsafe_b64encode(digest[:12]).decode()
 
 
-def stable_row_number(name: str, taken: set[int]) -> int:
+def stable_row_id(name: str, taken_ids: set[int]) -> int:
     """Return a row id that is the same in every package."""
     digest = hashlib.sha256(name.encode()).digest()
     number = _FIRST_NUMBER + int.from_bytes(digest[:8]) % _NUMBERS
-    while number in taken:
+    while number in taken_ids:
         number += 1
-    taken.add(number)
+    taken_ids.add(number)
     return number
 
 
@@ -232,12 +232,14 @@ def _interval_for_anki(state: CardState) -> int:
     return -max(1, round((state.due_at - state.last_at).total_seconds()))
 
 
-def state_columns(card: CardHistory, calendar: "CollectionDates", place: int) -> tuple[object, ...]:
+def state_columns(
+    card: CardHistory, calendar: "CollectionDates", new_card_position: int
+) -> tuple[object, ...]:
     """Return the columns of a card from `type` on; `place` is its position among new ones."""
     standing, buried = card.standing, card.is_buried(calendar.today)
     off = _ASIDE if card.suspended else _BURIED if buried else None
     if standing is None:
-        return 0, off or 0, place, 0, 0, 0, 0, 0, 0, 0, 0, _card_data_json(card)
+        return 0, off or 0, new_card_position, 0, 0, 0, 0, 0, 0, 0, 0, _card_data_json(card)
     # A card in steps has a due moment. With a manually set day it is a review on that day.
     set_day = standing.due_day > standing.last_day and not buried
     stepping = standing.state != "review" and not set_day
@@ -324,7 +326,7 @@ class CollectionDates:
     first: dt.date
     birth: CollectionStart | None
 
-    def modified_at(self, card: CardHistory) -> int:
+    def card_modified_at(self, card: CardHistory) -> int:
         """Return when a card was last changed; Anki derives the day of a bury from it."""
         if card.buried is None or not card.is_buried(self.today):
             return self.moment
@@ -349,15 +351,22 @@ def write_notes_to_package(
     with new_collection() as (db, path):
         db.execute(_LOGGED)
         for place, note in enumerate(notes):
-            decks.setdefault(note.deck, stable_row_number(f"deck {note.deck}", set()))
+            decks.setdefault(note.deck, stable_row_id(f"deck {note.deck}", set()))
             if note.ordinals:
                 sides.add(len(note.faces) // 2)
-            note_id = stable_row_number(note.name, taken)
+            note_id = stable_row_id(note.name, taken)
             columns = note_columns(note.note_type_id, note.faces, note.tags, calendar.moment)
             add_row(db, "notes", (note_id, note.guid, *columns))
             for side, card in note.cards_with_ordinals:
-                card_id = stable_row_number(f"{note.name}~{side}", taken)
-                head = (card_id, note_id, decks[note.deck], side, calendar.modified_at(card), -1)
+                card_id = stable_row_id(f"{note.name}~{side}", taken)
+                head = (
+                    card_id,
+                    note_id,
+                    decks[note.deck],
+                    side,
+                    calendar.card_modified_at(card),
+                    -1,
+                )
                 add_row(db, "cards", (*head, *state_columns(card, calendar, place)))
                 _stage_log_rows(db, card_id, card)
         _write_revlog_with_unique_ids(db)
@@ -383,10 +392,10 @@ def _write_revlog_with_unique_ids(db: sqlite3.Connection) -> None:
     rows = db.execute(
         "SELECT at, cid, ease, ivl, last, factor, time, kind FROM logged ORDER BY at, card, place"
     )
-    db.executemany("INSERT INTO revlog VALUES (?,?,-1,?,?,?,?,?,?)", _number_entries(rows))
+    db.executemany("INSERT INTO revlog VALUES (?,?,-1,?,?,?,?,?,?)", _make_ids_unique(rows))
 
 
-def _number_entries(rows: Iterable[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
+def _make_ids_unique(rows: Iterable[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
     last = 0
     for at, *rest in rows:
         last = max(at, last + 1)

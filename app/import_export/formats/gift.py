@@ -10,14 +10,14 @@ from typing import NamedTuple
 from app.import_export.converted_text import (
     ConversionLosses,
     SourceItem,
+    add_default_feedback_as_mistake,
     add_unit_to_stem,
     convert_text,
     has_decimal_comma,
-    move_default_feedback,
-    plain_words_or_none,
+    plain_text_or_none,
     read_number,
+    read_percent_weight,
     read_source_items,
-    read_weight,
     span_around,
     span_between,
     split_unit_from_stem,
@@ -34,8 +34,8 @@ from app.import_export.formats.partial_credit import (
     LONGEST_SEQUENCE,
     ORDERS,
     WeightedChoice,
-    choice_weights,
-    convert_ordering,
+    choice_weight_percents,
+    convert_moodle_ordering,
     convert_weighted_choices,
 )
 from app.import_export.items import (
@@ -289,9 +289,9 @@ class _GiftReader:
         if inside.lstrip().startswith(">"):
             return self._read_ordering(item, *inside.strip().split("\n"))
         (_, lead), *answers = split_at_marks(inside, "=~")
-        return self._read_listed(item, answers or [("=", lead)])
+        return self._read_marked_answers(item, answers or [("=", lead)])
 
-    def _read_listed(self, item: Item, answers: list[tuple[str, str]]) -> Item:
+    def _read_marked_answers(self, item: Item, answers: list[tuple[str, str]]) -> Item:
         """Read marked answers: pairs, short answers or choices."""
         if all(mark == "=" for mark, _ in answers):
             pairs = [_split_arrow(body) for _, body in answers]
@@ -316,7 +316,7 @@ class _GiftReader:
         weight = None
         match = _WEIGHT.match(body)
         if match:
-            weight, body = read_weight(match[1]), body[match.end() :]
+            weight, body = read_percent_weight(match[1]), body[match.end() :]
         text, *notes = _split_feedback(body)
         return weight, text, self._text(notes[0]) if notes else ""
 
@@ -342,7 +342,7 @@ class _GiftReader:
             word = " ".join(remove_escapes(_FORMAT.sub("", text)).split())
             full = weight is None or weight >= 100
             if word == "*" and not full and feedback:
-                item = move_default_feedback(item, feedback, self.losses)
+                item = add_default_feedback_as_mistake(item, feedback, self.losses)
                 continue
             if "*" in word:
                 self.losses.add(f"the pattern “{word}” is left out: add the words it stands for")
@@ -356,7 +356,7 @@ class _GiftReader:
         steps = tuple(ItemOption(text, True) for text in texts)
         item = dataclasses.replace(item, steps=steps)
         options = head.removeprefix(">").split()
-        return convert_ordering(item, options, self.block.tags, self.losses)
+        return convert_moodle_ordering(item, options, self.block.tags, self.losses)
 
     def _read_matching(self, item: Item, pairs: list[tuple[str, str]]) -> Item:
         item_pairs = tuple(ItemPair(self._text(a), self._text(b, "moodle")) for a, b in pairs)
@@ -372,10 +372,10 @@ class _GiftReader:
             weight, text, feedback = self._split_answer(body)
             full = mark == "=" and (weight is None or weight >= 100)
             if text.strip() in {"", "*"}:
-                item = move_default_feedback(item, feedback, self.losses)
+                item = add_default_feedback_as_mistake(item, feedback, self.losses)
                 continue
             credit = 0.0 if weight is None else credit_of_score(weight, 100)[1]
-            span = _read_span(remove_escapes(text), unit, comma=self.comma)
+            span = _read_span(remove_escapes(text), unit, may_use_decimal_comma=self.comma)
             options.append(ItemOption("", full, feedback, span, credit))
         options.sort(key=lambda o: not o.right)
         return dataclasses.replace(item, kind="numeric", stem=stem, options=tuple(options))
@@ -406,13 +406,19 @@ def _find_numbers_with_comma(blocks: Iterable[GiftBlock]) -> Iterator[str]:
             yield from re.findall(r"[\d.,]*,\d+", inside)
 
 
-def _read_span(text: str, unit: str, *, comma: bool) -> NumberRange:
+def _read_span(text: str, unit: str, *, may_use_decimal_comma: bool) -> NumberRange:
     if ".." in text:
-        low, high = (read_number(p, may_use_decimal_comma=comma) for p in text.split("..", 1))
+        low, high = (
+            read_number(p, may_use_decimal_comma=may_use_decimal_comma) for p in text.split("..", 1)
+        )
         return span_between(low, high, unit)
     center, _, tolerance = text.partition(":")
-    half = read_number(tolerance, may_use_decimal_comma=comma) if tolerance.strip() else 0.0
-    return span_around(read_number(center, may_use_decimal_comma=comma), half, unit)
+    half = (
+        read_number(tolerance, may_use_decimal_comma=may_use_decimal_comma)
+        if tolerance.strip()
+        else 0.0
+    )
+    return span_around(read_number(center, may_use_decimal_comma=may_use_decimal_comma), half, unit)
 
 
 _PLAIN = "\ue0f8"  # placeholder for [plain] until the format of the question is known
@@ -459,7 +465,7 @@ def _write_short_answers(item: Item) -> str:
 
 def _write_choices(item: Item) -> str:
     lines = []
-    for option, weight in zip(item.options, choice_weights(item), strict=True):
+    for option, weight in zip(item.options, choice_weight_percents(item), strict=True):
         if item.kind == "single":
             part = f"~%{format_digits(weight)}%" if weight else "~"
             mark = "=" if option.right else part
@@ -532,7 +538,7 @@ def _write_short_answer_text(word: str) -> str:
 
 def _write_text(markdown: str) -> str:
     """Return a text as plain text if possible, otherwise as HTML."""
-    text = plain_words_or_none(markdown)
+    text = plain_text_or_none(markdown)
     if text is None or re.search(r"<[a-zA-Z/!]", text):
         return "[html]" + _escape_text(to_html(markdown))
     return (_PLAIN if markdown else "") + _escape_text(text)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Generic, NamedTuple, TypeVar
 
-from app.import_export.converted_text import plain_words_or_none
+from app.import_export.converted_text import plain_text_or_none
 from app.import_export.formats.metadata_tags import item_tags, titles_fit_tags
 from app.import_export.formats.partial_credit import differs_from_moodle_rule
 from app.import_export.items import ExportResult, Item, ItemRemark, ItemSkippedError, item_label
@@ -24,7 +24,7 @@ def list_export_losses(file_format: str, item: Item) -> list[str]:
 
 def _has_markup(item: Item) -> bool:
     texts = (item.stem, *(option.text for option in item.options))
-    return any(plain_words_or_none(text) is None for text in texts)
+    return any(plain_text_or_none(text) is None for text in texts)
 
 
 def _has_feedback(item: Item) -> bool:

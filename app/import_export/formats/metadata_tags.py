@@ -106,7 +106,7 @@ def explanation_with_extras(item: Item, *, mistake: bool = True, hints: bool = T
     if hints:
         parts += [f"{_HINT}\n\n{hint}" for hint in item.hints]
     feedback = [(n, step.feedback) for n, step in enumerate(item.steps, 1)]
-    parts += [f"{_number_step(n)}\n\n{text}" for n, text in feedback if text]
+    parts += [f"{_step_label(n)}\n\n{text}" for n, text in feedback if text]
     reasons = [f"- {p.left}: {p.why}" for p in item.pairs if p.left and p.why]
     if reasons:
         parts.append("\n".join((f"{_REASONS}\n", *reasons)))
@@ -120,15 +120,15 @@ def explanation_with_extras(item: Item, *, mistake: bool = True, hints: bool = T
 
 def restore_from_explanation(item: Item) -> Item:
     """Move what `explained` appended to the explanation back to its own fields."""
-    text, found, mistake = _split_at_label(item.explanation, _MISTAKE)
+    text, found, mistake = _split_at_label_paragraph(item.explanation, _MISTAKE)
     if found:
         item = dataclasses.replace(item, explanation=text, mistake=mistake)
-    text, found, listed = _split_at_label(item.explanation, _WRONG_STEPS)
+    text, found, listed = _split_at_label_paragraph(item.explanation, _WRONG_STEPS)
     if found and item.kind == "order":
         names = [line.removeprefix("- ") for line in listed.split("\n") if line.strip()]
         wrong = tuple(ItemOption(name, right=False) for name in names)
         item = dataclasses.replace(item, explanation=text, options=wrong)
-    text, found, reasons = _split_at_label(item.explanation, _REASONS)
+    text, found, reasons = _split_at_label_paragraph(item.explanation, _REASONS)
     if found and item.pairs:
         lines = [line.removeprefix("- ") for line in reasons.split("\n")]
         pairs = tuple(
@@ -143,21 +143,21 @@ def _remove_labeled_paragraphs(item: Item) -> Item:
     """Return the item with hints and remarks on steps taken out of the explanation."""
     text, steps, hints = item.explanation, list(item.steps), list(item.hints)
     for number in range(len(steps), 0, -1):
-        text, found, words = _split_at_label(text, _number_step(number))
+        text, found, words = _split_at_label_paragraph(text, _step_label(number))
         if found:
             steps[number - 1] = dataclasses.replace(steps[number - 1], feedback=words)
-    text, found, words = _split_at_label(text, _HINT)
+    text, found, words = _split_at_label_paragraph(text, _HINT)
     while found:
         hints.insert(len(item.hints), words)
-        text, found, words = _split_at_label(text, _HINT)
+        text, found, words = _split_at_label_paragraph(text, _HINT)
     return dataclasses.replace(item, explanation=text, steps=tuple(steps), hints=tuple(hints))
 
 
-def _number_step(number: int) -> str:
+def _step_label(number: int) -> str:
     return f"**Step {number}.**"
 
 
-def _split_at_label(text: str, label: str) -> tuple[str, bool, str]:
+def _split_at_label_paragraph(text: str, label: str) -> tuple[str, bool, str]:
     """Split at the last paragraph that consists of the label only."""
     before, separator, after = f"\n\n{text}".rpartition(f"\n\n{label}\n\n")
     return (before.strip("\n"), True, after) if separator else (text, False, "")

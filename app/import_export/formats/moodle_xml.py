@@ -11,15 +11,15 @@ from xml.etree import ElementTree as ET
 from app.import_export.converted_text import (
     ConversionLosses,
     SourceItem,
+    add_default_feedback_as_mistake,
     add_unit_to_stem,
     build_cloze,
     convert_html,
     convert_text,
     has_decimal_comma,
-    move_default_feedback,
     read_number,
+    read_percent_weight,
     read_source_items,
-    read_weight,
     span_around,
     split_unit_from_stem,
 )
@@ -35,8 +35,8 @@ from app.import_export.formats.metadata_tags import (
 from app.import_export.formats.partial_credit import (
     ORDERS,
     WeightedChoice,
-    choice_weights,
-    convert_ordering,
+    choice_weight_percents,
+    convert_moodle_ordering,
     convert_weighted_choices,
 )
 from app.import_export.items import (
@@ -127,7 +127,7 @@ def _read_gap_answers(body: str, losses: ConversionLosses) -> list[tuple[str, fl
         if answer.startswith("="):
             weight, answer = 100.0, answer[1:]
         elif match := _WEIGHT.match(answer):
-            weight, answer = read_weight(match[1]), answer[match.end() :]
+            weight, answer = read_percent_weight(match[1]), answer[match.end() :]
         answers.append((_remove_gap_escapes(answer), weight, note))
     return answers
 
@@ -228,7 +228,7 @@ def _read_item(node: ET.Element, losses: ConversionLosses) -> Item:
         raise ItemSkippedError("it has no text")
     missed = _read_node_text(node.find("incorrectfeedback"), losses)
     if missed and missed.rstrip(".") not in _EMPTY_WORDS:
-        converted = move_default_feedback(converted, missed, losses)
+        converted = add_default_feedback_as_mistake(converted, missed, losses)
     converted = restore_from_explanation(converted)
     for field in ("correctfeedback", "partiallycorrectfeedback"):
         feedback = _read_node_text(node.find(field), losses)
@@ -258,7 +258,7 @@ def _read_node_text(
 
 
 def _read_fraction(node: ET.Element) -> float:
-    return read_weight(node.get("fraction") or "0")
+    return read_percent_weight(node.get("fraction") or "0")
 
 
 def _read_feedback(node: ET.Element, losses: ConversionLosses) -> str:
@@ -306,7 +306,7 @@ def _read_short_answer(node: ET.Element, item: Item, losses: ConversionLosses) -
         word = " ".join(answer.findtext("text", "").split())
         weight = _read_fraction(answer)
         if word == "*" and weight <= 0:
-            item = move_default_feedback(item, _read_feedback(answer, losses), losses)
+            item = add_default_feedback_as_mistake(item, _read_feedback(answer, losses), losses)
             continue
         if "*" in word.replace("\\*", ""):
             losses.add(f"the pattern “{word}” is left out: add the words it stands for")
@@ -328,7 +328,7 @@ def _read_numeric(node: ET.Element, item: Item, losses: ConversionLosses) -> Ite
         text = answer.findtext("text", "").strip()
         weight = _read_fraction(answer)
         if text in {"", "*"}:
-            item = move_default_feedback(item, _read_feedback(answer, losses), losses)
+            item = add_default_feedback_as_mistake(item, _read_feedback(answer, losses), losses)
             continue
         tolerance = answer.findtext("tolerance", "").strip() or "0"
         try:
@@ -373,7 +373,7 @@ def _read_ordering(node: ET.Element, item: Item, losses: ConversionLosses) -> It
     fields = ("selectcount", "selecttype", "gradingtype")
     settings = [node.findtext(field, "").strip() for field in fields]
     item = dataclasses.replace(item, steps=steps)
-    return convert_ordering(item, settings, _read_tags(node), losses)
+    return convert_moodle_ordering(item, settings, _read_tags(node), losses)
 
 
 def _read_cloze(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
@@ -515,7 +515,7 @@ def _write_choices(node: ET.Element, item: Item) -> None:
     add_child(node, "single", "true" if item.kind == "single" else "false")
     add_child(node, "shuffleanswers", "true" if item.shuffle else "false")
     add_child(node, "answernumbering", "ABCD")
-    for option, weight in zip(item.options, choice_weights(item), strict=True):
+    for option, weight in zip(item.options, choice_weight_percents(item), strict=True):
         _add_answer(node, to_html_with_pictures(option.text), weight, option)
 
 
@@ -566,7 +566,7 @@ def _write_ordering(node: ET.Element, item: Item) -> None:
         add_child(answer, "text", to_html_with_pictures(step.text))
 
 
-def _write_nothing(_node: ET.Element, _item: Item) -> None:
+def _write_no_answer_elements(_node: ET.Element, _item: Item) -> None:
     """Write nothing: all of it is in the question text."""
 
 
@@ -578,5 +578,5 @@ _WRITERS: dict[str, tuple[str, Callable[[ET.Element, Item], None]]] = {
     "numeric": ("numerical", _write_numeric),
     "match": ("matching", _write_matching),
     "order": ("ordering", _write_ordering),
-    "cloze": ("cloze", _write_nothing),
+    "cloze": ("cloze", _write_no_answer_elements),
 }

@@ -53,7 +53,7 @@ def convert_weighted_choices(
             losses.add("a wrong choice cost a part of the mark; here it costs nothing")
         return _convert_one_answer_choices(item, choices, losses)
     options = tuple(ItemOption(w.text, w.weight > 0, w.feedback) for w in choices)
-    partial = item.partial or _nearest_rule(choices, losses)
+    partial = item.partial or _nearest_credit_rule(choices, losses)
     if partial == "off" and not item.partial and not rule_named:
         losses.add("a part of the right choices was worth a part of the mark; here none")
     return dataclasses.replace(item, kind="multiple", options=options, partial=partial)
@@ -81,7 +81,7 @@ def _convert_one_answer_choices(
     return dataclasses.replace(item, kind=kind, options=converted)
 
 
-def _nearest_rule(choices: Sequence[WeightedChoice], losses: ConversionLosses) -> str:
+def _nearest_credit_rule(choices: Sequence[WeightedChoice], losses: ConversionLosses) -> str:
     """Return `net` if a wrong tick costs what a right one earns, otherwise the closest rule."""
     gains = {round(w.weight, 2) for w in choices if w.weight > 0}
     costs = {round(-w.weight, 2) for w in choices if w.weight <= 0}
@@ -97,7 +97,7 @@ def _is_near_penalty(cost: float, gains: set[float]) -> bool:
     return any(abs(cost - gain) < 0.01 for gain in gains)
 
 
-def choice_weights(item: Item) -> list[float]:
+def choice_weight_percents(item: Item) -> list[float]:
     """Return the percentage each choice is worth, for formats with weights.
 
     All-or-nothing is approximated: a wrong tick loses everything.
@@ -110,7 +110,7 @@ def choice_weights(item: Item) -> list[float]:
     return [share if o.right else cost for o in item.options]
 
 
-def convert_ordering(
+def convert_moodle_ordering(
     item: Item, settings: Sequence[str], tags: Iterable[str], losses: ConversionLosses
 ) -> Item:
     """Return the item with our rule of credit for the one in Moodle's `words`.

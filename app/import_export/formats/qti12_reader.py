@@ -11,9 +11,9 @@ from xml.etree import ElementTree as ET
 
 from app.import_export.converted_text import (
     ConversionLosses,
+    add_default_feedback_as_mistake,
     build_cloze,
     convert_html,
-    move_default_feedback,
     read_number,
     report_unused_feedback,
     span_around,
@@ -27,7 +27,7 @@ from app.import_export.formats.qti_elements import (
     find_attribute,
     inner_html,
 )
-from app.import_export.html_to_markdown import from_plain
+from app.import_export.html_to_markdown import convert_plain_text
 from app.import_export.items import (
     BLANK,
     Item,
@@ -115,7 +115,7 @@ class _Qti12Reader:
         if not converted.stem:
             raise ItemSkippedError("it has no text")
         feedback = next((self.notes[n] for n in self.notes if n in _MISSED), "")
-        converted = move_default_feedback(converted, feedback, self.losses)
+        converted = add_default_feedback_as_mistake(converted, feedback, self.losses)
         report_unused_feedback(converted, self.notes.values(), self.losses)
         return converted
 
@@ -179,7 +179,9 @@ class _Qti12Reader:
         choices at once is all or nothing.
         """
         response = find_attribute(self.responses[0], "ident")
-        required = [(r, _required_values(r.node, response)) for r in self.rules if r.score > 0]
+        required = [
+            (r, _values_condition_requires(r.node, response)) for r in self.rules if r.score > 0
+        ]
         joint = [
             (rule.score, values)
             for rule, values in required
@@ -203,7 +205,7 @@ class _Qti12Reader:
         """Return what each value of a response earns by itself."""
         scores: dict[str, float] = {}
         for rule in self.rules:
-            for name in _required_values(rule.node, response):
+            for name in _values_condition_requires(rule.node, response):
                 scores[name] = max(rule.score, scores.get(name, rule.score))
         return scores
 
@@ -211,7 +213,7 @@ class _Qti12Reader:
         """Return the feedback to each choice."""
         reasons: dict[str, str] = {}
         for rule in self.rules:
-            values = _required_values(rule.node, response)
+            values = _values_condition_requires(rule.node, response)
             own = [n for n in rule.said if n not in _GENERAL | _MISSED]
             texts = [self.notes[n] for n in own if self.notes.get(n)]
             if len(values) == 1 and texts:
@@ -277,7 +279,7 @@ class _Qti12Reader:
         All answers of a fill-in gap are right, although Canvas writes a rule only for the first.
         """
         chosen = "drop" in self._question_type()
-        gaps = {self._name(response): response for response in self.responses}
+        gaps = {self._gap_name(response): response for response in self.responses}
         blanks: list[ItemBlank] = []
 
         def replace(match: re.Match[str]) -> str:
@@ -291,13 +293,13 @@ class _Qti12Reader:
             raise ItemSkippedError("a gap has no place in its text, or more than one")
         return build_cloze(item, text, blanks)
 
-    def _name(self, response: ET.Element) -> str:
+    def _gap_name(self, response: ET.Element) -> str:
         """Return the name of a gap in the text."""
         return find_attribute(response, "ident").removeprefix("response_")
 
     def _read_blank(self, response: ET.Element, *, chosen: bool) -> ItemBlank:
         right = self._right_values(response)
-        labels = {n: self._words(label) for n, label in _response_labels(response)}
+        labels = {n: self._plain_label_text(label) for n, label in _response_labels(response)}
         if element_name(response) != "response_lid":
             labels = {word: word for word in right}
         answers = [word for n, word in labels.items() if word and n in right]
@@ -314,10 +316,10 @@ class _Qti12Reader:
 
     # --- texts ---
 
-    def _words(self, label: ET.Element) -> str:
+    def _plain_label_text(self, label: ET.Element) -> str:
         return " ".join(plain_text(parse_markdown(self._text(label))).split())
 
-    def _text(self, node: ET.Element, place: Place | None = None) -> str:
+    def _text(self, node: ET.Element, replace_text: Place | None = None) -> str:
         """Return the texts of an element, without those of responses inside it.
 
         `place` may change them before they are read.
@@ -328,8 +330,8 @@ class _Qti12Reader:
         for part in _text_nodes(node):
             is_html = "html" in find_attribute(part, "texttype").lower()
             raw = inner_html(part, lambda _: None) if len(part) else _raw_text(part)
-            raw = place(raw) if place else raw
-            texts.append(convert_html(raw, self.losses) if is_html else from_plain(raw))
+            raw = replace_text(raw) if replace_text else raw
+            texts.append(convert_html(raw, self.losses) if is_html else convert_plain_text(raw))
         return "\n\n".join(text for text in texts if text)
 
 
@@ -367,7 +369,7 @@ def _scoring_rule(node: ET.Element, scores: frozenset[str]) -> _ScoringRule:
     return _ScoringRule(node, score, tuple(feedback))
 
 
-def _required_values(node: ET.Element, response: str) -> list[str]:
+def _values_condition_requires(node: ET.Element, response: str) -> list[str]:
     """Return the values that a condition requires, without those it forbids."""
     values: list[str] = []
     for child in node:
@@ -375,7 +377,7 @@ def _required_values(node: ET.Element, response: str) -> list[str]:
         if name == "varequal" and find_attribute(child, "respident") in {"", response}:
             values.append(collapsed_text(child))
         elif name in {"conditionvar", "and", "or"}:
-            values += _required_values(child, response)
+            values += _values_condition_requires(child, response)
     return values
 
 

@@ -8,8 +8,8 @@ from xml.etree import ElementTree as ET
 
 from app.import_export.items import BLANK, ItemSkippedError
 from app.import_export.markdown_to_html import to_html_with_pictures
-from app.import_export.xml_files import legal_text
-from app.markup.mathml import MathError, to_mathml
+from app.import_export.xml_files import remove_illegal_characters
+from app.markup.mathml import MathError, latex_to_mathml
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _VOID = frozenset({"br", "hr", "img"})
@@ -134,13 +134,13 @@ class QtiBuilder:
         """Append a child element."""
         node = ET.SubElement(parent, self.name(name))
         self._set_attributes(node, attributes)
-        node.text = legal_text(text) or None
+        node.text = remove_illegal_characters(text) or None
         return node
 
     def add_markdown(self, parent: ET.Element, markdown: str, *, block: bool) -> None:
         """Put a text into an element, as paragraphs if `block`."""
         element = parse_own_html(to_html_with_pictures(markdown))
-        if block and _is_loose_text(element):
+        if block and _is_inline_content(element):
             holder = ET.SubElement(parent, "p")
             holder.text, holder[:] = element.text, list(element)
             return
@@ -156,7 +156,7 @@ class QtiBuilder:
     ) -> None:
         """Add feedback in the body, shown when `outcome` is `name`."""
         condition = {"outcome_identifier": outcome, "identifier": name, "show_hide": "show"}
-        if _is_loose_text(parse_own_html(to_html_with_pictures(markdown))):
+        if _is_inline_content(parse_own_html(to_html_with_pictures(markdown))):
             self.add_markdown(
                 self.add(parent, "feedback_inline", **condition), markdown, block=False
             )
@@ -188,10 +188,10 @@ class QtiBuilder:
     def _set_attributes(self, node: ET.Element, attributes: dict[str, str]) -> None:
         for name, value in attributes.items():
             spelled = name.replace("_", "-") if self.version == "3.0" else _to_camel_case(name)
-            node.set(spelled, legal_text(value))
+            node.set(spelled, remove_illegal_characters(value))
 
 
-def _is_loose_text(element: ET.Element) -> bool:
+def _is_inline_content(element: ET.Element) -> bool:
     """Return whether content is inline, so that it needs a paragraph."""
     return bool((element.text or "").strip()) or any(n.tag in _INLINE for n in element)
 
@@ -205,7 +205,7 @@ def parse_own_html(text: str) -> ET.Element:
     """Parse HTML of our own into one element; formulas become MathML."""
     parts = _CODE.split(text)
     parts[::2] = [_FORMULA.sub(_formula_to_mathml, part) for part in parts[::2]]
-    whole = legal_text(f"<div>{''.join(parts)}</div>").replace("<s>", "<span>")
+    whole = remove_illegal_characters(f"<div>{''.join(parts)}</div>").replace("<s>", "<span>")
     whole = whole.replace("</s>", "</span>").replace(BLANK, f"<{GAP}/>")
     return ET.fromstring(whole)  # noqa: S314 - our own output, without a DTD
 
@@ -215,7 +215,7 @@ def _formula_to_mathml(match: re.Match[str]) -> str:
     tex = html.unescape(match["inline"] or match["block"])
     block = match["inline"] is None
     try:
-        inner = ET.fromstring(to_mathml(tex, block))  # noqa: S314 - our own output
+        inner = ET.fromstring(latex_to_mathml(tex, block))  # noqa: S314 - our own output
     except MathError:
         return match[0]
     mathml = "".join(ET.tostring(n, encoding="unicode") for n in inner)

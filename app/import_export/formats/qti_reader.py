@@ -47,7 +47,7 @@ from app.import_export.items import (
     credit_of_score,
     format_digits,
 )
-from app.import_export.xml_files import XmlDocument, list_archive_files, read_xml
+from app.import_export.xml_files import XmlDocument, read_archive_files, read_xml
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -218,9 +218,9 @@ def read_qti(data: bytes) -> ImportResult:
             name = element_name(document.root)
             raise UnusableFileError(f"The file begins with <{name}>, not with an item.")
         return read_source_items(sources)
-    pictures = {p: c for end in _PICTURES for p, c in list_archive_files(data, end)}
+    pictures = {p: c for end in _PICTURES for p, c in read_archive_files(data, end)}
     sources, broken = [], []
-    for path, content in list_archive_files(data, ".xml"):
+    for path, content in read_archive_files(data, ".xml"):
         try:
             sources += _items_in(path, read_xml(content, *_ITEMS), pictures)
         except UnusableFileError as error:

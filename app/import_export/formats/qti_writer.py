@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 from app.import_export.converted_text import add_unit_to_stem
 from app.import_export.formats.losses import LONGEST_LABEL, convert_items
 from app.import_export.formats.metadata_tags import item_tags
-from app.import_export.formats.partial_credit import choice_weights
+from app.import_export.formats.partial_credit import choice_weight_percents
 from app.import_export.formats.qti_elements import GAP, NAMESPACES, QtiBuilder
 from app.import_export.items import (
     ExportResult,
@@ -89,7 +89,9 @@ def add_all_or_nothing_scoring(make: QtiBuilder, processing: ET.Element) -> None
     make.add(score, "base_value", "1", base_type="float")
 
 
-def add_mapped_scoring(make: QtiBuilder, processing: ET.Element, responses: list[str]) -> None:
+def add_sum_of_mappings_scoring(
+    make: QtiBuilder, processing: ET.Element, responses: list[str]
+) -> None:
     """Score the sum of the mappings."""
     rule = make.add(processing, "set_outcome_value", identifier="SCORE")
     total = make.add(rule, "sum") if len(responses) > 1 else rule
@@ -108,7 +110,7 @@ def add_choices(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     )
     weighted = item.partial == "net" if several else any(o.credit for o in item.options)
     if weighted:
-        _add_mapping(make, node, zip(names, choice_weights(item), strict=True))
+        _add_mapping(make, node, zip(names, choice_weight_percents(item), strict=True))
     add_outcomes(make, root, cardinality)
     body = make.add(root, "item_body")
     make.add_markdown(body, item.stem, block=True)
@@ -123,7 +125,7 @@ def add_choices(make: QtiBuilder, root: ET.Element, item: Item) -> None:
         _add_choice(make, interaction, name, option)
     processing = make.add(root, "response_processing")
     if weighted:
-        add_mapped_scoring(make, processing, ["RESPONSE"])
+        add_sum_of_mappings_scoring(make, processing, ["RESPONSE"])
     else:
         add_all_or_nothing_scoring(make, processing)
     feedback_rule = make.add(processing, "set_outcome_value", identifier="FEEDBACK")
@@ -216,7 +218,7 @@ def add_ordering(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     for name, step in zip((*right, *wrong), (*item.steps, *item.options), strict=True):
         node = make.add(interaction, "simple_choice", identifier=name)
         make.add_markdown(node, step.text, block=False)
-        _add_inline_reason(make, node, step.feedback)
+        _add_feedback_shown_with_explanation(make, node, step.feedback)
     processing = make.add(root, "response_processing")
     add_all_or_nothing_scoring(make, processing)
     add_explanation(make, processing, item)
@@ -248,13 +250,13 @@ def add_matching(make: QtiBuilder, root: ET.Element, item: Item) -> None:
             settings = {"identifier": name, "match_max": most}
             node = make.add(holder, "simple_associable_choice", **settings)
             make.add_markdown(node, text, block=False)
-            _add_inline_reason(make, node, why)
+            _add_feedback_shown_with_explanation(make, node, why)
     processing = make.add(root, "response_processing")
-    add_mapped_scoring(make, processing, ["RESPONSE"])
+    add_sum_of_mappings_scoring(make, processing, ["RESPONSE"])
     add_explanation(make, processing, item)
 
 
-def _add_inline_reason(make: QtiBuilder, node: ET.Element, why: str) -> None:
+def _add_feedback_shown_with_explanation(make: QtiBuilder, node: ET.Element, why: str) -> None:
     """Add the remark on one step or row, shown with the explanation."""
     if why:
         make.add_inline_feedback(node, why, "EXPLAINED", "EXPLANATION")
@@ -275,7 +277,7 @@ def add_cloze(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     for gap, name, blank in zip(gaps, names, item.blanks, strict=True):
         _add_gap_field(make, gap, name, blank)
     processing = make.add(root, "response_processing")
-    add_mapped_scoring(make, processing, names)
+    add_sum_of_mappings_scoring(make, processing, names)
     add_explanation(make, processing, item)
 
 

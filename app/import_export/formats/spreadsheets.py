@@ -23,11 +23,11 @@ from app.import_export.formats.text_lists import (
     find_named_labels,
     infer_choice_kind,
     is_label,
-    read_bare_answer,
+    read_answer_without_choices,
     warn_number_as_text,
 )
-from app.import_export.formats.xlsx_table import QUESTION, read_row
-from app.import_export.html_to_markdown import from_plain
+from app.import_export.formats.xlsx_table import QUESTION, read_own_table_row
+from app.import_export.html_to_markdown import convert_plain_text
 from app.import_export.items import (
     ImportResult,
     Item,
@@ -100,7 +100,7 @@ class TableHeader:
         title = " ".join(head.split())[:40]
         return f"“{title}”" if title else f"{_column_letters(place)}, which has no name,"
 
-    def may_hold_answer(self, place: int) -> bool:
+    def may_unread_column_hold_answer(self, place: int) -> bool:
         """Return whether an unknown column may hold a choice or an answer."""
         head = self.cells[place] if place < len(self.cells) else ""
         word = _plain_column_name(head)
@@ -322,7 +322,9 @@ class _SheetTable:
                 yield SourceItem(f"{prefix}{title}", row.line, row.read_item_of_own_format)
                 continue
             name = " ".join(row.raw_cell("question").split())[:50] or "(nameless)"
-            read = functools.partial(row.read_item, comma=self.comma, letters=self.letters)
+            read = functools.partial(
+                row.read_item, may_use_decimal_comma=self.comma, answers_are_labels=self.letters
+            )
             yield SourceItem(f"{prefix}{name}", row.line, read)
 
 
@@ -354,7 +356,7 @@ class _SheetRow:
     def read_item_of_own_format(self, _losses: ConversionLosses) -> Item:
         """Return the question of a row of a table that we wrote."""
         titles = enumerate(self.heads.cells)
-        return read_row({title: self._cell_at(place) for place, title in titles if title})
+        return read_own_table_row({title: self._cell_at(place) for place, title in titles if title})
 
     def has_choices(self) -> bool:
         """Return whether any choice column has a value."""
@@ -378,28 +380,30 @@ class _SheetRow:
             pass
         return frozenset(), frozenset()
 
-    def read_item(self, _losses: ConversionLosses, *, comma: bool, letters: bool) -> Item:
+    def read_item(
+        self, _losses: ConversionLosses, *, may_use_decimal_comma: bool, answers_are_labels: bool
+    ) -> Item:
         """Return the question of this row; raises ItemSkippedError."""
         if not self.cell("question"):
             raise ItemSkippedError("it has no question")
         losses = tuple(self._check_unread_cells())
         try:
-            kind, options = self._answer(comma=comma, letters=letters)
+            kind, options = self._answer(comma=may_use_decimal_comma, letters=answers_are_labels)
         except ItemSkippedError as error:
             raise ItemSkippedError("; ".join((str(error), *losses))) from None
         return Item(
             "",
             kind,
-            from_plain(self.cell("question")),
+            convert_plain_text(self.cell("question")),
             options,
-            explanation=from_plain(self.cell("explanation")),
-            hints=(from_plain(self.cell("hint")),) if self.cell("hint") else (),
+            explanation=convert_plain_text(self.cell("explanation")),
+            hints=(convert_plain_text(self.cell("hint")),) if self.cell("hint") else (),
             difficulty=self._read_difficulty(),
             objectives=_split_list_cell(self.cell("objectives")),
             tags=_split_list_cell(self.cell("tags")),
             lost=(
                 *losses,
-                *self._warn_about_kind(kind, options),
+                *self._warn_about_declared_type(kind, options),
                 *warn_number_as_text(kind, options),
             ),
         )
@@ -422,7 +426,7 @@ class _SheetRow:
                 )
             name = self.heads.describe_column(place)
             known = chosen or self.heads.is_metadata(place)
-            if (self.heads.may_hold_answer(place) or not known) and not numbered:
+            if (self.heads.may_unread_column_hold_answer(place) or not known) and not numbered:
                 raise ItemSkippedError(
                     f"the column {name} is not read and may hold a choice or an answer:"
                     " name the choices A, B, C … or Option 1, Option 2 …, or take the "
@@ -436,7 +440,9 @@ class _SheetRow:
             raise ItemSkippedError("it has no answer")
         if self.has_choices():
             return self._choice(answer, letters=letters)
-        return self._build_choices_with_distractors(answer) or read_bare_answer(answer, comma=comma)
+        return self._build_choices_with_distractors(answer) or read_answer_without_choices(
+            answer, may_use_decimal_comma=comma
+        )
 
     def _choice(self, answer: str, *, letters: bool) -> tuple[Kind, tuple[ItemOption, ...]]:
         places = self.heads.choices.items()
@@ -444,12 +450,12 @@ class _SheetRow:
         filled = {label: text for label, text in choices.items() if text}
         if any(map(self._raw_cell, self.heads.wrong)):
             raise ItemSkippedError("it has choices and wrong answers beside them: keep one")
-        right = find_named_labels(answer, filled, letters=letters)
+        right = find_named_labels(answer, filled, labels_first=letters)
         options = tuple(
             ItemOption(
-                from_plain(text),
+                convert_plain_text(text),
                 label in right,
-                from_plain(self._cell_at(self.heads.reasons.get(label, -1))),
+                convert_plain_text(self._cell_at(self.heads.reasons.get(label, -1))),
             )
             for label, text in filled.items()
         )
@@ -468,12 +474,12 @@ class _SheetRow:
                 "the words of the right answer"
             )
         options = tuple(
-            ItemOption(from_plain(text), number == 0)
+            ItemOption(convert_plain_text(text), number == 0)
             for number, text in enumerate((answer, *wrong))
         )
         return (infer_choice_kind(options), options) if wrong else None
 
-    def _warn_about_kind(self, kind: Kind, options: Sequence[ItemOption]) -> Iterator[str]:
+    def _warn_about_declared_type(self, kind: Kind, options: Sequence[ItemOption]) -> Iterator[str]:
         """Yield what the type in a row says that is lost; raises ItemSkippedError."""
         named = self.cell("type")
         word = named.lower().replace("-", " ").replace("_", " ")

@@ -13,7 +13,7 @@ from app.import_export.converted_text import (
     read_span,
 )
 from app.import_export.formats.losses import write_blocks
-from app.import_export.html_to_markdown import from_plain
+from app.import_export.html_to_markdown import convert_plain_text
 from app.import_export.items import (
     ExportResult,
     ImportResult,
@@ -38,7 +38,9 @@ _MOST_PARTS = 100
 Choices = Mapping[str, str]
 
 
-def find_named_labels(answer: str, choices: Choices, *, letters: bool = False) -> frozenset[str]:
+def find_named_labels(
+    answer: str, choices: Choices, *, labels_first: bool = False
+) -> frozenset[str]:
     """Return the labels of the choices that an answer names, by label, text or both.
 
     `choices` maps label (a capital letter or a number) to text. With `letters` a label takes
@@ -51,7 +53,7 @@ def find_named_labels(answer: str, choices: Choices, *, letters: bool = False) -
     ['B']
     """
     by_label, by_words = find_labels_by_label_and_text(answer, choices)
-    if by_label and letters:
+    if by_label and labels_first:
         return by_label
     if not by_label and len(answer) > 1 and set(answer.upper()) <= set(choices):
         by_label = frozenset(answer.upper())  # “AC”
@@ -122,7 +124,7 @@ def _find_label(name: str, choices: Choices) -> str:
 
 def _find_by_words(part: str, choices: Choices) -> str:
     """Return the choice with this text, ignoring case and a final period if needed."""
-    for normalize in (_collapse_spaces, _plain_words):
+    for normalize in (_collapse_spaces, _normalize_for_comparison):
         labels = [label for label, text in choices.items() if normalize(text) == normalize(part)]
         if len(labels) > 1:
             raise ItemSkippedError(f"its choices {' and '.join(labels)} are the same")
@@ -135,7 +137,11 @@ def _find_by_label_and_words(part: str, choices: Choices) -> str:
     """Return the choice named by its label and its text, such as “B) 443”."""
     match = _BOTH.fullmatch(part.strip())
     label = _find_label(match["label"], choices) if match else ""
-    same = match and label and _plain_words(choices[label]) == _plain_words(match["words"])
+    same = (
+        match
+        and label
+        and _normalize_for_comparison(choices[label]) == _normalize_for_comparison(match["words"])
+    )
     return label if same else ""
 
 
@@ -143,7 +149,7 @@ def _collapse_spaces(text: str) -> str:
     return " ".join(text.split())
 
 
-def _plain_words(words: str) -> str:
+def _normalize_for_comparison(words: str) -> str:
     text = _collapse_spaces(words).casefold()
     return text.strip(" .") or text
 
@@ -170,13 +176,15 @@ def warn_number_as_text(kind: Kind, options: Iterable[ItemOption]) -> Iterator[s
             )
 
 
-def read_bare_answer(answer: str, *, comma: bool = False) -> tuple[Kind, tuple[ItemOption, ...]]:
+def read_answer_without_choices(
+    answer: str, *, may_use_decimal_comma: bool = False
+) -> tuple[Kind, tuple[ItemOption, ...]]:
     """Read an answer without choices: a number, true or false, or words separated by “|”.
 
     `comma`: the author may use decimal commas, so “1,024” is ambiguous. Raises ItemSkippedError.
     """
     word = answer.strip()
-    if span := read_span(word, may_use_decimal_comma=comma):
+    if span := read_span(word, may_use_decimal_comma=may_use_decimal_comma):
         return "numeric", (ItemOption("", True, span=span),)
     if word[:1] in set("~≈") and read_span(word[1:]):
         raise ItemSkippedError(f"its answer “{word[:40]}” is about a number: write 5 ± 0.5")
@@ -276,19 +284,21 @@ def _draft_to_item(draft: _AikenDraft, _losses: ConversionLosses) -> Item:
         )
     if not draft.answer:
         raise ItemSkippedError("there is no line “ANSWER: X” below its options")
-    texts = {letter: from_plain("\n".join(lines)) for letter, lines in draft.options}
+    texts = {letter: convert_plain_text("\n".join(lines)) for letter, lines in draft.options}
     plain = {letter: " ".join(lines) for letter, lines in draft.options}
     right = _right_label(draft.answer, plain)
     options = tuple(ItemOption(text, key in right) for key, text in texts.items())
-    stem = from_plain("\n".join(draft.stem), wrapped=True)
-    return Item("", infer_choice_kind(options), stem, options, explanation=from_plain(draft.why))
+    stem = convert_plain_text("\n".join(draft.stem), join_wrapped_lines=True)
+    return Item(
+        "", infer_choice_kind(options), stem, options, explanation=convert_plain_text(draft.why)
+    )
 
 
 def _right_label(answer: str, options: dict[str, str]) -> frozenset[str]:
     """Return the letter that an answer names, alone or before the text of its option."""
     if re.fullmatch("[A-Z]", answer) and answer not in options:
         raise ItemSkippedError(f"its answer {answer} is not among its options")
-    named = find_named_labels(answer, options, letters=True)
+    named = find_named_labels(answer, options, labels_first=True)
     if len(named) > 1:
         raise ItemSkippedError(f"its answer “{answer[:40]}” names several, but Aiken has one")
     return named
@@ -305,16 +315,18 @@ def _write_aiken_block(item: Item) -> str:
         raise ItemSkippedError("Aiken knows single choices only")
     if len(item.options) > len(_LETTERS):
         raise ItemSkippedError(f"Aiken has {len(_LETTERS)} letters for options")
-    stem = _write_bare_words(item.stem)
+    stem = _plain_text_keeping_tex(item.stem)
     if _OPTION.match(stem) or _ANSWER.match(stem) or _WHY.match(stem):
         raise ItemSkippedError("its first words would be read as an option")
     if len(stem.encode()) < 2:
         raise ItemSkippedError("its question is one sign, which Aiken takes for none")
     lines = [stem]
-    lines += [f"{_LETTERS[n]}. {_write_bare_words(o.text)}" for n, o in enumerate(item.options)]
+    lines += [
+        f"{_LETTERS[n]}. {_plain_text_keeping_tex(o.text)}" for n, o in enumerate(item.options)
+    ]
     return "\n".join([*lines, f"ANSWER: {_LETTERS[right[0]]}"])
 
 
-def _write_bare_words(markdown: str) -> str:
+def _plain_text_keeping_tex(markdown: str) -> str:
     """Return the plain text; formulas stay as TeX."""
     return " ".join(html.unescape(_TAG.sub(" ", to_html(markdown))).split())

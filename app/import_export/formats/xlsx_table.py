@@ -13,7 +13,7 @@ from typing import Any, cast, get_args
 from xml.sax.saxutils import escape
 
 from app.import_export.converted_text import read_span
-from app.import_export.course_items import fill_blanks, write_range
+from app.import_export.course_items import fill_blanks, format_range
 from app.import_export.formats.losses import convert_items
 from app.import_export.items import (
     BLANK,
@@ -49,7 +49,7 @@ def write_xlsx(items: tuple[Item, ...]) -> ExportResult:
     choices = [name for label in labels for name in (label, f"{label} feedback")]
     columns = [*_HEAD, *choices, *_TAIL]
     table = [columns, *([row.get(name, "") for name in columns] for row in rows)]
-    return ExportResult(_workbook(table), len(rows), refused, lost)
+    return ExportResult(_build_xlsx(table), len(rows), refused, lost)
 
 
 def _item_row(item: Item) -> Row:
@@ -88,7 +88,7 @@ def _answer_cells(item: Item) -> Row:
         cells = [(f"{pair.left}{_ARROW}{pair.right}".lstrip(), pair.why) for pair in item.pairs]
         return {"answer": _ARROW.join(item.titles).strip(), **_choice_cells(cells)}
     choices = (*item.steps, *item.options)
-    cells = [(write_range(o.span) if o.span else o.text, o.feedback) for o in choices]
+    cells = [(format_range(o.span) if o.span else o.text, o.feedback) for o in choices]
     right = [
         _column_label(number) + (f" {100 * option.credit:.7g}%" if option.credit else "")
         for number, option in enumerate(choices)
@@ -111,7 +111,7 @@ def _column_label(number: int) -> str:
     return letter if number < 26 else _column_label(number // 26 - 1) + letter
 
 
-def read_row(cells: Mapping[str, str]) -> Item:
+def read_own_table_row(cells: Mapping[str, str]) -> Item:
     """Return the question of a row; raises ItemSkippedError."""
     row = {name: cell.strip() for name, cell in cells.items()}
     kind = row.get("type", "") or "single"
@@ -244,10 +244,11 @@ _XML = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 _FIXED_TIME = (1980, 1, 1, 0, 0, 0)  # so that the same questions give the same file
 
 
-def _workbook(table: Sequence[Sequence[str]]) -> bytes:
+def _build_xlsx(table: Sequence[Sequence[str]]) -> bytes:
     """Return an XLSX file with one sheet of text cells; the first row stays in view."""
     rows = "".join(
-        f'<row r="{number}">{"".join(map(_cell, row))}</row>' for number, row in enumerate(table, 1)
+        f'<row r="{number}">{"".join(map(_cell_xml, row))}</row>'
+        for number, row in enumerate(table, 1)
     )
     sheet = (
         '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">'
@@ -263,7 +264,7 @@ def _workbook(table: Sequence[Sequence[str]]) -> bytes:
     return out.getvalue()
 
 
-def _cell(text: str) -> str:
+def _cell_xml(text: str) -> str:
     if not text:
         return "<c/>"
     plain = escape(_ILLEGAL.sub("", text))

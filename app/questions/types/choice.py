@@ -15,13 +15,13 @@ from app.markup.problems import SourceFile
 from app.questions.options import (
     Choice,
     ParsedOption,
-    belongs_last,
-    check_any_right,
+    build_choices,
+    check_any_option_right,
     check_duplicate_options,
     check_feedback_of_wrong_options,
     check_option_count,
-    option_choices,
     option_score,
+    refers_to_other_options,
     sole_code_span,
 )
 from app.questions.question_type import (
@@ -31,16 +31,16 @@ from app.questions.question_type import (
     LabeledResponse,
     PartResult,
     QuestionType,
-    Raw,
     RenderGap,
     StatisticsOption,
+    SubmittedFields,
     UnreadableResponse,
     VariantFault,
     clamp_fraction,
-    list_items,
-    option_with_reason,
-    paragraphs,
-    titled_block,
+    div_blocks_html,
+    list_items_html,
+    option_with_feedback_html,
+    titled_list_html,
 )
 
 ChoiceKind = Literal["single", "multiple", "true-false"]
@@ -81,7 +81,7 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
     def parse(self, authored: AuthoredItem) -> ChoiceAnswer:
         comment = authored.comment
         shuffle = comment.field_text("shuffle").lower() not in {"no", "false"}
-        made = option_choices(comment.id, authored.parts.options, authored.scope)
+        made = build_choices(comment.id, authored.parts.options, authored.scope)
         return ChoiceAnswer(self.name, made, shuffle)
 
     def check(self, answer: ChoiceAnswer, authored: AuthoredItem, *, exam: bool) -> None:
@@ -94,7 +94,7 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
             p.code == "E24" and p.item == source_file.item
             for p in source_file.problems[source_file.mark :]
         ):
-            check_any_right(options, first, source_file)
+            check_any_option_right(options, first, source_file)
             typed = self._report_unclear_answer_mode(authored)
             drawn = "" if typed else authored.determine_exam_use(exam)
             check_option_count(
@@ -211,7 +211,7 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
         return dataclasses.replace(answer, options=(*free, *last))
 
     def grade(
-        self, answer: ChoiceAnswer, raw: Raw, partial: str
+        self, answer: ChoiceAnswer, raw: SubmittedFields, partial: str
     ) -> GradeResult | UnreadableResponse:
         """Grade the chosen options; `answer` in the response contains their keys."""
         sent = set(raw.get("answer", ()))
@@ -233,7 +233,7 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
         del partial
         return min(option_score(o) for o in answer.options if o.key in chosen)
 
-    def any_response(self, answer: ChoiceAnswer) -> Raw:
+    def any_response(self, answer: ChoiceAnswer) -> SubmittedFields:
         return {"answer": [answer.options[0].key]}
 
     def card_faces(self, answer: ChoiceAnswer, gap: RenderGap) -> CardFaces:
@@ -261,7 +261,7 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
 def _report_options_kept_last(options: Sequence[ParsedOption], source_file: SourceFile) -> None:
     """Warn about options that refer to the others, since options are shuffled (W28)."""
     for option in options:
-        if belongs_last(option.words):
+        if refers_to_other_options(option.words):
             message = f"“{option.words[:40]}” stands among shuffled options."
             hint = "It is kept last; better name what is meant, or say shuffle: no."
             source_file.report("W28", option.line, 1, message, hint)
@@ -292,20 +292,20 @@ def grade_options(
     )
 
 
-def option_letters(options: Sequence[Choice], some: Sequence[Choice]) -> str:
+def option_letters(options: Sequence[Choice], selected: Sequence[Choice]) -> str:
     """Return the letters of some of the options, as displayed."""
-    return ", ".join(LETTERS[options.index(o) % len(LETTERS)] for o in some)
+    return ", ".join(LETTERS[options.index(o) % len(LETTERS)] for o in selected)
 
 
 def choice_card_faces(options: Sequence[Choice]) -> CardFaces:
     """Return options with letters as the two faces of a card."""
     named = [(LETTERS[i % len(LETTERS)], option) for i, option in enumerate(options)]
-    asked = f'<ol class="letters" type="A">{list_items(o.text.html for _, o in named)}</ol>'
-    right = [f"<b>{name}.</b> {option_with_reason(o)}" for name, o in named if o.right]
+    asked = f'<ol class="letters" type="A">{list_items_html(o.text.html for _, o in named)}</ol>'
+    right = [f"<b>{name}.</b> {option_with_feedback_html(o)}" for name, o in named if o.right]
     others = [
         f"<b>{name}.</b> {o.feedback.html}" for name, o in named if not o.right and o.feedback.html
     ]
-    return CardFaces(asked, paragraphs(right) + titled_block("Why not the others", others))
+    return CardFaces(asked, div_blocks_html(right) + titled_list_html("Why not the others", others))
 
 
 def guess_percent(type_name: str, options: int, right: int) -> float | None:
@@ -387,7 +387,9 @@ class MultipleChoiceType(ChoiceType):
         said = _CHOOSE.search(stem.plain) or _WHICH.search(stem.plain)
         return "" if said else "More than one may be right."
 
-    def describe_missing_input(self, answer: ChoiceAnswer, raw: Raw, stem: RichText) -> str:
+    def describe_missing_input(
+        self, answer: ChoiceAnswer, raw: SubmittedFields, stem: RichText
+    ) -> str:
         wanted, chosen = sum(o.right for o in answer.options), len(set(raw.get("answer", ())))
         if not _CHOOSE.search(stem.plain) or chosen == wanted:
             return ""
@@ -435,7 +437,7 @@ class MultipleChoiceType(ChoiceType):
 
 
 def choice_credit(
-    right_keys: Collection[str], chosen: Collection[str], option_count: int, rule: str
+    right_keys: Collection[str], chosen_keys: Collection[str], option_count: int, rule: str
 ) -> float:
     """Return the score 0..1 for choosing `chosen` of `option_count` options where `right_keys` is right.
 
@@ -445,17 +447,17 @@ def choice_credit(
     - `each`: the share of boxes, ticked or not, that are right; 0
       if no right one is ticked
     """
-    right_keys, chosen = set(right_keys), set(chosen)
-    hits, misses = len(right_keys & chosen), len(chosen - right_keys)
+    right_keys, chosen_keys = set(right_keys), set(chosen_keys)
+    hits, misses = len(right_keys & chosen_keys), len(chosen_keys - right_keys)
     if rule in {"net", "coverage"}:
         return clamp_fraction(hits - misses, len(right_keys))
     if rule == "each":
         return (
-            clamp_fraction(option_count - len(right_keys ^ chosen), option_count)
+            clamp_fraction(option_count - len(right_keys ^ chosen_keys), option_count)
             if hits or not right_keys
             else 0.0
         )
-    return float(right_keys == chosen)
+    return float(right_keys == chosen_keys)
 
 
 @functools.cache
@@ -465,11 +467,11 @@ def _expected_guess_credit(right: int, wrong: int, rule: str) -> float:
     for hits, misses in itertools.product(range(right + 1), range(wrong + 1)):
         ways = math.comb(right, hits) * math.comb(wrong, misses)
         if hits or misses:
-            total += ways * _box_credit(hits, misses, (right, wrong), rule)
+            total += ways * credit_of_hits_and_misses(hits, misses, (right, wrong), rule)
     return total / (math.pow(2, right + wrong) - 1)
 
 
-def _box_credit(hits: int, misses: int, boxes: tuple[int, int], rule: str) -> float:
+def credit_of_hits_and_misses(hits: int, misses: int, boxes: tuple[int, int], rule: str) -> float:
     right, wrong = boxes
     if rule == "each":
         return 0.0 if right and not hits else (hits + wrong - misses) / (right + wrong)
@@ -487,7 +489,7 @@ class TrueFalseType(ChoiceType):
 
     def parse(self, authored: AuthoredItem) -> ChoiceAnswer:
         """Return the two options in authored order."""
-        made = option_choices(authored.comment.id, authored.parts.options, authored.scope)
+        made = build_choices(authored.comment.id, authored.parts.options, authored.scope)
         return ChoiceAnswer("true-false", made, shuffle=False)
 
     def check_option_feedback(

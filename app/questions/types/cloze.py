@@ -22,8 +22,8 @@ from app.questions.question_type import (
     LabeledResponse,
     PartResult,
     QuestionType,
-    Raw,
     RenderGap,
+    SubmittedFields,
     UnreadableResponse,
     clamp_fraction,
     escape_typed_text,
@@ -56,7 +56,7 @@ class ClozeBlank:
         words = (self.answers[0], *self.wrong) if self.wrong else ()
         return tuple(sorted(words, key=lambda word: (normalize_text(word), word)))
 
-    def fits(self, given: str) -> bool:
+    def accepts_response(self, given: str) -> bool:
         """Return whether a response fills the blank correctly."""
         if self.wrong:
             return given == self.answers[0]
@@ -141,7 +141,7 @@ class ClozeType(QuestionType[ClozeAnswer]):
         return [words for blank in answer.blanks for words in blank.answers]
 
     def grade(
-        self, answer: ClozeAnswer, raw: Raw, partial: str
+        self, answer: ClozeAnswer, raw: SubmittedFields, partial: str
     ) -> GradeResult | UnreadableResponse:
         """Grade the blanks; `blank.KEY` in the response contains the text of each.
 
@@ -165,7 +165,7 @@ class ClozeType(QuestionType[ClozeAnswer]):
             wanted=", ".join(f"“{b.answers[0]}”" for b in answer.blanks),
         )
 
-    def any_response(self, answer: ClozeAnswer) -> Raw:
+    def any_response(self, answer: ClozeAnswer) -> SubmittedFields:
         return {f"blank.{blank.key}": ["?"] for blank in answer.blanks}
 
     def card_faces(self, answer: ClozeAnswer, gap: RenderGap) -> CardFaces:
@@ -245,15 +245,15 @@ def _replace_blanks_by_marks(
         authored.source_file.report("E54", *at, message, "Write [[answer]] in its place.")
 
 
-def _read_blank(inside: str, where: tuple[int, int], authored: AuthoredItem) -> ClozeBlank:
-    line, number = where
-    body, _, hint = inside.replace("\uff5c", "|").replace("\uff1f", "?").partition("?")
+def _read_blank(blank_markup: str, position: tuple[int, int], authored: AuthoredItem) -> ClozeBlank:
+    line, number = position
+    body, _, hint = blank_markup.replace("\uff5c", "|").replace("\uff1f", "?").partition("?")
     accepted, *others = _OTHERS.split(body)
     answers = tuple(a.strip() for a in accepted.split("|") if a.strip())
     wrong = tuple(word.strip() for word in others if word.strip())
     if answers and any(not a.strip() for a in accepted.split("|")):
-        at = authored.source_file.locate_text(f"[[{inside[:40]}", line, line + 20)
-        message = f"“{inside.strip()[:40]}” has nothing beside its bar."
+        at = authored.source_file.locate_text(f"[[{blank_markup[:40]}", line, line + 20)
+        message = f"“{blank_markup.strip()[:40]}” has nothing beside its bar."
         authored.source_file.report("E54", *at, message, f"Write [[{'|'.join(answers)}]].")
     if not answers:
         at = authored.source_file.locate_text("[[", line, line + 20)
@@ -261,12 +261,12 @@ def _read_blank(inside: str, where: tuple[int, int], authored: AuthoredItem) -> 
         authored.source_file.report("E54", *at, message, "Write [[answer]].")
     offered = [*map(normalize_text, (*answers, *wrong))]
     if others and (len(wrong) < len(others) or len({*offered}) < len(offered)):
-        at = authored.source_file.locate_text(f"[[{inside[:40]}", line, line + 20)
-        message = f"“{inside.strip()[:40]}” offers a word twice, or an empty one."
+        at = authored.source_file.locate_text(f"[[{blank_markup[:40]}", line, line + 20)
+        message = f"“{blank_markup.strip()[:40]}” offers a word twice, or an empty one."
         authored.source_file.report("E54", *at, message, "Write [[right ~ wrong ~ wrong]].")
     if _TIGHT.search(body):
-        at = authored.source_file.locate_text(f"[[{inside[:40]}", line, line + 20)
-        message = f"“{inside.strip()[:40]}” has no spaces around its tilde."
+        at = authored.source_file.locate_text(f"[[{blank_markup[:40]}", line, line + 20)
+        message = f"“{blank_markup.strip()[:40]}” has no spaces around its tilde."
         apart = _TIGHT.sub(" ~ ", body).strip()
         authored.source_file.report("E54", *at, message, f"Write [[{apart[:60]}]].")
     name = option_key(authored.comment.id, "blank", str(number))
@@ -274,7 +274,7 @@ def _read_blank(inside: str, where: tuple[int, int], authored: AuthoredItem) -> 
 
 
 def _grade_blank(number: int, blank: ClozeBlank, typed: str) -> PartResult:
-    good = blank.fits(typed)
+    good = blank.accepts_response(typed)
     return PartResult(
         key=blank.key,
         label=f"Gap {number}",

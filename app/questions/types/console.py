@@ -10,27 +10,27 @@ from app.questions.lab import (
     CommandMatcher,
     Lab,
     LabCommand,
-    LabLine,
+    LabEntry,
     LabSession,
     replay,
     shortest_command_sequence,
     shortest_sequences_to_states,
 )
-from app.questions.options import Choice, option_choices
+from app.questions.options import Choice, build_choices
 from app.questions.question_type import (
     AuthoredItem,
     CardFaces,
+    DraftFields,
     GradeResult,
     LabeledResponse,
     QuestionType,
-    Raw,
     RenderGap,
     StatisticsOption,
-    Typed,
+    SubmittedFields,
     UnreadableResponse,
     escape_typed_text,
     feedback_html,
-    list_items,
+    list_items_html,
     single_value,
 )
 from app.questions.types.choice import choice_card_faces, grade_options, option_letters
@@ -73,7 +73,7 @@ class LabReview:
 
     session: LabSession
     way: tuple[LabCommand, ...]
-    harmful: tuple[LabLine, ...]
+    harmful: tuple[LabEntry, ...]
     needless: tuple[str, ...]
 
 
@@ -96,7 +96,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
     in_exams = False
 
     def parse(self, authored: AuthoredItem) -> ConsoleAnswer:
-        made = option_choices(authored.comment.id, authored.parts.options, authored.scope)
+        made = build_choices(authored.comment.id, authored.parts.options, authored.scope)
         return ConsoleAnswer(made, read_lab(authored))
 
     def check(self, answer: ConsoleAnswer, authored: AuthoredItem, *, exam: bool) -> None:
@@ -117,20 +117,20 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
         mixer.shuffle(free)
         return dataclasses.replace(answer, diagnoses=tuple(free))
 
-    def template_data(self, answer: ConsoleAnswer, typed: Typed) -> OpenLab:
+    def template_data(self, answer: ConsoleAnswer, typed: DraftFields) -> OpenLab:
         """Return the session of the lines that the form sent."""
         lines, terminal = _typed_lines(typed), CommandMatcher(answer.lab)
         completions = (" ".join([p, *terminal.options_of(p)]) for p in terminal.programs)
         draft = single_value(typed, "command")
         return OpenLab(terminal.replay(lines), lines, draft, tuple(completions))
 
-    def respond_to_button(self, raw: Typed, move: str) -> Typed:
+    def respond_to_button(self, raw: DraftFields, move: str) -> DraftFields:
         """Return the form's values after Enter: the command joins the lines that ran."""
         del move
         return {**raw, "ran": [*raw.get("ran", ()), *raw.get("command", ())], "command": []}
 
     def grade(
-        self, answer: ConsoleAnswer, raw: Raw, partial: str
+        self, answer: ConsoleAnswer, raw: SubmittedFields, partial: str
     ) -> GradeResult | UnreadableResponse:
         """Grade a session and a diagnosis; `ran` has the lines, `answer` the key of the option.
 
@@ -160,10 +160,10 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
             ),
         )
 
-    def any_response(self, answer: ConsoleAnswer) -> Raw:
+    def any_response(self, answer: ConsoleAnswer) -> SubmittedFields:
         return {"answer": [answer.diagnoses[0].key]}
 
-    def review(self, answer: ConsoleAnswer, raw: Raw) -> LabReview:
+    def review_session(self, answer: ConsoleAnswer, raw: SubmittedFields) -> LabReview:
         """Return what the feedback shows of a session."""
         lab, session = answer.lab, replay(answer.lab, _typed_lines(raw))
         way = shortest_command_sequence(lab) or ()
@@ -185,10 +185,10 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
         asked, told = choice_card_faces(answer.diagnoses)
         steps = [
             f"<code>{escape(c.name)}</code>{feedback_html(c.note)}"
-            for c in self.review(answer, {}).way
+            for c in self.review_session(answer, {}).way
         ]
         question = "<p>Which commands tell, and what is the diagnosis?</p>"
-        return CardFaces(question + asked, f"{told}<ol>{list_items(steps)}</ol>")
+        return CardFaces(question + asked, f"{told}<ol>{list_items_html(steps)}</ol>")
 
     def collect_text_below_stem(self, answer: ConsoleAnswer) -> str:
         """Return all that a learner may read: diagnoses, commands and outputs."""
@@ -199,7 +199,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
     def sample_responses(self, answer: ConsoleAnswer) -> Iterator[LabeledResponse]:
         """Yield the shortest way with each diagnosis, each harmful command, each state."""
         lab = answer.lab
-        way = [c.sample_line for c in self.review(answer, {}).way]
+        way = [c.sample_line for c in self.review_session(answer, {}).way]
         options = sorted(answer.diagnoses, key=lambda o: not o.right)
         for option in options:
             yield f"Goal reached, “{option.text.plain}”", {"ran": way, "answer": [option.key]}
@@ -216,7 +216,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
                     yield f"Harmful in “{state}”: {command.name}", {"ran": ran, **right}
 
     def count_response_habits(
-        self, responses: Iterable[tuple[ConsoleAnswer, Raw]]
+        self, responses: Iterable[tuple[ConsoleAnswer, SubmittedFields]]
     ) -> dict[str, Counter[str]]:
         """Return what was typed first, where those stopped who missed the goal, what failed.
 
@@ -227,7 +227,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
         refused: Counter[str] = Counter()
         for answer, raw in responses:
             session = replay(answer.lab, _typed_lines(raw))
-            names = [_entry_name(answer.lab, entry) for entry in session.entries]
+            names = [_describe_entry(answer.lab, entry) for entry in session.entries]
             first.update(names[:1])
             refused.update({entry.line for entry in session.entries if entry.refused})
             if len(session.reached) < len(answer.lab.goal_ids):
@@ -247,7 +247,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
         return 100 * self.guess_rate(answer, "")
 
 
-def _harmful_entries(lab: Lab, session: LabSession) -> tuple[LabLine, ...]:
+def _harmful_entries(lab: Lab, session: LabSession) -> tuple[LabEntry, ...]:
     """Return the lines that would have done harm, one for each harmful command."""
     ran = {n: entry for entry in reversed(session.entries) for n in entry.commands}
     return tuple(
@@ -255,14 +255,14 @@ def _harmful_entries(lab: Lab, session: LabSession) -> tuple[LabLine, ...]:
     )
 
 
-def _entry_name(lab: Lab, entry: LabLine) -> str:
+def _describe_entry(lab: Lab, entry: LabEntry) -> str:
     """Return the command of an entry as the author spells it, or the line that has no answer."""
     if entry.commands:
         return lab.commands[entry.commands[0]].name
     return f"{entry.line} (no answer)" if entry.refused else entry.line
 
 
-def _typed_lines(raw: Typed) -> tuple[str, ...]:
+def _typed_lines(raw: DraftFields) -> tuple[str, ...]:
     lines = (" ".join(line.split())[:LONGEST_LINE] for line in raw.get("ran", ()))
     return tuple(line for line in lines if line)[:MOST_LINES]
 

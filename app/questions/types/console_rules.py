@@ -27,7 +27,7 @@ from app.questions.lab import (
     shortest_sequences_to_states,
 )
 from app.questions.options import (
-    check_any_right,
+    check_any_option_right,
     check_duplicate_options,
     check_feedback_of_wrong_options,
     check_one_right,
@@ -54,7 +54,7 @@ _MOST = {"commands": 80, "states": 12, "goals": 8, "lines": 200, "letters": 200}
 def read_lab(authored: AuthoredItem) -> Lab:
     """Read the commands of all blocks; malformed blocks are reported (E89)."""
     comment = authored.comment
-    goal = strict_yaml.text_list(comment.fields.values.get("goal"))
+    goal = strict_yaml.texts_of_value(comment.fields.values.get("goal"))
     host = comment.field_text("host") or "lab"
     return Lab(
         tuple(itertools.chain.from_iterable(_read_blocks(authored))),
@@ -92,7 +92,7 @@ def _read_block(fence: Token, quote: list[Token], authored: AuthoredItem) -> lis
     base = dataclasses.replace(base, step=line if base.needed else 0)
     spans = [c.content for t in quote for c in t.children or () if c.type == "code_inline"]
     made: list[LabCommand] = []
-    for number, spellings, text in _split_block(fence, source_file):
+    for number, spellings, text in _split_block_into_commands(fence, source_file):
         cue = next((s for s in spans if s in text), "")
         output, cue_text = (RichText(escape(x), x) if x else NO_TEXT for x in (text, cue))
         names = tuple(RichText(escape(s), s) for s in spellings)
@@ -109,7 +109,9 @@ def _read_block(fence: Token, quote: list[Token], authored: AuthoredItem) -> lis
     return made
 
 
-def _split_block(fence: Token, source_file: SourceFile) -> Iterator[tuple[int, list[str], str]]:
+def _split_block_into_commands(
+    fence: Token, source_file: SourceFile
+) -> Iterator[tuple[int, list[str], str]]:
     """Yield line, spellings and output of each command: `$` lines in a row are spellings."""
     first, output = first_line(fence) + 1, ""
     at, spellings = first, list[str]()
@@ -138,24 +140,24 @@ def check_lab(lab: Lab, authored: AuthoredItem) -> None:
     Problem codes: E20 to E23, E88 to E93, W25, W89.
     """
     options, source_file = authored.parts.options, authored.source_file
-    check_any_right(options, authored.line, source_file)
+    check_any_option_right(options, authored.line, source_file)
     check_option_count(len(options), 2, authored.line, source_file, exam_use="")
     check_duplicate_options(options, source_file)
     check_feedback_of_wrong_options(options, source_file)
     check_one_right(options, "diagnoses", source_file)
     before = sum(p.severity == "error" for p in source_file.problems[source_file.mark :])
-    _check_sizes(lab, authored)
-    _check_commands(lab, source_file)
+    _check_size_limits(lab, authored)
+    _check_command_syntax_and_notes(lab, source_file)
     _check_states(lab, authored)
     if sum(p.severity == "error" for p in source_file.problems[source_file.mark :]) > before:
         return
     _report_mixed_effect_spellings(lab, source_file)
-    _check_doubled_commands(lab, source_file)
+    _report_ambiguous_commands(lab, source_file)
     _check_reachability(lab, authored)
     _check_contradictory_outputs(lab, source_file)
 
 
-def _check_sizes(lab: Lab, authored: AuthoredItem) -> None:
+def _check_size_limits(lab: Lab, authored: AuthoredItem) -> None:
     if not lab.commands:
         hint = "Write a block ```console with lines that begin with $."
         authored.source_file.report("E89", authored.draft.line, 1, "The lab has no command.", hint)
@@ -173,7 +175,7 @@ def _check_sizes(lab: Lab, authored: AuthoredItem) -> None:
             authored.source_file.report("E88", command.line, 1, message, hint)
 
 
-def _check_commands(lab: Lab, source_file: SourceFile) -> None:
+def _check_command_syntax_and_notes(lab: Lab, source_file: SourceFile) -> None:
     """Check that commands can be read, and that a note says why one matters (E89, W25)."""
     for command in lab.commands:
         for spelling in command.spellings:
@@ -226,7 +228,7 @@ def _report_mixed_effect_spellings(lab: Lab, source_file: SourceFile) -> None:
             source_file.report("W89", command.line, 1, message, hint)
 
 
-def _check_doubled_commands(lab: Lab, source_file: SourceFile) -> None:
+def _report_ambiguous_commands(lab: Lab, source_file: SourceFile) -> None:
     """Check that a command has one answer in a state (E90)."""
     terminal = CommandMatcher(lab)
     reported: set[int] = set()
@@ -263,7 +265,7 @@ def _check_reachability(lab: Lab, authored: AuthoredItem) -> None:
                 "E91", command.line, 1, message, "Check in which states its command counts."
             )
     place = authored.comment.field_location("goal")
-    good, bad = shortest_command_sequence(lab), shortest_command_sequence(lab, harmful=True)
+    good, bad = shortest_command_sequence(lab), shortest_command_sequence(lab, allow_harmful=True)
     if not lab.goal_ids:
         hint = "Write goal: and a state, or needed at a block."
         source_file.report("E92", *place, "The lab has no goal.", hint)

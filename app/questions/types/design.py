@@ -32,7 +32,7 @@ from app.markup.expressions import (
     evaluate_expression,
     require_estimate,
 )
-from app.markup.problems import AN_ESTIMATE, get_estimate_effort
+from app.markup.problems import AN_ESTIMATE, estimate_call_effort
 from app.markup.quantities import Quantity
 from app.markup.strict_yaml import YamlMapping
 from app.markup.text import hint_for_unknown_word
@@ -40,13 +40,13 @@ from app.questions.options import ParsedOption
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
     AuthoredItem,
+    DraftFields,
     GradeResult,
     ItemComment,
     LabeledResponse,
     PartResult,
     QuestionType,
-    Raw,
-    Typed,
+    SubmittedFields,
     UnreadableResponse,
     clamp_fraction,
     escape_typed_text,
@@ -70,8 +70,8 @@ _EXAMPLES = {
     "accept": "accept: and what has to hold, such as [fits]",
 }
 
-_Cost = tuple[float, float, float]
-_Options = Mapping[str, tuple[str, ...]]
+_SearchCost = tuple[float, float, float]
+_ValuesByInput = Mapping[str, tuple[str, ...]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class ConditionResult:
     limit: Quantity | None = None
 
     @property
-    def excess(self) -> float:
+    def relative_excess(self) -> float:
         """The distance from the limit as a share of the limit; 0 if the condition is met."""
         if self.met or self.limit is None or not isinstance(self.value, Quantity):
             return 0.0
@@ -204,7 +204,7 @@ def evaluate_conditions(answer: DesignAnswer, plan: Mapping[str, str]) -> list[C
 
     Raises FigureError or ExpressionError if the plan cannot be estimated.
     """
-    outputs = plan_outputs(answer.estimate, {**answer.given, **plan})
+    outputs = estimate_plan_outputs(answer.estimate, {**answer.given, **plan})
     results = []
     for condition in map(read_condition, answer.accept):
         best: dict[str, Quantity] = {}
@@ -212,7 +212,7 @@ def evaluate_conditions(answer: DesignAnswer, plan: Mapping[str, str]) -> list[C
             reached = outputs.get(name)
             # The learner's plan may be better than any that the search found.
             fallback = reached if isinstance(reached, Quantity) else Quantity(math.inf, "")
-            best[name] = best_value(answer, name) or fallback
+            best[name] = find_best_value(answer, name) or fallback
         try:
             results.append(evaluate_condition(condition, outputs, best))
         except ExpressionError as error:
@@ -223,7 +223,7 @@ def evaluate_conditions(answer: DesignAnswer, plan: Mapping[str, str]) -> list[C
     return results
 
 
-def plan_outputs(estimate: str, inputs: Mapping[str, str]) -> dict[str, Value]:
+def estimate_plan_outputs(estimate: str, inputs: Mapping[str, str]) -> dict[str, Value]:
     """Return the outputs of the estimate for a plan; unknown figures are left out.
 
     Raises FigureError if the inputs cannot be used.
@@ -238,7 +238,7 @@ def plan_outputs(estimate: str, inputs: Mapping[str, str]) -> dict[str, Value]:
 
 
 @functools.lru_cache(maxsize=256)
-def best_value(answer: DesignAnswer, output: str) -> Quantity | None:
+def find_best_value(answer: DesignAnswer, output: str) -> Quantity | None:
     """Return the best value of `output` over plans that meet the other conditions.
 
     The lowest if a condition limits it from above, else the highest. None if no plan was found.
@@ -250,7 +250,9 @@ def best_value(answer: DesignAnswer, output: str) -> Quantity | None:
     for part in (0, 1, 2):
         plan = {name: values[len(values) * part // 4] for name, values in options.items()}
         alone = search.improve(plan, lambda _: options)
-        traded = search.improve(alone, functools.partial(_neighbors, options), together=2)
+        traded = search.improve(
+            alone, functools.partial(_neighboring_values, options), choices_at_once=2
+        )
         for plan in (alone, traded):
             between = {name: _counts_around(fields[name], value) for name, value in plan.items()}
             search.improve(plan, lambda _, between=between: between)  # type: ignore[misc]
@@ -278,11 +280,14 @@ class _PlanSearch:
         self._conditions = [c for c in conditions if not c.outputs_with_best_value]
         operators = [c.operator for c in conditions if output in c.outputs_with_best_value]
         self._sign = -1.0 if operators and operators[0].startswith(">") else 1.0
-        self._costs: dict[tuple[tuple[str, str], ...], _Cost] = {}
+        self._costs: dict[tuple[tuple[str, str], ...], _SearchCost] = {}
         self.best: Quantity | None = None
 
     def improve(
-        self, plan: dict[str, str], options: Callable[[dict[str, str]], _Options], together: int = 1
+        self,
+        plan: dict[str, str],
+        options: Callable[[dict[str, str]], _ValuesByInput],
+        choices_at_once: int = 1,
     ) -> dict[str, str]:
         """Take the best value of each choice in turn until nothing improves.
 
@@ -290,7 +295,7 @@ class _PlanSearch:
         """
         for _ in range(_SWEEPS):
             before, values = self.search_cost(plan), options(plan)
-            for names in itertools.combinations(values, together):
+            for names in itertools.combinations(values, choices_at_once):
                 choices = itertools.product(*(values[name] for name in names))
                 changed = [{**plan, **dict(zip(names, c, strict=True))} for c in choices]
                 plan = min([plan, *changed], key=self.search_cost)
@@ -298,7 +303,7 @@ class _PlanSearch:
                 break
         return plan
 
-    def search_cost(self, plan: Mapping[str, str]) -> _Cost:
+    def search_cost(self, plan: Mapping[str, str]) -> _SearchCost:
         """Return the cost of a plan: missed conditions, then price, then closeness to limits."""
         key = tuple(sorted(plan.items()))
         if key not in self._costs:
@@ -306,16 +311,16 @@ class _PlanSearch:
             self._costs[key] = _UNUSABLE if is_over else self._compute_cost(plan)
         return self._costs[key]
 
-    def _compute_cost(self, plan: Mapping[str, str]) -> _Cost:
+    def _compute_cost(self, plan: Mapping[str, str]) -> _SearchCost:
         try:
-            outputs = plan_outputs(self._answer.estimate, {**self._answer.given, **plan})
+            outputs = estimate_plan_outputs(self._answer.estimate, {**self._answer.given, **plan})
             results = [evaluate_condition(c, outputs, {}) for c in self._conditions]
         except (FigureError, ExpressionError):
             return _UNUSABLE
         value = outputs.get(self._output) if self._output else Quantity(0.0, None)
         if not isinstance(value, Quantity):
             return _UNUSABLE
-        missed = sum((not r.met) + min(r.excess, 1e6) for r in results)
+        missed = sum((not r.met) + min(r.relative_excess, 1e6) for r in results)
         price = self._sign * value.value
         if not missed and (self.best is None or price < self._sign * self.best.value):
             self.best = value
@@ -324,7 +329,7 @@ class _PlanSearch:
         return missed, price, sum(result.closeness for result in results)
 
 
-def _options_to_try(answer: DesignAnswer) -> _Options:
+def _options_to_try(answer: DesignAnswer) -> _ValuesByInput:
     fields = input_specs(require_estimate(answer.estimate).inputs)
     return {name: _values_to_try(fields[name]) for name in answer.choose}
 
@@ -337,7 +342,7 @@ def _values_to_try(field: InputSpec) -> tuple[str, ...]:
     return ("no", "yes") if field.kind == "flag" else _keep_allowed(field, _COUNTS) or ("1",)
 
 
-def _neighbors(options: _Options, plan: Mapping[str, str]) -> _Options:
+def _neighboring_values(options: _ValuesByInput, plan: Mapping[str, str]) -> _ValuesByInput:
     """Return each value with its neighbors, so that two choices can be traded off."""
     places = {name: values.index(plan[name]) for name, values in options.items()}
     return {name: options[name][max(0, at - 1) : at + 2] for name, at in places.items()}
@@ -401,15 +406,15 @@ def _describe_condition(condition: PlanCondition, labels: Mapping[str, str]) -> 
 
 
 def _build_condition_part_result(
-    key: str, result: ConditionResult, label: tuple[str, str], why: str
+    key: str, result: ConditionResult, output_and_requirement: tuple[str, str], explanation: str
 ) -> PartResult:
     """`why` is the estimator's sentence on the plan, said of a failed yes-or-no condition."""
-    subject, requirement = label
+    subject, requirement = output_and_requirement
     if result.limit is not None and result.condition.outputs_with_best_value:
         bound = _OPERATOR_TEXTS.get(result.condition.operator, "exactly")
         share = requirement.removeprefix(bound).strip()
         requirement = f"{bound} {_value_text(result.limit)} ({share})"
-    feedback = why if result.value is False else ""
+    feedback = explanation if result.value is False else ""
     if not result.met and result.limit is not None and isinstance(result.value, Quantity):
         gap = abs(result.value.value - result.limit.value)
         is_over = result.condition.operator.startswith("<")
@@ -473,7 +478,9 @@ class _DesignExerciseCheck:
         except FigureError as error:
             self._report(error.code, "estimate", error.message, error.hint)
             return
-        self._file.add_mention("calculator", entry.name, *self._comment.field_location("estimate"))
+        self._file.add_reference(
+            "calculator", entry.name, *self._comment.field_location("estimate")
+        )
         self._check_names(entry.name, input_specs(entry.inputs))
         outputs: dict[str, Value] = {o.name: Quantity(1.0, o.unit or None) for o in entry.outputs}
         for text in self._answer.accept:
@@ -487,7 +494,7 @@ class _DesignExerciseCheck:
     def _report_missing_fields(self) -> bool:
         for key, example in _EXAMPLES.items():
             node = self._fields.get(key)
-            if not node or not any(word.text for word in strict_yaml.text_list(node)):
+            if not node or not any(word.text for word in strict_yaml.texts_of_value(node)):
                 self._report("E13", key, f"A design exercise needs “{key}”.", f"Write {example}.")
                 return True
         if not isinstance(self._fields.get("given", YamlMapping({}, {}, 1, 1)), YamlMapping):
@@ -547,7 +554,7 @@ class _DesignExerciseCheck:
     def _check_plans(self) -> None:
         """Check that plans can be right, and that the first one is not."""
         answer = self._answer
-        if get_estimate_effort(answer.estimate) > AN_ESTIMATE:
+        if estimate_call_effort(answer.estimate) > AN_ESTIMATE:
             return
         self._file.spend_effort(_MOST_PLANS * AN_ESTIMATE, repr(answer))
         if not has_feasible_plan(answer):
@@ -599,8 +606,8 @@ class DesignType(QuestionType[DesignAnswer]):
             {name: strict_yaml.single_text(value) for name, value in given.values.items()}
             if isinstance(given, YamlMapping)
             else {},
-            tuple(value.text for value in strict_yaml.text_list(values.get("choose"))),
-            tuple(value.text for value in strict_yaml.text_list(values.get("accept"))),
+            tuple(value.text for value in strict_yaml.texts_of_value(values.get("choose"))),
+            tuple(value.text for value in strict_yaml.texts_of_value(values.get("accept"))),
         )
 
     def check(self, answer: DesignAnswer, authored: AuthoredItem, *, exam: bool) -> None:
@@ -612,7 +619,7 @@ class DesignType(QuestionType[DesignAnswer]):
         """Return what decides which plans are right: the estimate, given values, conditions."""
         return [answer.estimate, self.collect_text_below_stem(answer)]
 
-    def template_data(self, answer: DesignAnswer, typed: Typed) -> OpenDesign:
+    def template_data(self, answer: DesignAnswer, typed: DraftFields) -> OpenDesign:
         """Return the current plan, and its conditions."""
         fields = {name: f"choose.{name}" for name in answer.choose}
         chosen = {
@@ -625,7 +632,7 @@ class DesignType(QuestionType[DesignAnswer]):
         return OpenDesign(answer.estimate, values, fields, given, describe_conditions(answer))
 
     def grade(
-        self, answer: DesignAnswer, raw: Raw, partial: str
+        self, answer: DesignAnswer, raw: SubmittedFields, partial: str
     ) -> GradeResult | UnreadableResponse:
         """Grade a plan; `choose.INPUT` in the response contains each chosen input.
 
@@ -664,7 +671,7 @@ class DesignType(QuestionType[DesignAnswer]):
         """Return the URL of the calculator with the chosen plan."""
         if not parsed.get("plan"):
             return ""
-        return expressions.calculator_address(answer.estimate, {**answer.given, **parsed["plan"]})
+        return expressions.calculator_url(answer.estimate, {**answer.given, **parsed["plan"]})
 
     def collect_text_below_stem(self, answer: DesignAnswer) -> str:
         """Return the given values, the inputs to choose, and the conditions."""

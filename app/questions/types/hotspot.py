@@ -8,14 +8,14 @@ from markdown_it.token import Token
 from markupsafe import Markup
 
 from app.markup.html_renderer import render_tokens
-from app.markup.images import WIDTHS, phone_variant, svg_opening
+from app.markup.images import WIDTHS, narrow_variant_name, svg_opening
 from app.markup.markdown_tokens import plain_text
 from app.markup.model import RegionBox, SvgFigure
 from app.markup.text import is_path_inside, is_slug
 from app.questions.options import (
     Choice,
     ParsedOption,
-    check_any_right,
+    check_any_option_right,
     check_feedback_of_wrong_options,
     check_one_right,
     check_option_count,
@@ -25,13 +25,13 @@ from app.questions.options import (
 from app.questions.question_type import (
     AuthoredItem,
     CardFaces,
+    DraftFields,
     GradeResult,
     LabeledResponse,
     QuestionType,
-    Raw,
     RenderGap,
     StatisticsOption,
-    Typed,
+    SubmittedFields,
     UnreadableResponse,
 )
 from app.questions.types.choice import LETTERS, choice_card_faces, grade_options, option_letters
@@ -119,8 +119,8 @@ class HotspotType(QuestionType[HotspotAnswer]):
         file = authored.comment.field_text("figure")
         place = authored.comment.field_location("figure")
         if file.endswith(".svg") and is_path_inside(file):
-            authored.source_file.add_mention("file", file, *place)
-            authored.source_file.add_mention("drawing", file, *place)
+            authored.source_file.add_reference("file", file, *place)
+            authored.source_file.add_reference("drawing", file, *place)
         else:
             message = "The question names no drawing." if not file else ""
             message = message or f"“{file[:60]}” is no SVG file beside this one."
@@ -134,7 +134,7 @@ class HotspotType(QuestionType[HotspotAnswer]):
         """Check that one of several different regions is right (E20 to E23, E59, E88, W25)."""
         options, source_file = authored.parts.options, authored.source_file
         first = options[0].line if options else authored.draft.line
-        check_any_right(options, first, source_file)
+        check_any_option_right(options, first, source_file)
         check_option_count(
             len(options),
             self.least_exam_options,
@@ -156,7 +156,7 @@ class HotspotType(QuestionType[HotspotAnswer]):
 
     def figure_file_names(self, answer: HotspotAnswer) -> tuple[str, ...]:
         """Return the figure, and the one for phones."""
-        return answer.file, phone_variant(answer.file)
+        return answer.file, narrow_variant_name(answer.file)
 
     def embed_figures(
         self, answer: HotspotAnswer, figures: Mapping[str, SvgFigure]
@@ -166,13 +166,13 @@ class HotspotType(QuestionType[HotspotAnswer]):
         drawings = tuple(figures[name] for name in names if name in figures)
         return dataclasses.replace(answer, drawings=drawings)
 
-    def template_data(self, answer: HotspotAnswer, typed: Typed) -> tuple[HotspotFigure, ...]:
+    def template_data(self, answer: HotspotAnswer, typed: DraftFields) -> tuple[HotspotFigure, ...]:
         """Return the figures with a marker for each option."""
         del typed
         return place_markers_on_figures(answer)
 
     def grade(
-        self, answer: HotspotAnswer, raw: Raw, partial: str
+        self, answer: HotspotAnswer, raw: SubmittedFields, partial: str
     ) -> GradeResult | UnreadableResponse:
         """Grade the chosen region; `answer` in the response contains its key."""
         del partial
@@ -191,7 +191,7 @@ class HotspotType(QuestionType[HotspotAnswer]):
             wanted=option_letters(answer.regions, [o for o in answer.regions if o.right]),
         )
 
-    def any_response(self, answer: HotspotAnswer) -> Raw:
+    def any_response(self, answer: HotspotAnswer) -> SubmittedFields:
         return {"answer": [answer.regions[0].key]}
 
     def card_faces(self, answer: HotspotAnswer, gap: RenderGap) -> CardFaces:
@@ -216,7 +216,7 @@ class HotspotType(QuestionType[HotspotAnswer]):
         return 100 * self.guess_rate(answer, "")
 
 
-def split_label(option: ParsedOption) -> tuple[str, Token]:
+def split_region_and_label(option: ParsedOption) -> tuple[str, Token]:
     """Split an option into the region it names and its label."""
     label = Token("inline", "", 0, map=option.inline.map, children=[])
     children = list(option.inline.children or [])
@@ -252,11 +252,11 @@ def _figure_markers(answer: HotspotAnswer, drawing: SvgFigure) -> tuple[HotspotM
 
 
 def _read_region(option: ParsedOption, taken: set[str], authored: AuthoredItem) -> HotspotRegion:
-    region, label = split_label(option)
+    region, label = split_region_and_label(option)
     if region:
         file = authored.comment.field_text("figure")
         place = authored.source_file.locate_text(f"`{region}`", option.line, option.line)
-        authored.source_file.add_mention("drawing", f"{file}#{region}", *place)
+        authored.source_file.add_reference("drawing", f"{file}#{region}", *place)
     return HotspotRegion(
         make_option_key(authored.comment.id, option, taken),
         render_tokens([label], authored.scope),

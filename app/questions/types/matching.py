@@ -17,17 +17,17 @@ from app.questions.options import ParsedOption, report_part_limit_reached, uniqu
 from app.questions.question_type import (
     AuthoredItem,
     CardFaces,
+    DraftFields,
     GradeResult,
     LabeledResponse,
     PartResult,
     QuestionType,
-    Raw,
     RenderGap,
-    Typed,
+    SubmittedFields,
     UnreadableResponse,
     clamp_fraction,
     feedback_html,
-    list_items,
+    list_items_html,
     single_value,
 )
 
@@ -113,7 +113,7 @@ class MatchingType(QuestionType[MatchAnswer]):
         del exam
         table, source_file = authored.parts.block, authored.source_file
         if not table:
-            _report_no_table(authored)
+            _report_missing_table(authored)
             return
         at = first_line(table[0])
         width = len(table_rows(table)[0])
@@ -138,7 +138,7 @@ class MatchingType(QuestionType[MatchAnswer]):
     def key_texts(self, answer: MatchAnswer) -> list[str]:
         """Return the matches; the order of the rows is ignored."""
         rows = [pair for pair in answer.pairs if pair.left.html]
-        return sorted(f"/ {_cell_words(p.left)} = {_cell_words(p.right)}" for p in rows)
+        return sorted(f"/ {_cell_text(p.left)} = {_cell_text(p.right)}" for p in rows)
 
     def shuffle_options(self, answer: MatchAnswer, mixer: random.Random) -> MatchAnswer:
         """Shuffle both sides."""
@@ -148,7 +148,7 @@ class MatchingType(QuestionType[MatchAnswer]):
         mixer.shuffle(rights)
         return dataclasses.replace(answer, shown_left=tuple(lefts), shown_right=tuple(rights))
 
-    def template_data(self, answer: MatchAnswer, typed: Typed) -> MatchColumns:
+    def template_data(self, answer: MatchAnswer, typed: DraftFields) -> MatchColumns:
         """Return both sides in the order displayed."""
         del typed
         rows = {p.key: p for p in answer.pairs if p.left.plain or p.left.html}
@@ -159,7 +159,7 @@ class MatchingType(QuestionType[MatchAnswer]):
         )
 
     def grade(
-        self, answer: MatchAnswer, raw: Raw, partial: str
+        self, answer: MatchAnswer, raw: SubmittedFields, partial: str
     ) -> GradeResult | UnreadableResponse:
         """Grade a matching; `pair.KEY` in the response contains the answer to each row.
 
@@ -183,13 +183,15 @@ class MatchingType(QuestionType[MatchAnswer]):
             wanted="",
         )
 
-    def describe_missing_input(self, answer: MatchAnswer, raw: Raw, stem: RichText) -> str:
+    def describe_missing_input(
+        self, answer: MatchAnswer, raw: SubmittedFields, stem: RichText
+    ) -> str:
         del stem
         rows = [pair for pair in answer.pairs if pair.left.plain or pair.left.html]
         empty = sum(not single_value(raw, f"pair.{row.key}") for row in rows)
         return f"Choose a match for each row; {empty} of {len(rows)} have none." if empty else ""
 
-    def any_response(self, answer: MatchAnswer) -> Raw:
+    def any_response(self, answer: MatchAnswer) -> SubmittedFields:
         """Return the same match for every row."""
         first = answer.pairs[0].answer
         return {f"pair.{pair.key}": [first] for pair in answer.pairs}
@@ -222,11 +224,11 @@ class MatchingType(QuestionType[MatchAnswer]):
         answers = [p.answer for p in rows]
         turned = answers[1:] + answers[:1]
         decoy = [p.answer for p in answer.pairs if not p.left.html]
-        yield "Every row right", _pair_answers(rows, answers)
-        yield "The first row only", _pair_answers(rows[:1], answers)
-        yield "Each row one off", _pair_answers(rows, turned)
+        yield "Every row right", _build_response(rows, answers)
+        yield "The first row only", _build_response(rows[:1], answers)
+        yield "Each row one off", _build_response(rows, turned)
         if decoy:
-            yield "A decoy in the first row", _pair_answers(rows, [decoy[0], *answers[1:]])
+            yield "A decoy in the first row", _build_response(rows, [decoy[0], *answers[1:]])
 
     def guess_rate(self, answer: MatchAnswer, partial: str) -> float:
         """Return the guess rate: 1/k in each row for k right cells."""
@@ -251,7 +253,7 @@ def table_rows(table: list[Token]) -> list[list[list[Token]]]:
     return rows
 
 
-def _report_no_table(authored: AuthoredItem) -> None:
+def _report_missing_table(authored: AuthoredItem) -> None:
     """Report a missing table (E52), at rows that Markdown does not recognize as a table."""
     source_file, first = authored.source_file, authored.draft.line
     hint, message = ("Write a table: | Left | Right | Why |.", "The question has no table.")
@@ -264,9 +266,9 @@ def _report_no_table(authored: AuthoredItem) -> None:
     source_file.report("E52", authored.line, 1, message, hint)
 
 
-def _check_empty_cells(answer: MatchAnswer, at: int, source_file: SourceFile) -> None:
+def _check_empty_cells(answer: MatchAnswer, table_line: int, source_file: SourceFile) -> None:
     """Check that each row has something to be matched with (E52)."""
-    for row, pair in enumerate(answer.pairs, at + 2):
+    for row, pair in enumerate(answer.pairs, table_line + 2):
         if not pair.right.html:
             message = f"The row “{pair.left.plain[:40]}” has nothing on the right."
             if not pair.left.html:
@@ -274,29 +276,29 @@ def _check_empty_cells(answer: MatchAnswer, at: int, source_file: SourceFile) ->
             source_file.report("E52", row, 1, message, "Fill it, or delete the row.")
 
 
-def _check_repeated_lefts(answer: MatchAnswer, at: int, authored: AuthoredItem) -> None:
+def _check_repeated_lefts(answer: MatchAnswer, table_line: int, authored: AuthoredItem) -> None:
     seen: set[str] = set()
     for index, pair in enumerate(answer.pairs):
         words = normalize_text(pair.left.plain)
         if words and words in seen:
             message = f"“{pair.left.plain[:50]}” stands twice on the left."
             hint = "Change one: what is asked twice has two right answers."
-            authored.source_file.report("E53", at + 2 + index, 1, message, hint)
+            authored.source_file.report("E53", table_line + 2 + index, 1, message, hint)
         seen.add(words)
 
 
-def _check_repeated_rights(answer: MatchAnswer, at: int, authored: AuthoredItem) -> None:
+def _check_repeated_rights(answer: MatchAnswer, table_line: int, authored: AuthoredItem) -> None:
     seen: set[str] = set()
     for index, pair in enumerate(answer.pairs):
         words = normalize_text(pair.right.plain)
         if words and words in seen and not pair.why.html:
             message = f"“{pair.right.plain[:50]}” stands twice on the right."
             hint = "Say in the third column why both count, or change one."
-            authored.source_file.report("E53", at + 2 + index, 1, message, hint)
+            authored.source_file.report("E53", table_line + 2 + index, 1, message, hint)
         seen.add(words)
 
 
-def _cell_words(cell: RichText) -> str:
+def _cell_text(cell: RichText) -> str:
     """Return a cell as text; images are compared by their markup."""
     return cell.plain or cell.html
 
@@ -312,7 +314,7 @@ def _shown_pairs(answer: MatchAnswer, rows: list[MatchPair]) -> list[MatchPair]:
     return sorted(rows, key=lambda row: place.get(row.key, len(place)))
 
 
-def _grade_row(row: MatchPair, given: str, known: dict[str, RichText]) -> PartResult:
+def _grade_row(row: MatchPair, given: str, text_by_answer: dict[str, RichText]) -> PartResult:
     return PartResult(
         key=row.key,
         label=row.left.plain,
@@ -320,16 +322,16 @@ def _grade_row(row: MatchPair, given: str, known: dict[str, RichText]) -> PartRe
         chosen=bool(given),
         wanted_chosen=True,
         good=given == row.answer,
-        given=known.get(given, NO_TEXT),
+        given=text_by_answer.get(given, NO_TEXT),
         wanted=row.right,
         feedback=row.why,
     )
 
 
-def _pair_answers(rows: Sequence[MatchPair], answers: Sequence[str]) -> dict[str, list[str]]:
+def _build_response(rows: Sequence[MatchPair], answers: Sequence[str]) -> dict[str, list[str]]:
     return {f"pair.{row.key}": [a] for row, a in zip(rows, answers, strict=False)}
 
 
 def _list_html(title: str, texts: list[RichText]) -> str:
     head = f"<p><b>{title}</b></p>" if title else ""
-    return f"{head}<ul>{list_items(text.html for text in texts)}</ul>"
+    return f"{head}<ul>{list_items_html(text.html for text in texts)}</ul>"

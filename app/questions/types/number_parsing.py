@@ -161,7 +161,7 @@ class TypedNumber:
     unit: str
 
 
-def read_number(text: str) -> TypedNumber | None:
+def read_typed_number(text: str) -> TypedNumber | None:
     """Split typed text into a number and the word after it; None if there is no number.
 
     A comma or dot before exactly three last digits groups thousands (a dot only when
@@ -183,7 +183,7 @@ def read_number(text: str) -> TypedNumber | None:
     match = _SHAPE.match(_normalize_number_text(text))
     if match is None or (match["sign"] and match["inner"]):
         return None
-    digits = _decimal_digits(match["digits"])
+    digits = _normalize_separators(match["digits"])
     # In “1,024e3” the comma may group digits or, as often written, be a decimal sign.
     either = match["power"] and "," in match["digits"] and "." not in (digits or "")
     if digits is None or either:
@@ -226,7 +226,7 @@ def read_unit(word: str, expected_unit: str) -> TypedUnit | None:
         return TypedUnit("", 1.0, base_unit(expected_unit) == "")
     if _is_count_unit(expected_unit) and (scale := _count_factor(word, expected_unit)):
         return TypedUnit(word, scale, fits=True)
-    name = _exact_unit(word) or _unit_with_forgiven_spelling(word, expected_unit)
+    name = _exact_unit(word) or _unit_ignoring_case(word, expected_unit)
     if name is None:
         return None
     return TypedUnit(name, UNITS[name][1], base_unit(name) == base_unit(expected_unit))
@@ -247,32 +247,34 @@ def _normalize_number_text(text: str) -> str:
     return inside.translate(_SIGNS).strip().rstrip(_STOPS)
 
 
-def _decimal_digits(digits: str) -> str | None:
+def _normalize_separators(typed_number: str) -> str | None:
     """Return the digits with a dot as decimal sign; None if they do not form a number."""
-    if re.search(r"[\s'_]", digits):
-        joined = re.sub(r"[\s'_]", "", digits).replace(",", ".")
-        return joined if _GROUPED.match(digits) else None
-    commas, dots = digits.count(","), digits.count(".")
+    if re.search(r"[\s'_]", typed_number):
+        joined = re.sub(r"[\s'_]", "", typed_number).replace(",", ".")
+        return joined if _GROUPED.match(typed_number) else None
+    commas, dots = typed_number.count(","), typed_number.count(".")
     if commas and dots:
-        return _read_comma_and_dot(digits)
+        return _resolve_comma_and_dot(typed_number)
     sign = "," if commas else "."
-    if commas > 1 or dots > 1 or (commas and _is_thousands_grouping(digits, ",")):
-        return digits.replace(sign, "") if _is_thousands_grouping(digits, sign) else None
-    return digits.replace(",", ".")
+    if commas > 1 or dots > 1 or (commas and _is_thousands_grouping(typed_number, ",")):
+        return (
+            typed_number.replace(sign, "") if _is_thousands_grouping(typed_number, sign) else None
+        )
+    return typed_number.replace(",", ".")
 
 
-def _read_comma_and_dot(digits: str) -> str | None:
+def _resolve_comma_and_dot(typed_number: str) -> str | None:
     """Return digits with both signs as a decimal; the sign that occurs once and last is decimal."""
-    last = max(".,", key=digits.rfind)
+    last = max(".,", key=typed_number.rfind)
     group = "," if last == "." else "."
-    whole, _, part = digits.rpartition(last)
+    whole, _, part = typed_number.rpartition(last)
     if last in whole or not _is_thousands_grouping(whole, group) or not part.isdigit():
         return None
     return f"{whole.replace(group, '')}.{part}"
 
 
-def _is_thousands_grouping(digits: str, sign: str) -> bool:
-    first, *rest = digits.split(sign)
+def _is_thousands_grouping(typed_number: str, separator: str) -> bool:
+    first, *rest = typed_number.split(separator)
     fits = 1 <= len(first) <= 3 and first.isdigit() and not first.startswith("0")
     return fits and all(len(part) == 3 and part.isdigit() for part in rest)
 
@@ -295,7 +297,7 @@ def _is_count_unit(unit: str) -> bool:
     return base_unit(unit) in nouns and unit != "%"
 
 
-def _count_factor(word: str, like: str) -> float | None:
+def _count_factor(word: str, expected_unit: str) -> float | None:
     """Return the factor of a count: `k`, `B`, `billion parameters`, `GPUs`."""
     first, _, rest = word.partition(" ")
     factor = _LARGE.get(first.lower()) or COUNT_SUFFIX.get(first)
@@ -303,7 +305,11 @@ def _count_factor(word: str, like: str) -> float | None:
     name = _exact_unit(noun) if noun else ""
     if name is None or not _is_count_unit(name):
         return None
-    same = base_unit(name) == base_unit(like) or not base_unit(name) or not base_unit(like)
+    same = (
+        base_unit(name) == base_unit(expected_unit)
+        or not base_unit(name)
+        or not base_unit(expected_unit)
+    )
     return (factor or 1.0) if same else None
 
 
@@ -326,8 +332,10 @@ def _exact_unit(word: str) -> str | None:
     return None
 
 
-def _unit_with_forgiven_spelling(word: str, like: str) -> str | None:
-    fits = [u for u in UNITS if u.lower() == word.lower() and base_unit(u) == base_unit(like)]
+def _unit_ignoring_case(word: str, expected_unit: str) -> str | None:
+    fits = [
+        u for u in UNITS if u.lower() == word.lower() and base_unit(u) == base_unit(expected_unit)
+    ]
     factors = {UNITS[u][1] for u in fits}
     return fits[0] if len(factors) == 1 else None
 
@@ -336,23 +344,25 @@ def _join_currency(before: str, behind: str) -> str:
     """Return the unit of a number with a currency before it and perhaps a unit after it."""
     if not before or not behind:
         return before or behind
-    if behind.startswith("/") or set(_meant_currencies(before)) & set(_meant_currencies(behind)):
+    if behind.startswith("/") or set(_possible_currencies(before)) & set(
+        _possible_currencies(behind)
+    ):
         return f"{before}{behind}" if behind.startswith("/") else behind
     return f"{before} {behind}"
 
 
-def _meant_currencies(word: str) -> tuple[str, ...]:
+def _possible_currencies(word: str) -> tuple[str, ...]:
     """Return the currencies that a code, a sign, or a code with its sign may mean."""
     name = word.replace(" ", "")
     if name not in _MONEY and len(name) > 3:
-        return tuple({name[:3].upper()} & {*_meant_currencies(name[3:])})
+        return tuple({name[:3].upper()} & {*_possible_currencies(name[3:])})
     return _MONEY.get(name) or _MONEY.get(name.upper(), ())
 
 
 def _replace_currency_by_code(word: str, expected_unit: str) -> str:
     """Replace the currency in a unit by its code: that of `expected_unit` if it may be meant."""
     sign, slash, rest = word.partition("/")
-    codes = _meant_currencies(sign)
+    codes = _possible_currencies(sign)
     if not codes:
         return word
     wanted = expected_unit.partition("/")[0]
@@ -436,7 +446,7 @@ class AnswerRangeError(ValueError):
         self.hint = hint
 
 
-def read_range(text: str, default_tolerance: float | None = None) -> AcceptedRange:
+def read_accepted_range(text: str, default_tolerance: float | None = None) -> AcceptedRange:
     """Parse an authored answer as a range in base units.
 
     `default_tolerance` is the relative tolerance of an answer that states none; without it a
@@ -459,7 +469,7 @@ def _read_written_range(text: str, default_tolerance: float | None) -> AcceptedR
     if match["high"]:
         return _range_between((number, unit), match["high"])
     if match["digits"]:
-        return _significant_range(text, match, (number, unit))
+        return _range_of_significant_digits(text, match, (number, unit))
     center = number * UNITS[unit][1]
     if match["tolerance"]:
         half = _tolerance_in_base_unit(match["tolerance"], center, unit)
@@ -474,7 +484,7 @@ def _read_written_range(text: str, default_tolerance: float | None) -> AcceptedR
     return AcceptedRange(center, center - half, center + half, unit)
 
 
-def _significant_range(
+def _range_of_significant_digits(
     text: str, match: re.Match[str], quantity: tuple[float, str]
 ) -> AcceptedRange:
     number, unit = quantity
@@ -483,7 +493,7 @@ def _significant_range(
     if not 1 <= digits <= _MOST_DIGITS:
         hint = f"Write {match['number'].strip()} sig 3."
         raise AnswerRangeError("E40", f"“{text}” asks for {digits} digits.", hint)
-    half = _compute_rounding_tolerance(number, digits) * factor
+    half = _half_unit_of_last_digit(number, digits) * factor
     center = number * factor
     return AcceptedRange(center, center - half, center + half, unit, digits)
 
@@ -522,11 +532,11 @@ def _read_quantity(text: str) -> tuple[float, str]:
     word = (match["unit"] or "").strip()
     unit = quantities.known_unit(word)
     if unit is None:
-        raise _bad_unit(word, match["number"], text.strip())
+        raise _unknown_unit_error(word, match["number"], text.strip())
     return number, unit
 
 
-def _bad_unit(word: str, number: str, text: str) -> AnswerRangeError:
+def _unknown_unit_error(word: str, number: str, text: str) -> AnswerRangeError:
     """Build the error for an unknown unit, with a suggestion."""
     known = read_unit(word, "") or _find_unit_ignoring_case(word)
     if known and known.name:
@@ -616,7 +626,7 @@ def _tolerance_in_base_unit(text: str, base_center: float, unit: str) -> float:
         raise AnswerRangeError("E42", message, hint) from None
 
 
-def _compute_rounding_tolerance(number: float, digits: int) -> float:
+def _half_unit_of_last_digit(number: float, digits: int) -> float:
     if not number:
         return 0.0
     exponent = int(f"{abs(number):e}".partition("e")[2])

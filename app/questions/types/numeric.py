@@ -14,7 +14,7 @@ from app.markup.problems import SourceFile
 from app.markup.quantities import UNITS, Quantity, format_with_spec, parse_quantity, unit_kind
 from app.questions.options import (
     ParsedOption,
-    check_any_right,
+    check_any_option_right,
     check_duplicate_options,
     check_feedback_of_wrong_options,
     make_option_key,
@@ -27,18 +27,18 @@ from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
     AuthoredItem,
     CardFaces,
+    DraftFields,
     GradeResult,
     LabeledResponse,
     QuestionType,
-    Raw,
     RenderGap,
     StatisticsOption,
-    Typed,
+    SubmittedFields,
     UnreadableResponse,
     VariantFault,
-    paragraphs,
+    div_blocks_html,
     single_value,
-    titled_block,
+    titled_list_html,
 )
 from app.questions.types.number_parsing import (
     AcceptedRange,
@@ -46,8 +46,8 @@ from app.questions.types.number_parsing import (
     NumericAnswer,
     NumericOption,
     TypedNumber,
-    read_number,
-    read_range,
+    read_accepted_range,
+    read_typed_number,
     read_unit,
 )
 
@@ -59,7 +59,7 @@ _ANOTHER = re.compile(r"(?<![^\W\d_])\d")
 
 
 def grade_numeric(
-    answer: NumericAnswer, raw: Raw, _partial: str
+    answer: NumericAnswer, raw: SubmittedFields, _partial: str
 ) -> GradeResult | UnreadableResponse:
     """Grade a typed quantity.
 
@@ -68,7 +68,7 @@ def grade_numeric(
     """
     typed = single_value(raw, "answer")
     unit = expected_unit(answer)
-    read = _read_typed(typed, single_value(raw, "unit"), unit)
+    read = _read_typed_quantity(typed, single_value(raw, "unit"), unit)
     if isinstance(read, UnreadableResponse):
         return read
     value, number, counted_in = read
@@ -83,7 +83,7 @@ def grade_numeric(
             "option": option.key if option else "",
         },
         said=format_given_number(number, counted_in),
-        wanted=_expected_text(answer),
+        wanted=_format_right_number(answer),
         feedback=option.feedback if option else RichText("", ""),
         near=near,
     )
@@ -104,7 +104,7 @@ def format_given_number(number: float, unit: str) -> str:
     return append_unit(text, unit)
 
 
-def _read_typed(
+def _read_typed_quantity(
     typed: str, chosen_unit: str, question_unit: str
 ) -> tuple[float, float, str] | UnreadableResponse:
     """Return the value in base units, the number as typed, and its unit."""
@@ -112,10 +112,10 @@ def _read_typed(
         return UnreadableResponse("Nothing is typed.", f"{_EXAMPLES}.")
     if len(typed) > MAX_RESPONSE_LENGTH:
         return UnreadableResponse(f"The answer is longer than {MAX_RESPONSE_LENGTH} characters.")
-    written = read_number(typed)
+    written = read_typed_number(typed)
     if written is None:
         return UnreadableResponse(
-            f"“{typed}” is not a number.", f"{_EXAMPLES}{_unit_phrase(question_unit)}."
+            f"“{typed}” is not a number.", f"{_EXAMPLES}{_in_unit_phrase(question_unit)}."
         )
     word = written.unit or chosen_unit or question_unit
     return _convert_count(typed, written, word, question_unit)
@@ -129,7 +129,7 @@ def _convert_count(
     hint = f"Write the number {wanted}."
     if found is None and _ANOTHER.search(word):
         return UnreadableResponse(
-            f"“{typed}” is not one number.", f"{_EXAMPLES}{_unit_phrase(unit)}."
+            f"“{typed}” is not one number.", f"{_EXAMPLES}{_in_unit_phrase(unit)}."
         )
     if found is None:
         return UnreadableResponse(f"“{word}” is not a unit that is known here.", hint)
@@ -137,11 +137,13 @@ def _convert_count(
         return UnreadableResponse(f"{found.name} measures something else than is asked.", hint)
     value = number.value * found.factor
     if not math.isfinite(value):
-        return UnreadableResponse("The number is too large.", f"{_EXAMPLES}{_unit_phrase(unit)}.")
+        return UnreadableResponse(
+            "The number is too large.", f"{_EXAMPLES}{_in_unit_phrase(unit)}."
+        )
     return value, number.value, found.name
 
 
-def _unit_phrase(unit: str) -> str:
+def _in_unit_phrase(unit: str) -> str:
     return f" in {unit}" if unit else ""
 
 
@@ -191,7 +193,7 @@ def _unit_factor(unit: str) -> float:
     return UNITS.get(unit, (unit, 1.0))[1]
 
 
-def _expected_text(answer: NumericAnswer) -> str:
+def _format_right_number(answer: NumericAnswer) -> str:
     for option in answer.options:
         if option.right and option.range is not None:
             found = option.range
@@ -242,8 +244,8 @@ def numeric_card_faces(answer: NumericAnswer) -> CardFaces:
     ]
     return CardFaces(
         f"<p>A number in {escape(unit)}.</p>" if unit else "<p>A number.</p>",
-        paragraphs([f"<b>{_format_center_html(found)}</b>" for found in right[:1]])
-        + titled_block("Not right", foreseen),
+        div_blocks_html([f"<b>{_format_center_html(found)}</b>" for found in right[:1]])
+        + titled_list_html("Not right", foreseen),
     )
 
 
@@ -351,7 +353,7 @@ def _check_units(answer: NumericAnswer, line: int, source_file: SourceFile) -> N
             source_file.report("E42", *place, message, "Use units of one kind.")
 
 
-def numeric_faults(answer: NumericAnswer) -> list[VariantFault]:
+def find_numeric_faults(answer: NumericAnswer) -> list[VariantFault]:
     """Report a right answer below zero, or within a wrong one, for one combination (E47)."""
     found = []
     for option in answer.options:
@@ -396,13 +398,13 @@ def parse_numeric(authored: AuthoredItem) -> NumericAnswer:
         found = None
         if not authored.computed:
             try:
-                found = read_range(template, otherwise if not option.ticked else None)
+                found = read_accepted_range(template, otherwise if not option.ticked else None)
             except AnswerRangeError as error:
                 place = source_file.locate_text("`", option.line, option.line)
                 source_file.report(error.code, *place, str(error), error.hint)
                 continue
             if option.ticked and otherwise is None:
-                otherwise = _half_width_share(found)
+                otherwise = _relative_half_width(found)
         why = optional_rich_text(option.feedback, authored.scope)
         name = make_option_key(authored.comment.id, option, taken)
         right, credit = option.ticked, option.credit
@@ -417,16 +419,16 @@ def with_computed_ranges(numeric: NumericAnswer, values: Mapping[str, Value]) ->
     for option in numeric.options:
         written = expressions.fill_template(option.template, values)
         try:
-            found = read_range(written, otherwise if not option.right else None)
+            found = read_accepted_range(written, otherwise if not option.right else None)
         except AnswerRangeError as error:
             raise ExpressionError(error.code, str(error), error.hint) from None
         if option.right and otherwise is None:
-            otherwise = _half_width_share(found)
+            otherwise = _relative_half_width(found)
         made.append(dataclasses.replace(option, template=written, range=found))
     return NumericAnswer(tuple(made))
 
 
-def _half_width_share(accepted: AcceptedRange) -> float:
+def _relative_half_width(accepted: AcceptedRange) -> float:
     """Return half of the width as a share: the default tolerance of wrong options."""
     half = (accepted.high - accepted.low) / 2
     return half / abs(accepted.center) if accepted.center else 0.0
@@ -456,7 +458,7 @@ class NumericType(QuestionType[NumericAnswer]):
         """Check the options, and the ranges once they are known."""
         del exam
         options, source_file = authored.parts.options, authored.source_file
-        check_any_right(options, authored.line, source_file)
+        check_any_option_right(options, authored.line, source_file)
         check_duplicate_options(options, source_file)
         check_feedback_of_wrong_options(options, source_file)
         if not authored.computed:
@@ -482,20 +484,20 @@ class NumericType(QuestionType[NumericAnswer]):
         self, answer: NumericAnswer, stem: RichText, values: Mapping[str, Value]
     ) -> list[VariantFault]:
         """Report overlapping ranges, and numbers that the stem rounds too much."""
-        return numeric_faults(with_computed_ranges(answer, values)) + find_overrounded_stem_numbers(
-            stem, values
-        )
+        return find_numeric_faults(
+            with_computed_ranges(answer, values)
+        ) + find_overrounded_stem_numbers(stem, values)
 
     def fill_values(self, answer: NumericAnswer, values: Mapping[str, Value]) -> NumericAnswer:
         return with_computed_ranges(super().fill_values(answer, values), values)
 
-    def template_data(self, answer: NumericAnswer, typed: Typed) -> UnitChoices:
+    def template_data(self, answer: NumericAnswer, typed: DraftFields) -> UnitChoices:
         """Return the expected unit, and those to choose from."""
         del typed
         return unit_choices(answer)
 
     def grade(
-        self, answer: NumericAnswer, raw: Raw, partial: str
+        self, answer: NumericAnswer, raw: SubmittedFields, partial: str
     ) -> GradeResult | UnreadableResponse:
         return grade_numeric(answer, raw, partial)
 

@@ -17,7 +17,7 @@ from app.markup.text import normalize_text
 from app.questions.options import (
     Choice,
     ParsedOption,
-    option_choices,
+    build_choices,
     optional_rich_text,
     report_part_limit_reached,
     unique_key,
@@ -25,20 +25,20 @@ from app.questions.options import (
 from app.questions.question_type import (
     AuthoredItem,
     CardFaces,
+    DraftFields,
     GradeResult,
     LabeledResponse,
     PartResult,
     QuestionType,
-    Raw,
     RenderGap,
-    Typed,
+    SubmittedFields,
     UnreadableResponse,
     clamp_fraction,
     escape_typed_text,
-    list_items,
-    option_with_reason,
+    list_items_html,
+    option_with_feedback_html,
     single_value,
-    titled_block,
+    titled_list_html,
 )
 
 _LAST = 10**9
@@ -96,7 +96,7 @@ class OrderingType(QuestionType[OrderAnswer]):
             why = optional_rich_text(inside[cut + 1 : -1], authored.scope)
             choices.append(Choice(name, text, True, why))
             at = end + 1
-        wrong = option_choices(authored.comment.id, authored.parts.options, authored.scope)
+        wrong = build_choices(authored.comment.id, authored.parts.options, authored.scope)
         return OrderAnswer(tuple(choices), wrong)
 
     def check(self, answer: OrderAnswer, authored: AuthoredItem, *, exam: bool) -> None:
@@ -130,7 +130,9 @@ class OrderingType(QuestionType[OrderAnswer]):
         right = [c.key for c in answer.steps]
         return dataclasses.replace(answer, shown=tuple(_shuffle_unlike(keys, right, mixer)))
 
-    def template_data(self, answer: OrderAnswer, typed: Typed) -> tuple[tuple[Choice, str], ...]:
+    def template_data(
+        self, answer: OrderAnswer, typed: DraftFields
+    ) -> tuple[tuple[Choice, str], ...]:
         """Return the items in current order, each with its position."""
         pieces = {item.key: item for item in (*answer.steps, *answer.distractors)}
         keys = [k for k in answer.shown if k in pieces] or sorted(pieces)
@@ -138,10 +140,10 @@ class OrderingType(QuestionType[OrderAnswer]):
             key: (typed.get(f"place.{key}") or ("",))[0] if typed else str(number)
             for number, key in enumerate(keys, 1)
         }
-        keys.sort(key=lambda key: _place_number(places[key]))
+        keys.sort(key=lambda key: _parse_place(places[key]))
         return tuple((pieces[key], places[key]) for key in keys)
 
-    def respond_to_button(self, raw: Typed, move: str) -> Typed:
+    def respond_to_button(self, raw: DraftFields, move: str) -> DraftFields:
         """Return the positions after one step moved up or down; omitted steps stay omitted.
 
         `move` is “KEY:up” or “KEY:down”.
@@ -163,7 +165,7 @@ class OrderingType(QuestionType[OrderAnswer]):
         places = {name: [str(number)] for number, name in enumerate(names, 1)}
         return {**{name: list(values) for name, values in raw.items()}, **places}
 
-    def autosaved_response(self, answer: OrderAnswer, raw: Typed, said: str) -> Typed:
+    def autosaved_response(self, answer: OrderAnswer, raw: DraftFields, said: str) -> DraftFields:
         """Return the order to save; an order that is still as drawn is no answer.
 
         The form sends the position of every step, moved or not. The positions are saved if
@@ -177,7 +179,7 @@ class OrderingType(QuestionType[OrderAnswer]):
         return {name: values for name, values in raw.items() if name not in places}
 
     def grade(
-        self, answer: OrderAnswer, raw: Raw, partial: str
+        self, answer: OrderAnswer, raw: SubmittedFields, partial: str
     ) -> GradeResult | UnreadableResponse:
         """Grade an order; `place.KEY` in the response contains the position of each item.
 
@@ -196,13 +198,15 @@ class OrderingType(QuestionType[OrderAnswer]):
             wanted="",
         )
 
-    def describe_missing_input(self, answer: OrderAnswer, raw: Raw, stem: RichText) -> str:
+    def describe_missing_input(
+        self, answer: OrderAnswer, raw: SubmittedFields, stem: RichText
+    ) -> str:
         del stem
         shown = {f"place.{key}": [str(place)] for place, key in enumerate(answer.shown, 1)}
         untouched = bool(shown) and all(list(raw.get(name, ())) == at for name, at in shown.items())
         return "This is the order in which they were shown. Move them first." if untouched else ""
 
-    def any_response(self, answer: OrderAnswer) -> Raw:
+    def any_response(self, answer: OrderAnswer) -> SubmittedFields:
         """Return the steps in the right order."""
         keys = [step.key for step in answer.steps]
         return {f"place.{key}": [str(n)] for n, key in enumerate(keys, 1)}
@@ -221,9 +225,11 @@ class OrderingType(QuestionType[OrderAnswer]):
         if answer.distractors:
             note = "Put these in order. Some belong nowhere."
         return CardFaces(
-            f"<p>{note}</p><ul>{list_items(item.text.html for item in shown)}</ul>",
-            f"<ol>{list_items(option_with_reason(step) for step in answer.steps)}</ol>"
-            + titled_block("No step", [option_with_reason(item) for item in answer.distractors]),
+            f"<p>{note}</p><ul>{list_items_html(item.text.html for item in shown)}</ul>",
+            f"<ol>{list_items_html(option_with_feedback_html(step) for step in answer.steps)}</ol>"
+            + titled_list_html(
+                "No step", [option_with_feedback_html(item) for item in answer.distractors]
+            ),
         )
 
     def sample_responses(self, answer: OrderAnswer) -> Iterator[LabeledResponse]:
@@ -289,10 +295,10 @@ def _check_lists(answer: OrderAnswer, authored: AuthoredItem) -> None:
         message = "A second list stands behind the steps, and is no part of them."
         hint = "Write all steps into one list; an explanation goes below [!NOTE]."
         source_file.report("E50", first_line(lists[1]), 1, message, hint)
-    _check_bullets(authored)
+    _report_bullets_beside_steps(authored)
 
 
-def _check_bullets(authored: AuthoredItem) -> None:
+def _report_bullets_beside_steps(authored: AuthoredItem) -> None:
     """Report bullets directly before or after the steps, which would not be steps (E50)."""
     body = [t for t in authored.draft.body if not t.level and t.nesting >= 0]
     boxed = {option.line for option in authored.parts.options}
@@ -305,7 +311,7 @@ def _check_bullets(authored: AuthoredItem) -> None:
             authored.source_file.report("E50", first_line(token), 1, message, hint)
 
 
-def _place_number(place: str) -> int:
+def _parse_place(place: str) -> int:
     return int(place) if place.isascii() and place.isdigit() else _LAST
 
 
@@ -324,7 +330,7 @@ def _shuffle_unlike(keys: list[str], right: list[str], mixer: random.Random) -> 
     return mixed
 
 
-def _read_places(answer: OrderAnswer, raw: Raw) -> dict[str, int] | UnreadableResponse:
+def _read_places(answer: OrderAnswer, raw: SubmittedFields) -> dict[str, int] | UnreadableResponse:
     pieces = {item.key: item for item in (*answer.steps, *answer.distractors)}
     places: dict[str, int] = {}
     for key, item in pieces.items():

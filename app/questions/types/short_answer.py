@@ -8,7 +8,7 @@ from app.markup import expressions
 from app.markup.expressions import Value
 from app.markup.model import NO_TEXT, RichText
 from app.questions.options import (
-    check_any_right,
+    check_any_option_right,
     check_duplicate_options,
     check_feedback_of_wrong_options,
     make_option_key,
@@ -23,14 +23,14 @@ from app.questions.question_type import (
     GradeResult,
     LabeledResponse,
     QuestionType,
-    Raw,
     RenderGap,
     StatisticsOption,
+    SubmittedFields,
     UnreadableResponse,
-    paragraphs,
+    div_blocks_html,
     same_words,
     single_value,
-    titled_block,
+    titled_list_html,
 )
 
 
@@ -51,7 +51,7 @@ class ShortAnswer:
     case_sensitive: bool = False
 
 
-def _first_accepted(answer: str) -> str:
+def _first_accepted_spelling(answer: str) -> str:
     return answer.partition("|")[0].strip()
 
 
@@ -88,9 +88,9 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
             elif "|" in short.answer:
                 place = option.locate_text(authored.source_file)
                 message = f"“{short.answer}” would have to be typed with its bar."
-                hint = f"Write each answer as an option: - [x] `{_first_accepted(short.answer)}`"
+                hint = f"Write each answer as an option: - [x] `{_first_accepted_spelling(short.answer)}`"
                 authored.source_file.report("E24", *place, message, hint)
-        check_any_right(authored.parts.options, authored.line, authored.source_file)
+        check_any_option_right(authored.parts.options, authored.line, authored.source_file)
         check_duplicate_options(authored.parts.options, authored.source_file)
         check_feedback_of_wrong_options(authored.parts.options, authored.source_file)
 
@@ -107,7 +107,7 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
         return dataclasses.replace(made, options=options)
 
     def grade(
-        self, answer: ShortAnswer, raw: Raw, partial: str
+        self, answer: ShortAnswer, raw: SubmittedFields, partial: str
     ) -> GradeResult | UnreadableResponse:
         """Grade a typed word or phrase; `answer` in the response contains it."""
         del partial
@@ -137,9 +137,9 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
             for o in answer.options
             if not o.right and o.feedback.html
         ]
-        back = paragraphs([f"<b>{' or '.join(right)}</b>"])
+        back = div_blocks_html([f"<b>{' or '.join(right)}</b>"])
         asked = "<p>A word or a short phrase.</p>"
-        return CardFaces(asked, back + titled_block("Not right", others))
+        return CardFaces(asked, back + titled_list_html("Not right", others))
 
     def sample_responses(self, answer: ShortAnswer) -> Iterator[LabeledResponse]:
         """Yield each word, and another."""
