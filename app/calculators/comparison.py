@@ -1,7 +1,7 @@
 """Two or three scenarios side by side, and the URLs that hold them."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeGuard
 from urllib.parse import urlencode
 
@@ -28,7 +28,7 @@ from app.estimator.units import (
 )
 from app.widgets.bar_charts import bar_legend, bar_reach, draw_bar
 from app.widgets.calculator_form import CourseLinks, FormField, build_fields, build_query
-from app.widgets.estimate_view import calculator_url
+from app.widgets.estimate_view import calculator_url, interval_text
 from app.widgets.svg import SIGNS, VerdictIcon
 
 LETTERS = ("a", "b", "c")
@@ -87,8 +87,16 @@ def is_better(one: Figure, other: Figure) -> bool:
     return (a > b) == (better == "more")
 
 
-def comparison_sentence(estimates: Mapping[str, Estimate]) -> str:
-    """Return the comparison in one sentence: what fits, has more room, or takes less."""
+# What inputs are about, where it is not the most important figure.
+_ABOUT = dict.fromkeys(("draft_tokens", "acceptance", "draft_cost"), ("tpot_p50", "tpot"))
+
+
+def comparison_sentence(estimates: Mapping[str, Estimate], differing: Collection[str] = ()) -> str:
+    """Return the comparison in one sentence: what fits, has more room, or takes less.
+
+    `differing`: the inputs that are not the same.
+    """
+    about = tuple(name for field in differing for name in _ABOUT.get(field, ()))
     rest = [s for s, e in estimates.items() if e.verdict.status == "no"]
     # A verdict is doubtful if it is tight and the figure says that it doesn't fit.
     doubtful = [
@@ -101,7 +109,7 @@ def comparison_sentence(estimates: Mapping[str, Estimate]) -> str:
         return _describe_which_fit(fit, doubtful, rest)
     return (
         _compare_free_memory(estimates)
-        or _compare_first_difference(estimates)
+        or _compare_first_difference(estimates, about)
         or "There is no difference."
     )
 
@@ -138,9 +146,9 @@ def _compare_free_memory(estimates: Mapping[str, Estimate]) -> str:
     return f"{best} has {word} room: {figures[best].words} free, against {rest}."
 
 
-def _compare_first_difference(estimates: Mapping[str, Estimate]) -> str:
+def _compare_first_difference(estimates: Mapping[str, Estimate], about: Collection[str]) -> str:
     """Return a sentence about the first figure that differs, most important figures first."""
-    for leading in _figures_primary_first(estimates):
+    for leading in _figures_primary_first(estimates, about):
         figures = {s.upper(): e.find(leading.name) for s, e in estimates.items()}
         text = {s: f.words for s, f in figures.items() if f}
         if len(set(text.values())) > 1:
@@ -149,9 +157,11 @@ def _compare_first_difference(estimates: Mapping[str, Estimate]) -> str:
     return ""
 
 
-def _figures_primary_first(estimates: Mapping[str, Estimate]) -> list[Figure]:
+def _figures_primary_first(
+    estimates: Mapping[str, Estimate], about: Collection[str]
+) -> list[Figure]:
     first = next(iter(estimates.values()))
-    return sorted(first.figures, key=lambda figure: not figure.primary)
+    return sorted(first.figures, key=lambda f: (f.name not in about, not f.primary))
 
 
 def _comparable_number(figure: Figure) -> float | None:
@@ -202,6 +212,7 @@ class ScenarioFigure:
     words: str
     best: bool
     against: str
+    interval: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -212,10 +223,16 @@ class FigureRow:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Comparison:
-    """The template data of `calculators/_comparison.html`."""
+    """The template data of `calculators/_comparison.html`.
+
+    `overlapping`: the most important figures whose likely ranges overlap although they
+    differ; `notes`: what one scenario assumes and not all do, with its letter.
+    """
 
     lead: str
     differs: tuple[str, ...]
+    overlapping: tuple[str, ...]
+    notes: tuple[tuple[str, str], ...]
     sides: tuple[ScenarioColumn, ...]
     legend: tuple[tuple[str, str], ...]
     figures: tuple[FigureRow, ...]
@@ -302,16 +319,17 @@ def compare_scenarios(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) ->
     }
     if len(estimates) < len(scenarios):
         return None
-    differing = tuple(
-        spec.label for name, spec in input_specs(entry.inputs).items() if _differs(scenarios, name)
-    )
+    specs = input_specs(entry.inputs)
+    differing = [name for name in specs if _differs(scenarios, name)]
     bars = {
         letter: next((p for p in e.pictures if isinstance(p, StackedBar)), None)
         for letter, e in estimates.items()
     }
     return Comparison(
-        lead=comparison_sentence(estimates),
-        differs=differing,
+        lead=comparison_sentence(estimates, differing),
+        differs=tuple(specs[name].label for name in differing),
+        overlapping=_overlapping_labels(list(estimates.values()), differing),
+        notes=_own_notes(estimates),
         sides=_scenario_columns(entry, scenarios, estimates, bars),
         legend=tuple(dict.fromkeys(k for bar in bars.values() if bar for k in bar_legend(bar))),
         figures=_figure_rows(list(estimates.values())),
@@ -363,6 +381,46 @@ def _scenario_columns(
     return tuple(sides)
 
 
+_MOST_OVERLAPPING = 3
+
+
+# Where these differ, the errors of both scenarios have nothing to do with each other.
+_SETUP = frozenset({"gpu", "engine", "model", "software"})
+
+
+def _overlapping_labels(
+    estimates: Sequence[Estimate], differing: Collection[str]
+) -> tuple[str, ...]:
+    """Return the labels of figures whose ranges overlap, of percentiles that of p95.
+
+    On one setup an error of the model moves all scenarios alike, so that ranges say nothing
+    about their order.
+    """
+    labels: list[str] = []
+    if _SETUP.isdisjoint(differing):
+        return ()
+    for figure in estimates[0].figures:
+        if figure.name.endswith(("_p50", "_p99")):
+            continue
+        figures = [f for e in estimates if (f := e.find(figure.name)) is not None]
+        lows = [f.low for f in figures if f.low is not None]
+        highs = [f.high for f in figures if f.high is not None]
+        differ = len({f.words for f in figures}) > 1
+        if differ and len(lows) == len(highs) == len(estimates) and max(lows) < min(highs):
+            labels.append(figure.label)
+    return tuple(labels[:_MOST_OVERLAPPING])
+
+
+def _own_notes(estimates: Mapping[str, Estimate]) -> tuple[tuple[str, str], ...]:
+    shared = set.intersection(*(set(e.notes) for e in estimates.values()))
+    return tuple(
+        (letter.upper(), note)
+        for letter, estimate in estimates.items()
+        for note in estimate.notes
+        if note not in shared
+    )
+
+
 def _figure_rows(estimates: Sequence[Estimate]) -> tuple[FigureRow, ...]:
     rows = []
     for figure in estimates[0].figures:
@@ -380,6 +438,7 @@ def _scenario_figures(figures: Sequence[Figure]) -> tuple[ScenarioFigure, ...]:
             best=any(is_better(f, other) for other in figures)
             and not any(is_better(other, f) for other in figures),
             against="" if f is first else format_difference_from_first(f, first),
+            interval=interval_text(f) if f.low is not None else "",
         )
         for f in figures
     )

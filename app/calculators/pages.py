@@ -10,7 +10,6 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Annotated, Any, Literal, TypeVar
-from urllib.parse import urlencode
 
 import anyio
 from anyio.lowlevel import RunVar
@@ -25,7 +24,7 @@ from app.calculators import accuracy_page, comparison, exports
 from app.calculators.comparison import split_scenarios
 from app.content.library import Library
 from app.errors import InvalidInputError, NotFoundError
-from app.estimator import data_files, registry
+from app.estimator import registry
 from app.estimator.estimates.accelerator_choice import list_gpus
 from app.estimator.hardware.part_values import find_part
 from app.estimator.hardware.prices import BillingPeriod, PartPrice, PriceList
@@ -63,6 +62,7 @@ from app.widgets.estimate_view import (
     draw_picture,
     inputs_query,
 )
+from app.widgets.example_questions import EXAMPLE_QUESTIONS
 from app.widgets.svg import standalone_svg
 
 Answer = TypeVar("Answer")
@@ -158,30 +158,6 @@ class CalculatorListItem:
     example: str
     label: str
     value: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class ExampleQuestion:
-    """A common question: the estimate that answers it, and its inputs.
-
-    Inputs of two scenarios are named as in the URL of a comparison, such as `b.gpu`.
-    """
-
-    question: str
-    example: str
-    estimate: str
-    typed: Mapping[str, str]
-
-    @property
-    def url(self) -> str:
-        """URL of the calculator with these inputs, or of the comparison if they are of two."""
-        part = "compare" if any(name[1:2] == "." for name in self.typed) else ""
-        return calculator_url(self.estimate, urlencode(self.typed), part=part)
-
-
-STARTS = tuple(
-    ExampleQuestion(**row) for row in data_files.load_toml("starting_points.toml")["start"]
-)
 
 
 def group_estimates() -> dict[str, list[EstimateSpec]]:
@@ -435,7 +411,7 @@ def list_calculators(request: Request, learner: CurrentLearner) -> Response:
             ]
             for title, entries in group_estimates().items()
         },
-        starts=STARTS,
+        starts=EXAMPLE_QUESTIONS,
     )
 
 

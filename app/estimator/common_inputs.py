@@ -277,8 +277,8 @@ draft_tokens_input = partial(
     label="Draft tokens",
     unit="token",
     limits=(0, 32),
-    help="Tokens that a small model or a head for multi-token prediction proposes per step; "
-    "0: no speculation.",
+    help="Tokens that a small model, an EAGLE head or a layer for multi-token prediction (MTP) "
+    "proposes per step; 0: no speculation.",
     term="speculative-decoding",
 )
 acceptance_input = partial(

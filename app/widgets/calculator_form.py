@@ -214,7 +214,9 @@ class FieldGroup:
 
     @property
     def brief(self) -> str:
-        values = [field.shown for field in self.fields if field.shown]
+        """Return the first values of the group, what was changed first."""
+        sorted_fields = sorted(self.fields, key=lambda field: not field.changed)
+        values = [field.shown for field in sorted_fields if field.shown]
         return ", ".join(values[:_BRIEF])
 
 

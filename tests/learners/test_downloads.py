@@ -171,7 +171,9 @@ def test_a_file_that_could_not_be_made_holds_nothing(app: FastAPI):
         for _ in range(20):
             with pytest.raises(OSError, match="full"):
                 await downloads.create_download(asker(), "rosa", "f.zip", fail)
-        return await sent(await downloads.create_download(asker(), "rosa", "f.zip", written(b"there")))
+        return await sent(
+            await downloads.create_download(asker(), "rosa", "f.zip", written(b"there"))
+        )
 
     assert outcome(run()) == b"there"
 

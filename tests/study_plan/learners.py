@@ -135,7 +135,9 @@ class SimulatedLearner:
         self.day = day
         recall: collections.Counter[str] = collections.Counter()
         for name, card in self.cards.items():
-            recall[self.page_of[name]] += self.memory.recall_probability(day - card.last, card.true[0])  # type: ignore[assignment]
+            recall[self.page_of[name]] += self.memory.recall_probability(
+                day - card.last, card.true[0]
+            )  # type: ignore[assignment]
         for slug, page in self.course.pages.items():
             self.recall[slug] = recall[slug] / len(page.cards) if page.cards else 0.0
 
@@ -208,7 +210,10 @@ class SimulatedLearner:
     def review(self, name: str) -> float:
         card, usual = self.cards[name], fsrs_formulas()
         passed = self.day - card.last
-        true, seen = self.memory.recall_probability(passed, card.true[0]), usual.recall_probability(passed, card.seen[0])
+        true, seen = (
+            self.memory.recall_probability(passed, card.true[0]),
+            usual.recall_probability(passed, card.seen[0]),
+        )
         if self.rng.random() >= true:
             card.true = self.memory.after_lapse_and_relearning(card.true, true)
             card.seen = usual.after_lapse_and_relearning(card.seen, seen)

@@ -472,13 +472,14 @@ def _memory_by_gpu_count(
 
 
 def _ranking_key(rank: str, one: GpuCandidate) -> tuple[float, ...]:
-    """Return the sort key of the ranking; unknown values come last."""
+    """Return the sort key of the ranking; unknown values come last, NVIDIA's first of equals."""
     power = math.inf if one.power is None else one.power
     work = one.seconds if one.hours is None else one.hours
     time = math.inf if work is None else work
     cost = math.inf if one.ranking_cost is None else one.ranking_cost
     first = {"gpus": one.count, "power": power, "speed": time, "cost": cost}[rank]
-    return (first, one.count, power, time, -(one.gpu.launch_year or 0))
+    maker = 0 if one.gpu.vendor == "NVIDIA" else 1
+    return (first, one.count, maker, power, time, -(one.gpu.launch_year or 0))
 
 
 def _find_candidate(

@@ -40,13 +40,11 @@ from app.estimator.result import (
 )
 from app.estimator.units import format_number, format_value
 
-_ROWS = 12
-
 _Cell = str | tuple[float, str]
 
 
 def build_ranking_table(result: GpuRanking) -> ResultTable:
-    """Return the best candidates, each with its difference from the first."""
+    """Return the candidates, each with its difference from the first."""
     best = result.candidates[0]
     training = result.inputs.job == "training"
     work = "GPU-hours" if training else "Time per token"
@@ -64,7 +62,7 @@ def build_ranking_table(result: GpuRanking) -> ResultTable:
             *((_cell_or_unknown(one.ranking_cost, money),) if priced else ()),
             _rank_reason(result.inputs, best, one),
         )
-        for place, one in enumerate(result.candidates[:_ROWS], 1)
+        for place, one in enumerate(result.candidates, 1)
     )
     cost = (("Training" if training else "Hour"),) if priced else ()
     first = ("Place", "GPU", "Number", "Bought")
@@ -310,7 +308,7 @@ def _ranking_criterion(inputs: AcceleratorChoiceInputs) -> str:
     """Return the criterion of the ranking as text."""
     training = inputs.job == "training"
     return {
-        "gpus": "fewest GPUs, then least power",
+        "gpus": "fewest GPUs, then NVIDIA's, then least power",
         "power": "least power",
         "speed": "fewest GPU-hours" if training else "shortest time per token",
         "cost": "lowest cost of the training" if training else "lowest cost of an hour",

@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from app.estimator.common_inputs import input_error
+from app.estimator.estimates.cost import EXAMPLE_GPU, EXAMPLE_PRICE
+from app.estimator.estimates.power_cooling import PowerCoolingInputs
 from app.estimator.hardware.catalog import Accelerator, System, find_accelerator, list_systems
 from app.estimator.hardware.prices import typed_or_list_price
 from app.estimator.inputs import InvalidInputsError, parse_inputs
@@ -145,8 +147,14 @@ def no_cluster_reason(gpu: Accelerator, system: System | None, gpus: int) -> str
 
 
 def add_power_section(composer: SectionComposer, system: System, nodes: int) -> Estimate | None:
-    """Add power and racks of whole systems."""
+    """Add power and racks of whole systems.
+
+    A system that is a rack of its own needs a place that gives it its power, unless told else.
+    """
     values = composer.select("rack_limit", "site_limit", "pue")
+    usual = PowerCoolingInputs().rack_limit
+    if values["rack_limit"] == usual and system.power and system.power > usual:
+        values["rack_limit"] = system.power
     return composer.try_to_add(
         "Power", "power-cooling", {**values, "system": system.id, "nodes": nodes}
     )
@@ -160,6 +168,11 @@ def add_cost_section(
     rent = typed_or_list_price(gpu, composer.inputs.usd_per_gpu_hour)
     if rent is None:
         composer.missing["Cost"] = f"No list price of the {gpu.name} is known: write a price."
+        return
+    if composer.inputs.price == EXAMPLE_PRICE and gpu.id != EXAMPLE_GPU:
+        composer.missing["Cost"] = (
+            f"No price to buy the {gpu.name} is known: write one to compare owning with renting."
+        )
         return
     values = {**composer.select("utilisation", "price", "electricity", "pue"), **workload_inputs}
     if system.power:

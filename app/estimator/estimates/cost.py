@@ -30,6 +30,11 @@ COMMITMENTS = (("used", "Used hours"), ("all", "All hours, reserved"))
 
 _YEAR = 365.25 * 86400
 
+ANY_RUN = 100_000.0
+"""Hours of a training run, if none are given [GPU-h]."""
+EXAMPLE_PRICE, EXAMPLE_GPU = 30_000.0, "h100-sxm5-80"
+"""Price of a GPU in its server [USD], if none is given, and the GPU that it is of."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CostInputs:
@@ -58,11 +63,11 @@ class CostInputs:
         help="Used hours on demand, or all hours of a reservation.",
     )
     price: float = _OWNING.add_input(
-        30_000.0,
+        EXAMPLE_PRICE,
         "Price of a GPU in its server",
         unit="USD",
         limits=(1.0, 1e7),
-        help="A server's price over its GPUs. An example of 2024, no offer: write yours.",
+        help="A server's price over its GPUs. An example of 2024 for an H100, no offer: write yours.",
     )
     life: float = _OWNING.add_input(
         4 * _YEAR,
@@ -171,7 +176,7 @@ class CostInputs:
         help="Share of all hours in which owned machines can work at all.",
     )
     run: float = input_field(
-        100_000.0,
+        ANY_RUN,
         "Hours of a training run",
         unit="GPU-h",
         limits=(0.001, 1e12),

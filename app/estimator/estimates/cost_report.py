@@ -1,6 +1,13 @@
 """`cost`: verdict, figures, charts and formula steps of a result."""
 
-from app.estimator.estimates.cost import TOPIC, CostInputs, CostResult, compute_cost, find_flips
+from app.estimator.estimates.cost import (
+    ANY_RUN,
+    TOPIC,
+    CostInputs,
+    CostResult,
+    compute_cost,
+    find_flips,
+)
 from app.estimator.formula_steps import StepBuilder, format_sum, format_term
 from app.estimator.hardware.prices import default_rental_price
 from app.estimator.registry import EstimateSpec
@@ -104,6 +111,8 @@ def estimate(inputs: CostInputs) -> Estimate:
 
 
 def _build_verdict(result: CostResult) -> Verdict:
+    if result.inputs.run != ANY_RUN:
+        return _build_run_verdict(result)
     owned, rented = result.owned_hour, result.rented_hour
     lead = "Buying is cheaper." if owned < rented else "Renting is cheaper."
     if abs(owned - rented) < _EQUAL * rented:
@@ -115,6 +124,20 @@ def _build_verdict(result: CostResult) -> Verdict:
         f"At {format_value(result.inputs.utilisation, '%')} utilization a used GPU-hour costs "
         f"{format_value(owned, 'USD/h')} owned and {format_value(rented, 'USD/h')} "
         f"rented{meet}",
+    )
+
+
+def _build_run_verdict(result: CostResult) -> Verdict:
+    """Return what one run costs; what is bought for it is used for longer than that."""
+    inputs = result.inputs
+    rented = format_value(inputs.run * result.rented_run_hour_cost, "USD")
+    owned = format_value(inputs.run * result.owned_hour, "USD")
+    return Verdict(
+        "info",
+        f"This run costs {rented} rented.",
+        f"Owned, the same hours come to {owned}, but only if machines for "
+        f"{format_value(result.purchase, 'USD')} work {format_value(inputs.utilisation, '%')} "
+        f"of {format_value(inputs.life, 's')}.",
     )
 
 

@@ -72,9 +72,7 @@ def estimate(inputs: DeploymentInputs) -> Estimate:
         steps=(_gpu_step(result),),
         notes=(NOTE, *result.missing_notes, *price_note(result.gpu, inputs.usd_per_gpu_hour)),
         changes=tuple(
-            change
-            for change in _capacity(result).estimate.changes
-            if _is_latency_target_flip(change)
+            change for change in _capacity(result).estimate.changes if _is_of_deployment(change)
         ),
         sections=result.sections,
     )
@@ -85,7 +83,7 @@ def _build_verdict(result: DeploymentResult) -> Verdict:
     if result.gpus is None:
         changes = _capacity(result).estimate.changes
         late = (
-            describe_late_targets(changes)
+            describe_late_targets(changes, _capacity(result).inputs.percentile)
             if any(map(_is_latency_target_flip, changes))
             else objections
         )
@@ -106,6 +104,11 @@ def _build_verdict(result: DeploymentResult) -> Verdict:
 
 def _is_latency_target_flip(change: VerdictFlip) -> bool:
     return change.field in {"ttft_target", "tpot_target"}
+
+
+def _is_of_deployment(change: VerdictFlip) -> bool:
+    """Return whether a change of the capacity is one of the deployment's inputs too."""
+    return _is_latency_target_flip(change) or change.field == "prefill_gpus"
 
 
 def _capacity(result: DeploymentResult) -> EstimateSection:

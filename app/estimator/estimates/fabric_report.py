@@ -112,10 +112,14 @@ def _build_verdict(result: FabricResult) -> Verdict:
     slow = result.bandwidth_share < 1
     join = "It joins" if text == "one switch" else "They join"
     lead = f"{text[:1].upper()}{text[1:]}"
+    kind = "InfiniBand" if "Quantum" in result.switch.name else "Ethernet"
+    rate = f"{format_number(result.link * result.planes * 8e-9)} Gbit/s"
+    by = f"by {kind} of {rate} for each adapter ({result.switch.name})"
     return Verdict(
         "tight" if slow else "info",
         f"{lead}, slower than the adapters." if slow else f"{lead}.",
-        f"{join} {size}{units}, {_describe_blocking(result)}, over {format_number(result.cables)} cables.",
+        f"{join} {size}{units} {by}, {_describe_blocking(result)}, over "
+        f"{format_number(result.cables)} cables of the compute network.",
     )
 
 

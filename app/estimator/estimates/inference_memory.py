@@ -206,7 +206,8 @@ class InferenceLimits:
 
     Of `usable` bytes, `cache_element_bytes` are left for the cache, enough for `tokens`. `sizes` are the
     numbers of GPUs tried. `attention`: a load that does not fit would fit with
-    data-parallel attention.
+    data-parallel attention; `settings`: the most sequences of the engine and the usable share
+    with which it would fit.
     """
 
     context: int | None
@@ -214,6 +215,7 @@ class InferenceLimits:
     gpus: int | None
     weights: str | None
     attention: bool = False
+    settings: tuple[int, float] | None = None
     usable: float = 0.0
     cache_bytes: float = 0.0
     tokens: int | None = None
@@ -499,7 +501,32 @@ def find_limits(
         sizes=sizes,
         weights=_widest_fitting_format(model, inputs, load, limit),
         attention=_fits_with_data_parallel_attention(model, inputs, gpu, load.total <= limit),
+        settings=_fitting_engine_settings(model, inputs, gpu) if load.total > limit else None,
     )
+
+
+# What people set first where an engine runs out of memory.
+_FEWER_SEQUENCES, _LARGER_SHARE = 256, 0.95
+
+
+def _fitting_engine_settings(
+    model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator
+) -> tuple[int, float] | None:
+    """Return the most sequences and the usable share with which an engine's load fits."""
+    if inputs.engine not in ENGINES or ENGINES[inputs.engine].whole:
+        return None
+    now = inputs.max_sequences or engine_memory(inputs, inputs.engine).sequences
+    share = inputs.memory_utilization
+    fewer = min(now, max(_FEWER_SEQUENCES, inputs.concurrent))
+    larger = max(share, _LARGER_SHARE)
+    for sequences, part in ((fewer, share), (now, larger), (fewer, larger)):
+        if not sequences:
+            continue
+        changed = dataclasses.replace(inputs, max_sequences=sequences, memory_utilization=part)
+        load = gpu_memory_use(model, changed, inputs.tensor_parallel)
+        if load.total <= usable_memory_limit(changed, gpu, load, inputs.tensor_parallel):
+            return sequences, part
+    return None
 
 
 def _cached_tokens(
@@ -621,6 +648,8 @@ def _fits_with_data_parallel_attention(
 
 
 _LIGHTER = ("fp8", "int8", "int4")
+# Nobody quantizes weights again to save less than this.
+_WORTH_IT = 0.9
 _LIGHTER_GGUF = ("gguf-q8-0", "gguf-q6-k", "gguf-q4-k-m")
 
 
@@ -637,9 +666,25 @@ def _widest_fitting_format(
         changed = dataclasses.replace(inputs, weights=name)
         lighter = gpu_memory_use(model, changed, inputs.tensor_parallel)
         fits = lighter.total <= usable_memory_limit(changed, gpu, lighter, inputs.tensor_parallel)
-        if fits and lighter.weights < load.weights:
+        if fits and lighter.weights < _WORTH_IT * load.weights:
             return name
     return None
+
+
+def _settings_flips(inputs: InferenceMemoryInputs, limits: InferenceLimits) -> list[VerdictFlip]:
+    """Return the settings of the engine with which a load fits, as one change."""
+    if limits.settings is None:
+        return []
+    sequences, share = limits.settings
+    now = inputs.max_sequences or engine_memory(inputs, inputs.engine).sequences
+    field, label = "memory_utilization", "Usable share of memory"
+    part = format_value(share, "%")
+    if sequences == now:
+        used = format_value(inputs.memory_utilization, "%")
+        return [VerdictFlip(field, label, used, part, "Fits.")]
+    also = ((field, label, part),) if share != inputs.memory_utilization else ()
+    most = "max_sequences", "Most sequences of the engine"
+    return [VerdictFlip(*most, format_number(now), format_number(sequences), "Fits.", also)]
 
 
 def find_flips(
@@ -648,7 +693,7 @@ def find_flips(
     """Return the nearest input values at which the verdict flips."""
     becomes = "No longer fits." if fits else "Fits."
     step = 1 if fits else 0
-    changes = []
+    changes = _settings_flips(inputs, limits)
     if limits.context:
         flips = format_value(limits.context + step, "token")
         now = format_value(inputs.context, "token")

@@ -7,6 +7,7 @@ from app.estimator.estimates.inference_memory import (
     CONTEXT,
     DATA_PARALLEL,
     GENERAL,
+    LLAMA_CPP,
     STEP_TOKENS,
     TRANSFORMERS,
     GpuMemoryUse,
@@ -152,7 +153,10 @@ def _engine_notes(model: Architecture, inputs: InferenceMemoryInputs) -> Iterato
             "Transformers answers one batch until its longest answer ends, without a paged "
             "cache; its speed under load is not estimated."
         )
-    if inputs.engine == TRANSFORMERS and inputs.tensor_parallel > 1:
+    if inputs.engine in ENGINES and ENGINES[inputs.engine].whole:
+        label = ENGINES[inputs.engine].label
+        yield f"{label} take what they need of the whole memory: the usable share does not count."
+    if inputs.engine in (TRANSFORMERS, LLAMA_CPP) and inputs.tensor_parallel > 1:
         yield "Whole layers are dealt to the GPUs; none of them is divided."
 
 
@@ -517,7 +521,9 @@ def _usable_step(
     share = format_term(inputs.memory_utilization, "%")
     whole, formula = format_term(visible_memory(inputs, gpu), "B"), "memory × usable share"
     numbers = f"{whole} × {share}"
-    if inputs.engine in ENGINES and ENGINES[inputs.engine].free:
+    if inputs.engine in ENGINES and ENGINES[inputs.engine].whole:
+        formula, numbers = "memory", whole
+    elif inputs.engine in ENGINES and ENGINES[inputs.engine].free:
         formula = "memory − the share not used × what all but the cache leaves"
         fixed, unused = format_term(load.bytes_without_cache, "B"), 1 - inputs.memory_utilization
         numbers = f"{whole} − {format_term(unused, '%')} × max({whole} − {fixed}, 0 B)"

@@ -26,7 +26,13 @@ from app.estimator.result import (
 )
 from app.estimator.serving.engine import math_bits
 from app.estimator.serving.replica import weight_bytes_per_gpu
-from app.estimator.serving.step_time import InferenceStepTime, PlacedModel, pipeline_time
+from app.estimator.serving.step_time import (
+    InferenceStepTime,
+    PlacedModel,
+    other_acceptances,
+    pipeline_time,
+    tokens_per_step,
+)
 from app.estimator.training.flops import score_flops
 from app.estimator.units import format_number, format_value
 
@@ -120,7 +126,26 @@ def _build_verdict(result: LatencyResult) -> Verdict:
         where = f"{result.placed.serving.gpus} {result.placed.gpu.name}"
         text = f"Too large for {where}. With enough memory: first token {then}"
         return Verdict("no", "Does not fit.", text)
-    return Verdict("info", _LEADS[result.bound], f"First token {then}")
+    return Verdict(
+        "info",
+        _LEADS[result.bound],
+        f"First token {then} It fits in memory.{_acceptance_text(result)}",
+    )
+
+
+def _acceptance_text(result: LatencyResult) -> str:
+    """Return the pace at other acceptances than the assumed one; empty without drafts."""
+    inputs = result.inputs
+    if not inputs.draft_tokens:
+        return ""
+    step = result.per_token * result.accepted
+    paces = [
+        f"one every {format_value(step / tokens_per_step(other, inputs.draft_tokens), 's')} "
+        f"at {format_value(other, '%')}"
+        for other in other_acceptances(inputs.acceptance)
+    ]
+    assumed = format_value(inputs.acceptance, "%")
+    return f" That assumes that {assumed} of the drafts are kept: {' and '.join(paces)}."
 
 
 def _datasheet_critical_batch(placed: PlacedModel) -> float:
@@ -281,7 +306,12 @@ def _build_notes(result: LatencyResult) -> tuple[str, ...]:
         "Time per output token is the pause between tokens of one sequence.",
         "No other request waits; serving-capacity adds the queue.",
     ]
-    if placed.serving.pipeline > 1:
+    if placed.serving.in_turn:
+        notes.append(
+            f"{placed.engine.label} deal out whole layers: each token passes one GPU after the "
+            "other, so that more GPUs give more memory and no more speed."
+        )
+    elif placed.serving.pipeline > 1:
         notes.append(
             "One batch passes all stages; as many batches can be under way as there are stages."
         )

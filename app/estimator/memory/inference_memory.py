@@ -199,7 +199,7 @@ class EngineMemory:
     are sampled when the peak is measured, on the whole vocabulary.
     `outside` counts against the fraction of the GPU that may be used; with
     `static` the fraction limits weights and cache together instead, and with `free` it is
-    that of what weights and temporary tensors leave. `small` replaces `sequences` and
+    that of what weights and temporary tensors leave; with `whole` there is no fraction. `small` replaces `sequences` and
     `step_tokens` on GPUs of less than 70 GiB and on the A100.
     """
 
@@ -212,6 +212,7 @@ class EngineMemory:
     step_tokens: int
     static: bool = False
     free: bool = False
+    whole: bool = False
     small: tuple[int, int] | None = None
 
     def with_defaults_for_gpu(self, gpu_name: str, gpu_memory: float) -> "EngineMemory":
@@ -248,7 +249,7 @@ ENGINES: dict[str, EngineMemory] = {
         ),
         EngineMemory("sglang", "SGLang", 0.9 * GIB, 0.4 * GIB, 0.0, 0, 0, static=True),
         EngineMemory("trtllm", "TensorRT-LLM", 0.9 * GIB, 0.83 * GIB, 6.0, 256, 8192, free=True),
-        EngineMemory("llama.cpp", "llama.cpp, Ollama", 0.5 * GIB, 0.5 * GIB, 4.0, 512, 512),
+        EngineMemory("llama.cpp", "llama.cpp, Ollama", 0.5 * GIB, 0.0, 4.0, 512, 512, whole=True),
         EngineMemory("vllm-0.2", "vLLM 0.2", 0.88 * GIB, 4.1 * GIB, 12.0, 256, 4096),
         EngineMemory("vllm-0.6", "vLLM 0.6", 1.79 * GIB, 1.79 * GIB, 41.0, 256, 8192),
         EngineMemory("vllm-0.7", "vLLM 0.7", 0.25 * GIB, 0.0, 26.5, 256, 2048),
@@ -262,13 +263,18 @@ def engine_usable_bytes(
     """Bytes that an engine may use on a GPU that reports `shown` bytes [B].
 
     fraction · shown; SGLang applies its fraction to the free memory before loading weights,
-    TensorRT-LLM to what is free beside the `fixed` bytes of weights and temporary tensors.
+    TensorRT-LLM to what is free beside the `fixed` bytes of weights and temporary tensors;
+    llama.cpp takes what it needs of all.
 
     >>> engine_usable_bytes(ENGINES["vllm-0.6"], 100e9, 0.9, 1)
     90000000000.0
     >>> engine_usable_bytes(ENGINES["trtllm"], 100e9, 0.9, 1, 60e9)
     96000000000.0
+    >>> engine_usable_bytes(ENGINES["llama.cpp"], 100e9, 0.9, 2)
+    100000000000.0
     """
+    if engine.whole:
+        return shown
     if engine.free:
         return shown - (1 - fraction) * max(0.0, shown - fixed)
     if engine.static:

@@ -29,7 +29,9 @@ class InferenceEngine:
     `library_reduce`: all-reduce is that of the communication library;
     `whole_windows`: layers with a sliding window cache every token; `separate`: prompts
     are read in steps of their own, during which no answer continues; `reach`: the most that
-    its kernels read of a GPU's memory [B/s];
+    its kernels read of a GPU's memory [B/s]; `deals_layers`: each GPU has whole layers, and
+    one works after the other; `vector_rows`: up to so many rows are multiplied as vectors
+    and not padded to a tile [1];
     `graphs`: batch sizes with a recorded CUDA graph, which is launched as a whole.
     """
 
@@ -46,7 +48,18 @@ class InferenceEngine:
     whole_windows: bool = False
     separate: bool = False
     reach: float = math.inf
+    deals_layers: bool = False
+    vector_rows: int = 0
     graphs: tuple[int, ...] = ()
+
+    def split(self, serving: "ServingSetup") -> "ServingSetup":
+        """Return how the engine divides a model over the GPUs that share it."""
+        if not self.deals_layers or serving.gpus == 1:
+            return serving
+        stages = serving.gpus
+        return dataclasses.replace(
+            serving, tensor=1, expert=1, expert_tensor=1, pipeline=stages, in_turn=True
+        )
 
     def padded_batch(self, sequences: float) -> float:
         """Return the recorded batch size to which a step without prompts is padded [1].
@@ -91,7 +104,8 @@ class ServingSetup:
     each layer; `replicas` of attention process different requests in parallel; experts are
     split over `expert` GPUs, each expert over `expert_tensor`. `pipeline` stages of so many
     GPUs have a part of the layers each. With `dispatch`, tokens are sent to the GPUs of their
-    experts only, instead of to all. The engine checks for new requests every `polling`
+    experts only, instead of to all. With `in_turn` the stages never work at the same time.
+    The engine checks for new requests every `polling`
     steps.
     """
 
@@ -105,6 +119,7 @@ class ServingSetup:
     polling: int = 1
     pipeline: int = 1
     dispatch: bool = False
+    in_turn: bool = False
 
     @property
     def gpus(self) -> int:
@@ -118,7 +133,7 @@ class ServingSetup:
     @property
     def groups(self) -> int:
         """Return the batches that are under way at once, on different GPUs."""
-        return self.replicas * self.pipeline
+        return self.replicas if self.in_turn else self.replicas * self.pipeline
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -165,6 +180,8 @@ def find_engine(name: str) -> InferenceEngine:
         whole_windows=row.get("whole_windows", False),
         separate=row.get("separate", False),
         reach=row.get("reach_gb_per_s", math.inf) * 1e9,
+        deals_layers=row.get("deals_layers", False),
+        vector_rows=row.get("vector_rows", 0),
         graphs=tuple(row.get("graphs", ())),
     )
 

@@ -12,6 +12,7 @@ from app.estimator.memory.inference_memory import (
     ENGINES,
     cache_elements_per_sequence,
     cache_elements_per_token,
+    engine_usable_bytes,
     profiled_peak_bytes,
     recurrent_state_bytes,
 )
@@ -28,9 +29,10 @@ from app.estimator.serving.step_time import (
 )
 
 # Memory that the engine may use; its memory besides weights and cache is read from
-# startup logs of this engine.
+# startup logs of this engine, unless it has a memory of its own kind.
 _USABLE = 0.9
 _LOGGED = ENGINES["vllm-0.9"]
+_DEALING = ENGINES["llama.cpp"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -77,9 +79,12 @@ def cache_bytes_per_gpu(
 ) -> float:
     """Bytes available for the cache on one GPU [B]; negative if weights do not fit."""
     tensor, model = placed.serving.tensor, stage or placed.model
-    logged = _LOGGED.with_defaults_for_gpu(placed.gpu.name, placed.gpu.engine_visible_memory)
-    outside = logged.bytes_outside_framework(tensor) + profiled_peak_bytes(model, logged, tensor)
-    return placed.gpu.engine_visible_memory * usable - weight_bytes_per_gpu(placed, model) - outside
+    memory = placed.gpu.engine_visible_memory
+    engine = _DEALING if placed.engine.deals_layers else _LOGGED
+    engine = engine.with_defaults_for_gpu(placed.gpu.name, memory)
+    outside = engine.bytes_outside_framework(tensor) + profiled_peak_bytes(model, engine, tensor)
+    most = engine_usable_bytes(engine, memory, usable, tensor)
+    return most - weight_bytes_per_gpu(placed, model) - outside
 
 
 def most_sequences(placed: PlacedModel, context: float, usable: float = _USABLE) -> float:
@@ -437,17 +442,24 @@ def operating_point(
     """Return a replica with a mean of `batch` requests, for shares of the requests.
 
     Time per token at the quantile q is that of b + z_q·√b requests. Time to first
-    token adds waits for other prompts, with an exponential tail, and for memory, as for
-    servers in Erlang's formula. Requests beyond those in memory wait until one leaves.
+    token adds waits for other prompts, with an exponential tail, and for memory. Of a fixed
+    number of users, a request finds only the others before it, which is none if it is alone,
+    and those beyond the memory wait until as many have left; requests that arrive when they
+    like wait as for servers in Erlang's formula.
     """
     users, batch = batch, max(1.0, min(batch, profile.most))
     rate, first, timed = profile.rate_ttft_and_timing(batch)
-    first += max(0.0, users - batch) / rate
+    queued = max(0.0, users - batch)
     busy = min(0.98, rate / profile.attention_groups * timed.cost)
+    if not profile.traffic.open_arrivals:
+        busy *= max(0.0, 1 - profile.attention_groups / batch)
     waiting = _prompt_wait_by_share(profile.traffic, timed.cost, busy)
     if profile.prefill:
         waiting = _prefill_wait(profile.prefill)
-    memory_wait = _memory_wait_by_share(profile, batch, rate)
+    if profile.traffic.open_arrivals:
+        memory_wait = _memory_wait_by_share(profile, batch, rate)
+    else:
+        memory_wait = _departures_by_share(queued, rate)
     return OperatingPoint(
         batch=batch,
         rate=rate,
@@ -462,10 +474,15 @@ def operating_point(
 def _prompt_wait_by_share(
     traffic: RequestTraffic, cost: float, busy: float
 ) -> Callable[[float], float]:
-    """Return the wait for prompts beyond the median, by share of requests [s]."""
+    """Return the wait for prompts beyond the median, by share of requests [s].
+
+    Of a fixed number of users, those who wait ask nothing more, so that no queue builds up.
+    """
     variation = traffic.prompt_variation
     spread = math.sqrt(variation) * cost
-    tail = cost * (1 + variation) / 2 / (1 - busy)
+    tail = cost * (1 + variation) / 2
+    if traffic.open_arrivals:
+        tail /= 1 - busy
     return lambda share: (
         _SPREAD[share] * spread + tail * (_wait_tail(busy, share) - _wait_tail(busy, 0.5))
     )
@@ -474,6 +491,14 @@ def _prompt_wait_by_share(
 def _prefill_wait(prefill: PrefillPool) -> Callable[[float], float]:
     """Return the wait for prompts read apart beyond the median, by share of requests [s]."""
     return lambda share: prefill.first_token(share) - prefill.first_token(0.5)
+
+
+def _departures_by_share(queued: float, rate: float) -> Callable[[float], float]:
+    """Return the time until `queued` requests have left, by share of requests [s].
+
+    They leave one by one at random, so that the time varies by the root of their number.
+    """
+    return lambda share: max(0.0, queued + _SPREAD[share] * math.sqrt(queued)) / rate
 
 
 def _memory_wait_by_share(

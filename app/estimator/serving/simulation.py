@@ -36,11 +36,16 @@ class _SimulatedRequest:
 
 
 def simulate(
-    profile: ReplicaProfile, rate: float, requests: int = 1500, seed: int = 1
+    profile: ReplicaProfile,
+    rate: float,
+    requests: int = 1500,
+    seed: int = 1,
+    users: int | None = None,
 ) -> SimulationResult:
     """Simulate random requests, one engine step after another.
 
-    Requests arrive at random (Poisson) with lengths of the given variation; a step
+    Requests arrive at random (Poisson), or each of `users` asks again once answered. Their
+    lengths have the given variation; a step
     continues every answer and processes as many waiting prompts as fit in 8,192 tokens.
     Consecutive steps without arrivals or ends take equally long and are simulated
     together, so the effort depends on the number of requests, not on answer lengths.
@@ -48,20 +53,22 @@ def simulate(
     `rate`: requests per second [1/s], positive; `requests`: how many to simulate; `seed`: of
     the random numbers, so that the same inputs have the same result.
     """
-    line = _draw_arrivals(profile, rate, requests, random.Random(seed))  # noqa: S311 - not cryptographic
+    rng = random.Random(seed)  # noqa: S311 - not cryptographic
+    line = _draw_arrivals(profile, rate, requests + (users or 0), rng)
+    coming = line if users is None else _ask_at_once(line, users)
     waiting: collections.deque[_SimulatedRequest] = collections.deque()
     running: list[tuple[int, int, _SimulatedRequest]] = []
     done: list[_SimulatedRequest] = []
     now, step, occupied, weight = 0.0, 0, 0.0, 0.0
     most, each = max(1, int(profile.most)), profile.kept
     while len(done) < requests:
-        if not running and not waiting and line:
-            now = max(now, line[-1].arrival)
-        while line and line[-1].arrival <= now:
-            waiting.append(line.pop())
+        if not running and not waiting and coming:
+            now = max(now, coming[-1].arrival)
+        while coming and coming[-1].arrival <= now:
+            waiting.append(coming.pop())
         admitted = _admit_prompts(waiting, most - len(running))
         length = _step_time(profile, len(running), admitted)
-        alike = 1 if admitted else _count_equal_steps(running, step, line, now, length)
+        alike = 1 if admitted else _count_equal_steps(running, step, coming, now, length)
         now += length * alike
         occupied += length * alike * len(running)
         weight += length * alike
@@ -74,6 +81,9 @@ def simulate(
             request = heapq.heappop(running)[2]
             request.last = now
             done.append(request)
+            if users is not None and line:
+                line[-1].arrival = now
+                waiting.append(line.pop())
     return _sum_up_requests(done, occupied / max(weight, 1e-12))
 
 
@@ -103,6 +113,14 @@ def _draw_arrivals(
         requests_drawn.append(_SimulatedRequest(number, now, prompt, max(1, round(answer))))
     requests_drawn.reverse()
     return requests_drawn
+
+
+def _ask_at_once(line: list[_SimulatedRequest], users: int) -> list[_SimulatedRequest]:
+    """Take the first request of each user off the line; all of them arrive at 0."""
+    first = [line.pop() for _ in range(users)]
+    for request in first:
+        request.arrival = 0.0
+    return first[::-1]
 
 
 def _draw_length(mean: float, variation: float, rng: random.Random) -> float:

@@ -144,6 +144,7 @@ def place_model(
     form = find_format(model, serving.weights)
     rates = kernel_rates(gpu, form)
     engine, common = fitted or (find_engine(serving.software), load_shared_engine_constants())
+    serving = engine.split(serving)
     if engine.reach < math.inf:
         rates = dataclasses.replace(
             rates,
@@ -154,7 +155,7 @@ def place_model(
     narrow, host = is_unpacked(gpu, form), gpu.host or 1.0
     bandwidth = rates.narrow if narrow else rates.bandwidth
     stages = serving.pipeline
-    uneven = math.ceil(model.layers / stages) * stages / model.layers
+    uneven = 1.0 if serving.in_turn else math.ceil(model.layers / stages) * stages / model.layers
     work = tuple(
         _layer_work(layer, number * uneven, model, (serving, form, rates, engine, bandwidth))
         for layer, number in model.runs
@@ -237,7 +238,7 @@ def step_time(placed: PlacedModel, batch: StepBatch) -> InferenceStepTime:
     True
     """
     sums = _StepSums()
-    padded = math.ceil(batch.rows / TILE) * TILE
+    padded = _padded_rows(placed, batch.rows)
     for work in placed.work:
         number = work.number
         for per_row, reading in work.products:
@@ -263,6 +264,13 @@ def step_time(placed: PlacedModel, batch: StepBatch) -> InferenceStepTime:
         launch=sums.launch,
         host=placed.engine.host + placed.engine.sequence * batch.answers,
     )
+
+
+def _padded_rows(placed: PlacedModel, rows: float) -> float:
+    """Return the rows that a product computes: whole tiles, unless it takes vectors."""
+    if rows <= placed.engine.vector_rows:
+        return rows
+    return math.ceil(rows / TILE) * TILE
 
 
 def _add_experts(sums: _StepSums, placed: PlacedModel, work: LayerWork, batch: StepBatch) -> None:
@@ -385,7 +393,7 @@ def pipeline_time(placed: PlacedModel, rows: float) -> float:
 
 def _add_head(sums: _StepSums, placed: PlacedModel, batch: StepBatch) -> None:
     weights = placed.model.vocabulary * placed.model.hidden / placed.serving.tensor
-    rows = math.ceil(max(1.0, batch.answers) / TILE) * TILE
+    rows = _padded_rows(placed, max(1.0, batch.answers))
     computing = 2 * rows * weights / placed.rates.matmul16
     reading = weights * placed.form.rest / 8 / placed.rates.bandwidth
     sums.computing += computing
@@ -423,6 +431,17 @@ def tokens_per_step(acceptance: float, draft_tokens: int) -> float:
     if acceptance == 1:
         return draft_tokens + 1.0
     return (1 - acceptance ** (draft_tokens + 1)) / (1 - acceptance)
+
+
+def other_acceptances(acceptance: float) -> tuple[float, float]:
+    """Return a lower and a higher acceptance that is as likely as the assumed one.
+
+    Heads and texts differ by that much: code is kept more often than prose.
+
+    >>> [round(value, 2) for value in other_acceptances(0.8)]
+    [0.6, 0.9]
+    """
+    return max(0.0, acceptance - 0.2), min(1.0, acceptance + 0.1)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -544,5 +563,6 @@ def find_measurements(placed: PlacedModel) -> MatchingMeasurements:
         f"of {placed.gpu.architecture}"
     )
     if placed.serving.pipeline > 1:
-        return MatchingMeasurements(0, f"{setup} in pipeline stages")
+        how = "with whole layers on each" if placed.serving.in_turn else "in pipeline stages"
+        return MatchingMeasurements(0, f"{setup} {how}")
     return MatchingMeasurements(counts.get(" ".join(key), 0), setup)
