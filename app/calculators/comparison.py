@@ -27,18 +27,18 @@ from app.estimator.units import (
     split_number_and_unit,
 )
 from app.widgets.bar_charts import bar_legend, bar_reach, draw_bar
-from app.widgets.calculator_form import CourseLinks, FormField, build_fields, build_query
-from app.widgets.estimate_view import calculator_url, interval_text
+from app.widgets.calculator_form import CourseLinks, FormField, build_form_fields, build_query
+from app.widgets.estimate_view import calculator_url, format_interval
 from app.widgets.svg import SIGNS, VerdictIcon
 
 LETTERS = ("a", "b", "c")
 _PREFIXES = frozenset(f"{letter}." for letter in LETTERS)
 _COUNT = "scenarios"
 
-Typed = Mapping[str, str]
+QueryInputs = Mapping[str, str]
 
 
-def split_scenarios(typed: Typed) -> dict[str, dict[str, str]]:
+def split_scenarios(typed: QueryInputs) -> dict[str, dict[str, str]]:
     """Return the scenarios in a URL: `gpu=` applies to all, `b.gpu=` to B alone.
 
     There are two; `scenarios=3` or any value for C adds a third.
@@ -54,7 +54,7 @@ def split_scenarios(typed: Typed) -> dict[str, dict[str, str]]:
     }
 
 
-def build_scenarios_query(typed_by_letter: Mapping[str, Typed]) -> str:
+def build_scenarios_query(typed_by_letter: Mapping[str, QueryInputs]) -> str:
     """Return scenarios as a query string; values shared by all are written once.
 
     >>> build_scenarios_query({"a": {"model": "70B"}, "b": {"model": "70B", "gpus": "8"}})
@@ -108,8 +108,8 @@ def comparison_sentence(estimates: Mapping[str, Estimate], differing: Collection
     if max(len(fit), len(doubtful), len(rest)) < len(estimates):
         return _describe_which_fit(fit, doubtful, rest)
     return (
-        _compare_free_memory(estimates)
-        or _compare_first_difference(estimates, about)
+        _describe_free_memory(estimates)
+        or _describe_first_difference(estimates, about)
         or "There is no difference."
     )
 
@@ -134,7 +134,7 @@ def _describe_which_fit(
     return f"{', '.join(clauses)}."
 
 
-def _compare_free_memory(estimates: Mapping[str, Estimate]) -> str:
+def _describe_free_memory(estimates: Mapping[str, Estimate]) -> str:
     free = {s.upper(): e.find("free") for s, e in estimates.items()}
     figures = {s: f for s, f in free.items() if f and _comparable_number(f) is not None}
     values = {s: _comparable_number(f) or 0.0 for s, f in figures.items()}
@@ -146,7 +146,7 @@ def _compare_free_memory(estimates: Mapping[str, Estimate]) -> str:
     return f"{best} has {word} room: {figures[best].words} free, against {rest}."
 
 
-def _compare_first_difference(estimates: Mapping[str, Estimate], about: Collection[str]) -> str:
+def _describe_first_difference(estimates: Mapping[str, Estimate], about: Collection[str]) -> str:
     """Return a sentence about the first figure that differs, most important figures first."""
     for leading in _figures_primary_first(estimates, about):
         figures = {s.upper(): e.find(leading.name) for s, e in estimates.items()}
@@ -242,19 +242,19 @@ class Comparison:
 class Scenario:
     """One scenario with its result, or the problems that prevent one."""
 
-    typed: Typed
+    typed: QueryInputs
     inputs: Any
     estimate: Estimate | None
     problems: tuple[InputProblem, ...]
 
 
 def compute_scenarios(
-    entry: EstimateSpec, typed_by_letter: Mapping[str, Typed]
+    entry: EstimateSpec, typed_by_letter: Mapping[str, QueryInputs]
 ) -> dict[str, Scenario]:
     return {letter: _compute_scenario(entry, typed) for letter, typed in typed_by_letter.items()}
 
 
-def minimal_query_inputs(scenario: Scenario) -> Typed:
+def minimal_query_inputs(scenario: Scenario) -> QueryInputs:
     """Return the shortest query of a scenario; the input as typed if it has problems."""
     if scenario.inputs is None:
         return scenario.typed
@@ -287,13 +287,13 @@ def scenario_problems(scenarios: Mapping[str, Scenario]) -> tuple[InputProblem, 
     )
 
 
-def input_rows(
+def build_input_rows(
     entry: EstimateSpec, scenarios: Mapping[str, Scenario], course: CourseLinks
 ) -> tuple[InputRow, ...]:
     columns = {
         letter: {
             field.name: field
-            for field in build_fields(
+            for field in build_form_fields(
                 entry, s.typed, s.inputs, s.problems, id=letter, course=course
             )
         }
@@ -305,7 +305,7 @@ def input_rows(
             dataclasses.replace(column[name], name=f"{letter}.{name}")
             for letter, column in columns.items()
         )
-        differs = _differs(scenarios, name)
+        differs = _input_differs(scenarios, name)
         rows.append(InputRow(name, spec.label, fields, differs, spec.advanced))
     return tuple(rows)
 
@@ -320,7 +320,7 @@ def compare_scenarios(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) ->
     if len(estimates) < len(scenarios):
         return None
     specs = input_specs(entry.inputs)
-    differing = [name for name in specs if _differs(scenarios, name)]
+    differing = [name for name in specs if _input_differs(scenarios, name)]
     bars = {
         letter: next((p for p in e.pictures if isinstance(p, StackedBar)), None)
         for letter, e in estimates.items()
@@ -336,7 +336,7 @@ def compare_scenarios(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) ->
     )
 
 
-def _compute_scenario(entry: EstimateSpec, typed: Typed) -> Scenario:
+def _compute_scenario(entry: EstimateSpec, typed: QueryInputs) -> Scenario:
     inputs = None
     try:
         inputs = parse_inputs(entry.inputs, typed)
@@ -345,10 +345,10 @@ def _compute_scenario(entry: EstimateSpec, typed: Typed) -> Scenario:
         return Scenario(typed, inputs, None, bad.problems)
 
 
-def _differs(scenarios: Mapping[str, Scenario], name: str) -> bool:
+def _input_differs(scenarios: Mapping[str, Scenario], input_name: str) -> bool:
     """Return whether an input has not the same value, or text if it is invalid, everywhere."""
     values = {
-        s.typed.get(name, "") if s.inputs is None else getattr(s.inputs, name)
+        s.typed.get(input_name, "") if s.inputs is None else getattr(s.inputs, input_name)
         for s in scenarios.values()
     }
     return len(values) > 1
@@ -438,7 +438,7 @@ def _scenario_figures(figures: Sequence[Figure]) -> tuple[ScenarioFigure, ...]:
             best=any(is_better(f, other) for other in figures)
             and not any(is_better(other, f) for other in figures),
             against="" if f is first else format_difference_from_first(f, first),
-            interval=interval_text(f) if f.low is not None else "",
+            interval=format_interval(f) if f.low is not None else "",
         )
         for f in figures
     )
@@ -483,9 +483,9 @@ def _difference_as_shown(figure: Figure, first: Figure) -> str:
     return append_unit(text, unit)
 
 
-def _count_decimals(written: str) -> int:
+def _count_decimals(formatted: str) -> int:
     """Return the number of decimals of a formatted value."""
-    return len(written.partition(NBSP)[0].rstrip("%").partition(".")[2])
+    return len(formatted.partition(NBSP)[0].rstrip("%").partition(".")[2])
 
 
 def _is_number(value: Any) -> TypeGuard[float]:

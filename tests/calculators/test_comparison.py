@@ -5,12 +5,12 @@ from urllib.parse import parse_qsl
 import pytest
 
 from app.calculators.comparison import (
+    build_input_rows,
     build_scenarios_query,
     compare_scenarios,
     comparison_links,
     compute_scenarios,
     format_difference_from_first,
-    input_rows,
     is_better,
     scenario_problems,
     split_scenarios,
@@ -98,10 +98,10 @@ def test_equal_scenarios_have_no_difference():
 
 def test_what_differs_is_told_by_meaning_and_not_by_spelling():
     scenarios = answered(a={"context": "8k", "gpus": "8"}, b={"context": "8000"})
-    rows = input_rows(ENTRY, scenarios, NO_COURSE)
+    rows = build_input_rows(ENTRY, scenarios, NO_COURSE)
     assert [r.name for r in rows if r.differs] == []
     scenarios = answered(a={"gpus": "4"}, b={})
-    rows = input_rows(ENTRY, scenarios, NO_COURSE)
+    rows = build_input_rows(ENTRY, scenarios, NO_COURSE)
     assert [r.name for r in rows if r.differs] == ["gpus"]
     assert [f.name for f in rows[3].fields] == ["a.gpus", "b.gpus"]
 
@@ -151,7 +151,7 @@ def test_a_scenario_that_cannot_be_is_named_with_its_letter():
     problem = scenario_problems(scenarios)[0]
     assert problem.field == "b.gpus"
     assert problem.message.startswith("B: “3” GPUs cannot share")
-    rows = input_rows(ENTRY, scenarios, NO_COURSE)
+    rows = build_input_rows(ENTRY, scenarios, NO_COURSE)
     assert rows[3].fields[1].error.startswith("“3” GPUs cannot share")
 
 

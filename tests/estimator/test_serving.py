@@ -25,8 +25,8 @@ from app.estimator.serving.replica import (
     ReplicaProfile,
     RequestLengths,
     RequestTraffic,
+    max_sequences,
     median_ttft,
-    most_sequences,
     prefill_step_share_and_time,
     profile_replica,
     saturated_rate,
@@ -134,7 +134,7 @@ def test_twice_the_prompt_takes_at_least_as_long(prompt: int) -> None:
 def test_touched_experts_lie_between_those_of_one_token_and_all(
     tokens: float, experts: tuple[int, int]
 ) -> None:
-    hit = engine.experts_hit(*experts, tokens)
+    hit = engine.expected_experts_hit(*experts, tokens)
     assert experts[1] - 1e-9 <= hit <= experts[0]
 
 
@@ -151,12 +151,12 @@ def test_groups_of_attention_divide_the_requests_of_a_replica() -> None:
     profile = profiled(groups, 1024, 128)
     assert profile.timing_at(64).batch == 16
     assert profile.timing_at(64).step == decode_time(groups, 16, 1024 + 64).total
-    assert profile.most <= most_sequences(groups, 1024 + 64)
+    assert profile.most <= max_sequences(groups, 1024 + 64)
 
 
 def test_a_smaller_cache_holds_more_sequences() -> None:
     wide = placed("llama-3.1-70b", "H100", weights="fp8", tensor=2)
-    assert most_sequences(CHAT, 8192) == pytest.approx(2 * most_sequences(wide, 8192))
+    assert max_sequences(CHAT, 8192) == pytest.approx(2 * max_sequences(wide, 8192))
 
 
 def test_a_card_without_fp8_unpacks_it() -> None:
@@ -446,7 +446,7 @@ def test_the_fullest_stage_decides_how_many_sequences_fit() -> None:
     one = placed("llama-3.1-405b", "H100", tensor=8, weights="fp8")
     two = placed("llama-3.1-405b", "H100", tensor=8, pipeline=2, weights="fp8")
     # Weights and each cache halve on a GPU, so that the room for the cache more than doubles.
-    assert most_sequences(two, 4096) > 4 * most_sequences(one, 4096)
+    assert max_sequences(two, 4096) > 4 * max_sequences(one, 4096)
 
 
 def test_impossible_pipelines_are_refused_in_serving(subtests: pytest.Subtests) -> None:

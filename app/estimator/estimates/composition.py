@@ -34,7 +34,7 @@ class ComposedResult:
     sections: tuple[EstimateSection, ...]
     missing: Mapping[str, str]
 
-    def find(self, estimate: str, figure: str) -> Figure | None:
+    def find_figure(self, estimate: str, figure: str) -> Figure | None:
         """Return a figure of a section; None if the section is left out."""
         found = (s.estimate.find(figure) for s in self.sections if s.name == estimate)
         return next(found, None)
@@ -79,7 +79,7 @@ def section_output(
 
 def _section_figure_reader(estimate: str, figure: str) -> Callable[[ComposedResult], OutputValue]:
     def read(result: ComposedResult) -> OutputValue:
-        found = result.find(estimate, figure)
+        found = result.find_figure(estimate, figure)
         if found is None:
             return OutputValue(None, note="This section is left out.", applies=False)
         return OutputValue(found.value, found.low, found.high, found.note, found.applies)
@@ -95,7 +95,7 @@ class SectionComposer:
         self.sections: list[EstimateSection] = []
         self.missing: dict[str, str] = {}
 
-    def select(self, *names: str) -> dict[str, Any]:
+    def select_inputs(self, *names: str) -> dict[str, Any]:
         """Return inputs of the whole that a section takes by the same names."""
         return {name: getattr(self.inputs, name) for name in names}
 
@@ -151,7 +151,7 @@ def add_power_section(composer: SectionComposer, system: System, nodes: int) -> 
 
     A system that is a rack of its own needs a place that gives it its power, unless told else.
     """
-    values = composer.select("rack_limit", "site_limit", "pue")
+    values = composer.select_inputs("rack_limit", "site_limit", "pue")
     usual = PowerCoolingInputs().rack_limit
     if values["rack_limit"] == usual and system.power and system.power > usual:
         values["rack_limit"] = system.power
@@ -174,7 +174,10 @@ def add_cost_section(
             f"No price to buy the {gpu.name} is known: write one to compare owning with renting."
         )
         return
-    values = {**composer.select("utilisation", "price", "electricity", "pue"), **workload_inputs}
+    values = {
+        **composer.select_inputs("utilisation", "price", "electricity", "pue"),
+        **workload_inputs,
+    }
     if system.power:
         values["power"] = system.power / system.gpus
     composer.try_to_add("Cost", "cost", {**values, "gpus": gpus, "rent": rent})

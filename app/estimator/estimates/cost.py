@@ -12,8 +12,8 @@ from app.estimator.training.run_costs import (
     annuity,
     average_power,
     break_even_utilization,
-    capital_per_year,
-    electricity_per_year,
+    capital_cost_per_year,
+    electricity_cost_per_year,
     usd_per_million_tokens,
 )
 from app.estimator.units import format_number, format_value
@@ -248,13 +248,15 @@ class CostResult:
         """Return the cost of a used hour of a rented GPU, including data egress [USD/h]."""
         return self.rented / self.hours
 
-    def gpu_hour_costs(self, share: float, hours: float) -> tuple[float, float]:
+    def gpu_hour_costs(self, utilization: float, yearly_gpu_hours: float) -> tuple[float, float]:
         """Return the cost of a used GPU-hour, owned and rented, at a utilization [USD/h].
 
-        `hours` are all GPU-hours of a year; both costs are linear in utilization.
+        `yearly_gpu_hours` are all GPU-hours of a year; both costs are linear in utilization.
         """
-        used = hours * share
-        owned, rented = (idle + (full - idle) * share for idle, full in (self.ends, self.rent_ends))
+        used = yearly_gpu_hours * utilization
+        owned, rented = (
+            idle + (full - idle) * utilization for idle, full in (self.ends, self.rent_ends)
+        )
         return owned / used, rented / used
 
     @property
@@ -310,9 +312,9 @@ def yearly_ownership_cost(inputs: CostInputs, utilization: float) -> YearlyOwner
     watts = inputs.gpus * inputs.power
     drawn = average_power(watts, inputs.idle, utilization)
     return YearlyOwnershipCost(
-        capital=capital_per_year(bought, sold, inputs.interest, inputs.life / _YEAR),
+        capital=capital_cost_per_year(bought, sold, inputs.interest, inputs.life / _YEAR),
         upkeep=bought * inputs.upkeep,
-        electricity=electricity_per_year(drawn, inputs.pue, inputs.electricity),
+        electricity=electricity_cost_per_year(drawn, inputs.pue, inputs.electricity),
         place=watts / 1000 * inputs.place * 12,
         staff=inputs.staff,
     )

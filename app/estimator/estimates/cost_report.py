@@ -36,7 +36,7 @@ def _payback_time(result: CostResult) -> OutputValue:
     return OutputValue(None, note=note, applies=False)
 
 
-def _break_even(result: CostResult) -> OutputValue:
+def _break_even_utilization_value(result: CostResult) -> OutputValue:
     cheaper = "Owning" if result.buying else "Renting"
     note = "" if result.meets is not None else f"{cheaper} is cheaper at any utilization."
     return OutputValue(result.meets, note=note)
@@ -45,7 +45,7 @@ def _break_even(result: CostResult) -> OutputValue:
 OUTPUTS: tuple[OutputSpec[CostResult], ...] = (
     OutputSpec("owned_hour", "Owned, used GPU-hour", "USD/h", "less", primary=True),
     OutputSpec("rented_hour", "Rented, used GPU-hour", "USD/h", "less"),
-    OutputSpec("break_even", "Break-even utilization", "%", read=_break_even),
+    OutputSpec("break_even", "Break-even utilization", "%", read=_break_even_utilization_value),
     OutputSpec("purchase", "Purchase", "USD", "less"),
     OutputSpec("owned_year", "Owned, a year", "USD/year", "less", lambda r: r.owned.total),
     OutputSpec("rented_year", "Rented, a year", "USD/year", "less", lambda r: r.rented),
@@ -193,7 +193,7 @@ def _owned_steps(result: CostResult) -> tuple[FormulaStep, ...]:
             "growth: 1 + interest"
             if inputs.interest
             else "(purchase − resale) ÷ years",
-            _annuity_formula(result, sold),
+            _yearly_capital_formula(result, sold),
             owned.capital,
             "barroso-2018",
             label="Machines, a year",
@@ -222,10 +222,10 @@ def _owned_steps(result: CostResult) -> tuple[FormulaStep, ...]:
     )
 
 
-def _annuity_formula(result: CostResult, sold: float) -> str:
+def _yearly_capital_formula(result: CostResult, resale_price: float) -> str:
     """Return the yearly share of a price with interest, as a formula with numbers."""
     inputs = result.inputs
-    bought, resale = format_term(result.purchase, "USD"), format_term(sold, "USD")
+    bought, resale = format_term(result.purchase, "USD"), format_term(resale_price, "USD")
     years, growth = format_term(result.years), format_term(1 + inputs.interest)
     if not inputs.interest:
         return f"({bought} − {resale}) ÷ {years}"

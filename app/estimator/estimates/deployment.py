@@ -120,7 +120,7 @@ def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
     if system is None or reason:
         run.missing |= dict.fromkeys(("Network", "Power", "Cost"), reason)
     else:
-        network = {"system": system.id, "nodes": nodes, **run.select("oversubscription")}
+        network = {"system": system.id, "nodes": nodes, **run.select_inputs("oversubscription")}
         run.try_to_add("Network", "fabric", network)
         add_power_section(run, system, nodes)
         rate = float(estimate["throughput"].value or 0) / gpus
@@ -183,7 +183,7 @@ def _compute_capacity_section(composer: SectionComposer, tensor_parallel: int) -
     shared = ("model", "weights", "cache", "gpu", "concurrent", "prompt_tokens", "output_tokens")
     more = ("peak", "spare", "memory_utilization", *_PASSED)
     targets = ("ttft_target", "tpot_target")
-    values = composer.select(*shared, *more, *targets)
+    values = composer.select_inputs(*shared, *more, *targets)
     # An emptied target is no target, where a missing one is the default.
     values |= {name: "" for name in targets if values[name] is None}
     values |= {
@@ -215,7 +215,9 @@ def _memory_inputs(
     elif inputs.attention_parallel > 1:
         gpus, attention = inputs.attention_parallel, DATA_PARALLEL
     return {
-        **composer.select("model", "cache", "gpu", "memory_utilization", "pipeline_parallel"),
+        **composer.select_inputs(
+            "model", "cache", "gpu", "memory_utilization", "pipeline_parallel"
+        ),
         "weights": _weight_format(inputs),
         "tensor_parallel": gpus,
         "attention": attention,

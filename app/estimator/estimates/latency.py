@@ -19,7 +19,7 @@ from app.estimator.models.number_formats import (
 )
 from app.estimator.result import VerdictFlip
 from app.estimator.serving.engine import ServingSetup, find_engine
-from app.estimator.serving.replica import most_sequences
+from app.estimator.serving.replica import max_sequences
 from app.estimator.serving.step_time import (
     TILE,
     InferenceStepTime,
@@ -193,7 +193,7 @@ def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult
     if decode.weights > decode.compute:
         turns = weights_compute_crossover_batch(placed, context, inputs.batch, decode)
         flips = first_non_memory_bound_batch(placed, context, inputs.batch, turns)
-    most = most_sequences(placed, inputs.prompt + inputs.answer)
+    most = max_sequences(placed, inputs.prompt + inputs.answer)
     if flips is not None and flips > most:
         flips = None
     return LatencyResult(

@@ -33,7 +33,7 @@ from app.estimator.serving.step_time import (
     pipeline_time,
     tokens_per_step,
 )
-from app.estimator.training.flops import score_flops
+from app.estimator.training.flops import mixer_flops_outside_matrices
 from app.estimator.units import format_number, format_value
 
 _Read = Callable[[LatencyResult], float]
@@ -194,14 +194,14 @@ def _build_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
             result.overhead_time,
             "inferencex",
         ),
-        *_token_steps(result),
+        *_token_time_steps(result),
     )
 
 
-def _token_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
+def _token_time_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
     tokens = format_term(result.accepted)
     return (
-        _step_parts_line("decode_time", result.decode),
+        _sum_of_parts_step("decode_time", result.decode),
         _STEPS.line_from_template(
             "tpot",
             "[one step] ÷ [tokens kept per step]",
@@ -209,7 +209,7 @@ def _token_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
             result.per_token,
             "leviathan-2023" if result.inputs.draft_tokens else "pope-2022",
         ),
-        _step_parts_line("prefill_time", result.prefill),
+        _sum_of_parts_step("prefill_time", result.prefill),
         _STEPS.line(
             "ttft",
             "way to the engine and launches + prompt in its chunks",
@@ -233,7 +233,7 @@ _PARTS = {
 }
 
 
-def _step_parts_line(figure: str, step: InferenceStepTime) -> FormulaStep:
+def _sum_of_parts_step(figure: str, step: InferenceStepTime) -> FormulaStep:
     """Return the sum of a step's parts that take time, in their order."""
     seconds = {name: getattr(step, part) for part, name in _PARTS.items()}
     named = [name for name, value in seconds.items() if value]
@@ -274,7 +274,10 @@ def _arithmetic_intensity(placed: PlacedModel, rows: float, context: float, part
     """Return the FLOPs per byte of one step on one GPU [FLOP/B]."""
     model, tensor = placed.model, placed.serving.tensor
     work = 2.0 * (model.active_parameters - model.embedding_parameters)
-    scores = sum(number * score_flops(layer.mixer, 2 * context) for layer, number in model.runs)
+    scores = sum(
+        number * mixer_flops_outside_matrices(layer.mixer, 2 * context)
+        for layer, number in model.runs
+    )
     read = weight_bytes_per_gpu(placed)
     if part == "Answer":
         each = model.cache_elements_of_sequence(max(1, round(context)))

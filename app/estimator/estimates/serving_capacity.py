@@ -30,14 +30,14 @@ from app.estimator.serving.replica import (
     RequestTraffic,
     highest_load_within_targets,
     max_rate_batch,
-    most_sequences,
-    operating_point,
+    max_sequences,
+    operating_point_at_batch,
     operating_point_at_rate,
     prefill_pool,
     profile_replica,
     saturated_rate,
 )
-from app.estimator.serving.simulation import SimulationResult, simulate
+from app.estimator.serving.simulation import SimulationResult, simulate_replica
 from app.estimator.serving.step_time import (
     MatchingMeasurements,
     SpeculativeDecoding,
@@ -72,7 +72,7 @@ def _split_field(name: str, does: str) -> Any:
     )
 
 
-def _variation_field(label: str) -> Any:
+def _length_variation_field(label: str) -> Any:
     return LOAD.add_folded_input(
         0.5,
         label,
@@ -164,8 +164,8 @@ class ServingCapacityInputs:
         limits=(1.0, 100.0),
         help="The load to plan for as a multiple of the one given.",
     )
-    prompt_variation: float = _variation_field("Variation of prompts")
-    answer_variation: float = _variation_field("Variation of answers")
+    prompt_variation: float = _length_variation_field("Variation of prompts")
+    answer_variation: float = _length_variation_field("Variation of answers")
     ttft_target: float | None = _latency_target_field(
         2.0, "Target: first token", "The longest wait for the first token."
     )
@@ -401,15 +401,15 @@ def _relaxed_target_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
 
 
 def _load_flips(
-    result: CapacityResult, top: OperatingPoint, replicas: int
+    result: CapacityResult, highest_point: OperatingPoint, replicas: int
 ) -> tuple[VerdictFlip, ...]:
     inputs = result.inputs
     if inputs.requests_per_second is not None:
-        most = top.rate * replicas / inputs.peak
+        most = highest_point.rate * replicas / inputs.peak
         field, label = "requests_per_second", "Requests per second"
         now, flips = inputs.requests_per_second, format_number(most)
     else:
-        most = math.floor(top.batch * replicas / inputs.peak)
+        most = math.floor(highest_point.batch * replicas / inputs.peak)
         field, label, now = "concurrent", "Users at once", float(inputs.concurrent)
         flips = format_number(most + (1 if result.met else 0))
     becomes = "Meets the targets." if result.has_targets else "Nobody waits for memory."
@@ -447,7 +447,7 @@ def build_replica_profile(inputs: ServingCapacityInputs) -> ReplicaProfile:
         setup = _split_setup(inputs, inputs.prefill_gpus)
         outside = inputs.prefill_gpus + inputs.decode_gpus > fabric.domain
         reading = place_model(model, gpu, fabric, setup)
-        if most_sequences(reading, inputs.prompt_tokens, inputs.memory_utilization) < 1:
+        if max_sequences(reading, inputs.prompt_tokens, inputs.memory_utilization) < 1:
             message = f"The weights leave no room for a prompt on {inputs.prefill_gpus} {gpu.name}."
             raise input_error("prefill_gpus", inputs.prefill_gpus, message)
         prefill = prefill_pool(reading, traffic, outside)
@@ -557,7 +557,7 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
         measurements=_find_measurements(profile),
         simulated=_simulate_replica(inputs, profile, settled, replicas or 1),
         prefill_replicas=_prefill_replicas(profile, settled, replicas),
-        alone=operating_point(profile, 1.0) if profile.most >= 1 and top is None else None,
+        alone=operating_point_at_batch(profile, 1.0) if profile.most >= 1 and top is None else None,
         enough=_fewest_gpus_per_replica(inputs, profile) if profile.most < 1 else None,
     )
     # Without targets, what can be asked of a service is that nobody waits for memory.
@@ -577,7 +577,7 @@ def _fewest_gpus_per_replica(inputs: ServingCapacityInputs, profile: ReplicaProf
         serving = serving_setup(dataclasses.replace(inputs, tensor_parallel=tensor))
         wider = place_model(model, gpu, profile.placed.fabric, serving)
         context = profile.traffic.mean_context
-        if most_sequences(wider, context, inputs.memory_utilization) >= 1:
+        if max_sequences(wider, context, inputs.memory_utilization) >= 1:
             return tensor
     return None
 
@@ -599,14 +599,16 @@ def _prefill_replicas(
     return max(1, math.ceil(settled.rate * replicas / (PREFILL_LOAD * profile.prefill.rate)))
 
 
-def _fewest_replicas(inputs: ServingCapacityInputs, top: OperatingPoint | None) -> int | None:
+def _fewest_replicas(
+    inputs: ServingCapacityInputs, highest_point: OperatingPoint | None
+) -> int | None:
     """Return the fewest replicas that stay within the highest load; None if none do."""
-    if top is None:
+    if highest_point is None:
         return None
     if inputs.requests_per_second is not None:
-        needed = inputs.requests_per_second * inputs.peak / top.rate
+        needed = inputs.requests_per_second * inputs.peak / highest_point.rate
     else:
-        needed = inputs.concurrent * inputs.peak / top.batch
+        needed = inputs.concurrent * inputs.peak / highest_point.batch
     count = max(1, math.ceil(needed - 1e-9))
     return count if count <= MOST_REPLICAS else None
 
@@ -619,7 +621,7 @@ def replica_load(
         return None
     if inputs.requests_per_second is not None:
         return operating_point_at_rate(profile, inputs.requests_per_second * inputs.peak / replicas)
-    return operating_point(profile, inputs.concurrent * inputs.peak / replicas)
+    return operating_point_at_batch(profile, inputs.concurrent * inputs.peak / replicas)
 
 
 def _simulate_replica(
@@ -633,4 +635,4 @@ def _simulate_replica(
     users = None
     if inputs.requests_per_second is None:
         users = max(1, round(inputs.concurrent * inputs.peak / replicas))
-    return simulate(profile, operating_point.rate, seed=inputs.seed, users=users)
+    return simulate_replica(profile, operating_point.rate, seed=inputs.seed, users=users)

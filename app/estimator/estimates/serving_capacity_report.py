@@ -21,7 +21,7 @@ from app.estimator.estimates.serving_capacity import (
 )
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.catalog import find_accelerator
-from app.estimator.hardware.prices import UNKNOWN, price_note, typed_or_list_price
+from app.estimator.hardware.prices import UNKNOWN, list_price_notes, typed_or_list_price
 from app.estimator.memory_verdict import capacity_note
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
@@ -44,7 +44,7 @@ from app.estimator.serving.replica import (
     OperatingPoint,
     ReplicaProfile,
     bracket_values_at_batch,
-    operating_point,
+    operating_point_at_batch,
     prefill_step_share_and_time,
 )
 from app.estimator.serving.simulation import SimulationResult, quantile
@@ -69,7 +69,7 @@ def build_tables(result: CapacityResult) -> tuple[ResultTable, ...]:
     batch = 1.0
     top = result.best
     while batch < 2 * top:
-        settled = operating_point(result.profile, min(batch, top), (share,))
+        settled = operating_point_at_batch(result.profile, min(batch, top), (share,))
         rows.append(
             (
                 format_number(round(settled.batch)),
@@ -273,18 +273,18 @@ def estimate(inputs: ServingCapacityInputs) -> Estimate:
         tables=build_tables(result),
         notes=(
             *_build_notes(result),
-            *price_note(profile.placed.gpu, inputs.cost_per_gpu_hour),
+            *list_price_notes(profile.placed.gpu, inputs.cost_per_gpu_hour),
             capacity_note(profile.placed.gpu),
         ),
         changes=find_flips(result),
     )
 
 
-def describe_late_targets(changes: tuple[VerdictFlip, ...], percentile: str) -> str:
+def describe_missed_targets(flips: tuple[VerdictFlip, ...], percentile: str) -> str:
     """Say that one user alone misses the targets, and what would be met instead."""
     late = [
         f"{change.label.removeprefix('Target: ')} {change.flips_at}, not {change.now}"
-        for change in changes
+        for change in flips
         if change.field.endswith("_target")
     ]
     text = "Even one user at a time gets answers later than the targets on this hardware"
@@ -309,7 +309,7 @@ def _build_verdict(result: CapacityResult) -> Verdict:
         text = f"The weights leave no room for a request on {gpus} {gpu}."
         return Verdict("no", "Does not fit.", text)
     if result.replicas is None:
-        text = describe_late_targets(find_flips(result), inputs.percentile)
+        text = describe_missed_targets(find_flips(result), inputs.percentile)
         return Verdict("no", "Targets cannot be met.", text)
     copies = _replicas_text(result)
     if result.settled is None:
@@ -417,7 +417,7 @@ def _build_steps(result: CapacityResult) -> tuple[FormulaStep, ...]:
         ),
     ]
     if result.top is not None and result.replicas is not None:
-        steps.append(_replica_step(result, result.top))
+        steps.append(_replica_count_step(result, result.top))
     return tuple(steps)
 
 
@@ -457,15 +457,15 @@ def _time_per_token_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[
     """Return the steps for engine steps with and without prompts, and the time per token."""
     step, cost = format_term(timed.step, "s"), format_term(timed.cost, "s")
     others = format_term(timed.batch - 1)
-    answer, kept = profile.answer_steps, profile.kept
+    answer, kept = profile.steps_per_answer, profile.kept
     share, mixed = prefill_step_share_and_time(timed, answer)
     value = profile.time_per_token(timed)
     if profile.prefill:
-        return (_per_token_line("step", format_term(timed.recorded, "s"), value, kept),)
+        return (_time_per_token_line("step", format_term(timed.recorded, "s"), value, kept),)
     if timed.recorded == timed.step and (timed.batch == 1 or mixed > timed.launching):
         simple = f"{step} + {others} × {cost} ÷ {format_term(answer)}"
         formula = "step + (requests − 1) × prompt ÷ answer"
-        return (_per_token_line(formula, simple, value, kept),)
+        return (_time_per_token_line(formula, simple, value, kept),)
     each = f"{format_term((timed.batch - 1) / answer)} ÷ {format_term(share)}"
     filled = profile.placed.engine.padded_batch(timed.batch)
     full = profile.timing_at(filled * profile.attention_groups).step
@@ -496,10 +496,10 @@ def _time_per_token_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[
     part, alone = format_term(share), format_term(timed.recorded, "s")
     both = f"{part} × {format_term(mixed, 's')} + (1 − {part}) × {alone}"
     formula = "share × such a step + (1 − share) × another step"
-    return *lines, _per_token_line(formula, both, value, kept)
+    return *lines, _time_per_token_line(formula, both, value, kept)
 
 
-def _per_token_line(
+def _time_per_token_line(
     formula: str, numbers: str, value: float, tokens_per_step: float
 ) -> FormulaStep:
     """Return the line of the time per token; with speculation a step yields several."""
@@ -518,7 +518,7 @@ def _interpolation_formula(values: tuple[float, ...], batch: float) -> str:
     return f"{low} + {format_term(part)} × ({high} − {low})"
 
 
-def _replica_step(result: CapacityResult, top: OperatingPoint) -> FormulaStep:
+def _replica_count_step(result: CapacityResult, top: OperatingPoint) -> FormulaStep:
     inputs = result.inputs
     if inputs.requests_per_second is not None:
         formula = "⌈rate × peak factor ÷ highest rate of one replica⌉"
@@ -544,7 +544,9 @@ def _build_pictures(result: CapacityResult) -> tuple[Chart, ...]:
     share, top = target_share(inputs), result.best
     first, each = [], []
     for part in range(1, 21):
-        settled = operating_point(result.profile, max(1.0, top * (part / 20) ** 2), (share,))
+        settled = operating_point_at_batch(
+            result.profile, max(1.0, top * (part / 20) ** 2), (share,)
+        )
         first.append((settled.rate, settled.ttft[share]))
         whole = settled.ttft[share] + settled.tpot[share] * inputs.output_tokens
         each.append((settled.rate, whole))

@@ -96,15 +96,15 @@ def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
     layout, gpus = _choose_layout(run, gpu, system)
     nodes = math.ceil(gpus / system.gpus) if system else 0
     if layout is not None:
-        _add_memory(run, layout, gpus)
+        _add_memory_section(run, layout, gpus)
         reason = no_cluster_reason(gpu, system, gpus)
         if system is None or reason:
-            _add_time(run, layout, gpus, None)
+            _add_time_section(run, layout, gpus, None)
             run.missing |= dict.fromkeys(("Network", "Storage", "Power", "Cost"), reason)
         else:
             power = add_power_section(run, system, nodes)
             watts = float(power["machines_typical"].value or 0) / gpus if power else None
-            _add_time(run, layout, gpus, watts)
+            _add_time_section(run, layout, gpus, watts)
             _add_network_storage_cost(run, system, nodes, gpus)
     sections = sorted(run.sections, key=lambda section: _ORDER.index(section.heading))
     return TrainingRunResult(tuple(sections), run.missing, inputs, gpu, gpus, nodes)
@@ -141,7 +141,7 @@ def _choose_layout(
     if inputs.method != "full":
         return _lightest_adapter_layout(composer, inputs.gpus or 1), inputs.gpus or 1
     gpus = inputs.gpus or _gpus_for_deadline(inputs, gpu, system)
-    plan = _search_layout(composer, gpus)
+    plan = _compute_layout_section(composer, gpus)
     if not inputs.gpus:
         plan, gpus = _search_fewest_gpus(composer, plan, gpus, system.gpus if system else 1)
     composer.sections.append(plan)
@@ -177,7 +177,7 @@ def _search_fewest_gpus(
         gpus = round_to_systems(gpus * more, system_gpus)
         if gpus in tried:
             break
-        tried[gpus] = _search_layout(composer, gpus)
+        tried[gpus] = _compute_layout_section(composer, gpus)
     meeting = [n for n, plan in tried.items() if _run_time(plan) <= limit]
     best = min(meeting) if meeting else max(tried)
     return tried[best], best
@@ -219,14 +219,14 @@ def round_to_systems(gpus: float, system_gpus: int) -> int:
     )
 
 
-def _search_layout(composer: SectionComposer, gpus: int) -> EstimateSection:
+def _compute_layout_section(composer: SectionComposer, gpus: int) -> EstimateSection:
     inputs = composer.inputs
     shared = ("model", "gpu", "tokens", "sequence", "global_batch", "number_format", "software")
     values = {name: getattr(inputs, name) for name in (*shared, "usd_per_gpu_hour")}
     return composer.compute_section("Layout", "parallelism-plan", {**values, "gpus": gpus})
 
 
-def _add_memory(composer: SectionComposer, layout: Mapping[str, Any], gpus: int) -> None:
+def _add_memory_section(composer: SectionComposer, layout: Mapping[str, Any], gpus: int) -> None:
     """Add what the layout takes on each GPU, as the plan and the time count it."""
     composer.add("Memory", "training-memory", _memory_inputs(composer, layout, gpus))
 
@@ -246,7 +246,7 @@ def _memory_inputs(
     return values
 
 
-def _add_time(
+def _add_time_section(
     composer: SectionComposer, layout: Mapping[str, Any], gpus: int, watts: float | None
 ) -> None:
     values = _memory_and_time_inputs(composer, layout, gpus)

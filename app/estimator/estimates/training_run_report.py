@@ -8,7 +8,7 @@ from app.estimator.estimates.training_run import (
     round_to_systems,
 )
 from app.estimator.formula_steps import StepBuilder
-from app.estimator.hardware.prices import price_note
+from app.estimator.hardware.prices import list_price_notes
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Estimate,
@@ -62,7 +62,7 @@ def estimate(inputs: TrainingRunInputs) -> Estimate:
             NOTE,
             *_lost_time_notes(result),
             *result.missing_notes,
-            *price_note(result.gpu, inputs.usd_per_gpu_hour),
+            *list_price_notes(result.gpu, inputs.usd_per_gpu_hour),
         ),
         changes=_find_changes(result),
         sections=result.sections,
@@ -71,7 +71,7 @@ def estimate(inputs: TrainingRunInputs) -> Estimate:
 
 def _lost_time_notes(result: _RunResult) -> tuple[str, ...]:
     """Say which part of the time brings no progress, and why."""
-    useful = result.find(_TIME, "goodput")
+    useful = result.find_figure(_TIME, "goodput")
     if useful is None or not isinstance(useful.value, float):
         return ()
     other = next(s.inputs.other_time for s in result.sections if s.name == _TIME)
@@ -87,7 +87,7 @@ def _lost_time_notes(result: _RunResult) -> tuple[str, ...]:
 
 def _find_changes(result: _RunResult) -> tuple[VerdictFlip, ...]:
     """Return the GPUs that keep the deadline even if the run is as slow as the range says."""
-    time, deadline = result.find(_TIME, "time"), result.inputs.deadline
+    time, deadline = result.find_figure(_TIME, "time"), result.inputs.deadline
     if time is None or time.high is None or not deadline or time.high <= deadline:
         return ()
     needed = result.gpus * time.high / deadline
@@ -98,11 +98,14 @@ def _find_changes(result: _RunResult) -> tuple[VerdictFlip, ...]:
 
 def _build_verdict(result: _RunResult) -> Verdict:
     where = f"{format_number(result.gpus)} {result.gpu.name}"
-    hours, time = result.find(_TIME, "gpu_hours"), result.find(_TIME, "time")
+    hours, time = result.find_figure(_TIME, "gpu_hours"), result.find_figure(_TIME, "time")
     layout = result.sections[0].estimate.verdict
     if hours is None or time is None:
         return Verdict("no", "No layout fits.", layout.text)
-    cost, power = result.find(_TIME, "cost"), result.find("power-cooling", "site_power")
+    cost, power = (
+        result.find_figure(_TIME, "cost"),
+        result.find_figure("power-cooling", "site_power"),
+    )
     parts = [f"{where} {'take' if result.gpus > 1 else 'takes'} {hours.words}"]
     if cost is not None and cost.value is not None:
         parts.append(f"{cost.words} rented")
@@ -117,7 +120,7 @@ def _build_verdict(result: _RunResult) -> Verdict:
 
 
 def _build_steps(result: _RunResult) -> tuple[FormulaStep, ...]:
-    hours, time = result.find(_TIME, "gpu_hours"), result.find(_TIME, "time")
+    hours, time = result.find_figure(_TIME, "gpu_hours"), result.find_figure(_TIME, "time")
     if hours is None or time is None:
         return (
             _STEPS.line_from_template(

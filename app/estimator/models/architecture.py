@@ -89,7 +89,7 @@ class Architecture:
         """Return whether it is a mixture of experts."""
         return self.experts > 0
 
-    def parts(self) -> dict[str, int]:
+    def parameters_by_part(self) -> dict[str, int]:
         """Return the parameters by part; they sum to `parameters`.
 
         >>> from app.estimator.models.lookup import find_model
@@ -142,7 +142,7 @@ class Architecture:
 
     @property
     def convolution_elements(self) -> int:
-        return sum(layer.convolution * number for layer, number in self.runs)
+        return sum(layer.convolution_state * number for layer, number in self.runs)
 
 
 def fill_in_counts(model: Architecture) -> Architecture:

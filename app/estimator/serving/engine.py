@@ -9,7 +9,7 @@ from typing import Any
 from app.estimator import data_files
 from app.estimator.hardware.catalog import Accelerator
 from app.estimator.models.layers import Layer, WeightMatrix
-from app.estimator.models.number_formats import CACHE_BITS, WeightFormat, matrix_bits
+from app.estimator.models.number_formats import CACHE_BITS, WeightFormat, mean_matrix_bits
 
 # Rate of unpacking 4-bit weights, relative to 8-bit ones.
 _NIBBLE = 0.88
@@ -212,7 +212,7 @@ def list_engines() -> tuple[tuple[str, str], ...]:
     return tuple((key, row["name"]) for key, row in rows.items())
 
 
-def _kernel_table(architecture: str) -> dict[str, Any]:
+def _kernel_rates_row(architecture: str) -> dict[str, Any]:
     rows = data_files.load_table("engines.toml", "kernels")
     tables = (r for r in rows.values() if architecture in r["architectures"])
     return next(tables, rows["other"])
@@ -228,7 +228,7 @@ def kernel_rates(gpu: Accelerator, form: WeightFormat) -> KernelRates:
     >>> kernel_rates(find_accelerator("H100"), FORMATS["fp8"]).matmul > 1e15
     True
     """
-    row = _kernel_table(gpu.architecture)
+    row = _kernel_rates_row(gpu.architecture)
     peak16, bandwidth = gpu.peak_rate("bf16"), gpu.memory_bandwidth
     if peak16 is None or bandwidth is None:
         raise ValueError(f"16-bit rate and bandwidth of the {gpu.name} are not known")
@@ -280,7 +280,7 @@ def is_unpacked(gpu: Accelerator, form: WeightFormat) -> bool:
 
 def matrix_bytes(matrix: WeightMatrix, form: WeightFormat) -> float:
     """Return the bytes of one copy of a matrix in a format [B]."""
-    return matrix.inputs * matrix.outputs * matrix_bits(form, matrix) / 8
+    return matrix.inputs * matrix.outputs * mean_matrix_bits(form, matrix) / 8
 
 
 def cache_element_bytes(cache: str) -> float:
@@ -288,13 +288,15 @@ def cache_element_bytes(cache: str) -> float:
     return CACHE_BITS[cache] / 8
 
 
-def experts_hit(experts: float, per_token: float, tokens: float, skew: float = 1.0) -> float:
+def expected_experts_hit(
+    experts: float, per_token: float, tokens: float, skew: float = 1.0
+) -> float:
     """Number of `experts` that at least one of `tokens` is routed to [1].
 
     E·(1 − (1 − k/E)^T) for even routing. Real routing is uneven: T tokens reach as many
     experts as T^skew evenly routed ones.
 
-    >>> round(experts_hit(256, 8, 32, 0.77)), round(experts_hit(256, 8, 1))
+    >>> round(expected_experts_hit(256, 8, 32, 0.77)), round(expected_experts_hit(256, 8, 1))
     (94, 8)
     """
     if experts <= per_token:
@@ -317,6 +319,6 @@ def max_experts_per_gpu(mean_hit: float, experts: float, gpus: float) -> float:
     return min(experts, mean_hit + math.sqrt(2 * math.log(gpus) * spread))
 
 
-def count_launched_products(layer: Layer) -> int:
+def count_matmul_launches(layer: Layer) -> int:
     """Return the products of a layer that engines launch; those with one input are fused."""
     return len({(m.part, m.inputs, m.split == "rows") for m in layer.matrices})

@@ -35,7 +35,7 @@ class _SimulatedRequest:
     last: float = 0.0
 
 
-def simulate(
+def simulate_replica(
     profile: ReplicaProfile,
     rate: float,
     requests: int = 1500,
@@ -54,7 +54,7 @@ def simulate(
     the random numbers, so that the same inputs have the same result.
     """
     rng = random.Random(seed)  # noqa: S311 - not cryptographic
-    line = _draw_arrivals(profile, rate, requests + (users or 0), rng)
+    line = _draw_requests(profile, rate, requests + (users or 0), rng)
     coming = line if users is None else _ask_at_once(line, users)
     waiting: collections.deque[_SimulatedRequest] = collections.deque()
     running: list[tuple[int, int, _SimulatedRequest]] = []
@@ -67,7 +67,7 @@ def simulate(
         while coming and coming[-1].arrival <= now:
             waiting.append(coming.pop())
         admitted = _admit_prompts(waiting, most - len(running))
-        length = _step_time(profile, len(running), admitted)
+        length = _simulated_step_time(profile, len(running), admitted)
         alike = 1 if admitted else _count_equal_steps(running, step, coming, now, length)
         now += length * alike
         occupied += length * alike * len(running)
@@ -84,7 +84,7 @@ def simulate(
             if users is not None and line:
                 line[-1].arrival = now
                 waiting.append(line.pop())
-    return _sum_up_requests(done, occupied / max(weight, 1e-12))
+    return _summarize_requests(done, occupied / max(weight, 1e-12))
 
 
 def _count_equal_steps(
@@ -101,7 +101,7 @@ def _count_equal_steps(
     return max(1, min(ends, math.ceil((arrivals[-1].arrival - now) / step_seconds)))
 
 
-def _draw_arrivals(
+def _draw_requests(
     profile: ReplicaProfile, rate: float, requests: int, rng: random.Random
 ) -> list[_SimulatedRequest]:
     """Return all requests, in reverse order of arrival."""
@@ -136,12 +136,12 @@ _STEP_TOKENS = 8192.0
 
 
 def _admit_prompts(
-    waiting: collections.deque[_SimulatedRequest], room: int
+    waiting: collections.deque[_SimulatedRequest], max_prompts: int
 ) -> list[_SimulatedRequest]:
     """Return the prompts that the next step processes, in order of arrival."""
     admitted: list[_SimulatedRequest] = []
     tokens = 0.0
-    while waiting and len(admitted) < room:
+    while waiting and len(admitted) < max_prompts:
         if admitted and tokens + waiting[0].prompt > _STEP_TOKENS:
             break
         tokens += waiting[0].prompt
@@ -149,7 +149,9 @@ def _admit_prompts(
     return admitted
 
 
-def _step_time(profile: ReplicaProfile, running: int, admitted: list[_SimulatedRequest]) -> float:
+def _simulated_step_time(
+    profile: ReplicaProfile, running: int, admitted: list[_SimulatedRequest]
+) -> float:
     """Return the time of one step, with all running answers and the prompts taken."""
     timed = profile.timing_at(max(1, running))
     if not admitted:
@@ -159,7 +161,7 @@ def _step_time(profile: ReplicaProfile, running: int, admitted: list[_SimulatedR
     return max(timed.step + added, timed.launching)
 
 
-def _sum_up_requests(requests: list[_SimulatedRequest], batch: float) -> SimulationResult:
+def _summarize_requests(requests: list[_SimulatedRequest], batch: float) -> SimulationResult:
     counted = requests[int(len(requests) * _WARM_UP) :] or requests
     first = sorted(r.first - r.arrival for r in counted)
     tpot = sorted((r.last - r.first) / (r.answer - 1) for r in counted if r.answer > 1)
