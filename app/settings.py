@@ -297,7 +297,7 @@ def unknown_variable_messages() -> list[str]:
 
 def _unknown_variable_message(name: str, known: set[str]) -> str:
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
-    hint = f"Did you mean {near[0]}?" if near else "`headroom collection_settings` lists all."
+    hint = f"Did you mean {near[0]}?" if near else "`headroom settings` lists all."
     return f"There is no setting {name}. {hint}"
 
 

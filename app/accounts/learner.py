@@ -129,7 +129,7 @@ class LearnerProfile:
     """The learner of a request. `id` is 0 until something is saved in this course.
 
     The fields are the columns of the learner table, most of them settings. `key` seeds
-    draws and is the same in all of the learner's browsers. `collection_dates` shows the study log;
+    draws and is the same in all of the learner's browsers. `calendar` shows the study log;
     `missed` turns missed questions into cards. `acts` counts manual edits of cards.
     `person` is shared by the learner's rows in all courses.
 

@@ -1,4 +1,4 @@
-"""The commands `backup`, `restore`, `doctor`, `health`, `db` and `collection_settings`."""
+"""The commands `backup`, `restore`, `doctor`, `health`, `db` and `settings`."""
 
 import argparse
 import contextlib

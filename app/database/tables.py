@@ -436,7 +436,7 @@ class Learner(SQLModel, table=True):
     """A learner in one course. `key` is a permanent random id that seeds draws, no credential.
 
     A person has one row per course with saved data, all with the same `person`.
-    `course` is empty if the server has a single course. `collection_dates` shows the study log;
+    `course` is empty if the server has a single course. `calendar` shows the study log;
     `missed` turns missed questions into cards. `days_off` are weekdays without study
     time, as digits (Monday is 0). `acts` counts manual edits of cards. `plan_begun` is the
     study day on which the exam day was set, `mock_days` the dates of the mock exams, with

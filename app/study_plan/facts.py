@@ -67,7 +67,7 @@ TaskKind = Literal["review", "mock", "read", "practice", "new"]
 class LearnerFacts:
     """What one learner did until the morning of study day `day`.
 
-    `answer_as_labels_and_texts` and `answers` (first answers only) are in the order of time. `missed` maps the
+    `readings` and `answers` (first answers only) are in the order of time. `missed` maps the
     questions last answered wrong to the study day of that answer. `added` are cards outside of the
     course's decks that are due and were never reviewed, `unavailable` course cards that can't be
     started (suspended ones, for instance). `undone` counts, by kind, the last lists in a row on

@@ -204,9 +204,9 @@ MemoryAtGpuCount = tuple[int, GpuMemoryUse, float]
 class InferenceLimits:
     """How far each input can go before the GPU is full; None if it never is.
 
-    Of `usable` bytes, `cache_element_bytes` are left for the cache, enough for `tokens`. `sizes` are the
+    Of `usable` bytes, `cache_bytes` are left for the cache, enough for `tokens`. `sizes` are the
     numbers of GPUs tried. `attention`: a load that does not fit would fit with
-    data-parallel attention; `collection_settings`: the most sequences of the engine and the usable share
+    data-parallel attention; `settings`: the most sequences of the engine and the usable share
     with which it would fit.
     """
 

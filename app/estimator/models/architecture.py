@@ -93,7 +93,7 @@ class Architecture:
         """Return the parameters by part; they sum to `parameters`.
 
         >>> from app.estimator.models.lookup import find_model
-        >>> sum(find_model("llama-2-7b").parts().values())
+        >>> sum(find_model("llama-2-7b").parameters_by_part().values())
         6738415616
         """
         counts: collections.Counter[str] = collections.Counter()

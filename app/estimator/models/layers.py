@@ -38,7 +38,7 @@ class TokenMixer:
     """Attention or a recurrent state, which combines information across tokens.
 
     `cache` counts elements stored per token and `window` the tokens stored (None:
-    all); `state` and `convolution_state` count elements stored per sequence, independent of its
+    all); `state` and `convolution` count elements stored per sequence, independent of its
     length. `index` is the cache of a sparse-attention indexer, in elements per token,
     of `index_heads` heads `index_dim` wide; `top` is the number of tokens that it selects.
     One entry of the cache stands for `rate` tokens; `near` more elements are stored

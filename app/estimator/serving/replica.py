@@ -173,7 +173,7 @@ class PrefillPool:
     """A replica that only reads prompts, and hands their cache to one that answers.
 
     A step of full size takes `seconds`; `rate` prompts are read per second at full load.
-    The cache of a prompt takes `register_transfer` to send [s].
+    The cache of a prompt takes `transfer` to send [s].
     """
 
     placed: PlacedModel

@@ -560,7 +560,7 @@ def find_measurements(placed: PlacedModel) -> MatchingMeasurements:
     ...     card, setup = find_accelerator(gpu), ServingSetup(software="vllm")
     ...     return find_measurements(
     ...         place_model(find_model("llama-3-8b"), card, gpu_interconnect(card), setup))
-    >>> measured("H100").enough, measured("L40S").note
+    >>> measured("H100").is_enough, measured("L40S").note
     (True, 'There are no measurements of vLLM with dense models on one GPU of Ada Lovelace yet, so the ranges are wider.')
     """
     key = measurement_key(placed)

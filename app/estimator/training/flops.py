@@ -140,7 +140,7 @@ def flops_utilization(flops_per_token: float, tokens_per_second: float, peak: fl
 
     With model FLOPs this is MFU; with recomputed FLOPs included it is HFU.
 
-    >>> utilization(5e10, 8000, 1e15)
+    >>> flops_utilization(5e10, 8000, 1e15)
     0.4
     """
     if peak <= 0:

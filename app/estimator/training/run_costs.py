@@ -15,7 +15,7 @@ def dataset_bytes(tokens: float, bytes_per_token: float) -> float:
 def data_read_rate(tokens_per_second: float, bytes_per_token: float) -> float:
     """Rate at which training reads its data [B/s].
 
-    >>> read_rate(2e6, 4)
+    >>> data_read_rate(2e6, 4)
     8000000.0
     """
     return tokens_per_second * bytes_per_token
@@ -139,7 +139,7 @@ def _require_positive(value: float, noun: str) -> None:
 def rental_cost(gpu_hours: float, usd_per_gpu_hour: float) -> float:
     """Cost of rented accelerators [USD].
 
-    >>> rent(2.788e6, 2.0)
+    >>> rental_cost(2.788e6, 2.0)
     5576000.0
     """
     return gpu_hours * usd_per_gpu_hour
@@ -254,7 +254,7 @@ def site_energy(gpu_seconds: float, watts: float, pue: float = 1.0) -> float:
     with its share of the host if wanted [W]; `pue`: power of the whole site over that of the
     machines, at least 1. From llama-1, table 15.
 
-    >>> round(energy(82432 * 3600.0, 400.0, 1.1) / 3.6e9, 3)
+    >>> round(site_energy(82432 * 3600.0, 400.0, 1.1) / 3.6e9, 3)
     36.27
     """
     if pue < 1:

@@ -438,7 +438,7 @@ def pipeline_bubble(stages: int, microbatches: int, virtual_stages: int = 1) -> 
     `stages`: pipeline stages p; `microbatches`: micro-batches per step m; `virtual_stages`:
     chunks of the model per stage v. From megatron-2021, section 2.2.
 
-    >>> bubble(8, 64)
+    >>> pipeline_bubble(8, 64)
     0.109375
     """
     if min(stages, microbatches, virtual_stages) < 1:
