@@ -328,8 +328,8 @@ def compare_scenarios(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) ->
     return Comparison(
         lead=comparison_sentence(estimates, differing),
         differs=tuple(specs[name].label for name in differing),
-        overlapping=_overlapping_labels(list(estimates.values()), differing),
-        notes=_own_notes(estimates),
+        overlapping=_labels_of_overlapping_ranges(list(estimates.values()), differing),
+        notes=_notes_not_shared(estimates),
         sides=_scenario_columns(entry, scenarios, estimates, bars),
         legend=tuple(dict.fromkeys(k for bar in bars.values() if bar for k in bar_legend(bar))),
         figures=_figure_rows(list(estimates.values())),
@@ -388,7 +388,7 @@ _MOST_OVERLAPPING = 3
 _SETUP = frozenset({"gpu", "engine", "model", "software"})
 
 
-def _overlapping_labels(
+def _labels_of_overlapping_ranges(
     estimates: Sequence[Estimate], differing: Collection[str]
 ) -> tuple[str, ...]:
     """Return the labels of figures whose ranges overlap, of percentiles that of p95.
@@ -411,7 +411,7 @@ def _overlapping_labels(
     return tuple(labels[:_MOST_OVERLAPPING])
 
 
-def _own_notes(estimates: Mapping[str, Estimate]) -> tuple[tuple[str, str], ...]:
+def _notes_not_shared(estimates: Mapping[str, Estimate]) -> tuple[tuple[str, str], ...]:
     shared = set.intersection(*(set(e.notes) for e in estimates.values()))
     return tuple(
         (letter.upper(), note)

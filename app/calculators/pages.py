@@ -178,7 +178,7 @@ def find_teaching_pages(entry: EstimateSpec, course: CourseLinks) -> dict[str, s
     return {s: course.topics[s] for s in slugs if s in course.topics}
 
 
-def find_quiz_links(entry: EstimateSpec, library: Library) -> dict[str, str]:
+def quiz_label_by_url(entry: EstimateSpec, library: Library) -> dict[str, str]:
     """Return links to course questions on this calculator's topic: URL and label."""
     topic = library.topics.get(entry.topic)
     if topic is None or not topic.questions:
@@ -622,7 +622,7 @@ def _render_calculator_page(
         number=number,
         total=total,
         lessons=find_teaching_pages(entry, course),
-        quizzes=find_quiz_links(entry, library),
+        quizzes=quiz_label_by_url(entry, library),
     )
 
 

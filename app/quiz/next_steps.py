@@ -13,7 +13,7 @@ from app.content.course_facts import domain_by_objective
 from app.content.library import Library
 from app.markup.model import Topic
 from app.markup.text import BOUNDARY, ENDS, UNSPACED_ENDS, mark_unspaced_letters
-from app.study_plan.day_list import PageToRead, TickedTask
+from app.study_plan.day_list import PageToRead, TaskProgress
 from app.study_plan.loader import StudyPlan
 from app.web.formatting import NBSP, format_count_with_noun
 
@@ -228,7 +228,7 @@ _REASONS = {
 }
 
 
-def _describe_reading(task: TickedTask, page: PageToRead) -> str:
+def _describe_reading(task: TaskProgress, page: PageToRead) -> str:
     parts = [f"{task.done} of {task.total} read"] if task.done else []
     parts += [_REASONS[page.reason]] + (["essentials only"] if page.short else [])
     return f"{NBSP}· ".join(parts)
@@ -244,7 +244,7 @@ def view_plan(plan: StudyPlan | None, library: Library) -> list[TaskView]:
     return tasks
 
 
-def build_task_view(task: TickedTask, library: Library) -> TaskView:
+def build_task_view(task: TaskProgress, library: Library) -> TaskView:
     """Return a task for the page; until it is done, with those of its pages that are not read."""
     done = task.is_done
     minutes = round_minutes(task.task.minutes if done else task.minutes_left)

@@ -106,7 +106,7 @@ class DayDone:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class TickedTask:
+class TaskProgress:
     """A task with how much of it is done: `done` of `total` cards, pages, questions or exams.
 
     `unread` are its pages that are not read yet.
@@ -136,24 +136,24 @@ def _is_read(page: PageToRead, done: DayDone) -> bool:
     return page.slug in done.pages or (page.short and page.slug in done.essentials)
 
 
-def tick_tasks(tasks: Iterable[Task], done: DayDone) -> tuple[TickedTask, ...]:
+def measure_task_progress(tasks: Iterable[Task], done: DayDone) -> tuple[TaskProgress, ...]:
     """Return the tasks with what was done of each."""
     ticked = []
     for task in tasks:
         if task.kind == "mock":
-            ticked.append(TickedTask(task, int(done.sat), 1))
+            ticked.append(TaskProgress(task, int(done.sat), 1))
             continue
         unread = tuple(page for page in task.pages if not _is_read(page, done))
         count = len(task.pages) - len(unread)
         count += sum(card in done.cards for card in task.cards)
         count += sum(question in done.questions for question in task.questions)
         total = len(task.cards) + len(task.pages) + len(task.questions)
-        ticked.append(TickedTask(task, count, total, unread))
+        ticked.append(TaskProgress(task, count, total, unread))
     return tuple(ticked)
 
 
 def count_unfinished_in_a_row(
-    undone: Mapping[str, int], ticked: Iterable[TickedTask]
+    undone: Mapping[str, int], ticked: Iterable[TaskProgress]
 ) -> dict[str, int]:
     """Return for the next list how often each kind of task was left unfinished in a row."""
     return {**undone, **{t.kind: 0 if t.is_done else undone.get(t.kind, 0) + 1 for t in ticked}}

@@ -20,10 +20,10 @@ from app.spaced_repetition.todays_queue import CardsOnDayList
 from app.study_plan import store
 from app.study_plan.day_list import (
     DayList,
-    TickedTask,
+    TaskProgress,
     count_unfinished_in_a_row,
     make_day_list,
-    tick_tasks,
+    measure_task_progress,
 )
 from app.study_plan.score import ScoreEstimate, estimate_score, limit_score_drop
 
@@ -52,7 +52,7 @@ class StudyPlan:
 
     day: dt.date
     calendar: PlanCalendar
-    tasks: tuple[TickedTask, ...]
+    tasks: tuple[TaskProgress, ...]
     estimate: ScoreEstimate | None
     ready: tuple[str, ...]
     answered: Collection[str]
@@ -95,7 +95,7 @@ def load_plan(ctx: RequestContext) -> StudyPlan | None:
     return StudyPlan(
         day=ctx.day,
         calendar=ctx.learner.plan_calendar(ctx.day),
-        tasks=tick_tasks(day_list.tasks, done),
+        tasks=measure_task_progress(day_list.tasks, done),
         estimate=estimate,
         ready=day_list.ready,
         answered=done.questions,
@@ -120,12 +120,12 @@ def load_cards_on_day_list(ctx: RequestContext) -> CardsOnDayList | None:
     return CardsOnDayList(by_kind.get("review", ()), by_kind.get("new", ()))
 
 
-def _tick_off_tasks(ctx: RequestContext, day_list: DayList) -> tuple[TickedTask, ...]:
+def _tick_off_tasks(ctx: RequestContext, day_list: DayList) -> tuple[TaskProgress, ...]:
     """Return the tasks of a list, of today or an earlier day, with what was done of each."""
     pages = [page.slug for task in day_list.tasks for page in task.pages]
     day, exam = day_list.day, day_list.exam
     done = store.load_day_done(ctx.db, ctx.learner, ctx.library, day, pages=pages, exam=exam)
-    return tick_tasks(day_list.tasks, done)
+    return measure_task_progress(day_list.tasks, done)
 
 
 def _newest_list(ctx: RequestContext) -> _ListAndEstimate | None:

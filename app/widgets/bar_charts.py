@@ -248,7 +248,7 @@ def bar_table(bar: StackedBar) -> ResultTable:
 
 
 def bar_legend(bar: StackedBar, styles: Sequence[SegmentStyle] = ()) -> tuple[tuple[str, str], ...]:
-    """Return the legend in drawing order; `looks` are the styles, if known."""
+    """Return the legend in drawing order; `styles` are the styles, if known."""
     names: dict[str, str] = {}
     for part, look in zip(bar.segments, styles or segment_styles(bar), strict=True):
         if part.value:
@@ -482,7 +482,7 @@ class DoubleBar:
 
 
 def draw_double_bars(bars: Sequence[DoubleBar], alt_text: str) -> Markup:
-    """Draw all bars on one scale from zero; `says` is the text alternative."""
+    """Draw all bars on one scale from zero; `alt_text` is the text alternative."""
     most = max((max(p.value, p.beyond) for p in bars), default=0.0) or 1.0
     letters = max((len(p.words) for p in bars), default=0)
     share = 1 - (_APART + _LETTER * letters) / _NARROWEST

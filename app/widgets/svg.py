@@ -231,7 +231,7 @@ def chart_rules_with_colors(tokens_css: str, rules_css: str) -> str:
 
 
 def draw_meter(share: float, alt_text: str = "", height: float = 6) -> Markup:
-    """Draw a bar filled from the left; `says` is its text alternative, or empty."""
+    """Draw a bar filled from the left; `alt_text` is its text alternative, or empty."""
     filled = draw_rect_in_percent(
         "fill" if height > 6 else "ink", 0, 0, _clamped_percent(share), height
     )

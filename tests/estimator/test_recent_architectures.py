@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from app.estimator.memory.inference_memory import (
-    cache_elements_per_sequence,
-    cache_elements_per_token,
+    kv_cache_elements_per_sequence,
+    kv_cache_elements_per_token,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.hf_loader import from_config
@@ -204,9 +204,9 @@ def test_the_keys_of_an_indexer_are_cached_in_eight_bit() -> None:
     # vLLM: DeepseekV32IndexerCache holds 128 FP8 and one FP32 scale per token, beside
     # 512 + 64 latent elements, in each of 61 layers; whatever the tensor parallelism.
     model = find_model("deepseek-v3.2")
-    assert 2 * cache_elements_per_token(model) == 61 * (2 * (512 + 64) + 132)
-    assert cache_elements_per_token(model, 8, 1.0) == 61 * (512 + 64 + 132)
-    assert cache_elements_per_sequence(model, 1000) == 1000 * cache_elements_per_token(model)
+    assert 2 * kv_cache_elements_per_token(model) == 61 * (2 * (512 + 64) + 132)
+    assert kv_cache_elements_per_token(model, 8, 1.0) == 61 * (512 + 64 + 132)
+    assert kv_cache_elements_per_sequence(model, 1000) == 1000 * kv_cache_elements_per_token(model)
 
 
 def test_a_layer_that_shares_an_index_keeps_none() -> None:
@@ -313,9 +313,11 @@ def test_windows_beside_compressed_keys_are_cache_not_state() -> None:
     assert model.state_elements == 0
     heavy, sparse = 64 // 128, 64 // 4 + 1.03125 * (32 // 4) / 2
     grown = 4 * heavy + 2 * sparse
-    added = cache_elements_per_sequence(model, 2001) - cache_elements_per_sequence(model, 2000)
+    added = kv_cache_elements_per_sequence(model, 2001) - kv_cache_elements_per_sequence(
+        model, 2000
+    )
     assert added == pytest.approx(grown)
-    window = cache_elements_per_sequence(model, 128) - 128 * grown
+    window = kv_cache_elements_per_sequence(model, 128) - 128 * grown
     assert window == pytest.approx(6 * 64 * 128)
 
 

@@ -13,7 +13,7 @@ from sqlmodel import Session, select
 from app.content.library import Library
 from app.database.tables import DayListRow, Learner, PracticeRun
 from app.quiz.next_steps import build_task_view
-from app.study_plan.day_list import PageToRead, Task, TickedTask
+from app.study_plan.day_list import PageToRead, Task, TaskProgress
 from tests.conftest import Clock
 from tests.progress.test_today import Desk
 
@@ -159,8 +159,8 @@ def test_today_is_ticked_in_its_week_once_the_list_is_done(reader: TestClient):
 
 def test_a_task_begun_says_what_is_left_of_it(library: Library):
     pages = tuple(PageToRead(slug, 4.0 + n, "weak") for n, slug in enumerate(library.topics))
-    read = TickedTask(Task("read", sum(p.minutes for p in pages), pages=pages), 0, 2, pages[:2])
-    review = TickedTask(Task("review", 17.0, cards=tuple("abcdefghijklmnopq")), 3, 17)
+    read = TaskProgress(Task("read", sum(p.minutes for p in pages), pages=pages), 0, 2, pages[:2])
+    review = TaskProgress(Task("review", 17.0, cards=tuple("abcdefghijklmnopq")), 3, 17)
 
     view = build_task_view(read, library)
     assert (view.title, view.minutes, len(view.names)) == ("Read 2\xa0pages", 9, 2)

@@ -22,7 +22,7 @@ from app.study_plan.day_list import (
     DayList,
     count_unfinished_in_a_row,
     make_day_list,
-    tick_tasks,
+    measure_task_progress,
 )
 from app.study_plan.facts import (
     AnswerFact,
@@ -400,7 +400,7 @@ def follow(learner: SimulatedLearner, made: DayList, day: Day, share: float) -> 
             done[task.kind].add(item)
     day.done = {kind: len(items) for kind, items in done.items()}
     cards = done["review"] | done["new"]
-    ticked = tick_tasks(
+    ticked = measure_task_progress(
         made.tasks,
         DayDone(cards, done["read"], done["read"], done["practice"], sat="mock" in done),
     )

@@ -17,7 +17,7 @@ from app.study_plan.day_list import (
     Task,
     count_unfinished_in_a_row,
     make_day_list,
-    tick_tasks,
+    measure_task_progress,
 )
 from app.study_plan.facts import AnswerFact, CardFact, LearnerFacts, ReadingFact
 from app.study_plan.score import estimate_score
@@ -213,7 +213,9 @@ def test_once_all_essentials_are_read_the_rest_of_the_pages_follows(course: Cour
 
 def test_a_short_page_is_ticked_once_its_essentials_are_read() -> None:
     pages = PageToRead("a", 3, "weak", short=True), PageToRead("b", 7, "weak")
-    ticked = tick_tasks([Task("read", 10, pages=pages)], DayDone(essentials={"a", "b"}))[0]
+    ticked = measure_task_progress([Task("read", 10, pages=pages)], DayDone(essentials={"a", "b"}))[
+        0
+    ]
 
     assert ticked.done == 1
     assert ticked.unread == pages[1:]
@@ -306,7 +308,7 @@ def test_a_list_is_only_ticked(course: CourseFacts) -> None:
     read, practice = (task_of(made, kind) for kind in ("read", "practice"))
     pages = frozenset(page.slug for page in read.pages)
     done = DayDone(pages=pages, questions=frozenset(practice.questions[:2]))
-    ticked = {task.kind: task for task in tick_tasks(made.tasks, done)}
+    ticked = {task.kind: task for task in measure_task_progress(made.tasks, done)}
 
     assert ticked["read"].is_done
     assert (ticked["practice"].done, ticked["practice"].is_done) == (2, False)
@@ -316,7 +318,7 @@ def test_a_list_is_only_ticked(course: CourseFacts) -> None:
 
 def test_lists_that_were_left_are_counted_by_task() -> None:
     tasks = (Task("read", 9, questions=("a",)), Task("practice", 9, questions=("b",)))
-    ticked = tick_tasks(tasks, DayDone(questions={"a"}))
+    ticked = measure_task_progress(tasks, DayDone(questions={"a"}))
 
     assert count_unfinished_in_a_row({"read": 2, "practice": 1, "new": 4}, ticked) == {
         "read": 0,

@@ -12,10 +12,10 @@ from app.estimator.memory.inference_memory import (
     WORKSPACE,
     EngineMemory,
     HybridBlocks,
-    cache_elements_per_sequence,
-    cache_elements_per_token,
     engine_usable_bytes,
     hybrid_blocks,
+    kv_cache_elements_per_sequence,
+    kv_cache_elements_per_token,
     loading_bytes,
     longest_context,
     profiled_peak_bytes,
@@ -278,7 +278,7 @@ def gpu_memory_use(model: Architecture, inputs: InferenceMemoryInputs, gpus: int
     width, sharing = CACHE_BITS[inputs.cache] / 8, attention_tensor_parallel_size(inputs, gpus)
     own = sequences_per_gpu(inputs, gpus)
     tokens = round_up_to_blocks(inputs.context, inputs.block)
-    sequence = cache_elements_per_sequence(model, tokens, sharing, width) * width
+    sequence = kv_cache_elements_per_sequence(model, tokens, sharing, width) * width
     sequence += recurrent_state_bytes(model) / sharing
     if shared := shared_blocks(model, inputs, gpus):
         sequence = shared.blocks_of_sequence(inputs.context) * shared.size
@@ -302,7 +302,7 @@ def fullest_stage(model: Architecture, inputs: InferenceMemoryInputs) -> Archite
     )
 
 
-def whole_memory_use(model: Architecture, inputs: InferenceMemoryInputs) -> GpuMemoryUse:
+def memory_use_of_all_gpus(model: Architecture, inputs: InferenceMemoryInputs) -> GpuMemoryUse:
     """Return the memory use of all GPUs of all stages."""
     gpus = inputs.tensor_parallel
     uses = [
@@ -377,7 +377,7 @@ def _transformers_memory_use(
     """
     stored = weight_table(model, inputs.weights).total / gpus
     width = CACHE_BITS[inputs.cache] / 8
-    sequence = cache_elements_per_sequence(model, inputs.context, 1, width) * width
+    sequence = kv_cache_elements_per_sequence(model, inputs.context, 1, width) * width
     sequence += recurrent_state_bytes(model)
     cache = inputs.concurrent * sequence / gpus
     prompt = min(inputs.prompt or inputs.context, inputs.context)
@@ -551,11 +551,11 @@ def _bytes_per_cached_token(
     """
     width = CACHE_BITS[inputs.cache] / 8
     state, windows = recurrent_state_bytes(model), any(a.mixer.window for a, _ in model.runs)
-    each = cache_elements_per_token(model, attention_gpus, width) * width
+    each = kv_cache_elements_per_token(model, attention_gpus, width) * width
     if not each or not (state or windows):
         return each
     tokens = round_up_to_blocks(inputs.context, inputs.block)
-    elements = cache_elements_per_sequence(model, tokens, attention_gpus, width)
+    elements = kv_cache_elements_per_sequence(model, tokens, attention_gpus, width)
     return (elements * width + state / attention_gpus) / tokens
 
 

@@ -20,11 +20,11 @@ from app.estimator.estimates.inference_memory import (
     find_limits,
     fullest_stage,
     gpu_memory_use,
+    memory_use_of_all_gpus,
     sequences_per_gpu,
     shared_blocks,
     validate_inputs,
     visible_memory,
-    whole_memory_use,
     widest_mlp_width,
 )
 from app.estimator.formula_steps import (
@@ -356,7 +356,7 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
     model = find_model(inputs.model)
     gpu = find_accelerator(inputs.gpu)
     validate_inputs(model, inputs, gpu)
-    whole = whole_memory_use(model, inputs)
+    whole = memory_use_of_all_gpus(model, inputs)
     model = fullest_stage(model, inputs)
     load = gpu_memory_use(model, inputs, inputs.tensor_parallel)
     limits = find_limits(model, inputs, gpu, load)

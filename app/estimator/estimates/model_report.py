@@ -4,7 +4,7 @@ import dataclasses
 
 from app.estimator.common_inputs import LOAD, MODEL, input_error, model_input
 from app.estimator.formula_steps import StepBuilder, format_term, format_training_flops_per_token
-from app.estimator.memory.inference_memory import cache_elements_per_token
+from app.estimator.memory.inference_memory import kv_cache_elements_per_token
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.hf_config import UnreadableConfigError
 from app.estimator.models.lookup import describe_weight_format, find_model, read_pasted_config
@@ -113,7 +113,7 @@ OUTPUTS: tuple[OutputSpec[ModelResult], ...] = (
         "KV cache per token in BF16",
         "B",
         "less",
-        lambda r: 2.0 * cache_elements_per_token(r.model, 1, 2.0),
+        lambda r: 2.0 * kv_cache_elements_per_token(r.model, 1, 2.0),
     ),
 )
 _STEPS = StepBuilder(OUTPUTS, "training-versus-inference")

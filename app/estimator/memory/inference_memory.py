@@ -13,16 +13,16 @@ from app.estimator.models.layers import TokenMixer
 from app.estimator.models.number_formats import element_bytes, weight_table
 
 
-def textbook_cache_bytes_per_token(
+def textbook_kv_cache_bytes_per_token(
     layers: int, kv_heads: int, head_dim: int, element_bytes: float
 ) -> float:
     """Cache of one token of one sequence: a key and a value in every layer.
 
     The textbook case, where all layers are equal: a named formula of the accuracy
-    report. Calculators add up the layers of a model (`cache_elements_per_token`).
+    report. Calculators add up the layers of a model (`kv_cache_elements_per_token`).
     2 · L · g · d · W. From Shazeer (2019); grouped heads: Ainslie et al. (2023).
 
-    >>> textbook_cache_bytes_per_token(80, 8, 128, 2)
+    >>> textbook_kv_cache_bytes_per_token(80, 8, 128, 2)
     327680
     """
     return 2 * layers * kv_heads * head_dim * element_bytes
@@ -47,7 +47,7 @@ def cached_elements(mixer: TokenMixer, width: float) -> float:
     return mixer.cache + mixer.index * _INDEX_BYTES / width
 
 
-def cache_elements_per_token(
+def kv_cache_elements_per_token(
     model: Architecture, tensor_parallel: int = 1, width: float = 2.0
 ) -> float:
     """Cache elements of one token on one GPU, all layers, without windows."""
@@ -66,7 +66,7 @@ def cache_share_per_gpu(kv_heads: int, tensor_parallel: int) -> float:
 
 
 @functools.lru_cache(maxsize=8192)
-def cache_elements_per_sequence(
+def kv_cache_elements_per_sequence(
     model: Architecture, context: float, tensor_parallel: int = 1, width: float = 2.0
 ) -> float:
     """Cache elements of one sequence on one GPU; sliding layers store only their window."""
@@ -98,7 +98,7 @@ def longest_context(
     steps = sorted({end for pair in ends for end in pair if end})
     start = 0.0
     for end in (*steps, math.inf):
-        used = cache_elements_per_sequence(model, start, tensor_parallel, width)
+        used = kv_cache_elements_per_sequence(model, start, tensor_parallel, width)
         rate = _elements_per_further_token(model, start, tensor_parallel, width)
         if rate == 0:
             return None

@@ -77,7 +77,7 @@ class ModulePatterns:
             if globs is None:
                 unreadable.append(entry)
                 continue
-            for glob in filter(None, map(_strip_model_prefix, globs)):
+            for glob in filter(None, map(_layer_glob_or_none, globs)):
                 index, name = _split_layer_index(glob)
                 if index and not _has_wildcard(index + name):
                     self._of_layer.setdefault(index, set()).add(name)
@@ -138,7 +138,7 @@ def _has_wildcard(glob: str) -> bool:
     return any(sign in glob for sign in "*?[")
 
 
-def _strip_model_prefix(glob: str) -> str:
+def _layer_glob_or_none(glob: str) -> str:
     """Return a pattern without the prefix of the layers; empty if it names other parts."""
     known = glob.replace("transformer.h.", "layers.")
     head, found, tail = known.partition("layers.")

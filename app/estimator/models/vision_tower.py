@@ -108,7 +108,7 @@ def _read_tower_layers(vision: Config, **traits: Any) -> _TowerLayers:
     )
 
 
-def _siglip_tower(vision: Config, _: Config, text_width: int) -> tuple[int, int]:
+def _count_siglip_parameters(vision: Config, _: Config, text_width: int) -> tuple[int, int]:
     """SigLIP for Gemma 3: pooling without parameters, a norm and one matrix."""
     layers = _read_tower_layers(vision)
     hidden, width = layers.hidden, layers.width
@@ -140,13 +140,13 @@ def _two_matrix_projector_parameters(
     )
 
 
-def _llava_tower(vision: Config, outer: Config, text_width: int) -> tuple[int, int]:
+def _count_llava_parameters(vision: Config, outer: Config, text_width: int) -> tuple[int, int]:
     """Pixtral 12B: the tower and two matrices."""
     encoder, hidden = _pixtral_encoder_and_width(vision)
     return encoder, _two_matrix_projector_parameters(outer, hidden, text_width, bias=True)
 
 
-def _mistral3_tower(vision: Config, outer: Config, text_width: int) -> tuple[int, int]:
+def _count_mistral3_parameters(vision: Config, outer: Config, text_width: int) -> tuple[int, int]:
     """Mistral Small 3.1 and later: neighboring patches are merged first."""
     encoder, hidden = _pixtral_encoder_and_width(vision)
     merged = read_first_size({"spatial_merge_size": 2, **outer}, "spatial_merge_size") ** 2
@@ -174,7 +174,7 @@ def _patches_per_merge(vision: Config) -> int:
     return read_first_size(vision, "spatial_merge_size") ** 2
 
 
-def _qwen2_vl_tower(vision: Config, _: Config, __: int) -> tuple[int, int]:
+def _count_qwen2_vl_parameters(vision: Config, _: Config, __: int) -> tuple[int, int]:
     """Qwen2-VL: the MLP width is a multiple of the tower's width."""
     hidden, number = read_first_size(vision, "embed_dim"), read_first_size(vision, "depth")
     layers = _TowerLayers(hidden, hidden * read_first_size(vision, "mlp_ratio"), number)
@@ -188,7 +188,7 @@ def _qwen2_vl_tower(vision: Config, _: Config, __: int) -> tuple[int, int]:
     return encoder + layers.parameters, merger
 
 
-def _qwen25_vl_tower(vision: Config, _: Config, __: int) -> tuple[int, int]:
+def _count_qwen25_vl_parameters(vision: Config, _: Config, __: int) -> tuple[int, int]:
     """Qwen2.5-VL: gated MLPs with biases, RMS norms."""
     layers = _read_tower_layers(vision, gated=True, norm_terms=1)
     hidden, out = layers.hidden, read_first_size(vision, "out_hidden_size")
@@ -201,7 +201,7 @@ def _qwen25_vl_tower(vision: Config, _: Config, __: int) -> tuple[int, int]:
     return encoder + layers.parameters, merger
 
 
-def _qwen3_vl_tower(vision: Config, _: Config, __: int) -> tuple[int, int]:
+def _count_qwen3_vl_parameters(vision: Config, _: Config, __: int) -> tuple[int, int]:
     """Qwen3-VL and Qwen3.5: an additional merger for each intermediate layer that is used."""
     layers = _read_tower_layers(vision)
     hidden, out, merged = (
@@ -222,7 +222,7 @@ def _qwen3_vl_tower(vision: Config, _: Config, __: int) -> tuple[int, int]:
     return encoder, merger + len(tapped) * deep
 
 
-def _llama4_tower(vision: Config, _: Config, text_width: int) -> tuple[int, int]:
+def _count_llama4_parameters(vision: Config, _: Config, text_width: int) -> tuple[int, int]:
     """Llama 4: a class token, patches shuffled into fewer, two matrices and one."""
     layers = _read_tower_layers(vision)
     hidden = layers.hidden
@@ -233,7 +233,7 @@ def _llama4_tower(vision: Config, _: Config, text_width: int) -> tuple[int, int]
     return encoder, adapter + read_first_size(vision, "vision_output_dim") * text_width
 
 
-def _internvit_tower(vision: Config, outer: Config, text_width: int) -> tuple[int, int]:
+def _count_internvit_parameters(vision: Config, outer: Config, text_width: int) -> tuple[int, int]:
     """InternViT: a class token, scaled residuals; query norms in the 6B."""
     hidden = read_first_size(vision, "hidden_size")
     scales = 2 * hidden
@@ -257,7 +257,7 @@ def _internvit_tower(vision: Config, outer: Config, text_width: int) -> tuple[in
     )
 
 
-def _moonvit_tower(vision: Config, _: Config, text_width: int) -> tuple[int, int]:
+def _count_moonvit_parameters(vision: Config, _: Config, text_width: int) -> tuple[int, int]:
     """MoonViT of Kimi: a position grid that is interpolated to the image size."""
     layers = _read_tower_layers(vision)
     hidden = layers.hidden
@@ -269,7 +269,7 @@ def _moonvit_tower(vision: Config, _: Config, text_width: int) -> tuple[int, int
     return encoder, _patch_merger_parameters(hidden, merged, text_width, norm_parameters=2 * hidden)
 
 
-def _gemma4_tower(vision: Config, _: Config, text_width: int) -> tuple[int, int]:
+def _count_gemma4_parameters(vision: Config, _: Config, text_width: int) -> tuple[int, int]:
     """Gemma 4: positions by row and by column, four norms, normalized heads."""
     hidden, width = (
         read_first_size(vision, "hidden_size"),
@@ -284,27 +284,39 @@ def _gemma4_tower(vision: Config, _: Config, text_width: int) -> tuple[int, int]
     return encoder + read_first_size(vision, "num_hidden_layers") * layer, hidden * text_width
 
 
-_QWEN3_VL = TowerKind("qwen3_vl_vision", _qwen3_vl_tower, frozenset({"qwen3_vl_vision"}))
-_QWEN3_5 = TowerKind("qwen3_5_vision", _qwen3_vl_tower, frozenset({"qwen3_5_vision"}))
+_QWEN3_VL = TowerKind("qwen3_vl_vision", _count_qwen3_vl_parameters, frozenset({"qwen3_vl_vision"}))
+_QWEN3_5 = TowerKind("qwen3_5_vision", _count_qwen3_vl_parameters, frozenset({"qwen3_5_vision"}))
 
 KINDS: dict[str, TowerKind] = {
-    "gemma3": TowerKind("siglip_vision_model", _siglip_tower, frozenset({"siglip_vision_model"})),
-    "gemma4": TowerKind("gemma4_vision", _gemma4_tower, frozenset({"gemma4_vision"})),
-    "llava": TowerKind("pixtral", _llava_tower, frozenset({"pixtral"})),
-    "mistral3": TowerKind("pixtral", _mistral3_tower, frozenset({"pixtral"})),
-    "qwen2_vl": TowerKind("qwen2_vl_vision", _qwen2_vl_tower, frozenset({"qwen2_vl_vision"})),
+    "gemma3": TowerKind(
+        "siglip_vision_model", _count_siglip_parameters, frozenset({"siglip_vision_model"})
+    ),
+    "gemma4": TowerKind("gemma4_vision", _count_gemma4_parameters, frozenset({"gemma4_vision"})),
+    "llava": TowerKind("pixtral", _count_llava_parameters, frozenset({"pixtral"})),
+    "mistral3": TowerKind("pixtral", _count_mistral3_parameters, frozenset({"pixtral"})),
+    "qwen2_vl": TowerKind(
+        "qwen2_vl_vision", _count_qwen2_vl_parameters, frozenset({"qwen2_vl_vision"})
+    ),
     "qwen2_5_vl": TowerKind(
-        "qwen2_5_vl_vision", _qwen25_vl_tower, frozenset({"qwen2_5_vl_vision"})
+        "qwen2_5_vl_vision", _count_qwen25_vl_parameters, frozenset({"qwen2_5_vl_vision"})
     ),
     "qwen3_vl": _QWEN3_VL,
     "qwen3_vl_moe": dataclasses.replace(_QWEN3_VL, names=frozenset({"qwen3_vl_moe_vision"})),
     "qwen3_5": _QWEN3_5,
     "qwen3_5_moe": dataclasses.replace(_QWEN3_5, names=frozenset({"qwen3_5_moe_vision"})),
-    "llama4": TowerKind("llama4_vision_model", _llama4_tower, frozenset({"llama4_vision_model"})),
-    "internvl": TowerKind("internvl_vision", _internvit_tower, frozenset({"internvl_vision"})),
-    "internvl_chat": TowerKind("intern_vit_6b", _internvit_tower, frozenset({"intern_vit_6b"})),
-    "kimi_k25": TowerKind("kimi_k25_vision", _moonvit_tower, frozenset({"kimi_k25_vision"})),
-    "kimi_vl": TowerKind("kimi_k25_vision", _moonvit_tower, frozenset({"moonvit"})),
+    "llama4": TowerKind(
+        "llama4_vision_model", _count_llama4_parameters, frozenset({"llama4_vision_model"})
+    ),
+    "internvl": TowerKind(
+        "internvl_vision", _count_internvit_parameters, frozenset({"internvl_vision"})
+    ),
+    "internvl_chat": TowerKind(
+        "intern_vit_6b", _count_internvit_parameters, frozenset({"intern_vit_6b"})
+    ),
+    "kimi_k25": TowerKind(
+        "kimi_k25_vision", _count_moonvit_parameters, frozenset({"kimi_k25_vision"})
+    ),
+    "kimi_vl": TowerKind("kimi_k25_vision", _count_moonvit_parameters, frozenset({"moonvit"})),
 }
 """Tower kinds by the `model_type` of the whole model, which determines the projector."""
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from app.estimator.hardware.collectives import send_time
 from app.estimator.memory.inference_memory import (
     ENGINES,
-    cache_elements_per_sequence,
-    cache_elements_per_token,
     engine_usable_bytes,
+    kv_cache_elements_per_sequence,
+    kv_cache_elements_per_token,
     profiled_peak_bytes,
     recurrent_state_bytes,
 )
@@ -68,9 +68,9 @@ def sequence_bytes_per_gpu(
     """Bytes of cache and state of one sequence on one GPU, of a pipeline stage if given [B]."""
     tensor, model = placed.serving.tensor, stage or placed.model
     if placed.engine.whole_windows:
-        elements = context * cache_elements_per_token(model, tensor, placed.element)
+        elements = context * kv_cache_elements_per_token(model, tensor, placed.element)
     else:
-        elements = cache_elements_per_sequence(model, context, tensor, placed.element)
+        elements = kv_cache_elements_per_sequence(model, context, tensor, placed.element)
     return elements * placed.element + recurrent_state_bytes(model) / tensor
 
 
