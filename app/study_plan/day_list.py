@@ -94,7 +94,7 @@ class DayList:
 class DayDone:
     """What was done on a study day: cards, questions answered, pages fully read, exams sat.
 
-    A card is done once it does not come back on that day.
+    A card is done once it does not come back on that day; until then it is among `begun_cards`.
     `essentials` are the pages of which every essential section is read.
     """
 
@@ -103,19 +103,21 @@ class DayDone:
     essentials: Collection[str] = frozenset()
     questions: Collection[str] = frozenset()
     sat: bool = False
+    begun_cards: Collection[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TickedTask:
     """A task with how much of it is done: `done` of `total` cards, pages, questions or exams.
 
-    `unread` are its pages that are not read yet.
+    `unread` are its pages that are not read yet, `begun` counts its cards that come back today.
     """
 
     task: Task
     done: int
     total: int
     unread: tuple[PageToRead, ...] = ()
+    begun: int = 0
 
     @property
     def kind(self) -> TaskKind:
@@ -129,7 +131,8 @@ class TickedTask:
     def minutes_left(self) -> float:
         if self.task.pages:
             return sum(page.minutes for page in self.unread)
-        return self.task.minutes * (1 - self.done / self.total) if self.total else 0.0
+        done = self.done + self.begun / 2
+        return self.task.minutes * (1 - done / self.total) if self.total else 0.0
 
 
 def _is_read(page: PageToRead, done: DayDone) -> bool:
@@ -148,7 +151,8 @@ def tick_tasks(tasks: Iterable[Task], done: DayDone) -> tuple[TickedTask, ...]:
         count += sum(card in done.cards for card in task.cards)
         count += sum(question in done.questions for question in task.questions)
         total = len(task.cards) + len(task.pages) + len(task.questions)
-        ticked.append(TickedTask(task, count, total, unread))
+        begun = sum(card in done.begun_cards for card in task.cards)
+        ticked.append(TickedTask(task, count, total, unread, begun))
     return tuple(ticked)
 
 
@@ -258,12 +262,17 @@ def _pages_left_to_read(
     time = time_to_read(calendar, learner.day, minutes_of_day)
     if route == "short" or (route == "auto" and time is not None and full > time):
         left = ((p.slug, p.short_minutes * (1 - read[p.slug].essential)) for p in pages)
-        if short := [PageToRead(slug, left, "weak", True) for slug, left in left if left > 1e-6]:
+        if short := [
+            PageToRead(slug, round_minutes(left), "weak", True)
+            for slug, left in left
+            if left > 1e-6
+        ]:
             return short
+    left = ((p.slug, p.minutes - p.reading_minutes_of_part(read[p.slug])) for p in pages)
     return [
-        PageToRead(p.slug, p.minutes - p.reading_minutes_of_part(read[p.slug]), "weak")
-        for p in pages
-        if not read[p.slug].is_whole
+        PageToRead(slug, round_minutes(left), "weak")
+        for slug, left in left
+        if not read[slug].is_whole
     ]
 
 
@@ -277,8 +286,9 @@ def _choose_pages(
 ) -> tuple[list[PageToRead], float, bool]:
     """Return the pages to read in `minutes_left` minutes, the room left, and whether none is left unread.
 
-    If none fits, the shortest one may take `most` minutes. The domain that has most to gain for what
-    was read of it gives the next page; unread pages that it requires come before it.
+    Pages begun or missed come first, before each page the unread ones that it requires. The domain
+    that has most to gain for what was read of it gives the next one. If none fits, the shortest may
+    take `most` minutes.
     """
     read = sum_readings(learner.readings)
     weakness = {
@@ -293,46 +303,45 @@ def _choose_pages(
             objectives.update(facts.objectives)
     mock, placement = _pages_missed_in_exam_and_placement(course, learner)
     chosen: list[PageToRead] = []
+
+    def gain(slug: str) -> tuple[bool, bool, bool, float]:
+        own = course.pages[slug].objectives[0]
+        unknown = 1 - estimate.objectives[own].known if estimate else 0.5
+        return (slug in read, slug in mock, slug in placement, unknown / (1 + objectives[own]))
+
     while unread and minutes_left > 0:
-        fitting = [page for page in unread if page.minutes <= minutes_left]
+        first = {page.slug: _first_unread_requirement(course, page, unread) for page in unread}
+        fitting = [slug for slug, page in first.items() if page.minutes <= minutes_left]
         if not fitting and not chosen:
-            shortest = min(unread, key=lambda page: page.minutes)
-            fitting = [shortest] if shortest.minutes <= most else []
+            shortest = min(first, key=lambda slug: first[slug].minutes)
+            fitting = [shortest] if first[shortest].minutes <= most else []
         if not fitting:
             break
-        domains = sorted({course.pages[page.slug].domain for page in fitting})
+        fitting = [slug for slug in fitting if any(gain(slug)[:3])] or fitting
+        domains = sorted({course.pages[slug].domain for slug in fitting})
         domain = max(domains, key=lambda d: weakness[d] / (_READ_BEFORE + reading[d]))
-
-        def gain(slug: str) -> tuple[bool, bool, bool, float]:
-            own = course.pages[slug].objectives[0]
-            unknown = 1 - estimate.objectives[own].known if estimate else 0.5
-            return (slug in read, slug in mock, slug in placement, unknown / (1 + objectives[own]))
-
-        here = (page for page in fitting if course.pages[page.slug].domain == domain)
-        page = _unread_prerequisite_or_page(
-            course, max(here, key=lambda page: gain(page.slug)), fitting
-        )
+        page = first[max((s for s in fitting if course.pages[s].domain == domain), key=gain)]
         reason = next(r for r, holds in zip(_REASONS, gain(page.slug), strict=True) if holds)
         chosen.append(dataclasses.replace(page, reason=reason))
         unread.remove(page)
         minutes_left -= page.minutes
-        reading[domain] += page.minutes
+        reading[course.pages[page.slug].domain] += page.minutes
         objectives.update(course.pages[page.slug].objectives)
     return chosen, minutes_left, not unread
 
 
-def _unread_prerequisite_or_page(
-    course: CourseFacts, page: PageToRead, fitting: list[PageToRead]
+def _first_unread_requirement(
+    course: CourseFacts, page: PageToRead, unread: list[PageToRead]
 ) -> PageToRead:
-    """Return the page, or an unread one that it requires, directly or not."""
-    waiting = {page.slug}
+    """Return the first unread page that a page requires, directly or not; itself without any."""
+    seen = {page.slug}
     while True:
-        requires = set(course.pages[page.slug].requires) - waiting
-        before = next((other for other in fitting if other.slug in requires), None)
+        requires = set(course.pages[page.slug].requires) - seen
+        before = next((other for other in unread if other.slug in requires), None)
         if before is None:
             return page
         page = before
-        waiting.add(page.slug)
+        seen.add(page.slug)
 
 
 def _mean_chance_unknown(objectives: Sequence[str], estimate: ScoreEstimate | None) -> float:

@@ -169,13 +169,18 @@ def _day_of_last_exam(db: Session, learner: LearnerProfile, exam: str) -> dt.dat
     return learner.study_day(from_milliseconds(at)) if at else None
 
 
-_REVIEWED = select(MEMORY.c.card).where(
+_is_card_done = or_(
+    # A card in its learning steps comes back on the same day, and isn't done yet.
+    MEMORY.c.state == "review",
+    MEMORY.c.due_day > bindparam("day"),
+    # Put aside, or skipped until a later day: nothing is left to do with it.
+    MEMORY.c.suspended,
+    MEMORY.c.set_day > bindparam("day"),
+)
+_CARDS_OF_DAY = select(MEMORY.c.card, _is_card_done).where(
     MEMORY.c.learner_id == _learner,
     or_(
-        # A card in its learning steps comes back on the same day, and isn't done yet.
-        (MEMORY.c.last_day >= bindparam("day"))
-        & ((MEMORY.c.state == "review") | (MEMORY.c.due_day > bindparam("day"))),
-        # Put aside, or skipped until a later day: nothing is left to do with it.
+        MEMORY.c.last_day >= bindparam("day"),
         MEMORY.c.suspended,
         MEMORY.c.set_day > bindparam("day"),
     ),
@@ -204,8 +209,10 @@ def load_day_done(
     read = sum_readings(_load_readings(db, values, learner, library))
     left = {page for page in pages if page not in library.topics}  # pages that left the course
     sat = _day_of_last_exam(db, learner, exam) if exam else None
+    cards = db.connection().execute(_CARDS_OF_DAY, values).all()
     return DayDone(
-        cards=frozenset(db.connection().scalars(_REVIEWED, values)),
+        cards=frozenset(card for card, is_done in cards if is_done),
+        begun_cards=frozenset(card for card, is_done in cards if not is_done),
         pages=frozenset(p for p in pages if p in left or read[p].is_whole),
         essentials=frozenset(p for p in pages if p in left or read[p].has_essentials),
         questions=frozenset(db.connection().scalars(_ANSWERED, values)),
