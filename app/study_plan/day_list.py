@@ -22,6 +22,7 @@ from app.study_plan.score import ScoreEstimate
 MOST_QUESTIONS, _FEWEST_QUESTIONS = 20, 5
 _QUESTION_SHARE = 0.25  # of the minutes
 _PAGES_SHARE = 0.72  # of the minutes before the exam; full pages that need more are read short
+_NOTHING = 1e-5  # minutes of a page that is read
 _LEAST_ROOM = 2.0  # minutes for which it is worth to add something
 _JUST_READ = 3  # days
 _MIX, _MIX_AFTER_MOCK = (0.5, 0.25), (0.4, 0.4)  # pages just read, missed or weak; the rest: rare
@@ -79,10 +80,6 @@ class DayList:
     known_cards: int = 0
     made_for: str = ""
     placement_minutes: float = 0.0
-
-    @property
-    def total_minutes(self) -> float:
-        return sum(task.minutes for task in self.tasks)
 
     @property
     def exam(self) -> str:
@@ -217,8 +214,7 @@ def make_day_list(
         if fixed + round_minutes(asked) + round_minutes(learned) <= minutes:
             break
         new, questions = (new - 1, questions) if learned >= asked else (new, questions - 1)
-    known = estimate.pages if estimate else {}
-    new_cards = cards.choose_new_cards(course, learner, known, new)
+    new_cards = cards.choose_new_cards(course, learner, estimate.pages if estimate else {}, new)
     reads_first = undone.get("read", 0) >= undone.get("practice", 0)
     to_read = [page.slug for page in pages if reads_first]
     drawn = draw_practice_questions(course, learner, estimate, questions, seed, to_read)
@@ -260,20 +256,12 @@ def _pages_left_to_read(
     read, pages = sum_readings(learner.readings), course.pages.values()
     full = sum(page.minutes for page in pages if page.slug not in read)
     time = time_to_read(calendar, learner.day, minutes_of_day)
-    if route == "short" or (route == "auto" and time is not None and full > time):
-        left = ((p.slug, p.short_minutes * (1 - read[p.slug].essential)) for p in pages)
-        if short := [
-            PageToRead(slug, round_minutes(left), "weak", True)
-            for slug, left in left
-            if left > 1e-6
-        ]:
-            return short
-    left = ((p.slug, p.minutes - p.reading_minutes_of_part(read[p.slug])) for p in pages)
-    return [
-        PageToRead(slug, round_minutes(left), "weak")
-        for slug, left in left
-        if not read[slug].is_whole
-    ]
+    essentials = {p.slug: p.short_minutes * (1 - read[p.slug].essential) for p in pages}
+    is_short = route == "short" or (route == "auto" and time is not None and full > time)
+    is_short = is_short and max(essentials.values(), default=0) > _NOTHING
+    whole = {p.slug: p.minutes - p.reading_minutes_of_part(read[p.slug]) for p in pages}
+    left = (essentials if is_short else whole).items()
+    return [PageToRead(s, round_minutes(m), "weak", is_short) for s, m in left if m > _NOTHING]
 
 
 def _choose_pages(
@@ -291,8 +279,14 @@ def _choose_pages(
     take `most` minutes.
     """
     read = sum_readings(learner.readings)
+
+    def unknown(objective: str) -> float:
+        return 1 - estimate.objectives[objective].known if estimate else 0.5
+
     weakness = {
-        domain.number: domain.weight * _mean_chance_unknown(domain.objectives, estimate)
+        domain.number: domain.weight
+        * sum(map(unknown, domain.objectives))
+        / max(1, len(domain.objectives))
         for domain in course.domains
     }
     reading: dict[str, float] = collections.defaultdict(float)
@@ -306,8 +300,7 @@ def _choose_pages(
 
     def gain(slug: str) -> tuple[bool, bool, bool, float]:
         own = course.pages[slug].objectives[0]
-        unknown = 1 - estimate.objectives[own].known if estimate else 0.5
-        return (slug in read, slug in mock, slug in placement, unknown / (1 + objectives[own]))
+        return slug in read, slug in mock, slug in placement, unknown(own) / (1 + objectives[own])
 
     while unread and minutes_left > 0:
         first = {page.slug: _first_unread_requirement(course, page, unread) for page in unread}
@@ -342,12 +335,6 @@ def _first_unread_requirement(
             return page
         page = before
         seen.add(page.slug)
-
-
-def _mean_chance_unknown(objectives: Sequence[str], estimate: ScoreEstimate | None) -> float:
-    if estimate is None or not objectives:
-        return 0.5
-    return sum(1 - estimate.objectives[o].known for o in objectives) / len(objectives)
 
 
 def _pages_missed_in_exam_and_placement(
