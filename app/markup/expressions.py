@@ -118,7 +118,7 @@ def calculator_url(name: str, inputs: Mapping[str, str], output: str = "") -> st
 
 
 def _find_hardware(name: str) -> object:
-    finders = (catalog.find_accelerator, catalog.find_system, catalog.find_network)
+    finders = (catalog.find_accelerator, catalog.find_system, catalog.find_network_part)
     failure = ""
     for find in finders:
         try:

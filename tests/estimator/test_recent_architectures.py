@@ -15,7 +15,7 @@ from app.estimator.models.hf_loader import from_config
 from app.estimator.models.lookup import find_model, list_models, model_caveats
 from app.estimator.registry import run_estimate
 from app.estimator.result import Estimate
-from app.estimator.training.flops import multi_token_prediction_flops, training_flops_per_token
+from app.estimator.training.flops import prediction_module_flops_per_token, training_flops_per_token
 
 _SHAPES = json.loads((Path(__file__).parent / "shapes.json").read_text())
 
@@ -303,7 +303,7 @@ def test_the_module_of_deepseek_v3_has_its_printed_size() -> None:
     assert model.prediction_module_parameters == pytest.approx(11.5e9, rel=0.01)
     training = training_flops_per_token(model, 4096)
     assert training == pytest.approx(2.504e11, rel=0.001)
-    with_module = training + multi_token_prediction_flops(model, 4096)
+    with_module = training + prediction_module_flops_per_token(model, 4096)
     assert with_module == pytest.approx(2.600e11, rel=0.003)
 
 
