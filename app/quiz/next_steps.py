@@ -62,7 +62,7 @@ class MissedQuestion:
 class RunSummary:
     """`to_read` are the topics to read next, at most three; `strong` those without a miss.
 
-    `missed` is in the order to learn it. `costly` is the domain whose misses cost most in the
+    `missed` is in the order of the run. `costly` is the domain whose misses cost most in the
     exam, None if nothing was missed.
     """
 
@@ -84,7 +84,7 @@ def summarize_run(
         _topic_result(library, slug, [scores[item] for item in group])
         for slug, group in itertools.groupby(ordered, lambda item: library.questions[item].topic)
     ]
-    missed = [item for item in ordered if scores[item] < 1]
+    missed = [item for item in items if scores.get(item, 1) < 1]
     order = {slug: place for place, slug in enumerate(listed)}
     weakest = sorted(
         (topic for topic in topics if topic.missed),
@@ -275,7 +275,10 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
         return TaskView(
             "mock", title, "Take", minutes, done, names, detail, f"/exams/{task.task.exam}"
         )
-    begun = f"{task.done} of {task.total} done" if task.done else ""
+    begun = ", ".join(
+        [f"{task.done} of {task.total} done"] * (task.done > 0)
+        + [f"{task.begun} of {task.total} begun"] * (task.begun > 0)
+    )
     noun = "question" if task.kind == "practice" else "card"
     count, left = (
         format_count_with_noun(task.total, noun),

@@ -321,7 +321,6 @@ def show_run_result(ctx: ReadContext, run: RowNumber) -> HTMLResponse:
         {
             "place": place,
             "words": _title_as_asked(ctx, ctx.library.questions[item], answered=item in scores),
-            "score": scores.get(item),
         }
         for place, item in enumerate(state.items, 1)
     ]
@@ -332,6 +331,7 @@ def show_run_result(ctx: ReadContext, run: RowNumber) -> HTMLResponse:
     return ctx.page(
         "quiz/result.html",
         tasks=view_plan(plan, ctx.library),
+        estimate=plan.estimate if plan else None,
         run=build_run_frame(state, 0),
         rows=rows,
         summary=summarize_run(

@@ -74,10 +74,6 @@ class StudyPlan:
         """Whether everything on the list is done; so for an empty list."""
         return all(task.is_done for task in self.tasks)
 
-    @property
-    def is_off(self) -> bool:
-        return self.calendar.is_off(self.day)
-
 
 def load_plan(ctx: RequestContext) -> StudyPlan | None:
     """Return the plan of the study day; None until the learner has read or answered something.
@@ -133,8 +129,7 @@ def _newest_list(ctx: RequestContext) -> _ListAndEstimate | None:
     if not ctx.learner.id:
         return None
     if "newest list" not in ctx.found:
-        newest = store.load_newest_list(ctx.db, ctx.learner.id, ctx.day)
-        ctx.found["newest list"] = newest
+        ctx.found["newest list"] = store.load_newest_list(ctx.db, ctx.learner.id, ctx.day)
     found: _ListAndEstimate | None = ctx.found["newest list"]
     return found
 
@@ -155,10 +150,8 @@ def _make_new_list(ctx: RequestContext, newest: _ListAndEstimate | None) -> _Lis
     db, learner, library, day = ctx.db, ctx.learner, ctx.library, ctx.day
     if not learner.id or (newest is None and store.has_unfinished_placement_test(db, learner, day)):
         return None
-    facts, course = (
-        store.load_learner_facts(db, learner, library, day),
-        cached_course_facts(library),
-    )
+    facts = store.load_learner_facts(db, learner, library, day)
+    course = cached_course_facts(library)
     if not (facts.readings or facts.answers):
         return None
     estimate, ready = estimate_score(course, facts), set[str]()
@@ -203,8 +196,8 @@ def _make_list_if_needed(ctx: RequestContext) -> _ListAndEstimate | None:
     """
     newest = _newest_list(ctx)
     if newest is not None and newest[0].day == ctx.day:
-        kept = newest[0].made_for == _plan_choices_key(ctx.learner, ctx.day)
-        if kept or any(task.done for task in _tick_off_tasks(ctx, newest[0])):
+        same = newest[0].made_for == _plan_choices_key(ctx.learner, ctx.day)
+        if same or any(task.done for task in _tick_off_tasks(ctx, newest[0])):
             return None
     return _make_new_list(ctx, newest)
 

@@ -181,6 +181,7 @@ SIGNS = {
     "right": VerdictIcon("good", "i-check", "right"),
     "partly": VerdictIcon("warn", "i-tight", "partly right"),
     "wrong": VerdictIcon("bad", "i-cross", "not right"),
+    "unknown": VerdictIcon("quiet", "i-minus", "not known"),
     "near": VerdictIcon("warn", "i-tight"),
     "refused": VerdictIcon("warn", "i-alert"),
 }

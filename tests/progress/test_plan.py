@@ -368,14 +368,15 @@ def test_a_new_card_is_ticked_once_it_does_not_come_back_today(reader: TestClien
         assert grade_next(reader, "3")
 
     assert f"Learn {count} card" in text_of(reader)
-    assert f"<b>{count}</b> left" in text_of(reader, "/flashcards?task=new")
+    assert f"{count} of {count} begun" in text_of(reader)
+    assert f"Learning <b>{count}</b>" in text_of(reader, "/flashcards?task=new")
 
     assert grade_next(reader, "4")
     left = f"Learn {count - 1} card"
     page = text_of(reader)
     assert left in page
-    assert f"1 of {count} done" in page
-    assert f"<b>{count - 1}</b> left" in text_of(reader, "/flashcards?task=new")
+    assert f"1 of {count} done, {count - 1} of {count} begun" in page
+    assert f"Learning <b>{count - 1}</b>" in text_of(reader, "/flashcards?task=new")
 
     while grade_next(reader, "4"):
         pass

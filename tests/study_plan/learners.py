@@ -371,8 +371,8 @@ def study(course: CourseFacts, seed: int, number: int, way: Way = Way()) -> Cour
 
 def follow(learner: SimulatedLearner, made: DayList, day: Day, share: float) -> dict[str, int]:
     """Do the tasks of a list in order, until `share` of its minutes are used; returns `undone`."""
-    limit = made.total_minutes * share if share < 1 else math.inf
-    day.planned, day.tasks = made.total_minutes, len(made.tasks)
+    limit = sum(task.minutes for task in made.tasks) * share if share < 1 else math.inf
+    day.planned, day.tasks = sum(task.minutes for task in made.tasks), len(made.tasks)
     day.placement = made.placement_minutes
     done: collections.defaultdict[str, set[str]] = collections.defaultdict(set)
     for task in made.tasks:
