@@ -290,10 +290,18 @@ def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> La
                 reached |= {terminal.lab.goal_id_of_command(index)} & set(lab.goal_ids)
         if "dmesg" in pipeline.stages[0] and {"-T", "--ctime"} & {*pipeline.stages[0]}:
             text = _convert_dmesg_seconds_to_dates(text or "", _find_facts(terminal, state))
-        outputs.append("" if pipeline.silent else _filter_output(text or "", filters))
+        text = _insert_typed_reason(text or "", [entry.line for entry in session.entries])
+        outputs.append("" if pipeline.silent else _filter_output(text, filters))
     output = "\n".join(filter(None, outputs))
     entry = LabEntry(line, output, tuple(indices), note, refused)
     return LabSession((*session.entries, entry), state, frozenset(reached), cleared)
+
+
+def _insert_typed_reason(text: str, lines: Sequence[str]) -> str:
+    """Return an output with the reason that was typed last in place of `[your reason]`."""
+    reasons = re.findall(r"(?i)\breason=(\"[^\"]+\"|'[^']+'|[^\s\"']+)", "\n".join(lines))
+    reason = reasons[-1].strip("\"'")[:20] if reasons else "[your reason]"
+    return re.sub(r"\[your reason\] *", lambda m: f"{reason:{len(m[0]) - 1}} ", text)
 
 
 def _convert_dmesg_seconds_to_dates(text: str, facts: Mapping[str, str]) -> str:

@@ -23,7 +23,7 @@ _ECHO = re.compile(r"""\becho (?:"[^;|$"]*\$\(([^()]+)\)"|[^;|$"]*\$\(([^()]+)\)
 _SPECIAL = re.compile(r"""[;|&<>'"\\]""")
 _WRAPPERS = frozenset(["sudo", "time", "watch", "nohup", "command"])
 _WRAPPER_OPTION = re.compile(r"-[A-Za-z]|-n\d+|\d+(?:\.\d+)?")
-_PAGERS = frozenset(["less", "more", "cat", "tee", "column"])
+_PAGERS = frozenset(["less", "more", "cat", "tee", "column", "hexdump", "xxd"])
 _READERS = frozenset(
     [
         "less",
