@@ -298,10 +298,10 @@ def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> La
 
 
 def _insert_typed_reason(text: str, lines: Sequence[str]) -> str:
-    """Return an output with the reason that was typed last in place of `[your reason]`."""
+    """Return an output with the reason that was typed last in place of `(your reason)`."""
     reasons = re.findall(r"(?i)\breason=(\"[^\"]+\"|'[^']+'|[^\s\"']+)", "\n".join(lines))
-    reason = reasons[-1].strip("\"'")[:20] if reasons else "[your reason]"
-    return re.sub(r"\[your reason\] *", lambda m: f"{reason:{len(m[0]) - 1}} ", text)
+    reason = reasons[-1].strip("\"'")[:20] if reasons else "(your reason)"
+    return re.sub(r"\(your reason\) *", lambda m: f"{reason:{len(m[0]) - 1}} ", text)
 
 
 def _convert_dmesg_seconds_to_dates(text: str, facts: Mapping[str, str]) -> str:
