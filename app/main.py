@@ -147,7 +147,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
             await beside.enter_async_context(work)
         with stop_when_parent_ends():
             yield
-    await state.log_truncation.close()
+    await state.log_truncation.truncate_and_stop()
 
 
 def _mail_server(settings: Settings) -> MailServer:
