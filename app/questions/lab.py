@@ -330,8 +330,6 @@ def _convert_dmesg_seconds(text: str, facts: Mapping[str, str], tokens: Sequence
     day = re.search(r"Nov +([1-9]|[12]\d|30)$", facts["day"])
     if not {"-T", "--ctime", "journalctl"} & {*tokens} or not up or not day:
         return text
-    if not re.search(r"(?m)^\[ *\d", text):
-        return text
     hour, minute, second = map(int, facts["clock"].split(":"))
     boot = datetime(2026, 11, int(day[1]), hour, minute, second, tzinfo=UTC)
     boot -= timedelta(int(up[1] or 0), hours=int(up[2] or 0), minutes=int(up[3]))

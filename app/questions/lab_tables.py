@@ -548,7 +548,8 @@ def _read_job_or_node_facts(row: Mapping[str, str], outputs: Sequence[str]) -> d
         if text.startswith(tuple(f"{name}{end}" for name in names for end in " \n")):
             for key, value in re.findall(r"([A-Z]\w+)=(\S*)", text):
                 facts.setdefault(key, value.strip("()") if key == "Reason" else value)
-    if gpus := max((len(_GPU.findall(text)) for text in outputs), default=0):
+    whole = [text for text in outputs if "[shortened to" not in text]
+    if gpus := max((len(_GPU.findall(text)) for text in whole), default=0):
         facts.setdefault("GPUS", f"{gpus}")
     for text in outputs if "NODELIST" in facts and "JOBID" not in facts else ():
         for key, value in re.findall(r"\b(Gres|CPUTot|RealMemory)=(\S*)", text):
