@@ -220,8 +220,8 @@ def _check_command_syntax_and_notes(lab: Lab, source_file: SourceFile) -> None:
 
 def _check_wildcards(spelling: str, line: int, source_file: SourceFile) -> None:
     """Report E89 and W89: a `…` that matches nothing, and another sign in its place."""
-    words = spelling.split()
-    program = words[2:3] if words[0] == "ssh" else words[:1]
+    words = shell.strip_wrappers(spelling.split())
+    program = words[2:3] if words[:1] == ["ssh"] else words[:1]
     if any(shell.ANYTHING in word for word in program):
         message = f"“{spelling[:40]}” answers nothing: … cannot stand for a program."
         source_file.report("E89", line, 1, message, "Write its name, and … behind it.")
@@ -271,9 +271,16 @@ def _report_ambiguous_commands(lab: Lab, source_file: SourceFile) -> None:
     for index, command in enumerate(lab.commands):
         for state, spelling in itertools.product(command.states or lab.states, command.spellings):
             sample = spelling.plain.replace(shell.ANYTHING, "text")
-            meant = terminal.find_meant_commands(state, shell.read_line(sample)[0].commands)
+            typed = shell.read_line(sample)[0].commands
+            variables = terminal.matching_commands(typed)
             other = next(
-                (n for n in meant if n != index and _have_equal_priority(lab, n, index)), None
+                (
+                    n
+                    for n in terminal.find_meant_commands(state, typed)
+                    if n != index and variables[n] == variables.get(index)
+                    if _have_equal_priority(lab, n, index)
+                ),
+                None,
             )
             if other is None or index in reported or other > index:
                 continue
@@ -281,6 +288,8 @@ def _report_ambiguous_commands(lab: Lab, source_file: SourceFile) -> None:
             message = f"“{spelling.plain[:40]}” has an answer in line {lab.commands[other].line} "
             message += f"already, in the state “{state}”."
             hint = "Say with in STATE when each counts, or delete one."
+            if command.states:
+                hint = f"Take {state} away from the in of one of the two, or delete one."
             source_file.report("E90", command.line, 1, message, hint)
 
 
