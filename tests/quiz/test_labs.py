@@ -334,6 +334,16 @@ h100*        up 2-00:00:00      2  alloc node[01-02]
 h100*        up 2-00:00:00      1   idle node03"""
 
 
+@pytest.mark.parametrize("line", ["kubectl get pods -n iris -o wide", "sacct -o JobID,State"])
+def test_an_output_of_one_line_is_a_table_without_rows(line: str) -> None:
+    lab = with_blocks(
+        "$ kubectl get pods -n iris\nNo resources found in iris namespace.",
+        "$ sacct\nJobID State ExitCode",
+    )
+
+    assert not typed(line, question=lab).entries[0].refused
+
+
 def test_sinfo_counts_and_lists_nodes() -> None:
     lab = with_blocks(SINFO)
 
