@@ -63,8 +63,16 @@ def read_lab(authored: AuthoredItem) -> Lab:
     comment = authored.comment
     goal = strict_yaml.texts_of_value(comment.fields.values.get("goal"))
     host = comment.field_text("host") or "lab"
+    steps: dict[str, int] = {}
+    commands: list[LabCommand] = []
+    for block in _read_blocks(authored):
+        # Needed in two states, a command is one step, for which either answer counts.
+        step = next((steps[c.name] for c in block if c.step and c.name in steps), 0)
+        shared = [dataclasses.replace(c, step=step or c.step) for c in block]
+        steps |= {c.name: c.step for c in shared if c.step}
+        commands += shared
     return Lab(
-        tuple(itertools.chain.from_iterable(_read_blocks(authored))),
+        tuple(commands),
         RichText(escape(host), host),
         comment.field_text("start") or "start",
         tuple(dict.fromkeys(word.text for word in goal if word.text)),
@@ -345,14 +353,7 @@ def _report_dead_end(
     if goal.startswith("#"):
         needed = lab.commands[int(goal[1:])]
         message = f"the needed “{needed.name[:40]}” has no answer any more."
-        hint = f"Take its in STATE away, or write what it answers in {last.to}."
-        others = [
-            c for c in lab.commands if c.needed and c.step != needed.step and c.name == needed.name
-        ]
-        if others:
-            message = f"the needed “{needed.name[:40]}” cannot be run any more: in line "
-            message += f"{others[0].line} it is a step of its own."
-            hint = "Write needed at one of the two."
+        hint = f"Write what it answers in {last.to}, with needed, so that it counts there as well."
     source_file.report("W89", last.line, 1, f"After “{last.name[:40]}” {message}", hint)
 
 
