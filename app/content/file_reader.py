@@ -10,7 +10,7 @@ from typing import Protocol
 from markdown_it.token import Token
 
 from app.content.front_matter import FileKind, FrontMatter, parse_front_matter
-from app.content.glossary_rules import check_term_text
+from app.content.glossary_rules import check_term_heading, check_term_text
 from app.content.item_reader import ParsedItem, build_item
 from app.content.item_rules import (
     check_item,
@@ -252,9 +252,9 @@ class _PageBuilder:
 
     def _add_picture(self, image: Token, block: list[Token]) -> None:
         """Add an SVG file. Whether it is a drawing or a picture is decided on assembly."""
+        caption = str(image.attrs.pop("title", ""))
         text = render_tokens(_prevent_paragraph_unwrapping(block), self.scope)
         file = str(image.attrs.get("src", ""))
-        caption = str(image.attrs.get("title", ""))
         lines = first_line(block[0]), last_line(block[0])
         caption = resolve_text_figures(caption, FIGURE_LINK, self.scope.source_file, *lines)
         self.open.pieces.append(ImageBlock(file, caption, text.html))
@@ -304,14 +304,14 @@ def _locate_quoted_input(
 
 
 def find_single_image(block: Sequence[Token]) -> Token | None:
-    """Return the image of a paragraph that contains only an SVG file of the topic."""
+    """Return the image of a paragraph that is only an SVG, or a picture with a caption."""
     if len(block) != 3 or block[0].type != "paragraph_open" or block[0].level:
         return None
     children = block[1].children or []
     if len(children) != 1 or children[0].type != "image":
         return None
-    file = str(children[0].attrs.get("src", ""))
-    local = file.endswith(".svg") and is_path_inside(file)
+    file, caption = (str(children[0].attrs.get(name, "")) for name in ("src", "title"))
+    local = (file.endswith(".svg") or caption) and is_path_inside(file)
     return children[0] if local else None
 
 
@@ -629,6 +629,7 @@ def read_glossary(source_file: SourceFile) -> tuple[GlossaryTerm, ...]:
                 source_file.report("E88", first_line(tokens[at]), 1, message, "Keep fewer.")
                 break
             terms.append(_build_term(tokens[at:end], scope))
+            check_term_heading(terms[-1].name, tokens[at].tag, first_line(tokens[at]), source_file)
         elif tokens[at].type == "heading_open" and at and tokens[at].tag == "h1":
             words = plain_text(tokens[at + 1 : at + 2])[:60]
             message = f"“{words}” is a title, and no term."

@@ -25,6 +25,22 @@ _TWO_NAMES = re.compile(r"\s+(?:/|\||=|[–—-]{1,3}|or|aka)\s+|\((?:e?s|en)\)$
 _PLACE_OF_NAMES = "Write other names in parentheses behind the term: ## Term (name, other name)."
 
 
+_NAMES_WITH_COMMA = re.compile(r"^[^(),]+,[^(),]+$")
+
+
+def check_term_heading(name: str, tag: str, line: int, source_file: SourceFile) -> None:
+    """Report W70 for a heading that is deeper than those of terms, or that holds two names."""
+    if tag != "h2":
+        message = f"“{name[:_MOST_SHOWN]}” is a term of its own, though its heading is deeper."
+        hint = f"Write ## {name}, or **{name}** in the text of the term above."
+        source_file.report("W70", line, 1, message, hint)
+    if _NAMES_WITH_COMMA.match(name):
+        first, _, others = name.partition(",")
+        message = f"“{name[:_MOST_SHOWN]}” is one name, with its comma."
+        hint = f"Write ## {first} ({others.strip()}) for a term with other names."
+        source_file.report("W70", line, 1, message, hint)
+
+
 def check_term_text(name: str, line: int, body: Sequence[Token], source_file: SourceFile) -> None:
     """Report W70 for the heading of a term and its meaning; without a name, for what is no term."""
     read = f"is part of the meaning of “{name[:_MOST_SHOWN]}”" if name else "defines no term here"

@@ -115,7 +115,7 @@ def _report_stray_answer(block: Sequence[Token], source_file: SourceFile) -> Non
     if kind_and_blank := _find_blank_kind_and_text(token):
         kind, blank = kind_and_blank
         message = f"The blank “{blank[:_MOST_SHOWN]}” belongs to no question."
-        hint = f"Write <!-- q: some-id and type: {kind} below a heading above it."
+        hint = f"Write it below a heading ### with <!-- type: {kind} -->, not into the heading."
         if source_file.path.endswith("cards.md"):
             hint = "A card with a gap is its heading alone: ### A sentence with its [[gap]]."
         hint += " A link is [words](../topic/concept.md), a picture ![what it shows](name.svg)."

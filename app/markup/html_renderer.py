@@ -388,6 +388,12 @@ class _HtmlRenderer(RendererHTML):
             scope.report("E62", href, f"The address “{href[:60]}” is not allowed.", hint)
             return _render_link_as_span(tokens, index)
         if not href.startswith(("http", "mailto:")):
+            file = href.partition("#")[0].rpartition("/")[2]
+            if file in {"quiz.md", "cards.md"}:
+                hint = "Write concept.md in its place, or https://… for another page."
+                scope.report(
+                    "W74", href, f"The link to {file} leads to the page of its topic.", hint
+                )
             href = resolve_local_url(href, scope.folder)
             if href.startswith(("/concepts/", "#", "/glossary#")):
                 text = "\n".join(scope.source_file.lines[scope.first - 1 : scope.last])
@@ -415,6 +421,10 @@ class _HtmlRenderer(RendererHTML):
                 hint = f"Write / between folder and file: {source.replace(chr(92), '/')}"
             scope.report("E62", source, f"The image {source} is not a local file.", hint)
             return ""
+        if caption := str(token.attrs.get("title", "")):
+            hint = "Write it as text below the picture. Only on a page, and with the picture on a "
+            hint += "line of its own, is it shown."
+            scope.report("W74", source, f"The caption “{caption[:40]}” is not shown here.", hint)
         line, column = scope.source_file.locate_text(source, scope.first, scope.last)
         scope.source_file.add_reference("file", source, line, column)
         address = escapeHtml(f"/concepts/{scope.folder}/files/{source}")

@@ -22,7 +22,7 @@ Also: man PROGRAM, history, clear. Behind a command: | grep, head, tail, wc, sor
 Arrow up brings back what you typed, Tab completes a program or an option."""
 
 
-_SILENT = ("clear", "cd", "export", "alias", "bash", "screen", "tmux", "set", "true")
+_SILENT = ("clear", "cd", "export", "unset", "alias", "bash", "screen", "tmux", "set", "true")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -112,7 +112,8 @@ class LabEntry:
 class LabSession:
     """What was typed, the state that it led to, and the goals that were reached.
 
-    `cleared` is how many entries are off the screen, `saved` what went to files, by their names.
+    `cleared` is how many entries are off the screen, `saved` what went to files, by their names,
+    `variables` what was exported.
     """
 
     entries: tuple[LabEntry, ...]
@@ -120,6 +121,7 @@ class LabSession:
     reached: frozenset[str]
     cleared: int = 0
     saved: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    variables: tuple[str, ...] = ()
 
     @property
     def visible_entries(self) -> tuple[LabEntry, ...]:
@@ -147,7 +149,7 @@ class CommandMatcher:
                 except shell.UnclosedQuoteError:
                     continue
                 for meaning in (p.commands for p in pipelines[:1]):
-                    if shell.ANYTHING in spelling.plain:
+                    if shell.ANYTHING in spelling.plain or _count_variables(meaning):
                         program = meaning[0].program.rpartition(" ")[2]  # behind the host of ssh
                         self._wild[program].append((meaning, index))
                     else:
@@ -164,34 +166,43 @@ class CommandMatcher:
     def find_meant_commands(self, state: str, typed: Sequence[ShellCommand]) -> list[int]:
         """Return the commands that are meant in a state, the best first.
 
-        One for certain states goes before one for all, an exact one before one with `…`, and one
-        that ends with `…` is the last.
+        One with more variables before it goes first, then one for certain states, then an exact
+        one, and one that ends with `…` is the last.
         """
-        return self._sort_applicable_commands(state, self._matching_commands(tuple(typed)))
+        return self._sort_applicable_commands(state, self.matching_commands(tuple(typed)))
 
-    def _matching_commands(self, typed: tuple[ShellCommand, ...]) -> list[int]:
-        """Return the commands that are meant in any state, exact ones first."""
+    def matching_commands(self, typed: tuple[ShellCommand, ...]) -> dict[int, int]:
+        """Return the commands that are meant in any state, exact ones first.
+
+        The values count the variables that their spellings name.
+        """
+        exact = tuple(dataclasses.replace(command, variables=()) for command in typed)
+        counts = dict.fromkeys(self._exact.get(exact, ()), 0)
         likely = self._wild.get(typed[0].program.rpartition(" ")[2], ())
-        wild = [
-            index
-            for meaning, index in sorted(likely, key=lambda one: shell.takes_any_rest(one[0]))
-            if shell.pipeline_matches(meaning, typed)
-        ]
-        return list(dict.fromkeys([*self._exact.get(typed, ()), *wild]))
+        for meaning, index in sorted(likely, key=lambda one: shell.takes_any_rest(one[0])):
+            if shell.pipeline_matches(meaning, typed):
+                counts[index] = max(counts.get(index, 0), _count_variables(meaning))
+        return counts
 
-    def _sort_applicable_commands(self, state: str, command_indices: Sequence[int]) -> list[int]:
-        """Return those that count in a state; those for certain states go before the others."""
-        states = {index: self.lab.commands[index].states for index in command_indices}
-        here = [index for index in command_indices if not states[index] or state in states[index]]
-        return sorted(here, key=lambda index: not states[index])
+    def _sort_applicable_commands(self, state: str, variables: Mapping[int, int]) -> list[int]:
+        """Return those that count in a state, with the number of variables of each: most first.
+
+        Of as many, those for certain states go before the others.
+        """
+        states = {index: self.lab.commands[index].states for index in variables}
+        here = [index for index in variables if not states[index] or state in states[index]]
+        return sorted(here, key=lambda index: (-variables[index], not states[index]))
 
     def find_command_and_filters(
-        self, state: str, pipeline: ShellPipeline
+        self, state: str, pipeline: ShellPipeline, variables: Sequence[str] = ()
     ) -> tuple[int | None, tuple[tuple[str, ...], ...]]:
-        """Return the command, and the filters for its output; None if there is no such command."""
-        stages = pipeline.stages
+        """Return the command, and the filters for its output; None if there is no such command.
+
+        `variables` were exported before.
+        """
+        stages = ((*variables, *pipeline.stages[0]), *pipeline.stages[1:])
         tries = [(stages, ()), (stages[:1], stages[1:])]
-        split = shell.split_into_cat_and_filter(pipeline).stages
+        split = shell.split_into_cat_and_filter(ShellPipeline(stages)).stages
         if split != stages:
             tries.append((split[:1], split[1:]))
         for commands, filters in tries:
@@ -203,7 +214,7 @@ class CommandMatcher:
     def list_harmless_answers(self, state: str) -> list[tuple[int, ShellCommand, str]]:
         """Return the harmless answers of a state with each spelling, the most special first."""
         here = self._sort_applicable_commands(
-            state, [n for n, c in enumerate(self.lab.commands) if not c.harmful]
+            state, {n: 0 for n, c in enumerate(self.lab.commands) if not c.harmful}
         )
         spellings: dict[int, list[ShellCommand]] = defaultdict(list)
         for meaning, indices in self._exact.items():
@@ -220,10 +231,10 @@ class CommandMatcher:
         ]
 
     @functools.cached_property
-    def commands_meant_by_first_spelling(self) -> list[list[int]]:
+    def commands_meant_by_first_spelling(self) -> list[dict[int, int]]:
         """What is meant by the first spelling of each command."""
         lines = (shell.read_line(command.sample_line) for command in self.lab.commands)
-        return [self._matching_commands(pipelines[0].commands) for pipelines in lines]
+        return [self.matching_commands(pipelines[0].commands) for pipelines in lines]
 
     @property
     def programs(self) -> list[str]:
@@ -239,6 +250,10 @@ class CommandMatcher:
         )
 
 
+def _count_variables(pipeline: Sequence[ShellCommand]) -> int:
+    return sum(len(command.variables) for command in pipeline)
+
+
 def replay(lab: Lab, lines: Sequence[str]) -> LabSession:
     """Answer the typed lines from the first state on."""
     return CommandMatcher(lab).replay(lines)
@@ -247,7 +262,7 @@ def replay(lab: Lab, lines: Sequence[str]) -> LabSession:
 def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> LabSession:
     lab, state, reached = terminal.lab, session.state, set(session.reached)
     outputs, indices, note, saved = [], [], NO_TEXT, session.saved
-    refused, cleared = False, session.cleared
+    refused, cleared, variables = False, session.cleared, session.variables
     try:
         pipelines = shell.read_line(line)
     except shell.UnclosedQuoteError:
@@ -257,7 +272,8 @@ def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> La
     queue = list(pipelines)
     while queue:
         pipeline = queue.pop(0)
-        index, filters = terminal.find_command_and_filters(state, pipeline)
+        index, filters = terminal.find_command_and_filters(state, pipeline, variables)
+        variables = _export_or_unset(variables, pipeline.stages[0])
         derived = index is None
         text = terminal.lab.commands[index].output.plain if index is not None else None
         if index is None:
@@ -297,7 +313,17 @@ def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> La
         saved = _save_files(terminal, state, pipeline, text, saved)
     output = "\n".join(filter(None, outputs))
     entry = LabEntry(line, output, tuple(indices), note, refused)
-    return LabSession((*session.entries, entry), state, frozenset(reached), cleared, saved)
+    everything = (*session.entries, entry)
+    return LabSession(everything, state, frozenset(reached), cleared, saved, variables)
+
+
+def _export_or_unset(variables: tuple[str, ...], tokens: Sequence[str]) -> tuple[str, ...]:
+    """Return the variables after `export NAME=value` and `unset NAME`, or as they were."""
+    if tokens[0] == "export":
+        return shell.merge_variables([*variables, *tokens[1:]])
+    if tokens[0] == "unset":
+        return tuple(text for text in variables if text.partition("=")[0] not in tokens[1:])
+    return variables
 
 
 def _save_files(
@@ -360,13 +386,14 @@ def _derive_output_from_other_answers(
 ) -> tuple[int, str] | None:
     """Return what follows from other answers in this state, and from which."""
     place, _, program = typed.program.rpartition(" ")
-    typed, prefix = dataclasses.replace(typed, program=program), f"{place} " if place else ""
+    prefix = f"{place} " if place else ""
+    typed = dataclasses.replace(typed, program=program, variables=())
 
     def find(command: ShellCommand) -> int | None:
         there = dataclasses.replace(command, program=prefix + command.program)
         return next(iter(terminal.find_meant_commands(state, [there])), None)
 
-    everyday, _, _, same = _load_everyday_answers_and_facts()
+    everyday, _, _, same, _ = _load_everyday_answers_and_facts()
     for line in (line for n in everyday.find_meant_commands("", [typed]) for line in same[n]):
         index = find(shell.read_line(line)[0].commands[0])
         if index is not None:
@@ -382,20 +409,29 @@ def _derive_output_from_other_answers(
 
 @functools.cache
 def _load_everyday_answers_and_facts() -> tuple[
-    CommandMatcher, Mapping[str, Any], tuple[tuple[str, ...], ...], tuple[tuple[str, ...], ...]
+    CommandMatcher,
+    Mapping[str, Any],
+    tuple[tuple[str, ...], ...],
+    tuple[tuple[str, ...], ...],
+    tuple[str, ...],
 ]:
-    """Return what every lab answers, how facts are read, and the needs and models of answers."""
+    """Return what every lab answers, how facts are read, and of the answers needs and models.
+
+    The last is what a lab must not name for an answer to hold: command, program or unit.
+    """
     file = Path(__file__).parent / "types" / "console_everyday.toml"
     spec = tomllib.loads(file.read_text(encoding="utf-8"))
-    commands, needs, same = list[LabCommand](), list[tuple[str, ...]](), list[tuple[str, ...]]()
+    commands, unless_named = list[LabCommand](), list[str]()
+    needs, same = list[tuple[str, ...]](), list[tuple[str, ...]]()
     for answer in spec["answers"]:
         text = answer.get("output", "").lstrip("\n")
         names = tuple(RichText(escape(c), c) for c in answer["commands"])
         commands.append(LabCommand(names, RichText(escape(text), text)))
         needs.append((*answer.get("needs", ()), *re.findall(r"\{(\w+)\}", text)))
         same.append(tuple(answer.get("same", ())))
+        unless_named.append(answer.get("unless_named", ""))
     everyday = CommandMatcher(Lab(tuple(commands), NO_TEXT, "", ()))
-    return everyday, spec["facts"], tuple(needs), tuple(same)
+    return everyday, spec["facts"], tuple(needs), tuple(same), tuple(unless_named)
 
 
 def _find_facts(terminal: CommandMatcher, state: str) -> dict[str, str]:
@@ -423,8 +459,9 @@ def _answer_everyday_command(
 
     `ssh HOST COMMAND` is answered in the name of a host that the lab reaches over SSH.
     """
-    everyday, _, needs, same = _load_everyday_answers_and_facts()
-    facts, command = _find_facts(terminal, state), shell.read_command(tokens)
+    everyday, _, needs, same, unless_named = _load_everyday_answers_and_facts()
+    facts, typed = _find_facts(terminal, state), shell.read_command(tokens)
+    command = typed
     if command.program == "cat" and tokens[-1] in saved:
         return saved[tokens[-1]]
     place, _, program = command.program.rpartition(" ")
@@ -440,6 +477,8 @@ def _answer_everyday_command(
     for index in (
         n for one in tries for n in everyday.find_meant_commands("", [one]) if not same[n]
     ):
+        if _names_subject(terminal, typed, unless_named[index]):
+            return None
         if facts.keys() >= {*needs[index]}:
             text = everyday.lab.commands[index].output.plain
             return re.sub(r"\{(\w+)\}", lambda m: facts[m[1]], text)
@@ -454,6 +493,34 @@ def _answer_everyday_command(
     names = {name.rpartition("/")[2] for name in saved}
     shown = [row.format(*f, dates[f[0] in names]) if long else f[0] for f in files]
     return "\n".join(shown)
+
+
+def _names_subject(terminal: CommandMatcher, typed: ShellCommand, subject: str) -> bool:
+    """Return whether a lab's commands name the typed command in some state, or its `subject`.
+
+    The subject is its program or unit; where it is empty, nothing is asked.
+    """
+    if not subject or terminal.matching_commands((typed,)):
+        return bool(subject)
+    if subject == "program":
+        return typed.program in terminal.programs
+    units = [value for name, value in typed.options if name == "--unit"]
+    units += typed.arguments[1:] if typed.program.endswith("systemctl") else ()
+    commands = terminal.lab.commands
+    words = {
+        word.removesuffix(".service")
+        for text in (s.plain for c in commands for s in c.spellings)
+        for word in text.split()
+    }
+    words |= {m for c in commands for m in re.findall(r"([\w@.-]+)\.service\b", c.output.plain)}
+    return subject == "unit" and not words.isdisjoint(u.removesuffix(".service") for u in units)
+
+
+def _programs_of_folder(lab: Lab) -> set[str]:
+    """Return the programs that the commands of a lab run from its folder, as `./name`."""
+    spellings = (s.plain.split() for c in lab.commands for s in c.spellings)
+    first = (word for words in spellings for word in shell.strip_wrappers(words)[:1])
+    return {word.removeprefix("./") for word in first if re.fullmatch(r"\./[^/…]+", word)}
 
 
 def _list_files(
@@ -476,6 +543,8 @@ def _list_files(
     here = "" if place in {"", ".", "~", "/root"} else f"{place}/"
     inside = {n.removeprefix(here): size for n, size in printed.items() if n.startswith(here)}
     names = {n.partition("/")[0]: size for n, size in inside.items() if n[0] != "/"}
+    if not here:
+        names |= dict.fromkeys(_programs_of_folder(terminal.lab), 16384)
     return sorted(names.items()) if names or not here else None
 
 

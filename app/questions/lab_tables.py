@@ -351,7 +351,8 @@ def _answer_from_other_table(
     fields = [(width, names.get(name.lower(), name), key) for width, name, key in fields]
     ruled = len(lines) - len(cells)
     if not spec["letters"]:  # as wide as the ruler says; job ids stand on the left
-        rules = dict(zip(header, map(len, lines[1].split()), strict=False))
+        ruler = lines[1] if len(lines) > 1 else ""
+        rules = dict(zip(header, map(len, ruler.split()), strict=False))
         fields = [(w or rules.get(name, 10), name, key) for w, name, key in fields]
         fields = [(-w if name == "JobID" else w, name, key) for w, name, key in fields]
     kept = [

@@ -22,6 +22,7 @@ _LOOP = re.compile(r"\bfor (\w+) in ([^;]+); *do (.+?); *done\b")
 _ECHO = re.compile(r"""\becho (?:"[^;|$"]*\$\(([^()]+)\)"|[^;|$"]*\$\(([^()]+)\))""")
 _SPECIAL = re.compile(r"""[;|&<>'"\\]""")
 _WRAPPERS = frozenset(["sudo", "time", "watch", "nohup", "command"])
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*=")
 _WRAPPER_OPTION = re.compile(r"-[A-Za-z]|-n\d+|\d+(?:\.\d+)?")
 _PAGERS = frozenset(["less", "more", "cat", "tee", "column", "hexdump", "xxd"])
 _EDITORS = frozenset(["view", "vi", "vim", "nano"])
@@ -31,11 +32,15 @@ _READERS |= {"awk", "cut", "uniq"}
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ShellCommand:
-    """A command by its meaning: program, sorted options with their values, arguments."""
+    """A command by its meaning: program, sorted options with their values, arguments.
+
+    `variables` are those of the environment that stand before it, as `NAME=value`.
+    """
 
     program: str
     options: tuple[tuple[str, str], ...]
     arguments: tuple[str, ...]
+    variables: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -157,7 +162,8 @@ def read_command(tokens: tuple[str, ...]) -> ShellCommand:
     )
     if tokens[-1] == ANYTHING and arguments[-1:] == [ANYTHING]:
         arguments[-1] = _ANY_REST
-    return ShellCommand(program, tuple(sorted(options)), tuple(arguments))
+    variables = merge_variables(tokens[: len(tokens) - len(rest)])
+    return ShellCommand(program, tuple(sorted(options)), tuple(arguments), variables)
 
 
 def _expand_slurm_key(text: str) -> str:
@@ -176,13 +182,27 @@ def _read_ssh_command(tokens: Sequence[str]) -> ShellCommand | None:
         return None
     inner = read_command(pipelines[0].stages[0])
     host = tokens[1].rpartition("@")[2]
-    return ShellCommand(f"ssh {host} {inner.program}", inner.options, inner.arguments)
+    return dataclasses.replace(inner, program=f"ssh {host} {inner.program}")
+
+
+def merge_variables(tokens: Sequence[str]) -> tuple[str, ...]:
+    """Return the variables among the tokens, sorted; of one name the last.
+
+    >>> merge_variables(["sudo", "B=1", "A=2", "B=3"])
+    ('A=2', 'B=3')
+    """
+    last = {text.partition("=")[0]: text for text in tokens if _VARIABLE.match(text)}
+    return tuple(sorted(last.values()))
 
 
 def strip_wrappers(tokens: Sequence[str]) -> list[str]:
     """Return a command without `sudo`, `watch` and variables before it; empty if nothing is left."""
     rest = list(tokens)
-    while rest and (rest[0] in _WRAPPERS or re.match(r"[A-Z][A-Z0-9_]*=", rest[0])):
+    while rest and (
+        rest[0] in _WRAPPERS
+        or _VARIABLE.match(rest[0])
+        or (rest[0] == "env" and len(rest) > 1 and _VARIABLE.match(rest[1]))
+    ):
         wrapper = rest.pop(0) in _WRAPPERS
         while wrapper and rest and _WRAPPER_OPTION.fullmatch(rest[0]):
             rest.pop(0)
@@ -263,10 +283,15 @@ def takes_any_rest(pipeline: Sequence[ShellCommand]) -> bool:
 def _command_matches(authored: ShellCommand, typed: ShellCommand) -> bool:
     """Compare two commands piece by piece; behind the last `…` there may be more, or nothing.
 
+    Variables of the author have to be typed, and others make no difference.
+
     >>> ping, = read_line("ping -q …")[0].commands
     >>> [_command_matches(ping, read_line(t)[0].commands[0]) for t in ("ping -q -c 3 a b", "ping a")]
     [True, False]
     """
+    for variable in authored.variables:
+        if not any(_text_matches(variable, text) for text in typed.variables):
+            return False
     if takes_any_rest([authored]):
         first = authored.arguments[:-1]
         options = (any(_option_matches(a, o) for o in typed.options) for a in authored.options)

@@ -126,11 +126,31 @@ def test_a_lab_without_options_is_told_that_it_asks_for_a_diagnosis() -> None:
     assert " E22 The lab asks for no diagnosis" in line
 
 
-def test_a_command_that_is_needed_twice_is_told_where_the_first_gets_out_of_reach() -> None:
-    (line,) = problems(
-        "```console in fixed\n$ ibstat\nRate: 400\n```",
-        "```console needed in fixed\n$ ibstat\nRate: 400\n```\n> `Rate: 400`: mended.",
-    )
+def test_a_command_that_is_needed_in_two_states_is_one_step_that_either_answer_reaches() -> None:
+    once = "```console in fixed\n$ ibstat\nRate: 400\n```"
+    twice = "```console needed in fixed\n$ ibstat\nRate: 400\n```\n> `Rate: 400`: mended."
+    labs = []
+    for text in (LAB, LAB.replace(once, twice)):
+        answer = parse_file(text, "topics/a/quiz.md").questions[0].answer
+        assert isinstance(answer, ConsoleAnswer)
+        labs.append(answer.lab)
+    lines = ["ibportstate 12 7 reset", "ibstat"]
+
+    assert problems(once, twice) == []
+    assert [len(lab.goal_ids) for lab in labs] == [2, 2]
+    assert [len(replay(lab, lines).reached) for lab in labs] == [1, 2]
+    assert len(replay(labs[1], ["ibstat"]).reached) == 1
+
+
+def test_a_needed_command_without_an_answer_afterwards_is_told_how_to_count_there() -> None:
+    (line,) = problems("```console in fixed\n$ ibstat", "```console in fixed\n$ ibstatus")
 
     assert " W89 " in line
-    assert "“ibstat” cannot be run any more: in line 21 it is a step of its own." in line
+    assert "Write what it answers in fixed, with needed, so that it counts there as well." in line
+
+
+def test_two_answers_in_one_state_say_which_state_to_take_away() -> None:
+    (line,) = problems("```console\n$ iblinkinfo …", "```console in slow\n$ ibstat")
+
+    assert " E90 " in line
+    assert "Take slow away from the in of one of the two" in line

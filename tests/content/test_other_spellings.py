@@ -6,8 +6,10 @@ import pytest
 
 from app.content.check import check_course
 from app.content.file_reader import parse_file
+from app.content.library import load_library
 from app.content.parsed_file import FirstMentionLinker, compile_glossary_names
 from tests.content.test_cases import DAY, lay_out
+from tests.content.test_picture_sizes import PNG
 
 HEAD = "---\ntitle: T\nobjective: 1.1\nsource: a\n---\n\n### Which is it?\n<!-- q: one\n"
 TWO = "- [x] Word\n- [ ] Other\n  > No.\n"
@@ -192,3 +194,56 @@ def test_two_answers_to_be_typed_in_one_are_told(answer: str) -> None:
 @pytest.mark.parametrize("answer", ["TCP/IP", "find / -name a", "oracle", "a or"])
 def test_one_answer_is_not(answer: str) -> None:
     assert told(f"{HEAD}type: short\n-->\n\n- [x] `{answer}`\n") == []
+
+
+PAGE_HEAD = "---\ntitle: A\nobjective: 1.1\nsource: s\nsummary: S.\nreviewed: 2026-01-01\n---\n\n"
+
+
+def messages(text: str, path: str = "topics/a/quiz.md") -> list[tuple[str, str]]:
+    return [(p.code, p.message) for p in parse_file(text, path).problems if p.code != "W22"]
+
+
+@pytest.mark.parametrize("address", ["quiz.md", "cards.md#one", "../b/quiz.md"])
+def test_a_link_to_questions_or_cards_is_told_to_lead_to_the_page(address: str) -> None:
+    lines = messages(f"{PAGE_HEAD}See [these]({address}).\n", "topics/a/concept.md")
+
+    assert [line for line in lines if line[0] == "W74" and "to the page of its topic" in line[1]]
+    assert "W74" not in dict(messages(f"{PAGE_HEAD}See [it](concept.md).\n", "topics/a/concept.md"))
+
+
+def test_a_caption_that_is_not_shown_is_told() -> None:
+    picture = '![A jar](jar.png "Its caption")'
+    question = f"### Which?\n<!-- q: one -->\n\n{picture}\n\n- [x] A\n- [ ] B\n  > C.\n"
+    missing = ("W74", "The caption “Its caption” is not shown here.")
+
+    assert missing in messages(question)
+    assert missing in messages(f"{PAGE_HEAD}See {picture} here.\n", "topics/a/concept.md")
+    assert missing not in messages(f"{PAGE_HEAD}{picture}\n", "topics/a/concept.md")
+
+
+@pytest.mark.parametrize(
+    ("heading", "message"),
+    [
+        ("## Rank, process", "“Rank, process” is one name, with its comma."),
+        ("### Sub", "“Sub” is a term of its own, though its heading is deeper."),
+    ],
+)
+def test_headings_of_terms_that_are_likely_meant_otherwise_are_messages(
+    heading: str, message: str
+) -> None:
+    text = "# Glossary\n\n## First (one, two)\n\nA meaning.\n\n"
+
+    assert messages(text, "glossary.md") == []
+    assert messages(f"{text}{heading}\n\nIts meaning.\n", "glossary.md") == [("W70", message)]
+
+
+def test_a_photo_on_a_line_of_its_own_shows_its_caption(tmp_path: Path) -> None:
+    lay_out(tmp_path)
+    page = tmp_path / "topics" / "case" / "concept.md"
+    picture = '\n## Jars\n\n![A jar](jar.png "Its <caption>")\n'
+    page.write_text(page.read_text() + picture)
+    (page.parent / "jar.png").write_bytes(PNG)
+    html = str(load_library(tmp_path).topics["case"].sections)
+
+    assert 'alt="A jar"' in html
+    assert "<figcaption>Its &lt;caption&gt;</figcaption>" in html

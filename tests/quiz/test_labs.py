@@ -1,5 +1,6 @@
 """Labs: what the terminal answers, what is graded, and what the page shows."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -333,6 +334,16 @@ h100*        up 2-00:00:00      2  alloc node[01-02]
 h100*        up 2-00:00:00      1   idle node03"""
 
 
+@pytest.mark.parametrize("line", ["kubectl get pods -n iris -o wide", "sacct -o JobID,State"])
+def test_an_output_of_one_line_is_a_table_without_rows(line: str) -> None:
+    lab = with_blocks(
+        "$ kubectl get pods -n iris\nNo resources found in iris namespace.",
+        "$ sacct\nJobID State ExitCode",
+    )
+
+    assert not typed(line, question=lab).entries[0].refused
+
+
 def test_sinfo_counts_and_lists_nodes() -> None:
     lab = with_blocks(SINFO)
 
@@ -495,6 +506,80 @@ def test_several_units_are_one_command_each() -> None:
 
     assert output("systemctl stop a.service b", question=lab) == "b was off"
     assert len(typed("systemctl stop a b", question=lab).executed_commands) == 2
+
+
+NCCL = """$ NCCL_DEBUG=INFO ./all_reduce_perf -b 1G
+NET/Socket : Using eth0
+
+$ NCCL_DEBUG=… ./all_reduce_perf …
+any level
+
+$ ./all_reduce_perf -b 1G
+1.31 GB/s"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "answer"),
+    [
+        (["NCCL_DEBUG=INFO ./all_reduce_perf -b 1G"], "NET/Socket : Using eth0"),
+        (["sudo NCCL_DEBUG=INFO all_reduce_perf -b 1G | cat"], "NET/Socket : Using eth0"),
+        (["env NCCL_DEBUG=INFO OTHER=1 ./all_reduce_perf -b 1G"], "NET/Socket : Using eth0"),
+        (["export NCCL_DEBUG=INFO", "./all_reduce_perf -b 1G"], "NET/Socket : Using eth0"),
+        (["export NCCL_DEBUG=INFO; ./all_reduce_perf -b 1G"], "NET/Socket : Using eth0"),
+        (["NCCL_DEBUG=WARN ./all_reduce_perf -b 1G"], "any level"),
+        (["export NCCL_DEBUG=INFO", "NCCL_DEBUG=WARN ./all_reduce_perf -b 1G"], "any level"),
+        (["./all_reduce_perf -b 1G"], "1.31 GB/s"),
+        (["OTHER=1 ./all_reduce_perf -b 1G"], "1.31 GB/s"),
+        (["export NCCL_DEBUG=INFO", "unset NCCL_DEBUG", "./all_reduce_perf -b 1G"], "1.31 GB/s"),
+    ],
+)
+def test_a_variable_of_the_author_before_a_command_has_to_be_typed(
+    lines: list[str], answer: str
+) -> None:
+    assert output(*lines, question=with_blocks(NCCL)) == answer
+
+
+def test_a_command_with_a_variable_only_does_not_answer_without_it() -> None:
+    lab = with_blocks(NCCL.partition("\n\n")[0])
+
+    refused = typed(
+        "./all_reduce_perf -b 1G", "NCCL_DEBUG=WARN ./all_reduce_perf -b 1G", question=lab
+    )
+    assert [entry.refused for entry in refused.entries] == [True, True]
+    assert typed("NCCL_DEBUG=INFO ./all_reduce_perf -b 1G", question=lab).executed_commands
+    assert output("ls", question=lab) == "all_reduce_perf"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "systemctl status openibd",
+        "systemctl is-active openibd.service",
+        "systemctl status fabric",
+        "journalctl -u openibd",
+        "ibstat -s mlx5_0",
+        "dmidecode -t system",
+    ],
+)
+def test_what_the_author_names_somewhere_is_not_told_to_play_no_part(line: str) -> None:
+    lab = with_blocks(
+        "$ systemctl start openibd",
+        "$ ibstat\nPhysical state: LinkUp",
+        "$ dmesg\nsystemd: fabric.service: stopped",
+        "$ cat a\nhello\n```\n\n```console in running\n$ dmidecode -t system\nvendor",
+    )
+
+    entry = typed(line, question=lab).entries[0]
+    assert entry.refused
+    assert not re.search("no part|not be found|No entries", entry.output)
+
+
+def test_other_units_and_programs_still_play_no_part() -> None:
+    lab = with_blocks("$ systemctl start openibd", "$ cat a\nPhysical state: LinkUp")
+
+    assert "plays no part" in output("systemctl status cups", question=lab)
+    assert "plays no part" in output("ibstat -s", question=lab)
+    assert output("journalctl -u cups", question=lab) == "-- No entries --"
 
 
 # --- grading ---

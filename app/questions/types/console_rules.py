@@ -63,8 +63,16 @@ def read_lab(authored: AuthoredItem) -> Lab:
     comment = authored.comment
     goal = strict_yaml.texts_of_value(comment.fields.values.get("goal"))
     host = comment.field_text("host") or "lab"
+    steps: dict[str, int] = {}
+    commands: list[LabCommand] = []
+    for block in _read_blocks(authored):
+        # Needed in two states, a command is one step, for which either answer counts.
+        step = next((steps[c.name] for c in block if c.step and c.name in steps), 0)
+        shared = [dataclasses.replace(c, step=step or c.step) for c in block]
+        steps |= {c.name: c.step for c in shared if c.step}
+        commands += shared
     return Lab(
-        tuple(itertools.chain.from_iterable(_read_blocks(authored))),
+        tuple(commands),
         RichText(escape(host), host),
         comment.field_text("start") or "start",
         tuple(dict.fromkeys(word.text for word in goal if word.text)),
@@ -220,8 +228,8 @@ def _check_command_syntax_and_notes(lab: Lab, source_file: SourceFile) -> None:
 
 def _check_wildcards(spelling: str, line: int, source_file: SourceFile) -> None:
     """Report E89 and W89: a `…` that matches nothing, and another sign in its place."""
-    words = spelling.split()
-    program = words[2:3] if words[0] == "ssh" else words[:1]
+    words = shell.strip_wrappers(spelling.split())
+    program = words[2:3] if words[:1] == ["ssh"] else words[:1]
     if any(shell.ANYTHING in word for word in program):
         message = f"“{spelling[:40]}” answers nothing: … cannot stand for a program."
         source_file.report("E89", line, 1, message, "Write its name, and … behind it.")
@@ -271,9 +279,16 @@ def _report_ambiguous_commands(lab: Lab, source_file: SourceFile) -> None:
     for index, command in enumerate(lab.commands):
         for state, spelling in itertools.product(command.states or lab.states, command.spellings):
             sample = spelling.plain.replace(shell.ANYTHING, "text")
-            meant = terminal.find_meant_commands(state, shell.read_line(sample)[0].commands)
+            typed = shell.read_line(sample)[0].commands
+            variables = terminal.matching_commands(typed)
             other = next(
-                (n for n in meant if n != index and _have_equal_priority(lab, n, index)), None
+                (
+                    n
+                    for n in terminal.find_meant_commands(state, typed)
+                    if n != index and variables[n] == variables.get(index)
+                    if _have_equal_priority(lab, n, index)
+                ),
+                None,
             )
             if other is None or index in reported or other > index:
                 continue
@@ -281,6 +296,8 @@ def _report_ambiguous_commands(lab: Lab, source_file: SourceFile) -> None:
             message = f"“{spelling.plain[:40]}” has an answer in line {lab.commands[other].line} "
             message += f"already, in the state “{state}”."
             hint = "Say with in STATE when each counts, or delete one."
+            if command.states:
+                hint = f"Take {state} away from the in of one of the two, or delete one."
             source_file.report("E90", command.line, 1, message, hint)
 
 
@@ -336,14 +353,7 @@ def _report_dead_end(
     if goal.startswith("#"):
         needed = lab.commands[int(goal[1:])]
         message = f"the needed “{needed.name[:40]}” has no answer any more."
-        hint = f"Take its in STATE away, or write what it answers in {last.to}."
-        others = [
-            c for c in lab.commands if c.needed and c.step != needed.step and c.name == needed.name
-        ]
-        if others:
-            message = f"the needed “{needed.name[:40]}” cannot be run any more: in line "
-            message += f"{others[0].line} it is a step of its own."
-            hint = "Write needed at one of the two."
+        hint = f"Write what it answers in {last.to}, with needed, so that it counts there as well."
     source_file.report("W89", last.line, 1, f"After “{last.name[:40]}” {message}", hint)
 
 
