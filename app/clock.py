@@ -31,7 +31,7 @@ Now = Annotated[dt.datetime, Depends(current_time)]
 _ROLLOVER = dt.timedelta(hours=4)
 
 
-def find_time_zone(name: str) -> dt.tzinfo:
+def time_zone_or_utc(name: str) -> dt.tzinfo:
     """Return the time zone with this name, UTC if it is unknown on this machine."""
     try:
         return zoneinfo.ZoneInfo(name)
@@ -40,11 +40,11 @@ def find_time_zone(name: str) -> dt.tzinfo:
 
 
 def study_day_at(moment: dt.datetime, zone: str) -> dt.date:
-    return (moment.astimezone(find_time_zone(zone)) - _ROLLOVER).date()
+    return (moment.astimezone(time_zone_or_utc(zone)) - _ROLLOVER).date()
 
 
 def study_day_start(day: dt.date, zone: str) -> dt.datetime:
-    return dt.datetime.combine(day, dt.time(), find_time_zone(zone)) + _ROLLOVER
+    return dt.datetime.combine(day, dt.time(), time_zone_or_utc(zone)) + _ROLLOVER
 
 
 DEFAULT_RETENTION = 0.9

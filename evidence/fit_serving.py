@@ -46,7 +46,7 @@ from app.estimator.serving.replica import (
     rounds_of_run,
     time_per_token,
 )
-from app.estimator.serving.step_time import PlacedModel, decode_time, place_model, setup_key
+from app.estimator.serving.step_time import PlacedModel, decode_time, measurement_key, place_model
 from evidence import DATA
 from evidence.accuracy.cases import CaseFile, ReferenceCase, read_cases
 from evidence.accuracy.held_out import GROUPS, HeldOutErrors, summed
@@ -324,7 +324,7 @@ def counted(rows: Iterable[Measured]) -> str:
         question = translate(case, single) if case.kind == "decode_tpot" else None
         if isinstance(question, CalculatorQuery):
             placed.append(place_requested_model(parse_inputs(LatencyInputs, question.typed)))
-    keys = Counter(" ".join(setup_key(one)) for one in placed)
+    keys = Counter(" ".join(measurement_key(one)) for one in placed)
     lines = [f'"{key}" = {number}\n' for key, number in sorted(keys.items())]
     return _HEAD + "".join(lines)
 

@@ -15,7 +15,7 @@ from sqlmodel import Session
 from app.accounts import learner_store
 from app.accounts.current_learner import CurrentLearner, EnrolledLearner, LearnerProfile
 from app.accounts.learner import CARD_AMOUNTS, PAGE_ROUTES, plan_mock_exam_days
-from app.clock import DEFAULT_RETENTION, Now, find_time_zone
+from app.clock import DEFAULT_RETENTION, Now, time_zone_or_utc
 from app.database.engine import DbSession
 from app.web.render import render_page
 from app.web.visitor import YEAR
@@ -252,7 +252,7 @@ def render_settings_page(
         exam_over=exam_day is not None and exam_day < learner.study_day(request.app.state.clock()),
         kept=query.get("kept") == "yes" and not problems,
         ended=query.get("ended") == "yes" and not problems,
-        zone=find_time_zone(learner.zone),
+        zone=time_zone_or_utc(learner.zone),
         browsers=learner_store.list_browser_sessions(
             db, learner.home, request.state.visitor.digest
         ),

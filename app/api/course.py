@@ -187,9 +187,9 @@ class QuestionsOut(_VersionAndLicenseOut):
     questions: list[QuestionOut]
 
 
-def _course_fields(library: Library, name: str) -> dict[str, Any]:
+def _course_fields(library: Library, course_name: str) -> dict[str, Any]:
     syllabus = library.syllabus
-    names = {"course": name, "exam": syllabus.exam, "title": syllabus.title}
+    names = {"course": course_name, "exam": syllabus.exam, "title": syllabus.title}
     return names | _version_and_license_fields(library)
 
 
@@ -198,7 +198,7 @@ def _version_and_license_fields(library: Library) -> dict[str, str]:
     return {"version": library.version, "license": syllabus.license, "language": syllabus.language}
 
 
-def build_syllabus(library: Library, name: str) -> SyllabusOut:
+def build_syllabus(library: Library, course_name: str) -> SyllabusOut:
     """Return the domains of a course and its topics."""
     domains = [
         DomainOut(
@@ -213,7 +213,7 @@ def build_syllabus(library: Library, name: str) -> SyllabusOut:
         for domain in library.syllabus.domains
     ]
     topics = [TopicOut(**_topic_fields(topic)) for topic in library.topics.values()]
-    return SyllabusOut(**_course_fields(library, name), domains=domains, topics=topics)
+    return SyllabusOut(**_course_fields(library, course_name), domains=domains, topics=topics)
 
 
 def _topic_fields(topic: Topic) -> dict[str, Any]:
@@ -324,12 +324,12 @@ def _build_question(question: Question) -> QuestionOut:
         difficulty=question.difficulty,
         level=question.level,
         computed=question.computed is not None,
-        html=question_card_faces(variant, _gap_text).front,
+        html=question_card_faces(variant, _format_gap).front,
         address=f"/quiz/{question.topic}/{question.id}",
     )
 
 
-def _gap_text(hint: str) -> str:
+def _format_gap(hint: str) -> str:
     return f"[{hint or '…'}]"
 
 
@@ -389,7 +389,7 @@ def get_syllabus(course: RequestedCourse) -> Response:
 @router.get("/{course}/topics/{topic}")
 def get_page(course: RequestedCourse, topic: str) -> Response:
     page = require_topic(course.library, topic)
-    return _json_response(build_page(course.library, page, _page_markdown(course, page)))
+    return _json_response(build_page(course.library, page, _read_page_markdown(course, page)))
 
 
 @router.get("/{course}/glossary")
@@ -414,7 +414,7 @@ def _require_topic_if_given(library: Library, topic: str) -> None:
         require_topic(library, topic)
 
 
-def _page_markdown(course: ServedCourse, topic: Topic) -> str | None:
+def _read_page_markdown(course: ServedCourse, topic: Topic) -> str | None:
     """Return the Markdown of a page; None if the file is newer than the loaded page."""
     path = topic.place.path
     if path in course.library.outdated:

@@ -53,7 +53,7 @@ def _model_fields(model: Architecture) -> dict[str, Any]:
     }
 
 
-def _catalog_row(entry: Any) -> dict[str, Any]:
+def _part_to_dict(entry: Any) -> dict[str, Any]:
     return {f.name: _to_plain_json(getattr(entry, f.name)) for f in dataclasses.fields(entry)}
 
 
@@ -65,9 +65,9 @@ def _to_plain_json(value: Any) -> Any:
 
 _ROWS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "models": _list_models,
-    "accelerators": lambda: [_catalog_row(a) for a in catalog.list_accelerators()],
-    "systems": lambda: [_catalog_row(s) for s in catalog.list_systems()],
-    "networks": lambda: [_catalog_row(n) for n in catalog.list_network_parts()],
+    "accelerators": lambda: [_part_to_dict(a) for a in catalog.list_accelerators()],
+    "systems": lambda: [_part_to_dict(s) for s in catalog.list_systems()],
+    "networks": lambda: [_part_to_dict(n) for n in catalog.list_network_parts()],
 }
 
 router = APIRouter(include_in_schema=False)
@@ -102,7 +102,7 @@ def show_api_page(request: Request, learner: CurrentLearner) -> Response:
 
 @router.get("/api/v1/openapi.json")
 def show_openapi_document() -> Response:
-    return _json_response(_build_document())
+    return _json_response(_build_openapi_document())
 
 
 @router.get("/api/v1/estimates")
@@ -149,5 +149,5 @@ def _json_response(value: Any) -> Response:
 
 
 @functools.cache
-def _build_document() -> dict[str, Any]:
+def _build_openapi_document() -> dict[str, Any]:
     return build_openapi(registry.entries(), importlib.metadata.version("headroom"))

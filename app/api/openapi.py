@@ -119,7 +119,7 @@ class SectionAnswer(Answer):
     heading: str = Field(description="Heading of the section.")
 
 
-def inputs_model(entry: EstimateSpec) -> type[BaseModel]:
+def build_inputs_model(entry: EstimateSpec) -> type[BaseModel]:
     """Return the inputs of an estimate as a model: types, units, ranges, defaults, help."""
     defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
     fields: dict[str, Any] = {
@@ -209,7 +209,7 @@ _OF_TOPIC = frozenset({"/{course}/cards", "/{course}/questions"})
 
 def build_openapi(entries: Sequence[EstimateSpec], version: str) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of everything under /api/v1."""
-    models = {entry.name: inputs_model(entry) for entry in entries}
+    models = {entry.name: build_inputs_model(entry) for entry in entries}
     shapes: list[type[BaseModel]] = [*models.values(), Answer, Problems, *_COURSE_SHAPES]
     schemas = models_json_schema([(shape, "validation") for shape in shapes], ref_template=_REF)[1]
     paths: dict[str, Any] = {
@@ -258,7 +258,7 @@ def _course_paths() -> dict[str, Any]:
     }
 
 
-def _course_operation(path: str, summary: str, shape: type[BaseModel]) -> dict[str, Any]:
+def _course_operation(path: str, summary: str, response_model: type[BaseModel]) -> dict[str, Any]:
     parameters = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
         for name in re.findall(r"\{(\w+)\}", path)
@@ -267,7 +267,7 @@ def _course_operation(path: str, summary: str, shape: type[BaseModel]) -> dict[s
         one: dict[str, Any] = {"name": "topic", "in": "query", "required": False}
         schema = {"type": "string", "maxLength": course.MAX_SLUG_LENGTH}
         parameters.append(one | {"description": "Of one topic only", "schema": schema})
-    answers = {"200": _describe_response(summary, shape.__name__)}
+    answers = {"200": _describe_response(summary, response_model.__name__)}
     if parameters:
         answers["404"] = _describe_response("There is no such course or topic", "Problems")
     return {"summary": summary, "parameters": parameters, "responses": answers}
@@ -309,9 +309,9 @@ def _estimate_responses() -> dict[str, Any]:
     }
 
 
-def _describe_response(text: str, schema_name: str) -> dict[str, Any]:
+def _describe_response(description: str, schema_name: str) -> dict[str, Any]:
     schema = {"$ref": _REF.format(model=schema_name)}
-    return {"description": text, "content": {"application/json": {"schema": schema}}}
+    return {"description": description, "content": {"application/json": {"schema": schema}}}
 
 
 def _underscored_name(entry: EstimateSpec) -> str:

@@ -263,7 +263,7 @@ def show_statistics(
     by = by if by in statistics_tables.SORTS else "discrimination"
     rows = statistics_tables.sort_rows(rows, by, descending=descending)
     if query.format == "csv":
-        return _csv_response(statistics_tables.format_csv(rows), "questions.csv")
+        return _csv_response(statistics_tables.questions_as_csv(rows), "questions.csv")
     if query.format == "exams-csv":
         return _csv_response(statistics_tables.exams_as_csv(statistics.exams), "exams.csv")
     items = statistics_tables.items_to_fix(context.library, rows, statistics.lapsed_cards)

@@ -237,7 +237,7 @@ def compute_exam_statistics(
     return rows
 
 
-def format_csv(rows: Iterable[QuestionStatisticsRow]) -> str:
+def questions_as_csv(rows: Iterable[QuestionStatisticsRow]) -> str:
     """Return the table as CSV: one line per question, percentages as plain numbers."""
     header = ("item", "type", "topic", "file", "line", "revision", *COLUMNS)
     return _csv_text(

@@ -90,7 +90,7 @@ class KindAccuracy:
 
 
 @functools.cache
-def accuracy_summary() -> AccuracySummary:
+def build_accuracy_summary() -> AccuracySummary:
     kinds = _load_results_by_kind().values()
     strips = tuple(_error_strip(kind) for kind in kinds if kind["expressible"])
     return AccuracySummary(
@@ -105,9 +105,9 @@ def accuracy_summary() -> AccuracySummary:
 
 
 @functools.lru_cache(maxsize=128)  # requests for unknown kinds must not grow the cache
-def accuracy_of_kind(name: str) -> KindAccuracy | None:
+def build_kind_accuracy(kind_name: str) -> KindAccuracy | None:
     """Return one kind with all its cases; None for an unknown kind."""
-    kind = _load_results_by_kind().get(name)
+    kind = _load_results_by_kind().get(kind_name)
     if kind is None:
         return None
     return KindAccuracy(
@@ -139,15 +139,15 @@ def _accuracy_row(kind_results: dict[str, Any]) -> AccuracyRow:
         cases=kind_results["cases"],
         fitted=kind_results["calibration"],
         within=kind_results["within_tolerance"],
-        median=_format_share(kind_results["median"]),
-        p90=_format_share(kind_results["p90"]),
-        largest=_format_share(kind_results["largest"]),
-        inside=_format_share(kind_results["inside_interval"], 0),
+        median=_format_percent(kind_results["median"]),
+        p90=_format_percent(kind_results["p90"]),
+        largest=_format_percent(kind_results["largest"]),
+        inside=_format_percent(kind_results["inside_interval"], 0),
     )
 
 
-def _format_share(share: float | None, places: int = 1) -> str:
-    return "" if share is None else f"{share * 100:.{places}f}%"
+def _format_percent(share: float | None, decimals: int = 1) -> str:
+    return "" if share is None else f"{share * 100:.{decimals}f}%"
 
 
 def _predicted_measured_chart(kind_results: dict[str, Any]) -> Chart:
@@ -181,7 +181,7 @@ def _case_row(case: dict[str, Any]) -> CaseRow:
         id=case["id"],
         expected=f"{format_number(expected, 4)}\u00a0{case['unit']}",
         predicted="" if predicted is None else format_number(predicted, 4),
-        error=_format_share(_relative_error(expected, predicted)),
+        error=_format_percent(_relative_error(expected, predicted)),
         source=case["source"],
         remark=case.get("why_not") or ("fitted on" if "calibration" in case else ""),
         calculator=calculator,

@@ -1,7 +1,7 @@
 """Two or three scenarios side by side, and the URLs that hold them."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeGuard
 from urllib.parse import urlencode
 
@@ -27,18 +27,18 @@ from app.estimator.units import (
     split_number_and_unit,
 )
 from app.widgets.bar_charts import bar_legend, bar_reach, draw_bar
-from app.widgets.calculator_form import CourseLinks, FormField, build_fields, build_query
-from app.widgets.estimate_view import calculator_url
+from app.widgets.calculator_form import CourseLinks, FormField, build_form_fields, build_query
+from app.widgets.estimate_view import calculator_url, format_interval
 from app.widgets.svg import SIGNS, VerdictIcon
 
 LETTERS = ("a", "b", "c")
 _PREFIXES = frozenset(f"{letter}." for letter in LETTERS)
 _COUNT = "scenarios"
 
-Typed = Mapping[str, str]
+QueryInputs = Mapping[str, str]
 
 
-def split_scenarios(typed: Typed) -> dict[str, dict[str, str]]:
+def split_scenarios(typed: QueryInputs) -> dict[str, dict[str, str]]:
     """Return the scenarios in a URL: `gpu=` applies to all, `b.gpu=` to B alone.
 
     There are two; `scenarios=3` or any value for C adds a third.
@@ -54,7 +54,7 @@ def split_scenarios(typed: Typed) -> dict[str, dict[str, str]]:
     }
 
 
-def build_scenarios_query(typed_by_letter: Mapping[str, Typed]) -> str:
+def build_scenarios_query(typed_by_letter: Mapping[str, QueryInputs]) -> str:
     """Return scenarios as a query string; values shared by all are written once.
 
     >>> build_scenarios_query({"a": {"model": "70B"}, "b": {"model": "70B", "gpus": "8"}})
@@ -87,8 +87,16 @@ def is_better(one: Figure, other: Figure) -> bool:
     return (a > b) == (better == "more")
 
 
-def comparison_sentence(estimates: Mapping[str, Estimate]) -> str:
-    """Return the comparison in one sentence: what fits, has more room, or takes less."""
+# What inputs are about, where it is not the most important figure.
+_ABOUT = dict.fromkeys(("draft_tokens", "acceptance", "draft_cost"), ("tpot_p50", "tpot"))
+
+
+def comparison_sentence(estimates: Mapping[str, Estimate], differing: Collection[str] = ()) -> str:
+    """Return the comparison in one sentence: what fits, has more room, or takes less.
+
+    `differing`: the inputs that are not the same.
+    """
+    about = tuple(name for field in differing for name in _ABOUT.get(field, ()))
     rest = [s for s, e in estimates.items() if e.verdict.status == "no"]
     # A verdict is doubtful if it is tight and the figure says that it doesn't fit.
     doubtful = [
@@ -100,8 +108,8 @@ def comparison_sentence(estimates: Mapping[str, Estimate]) -> str:
     if max(len(fit), len(doubtful), len(rest)) < len(estimates):
         return _describe_which_fit(fit, doubtful, rest)
     return (
-        _compare_free_memory(estimates)
-        or _compare_first_difference(estimates)
+        _describe_free_memory(estimates)
+        or _describe_first_difference(estimates, about)
         or "There is no difference."
     )
 
@@ -126,7 +134,7 @@ def _describe_which_fit(
     return f"{', '.join(clauses)}."
 
 
-def _compare_free_memory(estimates: Mapping[str, Estimate]) -> str:
+def _describe_free_memory(estimates: Mapping[str, Estimate]) -> str:
     free = {s.upper(): e.find("free") for s, e in estimates.items()}
     figures = {s: f for s, f in free.items() if f and _comparable_number(f) is not None}
     values = {s: _comparable_number(f) or 0.0 for s, f in figures.items()}
@@ -138,9 +146,9 @@ def _compare_free_memory(estimates: Mapping[str, Estimate]) -> str:
     return f"{best} has {word} room: {figures[best].words} free, against {rest}."
 
 
-def _compare_first_difference(estimates: Mapping[str, Estimate]) -> str:
+def _describe_first_difference(estimates: Mapping[str, Estimate], about: Collection[str]) -> str:
     """Return a sentence about the first figure that differs, most important figures first."""
-    for leading in _figures_primary_first(estimates):
+    for leading in _figures_primary_first(estimates, about):
         figures = {s.upper(): e.find(leading.name) for s, e in estimates.items()}
         text = {s: f.words for s, f in figures.items() if f}
         if len(set(text.values())) > 1:
@@ -149,9 +157,11 @@ def _compare_first_difference(estimates: Mapping[str, Estimate]) -> str:
     return ""
 
 
-def _figures_primary_first(estimates: Mapping[str, Estimate]) -> list[Figure]:
+def _figures_primary_first(
+    estimates: Mapping[str, Estimate], about: Collection[str]
+) -> list[Figure]:
     first = next(iter(estimates.values()))
-    return sorted(first.figures, key=lambda figure: not figure.primary)
+    return sorted(first.figures, key=lambda f: (f.name not in about, not f.primary))
 
 
 def _comparable_number(figure: Figure) -> float | None:
@@ -202,6 +212,7 @@ class ScenarioFigure:
     words: str
     best: bool
     against: str
+    interval: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -212,10 +223,16 @@ class FigureRow:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Comparison:
-    """The template data of `calculators/_comparison.html`."""
+    """The template data of `calculators/_comparison.html`.
+
+    `overlapping`: the most important figures whose likely ranges overlap although they
+    differ; `notes`: what one scenario assumes and not all do, with its letter.
+    """
 
     lead: str
     differs: tuple[str, ...]
+    overlapping: tuple[str, ...]
+    notes: tuple[tuple[str, str], ...]
     sides: tuple[ScenarioColumn, ...]
     legend: tuple[tuple[str, str], ...]
     figures: tuple[FigureRow, ...]
@@ -225,19 +242,19 @@ class Comparison:
 class Scenario:
     """One scenario with its result, or the problems that prevent one."""
 
-    typed: Typed
+    typed: QueryInputs
     inputs: Any
     estimate: Estimate | None
     problems: tuple[InputProblem, ...]
 
 
 def compute_scenarios(
-    entry: EstimateSpec, typed_by_letter: Mapping[str, Typed]
+    entry: EstimateSpec, typed_by_letter: Mapping[str, QueryInputs]
 ) -> dict[str, Scenario]:
     return {letter: _compute_scenario(entry, typed) for letter, typed in typed_by_letter.items()}
 
 
-def minimal_query_inputs(scenario: Scenario) -> Typed:
+def minimal_query_inputs(scenario: Scenario) -> QueryInputs:
     """Return the shortest query of a scenario; the input as typed if it has problems."""
     if scenario.inputs is None:
         return scenario.typed
@@ -270,13 +287,13 @@ def scenario_problems(scenarios: Mapping[str, Scenario]) -> tuple[InputProblem, 
     )
 
 
-def input_rows(
+def build_input_rows(
     entry: EstimateSpec, scenarios: Mapping[str, Scenario], course: CourseLinks
 ) -> tuple[InputRow, ...]:
     columns = {
         letter: {
             field.name: field
-            for field in build_fields(
+            for field in build_form_fields(
                 entry, s.typed, s.inputs, s.problems, id=letter, course=course
             )
         }
@@ -288,7 +305,7 @@ def input_rows(
             dataclasses.replace(column[name], name=f"{letter}.{name}")
             for letter, column in columns.items()
         )
-        differs = _differs(scenarios, name)
+        differs = _input_differs(scenarios, name)
         rows.append(InputRow(name, spec.label, fields, differs, spec.advanced))
     return tuple(rows)
 
@@ -302,23 +319,24 @@ def compare_scenarios(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) ->
     }
     if len(estimates) < len(scenarios):
         return None
-    differing = tuple(
-        spec.label for name, spec in input_specs(entry.inputs).items() if _differs(scenarios, name)
-    )
+    specs = input_specs(entry.inputs)
+    differing = [name for name in specs if _input_differs(scenarios, name)]
     bars = {
         letter: next((p for p in e.pictures if isinstance(p, StackedBar)), None)
         for letter, e in estimates.items()
     }
     return Comparison(
-        lead=comparison_sentence(estimates),
-        differs=differing,
+        lead=comparison_sentence(estimates, differing),
+        differs=tuple(specs[name].label for name in differing),
+        overlapping=_labels_of_overlapping_ranges(list(estimates.values()), differing),
+        notes=_notes_not_shared(estimates),
         sides=_scenario_columns(entry, scenarios, estimates, bars),
         legend=tuple(dict.fromkeys(k for bar in bars.values() if bar for k in bar_legend(bar))),
         figures=_figure_rows(list(estimates.values())),
     )
 
 
-def _compute_scenario(entry: EstimateSpec, typed: Typed) -> Scenario:
+def _compute_scenario(entry: EstimateSpec, typed: QueryInputs) -> Scenario:
     inputs = None
     try:
         inputs = parse_inputs(entry.inputs, typed)
@@ -327,10 +345,10 @@ def _compute_scenario(entry: EstimateSpec, typed: Typed) -> Scenario:
         return Scenario(typed, inputs, None, bad.problems)
 
 
-def _differs(scenarios: Mapping[str, Scenario], name: str) -> bool:
+def _input_differs(scenarios: Mapping[str, Scenario], input_name: str) -> bool:
     """Return whether an input has not the same value, or text if it is invalid, everywhere."""
     values = {
-        s.typed.get(name, "") if s.inputs is None else getattr(s.inputs, name)
+        s.typed.get(input_name, "") if s.inputs is None else getattr(s.inputs, input_name)
         for s in scenarios.values()
     }
     return len(values) > 1
@@ -363,6 +381,46 @@ def _scenario_columns(
     return tuple(sides)
 
 
+_MOST_OVERLAPPING = 3
+
+
+# Where these differ, the errors of both scenarios have nothing to do with each other.
+_SETUP = frozenset({"gpu", "engine", "model", "software"})
+
+
+def _labels_of_overlapping_ranges(
+    estimates: Sequence[Estimate], differing: Collection[str]
+) -> tuple[str, ...]:
+    """Return the labels of figures whose ranges overlap, of percentiles that of p95.
+
+    On one setup an error of the model moves all scenarios alike, so that ranges say nothing
+    about their order.
+    """
+    labels: list[str] = []
+    if _SETUP.isdisjoint(differing):
+        return ()
+    for figure in estimates[0].figures:
+        if figure.name.endswith(("_p50", "_p99")):
+            continue
+        figures = [f for e in estimates if (f := e.find(figure.name)) is not None]
+        lows = [f.low for f in figures if f.low is not None]
+        highs = [f.high for f in figures if f.high is not None]
+        differ = len({f.words for f in figures}) > 1
+        if differ and len(lows) == len(highs) == len(estimates) and max(lows) < min(highs):
+            labels.append(figure.label)
+    return tuple(labels[:_MOST_OVERLAPPING])
+
+
+def _notes_not_shared(estimates: Mapping[str, Estimate]) -> tuple[tuple[str, str], ...]:
+    shared = set.intersection(*(set(e.notes) for e in estimates.values()))
+    return tuple(
+        (letter.upper(), note)
+        for letter, estimate in estimates.items()
+        for note in estimate.notes
+        if note not in shared
+    )
+
+
 def _figure_rows(estimates: Sequence[Estimate]) -> tuple[FigureRow, ...]:
     rows = []
     for figure in estimates[0].figures:
@@ -380,6 +438,7 @@ def _scenario_figures(figures: Sequence[Figure]) -> tuple[ScenarioFigure, ...]:
             best=any(is_better(f, other) for other in figures)
             and not any(is_better(other, f) for other in figures),
             against="" if f is first else format_difference_from_first(f, first),
+            interval=format_interval(f) if f.low is not None else "",
         )
         for f in figures
     )
@@ -424,9 +483,9 @@ def _difference_as_shown(figure: Figure, first: Figure) -> str:
     return append_unit(text, unit)
 
 
-def _count_decimals(written: str) -> int:
+def _count_decimals(formatted: str) -> int:
     """Return the number of decimals of a formatted value."""
-    return len(written.partition(NBSP)[0].rstrip("%").partition(".")[2])
+    return len(formatted.partition(NBSP)[0].rstrip("%").partition(".")[2])
 
 
 def _is_number(value: Any) -> TypeGuard[float]:

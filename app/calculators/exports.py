@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.calculators.comparison import Comparison, Scenario
-from app.estimator.inputs import format_input, input_specs
+from app.estimator.inputs import format_typed_value, input_specs
 from app.estimator.registry import EstimateSpec, require_estimate
 from app.estimator.result import Estimate, Figure, ResultTable
 from app.estimator.units import NBSP, format_value
-from app.widgets.estimate_view import interval_text
+from app.widgets.estimate_view import format_interval
 
 
 def estimate_json(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def estimate_json(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> dict[
         "estimate": entry.name,
         "title": entry.title,
         "inputs": {name: getattr(inputs, name) for name in input_specs(entry.inputs)},
-        "verdict": verdict | {"text": with_plain_spaces(verdict["text"])},
+        "verdict": verdict | {"text": replace_no_break_spaces(verdict["text"])},
         "figures": [_figure_json(f) for f in estimate.figures],
         "steps": [
             _pick_attributes(
@@ -55,7 +55,7 @@ def _pick_attributes(instance: Any, *names: str) -> dict[str, Any]:
 def format_estimate_csv(estimate: Estimate) -> str:
     """Return the figures as rows: name, label, value, unit, low, high, text."""
     rows = [
-        (f.name, f.label, f.value, f.unit, f.low, f.high, with_plain_spaces(f.words))
+        (f.name, f.label, f.value, f.unit, f.low, f.high, replace_no_break_spaces(f.words))
         for f in estimate.figures
     ]
     return write_csv(("name", "label", "value", "unit", "low", "high", "text"), rows)
@@ -78,7 +78,7 @@ def format_estimate_markdown(
 ) -> str:
     """Return verdict, inputs, figures, steps and assumptions as Markdown."""
     verdict = estimate.verdict
-    figures = [(f.label, f.words, interval_text(f)) for f in estimate.figures]
+    figures = [(f.label, f.words, format_interval(f)) for f in estimate.figures]
     steps = [
         (
             s.label,
@@ -89,8 +89,8 @@ def format_estimate_markdown(
         for s in estimate.steps
     ]
     tables = [
-        f"### {_escape_markdown(table.label)}\n\n"
-        + md_table(
+        f"### {_escape_markdown_cell(table.label)}\n\n"
+        + markdown_table(
             table.columns,
             [[c if isinstance(c, str) else format_value(*c) for c in row] for row in table.rows],
         )
@@ -98,13 +98,13 @@ def format_estimate_markdown(
     ]
     parts = [
         f"## {entry.title}",
-        f"**{_escape_markdown(verdict.lead)}** {_escape_markdown(verdict.text)}",
+        f"**{_escape_markdown_cell(verdict.lead)}** {_escape_markdown_cell(verdict.text)}",
         _inputs_line(entry, inputs),
-        md_table(("Figure", "Value", "Likely range"), figures),
+        markdown_table(("Figure", "Value", "Likely range"), figures),
         _sections_table(estimate),
         *tables,
-        md_table(("Step", "Formula", "With numbers", "Result"), steps),
-        "\n".join(f"- {_escape_markdown(note)}" for note in estimate.notes),
+        markdown_table(("Step", "Formula", "With numbers", "Result"), steps),
+        "\n".join(f"- {_escape_markdown_cell(note)}" for note in estimate.notes),
         f"Calculated with Headroom: {link}" if link else "Calculated with Headroom.",
     ]
     return "\n\n".join(p for p in parts if p) + "\n"
@@ -114,18 +114,18 @@ def _sections_table(estimate: Estimate) -> str:
     """Return the verdicts of the results that an estimate is made of."""
     verdicts = [(s, s.estimate.verdict) for s in estimate.sections]
     rows = [(s.heading, s.name, f"{v.lead} {v.text}") for s, v in verdicts]
-    return md_table(("Section", "Calculator", "Verdict"), rows)
+    return markdown_table(("Section", "Calculator", "Verdict"), rows)
 
 
-def md_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a Markdown table; empty without rows."""
     if not rows:
         return ""
     lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join("| " + " | ".join(map(_escape_markdown, line)) + " |" for line in lines)
+    return "\n".join("| " + " | ".join(map(_escape_markdown_cell, line)) + " |" for line in lines)
 
 
-def with_plain_spaces(text: str) -> str:
+def replace_no_break_spaces(text: str) -> str:
     """Replace no-break spaces by ordinary ones, for files and terminals."""
     return text.replace(NBSP, " ")
 
@@ -134,7 +134,7 @@ def _figure_json(figure: Figure) -> dict[str, Any]:
     numbers = _pick_attributes(
         figure, "name", "label", "value", "unit", "low", "high", "exact", "primary"
     )
-    return numbers | {"text": with_plain_spaces(figure.words), "note": figure.note}
+    return numbers | {"text": replace_no_break_spaces(figure.words), "note": figure.note}
 
 
 def _table_json(table: ResultTable) -> dict[str, Any]:
@@ -150,13 +150,13 @@ def _inputs_line(entry: EstimateSpec, inputs: Any) -> str:
     for name, spec in input_specs(entry.inputs).items():
         value = getattr(inputs, name)
         if value is not None and spec.kind != "text":
-            text = f"{spec.label} {format_input(spec, value)} {spec.typed_unit}"
-            values.append(_escape_markdown(text.rstrip()))
+            text = f"{spec.label} {format_typed_value(spec, value)} {spec.typed_unit}"
+            values.append(_escape_markdown_cell(text.rstrip()))
     return f"Inputs: {'; '.join(values)}."
 
 
-def _escape_markdown(text: str) -> str:
-    return with_plain_spaces(text).replace("|", "\\|").replace("\n", " ")
+def _escape_markdown_cell(text: str) -> str:
+    return replace_no_break_spaces(text).replace("|", "\\|").replace("\n", " ")
 
 
 def _escape_formula_cell(cell: Any) -> Any:
@@ -186,8 +186,8 @@ def format_comparison_csv(scenarios: Scenarios) -> str:
     return write_csv(("name", "label", "unit", *scenarios), rows)
 
 
-def format_comparison_markdown(entry: EstimateSpec, compared: Comparison, link: str) -> str:
-    letters = [side.letter for side in compared.sides]
+def format_comparison_markdown(entry: EstimateSpec, comparison: Comparison, link: str) -> str:
+    letters = [side.letter for side in comparison.sides]
     against = [f"{letter} against A" for letter in letters[1:]]
     rows = [
         (
@@ -195,16 +195,17 @@ def format_comparison_markdown(entry: EstimateSpec, compared: Comparison, link: 
             *(f"**{v.words}**" if v.best else v.words for v in row.values),
             *(v.against for v in row.values[1:]),
         )
-        for row in compared.figures
+        for row in comparison.figures
     ]
     parts = [
         f"## {entry.title}, side by side",
-        f"**{with_plain_spaces(compared.lead)}**",
-        f"What differs: {', '.join(compared.differs) or 'nothing'}.",
+        f"**{replace_no_break_spaces(comparison.lead)}**",
+        f"What differs: {', '.join(comparison.differs) or 'nothing'}.",
         "\n".join(
-            f"- {s.letter}: {with_plain_spaces(f'{s.lead} {s.text}')}" for s in compared.sides
+            f"- {s.letter}: {replace_no_break_spaces(f'{s.lead} {s.text}')}"
+            for s in comparison.sides
         ),
-        md_table(("Figure", *letters, *against), rows),
+        markdown_table(("Figure", *letters, *against), rows),
         f"Calculated with Headroom: {link}",
     ]
     return "\n\n".join(parts) + "\n"

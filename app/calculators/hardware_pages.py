@@ -13,7 +13,7 @@ from app.accounts.current_learner import CurrentLearner
 from app.content.library import Library
 from app.errors import NotFoundError
 from app.estimator import data_files, registry
-from app.estimator.hardware.catalog import Accelerator, System, sparse_rate
+from app.estimator.hardware.catalog import Accelerator, System, sparse_peak_rate
 from app.estimator.hardware.part_values import (
     RATES,
     CatalogField,
@@ -48,12 +48,12 @@ class ComparedField:
     best: frozenset[int]
 
 
-def compare_fields(chosen: Sequence[CatalogPart]) -> dict[str, list[ComparedField]]:
+def compare_fields(parts: Sequence[CatalogPart]) -> dict[str, list[ComparedField]]:
     """Return the values of the parts by group, in the order of the first part."""
-    fields = dict.fromkeys(v.field for part in chosen for v in part.values)
+    fields = dict.fromkeys(v.field for part in parts for v in part.values)
     groups: dict[str, list[ComparedField]] = {}
     for field in fields:
-        values = tuple(part.get(field.name) for part in chosen)
+        values = tuple(part.get(field.name) for part in parts)
         groups.setdefault(field.group, []).append(_compare_field(field, values))
     return groups
 
@@ -98,7 +98,7 @@ def draw_dense_and_sparse_rates(part: CatalogPart) -> Markup | None:
     pairs, descriptions = [], []
     for label, names in _group_formats_by_rate(part).items():
         value = part[names[0]]
-        sparse = sparse_rate(part.entry, names[0], stated)
+        sparse = sparse_peak_rate(part.entry, names[0], stated)
         beside = f", {value.beside}" if sparse else ""
         dense = f"{value.words} dense"
         pairs.append(DoubleBar(label, _number_or_zero(value.number), dense, sparse or 0.0))
@@ -108,7 +108,7 @@ def draw_dense_and_sparse_rates(part: CatalogPart) -> Markup | None:
 
 def has_sparse_rates(part: CatalogPart) -> bool:
     return isinstance(part.entry, Accelerator) and any(
-        sparse_rate(part.entry, name, _stated_sparse_rates(part)) for name in RATES
+        sparse_peak_rate(part.entry, name, _stated_sparse_rates(part)) for name in RATES
     )
 
 
@@ -131,11 +131,11 @@ def _number_or_zero(value: float | str | None) -> float:
     return float(value or 0)
 
 
-Links = tuple[tuple[str, str], ...]
+UrlsAndTitles = tuple[tuple[str, str], ...]
 _INPUT = {"accelerator": "gpu", "system": "system"}
 
 
-def calculator_links(part: CatalogPart) -> Links:
+def calculator_links(part: CatalogPart) -> UrlsAndTitles:
     wanted = _INPUT.get(part.kind, "network")
     links = []
     for entry in registry.entries():
@@ -146,29 +146,29 @@ def calculator_links(part: CatalogPart) -> Links:
 
 
 @functools.cache
-def _can_compute_for_part(name: str, field: str, part_id: str) -> bool:
+def _can_compute_for_part(estimate_name: str, field: str, part_id: str) -> bool:
     """Return whether a calculator has a result for this part, whose rate may be unknown."""
     try:
-        registry.run_estimate(name, {field: part_id})
+        registry.run_estimate(estimate_name, {field: part_id})
     except (ValueError, LookupError, ArithmeticError):
         return False
     return True
 
 
-def topic_links_for_part(part: CatalogPart, library: Library) -> Links:
+def topic_links_for_part(part: CatalogPart, library: Library) -> UrlsAndTitles:
     link = f'href="{part_url(part.id)}#'
     return tuple(
         (f"/concepts/{topic.slug}", topic.title)
         for topic in library.topics.values()
-        if any(_section_shows_link(section, link) for section in topic.sections)
+        if any(_section_contains_link(section, link) for section in topic.sections)
     )
 
 
-def _section_shows_link(section: Section, link: str) -> bool:
+def _section_contains_link(section: Section, link: str) -> bool:
     return any(isinstance(p, HtmlBlock) and link in p.html for p in section.pieces)
 
 
-def related_part_links(part: CatalogPart, all_parts: tuple[CatalogPart, ...]) -> Links:
+def related_part_links(part: CatalogPart, all_parts: tuple[CatalogPart, ...]) -> UrlsAndTitles:
     """Return links to the parts built from this one, or to the one it is built from."""
     if isinstance(part.entry, System):
         return ((part_url(part.entry.accelerator), part["accelerator"].words),)
@@ -322,7 +322,7 @@ class PartQuery:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ColumnHead:
+class ColumnHeader:
     """A column title: its text, the URL that sorts by it, and the current sort order."""
 
     name: str
@@ -354,7 +354,7 @@ class PartRow:
 class PartTable:
     """The template data of the list; `reasons` explains the letters in it."""
 
-    heads: tuple[ColumnHead, ...]
+    heads: tuple[ColumnHeader, ...]
     groups: tuple[tuple[str, int], ...]
     rows: tuple[PartRow, ...]
     reasons: tuple[tuple[str, str], ...]
@@ -369,9 +369,9 @@ def parse_part_query(query: Mapping[str, str]) -> PartQuery:
     sort = query.get("sort", "")
     return PartQuery(
         category=category,
-        vendor=_offered_or_empty(query.get("vendor", ""), list_vendors(category)),
-        least=_offered_or_empty(query.get("memory", ""), [text for text, _ in MIN_MEMORY_CHOICES]),
-        columns=_offered_or_empty(
+        vendor=_value_if_allowed(query.get("vendor", ""), list_vendors(category)),
+        least=_value_if_allowed(query.get("memory", ""), [text for text, _ in MIN_MEMORY_CHOICES]),
+        columns=_value_if_allowed(
             query.get("columns", ""), [group.title for group in category.groups]
         ),
         sort=sort if sort in names else "",
@@ -379,8 +379,8 @@ def parse_part_query(query: Mapping[str, str]) -> PartQuery:
     )
 
 
-def _offered_or_empty(word: str, offered: Iterable[str]) -> str:
-    return word if word in offered else ""
+def _value_if_allowed(value: str, allowed: Iterable[str]) -> str:
+    return value if value in allowed else ""
 
 
 def list_vendors(category: PartCategory) -> tuple[str, ...]:
@@ -401,9 +401,9 @@ def build_part_table(query: PartQuery) -> PartTable:
     groups = [g for g in query.category.groups if query.columns in ("", g.title)]
     columns = [column for group in groups for column in group.columns]
     letters = _footnote_letters_by_reason(chosen, [column.field for column in columns])
-    heads = tuple(_column_head(column, query) for column in columns)
+    heads = tuple(_build_column_header(column, query) for column in columns)
     return PartTable(
-        heads=(_column_head(PartColumn("name", query.category.one), query), *heads),
+        heads=(_build_column_header(PartColumn("name", query.category.one), query), *heads),
         groups=tuple((group.title, len(group.columns)) for group in groups),
         rows=tuple(_part_row(part, columns, letters) for part in chosen),
         reasons=tuple((letter, reason) for reason, letter in letters.items()),
@@ -422,27 +422,27 @@ def _matches_query(part: CatalogPart, query: PartQuery) -> bool:
     return isinstance(number, int | float) and number >= float(query.least) * 1e9
 
 
-def _sort_parts(chosen: Sequence[CatalogPart], query: PartQuery) -> list[CatalogPart]:
+def _sort_parts(parts: Sequence[CatalogPart], query: PartQuery) -> list[CatalogPart]:
     """Sort by a value, largest first by default; parts without a value come last."""
     name = query.sort or query.category.sort
     if name == "name":
-        ordered = sorted(chosen, key=lambda part: part.name.casefold())
+        ordered = sorted(parts, key=lambda part: part.name.casefold())
         return ordered[::-1] if query.rising else ordered
-    have = [part for part in chosen if _sort_value(part, name) is not None]
-    lack = [part for part in chosen if _sort_value(part, name) is None]
+    have = [part for part in parts if _sort_value(part, name) is not None]
+    lack = [part for part in parts if _sort_value(part, name) is None]
     return [*sorted(have, key=_sort_key(name), reverse=not query.rising), *lack]
 
 
-def _sort_key(name: str) -> Callable[[CatalogPart], tuple[bool, str | float]]:
+def _sort_key(field: str) -> Callable[[CatalogPart], tuple[bool, str | float]]:
     def key(part: CatalogPart) -> tuple[bool, str | float]:
-        number = _sort_value(part, name)
+        number = _sort_value(part, field)
         return (isinstance(number, str), number if number is not None else "")
 
     return key
 
 
-def _sort_value(part: CatalogPart, name: str) -> str | float | None:
-    value = part.get(name)
+def _sort_value(part: CatalogPart, field: str) -> str | float | None:
+    value = part.get(field)
     return value.number if value else None
 
 
@@ -455,47 +455,51 @@ def _describe_sort_order(query: PartQuery) -> str:
     return f"“{text}”, {'smallest' if query.rising else 'largest'} first"
 
 
-def _column_head(column: PartColumn, query: PartQuery) -> ColumnHead:
+def _build_column_header(column: PartColumn, query: PartQuery) -> ColumnHeader:
     name = column.field
     now = (query.sort or query.category.sort) == name
     falling = now and not query.rising
     rises = name != "name"  # the first click sorts names ascending, numbers descending
     state = "" if not now else ("descending" if falling == rises else "ascending")
     order = "rising" if falling else ""
-    return ColumnHead(name, column.title, column.unit, query.address(sort=name, order=order), state)
+    return ColumnHeader(
+        name, column.title, column.unit, query.address(sort=name, order=order), state
+    )
 
 
 def _footnote_letters_by_reason(
-    chosen: Iterable[CatalogPart], names: Sequence[str]
+    parts: Iterable[CatalogPart], fields: Sequence[str]
 ) -> dict[str, str]:
     """Return a letter for each reason why a value is missing."""
-    values = (part.get(name) for part in chosen for name in names)
+    values = (part.get(name) for part in parts for name in fields)
     reasons = dict.fromkeys(v.reason for v in values if v is not None and v.reason)
     return {reason: _footnote_letter(place) for place, reason in enumerate(reasons)}
 
 
-def _footnote_letter(place: int) -> str:
-    tens, ones = divmod(place, 26)
+def _footnote_letter(index: int) -> str:
+    tens, ones = divmod(index, 26)
     return f"{chr(96 + tens) if tens else ''}{chr(97 + ones)}"
 
 
 def _part_row(
-    part: CatalogPart, columns: Iterable[PartColumn], letters: Mapping[str, str]
+    part: CatalogPart, columns: Iterable[PartColumn], letters_by_reason: Mapping[str, str]
 ) -> PartRow:
     made = f"{part.vendor}, {part.year}" if part.year else part.vendor
     kind = "" if part.kind in ("accelerator", "system") else KIND_WORDS[part.kind]
-    cells = tuple(_part_cell(part.get(c.field), c.unit, letters) for c in columns)
+    cells = tuple(_part_cell(part.get(c.field), c.unit, letters_by_reason) for c in columns)
     return PartRow(part.id, part.name, f"{made}, {kind}" if kind else made, cells)
 
 
-def _part_cell(value: PartValue | None, unit: str, letters: Mapping[str, str]) -> PartCell:
+def _part_cell(
+    value: PartValue | None, unit: str, letters_by_reason: Mapping[str, str]
+) -> PartCell:
     """Return a value without the unit that its column title shows."""
     if value is None:
         return PartCell("–", "", "", unverified=False)
     label, beside = (
         text.replace(f"{NBSP}{unit}", "") if unit else text for text in (value.words, value.beside)
     )
-    letter = letters.get(value.reason, "")
+    letter = letters_by_reason.get(value.reason, "")
     return PartCell(label, beside, letter, unverified=value.unverified)
 
 

@@ -10,7 +10,6 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Annotated, Any, Literal, TypeVar
-from urllib.parse import urlencode
 
 import anyio
 from anyio.lowlevel import RunVar
@@ -25,7 +24,7 @@ from app.calculators import accuracy_page, comparison, exports
 from app.calculators.comparison import split_scenarios
 from app.content.library import Library
 from app.errors import InvalidInputError, NotFoundError
-from app.estimator import data_files, registry
+from app.estimator import registry
 from app.estimator.estimates.accelerator_choice import list_gpus
 from app.estimator.hardware.part_values import find_part
 from app.estimator.hardware.prices import BillingPeriod, PartPrice, PriceList
@@ -53,16 +52,17 @@ from app.widgets.calculator_form import (
     build_query,
     catalog_options,
     comparison_url,
+    first_nonempty_values,
     inputs_from_query,
-    keep_first_filled,
 )
 from app.widgets.estimate_view import (
     LONGEST_LINK,
     build_estimate_view,
     calculator_url,
     draw_picture,
-    inputs_query,
+    encode_inputs_query,
 )
+from app.widgets.example_questions import EXAMPLE_QUESTIONS
 from app.widgets.svg import standalone_svg
 
 Answer = TypeVar("Answer")
@@ -92,7 +92,7 @@ class EstimateRunner:
         self._seconds: dict[str, float] = {}
 
     @property
-    def known(self) -> tuple[str, ...]:
+    def measured_names(self) -> tuple[str, ...]:
         return tuple(self._seconds)
 
     async def run(
@@ -115,10 +115,10 @@ class EstimateRunner:
 
         if not is_search and self._seconds.get(name, 1.0) < _QUICK_SECONDS:
             return timed()
-        return await run_sync(timed, limiter=_estimate_limiter())
+        return await run_sync(timed, limiter=_worker_thread_limiter())
 
 
-def _estimate_limiter() -> anyio.CapacityLimiter:
+def _worker_thread_limiter() -> anyio.CapacityLimiter:
     """Return the limiter of threads for costly work, one per event loop."""
     limiter = _room.get(None)
     if limiter is None:
@@ -160,30 +160,6 @@ class CalculatorListItem:
     value: str
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class ExampleQuestion:
-    """A common question: the estimate that answers it, and its inputs.
-
-    Inputs of two scenarios are named as in the URL of a comparison, such as `b.gpu`.
-    """
-
-    question: str
-    example: str
-    estimate: str
-    typed: Mapping[str, str]
-
-    @property
-    def url(self) -> str:
-        """URL of the calculator with these inputs, or of the comparison if they are of two."""
-        part = "compare" if any(name[1:2] == "." for name in self.typed) else ""
-        return calculator_url(self.estimate, urlencode(self.typed), part=part)
-
-
-STARTS = tuple(
-    ExampleQuestion(**row) for row in data_files.load_toml("starting_points.toml")["start"]
-)
-
-
 def group_estimates() -> dict[str, list[EstimateSpec]]:
     groups: dict[str, list[EstimateSpec]] = {}
     for entry in registry.entries():
@@ -202,7 +178,7 @@ def find_teaching_pages(entry: EstimateSpec, course: CourseLinks) -> dict[str, s
     return {s: course.topics[s] for s in slugs if s in course.topics}
 
 
-def find_quizzes(entry: EstimateSpec, library: Library) -> dict[str, str]:
+def quiz_label_by_url(entry: EstimateSpec, library: Library) -> dict[str, str]:
     """Return links to course questions on this calculator's topic: URL and label."""
     topic = library.topics.get(entry.topic)
     if topic is None or not topic.questions:
@@ -222,7 +198,7 @@ def _calculator_list_item(entry: EstimateSpec, number: int) -> CalculatorListIte
         summary=entry.summary,
         example=_default_catalog_names(entry),
         label=_figure_label(first) if first else "",
-        value=_short_figure(first) if first else "",
+        value=_format_short_figure(first) if first else "",
     )
 
 
@@ -236,7 +212,7 @@ def _figure_label(figure: Figure) -> str:
     return "Needed" if named else figure.label
 
 
-def _short_figure(figure: Figure) -> str:
+def _format_short_figure(figure: Figure) -> str:
     """Return a figure in short form: `70.6 B` parameters instead of all digits."""
     if figure.unit == "parameter" and isinstance(figure.value, int | float):
         return f"{figure.value / 1e9:,.1f}\u00a0B"
@@ -284,7 +260,7 @@ def build_price_links(
     fields = {name: per for name, per in _FIELDS.items() if name in inputs}
     usable = [p for p in prices.prices if p.currency == _COMPUTED_IN]
     if "prices" in inputs:
-        return _ranking_price_links(entry, typed, usable)
+        return _gpu_ranking_price_links(entry, typed, usable)
     links = []
     for part in dict.fromkeys(p.part for p in usable if _is_accelerator(p.part)):
         known = {p.per: p for p in usable if p.part == part}
@@ -296,22 +272,22 @@ def build_price_links(
 
 
 def _price_form_values(
-    prices_by_field: Mapping[str, PartPrice], inputs: Collection[str]
+    prices_by_field: Mapping[str, PartPrice], input_names: Collection[str]
 ) -> dict[str, str]:
     """Return the form values for these prices, with the part and the year."""
     first = next(iter(prices_by_field.values()))
     oldest = min(price.day for price in prices_by_field.values())
     beside = {"gpu": first.part, "priced_in": str(oldest.year)}
     filled = {name: f"{price.amount:.12g}" for name, price in prices_by_field.items()}
-    return filled | {name: word for name, word in beside.items() if name in inputs}
+    return filled | {name: word for name, word in beside.items() if name in input_names}
 
 
-def _ranking_price_links(
-    entry: EstimateSpec, typed: Mapping[str, str], usable: list[PartPrice]
+def _gpu_ranking_price_links(
+    entry: EstimateSpec, typed: Mapping[str, str], prices: list[PartPrice]
 ) -> tuple[PriceLink, ...]:
     """Return all hourly prices at once, for the calculator that ranks GPUs."""
     ranked = {gpu.id for gpu in list_gpus()}
-    hours = [p for p in usable if p.per == "hour" and p.part in ranked]
+    hours = [p for p in prices if p.per == "hour" and p.part in ranked]
     if not hours:
         return ()
     text = ", ".join(f"{p.part} {p.amount:.12g}" for p in hours)
@@ -324,7 +300,7 @@ def _price_link(
     form_values: Mapping[str, str],
     prices: list[PartPrice],
 ) -> PriceLink:
-    names = dict.fromkeys(_part_name(price.part) for price in prices)
+    names = dict.fromkeys(_part_name_or_id(price.part) for price in prices)
     return PriceLink(
         link=calculator_url(entry.name, build_query({**typed, **form_values})),
         part=", ".join(names),
@@ -334,14 +310,14 @@ def _price_link(
     )
 
 
-def _is_accelerator(part: str) -> bool:
-    known = find_part(part)
+def _is_accelerator(part_id: str) -> bool:
+    known = find_part(part_id)
     return known is not None and known.kind == "accelerator"
 
 
-def _part_name(part: str) -> str:
-    known = find_part(part)
-    return known.name if known else part
+def _part_name_or_id(part_id: str) -> str:
+    known = find_part(part_id)
+    return known.name if known else part_id
 
 
 router = APIRouter(prefix="/calculators", include_in_schema=False)
@@ -369,20 +345,20 @@ def _raw_query(request: Request) -> str:
     return text.decode(errors="replace")
 
 
-def _typed_inputs(request: Request) -> dict[str, str]:
+def _query_inputs(request: Request) -> dict[str, str]:
     return inputs_from_query(_raw_query(request))
 
 
-QueriedInputs = Annotated[dict[str, str], Depends(_typed_inputs)]
+QueriedInputs = Annotated[dict[str, str], Depends(_query_inputs)]
 
 
-async def _read_posted_inputs(request: Request) -> dict[str, str]:
+async def _read_form_or_file_inputs(request: Request) -> dict[str, str]:
     """Return the inputs of a posted form; an uploaded file replaces the text of its field."""
     async with request.form(max_files=4, max_fields=MOST_FIELDS) as form:
         items = form.multi_items()
         files = [(n, await _read_text_file(n, v)) for n, v in items if isinstance(v, UploadFile)]
     texts = [(n, v) for n, v in items if isinstance(v, str)]
-    return keep_first_filled([*files, *texts])
+    return first_nonempty_values([*files, *texts])
 
 
 async def _read_text_file(field: str, upload: UploadFile) -> str:
@@ -392,7 +368,7 @@ async def _read_text_file(field: str, upload: UploadFile) -> str:
         raise InvalidInputError("The file is not text.", field=field) from None
 
 
-PostedInputs = Annotated[dict[str, str], Depends(_read_posted_inputs)]
+PostedInputs = Annotated[dict[str, str], Depends(_read_form_or_file_inputs)]
 
 
 async def show_result(request: Request) -> Response:
@@ -435,19 +411,19 @@ def list_calculators(request: Request, learner: CurrentLearner) -> Response:
             ]
             for title, entries in group_estimates().items()
         },
-        starts=STARTS,
+        starts=EXAMPLE_QUESTIONS,
     )
 
 
 @router.get("/accuracy")
 def show_accuracy(request: Request, learner: CurrentLearner) -> Response:
-    summary = accuracy_page.accuracy_summary()
+    summary = accuracy_page.build_accuracy_summary()
     return render_page(request, "calculators/accuracy.html", learner=learner, summary=summary)
 
 
 @router.get("/accuracy/{kind}")
 def show_kind_accuracy(request: Request, kind: str, learner: CurrentLearner) -> Response:
-    accuracy = accuracy_page.accuracy_of_kind(kind)
+    accuracy = accuracy_page.build_kind_accuracy(kind)
     if accuracy is None:
         raise NotFoundError(f"There are no cases of kind “{kind}”.")
     return render_page(
@@ -488,7 +464,7 @@ def show_posted_calculator(
 def _normalized_query(entry: EstimateSpec, typed: Mapping[str, str]) -> str:
     """Return the inputs in their normal form, with the key of a config.json; empty if invalid."""
     try:
-        return inputs_query(inputs_to_query(parse_inputs(entry.inputs, typed)))
+        return encode_inputs_query(inputs_to_query(parse_inputs(entry.inputs, typed)))
     except InvalidInputsError:
         return ""
 
@@ -520,7 +496,7 @@ def download_chart(request: Request, name: str, typed: QueriedInputs) -> Respons
         raise NotFoundError("This calculator draws no picture.")
     files = request.app.state.static.files
     sheets = [files[f"css/{f}.css"].body.decode() for f in ("tokens", "instruments")]
-    return _file_response(name, "svg", standalone_svg(draw_picture(pictures[0]), *sheets))
+    return _download_response(name, "svg", standalone_svg(draw_picture(pictures[0]), *sheets))
 
 
 @router.get("/{name}/result.{kind}")
@@ -538,7 +514,7 @@ def download_estimate(
         body = _dump_json(exports.estimate_json(entry, inputs, estimate))
     else:
         body = exports.format_estimate_markdown(entry, inputs, estimate, link)
-    return _file_response(name, kind, body)
+    return _download_response(name, kind, body)
 
 
 @router.get("/{name}/compare")
@@ -558,7 +534,7 @@ def show_comparison(
             return RedirectResponse(proposed, status_code=303)
     sides = split_scenarios(typed)
     scenarios = comparison.compute_scenarios(entry, sides)
-    rows = comparison.input_rows(entry, scenarios, build_course_links(library))
+    rows = comparison.build_input_rows(entry, scenarios, build_course_links(library))
     near = [r for r in rows if r.differs] or [r for r in rows if not r.advanced]
     problems = comparison.scenario_problems(scenarios)
     return render_page(
@@ -612,10 +588,10 @@ def download_comparison(
     else:
         link = public_request_url(request).replace(f"/result.{kind}", "", 1)
         body = exports.format_comparison_markdown(entry, compared, link)
-    return _file_response(f"{name}-side-by-side", kind, body)
+    return _download_response(f"{name}-side-by-side", kind, body)
 
 
-def _file_response(name: str, extension: str, body: str) -> Response:
+def _download_response(name: str, extension: str, body: str) -> Response:
     named = f'attachment; filename="{name}.{extension}"'
     return Response(body, media_type=_KINDS[extension], headers={"content-disposition": named})
 
@@ -646,7 +622,7 @@ def _render_calculator_page(
         number=number,
         total=total,
         lessons=find_teaching_pages(entry, course),
-        quizzes=find_quizzes(entry, library),
+        quizzes=quiz_label_by_url(entry, library),
     )
 
 

@@ -18,14 +18,14 @@ from app.estimator.inputs import (
     InputSpec,
     InvalidInputsError,
     describe_range,
-    format_input,
+    format_typed_value,
     input_specs,
     parse_inputs,
 )
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import Estimate, EstimateSection, Figure, FormulaStep
 from app.estimator.units import NBSP, format_value
-from app.widgets.estimate_view import interval_text, verdict_phrase
+from app.widgets.estimate_view import format_interval, verdict_in_sentence
 
 _WIDTH = 88
 _OWN_CASES = (
@@ -55,12 +55,12 @@ def estimate_command(arguments: Sequence[str]) -> int:
 
 def show_accuracy(options: argparse.Namespace) -> int:
     """Print the accuracy of each kind of estimate. Returns 2 if arguments are given."""
-    from app.calculators.accuracy_page import accuracy_summary
+    from app.calculators.accuracy_page import build_accuracy_summary
 
     if options.arguments:
         print(f"headroom accuracy: it takes no arguments. {_OWN_CASES}", file=sys.stderr)
         return 2
-    for row in accuracy_summary().kinds:
+    for row in build_accuracy_summary().kinds:
         error = f", median error {row.median}" if row.median else ""
         print(f"{row.label}: {row.within} of {row.cases} within tolerance{error}")
     print(f"The page /calculators/accuracy has every case. {_OWN_CASES}")
@@ -173,7 +173,7 @@ def _estimate_help(entry: EstimateSpec) -> str:
 
 def _input_help_lines(name: str, spec: InputSpec, default: Any) -> list[str]:
     sentences = [spec.help or f"{spec.label}.", f"Takes {_describe_accepted_values(spec)}."]
-    if default not in {None, ""} and (shown := format_input(spec, default)):
+    if default not in {None, ""} and (shown := format_typed_value(spec, default)):
         sentences.append(f"Default: {shown}.")
     indent = " " * 6
     text = " ".join(sentences)
@@ -203,7 +203,7 @@ def _dump_json(value: Any) -> str:
 def _estimate_report(estimate: Estimate) -> str:
     verdict = estimate.verdict
     changes = [
-        f"{c.label}: now {c.now}; at {c.values_text}: {verdict_phrase(c.becomes)}"
+        f"{c.label}: now {c.now}; at {c.values_text}: {verdict_in_sentence(c.becomes)}"
         for c in estimate.changes
     ]
     parts = [
@@ -239,7 +239,7 @@ def _figure_lines(figures: Sequence[Figure]) -> str:
 def _format_figure(figure: Figure) -> str:
     text = _with_plain_spaces(figure.words)
     if not figure.exact:
-        text += f"  ({_with_plain_spaces(interval_text(figure))})"
+        text += f"  ({_with_plain_spaces(format_interval(figure))})"
     return f"{text}  {figure.note}" if figure.note else text
 
 

@@ -347,7 +347,7 @@ def read_item_comment(content: str, line: int, source_file: SourceFile) -> ItemC
     fields = strict_yaml.read_mapping(stripped, source_file.report, line, column)
     _report_unknown_keys(fields, ITEM_KEYS, source_file)
     _drop_values_of_wrong_type(fields, source_file)
-    _check_boolean_values(fields, source_file)
+    _check_yes_no_keys(fields, source_file)
     if rest.strip():
         hint = "Begin the text after the comment on a line of its own."
         source_file.report("E10", line, 1, "Text stands behind the end of the comment.", hint)
@@ -357,7 +357,7 @@ def read_item_comment(content: str, line: int, source_file: SourceFile) -> ItemC
     return ItemComment(item_id, fields, line, column)
 
 
-def _check_boolean_values(fields: YamlMapping, source_file: SourceFile) -> None:
+def _check_yes_no_keys(fields: YamlMapping, source_file: SourceFile) -> None:
     """Report E13: a value other than yes or no."""
     for key in _SWITCHES:
         node = fields.values.get(key)

@@ -67,7 +67,7 @@ def build_item(
         source_file.report("E32", draft.line, 1, "The item has no words to ask with.", hint)
     computed = read_computed(draft.comment, source_file)
     if computed:
-        expressions.protect_placeholders([draft.heading, *draft.body], computed)
+        expressions.protect_placeholders_in_math([draft.heading, *draft.body], computed)
     parts = _split_body_into_parts(draft, source_file)
     item_type = _declared_type(draft, parts, kind, source_file)
     # What is asked shows no link to its answer; what explains it is rendered with links.
@@ -414,7 +414,7 @@ def _build_question(
     sources = tuple(dict.fromkeys((*metadata.sources, *scope.cited)))
     scope.cited[:] = cited
     question = dataclasses.replace(question, sources=sources)
-    return expressions.restore_placeholders(question, computed) if computed else question
+    return expressions.restore_placeholders_in_math(question, computed) if computed else question
 
 
 def _rich_text(tokens: list[Token], scope: RenderContext) -> RichText:

@@ -106,7 +106,9 @@ def measure_short_route(library: Library) -> ShortRouteCoverage:
             continue
         right = " ".join(types.type_of(question).right_answer_texts(question.answer))
         page = _distinct_section_words(topic.sections)
-        asked = page & _distinct_words(right) or page & _distinct_words(question.stem.plain)
+        asked = page & _distinct_word_stems(right) or page & _distinct_word_stems(
+            question.stem.plain
+        )
         read = asked & _distinct_section_words(sections_on_route(topic, "short"))
         questions += 1
         covered += bool(asked) and _sum_weights(read, weights) >= _COVERED * _sum_weights(
@@ -128,11 +130,11 @@ def _sum_weights(words: Iterable[str], weights: Mapping[str, float]) -> float:
 
 def _distinct_section_words(sections: Iterable[Section]) -> frozenset[str]:
     return frozenset().union(
-        *(_distinct_words(f"{s.title} {s.plain}") for s in sections if s.plain)
+        *(_distinct_word_stems(f"{s.title} {s.plain}") for s in sections if s.plain)
     )
 
 
-def _distinct_words(text: str) -> frozenset[str]:
+def _distinct_word_stems(text: str) -> frozenset[str]:
     """Return the words of more than two letters, cut to their first letters, and the numbers."""
     words = _WORD.findall(mark_unspaced_letters(text.lower()))
     return frozenset(

@@ -97,25 +97,25 @@ gpus_input = partial(
 )
 
 
-def training_gpus_input(usual: int, **spec: Any) -> Any:
-    """Declare the GPUs of a training job: `usual`, or one with adapters, if left empty.
+def training_gpus_input(default_gpus: int, **spec: Any) -> Any:
+    """Declare the GPUs of a training job: `default_gpus`, or one with adapters, if left empty.
 
     The estimate fills in the number (`fill_in_default_gpus`), so that it is never None afterwards.
     """
-    text = f"All GPUs of the job; left empty: {usual}, or 1 with adapters."
-    of_method = partial(_default_training_gpus, usual=usual)
+    text = f"All GPUs of the job; left empty: {default_gpus}, or 1 with adapters."
+    of_method = partial(_default_training_gpus, default_gpus=default_gpus)
     return gpus_input(default=None, kind="count", help=text, usual=of_method, **spec)
 
 
-def _default_training_gpus(inputs: Any, usual: int) -> int:
-    return usual if inputs.method == "full" else 1
+def _default_training_gpus(inputs: Any, default_gpus: int) -> int:
+    return default_gpus if inputs.method == "full" else 1
 
 
-def fill_in_default_gpus(inputs: Any, usual: int) -> Any:
+def fill_in_default_gpus(inputs: Any, default_gpus: int) -> Any:
     """Return the inputs with the usual number of GPUs if none is given."""
     if inputs.gpus is not None:
         return inputs
-    return dataclasses.replace(inputs, gpus=_default_training_gpus(inputs, usual))
+    return dataclasses.replace(inputs, gpus=_default_training_gpus(inputs, default_gpus))
 
 
 method_input = partial(
@@ -277,8 +277,8 @@ draft_tokens_input = partial(
     label="Draft tokens",
     unit="token",
     limits=(0, 32),
-    help="Tokens that a small model or a head for multi-token prediction proposes per step; "
-    "0: no speculation.",
+    help="Tokens that a small model, an EAGLE head or a layer for multi-token prediction (MTP) "
+    "proposes per step; 0: no speculation.",
     term="speculative-decoding",
 )
 acceptance_input = partial(

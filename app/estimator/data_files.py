@@ -76,7 +76,7 @@ def load_ids_by_alias(file: str, table: str) -> dict[str, str]:
     return names
 
 
-def find_id(file: str, table: str, name: str, noun: str) -> str:
+def find_id_by_alias(file: str, table: str, name: str, noun: str) -> str:
     """Return the id for `name`; raises LookupError with the closest name."""
     names = load_ids_by_alias(file, table)
     key = names.get(normalize_name(name))

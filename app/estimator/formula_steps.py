@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from app.estimator.memory.inference_memory import cache_share, cached_elements
+from app.estimator.memory.inference_memory import cache_share_per_gpu, cached_elements
 from app.estimator.models.architecture import Architecture
 from app.estimator.result import FormulaStep, OutputSpec
 from app.estimator.units import NBSP, format_number, format_value, parse_quantity
@@ -95,10 +95,10 @@ _DIGITS = 5
 _WHOLE_DIGITS = 1e5  # Larger numbers have five digits without a fraction.
 
 
-def format_terms(values: Iterable[float], unit: str) -> str:
+def format_terms_of_sum(values: Iterable[float], unit: str) -> str:
     """Format the terms of a sum within a line, without zeros.
 
-    >>> format_terms([1e9, 0.0, 2.345e9], "B").replace("\u00a0", " ")
+    >>> format_terms_of_sum([1e9, 0.0, 2.345e9], "B").replace("\u00a0", " ")
     '1 GB + 2.345 GB'
     """
     return " + ".join(format_term(value, unit) for value in values if value) or format_term(0, unit)
@@ -139,36 +139,38 @@ def format_sum(values: Iterable[float], unit: str) -> str:
     return " + ".join(text) or format_value(0.0, unit)
 
 
-def format_share_per_gpu(whole: str, total_bytes: float, gpu_bytes: float, gpus: int) -> str:
-    """Return what one of `gpus` GPUs stores of `whole`: one part is divided, the rest copied.
+def format_share_per_gpu(
+    total_formula: str, total_bytes: float, gpu_bytes: float, gpus: int
+) -> str:
+    """Return what one of `gpus` GPUs stores of `total_formula`: one part is divided, the rest copied.
 
     >>> format_share_per_gpu("8 GB", 8e9, 2e9, 4), format_share_per_gpu("8 GB", 8e9, 8e9, 1)
     ('8 GB ÷ 4', '8 GB')
     """
     if gpus == 1:
-        return whole
+        return total_formula
     copied = (gpu_bytes - total_bytes / gpus) / (1 - 1 / gpus)
     if abs(copied) < 1e-9 * total_bytes:
-        return f"{_put_in_brackets(whole)} ÷ {gpus}"
+        return f"{_put_in_brackets(total_formula)} ÷ {gpus}"
     copy = format_term(copied, "B")
-    return f"({whole} − {copy}) ÷ {gpus} + {copy}"
+    return f"({total_formula} − {copy}) ÷ {gpus} + {copy}"
 
 
 def format_cache_formula(
-    model: Architecture, tokens: int, width: float, state: float, gpus: int = 1
+    model: Architecture, tokens: int, element_bytes: float, state_bytes: float, gpus: int = 1
 ) -> str:
     """Return the cache of one sequence on one GPU as a formula, grouped by layer kind.
 
     Bytes per token times the cached tokens. GPUs divide the cache only as far as there
-    are heads. Recurrent layers store `state` bytes.
+    are heads. Recurrent layers store `state_bytes` bytes.
     """
     groups: dict[tuple[int, int], float] = {}
     for layer, number in model.runs:
         mixer = layer.mixer
-        ways = round(1 / cache_share(mixer.kv_heads, gpus))
+        ways = round(1 / cache_share_per_gpu(mixer.kv_heads, gpus))
         if mixer.cache:
             cached = min(tokens, mixer.window) if mixer.window else tokens
-            each = number * cached_elements(mixer, width)
+            each = number * cached_elements(mixer, element_bytes)
             groups[cached, ways] = groups.get((cached, ways), 0.0) + each
         if mixer.near:
             cached = min(tokens, mixer.near_tokens)
@@ -176,15 +178,15 @@ def format_cache_formula(
     parts = []
     for (cached, ways), elements in groups.items():
         over = f" ÷ {ways}" if gpus > 1 else ""
-        size = format_term(elements * width, "B")
+        size = format_term(elements * element_bytes, "B")
         parts.append(f"{size} × {format_term(cached)}{over}")
-    if state:
-        parts.append(format_term(state, "B") + (f" ÷ {gpus}" if gpus > 1 else ""))
+    if state_bytes:
+        parts.append(format_term(state_bytes, "B") + (f" ÷ {gpus}" if gpus > 1 else ""))
     return " + ".join(parts) or format_term(0.0, "B")
 
 
-def cache_source(model: Architecture, usual: str) -> str:
-    """Return the source for the model's kind of cache, `usual` for standard attention.
+def cache_source(model: Architecture, default: str) -> str:
+    """Return the source for the model's kind of cache, `default` for standard attention.
 
     >>> from app.estimator.models.lookup import find_model
     >>> cache_source(find_model("deepseek-v3"), "shazeer-2019")
@@ -195,7 +197,7 @@ def cache_source(model: Architecture, usual: str) -> str:
         return "deepseek-v2"
     if model.window:
         return "mistral-7b"
-    return usual if kinds else "mamba"
+    return default if kinds else "mamba"
 
 
 def format_product(line: str, number: float, *, sign: str = "×") -> str:

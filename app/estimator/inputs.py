@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from app.estimator import units
-from app.estimator.hardware.catalog import gpu_id, network_id, system_id
+from app.estimator.hardware.catalog import gpu_id, network_part_id, system_id
 from app.estimator.models.lookup import (
     LONGEST_CONFIG,
     config_key,
@@ -82,12 +82,12 @@ def input_field(
     return dataclasses.field(default=default, metadata={"input": InputSpec(label, **spec)})
 
 
-def reuse_input(inputs: type, name: str, **changes: Any) -> Any:
+def reuse_input(inputs_type: type, name: str, **changes: Any) -> Any:
     """Declare an input that another estimate has, with what is different of it.
 
     A `default` changes the default value, everything else the `InputSpec`.
     """
-    field = next(f for f in dataclasses.fields(inputs) if f.name == name)
+    field = next(f for f in dataclasses.fields(inputs_type) if f.name == name)
     default = changes.pop("default", field.default)
     spec = dataclasses.replace(field.metadata["input"], **changes)
     return dataclasses.field(default=default, metadata={"input": spec})
@@ -130,19 +130,19 @@ class InvalidInputsError(ValueError):
 
 
 @functools.cache
-def input_specs(inputs: type) -> dict[str, InputSpec]:
+def input_specs(inputs_type: type) -> dict[str, InputSpec]:
     """Return the inputs of an estimate by field name, in form order."""
-    return {f.name: f.metadata["input"] for f in dataclasses.fields(inputs)}
+    return {f.name: f.metadata["input"] for f in dataclasses.fields(inputs_type)}
 
 
-def parse_inputs(inputs: type, typed: Mapping[str, Any]) -> Any:
+def parse_inputs(inputs_type: type, typed: Mapping[str, Any]) -> Any:
     """Convert typed values ("70B", "128k", "8 GB", "fp8", True) to the inputs dataclass.
 
     Missing and empty fields take their defaults; unknown fields, unreadable values
     and values out of range raise `InvalidInputsError` with one problem each. Numbers given as
     int or float are base units already.
     """
-    fields = input_specs(inputs)
+    fields = input_specs(inputs_type)
     if len(typed) > MOST_INPUTS:
         message = f"{len(typed):,} inputs are too many: at most {MOST_INPUTS}."
         raise InvalidInputsError((InputProblem("", "", message),))
@@ -161,32 +161,32 @@ def parse_inputs(inputs: type, typed: Mapping[str, Any]) -> Any:
                 problems.append(InputProblem(name, _shorten_value(raw), str(error)))
     if problems:
         raise InvalidInputsError(tuple(problems))
-    return inputs(**values)
+    return inputs_type(**values)
 
 
-def inputs_to_query(value: Any) -> dict[str, str]:
+def inputs_to_query(inputs: Any) -> dict[str, str]:
     """Convert an inputs dataclass to the values of a query string.
 
     The inverse of `parse_inputs`; fields at their default are left out.
     """
     text = {}
-    for field in dataclasses.fields(value):
-        current = getattr(value, field.name)
+    for field in dataclasses.fields(inputs):
+        current = getattr(inputs, field.name)
         if current == field.default:
             continue
         if current is not None:
-            text[field.name] = format_input(field.metadata["input"], current)
+            text[field.name] = format_typed_value(field.metadata["input"], current)
         elif field.metadata["input"].clearable:
             text[field.name] = ""
     return text
 
 
-def format_input(field: InputSpec, value: Any) -> str:
+def format_typed_value(field: InputSpec, value: Any) -> str:
     """Format one value as a person would type it into its field.
 
     A configuration becomes its key, which is short enough for a URL.
 
-    >>> format_input(InputSpec("Memory", unit="B", typed_unit="GB"), 80e9)
+    >>> format_typed_value(InputSpec("Memory", unit="B", typed_unit="GB"), 80e9)
     '80'
     """
     if isinstance(value, bool):
@@ -195,12 +195,12 @@ def format_input(field: InputSpec, value: Any) -> str:
         return config_key(value) if field.kind == "model" and is_config_text(value) else value
     if field.typed_unit:
         typed = units.convert_unit(float(value), field.unit, field.typed_unit)
-        for short in (f"{typed:.12g}", _shortest_number(typed)):
+        for short in (f"{typed:.12g}", _format_shortest_number(typed)):
             if units.parse_quantity(short, field.unit, field.typed_unit) == value:
                 return short
         if not field.unit:  # Shares are always typed without another unit.
             return f"{typed:.12g}"
-    number = _shortest_number(value)
+    number = _format_shortest_number(value)
     return f"{number} {field.unit}" if field.typed_unit and field.unit else number
 
 
@@ -350,7 +350,7 @@ def _parse_catalog_name(field: InputSpec, raw: Any) -> str:
         "model": normalize_model_name,
         "gpu": gpu_id,
         "system": system_id,
-        "network": network_id,
+        "network": network_part_id,
     }
     try:
         return finders[field.kind](str(raw))
@@ -392,10 +392,10 @@ def _format_bound(field: InputSpec, bound: float | None) -> str:
     return f"{units.format_number(bound)} {unit}".rstrip()
 
 
-def _join_with_or(words: tuple[str, ...]) -> str:
-    return " or ".join((", ".join(words[:-1]), words[-1])) if len(words) > 1 else words[0]
+def _join_with_or(choices: tuple[str, ...]) -> str:
+    return " or ".join((", ".join(choices[:-1]), choices[-1])) if len(choices) > 1 else choices[0]
 
 
-def _shortest_number(number: float) -> str:
+def _format_shortest_number(number: float) -> str:
     text = repr(number)
     return text.removesuffix(".0")

@@ -86,7 +86,7 @@ def memory_verdict(
     else:
         free = format_value(limit - need, "B")
         if holds > 1:
-            free = _printed_difference(texts, format_value(limit, "B", more))
+            free = _difference_as_printed(texts, format_value(limit, "B", more))
         text = f"{subject} needs {texts} and {has}: {free} free."
     return Verdict(status, _LEADS[status], text)
 
@@ -100,10 +100,10 @@ def _crossed_limit_text(need: float, limit: float, least: float | None, most: fl
     return ""
 
 
-def _printed_difference(need: str, limit: str) -> str:
+def _difference_as_printed(need: str, limit: str) -> str:
     r"""Return the difference of two printed numbers, in the unit of the limit.
 
-    >>> _printed_difference("76.42\u00a0GB", "76.97\u00a0GB").replace("\u00a0", " ")
+    >>> _difference_as_printed("76.42\u00a0GB", "76.97\u00a0GB").replace("\u00a0", " ")
     '0.55 GB'
     """
     whole, used = (parse_quantity(w.replace(NBSP, " "), "B") for w in (limit, need))
@@ -120,7 +120,7 @@ def uncertain_fit_note(limit: float, least: float, most: float) -> str:
     return "Not sure: the limit lies within the range of the estimate." if within else ""
 
 
-def capacity_text(capacity: float, label: float | None, extra_decimals: int = 0) -> str:
+def capacity_text(capacity: float, label_size: float | None, extra_decimals: int = 0) -> str:
     r"""Format the capacity of a GPU, with the label size if that differs.
 
     `extra_decimals` adds decimals, for a number that is used in a subtraction.
@@ -129,9 +129,9 @@ def capacity_text(capacity: float, label: float | None, extra_decimals: int = 0)
     ('85.5 GB (80 GB on the label)', True)
     """
     text = format_value(capacity, "B", extra_decimals)
-    if label is None or format_value(label, "B") == format_value(capacity, "B"):
+    if label_size is None or format_value(label_size, "B") == format_value(capacity, "B"):
         return text
-    return f"{text} ({format_value(label, 'B')} on the label)"
+    return f"{text} ({format_value(label_size, 'B')} on the label)"
 
 
 def capacity_note(gpu: Accelerator) -> str:
@@ -154,24 +154,30 @@ def capacity_note(gpu: Accelerator) -> str:
 
 
 def find_root(
-    excess: Callable[[float], float], first: float, second: float, tolerance: float = 1e-9
+    excess: Callable[[float], float],
+    first_guess: float,
+    second_guess: float,
+    tolerance: float = 1e-9,
 ) -> float | None:
     """Find a zero of a smooth function with secants; None if not found.
 
     >>> round(find_root(lambda x: x * x - 2, 1.0, 2.0), 6)
     1.414214
     """
-    low, high = excess(first), excess(second)
+    low, high = excess(first_guess), excess(second_guess)
     for _ in range(12):
         if high == low:
             break
-        first, second = second, second - high * (second - first) / (high - low)
-        if not math.isfinite(second) or abs(second) > 600:
+        first_guess, second_guess = (
+            second_guess,
+            second_guess - high * (second_guess - first_guess) / (high - low),
+        )
+        if not math.isfinite(second_guess) or abs(second_guess) > 600:
             return None
-        low, high = high, excess(second)
+        low, high = high, excess(second_guess)
         if abs(high) < tolerance:
-            return second
-    return second if abs(high) < 1e-6 else None
+            return second_guess
+    return second_guess if abs(high) < 1e-6 else None
 
 
 def round_past_limit(value: float, *, up: bool) -> str:

@@ -28,9 +28,9 @@ class OutputValue:
     applies: bool = True
 
 
-def ranged_value(value: float, shares: tuple[float, float], note: str = "") -> OutputValue:
+def ranged_value(value: float, bound_factors: tuple[float, float], note: str = "") -> OutputValue:
     """Return a value that may be these shares of itself."""
-    return OutputValue(value, value * shares[0], value * shares[1], note)
+    return OutputValue(value, value * bound_factors[0], value * bound_factors[1], note)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

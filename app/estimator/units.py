@@ -121,22 +121,22 @@ def split_number_and_unit(text: str) -> tuple[float, str]:
     match = _NUMBER.match(text.strip())
     if match is None or not any(c.isdigit() for c in match["number"]):
         raise ValueError(f"“{text}” does not start with a number")
-    refuse_decimal_comma(match["number"])
+    reject_decimal_comma(match["number"])
     digits = _GROUPING.sub("", match["number"])
     return float(digits.replace(MINUS, "-")), match["unit"].strip()
 
 
-def refuse_decimal_comma(number: str) -> None:
+def reject_decimal_comma(number: str) -> None:
     """Raise ValueError if commas do not group thousands: 12,5 may mean 12.5.
 
-    >>> refuse_decimal_comma("1,120.5")
+    >>> reject_decimal_comma("1,120.5")
     """
     if "," in number and not _THOUSANDS.match(number):
         message = f"“{number}” has a comma that parts no thousands"
         raise ValueError(f"{message}: write decimals with a point, such as 12.5")
 
 
-def convert_unit(value: float, unit: str, to_unit: str) -> float:
+def convert_unit(value: float, from_unit: str, to_unit: str) -> float:
     """Convert `value` from one unit to another of the same kind.
 
     Raises ValueError for an unknown unit or for two units of different kinds.
@@ -146,14 +146,14 @@ def convert_unit(value: float, unit: str, to_unit: str) -> float:
     >>> convert_unit(1.0, "GiB", "MB")
     1073.741824
     """
-    if unit == to_unit:
+    if from_unit == to_unit:
         return value
-    for name in (unit, to_unit):
+    for name in (from_unit, to_unit):
         if name not in UNITS:
             raise ValueError(f"“{name}” is not a known unit")
-    (base, factor), (to_base, to_factor) = UNITS[unit], UNITS[to_unit]
+    (base, factor), (to_base, to_factor) = UNITS[from_unit], UNITS[to_unit]
     if base != to_base:
-        raise ValueError(f"{unit} cannot be turned into {to_unit}")
+        raise ValueError(f"{from_unit} cannot be turned into {to_unit}")
     return _multiply_exactly(_multiply_exactly(value, factor), to_factor, inverse=True)
 
 
@@ -192,15 +192,15 @@ def parse_quantity(text: str, unit: str, typed_unit: str = "") -> float:
     return number * _count_suffix_factor(written, unit, typed_unit)
 
 
-def _count_suffix_factor(written: str, unit: str, typed_unit: str) -> float:
+def _count_suffix_factor(unit_text: str, unit: str, typed_unit: str) -> float:
     """Return the factor of a suffix such as `B`, `k tokens` or `billion parameters`."""
-    suffix, _, rest = written.partition(" ")
+    suffix, _, rest = unit_text.partition(" ")
     suffix = _SPELLED.get(suffix.lower(), suffix)
     fits = not rest or UNITS.get(rest.strip(), ("?", 0))[0] == unit
     if fits and suffix in COUNT_SUFFIX and UNITS.get(unit, ("", 1.0))[0] in _COUNTED:
         return COUNT_SUFFIX[suffix]
     example = typed_unit or unit or "a plain number"
-    raise ValueError(f"“{written}” is not a unit that fits here; use {example}")
+    raise ValueError(f"“{unit_text}” is not a unit that fits here; use {example}")
 
 
 _SPELLED = {"thousand": "k", "million": "M", "billion": "B", "trillion": "T"}
@@ -210,11 +210,11 @@ _COUNTED = frozenset(
 
 
 @functools.lru_cache(maxsize=8192)
-def format_number(value: float, digits: int = 3) -> str:
+def format_number(value: float, significant_digits: int = 3) -> str:
     """Format a number with thousands commas and a true minus sign.
 
     Whole numbers are written in full; others keep one decimal from 100 on and
-    `digits` significant digits below.
+    `significant_digits` significant digits below.
 
     >>> format_number(131072)
     '131,072'
@@ -227,11 +227,11 @@ def format_number(value: float, digits: int = 3) -> str:
     if value == int(value) and size < 1e15:
         text = f"{int(size):,}"
     elif size >= 1e15 or size < 1e-4:
-        text = _format_scientific(size, digits)
+        text = _format_scientific(size, significant_digits)
     elif size >= 100:
-        text = _trim_zeros(f"{size:,.{max(1, _decimals_for_digits(size, digits))}f}")
+        text = _trim_zeros(f"{size:,.{max(1, _decimals_for_digits(size, significant_digits))}f}")
     else:
-        text = _trim_zeros(f"{size:.{_decimals_for_digits(size, digits)}f}")
+        text = _trim_zeros(f"{size:.{_decimals_for_digits(size, significant_digits)}f}")
     return (MINUS if value < 0 else "") + text
 
 

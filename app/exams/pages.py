@@ -87,7 +87,7 @@ from app.quiz.question_page import (
     refuse_during_exam,
 )
 from app.quiz.store import RecordedAttempt, load_past_attempts, question_in_revision
-from app.spaced_repetition.added_cards import added_cards
+from app.spaced_repetition.added_cards import load_added_cards
 from app.spaced_repetition.card_ids import is_source_in_course, question_card_id
 from app.web.dependencies import RowNumber
 from app.web.render import is_htmx_request, render_page
@@ -434,7 +434,7 @@ def _in_learning_order(ctx: RequestContext, rows: Sequence[GradedItem]) -> list[
 def _count_missed_cards(ctx: RequestContext, paper: Sequence[GradedItem]) -> int:
     """Return how many of the missed questions became cards of the learner."""
     missed = [question_card_id(m.item) for m in paper if m.score < 1]
-    added = added_cards(ctx.db, ctx.learner.id, missed).values()
+    added = load_added_cards(ctx.db, ctx.learner.id, missed).values()
     return sum(not a.aside and is_source_in_course(ctx.library, a.card) for a in added)
 
 

@@ -11,7 +11,7 @@ from app.content.course_facts import has_enough_answers
 from app.content.library import Library
 from app.questions.question_type import NINETEEN_IN_TWENTY, wilson_interval
 from app.web.formatting import format_percent, format_short_date
-from app.widgets.bar_charts import ScoreRange, draw_score
+from app.widgets.bar_charts import ScoreRange, draw_score_range
 from app.widgets.svg import (
     SHARES,
     Box,
@@ -250,7 +250,7 @@ def draw_score_chart(report: ScoreReport, target: int | None) -> Markup:
     says = f"{round(report.score, 1):g} of {report.count}"
     if report.is_conclusive:
         says += f"; on a similar exam probably {report.low:.0f} to {report.high:.0f}"
-    return draw_score(score, f"{says}; {words}" if words else says, (0, report.count))
+    return draw_score_range(score, f"{says}; {words}" if words else says, (0, report.count))
 
 
 def draw_question_time_chart(paper: Sequence[GradedItem], longest: float, even: float) -> Markup:

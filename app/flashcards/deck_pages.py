@@ -42,7 +42,7 @@ from app.spaced_repetition.added_cards import (
     count_added,
     find_missed_question_card,
     list_studied_added_cards,
-    load_added_page,
+    load_added_cards_page,
     set_card_declined,
 )
 from app.spaced_repetition.card_content import ResolvedCard, resolve_cards_once_per_request
@@ -111,7 +111,7 @@ def page_of_added_cards(ctx: RequestContext, page_number: int) -> OwnCardsPage:
     count = count_added(db, learner)
     pages = max(1, -(-count // _PAGE))
     number = min(max(page_number, 1), pages)
-    added = load_added_page(db, learner, limit=_PAGE, after=(number - 1) * _PAGE)
+    added = load_added_cards_page(db, learner, limit=_PAGE, after=(number - 1) * _PAGE)
     cards = resolve_cards_once_per_request(ctx, [one.card for one in added])
     rows = tuple(build_listed_card(ctx, one, cards.get(one.card)) for one in added)
     return OwnCardsPage(rows, number, pages, count)
@@ -217,7 +217,7 @@ def _contains_words(text: str, words: list[str]) -> bool:
 
 def _list_rows(ctx: RequestContext, names: list[str]) -> Iterator[ListedCard]:
     mine = [name for name in names if is_added_card(name)]
-    added = added_cards.added_cards(ctx.db, ctx.learner.id, mine)
+    added = added_cards.load_added_cards(ctx.db, ctx.learner.id, mine)
     course = [name for name in names if not is_added_card(name)]
     held = queue.load_card_states(ctx.db, ctx.learner.id, course)
     cards = resolve_cards_once_per_request(ctx, mine)
@@ -392,7 +392,7 @@ def _card_facts(
 
 def _describe_state(ctx: RequestContext, record: review_log.CardRecord) -> str:
     if record.standing is None and is_added_card(record.card):
-        added = added_cards.added_cards(ctx.db, ctx.learner.id, [record.card]).get(record.card)
+        added = added_cards.load_added_cards(ctx.db, ctx.learner.id, [record.card]).get(record.card)
         return describe_card_state("new", added.due if added else None, ctx.day)
     return describe_schedule(record.standing, ctx)
 

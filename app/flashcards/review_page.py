@@ -151,14 +151,13 @@ class NoCardsDueInfo:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReviewPage:
-    """The review page: `turn` or `rest`, and what is done and left of the day.
+    """The review page: `turn` or `rest`, and what is done of the day.
 
     `already` names the saved rating if the same showing was rated twice.
     """
 
     done: int
     total: int
-    left: int
     counters: tuple[QueueCounter, ...]
     turn: CardView | None
     rest: NoCardsDueInfo | None
@@ -193,7 +192,6 @@ def build_review_page(
     return ReviewPage(
         done=done,
         total=done + left,
-        left=left,
         counters=count_by_queue(stack.left, _counter_of_card(held, stack) if held else ""),
         turn=(build_card_view(ctx, held, show=show, since=since, token=token) if held else None),
         rest=None if held else _explain_no_cards_due(ctx, stack, has_list=listed is not None),

@@ -23,7 +23,7 @@ from app.accounts.current_learner import (
 )
 from app.accounts.downloads import DownloadQueue
 from app.accounts.learner_store import questions_in_running_exam
-from app.clock import Now, find_time_zone
+from app.clock import Now, time_zone_or_utc
 from app.content.library import Library, LiveLibrary
 from app.database.engine import DbSession
 from app.errors import ConflictError, NotFoundError
@@ -91,7 +91,9 @@ async def _package_response(
     def write(db: Session, file: IO[bytes]) -> None:
         cards = export_store.LearnerCards(db, learner.id, _cards_in_running_exam(db, learner, now))
         package = PackageWriter(file, modern=modern)
-        write_learner_cards(course, cards, package, LearnerTime(now, find_time_zone(learner.zone)))
+        write_learner_cards(
+            course, cards, package, LearnerTime(now, time_zone_or_utc(learner.zone))
+        )
 
     ending = request.scope["path"].rpartition(".")[2]
     name = f"headroom-{learner.study_day(now)}.{ending}"
@@ -179,7 +181,7 @@ def _begin_import(
 
 
 @router.get("/cards/import")
-def show_import(ctx: ReadContext) -> Response:
+def show_last_import(ctx: ReadContext) -> Response:
     """The progress of the last import, or its result."""
     progress = import_progress_store.read_last_import(ctx.db, ctx.learner.id, ctx.now)
     if progress is None:

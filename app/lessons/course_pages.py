@@ -1,7 +1,7 @@
 """Course outline with the state of each objective, lesson, glossary, sources."""
 
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, get_args
 
 from fastapi import APIRouter, Depends, Form, Query, Request
@@ -31,6 +31,7 @@ from app.questions.question_form import OpenQuestion, build_open_question, quest
 from app.spaced_repetition.added_cards import list_studied_added_cards
 from app.spaced_repetition.card_ids import TERM, parse_card_id
 from app.study_plan.day_list import DayList
+from app.study_plan.loader import DayListEnsured
 from app.study_plan.score import ScoreEstimate
 from app.study_plan.store import load_newest_list
 from app.web.dependencies import CurrentLibrary, require_topic
@@ -271,9 +272,10 @@ async def require_rendered_page(
 
 
 def _next_page(library: Library, newest: DayList | None, read: Collection[str]) -> str:
-    """Return the page to read next: the first unread one of the newest list, else of the course."""
-    listed = (page.slug for task in (newest.tasks if newest else ()) for page in task.pages)
-    order = [*listed, *cached_course_facts(library).pages]
+    """Return the first unread page of the newest list, or of the course without a list; "" if none is left."""
+    order: Iterable[str] = cached_course_facts(library).pages
+    if newest is not None:
+        order = (page.slug for task in newest.tasks for page in task.pages)
     return next((slug for slug in order if slug in library.topics and slug not in read), "")
 
 
@@ -283,7 +285,8 @@ def _page_after(ctx: RequestContext) -> str:
     read = store.load_sections_read_by_topic(ctx.db, ctx.learner.id)
     topics = ctx.library.topics
     done = {slug for slug in topics if has_essentials_read(topics[slug], read.get(slug, ()))}
-    return _next_page(ctx.library, newest[0] if newest else None, done)
+    listed = _next_page(ctx.library, newest[0], done) if newest else ""
+    return listed or _next_page(ctx.library, None, done)
 
 
 @router.get("/concepts")
@@ -292,7 +295,9 @@ def redirect_to_course() -> RedirectResponse:
 
 
 @router.get("/course")
-def show_course(ctx: ReadContext, route: Route | None = None) -> HTMLResponse:
+def show_course(
+    ctx: ReadContext, _ensured: DayListEnsured, route: Route | None = None
+) -> HTMLResponse:
     """The objectives and their pages; on the short route without the pages that it skips.
 
     A page counts as read once its essential sections are.
@@ -360,7 +365,7 @@ def show_lesson(
         flagged=store.load_flagged_questions(ctx.db, ctx.learner.id, page.embedded_question_ids),
         notes=store.load_notes_by_section(ctx.db, ctx.learner.id, page.topic.slug),
         **_section_list_context(
-            page, store.load_sections_read(ctx.db, ctx.learner.id, page.topic.slug), past
+            page, store.load_sections_read(ctx.db, ctx.learner.id, page.topic.slug)
         ),
     )
 
@@ -385,7 +390,6 @@ def add_reading(
     passed = [section] if section else on_route
     store.mark_sections_read(ctx.db, ctx.learner.id, slug, passed, ctx.now)
     ctx.db.flush()
-    past = store.load_attempt_seeds(ctx.db, ctx.learner.id, page.embedded_question_ids)
     query = "?route=short" if short else ""
     address = "/" if then else f"/concepts/{slug}{query}#end"
     if then == "next" and (following := _page_after(ctx)):
@@ -394,7 +398,7 @@ def add_reading(
         ctx.request,
         "lessons/_toc.html",
         redirect_url=address,
-        **_section_list_context(page, store.load_sections_read(ctx.db, ctx.learner.id, slug), past),
+        **_section_list_context(page, store.load_sections_read(ctx.db, ctx.learner.id, slug)),
     )
 
 
@@ -498,16 +502,13 @@ def _lab_links(library: Library, page: RenderedPage) -> list[tuple[str, str]]:
     return [(f"/quiz/{lab.topic}/{lab.id}", question_heading(lab)) for lab in labs]
 
 
-def _section_list_context(
-    page: RenderedPage, read: frozenset[str], seeds_by_question: Mapping[str, Sequence[int]]
-) -> dict[str, Any]:
+def _section_list_context(page: RenderedPage, read: frozenset[str]) -> dict[str, Any]:
     """Return the template variables of the section list: what the learner has read."""
     return {
         "sheet": page,
         "topic": page.topic,
         "read": read,
         "minutes": _minutes_of_read_sections(page, read),
-        "answered": len(seeds_by_question),
     }
 
 

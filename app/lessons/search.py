@@ -25,6 +25,7 @@ from app.markup.text import BOUNDARY, ENDS, mark_unspaced_letters
 from app.questions.question_type import remove_invisible_characters
 from app.web.dependencies import CurrentLibrary
 from app.web.render import render_page
+from app.widgets.example_questions import EXAMPLE_QUESTIONS
 
 Kind = Literal["page", "term", "card", "calculator", "part", "place"]
 
@@ -189,6 +190,8 @@ def _calculator_documents(calculators: Iterable[EstimateSpec]) -> Iterator[Searc
         body = f"{entry.summary} {figures}"
         address = f"/calculators/{entry.name}"
         yield SearchDocument("calculator", entry.title, body, address)
+    for question in EXAMPLE_QUESTIONS:
+        yield SearchDocument("calculator", question.question, question.example, question.url)
 
 
 def _hardware_document(part: CatalogPart) -> SearchDocument:

@@ -118,7 +118,7 @@ def calculator_url(name: str, inputs: Mapping[str, str], output: str = "") -> st
 
 
 def _find_hardware(name: str) -> object:
-    finders = (catalog.find_accelerator, catalog.find_system, catalog.find_network)
+    finders = (catalog.find_accelerator, catalog.find_system, catalog.find_network_part)
     failure = ""
     for find in finders:
         try:
@@ -468,7 +468,7 @@ def find_broken_placeholders(text: str, known: Collection[str]) -> list[str]:
     ]
 
 
-def protect_placeholders(tokens: Sequence[Token], computed: ComputedParameters) -> None:
+def protect_placeholders_in_math(tokens: Sequence[Token], computed: ComputedParameters) -> None:
     """Replace placeholders in math with private-use characters; `restored` puts them back."""
     known = _computed_names(computed)
     for token in tokens:
@@ -495,7 +495,7 @@ def _make_placeholder_protector(known: list[str]) -> Callable[[re.Match[str]], s
     return replace
 
 
-def restore_placeholders(question: T, computed: ComputedParameters) -> T:
+def restore_placeholders_in_math(question: T, computed: ComputedParameters) -> T:
     """Return the question with placeholders put back into its math."""
     known = _computed_names(computed)
 

@@ -254,6 +254,7 @@ def highlight_code(text: str, language: str) -> str:
     return f'<pre class="hl" {label}><code>{inner}</code></pre>\n'
 
 
+_OPTION, _UNBROKEN = re.compile(r"(?<!\S)-\S{1,30}(?!\S)"), r'<span class="option">\g<0></span>'
 _SAFE = re.compile(r"^(?:https?:|mailto:|[#/]|[\w.][^:]*$)", re.IGNORECASE)
 _SOURCES = f"The page cites more than {MOST_ENTRIES:,} sources."
 Env = MutableMapping[str, Any]
@@ -340,6 +341,11 @@ class _HtmlRenderer(RendererHTML):
         return result
 
     # --- text and links ---
+
+    def code_inline(self, tokens: Sequence[Token], index: int, *_rest: Any) -> str:
+        """Options of a command stay in one line: a dash that ends it would be read as a hyphen."""
+        code = escapeHtml(tokens[index].content)
+        return f"<code>{_OPTION.sub(_UNBROKEN, code)}</code>"
 
     def math_inline(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         return _render_math(tokens[index].content, False, rest[-1]["scope"])

@@ -30,7 +30,7 @@ from app.progress import store as progress_store
 from app.progress.study_week import DayState, StudyRecord, load_study_record, plan_state_of_day
 from app.quiz.next_steps import view_plan
 from app.study_plan.cards import last_day_for_new_cards
-from app.study_plan.day_list import TickedTask, time_to_read
+from app.study_plan.day_list import TaskProgress, time_to_read
 from app.study_plan.loader import DayListEnsured, StudyPlan, load_plan
 from app.study_plan.store import load_newest_list
 from app.web.dependencies import CurrentLibrary, public_base_url
@@ -40,7 +40,7 @@ _WIDE = 75  # octets of a line, without its line end
 _ESCAPED = {"\\": "\\\\", ";": "\\;", ",": "\\,", "\n": "\\n"}
 
 
-def describe_task(task: TickedTask, library: Library) -> str:
+def describe_task(task: TaskProgress, library: Library) -> str:
     """Return what a task asks for, in a few words."""
     count = task.total
     if task.kind == "review":

@@ -27,7 +27,7 @@ from app.progress.today_page import target_in_questions
 from app.study_plan.loader import DayListEnsured, load_plan
 from app.study_plan.score import ScoreEstimate
 from app.web.formatting import format_short_date
-from app.widgets.bar_charts import ScoreRange, draw_score
+from app.widgets.bar_charts import ScoreRange, draw_score_range
 from app.widgets.svg import (
     SHARES,
     Box,
@@ -54,7 +54,7 @@ def draw_score_estimate(estimate: ScoreEstimate, target: int | None) -> Markup:
         target=target or 0,
         target_words=label,
     )
-    return draw_score(score, f"{says}; {label}" if label else says, (0, of // 2, of))
+    return draw_score_range(score, f"{says}; {label}" if label else says, (0, of // 2, of))
 
 
 _TENTHS = (

@@ -112,7 +112,8 @@ class LabEntry:
 class LabSession:
     """What was typed, the state that it led to, and the goals that were reached.
 
-    `cleared` is how many entries are off the screen, `variables` what was exported.
+    `cleared` is how many entries are off the screen, `variables` what was exported, and `saved`
+    what went to files, by their names.
     """
 
     entries: tuple[LabEntry, ...]
@@ -120,6 +121,7 @@ class LabSession:
     reached: frozenset[str]
     cleared: int = 0
     variables: tuple[str, ...] = ()
+    saved: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def visible_entries(self) -> tuple[LabEntry, ...]:
@@ -259,7 +261,7 @@ def replay(lab: Lab, lines: Sequence[str]) -> LabSession:
 
 def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> LabSession:
     lab, state, reached = terminal.lab, session.state, set(session.reached)
-    outputs, indices, note = [], [], NO_TEXT
+    outputs, indices, note, saved = [], [], NO_TEXT, session.saved
     refused, cleared, variables = False, session.cleared, session.variables
     try:
         pipelines = shell.read_line(line)
@@ -285,7 +287,8 @@ def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> La
             continue
         if index is None:
             tries = (
-                _answer_everyday_command(terminal, state, p.stages[0]) for p in (pipeline, original)
+                _answer_everyday_command(terminal, state, p.stages[0], saved)
+                for p in (pipeline, original)
             )
             text = next((text for text in tries if text is not None), None)
             if text is None:
@@ -303,12 +306,16 @@ def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> La
             reached |= {state} & set(lab.goal)
             if not derived or command.is_cue_left_in(text or ""):
                 reached |= {terminal.lab.goal_id_of_command(index)} & set(lab.goal_ids)
-        if "dmesg" in pipeline.stages[0] and {"-T", "--ctime"} & {*pipeline.stages[0]}:
-            text = _convert_dmesg_seconds_to_dates(text or "", _find_facts(terminal, state))
-        outputs.append("" if pipeline.silent else _filter_output(text or "", filters))
+        text = _convert_dmesg_seconds(text or "", _find_facts(terminal, state), pipeline.stages[0])
+        text = _insert_typed_reason(text, [entry.line for entry in session.entries])
+        text = _filter_output(text, filters)
+        outputs.append("" if pipeline.silent else text)
+        saved = _save_files(terminal, state, pipeline, text, saved)
     output = "\n".join(filter(None, outputs))
     entry = LabEntry(line, output, tuple(indices), note, refused)
-    return LabSession((*session.entries, entry), state, frozenset(reached), cleared, variables)
+    return LabSession(
+        (*session.entries, entry), state, frozenset(reached), cleared, variables, saved
+    )
 
 
 def _export_or_unset(variables: tuple[str, ...], tokens: Sequence[str]) -> tuple[str, ...]:
@@ -320,21 +327,50 @@ def _export_or_unset(variables: tuple[str, ...], tokens: Sequence[str]) -> tuple
     return variables
 
 
-def _convert_dmesg_seconds_to_dates(text: str, facts: Mapping[str, str]) -> str:
-    """Return the lines of `dmesg -T`: dates in place of the seconds since the machine booted."""
-    up = re.match(r"up (\d{1,3}) days?, +(\d\d?):(\d\d)", facts["up"])
+def _save_files(
+    terminal: CommandMatcher, state: str, line: ShellPipeline, text: str, saved: Mapping[str, str]
+) -> Mapping[str, str]:
+    """Return the saved files and what a pipeline, whose output is `text`, writes or copies."""
+    if line.file:
+        return {**saved, line.file: text}
+    *tokens, target = line.stages[0]
+    if tokens[:1] != ["cp"] or len(tokens) < 2:
+        return saved
+    meant = terminal.find_meant_commands(state, [ShellCommand("cat", (), (tokens[-1],))])
+    copied = [terminal.lab.commands[n].output.plain for n in meant] or [saved.get(tokens[-1], "")]
+    return {**saved, target: copied[0]} if copied[0] else saved
+
+
+def _insert_typed_reason(text: str, lines: Sequence[str]) -> str:
+    """Return an output with the reason that was typed last in place of `(your reason)`."""
+    reasons = re.findall(r"(?i)\breason=(\"[^\"]+\"|'[^']+'|[^\s\"']+)", "\n".join(lines))
+    reason = reasons[-1].strip("\"'")[:20] if reasons else "(your reason)"
+    return re.sub(r"\(your reason\) *", lambda m: f"{reason:{len(m[0]) - 1}} ", text)
+
+
+def _convert_dmesg_seconds(text: str, facts: Mapping[str, str], tokens: Sequence[str]) -> str:
+    """Return the lines of `dmesg` with dates, as `dmesg -T` and `journalctl` print them.
+
+    `--since yesterday` or `today` leaves out what is older.
+    """
+    up = re.match(r"up (?:(\d{1,3}) days?, +)?(?:(\d\d?):)?(\d\d?)", facts["up"])
     day = re.search(r"Nov +([1-9]|[12]\d|30)$", facts["day"])
-    if not up or not day:
+    if not {"-T", "--ctime", "journalctl"} & {*tokens} or not up or not day:
         return text
     hour, minute, second = map(int, facts["clock"].split(":"))
-    boot = datetime(2026, 11, int(day[1]), tzinfo=UTC) + timedelta(
-        -int(up[1]), second, hours=hour - int(up[2]), minutes=minute - int(up[3])
-    )
-    return re.sub(
-        r"(?m)^\[ *(\d{1,9})\.\d+\]",
-        lambda m: f"[{boot + timedelta(seconds=int(m[1])):%a %b %e %H:%M:%S %Y}]",
-        text,
-    )
+    boot = datetime(2026, 11, int(day[1]), hour, minute, second, tzinfo=UTC)
+    boot -= timedelta(int(up[1] or 0), hours=int(up[2] or 0), minutes=int(up[3]))
+    journal = "journalctl" in tokens
+    form = f"%b %d %H:%M:%S {facts['host']} kernel:" if journal else "[%a %b %e %H:%M:%S %Y]"
+    ages = {"yesterday": 1, "today": 0}
+    first = next((int(day[1]) - ages[word] for word in tokens if word in ages), 0)
+    rows = []
+    for line in text.split("\n"):
+        seconds = re.match(r"\[ *(\d{1,9})\.\d+\]", line)
+        at = boot + timedelta(seconds=int(seconds[1])) if seconds else boot
+        if not seconds or (at.month, at.day) >= (11, first):
+            rows.append(f"{at:{form}}{line[len(seconds[0]) :]}" if seconds else line)
+    return "\n".join(rows) or "-- No entries --"
 
 
 def _filter_output(text: str, filters: Sequence[Sequence[str]]) -> str:
@@ -418,7 +454,7 @@ def _find_facts(terminal: CommandMatcher, state: str) -> dict[str, str]:
 
 
 def _answer_everyday_command(
-    terminal: CommandMatcher, state: str, tokens: Sequence[str]
+    terminal: CommandMatcher, state: str, tokens: Sequence[str], saved: Mapping[str, str]
 ) -> str | None:
     """Return what every lab answers, filled with the facts of this one.
 
@@ -427,6 +463,8 @@ def _answer_everyday_command(
     everyday, _, needs, same, unless_named = _load_everyday_answers_and_facts()
     facts, typed = _find_facts(terminal, state), shell.read_command(tokens)
     command = typed
+    if command.program == "cat" and tokens[-1] in saved:
+        return saved[tokens[-1]]
     place, _, program = command.program.rpartition(" ")
     if place:
         if place not in {
@@ -445,12 +483,16 @@ def _answer_everyday_command(
         if facts.keys() >= {*needs[index]}:
             text = everyday.lab.commands[index].output.plain
             return re.sub(r"\{(\w+)\}", lambda m: facts[m[1]], text)
-    files = _list_files(terminal, state, command) if command.program in {"ls", "stat"} else None
+    files = (
+        _list_files(terminal, state, command, saved) if command.program in {"ls", "stat"} else None
+    )
     if files is None:
         return None
     long = {"-l", "-g", "-s"} & dict(command.options).keys() or command.program == "stat"
-    row = f"-rw-r--r-- 1 {facts['user']} {facts['user']}" + " {1:>6} Nov 26 17:20 {0}"
-    shown = [row.format(*file) if long else file[0] for file in files]
+    row = f"-rw-r--r-- 1 {facts['user']} {facts['user']}" + " {1:>6} Nov {2} {0}"
+    dates = ("26 17:20", f"{facts['day'][-2:]} {facts['clock'][:5]}")
+    names = {name.rpartition("/")[2] for name in saved}
+    shown = [row.format(*f, dates[f[0] in names]) if long else f[0] for f in files]
     return "\n".join(shown)
 
 
@@ -483,15 +525,16 @@ def _programs_of_folder(lab: Lab) -> set[str]:
 
 
 def _list_files(
-    terminal: CommandMatcher, state: str, command: ShellCommand
+    terminal: CommandMatcher, state: str, command: ShellCommand, saved: Mapping[str, str]
 ) -> list[tuple[str, int]] | None:
     """Return the files of a folder, or the file itself, that a lab lists or prints; with sizes."""
     place = (command.arguments[0] if command.arguments else "").rstrip("/")
     printed = {
-        meaning.arguments[0]: len(text) + 1
+        meaning.arguments[0].removeprefix("./"): len(text) + 1
         for _, meaning, text in terminal.list_harmless_answers(state)
-        if meaning.program == "cat" and len(meaning.arguments) == 1
+        if meaning.program == "cat" and len(meaning.arguments) == 1 and text[:5] != "cat: "
     }
+    printed |= {name: len(text) + 1 for name, text in saved.items()}
     if place in printed:
         return [(place, printed[place])]
     listing = terminal.find_meant_commands(state, [ShellCommand("ls", (), command.arguments)])

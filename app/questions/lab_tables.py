@@ -274,7 +274,7 @@ def _answer_scontrol_show(typed: ShellCommand, answers: Answers) -> tuple[int, s
     hardware = _read_job_or_node_facts({"NODELIST": ""}, [text for _, _, text in answers])
     nodes = [
         f"NodeName={name} Arch=x86_64 CoresPerSocket=56\n   CPUTot={hardware.get('CPUTot', '112')}\n"
-        f"   Gres={hardware.get('Gres', 'gpu:h100:8')}\n   RealMemory=2048000\n"
+        f"   Gres={hardware.get('Gres', 'gpu:h100:' + hardware.get('GPUS', '8'))}\n   RealMemory=2048000\n"
         f"   State={_NODE_STATES.get(state, state).upper()}\n   Partitions={partition.rstrip('*')}\n"
         "[shortened]"
         for name, _, partition, state in (line.split() for line in made[1].split("\n")[1:])
@@ -549,6 +549,9 @@ def _read_job_or_node_facts(row: Mapping[str, str], outputs: Sequence[str]) -> d
         if text.startswith(tuple(f"{name}{end}" for name in names for end in " \n")):
             for key, value in re.findall(r"([A-Z]\w+)=(\S*)", text):
                 facts.setdefault(key, value.strip("()") if key == "Reason" else value)
+    whole = [text for text in outputs if "[shortened to" not in text]
+    if gpus := max((len(_GPU.findall(text)) for text in whole), default=0):
+        facts.setdefault("GPUS", f"{gpus}")
     for text in outputs if "NODELIST" in facts and "JOBID" not in facts else ():
         for key, value in re.findall(r"\b(Gres|CPUTot|RealMemory)=(\S*)", text):
             facts.setdefault(key, value)

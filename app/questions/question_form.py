@@ -11,7 +11,7 @@ from app.markup.model import RichText
 from app.questions import types
 from app.questions.model import Question, Variant, draw_variant, next_seed
 from app.questions.question_type import LEVELS, ConfidenceLevel, QuestionType
-from app.widgets.calculator_form import FormField, build_fields
+from app.widgets.calculator_form import FormField, build_form_fields
 
 _MAX_TITLE_LENGTH = 90  # Characters of a question or card that lists show.
 
@@ -91,7 +91,7 @@ class OpenQuestion:
         entry = registry.find_estimate(estimate)
         if entry is None:
             return ()
-        fields = build_fields(entry, values, None, (), id=f"q-{self.question.id}")
+        fields = build_form_fields(entry, values, None, (), id=f"q-{self.question.id}")
         known = {f.name: f for f in fields}
         return tuple(
             dataclasses.replace(known[name], name=field)

@@ -28,6 +28,13 @@ _WHOLE = 1 - 1e-9
 MAX_RESPONSE_LENGTH = 200
 
 
+def name_result(score: float) -> Result:
+    """Return a score, 0 to 1, as one of three words."""
+    if score >= _WHOLE:
+        return "right"
+    return "partly" if score > 0 else "wrong"
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class PartResult:
     """The result of one part: an option, a step, a row, a gap.
@@ -70,10 +77,7 @@ class GradeResult:
 
     @property
     def result(self) -> Result:
-        """Return the score as one of three words."""
-        if self.score >= _WHOLE:
-            return "right"
-        return "partly" if self.score > 0 else "wrong"
+        return name_result(self.score)
 
     @property
     def without_response(self) -> "GradeResult":

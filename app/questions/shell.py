@@ -24,26 +24,10 @@ _SPECIAL = re.compile(r"""[;|&<>'"\\]""")
 _WRAPPERS = frozenset(["sudo", "time", "watch", "nohup", "command"])
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*=")
 _WRAPPER_OPTION = re.compile(r"-[A-Za-z]|-n\d+|\d+(?:\.\d+)?")
-_PAGERS = frozenset(["less", "more", "cat", "tee", "column"])
-_READERS = frozenset(
-    [
-        "less",
-        "more",
-        "head",
-        "tail",
-        "grep",
-        "egrep",
-        "sort",
-        "wc",
-        "view",
-        "vi",
-        "vim",
-        "nano",
-        "awk",
-        "cut",
-        "uniq",
-    ]
-)
+_PAGERS = frozenset(["less", "more", "cat", "tee", "column", "hexdump", "xxd"])
+_EDITORS = frozenset(["view", "vi", "vim", "nano"])
+_READERS = _EDITORS | {"less", "more", "head", "tail", "grep", "egrep", "sort", "wc"}
+_READERS |= {"awk", "cut", "uniq"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -61,10 +45,11 @@ class ShellCommand:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ShellPipeline:
-    """Commands joined by bars, as tokens; `silent` if the output goes to a file."""
+    """Commands joined by bars, as tokens; `silent` if the output goes to `file`."""
 
     stages: tuple[tuple[str, ...], ...]
     silent: bool = False
+    file: str = ""
 
     @property
     def commands(self) -> tuple[ShellCommand, ...]:
@@ -117,7 +102,8 @@ def read_line(line: str) -> tuple[ShellPipeline, ...]:
         else:
             pipelines[-1][-1].append(token)
     stages = (tuple(tuple(s) for s in pipeline if s) for pipeline in pipelines)
-    return tuple(ShellPipeline(s, silent) for s in stages if s)
+    file = files[-1]["to"] if silent else ""
+    return tuple(ShellPipeline(s, silent, file) for s in stages if s)
 
 
 def _unroll_loop(loop: re.Match[str]) -> str:
@@ -357,13 +343,13 @@ def split_into_cat_and_filter(pipeline: ShellPipeline) -> ShellPipeline:
     if len(rest) < least or rest[0] not in _READERS or rest[-1].startswith("-"):
         return pipeline
     stages = (("cat", rest[-1]), tuple(rest[:-1]), *pipeline.stages[1:])
-    return ShellPipeline(stages, pipeline.silent)
+    return dataclasses.replace(pipeline, stages=stages)
 
 
 def apply_filter(tokens: Sequence[str], output: str) -> str | None:
     """Return the output behind a bar; None if this program is no filter of a lab."""
     program, arguments = tokens[0].rpartition("/")[2], list(tokens[1:])
-    if program in _PAGERS or program in {"view", "vi", "vim", "nano"}:
+    if program in _PAGERS | _EDITORS:
         return output
     lines = output.split("\n") if output else []
     handler = _FILTERS.get(program)

@@ -13,7 +13,7 @@ from app.content.course_facts import domain_by_objective
 from app.content.library import Library
 from app.markup.model import Topic
 from app.markup.text import BOUNDARY, ENDS, UNSPACED_ENDS, mark_unspaced_letters
-from app.study_plan.day_list import PageToRead, TickedTask
+from app.study_plan.day_list import PageToRead, TaskProgress
 from app.study_plan.loader import StudyPlan
 from app.web.formatting import NBSP, format_count_with_noun
 
@@ -62,7 +62,7 @@ class MissedQuestion:
 class RunSummary:
     """`to_read` are the topics to read next, at most three; `strong` those without a miss.
 
-    `missed` is in the order to learn it. `costly` is the domain whose misses cost most in the
+    `missed` is in the order of the run. `costly` is the domain whose misses cost most in the
     exam, None if nothing was missed.
     """
 
@@ -84,7 +84,7 @@ def summarize_run(
         _topic_result(library, slug, [scores[item] for item in group])
         for slug, group in itertools.groupby(ordered, lambda item: library.questions[item].topic)
     ]
-    missed = [item for item in ordered if scores[item] < 1]
+    missed = [item for item in items if scores.get(item, 1) < 1]
     order = {slug: place for place, slug in enumerate(listed)}
     weakest = sorted(
         (topic for topic in topics if topic.missed),
@@ -228,7 +228,7 @@ _REASONS = {
 }
 
 
-def _describe_reading(task: TickedTask, page: PageToRead) -> str:
+def _describe_reading(task: TaskProgress, page: PageToRead) -> str:
     parts = [f"{task.done} of {task.total} read"] if task.done else []
     parts += [_REASONS[page.reason]] + (["essentials only"] if page.short else [])
     return f"{NBSP}· ".join(parts)
@@ -244,7 +244,7 @@ def view_plan(plan: StudyPlan | None, library: Library) -> list[TaskView]:
     return tasks
 
 
-def build_task_view(task: TickedTask, library: Library) -> TaskView:
+def build_task_view(task: TaskProgress, library: Library) -> TaskView:
     """Return a task for the page; until it is done, with those of its pages that are not read."""
     done = task.is_done
     minutes = round_minutes(task.task.minutes if done else task.minutes_left)
@@ -275,7 +275,10 @@ def build_task_view(task: TickedTask, library: Library) -> TaskView:
         return TaskView(
             "mock", title, "Take", minutes, done, names, detail, f"/exams/{task.task.exam}"
         )
-    begun = f"{task.done} of {task.total} done" if task.done else ""
+    begun = ", ".join(
+        [f"{task.done} of {task.total} done"] * (task.done > 0)
+        + [f"{task.begun} of {task.total} begun"] * (task.begun > 0)
+    )
     noun = "question" if task.kind == "practice" else "card"
     count, left = (
         format_count_with_noun(task.total, noun),

@@ -50,7 +50,7 @@ from app.quiz.selection import (
     select_questions,
 )
 from app.quiz.store import NewPracticeRun, PracticeRunState
-from app.spaced_repetition.added_cards import added_cards
+from app.spaced_repetition.added_cards import load_added_cards
 from app.spaced_repetition.card_ids import question_card_id
 from app.study_plan.loader import load_plan
 from app.web.dependencies import LAST_ROW, RowNumber, require_topic
@@ -321,17 +321,17 @@ def show_run_result(ctx: ReadContext, run: RowNumber) -> HTMLResponse:
         {
             "place": place,
             "words": _title_as_asked(ctx, ctx.library.questions[item], answered=item in scores),
-            "score": scores.get(item),
         }
         for place, item in enumerate(state.items, 1)
     ]
     right = [item for item, score in scores.items() if score >= 1]
     missed = [question_card_id(item) for item in scores if item not in right]
-    added = added_cards(ctx.db, ctx.learner.id, missed).values()
+    added = load_added_cards(ctx.db, ctx.learner.id, missed).values()
     plan = load_plan(ctx)
     return ctx.page(
         "quiz/result.html",
         tasks=view_plan(plan, ctx.library),
+        estimate=plan.estimate if plan else None,
         run=build_run_frame(state, 0),
         rows=rows,
         summary=summarize_run(

@@ -23,12 +23,17 @@ from app.content.library import Library
 from app.database.engine import read_only_session
 from app.errors import ConflictError, NotFoundError
 from app.estimator import registry
-from app.markup.model import CitedSource, QuestionBlock, Topic
+from app.markup.model import CitedSource, Topic
 from app.questions import types
 from app.questions.grading import grade, grade_unanswered, grade_unreadable
 from app.questions.model import Question, Variant, draw_variant
 from app.questions.question_form import OpenQuestion, new_submission_token, seed_of_next_attempt
-from app.questions.question_type import GradeResult, QuestionType, UnreadableResponse
+from app.questions.question_type import (
+    GradeResult,
+    QuestionType,
+    UnreadableResponse,
+    name_result,
+)
 from app.quiz import store
 from app.quiz.forms import (
     PostedFlag,
@@ -200,13 +205,15 @@ class FlagButton:
 class RunFrame:
     """The run around a question: its place, and the scores so far.
 
-    `scores` has one entry per question, None for unanswered ones. `placing` says that it is a
-    placement test. `review` has the places to look at again, if that is what the learner does.
+    `scores` has one entry per question, None for unanswered ones, and `results` their keys in
+    `SIGNS`. `placing` says that it is a placement test. `review` has the places to look at again,
+    if that is what the learner does.
     """
 
     id: int
     place: int
     scores: tuple[float | None, ...]
+    results: tuple[str, ...]
     placing: bool = False
     review: tuple[int, ...] = ()
 
@@ -243,37 +250,13 @@ class RunFrame:
         return f"{self.address}/result"
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class PageQuestionCount:
-    """Counts of a page's questions: `tries` of one, `answered` of `count`."""
-
-    item: str
-    tries: int
-    answered: int
-    count: int
-
-
-def page_question_count(ctx: RequestContext, question: Question) -> PageQuestionCount | None:
-    """Return the counts of the page whose text contains the question; None if none does."""
-    topic = ctx.library.topics.get(question.topic)
-    questions = [
-        piece.question
-        for section in (topic.sections if topic else ())
-        for piece in section.pieces
-        if isinstance(piece, QuestionBlock)
-    ]
-    if question.id not in questions:
-        return None
-    past = store.load_past_attempts(ctx.db, ctx.learner.id)
-    tries = past[question.id].tries if question.id in past else 0
-    return PageQuestionCount(
-        question.id, tries, sum(item in past for item in questions), len(questions)
-    )
-
-
 def build_run_frame(run: PracticeRunState, place: int) -> RunFrame:
     scores = tuple(run.answers[item][1] if item in run.answers else None for item in run.items)
-    return RunFrame(run.id, place, scores, placing=run.mode == "placement")
+    results = tuple(
+        "unknown" if item in run.unknown else "" if score is None else name_result(score)
+        for item, score in zip(run.items, scores, strict=True)
+    )
+    return RunFrame(run.id, place, scores, results, placing=run.mode == "placement")
 
 
 def refuse_during_exam(ctx: RequestContext, question: Question) -> None:
@@ -400,11 +383,11 @@ def render_question_page(
     *,
     status: int = 200,
     reported: bool = False,
-    tally: PageQuestionCount | None = None,
+    tries: int = 0,
 ) -> HTMLResponse:
     """The page of one question; for an htmx request, only the fragment it replaces.
 
-    With a `tally` the fragment also updates the counts on the surrounding page.
+    With `tries`, of a question in a lesson, the fragment also updates the line above it.
     """
     asked = view if isinstance(view, OpenQuestion) else None
     outcome = view if isinstance(view, AnswerFeedback) else None
@@ -412,7 +395,7 @@ def render_question_page(
     if ctx.request.method == "POST" and is_htmx_request(ctx.request):
         alone = "quiz/_verdict.html" if outcome else "quiz/_question.html"
         template = "quiz/_question_area.html" if frame else alone
-        template = "quiz/_inline_answer.html" if tally else template
+        template = "quiz/_inline_answer.html" if tries else template
     question = view.question
     return ctx.page(
         template,
@@ -429,7 +412,7 @@ def render_question_page(
         outcome=outcome,
         run=frame,
         reported=reported,
-        tally=tally,
+        tries=tries,
         flag=_flag_button(ctx, view, frame),
     )
 
@@ -646,8 +629,9 @@ def _respond_to_attempt(
     if near is not None:
         near = dataclasses.replace(near, place=frame.place if frame else 0)
     in_text = submission.form.context == "page" and frame is None
-    tally = page_question_count(ctx, outcome.question) if in_text else None
-    return render_question_page(ctx, near or outcome, frame, tally=tally)
+    past = store.load_past_attempts(ctx.db, ctx.learner.id) if in_text else {}
+    tries = past[outcome.question.id].tries if in_text else 0
+    return render_question_page(ctx, near or outcome, frame, tries=tries)
 
 
 def _find_answered_run(

@@ -85,18 +85,24 @@ class NewAttempt:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PracticeRunState:
-    """A practice run; `answers` has the last attempt and its score by question."""
+    """A practice run; `answers` has the last attempt and its score by question.
+
+    `unknown` are the questions that were answered “I don't know”.
+    """
 
     id: int
     mode: str
     scope: str
     items: tuple[str, ...]
     answers: Mapping[str, tuple[int, float]]
+    unknown: frozenset[str] = frozenset()
 
     def with_answer(self, attempt: RecordedAttempt) -> "PracticeRunState":
         """Return the run with one more answer; sending one again changes nothing."""
         newest = max((attempt.id, attempt.score), self.answers.get(attempt.item, (0, 0.0)))
-        return dataclasses.replace(self, answers={**self.answers, attempt.item: newest})
+        unknown = self.unknown - {attempt.item} if attempt.raw else self.unknown | {attempt.item}
+        answers = {**self.answers, attempt.item: newest}
+        return dataclasses.replace(self, answers=answers, unknown=unknown)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -261,13 +267,16 @@ def find_run(db: Session, learner_id: int, number: int) -> PracticeRunState:
     if row is None:
         raise NotFoundError(f"There is no practice run {number} of yours.")
     rows = db.execute(
-        select(ATTEMPT.c["item"], ATTEMPT.c.id, SCORE)
+        select(ATTEMPT.c["item"], ATTEMPT.c.id, SCORE, ATTEMPT.c.raw)
         .select_from(GRADED)
         .where(ATTEMPT.c.run_id == number)
         .order_by(ATTEMPT.c.id)
     )
-    given = {item: (attempt, score) for item, attempt, score in rows}
-    return PracticeRunState(number, row[0], row[1], tuple(json.loads(row[2])), given)
+    given, raw = {}, {}
+    for item, attempt, score, sent in rows:
+        given[item], raw[item] = (attempt, score), sent
+    unknown = frozenset(item for item, sent in raw.items() if not json.loads(sent))
+    return PracticeRunState(number, row[0], row[1], tuple(json.loads(row[2])), given, unknown)
 
 
 def count_missed_before(db: Session, learner_id: int, run: int, items: Sequence[str]) -> int:

@@ -136,7 +136,9 @@ def set_card_declined(db: Session, learner_id: int, card: str, *, declined: bool
     return True
 
 
-def added_cards(db: Session, learner_id: int, cards: Sequence[str]) -> dict[str, AddedCardRecord]:
+def load_added_cards(
+    db: Session, learner_id: int, cards: Sequence[str]
+) -> dict[str, AddedCardRecord]:
     if not (learner_id and cards):
         return {}
     values = {"of_learner": learner_id, "cards": list(cards)}
@@ -144,7 +146,7 @@ def added_cards(db: Session, learner_id: int, cards: Sequence[str]) -> dict[str,
     return {row.card: _added_card_from_row(row) for row in rows}
 
 
-def load_added_page(
+def load_added_cards_page(
     db: Session, learner_id: int, *, limit: int, after: int
 ) -> list[AddedCardRecord]:
     """Return at most `most` added cards, newest first, after skipping `after` of them."""
@@ -288,7 +290,7 @@ def find_missed_question_card(
 ) -> MissedQuestionCard | None:
     """Return the card of a question, or None if the learner never missed it."""
     card = question_card_id(item)
-    added = added_cards(db, learner_id, [card]).get(card)
+    added = load_added_cards(db, learner_id, [card]).get(card)
     if added is None:
         return None
     aside = added.aside and not added.declined

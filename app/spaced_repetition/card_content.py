@@ -149,7 +149,7 @@ def describe_origin_and_recall(record: CardRecord, day: dt.date, origin: str) ->
         return f"{note}today."
     ago = "yesterday" if days == 1 else f"{days} days ago"
     chance = round(retrievability(standing, day) * 100)
-    return f"{note}{ago}; you still know it with a chance of about {chance}%."
+    return f"{note}{ago}. Chance that you still know it: about {chance}%."
 
 
 def is_card_visible(ctx: RequestContext, card: str) -> bool:

@@ -38,7 +38,7 @@ NEW_SECONDS = 60.0
 
 # The assumed time counts as much as this many of the learner's own reviews.
 _TRUST = 20
-_LEAST, _MOST = 0.25, 4.0  # times the assumed seconds; the log may contain a page left open
+_LEAST, _MOST = 0.5, 4.0  # times the usual: cards graded unread, pages left open
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

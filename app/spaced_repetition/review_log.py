@@ -132,7 +132,7 @@ def columns_of_replayed_card(
 ) -> dict[str, Any] | None:
     """Return the columns of a rebuilt memory row, or None if there is nothing to store.
 
-    `log_row_count` counts the log rows. `aside` says that the card was suspended; a declined card is
+    `log_row_count` counts the log rows. `suspended` says that the card was suspended; a declined card is
     treated as suspended.
     """
     suspended = suspended or (start is not None and start.declined)
@@ -587,7 +587,7 @@ def rebuild_card_state(
 ) -> CardState | None:
     """Rebuild the memory row of one card after its log has changed.
 
-    `aside` says whether the card is suspended, if that has changed too.
+    `suspended` says whether the card is suspended, if that has changed too.
     """
     name = card if isinstance(card, str) else card.id
     rows = db.connection().execute(_LOG_ALL, card_query_parameters(learner_id, name)).all()

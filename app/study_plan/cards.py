@@ -108,7 +108,9 @@ def choose_new_cards(
         for answer in learner.answers
         if answer.score < 1 and answer.question in course.questions
     )
-    chosen = _choose_added_cards(learner, count)
+    own = [card for card in learner.added if not card.startswith("q:")]
+    questions = [card for card in learner.added if card.startswith("q:")]
+    chosen = [*own[:count], *questions[: max(0, count - len(own)) // 2]]
     started = {card.card for card in learner.cards} | learner.unavailable
     notes = {card.note for card in learner.cards if card.last_day >= learner.day}
     read = {reading.page for reading in learner.readings}
@@ -145,9 +147,3 @@ def choose_new_cards(
             today[slug] += 1
             begun[domain] += 1
     return chosen
-
-
-def _choose_added_cards(learner: LearnerFacts, count: int) -> list[str]:
-    own = [card for card in learner.added if not card.startswith("q:")]
-    questions = [card for card in learner.added if card.startswith("q:")]
-    return [*own[:count], *questions[: max(0, count - len(own)) // 2]]

@@ -22,6 +22,7 @@ from app.study_plan.score import ScoreEstimate
 MOST_QUESTIONS, _FEWEST_QUESTIONS = 20, 5
 _QUESTION_SHARE = 0.25  # of the minutes
 _PAGES_SHARE = 0.72  # of the minutes before the exam; full pages that need more are read short
+_NOTHING = 1e-5  # minutes of a page that is read
 _LEAST_ROOM = 2.0  # minutes for which it is worth to add something
 _JUST_READ = 3  # days
 _MIX, _MIX_AFTER_MOCK = (0.5, 0.25), (0.4, 0.4)  # pages just read, missed or weak; the rest: rare
@@ -81,10 +82,6 @@ class DayList:
     placement_minutes: float = 0.0
 
     @property
-    def total_minutes(self) -> float:
-        return sum(task.minutes for task in self.tasks)
-
-    @property
     def exam(self) -> str:
         """The slug of the mock exam on the list; empty without one."""
         return next((task.exam for task in self.tasks if task.exam), "")
@@ -94,7 +91,7 @@ class DayList:
 class DayDone:
     """What was done on a study day: cards, questions answered, pages fully read, exams sat.
 
-    A card is done once it does not come back on that day.
+    A card is done once it does not come back on that day; until then it is among `begun_cards`.
     `essentials` are the pages of which every essential section is read.
     """
 
@@ -103,19 +100,21 @@ class DayDone:
     essentials: Collection[str] = frozenset()
     questions: Collection[str] = frozenset()
     sat: bool = False
+    begun_cards: Collection[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class TickedTask:
+class TaskProgress:
     """A task with how much of it is done: `done` of `total` cards, pages, questions or exams.
 
-    `unread` are its pages that are not read yet.
+    `unread` are its pages that are not read yet, `begun` counts its cards that come back today.
     """
 
     task: Task
     done: int
     total: int
     unread: tuple[PageToRead, ...] = ()
+    begun: int = 0
 
     @property
     def kind(self) -> TaskKind:
@@ -129,31 +128,33 @@ class TickedTask:
     def minutes_left(self) -> float:
         if self.task.pages:
             return sum(page.minutes for page in self.unread)
-        return self.task.minutes * (1 - self.done / self.total) if self.total else 0.0
+        done = self.done + self.begun / 2
+        return self.task.minutes * (1 - done / self.total) if self.total else 0.0
 
 
 def _is_read(page: PageToRead, done: DayDone) -> bool:
     return page.slug in done.pages or (page.short and page.slug in done.essentials)
 
 
-def tick_tasks(tasks: Iterable[Task], done: DayDone) -> tuple[TickedTask, ...]:
+def measure_task_progress(tasks: Iterable[Task], done: DayDone) -> tuple[TaskProgress, ...]:
     """Return the tasks with what was done of each."""
     ticked = []
     for task in tasks:
         if task.kind == "mock":
-            ticked.append(TickedTask(task, int(done.sat), 1))
+            ticked.append(TaskProgress(task, int(done.sat), 1))
             continue
         unread = tuple(page for page in task.pages if not _is_read(page, done))
         count = len(task.pages) - len(unread)
         count += sum(card in done.cards for card in task.cards)
         count += sum(question in done.questions for question in task.questions)
         total = len(task.cards) + len(task.pages) + len(task.questions)
-        ticked.append(TickedTask(task, count, total, unread))
+        begun = sum(card in done.begun_cards for card in task.cards)
+        ticked.append(TaskProgress(task, count, total, unread, begun))
     return tuple(ticked)
 
 
 def count_unfinished_in_a_row(
-    undone: Mapping[str, int], ticked: Iterable[TickedTask]
+    undone: Mapping[str, int], ticked: Iterable[TaskProgress]
 ) -> dict[str, int]:
     """Return for the next list how often each kind of task was left unfinished in a row."""
     return {**undone, **{t.kind: 0 if t.is_done else undone.get(t.kind, 0) + 1 for t in ticked}}
@@ -213,8 +214,7 @@ def make_day_list(
         if fixed + round_minutes(asked) + round_minutes(learned) <= minutes:
             break
         new, questions = (new - 1, questions) if learned >= asked else (new, questions - 1)
-    known = estimate.pages if estimate else {}
-    new_cards = cards.choose_new_cards(course, learner, known, new)
+    new_cards = cards.choose_new_cards(course, learner, estimate.pages if estimate else {}, new)
     reads_first = undone.get("read", 0) >= undone.get("practice", 0)
     to_read = [page.slug for page in pages if reads_first]
     drawn = draw_practice_questions(course, learner, estimate, questions, seed, to_read)
@@ -256,15 +256,12 @@ def _pages_left_to_read(
     read, pages = sum_readings(learner.readings), course.pages.values()
     full = sum(page.minutes for page in pages if page.slug not in read)
     time = time_to_read(calendar, learner.day, minutes_of_day)
-    if route == "short" or (route == "auto" and time is not None and full > time):
-        left = ((p.slug, p.short_minutes * (1 - read[p.slug].essential)) for p in pages)
-        if short := [PageToRead(slug, left, "weak", True) for slug, left in left if left > 1e-6]:
-            return short
-    return [
-        PageToRead(p.slug, p.minutes - p.reading_minutes_of_part(read[p.slug]), "weak")
-        for p in pages
-        if not read[p.slug].is_whole
-    ]
+    essentials = {p.slug: p.short_minutes * (1 - read[p.slug].essential) for p in pages}
+    is_short = route == "short" or (route == "auto" and time is not None and full > time)
+    is_short = is_short and max(essentials.values(), default=0) > _NOTHING
+    whole = {p.slug: p.minutes - p.reading_minutes_of_part(read[p.slug]) for p in pages}
+    left = (essentials if is_short else whole).items()
+    return [PageToRead(s, round_minutes(m), "weak", is_short) for s, m in left if m > _NOTHING]
 
 
 def _choose_pages(
@@ -277,12 +274,19 @@ def _choose_pages(
 ) -> tuple[list[PageToRead], float, bool]:
     """Return the pages to read in `minutes_left` minutes, the room left, and whether none is left unread.
 
-    If none fits, the shortest one may take `most` minutes. The domain that has most to gain for what
-    was read of it gives the next page; unread pages that it requires come before it.
+    Pages begun or missed come first, before each page the unread ones that it requires. The domain
+    that has most to gain for what was read of it gives the next one. If none fits, the shortest may
+    take `most` minutes.
     """
     read = sum_readings(learner.readings)
+
+    def unknown(objective: str) -> float:
+        return 1 - estimate.objectives[objective].known if estimate else 0.5
+
     weakness = {
-        domain.number: domain.weight * _mean_chance_unknown(domain.objectives, estimate)
+        domain.number: domain.weight
+        * sum(map(unknown, domain.objectives))
+        / max(1, len(domain.objectives))
         for domain in course.domains
     }
     reading: dict[str, float] = collections.defaultdict(float)
@@ -293,52 +297,44 @@ def _choose_pages(
             objectives.update(facts.objectives)
     mock, placement = _pages_missed_in_exam_and_placement(course, learner)
     chosen: list[PageToRead] = []
+
+    def gain(slug: str) -> tuple[bool, bool, bool, float]:
+        own = course.pages[slug].objectives[0]
+        return slug in read, slug in mock, slug in placement, unknown(own) / (1 + objectives[own])
+
     while unread and minutes_left > 0:
-        fitting = [page for page in unread if page.minutes <= minutes_left]
+        first = {page.slug: _first_unread_requirement(course, page, unread) for page in unread}
+        fitting = [slug for slug, page in first.items() if page.minutes <= minutes_left]
         if not fitting and not chosen:
-            shortest = min(unread, key=lambda page: page.minutes)
-            fitting = [shortest] if shortest.minutes <= most else []
+            shortest = min(first, key=lambda slug: first[slug].minutes)
+            fitting = [shortest] if first[shortest].minutes <= most else []
         if not fitting:
             break
-        domains = sorted({course.pages[page.slug].domain for page in fitting})
+        fitting = [slug for slug in fitting if any(gain(slug)[:3])] or fitting
+        domains = sorted({course.pages[slug].domain for slug in fitting})
         domain = max(domains, key=lambda d: weakness[d] / (_READ_BEFORE + reading[d]))
-
-        def gain(slug: str) -> tuple[bool, bool, bool, float]:
-            own = course.pages[slug].objectives[0]
-            unknown = 1 - estimate.objectives[own].known if estimate else 0.5
-            return (slug in read, slug in mock, slug in placement, unknown / (1 + objectives[own]))
-
-        here = (page for page in fitting if course.pages[page.slug].domain == domain)
-        page = _unread_prerequisite_or_page(
-            course, max(here, key=lambda page: gain(page.slug)), fitting
-        )
+        page = first[max((s for s in fitting if course.pages[s].domain == domain), key=gain)]
         reason = next(r for r, holds in zip(_REASONS, gain(page.slug), strict=True) if holds)
         chosen.append(dataclasses.replace(page, reason=reason))
         unread.remove(page)
         minutes_left -= page.minutes
-        reading[domain] += page.minutes
+        reading[course.pages[page.slug].domain] += page.minutes
         objectives.update(course.pages[page.slug].objectives)
     return chosen, minutes_left, not unread
 
 
-def _unread_prerequisite_or_page(
-    course: CourseFacts, page: PageToRead, fitting: list[PageToRead]
+def _first_unread_requirement(
+    course: CourseFacts, page: PageToRead, unread: list[PageToRead]
 ) -> PageToRead:
-    """Return the page, or an unread one that it requires, directly or not."""
-    waiting = {page.slug}
+    """Return the first unread page that a page requires, directly or not; itself without any."""
+    seen = {page.slug}
     while True:
-        requires = set(course.pages[page.slug].requires) - waiting
-        before = next((other for other in fitting if other.slug in requires), None)
+        requires = set(course.pages[page.slug].requires) - seen
+        before = next((other for other in unread if other.slug in requires), None)
         if before is None:
             return page
         page = before
-        waiting.add(page.slug)
-
-
-def _mean_chance_unknown(objectives: Sequence[str], estimate: ScoreEstimate | None) -> float:
-    if estimate is None or not objectives:
-        return 0.5
-    return sum(1 - estimate.objectives[o].known for o in objectives) / len(objectives)
+        seen.add(page.slug)
 
 
 def _pages_missed_in_exam_and_placement(

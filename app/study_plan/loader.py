@@ -20,10 +20,10 @@ from app.spaced_repetition.todays_queue import CardsOnDayList
 from app.study_plan import store
 from app.study_plan.day_list import (
     DayList,
-    TickedTask,
+    TaskProgress,
     count_unfinished_in_a_row,
     make_day_list,
-    tick_tasks,
+    measure_task_progress,
 )
 from app.study_plan.score import ScoreEstimate, estimate_score, limit_score_drop
 
@@ -52,7 +52,7 @@ class StudyPlan:
 
     day: dt.date
     calendar: PlanCalendar
-    tasks: tuple[TickedTask, ...]
+    tasks: tuple[TaskProgress, ...]
     estimate: ScoreEstimate | None
     ready: tuple[str, ...]
     answered: Collection[str]
@@ -74,10 +74,6 @@ class StudyPlan:
         """Whether everything on the list is done; so for an empty list."""
         return all(task.is_done for task in self.tasks)
 
-    @property
-    def is_off(self) -> bool:
-        return self.calendar.is_off(self.day)
-
 
 def load_plan(ctx: RequestContext) -> StudyPlan | None:
     """Return the plan of the study day; None until the learner has read or answered something.
@@ -95,7 +91,7 @@ def load_plan(ctx: RequestContext) -> StudyPlan | None:
     return StudyPlan(
         day=ctx.day,
         calendar=ctx.learner.plan_calendar(ctx.day),
-        tasks=tick_tasks(day_list.tasks, done),
+        tasks=measure_task_progress(day_list.tasks, done),
         estimate=estimate,
         ready=day_list.ready,
         answered=done.questions,
@@ -120,12 +116,12 @@ def load_cards_on_day_list(ctx: RequestContext) -> CardsOnDayList | None:
     return CardsOnDayList(by_kind.get("review", ()), by_kind.get("new", ()))
 
 
-def _tick_off_tasks(ctx: RequestContext, day_list: DayList) -> tuple[TickedTask, ...]:
+def _tick_off_tasks(ctx: RequestContext, day_list: DayList) -> tuple[TaskProgress, ...]:
     """Return the tasks of a list, of today or an earlier day, with what was done of each."""
     pages = [page.slug for task in day_list.tasks for page in task.pages]
     day, exam = day_list.day, day_list.exam
     done = store.load_day_done(ctx.db, ctx.learner, ctx.library, day, pages=pages, exam=exam)
-    return tick_tasks(day_list.tasks, done)
+    return measure_task_progress(day_list.tasks, done)
 
 
 def _newest_list(ctx: RequestContext) -> _ListAndEstimate | None:
@@ -133,8 +129,7 @@ def _newest_list(ctx: RequestContext) -> _ListAndEstimate | None:
     if not ctx.learner.id:
         return None
     if "newest list" not in ctx.found:
-        newest = store.load_newest_list(ctx.db, ctx.learner.id, ctx.day)
-        ctx.found["newest list"] = newest
+        ctx.found["newest list"] = store.load_newest_list(ctx.db, ctx.learner.id, ctx.day)
     found: _ListAndEstimate | None = ctx.found["newest list"]
     return found
 
@@ -155,10 +150,8 @@ def _make_new_list(ctx: RequestContext, newest: _ListAndEstimate | None) -> _Lis
     db, learner, library, day = ctx.db, ctx.learner, ctx.library, ctx.day
     if not learner.id or (newest is None and store.has_unfinished_placement_test(db, learner, day)):
         return None
-    facts, course = (
-        store.load_learner_facts(db, learner, library, day),
-        cached_course_facts(library),
-    )
+    facts = store.load_learner_facts(db, learner, library, day)
+    course = cached_course_facts(library)
     if not (facts.readings or facts.answers):
         return None
     estimate, ready = estimate_score(course, facts), set[str]()
@@ -203,8 +196,8 @@ def _make_list_if_needed(ctx: RequestContext) -> _ListAndEstimate | None:
     """
     newest = _newest_list(ctx)
     if newest is not None and newest[0].day == ctx.day:
-        kept = newest[0].made_for == _plan_choices_key(ctx.learner, ctx.day)
-        if kept or any(task.done for task in _tick_off_tasks(ctx, newest[0])):
+        same = newest[0].made_for == _plan_choices_key(ctx.learner, ctx.day)
+        if same or any(task.done for task in _tick_off_tasks(ctx, newest[0])):
             return None
     return _make_new_list(ctx, newest)
 

@@ -87,13 +87,7 @@ def _load_readings(
 
 _ANSWERS = (
     select(
-        ATTEMPT.c["item"],
-        ATTEMPT.c.first,
-        ATTEMPT.c.study_day,
-        ATTEMPT.c.at,
-        ATTEMPT.c.context,
-        ATTEMPT.c.hints,
-        ATTEMPT.c.milliseconds,
+        *ATTEMPT.c["item", "first", "study_day", "at", "context", "hints", "milliseconds"],
         SCORE.label("score"),
     )
     .select_from(GRADED)
@@ -122,13 +116,8 @@ def _load_answers(
     return firsts, missed, min(4 * _QUESTION_SECONDS, max(_QUESTION_SECONDS / 4, spent / count))
 
 
-_CARDS = select(
-    *(
-        MEMORY.c[name]
-        for name in ("card", "note", "stability", "first_day", "last_day", "due_day", "set_day")
-    ),
-    MEMORY.c.suspended,
-).where(MEMORY.c.learner_id == _learner)
+_COLUMNS = "card", "note", "stability", "first_day", "last_day", "due_day", "set_day", "suspended"
+_CARDS = select(*MEMORY.c[_COLUMNS]).where(MEMORY.c.learner_id == _learner)
 
 
 def _load_cards(
@@ -169,13 +158,18 @@ def _day_of_last_exam(db: Session, learner: LearnerProfile, exam: str) -> dt.dat
     return learner.study_day(from_milliseconds(at)) if at else None
 
 
-_REVIEWED = select(MEMORY.c.card).where(
+_is_card_done = or_(
+    # A card in its learning steps comes back on the same day, and isn't done yet.
+    MEMORY.c.state == "review",
+    MEMORY.c.due_day > bindparam("day"),
+    # Put aside, or skipped until a later day: nothing is left to do with it.
+    MEMORY.c.suspended,
+    MEMORY.c.set_day > bindparam("day"),
+)
+_CARDS_OF_DAY = select(MEMORY.c.card, _is_card_done).where(
     MEMORY.c.learner_id == _learner,
     or_(
-        # A card in its learning steps comes back on the same day, and isn't done yet.
-        (MEMORY.c.last_day >= bindparam("day"))
-        & ((MEMORY.c.state == "review") | (MEMORY.c.due_day > bindparam("day"))),
-        # Put aside, or skipped until a later day: nothing is left to do with it.
+        MEMORY.c.last_day >= bindparam("day"),
         MEMORY.c.suspended,
         MEMORY.c.set_day > bindparam("day"),
     ),
@@ -204,8 +198,10 @@ def load_day_done(
     read = sum_readings(_load_readings(db, values, learner, library))
     left = {page for page in pages if page not in library.topics}  # pages that left the course
     sat = _day_of_last_exam(db, learner, exam) if exam else None
+    cards = db.connection().execute(_CARDS_OF_DAY, values).all()
     return DayDone(
-        cards=frozenset(db.connection().scalars(_REVIEWED, values)),
+        cards=frozenset(card for card, is_done in cards if is_done),
+        begun_cards=frozenset(card for card, is_done in cards if not is_done),
         pages=frozenset(p for p in pages if p in left or read[p].is_whole),
         essentials=frozenset(p for p in pages if p in left or read[p].has_essentials),
         questions=frozenset(db.connection().scalars(_ANSWERED, values)),
@@ -251,17 +247,12 @@ def save_day_list(
             return
         mine = _LIST.c.learner_id == learner.id, _LIST.c.day == day_list.day.isoformat()
         db.execute(_LIST.delete().where(*mine))
-    values: dict[str, Any] = {
-        "learner_id": learner.id,
-        "day": day_list.day.isoformat(),
-        "at": to_milliseconds(now),
-    }
+    values = {"learner_id": learner.id, "day": day_list.day.isoformat(), "at": to_milliseconds(now)}
     tasks = _LISTS.dump_json(day_list).decode()
     text = _ESTIMATES.dump_json(estimate).decode() if estimate else ""
     insert_if_absent(db, DayListRow, values | {"tasks": tasks, "estimate": text})
     if estimate is None:
         return
-    target = learner.target
     score = {
         "exam": exam,
         "rule": RULE,
@@ -270,7 +261,7 @@ def save_day_list(
         "expected": estimate.shown,
         "low": estimate.low,
         "high": estimate.high,
-        "target": target,
+        "target": (target := learner.target),
         "chance": estimate.chance_of_share(target / 100) if target is not None else None,
     }
     insert_if_absent(db, ScorePredictionRow, values | score)

@@ -123,12 +123,12 @@ class StackSegment:
 
 
 def draw_stack(
-    parts: Iterable[StackSegment], axis: Axis, top: float, height: float, limit_percent: float
+    segments: Iterable[StackSegment], axis: Axis, top: float, height: float, limit_percent: float
 ) -> list[str]:
     """Draw the segments from zero; `limit_percent` is the position of the limit in percent."""
     marks: list[str] = []
     reached, end = 0.0, axis.place(0.0)
-    for part in parts:
+    for part in segments:
         reached += part.value
         at, end = end, axis.place(reached)
         wide = end - at
@@ -144,13 +144,13 @@ def draw_stack(
     return marks
 
 
-def _segment_text(part: StackSegment, wide: float) -> str:
+def _segment_text(segment: StackSegment, width_percent: float) -> str:
     """Return the name and number of a segment if they fit, else its letter, else nothing."""
-    if part.look.words == "none":
+    if segment.look.words == "none":
         return ""
-    long = f"{part.label} {part.words}"
-    text = long if text_fits(long, wide) else part.look.letter or part.label
-    return text if text_fits(text, wide) else ""
+    long = f"{segment.label} {segment.words}"
+    text = long if text_fits(long, width_percent) else segment.look.letter or segment.label
+    return text if text_fits(text, width_percent) else ""
 
 
 _TOP = 24
@@ -172,14 +172,14 @@ def draw_bar(
     'Per GPU: weights 90.0; 90.0 of 80 GB, 10.0 GB over.'
     """
     used, whole = bar_total(bar), bar_reach(bar)
-    own = _amount_axis(bar, whole)
-    axis = _amount_axis(bar, reach) if reach > whole else own
+    own = _bar_axis(bar, whole)
+    axis = _bar_axis(bar, reach) if reach > whole else own
     bottom = _TOP + height
     marks = [*(draw_ticks_below(axis, bottom) if ticks else ())]
     looks = segment_styles(bar)
-    marks += _draw_parts(bar, looks, axis, height)
+    marks += _draw_bar_segments(bar, looks, axis, height)
     marks += _draw_total_against_limit(bar, axis, used, height)
-    says = _bar_description(bar, own, used)
+    says = _describe_bar(bar, own, used)
     tall = bottom + (26 if ticks else 6)
     return SvgChart(
         label=bar.label,
@@ -190,11 +190,11 @@ def draw_bar(
     )
 
 
-def _amount_axis(bar: StackedBar, top: float) -> Axis:
+def _bar_axis(bar: StackedBar, largest: float) -> Axis:
     """Return the axis of a bar; a count has whole-number ticks."""
     if bar.unit == "slice":
-        return count_axis(top, PLURALS[bar.unit])
-    return linear_axis(top, bar.unit)
+        return count_axis(largest, PLURALS[bar.unit])
+    return linear_axis(largest, bar.unit)
 
 
 def bar_total(bar: StackedBar) -> float:
@@ -207,26 +207,26 @@ def bar_reach(bar: StackedBar) -> float:
     return max(bar_total(bar), bar.capacity or 0.0)
 
 
-def _bar_description(bar: StackedBar, axis: Axis, used: float) -> str:
+def _describe_bar(bar: StackedBar, axis: Axis, total: float) -> str:
     parts = ", ".join(
-        f"{s.label[:1].lower()}{s.label[1:]} {axis.one_decimal(s.value)}"
+        f"{s.label[:1].lower()}{s.label[1:]} {axis.format_one_decimal(s.value)}"
         for s in bar.segments
         if s.value
     )
-    whole = f"{axis.one_decimal(used)} {axis.unit} in all"
+    whole = f"{axis.format_one_decimal(total)} {axis.unit} in all"
     if bar.capacity is not None:
-        left = bar.capacity - used
+        left = bar.capacity - total
         word = _remainder_label(bar) if left >= 0 else "over"
         whole = (
-            f"{axis.one_decimal(used)} of {axis.format_rounded(bar.capacity)} {axis.unit}, "
-            f"{_format_amount(axis, abs(left))} {word}"
+            f"{axis.format_one_decimal(total)} of {axis.format_rounded(bar.capacity)} {axis.unit}, "
+            f"{_format_axis_value(axis, abs(left))} {word}"
         )
     return f"{bar.label}: {parts or 'nothing'}; {whole}."
 
 
-def _format_amount(axis: Axis, value: float) -> str:
+def _format_axis_value(axis: Axis, value: float) -> str:
     """Format a value with its unit; for a count the bar names what is counted."""
-    text = axis.one_decimal(value)
+    text = axis.format_one_decimal(value)
     return text if axis.counted else f"{text} {axis.unit}"
 
 
@@ -248,7 +248,7 @@ def bar_table(bar: StackedBar) -> ResultTable:
 
 
 def bar_legend(bar: StackedBar, styles: Sequence[SegmentStyle] = ()) -> tuple[tuple[str, str], ...]:
-    """Return the legend in drawing order; `looks` are the styles, if known."""
+    """Return the legend in drawing order; `styles` are the styles, if known."""
     names: dict[str, str] = {}
     for part, look in zip(bar.segments, styles or segment_styles(bar), strict=True):
         if part.value:
@@ -275,12 +275,12 @@ def _remainder_label(bar: StackedBar) -> str:
     return "free" if bar.unit == "B" else "left"
 
 
-def _draw_parts(
+def _draw_bar_segments(
     bar: StackedBar, styles: Sequence[SegmentStyle], axis: Axis, height: int
 ) -> list[str]:
     cap = 100.0 if bar.capacity is None else axis.place(bar.capacity)
     parts = [
-        StackSegment(segment.label, segment.value, look, axis.one_decimal(segment.value))
+        StackSegment(segment.label, segment.value, look, axis.format_one_decimal(segment.value))
         for segment, look in zip(bar.segments, styles, strict=True)
     ]
     return draw_stack(parts, axis, _TOP, height, cap)
@@ -296,51 +296,51 @@ class _CapacityMark:
     unit: str
 
 
-def _draw_total_against_limit(bar: StackedBar, axis: Axis, used: float, height: int) -> list[str]:
-    end = axis.place(used)
+def _draw_total_against_limit(bar: StackedBar, axis: Axis, total: float, height: int) -> list[str]:
+    end = axis.place(total)
     if bar.capacity is None:
-        text = f"{axis.one_decimal(used)} {axis.unit}".strip()
+        text = f"{axis.format_one_decimal(total)} {axis.unit}".strip()
         return [_draw_text_above_bar(end, "", text)]
     limit = _CapacityMark(
         axis.place(bar.capacity), end, axis.format_rounded(bar.capacity), axis.unit
     )
     cap = draw_line("cap", limit.cap, 10, limit.cap, _TOP + height + 6)
-    left = axis.one_decimal(abs(bar.capacity - used))
-    if used <= bar.capacity:
+    left = axis.format_one_decimal(abs(bar.capacity - total))
+    if total <= bar.capacity:
         text = f"{left} {_remainder_label(bar)}"
         beside = _draw_text_above_bar(limit.cap, f"of {limit.size} {limit.unit}", text)
-        return [*_draw_free(limit, height), cap, beside]
-    over = f"{_format_amount(axis, used - bar.capacity)} over"
+        return [*_draw_free_space(limit, height), cap, beside]
+    over = f"{_format_axis_value(axis, total - bar.capacity)} over"
     return [*_draw_overflow(limit, over, height), cap]
 
 
-def _draw_free(limit: _CapacityMark, height: int) -> list[str]:
-    wide = limit.cap - limit.end
+def _draw_free_space(mark: _CapacityMark, height: int) -> list[str]:
+    wide = mark.cap - mark.end
     return (
-        [draw_rect_in_percent("free", limit.end, _TOP + 0.5, wide, height - 1)] if wide > 0 else []
+        [draw_rect_in_percent("free", mark.end, _TOP + 0.5, wide, height - 1)] if wide > 0 else []
     )
 
 
-def _draw_overflow(limit: _CapacityMark, over: str, height: int) -> list[str]:
-    wide = limit.end - limit.cap
-    marks = [draw_rect_in_percent("over", limit.cap, _TOP, wide, height)]
+def _draw_overflow(mark: _CapacityMark, overflow_label: str, height: int) -> list[str]:
+    wide = mark.end - mark.cap
+    marks = [draw_rect_in_percent("over", mark.cap, _TOP, wide, height)]
     if wide < _NARROW_OVER:
-        return [*marks, _draw_text_above_bar(limit.cap, f"{limit.size} {limit.unit}", over)]
-    marks.append(draw_line("brk", limit.cap, 18, limit.end, 18))
-    marks.append(draw_line("brk", limit.end, 14, limit.end, 22))
-    if limit.cap < _LEFT_LABEL:
-        size = f"of {limit.size} {limit.unit}"
-        return [*marks, draw_text(size, limit.end, 12, "e", bold=over)]
-    marks.append(draw_text("", (limit.cap + limit.end) / 2, 12, "m", bold=over))
-    marks.append(draw_text(f"{limit.size} {limit.unit}", limit.cap - 1, 15, "e"))
+        return [*marks, _draw_text_above_bar(mark.cap, f"{mark.size} {mark.unit}", overflow_label)]
+    marks.append(draw_line("brk", mark.cap, 18, mark.end, 18))
+    marks.append(draw_line("brk", mark.end, 14, mark.end, 22))
+    if mark.cap < _LEFT_LABEL:
+        size = f"of {mark.size} {mark.unit}"
+        return [*marks, draw_text(size, mark.end, 12, "e", bold=overflow_label)]
+    marks.append(draw_text("", (mark.cap + mark.end) / 2, 12, "m", bold=overflow_label))
+    marks.append(draw_text(f"{mark.size} {mark.unit}", mark.cap - 1, 15, "e"))
     return marks
 
 
-def _draw_text_above_bar(position: float, words: str, bold: str) -> str:
+def _draw_text_above_bar(position: float, text: str, bold: str) -> str:
     """Draw text above the bar, left of a position, or right of it near the left edge."""
     if position < _LEFT_LABEL:
-        return draw_text(words, position + 1, 15, bold=bold)
-    return draw_text(words, position - 1, 15, "e", bold=bold)
+        return draw_text(text, position + 1, 15, bold=bold)
+    return draw_text(text, position - 1, 15, "e", bold=bold)
 
 
 _ROW, _BAR, _FOOT = 72, 34, 34
@@ -405,13 +405,13 @@ def row_chart_legend(chart: RowChart) -> tuple[tuple[str, str], ...]:
     return tuple((_KNOWN[n].key, component_label(n)) for n in names if n in _KNOWN)
 
 
-def component_label(name: str) -> str:
+def component_label(component: str) -> str:
     """Return the display name of a memory component.
 
     >>> component_label("kv"), component_label("weights")
     ('KV cache', 'Weights')
     """
-    return _NAMES.get(name, name.capitalize())
+    return _NAMES.get(component, component.capitalize())
 
 
 def _label_in_sentence(label: str) -> str:
@@ -447,7 +447,7 @@ def _draw_row(row: SegmentedRow, chart: RowChart, axis: Axis, top: float) -> lis
         text += f", {chart.format_value(over)} over"
     cap = 100.0 if limit is None else axis.place(limit)
     marks = [draw_text(text, 0, top + 18, "b")]
-    marks += draw_stack(map(_row_segment, row.parts), axis, top + 26, _BAR, cap)
+    marks += draw_stack(map(_build_row_segment, row.parts), axis, top + 26, _BAR, cap)
     if over > 0:
         marks.append(draw_rect_in_percent("over", cap, top + 26, axis.place(row.total) - cap, _BAR))
     if limit is not None:
@@ -455,7 +455,7 @@ def _draw_row(row: SegmentedRow, chart: RowChart, axis: Axis, top: float) -> lis
     return marks
 
 
-def _row_segment(part: tuple[str, float]) -> StackSegment:
+def _build_row_segment(part: tuple[str, float]) -> StackSegment:
     name, value = part
     text = format_number(float(f"{value:.3g}"))
     return StackSegment(component_label(name), value, _KNOWN.get(name, BARE), text)
@@ -481,14 +481,14 @@ class DoubleBar:
     look: str = "fill"
 
 
-def draw_double_bars(pairs: Sequence[DoubleBar], alt_text: str) -> Markup:
-    """Draw all bars on one scale from zero; `says` is the text alternative."""
-    most = max((max(p.value, p.beyond) for p in pairs), default=0.0) or 1.0
-    letters = max((len(p.words) for p in pairs), default=0)
+def draw_double_bars(bars: Sequence[DoubleBar], alt_text: str) -> Markup:
+    """Draw all bars on one scale from zero; `alt_text` is the text alternative."""
+    most = max((max(p.value, p.beyond) for p in bars), default=0.0) or 1.0
+    letters = max((len(p.words) for p in bars), default=0)
     share = 1 - (_APART + _LETTER * letters) / _NARROWEST
     widest = min(_WIDEST, 100 * share)
     marks: list[str] = []
-    for place, pair in enumerate(pairs):
+    for place, pair in enumerate(bars):
         top = place * _PAIRS_ROW
         long, far = (widest * v / most for v in (pair.value, pair.beyond))
         marks.append(draw_text(pair.label, 0, top + 13, "b"))
@@ -496,7 +496,7 @@ def draw_double_bars(pairs: Sequence[DoubleBar], alt_text: str) -> Markup:
             marks.append(draw_rect_in_percent("none", 0, top + 20, far, _PAIRS_BAR))
         marks.append(draw_rect_in_percent(pair.look, 0, top + 20, long, _PAIRS_BAR))
         marks.append(draw_text(pair.words, max(long, far), top + 33, dx=_APART))
-    return build_svg_element(marks, len(pairs) * _PAIRS_ROW, alt_text)
+    return build_svg_element(marks, len(bars) * _PAIRS_ROW, alt_text)
 
 
 TOP, HEIGHT = 4.0, 120.0
@@ -593,7 +593,7 @@ class ScoreRange:
     target_words: str = ""
 
 
-def draw_score(score: ScoreRange, alt_text: str, ticks: tuple[float, ...]) -> Markup:
+def draw_score_range(score: ScoreRange, alt_text: str, ticks: tuple[float, ...]) -> Markup:
     """Draw a score range; `ticks` are the labels below, from the left end to the right end."""
     low, high = _score_position(score.low, score), _score_position(score.high, score)
     left = min(max(_score_position(score.score, score) - _MARK / 2, 0.0), 100 - _MARK)
@@ -605,14 +605,14 @@ def draw_score(score: ScoreRange, alt_text: str, ticks: tuple[float, ...]) -> Ma
         draw_rect_in_percent("mark edge", left, _RANGES_TOP - 3, _MARK, _HEIGHT + 6),
     ]
     if 0 < score.target <= score.of:
-        marks += _draw_target(score)
+        marks += _draw_target_score(score)
     for tick in ticks:
         anchor = "e" if tick == ticks[-1] else "m" if tick else ""
         marks.append(draw_text(f"{tick:g}", _score_position(tick, score), 59, anchor))
     return build_svg_element(marks, 64, alt_text)
 
 
-def _draw_target(score: ScoreRange) -> list[str]:
+def _draw_target_score(score: ScoreRange) -> list[str]:
     at = _score_position(score.target, score)
     anchor, beside = ("e b", -6) if at > 50 else ("b", 6)
     return [

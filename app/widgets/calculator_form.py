@@ -21,7 +21,7 @@ from app.widgets.estimate_view import (
     EstimateView,
     build_estimate_view,
     calculator_url,
-    inputs_query,
+    encode_inputs_query,
 )
 
 MOST_FIELDS = 200
@@ -37,10 +37,10 @@ def inputs_from_query(query: str) -> dict[str, str]:
         pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=MOST_FIELDS)
     except ValueError:
         raise InvalidInputError(f"There are more than {MOST_FIELDS} inputs.") from None
-    return keep_first_filled(pairs)
+    return first_nonempty_values(pairs)
 
 
-def keep_first_filled(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+def first_nonempty_values(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return one value for each name: the first that is not empty."""
     typed: dict[str, str] = {}
     for name, value in pairs:
@@ -55,7 +55,7 @@ def build_query(typed: Mapping[str, str]) -> str:
 
 
 def find_result_changing_input(
-    entry: EstimateSpec, inputs: Any, words: Mapping[str, str], estimate: Estimate
+    entry: EstimateSpec, inputs: Any, query_values: Mapping[str, str], estimate: Estimate
 ) -> tuple[str, str]:
     """Return a field and another value for it that changes the result.
 
@@ -66,7 +66,7 @@ def find_result_changing_input(
     if estimate.changes:
         return estimate.changes[0].field, estimate.changes[0].flips_at
     for field, value in _alternative_inputs(entry.inputs, inputs):
-        if _changes_first_figure(entry, {**words, field: value}, estimate):
+        if _changes_first_figure(entry, {**query_values, field: value}, estimate):
             return field, value
     return "", ""
 
@@ -105,11 +105,11 @@ def _alternative_names(spec: InputSpec, value: Any) -> list[str]:
 
 
 def _changes_first_figure(
-    entry: EstimateSpec, words: Mapping[str, str], estimate: Estimate
+    entry: EstimateSpec, query_values: Mapping[str, str], estimate: Estimate
 ) -> bool:
     """Return whether the calculator has a result whose first figure differs."""
     try:
-        other = entry.compute(given_inputs.parse_inputs(entry.inputs, words))
+        other = entry.compute(given_inputs.parse_inputs(entry.inputs, query_values))
     except (ValueError, LookupError, ArithmeticError):
         return False
     return any(other[name].value != estimate[name].value for name in entry.first)
@@ -214,7 +214,9 @@ class FieldGroup:
 
     @property
     def brief(self) -> str:
-        values = [field.shown for field in self.fields if field.shown]
+        """Return the first values of the group, what was changed first."""
+        sorted_fields = sorted(self.fields, key=lambda field: not field.changed)
+        values = [field.shown for field in sorted_fields if field.shown]
         return ", ".join(values[:_BRIEF])
 
 
@@ -263,7 +265,7 @@ def build_calculator_form(
     the short result. `id` must be unique on the page.
     """
     inputs, view, other, problems = _compute_form_estimate(entry, typed, course, block=block)
-    fields = build_fields(entry, typed, inputs, problems, id=id, course=course)
+    fields = build_form_fields(entry, typed, inputs, problems, id=id, course=course)
     near, far = _split_shown_and_folded(entry, fields, typed, block=block)
     query = view.query if view else urlencode({k: v for k, v in typed.items() if v})
     against = "&".join(part for part in (query, other) if part)
@@ -282,7 +284,7 @@ def build_calculator_form(
     )
 
 
-def build_fields(
+def build_form_fields(
     entry: EstimateSpec,
     typed: Mapping[str, str],
     inputs: Any,
@@ -311,7 +313,7 @@ def build_fields(
             options=_option_groups(spec, text),
             other=_OTHERS.get(spec.kind, ("", "", "")),
             help=spec.help,
-            accepts=_accepted_hint(spec),
+            accepts=_allowed_range_hint(spec),
             least=f"{spec.minimum:g}" if spec.minimum is not None else "",
             doubles=name.endswith(_DOUBLED),
         )
@@ -341,20 +343,20 @@ def shown_field_value(
         return ""
     if spec.kind == "flag" and typed == "":
         return "no"
-    return _format_typed_value(spec, given_inputs.format_input(spec, parsed_value))
+    return _format_typed_value(spec, given_inputs.format_typed_value(spec, parsed_value))
 
 
-def _format_typed_value(spec: InputSpec, words: str) -> str:
+def _format_typed_value(spec: InputSpec, typed: str) -> str:
     """Format a number with commas, and large counts as 15T or 70B.
 
     The field's own unit is left out: it stands beside the field.
     """
-    number, _, unit = words.replace(units.NBSP, " ").strip().rpartition(" ")
+    number, _, unit = typed.replace(units.NBSP, " ").strip().rpartition(" ")
     if number and unit == _unit_beside_field(spec):
-        words = number
-    if spec.kind not in {"count", "number"} or not _DIGITS.fullmatch(words):
-        return words
-    value = int(words)
+        typed = number
+    if spec.kind not in {"count", "number"} or not _DIGITS.fullmatch(typed):
+        return typed
+    value = int(typed)
     if spec.unit in _WRITTEN_SHORT and not spec.typed_unit:
         for size, letter in _SIZES_OF_COUNTS:
             if value >= size and value % (size // 100) == 0:
@@ -379,21 +381,21 @@ def _compute_form_estimate(
         return inputs, None, "", bad.problems
     height = {"bar_height": _BLOCK_BAR} if block else {}
     view = build_estimate_view(entry, inputs, estimate, topics=course.topics, **height)
-    return inputs, view, _other_scenario_query(entry, inputs, estimate), ()
+    return inputs, view, _second_scenario_query(entry, inputs, estimate), ()
 
 
-def _other_scenario_query(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> str:
+def _second_scenario_query(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> str:
     """Return the query that a second scenario would change."""
     field, value = find_result_changing_input(
         entry, inputs, given_inputs.inputs_to_query(inputs), estimate
     )
-    return inputs_query({f"b.{field}": value}) if field else ""
+    return encode_inputs_query({f"b.{field}": value}) if field else ""
 
 
 def comparison_url(entry: EstimateSpec, inputs: Any, estimate: Estimate, query: str) -> str:
     """Return the URL of the page that compares this scenario, given as a `query`, with another."""
     against = "&".join(
-        part for part in (query, _other_scenario_query(entry, inputs, estimate)) if part
+        part for part in (query, _second_scenario_query(entry, inputs, estimate)) if part
     )
     return calculator_url(entry.name, against, part="compare")
 
@@ -410,20 +412,22 @@ def _split_shown_and_folded(
     if block:
         chosen = [f for f in fields if f.name in typed]
         return (FieldGroup("", tuple(chosen or near)),), ()
-    folded = _group_fields([f for f in fields if f not in near], spec)
+    folded = _group_fields_by_heading([f for f in fields if f not in near], spec)
     far = tuple(
         dataclasses.replace(g, unfolded=any(f.error or f.changed for f in g.fields)) for g in folded
     )
     if entry.main:
         return (FieldGroup("", tuple(near)),), far
-    return _group_fields(near, spec), far
+    return _group_fields_by_heading(near, spec), far
 
 
-def _group_fields(
-    fields: Sequence[FormField], spec: Mapping[str, InputSpec]
+def _group_fields_by_heading(
+    fields: Sequence[FormField], specs: Mapping[str, InputSpec]
 ) -> tuple[FieldGroup, ...]:
-    titles = dict.fromkeys(spec[f.name].group for f in fields)
-    return tuple(FieldGroup(t, tuple(f for f in fields if spec[f.name].group == t)) for t in titles)
+    titles = dict.fromkeys(specs[f.name].group for f in fields)
+    return tuple(
+        FieldGroup(t, tuple(f for f in fields if specs[f.name].group == t)) for t in titles
+    )
 
 
 def _has_long_text_field(*groups: tuple[FieldGroup, ...]) -> bool:
@@ -464,7 +468,7 @@ _OTHERS = {
 }
 
 
-def _accepted_hint(spec: InputSpec) -> str:
+def _allowed_range_hint(spec: InputSpec) -> str:
     """Return the allowed range as a hint; fields with choices or a very wide range need none."""
     if spec.kind not in {"number", "count"}:
         return ""

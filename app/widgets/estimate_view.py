@@ -68,9 +68,12 @@ def render_result_table(table: ResultTable, color_classes: Mapping[str, str]) ->
 
 
 def _row_html(
-    cells: Sequence[_Cell], kinds: Sequence[str], color_classes: Mapping[str, str]
+    cells: Sequence[_Cell], class_attributes: Sequence[str], color_classes: Mapping[str, str]
 ) -> str:
-    shown = [f"<td{kind}>{escape(text)}</td>" for (text, _), kind in zip(cells, kinds, strict=True)]
+    shown = [
+        f"<td{kind}>{escape(text)}</td>"
+        for (text, _), kind in zip(cells, class_attributes, strict=True)
+    ]
     name, is_number = cells[0]
     if is_number:
         return f"<tr>{''.join(shown)}</tr>\n"
@@ -120,7 +123,7 @@ _NUMBER = re.compile(rf"(?<![\w.])[−\d][\d,.]*(?:×10[⁰¹²³⁴⁵⁶⁷⁸
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FigureView:
-    """A figure as text; `interval` is its likely range, or “exact” for an exact number.
+    """A figure as text; `interval_days` is its likely range, or “exact” for an exact number.
 
     `color` is the CSS class of the component of a chart with this name.
     """
@@ -226,7 +229,7 @@ def build_estimate_view(
 ) -> EstimateView:
     """Prepare an estimate for display. `topics` are the concept pages that can be linked."""
     text = given_inputs.inputs_to_query(inputs)
-    query = inputs_query(text)
+    query = encode_inputs_query(text)
     short = len(query) <= LONGEST_LINK
     sign = SIGNS[estimate.verdict.status]
     keys = {
@@ -246,7 +249,7 @@ def build_estimate_view(
         text=_highlight_numbers(estimate.verdict.text, numbers),
         figures=figures,
         first=first,
-        rest=_group_figures(estimate, [f for f in figures if f not in first]),
+        rest=_group_figures_by_measure(estimate, [f for f in figures if f not in first]),
         elsewhere=tuple(f for f in figures if not f.applies),
         parts=_hardware_links(entry, inputs),
         pictures=_chart_views(estimate, keys, bar_height),
@@ -263,7 +266,7 @@ def build_estimate_view(
 
 def _section_view(section: EstimateSection) -> SectionView:
     entry, verdict = registry.require_estimate(section.name), section.estimate.verdict
-    query = inputs_query(given_inputs.inputs_to_query(section.inputs))
+    query = encode_inputs_query(given_inputs.inputs_to_query(section.inputs))
     figures = tuple(build_figure_view(f, {}) for f in section.estimate.figures)
     return SectionView(
         heading=section.heading,
@@ -287,7 +290,7 @@ def _other_calculator_links(entry: EstimateSpec, inputs: Any) -> tuple[tuple[str
     others = (other for other in registry.entries() if other.name != entry.name)
     return tuple(
         (
-            calculator_url(other.name, inputs_query(_shared_inputs(other, specs, values))),
+            calculator_url(other.name, encode_inputs_query(_shared_inputs(other, specs, values))),
             other.title,
         )
         for other in others
@@ -305,13 +308,13 @@ def _shared_inputs(
         if mine is None or value is None or (mine.kind, mine.unit) != (spec.kind, spec.unit):
             continue
         if spec.kind != "choice" or value in dict(spec.choices):
-            shared[name] = given_inputs.format_input(spec, value)
+            shared[name] = given_inputs.format_typed_value(spec, value)
     return shared
 
 
-def inputs_query(words: Mapping[str, str]) -> str:
+def encode_inputs_query(query_values: Mapping[str, str]) -> str:
     # Field names need no quoting; most values were read from a URL before.
-    return "&".join([f"{name}={quote_plus(value)}" for name, value in words.items()])
+    return "&".join([f"{name}={quote_plus(value)}" for name, value in query_values.items()])
 
 
 def build_figure_view(figure: Figure, color_classes: Mapping[str, str]) -> FigureView:
@@ -323,7 +326,7 @@ def build_figure_view(figure: Figure, color_classes: Mapping[str, str]) -> Figur
         name=figure.name,
         label=figure.label,
         value=figure.words,
-        interval=interval_text(figure),
+        interval=format_interval(figure),
         note=figure.note,
         primary=figure.primary,
         color=color_classes.get(figure.label, ""),
@@ -343,7 +346,7 @@ def _most_important_figures(
     return tuple(known[name] for name in entry.first if name in known)[:_FIRST]
 
 
-def _group_figures(
+def _group_figures_by_measure(
     estimate: Estimate, figures: Sequence[FigureView]
 ) -> tuple[tuple[str, tuple[FigureView, ...]], ...]:
     """Group the figures that apply by what their unit measures."""
@@ -367,7 +370,7 @@ def _hardware_links(entry: EstimateSpec, inputs: Any) -> tuple[tuple[str, str], 
     return tuple((part_url(p.id), p.name) for p in known if p is not None)
 
 
-def interval_text(figure: Figure) -> str:
+def format_interval(figure: Figure) -> str:
     """Format the interval of a modeled figure: `72.1 to 86.4 GB`; “exact” if there is none."""
     if figure.value is None or isinstance(figure.value, _WORDS):
         return ""
@@ -391,7 +394,7 @@ def _highlight_numbers(sentence: str, numbers: Collection[str]) -> Markup:
 
 
 def _chart_views(
-    estimate: Estimate, keys: Mapping[str, str], bar_height: int
+    estimate: Estimate, color_classes: Mapping[str, str], bar_height: int
 ) -> tuple[ChartView, ...]:
     labels = {row[0] for table in estimate.tables for row in table.rows if row}
     labels |= {f.label for f in estimate.figures}
@@ -402,26 +405,26 @@ def _chart_views(
             repeated = all(s.label in labels for s in picture.segments)
         else:
             drawing, repeated = draw_picture(picture), False
-        table = None if repeated else render_result_table(drawing.table, keys)
+        table = None if repeated else render_result_table(drawing.table, color_classes)
         shown.append(ChartView(drawing, table))
     return tuple(shown)
 
 
-def _flip_view(name: str, change: VerdictFlip, words: Mapping[str, str]) -> FlipView:
-    query = inputs_query({**words, **change.typed_values})
+def _flip_view(calculator: str, flip: VerdictFlip, query_values: Mapping[str, str]) -> FlipView:
+    query = encode_inputs_query({**query_values, **flip.typed_values})
     return FlipView(
-        label=change.label,
-        now=change.now,
-        flips_at=change.values_text,
-        becomes=verdict_phrase(change.becomes),
-        address=calculator_url(name, query) if len(query) <= LONGEST_LINK else "",
+        label=flip.label,
+        now=flip.now,
+        flips_at=flip.values_text,
+        becomes=verdict_in_sentence(flip.becomes),
+        address=calculator_url(calculator, query) if len(query) <= LONGEST_LINK else "",
     )
 
 
-def verdict_phrase(sentence: str) -> str:
+def verdict_in_sentence(sentence: str) -> str:
     """Write a verdict as part of a longer sentence.
 
-    >>> verdict_phrase("Does not fit.")
+    >>> verdict_in_sentence("Does not fit.")
     'does not fit'
     """
     return f"{sentence[:1].lower()}{sentence[1:]}".rstrip(".")

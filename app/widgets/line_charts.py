@@ -57,18 +57,22 @@ def draw_line_chart(chart: Chart) -> SvgChart:
     if not points:
         return _empty_chart(chart)
     plane = _ChartArea(
-        _chart_axis([p[0] for p in points], chart.x_unit, chart.x_log, room=1.0),
-        _chart_axis([p[1] for p in points], chart.y_unit, chart.y_log, room=1.02),
+        _chart_axis([p[0] for p in points], chart.x_unit, chart.x_log, headroom=1.0),
+        _chart_axis([p[1] for p in points], chart.y_unit, chart.y_log, headroom=1.02),
     )
-    marks = [*_draw_grid(plane, chart), *_draw_bands(lines, plane), *_draw_strokes(lines, plane)]
-    marks += [*_draw_dots(lines, plane), *_draw_line_names(lines, plane)]
+    marks = [
+        *_draw_grid(plane, chart),
+        *_draw_range_bands(lines, plane),
+        *_draw_strokes(lines, plane),
+    ]
+    marks += [*_draw_dots(lines, plane), *_draw_line_labels(lines, plane)]
     says = describe_line_chart(chart)
     svg = build_svg_element(marks, _BOTTOM + 44, says, "g plot")
     return SvgChart(chart.label, svg, says, line_chart_table(chart))
 
 
 def describe_line_chart(chart: Chart) -> str:
-    text = "; ".join(_line_sentence(one, chart) for one in chart.lines if one.points)
+    text = "; ".join(_describe_line_ends(one, chart) for one in chart.lines if one.points)
     below = chart.x_label[:1].lower() + chart.x_label[1:]
     axes = f"{chart.y_label} over {below}"
     return f"{chart.label}: {axes}. {text}." if text else f"{chart.label}: no points."
@@ -93,48 +97,48 @@ def line_chart_table(chart: Chart) -> ResultTable:
     return ResultTable(chart.label, columns, rows)
 
 
-def _line_sentence(one: ChartLine, chart: Chart) -> str:
-    points = sorted(one.points)
+def _describe_line_ends(line: ChartLine, chart: Chart) -> str:
+    points = sorted(line.points)
     ends = [points[0]] if len(points) == 1 else [points[0], points[-1]]
     places = " to ".join(
         f"{format_value(y, chart.y_unit)} at {format_value(x, chart.x_unit)}" for x, y in ends
     )
-    return f"{one.label}: {places}"
+    return f"{line.label}: {places}"
 
 
-def _drawable_line(one: ChartLine, chart: Chart) -> ChartLine:
+def _drawable_line(line: ChartLine, chart: Chart) -> ChartLine:
     """Return the points that the axes can show: finite, and positive on a log axis."""
     points = tuple(
         sorted(
             p
-            for p in one.points
+            for p in line.points
             if all(map(math.isfinite, p))
             and (p[0] > 0 or not chart.x_log)
             and (p[1] > 0 or not chart.y_log)
         )
     )
-    return dataclasses.replace(one, points=points)
+    return dataclasses.replace(line, points=points)
 
 
-def _chart_axis(values: list[float], unit: str, log: bool, *, room: float) -> Axis:
+def _chart_axis(values: list[float], unit: str, log: bool, *, headroom: float) -> Axis:
     if log:
         return logarithmic_axis(min(values), max(values), unit)
-    return linear_axis(max(values), unit, room)
+    return linear_axis(max(values), unit, headroom)
 
 
-def _draw_grid(plane: _ChartArea, chart: Chart) -> list[str]:
+def _draw_grid(area: _ChartArea, chart: Chart) -> list[str]:
     marks = []
-    for tick in plane.y.ticks:
-        down = plane.to_percent_and_pixels((plane.x.low, tick))[1]
+    for tick in area.y.ticks:
+        down = area.to_percent_and_pixels((area.x.low, tick))[1]
         marks.append(draw_line("ax", 0, down, 100, down))
-        marks.append(draw_text(plane.y.format_in_unit(tick), 0, down + 4.5, "e", dx=-8))
-    for tick in plane.x.ticks:
-        across = plane.x.place(tick)
+        marks.append(draw_text(area.y.format_in_unit(tick), 0, down + 4.5, "e", dx=-8))
+    for tick in area.x.ticks:
+        across = area.x.place(tick)
         marks.append(draw_line("ax", across, _BOTTOM, across, _BOTTOM + 6))
-        marks.append(draw_text(plane.x.format_in_unit(tick), across, _BOTTOM + 21, "m"))
-    title = _axis_title(chart.y_label, plane.y.unit)
+        marks.append(draw_text(area.x.format_in_unit(tick), across, _BOTTOM + 21, "m"))
+    title = _axis_title(chart.y_label, area.y.unit)
     marks.append(draw_text(title, 0, 12, "", dx=-44))
-    marks.append(draw_text(_axis_title(chart.x_label, plane.x.unit), 100, _BOTTOM + 40, "e"))
+    marks.append(draw_text(_axis_title(chart.x_label, area.x.unit), 100, _BOTTOM + 40, "e"))
     return marks
 
 
@@ -142,18 +146,18 @@ def _axis_title(label: str, unit: str) -> str:
     return f"{label}, {unit}" if unit and unit not in label.split() else label
 
 
-def _draw_bands(lines: list[ChartLine], plane: _ChartArea) -> list[str]:
+def _draw_range_bands(lines: list[ChartLine], area: _ChartArea) -> list[str]:
     by_label = {one.label: one for one in lines if one.points}
     shapes = []
     for label, low in by_label.items():
         high = by_label.get(label.removesuffix(_LOW) + _HIGH)
         if label.endswith(_LOW) and high is not None:
             edge = [*low.points, *reversed(high.points)]
-            shapes.append(draw_band(map(plane.to_nested_coordinates, edge)))
+            shapes.append(draw_band(map(area.to_nested_coordinates, edge)))
     return [draw_in_stretched_box(shapes, _BOX)] if shapes else []
 
 
-def _draw_strokes(lines: list[ChartLine], plane: _ChartArea) -> list[str]:
+def _draw_strokes(lines: list[ChartLine], area: _ChartArea) -> list[str]:
     shapes = []
     solid = 0
     for one in lines:
@@ -161,29 +165,29 @@ def _draw_strokes(lines: list[ChartLine], plane: _ChartArea) -> list[str]:
             continue
         stroke = "ln lim" if one.style == "dash" else _STROKES[solid % len(_STROKES)]
         solid += one.style == "line"
-        shapes.append(draw_polyline(stroke, map(plane.to_nested_coordinates, one.points)))
+        shapes.append(draw_polyline(stroke, map(area.to_nested_coordinates, one.points)))
     return [draw_in_stretched_box(shapes, _BOX)] if shapes else []
 
 
-def _is_band_edge(one: ChartLine) -> bool:
-    return one.label.endswith((_LOW, _HIGH))
+def _is_band_edge(line: ChartLine) -> bool:
+    return line.label.endswith((_LOW, _HIGH))
 
 
-def _draw_dots(lines: list[ChartLine], plane: _ChartArea) -> list[str]:
+def _draw_dots(lines: list[ChartLine], area: _ChartArea) -> list[str]:
     marks = []
     for one in lines:
         if one.style in {"dots", "mark"} or len(one.points) == 1:
             kind, radius = ("mark edge", 6) if one.style == "mark" else ("fill", 3.5)
-            marks += [draw_dot(kind, *plane.to_percent_and_pixels(p), radius) for p in one.points]
+            marks += [draw_dot(kind, *area.to_percent_and_pixels(p), radius) for p in one.points]
     return marks
 
 
-def _draw_line_names(lines: list[ChartLine], plane: _ChartArea) -> list[str]:
+def _draw_line_labels(lines: list[ChartLine], area: _ChartArea) -> list[str]:
     """Draw each line's name next to it, in bold for a mark."""
     named = [
         LabeledLine(
             "" if _is_band_edge(one) else one.label,
-            [plane.to_percent_and_pixels(p) for p in one.points],
+            [area.to_percent_and_pixels(p) for p in one.points],
             mark=one.style == "mark",
             apart=one.style == "dots",
         )
@@ -224,7 +228,7 @@ def draw_timeline(timeline: Timeline) -> SvgChart:
             marks += _draw_span(span, axis, top + 19, hidden=is_hidden(span, timeline))
     bottom = len(lanes) * _LANE + 2
     marks += draw_ticks_below(axis, bottom - 6)
-    says = timeline_sentence(timeline)
+    says = describe_timeline(timeline)
     hidden = any(is_hidden(s, timeline) for s in timeline.spans)
     key = (("k-s", "On the critical path"), ("k-f", "Hidden behind other work"))
     return SvgChart(
@@ -244,7 +248,7 @@ def is_hidden(span: TimelineSpan, timeline: Timeline) -> bool:
     )
 
 
-def timeline_sentence(timeline: Timeline) -> str:
+def describe_timeline(timeline: Timeline) -> str:
     text = "; ".join(
         f"{s.lane}, {s.label}: {format_value(s.end - s.start, 's')}"
         + (", hidden" if is_hidden(s, timeline) else "")

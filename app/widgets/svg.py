@@ -155,9 +155,9 @@ def format_coordinate(value: float) -> str:
     return "0" if written == "-0" else written
 
 
-def text_fits(words: str, width_percent: float) -> bool:
+def text_fits(text: str, width_percent: float) -> bool:
     """Return whether text fits into a box of this width in percent of a drawing."""
-    return len(words) * CHARACTER + 10 <= width_percent / 100 * NARROWEST
+    return len(text) * CHARACTER + 10 <= width_percent / 100 * NARROWEST
 
 
 class VerdictIcon(NamedTuple):
@@ -181,6 +181,7 @@ SIGNS = {
     "right": VerdictIcon("good", "i-check", "right"),
     "partly": VerdictIcon("warn", "i-tight", "partly right"),
     "wrong": VerdictIcon("bad", "i-cross", "not right"),
+    "unknown": VerdictIcon("quiet", "i-minus", "not known"),
     "near": VerdictIcon("warn", "i-tight"),
     "refused": VerdictIcon("warn", "i-alert"),
 }
@@ -199,8 +200,8 @@ _PATTERNS = (
 )
 
 
-def standalone_svg(drawing: SvgChart, tokens: str, rules: str) -> str:
-    """Return the drawing with its styles inlined; `tokens` and `rules` are the style sheets."""
+def standalone_svg(drawing: SvgChart, tokens_css: str, rules_css: str) -> str:
+    """Return the drawing with its styles inlined; `tokens_css` and `rules_css` are the style sheets."""
     height = float((_HEIGHT.search(drawing.svg) or ["", "200"])[1])
     inner = drawing.svg.replace(
         Markup("<svg "),
@@ -213,25 +214,25 @@ def standalone_svg(drawing: SvgChart, tokens: str, rules: str) -> str:
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}"'
         f' height="{format_coordinate(height + 2 * _ABOVE)}" class="g">'
-        f"<style>{chart_rules_with_colors(tokens, rules)}</style>{_PATTERNS}"
+        f"<style>{chart_rules_with_colors(tokens_css, rules_css)}</style>{_PATTERNS}"
         f'<rect width="100%" height="100%" fill="#fff"/>{inner}</svg>\n'
     )
 
 
-def chart_rules_with_colors(tokens: str, rules: str) -> str:
+def chart_rules_with_colors(tokens_css: str, rules_css: str) -> str:
     """Return the chart rules with every color written out, in the light theme.
 
     >>> chart_rules_with_colors("--ink: light-dark(#111, #eee)", ".g .e { fill: var(--ink) }")
     '.g .e { fill: #111 } .g { font: 400 13px "Source Sans 3", sans-serif }'
     """
-    colors = dict(_TOKEN.findall(tokens))
-    rules_text = " ".join(rule[0] for rule in _RULE.finditer(rules))
+    colors = dict(_TOKEN.findall(tokens_css))
+    rules_text = " ".join(rule[0] for rule in _RULE.finditer(rules_css))
     written = _USE.sub(lambda use: colors.get(use[1], "sans-serif"), rules_text)
     return f'{written} .g {{ font: 400 13px "Source Sans 3", sans-serif }}'
 
 
 def draw_meter(share: float, alt_text: str = "", height: float = 6) -> Markup:
-    """Draw a bar filled from the left; `says` is its text alternative, or empty."""
+    """Draw a bar filled from the left; `alt_text` is its text alternative, or empty."""
     filled = draw_rect_in_percent(
         "fill" if height > 6 else "ink", 0, 0, _clamped_percent(share), height
     )
@@ -331,7 +332,7 @@ class Axis:
         shown = value / self.factor
         return f"{shown:,.0f}" if abs(shown) >= 1000 else self.format_in_unit(value)
 
-    def one_decimal(self, value: float) -> str:
+    def format_one_decimal(self, value: float) -> str:
         """Format a value in the unit of the axis with one decimal, `105.0`; counts without."""
         shown = value / self.factor
         whole = self.counted or abs(shown) >= 1000
@@ -349,34 +350,34 @@ def linear_axis(top: float, unit: str, room: float = 1.02) -> Axis:
     return _axis_from_zero(top * room, _axis_step, *readable_unit(top, unit))
 
 
-def axis_in_given_unit(top: float, word: str = "", room: float = 1.0) -> Axis:
-    """Return an axis from zero for values that are already in the unit `word`.
+def axis_in_given_unit(top: float, unit: str = "", room: float = 1.0) -> Axis:
+    """Return an axis from zero for values that are already in the unit `unit`.
 
     >>> axis = axis_in_given_unit(1400, "GB")
     >>> [axis.tick_label(t) for t in axis.ticks]
     ['0', '500', '1,000', '1,500 GB']
     """
     top = top if math.isfinite(top) and top > 1e-30 else 1.0
-    return _axis_from_zero(top * room, _axis_step, word, 1.0)
+    return _axis_from_zero(top * room, _axis_step, unit, 1.0)
 
 
-def count_axis(top: float, word: str = "") -> Axis:
+def count_axis(top: float, unit: str = "") -> Axis:
     """Return an axis of counts: from zero in whole steps, at least one.
 
     >>> [count_axis(most).ticks for most in (27, 2, 0)]
     [(0.0, 10.0, 20.0, 30.0), (0.0, 1.0, 2.0), (0.0, 1.0)]
     """
-    axis = _axis_from_zero(max(top, 1.0), _whole_step, word, 1.0)
+    axis = _axis_from_zero(max(top, 1.0), _whole_number_step, unit, 1.0)
     return dataclasses.replace(axis, counted=True)
 
 
 def _axis_from_zero(
-    top: float, choose_step: Callable[[float], float], word: str, factor: float
+    largest: float, choose_step: Callable[[float], float], unit: str, factor: float
 ) -> Axis:
-    step = choose_step(top / factor)
-    count = math.ceil(top / factor / step - 1e-9)
+    step = choose_step(largest / factor)
+    count = math.ceil(largest / factor / step - 1e-9)
     ticks = tuple(_drop_float_error(i * step) * factor for i in range(count + 1))
-    return Axis(0.0, ticks[-1], ticks, word, factor)
+    return Axis(0.0, ticks[-1], ticks, unit, factor)
 
 
 def logarithmic_axis(low: float, high: float, unit: str) -> Axis:
@@ -398,15 +399,15 @@ def logarithmic_axis(low: float, high: float, unit: str) -> Axis:
     return Axis(shown[0], 10.0**last * factor, shown, word, factor, log=True)
 
 
-def readable_unit(size: float, unit: str) -> tuple[str, float]:
-    """Return the readable multiple of a base unit for values up to `size`: unit, factor.
+def readable_unit(largest: float, unit: str) -> tuple[str, float]:
+    """Return the readable multiple of a base unit for values up to `largest`: unit, factor.
 
     >>> readable_unit(80e9, "B")
     ('GB', 1000000000.0)
     """
     if unit in units.UNITS and units.UNITS[unit][1] != 1.0:
         return unit, units.UNITS[unit][1]
-    word = units.format_value(float(size), unit).partition(units.NBSP)[2]
+    word = units.format_value(float(largest), unit).partition(units.NBSP)[2]
     known = units.UNITS.get(word)
     return (word, known[1]) if known and known[0] == unit else (word or unit, 1.0)
 
@@ -422,14 +423,14 @@ def _axis_step(top: float) -> float:
     return -min(usable)[1]
 
 
-def _whole_step(top: float) -> float:
+def _whole_number_step(top: float) -> float:
     """Return a whole-number step: one for small counts."""
     return max(1.0, _axis_step(top))
 
 
-def _format_tick(value: float, long: float) -> str:
+def _format_tick(value: float, scientific_from: float) -> str:
     shown = _drop_float_error(value)
-    if _SHORT <= abs(shown) < long or not shown:
+    if _SHORT <= abs(shown) < scientific_from or not shown:
         return units.format_number(shown)
     mantissa, _, power = f"{shown:.2e}".partition("e")
     raised = str(int(power)).translate(_RAISED)
@@ -441,15 +442,15 @@ def _drop_float_error(value: float) -> float:
     return float(f"{value:.10g}")
 
 
-def draw_ticks_below(axis: Axis, top: float) -> tuple[str, ...]:
+def draw_ticks_below(axis: Axis, y: float) -> tuple[str, ...]:
     """Draw the tick labels below a chart, with the unit after the last."""
     marks = []
     for tick in axis.ticks:
         at = axis.place(tick)
         last = tick == axis.ticks[-1]
-        marks.append(draw_line("ax", at, top, at, top + 6))
+        marks.append(draw_line("ax", at, y, at, y + 6))
         text = axis.tick_label(tick)
-        marks.append(draw_text(text, at, top + 21, "e" if last else "m" if at else ""))
+        marks.append(draw_text(text, at, y + 21, "e" if last else "m" if at else ""))
     return tuple(marks)
 
 
@@ -479,7 +480,7 @@ class PlotArea:
         return self.box.y + self.box.height * (1 - share)
 
     def draw_ticks(
-        self, words: Callable[[float], str], side: Literal["left", "right"] = "right"
+        self, format_tick: Callable[[float], str], side: Literal["left", "right"] = "right"
     ) -> list[str]:
         """Draw a line for each tick, with its label to the right, or above it on the left.
 
@@ -491,10 +492,10 @@ class PlotArea:
             at = self.y_pixels(tick)
             marks.append(draw_line("ax", 0, at, right, at))
             if side == "right":
-                marks.append(draw_text(words(tick), 100, at + 4, "e"))
+                marks.append(draw_text(format_tick(tick), 100, at + 4, "e"))
             else:
                 low = tick == self.axis.low
-                marks.append(draw_text(words(tick), 0, at + 18 if low else at - 4))
+                marks.append(draw_text(format_tick(tick), 0, at + 18 if low else at - 4))
         return marks
 
 
@@ -556,31 +557,31 @@ def place_line_labels(lines: Sequence[LabeledLine], top: float, bottom: float) -
     for one in wanted:
         positions = [
             (_count_parts_over_lines(name, lines) + _FAR * (place >= _NEAR), name)
-            for place, name in enumerate(_label_positions(one))
+            for place, name in enumerate(_candidate_label_positions(one))
             if _is_inside(name, top, bottom)
-            and not any(_boxes_touch(name, other) for other in placed)
+            and not any(_labels_overlap(name, other) for other in placed)
         ]
         _, best = min(positions, key=lambda cost: cost[0], default=(0, None))
-        placed.append(best or _move_above_others(next(_label_positions(one)), placed))
+        placed.append(best or _move_above_others(next(_candidate_label_positions(one)), placed))
     return placed
 
 
-def _label_positions(one: LabeledLine) -> Iterator[LineLabel]:
+def _candidate_label_positions(line: LabeledLine) -> Iterator[LineLabel]:
     """Yield places above and below the end of a line, its start, its end again; or a mark."""
-    across, down = one.places[-1]
+    across, down = line.places[-1]
     late = across > 50
-    if one.mark:
+    if line.mark:
         for before in (late, not late):
-            yield LineLabel(one, across, down + _ABOVE_MARK, before)
-            yield LineLabel(one, across, down + _BELOW_MARK, before)
+            yield LineLabel(line, across, down + _ABOVE_MARK, before)
+            yield LineLabel(line, across, down + _BELOW_MARK, before)
         return
-    yield LineLabel(one, across, down + _LABEL_ABOVE, late)
-    yield LineLabel(one, across, down + _LABEL_BELOW, late)
-    first, height = one.places[0]
-    yield LineLabel(one, first, height + _LABEL_ABOVE, first > 50)
-    yield LineLabel(one, first, height + _LABEL_BELOW, first > 50)
-    yield LineLabel(one, across, down + _LABEL_ABOVE - _HIGH, late)
-    yield LineLabel(one, across, down + _LABEL_BELOW + _HIGH, late)
+    yield LineLabel(line, across, down + _LABEL_ABOVE, late)
+    yield LineLabel(line, across, down + _LABEL_BELOW, late)
+    first, height = line.places[0]
+    yield LineLabel(line, first, height + _LABEL_ABOVE, first > 50)
+    yield LineLabel(line, first, height + _LABEL_BELOW, first > 50)
+    yield LineLabel(line, across, down + _LABEL_ABOVE - _HIGH, late)
+    yield LineLabel(line, across, down + _LABEL_BELOW + _HIGH, late)
 
 
 def _is_inside(label: LineLabel, top: float, bottom: float) -> bool:
@@ -589,7 +590,7 @@ def _is_inside(label: LineLabel, top: float, bottom: float) -> bool:
     return wide and top - 2 <= label.down - _HIGH + _HALF and label.down <= bottom - 2
 
 
-def _boxes_touch(one: LineLabel, other: LineLabel) -> bool:
+def _labels_overlap(one: LineLabel, other: LineLabel) -> bool:
     (start, end), (other_start, other_end) = one.extent, other.extent
     beside = start >= other_end or other_start >= end
     return not beside and abs(one.down - other.down) < _HIGH
@@ -634,6 +635,6 @@ def _points_between(line: LabeledLine, extent: Point, middle: float) -> Iterator
 def _move_above_others(label: LineLabel, placed: Sequence[LineLabel]) -> LineLabel:
     """Move the name up until it overlaps no other."""
     for other in sorted(placed, key=lambda n: -n.down):
-        if _boxes_touch(label, other):
+        if _labels_overlap(label, other):
             label = dataclasses.replace(label, down=other.down - _HIGH)
     return label

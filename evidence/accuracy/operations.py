@@ -72,9 +72,9 @@ def train_mfu(asked: CaseInputs) -> FormulaValue:
     if asked.has("achieved_tflops_per_gpu"):
         asked.note("gpus", "seq", "model", "attention", "convention")
         reached = asked.number("achieved_tflops_per_gpu") * 1e12
-        return formula(flops.utilization, 100 * flops.utilization(reached, 1.0, peak))
+        return formula(flops.flops_utilization, 100 * flops.flops_utilization(reached, 1.0, peak))
     function, each, rate = _flops_and_rate(asked)
-    share = 100 * flops.utilization(each, rate, peak)
+    share = 100 * flops.flops_utilization(each, rate, peak)
     return formula(function, share, alone=function is not flops.training_flops_per_token)
 
 
@@ -160,8 +160,8 @@ def pp_bubble(asked: CaseInputs) -> FormulaValue:
     asked.note("definition")
     asked.word("schedule", dict.fromkeys(("1F1B", "GPipe/1F1B", "interleaved"), True))
     stages, batches = asked.whole("stages"), asked.whole("microbatches")
-    value = pipeline.bubble(stages, batches, asked.whole("virtual_stages", 1))
-    return formula(pipeline.bubble, value)
+    value = pipeline.pipeline_bubble(stages, batches, asked.whole("virtual_stages", 1))
+    return formula(pipeline.pipeline_bubble, value)
 
 
 KINDS: dict[str, Translator] = {

@@ -178,12 +178,12 @@ def goodput(asked: CaseInputs) -> FormulaValue:
 def _drawn(asked: CaseInputs) -> float:
     asked.note("model")
     hours, watts = asked.number("gpu_hours"), asked.number("gpu_watts")
-    return run_costs.energy(hours * _HOUR, watts, asked.number("pue", 1.0))
+    return run_costs.site_energy(hours * _HOUR, watts, asked.number("pue", 1.0))
 
 
 def energy_case(asked: CaseInputs) -> FormulaValue:
     """Energy in MWh."""
-    return formula(run_costs.energy, _drawn(asked) / 3.6e9)
+    return formula(run_costs.site_energy, _drawn(asked) / 3.6e9)
 
 
 def carbon_case(asked: CaseInputs) -> FormulaValue:
@@ -210,11 +210,11 @@ def cost_case(asked: CaseInputs) -> FormulaValue:
     asked.note("answer", "model")
     if asked.has("gpu_hours"):
         hours, price = asked.number("gpu_hours"), asked.number("usd_per_gpu_hour")
-        return formula(run_costs.rent, run_costs.rent(hours, price))
+        return formula(run_costs.rental_cost, run_costs.rental_cost(hours, price))
     if asked.has("usd"):
         # The cost of an hour is computed as the rent of that many hours at one dollar.
-        hours = run_costs.rent(asked.number("gpus"), asked.number("days") * 24)
-        return formula(run_costs.rent, asked.number("usd") / hours)
+        hours = run_costs.rental_cost(asked.number("gpus"), asked.number("days") * 24)
+        return formula(run_costs.rental_cost, asked.number("usd") / hours)
     value = run_costs.usd_per_million_tokens(
         asked.number("output_tokens_per_s"),
         asked.whole("gpus"),
@@ -233,8 +233,8 @@ def dataset_case(asked: CaseInputs) -> FormulaValue:
         return formula(run_costs.dataset_bytes, size)
     if answer == "read bandwidth":
         rate = asked.number("tokens_per_s")
-        needed = run_costs.read_rate(rate, asked.number("bytes_per_token"))
-        return formula(run_costs.read_rate, needed)
+        needed = run_costs.data_read_rate(rate, asked.number("bytes_per_token"))
+        return formula(run_costs.data_read_rate, needed)
     if answer == "checkpoint write bandwidth":
         asked.word("content", {"14 bytes/param": True, "": True})
         size = run_costs.checkpoint_bytes(asked.number("params"))

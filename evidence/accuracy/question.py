@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from app.estimator import registry
-from app.estimator.inputs import format_input, input_specs
+from app.estimator.inputs import format_typed_value, input_specs
 from app.estimator.result import Figure
 
 # Some servers and mail programs cut longer URLs.
@@ -102,7 +102,7 @@ def query_calculator(
         raise LookupError(f"there is no calculator “{estimate}”")
     fields = input_specs(entry.inputs)
     typed = {
-        name: value if isinstance(value, str) else format_input(fields[name], value)
+        name: value if isinstance(value, str) else format_typed_value(fields[name], value)
         for name, value in values.items()
         if value is not None
     }

@@ -2,7 +2,7 @@
 
 import re
 
-from app.estimator.memory.inference_memory import textbook_cache_bytes_per_token
+from app.estimator.memory.inference_memory import textbook_kv_cache_bytes_per_token
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import adapter_parameters, element_bytes
@@ -58,8 +58,8 @@ def kv_bytes_per_token(asked: CaseInputs) -> CalculatorQuery | FormulaValue:
         width = asked.number("kv_dtype_bytes", 2) / (tensor if per_gpu else 1)
         rows = [(int(n), int(g), int(d)) for n, g, d in described]
         return formula(
-            textbook_cache_bytes_per_token,
-            sum(textbook_cache_bytes_per_token(*row, width) for row in rows),
+            textbook_kv_cache_bytes_per_token,
+            sum(textbook_kv_cache_bytes_per_token(*row, width) for row in rows),
         )
     model = inline_model(config) if config else asked.model()
     asked.note("model")

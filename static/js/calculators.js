@@ -34,6 +34,29 @@
     Object.assign(detail, { verb: "post", useUrlParams: false });
     detail.headers["Content-Type"] = "application/x-www-form-urlencoded";
   });
+  // What a group says of itself follows what is typed, what was changed first.
+  const first = 2;
+  const told = (field) => {
+    const input = field.querySelector("select, textarea, input:not([type=hidden])");
+    const label = field.querySelector("label").textContent.trim();
+    if (input.type === "checkbox")
+      return [input.checked !== input.defaultChecked, input.checked ? label : ""];
+    const options = [...(input.options ?? [])];
+    const changed = options.length
+      ? options.some((o) => o.selected !== o.defaultSelected)
+      : input.value !== input.defaultValue;
+    const value = options.length ? input.selectedOptions[0].textContent : input.value || input.placeholder;
+    const unit = field.querySelector(".unit > span")?.textContent ?? "";
+    return [changed, value ? `${label}: ${value} ${unit}`.trim() : ""];
+  };
+  document.addEventListener("input", ({ target }) => {
+    const group = target.closest("form.inst-in details.more");
+    const brief = group?.querySelector("summary > .quiet");
+    if (!brief) return;
+    const fields = [...group.querySelectorAll("[data-field]")].map(told).filter(([, text]) => text);
+    const sorted = [...fields.filter(([changed]) => changed), ...fields.filter(([changed]) => !changed)];
+    brief.textContent = sorted.slice(0, first).map(([, text]) => text).join(", ");
+  });
   document.addEventListener("htmx:beforeSwap", (event) => {
     const { target } = event.detail;
     if (target.matches(".out")) said.set(target, figures(target));

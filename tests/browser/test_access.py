@@ -61,6 +61,7 @@ PAGES = [
     "/authoring/questions/tm-zero3?seed=1",
     "/authoring/pages/training-memory",
     "/nothing-is-here",
+    "/quiz/slurm/slurm-reason-resources",
 ]
 
 

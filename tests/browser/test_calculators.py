@@ -44,6 +44,17 @@ def test_a_typed_number_changes_verdict_bar_working_and_address(sheet: Page) -> 
     expect(sheet.locator(".fresh").first).to_be_visible()
 
 
+def test_a_folded_group_says_what_was_typed_in_it(sheet: Page) -> None:
+    group = sheet.locator("details.more > summary", has_text="Load")
+    sheet.get_by_label("Context", exact=True).fill("30,000")
+    expect(group).to_contain_text("Context: 30,000 tokens")
+    sheet.get_by_label("KV cache", exact=True).select_option(label="FP8")
+    expect(group).to_contain_text("KV cache: FP8")
+    expect(sheet).to_have_url(re.compile("cache=fp8"))
+    sheet.reload()
+    expect(group).to_contain_text("Context: 30,000 tokens")
+
+
 def test_the_address_alone_brings_the_same_reading_back(sheet: Page) -> None:
     sheet.get_by_label("Context", exact=True).fill("100k")
     expect(sheet).to_have_url(re.compile("context=100000"))
@@ -81,6 +92,13 @@ def test_a_size_of_ones_own_can_be_typed(sheet: Page) -> None:
     )
     own.fill("13B")
     expect(sheet).to_have_url(re.compile("model=13B"))
+    label, select = (
+        sheet.locator(f"[data-field=model] {part}").bounding_box() for part in (".lab", "select")
+    )
+    assert label is not None
+    assert select is not None
+    assert label["y"] + label["height"] <= select["y"]
+    assert label["width"] >= select["width"] - 1
 
 
 def test_the_working_is_folded_by_its_key(sheet: Page) -> None:

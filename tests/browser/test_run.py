@@ -28,7 +28,7 @@ def test_a_run_takes_a_letter_a_digit_and_enter(page: Page, server: Server) -> N
     expect(page).to_have_url(re.compile("/2$"))
     expect(page.locator(".stem")).to_be_focused()
     page.keyboard.press("0")
-    expect(page.locator(".verdict")).to_contain_text("Not known yet.")
+    expect(page.locator(".verdict")).to_contain_text("You did not know it.")
 
     assert page.locator("body").get_attribute("data-loaded") == "once"
     expect(page.locator(".dots li > .i")).to_have_count(2)
@@ -46,3 +46,15 @@ def test_a_page_is_read_and_the_new_cards_are_begun_by_key(page: Page, server: S
     page.wait_for_load_state("domcontentloaded")
     page.keyboard.press("l")
     expect(page).to_have_url(f"{server.url}/flashcards?task=new")
+
+
+def test_a_question_with_a_drawing_shows_it_as_a_card_on_a_phone(
+    page: Page, server: Server
+) -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(server.url + "/quiz/dcgm/dcgm-pipeline-place")
+    page.get_by_role("button", name=re.compile("^I don.t know")).click()
+    expect(page.locator(".verdict")).to_contain_text("You did not know it.")
+
+    page.goto(server.url + "/flashcards?card=q:dcgm-pipeline-place")
+    expect(page.locator(".ask svg:visible")).to_have_count(1)

@@ -2,21 +2,21 @@
 
 from markupsafe import escape
 
-from app.calculators.accuracy_page import accuracy_of_kind, accuracy_summary
+from app.calculators.accuracy_page import build_accuracy_summary, build_kind_accuracy
 from app.widgets.bar_charts import ErrorStrip, draw_error_strips
 
 
 def test_the_page_counts_every_case_and_names_every_kind(client):
     page = client.get("/calculators/accuracy").text
-    assert f"{accuracy_summary().cases:,} published measurements" in page
-    for row in accuracy_summary().kinds:
+    assert f"{build_accuracy_summary().cases:,} published measurements" in page
+    for row in build_accuracy_summary().kinds:
         assert f'href="/calculators/accuracy/{row.kind}"' in page
 
 
 def test_a_kind_shows_every_case_with_its_source(client):
     page = client.get("/calculators/accuracy/kv_bytes_per_token").text
-    cases = accuracy_of_kind("kv_bytes_per_token").cases
-    assert len(cases) == accuracy_of_kind("kv_bytes_per_token").row.cases
+    cases = build_kind_accuracy("kv_bytes_per_token").cases
+    assert len(cases) == build_kind_accuracy("kv_bytes_per_token").row.cases
     for case in cases:
         assert case.id in page
     assert 'role="img"' in page
@@ -24,7 +24,7 @@ def test_a_kind_shows_every_case_with_its_source(client):
 
 def test_a_case_shows_the_command_and_the_address_of_its_question(client):
     page = client.get("/calculators/accuracy/kv_bytes_per_token").text
-    for case in accuracy_of_kind("kv_bytes_per_token").cases:
+    for case in build_kind_accuracy("kv_bytes_per_token").cases:
         assert f'href="{escape(case.address)}"' in page
         assert str(escape(case.command)) in page
 
@@ -37,7 +37,7 @@ def test_a_case_of_a_bare_formula_names_its_function(client):
 
 
 def test_the_address_of_a_case_with_a_model_of_its_own_shows_its_number(client):
-    cases = accuracy_of_kind("train_step_time").cases
+    cases = build_kind_accuracy("train_step_time").cases
     own = next(case for case in cases if "model=%7B" in case.address)
     page = client.get(own.address)
     assert page.status_code == 200

@@ -5,12 +5,12 @@ from urllib.parse import parse_qsl
 import pytest
 
 from app.calculators.comparison import (
+    build_input_rows,
     build_scenarios_query,
     compare_scenarios,
     comparison_links,
     compute_scenarios,
     format_difference_from_first,
-    input_rows,
     is_better,
     scenario_problems,
     split_scenarios,
@@ -19,6 +19,7 @@ from app.estimator import registry
 from app.estimator.inputs import parse_inputs
 from app.estimator.result import Figure, OutputSpec
 from app.widgets.calculator_form import NO_COURSE, comparison_url
+from app.widgets.example_questions import EXAMPLE_QUESTIONS
 from tests.calculators.sample import ENTRY
 
 
@@ -97,10 +98,10 @@ def test_equal_scenarios_have_no_difference():
 
 def test_what_differs_is_told_by_meaning_and_not_by_spelling():
     scenarios = answered(a={"context": "8k", "gpus": "8"}, b={"context": "8000"})
-    rows = input_rows(ENTRY, scenarios, NO_COURSE)
+    rows = build_input_rows(ENTRY, scenarios, NO_COURSE)
     assert [r.name for r in rows if r.differs] == []
     scenarios = answered(a={"gpus": "4"}, b={})
-    rows = input_rows(ENTRY, scenarios, NO_COURSE)
+    rows = build_input_rows(ENTRY, scenarios, NO_COURSE)
     assert [r.name for r in rows if r.differs] == ["gpus"]
     assert [f.name for f in rows[3].fields] == ["a.gpus", "b.gpus"]
 
@@ -150,7 +151,7 @@ def test_a_scenario_that_cannot_be_is_named_with_its_letter():
     problem = scenario_problems(scenarios)[0]
     assert problem.field == "b.gpus"
     assert problem.message.startswith("B: “3” GPUs cannot share")
-    rows = input_rows(ENTRY, scenarios, NO_COURSE)
+    rows = build_input_rows(ENTRY, scenarios, NO_COURSE)
     assert rows[3].fields[1].error.startswith("“3” GPUs cannot share")
 
 
@@ -177,3 +178,29 @@ def test_without_a_limit_the_leading_figure_is_told():
     sides = {"a": {"context": "8192"}, "b": {"context": "16384"}}
     lead = compare_scenarios(entry, compute_scenarios(entry, sides)).lead
     assert lead.replace("\u00a0", " ") == ("All sequences: 2.7 GB with A, 5.4 GB with B.")
+
+
+def compared(question):
+    """Return the comparison that an example question leads to."""
+    start = next(q for q in EXAMPLE_QUESTIONS if q.question == question)
+    entry = registry.require_estimate(start.estimate)
+    return compare_scenarios(entry, compute_scenarios(entry, split_scenarios(start.typed)))
+
+
+def test_ranges_and_few_measurements_are_said_of_two_gpus(client):
+    start = next(q for q in EXAMPLE_QUESTIONS if q.question == "Which of two GPUs?")
+    found = compared(start.question)
+    assert "p95 time per output token" in found.overlapping
+    assert any(letter == "B" and "only 2 measurements" in note for letter, note in found.notes)
+    figures = {row.label: row.values for row in found.figures}
+    assert all(" to " in value.interval for value in figures["p95 time per output token"])
+    assert not any(value.interval for value in figures["GPUs"])
+    page = client.get(start.url).text
+    assert "The likely ranges overlap" in page
+    assert "What only one assumes" in page
+
+
+def test_speculation_is_compared_by_the_time_per_token():
+    found = compared("What does speculation bring?")
+    assert found.lead.startswith("p50 time per output token: ")
+    assert not found.overlapping  # On one GPU and engine, an error moves both alike.

@@ -10,9 +10,9 @@ from html import unescape
 
 import pytest
 
-from app.calculators.pages import STARTS
 from app.estimator import registry
 from app.estimator.inputs import input_specs
+from app.widgets.example_questions import EXAMPLE_QUESTIONS
 
 PATH = "/calculators/inference-memory"
 NAMES = [entry.name for entry in registry.entries()]
@@ -33,7 +33,7 @@ def test_a_number_of_gpus_is_said_to_be_needed(client):
     assert "GPUs</b>GPUs" not in page
 
 
-@pytest.mark.parametrize("start", STARTS, ids=lambda s: s.question)
+@pytest.mark.parametrize("start", EXAMPLE_QUESTIONS, ids=lambda s: s.question)
 def test_a_question_on_the_list_leads_to_an_answer(client, start):
     assert start.question in client.get("/calculators").text
     assert client.get(start.url).status_code == 200

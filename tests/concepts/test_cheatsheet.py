@@ -105,7 +105,7 @@ def test_own_lines_are_cut_and_few(course: Library):
 def test_a_sheet_is_never_fuller_than_its_page(course: Library):
     filled, bare = first(course), first(course, letter_limit=0)
 
-    assert bare.letters < filled.letters <= LETTERS
+    assert bare.length < filled.length <= LETTERS
 
 
 def test_the_page_shows_domain_share_and_notes(rosa: TestClient, library: Library):

@@ -51,11 +51,12 @@ def test_the_notes_of_the_course_are_said(client: TestClient):
 
 
 @pytest.mark.usefixtures("rosa")
-def test_the_list_asks_four_things(app, rosa: TestClient):
+def test_the_list_asks_five_things_once_that_of_the_day_is_made(app, rosa: TestClient):
     rosa.post("/concepts/weights/readings")
+    rosa.get("/course")
     asked: list[str] = []
     event.listen(app.state.engine, "before_cursor_execute", lambda *a: asked.append(a[2]))
 
     rosa.get("/course")
 
-    assert len([a for a in asked if a.startswith("SELECT")]) == 4
+    assert len([a for a in asked if a.startswith("SELECT")]) == 5

@@ -271,7 +271,7 @@ def shown_values(files: Mapping[str, str]) -> list[tuple[str, str]]:
     shown = {
         (t.name, t.field) for link in links if (t := parse_figure_link(link)) and t.scheme == "hw"
     }
-    return [(p, key) for p, key in catalog_values() if (p, catalog.field_for_key(key)) in shown]
+    return [(p, key) for p, key in catalog_values() if (p, catalog.field_of_toml_key(key)) in shown]
 
 
 def forget_computed_values() -> None:
@@ -299,7 +299,7 @@ def changed_row() -> Iterator[dict[str, Any]]:
 def old_amounts(part: str, key: str) -> set[str]:
     """How the course may write a value: as the catalog pages do, and with digits in groups."""
     found = find_part(part)
-    value = found.get(catalog.field_for_key(key)) if found else None
+    value = found.get(catalog.field_of_toml_key(key)) if found else None
     if value is None or not value.field.unit or not isinstance(value.number, int | float):
         return set()
     units = {value.field.shown or value.field.unit, value.field.unit}
@@ -333,7 +333,7 @@ def test_each_place_that_shows_a_changed_value_is_told(changed_row: dict[str, An
     for part, key in chance.sample(catalog_values(), 4 * FACTOR):
         assert list(plain_places(files, part, key)) == []
     for part, key in chance.sample(shown_values(files), 2 * FACTOR):
-        field = catalog.field_for_key(key)
+        field = catalog.field_of_toml_key(key)
         assert list(plain_places(files, part, key)) == []
         figure = re.compile(rf"hw:{re.escape(part)}(?:\?count=\d+)?#{field}[)\"]")
         places = {

@@ -31,7 +31,7 @@ def test_a_condition_is_met_or_missed_by_a_share(subtests: pytest.Subtests) -> N
             judgment = evaluate_condition(read_condition(text), PLAN, BEST)
 
             assert judgment.met is met
-            assert judgment.excess == pytest.approx(excess)
+            assert judgment.relative_excess == pytest.approx(excess)
 
 
 def test_what_cannot_be_compared_is_refused(subtests: pytest.Subtests) -> None:

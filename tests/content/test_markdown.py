@@ -76,6 +76,13 @@ def test_the_working_stands_beside_the_paragraph_of_a_figure() -> None:
     assert more.strip() == "<p>More.</p>"
 
 
+def test_an_option_of_a_command_in_the_text_is_not_broken() -> None:
+    found = html("Write `srun --ntasks-per-node=4 a-b` here.")
+
+    option = '<span class="option">--ntasks-per-node=4</span>'
+    assert f"<code>srun {option} a-b</code>" in found
+
+
 def test_one_working_to_a_section_unless_more_are_asked_for() -> None:
     link = "[131 kB](calc:kv-cache?model=llama-3.1-8b#per_token{})"
     body = f"One {link.format('')}.\n\nTwo {link.format('')}.\n\n"

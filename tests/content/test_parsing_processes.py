@@ -20,9 +20,9 @@ def test_a_crew_reads_what_one_reader_reads() -> None:
         from pathlib import Path
         from app.content import file_watcher as crew
         from app.content.file_reader import parse_file
-        from app.content.parsed_file import glossary_names
+        from app.content.parsed_file import compile_glossary_names
 
-        names = glossary_names(())
+        names = compile_glossary_names(())
         tiny = Path("tests/courses/tiny")
         jobs = [
             (file.read_text(encoding="utf-8"), str(file.relative_to(tiny)), names)

@@ -129,7 +129,7 @@ def test_prices_rank_and_budgets_exclude():
 
 def test_the_verdict_says_what_the_first_is_best_by(subtests: pytest.Subtests):
     for changed, criterion in [
-        ({"rank": "gpus"}, "fewest GPUs, then least power"),
+        ({"rank": "gpus"}, "fewest GPUs, then NVIDIA's, then least power"),
         ({"rank": "power"}, "least power"),
         ({"rank": "speed"}, "shortest time per token"),
         ({"rank": "speed", "job": "training"}, "fewest GPU-hours"),

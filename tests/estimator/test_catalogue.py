@@ -7,7 +7,7 @@ from app.estimator.data_files import IncompleteEntryError
 from app.estimator.hardware.catalog import (
     accelerator_id,
     find_accelerator,
-    find_network,
+    find_network_part,
     find_reference_design,
     find_system,
     list_accelerators,
@@ -161,7 +161,7 @@ def test_values_are_in_base_units() -> None:
     assert (h100.nvlink, h100.tdp, h100.pcie_bandwidth) == (450e9, 700, 63e9)
     dgx = find_system("DGX H100")
     assert (dgx.gpus, dgx.nic, dgx.power) == (8, 50e9, 10_200)
-    assert find_network("qm9700").port_rate == 50e9
+    assert find_network_part("qm9700").port_rate == 50e9
     assert find_reference_design("dgx-superpod-h100").gpus_per_unit == 256
 
 

@@ -57,7 +57,7 @@ def test_money_at_8_percent_is_repaid_in_equal_parts():
 
 
 def test_without_interest_a_purchase_is_worn_off_evenly():
-    of = ownership.capital_per_year(100.0, 20.0, 0.0, 8.0)
+    of = ownership.capital_cost_per_year(100.0, 20.0, 0.0, 8.0)
     assert of == pytest.approx(10.0)
 
 

@@ -30,7 +30,7 @@ def is_in(quantity: object, unit: object) -> bool:
 
 
 def test_the_cache_of_a_token_is_in_bytes_per_token() -> None:
-    found = inference_memory.textbook_cache_bytes_per_token(80, 8, 128, 2 * BYTE / TOKEN)
+    found = inference_memory.textbook_kv_cache_bytes_per_token(80, 8, 128, 2 * BYTE / TOKEN)
     assert found == 327_680 * BYTE / TOKEN
 
 

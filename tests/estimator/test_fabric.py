@@ -146,8 +146,9 @@ def test_the_verdict_says_the_switches_in_one_sentence():
     verdict = entry.estimate(FabricInputs()).verdict
     assert verdict.lead == "32 leaf and 16 spine switches."
     assert verdict.text == (
-        "They join 127 DGX H100 with 1,016\u00a0GPUs in 4 scalable units, "
-        "non-blocking, over 2,044 cables."
+        "They join 127 DGX H100 with 1,016\u00a0GPUs in 4 scalable units by InfiniBand of "
+        "400 Gbit/s for each adapter (Quantum-2 QM9700 (NDR)), non-blocking, over 2,044 cables "
+        "of the compute network."
     )
 
 

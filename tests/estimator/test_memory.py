@@ -14,7 +14,7 @@ from app.estimator.estimates.kv_cache_report import KvCacheInputs
 from app.estimator.estimates.training_memory import TrainingMemoryInputs
 from app.estimator.inputs import InvalidInputsError
 from app.estimator.memory.activations import gpt_layer_bytes
-from app.estimator.memory.inference_memory import cache_elements_per_sequence, longest_context
+from app.estimator.memory.inference_memory import kv_cache_elements_per_sequence, longest_context
 from app.estimator.memory.model_states import bytes_per_parameter, zero_bytes
 from app.estimator.memory.parallel_layout import (
     ParallelLayout,
@@ -155,7 +155,9 @@ def test_more_gpus_never_raise_the_share_of_one(name: str, form: str) -> None:
 def test_a_longer_context_never_needs_less_cache(name: str, one: int, two: int) -> None:
     model = find_model(name)
     short, long = sorted((one, two))
-    assert cache_elements_per_sequence(model, short) <= cache_elements_per_sequence(model, long)
+    assert kv_cache_elements_per_sequence(model, short) <= kv_cache_elements_per_sequence(
+        model, long
+    )
 
 
 @given(MODELS, st.integers(1, 10**9))
@@ -163,10 +165,10 @@ def test_the_longest_context_fits_and_one_more_does_not(name: str, room: int) ->
     model = find_model(name)
     longest = longest_context(model, room, 1)
     if longest is None:
-        assert cache_elements_per_sequence(model, 10**12) <= room or not model.cache_elements
+        assert kv_cache_elements_per_sequence(model, 10**12) <= room or not model.cache_elements
     else:
-        assert cache_elements_per_sequence(model, longest) <= room
-        assert cache_elements_per_sequence(model, longest + 1) > room
+        assert kv_cache_elements_per_sequence(model, longest) <= room
+        assert kv_cache_elements_per_sequence(model, longest + 1) > room
 
 
 @given(

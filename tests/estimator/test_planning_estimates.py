@@ -7,7 +7,7 @@ import pytest
 
 from app.estimator import registry, units
 from app.estimator.data_files import SOURCES
-from app.estimator.inputs import InvalidInputsError, format_input, input_specs, parse_inputs
+from app.estimator.inputs import InvalidInputsError, format_typed_value, input_specs, parse_inputs
 from app.estimator.result import Chart
 
 NAMES = ["fabric", "storage", "power-cooling", "cost", "accelerator-choice"]
@@ -49,7 +49,7 @@ def others(field, current):
     if field.kind == "count":
         inside = [round(v) for v in inside]
     inside.append(field.minimum)
-    return [format_input(field, v) for v in inside]
+    return [format_typed_value(field, v) for v in inside]
 
 
 def told(entry, words):
@@ -137,7 +137,7 @@ def test_defaults_survive_being_written_and_read(subtests: pytest.Subtests):
             fields = input_specs(entry.inputs)
             default = entry.inputs()
             words = {
-                f.name: format_input(fields[f.name], getattr(default, f.name))
+                f.name: format_typed_value(fields[f.name], getattr(default, f.name))
                 for f in dataclasses.fields(default)
                 if getattr(default, f.name) not in (None, "")
             }

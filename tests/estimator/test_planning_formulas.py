@@ -40,7 +40,7 @@ def test_youngs_interval_loses_least(checkpoint: float, mtbf: float) -> None:
 @given(seconds, st.floats(1e3, 1e7))
 def test_goodput_is_a_share(checkpoint: float, mtbf: float) -> None:
     interval = run_costs.daly_interval(checkpoint, mtbf)
-    for share in (run_costs.goodput, run_costs.exact_goodput):
+    for share in (run_costs.goodput, run_costs.daly_goodput):
         assert 0 <= share(interval, checkpoint, 60.0, mtbf) <= 1
 
 
@@ -51,16 +51,16 @@ def test_dalys_interval_nears_youngs_for_short_checkpoints() -> None:
 
 def test_the_pipeline_of_megatron_idles_an_eighth() -> None:
     # Narayanan et al. 2021, section 2.2.1: 64 stages and 512 micro-batches.
-    assert pipeline.bubble(64, 512) == pytest.approx(0.123, rel=1e-3)
+    assert pipeline.pipeline_bubble(64, 512) == pytest.approx(0.123, rel=1e-3)
 
 
 @given(st.integers(1, 64), st.integers(1, 512), st.integers(1, 8))
 def test_more_microbatches_and_pieces_never_idle_more(
     stages: int, batches: int, chunks: int
 ) -> None:
-    idle = pipeline.bubble(stages, batches, chunks)
-    assert pipeline.bubble(stages, batches + 1, chunks) <= idle
-    assert pipeline.bubble(stages, batches, chunks + 1) <= idle
+    idle = pipeline.pipeline_bubble(stages, batches, chunks)
+    assert pipeline.pipeline_bubble(stages, batches + 1, chunks) <= idle
+    assert pipeline.pipeline_bubble(stages, batches, chunks + 1) <= idle
 
 
 @given(st.integers(1, 4096), st.floats(1, 1e12))
@@ -85,17 +85,17 @@ def test_speculation_yields_between_one_and_all_tokens(acceptance: float, draft:
 
 
 def test_llama_2_carbon_is_table_2_of_its_paper() -> None:
-    drawn = run_costs.energy(1720320 * 3600.0, 400.0, 1.1)
+    drawn = run_costs.site_energy(1720320 * 3600.0, 400.0, 1.1)
     assert run_costs.carbon_emitted(drawn, 0.385) / 1e3 == pytest.approx(291.42, rel=1e-3)
 
 
 def test_llama_1_energy_is_table_15_of_its_paper() -> None:
-    drawn = run_costs.energy(530432 * 3600.0, 400.0, 1.1)
+    drawn = run_costs.site_energy(530432 * 3600.0, 400.0, 1.1)
     assert drawn / 3.6e9 == pytest.approx(233, rel=0.005)
 
 
 def test_deepseek_v3_cost_is_table_1_of_its_report() -> None:
-    assert run_costs.rent(2.788e6, 2.0) == 5.576e6
+    assert run_costs.rental_cost(2.788e6, 2.0) == 5.576e6
 
 
 @given(st.floats(1e-6, 0.3), st.floats(1, 30))
@@ -111,9 +111,9 @@ def test_mlperf_storage_checkpoints_hold_14_bytes_a_parameter() -> None:
 
 def test_values_out_of_range_are_refused(subtests: pytest.Subtests) -> None:
     for call in [
-        lambda: pipeline.bubble(0, 1),
+        lambda: pipeline.pipeline_bubble(0, 1),
         lambda: traffic.bytes_sent("all_reduce", 0, 1.0),
-        lambda: run_costs.energy(1.0, 1.0, 0.9),
+        lambda: run_costs.site_energy(1.0, 1.0, 0.9),
         lambda: speculative.tokens_per_step(1.1, 3),
         lambda: run_costs.young_interval(0.0, 10.0),
         lambda: run_costs.usd_per_million_tokens(0.0, 1, 1.0),
@@ -125,4 +125,4 @@ def test_values_out_of_range_are_refused(subtests: pytest.Subtests) -> None:
 
 
 def test_infinities_do_not_leak_from_long_recoveries() -> None:
-    assert math.isfinite(run_costs.exact_goodput(1e9, 1.0, 1e9, 1.0))
+    assert math.isfinite(run_costs.daly_goodput(1e9, 1.0, 1e9, 1.0))

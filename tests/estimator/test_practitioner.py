@@ -1,9 +1,15 @@
 """What a practitioner asks first, with the numbers that are published for it."""
 
+import dataclasses
+
 import pytest
 
 from app.estimator import registry
+from app.estimator.estimates.accelerator_choice import list_gpus
+from app.estimator.hardware.catalog import find_accelerator
+from app.estimator.inputs import InvalidInputsError
 from app.estimator.result import Estimate
+from app.widgets.example_questions import EXAMPLE_QUESTIONS
 
 
 def ask(name: str, **typed: object) -> Estimate:
@@ -129,3 +135,155 @@ def test_owning_pays_from_a_utilization_that_is_named() -> None:
     low, high = (ask("cost", utilisation=f"{meets + by:%}") for by in (-0.1, 0.1))
     assert low.verdict.lead == "Renting is cheaper."
     assert high.verdict.lead == "Buying is cheaper."
+
+
+# A 70B model in Q4_K_M on two cards of 24 GB is what most people with two RTX 3090 run.
+_AT_HOME = {
+    "model": "llama-3.3-70b",
+    "weights": "gguf-q4-k-m",
+    "engine": "llama.cpp",
+    "gpu": "rtx-3090",
+    "tensor_parallel": 2,
+}
+
+
+def test_llama_cpp_takes_the_whole_memory_of_two_cards() -> None:
+    answer = ask("inference-memory", **_AT_HOME, context=8192, concurrent=1)
+    assert answer["fits"].value is True
+    assert number(answer, "weights") == pytest.approx(42.5e9, rel=0.01)
+    assert "has 25.8\u00a0GB" in answer.verdict.text
+    assert any("usable share does not count" in note for note in answer.notes)
+    with_vllm = ask("inference-memory", gpu="rtx-3090", model="8B", tensor_parallel=1)
+    assert "may use 23.2\u00a0GB of 25.8\u00a0GB" in with_vllm.verdict.text
+
+
+def test_a_token_of_llama_cpp_reads_one_card_after_the_other() -> None:
+    answer = ask("latency", **_AT_HOME, prompt=7000, answer=1000)
+    ceiling = 936e9 / 42.5e9
+    assert 0.6 * ceiling < number(answer, "tokens_per_second") < ceiling
+    assert answer["fits"].value is True
+    one = ask("latency", **(_AT_HOME | {"tensor_parallel": 1}), prompt=7000, answer=1000)
+    assert one["fits"].value is False
+    assert number(one, "tpot") == pytest.approx(number(answer, "tpot"), rel=0.01)
+    assert any("no more speed" in note for note in answer.notes)
+    served = ask("serving-capacity", engine="llama.cpp", model="8B", tensor_parallel=2)
+    alone = ask("serving-capacity", engine="llama.cpp", model="8B", tensor_parallel=1)
+    assert number(served, "tpot_p50") >= 0.99 * number(alone, "tpot_p50")
+
+
+def test_a_gguf_without_llama_cpp_is_told_the_engine() -> None:
+    with pytest.raises(InvalidInputsError, match="choose them as the engine"):
+        ask("latency", weights="gguf-q4-k-m")
+
+
+def test_deployment_and_serving_capacity_ask_for_the_same() -> None:
+    for gpu, gpus in (("h200", 2), ("mi300x", 3)):
+        load = {"model": "llama-3.3-70b", "gpu": gpu, "concurrent": 50}
+        whole, part = ask("deployment", **load), ask("serving-capacity", **load, tensor_parallel=1)
+        assert number(whole, "gpus") == number(part, "gpus") == gpus
+
+
+def test_a_rack_is_offered_prefill_and_decode_apart() -> None:
+    asked = {"model": "deepseek-v3", "gpu": "gb200", "concurrent": 10_000}
+    for name in ("serving-capacity", "deployment"):
+        together = ask(name, **asked)
+        change = next(c for c in together.changes if c.field == "prefill_gpus")
+        apart = ask(name, **asked, **change.typed_values)
+        assert number(apart, "gpus") < 0.5 * number(together, "gpus")
+        assert f"{number(apart, 'gpus'):.0f} GPUs in all" in change.becomes
+    assert not [c for c in ask("serving-capacity").changes if c.field == "prefill_gpus"]
+
+
+def test_a_rack_of_72_gives_what_was_published_of_it() -> None:
+    # LMSYS, 25 September 2025: 18,471 tokens read and 9,087 written per second and GPU in FP8.
+    start = next(q for q in EXAMPLE_QUESTIONS if "rack" in q.question)
+    rack = ask(start.estimate, **start.typed)
+    assert rack["gpus"].value == 72
+    published = 72 * 300 / (1000 / 18_471 + 300 / 9_087)
+    low, high = rack["throughput"].low, rack["throughput"].high
+    assert low is not None
+    assert high is not None
+    assert low < published < high
+
+
+def test_a_run_of_29_days_is_not_told_that_buying_is_cheaper() -> None:
+    run = ask("training-run", model="llama-3.1-8b", tokens="2T")
+    sections = {section.name: section.estimate for section in run.sections}
+    cost = sections["cost"].verdict
+    assert cost.lead.startswith("This run costs 265,")
+    assert "only if machines for 3,600,000\u00a0USD work 60% of 4\u00a0years" in cost.text
+    assert "InfiniBand of 400 Gbit/s" in sections["fabric"].verdict.text
+    # Saves are as long and as often in both, and what is lost is said of the whole.
+    steps = sections["training-time"].steps
+    interval = next(step for step in steps if step.label == "Time between checkpoints")
+    assert sections["storage"]["interval"].value == pytest.approx(interval.value, rel=0.01)
+    lost = 1 - number(sections["training-time"], "goodput")
+    assert any(note.startswith(f"{lost:.1%} of the time bring no progress") for note in run.notes)
+    (change,) = run.changes
+    safe = ask("training-run", model="llama-3.1-8b", tokens="2T", **change.typed_values)
+    high = safe["time"].high
+    assert high is not None
+    assert high <= 1.05 * 30 * 86400
+
+
+def test_an_adapter_takes_as_long_as_a_run_as_by_itself() -> None:
+    tuned = {"model": "llama-3.1-8b", "method": "lora", "tokens": "100M"}
+    run, time = ask("training-run", **tuned), ask("training-time", **tuned)
+    assert number(run, "time") == pytest.approx(number(time, "time"), rel=0.001)
+    assert " takes " in run.verdict.text
+    # Where it does not fit, every layer is computed again.
+    card = ask("training-run", **(tuned | {"gpu": "rtx-3090", "sequence": 8192}))
+    assert dict(vars_of(card, "training-memory"))["recompute"] == "full"
+
+
+def vars_of(answer: Estimate, section: str) -> list[tuple[str, object]]:
+    inputs = next(s.inputs for s in answer.sections if s.name == section)
+    return [(field.name, getattr(inputs, field.name)) for field in dataclasses.fields(inputs)]
+
+
+def test_owning_is_left_out_where_only_another_card_has_a_price() -> None:
+    rack = {"model": "deepseek-v3", "gpu": "gb200", "concurrent": 10_000}
+    left_out = ask("deployment", **rack)
+    assert "cost" not in {section.name for section in left_out.sections}
+    assert any("No price to buy the GB200" in note for note in left_out.notes)
+    priced = ask("deployment", **rack, price=60_000)
+    assert "cost" in {section.name for section in priced.sections}
+
+
+def test_mi250x_is_two_gpus_and_all_that_do_it_are_listed() -> None:
+    answer = ask("accelerator-choice", model="70B", weights="fp8", context=32_768, concurrent=16)
+    ranking, left_out, _ = answer.tables
+    names = [str(row[1]) for row in ranking.rows]
+    assert any(name.startswith("H100") for name in names)
+    assert len(names) + len(left_out.rows) == len(list_gpus())
+    first = [name for name, row in zip(names, ranking.rows, strict=True) if row[2] == (1.0, "")]
+    makers = [name.startswith("Instinct") for name in first]
+    assert makers == sorted(makers)
+    assert find_accelerator("mi250x").capacity == 64e9
+
+
+def test_an_engine_out_of_memory_is_told_its_settings_first() -> None:
+    # gpt-oss-120b on an H100 with vLLM: fewer sequences and 95% are what people set.
+    asked = {"model": "gpt-oss-120b", "tensor_parallel": 1, "context": 8192}
+    short = ask("inference-memory", **asked)
+    change = short.changes[0]
+    assert change.typed_values == {"max_sequences": "256", "memory_utilization": "95%"}
+    assert ask("inference-memory", **asked, **change.typed_values)["fits"].value is True
+    # Nobody quantizes MXFP4 again.
+    assert "weights" not in {flip.field for flip in short.changes}
+
+
+def test_an_acceptance_is_said_to_be_assumed_with_others_beside_it() -> None:
+    drafted = {"model": "llama-3.3-70b", "weights": "fp8", "tensor_parallel": 4, "draft_tokens": 3}
+    for name in ("serving-capacity", "latency"):
+        here, low = ask(name, **drafted), ask(name, **drafted, acceptance="60%")
+        figure = "tpot_p95" if name == "serving-capacity" else "tpot"
+        assert f"one every {low[figure].words} at 60%" in here.verdict.text
+        assert "assumes that 80% of the drafts are kept" in here.verdict.text
+        assert "drafts" not in ask(name, model="8B").verdict.text
+
+
+def test_a_rack_as_a_system_is_not_too_dense_for_a_place_that_nobody_chose() -> None:
+    rack = {"model": "deepseek-v3", "gpu": "gb200", "concurrent": 10_000}
+    assert "Too dense" not in ask("deployment", **rack).verdict.text
+    assert "Too dense" in ask("deployment", **rack, rack_limit="60 kW").verdict.text

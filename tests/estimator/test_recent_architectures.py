@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from app.estimator.memory.inference_memory import (
-    cache_elements_per_sequence,
-    cache_elements_per_token,
+    kv_cache_elements_per_sequence,
+    kv_cache_elements_per_token,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.hf_loader import from_config
 from app.estimator.models.lookup import find_model, list_models, model_caveats
 from app.estimator.registry import run_estimate
 from app.estimator.result import Estimate
-from app.estimator.training.flops import multi_token_prediction_flops, training_flops_per_token
+from app.estimator.training.flops import prediction_module_flops_per_token, training_flops_per_token
 
 _SHAPES = json.loads((Path(__file__).parent / "shapes.json").read_text())
 
@@ -204,9 +204,9 @@ def test_the_keys_of_an_indexer_are_cached_in_eight_bit() -> None:
     # vLLM: DeepseekV32IndexerCache holds 128 FP8 and one FP32 scale per token, beside
     # 512 + 64 latent elements, in each of 61 layers; whatever the tensor parallelism.
     model = find_model("deepseek-v3.2")
-    assert 2 * cache_elements_per_token(model) == 61 * (2 * (512 + 64) + 132)
-    assert cache_elements_per_token(model, 8, 1.0) == 61 * (512 + 64 + 132)
-    assert cache_elements_per_sequence(model, 1000) == 1000 * cache_elements_per_token(model)
+    assert 2 * kv_cache_elements_per_token(model) == 61 * (2 * (512 + 64) + 132)
+    assert kv_cache_elements_per_token(model, 8, 1.0) == 61 * (512 + 64 + 132)
+    assert kv_cache_elements_per_sequence(model, 1000) == 1000 * kv_cache_elements_per_token(model)
 
 
 def test_a_layer_that_shares_an_index_keeps_none() -> None:
@@ -303,7 +303,7 @@ def test_the_module_of_deepseek_v3_has_its_printed_size() -> None:
     assert model.prediction_module_parameters == pytest.approx(11.5e9, rel=0.01)
     training = training_flops_per_token(model, 4096)
     assert training == pytest.approx(2.504e11, rel=0.001)
-    with_module = training + multi_token_prediction_flops(model, 4096)
+    with_module = training + prediction_module_flops_per_token(model, 4096)
     assert with_module == pytest.approx(2.600e11, rel=0.003)
 
 
@@ -313,9 +313,11 @@ def test_windows_beside_compressed_keys_are_cache_not_state() -> None:
     assert model.state_elements == 0
     heavy, sparse = 64 // 128, 64 // 4 + 1.03125 * (32 // 4) / 2
     grown = 4 * heavy + 2 * sparse
-    added = cache_elements_per_sequence(model, 2001) - cache_elements_per_sequence(model, 2000)
+    added = kv_cache_elements_per_sequence(model, 2001) - kv_cache_elements_per_sequence(
+        model, 2000
+    )
     assert added == pytest.approx(grown)
-    window = cache_elements_per_sequence(model, 128) - 128 * grown
+    window = kv_cache_elements_per_sequence(model, 128) - 128 * grown
     assert window == pytest.approx(6 * 64 * 128)
 
 

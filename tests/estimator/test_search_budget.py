@@ -124,7 +124,7 @@ def test_a_count_of_gpus_that_was_not_found_in_time_is_left_open() -> None:
     model, gpu = find_model("deepseek-v3"), find_accelerator("H100")
     job = TrainingJob(gpus=4096, sequence=131072, global_batch=4096, usable=0.3)
 
-    fewest = search.find_fewest_gpus(model, gpu, job, gpu_interconnect(gpu), steps=1)
+    fewest = search.find_fewest_gpus(model, gpu, job, gpu_interconnect(gpu), max_steps=1)
 
     assert fewest.gpus is None
     assert not fewest.sure

@@ -25,8 +25,8 @@ from app.estimator.serving.replica import (
     ReplicaProfile,
     RequestLengths,
     RequestTraffic,
+    max_sequences,
     median_ttft,
-    most_sequences,
     prefill_step_share_and_time,
     profile_replica,
     saturated_rate,
@@ -134,7 +134,7 @@ def test_twice_the_prompt_takes_at_least_as_long(prompt: int) -> None:
 def test_touched_experts_lie_between_those_of_one_token_and_all(
     tokens: float, experts: tuple[int, int]
 ) -> None:
-    hit = engine.experts_hit(*experts, tokens)
+    hit = engine.expected_experts_hit(*experts, tokens)
     assert experts[1] - 1e-9 <= hit <= experts[0]
 
 
@@ -151,12 +151,12 @@ def test_groups_of_attention_divide_the_requests_of_a_replica() -> None:
     profile = profiled(groups, 1024, 128)
     assert profile.timing_at(64).batch == 16
     assert profile.timing_at(64).step == decode_time(groups, 16, 1024 + 64).total
-    assert profile.most <= most_sequences(groups, 1024 + 64)
+    assert profile.most <= max_sequences(groups, 1024 + 64)
 
 
 def test_a_smaller_cache_holds_more_sequences() -> None:
     wide = placed("llama-3.1-70b", "H100", weights="fp8", tensor=2)
-    assert most_sequences(CHAT, 8192) == pytest.approx(2 * most_sequences(wide, 8192))
+    assert max_sequences(CHAT, 8192) == pytest.approx(2 * max_sequences(wide, 8192))
 
 
 def test_a_card_without_fp8_unpacks_it() -> None:
@@ -319,6 +319,59 @@ def test_requests_beyond_the_cache_wait_instead_of_having_no_answer() -> None:
     assert not any("wait until others" in note for note in full.notes)
 
 
+def _asked_of_235b(**asked: Any) -> Any:
+    """Qwen3-235B in FP8 on four H100 with prompts of 30,000 tokens, as many as are there."""
+    return _served(
+        model="qwen3-235b-a22b",
+        weights="fp8",
+        tensor_parallel=4,
+        prompt_tokens=30_000,
+        output_tokens=500,
+        **({"concurrent": 20, "ttft_target": "", "tpot_target": ""} | asked),
+    )
+
+
+def test_a_fixed_number_of_users_waits_as_long_as_little_says() -> None:
+    # All 20 are somewhere: as many as fit are answered, and the others wait.
+    crowd = _asked_of_235b(cache="bf16")
+    rate, first = crowd["requests_per_second"].value, crowd["ttft_p50"].value
+    assert first + 500 * crowd["tpot_p50"].value == pytest.approx(20 / rate, rel=0.1)
+    assert crowd["ttft_p95"].value < 2 * first
+    assert "holds 5 of 20 requests with a cache in BF16; the others wait" in crowd.verdict.text
+    assert crowd.verdict.lead == "Answers all, but requests wait for memory."
+    assert crowd["fits"].value is False
+    flips = [(c.field, c.flips_at, c.becomes) for c in crowd.changes]
+    assert flips[0] == ("concurrent", "5", "Nobody waits for memory.")
+    assert _asked_of_235b(cache="bf16", concurrent=5)["fits"].value is True
+    assert crowd["concurrent"].value <= crowd["max_concurrent"].value
+
+
+@pytest.mark.parametrize("users", [4, 10, 20, 40])
+def test_formula_and_simulation_of_a_crowd_are_near_each_other(users: int) -> None:
+    crowd = _asked_of_235b(concurrent=users, simulate="true")
+    rows = {row[0]: row[1:3] for row in crowd.tables[1].rows}
+    for share, most in (("p50", 1.35), ("p95", 1.6)):
+        formula, simulated = (value for value, _ in rows[share])
+        assert 1 / most < formula / simulated < most, share
+
+
+def test_one_user_alone_waits_for_no_prompt_but_his() -> None:
+    strict = _asked_of_235b(ttft_target="2 s", replicas="")
+    (change,) = strict.changes
+    alone = _asked_of_235b(concurrent=1)["ttft_p95"].value
+    assert alone == pytest.approx(float(change.flips_at.split()[0]), rel=0.01)
+    assert "whose prompts vary in length" in strict.verdict.text
+    alike = {"prompt_variation": 0, "answer_variation": 0}
+    same = _asked_of_235b(concurrent=1, **alike)
+    assert same["ttft_p95"].value == same["ttft_p50"].value
+    assert any("keep the requests in step" in note for note in same.notes)
+
+
+def test_a_whole_answer_is_drawn_above_its_first_token() -> None:
+    first, whole = _asked_of_235b().pictures[0].lines[:2]
+    assert all(below[1] < above[1] for below, above in zip(first.points, whole.points, strict=True))
+
+
 def test_a_result_says_on_how_many_measurements_its_ranges_rest() -> None:
     known, unknown = _served(), _served(model="gemma-2-27b", gpu="gaudi3", cache="bf16")
     assert "measurements of vLLM with dense models on several GPUs of Hopper" in known.notes[0]
@@ -393,7 +446,7 @@ def test_the_fullest_stage_decides_how_many_sequences_fit() -> None:
     one = placed("llama-3.1-405b", "H100", tensor=8, weights="fp8")
     two = placed("llama-3.1-405b", "H100", tensor=8, pipeline=2, weights="fp8")
     # Weights and each cache halve on a GPU, so that the room for the cache more than doubles.
-    assert most_sequences(two, 4096) > 4 * most_sequences(one, 4096)
+    assert max_sequences(two, 4096) > 4 * max_sequences(one, 4096)
 
 
 def test_impossible_pipelines_are_refused_in_serving(subtests: pytest.Subtests) -> None:

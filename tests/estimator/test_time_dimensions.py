@@ -41,19 +41,19 @@ def test_bytes_over_a_link_take_time(units: pint.UnitRegistry) -> None:
 def test_tokens_and_bytes_per_token_give_bytes(units: pint.UnitRegistry) -> None:
     width = 4 * units.byte / units.token
     assert run_costs.dataset_bytes(1e12 * units.token, width).check("[information]")
-    rate = run_costs.read_rate(1e6 * units.token / units.second, width)
+    rate = run_costs.data_read_rate(1e6 * units.token / units.second, width)
     assert rate.check("[information]/[time]")
     size = run_costs.checkpoint_bytes(7e9 * units.parameter, 14 * units.byte / units.parameter)
     assert size.check("[information]")
 
 
 def test_watts_over_time_give_energy_and_carbon(units: pint.UnitRegistry) -> None:
-    drawn = run_costs.energy(3600 * units.second, 700 * units.watt, 1.2)
+    drawn = run_costs.site_energy(3600 * units.second, 700 * units.watt, 1.2)
     assert drawn.check("[energy]")
 
 
 def test_hours_at_a_price_cost_money(units: pint.UnitRegistry) -> None:
-    cost = run_costs.rent(100 * units.hour, 2 * units.usd / units.hour)
+    cost = run_costs.rental_cost(100 * units.hour, 2 * units.usd / units.hour)
     assert cost.check("[money]")
 
 

@@ -42,7 +42,7 @@ _SETTINGS = {
     ),
     "serving-capacity": (
         {"tensor_parallel": 16, "weights": "bf16"},
-        {"concurrent": 100, "replicas": 1, "ttft_target": 0.3},
+        {"concurrent": 100, "replicas": 1, "ttft_target": 0.2},
         {"simulate": True},
         {"draft_tokens": 4, "acceptance": 0.4},
         {"model": "mixtral-8x7b"},

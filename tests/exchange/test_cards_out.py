@@ -166,7 +166,7 @@ def faces_of(client, session, package, question: str) -> list[str]:
 def test_the_number_of_a_missed_question_is_taken_along_in_its_unit(rosa, session, package) -> None:
     front, back = faces_of(rosa, session, package, "w-computed")
 
-    assert "A number in GB." in front
+    assert "A number in the unit GB." in front
     told = re.search(r"<b>([\d.]+)\xa0GB</b>", back)
     explained = re.search(r"Parameters times bytes: ([\d.]+) GB", back)
     assert told

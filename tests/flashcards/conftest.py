@@ -19,6 +19,12 @@ def course(live_library: HandLibrary) -> HandLibrary:
     return live_library
 
 
+def count_left(html: str) -> int:
+    """The new, learning and due cards that the desk counts together."""
+    kinds = re.findall(r"(?:New|Learning|Due) <b>(\d+)</b>", " ".join(html.split()))
+    return sum(map(int, kinds))
+
+
 class Hands:
     """Reviews through plain pages, as a person without JavaScript does."""
 

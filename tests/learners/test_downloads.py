@@ -71,7 +71,7 @@ def test_one_file_is_made_at_a_time_and_all_come(app: FastAPI):
         at_work -= 1
 
     async def take(downloads: DownloadQueue, person: str) -> bytes:
-        return await sent(await downloads.make(asker(), person, "f.zip", write))
+        return await sent(await downloads.create_download(asker(), person, "f.zip", write))
 
     async def run() -> list[bytes]:
         downloads = DownloadQueue(app.state.engine, app.state.storage)
@@ -88,7 +88,7 @@ def test_who_waits_holds_neither_a_connection_nor_a_place_among_readers(app: Fas
 
     async def run() -> None:
         async with browser(app) as rosa, browser(app) as milo, browser(app) as reader:
-            async with downloads._making.occupy("somebody"):
+            async with downloads._making.hold_slot("somebody"):
                 waiting = [asyncio.create_task(b.get(path)) for b in (rosa, milo)]
                 while len(downloads._persons) < len(waiting):  # noqa: ASYNC110
                     await asyncio.sleep(0)
@@ -105,7 +105,7 @@ def test_who_waits_in_vain_is_told_so_in_words(app: FastAPI, path: str):
     app.state.downloads = DownloadQueue(app.state.engine, app.state.storage, longest_wait=0.01)
 
     async def run() -> httpx.Response:
-        making = app.state.downloads._making.occupy("somebody")
+        making = app.state.downloads._making.hold_slot("somebody")
         async with making, browser(app) as rosa:
             return await rosa.get(path)
 
@@ -122,13 +122,13 @@ def test_a_second_file_of_the_same_person_is_refused_until_the_first_was_sent(
 ):
     async def run() -> bytes:
         downloads = DownloadQueue(app.state.engine, app.state.storage)
-        first = await downloads.make(asker(), "rosa", "f.zip", written(b"first"))
-        his = await downloads.make(asker(), "milo", "f.zip", written(b"his"))
+        first = await downloads.create_download(asker(), "rosa", "f.zip", written(b"first"))
+        his = await downloads.create_download(asker(), "milo", "f.zip", written(b"his"))
         with pytest.raises(ConflictError, match="Another file for you"):
-            await downloads.make(asker(), "rosa", "f.zip", written(b"second"))
+            await downloads.create_download(asker(), "rosa", "f.zip", written(b"second"))
         await sent(first)
         await sent(his)
-        second = await downloads.make(asker(), "rosa", "f.zip", written(b"second"))
+        second = await downloads.create_download(asker(), "rosa", "f.zip", written(b"second"))
         return await sent(second)
 
     assert outcome(run()) == b"second"
@@ -137,12 +137,12 @@ def test_a_second_file_of_the_same_person_is_refused_until_the_first_was_sent(
 def test_nobody_waits_without_end(app: FastAPI):
     async def run() -> None:
         downloads = DownloadQueue(app.state.engine, app.state.storage, longest_wait=0.01)
-        async with downloads._making.occupy("somebody"):
+        async with downloads._making.hold_slot("somebody"):
             with pytest.raises(HTTPException) as refused:
-                await downloads.make(asker(), "rosa", "f.zip", written(b"x"))
+                await downloads.create_download(asker(), "rosa", "f.zip", written(b"x"))
         assert refused.value.status_code == 503
         assert refused.value.headers == {"retry-after": "60"}
-        await sent(await downloads.make(asker(), "rosa", "f.zip", written(b"x")))
+        await sent(await downloads.create_download(asker(), "rosa", "f.zip", written(b"x")))
 
     outcome(run())
 
@@ -155,8 +155,8 @@ def test_nothing_is_made_for_who_has_left_meanwhile(app: FastAPI):
             raise AssertionError("nobody is there to take it")
 
         with pytest.raises(ClientDisconnect):
-            await downloads.make(asker(left=True), "rosa", "f.zip", write)
-        await sent(await downloads.make(asker(), "rosa", "f.zip", written(b"x")))
+            await downloads.create_download(asker(left=True), "rosa", "f.zip", write)
+        await sent(await downloads.create_download(asker(), "rosa", "f.zip", written(b"x")))
 
     outcome(run())
 
@@ -170,8 +170,10 @@ def test_a_file_that_could_not_be_made_holds_nothing(app: FastAPI):
 
         for _ in range(20):
             with pytest.raises(OSError, match="full"):
-                await downloads.make(asker(), "rosa", "f.zip", fail)
-        return await sent(await downloads.make(asker(), "rosa", "f.zip", written(b"there")))
+                await downloads.create_download(asker(), "rosa", "f.zip", fail)
+        return await sent(
+            await downloads.create_download(asker(), "rosa", "f.zip", written(b"there"))
+        )
 
     assert outcome(run()) == b"there"
 
@@ -181,13 +183,13 @@ def test_a_file_that_nobody_takes_is_given_up(app: FastAPI, monkeypatch: pytest.
 
     async def run() -> None:
         downloads = DownloadQueue(app.state.engine, app.state.storage)
-        response = await downloads.make(asker(), "rosa", "f.zip", written(b"x"))
+        response = await downloads.create_download(asker(), "rosa", "f.zip", written(b"x"))
 
         async def never(_message) -> None:
             await asyncio.Event().wait()
 
         await response({"type": "http"}, asker().receive, never)
-        await sent(await downloads.make(asker(), "rosa", "f.zip", written(b"x")))
+        await sent(await downloads.create_download(asker(), "rosa", "f.zip", written(b"x")))
 
     outcome(run())
 
@@ -207,9 +209,9 @@ def test_a_reader_has_to_take_each_piece_in_time(app: FastAPI, monkeypatch: pyte
             await asyncio.sleep(0.01)  # ten pieces take longer than one may
             taken += len(message.get("body", b""))
 
-        stopped = await downloads.make(asker(), "rosa", "f.zip", large)
+        stopped = await downloads.create_download(asker(), "rosa", "f.zip", large)
         await stopped({"type": "http"}, asker().receive, take)
-        whole = await downloads.make(asker(), "rosa", "f.zip", large)
+        whole = await downloads.create_download(asker(), "rosa", "f.zip", large)
         return taken, len(await sent(whole))
 
     assert outcome(run()) == (8000, 10_000)
@@ -221,12 +223,12 @@ def test_readers_of_few_clients_leave_places_to_others(app: FastAPI):
         tasks = []
         for number in range(16):
             who = asker(f"10.0.0.{number // 4}"), f"reader {number}", "f.zip"
-            make = downloads.make(*who, written(b"x"))
+            make = downloads.create_download(*who, written(b"x"))
             tasks.append(asyncio.ensure_future(make))
         await asyncio.wait(tasks, timeout=0.5)
         assert sum(task.done() for task in tasks) == 8
         new = [
-            await downloads.make(asker(f"10.0.1.{n}"), f"new {n}", "f", written(b"new"))
+            await downloads.create_download(asker(f"10.0.1.{n}"), f"new {n}", "f", written(b"new"))
             for n in range(8)
         ]
         bodies = [await sent(response) for response in new]
@@ -248,10 +250,10 @@ def test_the_slowest_reader_gives_way_to_who_waits(app: FastAPI, monkeypatch: py
         readers = []
         for number in range(16):
             who = asker(f"10.0.0.{number}"), f"reader {number}", "f.zip"
-            response = await downloads.make(*who, written(b"x"))
+            response = await downloads.create_download(*who, written(b"x"))
             reading = response({"type": "http"}, asker().receive, never)
             readers.append(asyncio.ensure_future(reading))
-        new = await downloads.make(asker("10.0.1.1"), "new", "f.zip", written(b"new"))
+        new = await downloads.create_download(asker("10.0.1.1"), "new", "f.zip", written(b"new"))
         ended = sum(task.done() for task in readers)
         for task in readers:
             task.cancel()

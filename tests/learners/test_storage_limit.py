@@ -128,14 +128,14 @@ def test_an_address_adds_so_much_in_a_day(settings: Settings, clock, live_librar
 def test_an_address_is_counted_for_itself_and_day_by_day():
     now = 0.0
     quota = DailyQuota(1000, lambda: now)
-    quota.count("a", 600)
-    quota.check("a")
-    quota.count("a", 600)
+    quota.add_stored_bytes("a", 600)
+    quota.raise_if_used_up("a")
+    quota.add_stored_bytes("a", 600)
     with pytest.raises(QuotaExceededError):
-        quota.check("a")
-    quota.check("b")
+        quota.raise_if_used_up("a")
+    quota.raise_if_used_up("b")
     now = 86_400.0
-    quota.check("a")
+    quota.raise_if_used_up("a")
 
 
 def test_two_classes_behind_one_address_send_the_largest_files(settings: Settings):
@@ -143,8 +143,8 @@ def test_two_classes_behind_one_address_send_the_largest_files(settings: Setting
     pictures = {"a.png": bytes(20_000_000)}
     largest = ImportedCard("own:1", "", "", "", pictures=pictures)
     for _ in range(60):
-        quota.check("a")
-        quota.count("a", stored_size([largest]))
+        quota.raise_if_used_up("a")
+        quota.add_stored_bytes("a", stored_size([largest]))
 
 
 def test_without_a_limit_the_size_is_not_asked(app: FastAPI, monkeypatch):

@@ -70,7 +70,7 @@ def test_a_first_visit_says_what_the_exam_is(client: TestClient, library: Librar
 def test_saying_that_one_does_not_know_is_an_answer(rosa: TestClient, session: Session):
     page = give_up(rosa, begin(rosa), 1)
 
-    assert "Not known yet." in page
+    assert "You did not know it." in page
     row = session.exec(select(Attempt)).one()
     assert (row.context, row.raw, row.score, row.first) == (
         "placement",
@@ -115,7 +115,9 @@ def test_a_finished_test_names_the_pages_to_read(
     assert "Back to Today" in result
     heaviest = max(library.syllabus.domains, key=lambda domain: domain.weight)
     assert f"Most to gain in {heaviest.title}" in result
-    pages = re.findall(r'<a class="btn[ main]*" href="/concepts/([\w-]+)">Read', result)
+    assert result.count('class="btn main"') == 1
+    assert "Expected in the exam: about" in result
+    pages = re.findall(r'<a href="/concepts/([\w-]+)">Read', result)
     assert len(pages) == min(3, len(set(session.exec(select(Attempt.topic)))))
     assert "Placement test:" not in rosa.get("/").text
 

@@ -13,7 +13,7 @@ from sqlmodel import Session, select
 from app.content.library import Library
 from app.database.tables import DayListRow, Learner, PracticeRun
 from app.quiz.next_steps import build_task_view
-from app.study_plan.day_list import PageToRead, Task, TickedTask
+from app.study_plan.day_list import PageToRead, Task, TaskProgress
 from tests.conftest import Clock
 from tests.progress.test_today import Desk
 
@@ -159,8 +159,8 @@ def test_today_is_ticked_in_its_week_once_the_list_is_done(reader: TestClient):
 
 def test_a_task_begun_says_what_is_left_of_it(library: Library):
     pages = tuple(PageToRead(slug, 4.0 + n, "weak") for n, slug in enumerate(library.topics))
-    read = TickedTask(Task("read", sum(p.minutes for p in pages), pages=pages), 0, 2, pages[:2])
-    review = TickedTask(Task("review", 17.0, cards=tuple("abcdefghijklmnopq")), 3, 17)
+    read = TaskProgress(Task("read", sum(p.minutes for p in pages), pages=pages), 0, 2, pages[:2])
+    review = TaskProgress(Task("review", 17.0, cards=tuple("abcdefghijklmnopq")), 3, 17)
 
     view = build_task_view(read, library)
     assert (view.title, view.minutes, len(view.names)) == ("Read 2\xa0pages", 9, 2)
@@ -368,14 +368,15 @@ def test_a_new_card_is_ticked_once_it_does_not_come_back_today(reader: TestClien
         assert grade_next(reader, "3")
 
     assert f"Learn {count} card" in text_of(reader)
-    assert f"<b>{count}</b> left" in text_of(reader, "/flashcards?task=new")
+    assert f"{count} of {count} begun" in text_of(reader)
+    assert f"Learning <b>{count}</b>" in text_of(reader, "/flashcards?task=new")
 
     assert grade_next(reader, "4")
     left = f"Learn {count - 1} card"
     page = text_of(reader)
     assert left in page
-    assert f"1 of {count} done" in page
-    assert f"<b>{count - 1}</b> left" in text_of(reader, "/flashcards?task=new")
+    assert f"1 of {count} done, {count - 1} of {count} begun" in page
+    assert f"Learning <b>{count - 1}</b>" in text_of(reader, "/flashcards?task=new")
 
     while grade_next(reader, "4"):
         pass

@@ -142,7 +142,7 @@ def test_the_last_seven_days_are_summed_up(rosa: TestClient, desk: Desk, library
 
     assert (
         "The last seven days: 1 day of study, 1 page, 3 answers, "
-        "0 cards recalled on a later day for the first time." in words_of(rosa)
+        "0 more cards known as of this morning." in words_of(rosa)
     )
 
 

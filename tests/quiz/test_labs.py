@@ -425,6 +425,41 @@ def test_dmesg_with_dates_counts_from_the_boot_of_the_machine() -> None:
     assert output("dmesg", question=lab).startswith("[   10.021733]")
 
 
+def test_journalctl_prints_kernel_messages_with_dates_and_leaves_out_older_ones() -> None:
+    lab = with_blocks(
+        "$ uptime\n 09:14:02 up 4 days,  3:12,  1 user\n\n"
+        "$ dmesg\n[   10.021733] NVRM: loading\n[355804.310021] NVRM: Xid"
+    )
+
+    boot, fault = output("journalctl -k", question=lab).split("\n")
+    assert boot.startswith("Nov 23 06:02:12 ")
+    assert boot.endswith(" kernel: NVRM: loading")
+    assert output("journalctl -k --since yesterday", question=lab) == fault
+
+
+def test_a_file_that_was_written_or_copied_is_listed_and_read() -> None:
+    lab = with_blocks("$ cat a.env\nX=1\n\n$ dmesg\nfirst\nXid 79")
+    before = ["dmesg | grep Xid > logs/dmesg.txt", "cp a.env a.bak"]
+
+    assert output(*before, "ls", question=lab).split() == ["a.bak", "a.env", "logs"]
+    assert output(*before, "cat logs/dmesg.txt", question=lab) == "Xid 79"
+    assert output(*before, "grep X a.bak", question=lab) == "X=1"
+    assert typed(*before, "cat b.bak", question=lab).entries[-1].refused
+
+
+def test_a_reason_that_was_typed_stands_in_later_outputs() -> None:
+    lab = with_blocks(
+        "$ scontrol update nodename=n1 state=drain reason=…\n\n"
+        "$ sinfo -R\nREASON               USER      NODELIST\n(your reason)        root      n1"
+    )
+    drain = 'scontrol update nodename=n1 state=drain reason="fan 3 stands still, ticket 12"'
+
+    assert output("sinfo -R", question=lab).endswith("(your reason)        root      n1")
+    assert output(drain, "sinfo -R -n n1", question=lab).endswith(
+        "fan 3 stands still,  root      n1"
+    )
+
+
 def test_kubectl_describes_a_pod_by_the_beginning_of_its_name() -> None:
     session = typed("kubectl describe pod ll -n train", question=POD)
 

@@ -114,7 +114,7 @@ def test_not_knowing_is_no_mistake_and_shows_the_answer(client, form, session) -
     data = {**sent.values, "unknown": "yes", "answer": "ghjk"}
     verdict = client.post(sent.action, data=data, headers={"HX-Request": "true"}).text
 
-    assert "Not known yet." in verdict
+    assert "You did not know it." in verdict
     assert "Not right." not in verdict
     assert [a.score for a in session.exec(select(Attempt))] == [0.0]
 

@@ -143,7 +143,8 @@ def test_the_result_sums_up_and_offers_the_missed_again(client, form) -> None:
 
     html = client.get(f"{run}/result").text
     assert "1 question of this run is still open" in html.replace("\xa0", " ")
-    assert "Practice the question you missed" in " ".join(html.split())
+    assert "1 question you missed" in html.replace("\xa0", " ")
+    assert html.count('class="btn main"') == 1
 
     answer(client, form, run, 3, right=True)
     retry = begin(client, pick=f"retry:{run.rsplit('/', 1)[1]}")
@@ -157,12 +158,24 @@ def test_from_the_result_one_goes_from_one_missed_question_to_the_next(client, f
         answer(client, form, run, place, right=place == 2)
 
     html = client.get(f"{run}/result").text
-    queue = re.findall(rf'<li><a href="({run}/\d\?review=yes)"', html)
-    assert sorted(queue) == [f"{run}/{place}?review=yes" for place in (1, 3, 4)]
-    assert linked(html, "Go through them") == queue[0]
+    rows = re.findall(rf'<li value="(\d)"><a href="({run}/\d\?review=yes)"', html)
+    assert rows == [(place, f"{run}/{place}?review=yes") for place in "134"]
+    queue = [address for _, address in rows]
+    assert linked(html, "See the answers") == queue[0]
     assert linked(client.get(queue[0]).text, "Next missed") == queue[1]
     assert linked(client.get(queue[2]).text, "See the result") == f"{run}/result"
     assert linked(html, "Back to Today") == "/"
+
+
+def test_a_question_answered_with_i_dont_know_has_no_cross(client, form) -> None:
+    run = begin(client, count=2)
+    sent = form(client.get(f"{run}/1").text)
+    client.post(sent.action, data={**sent.values, "unknown": "yes"})
+    answer(client, form, run, 2, right=False)
+
+    dots = client.get(f"{run}/result").text.partition('class="dots"')[2].partition("</ol>")[0]
+    assert ["not known" in dot for dot in dots.split("<li")[1:]] == [True, False]
+    assert dots.count("#i-cross") == 1
 
 
 def test_the_result_of_the_days_questions_shows_the_list_with_its_tick(client, form) -> None:

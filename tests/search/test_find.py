@@ -37,6 +37,13 @@ def test_what_is_called_so_comes_first(library: Library):
     assert text(first).casefold() == "kv cache"
 
 
+@pytest.mark.parametrize("words", ["EAGLE", "MTP", "speculation"])
+def test_speculation_is_found_by_the_names_of_its_kinds(shipped: Library, words: str):
+    hits = search_course(shipped, words).hits[:2]
+
+    assert "What does speculation bring?" in [text(hit) for hit in hits]
+
+
 @pytest.mark.parametrize("words", ["settings", "setting", "change settings"])
 def test_the_settings_come_first_of_what_speaks_of_settings(shipped: Library, words: str):
     first = search_course(shipped, words).hits[0]

@@ -22,7 +22,7 @@ from app.study_plan.day_list import (
     DayList,
     count_unfinished_in_a_row,
     make_day_list,
-    tick_tasks,
+    measure_task_progress,
 )
 from app.study_plan.facts import (
     AnswerFact,
@@ -135,7 +135,9 @@ class SimulatedLearner:
         self.day = day
         recall: collections.Counter[str] = collections.Counter()
         for name, card in self.cards.items():
-            recall[self.page_of[name]] += self.memory.recall(day - card.last, card.true[0])  # type: ignore[assignment]
+            recall[self.page_of[name]] += self.memory.recall_probability(
+                day - card.last, card.true[0]
+            )  # type: ignore[assignment]
         for slug, page in self.course.pages.items():
             self.recall[slug] = recall[slug] / len(page.cards) if page.cards else 0.0
 
@@ -201,14 +203,17 @@ class SimulatedLearner:
         rating = self.rng.choices((1, 2, 3, 4), _FIRST_RATINGS)[0]
         true, seen = self.memory.after_first_day(rating), fsrs_formulas().after_first_day(rating)
         ease = self.rng.lognormvariate(0, 0.3)
-        due = self.day + fsrs_formulas().interval(seen[0])
+        due = self.day + fsrs_formulas().interval_days(seen[0])
         self.cards[name] = Card((true[0] * ease, true[1]), seen, self.day, self.day, due)
         return self._spend("new", 60 * self.pace[0])
 
     def review(self, name: str) -> float:
         card, usual = self.cards[name], fsrs_formulas()
         passed = self.day - card.last
-        true, seen = self.memory.recall(passed, card.true[0]), usual.recall(passed, card.seen[0])
+        true, seen = (
+            self.memory.recall_probability(passed, card.true[0]),
+            usual.recall_probability(passed, card.seen[0]),
+        )
         if self.rng.random() >= true:
             card.true = self.memory.after_lapse_and_relearning(card.true, true)
             card.seen = usual.after_lapse_and_relearning(card.seen, seen)
@@ -219,7 +224,7 @@ class SimulatedLearner:
             card.seen = usual.after_success(card.seen, seen, rating)
             seconds = 10
         card.later += passed > 0
-        card.last, card.due = self.day, self.day + usual.interval(card.seen[0])
+        card.last, card.due = self.day, self.day + usual.interval_days(card.seen[0])
         return self._spend("review", seconds * self.pace[0])
 
     def paper(self) -> list[str]:
@@ -366,8 +371,8 @@ def study(course: CourseFacts, seed: int, number: int, way: Way = Way()) -> Cour
 
 def follow(learner: SimulatedLearner, made: DayList, day: Day, share: float) -> dict[str, int]:
     """Do the tasks of a list in order, until `share` of its minutes are used; returns `undone`."""
-    limit = made.total_minutes * share if share < 1 else math.inf
-    day.planned, day.tasks = made.total_minutes, len(made.tasks)
+    limit = sum(task.minutes for task in made.tasks) * share if share < 1 else math.inf
+    day.planned, day.tasks = sum(task.minutes for task in made.tasks), len(made.tasks)
     day.placement = made.placement_minutes
     done: collections.defaultdict[str, set[str]] = collections.defaultdict(set)
     for task in made.tasks:
@@ -395,7 +400,7 @@ def follow(learner: SimulatedLearner, made: DayList, day: Day, share: float) -> 
             done[task.kind].add(item)
     day.done = {kind: len(items) for kind, items in done.items()}
     cards = done["review"] | done["new"]
-    ticked = tick_tasks(
+    ticked = measure_task_progress(
         made.tasks,
         DayDone(cards, done["read"], done["read"], done["practice"], sat="mock" in done),
     )

@@ -106,7 +106,7 @@ def test_the_chance_of_a_target_falls_with_it(course: CourseFacts) -> None:
     estimate = estimate_score(course, NOTHING)
     assert estimate
 
-    chances = [estimate.chance(share / 10) for share in range(11)]
+    chances = [estimate.chance_of_share(share / 10) for share in range(11)]
     assert chances == sorted(chances, reverse=True)
     assert chances[0] > 0.99
 

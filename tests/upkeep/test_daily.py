@@ -61,7 +61,7 @@ def test_a_copy_is_a_backup_like_any_other(installation, enroll: Enroll) -> None
 
     assert path is not None
     with archive.open_backup(path) as opened:
-        opened.check()
+        opened.verify_files()
         assert opened.manifest.rows["learner"] == 1
 
 
@@ -192,7 +192,7 @@ def test_a_copy_is_made_before_a_migration(installation) -> None:
     (name,) = names(installation.backups)
     assert name == f"headroom-2026-06-09-before-0002-to-{latest_revision()}.zip"
     with archive.open_backup(installation.backups / name) as opened:
-        opened.check()
+        opened.verify_files()
         assert opened.manifest.schema_revision == old
     assert revision(installation) == latest_revision()
 

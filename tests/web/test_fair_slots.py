@@ -17,7 +17,7 @@ def test_requests_of_one_client_wait_for_each_other_and_not_for_those_of_others(
 
         async def work(client: str, name: str) -> None:
             nonlocal inside, most
-            async with slots.occupy(client):
+            async with slots.hold_slot(client):
                 if client == "greedy":
                     inside += 1
                     most = max(most, inside)
@@ -40,9 +40,9 @@ def test_a_slot_is_free_again_when_the_request_fails():
         slots = FairSlots(8, 1)
         for _ in range(3):
             with contextlib.suppress(ZeroDivisionError):
-                async with slots.occupy("a"):
+                async with slots.hold_slot("a"):
                     _ = 1 / 0
-        async with slots.occupy("a"):
+        async with slots.hold_slot("a"):
             return "served"
 
     assert outcome(act()) == "served"
@@ -55,7 +55,7 @@ def test_a_free_slot_goes_to_the_client_that_has_the_fewest():
         begin = asyncio.Event()
 
         async def work(client: str, name: str) -> None:
-            async with slots.occupy(client):
+            async with slots.hold_slot(client):
                 order.append(name)
                 await begin.wait()
 
@@ -73,11 +73,11 @@ def test_a_free_slot_goes_to_the_client_that_has_the_fewest():
 def test_who_gives_up_waiting_takes_no_slot():
     async def act() -> bool:
         slots = FairSlots(1, 1)
-        async with slots.occupy("a"):
+        async with slots.hold_slot("a"):
             with contextlib.suppress(TimeoutError):
-                async with slots.occupy("b", seconds=0.01):
+                async with slots.hold_slot("b", seconds=0.01):
                     return False
-        async with slots.occupy("b", seconds=1):
+        async with slots.hold_slot("b", seconds=1):
             return True
 
     assert outcome(act())
@@ -97,9 +97,9 @@ class Downloads:
 
     async def read(self, client: str, size: int) -> None:
         """Take so many bytes, and then nothing more."""
-        async with self.slots.occupy(client, seconds=30):
+        async with self.slots.hold_slot(client, seconds=30):
             try:
-                async with self.slots.transfer() as transfer:
+                async with self.slots.register_transfer() as transfer:
                     transfer.bytes = size
                     await asyncio.Event().wait()
             except TimeoutError:
@@ -117,7 +117,7 @@ def test_where_somebody_waits_the_slowest_transfer_gives_way():
     async def act() -> list[str]:
         downloads = Downloads(3, 2)
         await downloads.begin(a=3_000_000, b=1_000, c=2_000_000)
-        async with downloads.slots.occupy("new", seconds=30):
+        async with downloads.slots.hold_slot("new", seconds=30):
             return downloads.displaced
 
     assert outcome(act()) == ["b"]
@@ -129,7 +129,7 @@ def test_no_transfer_gives_way_where_nobody_waits_or_only_for_slots_of_their_own
         downloads = Downloads(3, 1)
         await downloads.begin(a=1_000, b=2_000)
         with contextlib.suppress(TimeoutError):
-            async with downloads.slots.occupy("a", seconds=0.1):
+            async with downloads.slots.hold_slot("a", seconds=0.1):
                 pass
         return downloads.displaced
 
@@ -141,7 +141,7 @@ def test_a_transfer_expires_and_one_that_was_displaced_gets_no_more_time():
         slots, ended = TransferSlots(1, 1), []
         for name in ("expired", "displaced"):
             try:
-                async with slots.transfer() as transfer:
+                async with slots.register_transfer() as transfer:
                     if name == "displaced":
                         transfer.displace()
                     now = asyncio.get_running_loop().time()

@@ -253,7 +253,7 @@ def test_asked_often_it_looks_once(app: FastAPI, live_library, tmp_path: Path):
 
     async def many() -> None:
         for _ in range(20):
-            await readiness.report()
+            await readiness.run_due_checks()
 
     outcome(many())
 

@@ -96,7 +96,10 @@ def test_the_next_card_is_laid_out_when_what_was_done_is_on_disk(
     exam = (clock.now + dt.timedelta(days=30)).date().isoformat()
     rosa.post("/plan", data={"exam_day": exam, "minutes_a_day": "30"})
     planned = watch(
-        monkeypatch, turns, "app.flashcards.review_page.listed_cards", load_cards_on_day_list
+        monkeypatch,
+        turns,
+        "app.flashcards.review_page.load_cards_on_day_list",
+        load_cards_on_day_list,
     )
     rendered.clear()
     with as_htmx(rosa):

@@ -221,7 +221,7 @@ def list_other_accelerators() -> tuple[Accelerator, ...]:
     return tuple(a for a in list_accelerators() if a.architecture in _OTHER_KINDS)
 
 
-def gpu_cooling(name: str) -> str:
+def gpu_cooling(gpu_id: str) -> str:
     """Return `air`, `liquid`, or "" if the catalog does not know.
 
     Cards are air-cooled; a module is cooled like the systems that contain it.
@@ -229,9 +229,9 @@ def gpu_cooling(name: str) -> str:
     >>> gpu_cooling("h100-sxm5-80"), gpu_cooling("gb200-gpu"), gpu_cooling("mi300x")
     ('air', 'liquid', '')
     """
-    if is_pcie_card(find_accelerator(name)):
+    if is_pcie_card(find_accelerator(gpu_id)):
         return "air"
-    ways = {s.cooling.split()[0] for s in list_systems() if s.accelerator == name and s.cooling}
+    ways = {s.cooling.split()[0] for s in list_systems() if s.accelerator == gpu_id and s.cooling}
     return "air" if "air" in ways else "liquid" if ways else ""
 
 
@@ -262,12 +262,12 @@ def sales_units(gpu: Accelerator) -> tuple[tuple[int, str], ...]:
     return (*four, (8, "board"))
 
 
-def round_up_to_unit(gpu: Accelerator, count: int) -> tuple[int, str]:
+def round_up_to_sales_unit(gpu: Accelerator, count: int) -> tuple[int, str]:
     """Return how many GPUs are bought if `count` are needed, and the sales unit.
 
-    >>> round_up_to_unit(find_accelerator("b300-sxm"), 4)
+    >>> round_up_to_sales_unit(find_accelerator("b300-sxm"), 4)
     (8, 'board')
-    >>> round_up_to_unit(find_accelerator("gb200-gpu"), 73)
+    >>> round_up_to_sales_unit(find_accelerator("gb200-gpu"), 73)
     (144, 'rack')
     """
     units = sales_units(gpu)
@@ -282,7 +282,7 @@ def describe_gpu_count(gpu: Accelerator, count: int) -> str:
     '4x B300 SXM (Blackwell Ultra), of a board of 8'
     """
     text = f"{format_number(count)}x {gpu.name}"
-    whole, unit = round_up_to_unit(gpu, count)
+    whole, unit = round_up_to_sales_unit(gpu, count)
     return text if whole == count else f"{text}, of a {unit} of {whole}"
 
 
@@ -375,7 +375,7 @@ class GpuCandidate:
     price: float | None
 
     @property
-    def cost(self) -> float | None:
+    def hourly_cost(self) -> float | None:
         """Return the hourly price of all GPUs [USD/h]."""
         return None if self.price is None else self.price * self.count
 
@@ -386,7 +386,7 @@ class GpuCandidate:
         An hour on few slow GPUs is cheap, but the training needs more of those hours.
         """
         if self.price is None or self.hours is None:
-            return self.cost
+            return self.hourly_cost
         return self.price * self.hours
 
 
@@ -471,14 +471,15 @@ def _memory_by_gpu_count(
     return {n: gpu_memory_use(model, memory, n) for n in tensor_parallel_choices(model, 72)}
 
 
-def _ranking_key(rank: str, one: GpuCandidate) -> tuple[float, ...]:
-    """Return the sort key of the ranking; unknown values come last."""
-    power = math.inf if one.power is None else one.power
-    work = one.seconds if one.hours is None else one.hours
+def _ranking_key(criterion: str, candidate: GpuCandidate) -> tuple[float, ...]:
+    """Return the sort key of the ranking; unknown values come last, NVIDIA's first of equals."""
+    power = math.inf if candidate.power is None else candidate.power
+    work = candidate.seconds if candidate.hours is None else candidate.hours
     time = math.inf if work is None else work
-    cost = math.inf if one.ranking_cost is None else one.ranking_cost
-    first = {"gpus": one.count, "power": power, "speed": time, "cost": cost}[rank]
-    return (first, one.count, power, time, -(one.gpu.launch_year or 0))
+    cost = math.inf if candidate.ranking_cost is None else candidate.ranking_cost
+    first = {"gpus": candidate.count, "power": power, "speed": time, "cost": cost}[criterion]
+    maker = 0 if candidate.gpu.vendor == "NVIDIA" else 1
+    return (first, candidate.count, maker, power, time, -(candidate.gpu.launch_year or 0))
 
 
 def _find_candidate(
@@ -500,15 +501,17 @@ def _find_candidate(
     return _total_power_or_budget_objection(inputs, tried) or tried
 
 
-def _total_power_or_budget_objection(inputs: AcceleratorChoiceInputs, one: GpuCandidate) -> str:
+def _total_power_or_budget_objection(
+    inputs: AcceleratorChoiceInputs, candidate: GpuCandidate
+) -> str:
     """Return whether all GPUs together exceed the power limit or the budget."""
-    count = format_value(one.count, "GPU")
+    count = format_value(candidate.count, "GPU")
     if inputs.total_power is not None:
-        if one.power is None:
+        if candidate.power is None:
             return "Its power is not known."
-        if one.power > inputs.total_power:
-            return f"{count} draw {format_value(one.power, 'W')}."
-    cost = one.cost
+        if candidate.power > inputs.total_power:
+            return f"{count} draw {format_value(candidate.power, 'W')}."
+    cost = candidate.hourly_cost
     if inputs.budget is not None and cost is not None and cost > inputs.budget:
         return f"{count} cost {format_value(cost, 'USD/h')}."
     return ""
@@ -538,7 +541,7 @@ def _find_serving_candidate(
             break
         if load.total > limit:
             continue
-        seconds = token_time(inputs, model, gpu, count)
+        seconds = time_per_token_on_gpus(inputs, model, gpu, count)
         if seconds is None:
             return "Its 16-bit rate is not published, so its speed is not known."
         if seconds > inputs.slowest:
@@ -551,7 +554,7 @@ def _find_serving_candidate(
     return f"Does not fit on {most} in one domain."
 
 
-def token_time(
+def time_per_token_on_gpus(
     inputs: AcceleratorChoiceInputs, model: Architecture, gpu: Accelerator, count: int
 ) -> float | None:
     """Time for one token of every sequence [s]; None if rates are unknown."""
@@ -560,16 +563,16 @@ def token_time(
     )
     try:
         placed = place_model(
-            model, gpu, gpu_interconnect(_with_usable_nvlink(gpu.id, count)), serving
+            model, gpu, gpu_interconnect(_find_gpu_with_usable_nvlink(gpu.id, count)), serving
         )
     except ValueError:
         return None
     return decode_time(placed, inputs.concurrent, inputs.context).total
 
 
-def _with_usable_nvlink(name: str, count: int) -> Accelerator:
+def _find_gpu_with_usable_nvlink(gpu_id: str, count: int) -> Accelerator:
     """Return the GPU with the link that connects so many: bridges connect only pairs."""
-    gpu = find_accelerator(name)
+    gpu = find_accelerator(gpu_id)
     if count > 2 and "bridge" in gpu.interconnect:
         return dataclasses.replace(gpu, nvlink=None)
     return gpu
@@ -579,7 +582,7 @@ def _with_usable_nvlink(name: str, count: int) -> Accelerator:
 def _gpu_hours_per_token(model: str, gpu: str, number_format: str, software: str) -> float | None:
     """GPU-hours for one token of a run without lost time [h]; None if unknown."""
     try:
-        on = _with_usable_nvlink(gpu, _SERVER)
+        on = _find_gpu_with_usable_nvlink(gpu, _SERVER)
         return gpu_hours_per_token(find_model(model), on, number_format, software)
     except (ValueError, TypeError):
         return None

@@ -18,11 +18,11 @@ from app.estimator.estimates.accelerator_choice import (
     largest_sales_unit_size,
     list_other_accelerators,
     rank_gpus,
-    round_up_to_unit,
+    round_up_to_sales_unit,
 )
 from app.estimator.estimates.inference_memory import GpuMemoryUse
 from app.estimator.formula_steps import StepBuilder, format_sum, format_term
-from app.estimator.hardware.catalog import Accelerator, field_for_key
+from app.estimator.hardware.catalog import Accelerator, field_of_toml_key
 from app.estimator.hardware.part_values import FIELDS, RATES
 from app.estimator.memory_verdict import capacity_note
 from app.estimator.models.number_formats import weight_table
@@ -40,13 +40,11 @@ from app.estimator.result import (
 )
 from app.estimator.units import format_number, format_value
 
-_ROWS = 12
-
 _Cell = str | tuple[float, str]
 
 
 def build_ranking_table(result: GpuRanking) -> ResultTable:
-    """Return the best candidates, each with its difference from the first."""
+    """Return the candidates, each with its difference from the first."""
     best = result.candidates[0]
     training = result.inputs.job == "training"
     work = "GPU-hours" if training else "Time per token"
@@ -57,14 +55,14 @@ def build_ranking_table(result: GpuRanking) -> ResultTable:
             format_number(place),
             one.gpu.name,
             (float(one.count), ""),
-            (float(round_up_to_unit(one.gpu, one.count)[0]), ""),
+            (float(round_up_to_sales_unit(one.gpu, one.count)[0]), ""),
             (one.need, "B"),
             _time_or_gpu_hours_cell(one),
             _cell_or_unknown(one.power, "W"),
             *((_cell_or_unknown(one.ranking_cost, money),) if priced else ()),
             _rank_reason(result.inputs, best, one),
         )
-        for place, one in enumerate(result.candidates[:_ROWS], 1)
+        for place, one in enumerate(result.candidates, 1)
     )
     cost = (("Training" if training else "Hour"),) if priced else ()
     first = ("Place", "GPU", "Number", "Bought")
@@ -72,33 +70,35 @@ def build_ranking_table(result: GpuRanking) -> ResultTable:
     return ResultTable("Ranking", columns, rows)
 
 
-def _time_or_gpu_hours_cell(one: GpuCandidate) -> _Cell:
-    if one.hours is not None:
-        return (one.hours, "GPU-h")
-    return _cell_or_unknown(one.seconds, "s")
+def _time_or_gpu_hours_cell(candidate: GpuCandidate) -> _Cell:
+    if candidate.hours is not None:
+        return (candidate.hours, "GPU-h")
+    return _cell_or_unknown(candidate.seconds, "s")
 
 
 def _cell_or_unknown(value: float | None, unit: str) -> _Cell:
     return "unknown" if value is None else (value, unit)
 
 
-def _rank_reason(inputs: AcceleratorChoiceInputs, best: GpuCandidate, one: GpuCandidate) -> str:
+def _rank_reason(
+    inputs: AcceleratorChoiceInputs, best: GpuCandidate, candidate: GpuCandidate
+) -> str:
     """Return why a candidate has its rank."""
-    if one is best:
+    if candidate is best:
         if inputs.job == "training":
             return {**_FIRST, **_FIRST_TRAINING}[inputs.rank]
         return _FIRST[inputs.rank]
-    if inputs.rank == "cost" and one.cost is None:
+    if inputs.rank == "cost" and candidate.hourly_cost is None:
         return "No price given."
     reasons = []
-    if one.count != best.count:
-        more = one.count > best.count
-        number = format_number(abs(one.count - best.count))
+    if candidate.count != best.count:
+        more = candidate.count > best.count
+        number = format_number(abs(candidate.count - best.count))
         reasons.append(f"{number} {'more' if more else 'fewer'}")
-    if one.power is not None and best.power is not None and one.power != best.power:
-        gap = format_value(abs(one.power - best.power), "W")
-        reasons.append(f"{gap} {'more' if one.power > best.power else 'less'}")
-    ratio = _slowdown_to_best(best, one)
+    if candidate.power is not None and best.power is not None and candidate.power != best.power:
+        gap = format_value(abs(candidate.power - best.power), "W")
+        reasons.append(f"{gap} {'more' if candidate.power > best.power else 'less'}")
+    ratio = _slowdown_to_best(best, candidate)
     if ratio and abs(ratio - 1) > 0.02:
         share = format_value(abs(ratio - 1), "%")
         reasons.append(f"{share} {'more' if ratio > 1 else 'less'} time")
@@ -114,8 +114,8 @@ _FIRST = {
 _FIRST_TRAINING = {"speed": "The fewest GPU-hours.", "cost": "The cheapest training."}
 
 
-def _slowdown_to_best(best: GpuCandidate, one: GpuCandidate) -> float | None:
-    mine = one.seconds if one.hours is None else one.hours
+def _slowdown_to_best(best: GpuCandidate, candidate: GpuCandidate) -> float | None:
+    mine = candidate.seconds if candidate.hours is None else candidate.hours
     first = best.seconds if best.hours is None else best.hours
     return mine / first if mine and first else None
 
@@ -137,10 +137,10 @@ def build_other_accelerators_table(result: GpuRanking) -> ResultTable:
     return ResultTable("Beside the ranking", (*columns, "Not known"), rows)
 
 
-def _other_chip_cells(chip: Accelerator, need: float) -> tuple[_Cell, ...]:
+def _other_chip_cells(chip: Accelerator, needed_bytes: float) -> tuple[_Cell, ...]:
     chips: _Cell = "unknown"
     if chip.capacity:
-        chips = (float(math.ceil(need / chip.capacity)), "")
+        chips = (float(math.ceil(needed_bytes / chip.capacity)), "")
     maker = "" if chip.vendor.split()[0] in chip.name else f" ({chip.vendor})"
     return (
         f"{chip.name}{maker}",
@@ -179,7 +179,7 @@ def _read_best(
 
 
 def _purchased_gpu_count(_: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
-    whole, unit = round_up_to_unit(best.gpu, best.count)
+    whole, unit = round_up_to_sales_unit(best.gpu, best.count)
     return OutputValue(whole, note=f"Sold by the {unit}; clouds rent fewer.")
 
 
@@ -221,7 +221,7 @@ def _run_duration_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -
 def _hourly_cost(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
     if not inputs.prices:
         return OutputValue(None, note="Write prices of a GPU-hour to see it.", applies=False)
-    return OutputValue(best.cost, note="" if best.price else "No price was given for it.")
+    return OutputValue(best.hourly_cost, note="" if best.price else "No price was given for it.")
 
 
 def _run_cost(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
@@ -310,7 +310,7 @@ def _ranking_criterion(inputs: AcceleratorChoiceInputs) -> str:
     """Return the criterion of the ranking as text."""
     training = inputs.job == "training"
     return {
-        "gpus": "fewest GPUs, then least power",
+        "gpus": "fewest GPUs, then NVIDIA's, then least power",
         "power": "least power",
         "speed": "fewest GPU-hours" if training else "shortest time per token",
         "cost": "lowest cost of the training" if training else "lowest cost of an hour",
@@ -490,7 +490,7 @@ def _build_notes(inputs: AcceleratorChoiceInputs, best: GpuCandidate | None) -> 
 
 def _unsourced_values(gpu: Accelerator) -> str:
     """Return the names of values used in the ranking that lack a primary source."""
-    names = {field_for_key(key) for key in gpu.unverified} & _USED
+    names = {field_of_toml_key(key) for key in gpu.unverified} & _USED
     return ", ".join(f.label for f in FIELDS["accelerator"] if f.name in names)
 
 

@@ -119,9 +119,9 @@ class CollectivesResult:
             moved, rate = self.bytes_across, self.fabric.nic_rate
         return self.transfer_rate(moved) / rate
 
-    def transfer_rate(self, moved: float) -> float:
+    def transfer_rate(self, bytes_moved: float) -> float:
         """Return bytes over the time [B/s]."""
-        return moved / self.seconds if self.seconds else 0.0
+        return bytes_moved / self.seconds if self.seconds else 0.0
 
 
 def chosen_operation(inputs: CollectivesInputs) -> Collective:
@@ -173,16 +173,16 @@ def with_network_reduction(inputs: CollectivesInputs, fabric: Interconnect) -> I
 
 
 def find_flips(
-    inputs: CollectivesInputs, fabric: Interconnect, measured: CollectivesResult
+    inputs: CollectivesInputs, fabric: Interconnect, result: CollectivesResult
 ) -> tuple[VerdictFlip, ...]:
     """Return the message size and the GPU count at which something else bounds the time."""
     changes = []
-    if measured.bottleneck == "latency":
+    if result.bottleneck == "latency":
         size = inputs.message
         while size < 1e15:
             size *= 2
             time = collective_time(chosen_operation(inputs), max(2, inputs.gpus), size, fabric)
-            if time >= 3 * measured.floor:
+            if time >= 3 * result.floor:
                 break
         changes.append(
             VerdictFlip(
@@ -193,7 +193,7 @@ def find_flips(
                 "Bound by bandwidth.",
             )
         )
-    if not measured.crosses and inputs.gpus > 1:
+    if not result.crosses and inputs.gpus > 1:
         changes.append(
             VerdictFlip(
                 "gpus",

@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from app.estimator.common_inputs import input_error
+from app.estimator.estimates.cost import EXAMPLE_GPU, EXAMPLE_PRICE
+from app.estimator.estimates.power_cooling import PowerCoolingInputs
 from app.estimator.hardware.catalog import Accelerator, System, find_accelerator, list_systems
 from app.estimator.hardware.prices import typed_or_list_price
 from app.estimator.inputs import InvalidInputsError, parse_inputs
@@ -32,7 +34,7 @@ class ComposedResult:
     sections: tuple[EstimateSection, ...]
     missing: Mapping[str, str]
 
-    def find(self, estimate: str, figure: str) -> Figure | None:
+    def find_figure(self, estimate: str, figure: str) -> Figure | None:
         """Return a figure of a section; None if the section is left out."""
         found = (s.estimate.find(figure) for s in self.sections if s.name == estimate)
         return next(found, None)
@@ -77,7 +79,7 @@ def section_output(
 
 def _section_figure_reader(estimate: str, figure: str) -> Callable[[ComposedResult], OutputValue]:
     def read(result: ComposedResult) -> OutputValue:
-        found = result.find(estimate, figure)
+        found = result.find_figure(estimate, figure)
         if found is None:
             return OutputValue(None, note="This section is left out.", applies=False)
         return OutputValue(found.value, found.low, found.high, found.note, found.applies)
@@ -93,7 +95,7 @@ class SectionComposer:
         self.sections: list[EstimateSection] = []
         self.missing: dict[str, str] = {}
 
-    def select(self, *names: str) -> dict[str, Any]:
+    def select_inputs(self, *names: str) -> dict[str, Any]:
         """Return inputs of the whole that a section takes by the same names."""
         return {name: getattr(self.inputs, name) for name in names}
 
@@ -145,8 +147,14 @@ def no_cluster_reason(gpu: Accelerator, system: System | None, gpus: int) -> str
 
 
 def add_power_section(composer: SectionComposer, system: System, nodes: int) -> Estimate | None:
-    """Add power and racks of whole systems."""
-    values = composer.select("rack_limit", "site_limit", "pue")
+    """Add power and racks of whole systems.
+
+    A system that is a rack of its own needs a place that gives it its power, unless told else.
+    """
+    values = composer.select_inputs("rack_limit", "site_limit", "pue")
+    usual = PowerCoolingInputs().rack_limit
+    if values["rack_limit"] == usual and system.power and system.power > usual:
+        values["rack_limit"] = system.power
     return composer.try_to_add(
         "Power", "power-cooling", {**values, "system": system.id, "nodes": nodes}
     )
@@ -161,7 +169,15 @@ def add_cost_section(
     if rent is None:
         composer.missing["Cost"] = f"No list price of the {gpu.name} is known: write a price."
         return
-    values = {**composer.select("utilisation", "price", "electricity", "pue"), **workload_inputs}
+    if composer.inputs.price == EXAMPLE_PRICE and gpu.id != EXAMPLE_GPU:
+        composer.missing["Cost"] = (
+            f"No price to buy the {gpu.name} is known: write one to compare owning with renting."
+        )
+        return
+    values = {
+        **composer.select_inputs("utilisation", "price", "electricity", "pue"),
+        **workload_inputs,
+    }
     if system.power:
         values["power"] = system.power / system.gpus
     composer.try_to_add("Cost", "cost", {**values, "gpus": gpus, "rent": rent})

@@ -12,8 +12,8 @@ from app.estimator.training.run_costs import (
     annuity,
     average_power,
     break_even_utilization,
-    capital_per_year,
-    electricity_per_year,
+    capital_cost_per_year,
+    electricity_cost_per_year,
     usd_per_million_tokens,
 )
 from app.estimator.units import format_number, format_value
@@ -29,6 +29,11 @@ _LISTED = default_rental_price()
 COMMITMENTS = (("used", "Used hours"), ("all", "All hours, reserved"))
 
 _YEAR = 365.25 * 86400
+
+ANY_RUN = 100_000.0
+"""Hours of a training run, if none are given [GPU-h]."""
+EXAMPLE_PRICE, EXAMPLE_GPU = 30_000.0, "h100-sxm5-80"
+"""Price of a GPU in its server [USD], if none is given, and the GPU that it is of."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -58,11 +63,11 @@ class CostInputs:
         help="Used hours on demand, or all hours of a reservation.",
     )
     price: float = _OWNING.add_input(
-        30_000.0,
+        EXAMPLE_PRICE,
         "Price of a GPU in its server",
         unit="USD",
         limits=(1.0, 1e7),
-        help="A server's price over its GPUs. An example of 2024, no offer: write yours.",
+        help="A server's price over its GPUs. An example of 2024 for an H100, no offer: write yours.",
     )
     life: float = _OWNING.add_input(
         4 * _YEAR,
@@ -171,7 +176,7 @@ class CostInputs:
         help="Share of all hours in which owned machines can work at all.",
     )
     run: float = input_field(
-        100_000.0,
+        ANY_RUN,
         "Hours of a training run",
         unit="GPU-h",
         limits=(0.001, 1e12),
@@ -243,13 +248,15 @@ class CostResult:
         """Return the cost of a used hour of a rented GPU, including data egress [USD/h]."""
         return self.rented / self.hours
 
-    def gpu_hour_costs(self, share: float, hours: float) -> tuple[float, float]:
+    def gpu_hour_costs(self, utilization: float, yearly_gpu_hours: float) -> tuple[float, float]:
         """Return the cost of a used GPU-hour, owned and rented, at a utilization [USD/h].
 
-        `hours` are all GPU-hours of a year; both costs are linear in utilization.
+        `yearly_gpu_hours` are all GPU-hours of a year; both costs are linear in utilization.
         """
-        used = hours * share
-        owned, rented = (idle + (full - idle) * share for idle, full in (self.ends, self.rent_ends))
+        used = yearly_gpu_hours * utilization
+        owned, rented = (
+            idle + (full - idle) * utilization for idle, full in (self.ends, self.rent_ends)
+        )
         return owned / used, rented / used
 
     @property
@@ -305,9 +312,9 @@ def yearly_ownership_cost(inputs: CostInputs, utilization: float) -> YearlyOwner
     watts = inputs.gpus * inputs.power
     drawn = average_power(watts, inputs.idle, utilization)
     return YearlyOwnershipCost(
-        capital=capital_per_year(bought, sold, inputs.interest, inputs.life / _YEAR),
+        capital=capital_cost_per_year(bought, sold, inputs.interest, inputs.life / _YEAR),
         upkeep=bought * inputs.upkeep,
-        electricity=electricity_per_year(drawn, inputs.pue, inputs.electricity),
+        electricity=electricity_cost_per_year(drawn, inputs.pue, inputs.electricity),
         place=watts / 1000 * inputs.place * 12,
         staff=inputs.staff,
     )

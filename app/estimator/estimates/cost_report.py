@@ -1,6 +1,13 @@
 """`cost`: verdict, figures, charts and formula steps of a result."""
 
-from app.estimator.estimates.cost import TOPIC, CostInputs, CostResult, compute_cost, find_flips
+from app.estimator.estimates.cost import (
+    ANY_RUN,
+    TOPIC,
+    CostInputs,
+    CostResult,
+    compute_cost,
+    find_flips,
+)
 from app.estimator.formula_steps import StepBuilder, format_sum, format_term
 from app.estimator.hardware.prices import default_rental_price
 from app.estimator.registry import EstimateSpec
@@ -29,7 +36,7 @@ def _payback_time(result: CostResult) -> OutputValue:
     return OutputValue(None, note=note, applies=False)
 
 
-def _break_even(result: CostResult) -> OutputValue:
+def _break_even_utilization_value(result: CostResult) -> OutputValue:
     cheaper = "Owning" if result.buying else "Renting"
     note = "" if result.meets is not None else f"{cheaper} is cheaper at any utilization."
     return OutputValue(result.meets, note=note)
@@ -38,7 +45,7 @@ def _break_even(result: CostResult) -> OutputValue:
 OUTPUTS: tuple[OutputSpec[CostResult], ...] = (
     OutputSpec("owned_hour", "Owned, used GPU-hour", "USD/h", "less", primary=True),
     OutputSpec("rented_hour", "Rented, used GPU-hour", "USD/h", "less"),
-    OutputSpec("break_even", "Break-even utilization", "%", read=_break_even),
+    OutputSpec("break_even", "Break-even utilization", "%", read=_break_even_utilization_value),
     OutputSpec("purchase", "Purchase", "USD", "less"),
     OutputSpec("owned_year", "Owned, a year", "USD/year", "less", lambda r: r.owned.total),
     OutputSpec("rented_year", "Rented, a year", "USD/year", "less", lambda r: r.rented),
@@ -104,6 +111,8 @@ def estimate(inputs: CostInputs) -> Estimate:
 
 
 def _build_verdict(result: CostResult) -> Verdict:
+    if result.inputs.run != ANY_RUN:
+        return _build_run_verdict(result)
     owned, rented = result.owned_hour, result.rented_hour
     lead = "Buying is cheaper." if owned < rented else "Renting is cheaper."
     if abs(owned - rented) < _EQUAL * rented:
@@ -115,6 +124,20 @@ def _build_verdict(result: CostResult) -> Verdict:
         f"At {format_value(result.inputs.utilisation, '%')} utilization a used GPU-hour costs "
         f"{format_value(owned, 'USD/h')} owned and {format_value(rented, 'USD/h')} "
         f"rented{meet}",
+    )
+
+
+def _build_run_verdict(result: CostResult) -> Verdict:
+    """Return what one run costs; what is bought for it is used for longer than that."""
+    inputs = result.inputs
+    rented = format_value(inputs.run * result.rented_run_hour_cost, "USD")
+    owned = format_value(inputs.run * result.owned_hour, "USD")
+    return Verdict(
+        "info",
+        f"This run costs {rented} rented.",
+        f"Owned, the same hours come to {owned}, but only if machines for "
+        f"{format_value(result.purchase, 'USD')} work {format_value(inputs.utilisation, '%')} "
+        f"of {format_value(inputs.life, 's')}.",
     )
 
 
@@ -170,7 +193,7 @@ def _owned_steps(result: CostResult) -> tuple[FormulaStep, ...]:
             "growth: 1 + interest"
             if inputs.interest
             else "(purchase − resale) ÷ years",
-            _annuity_formula(result, sold),
+            _yearly_capital_formula(result, sold),
             owned.capital,
             "barroso-2018",
             label="Machines, a year",
@@ -199,10 +222,10 @@ def _owned_steps(result: CostResult) -> tuple[FormulaStep, ...]:
     )
 
 
-def _annuity_formula(result: CostResult, sold: float) -> str:
+def _yearly_capital_formula(result: CostResult, resale_price: float) -> str:
     """Return the yearly share of a price with interest, as a formula with numbers."""
     inputs = result.inputs
-    bought, resale = format_term(result.purchase, "USD"), format_term(sold, "USD")
+    bought, resale = format_term(result.purchase, "USD"), format_term(resale_price, "USD")
     years, growth = format_term(result.years), format_term(1 + inputs.interest)
     if not inputs.interest:
         return f"({bought} − {resale}) ÷ {years}"

@@ -21,7 +21,9 @@ from app.estimator.estimates.power_cooling import PowerCoolingInputs
 from app.estimator.estimates.serving_capacity import ServingCapacityInputs
 from app.estimator.hardware.catalog import Accelerator, System, find_accelerator, find_system
 from app.estimator.inputs import reuse_input
+from app.estimator.memory.parallel_layout import tensor_parallel_problem
 from app.estimator.models.lookup import find_model
+from app.estimator.models.number_formats import PUBLISHED, PUBLISHED_OR_FP8
 from app.estimator.result import EstimateSection
 
 
@@ -31,18 +33,20 @@ class DeploymentInputs:
 
     model: str = common_inputs.model_input()
     gpu: str = common_inputs.counted_gpu_input(count_field="tensor_parallel")
-    concurrent: int = reuse_input(ServingCapacityInputs, "concurrent")
+    concurrent: int = reuse_input(ServingCapacityInputs, "concurrent", default=500)
     tensor_parallel: int | None = common_inputs.tensor_parallel_input(
         default=None,
         kind="count",
         label="GPUs that share the model",
-        help="Left empty: the fewest that hold it and keep the targets.",
+        help="Left empty: those with which the fewest GPUs in all keep the targets.",
     )
-    weights: str = common_inputs.weights_input()
-    cache: str = common_inputs.cache_input()
+    weights: str = reuse_input(ServingCapacityInputs, "weights")
+    cache: str = reuse_input(ServingCapacityInputs, "cache")
     prompt_tokens: int = reuse_input(ServingCapacityInputs, "prompt_tokens")
     output_tokens: int = reuse_input(ServingCapacityInputs, "output_tokens")
     peak: float = reuse_input(ServingCapacityInputs, "peak")
+    prompt_variation: float = reuse_input(ServingCapacityInputs, "prompt_variation")
+    answer_variation: float = reuse_input(ServingCapacityInputs, "answer_variation")
     ttft_target: float | None = reuse_input(ServingCapacityInputs, "ttft_target")
     tpot_target: float | None = reuse_input(ServingCapacityInputs, "tpot_target")
     spare: int = reuse_input(ServingCapacityInputs, "spare")
@@ -95,7 +99,11 @@ def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
     width, estimate = capacity.inputs.tensor_parallel, capacity.estimate
     replicas = int(estimate["replicas"].value or 1)
     shared = 1 if inputs.decode_gpus else width
-    weights = {**run.select("model", "weights"), "tensor_parallel": shared}
+    weights = {
+        "model": inputs.model,
+        "weights": _weight_format(inputs),
+        "tensor_parallel": shared,
+    }
     run.add("Weights", "weights", weights)
     if inputs.attention_parallel > 1 and width > 1:
         run.missing["Memory"] = (
@@ -112,7 +120,7 @@ def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
     if system is None or reason:
         run.missing |= dict.fromkeys(("Network", "Power", "Cost"), reason)
     else:
-        network = {"system": system.id, "nodes": nodes, **run.select("oversubscription")}
+        network = {"system": system.id, "nodes": nodes, **run.select_inputs("oversubscription")}
         run.try_to_add("Network", "fabric", network)
         add_power_section(run, system, nodes)
         rate = float(estimate["throughput"].value or 0) / gpus
@@ -121,9 +129,10 @@ def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
 
 
 def _choose_tensor_parallel(composer: SectionComposer, system: System | None) -> EstimateSection:
-    """Return the capacity with the fewest GPUs for a replica that keep the targets.
+    """Return the capacity with the fewest GPUs in all that keep the targets.
 
-    Tried are the fewest that hold one request, and twice as many up to a whole system.
+    Tried are the fewest for a replica that hold one request, and twice as many up to a whole
+    system. If none keeps the targets, it is the last of them.
     """
     inputs = composer.inputs
     if inputs.tensor_parallel:
@@ -135,16 +144,26 @@ def _choose_tensor_parallel(composer: SectionComposer, system: System | None) ->
     )
     fewest = memory.estimate["fewest_gpus"].value
     width = fewest if isinstance(fewest, int) else 1
-    while True:
-        capacity = _compute_capacity_section(composer, width)
-        most = system.gpus if system else 8
-        if capacity.estimate["fits"].value or 2 * width > most:
-            return capacity
+    sections = [_compute_capacity_section(composer, width)]
+    most = system.gpus if system else 8
+    while (
+        2 * width <= most and tensor_parallel_problem(find_model(inputs.model), 2 * width) is None
+    ):
         width *= 2
+        sections.append(_compute_capacity_section(composer, width))
+    keeping = [s for s in sections if s.estimate["fits"].value]
+    return min(keeping, key=_count_gpus) if keeping else sections[-1]
+
+
+def _count_gpus(section: EstimateSection) -> int:
+    """Return the GPUs of a capacity that keeps the targets, spare ones included."""
+    return int(section.estimate["gpus"].value or 0)
 
 
 # Inputs that go to the capacity as they are.
 _PASSED = (
+    "prompt_variation",
+    "answer_variation",
     "attention_parallel",
     "expert_parallel",
     "pipeline_parallel",
@@ -164,7 +183,7 @@ def _compute_capacity_section(composer: SectionComposer, tensor_parallel: int) -
     shared = ("model", "weights", "cache", "gpu", "concurrent", "prompt_tokens", "output_tokens")
     more = ("peak", "spare", "memory_utilization", *_PASSED)
     targets = ("ttft_target", "tpot_target")
-    values = composer.select(*shared, *more, *targets)
+    values = composer.select_inputs(*shared, *more, *targets)
     # An emptied target is no target, where a missing one is the default.
     values |= {name: "" for name in targets if values[name] is None}
     values |= {
@@ -172,6 +191,13 @@ def _compute_capacity_section(composer: SectionComposer, tensor_parallel: int) -
         "cost_per_gpu_hour": composer.inputs.usd_per_gpu_hour,
     }
     return composer.compute_section("Latency", "serving-capacity", values)
+
+
+def _weight_format(inputs: DeploymentInputs) -> str:
+    """Return the weights by the name that the calculators of memory have for them."""
+    if inputs.weights != PUBLISHED_OR_FP8:
+        return inputs.weights
+    return PUBLISHED if find_model(inputs.model).quantization else "fp8"
 
 
 def _memory_inputs(
@@ -189,9 +215,10 @@ def _memory_inputs(
     elif inputs.attention_parallel > 1:
         gpus, attention = inputs.attention_parallel, DATA_PARALLEL
     return {
-        **composer.select(
-            "model", "weights", "cache", "gpu", "memory_utilization", "pipeline_parallel"
+        **composer.select_inputs(
+            "model", "cache", "gpu", "memory_utilization", "pipeline_parallel"
         ),
+        "weights": _weight_format(inputs),
         "tensor_parallel": gpus,
         "attention": attention,
         "engine": _MEMORY_ENGINES.get(inputs.engine, inputs.engine),

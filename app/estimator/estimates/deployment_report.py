@@ -7,9 +7,9 @@ from app.estimator.estimates.deployment import (
     compute_deployment,
 )
 from app.estimator.estimates.serving_capacity import ServingCapacityInputs, serving_setup
-from app.estimator.estimates.serving_capacity_report import describe_late_targets
+from app.estimator.estimates.serving_capacity_report import describe_missed_targets
 from app.estimator.formula_steps import StepBuilder, Term
-from app.estimator.hardware.prices import price_note
+from app.estimator.hardware.prices import list_price_notes
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Estimate,
@@ -70,11 +70,11 @@ def estimate(inputs: DeploymentInputs) -> Estimate:
         verdict=_build_verdict(result),
         figures=read_figures(OUTPUTS, result),
         steps=(_gpu_step(result),),
-        notes=(NOTE, *result.missing_notes, *price_note(result.gpu, inputs.usd_per_gpu_hour)),
+        notes=(NOTE, *result.missing_notes, *list_price_notes(result.gpu, inputs.usd_per_gpu_hour)),
         changes=tuple(
             change
-            for change in _capacity(result).estimate.changes
-            if _is_latency_target_flip(change)
+            for change in _capacity_section(result).estimate.changes
+            if _is_of_deployment(change)
         ),
         sections=result.sections,
     )
@@ -83,17 +83,17 @@ def estimate(inputs: DeploymentInputs) -> Estimate:
 def _build_verdict(result: DeploymentResult) -> Verdict:
     status, objections = result.worst_status_and_objections()
     if result.gpus is None:
-        changes = _capacity(result).estimate.changes
+        changes = _capacity_section(result).estimate.changes
         late = (
-            describe_late_targets(changes)
+            describe_missed_targets(changes, _capacity_section(result).inputs.percentile)
             if any(map(_is_latency_target_flip, changes))
             else objections
         )
         return Verdict("no", "Targets cannot be met.", late)
     parts = [f"{format_number(result.gpus)} {result.gpu.name} answer all users"]
     cost, power = (
-        result.find(_CAPACITY, "cost_per_month"),
-        result.find("power-cooling", "site_power"),
+        result.find_figure(_CAPACITY, "cost_per_month"),
+        result.find_figure("power-cooling", "site_power"),
     )
     if cost is not None and cost.value is not None:
         monthly = round_estimate(float(cost.value), cost.unit)
@@ -104,21 +104,26 @@ def _build_verdict(result: DeploymentResult) -> Verdict:
     return Verdict(status, count, f"{', '.join(parts)}. {objections}".strip())
 
 
-def _is_latency_target_flip(change: VerdictFlip) -> bool:
-    return change.field in {"ttft_target", "tpot_target"}
+def _is_latency_target_flip(flip: VerdictFlip) -> bool:
+    return flip.field in {"ttft_target", "tpot_target"}
 
 
-def _capacity(result: DeploymentResult) -> EstimateSection:
+def _is_of_deployment(change: VerdictFlip) -> bool:
+    """Return whether a change of the capacity is one of the deployment's inputs too."""
+    return _is_latency_target_flip(change) or change.field == "prefill_gpus"
+
+
+def _capacity_section(result: DeploymentResult) -> EstimateSection:
     return next(section for section in result.sections if section.name == _CAPACITY)
 
 
 def _gpu_step(result: DeploymentResult) -> FormulaStep:
-    capacity = _capacity(result)
+    capacity = _capacity_section(result)
     spare = capacity.inputs.spare
     terms: tuple[Term, ...] = ()
     templates, total = [], 0
     for kind, figure, gpus in _replica_kinds(capacity.inputs):
-        replicas = result.find(_CAPACITY, figure)
+        replicas = result.find_figure(_CAPACITY, figure)
         count = int(replicas.value or 0) if replicas else 0
         of = f"GPUs of a {kind}replica" if kind else "GPUs of each"
         templates.append(f"([{kind}replicas] + [spare {kind}ones]) × [{of}]")

@@ -7,7 +7,7 @@ from app.estimator.hardware.catalog import (
     NetworkPart,
     ReferenceDesign,
     System,
-    find_network,
+    find_network_part,
     find_reference_design_for,
     find_system,
 )
@@ -18,7 +18,7 @@ from app.estimator.hardware.fat_tree import (
     count_rail_leaves,
     count_rail_scalable_units,
     max_leaves,
-    split_ports,
+    split_leaf_ports,
 )
 from app.estimator.inputs import InputGroup
 from app.estimator.result import Chart, ChartLine, VerdictFlip
@@ -285,7 +285,7 @@ def compute_fabric(inputs: FabricInputs) -> FabricResult:
     link = min(hosts.rate / inputs.planes, rate)
     split = 4 if rate >= 4 * link else 2 if rate >= 2 * link else 1
     way = requested_wiring(inputs, (switch.ports or 0) * split)
-    tree = plane_tree(way, hosts.count, hosts.rails)
+    tree = build_plane_tree(way, hosts.count, hosts.rails)
     if tree is None:
         raise _too_many_hosts_error(way, hosts)
     switches = tree.switches * inputs.planes
@@ -314,16 +314,16 @@ def _unknown_value_message(value_name: str, system: System) -> str:
     return f"{value_name.capitalize()} of the {system.name} is not known: write it."
 
 
-def requested_switch(inputs: FabricInputs, rate: float) -> NetworkPart:
+def requested_switch(inputs: FabricInputs, port_rate: float) -> NetworkPart:
     """Return the chosen switch, or one with ports of a rate.
 
     Raises InvalidInputsError if the part is not a switch.
     """
     if inputs.switch is None:
-        parts = [find_network(name) for name in _INFINIBAND]
-        fast = [p for p in parts if (p.port_rate or 0.0) >= rate]
+        parts = [find_network_part(name) for name in _INFINIBAND]
+        fast = [p for p in parts if (p.port_rate or 0.0) >= port_rate]
         return fast[0] if fast else parts[-1]
-    part = find_network(inputs.switch)
+    part = find_network_part(inputs.switch)
     if part.kind != "switch" or not part.ports or not part.port_rate:
         message = f"The {part.name} is not a switch; take for example the QM9700."
         raise input_error("switch", inputs.switch, message)
@@ -337,13 +337,13 @@ def requested_wiring(inputs: FabricInputs, ports: int) -> PlaneWiring:
     return PlaneWiring(ports, ratio, inputs.layout, tiers, inputs.managers)
 
 
-def plane_tree(wiring: PlaneWiring, hosts: int, rails: int) -> FatTree | None:
+def build_plane_tree(wiring: PlaneWiring, hosts: int, rails: int) -> FatTree | None:
     """Return the tree of one plane; None if there are more hosts than its tiers connect."""
     endpoints = hosts * rails + wiring.managers
     single = None if wiring.tiers else build_single_switch(endpoints, wiring.ports)
     if single is not None:
         return single
-    down, _ = split_ports(wiring.ports, wiring.ratio)
+    down, _ = split_leaf_ports(wiring.ports, wiring.ratio)
     if wiring.layout == "rail":
         leaves = count_rail_leaves(hosts, rails, down, wiring.managers)
     else:
@@ -353,7 +353,7 @@ def plane_tree(wiring: PlaneWiring, hosts: int, rails: int) -> FatTree | None:
 
 def max_systems(wiring: PlaneWiring, hosts: FabricHosts, tiers: int) -> int:
     """Return the most systems that a tree with this number of tiers can connect [1]."""
-    down, _ = split_ports(wiring.ports, wiring.ratio)
+    down, _ = split_leaf_ports(wiring.ports, wiring.ratio)
     leaves = max_leaves(wiring.ports, wiring.ratio, tiers)
     if wiring.layout == "rail":
         leaves -= leaves % hosts.rails
@@ -382,11 +382,11 @@ def _build_side_networks(
     in_band = 2 * (hosts.count + inputs.servers)
     sides = [
         _build_side_network("Storage", switch, stored, 1.0),
-        _build_side_network("In-band", find_network(_IN_BAND), in_band, _IN_BAND_RATIO),
+        _build_side_network("In-band", find_network_part(_IN_BAND), in_band, _IN_BAND_RATIO),
     ]
     compute_switches += sum(s.tree.switches for s in sides)
     boards = hosts.count + inputs.servers + compute_switches
-    part = find_network(_OUT_OF_BAND)
+    part = find_network_part(_OUT_OF_BAND)
     sides.append(
         SideNetwork("Out-of-band", part, boards, _build_leaf_only_tree(boards, part.ports or 48))
     )
@@ -402,7 +402,7 @@ def _build_side_network(
         return SideNetwork(name, switch, 0, _build_leaf_only_tree(0, ports))
     if endpoints <= ports:
         return SideNetwork(name, switch, endpoints, FatTree(1, ports, 2, 0, 0, ports, 0))
-    down, _ = split_ports(ports, ratio)
+    down, _ = split_leaf_ports(ports, ratio)
     leaves = -(-endpoints // down)
     tree = build_fat_tree(leaves, ports, ratio)
     if tree is None:
@@ -445,7 +445,7 @@ def switch_count_chart(result: FabricResult) -> Chart:
     way = dataclasses.replace(result.way, managers=0)
     points: list[tuple[float, float]] = []
     for nodes in range(stride, reach + stride, stride):
-        tree = plane_tree(way, nodes * hosts.per_system, hosts.rails)
+        tree = build_plane_tree(way, nodes * hosts.per_system, hosts.rails)
         if tree is None:
             break
         height = float(tree.switches * result.planes)
@@ -478,7 +478,9 @@ def find_flips(inputs: FabricInputs, result: FabricResult) -> tuple[VerdictFlip,
         ("managers", "Links of fabric managers", way.managers, 0, other(way, managers=0)),
     )
     return tuple(
-        VerdictFlip(field, label, _format_choice(now), _format_choice(value), becomes)
+        VerdictFlip(
+            field, label, _format_layout_or_number(now), _format_layout_or_number(value), becomes
+        )
         for field, label, now, value, new in tried
         if (becomes := _describe_new_switches(result, new, more if field == "nodes" else 0))
     )
@@ -488,7 +490,7 @@ def _describe_new_switches(result: FabricResult, wiring: PlaneWiring, systems: i
     """Return the switches for another wiring or number of systems; empty if unchanged."""
     hosts = result.hosts
     count = (systems or hosts.systems) * hosts.per_system
-    tree = plane_tree(wiring, count, hosts.rails)
+    tree = build_plane_tree(wiring, count, hosts.rails)
     if tree is None:
         most = format_number(max_systems(wiring, hosts, wiring.tiers or 3))
         return f"Too many: {most} systems at most."
@@ -498,7 +500,7 @@ def _describe_new_switches(result: FabricResult, wiring: PlaneWiring, systems: i
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _format_choice(value: float | str) -> str:
+def _format_layout_or_number(value: float | str) -> str:
     if isinstance(value, str):
         return dict(LAYOUTS)[value]
     return format_number(float(value))

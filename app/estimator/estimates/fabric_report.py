@@ -112,10 +112,14 @@ def _build_verdict(result: FabricResult) -> Verdict:
     slow = result.bandwidth_share < 1
     join = "It joins" if text == "one switch" else "They join"
     lead = f"{text[:1].upper()}{text[1:]}"
+    kind = "InfiniBand" if "Quantum" in result.switch.name else "Ethernet"
+    rate = f"{format_number(result.link * result.planes * 8e-9)} Gbit/s"
+    by = f"by {kind} of {rate} for each adapter ({result.switch.name})"
     return Verdict(
         "tight" if slow else "info",
         f"{lead}, slower than the adapters." if slow else f"{lead}.",
-        f"{join} {size}{units}, {_describe_blocking(result)}, over {format_number(result.cables)} cables.",
+        f"{join} {size}{units} {by}, {_describe_blocking(result)}, over "
+        f"{format_number(result.cables)} cables of the compute network.",
     )
 
 
@@ -153,7 +157,7 @@ def _build_steps(inputs: FabricInputs, result: FabricResult) -> tuple[FormulaSte
             "leiserson-1985",
         )
     )
-    return (*steps, *_side_steps(result))
+    return (*steps, *_side_network_steps(result))
 
 
 def _tree_steps(inputs: FabricInputs, result: FabricResult) -> list[FormulaStep]:
@@ -234,7 +238,7 @@ def _spine_count_formula(tree: FatTree, planes: int) -> str:
     return _multiply_by_planes(f"{line} × {tree.pods}" if tree.pods > 1 else line, planes)
 
 
-def _side_steps(result: FabricResult) -> list[FormulaStep]:
+def _side_network_steps(result: FabricResult) -> list[FormulaStep]:
     keys = {"Storage": "storage", "In-band": "in_band", "Out-of-band": "out_of_band"}
     return [
         _STEPS.line(
@@ -304,10 +308,10 @@ def _build_notes(inputs: FabricInputs, result: FabricResult) -> tuple[str, ...]:
             f"Few nodes: {hosts.rails} rails share {tree.leaves} leaves, and growing "
             "means new cables."
         )
-    return (*notes, *_rate_notes(result), _MANAGEMENT)
+    return (*notes, *_link_rate_notes(result), _MANAGEMENT)
 
 
-def _rate_notes(result: FabricResult) -> tuple[str, ...]:
+def _link_rate_notes(result: FabricResult) -> tuple[str, ...]:
     """Return notes about split ports and adapters that run below their rate."""
     notes = []
     if result.split > 1:

@@ -12,14 +12,14 @@ from app.estimator.memory.inference_memory import (
     WORKSPACE,
     EngineMemory,
     HybridBlocks,
-    cache_elements_per_sequence,
-    cache_elements_per_token,
     engine_usable_bytes,
     hybrid_blocks,
+    kv_cache_elements_per_sequence,
+    kv_cache_elements_per_token,
     loading_bytes,
     longest_context,
     profiled_peak_bytes,
-    prompt_bytes,
+    prompt_temporary_bytes,
     recurrent_state_bytes,
     round_up_to_blocks,
 )
@@ -204,9 +204,10 @@ MemoryAtGpuCount = tuple[int, GpuMemoryUse, float]
 class InferenceLimits:
     """How far each input can go before the GPU is full; None if it never is.
 
-    Of `usable` bytes, `cache_element_bytes` are left for the cache, enough for `tokens`. `sizes` are the
+    Of `usable` bytes, `cache_bytes` are left for the cache, enough for `tokens`. `sizes` are the
     numbers of GPUs tried. `attention`: a load that does not fit would fit with
-    data-parallel attention.
+    data-parallel attention; `settings`: the most sequences of the engine and the usable share
+    with which it would fit.
     """
 
     context: int | None
@@ -214,6 +215,7 @@ class InferenceLimits:
     gpus: int | None
     weights: str | None
     attention: bool = False
+    settings: tuple[int, float] | None = None
     usable: float = 0.0
     cache_bytes: float = 0.0
     tokens: int | None = None
@@ -276,7 +278,7 @@ def gpu_memory_use(model: Architecture, inputs: InferenceMemoryInputs, gpus: int
     width, sharing = CACHE_BITS[inputs.cache] / 8, attention_tensor_parallel_size(inputs, gpus)
     own = sequences_per_gpu(inputs, gpus)
     tokens = round_up_to_blocks(inputs.context, inputs.block)
-    sequence = cache_elements_per_sequence(model, tokens, sharing, width) * width
+    sequence = kv_cache_elements_per_sequence(model, tokens, sharing, width) * width
     sequence += recurrent_state_bytes(model) / sharing
     if shared := shared_blocks(model, inputs, gpus):
         sequence = shared.blocks_of_sequence(inputs.context) * shared.size
@@ -300,7 +302,7 @@ def fullest_stage(model: Architecture, inputs: InferenceMemoryInputs) -> Archite
     )
 
 
-def whole_memory_use(model: Architecture, inputs: InferenceMemoryInputs) -> GpuMemoryUse:
+def memory_use_of_all_gpus(model: Architecture, inputs: InferenceMemoryInputs) -> GpuMemoryUse:
     """Return the memory use of all GPUs of all stages."""
     gpus = inputs.tensor_parallel
     uses = [
@@ -375,12 +377,12 @@ def _transformers_memory_use(
     """
     stored = weight_table(model, inputs.weights).total / gpus
     width = CACHE_BITS[inputs.cache] / 8
-    sequence = cache_elements_per_sequence(model, inputs.context, 1, width) * width
+    sequence = kv_cache_elements_per_sequence(model, inputs.context, 1, width) * width
     sequence += recurrent_state_bytes(model)
     cache = inputs.concurrent * sequence / gpus
     prompt = min(inputs.prompt or inputs.context, inputs.context)
     overhead = WORKSPACE if inputs.overhead is None else inputs.overhead
-    running = prompt_bytes(model, inputs.concurrent * prompt)
+    running = prompt_temporary_bytes(model, inputs.concurrent * prompt)
     loading = loading_bytes(model, inputs.weights) / gpus
     return GpuMemoryUse(
         weights=stored,
@@ -390,10 +392,10 @@ def _transformers_memory_use(
     )
 
 
-def engine_memory(inputs: InferenceMemoryInputs, name: str) -> EngineMemory:
-    """Return what the engine called `name` uses, with its defaults on this GPU."""
+def engine_memory(inputs: InferenceMemoryInputs, engine: str) -> EngineMemory:
+    """Return what the engine called `engine` uses, with its defaults on this GPU."""
     gpu = find_accelerator(inputs.gpu)
-    return ENGINES[name].with_defaults_for_gpu(
+    return ENGINES[engine].with_defaults_for_gpu(
         gpu.name, inputs.shown_memory or gpu.engine_visible_memory
     )
 
@@ -405,7 +407,7 @@ def visible_memory(inputs: InferenceMemoryInputs, gpu: Accelerator) -> float:
     return gpu.engine_visible_memory if inputs.engine in ENGINES else gpu.capacity
 
 
-def usable_memory_limit(
+def usable_memory(
     inputs: InferenceMemoryInputs, gpu: Accelerator, load: GpuMemoryUse, gpus: int
 ) -> float:
     """Return the bytes that the engine may use on one of `gpus` GPUs [B]."""
@@ -481,7 +483,7 @@ def find_limits(
 ) -> InferenceLimits:
     """Return the furthest context, sequences, GPUs and format."""
     gpus = inputs.tensor_parallel
-    limit = usable_memory_limit(inputs, gpu, load, gpus)
+    limit = usable_memory(inputs, gpu, load, gpus)
     sizes = _memory_and_limit_by_gpu_count(model, inputs, gpu, load)
     free = limit - load.bytes_without_cache
     if inputs.engine == TRANSFORMERS:
@@ -495,11 +497,36 @@ def find_limits(
         tokens=_cached_tokens(model, inputs, cache_bytes),
         context=longest,
         concurrent=most if most is None else max(0, most),
-        gpus=fewest_gpus(sizes, lambda load: load.total),
+        gpus=fewest_fitting_gpus(sizes, lambda load: load.total),
         sizes=sizes,
         weights=_widest_fitting_format(model, inputs, load, limit),
         attention=_fits_with_data_parallel_attention(model, inputs, gpu, load.total <= limit),
+        settings=_fitting_engine_settings(model, inputs, gpu) if load.total > limit else None,
     )
+
+
+# What people set first where an engine runs out of memory.
+_FEWER_SEQUENCES, _LARGER_SHARE = 256, 0.95
+
+
+def _fitting_engine_settings(
+    model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator
+) -> tuple[int, float] | None:
+    """Return the most sequences and the usable share with which an engine's load fits."""
+    if inputs.engine not in ENGINES or ENGINES[inputs.engine].whole:
+        return None
+    now = inputs.max_sequences or engine_memory(inputs, inputs.engine).sequences
+    share = inputs.memory_utilization
+    fewer = min(now, max(_FEWER_SEQUENCES, inputs.concurrent))
+    larger = max(share, _LARGER_SHARE)
+    for sequences, part in ((fewer, share), (now, larger), (fewer, larger)):
+        if not sequences:
+            continue
+        changed = dataclasses.replace(inputs, max_sequences=sequences, memory_utilization=part)
+        load = gpu_memory_use(model, changed, inputs.tensor_parallel)
+        if load.total <= usable_memory(changed, gpu, load, inputs.tensor_parallel):
+            return sequences, part
+    return None
 
 
 def _cached_tokens(
@@ -515,7 +542,7 @@ def _cached_tokens(
 
 
 def _bytes_per_cached_token(
-    model: Architecture, inputs: InferenceMemoryInputs, sharing: int
+    model: Architecture, inputs: InferenceMemoryInputs, attention_gpus: int
 ) -> float:
     """Return the bytes of a cached token on one GPU; 0 if no layer keeps one for each token.
 
@@ -524,30 +551,30 @@ def _bytes_per_cached_token(
     """
     width = CACHE_BITS[inputs.cache] / 8
     state, windows = recurrent_state_bytes(model), any(a.mixer.window for a, _ in model.runs)
-    each = cache_elements_per_token(model, sharing, width) * width
+    each = kv_cache_elements_per_token(model, attention_gpus, width) * width
     if not each or not (state or windows):
         return each
     tokens = round_up_to_blocks(inputs.context, inputs.block)
-    elements = cache_elements_per_sequence(model, tokens, sharing, width)
-    return (elements * width + state / sharing) / tokens
+    elements = kv_cache_elements_per_sequence(model, tokens, attention_gpus, width)
+    return (elements * width + state / attention_gpus) / tokens
 
 
 def _solve_context_and_sequences(
-    model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse, free: float
+    model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse, free_bytes: float
 ) -> tuple[int | None, int | None]:
     """Solve for context and sequences if only the cache grows with them."""
     width = CACHE_BITS[inputs.cache] / 8
     gpus = inputs.tensor_parallel
     sharing, own = attention_tensor_parallel_size(inputs, gpus), sequences_per_gpu(inputs, gpus)
     if shared := shared_blocks(model, inputs, gpus):
-        blocks = int(max(0.0, free) // shared.size)
+        blocks = int(max(0.0, free_bytes) // shared.size)
         sequences = blocks // shared.blocks_of_sequence(inputs.context)
         return shared.longest_context(blocks // own), sequences * (gpus // sharing)
     state = recurrent_state_bytes(model) / sharing
     per_sequence = load.cache / own
-    elements = (free / own - state) / width
+    elements = (free_bytes / own - state) / width
     longest = longest_context(model, elements, sharing, inputs.block, width)
-    most = int(free // per_sequence) * (gpus // sharing) if per_sequence else None
+    most = int(free_bytes // per_sequence) * (gpus // sharing) if per_sequence else None
     return longest, most
 
 
@@ -559,7 +586,7 @@ def _search_context_and_sequences(
     def fits(context: int, concurrent: int) -> bool:
         changed = dataclasses.replace(inputs, context=context, concurrent=concurrent)
         load = gpu_memory_use(model, changed, inputs.tensor_parallel)
-        return load.total <= usable_memory_limit(changed, gpu, load, inputs.tensor_parallel)
+        return load.total <= usable_memory(changed, gpu, load, inputs.tensor_parallel)
 
     longest = _largest_fitting(lambda n: fits(n, inputs.concurrent))
     return longest, _largest_fitting(lambda n: fits(inputs.context, n))
@@ -582,26 +609,29 @@ _MOST = 2**40
 
 
 def _memory_and_limit_by_gpu_count(
-    model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator, known: GpuMemoryUse
+    model: Architecture,
+    inputs: InferenceMemoryInputs,
+    gpu: Accelerator,
+    requested_load: GpuMemoryUse,
 ) -> tuple[MemoryAtGpuCount, ...]:
     """Return the memory use and its limit for every number of GPUs up to 64.
 
-    `known` is the memory use for the typed number.
+    `requested_load` is the memory use for the typed number.
     """
     whole = inputs.engine == TRANSFORMERS or inputs.attention == DATA_PARALLEL
     counts = range(1, 65) if whole else tensor_parallel_choices(model)
     loads = (
-        (n, known if n == inputs.tensor_parallel else gpu_memory_use(model, inputs, n))
+        (n, requested_load if n == inputs.tensor_parallel else gpu_memory_use(model, inputs, n))
         for n in counts
     )
-    return tuple((n, load, usable_memory_limit(inputs, gpu, load, n)) for n, load in loads)
+    return tuple((n, load, usable_memory(inputs, gpu, load, n)) for n, load in loads)
 
 
-def fewest_gpus(
-    sizes: tuple[MemoryAtGpuCount, ...], weigh: Callable[[GpuMemoryUse], float]
+def fewest_fitting_gpus(
+    sizes: tuple[MemoryAtGpuCount, ...], needed_bytes: Callable[[GpuMemoryUse], float]
 ) -> int | None:
     """Return the fewest GPUs on which a load of some weight fits."""
-    return next((n for n, load, limit in sizes if weigh(load) <= limit), None)
+    return next((n for n, load, limit in sizes if needed_bytes(load) <= limit), None)
 
 
 def _fits_with_data_parallel_attention(
@@ -617,10 +647,12 @@ def _fits_with_data_parallel_attention(
         return False
     changed = dataclasses.replace(inputs, attention=DATA_PARALLEL)
     load = gpu_memory_use(model, changed, gpus)
-    return load.total <= usable_memory_limit(changed, gpu, load, gpus)
+    return load.total <= usable_memory(changed, gpu, load, gpus)
 
 
 _LIGHTER = ("fp8", "int8", "int4")
+# Nobody quantizes weights again to save less than this.
+_WORTH_IT = 0.9
 _LIGHTER_GGUF = ("gguf-q8-0", "gguf-q6-k", "gguf-q4-k-m")
 
 
@@ -636,10 +668,26 @@ def _widest_fitting_format(
             continue
         changed = dataclasses.replace(inputs, weights=name)
         lighter = gpu_memory_use(model, changed, inputs.tensor_parallel)
-        fits = lighter.total <= usable_memory_limit(changed, gpu, lighter, inputs.tensor_parallel)
-        if fits and lighter.weights < load.weights:
+        fits = lighter.total <= usable_memory(changed, gpu, lighter, inputs.tensor_parallel)
+        if fits and lighter.weights < _WORTH_IT * load.weights:
             return name
     return None
+
+
+def _settings_flips(inputs: InferenceMemoryInputs, limits: InferenceLimits) -> list[VerdictFlip]:
+    """Return the settings of the engine with which a load fits, as one change."""
+    if limits.settings is None:
+        return []
+    sequences, share = limits.settings
+    now = inputs.max_sequences or engine_memory(inputs, inputs.engine).sequences
+    field, label = "memory_utilization", "Usable share of memory"
+    part = format_value(share, "%")
+    if sequences == now:
+        used = format_value(inputs.memory_utilization, "%")
+        return [VerdictFlip(field, label, used, part, "Fits.")]
+    also = ((field, label, part),) if share != inputs.memory_utilization else ()
+    most = "max_sequences", "Most sequences of the engine"
+    return [VerdictFlip(*most, format_number(now), format_number(sequences), "Fits.", also)]
 
 
 def find_flips(
@@ -648,7 +696,7 @@ def find_flips(
     """Return the nearest input values at which the verdict flips."""
     becomes = "No longer fits." if fits else "Fits."
     step = 1 if fits else 0
-    changes = []
+    changes = _settings_flips(inputs, limits)
     if limits.context:
         flips = format_value(limits.context + step, "token")
         now = format_value(inputs.context, "token")

@@ -7,6 +7,7 @@ from app.estimator.estimates.inference_memory import (
     CONTEXT,
     DATA_PARALLEL,
     GENERAL,
+    LLAMA_CPP,
     STEP_TOKENS,
     TRANSFORMERS,
     GpuMemoryUse,
@@ -14,16 +15,16 @@ from app.estimator.estimates.inference_memory import (
     InferenceMemoryResult,
     attention_tensor_parallel_size,
     engine_memory,
-    fewest_gpus,
+    fewest_fitting_gpus,
     find_flips,
     find_limits,
     fullest_stage,
     gpu_memory_use,
+    memory_use_of_all_gpus,
     sequences_per_gpu,
     shared_blocks,
     validate_inputs,
     visible_memory,
-    whole_memory_use,
     widest_mlp_width,
 )
 from app.estimator.formula_steps import (
@@ -34,14 +35,14 @@ from app.estimator.formula_steps import (
     format_share_per_gpu,
     format_sum,
     format_term,
-    format_terms,
+    format_terms_of_sum,
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.memory.inference_memory import (
     ENGINES,
     loading_bytes,
     profiled_mlp_width,
-    prompt_bytes,
+    prompt_temporary_bytes,
     recurrent_state_bytes,
     round_up_to_blocks,
 )
@@ -152,7 +153,10 @@ def _engine_notes(model: Architecture, inputs: InferenceMemoryInputs) -> Iterato
             "Transformers answers one batch until its longest answer ends, without a paged "
             "cache; its speed under load is not estimated."
         )
-    if inputs.engine == TRANSFORMERS and inputs.tensor_parallel > 1:
+    if inputs.engine in ENGINES and ENGINES[inputs.engine].whole:
+        label = ENGINES[inputs.engine].label
+        yield f"{label} take what they need of the whole memory: the usable share does not count."
+    if inputs.engine in (TRANSFORMERS, LLAMA_CPP) and inputs.tensor_parallel > 1:
         yield "Whole layers are dealt to the GPUs; none of them is divided."
 
 
@@ -166,7 +170,7 @@ def _weight_notes(
         yield f"{form.label}: {tensors} stay in 16 bit."
     elif form.covers != "all":
         tensors = "embeddings, output head, norms and routers"
-        if form.covers == "calibrated" and "linear attention" in model.parts():
+        if form.covers == "calibrated" and "linear attention" in model.parameters_by_part():
             tensors = "embeddings, output head, norms, routers and linear attention"
         yield f"{form.label}: {tensors} stay in 16 bit."
     if load.padding:
@@ -198,7 +202,9 @@ def _activation_range_factors(inputs: InferenceMemoryInputs) -> tuple[float, flo
     return _LOGGED_ACTIVE if inputs.engine in _LOGGED else _ACTIVE
 
 
-def _load_bounds(inputs: InferenceMemoryInputs, load: GpuMemoryUse) -> tuple[float, float]:
+def _least_and_most_memory(
+    inputs: InferenceMemoryInputs, load: GpuMemoryUse
+) -> tuple[float, float]:
     """Return the least and the most memory that one GPU may need [B]."""
     if inputs.engine == TRANSFORMERS:
         return load.total * _GENERATED[0], load.total * _GENERATED[1]
@@ -228,20 +234,20 @@ def _padding_of_all_gpus(result: _MemoryResult) -> OutputValue:
 
 
 def _total_of_all_gpus(result: _MemoryResult) -> OutputValue:
-    return OutputValue(result.whole.total, *_load_bounds(result.inputs, result.whole))
+    return OutputValue(result.whole.total, *_least_and_most_memory(result.inputs, result.whole))
 
 
 def _memory_per_gpu(result: _MemoryResult) -> OutputValue:
-    return OutputValue(result.load.total, *_load_bounds(result.inputs, result.load))
+    return OutputValue(result.load.total, *_least_and_most_memory(result.inputs, result.load))
 
 
 def _free_memory(result: _MemoryResult) -> OutputValue:
-    limit, (low, high) = result.limits.usable, _load_bounds(result.inputs, result.load)
+    limit, (low, high) = result.limits.usable, _least_and_most_memory(result.inputs, result.load)
     return OutputValue(limit - result.load.total, limit - high, limit - low)
 
 
 def _fits_memory(result: _MemoryResult) -> OutputValue:
-    limit, bounds = result.limits.usable, _load_bounds(result.inputs, result.load)
+    limit, bounds = result.limits.usable, _least_and_most_memory(result.inputs, result.load)
     return OutputValue(result.load.total <= limit, note=uncertain_fit_note(limit, *bounds))
 
 
@@ -254,7 +260,7 @@ def _room_for_cache(result: _MemoryResult) -> OutputValue:
     room, load = result.limits.cache_bytes, result.load
     if result.inputs.cache_memory is not None:
         return OutputValue(room)
-    low, high = (bound - load.cache for bound in _load_bounds(result.inputs, load))
+    low, high = (bound - load.cache for bound in _least_and_most_memory(result.inputs, load))
     limit = result.limits.usable
     return OutputValue(room, max(0.0, limit - high), max(0.0, limit - low))
 
@@ -284,8 +290,8 @@ def _fewest_gpus(result: _MemoryResult) -> OutputValue:
         return OutputValue(None, note="More than 64 GPUs, or not at all.")
     if inputs.cache_memory is not None:
         return OutputValue(limits.gpus * stages, note="With the memory given for the cache.")
-    low = fewest_gpus(limits.sizes, lambda load: _load_bounds(inputs, load)[0])
-    high = fewest_gpus(limits.sizes, lambda load: _load_bounds(inputs, load)[1])
+    low = fewest_fitting_gpus(limits.sizes, lambda load: _least_and_most_memory(inputs, load)[0])
+    high = fewest_fitting_gpus(limits.sizes, lambda load: _least_and_most_memory(inputs, load)[1])
     if low is None or high is None:
         note = "More than 64 with the most that activations and overhead may take."
         return OutputValue(limits.gpus * stages, note=note)
@@ -350,14 +356,14 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
     model = find_model(inputs.model)
     gpu = find_accelerator(inputs.gpu)
     validate_inputs(model, inputs, gpu)
-    whole = whole_memory_use(model, inputs)
+    whole = memory_use_of_all_gpus(model, inputs)
     model = fullest_stage(model, inputs)
     load = gpu_memory_use(model, inputs, inputs.tensor_parallel)
     limits = find_limits(model, inputs, gpu, load)
     result = InferenceMemoryResult(model, inputs, gpu, load, whole, limits)
     limit = limits.usable
     memory = MemoryLimit(limit, visible_memory(inputs, gpu), gpu.memory)
-    bounds = _load_bounds(inputs, load)
+    bounds = _least_and_most_memory(inputs, load)
     return Estimate(
         name="inference-memory",
         verdict=memory_verdict(load.total, memory, _count_gpus(inputs), *bounds),
@@ -384,7 +390,7 @@ def _build_steps(
         _overhead_step(inputs, load),
         *_padding_steps(model, inputs, load),
         _sum_step(load),
-        _usable_step(inputs, gpu, load, limit),
+        _usable_memory_step(inputs, gpu, load, limit),
     )
 
 
@@ -445,7 +451,7 @@ def _measured_activations_step(
     """Return temporary tensors as an engine measures them, or as a prompt creates them."""
     if inputs.engine == TRANSFORMERS:
         prompt = min(inputs.prompt or inputs.context, inputs.context)
-        running = prompt_bytes(model, inputs.concurrent * prompt)
+        running = prompt_temporary_bytes(model, inputs.concurrent * prompt)
         loading = loading_bytes(model, inputs.weights) / inputs.tensor_parallel
         parts = (load.weights, load.cache, load.overhead)
         formula = "more of tokens × (6 × MLP width + 8 × width) and what loading adds"
@@ -511,13 +517,15 @@ def _sum_step(load: GpuMemoryUse) -> FormulaStep:
     return _STEPS.line("per_gpu", formula, numbers, load.total, "vllm-memory")
 
 
-def _usable_step(
+def _usable_memory_step(
     inputs: InferenceMemoryInputs, gpu: Accelerator, load: GpuMemoryUse, limit: float
 ) -> FormulaStep:
     share = format_term(inputs.memory_utilization, "%")
     whole, formula = format_term(visible_memory(inputs, gpu), "B"), "memory × usable share"
     numbers = f"{whole} × {share}"
-    if inputs.engine in ENGINES and ENGINES[inputs.engine].free:
+    if inputs.engine in ENGINES and ENGINES[inputs.engine].whole:
+        formula, numbers = "memory", whole
+    elif inputs.engine in ENGINES and ENGINES[inputs.engine].free:
         formula = "memory − the share not used × what all but the cache leaves"
         fixed, unused = format_term(load.bytes_without_cache, "B"), 1 - inputs.memory_utilization
         numbers = f"{whole} − {format_term(unused, '%')} × max({whole} − {fixed}, 0 B)"
@@ -532,7 +540,7 @@ def _usable_step(
     if inputs.cache_memory is not None:
         formula = f"less of {formula} and all but the cache + memory given for it"
         rest = (load.total - load.cache, inputs.cache_memory)
-        numbers = f"min({numbers}, {format_terms(rest, 'B')})"
+        numbers = f"min({numbers}, {format_terms_of_sum(rest, 'B')})"
     line = ("Usable", formula, numbers, limit, "B")
     return FormulaStep(*line, "catalogue", "cluster-components")
 

@@ -12,8 +12,8 @@ from app.estimator.formula_steps import (
     format_term,
 )
 from app.estimator.memory.inference_memory import (
-    cache_elements_per_sequence,
-    cache_elements_per_token,
+    kv_cache_elements_per_sequence,
+    kv_cache_elements_per_token,
     recurrent_state_bytes,
     round_up_to_blocks,
 )
@@ -99,12 +99,12 @@ def compute_kv_cache(model: Architecture, inputs: KvCacheInputs) -> KvCacheResul
     tokens = round_up_to_blocks(inputs.context, inputs.block)
     each = CACHE_BITS[inputs.state] / 8
     state = recurrent_state_bytes(model, each)
-    attention = cache_elements_per_sequence(model, tokens, 1, width) * width
-    on_one = cache_elements_per_sequence(model, tokens, gpus, width) * width + state / gpus
+    attention = kv_cache_elements_per_sequence(model, tokens, 1, width) * width
+    on_one = kv_cache_elements_per_sequence(model, tokens, gpus, width) * width + state / gpus
     return KvCacheResult(
         tokens=tokens,
-        per_token=cache_elements_per_token(model, 1, width) * width,
-        token_per_gpu=cache_elements_per_token(model, gpus, width) * width,
+        per_token=kv_cache_elements_per_token(model, 1, width) * width,
+        token_per_gpu=kv_cache_elements_per_token(model, gpus, width) * width,
         attention=attention,
         state=state,
         recurrent=each * model.state_elements,
@@ -229,7 +229,7 @@ def build_picture(
         return StackedBar("Cache on one GPU", (segment,), None, "")
 
     def size(context: int) -> float:
-        one = cache_elements_per_sequence(model, context, 1, width) * width + result.state
+        one = kv_cache_elements_per_sequence(model, context, 1, width) * width + result.state
         return one * inputs.sequences
 
     ends = (0, inputs.context // 4, inputs.context // 2, inputs.context, 2 * inputs.context)
@@ -244,8 +244,11 @@ def build_table(model: Architecture, inputs: KvCacheInputs, width: float) -> Res
     rows = tuple(
         (
             format_number(context),
-            (cache_elements_per_sequence(model, context, 1, width) * width, "B"),
-            (cache_elements_per_sequence(model, context, 1, width) * width * inputs.sequences, "B"),
+            (kv_cache_elements_per_sequence(model, context, 1, width) * width, "B"),
+            (
+                kv_cache_elements_per_sequence(model, context, 1, width) * width * inputs.sequences,
+                "B",
+            ),
         )
         for context in (1024, 8192, 32768, 131072)
     )

@@ -10,10 +10,16 @@ from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.memory.parallel_layout import pipeline_problem, tensor_parallel_problem
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import find_format, published_format_hint
+from app.estimator.models.number_formats import (
+    GGUF_CHOICES,
+    GGUF_FORMATS,
+    PUBLISHED_CHOICES,
+    find_format,
+    published_format_hint,
+)
 from app.estimator.result import VerdictFlip
-from app.estimator.serving.engine import ServingSetup
-from app.estimator.serving.replica import most_sequences
+from app.estimator.serving.engine import ServingSetup, find_engine
+from app.estimator.serving.replica import max_sequences
 from app.estimator.serving.step_time import (
     TILE,
     InferenceStepTime,
@@ -36,7 +42,11 @@ class LatencyInputs:
     """The model, the GPUs and one batch of requests."""
 
     model: str = common_inputs.model_input(default="llama-3.1-8b")
-    weights: str = common_inputs.weights_input()
+    weights: str = common_inputs.weights_input(
+        choices=(*PUBLISHED_CHOICES, *GGUF_CHOICES),
+        help="As published: as the checkpoint is quantized, BF16 where it is not. Quantized "
+        "formats leave embeddings, output head and norms in 16 bit. GGUF is for llama.cpp.",
+    )
     cache: str = common_inputs.cache_input()
     gpu: str = common_inputs.counted_gpu_input(count_field="tensor_parallel")
     tensor_parallel: int = common_inputs.tensor_parallel_input()
@@ -150,6 +160,9 @@ def place_requested_model(inputs: LatencyInputs) -> PlacedModel:
     problem = pipeline_problem(model, inputs.pipeline_parallel, inputs.engine)
     if problem:
         raise input_error("pipeline_parallel", inputs.pipeline_parallel, problem)
+    if inputs.weights in GGUF_FORMATS and not find_engine(inputs.engine).deals_layers:
+        message = "This format is of llama.cpp and Ollama: choose them as the engine."
+        raise input_error("weights", inputs.weights, message)
     fabric = gpu_interconnect(gpu, inputs.network_rate, domain=inputs.domain or 0)
     serving = ServingSetup(
         weights=inputs.weights,
@@ -180,7 +193,7 @@ def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult
     if decode.weights > decode.compute:
         turns = weights_compute_crossover_batch(placed, context, inputs.batch, decode)
         flips = first_non_memory_bound_batch(placed, context, inputs.batch, turns)
-    most = most_sequences(placed, inputs.prompt + inputs.answer)
+    most = max_sequences(placed, inputs.prompt + inputs.answer)
     if flips is not None and flips > most:
         flips = None
     return LatencyResult(

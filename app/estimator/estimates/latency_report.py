@@ -26,8 +26,14 @@ from app.estimator.result import (
 )
 from app.estimator.serving.engine import math_bits
 from app.estimator.serving.replica import weight_bytes_per_gpu
-from app.estimator.serving.step_time import InferenceStepTime, PlacedModel, pipeline_time
-from app.estimator.training.flops import score_flops
+from app.estimator.serving.step_time import (
+    InferenceStepTime,
+    PlacedModel,
+    other_acceptances,
+    pipeline_time,
+    tokens_per_step,
+)
+from app.estimator.training.flops import mixer_flops_outside_matrices
 from app.estimator.units import format_number, format_value
 
 _Read = Callable[[LatencyResult], float]
@@ -120,7 +126,26 @@ def _build_verdict(result: LatencyResult) -> Verdict:
         where = f"{result.placed.serving.gpus} {result.placed.gpu.name}"
         text = f"Too large for {where}. With enough memory: first token {then}"
         return Verdict("no", "Does not fit.", text)
-    return Verdict("info", _LEADS[result.bound], f"First token {then}")
+    return Verdict(
+        "info",
+        _LEADS[result.bound],
+        f"First token {then} It fits in memory.{_acceptance_text(result)}",
+    )
+
+
+def _acceptance_text(result: LatencyResult) -> str:
+    """Return the pace at other acceptances than the assumed one; empty without drafts."""
+    inputs = result.inputs
+    if not inputs.draft_tokens:
+        return ""
+    step = result.per_token * result.accepted
+    paces = [
+        f"one every {format_value(step / tokens_per_step(other, inputs.draft_tokens), 's')} "
+        f"at {format_value(other, '%')}"
+        for other in other_acceptances(inputs.acceptance)
+    ]
+    assumed = format_value(inputs.acceptance, "%")
+    return f" That assumes that {assumed} of the drafts are kept: {' and '.join(paces)}."
 
 
 def _datasheet_critical_batch(placed: PlacedModel) -> float:
@@ -169,14 +194,14 @@ def _build_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
             result.overhead_time,
             "inferencex",
         ),
-        *_token_steps(result),
+        *_token_time_steps(result),
     )
 
 
-def _token_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
+def _token_time_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
     tokens = format_term(result.accepted)
     return (
-        _step_parts_line("decode_time", result.decode),
+        _sum_of_parts_step("decode_time", result.decode),
         _STEPS.line_from_template(
             "tpot",
             "[one step] ÷ [tokens kept per step]",
@@ -184,7 +209,7 @@ def _token_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
             result.per_token,
             "leviathan-2023" if result.inputs.draft_tokens else "pope-2022",
         ),
-        _step_parts_line("prefill_time", result.prefill),
+        _sum_of_parts_step("prefill_time", result.prefill),
         _STEPS.line(
             "ttft",
             "way to the engine and launches + prompt in its chunks",
@@ -208,7 +233,7 @@ _PARTS = {
 }
 
 
-def _step_parts_line(figure: str, step: InferenceStepTime) -> FormulaStep:
+def _sum_of_parts_step(figure: str, step: InferenceStepTime) -> FormulaStep:
     """Return the sum of a step's parts that take time, in their order."""
     seconds = {name: getattr(step, part) for part, name in _PARTS.items()}
     named = [name for name, value in seconds.items() if value]
@@ -249,7 +274,10 @@ def _arithmetic_intensity(placed: PlacedModel, rows: float, context: float, part
     """Return the FLOPs per byte of one step on one GPU [FLOP/B]."""
     model, tensor = placed.model, placed.serving.tensor
     work = 2.0 * (model.active_parameters - model.embedding_parameters)
-    scores = sum(number * score_flops(layer.mixer, 2 * context) for layer, number in model.runs)
+    scores = sum(
+        number * mixer_flops_outside_matrices(layer.mixer, 2 * context)
+        for layer, number in model.runs
+    )
     read = weight_bytes_per_gpu(placed)
     if part == "Answer":
         each = model.cache_elements_of_sequence(max(1, round(context)))
@@ -281,7 +309,12 @@ def _build_notes(result: LatencyResult) -> tuple[str, ...]:
         "Time per output token is the pause between tokens of one sequence.",
         "No other request waits; serving-capacity adds the queue.",
     ]
-    if placed.serving.pipeline > 1:
+    if placed.serving.in_turn:
+        notes.append(
+            f"{placed.engine.label} deal out whole layers: each token passes one GPU after the "
+            "other, so that more GPUs give more memory and no more speed."
+        )
+    elif placed.serving.pipeline > 1:
         notes.append(
             "One batch passes all stages; as many batches can be under way as there are stages."
         )

@@ -4,7 +4,7 @@ import dataclasses
 
 from app.estimator.common_inputs import LOAD, MODEL, input_error, model_input
 from app.estimator.formula_steps import StepBuilder, format_term, format_training_flops_per_token
-from app.estimator.memory.inference_memory import cache_elements_per_token
+from app.estimator.memory.inference_memory import kv_cache_elements_per_token
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.hf_config import UnreadableConfigError
 from app.estimator.models.lookup import describe_weight_format, find_model, read_pasted_config
@@ -19,7 +19,7 @@ from app.estimator.result import (
     Verdict,
     read_figures,
 )
-from app.estimator.training.flops import multi_token_prediction_flops, training_flops_per_token
+from app.estimator.training.flops import prediction_module_flops_per_token, training_flops_per_token
 from app.estimator.units import format_number, format_value
 
 
@@ -113,7 +113,7 @@ OUTPUTS: tuple[OutputSpec[ModelResult], ...] = (
         "KV cache per token in BF16",
         "B",
         "less",
-        lambda r: 2.0 * cache_elements_per_token(r.model, 1, 2.0),
+        lambda r: 2.0 * kv_cache_elements_per_token(r.model, 1, 2.0),
     ),
 )
 _STEPS = StepBuilder(OUTPUTS, "training-versus-inference")
@@ -146,23 +146,23 @@ def _format_count_in_words(count: float) -> str:
     return format_number(count)
 
 
-def build_steps(model: Architecture, training: float) -> tuple[FormulaStep, ...]:
+def build_steps(model: Architecture, training_flops: float) -> tuple[FormulaStep, ...]:
     """Return the steps: parameters by part, active parameters, FLOPs."""
-    parts = model.parts()
+    parts = model.parameters_by_part()
     summed = " + ".join(format_term(count) for count in parts.values())
     added = " + ".join(parts)
     formula = "6 × weights that multiply a token + causal attention"
-    numbers = format_training_flops_per_token(model, training)
+    numbers = format_training_flops_per_token(model, training_flops)
     return (
         _STEPS.line("parameters", added, summed, model.parameters, "shape"),
-        *((_active_step(model),) if model.is_routed else ()),
-        *((_tower_step(model.tower),) if model.tower else ()),
+        *((_active_parameters_step(model),) if model.is_routed else ()),
+        *((_vision_tower_step(model.tower),) if model.tower else ()),
         *((_weights_step(model),) if model.tower else ()),
-        _STEPS.line("training_flops", formula, numbers, training, "megatron-2021"),
+        _STEPS.line("training_flops", formula, numbers, training_flops, "megatron-2021"),
     )
 
 
-def _active_step(model: Architecture) -> FormulaStep:
+def _active_parameters_step(model: Architecture) -> FormulaStep:
     numbers = (
         f"{format_term(model.parameters)} − "
         f"{format_term(model.routed_parameters)} × "
@@ -180,7 +180,7 @@ def _active_step(model: Architecture) -> FormulaStep:
     )
 
 
-def _tower_step(tower: VisionTower) -> FormulaStep:
+def _vision_tower_step(tower: VisionTower) -> FormulaStep:
     numbers = f"{format_term(tower.encoder)} + {format_term(tower.projector)}"
     formula = "tower + projector"
     return _STEPS.line(
@@ -203,12 +203,12 @@ def build_parts_table(model: Architecture) -> ResultTable:
             (float(count), "parameter"),
             format_value(count / model.parameters, "%"),
         )
-        for part, count in model.parts().items()
+        for part, count in model.parameters_by_part().items()
     )
     return ResultTable("Parameters by part", ("Part", "Parameters", "Share"), rows)
 
 
-def build_shape_table(model: Architecture) -> ResultTable:
+def build_layer_kinds_table(model: Architecture) -> ResultTable:
     """Return the layers by kind."""
     kinds: dict[str, int] = {}
     for layer, number in model.runs:
@@ -232,7 +232,7 @@ def build_notes(model: Architecture, sequence: int) -> tuple[str, ...]:
             "leave the input table out."
         )
     if model.predictors:
-        ahead = format_value(multi_token_prediction_flops(model, sequence), "FLOP")
+        ahead = format_value(prediction_module_flops_per_token(model, sequence), "FLOP")
         notes.append(
             "Multi-token prediction is counted beside the model; training with it "
             f"takes {ahead} more for each token."
@@ -251,7 +251,7 @@ def estimate(inputs: ModelInputs) -> Estimate:
         verdict=build_verdict(model),
         figures=read_figures(OUTPUTS, ModelResult(model, training)),
         steps=build_steps(model, training),
-        tables=(build_parts_table(model), build_shape_table(model)),
+        tables=(build_parts_table(model), build_layer_kinds_table(model)),
         notes=build_notes(model, inputs.sequence),
     )
 

@@ -14,7 +14,7 @@ from app.estimator.estimates.training_time import (
 )
 from app.estimator.hardware.catalog import Accelerator
 from app.estimator.hardware.collectives import Interconnect, gpu_interconnect
-from app.estimator.hardware.throughput import sustained_rates
+from app.estimator.hardware.throughput import compute_sustained_rates
 from app.estimator.memory.model_states import FRAMEWORKS
 from app.estimator.memory.parallel_layout import (
     ParallelLayout,
@@ -24,9 +24,9 @@ from app.estimator.memory.parallel_layout import (
 from app.estimator.memory.training_memory import (
     StageMemory,
     TransientMemory,
+    default_overhead_bytes,
     resident_memory,
     transient_bytes_per_token_by_stage,
-    usual_overhead,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.result import VerdictFlip
@@ -130,7 +130,7 @@ class MicroBatchFamily:
     zero: int
     sizes: tuple[tuple[int, int], ...]
 
-    def plan(
+    def build_plan(
         self,
         job: TrainingJob,
         micro_batch_and_count: tuple[int, int],
@@ -332,12 +332,12 @@ class LayoutMemoryChecker:
         key = (*shared, family.expert, family.zero)
         resident = self._resident.get(key)
         if resident is None:
-            plan = family.plan(self._job, family.sizes[0])
+            plan = family.build_plan(self._job, family.sizes[0])
             framework = plan_to_training_step(plan).framework
             stages = resident_memory(
                 self._model, plan_to_parallel_layout(plan), framework, usual_bytes_per_parameter()
             )
-            beside = usual_overhead(plan.gpus)
+            beside = default_overhead_bytes(plan.gpus)
             resident = tuple(stage.total + beside for stage in stages)
             self._resident[key] = resident
             self.steps += _STAGE * len(resident)
@@ -366,16 +366,16 @@ class LayoutMemoryChecker:
         return transient
 
     def _transient_bytes_per_token(
-        self, family: MicroBatchFamily, key: tuple[object, ...], recompute: Recompute
+        self, family: MicroBatchFamily, cache_key: tuple[object, ...], recompute: Recompute
     ) -> tuple[ParallelLayout, tuple[TransientMemory, ...]]:
-        per_token = self._per_token_memory.get(key)
+        per_token = self._per_token_memory.get(cache_key)
         if per_token is None:
-            plan = family.plan(self._job, family.sizes[0], recompute)
+            plan = family.build_plan(self._job, family.sizes[0], recompute)
             layout = plan_to_parallel_layout(plan)
             each = transient_bytes_per_token_by_stage(
                 self._model, layout, plan_to_training_step(plan)
             )
-            per_token = self._per_token_memory[key] = layout, each
+            per_token = self._per_token_memory[cache_key] = layout, each
         return per_token
 
 
@@ -440,7 +440,7 @@ class _LayoutSearch:
         self.fitting = 0
         self._timed = 0
         self._model, self._job, self._fabric, self._most = model, job, fabric, limit
-        self._engine = sustained_rates(gpu, job.number_format, older_kernels=older)
+        self._engine = compute_sustained_rates(gpu, job.number_format, older_kernels=older)
         self._fits = LayoutMemoryChecker(model, job, gpu.capacity * job.usable)
         self._times: dict[tuple[object, ...], LayerTimes] = {}
         self._stages: dict[tuple[int, int], float] = {}
@@ -461,30 +461,30 @@ class _LayoutSearch:
     def rank_family(self, family: MicroBatchFamily) -> None:
         """Rank the layouts of a family that fit, each with the least recomputation."""
         fill = (family.pipeline - 1) / family.chunks
-        stage = self._fullest_stage_share(family)
+        stage = self._fullest_stage_layer_share(family)
         for size, recompute, memory in self._fits.fitting_micro_batches(family):
             self.fitting += 1
             times = self._layer_times(family, size, recompute)
-            if self._is_too_slow((size[1] + fill) * times.busy * stage):
+            if self._is_too_slow((size[1] + fill) * times.time_without_gather * stage):
                 continue
-            plan = family.plan(self._job, size, recompute)
+            plan = family.build_plan(self._job, size, recompute)
             self._timed += _TIMED
             step = step_step_of(self._model, self._engine, self._fabric, plan, times)
             entry = (step.total, memory, self.fitting, plan, step)
             bisect.insort(self._ranked, entry)
             del self._ranked[self._most :]
 
-    def _fullest_stage_share(self, family: MicroBatchFamily) -> float:
+    def _fullest_stage_layer_share(self, family: MicroBatchFamily) -> float:
         """Return the share of the layers on the fullest stage."""
         key = family.pipeline, family.chunks
         if key not in self._stages:
-            plan = family.plan(self._job, family.sizes[0])
+            plan = family.build_plan(self._job, family.sizes[0])
             self._stages[key] = layers_of_fullest_stage(self._model, plan) / self._model.layers
         return self._stages[key]
 
-    def _is_too_slow(self, least: float) -> bool:
+    def _is_too_slow(self, min_seconds: float) -> bool:
         """Return whether a step of at least this duration is too slow for the ranking."""
-        return len(self._ranked) >= self._most and least > self._ranked[-1][0]
+        return len(self._ranked) >= self._most and min_seconds > self._ranked[-1][0]
 
     def _layer_times(
         self, family: MicroBatchFamily, size: tuple[int, int], recompute: Recompute
@@ -492,7 +492,7 @@ class _LayoutSearch:
         key = (family.tensor, family.context, family.expert, size[0], recompute)
         times = self._times.get(key)
         if times is None:
-            plan = family.plan(self._job, size, recompute)
+            plan = family.build_plan(self._job, size, recompute)
             times = layer_times(self._model, self._engine, self._fabric, plan)
             self._times[key] = times
             self._timed += _LAYER * len(self._model.runs)
@@ -537,7 +537,7 @@ def search_layouts(
 
 
 def find_fewest_gpus(
-    model: Architecture, gpu: Accelerator, job: TrainingJob, fabric: Interconnect, steps: int
+    model: Architecture, gpu: Accelerator, job: TrainingJob, fabric: Interconnect, max_steps: int
 ) -> FewestGpus:
     """Return the fewest GPUs that fit a layout, by powers of two up to the job's number."""
     limit = gpu.capacity * job.usable
@@ -550,7 +550,7 @@ def find_fewest_gpus(
             for split in list_splits(model, fabric, smaller):
                 if any(map(fits.has_fit, split.families())):
                     return FewestGpus(gpus)
-                if done + fits.steps >= steps:
+                if done + fits.steps >= max_steps:
                     return FewestGpus(None, sure=False)
         done += fits.steps
         gpus *= 2
@@ -637,7 +637,7 @@ def validate_inputs(inputs: ParallelismPlanInputs, gpu: Accelerator) -> None:
         raise input_error("number_format", inputs.number_format, message)
 
 
-def training_job(inputs: ParallelismPlanInputs, model: Architecture) -> TrainingJob:
+def requested_job(inputs: ParallelismPlanInputs, model: Architecture) -> TrainingJob:
     """Return the job that the inputs describe."""
     usual = max(1, round(8e6 / inputs.sequence))
     return TrainingJob(
@@ -672,7 +672,7 @@ def compute_parallelism_plan(
 ) -> ParallelismPlanResult:
     """Return the best layouts, the smallest cluster, and how many layouts were tried."""
     fabric = gpu_interconnect(gpu, inputs.network_rate, inputs.network, inputs.domain or 0)
-    job = training_job(inputs, model)
+    job = requested_job(inputs, model)
     searches = _search_cluster_sizes(inputs, model, gpu, job, fabric)
     ranked = [c for search in searches for c in search.ranked]
     if inputs.objective == "cost":

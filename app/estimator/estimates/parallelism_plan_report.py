@@ -17,7 +17,7 @@ from app.estimator.estimates.training_time import TrainingTimeResult
 from app.estimator.estimates.training_time_report import step_time_formula_step
 from app.estimator.formula_steps import StepBuilder, format_sum, format_term
 from app.estimator.hardware.catalog import Accelerator, find_accelerator, find_reference_design
-from app.estimator.hardware.prices import UNKNOWN, price_note, typed_or_list_price
+from app.estimator.hardware.prices import UNKNOWN, list_price_notes, typed_or_list_price
 from app.estimator.memory_verdict import capacity_note
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
@@ -35,8 +35,8 @@ from app.estimator.result import (
     Verdict,
     read_figures,
 )
-from app.estimator.training.flops import training_flops_per_token, utilization
-from app.estimator.training.run_costs import rent
+from app.estimator.training.flops import flops_utilization, training_flops_per_token
+from app.estimator.training.run_costs import rental_cost
 from app.estimator.units import format_number, format_value
 
 PARTS = (
@@ -92,7 +92,7 @@ def build_ranking_table(ranked: tuple[LayoutCandidate, ...]) -> ResultTable:
         rows.append(
             (
                 str(rank),
-                _describe_plan_fully(candidate),
+                _describe_layout_and_batch(candidate),
                 (float(plan.gpus), "GPU"),
                 (candidate.step.total, "s"),
                 (candidate.tokens_per_second / plan.gpus, "token/s"),
@@ -104,7 +104,7 @@ def build_ranking_table(ranked: tuple[LayoutCandidate, ...]) -> ResultTable:
     return ResultTable("Layouts that fit, best first", columns, tuple(rows))
 
 
-def _describe_plan_fully(candidate: LayoutCandidate) -> str:
+def _describe_layout_and_batch(candidate: LayoutCandidate) -> str:
     plan = candidate.plan
     batch = f", micro-batch {plan.micro_batch}, ZeRO {plan.zero}"
     return describe_layout(candidate) + batch
@@ -138,7 +138,7 @@ def _gpu_seconds_per_token(candidate: LayoutCandidate, part: str) -> float:
 def _best_mfu(result: ParallelismPlanResult, first: LayoutCandidate) -> float:
     each = training_flops_per_token(result.model, first.plan.sequence)
     rate = first.tokens_per_second / first.plan.gpus
-    return utilization(each, rate, result.gpu.peak_rate(first.plan.number_format) or 1.0)
+    return flops_utilization(each, rate, result.gpu.peak_rate(first.plan.number_format) or 1.0)
 
 
 _PlanResult = ParallelismPlanResult
@@ -159,7 +159,7 @@ def _plan_property_output(
 
 def _read_best(
     read: Callable[[_PlanResult, LayoutCandidate], float],
-    bounds: Callable[[str, float], OutputValue],
+    add_range: Callable[[str, float], OutputValue],
 ) -> Callable[[_PlanResult], OutputValue]:
     """Read a modeled value of the best layout."""
 
@@ -167,7 +167,7 @@ def _read_best(
         if result.best_layout is None:
             return _MISSING
         kind = "training-routed" if result.model.is_routed else "training"
-        return bounds(kind, read(result, result.best_layout))
+        return add_range(kind, read(result, result.best_layout))
 
     return read_with_range
 
@@ -185,11 +185,11 @@ def _read_run(read: Callable[[TrainingTimeResult], float]) -> Callable[[_PlanRes
     return read_with_range
 
 
-def _cost(result: _PlanResult) -> OutputValue:
+def _run_cost(result: _PlanResult) -> OutputValue:
     price = typed_or_list_price(result.gpu, result.inputs.usd_per_gpu_hour)
     if result.best_layout and price is None:
         return OutputValue(None, note=UNKNOWN)
-    return _read_run(lambda run: rent(run.gpu_hours, price or 0.0))(result)
+    return _read_run(lambda run: rental_cost(run.gpu_hours, price or 0.0))(result)
 
 
 def _fewest_gpus(result: _PlanResult) -> OutputValue:
@@ -257,7 +257,7 @@ OUTPUTS: tuple[OutputSpec[_PlanResult], ...] = (
         _read_run(lambda run: run.gpu_hours),
         modeled=True,
     ),
-    OutputSpec("cost", "Cost", "USD", "less", _cost, modeled=True),
+    OutputSpec("cost", "Cost", "USD", "less", _run_cost, modeled=True),
     OutputSpec("fewest_gpus", "Fewest GPUs", "GPU", "less", _fewest_gpus),
     OutputSpec(
         "reference_design",
@@ -295,7 +295,7 @@ def estimate(inputs: ParallelismPlanInputs) -> Estimate:
         tables=(build_ranking_table(result.ranked),) if first else (),
         notes=(
             *_build_notes(result),
-            *price_note(gpu, inputs.usd_per_gpu_hour),
+            *list_price_notes(gpu, inputs.usd_per_gpu_hour),
             capacity_note(gpu),
         ),
         changes=find_flips(result),

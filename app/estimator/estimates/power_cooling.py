@@ -8,7 +8,7 @@ from app.estimator.hardware.catalog import System, find_accelerator, find_system
 from app.estimator.inputs import InputGroup
 from app.estimator.memory_verdict import is_value_allowed, round_past_limit
 from app.estimator.result import Status, VerdictFlip
-from app.estimator.training.run_costs import carbon_emitted, energy
+from app.estimator.training.run_costs import carbon_emitted, site_energy
 from app.estimator.units import format_number, format_value
 
 TOPIC = "power-and-cooling"
@@ -268,7 +268,7 @@ def compute_site(inputs: PowerCoolingInputs) -> PowerCoolingResult:
     site = site_power(machines, inputs.pue)
     full = node * max(1, in_rack)
     current = phase_current(full, inputs.voltage, inputs.power_factor)
-    drawn = energy(inputs.duration, machines * load, inputs.pue)
+    drawn = site_energy(inputs.duration, machines * load, inputs.pue)
     return PowerCoolingResult(
         inputs=inputs,
         system=system,
@@ -283,7 +283,7 @@ def compute_site(inputs: PowerCoolingInputs) -> PowerCoolingResult:
         site=site,
         current=current,
         circuits=_count_circuits(inputs, current),
-        liquid=_liquid_share(inputs, system),
+        liquid=_liquid_cooled_share(inputs, system),
         energy=drawn / 3600,
         carbon=carbon_emitted(drawn, inputs.carbon_intensity),
     )
@@ -319,7 +319,7 @@ def _count_circuits(inputs: PowerCoolingInputs, current: float) -> int:
     return {"2n": 2 * needed, "n+1": needed + 1, "n": needed}[inputs.feeds]
 
 
-def _liquid_share(inputs: PowerCoolingInputs, system: System) -> float:
+def _liquid_cooled_share(inputs: PowerCoolingInputs, system: System) -> float:
     """Return the share of the heat removed by liquid."""
     if inputs.liquid is not None:
         return inputs.liquid
@@ -407,10 +407,10 @@ def phase_current(watts: float, volts: float, power_factor: float = 1.0) -> floa
     return watts / (math.sqrt(3) * volts * power_factor)
 
 
-def heat_in_btu(watts: float) -> float:
+def heat_in_btu_per_hour(watts: float) -> float:
     """Heat in the unit of cooling plants [BTU/h]: all power becomes heat.
 
-    >>> round(heat_in_btu(10_200.0))
+    >>> round(heat_in_btu_per_hour(10_200.0))
     34804
     """
     return watts * BTU_PER_HOUR

@@ -11,7 +11,7 @@ from app.estimator.estimates.power_cooling import (
     PowerCoolingResult,
     compute_site,
     find_flips,
-    heat_in_btu,
+    heat_in_btu_per_hour,
 )
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.registry import EstimateSpec
@@ -46,26 +46,26 @@ def _typical_load_output(
     return OutputSpec(name, label, unit, "less", read_with_range, modeled=True)
 
 
-def _racks(result: PowerCoolingResult) -> OutputValue:
+def _racks_value(result: PowerCoolingResult) -> OutputValue:
     note = "" if result.racks else "No system fits in a rack."
     return OutputValue(result.racks, note=note, applies=result.racks is not None)
 
 
-def _rack_power(result: PowerCoolingResult) -> OutputValue:
+def _rack_power_value(result: PowerCoolingResult) -> OutputValue:
     note = "" if result.racks else "Of one system, which is more than a rack takes."
     return OutputValue(result.rack_power, note=note)
 
 
-def _coolant(result: PowerCoolingResult) -> OutputValue:
+def _coolant_flow_value(result: PowerCoolingResult) -> OutputValue:
     if result.liquid:
         return OutputValue(result.needed_coolant_flow)
     return OutputValue(None, note="Air takes all heat of the systems.", applies=False)
 
 
 OUTPUTS: tuple[OutputSpec[PowerCoolingResult], ...] = (
-    OutputSpec("racks", "Racks", better="less", read=_racks, primary=True),
+    OutputSpec("racks", "Racks", better="less", read=_racks_value, primary=True),
     OutputSpec("nodes_per_rack", "Systems in a rack", "node", "more", lambda r: r.in_rack),
-    OutputSpec("rack_power", "Power of a full rack", "W", "less", _rack_power),
+    OutputSpec("rack_power", "Power of a full rack", "W", "less", _rack_power_value),
     OutputSpec("machines_power", "Machines, highest", "W", "less", lambda r: r.machines),
     _typical_load_output("machines_typical", "Machines, typical", "W", lambda r: r.typical_power),
     OutputSpec("site_power", "Site, highest", "W", "less", lambda r: r.site),
@@ -74,7 +74,11 @@ OUTPUTS: tuple[OutputSpec[PowerCoolingResult], ...] = (
     OutputSpec("circuits", "Circuits of a rack"),
     OutputSpec("heat", "Heat of the machines", "W", "less", lambda r: r.machines),
     OutputSpec(
-        "heat_btu", "Heat in BTU/h", "BTU/h", "less", lambda r: round(heat_in_btu(r.machines))
+        "heat_btu",
+        "Heat in BTU/h",
+        "BTU/h",
+        "less",
+        lambda r: round(heat_in_btu_per_hour(r.machines)),
     ),
     OutputSpec(
         "air", "Air through the systems", "m3/s", "less", lambda r: r.air_flow(r.max_systems_power)
@@ -86,7 +90,7 @@ OUTPUTS: tuple[OutputSpec[PowerCoolingResult], ...] = (
         "less",
         lambda r: round(r.air_flow(r.node) * CUBIC_FEET_PER_MINUTE),
     ),
-    OutputSpec("coolant", "Coolant", "m3/s", "less", _coolant),
+    OutputSpec("coolant", "Coolant", "m3/s", "less", _coolant_flow_value),
     _typical_load_output("energy", "Energy", "Wh", lambda r: r.energy),
     _typical_load_output("carbon", "Carbon dioxide", "kg", lambda r: r.carbon),
     OutputSpec("fits", "Fits", better="more", read=lambda r: r.status != "no"),
@@ -228,7 +232,7 @@ def _cooling_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
             "heat_btu",
             "watts × 3.412, rounded",
             f"⌊{format_term(result.machines, 'W')} × 3.412 + 0.5⌋",
-            round(heat_in_btu(result.machines)),
+            round(heat_in_btu_per_hour(result.machines)),
             "ashrae-datacom",
         ),
         _STEPS.line(
@@ -289,7 +293,12 @@ def _build_bar(result: PowerCoolingResult) -> StackedBar:
 
 def _build_table(result: PowerCoolingResult) -> ResultTable:
     rows = tuple(
-        (text, (watts, "W"), (watts * result.load, "W"), (round(heat_in_btu(watts)), "BTU/h"))
+        (
+            text,
+            (watts, "W"),
+            (watts * result.load, "W"),
+            (round(heat_in_btu_per_hour(watts)), "BTU/h"),
+        )
         for text, watts in (
             ("One system", result.node),
             ("A full rack", result.rack_power),

@@ -96,11 +96,11 @@ def validate_inputs(model: Architecture, inputs: QuantizationInputs, gpu: Accele
 
 
 def compute_format(
-    model: Architecture, inputs: QuantizationInputs, gpu: Accelerator, name: str
+    model: Architecture, inputs: QuantizationInputs, gpu: Accelerator, format_name: str
 ) -> FormatResult:
-    """Compute the sizes and rates of the format called `name`."""
-    table, form = weight_table(model, name), FORMATS[name]
-    per_gpu = table.per_gpu(inputs.tensor_parallel)
+    """Compute the sizes and rates of the format called `format_name`."""
+    table, form = weight_table(model, format_name), FORMATS[format_name]
+    per_gpu = table.bytes_per_gpu(inputs.tensor_parallel)
     language = per_gpu - table.tower / inputs.tensor_parallel
     return FormatResult(
         form=form,
@@ -121,16 +121,16 @@ def math_format_used(gpu: Accelerator, form: WeightFormat) -> str:
 
 
 def _decode_floor(
-    model: Architecture, inputs: QuantizationInputs, gpu: Accelerator, language: float
+    model: Architecture, inputs: QuantizationInputs, gpu: Accelerator, language_bytes: float
 ) -> float | None:
     """Return the time to read the active weights once: the decode floor of one sequence [s]."""
     if gpu.memory_bandwidth is None:
         return None
     active = model.active_parameters / model.parameters
-    return language * active / (gpu.memory_bandwidth * inputs.bandwidth_share)
+    return language_bytes * active / (gpu.memory_bandwidth * inputs.bandwidth_share)
 
 
-def _ratio(numerator: float | None, denominator: float | None) -> OutputValue:
+def _ratio_value(numerator: float | None, denominator: float | None) -> OutputValue:
     if numerator and denominator:
         return OutputValue(numerator / denominator)
     return OutputValue(None, note="The catalog has no rate for this.")
@@ -155,7 +155,7 @@ OUTPUTS: tuple[OutputSpec[QuantizationResult], ...] = (
         "Faster decoding at most",
         "×",
         "more",
-        lambda r: _ratio(r.baseline.floor, r.compared.floor),
+        lambda r: _ratio_value(r.baseline.floor, r.compared.floor),
     ),
     OutputSpec("peak", "Peak rate of matrix products", "FLOP/s", "more", lambda r: r.compared.peak),
     OutputSpec(
@@ -163,7 +163,7 @@ OUTPUTS: tuple[OutputSpec[QuantizationResult], ...] = (
         "Faster prefill at most",
         "×",
         "more",
-        lambda r: _ratio(r.compared.peak, r.baseline.peak),
+        lambda r: _ratio_value(r.compared.peak, r.baseline.peak),
     ),
 )
 _STEPS = StepBuilder(OUTPUTS, "number-formats")
@@ -183,29 +183,29 @@ def build_verdict(gpu: Accelerator, baseline: FormatResult, compared: FormatResu
 
 
 def build_steps(
-    model: Architecture, inputs: QuantizationInputs, gpu: Accelerator, new: FormatResult
+    model: Architecture, inputs: QuantizationInputs, gpu: Accelerator, compared: FormatResult
 ) -> tuple[FormulaStep, ...]:
     """Return the steps from bits to bytes and to the time of a token."""
-    whole = new.form.covers == "all"
+    whole = compared.form.covers == "all"
     table = weight_table(model, inputs.weights)
     covered = model.parameters if whole else table.quantized
     weights = _STEPS.line(
         "total",
         "parameters in the format × bits ÷ 8 + the others × their bytes",
-        f"{format_term(covered)} × {format_term(new.form.bits)} ÷ 8 + "
+        f"{format_term(covered)} × {format_term(compared.form.bits)} ÷ 8 + "
         f"{format_term(model.loaded_parameters - covered)} × "
-        f"{format_term(new.form.rest / 8)} B",
-        new.total,
+        f"{format_term(compared.form.rest / 8)} B",
+        compared.total,
         "shape",
     )
-    if new.floor is None:
+    if compared.floor is None:
         return (weights,)
-    active = new.language * model.active_parameters / model.parameters
+    active = compared.language * model.active_parameters / model.parameters
     floor = _STEPS.line_from_template(
         "decode_floor",
         "[bytes that one GPU reads] ÷ ([bandwidth] × [share of it that is reached])",
         ((active, "B"), (gpu.memory_bandwidth or 0.0, "B/s"), (inputs.bandwidth_share, "%")),
-        new.floor,
+        compared.floor,
         "pope-2022",
         topic="batching-and-latency",
     )
@@ -228,21 +228,21 @@ def build_table(gpu: Accelerator, baseline: FormatResult, compared: FormatResult
     return ResultTable(f"On the {gpu.name}", columns, (row(baseline), row(compared)))
 
 
-def build_notes(gpu: Accelerator, new: FormatResult) -> tuple[str, ...]:
+def build_notes(gpu: Accelerator, compared: FormatResult) -> tuple[str, ...]:
     """Return what a narrower format does not guarantee."""
     notes = [
         capacity_note(gpu),
         "Nothing here says how well the model answers in this format: measure it.",
         "The KV cache keeps its own format and does not shrink with the weights.",
     ]
-    math = math_format_used(gpu, new.form)
-    if new.form.bits < 16 and math in {"bf16", "fp16"}:
+    math = math_format_used(gpu, compared.form)
+    if compared.form.bits < 16 and math in {"bf16", "fp16"}:
         notes.append(
             "Weights are unpacked to 16 bit before they are multiplied: decoding gains "
             "from fewer bytes, prefill does not."
         )
-    if new.form.scale:
-        notes.append(f"Metadata: {new.form.scale}.")
+    if compared.form.scale:
+        notes.append(f"Metadata: {compared.form.scale}.")
     return tuple(notes)
 
 

@@ -1,6 +1,7 @@
 """`serving-capacity`: inputs, result, and the input values where the verdict changes."""
 
 import dataclasses
+import itertools
 import math
 from typing import Any
 
@@ -8,7 +9,7 @@ from app.estimator import common_inputs
 from app.estimator.common_inputs import ENGINE, HARDWARE, LOAD, input_error
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
-from app.estimator.inputs import InputGroup
+from app.estimator.inputs import InputGroup, InvalidInputsError
 from app.estimator.memory.parallel_layout import (
     pipeline_problem,
     tensor_parallel_choices,
@@ -29,14 +30,14 @@ from app.estimator.serving.replica import (
     RequestTraffic,
     highest_load_within_targets,
     max_rate_batch,
-    most_sequences,
-    operating_point,
+    max_sequences,
+    operating_point_at_batch,
     operating_point_at_rate,
     prefill_pool,
     profile_replica,
     saturated_rate,
 )
-from app.estimator.serving.simulation import SimulationResult, simulate
+from app.estimator.serving.simulation import SimulationResult, simulate_replica
 from app.estimator.serving.step_time import (
     MatchingMeasurements,
     SpeculativeDecoding,
@@ -71,13 +72,13 @@ def _split_field(name: str, does: str) -> Any:
     )
 
 
-def _variation_field(label: str) -> Any:
+def _length_variation_field(label: str) -> Any:
     return LOAD.add_folded_input(
         0.5,
         label,
         limits=(0.0, 10.0),
-        help="Squared coefficient of variation of the lengths: 0 all alike, 1 as "
-        "spread out as random, more for a few very long ones.",
+        help="How much the lengths differ: 0 all alike, 0.5 as in a chat, 1 many short and "
+        "a few long. It is the squared coefficient of variation.",
     )
 
 
@@ -151,11 +152,11 @@ class ServingCapacityInputs:
     )
     run_requests: int | None = LOAD.add_folded_input(
         None,
-        "Requests of a run",
+        "Requests of a benchmark",
         kind="count",
         limits=(1, 1_000_000_000),
-        help="Left empty: requests are never missing. A run that ends has a last "
-        "round that is not full, which lowers the saturated rate.",
+        help="Left empty: a service, to which requests always come. A benchmark ends, and "
+        "its last requests no longer fill the GPUs, which lowers the saturated rate.",
     )
     peak: float = LOAD.add_folded_input(
         1.0,
@@ -163,8 +164,8 @@ class ServingCapacityInputs:
         limits=(1.0, 100.0),
         help="The load to plan for as a multiple of the one given.",
     )
-    prompt_variation: float = _variation_field("Variation of prompts")
-    answer_variation: float = _variation_field("Variation of answers")
+    prompt_variation: float = _length_variation_field("Variation of prompts")
+    answer_variation: float = _length_variation_field("Variation of answers")
     ttft_target: float | None = _latency_target_field(
         2.0, "Target: first token", "The longest wait for the first token."
     )
@@ -197,10 +198,10 @@ class ServingCapacityInputs:
     engine: str = common_inputs.engine_input()
     polling: int = ENGINE.add_folded_input(
         1,
-        "Steps between looks at the queue",
+        "Steps between admissions",
         limits=(1, 1000),
-        help="An engine that looks for new requests at every step has 1; SGLang calls "
-        "it scheduler-recv-interval.",
+        help="After how many steps the engine takes in new requests, 1 for each step. SGLang "
+        "calls it scheduler-recv-interval.",
     )
     cached_share: float = common_inputs.cached_share_input()
     draft_tokens: int = common_inputs.draft_tokens_input()
@@ -243,6 +244,10 @@ class CapacityResult:
     enough: int | None = None
 
     @property
+    def has_targets(self) -> bool:
+        return self.inputs.ttft_target is not None or self.inputs.tpot_target is not None
+
+    @property
     def queued_requests(self) -> float:
         """Return the requests of a replica that wait for memory, at a fixed number of users."""
         if not self.memory or self.replicas is None or self.inputs.requests_per_second:
@@ -252,7 +257,7 @@ class CapacityResult:
 
     @property
     def utilization(self) -> float | None:
-        """Return the load as a share of the highest one."""
+        """Return the load as a share of the highest one that meets the targets."""
         if self.settled is None or self.top is None:
             return None
         return self.settled.rate / self.top.rate
@@ -322,10 +327,50 @@ _SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return the nearest input values at which the verdict flips."""
     if not result.memory:
-        return _more_gpus_flips(result)
+        return _more_gpus_flips(result) + _split_flips(result)
     if result.top is None or result.replicas is None:
-        return _relaxed_target_flips(result)
-    return _load_flips(result, result.top, result.replicas)
+        return _relaxed_target_flips(result) + _split_flips(result)
+    return _load_flips(result, result.top, result.replicas) + _split_flips(result)
+
+
+RACK = 32
+"""GPUs of a link domain from which experts are spread widely [1]."""
+# GPUs of replicas that decode or read prompts, as they are tried in a rack.
+_DECODE_GPUS, _PREFILL_GPUS = (16, 32, 40, 48, 64), (4, 8, 16)
+
+
+def _split_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """Return prefill and decode apart in a rack, if that takes fewer GPUs to keep the targets."""
+    inputs, placed = result.inputs, result.profile.placed
+    tried = inputs.prefill_gpus or inputs.replicas or inputs.simulate
+    spread = inputs.attention_parallel * inputs.expert_parallel * inputs.pipeline_parallel
+    if tried or spread > 1 or not placed.model.is_routed or placed.fabric.domain < RACK:
+        return ()
+    best = result.gpus if result.met else None
+    flip: tuple[VerdictFlip, ...] = ()
+    for prefill, decode in itertools.product(_PREFILL_GPUS, _DECODE_GPUS):
+        if max(prefill, decode) > placed.model.experts:
+            continue
+        apart = dataclasses.replace(inputs, prefill_gpus=prefill, decode_gpus=decode)
+        try:
+            other = compute_capacity(apart, build_replica_profile(apart))
+        except InvalidInputsError:
+            continue
+        if not other.met or other.gpus is None or (best is not None and other.gpus >= best):
+            continue
+        best = other.gpus
+        field = "GPUs of a decode replica"
+        flip = (
+            VerdictFlip(
+                "prefill_gpus",
+                "GPUs of a prefill replica",
+                "together",
+                str(prefill),
+                f"{format_number(best)} GPUs in all keep the targets.",
+                (("decode_gpus", field, str(decode)),),
+            ),
+        )
+    return flip
 
 
 def _more_gpus_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
@@ -356,25 +401,29 @@ def _relaxed_target_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
 
 
 def _load_flips(
-    result: CapacityResult, top: OperatingPoint, replicas: int
+    result: CapacityResult, highest_point: OperatingPoint, replicas: int
 ) -> tuple[VerdictFlip, ...]:
     inputs = result.inputs
     if inputs.requests_per_second is not None:
-        most = top.rate * replicas / inputs.peak
+        most = highest_point.rate * replicas / inputs.peak
         field, label = "requests_per_second", "Requests per second"
         now, flips = inputs.requests_per_second, format_number(most)
     else:
-        most = math.floor(top.batch * replicas / inputs.peak)
+        most = math.floor(highest_point.batch * replicas / inputs.peak)
         field, label, now = "concurrent", "Users at once", float(inputs.concurrent)
         flips = format_number(most + (1 if result.met else 0))
-    becomes = "Meets the targets."
-    if result.met:
-        becomes = "Too slow." if inputs.replicas else "Takes one more replica."
+    becomes = "Meets the targets." if result.has_targets else "Nobody waits for memory."
+    if result.met and not result.has_targets:
+        becomes = "Others wait for memory."
+    elif result.met:
+        becomes = "Too slow."
+    if result.met and not inputs.replicas:
+        becomes = "Takes one more replica."
     changes = [VerdictFlip(field, label, format_number(now), flips, becomes)]
     if not result.met and inputs.replicas:
         needed = math.ceil(now / max(1e-9, most) * inputs.replicas)
         now_words, then = str(inputs.replicas), str(needed)
-        changes.append(VerdictFlip("replicas", "Replicas", now_words, then, "Meets the targets."))
+        changes.append(VerdictFlip("replicas", "Replicas", now_words, then, becomes))
     return tuple(changes)
 
 
@@ -398,7 +447,7 @@ def build_replica_profile(inputs: ServingCapacityInputs) -> ReplicaProfile:
         setup = _split_setup(inputs, inputs.prefill_gpus)
         outside = inputs.prefill_gpus + inputs.decode_gpus > fabric.domain
         reading = place_model(model, gpu, fabric, setup)
-        if most_sequences(reading, inputs.prompt_tokens, inputs.memory_utilization) < 1:
+        if max_sequences(reading, inputs.prompt_tokens, inputs.memory_utilization) < 1:
             message = f"The weights leave no room for a prompt on {inputs.prefill_gpus} {gpu.name}."
             raise input_error("prefill_gpus", inputs.prefill_gpus, message)
         prefill = prefill_pool(reading, traffic, outside)
@@ -496,7 +545,7 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
     top = highest_load_within_targets(profile, targets, best)
     replicas = inputs.replicas or _fewest_replicas(inputs, top)
     settled = replica_load(inputs, profile, replicas or 1)
-    return CapacityResult(
+    result = CapacityResult(
         inputs=inputs,
         profile=profile,
         replicas=replicas,
@@ -506,11 +555,15 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
         met=bool(replicas) and settled is not None and targets.are_met_at(settled),
         memory=profile.most >= 1,
         measurements=_find_measurements(profile),
-        simulated=_simulate_replica(inputs, profile, settled),
+        simulated=_simulate_replica(inputs, profile, settled, replicas or 1),
         prefill_replicas=_prefill_replicas(profile, settled, replicas),
-        alone=operating_point(profile, 1.0) if profile.most >= 1 and top is None else None,
+        alone=operating_point_at_batch(profile, 1.0) if profile.most >= 1 and top is None else None,
         enough=_fewest_gpus_per_replica(inputs, profile) if profile.most < 1 else None,
     )
+    # Without targets, what can be asked of a service is that nobody waits for memory.
+    if result.met and not result.has_targets and result.queued_requests:
+        return dataclasses.replace(result, met=False)
+    return result
 
 
 def _fewest_gpus_per_replica(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> int | None:
@@ -524,7 +577,7 @@ def _fewest_gpus_per_replica(inputs: ServingCapacityInputs, profile: ReplicaProf
         serving = serving_setup(dataclasses.replace(inputs, tensor_parallel=tensor))
         wider = place_model(model, gpu, profile.placed.fabric, serving)
         context = profile.traffic.mean_context
-        if most_sequences(wider, context, inputs.memory_utilization) >= 1:
+        if max_sequences(wider, context, inputs.memory_utilization) >= 1:
             return tensor
     return None
 
@@ -546,14 +599,16 @@ def _prefill_replicas(
     return max(1, math.ceil(settled.rate * replicas / (PREFILL_LOAD * profile.prefill.rate)))
 
 
-def _fewest_replicas(inputs: ServingCapacityInputs, top: OperatingPoint | None) -> int | None:
+def _fewest_replicas(
+    inputs: ServingCapacityInputs, highest_point: OperatingPoint | None
+) -> int | None:
     """Return the fewest replicas that stay within the highest load; None if none do."""
-    if top is None:
+    if highest_point is None:
         return None
     if inputs.requests_per_second is not None:
-        needed = inputs.requests_per_second * inputs.peak / top.rate
+        needed = inputs.requests_per_second * inputs.peak / highest_point.rate
     else:
-        needed = inputs.concurrent * inputs.peak / top.batch
+        needed = inputs.concurrent * inputs.peak / highest_point.batch
     count = max(1, math.ceil(needed - 1e-9))
     return count if count <= MOST_REPLICAS else None
 
@@ -566,12 +621,18 @@ def replica_load(
         return None
     if inputs.requests_per_second is not None:
         return operating_point_at_rate(profile, inputs.requests_per_second * inputs.peak / replicas)
-    return operating_point(profile, inputs.concurrent * inputs.peak / replicas)
+    return operating_point_at_batch(profile, inputs.concurrent * inputs.peak / replicas)
 
 
 def _simulate_replica(
-    inputs: ServingCapacityInputs, profile: ReplicaProfile, operating_point: OperatingPoint | None
+    inputs: ServingCapacityInputs,
+    profile: ReplicaProfile,
+    operating_point: OperatingPoint | None,
+    replicas: int,
 ) -> SimulationResult | None:
     if not inputs.simulate or operating_point is None:
         return None
-    return simulate(profile, operating_point.rate, seed=inputs.seed)
+    users = None
+    if inputs.requests_per_second is None:
+        users = max(1, round(inputs.concurrent * inputs.peak / replicas))
+    return simulate_replica(profile, operating_point.rate, seed=inputs.seed, users=users)

@@ -1,16 +1,19 @@
 """`serving-capacity`: verdict, figures, charts and formula steps of a result."""
 
+import dataclasses
 from collections.abc import Callable
 
 from app.estimator.common_inputs import refuse_transformers
 from app.estimator.data_files import modeled_rate, modeled_time
 from app.estimator.estimates.latency import validate_inputs
 from app.estimator.estimates.serving_capacity import (
+    RACK,
     CapacityResult,
     ServingCapacityInputs,
     build_replica_profile,
     compute_capacity,
     find_flips,
+    replica_load,
     serving_setup,
     validate_expert_split,
     validate_pipeline,
@@ -18,7 +21,7 @@ from app.estimator.estimates.serving_capacity import (
 )
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.catalog import find_accelerator
-from app.estimator.hardware.prices import UNKNOWN, price_note, typed_or_list_price
+from app.estimator.hardware.prices import UNKNOWN, list_price_notes, typed_or_list_price
 from app.estimator.memory_verdict import capacity_note
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
@@ -30,6 +33,7 @@ from app.estimator.result import (
     OutputSpec,
     OutputValue,
     ResultTable,
+    Status,
     Verdict,
     VerdictFlip,
     read_figures,
@@ -40,10 +44,11 @@ from app.estimator.serving.replica import (
     OperatingPoint,
     ReplicaProfile,
     bracket_values_at_batch,
-    operating_point,
+    operating_point_at_batch,
     prefill_step_share_and_time,
 )
 from app.estimator.serving.simulation import SimulationResult, quantile
+from app.estimator.serving.step_time import other_acceptances
 from app.estimator.training.run_costs import usd_per_million_tokens
 from app.estimator.units import format_number, format_value
 
@@ -64,7 +69,7 @@ def build_tables(result: CapacityResult) -> tuple[ResultTable, ...]:
     batch = 1.0
     top = result.best
     while batch < 2 * top:
-        settled = operating_point(result.profile, min(batch, top), (share,))
+        settled = operating_point_at_batch(result.profile, min(batch, top), (share,))
         rows.append(
             (
                 format_number(round(settled.batch)),
@@ -158,11 +163,24 @@ def _transfer(result: CapacityResult) -> OutputValue:
     return modeled_time("collective", result.profile.prefill.transfer)
 
 
+def _met(result: CapacityResult) -> OutputValue:
+    if result.has_targets:
+        return OutputValue(result.met)
+    return OutputValue(result.met, note="Without targets: whether nobody waits for memory.")
+
+
 def _monthly_cost(result: CapacityResult) -> OutputValue:
     price = typed_or_list_price(result.profile.placed.gpu, result.inputs.cost_per_gpu_hour)
     if price is None:
         return OutputValue(None, note=UNKNOWN)
     return _value_if_served(None if result.gpus is None else result.gpus * price * _HOURS)
+
+
+def _requests_at_once(result: CapacityResult) -> OutputValue:
+    if result.settled is None:
+        return _value_if_served(None)
+    most = int(result.profile.most)  # A part of a request fits on average, not at a time.
+    return OutputValue(min(round(result.settled.batch, 1), max(1, most)))
 
 
 def _million_tokens_cost(result: CapacityResult) -> OutputValue:
@@ -176,7 +194,7 @@ def _million_tokens_cost(result: CapacityResult) -> OutputValue:
 
 
 OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
-    OutputSpec("fits", "Meets the targets", better="more", read=lambda r: r.met),
+    OutputSpec("fits", "Meets the targets", better="more", read=_met),
     OutputSpec("replicas", "Replicas", better="less", read=lambda r: _value_if_served(r.replicas)),
     OutputSpec("prefill_replicas", "Prefill replicas", better="less", read=_prefill_replicas),
     OutputSpec("gpus", "GPUs", "GPU", "less", lambda r: _value_if_served(r.gpus), primary=True),
@@ -189,7 +207,12 @@ OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
     _rate_output(
         "requests_per_second", "Requests per second", "request/s", lambda r: r.request_rate
     ),
-    _rate_output("max_rate", "Most requests per second", "request/s", lambda r: r.max_request_rate),
+    _rate_output(
+        "max_rate",
+        "Most requests per second within the targets",
+        "request/s",
+        lambda r: r.max_request_rate,
+    ),
     _rate_output(
         "saturated_throughput",
         "Output tokens per second, saturated",
@@ -197,11 +220,16 @@ OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
         lambda r: r.saturated_token_rate,
         "saturated",
     ),
-    OutputSpec("utilisation", "Utilization", "%", read=lambda r: _value_if_served(r.utilization)),
+    OutputSpec(
+        "utilisation",
+        "Load, of the most within the targets",
+        "%",
+        read=lambda r: _value_if_served(r.utilization),
+    ),
     OutputSpec(
         "concurrent",
         "Requests at once on a replica",
-        read=lambda r: _value_if_served(round(r.settled.batch, 1) if r.settled else None),
+        read=_requests_at_once,
     ),
     OutputSpec(
         "max_concurrent",
@@ -245,22 +273,32 @@ def estimate(inputs: ServingCapacityInputs) -> Estimate:
         tables=build_tables(result),
         notes=(
             *_build_notes(result),
-            *price_note(profile.placed.gpu, inputs.cost_per_gpu_hour),
+            *list_price_notes(profile.placed.gpu, inputs.cost_per_gpu_hour),
             capacity_note(profile.placed.gpu),
         ),
         changes=find_flips(result),
     )
 
 
-def describe_late_targets(changes: tuple[VerdictFlip, ...]) -> str:
-    """Say that one request alone misses the targets, and what it takes instead."""
+def describe_missed_targets(flips: tuple[VerdictFlip, ...], percentile: str) -> str:
+    """Say that one user alone misses the targets, and what would be met instead."""
     late = [
         f"{change.label.removeprefix('Target: ')} {change.flips_at}, not {change.now}"
-        for change in changes
+        for change in flips
         if change.field.endswith("_target")
     ]
-    text = "Even one request alone is slower than the targets on this hardware"
-    return f"{text}: {', '.join(late)}." if late else f"{text}."
+    text = "Even one user at a time gets answers later than the targets on this hardware"
+    if not late:
+        return f"{text}."
+    return f"{text}: {', '.join(late)}, for {_REQUESTS[percentile]}."
+
+
+_SHARE_LABELS = {"p95": "95 of 100", "p99": "99 of 100"}
+_REQUESTS = {
+    "p50": "half of the requests",
+    "p95": "95 of 100 requests, whose prompts vary in length",
+    "p99": "99 of 100 requests, whose prompts vary in length",
+}
 
 
 def _build_verdict(result: CapacityResult) -> Verdict:
@@ -271,35 +309,83 @@ def _build_verdict(result: CapacityResult) -> Verdict:
         text = f"The weights leave no room for a request on {gpus} {gpu}."
         return Verdict("no", "Does not fit.", text)
     if result.replicas is None:
-        return Verdict("no", "Targets cannot be met.", describe_late_targets(find_flips(result)))
-    gpus = serving_setup(inputs).gpus
+        text = describe_missed_targets(find_flips(result), inputs.percentile)
+        return Verdict("no", "Targets cannot be met.", text)
+    copies = _replicas_text(result)
+    if result.settled is None:
+        return Verdict("no", "Overloaded.", f"{copies} cannot keep up: queues grow.")
+    status, lead = _load_status_and_lead(result)
+    text = f"{copies}: {_times_text(result, result.settled)}{_acceptance_text(result)}"
+    return Verdict(status, lead, text)
+
+
+def _acceptance_text(result: CapacityResult) -> str:
+    """Return the pace at other acceptances than the assumed one; empty without drafts."""
+    inputs = result.inputs
+    if not inputs.draft_tokens:
+        return ""
+    paces = []
+    for acceptance in other_acceptances(inputs.acceptance):
+        changed = dataclasses.replace(inputs, acceptance=acceptance)
+        settled = replica_load(changed, build_replica_profile(changed), result.replicas or 1)
+        if settled is not None:
+            pace = format_value(settled.tpot[target_share(inputs)], "s")
+            paces.append(f"one every {pace} at {format_value(acceptance, '%')}")
+    assumed = format_value(inputs.acceptance, "%")
+    return f" That assumes that {assumed} of the drafts are kept: {' and '.join(paces)}."
+
+
+def _load_status_and_lead(result: CapacityResult) -> tuple[Status, str]:
+    """Return how the replicas stand their load."""
+    if not result.has_targets and result.met:
+        return "fits", "Keeps up, without targets."
+    if not result.has_targets:
+        return "tight", "Answers all, but requests wait for memory."
+    if not result.met:
+        return "no", "Too slow."
+    if (result.utilization or 0.0) > 0.9:
+        return "tight", "Meets the targets, nearly full."
+    return "fits", "Meets the targets."
+
+
+def _replicas_text(result: CapacityResult) -> str:
+    """Return the replicas with their GPUs, spare ones included."""
+    inputs = result.inputs
     noun = "replica" if result.replicas == 1 else "replicas"
     if result.profile.prefill:
         noun = f"decode {noun}"
-    copies = f"{format_number(result.replicas)} {noun} of {gpus} {gpu}"
+    gpu = result.profile.placed.gpu.name
+    text = f"{format_number(result.replicas or 0)} {noun} of {serving_setup(inputs).gpus} {gpu}"
     if result.prefill_replicas and result.profile.prefill:
         of_each = result.profile.prefill.placed.serving.gpus
         noun = "replica" if result.prefill_replicas == 1 else "replicas"
-        copies += f" and {format_number(result.prefill_replicas)} prefill {noun} of {of_each}"
+        text += f" and {format_number(result.prefill_replicas)} prefill {noun} of {of_each}"
     if inputs.spare:
         whole = format_value(result.gpus, "GPU")
         kinds = " of both" if result.profile.prefill else ""
-        copies += f" and {format_number(inputs.spare)} spare{kinds}, {whole} in all"
-    if result.settled is None:
-        return Verdict("no", "Overloaded.", f"{copies} cannot keep up: queues grow.")
-    first = format_value(result.settled.ttft[target_share(inputs)], "s")
-    each = format_value(result.settled.tpot[target_share(inputs)], "s")
-    text = f"{copies}: first token within {first}, then one every {each}."
-    if not result.met:
-        return Verdict("no", "Too slow.", text)
-    busy = result.utilization or 0.0
-    if inputs.ttft_target is None and inputs.tpot_target is None:
-        return Verdict("tight" if busy > 0.9 else "fits", "Keeps up, without targets.", text)
-    return Verdict(
-        "tight" if busy > 0.9 else "fits",
-        "Meets the targets, nearly full." if busy > 0.9 else "Meets the targets.",
-        text,
-    )
+        text += f" and {format_number(inputs.spare)} spare{kinds}, {whole} in all"
+    return text
+
+
+def _times_text(result: CapacityResult, settled: OperatingPoint) -> str:
+    """Return what users see: the first token, the pace, and whether requests wait for memory."""
+    percentile = result.inputs.percentile
+    median = format_value(settled.ttft[0.5], "s")
+    first = f"first token within {median} for half"
+    if percentile != "p50":
+        late = format_value(settled.ttft[target_share(result.inputs)], "s")
+        first += f" and {late} for {_SHARE_LABELS[percentile]}"
+    each = format_value(settled.tpot[target_share(result.inputs)], "s")
+    text = f"{first}, then one every {each}."
+    if result.queued_requests:
+        holds = int(result.profile.most)
+        asking = round(result.profile.most + result.queued_requests)
+        text += (
+            f" The memory of a replica holds {format_number(holds)} of {format_number(asking)} "
+            f"requests with a cache in {result.inputs.cache.upper()}; the others wait until one "
+            "leaves."
+        )
+    return text
 
 
 def _build_steps(result: CapacityResult) -> tuple[FormulaStep, ...]:
@@ -331,7 +417,7 @@ def _build_steps(result: CapacityResult) -> tuple[FormulaStep, ...]:
         ),
     ]
     if result.top is not None and result.replicas is not None:
-        steps.append(_replica_step(result, result.top))
+        steps.append(_replica_count_step(result, result.top))
     return tuple(steps)
 
 
@@ -371,15 +457,15 @@ def _time_per_token_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[
     """Return the steps for engine steps with and without prompts, and the time per token."""
     step, cost = format_term(timed.step, "s"), format_term(timed.cost, "s")
     others = format_term(timed.batch - 1)
-    answer, kept = profile.answer_steps, profile.kept
+    answer, kept = profile.steps_per_answer, profile.kept
     share, mixed = prefill_step_share_and_time(timed, answer)
     value = profile.time_per_token(timed)
     if profile.prefill:
-        return (_per_token_line("step", format_term(timed.recorded, "s"), value, kept),)
+        return (_time_per_token_line("step", format_term(timed.recorded, "s"), value, kept),)
     if timed.recorded == timed.step and (timed.batch == 1 or mixed > timed.launching):
         simple = f"{step} + {others} × {cost} ÷ {format_term(answer)}"
         formula = "step + (requests − 1) × prompt ÷ answer"
-        return (_per_token_line(formula, simple, value, kept),)
+        return (_time_per_token_line(formula, simple, value, kept),)
     each = f"{format_term((timed.batch - 1) / answer)} ÷ {format_term(share)}"
     filled = profile.placed.engine.padded_batch(timed.batch)
     full = profile.timing_at(filled * profile.attention_groups).step
@@ -410,10 +496,10 @@ def _time_per_token_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[
     part, alone = format_term(share), format_term(timed.recorded, "s")
     both = f"{part} × {format_term(mixed, 's')} + (1 − {part}) × {alone}"
     formula = "share × such a step + (1 − share) × another step"
-    return *lines, _per_token_line(formula, both, value, kept)
+    return *lines, _time_per_token_line(formula, both, value, kept)
 
 
-def _per_token_line(
+def _time_per_token_line(
     formula: str, numbers: str, value: float, tokens_per_step: float
 ) -> FormulaStep:
     """Return the line of the time per token; with speculation a step yields several."""
@@ -432,7 +518,7 @@ def _interpolation_formula(values: tuple[float, ...], batch: float) -> str:
     return f"{low} + {format_term(part)} × ({high} − {low})"
 
 
-def _replica_step(result: CapacityResult, top: OperatingPoint) -> FormulaStep:
+def _replica_count_step(result: CapacityResult, top: OperatingPoint) -> FormulaStep:
     inputs = result.inputs
     if inputs.requests_per_second is not None:
         formula = "⌈rate × peak factor ÷ highest rate of one replica⌉"
@@ -458,9 +544,12 @@ def _build_pictures(result: CapacityResult) -> tuple[Chart, ...]:
     share, top = target_share(inputs), result.best
     first, each = [], []
     for part in range(1, 21):
-        settled = operating_point(result.profile, max(1.0, top * (part / 20) ** 2), (share,))
+        settled = operating_point_at_batch(
+            result.profile, max(1.0, top * (part / 20) ** 2), (share,)
+        )
         first.append((settled.rate, settled.ttft[share]))
-        each.append((settled.rate, settled.tpot[share] * inputs.output_tokens))
+        whole = settled.ttft[share] + settled.tpot[share] * inputs.output_tokens
+        each.append((settled.rate, whole))
     lines = [ChartLine("First token", tuple(first)), ChartLine("Whole answer", tuple(each), "dash")]
     if result.settled is not None:
         here = (result.settled.rate, result.settled.ttft[share])
@@ -483,7 +572,7 @@ def _split_notes(profile: ReplicaProfile) -> list[str]:
     prefill, placed = profile.prefill, profile.placed
     routed = placed.model.is_routed
     if prefill is None:
-        if routed and placed.fabric.domain >= _RACK:
+        if routed and placed.fabric.domain >= RACK:
             return [
                 (
                     f"In a rack of {placed.fabric.domain} linked GPUs, mixtures of experts are usually "
@@ -506,9 +595,6 @@ def _split_notes(profile: ReplicaProfile) -> list[str]:
     return notes
 
 
-_RACK = 32  # GPUs of a link domain from which experts are spread widely.
-
-
 def _build_notes(result: CapacityResult) -> list[str]:
     inputs = result.inputs
     label, front = (
@@ -518,7 +604,11 @@ def _build_notes(result: CapacityResult) -> list[str]:
     notes = [
         result.measurements.note,
         f"{label}: {front} pass on the way to the engine and to launch a prompt.",
-        "Requests arrive at random; bursts beyond that need the peak factor.",
+        (
+            "Requests arrive at random; bursts beyond that need the peak factor."
+            if inputs.requests_per_second is not None
+            else "Each user asks again once answered; bursts beyond that need the peak factor."
+        ),
     ]
     if inputs.spare:
         copies = "replica is" if inputs.spare == 1 else "replicas are"
@@ -537,6 +627,11 @@ def _build_notes(result: CapacityResult) -> list[str]:
     if result.queued_requests:
         waiting = format_number(round(result.queued_requests))
         notes.append(f"{waiting} requests of a replica wait until others leave the memory.")
+    if not (inputs.prompt_variation or inputs.answer_variation or inputs.requests_per_second):
+        notes.append(
+            "Lengths that are all alike keep the requests in step, as in a benchmark: they come "
+            "at the same time and wait for each other. Where lengths vary, they soon do not."
+        )
     if result.simulated is not None:
         served = format_number(result.simulated.served)
         notes.append(f"The simulated replica served {served} requests/s.")

@@ -11,11 +11,11 @@ from app.estimator.models.lookup import find_model
 from app.estimator.result import Status, VerdictFlip
 from app.estimator.training.run_costs import (
     checkpoint_bytes,
+    daly_goodput,
     daly_interval,
+    data_read_rate,
     dataset_bytes,
-    exact_goodput,
     job_mtbf,
-    read_rate,
     write_rate,
     young_interval,
 )
@@ -211,7 +211,7 @@ class GoodputLosses:
 
     def goodput_at(self, interval: float) -> float:
         """Return the goodput with another checkpoint interval."""
-        return exact_goodput(interval, self.stall, self.restart, self.mtbf)
+        return daly_goodput(interval, self.stall, self.restart, self.mtbf)
 
     @property
     def saves_per_day(self) -> float:
@@ -291,7 +291,7 @@ def compute_storage(inputs: StorageInputs) -> StorageResult:
         inputs=inputs,
         parameters=parameters,
         dataset=dataset_bytes(inputs.tokens, inputs.bytes_per_token),
-        needed_read=read_rate(inputs.gpus * inputs.gpu_rate, inputs.bytes_per_token),
+        needed_read=data_read_rate(inputs.gpus * inputs.gpu_rate, inputs.bytes_per_token),
         checkpoint=size,
         write_time=size / inputs.write_bandwidth,
         restart_read=size * inputs.replicas / inputs.read_bandwidth,
@@ -324,7 +324,7 @@ def compute_losses(
     if beside:
         interval = max(interval, written)
     young = young_interval(stall, mtbf)
-    share = exact_goodput(interval, stall, restart, mtbf)
+    share = daly_goodput(interval, stall, restart, mtbf)
     return GoodputLosses(stall, mtbf, restart, young, interval, share)
 
 
@@ -341,7 +341,7 @@ def longest_acceptable_restart(inputs: StorageInputs, losses: GoodputLosses) -> 
 
 
 def needed_write_bandwidth(
-    inputs: StorageInputs, size: float, losses: GoodputLosses
+    inputs: StorageInputs, checkpoint_size: float, losses: GoodputLosses
 ) -> float | None:
     """Return the write bandwidth that keeps the loss acceptable [B/s].
 
@@ -364,10 +364,10 @@ def needed_write_bandwidth(
         seconds = losses.mtbf * rest * rest / 2
 
     def excess(log_rate: float) -> float:
-        other = compute_losses(inputs, size, write_bandwidth=math.exp(log_rate))
+        other = compute_losses(inputs, checkpoint_size, write_bandwidth=math.exp(log_rate))
         return other.lost_share - inputs.acceptable
 
-    start = write_rate(size, seconds)
+    start = write_rate(checkpoint_size, seconds)
     root = find_root(excess, math.log(start), math.log(start * 1.2))
     return None if root is None else math.exp(root)
 

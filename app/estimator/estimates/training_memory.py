@@ -15,22 +15,22 @@ from app.estimator.memory.model_states import (
     USUAL,
     BytesPerParameter,
     FineTuning,
+    build_fine_tuning,
+    build_full_training,
     bytes_per_parameter,
-    fine_tuning,
-    full_training,
-    training_framework,
+    find_training_framework,
 )
 from app.estimator.memory.parallel_layout import (
     ParallelLayout,
+    default_micro_batch_count,
     tensor_parallel_problem,
-    usual_micro_batches,
 )
 from app.estimator.memory.training_memory import (
     StageMemory,
     TrainingStep,
+    default_overhead_bytes,
     fullest_stage,
     memory_by_stage,
-    usual_overhead,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.result import VerdictFlip
@@ -243,8 +243,8 @@ def find_remedies(model: Architecture, inputs: TrainingMemoryInputs) -> tuple[tu
 def requested_tuning(model: Architecture, inputs: TrainingMemoryInputs) -> FineTuning:
     """Return which part of the model is trained, and what is offloaded to the host."""
     if inputs.method == "full":
-        return full_training(inputs.offload)
-    return fine_tuning(model, inputs.method, inputs.rank, inputs.targets, inputs.offload)
+        return build_full_training(inputs.offload)
+    return build_fine_tuning(model, inputs.method, inputs.rank, inputs.targets, inputs.offload)
 
 
 def requested_layout(inputs: TrainingMemoryInputs) -> ParallelLayout:
@@ -263,20 +263,20 @@ def requested_layout(inputs: TrainingMemoryInputs) -> ParallelLayout:
 
 def requested_overhead(inputs: TrainingMemoryInputs) -> float:
     """Return the typed or the usual overhead [B]."""
-    return usual_overhead(inputs.gpus) if inputs.overhead is None else inputs.overhead
+    return default_overhead_bytes(inputs.gpus) if inputs.overhead is None else inputs.overhead
 
 
 def requested_step(inputs: TrainingMemoryInputs) -> TrainingStep:
     """Return the training step of the inputs, with the usual micro-batches by default."""
     layout = requested_layout(inputs)
-    framework = training_framework(inputs.framework, inputs.method)
+    framework = find_training_framework(inputs.framework, inputs.method)
     if inputs.optimizer_step != USUAL:
         foreach = inputs.optimizer_step == "foreach"
         framework = dataclasses.replace(framework, foreach=foreach)
     if framework.frees_gradients:  # Software for fine-tuning, which accumulates nothing by default.
         usual = layout.pipeline
     else:
-        usual = usual_micro_batches(layout, inputs.sequence, inputs.micro_batch)
+        usual = default_micro_batch_count(layout, inputs.sequence, inputs.micro_batch)
     return TrainingStep(
         sequence=inputs.sequence,
         micro_batch=inputs.micro_batch,
@@ -360,7 +360,9 @@ def _check_gpu_memory_and_precision(inputs: TrainingMemoryInputs, gpu: Accelerat
         raise input_error("precision", inputs.precision, f"The {gpu.name} cannot compute in BF16.")
 
 
-def fewest_gpus(layout: ParallelLayout, loads: tuple[StageMemory, ...], limit: float) -> int | None:
+def fewest_fitting_gpus(
+    layout: ParallelLayout, loads: tuple[StageMemory, ...], limit: float
+) -> int | None:
     """Return the fewest GPUs of this layout, by changing the number of replicas.
 
     Only what ZeRO shards shrinks with more replicas; the rest must fit on its own.

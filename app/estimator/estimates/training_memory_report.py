@@ -8,7 +8,7 @@ from app.estimator.estimates.training_memory import (
     USUAL_GPUS,
     TrainingMemoryInputs,
     TrainingMemoryResult,
-    fewest_gpus,
+    fewest_fitting_gpus,
     find_flips,
     find_remedies,
     requested_layout,
@@ -19,7 +19,7 @@ from app.estimator.estimates.training_memory import (
 )
 from app.estimator.formula_steps import StepBuilder, format_sum, format_term
 from app.estimator.hardware.catalog import find_accelerator
-from app.estimator.memory.model_states import bytes_per_parameter, training_framework
+from app.estimator.memory.model_states import bytes_per_parameter, find_training_framework
 from app.estimator.memory.parallel_layout import (
     ParameterShare,
     PipelineStage,
@@ -81,7 +81,7 @@ _MOMENTS = {
 }
 
 
-def _load_bounds(result: TrainingMemoryResult) -> tuple[float, float]:
+def _least_and_most_memory(result: TrainingMemoryResult) -> tuple[float, float]:
     """Return the range of a GPU's total: that of allocated memory, and of the overhead."""
     around, peak = (
         result.stage_memory.overhead,
@@ -98,15 +98,15 @@ def _allocated_range_factors(result: TrainingMemoryResult) -> tuple[float, float
     """Return the range of allocated memory, relative to what is computed."""
     if result.stage_memory.moment == "step":
         return _STEP_PEAK
-    return _PEAKS[training_framework(result.inputs.framework, result.inputs.method).id]
+    return _PEAKS[find_training_framework(result.inputs.framework, result.inputs.method).id]
 
 
 def _memory_per_gpu(result: TrainingMemoryResult) -> OutputValue:
-    return OutputValue(result.stage_memory.total, *_load_bounds(result))
+    return OutputValue(result.stage_memory.total, *_least_and_most_memory(result))
 
 
 def _free_memory(result: TrainingMemoryResult) -> OutputValue:
-    low, high = _load_bounds(result)
+    low, high = _least_and_most_memory(result)
     return OutputValue(
         result.memory_limit - result.stage_memory.total,
         result.memory_limit - high,
@@ -115,7 +115,7 @@ def _free_memory(result: TrainingMemoryResult) -> OutputValue:
 
 
 def _fits_memory(result: TrainingMemoryResult) -> OutputValue:
-    note = uncertain_fit_note(result.memory_limit, *_load_bounds(result))
+    note = uncertain_fit_note(result.memory_limit, *_least_and_most_memory(result))
     return OutputValue(result.stage_memory.total <= result.memory_limit, note=note)
 
 
@@ -128,7 +128,7 @@ def _allocated_peak(result: TrainingMemoryResult) -> OutputValue:
 
 def _reserved_peak(result: TrainingMemoryResult) -> OutputValue:
     """Return PyTorch's peak of reserved memory."""
-    framework = training_framework(result.inputs.framework, result.inputs.method).id
+    framework = find_training_framework(result.inputs.framework, result.inputs.method).id
     if not framework.startswith("torch"):
         return OutputValue(None, note="Known for PyTorch FSDP and DeepSpeed.")
     peak = result.stage_memory.total - result.stage_memory.overhead
@@ -141,7 +141,7 @@ def _fewest_gpus(result: TrainingMemoryResult) -> OutputValue:
     if result.fewest is None:
         return OutputValue(None, note="More copies alone do not make it fit.")
     low, high = (
-        fewest_gpus(
+        fewest_fitting_gpus(
             result.layout,
             tuple(_scaled_stage_memory(load, *f) for load in result.loads),
             result.memory_limit,
@@ -225,12 +225,12 @@ def estimate(inputs: TrainingMemoryInputs) -> Estimate:
         recipe=each,
         tuning=tuning,
         loads=loads,
-        fewest=fewest_gpus(layout, loads, limit),
+        fewest=fewest_fitting_gpus(layout, loads, limit),
         remedies=find_remedies(model, inputs) if fullest_stage(loads).total > limit else (),
     )
     load = fullest_stage(result.loads)
     memory = MemoryLimit(limit, limit, result.gpu.memory)
-    least, _ = _load_bounds(result)
+    least, _ = _least_and_most_memory(result)
     return Estimate(
         name="training-memory",
         verdict=memory_verdict(load.total, memory, result.inputs.gpus, least),
@@ -274,7 +274,7 @@ def _build_steps(result: TrainingMemoryResult, load: StageMemory) -> tuple[Formu
 
 
 def _state_step(
-    result: TrainingMemoryResult, figure: str, width: float, value: float, divided: bool
+    result: TrainingMemoryResult, figure: str, bytes_each: float, value: float, divided: bool
 ) -> FormulaStep:
     """Return the step: parameters of the fullest stage, times bytes, over the shards."""
     if not value and result.tuning.host != "none":
@@ -282,7 +282,7 @@ def _state_step(
     elif figure == "gradients" and not value:
         formula, numbers = "freed until the backward pass", "0 B"
     elif result.tuning.is_partial:
-        formula, numbers = _adapter_bytes_formula(result, figure, width, divided=divided)
+        formula, numbers = _adapter_bytes_formula(result, figure, bytes_each, divided=divided)
     else:
         here, layout = _fullest_stage_parameters(result), result.layout
         formula = "parameters on this GPU"
@@ -294,8 +294,8 @@ def _state_step(
             ways = layout.expert_shards if divided else 1
             formula += " + experts on it" + (" ÷ theirs" if divided else "")
             numbers = f"({numbers} + {format_term(here.experts)} ÷ {ways})"
-        formula = f"({formula}) × {format_term(width)} B"
-        numbers += f" × {format_term(width)} B"
+        formula = f"({formula}) × {format_term(bytes_each)} B"
+        numbers += f" × {format_term(bytes_each)} B"
     source = _tuning_source(result, figure) if result.tuning.is_partial else "zero"
     source = "torch-foreach" if figure == "copies" else source
     return _STEPS.line(figure, formula, numbers, value, source)
@@ -319,7 +319,7 @@ def _fullest_stage_parameters(result: TrainingMemoryResult) -> ParameterShare:
 
 
 def _adapter_bytes_formula(
-    result: TrainingMemoryResult, figure: str, width: float, *, divided: bool
+    result: TrainingMemoryResult, figure: str, bytes_each: float, *, divided: bool
 ) -> tuple[str, str]:
     """Return adapters on this GPU as a formula, for weights with the frozen parameters."""
     here, layout, tuning = _fullest_stage_parameters(result), result.layout, result.tuning
@@ -329,8 +329,8 @@ def _adapter_bytes_formula(
         / result.model.layers
         / layout.tensor
     )
-    formula = f"adapters × {format_term(width)} B"
-    numbers = f"{format_term(count)} × {format_term(width)} B"
+    formula = f"adapters × {format_term(bytes_each)} B"
+    numbers = f"{format_term(count)} × {format_term(bytes_each)} B"
     if figure == "weights":
         base = f"{format_term(tuning.base)} B"
         frozen = here.dense + here.experts
@@ -453,7 +453,7 @@ def _build_notes(result: TrainingMemoryResult, load: StageMemory) -> tuple[str, 
 
 def _memory_peak_notes(result: TrainingMemoryResult, load: StageMemory) -> list[str]:
     """Return when memory use is highest, if it is not the same throughout."""
-    framework = training_framework(result.inputs.framework, result.inputs.method)
+    framework = find_training_framework(result.inputs.framework, result.inputs.method)
     if not framework.frees_gradients:
         return []
     if load.moment == "step":

@@ -96,15 +96,15 @@ def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
     layout, gpus = _choose_layout(run, gpu, system)
     nodes = math.ceil(gpus / system.gpus) if system else 0
     if layout is not None:
-        _add_memory(run, layout, gpus)
+        _add_memory_section(run, layout, gpus)
         reason = no_cluster_reason(gpu, system, gpus)
         if system is None or reason:
-            _add_time(run, layout, gpus, None)
+            _add_time_section(run, layout, gpus, None)
             run.missing |= dict.fromkeys(("Network", "Storage", "Power", "Cost"), reason)
         else:
             power = add_power_section(run, system, nodes)
             watts = float(power["machines_typical"].value or 0) / gpus if power else None
-            _add_time(run, layout, gpus, watts)
+            _add_time_section(run, layout, gpus, watts)
             _add_network_storage_cost(run, system, nodes, gpus)
     sections = sorted(run.sections, key=lambda section: _ORDER.index(section.heading))
     return TrainingRunResult(tuple(sections), run.missing, inputs, gpu, gpus, nodes)
@@ -139,16 +139,25 @@ def _choose_layout(
     """
     inputs = composer.inputs
     if inputs.method != "full":
-        gpus = inputs.gpus or 1
-        return {"zero": "0" if gpus == 1 else "3", "recompute": "full"}, gpus
+        return _lightest_adapter_layout(composer, inputs.gpus or 1), inputs.gpus or 1
     gpus = inputs.gpus or _gpus_for_deadline(inputs, gpu, system)
-    plan = _search_layout(composer, gpus)
+    plan = _compute_layout_section(composer, gpus)
     if not inputs.gpus:
         plan, gpus = _search_fewest_gpus(composer, plan, gpus, system.gpus if system else 1)
     composer.sections.append(plan)
     if not plan.estimate["fits"].value:
         return None, gpus
     return {name: plan.estimate[name].value for name in _LAYOUT}, gpus
+
+
+def _lightest_adapter_layout(composer: SectionComposer, gpus: int) -> dict[str, Any]:
+    """Return copies of the model that recompute no more than they must to fit."""
+    layout = {"zero": "0" if gpus == 1 else "3", "recompute": "selective"}
+    memory = composer.compute_section(
+        "Memory", "training-memory", _memory_inputs(composer, layout, gpus)
+    )
+    fits = memory.estimate.verdict.status == "fits"
+    return layout if fits else {**layout, "recompute": "full"}
 
 
 def _search_fewest_gpus(
@@ -165,10 +174,10 @@ def _search_fewest_gpus(
         if math.isinf(time) and gpus >= _LARGE:
             break
         more = 2.0 if math.isinf(time) else 1.0 if math.isinf(limit) else time / limit
-        gpus = _round_to_systems(gpus * more, system_gpus)
+        gpus = round_to_systems(gpus * more, system_gpus)
         if gpus in tried:
             break
-        tried[gpus] = _search_layout(composer, gpus)
+        tried[gpus] = _compute_layout_section(composer, gpus)
     meeting = [n for n, plan in tried.items() if _run_time(plan) <= limit]
     best = min(meeting) if meeting else max(tried)
     return tried[best], best
@@ -191,13 +200,13 @@ def _gpus_for_deadline(inputs: TrainingRunInputs, gpu: Accelerator, system: Syst
     except (ValueError, TypeError, KeyError):
         return USUAL_GPUS
     needed = each * inputs.tokens / (1 - LOST) * 3600 / inputs.deadline
-    return _round_to_systems(needed, system.gpus if system else 1)
+    return round_to_systems(needed, system.gpus if system else 1)
 
 
-def _round_to_systems(gpus: float, system_gpus: int) -> int:
+def round_to_systems(gpus: float, system_gpus: int) -> int:
     """Round up to whole systems that a job can be divided over, at most an eighth more.
 
-    >>> _round_to_systems(60, 8), _round_to_systems(4344, 8)
+    >>> round_to_systems(60, 8), round_to_systems(4344, 8)
     (64, 4608)
     """
     systems = math.ceil(gpus / system_gpus)
@@ -210,15 +219,21 @@ def _round_to_systems(gpus: float, system_gpus: int) -> int:
     )
 
 
-def _search_layout(composer: SectionComposer, gpus: int) -> EstimateSection:
+def _compute_layout_section(composer: SectionComposer, gpus: int) -> EstimateSection:
     inputs = composer.inputs
     shared = ("model", "gpu", "tokens", "sequence", "global_batch", "number_format", "software")
     values = {name: getattr(inputs, name) for name in (*shared, "usd_per_gpu_hour")}
     return composer.compute_section("Layout", "parallelism-plan", {**values, "gpus": gpus})
 
 
-def _add_memory(composer: SectionComposer, layout: Mapping[str, Any], gpus: int) -> None:
+def _add_memory_section(composer: SectionComposer, layout: Mapping[str, Any], gpus: int) -> None:
     """Add what the layout takes on each GPU, as the plan and the time count it."""
+    composer.add("Memory", "training-memory", _memory_inputs(composer, layout, gpus))
+
+
+def _memory_inputs(
+    composer: SectionComposer, layout: Mapping[str, Any], gpus: int
+) -> dict[str, Any]:
     inputs = composer.inputs
     values = _memory_and_time_inputs(composer, layout, gpus)
     values.pop("global_batch", None)
@@ -228,10 +243,10 @@ def _add_memory(composer: SectionComposer, layout: Mapping[str, Any], gpus: int)
         software = find_software(inputs.software, find_model(inputs.model))
         values["micro_batches"] = max(1, layout["global_batch"] // replicas)
         values |= {"framework": software.framework, "fused_loss": software.fused_loss}
-    composer.add("Memory", "training-memory", values)
+    return values
 
 
-def _add_time(
+def _add_time_section(
     composer: SectionComposer, layout: Mapping[str, Any], gpus: int, watts: float | None
 ) -> None:
     values = _memory_and_time_inputs(composer, layout, gpus)
@@ -260,5 +275,6 @@ def _add_network_storage_cost(
     values = {name: getattr(inputs, name) for name in storage}
     values["gpu_rate"] = time.estimate["tokens_per_second_per_gpu"].value
     values["mtbf"] = time.inputs.mtbf_per_gpu
+    values |= {"stall": time.inputs.checkpoint_time, "restart": time.inputs.restart_time}
     composer.try_to_add("Storage", "storage", {**values, "gpus": gpus})
     add_cost_section(composer, system, gpus, {"run": time.estimate["gpu_hours"].value})

@@ -5,9 +5,10 @@ from app.estimator.estimates.training_run import (
     TrainingRunInputs,
     TrainingRunResult,
     compute_training_run,
+    round_to_systems,
 )
 from app.estimator.formula_steps import StepBuilder
-from app.estimator.hardware.prices import price_note
+from app.estimator.hardware.prices import list_price_notes
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Estimate,
@@ -15,9 +16,10 @@ from app.estimator.result import (
     OutputSpec,
     OutputValue,
     Verdict,
+    VerdictFlip,
     read_figures,
 )
-from app.estimator.units import format_number
+from app.estimator.units import format_number, format_value
 
 _RunResult = TrainingRunResult
 
@@ -56,19 +58,55 @@ def estimate(inputs: TrainingRunInputs) -> Estimate:
         verdict=_build_verdict(result),
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result),
-        notes=(NOTE, *result.missing_notes, *price_note(result.gpu, inputs.usd_per_gpu_hour)),
+        notes=(
+            NOTE,
+            *_lost_time_notes(result),
+            *result.missing_notes,
+            *list_price_notes(result.gpu, inputs.usd_per_gpu_hour),
+        ),
+        changes=_find_changes(result),
         sections=result.sections,
     )
 
 
+def _lost_time_notes(result: _RunResult) -> tuple[str, ...]:
+    """Say which part of the time brings no progress, and why."""
+    useful = result.find_figure(_TIME, "goodput")
+    if useful is None or not isinstance(useful.value, float):
+        return ()
+    other = next(s.inputs.other_time for s in result.sections if s.name == _TIME)
+    lost = format_value(1 - useful.value, "%")
+    return (
+        (
+            f"{lost} of the time bring no progress: {format_value(other, '%')} are evaluation, "
+            "repeats and slower steps, which training-time has as an input, and the rest are "
+            "saves and failures."
+        ),
+    )
+
+
+def _find_changes(result: _RunResult) -> tuple[VerdictFlip, ...]:
+    """Return the GPUs that keep the deadline even if the run is as slow as the range says."""
+    time, deadline = result.find_figure(_TIME, "time"), result.inputs.deadline
+    if time is None or time.high is None or not deadline or time.high <= deadline:
+        return ()
+    needed = result.gpus * time.high / deadline
+    safe = round_to_systems(needed, result.gpus // result.nodes if result.nodes else 1)
+    becomes = f"Keeps the deadline even at {format_value(time.high, 's')} on {result.gpus}."
+    return (VerdictFlip("gpus", "GPUs", str(result.gpus), str(safe), becomes),)
+
+
 def _build_verdict(result: _RunResult) -> Verdict:
     where = f"{format_number(result.gpus)} {result.gpu.name}"
-    hours, time = result.find(_TIME, "gpu_hours"), result.find(_TIME, "time")
+    hours, time = result.find_figure(_TIME, "gpu_hours"), result.find_figure(_TIME, "time")
     layout = result.sections[0].estimate.verdict
     if hours is None or time is None:
         return Verdict("no", "No layout fits.", layout.text)
-    cost, power = result.find(_TIME, "cost"), result.find("power-cooling", "site_power")
-    parts = [f"{where} take {hours.words}"]
+    cost, power = (
+        result.find_figure(_TIME, "cost"),
+        result.find_figure("power-cooling", "site_power"),
+    )
+    parts = [f"{where} {'take' if result.gpus > 1 else 'takes'} {hours.words}"]
     if cost is not None and cost.value is not None:
         parts.append(f"{cost.words} rented")
     if power is not None and power.value is not None:
@@ -82,7 +120,7 @@ def _build_verdict(result: _RunResult) -> Verdict:
 
 
 def _build_steps(result: _RunResult) -> tuple[FormulaStep, ...]:
-    hours, time = result.find(_TIME, "gpu_hours"), result.find(_TIME, "time")
+    hours, time = result.find_figure(_TIME, "gpu_hours"), result.find_figure(_TIME, "time")
     if hours is None or time is None:
         return (
             _STEPS.line_from_template(

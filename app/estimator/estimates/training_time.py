@@ -11,21 +11,21 @@ from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InputGroup, InvalidInputsError
 from app.estimator.memory.model_states import (
     FineTuning,
+    build_fine_tuning,
+    build_full_training,
     bytes_per_parameter,
-    fine_tuning,
-    full_training,
 )
-from app.estimator.memory.parallel_layout import tensor_parallel_problem, usual_micro_batches
+from app.estimator.memory.parallel_layout import default_micro_batch_count, tensor_parallel_problem
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.result import VerdictFlip
 from app.estimator.training.flops import (
     adapter_training_flops_per_token,
-    recomputed_flops,
+    flops_utilization,
+    recomputed_flops_per_token,
     training_flops_per_token,
-    utilization,
 )
-from app.estimator.training.run_costs import energy, goodput, job_mtbf, young_interval
+from app.estimator.training.run_costs import goodput, job_mtbf, site_energy, young_interval
 from app.estimator.training.step_time import StepTime, step_time
 from app.estimator.training.training_plan import (
     FREE_PLACES,
@@ -207,7 +207,7 @@ class TrainingTimeResult:
     @property
     def site_energy(self) -> float:
         """Return the energy of the site [Wh]."""
-        return energy(self.seconds * self.inputs.gpus, self.watts, self.inputs.pue) / 3600
+        return site_energy(self.seconds * self.inputs.gpus, self.watts, self.inputs.pue) / 3600
 
 
 _MOST_GPUS = 1_000_000
@@ -236,7 +236,7 @@ def requested_plan(inputs: TrainingTimeInputs) -> TrainingPlan:
     )
     batches = plan.pipeline
     if not plan.tuning.is_partial:
-        batches = usual_micro_batches(
+        batches = default_micro_batch_count(
             plan_to_parallel_layout(plan), inputs.sequence, inputs.micro_batch
         )
     if inputs.global_batch:
@@ -246,9 +246,9 @@ def requested_plan(inputs: TrainingTimeInputs) -> TrainingPlan:
 
 def _requested_tuning(inputs: TrainingTimeInputs) -> FineTuning:
     if inputs.method == "full":
-        return full_training("none")
+        return build_full_training("none")
     model = find_model(inputs.model)
-    return fine_tuning(model, inputs.method, inputs.rank, inputs.targets, "none")
+    return build_fine_tuning(model, inputs.method, inputs.rank, inputs.targets, "none")
 
 
 _RECOMPUTE: dict[str, Recompute] = {
@@ -294,9 +294,9 @@ def compute_run(
     flops = training_flops_per_token(model, plan.sequence)
     if plan.tuning.is_partial:
         flops = adapter_training_flops_per_token(model, plan.sequence, plan.tuning.adapters)
-    again = recomputed_flops(model, plan.sequence, plan.recompute)
+    again = recomputed_flops_per_token(model, plan.sequence, plan.recompute)
     rate = plan.tokens / step.total / plan.gpus
-    mfu = utilization(flops, rate, gpu.peak_rate(plan.number_format) or 1.0)
+    mfu = flops_utilization(flops, rate, gpu.peak_rate(plan.number_format) or 1.0)
     return TrainingTimeResult(
         inputs=inputs,
         model=model,
@@ -368,7 +368,7 @@ def find_bubble_reductions(result: TrainingTimeResult) -> tuple[tuple[str, int, 
             continue
         step = requested_step_time(model, gpu, changed, other)
         rate = other.tokens / step.total / other.gpus
-        mfu = utilization(result.flops, rate, gpu.peak_rate(other.number_format) or 1.0)
+        mfu = flops_utilization(result.flops, rate, gpu.peak_rate(other.number_format) or 1.0)
         if mfu > result.mfu:
             faster.append((field, value, mfu))
     return tuple(sorted(faster, key=lambda one: -one[2]))
@@ -409,10 +409,10 @@ def validate_inputs(model: Architecture, inputs: TrainingTimeInputs, gpu: Accele
         most = model.layers + FREE_PLACES
         message = f"{model.layers} layers cannot fill {stages} chunks; at most {most}."
         raise input_error("pipeline_parallel", inputs.pipeline_parallel, message)
-    _check_groups(model, inputs)
+    _check_gpu_and_expert_groups(model, inputs)
 
 
-def _check_groups(model: Architecture, inputs: TrainingTimeInputs) -> None:
+def _check_gpu_and_expert_groups(model: Architecture, inputs: TrainingTimeInputs) -> None:
     group = inputs.tensor_parallel * inputs.pipeline_parallel * inputs.context_parallel
     if group > inputs.gpus or inputs.gpus % group:
         message = (

@@ -22,11 +22,11 @@ from app.estimator.formula_steps import (
     StepBuilder,
     format_adapter_flops_per_token,
     format_term,
-    format_terms,
+    format_terms_of_sum,
     format_training_flops_per_token,
 )
 from app.estimator.hardware.catalog import find_accelerator
-from app.estimator.hardware.prices import UNKNOWN, price_note, typed_or_list_price
+from app.estimator.hardware.prices import UNKNOWN, list_price_notes, typed_or_list_price
 from app.estimator.hardware.throughput import find_sustained_shares
 from app.estimator.memory_verdict import (
     MemoryLimit,
@@ -48,8 +48,8 @@ from app.estimator.result import (
     ranged_value,
     read_figures,
 )
-from app.estimator.training.run_costs import rent
-from app.estimator.training.step_time import StepTime, bubble
+from app.estimator.training.run_costs import rental_cost
+from app.estimator.training.step_time import StepTime, pipeline_bubble
 from app.estimator.training.training_plan import TrainingPlan
 from app.estimator.units import format_number, format_value
 
@@ -106,11 +106,11 @@ def _fits_memory(result: TrainingTimeResult) -> OutputValue:
     return OutputValue(result.memory <= limit, note=uncertain_fit_note(limit, least, most))
 
 
-def _cost(result: TrainingTimeResult) -> OutputValue:
+def _run_cost(result: TrainingTimeResult) -> OutputValue:
     price = typed_or_list_price(result.gpu, result.inputs.usd_per_gpu_hour)
     if price is None:
         return OutputValue(None, note=UNKNOWN)
-    return modeled_time("run", rent(result.gpu_hours, price))
+    return modeled_time("run", rental_cost(result.gpu_hours, price))
 
 
 OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
@@ -143,7 +143,7 @@ OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
         "Bubble over ideal time",
         "%",
         "less",
-        lambda r: bubble(r.plan.pipeline, r.plan.micro_batches, r.plan.chunks),
+        lambda r: pipeline_bubble(r.plan.pipeline, r.plan.micro_batches, r.plan.chunks),
     ),
     OutputSpec(
         "memory",
@@ -154,7 +154,7 @@ OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
         modeled=True,
     ),
     OutputSpec("fits", "Fits in memory", better="more", read=_fits_memory),
-    OutputSpec("cost", "Cost", "USD", "less", _cost, modeled=True),
+    OutputSpec("cost", "Cost", "USD", "less", _run_cost, modeled=True),
     _modeled_time_output("energy", "Energy", "Wh", lambda r: r.site_energy, "run"),
     OutputSpec("checkpoint_interval", "Time between checkpoints", "s", read=lambda r: r.interval),
 )
@@ -200,7 +200,7 @@ def estimate(inputs: TrainingTimeInputs) -> Estimate:
         tables=(_build_table(result),),
         notes=(
             *_build_notes(result),
-            *price_note(gpu, inputs.usd_per_gpu_hour),
+            *list_price_notes(gpu, inputs.usd_per_gpu_hour),
             capacity_note(gpu),
         ),
         changes=find_flips(result),
@@ -247,7 +247,7 @@ def step_time_formula_step(plan: TrainingPlan, step: StepTime) -> FormulaStep:
     return _STEPS.line(
         "step_time",
         f"{rule} + gradients and weights + optimizer",
-        f"{numbers} + {format_terms((step.data, step.optimizer), 's')}",
+        f"{numbers} + {format_terms_of_sum((step.data, step.optimizer), 's')}",
         step.total,
         "megatron-2021",
     )
@@ -280,7 +280,7 @@ def _build_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
             topic="number-formats",
         ),
         *_run_steps(result),
-        *_cost_step(result),
+        *_run_cost_steps(result),
     )
 
 
@@ -288,7 +288,7 @@ def _micro_batch_step(result: TrainingTimeResult) -> FormulaStep:
     plan, left = result.plan, {"bubble", "data", "optimizer"}
     names = [(name, label) for name, label in _PARTS if name not in left]
     spent = [(label, getattr(result.step, name)) for name, label in names]
-    parts = format_terms((seconds for _, seconds in spent), "s")
+    parts = format_terms_of_sum((seconds for _, seconds in spent), "s")
     return FormulaStep(
         "One micro-batch on a stage",
         f"({' + '.join(label.lower() for label, seconds in spent if seconds)}) ÷ micro-batches",
@@ -332,7 +332,7 @@ def _run_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
     )
 
 
-def _cost_step(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
+def _run_cost_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
     price = typed_or_list_price(result.gpu, result.inputs.usd_per_gpu_hour)
     if price is None:
         return ()
@@ -341,7 +341,7 @@ def _cost_step(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
             "cost",
             "[GPU-hours] × [price]",
             (result.gpu_hours, (price, "USD/h")),
-            rent(result.gpu_hours, price),
+            rental_cost(result.gpu_hours, price),
             "deepseek-v3",
             topic="cluster-components",
         ),

@@ -116,7 +116,7 @@ def compute_weights(model: Architecture, inputs: WeightsInputs) -> WeightsResult
     padding = expert_padding_bytes(model, form, gpus) if inputs.repacked else 0.0
     covered = model.parameters if form.covers == "all" else table.quantized
     total, quantized = table.total + padding, covered * form.bits / 8 + padding
-    each = table.per_gpu(gpus) + padding / gpus
+    each = table.bytes_per_gpu(gpus) + padding / gpus
     return WeightsResult(
         total=total,
         quantized=quantized,
@@ -205,7 +205,7 @@ def _format_steps(result: WeightsResult, form: WeightFormat) -> tuple[FormulaSte
             "quantised",
         ),
         ("Kept wider", _unquantized_weights_formula(form), rest, result.rest, "rest"),
-        *_tower_line(result, form),
+        *_vision_tower_line(result, form),
         (
             "All weights",
             "weights in the format + weights in wider formats"
@@ -227,7 +227,7 @@ def _unquantized_weights_formula(form: WeightFormat) -> str:
     return "embeddings, head, norms and routers × bytes"
 
 
-def _tower_line(
+def _vision_tower_line(
     result: WeightsResult, form: WeightFormat
 ) -> tuple[tuple[str, str, str, float, str], ...]:
     """Return the line of the vision tower, if there is one."""
@@ -278,7 +278,7 @@ def build_notes(model: Architecture, inputs: WeightsInputs) -> tuple[str, ...]:
     if form.covers == "all":
         return ahead
     notes = ["Embeddings, output head, norms and routers stay in 16 bit."]
-    if form.covers == "calibrated" and "linear attention" in model.parts():
+    if form.covers == "calibrated" and "linear attention" in model.parameters_by_part():
         notes = ["Embeddings, head, norms, routers and linear attention stay in 16 bit."]
     if form.widths is not None:
         notes = ["Norms, and modules that the checkpoint leaves out, stay in 16 bit."]

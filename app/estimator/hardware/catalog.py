@@ -233,12 +233,12 @@ _OWN_PEAKS = {"fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4"}
 _OWN_SHOWN = {"memory": (1e9, "GB"), "memory_bandwidth": (1e9, "GB/s"), "tdp": (1.0, "W")}
 
 
-def _parse_custom_gpu(name: str) -> dict[str, float]:
+def _parse_custom_gpu(text: str) -> dict[str, float]:
     """Return the values of a card of your own; empty if the text is a name.
 
     Raises LookupError if some of it cannot be read.
     """
-    parts = re.split(r",\s+|;", name.strip())
+    parts = re.split(r",\s+|;", text.strip())
     read = [_OWN_VALUE.fullmatch(part.strip()) for part in parts]
     known = {*_OWN_PEAKS, "nvlink"}
     if read[0] is None or (read[0]["what"] or "fp8").lower() not in known:
@@ -293,7 +293,7 @@ def accelerator_id(name: str) -> str:
     own = _parse_custom_gpu(name)
     if own:
         return ", ".join(_format_custom_gpu_value(field, value) for field, value in own.items())
-    return data_files.find_id(*_ACCELERATORS, name, "an accelerator")
+    return data_files.find_id_by_alias(*_ACCELERATORS, name, "an accelerator")
 
 
 def gpu_id(name: str) -> str:
@@ -313,12 +313,12 @@ def gpu_id(name: str) -> str:
 
 def system_id(name: str) -> str:
     """Return the catalog id of a system; raises LookupError with the closest ids."""
-    return data_files.find_id(*_SYSTEMS, name, "a system")
+    return data_files.find_id_by_alias(*_SYSTEMS, name, "a system")
 
 
-def network_id(name: str) -> str:
+def network_part_id(name: str) -> str:
     """Return the catalog id of a network part; raises LookupError with the closest ids."""
-    return data_files.find_id(*_NETWORKS, name, "a network part")
+    return data_files.find_id_by_alias(*_NETWORKS, name, "a network part")
 
 
 @functools.lru_cache(maxsize=1024)
@@ -344,9 +344,9 @@ def find_system(name: str) -> System:
 
 
 @functools.lru_cache(maxsize=256)
-def find_network(name: str) -> NetworkPart:
+def find_network_part(name: str) -> NetworkPart:
     """Return the network part for an id or common name; raises LookupError."""
-    row = data_files.load_table(*_NETWORKS)[network_id(name)]
+    row = data_files.load_table(*_NETWORKS)[network_part_id(name)]
     fields = _to_base_units(row, _NETWORK_UNITS)
     throughput = fields.pop("throughput", None)
     if "bandwidth" not in fields:
@@ -357,7 +357,7 @@ def find_network(name: str) -> NetworkPart:
 @functools.lru_cache(maxsize=64)
 def find_reference_design(name: str) -> ReferenceDesign:
     """Return the reference architecture for an id; raises LookupError."""
-    key = data_files.find_id(*_DESIGNS, name, "a reference architecture")
+    key = data_files.find_id_by_alias(*_DESIGNS, name, "a reference architecture")
     return ReferenceDesign(**_to_base_units(data_files.load_table(*_DESIGNS)[key], _DESIGN_UNITS))
 
 
@@ -391,7 +391,7 @@ def find_reference_design_for(system: str, switch: str = "") -> ReferenceDesign 
 
 def list_network_parts() -> tuple[NetworkPart, ...]:
     """Return all network parts in catalog order."""
-    return tuple(find_network(key) for key in data_files.load_table(*_NETWORKS))
+    return tuple(find_network_part(key) for key in data_files.load_table(*_NETWORKS))
 
 
 # TOML key: field of the dataclass, and factor to the base unit.
@@ -440,10 +440,10 @@ _PCIE: dict[int, float] = {3: 15.75e9, 4: 31.5e9, 5: 63e9, 6: 121e9}
 _ABOUT = frozenset({"aliases", "cited", "sparse", "unknown"})
 
 
-def field_for_key(key: str) -> str:
+def field_of_toml_key(key: str) -> str:
     """Return the dataclass field for a key of an entry, or the key itself.
 
-    >>> field_for_key("bf16_tflops_dense"), field_for_key("launch_year")
+    >>> field_of_toml_key("bf16_tflops_dense"), field_of_toml_key("launch_year")
     ('bf16', 'launch_year')
     """
     for factors in (_ACCELERATOR_UNITS, _SYSTEM_UNITS, _NETWORK_UNITS):
@@ -484,17 +484,19 @@ _DOUBLED: Mapping[str, frozenset[str]] = {
 _NONE = frozenset({"Volta", "Turing", "TPU", "Gaudi"})
 
 
-def sparse_rate(card: Accelerator, number_format: str, stated: Mapping[str, float]) -> float | None:
+def sparse_peak_rate(
+    card: Accelerator, number_format: str, stated_rates: Mapping[str, float]
+) -> float | None:
     """Return the peak with 2:4 sparsity [FLOP/s]; None if there is none or it is unknown.
 
-    `stated` are the rates that a source states, in units of 10^12.
+    `stated_rates` are the rates that a source states, in units of 10^12.
 
     >>> from app.estimator.hardware.catalog import find_accelerator
-    >>> sparse_rate(find_accelerator("H100"), "fp8", {})
+    >>> sparse_peak_rate(find_accelerator("H100"), "fp8", {})
     3957800000000000.0
     """
-    if number_format in stated:
-        return stated[number_format] * 1e12
+    if number_format in stated_rates:
+        return stated_rates[number_format] * 1e12
     dense: float | None = getattr(card, number_format)
     if dense is None or number_format not in _DOUBLED.get(card.architecture, ()):
         return None

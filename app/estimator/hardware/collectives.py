@@ -207,13 +207,13 @@ def collective_time(
         return 0.0
     inside = max(1, min(ranks, fabric.domain // max(1, spread)))
     groups = math.ceil(ranks / inside)
-    inner = _combine_times(
+    inner = _combine_overlapping_times(
         *domain_latency_and_transfer(operation, inside, message, fabric), OVERLAP
     )
     if groups == 1:
         return inner
     outer = inter_domain_time(operation, inside, groups, message, fabric)
-    return _combine_times(inner, outer, TIERS)
+    return _combine_overlapping_times(inner, outer, TIERS)
 
 
 def engine_collective_time(
@@ -229,7 +229,9 @@ def engine_collective_time(
     if ranks > fabric.domain:
         return collective_time(operation, ranks, message, fabric)
     _, transfer = domain_latency_and_transfer(operation, ranks, message, fabric)
-    return _combine_times(latency + _KERNEL_STEP * _count_hops(operation, ranks), transfer, OVERLAP)
+    return _combine_overlapping_times(
+        latency + _KERNEL_STEP * _count_hops(operation, ranks), transfer, OVERLAP
+    )
 
 
 def send_time(message: float, fabric: Interconnect, *, outside: bool = False) -> float:
@@ -247,7 +249,9 @@ def send_time(message: float, fabric: Interconnect, *, outside: bool = False) ->
         raise ValueError("GPUs of different domains need a network")
     if way.id == "mesh":
         rate /= fabric.domain - 1
-    return _combine_times(*_latency_and_transfer(way, 1, message / (rate * way.share)), OVERLAP)
+    return _combine_overlapping_times(
+        *_latency_and_transfer(way, 1, message / (rate * way.share)), OVERLAP
+    )
 
 
 def domain_latency_and_transfer(
@@ -278,28 +282,28 @@ def _count_hops(operation: Collective, ranks: int) -> float:
 
 
 def inter_domain_time(
-    operation: Collective, inside: int, groups: int, message: float, fabric: Interconnect
+    operation: Collective, ranks_per_domain: int, groups: int, message: float, fabric: Interconnect
 ) -> float:
     """Time of the part between domains, where every GPU uses its own adapter."""
     way = fabric.nic
     if way is None or fabric.nic_rate <= 0:
-        raise ValueError(f"{inside * groups} GPUs need a network beyond one domain")
+        raise ValueError(f"{ranks_per_domain * groups} GPUs need a network beyond one domain")
     if operation == "alltoall":
         moved = message * (groups - 1) / groups
     else:
-        moved = bytes_sent(operation, groups, message / inside)
+        moved = bytes_sent(operation, groups, message / ranks_per_domain)
     hops = math.ceil(math.log2(groups)) * (2 if operation == "all_reduce" else 1)
     wire = moved / (fabric.nic_rate * way.share)
-    return _combine_times(*_latency_and_transfer(way, hops, wire), OVERLAP)
+    return _combine_overlapping_times(*_latency_and_transfer(way, hops, wire), OVERLAP)
 
 
-def _latency_and_transfer(link: LinkModel, hops: float, wire: float) -> tuple[float, float]:
+def _latency_and_transfer(link: LinkModel, hops: float, wire_time: float) -> tuple[float, float]:
     """Latency, and transfer time including the filling of a pipeline of chunks [s]."""
-    return link.base + link.step * hops, wire + 2 * math.sqrt(link.ramp * wire)
+    return link.base + link.step * hops, wire_time + 2 * math.sqrt(link.ramp * wire_time)
 
 
-def _combine_times(one: float, other: float, power: float) -> float:
-    total: float = (one**power + other**power) ** (1 / power)
+def _combine_overlapping_times(first: float, second: float, power: float) -> float:
+    total: float = (first**power + second**power) ** (1 / power)
     return total
 
 

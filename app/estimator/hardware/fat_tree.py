@@ -44,7 +44,7 @@ class FatTree:
         return self.down / self.up if self.spines else 1.0
 
 
-def split_ports(ports: int, oversubscription: float = 1.0) -> tuple[int, int]:
+def split_leaf_ports(ports: int, oversubscription: float = 1.0) -> tuple[int, int]:
     """Return a leaf's ports towards nodes and towards spines.
 
     up = ⌈p / (1 + r)⌉, down = p − up, so that down/up never exceeds r.
@@ -52,7 +52,7 @@ def split_ports(ports: int, oversubscription: float = 1.0) -> tuple[int, int]:
     `ports`: ports of the switch p, at least 2; `oversubscription`: ratio r, at least 1. From
     leiserson-1985.
 
-    >>> split_ports(64), split_ports(64, 3.0)
+    >>> split_leaf_ports(64), split_leaf_ports(64, 3.0)
     ((32, 32), (48, 16))
     """
     if ports < 2:
@@ -84,7 +84,7 @@ def uplink_counts(ports: int, oversubscription: float) -> range:
     >>> list(uplink_counts(64, 1.0)), list(uplink_counts(64, 2.0))
     ([32], [22, 21])
     """
-    down, most = split_ports(ports, oversubscription)
+    down, most = split_leaf_ports(ports, oversubscription)
     fewest = max(1, math.ceil(down / oversubscription - 1e-9))
     return range(most, min(fewest, most) - 1, -1)
 
@@ -98,7 +98,7 @@ def build_two_tier_tree(leaves: int, ports: int, oversubscription: float = 1.0) 
     >>> build_two_tier_tree(32, 64).spines, build_two_tier_tree(8, 64, 2.0).spines
     (16, 3)
     """
-    down, _ = split_ports(ports, oversubscription)
+    down, _ = split_leaf_ports(ports, oversubscription)
     trees = [
         FatTree(2, ports, leaves, spines, 0, down, up)
         for up in uplink_counts(ports, oversubscription)
@@ -118,7 +118,7 @@ def build_three_tier_tree(leaves: int, ports: int, oversubscription: float = 1.0
     >>> tree.spines, tree.cores
     (512, 256)
     """
-    down, _ = split_ports(ports, oversubscription)
+    down, _ = split_leaf_ports(ports, oversubscription)
     half = ports // 2
     pods = -(-leaves // half)
     cores = fewest_even_spines(pods, half, ports)
@@ -170,7 +170,7 @@ def max_leaves(ports: int, oversubscription: float = 1.0, tiers: int = 2) -> int
     >>> max_leaves(64), max_leaves(64, tiers=3)
     (64, 2048)
     """
-    split_ports(ports, oversubscription)
+    split_leaf_ports(ports, oversubscription)
     return ports if tiers == 2 else ports * (ports // 2)
 
 

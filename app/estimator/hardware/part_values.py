@@ -13,7 +13,7 @@ from app.estimator.hardware.catalog import (
     NetworkPart,
     System,
     has_no_sparsity,
-    sparse_rate,
+    sparse_peak_rate,
 )
 from app.estimator.units import NBSP, format_number, format_value
 
@@ -237,10 +237,10 @@ class CatalogPart:
     @property
     def sources(self) -> tuple[str, ...]:
         """Return the sources of its values; sources of single values come last."""
-        return tuple(dict.fromkeys(s for v in self._cited_last for s in v.sources))
+        return tuple(dict.fromkeys(s for v in self._values_with_own_source_last for s in v.sources))
 
     @property
-    def _cited_last(self) -> list[PartValue]:
+    def _values_with_own_source_last(self) -> list[PartValue]:
         return sorted(self.values, key=lambda value: value.own)
 
     @property
@@ -291,7 +291,7 @@ def _build_part(entry: Entry) -> CatalogPart:
     kind = _part_kind(entry)
     row = data_files.load_table(*_FILES.get(kind, _NETWORKS))[entry.id]
     made = _PartBuilder(entry, row)
-    values = [made.value(field) for field in FIELDS[kind]]
+    values = [made.build_value(field) for field in FIELDS[kind]]
     return CatalogPart(
         id=entry.id,
         name=entry.name,
@@ -318,9 +318,9 @@ class _PartBuilder:
         self._entry = entry
         self._row = row
         self._unknown: Mapping[str, str] = row.get("unknown", {})
-        self._unverified = {catalog.field_for_key(key) for key in entry.unverified}
+        self._unverified = {catalog.field_of_toml_key(key) for key in entry.unverified}
 
-    def value(self, field: CatalogField) -> PartValue | None:
+    def build_value(self, field: CatalogField) -> PartValue | None:
         """Return the value of a field; None if it is optional and missing."""
         number = getattr(self._entry, field.name)
         if number in (None, "") or field.name in self._unknown:
@@ -329,8 +329,8 @@ class _PartBuilder:
         return PartValue(
             field=field,
             number=number,
-            words=_format_field(field, number),
-            beside=self._other_convention(field, number),
+            words=_format_field_value(field, number),
+            beside=self._format_in_other_convention(field, number),
             sources=sources,
             read_on=read_on,
             own=own,
@@ -371,21 +371,21 @@ class _PartBuilder:
             return ("not sold", "It is rented as part of a machine.")
         return ("", "")
 
-    def _other_convention(self, field: CatalogField, number: Any) -> str:
+    def _format_in_other_convention(self, field: CatalogField, number: Any) -> str:
         """Return the same value in the other convention."""
         if field.says == "one way":
-            return f"{_format_field(field, 2 * number)} both ways"
+            return f"{_format_field_value(field, 2 * number)} both ways"
         entry = self._entry
         binary = "memory" if "memory_gib" in self._row else ""
         if field.name in {"driver_memory", "engine_memory", "capacity", binary}:
-            return self._memory_in_other_convention(field.name, number)
+            return self._format_memory_in_other_convention(field.name, number)
         if isinstance(entry, Accelerator):
             return _accelerator_value_note(entry, field, self._row.get("sparse", {}))
         if field.name == "switching_capacity":
             return str(getattr(entry, "switching_convention", ""))
         return ""
 
-    def _memory_in_other_convention(self, name: str, number: float) -> str:
+    def _format_memory_in_other_convention(self, name: str, number: float) -> str:
         if name == "memory":
             return f"{format_number(number / 2**30)}{NBSP}GiB"
         exact = f"{format_number(number / 2**20)}{NBSP}MiB"
@@ -399,7 +399,7 @@ class _PartBuilder:
         return "what the driver reports" if read else "the label, without a reading"
 
 
-def _format_field(field: CatalogField, number: Any) -> str:
+def _format_field_value(field: CatalogField, number: Any) -> str:
     if field.name == "mig_instances":
         return format_value(number) if number else "none"
     if field.name == "accelerator":
@@ -413,21 +413,23 @@ def _format_field(field: CatalogField, number: Any) -> str:
 
 
 def _accelerator_value_note(
-    card: Accelerator, field: CatalogField, stated: Mapping[str, float]
+    card: Accelerator, field: CatalogField, stated_sparse_rates: Mapping[str, float]
 ) -> str:
     if field.name in RATES:
-        return _sparse_note(card, field, stated)
-    return _pcie_note(card) if field.name == "pcie_generation" else ""
+        return _sparse_rate_note(card, field, stated_sparse_rates)
+    return _pcie_bandwidth_note(card) if field.name == "pcie_generation" else ""
 
 
-def _sparse_note(card: Accelerator, field: CatalogField, stated: Mapping[str, float]) -> str:
-    rate = sparse_rate(card, field.name, stated)
+def _sparse_rate_note(
+    card: Accelerator, field: CatalogField, stated_sparse_rates: Mapping[str, float]
+) -> str:
+    rate = sparse_peak_rate(card, field.name, stated_sparse_rates)
     if rate:
-        return f"{_format_field(field, rate)} sparse"
+        return f"{_format_field_value(field, rate)} sparse"
     return "no sparse rate" if has_no_sparsity(card) and field.name != "fp32" else ""
 
 
-def _pcie_note(card: Accelerator) -> str:
+def _pcie_bandwidth_note(card: Accelerator) -> str:
     rate = card.pcie_bandwidth
     if rate is None:
         return ""

@@ -125,7 +125,7 @@ def _parse_price(row: Any, line_of_key: Any) -> PartPrice:
     """Parse one entry; `line_of_key` returns the line of a key."""
     if not isinstance(row, Mapping):
         raise _PriceRowError("write each price as a table of its own, under [[price]].")
-    _check_keys(row, line_of_key)
+    _check_price_keys(row, line_of_key)
     try:
         return PartPrice(
             part=_parse_part_id(row["part"]),
@@ -140,7 +140,7 @@ def _parse_price(row: Any, line_of_key: Any) -> PartPrice:
         raise _PriceRowError(message, line_of_key(key)) from None
 
 
-def _check_keys(row: Mapping[str, Any], line_of_key: Any) -> None:
+def _check_price_keys(row: Mapping[str, Any], line_of_key: Any) -> None:
     for key in row:
         if key not in _KEYS:
             raise _PriceRowError(f"“{key}” is none of {', '.join(_KEYS)}.", line_of_key(key))
@@ -176,10 +176,10 @@ def _parse_currency(code: Any) -> str:
     return code
 
 
-def _parse_billing_period(per: Any) -> BillingPeriod:
-    if per not in get_args(BillingPeriod):
+def _parse_billing_period(period: Any) -> BillingPeriod:
+    if period not in get_args(BillingPeriod):
         raise _PriceKeyError("per", "write hour for rent or buy for a purchase")
-    found: BillingPeriod = per
+    found: BillingPeriod = period
     return found
 
 
@@ -214,13 +214,13 @@ class RentalPrice:
         return f"{self.provider}'s list price of {self.read_on:%B %Y}"
 
 
-def find_rental_price(name: str) -> RentalPrice | None:
+def find_rental_price(accelerator: str) -> RentalPrice | None:
     """Return the list price of an accelerator by its id; None if there is none.
 
     >>> find_rental_price("h100-sxm5-80").provider, find_rental_price("groq-lpu-v1")
     ('Lambda', None)
     """
-    row = data_files.load_table("rents.toml", "rent").get(name)
+    row = data_files.load_table("rents.toml", "rent").get(accelerator)
     if row is None:
         return None
     source = row["source"][0]
@@ -249,7 +249,7 @@ def typed_or_list_price(gpu: Accelerator, typed: float | None) -> float | None:
     return rent.usd_per_hour if rent else None
 
 
-def price_note(gpu: Accelerator, typed: float | None) -> tuple[str, ...]:
+def list_price_notes(gpu: Accelerator, typed: float | None) -> tuple[str, ...]:
     """Return the source of the price, unless the user typed one."""
     rent = find_rental_price(gpu.id)
     if typed is not None or rent is None:

@@ -61,7 +61,7 @@ def find_sustained_shares(architecture: str) -> SustainedShares:
     return SustainedShares(**{k: v for k, v in row.items() if k in known})
 
 
-def sustained_rates(
+def compute_sustained_rates(
     gpu: Accelerator, number_format: str = "bf16", *, older_kernels: bool = False
 ) -> SustainedRates:
     """Return the sustained rates of `gpu` for products in a format, and from memory.
@@ -74,7 +74,7 @@ def sustained_rates(
     Raises ValueError if the data sheet lacks a needed value.
 
     >>> from app.estimator.hardware.catalog import find_accelerator
-    >>> round(sustained_rates(find_accelerator("H100")).matmul / 1e12)
+    >>> round(compute_sustained_rates(find_accelerator("H100")).matmul / 1e12)
     620
     """
     sustained = find_sustained_shares(gpu.architecture)
@@ -87,9 +87,9 @@ def sustained_rates(
     scale = 1.0
     if sustained.watts and gpu.tdp:
         scale = (gpu.tdp / _benchmark_power_limit(gpu, sustained)) ** _POWER
-    share = _attention_share(sustained, older_kernels)
+    share = _sustained_attention_share(sustained, older_kernels)
     return SustainedRates(
-        matmul=peak * scale * _sustained_share(sustained, number_format),
+        matmul=peak * scale * _sustained_matmul_share(sustained, number_format),
         matmul16=peak16 * scale * sustained.matmul_bf16,
         attention=peak16 * scale * share,
         bandwidth=gpu.memory_bandwidth * STREAMING,
@@ -98,24 +98,24 @@ def sustained_rates(
     )
 
 
-def _benchmark_power_limit(gpu: Accelerator, sustained: SustainedShares) -> float:
+def _benchmark_power_limit(gpu: Accelerator, shares: SustainedShares) -> float:
     """Power limit at which the share was measured, scaled to the size of this chip [W]."""
-    multiprocessors = (gpu.peak_rate("bf16") or 0.0) / sustained.flops_per_multiprocessor
+    multiprocessors = (gpu.peak_rate("bf16") or 0.0) / shares.flops_per_multiprocessor
     whole = {"ampere": 108.0, "hopper": 132.0, "blackwell": 148.0, "ada": 142.0}
-    size = multiprocessors / whole.get(sustained.id, multiprocessors)
-    return sustained.watts * min(1.0, size)
+    size = multiprocessors / whole.get(shares.id, multiprocessors)
+    return shares.watts * min(1.0, size)
 
 
-def _sustained_share(sustained: SustainedShares, number_format: str) -> float:
+def _sustained_matmul_share(shares: SustainedShares, number_format: str) -> float:
     if number_format in ("nvfp4", "mxfp4", "fp4"):
-        return sustained.matmul_fp4 or 0.4
+        return shares.matmul_fp4 or 0.4
     if number_format in ("fp8", "mxfp8", "int8"):
-        return sustained.matmul_fp8 or sustained.matmul_bf16
-    return sustained.matmul_bf16
+        return shares.matmul_fp8 or shares.matmul_bf16
+    return shares.matmul_bf16
 
 
-def _attention_share(sustained: SustainedShares, older_kernels: bool) -> float:
-    return sustained.attention_older if older_kernels else sustained.attention
+def _sustained_attention_share(shares: SustainedShares, older_kernels: bool) -> float:
+    return shares.attention_older if older_kernels else shares.attention
 
 
 def matmul_time(
@@ -131,7 +131,7 @@ def matmul_time(
     products [FLOP/s].
 
     >>> from app.estimator.hardware.catalog import find_accelerator
-    >>> engine = sustained_rates(find_accelerator("H100"))
+    >>> engine = compute_sustained_rates(find_accelerator("H100"))
     >>> round(matmul_time(8192, 8192, 8192, engine.matmul, engine) * 1e3, 3)
     1.781
     """

@@ -53,7 +53,7 @@ class SavedActivations:
     products: float = 0.0
     working: float = 0.0
 
-    def per_token(self, layout: ParallelLayout, sequence: int, recompute: str) -> float:
+    def bytes_per_token(self, layout: ParallelLayout, sequence: int, recompute: str) -> float:
         """Return the bytes per token of this GPU's share of the sequence."""
         split = layout.tensor if layout.sequence_parallel else 1
         if recompute == "full":

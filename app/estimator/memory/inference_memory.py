@@ -13,16 +13,16 @@ from app.estimator.models.layers import TokenMixer
 from app.estimator.models.number_formats import element_bytes, weight_table
 
 
-def textbook_cache_bytes_per_token(
+def textbook_kv_cache_bytes_per_token(
     layers: int, kv_heads: int, head_dim: int, element_bytes: float
 ) -> float:
     """Cache of one token of one sequence: a key and a value in every layer.
 
     The textbook case, where all layers are equal: a named formula of the accuracy
-    report. Calculators add up the layers of a model (`cache_elements_per_token`).
+    report. Calculators add up the layers of a model (`kv_cache_elements_per_token`).
     2 · L · g · d · W. From Shazeer (2019); grouped heads: Ainslie et al. (2023).
 
-    >>> textbook_cache_bytes_per_token(80, 8, 128, 2)
+    >>> textbook_kv_cache_bytes_per_token(80, 8, 128, 2)
     327680
     """
     return 2 * layers * kv_heads * head_dim * element_bytes
@@ -47,26 +47,26 @@ def cached_elements(mixer: TokenMixer, width: float) -> float:
     return mixer.cache + mixer.index * _INDEX_BYTES / width
 
 
-def cache_elements_per_token(
+def kv_cache_elements_per_token(
     model: Architecture, tensor_parallel: int = 1, width: float = 2.0
 ) -> float:
     """Cache elements of one token on one GPU, all layers, without windows."""
     return sum(
         number
         * cached_elements(layer.mixer, width)
-        * cache_share(layer.mixer.kv_heads, tensor_parallel)
+        * cache_share_per_gpu(layer.mixer.kv_heads, tensor_parallel)
         for layer, number in model.runs
         if layer.mixer.cache
     )
 
 
-def cache_share(kv_heads: int, tensor_parallel: int) -> float:
+def cache_share_per_gpu(kv_heads: int, tensor_parallel: int) -> float:
     """Share of a layer's cache that one of the GPUs stores."""
     return max(1 / tensor_parallel, 1 / max(1, kv_heads))
 
 
 @functools.lru_cache(maxsize=8192)
-def cache_elements_per_sequence(
+def kv_cache_elements_per_sequence(
     model: Architecture, context: float, tensor_parallel: int = 1, width: float = 2.0
 ) -> float:
     """Cache elements of one sequence on one GPU; sliding layers store only their window."""
@@ -75,16 +75,22 @@ def cache_elements_per_sequence(
         mixer = layer.mixer
         if mixer.cache:
             cached = min(context, mixer.window) if mixer.window else context
-            each = cached_elements(mixer, width) * cache_share(mixer.kv_heads, tensor_parallel)
+            each = cached_elements(mixer, width) * cache_share_per_gpu(
+                mixer.kv_heads, tensor_parallel
+            )
             total += number * each * cached
         total += number * mixer.near * min(context, mixer.near_tokens)
     return total
 
 
 def longest_context(
-    model: Architecture, elements: float, tensor_parallel: int, block: int = 1, width: float = 2.0
+    model: Architecture,
+    max_elements: float,
+    tensor_parallel: int,
+    block: int = 1,
+    width: float = 2.0,
 ) -> int | None:
-    """The longest context whose cache has at most `elements` on one GPU.
+    """The longest context whose cache has at most `max_elements` on one GPU.
 
     None if no layer's cache grows with the context. 0 if not even one block fits.
     """
@@ -92,11 +98,11 @@ def longest_context(
     steps = sorted({end for pair in ends for end in pair if end})
     start = 0.0
     for end in (*steps, math.inf):
-        used = cache_elements_per_sequence(model, start, tensor_parallel, width)
+        used = kv_cache_elements_per_sequence(model, start, tensor_parallel, width)
         rate = _elements_per_further_token(model, start, tensor_parallel, width)
         if rate == 0:
             return None
-        reach = start + (elements - used) / rate
+        reach = start + (max_elements - used) / rate
         if reach < end:
             return max(0, int(reach // block) * block)
         start = float(end)
@@ -111,7 +117,7 @@ def _elements_per_further_token(
     for layer, number in model.runs:
         mixer = layer.mixer
         if mixer.cache and (mixer.window is None or mixer.window > context):
-            part = cache_share(mixer.kv_heads, tensor_parallel)
+            part = cache_share_per_gpu(mixer.kv_heads, tensor_parallel)
             total += number * cached_elements(mixer, width) * part
         if mixer.near_tokens > context:
             total += number * mixer.near
@@ -172,13 +178,15 @@ def hybrid_blocks(model: Architecture, width: float, tensor_parallel: int) -> Hy
     cached = [(layer.mixer, n) for layer, n in model.runs if layer.mixer.cache]
     recurrent = [(layer, n) for layer, n in model.runs if layer.state]
     mixers = {mixer for mixer, _ in cached}
-    states = {(layer.state, layer.convolution) for layer, _ in recurrent}
+    states = {(layer.state, layer.convolution_state) for layer, _ in recurrent}
     if len(mixers) != 1 or len(states) != 1:
         return None
     mixer, (state, convolution) = mixers.pop(), states.pop()
     if mixer.kind != "attention" or mixer.window or mixer.near or mixer.index:
         return None
-    each = cached_elements(mixer, width) * width * cache_share(mixer.kv_heads, tensor_parallel)
+    each = (
+        cached_elements(mixer, width) * width * cache_share_per_gpu(mixer.kv_heads, tensor_parallel)
+    )
     page = (4.0 * state + 2.0 * _CONVOLUTION_SHARE * convolution) / tensor_parallel
     tokens = round_up_to_blocks(page / each, _BLOCK_ALIGNMENT)
     counts = sum(n for _, n in cached), sum(n for _, n in recurrent)
@@ -199,7 +207,7 @@ class EngineMemory:
     are sampled when the peak is measured, on the whole vocabulary.
     `outside` counts against the fraction of the GPU that may be used; with
     `static` the fraction limits weights and cache together instead, and with `free` it is
-    that of what weights and temporary tensors leave. `small` replaces `sequences` and
+    that of what weights and temporary tensors leave; with `whole` there is no fraction. `small` replaces `sequences` and
     `step_tokens` on GPUs of less than 70 GiB and on the A100.
     """
 
@@ -212,6 +220,7 @@ class EngineMemory:
     step_tokens: int
     static: bool = False
     free: bool = False
+    whole: bool = False
     small: tuple[int, int] | None = None
 
     def with_defaults_for_gpu(self, gpu_name: str, gpu_memory: float) -> "EngineMemory":
@@ -248,7 +257,7 @@ ENGINES: dict[str, EngineMemory] = {
         ),
         EngineMemory("sglang", "SGLang", 0.9 * GIB, 0.4 * GIB, 0.0, 0, 0, static=True),
         EngineMemory("trtllm", "TensorRT-LLM", 0.9 * GIB, 0.83 * GIB, 6.0, 256, 8192, free=True),
-        EngineMemory("llama.cpp", "llama.cpp, Ollama", 0.5 * GIB, 0.5 * GIB, 4.0, 512, 512),
+        EngineMemory("llama.cpp", "llama.cpp, Ollama", 0.5 * GIB, 0.0, 4.0, 512, 512, whole=True),
         EngineMemory("vllm-0.2", "vLLM 0.2", 0.88 * GIB, 4.1 * GIB, 12.0, 256, 4096),
         EngineMemory("vllm-0.6", "vLLM 0.6", 1.79 * GIB, 1.79 * GIB, 41.0, 256, 8192),
         EngineMemory("vllm-0.7", "vLLM 0.7", 0.25 * GIB, 0.0, 26.5, 256, 2048),
@@ -257,24 +266,33 @@ ENGINES: dict[str, EngineMemory] = {
 
 
 def engine_usable_bytes(
-    engine: EngineMemory, shown: float, fraction: float, gpus: int, fixed: float = 0.0
+    engine: EngineMemory,
+    visible_bytes: float,
+    fraction: float,
+    gpus: int,
+    bytes_without_cache: float = 0.0,
 ) -> float:
-    """Bytes that an engine may use on a GPU that reports `shown` bytes [B].
+    """Bytes that an engine may use on a GPU that reports `visible_bytes` bytes [B].
 
     fraction · shown; SGLang applies its fraction to the free memory before loading weights,
-    TensorRT-LLM to what is free beside the `fixed` bytes of weights and temporary tensors.
+    TensorRT-LLM to what is free beside the `bytes_without_cache` bytes of weights and temporary tensors;
+    llama.cpp takes what it needs of all.
 
     >>> engine_usable_bytes(ENGINES["vllm-0.6"], 100e9, 0.9, 1)
     90000000000.0
     >>> engine_usable_bytes(ENGINES["trtllm"], 100e9, 0.9, 1, 60e9)
     96000000000.0
+    >>> engine_usable_bytes(ENGINES["llama.cpp"], 100e9, 0.9, 2)
+    100000000000.0
     """
+    if engine.whole:
+        return visible_bytes
     if engine.free:
-        return shown - (1 - fraction) * max(0.0, shown - fixed)
+        return visible_bytes - (1 - fraction) * max(0.0, visible_bytes - bytes_without_cache)
     if engine.static:
         outside = engine.bytes_outside_framework(gpus)
-        return fraction * (shown - outside) + outside
-    return fraction * shown
+        return fraction * (visible_bytes - outside) + outside
+    return fraction * visible_bytes
 
 
 def profiled_mlp_width(model: Architecture) -> int:
@@ -308,7 +326,7 @@ def profiled_peak_bytes(
 WORKSPACE = 24e6
 
 
-def unfused_prefill_bytes(tokens: float, hidden: float, width: float) -> float:
+def unfused_prefill_bytes(tokens: float, hidden: float, mlp_width: float) -> float:
     """Temporary tensors during the prefill of one unfused layer, 16 bit [B].
 
     T · (6f + 8h): gate, up and their product, plus residual, norm and its FP32
@@ -317,10 +335,10 @@ def unfused_prefill_bytes(tokens: float, hidden: float, width: float) -> float:
     >>> unfused_prefill_bytes(30720, 896, 4864)
     1116733440
     """
-    return tokens * (6 * width + 8 * hidden)
+    return tokens * (6 * mlp_width + 8 * hidden)
 
 
-def prompt_bytes(model: Architecture, tokens: float) -> float:
+def prompt_temporary_bytes(model: Architecture, tokens: float) -> float:
     """Temporary tensors of `tokens` prompt tokens in the widest layer of a model [B]."""
     width = model.mlp_width
     if model.is_routed:

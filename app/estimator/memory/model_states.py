@@ -100,7 +100,7 @@ def zero_bytes(
     return weights, gradients, optimizer
 
 
-def state_bytes(
+def model_state_bytes(
     share: ParameterShare, bytes_each: BytesPerParameter, layout: ParallelLayout
 ) -> tuple[float, float, float]:
     """Weights, gradients and optimizer of a share; experts have a shard count of their own."""
@@ -152,12 +152,12 @@ _TARGETS: dict[str, tuple[str, ...]] = {
 }
 
 
-def full_training(offload: str) -> FineTuning:
+def build_full_training(offload: str) -> FineTuning:
     """All weights are trained."""
     return FineTuning(host=offload)
 
 
-def fine_tuning(
+def build_fine_tuning(
     model: Architecture, method: str, rank: int, targets: str, offload: str
 ) -> FineTuning:
     """Adapters of `rank` on a frozen model, in 16 bit (LoRA) or in NF4 (QLoRA).
@@ -226,7 +226,7 @@ LOSSES: tuple[tuple[str, str, float | None], ...] = (
 )
 
 
-def training_framework(choice: str, method: str) -> TrainingFramework:
+def find_training_framework(choice: str, method: str) -> TrainingFramework:
     """Return the chosen framework, or the usual one for a fine-tuning method."""
     if choice == USUAL:
         choice = "torch" if method == "full" else "torchtune"

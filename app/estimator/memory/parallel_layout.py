@@ -152,7 +152,7 @@ def pipeline_problem(model: Architecture, stages: int, engine: str = "") -> str 
 _WITHOUT_STAGES = frozenset({"llama.cpp", "compiled"})
 
 
-def micro_batches_in_flight(stage: int, layout: ParallelLayout, micro_batches: int) -> float:
+def micro_batches_in_flight(stage: int, layout: ParallelLayout, micro_batch_count: int) -> float:
     """Micro-batches whose activations a stage stores at once.
 
     min(m, p − i) for one forward, one backward; interleaving adds
@@ -163,16 +163,16 @@ def micro_batches_in_flight(stage: int, layout: ParallelLayout, micro_batches: i
     """
     p, v = layout.pipeline, layout.virtual
     if v == 1:
-        return min(micro_batches, p - stage)
+        return min(micro_batch_count, p - stage)
     chunks = (p - stage - 1) * 2 + (v - 1) * p + 1
-    return min(micro_batches, chunks / v)
+    return min(micro_batch_count, chunks / v)
 
 
 # Default tokens of a step, typical of published runs.
 _USUAL_TOKENS = 4e6
 
 
-def usual_micro_batches(layout: ParallelLayout, sequence: int, micro_batch: int) -> int:
+def default_micro_batch_count(layout: ParallelLayout, sequence: int, micro_batch: int) -> int:
     """Return the default number of micro-batches per step.
 
     About four million tokens together, and at least one for every pipeline stage.

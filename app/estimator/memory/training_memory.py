@@ -14,7 +14,7 @@ from app.estimator.memory.model_states import (
     BytesPerParameter,
     FineTuning,
     TrainingFramework,
-    state_bytes,
+    model_state_bytes,
     zero_bytes,
 )
 from app.estimator.memory.parallel_layout import (
@@ -31,7 +31,7 @@ from app.estimator.models.layers import Layer
 _ALL = FineTuning()
 
 
-def usual_overhead(gpus: int) -> float:
+def default_overhead_bytes(gpus: int) -> float:
     """Default bytes for CUDA context, workspaces and fragmentation of a GPU [B].
 
     With several GPUs, communication buffers are included.
@@ -160,18 +160,18 @@ def memory_by_stage(
 def _peak_stage_memory(
     load: StageMemory,
     resident: ResidentMemory,
-    opened: float,
+    backward_layer_bytes: float,
     step: TrainingStep,
     tuning: FineTuning,
 ) -> StageMemory:
     """Return the memory of a stage at the largest of its moments.
 
-    `load` has everything at once; `opened` bytes are in use in the backward pass of a layer.
+    `load` has everything at once; `backward_layer_bytes` bytes are in use in the backward pass of a layer.
     """
     copies = resident.copies if step.framework.foreach and tuning.host == "none" else 0.0
     moments = (
         load if step.micro_batches > 1 else dataclasses.replace(load, gradients=0.0),
-        dataclasses.replace(load, activations=opened, logits=0.0, moment="end"),
+        dataclasses.replace(load, activations=backward_layer_bytes, logits=0.0, moment="end"),
         dataclasses.replace(
             load, activations=0.0, logits=0.0, buffers=0.0, copies=copies, moment="step"
         ),
@@ -226,7 +226,10 @@ def micro_batch_tokens(layout: ParallelLayout, step: TrainingStep) -> float:
 
 
 def _add_up_stage_memory(
-    resident: ResidentMemory, moves: tuple[float, float], overhead: float, tuning: FineTuning
+    resident: ResidentMemory,
+    activation_and_logit_bytes: tuple[float, float],
+    overhead: float,
+    tuning: FineTuning,
 ) -> StageMemory:
     """Return everything on one stage, without what is offloaded to the host."""
     saved = tuning.host == "none"
@@ -237,8 +240,8 @@ def _add_up_stage_memory(
         weights=0.0 if streamed else resident.weights,
         gradients=resident.gradients,
         optimizer=resident.optimizer if saved else 0.0,
-        activations=moves[0],
-        logits=moves[1],
+        activations=activation_and_logit_bytes[0],
+        logits=activation_and_logit_bytes[1],
         buffers=resident.buffers,
         overhead=overhead,
         host=host,
@@ -255,7 +258,7 @@ def _state_bytes_by_kind(
     """Return weights, gradients and optimizer; with adapters the model itself is frozen."""
     share = stage_parameters_per_gpu(model, stage, layout)
     if not tuning.is_partial:
-        return state_bytes(share, recipe, layout)
+        return model_state_bytes(share, recipe, layout)
     shards = layout.shards if layout.zero >= 3 else 1
     frozen = (share.dense + share.experts) * tuning.base / shards
     part = tuning.adapters * stage.layers / model.layers / layout.tensor
@@ -285,7 +288,7 @@ def transient_bytes_per_token_on_stage(
     if stage.last:
         width = loss_bytes_per_logit(layout, step)
         each = logits_bytes(1.0, model.vocabulary, layout.tensor, width)
-        around = _loss_bytes_per_token(model, layout, step)
+        around = _output_head_bytes_per_token(model, layout, step)
         if each + around >= working:
             during, logits = around, each
     return TransientMemory(
@@ -309,7 +312,7 @@ def _saved_bytes_per_token(
         saved = layer_bytes_per_token(model, layer, step.sequence, eager=not step.flash)
         return saved / layout.tensor
     fused = layer_saved_activations(layer, model.hidden, flash=step.flash)
-    saved = fused.per_token(layout, step.sequence, step.recompute)
+    saved = fused.bytes_per_token(layout, step.sequence, step.recompute)
     if layout.context > 1 and step.recompute != "full":
         # Context-parallel GPUs exchange the output, so it is stored twice.
         saved += 2.0 * layer.mixer.heads * layer.mixer.value_dim / layout.tensor
@@ -343,7 +346,7 @@ def _working_bytes_per_token(
         sharded = layout.zero >= 3 and layout.shards > 1
         opened *= 2 if tuning.is_partial and sharded else 1
     elif step.recompute == "full":
-        opened = fused.per_token(layout, step.sequence, "none")
+        opened = fused.bytes_per_token(layout, step.sequence, "none")
     else:
         opened = fused.working / layout.tensor + hidden / layout.tensor
     if layout.pipeline > 1:
@@ -375,7 +378,9 @@ def loss_bytes_per_logit(layout: ParallelLayout, step: TrainingStep) -> float:
     return framework.loss if layout.tensor == 1 else framework.split_loss
 
 
-def _loss_bytes_per_token(model: Architecture, layout: ParallelLayout, step: TrainingStep) -> float:
+def _output_head_bytes_per_token(
+    model: Architecture, layout: ParallelLayout, step: TrainingStep
+) -> float:
     """Return bytes per token around the loss: final norm, input and gradient of the head."""
     hidden = 2.0 * model.hidden
     split = layout.tensor if layout.sequence_parallel else 1

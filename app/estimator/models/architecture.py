@@ -89,11 +89,11 @@ class Architecture:
         """Return whether it is a mixture of experts."""
         return self.experts > 0
 
-    def parts(self) -> dict[str, int]:
+    def parameters_by_part(self) -> dict[str, int]:
         """Return the parameters by part; they sum to `parameters`.
 
         >>> from app.estimator.models.lookup import find_model
-        >>> sum(find_model("llama-2-7b").parts().values())
+        >>> sum(find_model("llama-2-7b").parameters_by_part().values())
         6738415616
         """
         counts: collections.Counter[str] = collections.Counter()
@@ -142,7 +142,7 @@ class Architecture:
 
     @property
     def convolution_elements(self) -> int:
-        return sum(layer.convolution * number for layer, number in self.runs)
+        return sum(layer.convolution_state * number for layer, number in self.runs)
 
 
 def fill_in_counts(model: Architecture) -> Architecture:

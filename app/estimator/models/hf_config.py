@@ -19,24 +19,24 @@ _FAMILIES = data_files.load_toml("families.toml")
 
 
 def config_int(
-    config: Config, meaning: str, default: int | None = None, *, layer: int | None = None
+    config: Config, quantity: str, default: int | None = None, *, layer: int | None = None
 ) -> int:
     """Return an integer field by its meaning, under any of its known keys.
 
     A list has one value for each layer; without `layer` all of them must be equal.
     """
-    for key in _KEYS[meaning]:
+    for key in _KEYS[quantity]:
         value = config.get(key)
         if isinstance(value, list) and value:
-            value = _list_value(key, value, layer)
+            value = _value_for_layer(key, value, layer)
         if value is not None and not isinstance(value, bool):
             return _require_whole_number(key, value)
     if default is None:
-        raise UnreadableConfigError(f"The configuration has no {_KEYS[meaning][0]}.")
+        raise UnreadableConfigError(f"The configuration has no {_KEYS[quantity][0]}.")
     return default
 
 
-def _list_value(key: str, values: list[Any], layer: int | None) -> Any:
+def _value_for_layer(key: str, values: list[Any], layer: int | None) -> Any:
     if layer is None:
         if any(value != values[0] for value in values):
             raise UnreadableConfigError(f"{key} differs between layers, which cannot be read.")
@@ -112,7 +112,7 @@ def reject_unreadable_family(config: Config) -> None:
 _INHERITED = frozenset({"tie_word_embeddings", "vocab_size"})
 
 
-def layer_kinds(config: Config, layers: int, full_every: int) -> list[str]:
+def attention_kinds_by_layer(config: Config, layers: int, full_every: int) -> list[str]:
     """Return `full`, `sliding` or `linear` for each layer.
 
     Uses the list `layer_types` if there is one, else a pattern in words or a period, else
@@ -120,7 +120,7 @@ def layer_kinds(config: Config, layers: int, full_every: int) -> list[str]:
     """
     listed = config.get("layer_types")
     if isinstance(listed, list) and len(listed) >= layers:
-        return [_layer_kind(str(word)) for word in listed[:layers]]
+        return [_parse_layer_kind(str(word)) for word in listed[:layers]]
     pattern = config.get("layer_pattern")
     if isinstance(pattern, str):
         return _parse_kind_pattern(pattern, layers)
@@ -130,18 +130,18 @@ def layer_kinds(config: Config, layers: int, full_every: int) -> list[str]:
 def _kinds_by_period(config: Config, layers: int, full_every: int) -> list[str]:
     """Return layer kinds by period, by a pattern of letters, or by the first windowed layer."""
     first = config.get("max_window_layers")
-    if config.get("model_type") in _UNUSED_WINDOW and first and sliding_window(config):
+    if config.get("model_type") in _UNUSED_WINDOW and first and sliding_window_tokens(config):
         return ["sliding" if i >= first else "full" for i in range(layers)]
     period = config.get("sliding_window_pattern") or full_every
     period = config.get("global_attn_every_n_layers") or period
     if isinstance(period, str):
         return ["full" if period[i % len(period)] == "G" else "sliding" for i in range(layers)]
-    if not period or not sliding_window(config):
-        return [("sliding" if sliding_window(config) else "full")] * layers
+    if not period or not sliding_window_tokens(config):
+        return [("sliding" if sliding_window_tokens(config) else "full")] * layers
     return ["sliding" if (i + 1) % period else "full" for i in range(layers)]
 
 
-def _layer_kind(word: str) -> str:
+def _parse_layer_kind(word: str) -> str:
     plain = word.lower()
     if any(part in plain for part in _RECURRENT):
         return "linear"
@@ -156,8 +156,8 @@ def _parse_kind_pattern(pattern: str, layers: int) -> list[str]:
     """Parse `alternate sliding/full, sliding first` or `5 sliding : 1 full`."""
     counted = re.search(r"(\d+)\s*(\w+)\s*:\s*(\d+)\s*(\w+)", pattern)
     if counted:
-        first = [_layer_kind(counted[2])] * int(counted[1])
-        unit = first + [_layer_kind(counted[4])] * int(counted[3])
+        first = [_parse_layer_kind(counted[2])] * int(counted[1])
+        unit = first + [_parse_layer_kind(counted[4])] * int(counted[3])
     elif "full first" in pattern:
         unit = ["full", "sliding"]
     elif "alternate" in pattern:
@@ -170,7 +170,7 @@ def _parse_kind_pattern(pattern: str, layers: int) -> list[str]:
 _UNUSED_WINDOW = frozenset({"qwen2", "qwen2_moe", "qwen3", "qwen3_moe"})
 
 
-def sliding_window(config: Config) -> int | None:
+def sliding_window_tokens(config: Config) -> int | None:
     """Return the tokens that a sliding (or chunked) layer sees; None if there is no window."""
     used = config.get("use_sliding_window")
     if used is False or (used is None and config.get("model_type") in _UNUSED_WINDOW):
@@ -199,7 +199,7 @@ def _has_parallel_experts(config: Config) -> bool:
     return config.get("model_type") == "longcat_flash"
 
 
-def moe_routing(config: Config, layers: int) -> MoeRouting | None:
+def read_moe_routing(config: Config, layers: int) -> MoeRouting | None:
     """Return how tokens are routed to experts; None for a dense model."""
     experts = config_int(config, "experts", 0)
     if experts < 2:
@@ -209,16 +209,16 @@ def moe_routing(config: Config, layers: int) -> MoeRouting | None:
     # Experts without weights are chosen as often as any other.
     idle = int(config.get("zero_expert_num") or 0)
     return MoeRouting(
-        layers=frozenset(_routed_layers(config, layers)),
+        layers=frozenset(_list_routed_layers(config, layers)),
         experts=experts,
         per_token=chosen * experts / (experts + idle),
         width=width,
-        shared_width=_shared_width(config, width),
+        shared_width=_shared_expert_width(config, width),
         idle=idle,
     )
 
 
-def _routed_layers(config: Config, layers: int) -> list[int]:
+def _list_routed_layers(config: Config, layers: int) -> list[int]:
     listed = config.get("mlp_layer_types")
     if isinstance(listed, list):
         return [i for i, word in enumerate(listed[:layers]) if word != "dense"]
@@ -252,7 +252,7 @@ def _routed_layers_by_step(config: Config, layers: int, frequency: int) -> list[
     ]
 
 
-def _shared_width(config: Config, width: int) -> int:
+def _shared_expert_width(config: Config, width: int) -> int:
     if _has_parallel_experts(config):
         return config_int(config, "width")
     for key in (
@@ -325,7 +325,7 @@ def is_encoder_decoder(family: str) -> bool:
     return family in _WORDS["encoder_decoder"]
 
 
-def family_traits(config: Config) -> FamilyTraits:
+def read_family_traits(config: Config) -> FamilyTraits:
     """Return the properties of the family of `config`, with its own switches."""
     family = str(config.get("model_type", "llama"))
     traits = _FAMILY_TABLE.get(family, _FAMILY_TABLE["llama"])
@@ -575,9 +575,9 @@ def _mixer_kinds_by_layer(config: Config, traits: FamilyTraits, count: int) -> l
     if full is not None:
         return ["full" if i in full else "linear" for i in range(count)]
     switches = config.get("hybrid_layer_pattern")
-    if isinstance(switches, list) and sliding_window(config):
+    if isinstance(switches, list) and sliding_window_tokens(config):
         return ["sliding" if on else "full" for on in switches[:count]]
-    return layer_kinds(config, count, traits.full_every)
+    return attention_kinds_by_layer(config, count, traits.full_every)
 
 
 _UNIFORM = {**dict.fromkeys(ATTENTION_FREE, "linear"), "falcon_h1": "both"}

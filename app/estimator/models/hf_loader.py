@@ -14,12 +14,12 @@ from app.estimator.models.hf_config import (
     UnreadableConfigError,
     add_config_defaults,
     config_int,
-    family_traits,
     layer_count,
     mixer_and_mlp_kinds_by_layer,
-    moe_routing,
+    read_family_traits,
+    read_moe_routing,
     reject_unreadable_family,
-    sliding_window,
+    sliding_window_tokens,
     text_config,
 )
 from app.estimator.models.layers import Layer, Mlp, TokenMixer, WeightMatrix
@@ -31,7 +31,7 @@ def read_softmax_mixer(
     config: Config, traits: FamilyTraits, index: int, *, sliding: bool
 ) -> TokenMixer:
     """Return the attention of one layer; latent if the configuration has latent ranks."""
-    window = sliding_window(config) if sliding else None
+    window = sliding_window_tokens(config) if sliding else None
     if config.get("kv_lora_rank"):
         return sequence_mixers.build_latent_attention(
             _read_latent_shape(config, traits, index), window
@@ -44,7 +44,7 @@ def read_softmax_mixer(
     shape = layers.AttentionShape(
         hidden=hidden,
         heads=heads,
-        kv_heads=own.get("kv_heads") or _kv_heads(config, heads, index),
+        kv_heads=own.get("kv_heads") or _read_kv_heads(config, heads, index),
         head_dim=own.get("head_dim")
         or config_int(config, "head_dim", 0, layer=index)
         or hidden // heads,
@@ -59,10 +59,10 @@ def read_softmax_mixer(
         keys_are_values=bool(config.get("attention_k_eq_v")) and not sliding,
     )
     mixer = layers.build_attention_mixer(shape, window, shares_cache=shares_cache(config, index))
-    return _with_indexer(config, index, mixer)
+    return _add_sparse_indexer(config, index, mixer)
 
 
-def _with_indexer(config: Config, index: int, mixer: TokenMixer) -> TokenMixer:
+def _add_sparse_indexer(config: Config, index: int, mixer: TokenMixer) -> TokenMixer:
     """Add the indexer that selects blocks of tokens in a layer (MiniMax-M3)."""
     listed = config.get("layer_types")
     if not isinstance(listed, list) or listed[index] != "minimax_m3_sparse":
@@ -119,7 +119,7 @@ def _gemma4_head_dim(config: Config) -> int:
     return 512 if config.get("model_type") in {"gemma4_text", "gemma4"} else 0
 
 
-def _kv_heads(config: Config, heads: int, index: int) -> int:
+def _read_kv_heads(config: Config, heads: int, index: int) -> int:
     falcon = config.get("model_type") == "falcon"
     if falcon and not config.get("new_decoder_architecture"):
         return 1 if config.get("multi_query", True) else heads
@@ -172,7 +172,7 @@ def read_compressed_mixer(config: Config, attention_kind: str) -> TokenMixer:
             query_rank=config.get("q_lora_rank") or 0,
             out_groups=config.get("o_groups", 8),
             out_rank=config.get("o_lora_rank", 1024),
-            window=sliding_window(config) or 128,
+            window=sliding_window_tokens(config) or 128,
             streams=config.get("hc_mult", 4),
             rate={"compressed": sparse, "heavy": heavy}.get(attention_kind, 0),
             index_heads=config.get("index_n_heads", 64) if attention_kind == "compressed" else 0,
@@ -186,7 +186,7 @@ def read_recurrent_mixer(config: Config) -> TokenMixer:
     """Return the configured mixer with a state of fixed size."""
     family = config.get("model_type")
     if family in {"lfm2", "lfm2_moe", "lfm3"}:
-        return sequence_mixers.build_short_convolution(
+        return sequence_mixers.build_short_convolution_mixer(
             config_int(config, "hidden"), config.get("conv_L_cache", 3)
         )
     if family == "minimax":
@@ -305,9 +305,9 @@ _NO_MLP = Mlp()
 _NO_MIXER = TokenMixer(kind="none")
 
 
-def decoder_layers(config: Config, traits: FamilyTraits) -> tuple[Layer, ...]:
+def build_decoder_layers(config: Config, traits: FamilyTraits) -> tuple[Layer, ...]:
     """Return the layers of the decoder in order; equal layers are one shared object."""
-    routing = moe_routing(config, layer_count(config))
+    routing = read_moe_routing(config, layer_count(config))
     text = mixer_and_mlp_kinds_by_layer(config, traits, routing)
     made: dict[tuple[TokenMixer, TokenMixer | None, Mlp], Layer] = {}
     stack = []
@@ -316,7 +316,7 @@ def decoder_layers(config: Config, traits: FamilyTraits) -> tuple[Layer, ...]:
         mlp = _build_mlp(config, traits, routing, index, mlp_word)
         key = (mixer, beside, mlp)
         if key not in made:
-            made[key] = Layer(mixer, mlp, _norm_weights(config, traits, mixer, mlp), beside)
+            made[key] = Layer(mixer, mlp, _count_norm_weights(config, traits, mixer, mlp), beside)
         stack.append(made[key])
     if len(made) > _MOST_KINDS:
         message = f"{len(made)} different layers; at most {_MOST_KINDS} can be read."
@@ -328,7 +328,7 @@ def decoder_layers(config: Config, traits: FamilyTraits) -> tuple[Layer, ...]:
 _MOST_KINDS = 256
 
 
-def _norm_weights(config: Config, traits: FamilyTraits, mixer: TokenMixer, mlp: Mlp) -> int:
+def _count_norm_weights(config: Config, traits: FamilyTraits, mixer: TokenMixer, mlp: Mlp) -> int:
     """Return the weights of the norms around the two halves of a layer."""
     halves = (mixer != _NO_MIXER) + (mlp != _NO_MLP)
     norms = traits.norms if halves == 2 else halves * max(1, traits.norms // 2)
@@ -385,7 +385,7 @@ def _build_dense_mlp(
         width = config.get("shared_intermediate_size") or 0
     width = width or config_int(config, "width", 0, layer=index) or 4 * hidden
     if config.get("block_auto_adjust_ff_dim"):
-        width = _lfm2_width(config, width)
+        width = _lfm2_mlp_width(config, width)
     if config.get("use_double_wide_mlp") and shares_cache(config, index):
         width *= 2
     if not isinstance(width, int) or width > 10**9:
@@ -393,7 +393,7 @@ def _build_dense_mlp(
     return layers.build_dense_mlp(hidden, width, gated=traits.gated, bias=traits.mlp_bias)
 
 
-def _lfm2_width(config: Config, width: int) -> int:
+def _lfm2_mlp_width(config: Config, width: int) -> int:
     """Return two thirds of the width, scaled and rounded up, as in LFM2."""
     scaled = int(config.get("block_ffn_dim_multiplier", 1.0) * int(2 * width / 3))
     step = config.get("block_multiple_of", 256)
@@ -567,14 +567,14 @@ def _seq2seq_weights_outside_layers(
         stacks = layers if traits.relative_each else 2
         total += buckets * config_int(config, "heads") * stacks
     elif traits.learned_positions:
-        total += _position_weights(config, traits) * hidden
+        total += _seq2seq_position_weights(config, traits) * hidden
     if config.get("model_type") == "whisper":
         mels = config.get("num_mel_bins", 80)
         total += 3 * mels * hidden + hidden + 3 * hidden * hidden + hidden
     return total
 
 
-def _position_weights(config: Config, traits: Seq2SeqTraits) -> int:
+def _seq2seq_position_weights(config: Config, traits: Seq2SeqTraits) -> int:
     source = config.get("max_source_positions") or config_int(config, "positions", 1024)
     target = config.get("max_target_positions") or config_int(config, "positions", 1024)
     return int(source + target) + 2 * traits.positions
@@ -615,10 +615,10 @@ def validate_architecture(model: Architecture) -> Architecture:
             if not all(map(_is_positive_integer, (matrix.inputs, matrix.outputs, matrix.copies))):
                 message = f"A matrix of {matrix.inputs} × {matrix.outputs} cannot be."
                 raise UnreadableConfigError(message)
-        counts = (layer.vector_parameters, layer.mixer.cache, layer.state, layer.convolution)
+        counts = (layer.vector_parameters, layer.mixer.cache, layer.state, layer.convolution_state)
         if not all(count == 0 or _is_positive_integer(count) for count in counts):
             raise UnreadableConfigError("A size of a layer is negative or not whole.")
-    if not _is_positive_integer(model.parameters) or min(model.parts().values()) < 0:
+    if not _is_positive_integer(model.parameters) or min(model.parameters_by_part().values()) < 0:
         raise UnreadableConfigError("A size of the model is negative or not whole.")
     return model
 
@@ -629,9 +629,9 @@ def _is_positive_integer(value: object) -> bool:
 
 
 def _build_decoder_only(config: Mapping[str, Any], name: str) -> Architecture:
-    traits = family_traits(config)
+    traits = read_family_traits(config)
     hidden = config_int(config, "hidden")
-    stack = decoder_layers(config, traits)
+    stack = build_decoder_layers(config, traits)
     predictors = _count_prediction_modules(config)
     vocabulary = config_int(config, "vocabulary")
     positions = 0

@@ -126,7 +126,7 @@ class Layer:
         return self.mixer.state + (self.beside.state if self.beside else 0)
 
     @property
-    def convolution(self) -> int:
+    def convolution_state(self) -> int:
         """Return the elements of convolution state per sequence."""
         own = self.mixer.convolution
         return own + (self.beside.convolution if self.beside else 0)
@@ -206,12 +206,16 @@ def build_attention_mixer(
 
 
 def _attention_vector_parameters(
-    shape: AttentionShape, query: int, keys: int, values: int, shares_cache: bool
+    shape: AttentionShape, query_width: int, key_width: int, value_width: int, shares_cache: bool
 ) -> int:
-    biases = (query + keys + values) if shape.qkv_bias else 0
+    biases = (query_width + key_width + value_width) if shape.qkv_bias else 0
     if shape.out_bias:
         biases += shape.hidden
-    norm_widths = {"": (0, 0), "head": (shape.head_dim, shape.head_dim), "heads": (query, keys)}
+    norm_widths = {
+        "": (0, 0),
+        "head": (shape.head_dim, shape.head_dim),
+        "heads": (query_width, key_width),
+    }
     of_query, of_keys = norm_widths[shape.norm]
     norms = of_query + (0 if shares_cache else of_keys)
     return biases + norms * shape.norm_terms + (shape.heads if shape.sinks else 0)
@@ -276,28 +280,29 @@ def build_routed_mlp(shape: MoeShape) -> Mlp:
 
 
 def _router_and_expert_matrices(
-    shape: MoeShape, ups: tuple[str, ...], inner: int
+    shape: MoeShape, up_names: tuple[str, ...], expert_input_width: int
 ) -> list[WeightMatrix]:
     """Return the router and the matrices of all experts."""
     count, active = shape.experts, shape.per_token
     router = WeightMatrix("router", shape.hidden, count + shape.idle, "router", "whole")
     wide = [
-        WeightMatrix(name, inner, shape.width, "experts", "columns", count, active) for name in ups
+        WeightMatrix(name, expert_input_width, shape.width, "experts", "columns", count, active)
+        for name in up_names
     ]
-    down = WeightMatrix("down", shape.width, inner, "experts", "rows", count, active)
+    down = WeightMatrix("down", shape.width, expert_input_width, "experts", "rows", count, active)
     return [router, *wide, down]
 
 
 def _latent_and_shared_matrices(
-    shape: MoeShape, ups: tuple[str, ...], inner: int
+    shape: MoeShape, up_names: tuple[str, ...], latent_width: int
 ) -> list[WeightMatrix]:
     """Return the projections into and out of a latent width, and the shared expert."""
     matrices = []
     if shape.latent:
-        matrices.append(WeightMatrix("latent_in", shape.hidden, inner, "shared", "whole"))
-        matrices.append(WeightMatrix("latent_out", inner, shape.hidden, "shared", "whole"))
+        matrices.append(WeightMatrix("latent_in", shape.hidden, latent_width, "shared", "whole"))
+        matrices.append(WeightMatrix("latent_out", latent_width, shape.hidden, "shared", "whole"))
     if shape.shared_width:
         wide = shape.shared_width
-        matrices += [WeightMatrix(name, shape.hidden, wide, "shared") for name in ups]
+        matrices += [WeightMatrix(name, shape.hidden, wide, "shared") for name in up_names]
         matrices.append(WeightMatrix("down", wide, shape.hidden, "shared", "rows"))
     return matrices

@@ -15,7 +15,7 @@ from app.estimator.models.architecture import Architecture, fill_in_counts
 from app.estimator.models.hf_config import UnreadableConfigError, is_irrelevant_key, is_known_family
 from app.estimator.models.hf_loader import from_config
 from app.estimator.models.number_formats import FORMATS, PUBLISHED, PUBLISHED_OR_FP8, find_format
-from app.estimator.units import format_number, refuse_decimal_comma
+from app.estimator.units import format_number, reject_decimal_comma
 
 _SIZE = re.compile(
     r"^\s*(?P<number>\d[\d,]*(?:\.\d+)?)\s*(?P<unit>[kKMBGT]|bn|million|billion|trillion)?"
@@ -47,33 +47,33 @@ _SHAPES = (
 )
 
 
-def is_parameter_count(name: str) -> bool:
+def is_parameter_count(text: str) -> bool:
     """Return whether a model is given as a number of parameters.
 
     >>> is_parameter_count("70B"), is_parameter_count("llama-2-7b")
     (True, False)
     """
-    return _SIZE.match(name) is not None
+    return _SIZE.match(text) is not None
 
 
-def parse_parameter_count(name: str) -> int:
+def parse_parameter_count(text: str) -> int:
     """Return the parameters of a size; raises LookupError outside of 10M to 100T.
 
     >>> parse_parameter_count("1.5T")
     1500000000000
     """
-    match = _SIZE.match(name)
+    match = _SIZE.match(text)
     if match is None:
-        raise LookupError(f"“{name}” is not a size such as 70B.")
+        raise LookupError(f"“{text}” is not a size such as 70B.")
     unit = match["unit"] or ""
     factor = _FACTOR.get(_SPELLED.get(unit, unit), 1)
     try:
-        refuse_decimal_comma(match["number"])
+        reject_decimal_comma(match["number"])
     except ValueError as error:
         raise LookupError(f"{error}.") from None
     number = float(match["number"].replace(",", "")) * factor
     if not SMALLEST <= number <= LARGEST:  # A number with too many digits is infinite.
-        raise LookupError(f"“{name}” is outside of 10M to 100T parameters.")
+        raise LookupError(f"“{text}” is outside of 10M to 100T parameters.")
     return round(number)
 
 
@@ -143,7 +143,7 @@ def is_config_text(name: str) -> bool:
     return name.lstrip().startswith("{")
 
 
-def _parse_object(text: str) -> dict[str, Any]:
+def _parse_config_object(text: str) -> dict[str, Any]:
     try:
         config = json.loads(text)
     except (ValueError, RecursionError):
@@ -157,7 +157,7 @@ def _parse_object(text: str) -> dict[str, Any]:
 
 def _parse_architecture(text: str) -> Architecture:
     try:
-        return from_config(_parse_object(text))
+        return from_config(_parse_config_object(text))
     except UnreadableConfigError:
         raise
     except _CONTRADICTIONS as error:
@@ -193,7 +193,7 @@ def reduce_config(text: str) -> str:
 
     Raises UnreadableConfigError if it is no JSON object.
     """
-    return json.dumps(_drop_irrelevant_fields(_parse_object(text)), separators=(",", ":"))
+    return json.dumps(_drop_irrelevant_fields(_parse_config_object(text)), separators=(",", ":"))
 
 
 def _drop_irrelevant_fields(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -279,7 +279,7 @@ def normalize_model_name(name: str) -> str:
     key, quantized = _split_hub_name(data_files.normalize_name(bare))
     if key:
         return f"{key}-{quantized}" if quantized else key
-    return data_files.find_id(*_MODELS, bare, "a model")
+    return data_files.find_id_by_alias(*_MODELS, bare, "a model")
 
 
 def _split_hub_name(name: str) -> tuple[str, str]:
@@ -346,20 +346,20 @@ def llama_model_of_size(parameters: int) -> Architecture:
 _MOST = 12
 
 
-def describe_weight_format(model: Architecture, name: str, label: str) -> str:
+def describe_weight_format(model: Architecture, format_name: str, format_label: str) -> str:
     """Describe in a sentence how weights are counted if the checkpoint is quantized.
 
-    `name` and `label` are the chosen format; empty if there is nothing to say.
+    `format_name` and `format_label` are the chosen format; empty if there is nothing to say.
     """
     how = model.quantization
     if how is None:
         return ""
     published = find_format(model, PUBLISHED)
-    if name not in (PUBLISHED, PUBLISHED_OR_FP8):
-        text = f"Weights in {label}, as chosen; "
+    if format_name not in (PUBLISHED, PUBLISHED_OR_FP8):
+        text = f"Weights in {format_label}, as chosen; "
         if how.problem:
             return f"{text}how they are published, {how.problem}, cannot be read."
-        same = published is FORMATS.get(name)
+        same = published is FORMATS.get(format_name)
         return "" if same else f"{text}published in {published.label}."
     if how.problem:
         return f"Its quantization, {how.problem}, cannot be read: counted in BF16."

@@ -39,11 +39,11 @@ class CheckpointWidths:
 
     def quantized_share_of(self, matrix: WeightMatrix) -> float:
         """Return the quantized share of a matrix, over all layers [1]."""
-        return self.parts.get(_matrix_key(matrix), (0.0, 0.0))[0]
+        return self.parts.get(_key_shared_across_layers(matrix), (0.0, 0.0))[0]
 
     def bits_of(self, matrix: WeightMatrix) -> float:
         """Return the mean bits of a matrix's quantized weights."""
-        return self.parts.get(_matrix_key(matrix), (0.0, 0.0))[1]
+        return self.parts.get(_key_shared_across_layers(matrix), (0.0, 0.0))[1]
 
 
 def published_widths(model: Architecture) -> CheckpointWidths | None:
@@ -54,7 +54,7 @@ def published_widths(model: Architecture) -> CheckpointWidths | None:
     weights: dict[MatrixKey, dict[NumberScheme | None, int]] = {}
     for layer, index, number in _indexed_layers(model, how):
         for matrix in layer.matrices:
-            counts = weights.setdefault(_matrix_key(matrix), collections.Counter())
+            counts = weights.setdefault(_key_shared_across_layers(matrix), collections.Counter())
             counts[_matrix_scheme(how, layer, matrix, index)] += matrix.parameters * number
     embedding, head = _embedding_table_scheme(how, EMBEDDING), _embedding_table_scheme(how, HEAD)
     totals: collections.Counter[NumberScheme] = collections.Counter()
@@ -63,10 +63,10 @@ def published_widths(model: Architecture) -> CheckpointWidths | None:
     for scheme, number in ((embedding, model.embedding_parameters), (head, model.head_parameters)):
         if scheme and number:
             totals[scheme] += number
-    return _checkpoint_widths(weights, totals, embedding, head) if totals else None
+    return _build_checkpoint_widths(weights, totals, embedding, head) if totals else None
 
 
-def _checkpoint_widths(
+def _build_checkpoint_widths(
     weights: Mapping[MatrixKey, Mapping[NumberScheme | None, int]],
     totals: collections.Counter[NumberScheme],
     embedding: NumberScheme | None,
@@ -94,7 +94,7 @@ def _quantized_share_and_bits(counts: Mapping[NumberScheme | None, int]) -> tupl
     return covered / sum(counts.values()), bits / covered
 
 
-def _matrix_key(matrix: WeightMatrix) -> MatrixKey:
+def _key_shared_across_layers(matrix: WeightMatrix) -> MatrixKey:
     """Return the key that equal kinds of matrices share across layers."""
     return matrix.part, matrix.name, matrix.inputs * matrix.outputs
 
@@ -117,7 +117,7 @@ def _matrix_scheme(
         return quantization.scheme if quantization.scope == "everything" else None
     names = list_matrix_names(layer, matrix)
     for override in quantization.overrides:
-        if override.modules.match(names, index):
+        if override.modules.matches(names, index):
             return override.scheme
     outside = quantization.scope == "experts" and matrix.part != "experts"
     return None if outside else quantization.scheme
@@ -128,7 +128,7 @@ def _embedding_table_scheme(
 ) -> NumberScheme | None:
     """Return the format of embeddings or head, which few methods quantize."""
     for override in quantization.overrides:
-        if override.modules.match(names):
+        if override.modules.matches(names):
             return override.scheme
     return quantization.scheme if quantization.scope == "everything" else None
 
@@ -175,7 +175,7 @@ class WeightFormat:
     widths: CheckpointWidths | None = None
 
 
-def _read_format(row: dict[str, Any]) -> WeightFormat:
+def _build_format(row: dict[str, Any]) -> WeightFormat:
     """Build a format from its entry; scales of groups are added to the bits per weight."""
     scales = [row.pop(key, 0) for key in ("group", "scale_bits", "zero_bits")]
     bits = grouped_bits(row.pop("bits"), *scales) if scales[0] else row.pop("bits")
@@ -183,7 +183,7 @@ def _read_format(row: dict[str, Any]) -> WeightFormat:
 
 
 _WORDS = data_files.load_toml("formats.toml")
-FORMATS: dict[str, WeightFormat] = {row["id"]: _read_format({**row}) for row in _WORDS["format"]}
+FORMATS: dict[str, WeightFormat] = {row["id"]: _build_format({**row}) for row in _WORDS["format"]}
 WEIGHT_CHOICES = tuple((each.id, each.label) for each in FORMATS.values())
 PUBLISHED = "published"
 """Choice of weights: the format of the published checkpoint, BF16 if not quantized."""
@@ -230,14 +230,14 @@ class WeightTable:
     def total(self) -> float:
         return self.divided + self.copied + sum(size for size, _ in self.by_heads)
 
-    def per_gpu(self, tensor_parallel: int) -> float:
+    def bytes_per_gpu(self, tensor_parallel: int) -> float:
         """Return the bytes on one of `tensor_parallel_bytes` GPUs."""
         heads = sum(b / min(tensor_parallel, n) for b, n in self.by_heads)
         return self.divided / tensor_parallel + heads + self.copied
 
 
-def find_format(model: Architecture, name: str) -> WeightFormat:
-    """Return the format called `name`; for `published` that of the model's checkpoint.
+def find_format(model: Architecture, format_name: str) -> WeightFormat:
+    """Return the format called `format_name`; for `published` that of the model's checkpoint.
 
     BF16 if the checkpoint is not quantized, or in an unsupported way;
     `published-or-fp8` is FP8 if it is not quantized. A GGUF mixture has its mean bits.
@@ -248,18 +248,18 @@ def find_format(model: Architecture, name: str) -> WeightFormat:
     >>> find_format(find_model("llama-2-7b"), "published").label
     'BF16'
     """
-    if name == PUBLISHED_OR_FP8:
-        name = PUBLISHED if model.quantization else "fp8"
-    if name in GGUF_FORMATS:
-        mixture = GGUF_FORMATS[name]
+    if format_name == PUBLISHED_OR_FP8:
+        format_name = PUBLISHED if model.quantization else "fp8"
+    if format_name in GGUF_FORMATS:
+        mixture = GGUF_FORMATS[format_name]
         bits = 8 * gguf_file_bytes(model, mixture) / model.parameters
-        return WeightFormat(name, f"GGUF {mixture}", bits, covers="all")
-    return _published_format(model) if name == PUBLISHED else FORMATS[name]
+        return WeightFormat(format_name, f"GGUF {mixture}", bits, covers="all")
+    return _published_format(model) if format_name == PUBLISHED else FORMATS[format_name]
 
 
-def published_format_hint(model: Architecture, name: str) -> str:
+def published_format_hint(model: Architecture, format_name: str) -> str:
     """Return a hint for a rejected format that the user did not choose explicitly."""
-    if name in FORMATS or model.quantization is None:
+    if format_name in FORMATS or model.quantization is None:
         return ""
     return f", in which {model.name} is published: choose another format of weights"
 
@@ -295,17 +295,17 @@ def _has_same_widths(form: WeightFormat, widths: CheckpointWidths, model: Archit
 
 
 @functools.lru_cache(maxsize=4096)
-def weight_table(model: Architecture, name: str) -> WeightTable:
-    """Return the bytes of `model` in the format called `name`.
+def weight_table(model: Architecture, format_name: str) -> WeightTable:
+    """Return the bytes of `model` in the format called `format_name`.
 
     A vision tower has the width of unquantized tensors, as in published checkpoints, and is
     divided like matrices, which is the default of vLLM and SGLang. A GGUF file is divided
     evenly, and its vision tower is a file of its own.
     """
-    if name in GGUF_FORMATS:
-        size = gguf_file_bytes(model, GGUF_FORMATS[name])
+    if format_name in GGUF_FORMATS:
+        size = gguf_file_bytes(model, GGUF_FORMATS[format_name])
         return WeightTable(size, (), 0.0, 0.0, model.parameters, 0.0)
-    form = find_format(model, name)
+    form = find_format(model, format_name)
     divided, quantized = _embedding_and_tower_bytes(model, form)
     copied, experts = 0.0, 0.0
     by_heads: dict[int, float] = {}
@@ -314,7 +314,7 @@ def weight_table(model: Architecture, name: str) -> WeightTable:
         vectors += layer.vector_parameters * number
         for matrix in layer.matrices:
             count = matrix.parameters * number
-            size = element_bytes(count, matrix_bits(form, matrix))
+            size = element_bytes(count, mean_matrix_bits(form, matrix))
             quantized += count * quantized_share(form, matrix)
             if matrix.split == "whole":
                 copied += size
@@ -352,14 +352,14 @@ def _embedding_and_tower_bytes(model: Architecture, form: WeightFormat) -> tuple
 
 
 def gpu_weight_bytes(
-    model: Architecture, name: str, gpus: int, expert_gpus: int | None = None
+    model: Architecture, format_name: str, gpus: int, expert_gpus: int | None = None
 ) -> float:
-    """Return the bytes of `model` in the format called `name` on one of `gpus` GPUs.
+    """Return the bytes of `model` in the format called `format_name` on one of `gpus` GPUs.
 
     `expert_gpus` GPUs share the routed experts, if more than share the rest.
     """
-    table = weight_table(model, name)
-    return table.per_gpu(gpus) - table.experts / gpus + table.experts / (expert_gpus or gpus)
+    table = weight_table(model, format_name)
+    return table.bytes_per_gpu(gpus) - table.experts / gpus + table.experts / (expert_gpus or gpus)
 
 
 def quantized_share(form: WeightFormat, matrix: WeightMatrix) -> float:
@@ -378,7 +378,7 @@ def quantized_share(form: WeightFormat, matrix: WeightMatrix) -> float:
     return float(form.covers == "linear" or matrix.part != "linear attention")
 
 
-def matrix_bits(form: WeightFormat, matrix: WeightMatrix) -> float:
+def mean_matrix_bits(form: WeightFormat, matrix: WeightMatrix) -> float:
     """Return the mean bits of a matrix's weights, over the layers that have it."""
     share = quantized_share(form, matrix)
     bits = form.bits if form.widths is None else form.widths.bits_of(matrix)
@@ -435,13 +435,13 @@ def gguf_file_bytes(model: Architecture, mixture: str) -> float:
 
 
 def _gguf_embedding_and_head_bytes(
-    model: Architecture, mixture: str, usual: str, rules: _Rules
+    model: Architecture, mixture: str, default_format: str, rules: _Rules
 ) -> float:
     """Return the bytes of the embedding table and of the output projection."""
-    head = usual if mixture in _WIDE else "Q5_K" if mixture in _LOW_HEAD else "Q6_K"
+    head = default_format if mixture in _WIDE else "Q5_K" if mixture in _LOW_HEAD else "Q6_K"
     if model.tied:
         return element_bytes(model.embedding_parameters, _gguf_bits_for_row(head, model.hidden))
-    table = next((form for _, form in rules.get("embedding", ())), usual)
+    table = next((form for _, form in rules.get("embedding", ())), default_format)
     return element_bytes(
         model.embedding_parameters, _gguf_bits_for_row(table, model.hidden)
     ) + element_bytes(model.head_parameters, _gguf_bits_for_row(head, model.hidden))
@@ -483,18 +483,20 @@ def _apply_gguf_exceptions(model: Architecture, matrix: WeightMatrix, form: str)
     return form
 
 
-def _gguf_condition_holds(condition: str, index: int, model: Architecture, layer: Layer) -> bool:
+def _gguf_condition_holds(
+    condition: str, layer_index: int, model: Architecture, layer: Layer
+) -> bool:
     count = model.layers
     eighth = count // 8
-    early_or_late = index < eighth or index >= 7 * count // 8
+    early_or_late = layer_index < eighth or layer_index >= 7 * count // 8
     mixer = layer.mixer
     conditions = {
         "all": True,
-        "more": early_or_late or (index - eighth) % 3 == 2,
-        "8th": index < eighth,
-        "16th": index < count // 16,
-        "two": index < 2,
-        "four": index < 4,
+        "more": early_or_late or (layer_index - eighth) % 3 == 2,
+        "8th": layer_index < eighth,
+        "16th": layer_index < count // 16,
+        "two": layer_index < 2,
+        "four": layer_index < 4,
         "middle": not early_or_late,
         "shared": mixer.heads >= 4 * max(1, mixer.kv_heads) or model.experts >= 4,
     }
@@ -570,10 +572,10 @@ def _adapter_matrix_names(target: str) -> tuple[str, ...]:
 _OUTPUTS, _INPUTS = 256, 128
 
 
-def expert_padding_bytes(model: Architecture, form: WeightFormat, parts: int = 1) -> float:
+def expert_padding_bytes(model: Architecture, form: WeightFormat, gpus: int = 1) -> float:
     """Bytes that padding adds to all MXFP4 experts of a model [B].
 
-    Each expert is divided over `parts` GPUs. Both widths of its matrices are rounded
+    Each expert is divided over `gpus` GPUs. Both widths of its matrices are rounded
     up: h to a multiple of 256, f ÷ parts to one of 128.
 
     >>> from app.estimator.models.number_formats import FORMATS
@@ -585,21 +587,21 @@ def expert_padding_bytes(model: Architecture, form: WeightFormat, parts: int = 1
     if form.math != "mxfp4":
         return 0.0
     return sum(
-        element_bytes(matrix.parameters * number, matrix_bits(form, matrix))
-        * (_padding_growth(matrix, parts) - 1)
+        element_bytes(matrix.parameters * number, mean_matrix_bits(form, matrix))
+        * (_padding_growth(matrix, gpus) - 1)
         for layer, number in model.runs
         for matrix in layer.mlp.matrices
         if matrix.part == "experts" and quantized_share(form, matrix)
     )
 
 
-def _padding_growth(matrix: WeightMatrix, parts: int) -> float:
+def _padding_growth(matrix: WeightMatrix, gpus: int) -> float:
     """Return the size of an expert's matrix with padding, over the size without [1]."""
     hidden, width = matrix.inputs, matrix.outputs
     if matrix.split == "rows":
         hidden, width = width, hidden
-    each = -(-width // parts)
-    padded = _round_up_to(hidden, _OUTPUTS) * _round_up_to(each, _INPUTS) * parts
+    each = -(-width // gpus)
+    padded = _round_up_to(hidden, _OUTPUTS) * _round_up_to(each, _INPUTS) * gpus
     return padded / (hidden * width)
 
 

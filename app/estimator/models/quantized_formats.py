@@ -42,7 +42,7 @@ def _dotted_prefixes_in_layer(names: tuple[str, ...]) -> frozenset[str]:
 
 
 @functools.lru_cache(maxsize=16384)
-def _is_matched(names: tuple[str, ...], glob: str) -> bool:
+def _any_matches_glob(names: tuple[str, ...], glob: str) -> bool:
     return any(fnmatch.fnmatchcase(name, glob) for name in names)
 
 
@@ -77,7 +77,7 @@ class ModulePatterns:
             if globs is None:
                 unreadable.append(entry)
                 continue
-            for glob in filter(None, map(_strip_model_prefix, globs)):
+            for glob in filter(None, map(_layer_glob_or_none, globs)):
                 index, name = _split_layer_index(glob)
                 if index and not _has_wildcard(index + name):
                     self._of_layer.setdefault(index, set()).add(name)
@@ -97,18 +97,18 @@ class ModulePatterns:
         """Return whether it names some layers and not others."""
         return bool(self._of_layer or self._of_layers)
 
-    def match(self, names: tuple[str, ...], layer: str = "") -> bool:
+    def matches(self, names: tuple[str, ...], layer: str = "") -> bool:
         """Return whether one of these full names in the layer `layer` is named."""
         if not self._plain.isdisjoint(_dotted_subpaths(names)):
             return True
-        if any(_is_matched(names, glob) for glob in self._wild):
+        if any(_any_matches_glob(names, glob) for glob in self._wild):
             return True
         if not layer:
             return False
         if not self._of_layer.get(layer, _NONE).isdisjoint(_dotted_prefixes_in_layer(names)):
             return True
         return any(
-            fnmatch.fnmatchcase(layer, index) and _is_matched(names, name)
+            fnmatch.fnmatchcase(layer, index) and _any_matches_glob(names, name)
             for index, name in self._of_layers
         )
 
@@ -134,11 +134,11 @@ _LAYER = re.compile(
 _NONE: frozenset[str] = frozenset()
 
 
-def _has_wildcard(text: str) -> bool:
-    return any(sign in text for sign in "*?[")
+def _has_wildcard(glob: str) -> bool:
+    return any(sign in glob for sign in "*?[")
 
 
-def _strip_model_prefix(glob: str) -> str:
+def _layer_glob_or_none(glob: str) -> str:
     """Return a pattern without the prefix of the layers; empty if it names other parts."""
     known = glob.replace("transformer.h.", "layers.")
     head, found, tail = known.partition("layers.")
@@ -171,10 +171,10 @@ _SIMPLE = re.compile(r"[\w.*\[\]\-]*")
 _MOST_STARS = 8
 
 
-def _convert_regex_to_globs(text: str) -> list[str] | None:
+def _convert_regex_to_globs(regex: str) -> list[str] | None:
     """Convert an expression of names, wildcards, digits and alternatives to wildcards."""
-    ends = text.endswith("$") and not text.endswith("\\$")
-    body = text.removeprefix("^").removesuffix("$").replace("\\b", "")
+    ends = regex.endswith("$") and not regex.endswith("\\$")
+    body = regex.removeprefix("^").removesuffix("$").replace("\\b", "")
     for many in ("[0-9]+", "\\d+", ".*?", ".*", ".+", "[^.]+", "\\w+"):
         body = body.replace(many, "*")
     # An unescaped dot also means a literal dot.
@@ -191,10 +191,10 @@ def _convert_regex_to_globs(text: str) -> list[str] | None:
     return [re.sub(r"\*+", "*", glob) for glob in found]
 
 
-def _expand_alternatives(text: str) -> list[str] | None:
+def _expand_alternatives(regex: str) -> list[str] | None:
     """Expand every `(a|b)`; None if there are too many or nested ones."""
     done = [""]
-    rest = text
+    rest = regex
     while (start := rest.find("(")) >= 0:
         end = rest.find(")", start)
         inner = rest[start + 1 : end]
@@ -257,16 +257,16 @@ class UnknownFormatError(ValueError):
     """A quantization is not supported; the text names it."""
 
 
-def quantization_name(table: Config) -> str:
+def describe_quantization_method(table: Config) -> str:
     """Return the name of a quantization for a sentence."""
     name = table.get("quant_method") or table.get("quant_algo")
     return f"“{str(name)[:40]}”" if name else "one without a name"
 
 
-def _unquantized_modules(table: Config, *more: str) -> tuple[ModuleOverride, ...]:
+def _unquantized_modules(table: Config, *more_keys: str) -> tuple[ModuleOverride, ...]:
     """Return the modules that stay in 16 bit, from any known key for that list."""
     names: list[str] = []
-    for key in (*_KEPT, *more):
+    for key in (*_KEPT, *more_keys):
         value = table.get(key)
         if isinstance(value, str):
             names.append(value)
@@ -274,7 +274,7 @@ def _unquantized_modules(table: Config, *more: str) -> tuple[ModuleOverride, ...
             names += [str(each) for each in value if each is not None]
     if not names:
         return ()
-    return (ModuleOverride(_module_patterns(tuple(names)), None),)
+    return (ModuleOverride(_parse_module_patterns(tuple(names)), None),)
 
 
 _KEPT = (
@@ -288,7 +288,7 @@ _KEPT = (
 )
 
 
-def _module_patterns(names: tuple[str, ...]) -> ModulePatterns:
+def _parse_module_patterns(names: tuple[str, ...]) -> ModulePatterns:
     module_patterns = ModulePatterns(names)
     if module_patterns.unreadable:
         pattern = module_patterns.unreadable[0][:40]
@@ -341,7 +341,7 @@ def _read_mxfp4(table: Config) -> Quantization:
 
 def _read_gptq(table: Config) -> Quantization:
     """Read GPTQ and AWQ, which store zero points even if symmetric."""
-    bits, group = int(table.get("bits") or table["w_bit"]), _group_size(table)
+    bits, group = int(table.get("bits") or table["w_bit"]), _read_group_size(table)
     zeros = table.get("zero_point", True) is not False
     overrides = [*_read_gptqmodel_overrides(table, bits, group), *_unquantized_modules(table)]
     if table.get("lm_head") is True:
@@ -351,7 +351,7 @@ def _read_gptq(table: Config) -> Quantization:
     return Quantization(scheme, overrides=tuple(overrides))
 
 
-def _group_size(table: Config) -> int:
+def _read_group_size(table: Config) -> int:
     value = table.get("group_size", table.get("q_group_size", 128))
     return -1 if value is None else int(value)
 
@@ -381,12 +381,14 @@ def _overrides_by_scheme(
         named.setdefault(scheme, []).append(name)
         if len(named) > _MOST_FORMATS:
             raise UnknownFormatError(f"one of more than {_MOST_FORMATS} formats")
-    return tuple(ModuleOverride(_module_patterns(tuple(n)), scheme) for scheme, n in named.items())
+    return tuple(
+        ModuleOverride(_parse_module_patterns(tuple(n)), scheme) for scheme, n in named.items()
+    )
 
 
 def _read_auto_round(table: Config) -> Quantization:
     kind = str(table.get("data_type") or "int").lower()
-    bits, group = int(table["bits"]), _group_size(table)
+    bits, group = int(table["bits"]), _read_group_size(table)
     if kind.startswith("mx"):
         scheme = _float_scheme(bits, 32)
     elif kind.startswith("nv"):
@@ -448,7 +450,9 @@ def _read_compressed_tensors(table: Config) -> Quantization:
         others += [(target, scheme) for target in targets if target != "Linear"]
     overrides = (*_unquantized_modules(table), *_overrides_by_scheme(others))
     if base is None and not any(o.scheme for o in overrides):
-        raise UnknownFormatError(f"{quantization_name(table)} without any format of weights")
+        raise UnknownFormatError(
+            f"{describe_quantization_method(table)} without any format of weights"
+        )
     return Quantization(base, overrides=overrides)
 
 
@@ -498,8 +502,8 @@ _ALGORITHMS: tuple[tuple[str, Callable[[Config], NumberScheme]], ...] = (
     ("FP8_PB", lambda _: _fp8_scheme((128, 128))),
     ("FP8_BLOCK", lambda _: _fp8_scheme((128, 128))),
     ("FP8", lambda _: FP8),
-    ("W4A", lambda table: _integer_scheme(4, _group_size(table), zeros=False)),
-    ("INT4", lambda table: _integer_scheme(4, _group_size(table), zeros=False)),
+    ("W4A", lambda table: _integer_scheme(4, _read_group_size(table), zeros=False)),
+    ("INT4", lambda table: _integer_scheme(4, _read_group_size(table), zeros=False)),
     ("W8A16", lambda _: _integer_scheme(8, -1, zeros=False)),
     ("W8A8", lambda _: _integer_scheme(8, -1, zeros=False, math="int8")),
     ("INT8", lambda _: _integer_scheme(8, -1, zeros=False, math="int8")),
@@ -624,12 +628,14 @@ def read_quantization(config: Config, language_config: Config) -> Quantization |
     try:
         if found is None:
             return _read_unscaled_dtype(config, language_config)
-        read = dataclasses.replace(_read_table(found), cache=_requested_cache_format(found))
+        read = dataclasses.replace(_read_by_method(found), cache=_requested_cache_format(found))
         return _add_expert_override(read, language_config)
     except UnknownFormatError as error:
         return Quantization(problem=str(error))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        return Quantization(problem=quantization_name(found or {}) + ", with unusable values")
+        return Quantization(
+            problem=describe_quantization_method(found or {}) + ", with unusable values"
+        )
 
 
 def _requested_cache_format(table: Config) -> str:
@@ -679,7 +685,7 @@ def _add_expert_override(quantization: Quantization, language_config: Config) ->
     return dataclasses.replace(quantization, overrides=(*quantization.overrides, experts))
 
 
-def _read_table(table: Config) -> Quantization:
+def _read_by_method(table: Config) -> Quantization:
     """Read a table by its method."""
     inner = table.get("quantization")
     if isinstance(inner, Mapping):  # hf_quant_config.json, which is wrapped by its producer.
@@ -689,7 +695,7 @@ def _read_table(table: Config) -> Quantization:
         method = _guess_method(table)
     reader = READERS.get(method)
     if reader is None:
-        raise UnknownFormatError(quantization_name(table))
+        raise UnknownFormatError(describe_quantization_method(table))
     return reader(table)
 
 

@@ -380,7 +380,7 @@ def build_lightning_mixer(hidden: int, heads: int, dim: int) -> TokenMixer:
     )
 
 
-def build_short_convolution(hidden: int, length: int) -> TokenMixer:
+def build_short_convolution_mixer(hidden: int, length: int) -> TokenMixer:
     """Build a gated convolution over the last few tokens (LFM2, 2025)."""
     matrices = (
         WeightMatrix("in", hidden, 3 * hidden, "attention"),

@@ -34,7 +34,7 @@ class TowerKind:
     names: frozenset[str] = frozenset()
 
 
-def read_size(fields: Config, *names: str) -> int:
+def read_first_size(fields: Config, *names: str) -> int:
     """Return the first of these fields that is given; UnreadableConfigError if none is."""
     for name in names:
         value = fields.get(name)
@@ -51,14 +51,16 @@ def _read_height_and_width(fields: Config, name: str) -> tuple[int, int]:
     """Return height and width, given as one number or as two."""
     value = fields.get(name)
     pair = value if isinstance(value, list | tuple) and len(value) == 2 else [value] * 2
-    return read_size({name: pair[0]}, name), read_size({name: pair[1]}, name)
+    return read_first_size({name: pair[0]}, name), read_first_size({name: pair[1]}, name)
 
 
 def _linear_parameters(inputs: int, outputs: int, *, bias: bool = True) -> int:
     return inputs * outputs + (outputs if bias else 0)
 
 
-def _patch_parameters(vision: Config, hidden: int, *, frames: int = 1, bias: bool = True) -> int:
+def _patch_embedding_parameters(
+    vision: Config, hidden: int, *, frames: int = 1, bias: bool = True
+) -> int:
     """Return the patch embedding: pixels of a patch to the width of the tower."""
     height, width = _read_height_and_width(vision, "patch_size")
     return _linear_parameters(_CHANNELS * height * width * frames, hidden, bias=bias)
@@ -97,20 +99,20 @@ class _TowerLayers:
         return self.number * (attention + mlp + norms + self.extra)
 
 
-def _read_layers(vision: Config, **traits: Any) -> _TowerLayers:
+def _read_tower_layers(vision: Config, **traits: Any) -> _TowerLayers:
     return _TowerLayers(
-        hidden=read_size(vision, "hidden_size", "vt_hidden_size"),
-        width=read_size(vision, "intermediate_size", "vt_intermediate_size"),
-        number=read_size(vision, "num_hidden_layers", "vt_num_hidden_layers", "depth"),
+        hidden=read_first_size(vision, "hidden_size", "vt_hidden_size"),
+        width=read_first_size(vision, "intermediate_size", "vt_intermediate_size"),
+        number=read_first_size(vision, "num_hidden_layers", "vt_num_hidden_layers", "depth"),
         **traits,
     )
 
 
-def _siglip_tower(vision: Config, _: Config, text_width: int) -> tuple[int, int]:
+def _count_siglip_parameters(vision: Config, _: Config, text_width: int) -> tuple[int, int]:
     """SigLIP for Gemma 3: pooling without parameters, a norm and one matrix."""
-    layers = _read_layers(vision)
+    layers = _read_tower_layers(vision)
     hidden, width = layers.hidden, layers.width
-    encoder = _patch_parameters(vision, hidden) + _patches_per_image(vision) * hidden
+    encoder = _patch_embedding_parameters(vision, hidden) + _patches_per_image(vision) * hidden
     encoder += layers.parameters + 2 * hidden
     if vision.get("vision_use_head", True):  # An attention-pooling probe, and an MLP.
         encoder += 3 * hidden + 4 * _linear_parameters(hidden, hidden)
@@ -120,9 +122,9 @@ def _siglip_tower(vision: Config, _: Config, text_width: int) -> tuple[int, int]
 
 def _pixtral_encoder_and_width(vision: Config) -> tuple[int, int]:
     """Return parameters and width of Pixtral's tower: rotary positions, no biases."""
-    layers = _read_layers(vision, gated=True, qkv_bias=False, bias=False, norm_terms=1)
+    layers = _read_tower_layers(vision, gated=True, qkv_bias=False, bias=False, norm_terms=1)
     hidden = layers.hidden
-    first = _patch_parameters(vision, hidden, bias=False)
+    first = _patch_embedding_parameters(vision, hidden, bias=False)
     return first + hidden + layers.parameters, hidden
 
 
@@ -138,16 +140,16 @@ def _two_matrix_projector_parameters(
     )
 
 
-def _llava_tower(vision: Config, outer: Config, text_width: int) -> tuple[int, int]:
+def _count_llava_parameters(vision: Config, outer: Config, text_width: int) -> tuple[int, int]:
     """Pixtral 12B: the tower and two matrices."""
     encoder, hidden = _pixtral_encoder_and_width(vision)
     return encoder, _two_matrix_projector_parameters(outer, hidden, text_width, bias=True)
 
 
-def _mistral3_tower(vision: Config, outer: Config, text_width: int) -> tuple[int, int]:
+def _count_mistral3_parameters(vision: Config, outer: Config, text_width: int) -> tuple[int, int]:
     """Mistral Small 3.1 and later: neighboring patches are merged first."""
     encoder, hidden = _pixtral_encoder_and_width(vision)
-    merged = read_size({"spatial_merge_size": 2, **outer}, "spatial_merge_size") ** 2
+    merged = read_first_size({"spatial_merge_size": 2, **outer}, "spatial_merge_size") ** 2
     projector = hidden + merged * hidden * hidden
     return encoder, projector + _two_matrix_projector_parameters(
         outer, hidden, text_width, bias=False
@@ -155,83 +157,94 @@ def _mistral3_tower(vision: Config, outer: Config, text_width: int) -> tuple[int
 
 
 def _patch_merger_parameters(
-    hidden: int, patches_per_merge: int, output_width: int, *, norm: int
+    hidden: int, patches_per_merge: int, output_width: int, *, norm_parameters: int
 ) -> int:
     """Return a merger: a norm and two matrices over neighboring patches."""
     inner = hidden * patches_per_merge
-    return norm + _linear_parameters(inner, inner) + _linear_parameters(inner, output_width)
+    return (
+        norm_parameters + _linear_parameters(inner, inner) + _linear_parameters(inner, output_width)
+    )
 
 
 def _frames_per_patch(vision: Config) -> int:
-    return read_size(vision, "temporal_patch_size")
+    return read_first_size(vision, "temporal_patch_size")
 
 
 def _patches_per_merge(vision: Config) -> int:
-    return read_size(vision, "spatial_merge_size") ** 2
+    return read_first_size(vision, "spatial_merge_size") ** 2
 
 
-def _qwen2_vl_tower(vision: Config, _: Config, __: int) -> tuple[int, int]:
+def _count_qwen2_vl_parameters(vision: Config, _: Config, __: int) -> tuple[int, int]:
     """Qwen2-VL: the MLP width is a multiple of the tower's width."""
-    hidden, number = read_size(vision, "embed_dim"), read_size(vision, "depth")
-    layers = _TowerLayers(hidden, hidden * read_size(vision, "mlp_ratio"), number)
-    encoder = _patch_parameters(vision, hidden, frames=_frames_per_patch(vision), bias=False)
-    out = read_size(vision, "hidden_size")
-    merger = _patch_merger_parameters(hidden, _patches_per_merge(vision), out, norm=2 * hidden)
+    hidden, number = read_first_size(vision, "embed_dim"), read_first_size(vision, "depth")
+    layers = _TowerLayers(hidden, hidden * read_first_size(vision, "mlp_ratio"), number)
+    encoder = _patch_embedding_parameters(
+        vision, hidden, frames=_frames_per_patch(vision), bias=False
+    )
+    out = read_first_size(vision, "hidden_size")
+    merger = _patch_merger_parameters(
+        hidden, _patches_per_merge(vision), out, norm_parameters=2 * hidden
+    )
     return encoder + layers.parameters, merger
 
 
-def _qwen25_vl_tower(vision: Config, _: Config, __: int) -> tuple[int, int]:
+def _count_qwen25_vl_parameters(vision: Config, _: Config, __: int) -> tuple[int, int]:
     """Qwen2.5-VL: gated MLPs with biases, RMS norms."""
-    layers = _read_layers(vision, gated=True, norm_terms=1)
-    hidden, out = layers.hidden, read_size(vision, "out_hidden_size")
-    encoder = _patch_parameters(vision, hidden, frames=_frames_per_patch(vision), bias=False)
-    merger = _patch_merger_parameters(hidden, _patches_per_merge(vision), out, norm=hidden)
+    layers = _read_tower_layers(vision, gated=True, norm_terms=1)
+    hidden, out = layers.hidden, read_first_size(vision, "out_hidden_size")
+    encoder = _patch_embedding_parameters(
+        vision, hidden, frames=_frames_per_patch(vision), bias=False
+    )
+    merger = _patch_merger_parameters(
+        hidden, _patches_per_merge(vision), out, norm_parameters=hidden
+    )
     return encoder + layers.parameters, merger
 
 
-def _qwen3_vl_tower(vision: Config, _: Config, __: int) -> tuple[int, int]:
+def _count_qwen3_vl_parameters(vision: Config, _: Config, __: int) -> tuple[int, int]:
     """Qwen3-VL and Qwen3.5: an additional merger for each intermediate layer that is used."""
-    layers = _read_layers(vision)
+    layers = _read_tower_layers(vision)
     hidden, out, merged = (
         layers.hidden,
-        read_size(vision, "out_hidden_size"),
+        read_first_size(vision, "out_hidden_size"),
         _patches_per_merge(vision),
     )
     encoder = (
-        _patch_parameters(vision, hidden, frames=_frames_per_patch(vision)) + layers.parameters
+        _patch_embedding_parameters(vision, hidden, frames=_frames_per_patch(vision))
+        + layers.parameters
     )
-    encoder += read_size(vision, "num_position_embeddings") * hidden
+    encoder += read_first_size(vision, "num_position_embeddings") * hidden
     tapped = vision.get("deepstack_visual_indexes") or ()
     if not isinstance(tapped, list | tuple):
         raise UnreadableConfigError("deepstack_visual_indexes is not a list.")
-    merger = _patch_merger_parameters(hidden, merged, out, norm=2 * hidden)
-    deep = _patch_merger_parameters(hidden, merged, out, norm=2 * merged * hidden)
+    merger = _patch_merger_parameters(hidden, merged, out, norm_parameters=2 * hidden)
+    deep = _patch_merger_parameters(hidden, merged, out, norm_parameters=2 * merged * hidden)
     return encoder, merger + len(tapped) * deep
 
 
-def _llama4_tower(vision: Config, _: Config, text_width: int) -> tuple[int, int]:
+def _count_llama4_parameters(vision: Config, _: Config, text_width: int) -> tuple[int, int]:
     """Llama 4: a class token, patches shuffled into fewer, two matrices and one."""
-    layers = _read_layers(vision)
+    layers = _read_tower_layers(vision)
     hidden = layers.hidden
-    encoder = _patch_parameters(vision, hidden, bias=False) + layers.parameters
+    encoder = _patch_embedding_parameters(vision, hidden, bias=False) + layers.parameters
     encoder += hidden + (_patches_per_image(vision) + 1) * hidden + 2 * 2 * hidden
-    adapter = layers.width * read_size(vision, "projector_input_dim")
-    adapter += read_size(vision, "projector_output_dim") ** 2
-    return encoder, adapter + read_size(vision, "vision_output_dim") * text_width
+    adapter = layers.width * read_first_size(vision, "projector_input_dim")
+    adapter += read_first_size(vision, "projector_output_dim") ** 2
+    return encoder, adapter + read_first_size(vision, "vision_output_dim") * text_width
 
 
-def _internvit_tower(vision: Config, outer: Config, text_width: int) -> tuple[int, int]:
+def _count_internvit_parameters(vision: Config, outer: Config, text_width: int) -> tuple[int, int]:
     """InternViT: a class token, scaled residuals; query norms in the 6B."""
-    hidden = read_size(vision, "hidden_size")
+    hidden = read_first_size(vision, "hidden_size")
     scales = 2 * hidden
     normed = vision.get("use_qk_norm") or vision.get("qk_normalization")
-    layers = _read_layers(
+    layers = _read_tower_layers(
         vision,
         qkv_bias=bool(vision.get("attention_bias") or vision.get("qkv_bias")),
         norm_terms=1 if vision.get("norm_type") == "rms_norm" else 2,
         extra=scales + (2 * hidden if normed else 0),
     )
-    encoder = _patch_parameters(vision, hidden) + layers.parameters
+    encoder = _patch_embedding_parameters(vision, hidden) + layers.parameters
     encoder += hidden + (_patches_per_image(vision) + 1) * hidden
     if vision.get("use_mean_pooling") is False:
         encoder += 2 * hidden
@@ -244,51 +257,66 @@ def _internvit_tower(vision: Config, outer: Config, text_width: int) -> tuple[in
     )
 
 
-def _moonvit_tower(vision: Config, _: Config, text_width: int) -> tuple[int, int]:
+def _count_moonvit_parameters(vision: Config, _: Config, text_width: int) -> tuple[int, int]:
     """MoonViT of Kimi: a position grid that is interpolated to the image size."""
-    layers = _read_layers(vision)
+    layers = _read_tower_layers(vision)
     hidden = layers.hidden
-    rows = read_size(vision, "init_pos_emb_height", "pos_emb_height")
-    columns = read_size(vision, "init_pos_emb_width", "pos_emb_width")
-    encoder = _patch_parameters(vision, hidden) + rows * columns * hidden
+    rows = read_first_size(vision, "init_pos_emb_height", "pos_emb_height")
+    columns = read_first_size(vision, "init_pos_emb_width", "pos_emb_width")
+    encoder = _patch_embedding_parameters(vision, hidden) + rows * columns * hidden
     encoder += layers.parameters + 2 * hidden
     merged = math.prod(_read_height_and_width(vision, "merge_kernel_size"))
-    return encoder, _patch_merger_parameters(hidden, merged, text_width, norm=2 * hidden)
+    return encoder, _patch_merger_parameters(hidden, merged, text_width, norm_parameters=2 * hidden)
 
 
-def _gemma4_tower(vision: Config, _: Config, text_width: int) -> tuple[int, int]:
+def _count_gemma4_parameters(vision: Config, _: Config, text_width: int) -> tuple[int, int]:
     """Gemma 4: positions by row and by column, four norms, normalized heads."""
-    hidden, width = read_size(vision, "hidden_size"), read_size(vision, "intermediate_size")
-    head = read_size(vision, "head_dim")
-    queries = head * read_size(vision, "num_attention_heads")
-    keys = head * read_size(vision, "num_key_value_heads")
+    hidden, width = (
+        read_first_size(vision, "hidden_size"),
+        read_first_size(vision, "intermediate_size"),
+    )
+    head = read_first_size(vision, "head_dim")
+    queries = head * read_first_size(vision, "num_attention_heads")
+    keys = head * read_first_size(vision, "num_key_value_heads")
     layer = 2 * hidden * (queries + keys) + 3 * hidden * width + 4 * hidden + 2 * head
-    encoder = _patch_parameters(vision, hidden, bias=False)
-    encoder += 2 * read_size(vision, "position_embedding_size") * hidden
-    return encoder + read_size(vision, "num_hidden_layers") * layer, hidden * text_width
+    encoder = _patch_embedding_parameters(vision, hidden, bias=False)
+    encoder += 2 * read_first_size(vision, "position_embedding_size") * hidden
+    return encoder + read_first_size(vision, "num_hidden_layers") * layer, hidden * text_width
 
 
-_QWEN3_VL = TowerKind("qwen3_vl_vision", _qwen3_vl_tower, frozenset({"qwen3_vl_vision"}))
-_QWEN3_5 = TowerKind("qwen3_5_vision", _qwen3_vl_tower, frozenset({"qwen3_5_vision"}))
+_QWEN3_VL = TowerKind("qwen3_vl_vision", _count_qwen3_vl_parameters, frozenset({"qwen3_vl_vision"}))
+_QWEN3_5 = TowerKind("qwen3_5_vision", _count_qwen3_vl_parameters, frozenset({"qwen3_5_vision"}))
 
 KINDS: dict[str, TowerKind] = {
-    "gemma3": TowerKind("siglip_vision_model", _siglip_tower, frozenset({"siglip_vision_model"})),
-    "gemma4": TowerKind("gemma4_vision", _gemma4_tower, frozenset({"gemma4_vision"})),
-    "llava": TowerKind("pixtral", _llava_tower, frozenset({"pixtral"})),
-    "mistral3": TowerKind("pixtral", _mistral3_tower, frozenset({"pixtral"})),
-    "qwen2_vl": TowerKind("qwen2_vl_vision", _qwen2_vl_tower, frozenset({"qwen2_vl_vision"})),
+    "gemma3": TowerKind(
+        "siglip_vision_model", _count_siglip_parameters, frozenset({"siglip_vision_model"})
+    ),
+    "gemma4": TowerKind("gemma4_vision", _count_gemma4_parameters, frozenset({"gemma4_vision"})),
+    "llava": TowerKind("pixtral", _count_llava_parameters, frozenset({"pixtral"})),
+    "mistral3": TowerKind("pixtral", _count_mistral3_parameters, frozenset({"pixtral"})),
+    "qwen2_vl": TowerKind(
+        "qwen2_vl_vision", _count_qwen2_vl_parameters, frozenset({"qwen2_vl_vision"})
+    ),
     "qwen2_5_vl": TowerKind(
-        "qwen2_5_vl_vision", _qwen25_vl_tower, frozenset({"qwen2_5_vl_vision"})
+        "qwen2_5_vl_vision", _count_qwen25_vl_parameters, frozenset({"qwen2_5_vl_vision"})
     ),
     "qwen3_vl": _QWEN3_VL,
     "qwen3_vl_moe": dataclasses.replace(_QWEN3_VL, names=frozenset({"qwen3_vl_moe_vision"})),
     "qwen3_5": _QWEN3_5,
     "qwen3_5_moe": dataclasses.replace(_QWEN3_5, names=frozenset({"qwen3_5_moe_vision"})),
-    "llama4": TowerKind("llama4_vision_model", _llama4_tower, frozenset({"llama4_vision_model"})),
-    "internvl": TowerKind("internvl_vision", _internvit_tower, frozenset({"internvl_vision"})),
-    "internvl_chat": TowerKind("intern_vit_6b", _internvit_tower, frozenset({"intern_vit_6b"})),
-    "kimi_k25": TowerKind("kimi_k25_vision", _moonvit_tower, frozenset({"kimi_k25_vision"})),
-    "kimi_vl": TowerKind("kimi_k25_vision", _moonvit_tower, frozenset({"moonvit"})),
+    "llama4": TowerKind(
+        "llama4_vision_model", _count_llama4_parameters, frozenset({"llama4_vision_model"})
+    ),
+    "internvl": TowerKind(
+        "internvl_vision", _count_internvit_parameters, frozenset({"internvl_vision"})
+    ),
+    "internvl_chat": TowerKind(
+        "intern_vit_6b", _count_internvit_parameters, frozenset({"intern_vit_6b"})
+    ),
+    "kimi_k25": TowerKind(
+        "kimi_k25_vision", _count_moonvit_parameters, frozenset({"kimi_k25_vision"})
+    ),
+    "kimi_vl": TowerKind("kimi_k25_vision", _count_moonvit_parameters, frozenset({"moonvit"})),
 }
 """Tower kinds by the `model_type` of the whole model, which determines the projector."""
 

@@ -9,7 +9,7 @@ from typing import Any
 from app.estimator import data_files
 from app.estimator.hardware.catalog import Accelerator
 from app.estimator.models.layers import Layer, WeightMatrix
-from app.estimator.models.number_formats import CACHE_BITS, WeightFormat, matrix_bits
+from app.estimator.models.number_formats import CACHE_BITS, WeightFormat, mean_matrix_bits
 
 # Rate of unpacking 4-bit weights, relative to 8-bit ones.
 _NIBBLE = 0.88
@@ -29,7 +29,9 @@ class InferenceEngine:
     `library_reduce`: all-reduce is that of the communication library;
     `whole_windows`: layers with a sliding window cache every token; `separate`: prompts
     are read in steps of their own, during which no answer continues; `reach`: the most that
-    its kernels read of a GPU's memory [B/s];
+    its kernels read of a GPU's memory [B/s]; `deals_layers`: each GPU has whole layers, and
+    one works after the other; `vector_rows`: up to so many rows are multiplied as vectors
+    and not padded to a tile [1];
     `graphs`: batch sizes with a recorded CUDA graph, which is launched as a whole.
     """
 
@@ -46,7 +48,18 @@ class InferenceEngine:
     whole_windows: bool = False
     separate: bool = False
     reach: float = math.inf
+    deals_layers: bool = False
+    vector_rows: int = 0
     graphs: tuple[int, ...] = ()
+
+    def split(self, serving: "ServingSetup") -> "ServingSetup":
+        """Return how the engine divides a model over the GPUs that share it."""
+        if not self.deals_layers or serving.gpus == 1:
+            return serving
+        stages = serving.gpus
+        return dataclasses.replace(
+            serving, tensor=1, expert=1, expert_tensor=1, pipeline=stages, in_turn=True
+        )
 
     def padded_batch(self, sequences: float) -> float:
         """Return the recorded batch size to which a step without prompts is padded [1].
@@ -91,7 +104,8 @@ class ServingSetup:
     each layer; `replicas` of attention process different requests in parallel; experts are
     split over `expert` GPUs, each expert over `expert_tensor`. `pipeline` stages of so many
     GPUs have a part of the layers each. With `dispatch`, tokens are sent to the GPUs of their
-    experts only, instead of to all. The engine checks for new requests every `polling`
+    experts only, instead of to all. With `in_turn` the stages never work at the same time.
+    The engine checks for new requests every `polling`
     steps.
     """
 
@@ -105,6 +119,7 @@ class ServingSetup:
     polling: int = 1
     pipeline: int = 1
     dispatch: bool = False
+    in_turn: bool = False
 
     @property
     def gpus(self) -> int:
@@ -118,7 +133,7 @@ class ServingSetup:
     @property
     def groups(self) -> int:
         """Return the batches that are under way at once, on different GPUs."""
-        return self.replicas * self.pipeline
+        return self.replicas if self.in_turn else self.replicas * self.pipeline
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -165,6 +180,8 @@ def find_engine(name: str) -> InferenceEngine:
         whole_windows=row.get("whole_windows", False),
         separate=row.get("separate", False),
         reach=row.get("reach_gb_per_s", math.inf) * 1e9,
+        deals_layers=row.get("deals_layers", False),
+        vector_rows=row.get("vector_rows", 0),
         graphs=tuple(row.get("graphs", ())),
     )
 
@@ -195,7 +212,7 @@ def list_engines() -> tuple[tuple[str, str], ...]:
     return tuple((key, row["name"]) for key, row in rows.items())
 
 
-def _kernel_table(architecture: str) -> dict[str, Any]:
+def _kernel_rates_row(architecture: str) -> dict[str, Any]:
     rows = data_files.load_table("engines.toml", "kernels")
     tables = (r for r in rows.values() if architecture in r["architectures"])
     return next(tables, rows["other"])
@@ -211,7 +228,7 @@ def kernel_rates(gpu: Accelerator, form: WeightFormat) -> KernelRates:
     >>> kernel_rates(find_accelerator("H100"), FORMATS["fp8"]).matmul > 1e15
     True
     """
-    row = _kernel_table(gpu.architecture)
+    row = _kernel_rates_row(gpu.architecture)
     peak16, bandwidth = gpu.peak_rate("bf16"), gpu.memory_bandwidth
     if peak16 is None or bandwidth is None:
         raise ValueError(f"16-bit rate and bandwidth of the {gpu.name} are not known")
@@ -263,7 +280,7 @@ def is_unpacked(gpu: Accelerator, form: WeightFormat) -> bool:
 
 def matrix_bytes(matrix: WeightMatrix, form: WeightFormat) -> float:
     """Return the bytes of one copy of a matrix in a format [B]."""
-    return matrix.inputs * matrix.outputs * matrix_bits(form, matrix) / 8
+    return matrix.inputs * matrix.outputs * mean_matrix_bits(form, matrix) / 8
 
 
 def cache_element_bytes(cache: str) -> float:
@@ -271,13 +288,15 @@ def cache_element_bytes(cache: str) -> float:
     return CACHE_BITS[cache] / 8
 
 
-def experts_hit(experts: float, per_token: float, tokens: float, skew: float = 1.0) -> float:
+def expected_experts_hit(
+    experts: float, per_token: float, tokens: float, skew: float = 1.0
+) -> float:
     """Number of `experts` that at least one of `tokens` is routed to [1].
 
     E·(1 − (1 − k/E)^T) for even routing. Real routing is uneven: T tokens reach as many
     experts as T^skew evenly routed ones.
 
-    >>> round(experts_hit(256, 8, 32, 0.77)), round(experts_hit(256, 8, 1))
+    >>> round(expected_experts_hit(256, 8, 32, 0.77)), round(expected_experts_hit(256, 8, 1))
     (94, 8)
     """
     if experts <= per_token:
@@ -300,6 +319,6 @@ def max_experts_per_gpu(mean_hit: float, experts: float, gpus: float) -> float:
     return min(experts, mean_hit + math.sqrt(2 * math.log(gpus) * spread))
 
 
-def count_launched_products(layer: Layer) -> int:
+def count_matmul_launches(layer: Layer) -> int:
     """Return the products of a layer that engines launch; those with one input are fused."""
     return len({(m.part, m.inputs, m.split == "rows") for m in layer.matrices})

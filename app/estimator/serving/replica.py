@@ -10,8 +10,9 @@ from typing import NamedTuple
 from app.estimator.hardware.collectives import send_time
 from app.estimator.memory.inference_memory import (
     ENGINES,
-    cache_elements_per_sequence,
-    cache_elements_per_token,
+    engine_usable_bytes,
+    kv_cache_elements_per_sequence,
+    kv_cache_elements_per_token,
     profiled_peak_bytes,
     recurrent_state_bytes,
 )
@@ -28,9 +29,10 @@ from app.estimator.serving.step_time import (
 )
 
 # Memory that the engine may use; its memory besides weights and cache is read from
-# startup logs of this engine.
+# startup logs of this engine, unless it has a memory of its own kind.
 _USABLE = 0.9
 _LOGGED = ENGINES["vllm-0.9"]
+_DEALING = ENGINES["llama.cpp"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -52,8 +54,8 @@ def weight_bytes_per_gpu(placed: PlacedModel, stage: Architecture | None = None)
     serving, model = placed.serving, stage or placed.model
     table = weight_table(model, serving.weights)
     if not model.is_routed:
-        return table.per_gpu(serving.tensor)
-    dense = table.per_gpu(serving.tensor) - table.experts / serving.tensor
+        return table.bytes_per_gpu(serving.tensor)
+    dense = table.bytes_per_gpu(serving.tensor) - table.experts / serving.tensor
     experts, parts = table.experts, serving.expert_tensor
     if placed.narrow:
         experts += expert_padding_bytes(model, placed.form, parts)
@@ -66,29 +68,32 @@ def sequence_bytes_per_gpu(
     """Bytes of cache and state of one sequence on one GPU, of a pipeline stage if given [B]."""
     tensor, model = placed.serving.tensor, stage or placed.model
     if placed.engine.whole_windows:
-        elements = context * cache_elements_per_token(model, tensor, placed.element)
+        elements = context * kv_cache_elements_per_token(model, tensor, placed.element)
     else:
-        elements = cache_elements_per_sequence(model, context, tensor, placed.element)
+        elements = kv_cache_elements_per_sequence(model, context, tensor, placed.element)
     return elements * placed.element + recurrent_state_bytes(model) / tensor
 
 
 def cache_bytes_per_gpu(
-    placed: PlacedModel, usable: float = _USABLE, stage: Architecture | None = None
+    placed: PlacedModel, usable_share: float = _USABLE, stage: Architecture | None = None
 ) -> float:
     """Bytes available for the cache on one GPU [B]; negative if weights do not fit."""
     tensor, model = placed.serving.tensor, stage or placed.model
-    logged = _LOGGED.with_defaults_for_gpu(placed.gpu.name, placed.gpu.engine_visible_memory)
-    outside = logged.bytes_outside_framework(tensor) + profiled_peak_bytes(model, logged, tensor)
-    return placed.gpu.engine_visible_memory * usable - weight_bytes_per_gpu(placed, model) - outside
+    memory = placed.gpu.engine_visible_memory
+    engine = _DEALING if placed.engine.deals_layers else _LOGGED
+    engine = engine.with_defaults_for_gpu(placed.gpu.name, memory)
+    outside = engine.bytes_outside_framework(tensor) + profiled_peak_bytes(model, engine, tensor)
+    most = engine_usable_bytes(engine, memory, usable_share, tensor)
+    return most - weight_bytes_per_gpu(placed, model) - outside
 
 
-def most_sequences(placed: PlacedModel, context: float, usable: float = _USABLE) -> float:
+def max_sequences(placed: PlacedModel, context: float, usable_share: float = _USABLE) -> float:
     """Sequences of mean context whose cache fits in one replica [1].
 
     Every pipeline stage caches all sequences; the fullest one decides.
     """
     stages = serving_stages(placed.model, placed.serving.pipeline)
-    return min(_stage_sequences(placed, context, usable, stage) for stage, _ in stages)
+    return min(_stage_sequences(placed, context, usable_share, stage) for stage, _ in stages)
 
 
 def _stage_sequences(
@@ -267,15 +272,15 @@ class ReplicaProfile:
     prefill: PrefillPool | None = None
 
     @property
-    def answer_steps(self) -> float:
+    def steps_per_answer(self) -> float:
         """Return the steps of an answer; speculation takes fewer than it has tokens."""
         return self.traffic.requests.answer / self.kept
 
-    def time_per_token(self, timed: BatchTiming) -> float:
+    def time_per_token(self, timing: BatchTiming) -> float:
         """Return the time per token [s]."""
         if self.prefill:
-            return timed.recorded / self.kept
-        return time_per_token(timed, self.answer_steps) / self.kept
+            return timing.recorded / self.kept
+        return time_per_token(timing, self.steps_per_answer) / self.kept
 
     @property
     def attention_groups(self) -> int:
@@ -320,7 +325,7 @@ class ReplicaProfile:
         return batch / (first + answer * self.time_per_token(timed)), first, timed
 
 
-def time_per_token(timed: BatchTiming, answer_tokens: float) -> float:
+def time_per_token(timing: BatchTiming, answer_tokens: float) -> float:
     """Time per token of an answer [s].
 
     s·t_mixed + (1 − s)·t_recorded: while an answer of n tokens is generated, a prompt of
@@ -331,14 +336,14 @@ def time_per_token(timed: BatchTiming, answer_tokens: float) -> float:
     >>> round(time_per_token(BatchTiming(0.01, 0.1, 11, 0.01, 0.0), 100), 3)
     0.02
     """
-    step, cost, batch, recorded, launching = timed
+    step, cost, batch, recorded, launching = timing
     if recorded == step and launching <= step + cost:  # The sum does not depend on s.
         return step + (batch - 1) * cost / max(1.0, answer_tokens)
-    share, mixed = prefill_step_share_and_time(timed, answer_tokens)
+    share, mixed = prefill_step_share_and_time(timing, answer_tokens)
     return recorded + share * (mixed - recorded)
 
 
-def prefill_step_share_and_time(timed: BatchTiming, answer: float) -> tuple[float, float]:
+def prefill_step_share_and_time(timing: BatchTiming, answer_tokens: float) -> tuple[float, float]:
     """Share of steps that process prompts [1], and how long each of them takes [s].
 
     s = 1 − e^(−x) of x = (b − 1) / n prompts per step that arrive at random, and
@@ -348,18 +353,18 @@ def prefill_step_share_and_time(timed: BatchTiming, answer: float) -> tuple[floa
     >>> [round(value, 3) for value in prefill_step_share_and_time(BatchTiming(0.01, 0.1, 11, 0.01, 0.2), 5)]
     [0.865, 0.241]
     """
-    prompts = (timed.batch - 1) / max(1.0, answer)
+    prompts = (timing.batch - 1) / max(1.0, answer_tokens)
     share = -math.expm1(-prompts)
     at_once = prompts / share if share else 1.0
-    return share, max(timed.step + at_once * timed.cost, timed.launching)
+    return share, max(timing.step + at_once * timing.cost, timing.launching)
 
 
-def min_mixed_step_time(placed: PlacedModel, step: float) -> float:
+def min_mixed_step_time(placed: PlacedModel, decode_seconds: float) -> float:
     """Return the minimum of a step with prompts, limited by launches [s]."""
-    return placed.launching + (step if placed.engine.separate else 0.0)
+    return placed.launching + (decode_seconds if placed.engine.separate else 0.0)
 
 
-def median_ttft(placed: PlacedModel, timed: BatchTiming, traffic: RequestTraffic) -> float:
+def median_ttft(placed: PlacedModel, timing: BatchTiming, traffic: RequestTraffic) -> float:
     """Median time to the first token [s].
 
     front + (waits + (p − 1)/2)·t_step + own·t_prompt/√(1 + v) + others·s·b·t_prompt: the
@@ -370,15 +375,15 @@ def median_ttft(placed: PlacedModel, timed: BatchTiming, traffic: RequestTraffic
     """
     common = placed.steps
     own = common.own / math.sqrt(1 + traffic.prompt_variation)
-    others = common.others * traffic.synchrony(common.spread) * timed.batch
+    others = common.others * traffic.synchrony(common.spread) * timing.batch
     steps = common.waits + (placed.serving.polling - 1) / 2
-    return placed.time_before_prompt + steps * timed.step + (own + others) * timed.cost
+    return placed.time_before_prompt + steps * timing.step + (own + others) * timing.cost
 
 
 def profile_replica(
     placed: PlacedModel,
     traffic: RequestTraffic,
-    usable: float = 0.9,
+    usable_share: float = 0.9,
     draft: SpeculativeDecoding | None = None,
     prefill: PrefillPool | None = None,
 ) -> ReplicaProfile:
@@ -400,17 +405,17 @@ def profile_replica(
             for b, step in both
         ),
         own=tuple(step.request_dependent_time for step in steps),
-        most=_max_accepted_sequences(placed, mean, usable),
-        full=_max_accepted_sequences(placed, requests.prompt + requests.answer, usable),
+        most=_max_accepted_sequences(placed, mean, usable_share),
+        full=_max_accepted_sequences(placed, requests.prompt + requests.answer, usable_share),
         kept=draft.tokens_per_step,
         prefill=prefill,
     )
 
 
-def _max_accepted_sequences(placed: PlacedModel, context: float, usable: float) -> float:
+def _max_accepted_sequences(placed: PlacedModel, context: float, usable_share: float) -> float:
     """Sequences that fit in memory and that an engine accepts [1]."""
     accepted = _ACCEPTED * placed.serving.replicas
-    return min(accepted, most_sequences(placed, context, usable))
+    return min(accepted, max_sequences(placed, context, usable_share))
 
 
 def _timed_batch_index_and_fraction(batch: float) -> tuple[int, float]:
@@ -420,8 +425,8 @@ def _timed_batch_index_and_fraction(batch: float) -> tuple[int, float]:
     return above, (batch - low) / (high - low)
 
 
-def _interpolate_timing(values: tuple[float, ...], at: tuple[int, float]) -> float:
-    above, part = at
+def _interpolate_timing(values: tuple[float, ...], position: tuple[int, float]) -> float:
+    above, part = position
     return values[above - 1] + part * (values[above] - values[above - 1])
 
 
@@ -431,23 +436,30 @@ def bracket_values_at_batch(values: tuple[float, ...], batch: float) -> tuple[fl
     return values[above - 1], values[above], part
 
 
-def operating_point(
+def operating_point_at_batch(
     profile: ReplicaProfile, batch: float, shares: Iterable[float] = tuple(_SPREAD)
 ) -> OperatingPoint:
     """Return a replica with a mean of `batch` requests, for shares of the requests.
 
     Time per token at the quantile q is that of b + z_q·√b requests. Time to first
-    token adds waits for other prompts, with an exponential tail, and for memory, as for
-    servers in Erlang's formula. Requests beyond those in memory wait until one leaves.
+    token adds waits for other prompts, with an exponential tail, and for memory. Of a fixed
+    number of users, a request finds only the others before it, which is none if it is alone,
+    and those beyond the memory wait until as many have left; requests that arrive when they
+    like wait as for servers in Erlang's formula.
     """
     users, batch = batch, max(1.0, min(batch, profile.most))
     rate, first, timed = profile.rate_ttft_and_timing(batch)
-    first += max(0.0, users - batch) / rate
+    queued = max(0.0, users - batch)
     busy = min(0.98, rate / profile.attention_groups * timed.cost)
+    if not profile.traffic.open_arrivals:
+        busy *= max(0.0, 1 - profile.attention_groups / batch)
     waiting = _prompt_wait_by_share(profile.traffic, timed.cost, busy)
     if profile.prefill:
         waiting = _prefill_wait(profile.prefill)
-    memory_wait = _memory_wait_by_share(profile, batch, rate)
+    if profile.traffic.open_arrivals:
+        memory_wait = _memory_wait_by_share(profile, batch, rate)
+    else:
+        memory_wait = _departures_by_share(queued, rate)
     return OperatingPoint(
         batch=batch,
         rate=rate,
@@ -462,10 +474,15 @@ def operating_point(
 def _prompt_wait_by_share(
     traffic: RequestTraffic, cost: float, busy: float
 ) -> Callable[[float], float]:
-    """Return the wait for prompts beyond the median, by share of requests [s]."""
+    """Return the wait for prompts beyond the median, by share of requests [s].
+
+    Of a fixed number of users, those who wait ask nothing more, so that no queue builds up.
+    """
     variation = traffic.prompt_variation
     spread = math.sqrt(variation) * cost
-    tail = cost * (1 + variation) / 2 / (1 - busy)
+    tail = cost * (1 + variation) / 2
+    if traffic.open_arrivals:
+        tail /= 1 - busy
     return lambda share: (
         _SPREAD[share] * spread + tail * (_wait_tail(busy, share) - _wait_tail(busy, 0.5))
     )
@@ -474,6 +491,14 @@ def _prompt_wait_by_share(
 def _prefill_wait(prefill: PrefillPool) -> Callable[[float], float]:
     """Return the wait for prompts read apart beyond the median, by share of requests [s]."""
     return lambda share: prefill.first_token(share) - prefill.first_token(0.5)
+
+
+def _departures_by_share(queued: float, rate: float) -> Callable[[float], float]:
+    """Return the time until `queued` requests have left, by share of requests [s].
+
+    They leave one by one at random, so that the time varies by the root of their number.
+    """
+    return lambda share: max(0.0, queued + _SPREAD[share] * math.sqrt(queued)) / rate
 
 
 def _memory_wait_by_share(
@@ -504,7 +529,7 @@ def operating_point_at_rate(profile: ReplicaProfile, rate: float) -> OperatingPo
             low = middle
         else:
             high = middle
-    settled = operating_point(profile, high)
+    settled = operating_point_at_batch(profile, high)
     return dataclasses.replace(settled, batch=high, rate=rate)
 
 
@@ -521,14 +546,14 @@ def saturated_rate(profile: ReplicaProfile, run_requests: float | None = None) -
     )
 
 
-def rounds_of_run(run_requests: float, full: float) -> list[tuple[float, float]]:
+def rounds_of_run(run_requests: float, requests_per_round: float) -> list[tuple[float, float]]:
     """Return the rounds of a run and the requests in each: full ones, and the rest.
 
     >>> rounds_of_run(3000, 1300)
     [(2, 1300), (1, 400)]
     """
-    count, rest = divmod(run_requests, full)
-    return [(n, b) for n, b in ((count, full), (1, rest)) if n * b > 0]
+    count, rest = divmod(run_requests, requests_per_round)
+    return [(n, b) for n, b in ((count, requests_per_round), (1, rest)) if n * b > 0]
 
 
 def max_rate_batch(profile: ReplicaProfile) -> float:
@@ -546,9 +571,9 @@ class LatencyTargets:
     ttft: float | None
     tpot: float | None
 
-    def are_met(self, profile: ReplicaProfile, batch: float) -> bool:
+    def are_met_with_batch(self, profile: ReplicaProfile, batch: float) -> bool:
         """Return whether a replica meets both limits with `batch` requests."""
-        return self.are_met_at(operating_point(profile, batch, (self.share,)))
+        return self.are_met_at(operating_point_at_batch(profile, batch, (self.share,)))
 
     def are_met_at(self, operating_point: OperatingPoint) -> bool:
         """Return whether an operating point meets both limits."""
@@ -564,18 +589,18 @@ def highest_load_within_targets(
 
     None if not even one request does.
     """
-    if profile.most < 1 or not targets.are_met(profile, 1.0):
+    if profile.most < 1 or not targets.are_met_with_batch(profile, 1.0):
         return None
-    if targets.are_met(profile, max_batch):
-        return operating_point(profile, max_batch)
+    if targets.are_met_with_batch(profile, max_batch):
+        return operating_point_at_batch(profile, max_batch)
     low, high = 1.0, max_batch
     for _ in range(_SEARCH):
         middle = (low + high) / 2
-        if targets.are_met(profile, middle):
+        if targets.are_met_with_batch(profile, middle):
             low = middle
         else:
             high = middle
-    return operating_point(profile, low)
+    return operating_point_at_batch(profile, low)
 
 
 # A term that is this much smaller than the sum does not change it.
@@ -615,14 +640,14 @@ def erlang_c(servers: int, load: float) -> float:
     >>> round(erlang_c(4, 3.0), 6)
     0.509434
     """
-    busy = utilization(servers, load)
+    busy = server_utilization(servers, load)
     if busy >= 1:
         return 1.0
     blocked = erlang_b(servers, load)
     return blocked / (1 - busy * (1 - blocked))
 
 
-def utilization(servers: int, load: float) -> float:
+def server_utilization(servers: int, load: float) -> float:
     """Share of time that a server is busy: ρ = a/c [1]; at 1 the queue grows without limit."""
     _check_queue(servers, load)
     return load / servers

@@ -35,12 +35,17 @@ class _SimulatedRequest:
     last: float = 0.0
 
 
-def simulate(
-    profile: ReplicaProfile, rate: float, requests: int = 1500, seed: int = 1
+def simulate_replica(
+    profile: ReplicaProfile,
+    rate: float,
+    requests: int = 1500,
+    seed: int = 1,
+    users: int | None = None,
 ) -> SimulationResult:
     """Simulate random requests, one engine step after another.
 
-    Requests arrive at random (Poisson) with lengths of the given variation; a step
+    Requests arrive at random (Poisson), or each of `users` asks again once answered. Their
+    lengths have the given variation; a step
     continues every answer and processes as many waiting prompts as fit in 8,192 tokens.
     Consecutive steps without arrivals or ends take equally long and are simulated
     together, so the effort depends on the number of requests, not on answer lengths.
@@ -48,20 +53,22 @@ def simulate(
     `rate`: requests per second [1/s], positive; `requests`: how many to simulate; `seed`: of
     the random numbers, so that the same inputs have the same result.
     """
-    line = _draw_arrivals(profile, rate, requests, random.Random(seed))  # noqa: S311 - not cryptographic
+    rng = random.Random(seed)  # noqa: S311 - not cryptographic
+    line = _draw_requests(profile, rate, requests + (users or 0), rng)
+    coming = line if users is None else _ask_at_once(line, users)
     waiting: collections.deque[_SimulatedRequest] = collections.deque()
     running: list[tuple[int, int, _SimulatedRequest]] = []
     done: list[_SimulatedRequest] = []
     now, step, occupied, weight = 0.0, 0, 0.0, 0.0
     most, each = max(1, int(profile.most)), profile.kept
     while len(done) < requests:
-        if not running and not waiting and line:
-            now = max(now, line[-1].arrival)
-        while line and line[-1].arrival <= now:
-            waiting.append(line.pop())
+        if not running and not waiting and coming:
+            now = max(now, coming[-1].arrival)
+        while coming and coming[-1].arrival <= now:
+            waiting.append(coming.pop())
         admitted = _admit_prompts(waiting, most - len(running))
-        length = _step_time(profile, len(running), admitted)
-        alike = 1 if admitted else _count_equal_steps(running, step, line, now, length)
+        length = _simulated_step_time(profile, len(running), admitted)
+        alike = 1 if admitted else _count_equal_steps(running, step, coming, now, length)
         now += length * alike
         occupied += length * alike * len(running)
         weight += length * alike
@@ -74,7 +81,10 @@ def simulate(
             request = heapq.heappop(running)[2]
             request.last = now
             done.append(request)
-    return _sum_up_requests(done, occupied / max(weight, 1e-12))
+            if users is not None and line:
+                line[-1].arrival = now
+                waiting.append(line.pop())
+    return _summarize_requests(done, occupied / max(weight, 1e-12))
 
 
 def _count_equal_steps(
@@ -91,7 +101,7 @@ def _count_equal_steps(
     return max(1, min(ends, math.ceil((arrivals[-1].arrival - now) / step_seconds)))
 
 
-def _draw_arrivals(
+def _draw_requests(
     profile: ReplicaProfile, rate: float, requests: int, rng: random.Random
 ) -> list[_SimulatedRequest]:
     """Return all requests, in reverse order of arrival."""
@@ -103,6 +113,14 @@ def _draw_arrivals(
         requests_drawn.append(_SimulatedRequest(number, now, prompt, max(1, round(answer))))
     requests_drawn.reverse()
     return requests_drawn
+
+
+def _ask_at_once(line: list[_SimulatedRequest], users: int) -> list[_SimulatedRequest]:
+    """Take the first request of each user off the line; all of them arrive at 0."""
+    first = [line.pop() for _ in range(users)]
+    for request in first:
+        request.arrival = 0.0
+    return first[::-1]
 
 
 def _draw_length(mean: float, variation: float, rng: random.Random) -> float:
@@ -118,12 +136,12 @@ _STEP_TOKENS = 8192.0
 
 
 def _admit_prompts(
-    waiting: collections.deque[_SimulatedRequest], room: int
+    waiting: collections.deque[_SimulatedRequest], max_prompts: int
 ) -> list[_SimulatedRequest]:
     """Return the prompts that the next step processes, in order of arrival."""
     admitted: list[_SimulatedRequest] = []
     tokens = 0.0
-    while waiting and len(admitted) < room:
+    while waiting and len(admitted) < max_prompts:
         if admitted and tokens + waiting[0].prompt > _STEP_TOKENS:
             break
         tokens += waiting[0].prompt
@@ -131,7 +149,9 @@ def _admit_prompts(
     return admitted
 
 
-def _step_time(profile: ReplicaProfile, running: int, admitted: list[_SimulatedRequest]) -> float:
+def _simulated_step_time(
+    profile: ReplicaProfile, running: int, admitted: list[_SimulatedRequest]
+) -> float:
     """Return the time of one step, with all running answers and the prompts taken."""
     timed = profile.timing_at(max(1, running))
     if not admitted:
@@ -141,7 +161,7 @@ def _step_time(profile: ReplicaProfile, running: int, admitted: list[_SimulatedR
     return max(timed.step + added, timed.launching)
 
 
-def _sum_up_requests(requests: list[_SimulatedRequest], batch: float) -> SimulationResult:
+def _summarize_requests(requests: list[_SimulatedRequest], batch: float) -> SimulationResult:
     counted = requests[int(len(requests) * _WARM_UP) :] or requests
     first = sorted(r.first - r.arrival for r in counted)
     tpot = sorted((r.last - r.first) / (r.answer - 1) for r in counted if r.answer > 1)

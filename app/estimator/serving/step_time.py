@@ -21,8 +21,8 @@ from app.estimator.serving.engine import (
     ServingSetup,
     SharedEngineConstants,
     cache_element_bytes,
-    count_launched_products,
-    experts_hit,
+    count_matmul_launches,
+    expected_experts_hit,
     find_engine,
     is_unpacked,
     kernel_rates,
@@ -30,7 +30,7 @@ from app.estimator.serving.engine import (
     matrix_bytes,
     max_experts_per_gpu,
 )
-from app.estimator.training.flops import score_flops
+from app.estimator.training.flops import mixer_flops_outside_matrices
 
 _THIRD = 1 / 3
 TILE = 16.0
@@ -135,15 +135,19 @@ def place_model(
     gpu: Accelerator,
     fabric: Interconnect,
     serving: ServingSetup,
-    fitted: tuple[InferenceEngine, SharedEngineConstants] | None = None,
+    fitted_engine: tuple[InferenceEngine, SharedEngineConstants] | None = None,
 ) -> PlacedModel:
     """Place a model on GPUs; raises ValueError if the GPU lacks a needed value.
 
-    `fitted` replaces the overheads of the catalog.
+    `fitted_engine` replaces the overheads of the catalog.
     """
     form = find_format(model, serving.weights)
     rates = kernel_rates(gpu, form)
-    engine, common = fitted or (find_engine(serving.software), load_shared_engine_constants())
+    engine, common = fitted_engine or (
+        find_engine(serving.software),
+        load_shared_engine_constants(),
+    )
+    serving = engine.split(serving)
     if engine.reach < math.inf:
         rates = dataclasses.replace(
             rates,
@@ -154,7 +158,7 @@ def place_model(
     narrow, host = is_unpacked(gpu, form), gpu.host or 1.0
     bandwidth = rates.narrow if narrow else rates.bandwidth
     stages = serving.pipeline
-    uneven = math.ceil(model.layers / stages) * stages / model.layers
+    uneven = 1.0 if serving.in_turn else math.ceil(model.layers / stages) * stages / model.layers
     work = tuple(
         _layer_work(layer, number * uneven, model, (serving, form, rates, engine, bandwidth))
         for layer, number in model.runs
@@ -195,7 +199,7 @@ def _layer_work(
             split = min(serving.tensor, max(1, layer.mixer.kv_heads))
         rate = rates.matmul if is_mostly_in_format(form, matrix) else rates.matmul16
         products.append((2 * weights / split / rate, size / split / bandwidth))
-    launched = count_launched_products(layer)
+    launched = count_matmul_launches(layer)
     kernels = launched + _SMALL + (_CHOOSING if layer.mixer.top else 0)
     return LayerWork(
         layer=layer,
@@ -210,7 +214,7 @@ def _layer_work(
 
 
 @dataclasses.dataclass(slots=True)
-class _StepSums:
+class _StepTimeSums:
     reading: float = 0.0
     computing: float = 0.0
     both: float = 0.0
@@ -236,8 +240,8 @@ def step_time(placed: PlacedModel, batch: StepBatch) -> InferenceStepTime:
     >>> 0.008 < step.total < 0.011
     True
     """
-    sums = _StepSums()
-    padded = math.ceil(batch.rows / TILE) * TILE
+    sums = _StepTimeSums()
+    padded = _padded_rows(placed, batch.rows)
     for work in placed.work:
         number = work.number
         for per_row, reading in work.products:
@@ -248,10 +252,10 @@ def step_time(placed: PlacedModel, batch: StepBatch) -> InferenceStepTime:
         sums.launch += number * work.gaps
         sums.launch += number * batch.rows * work.moved / placed.rates.bandwidth
         if work.expert:
-            _add_experts(sums, placed, work, batch)
+            _add_routed_experts(sums, placed, work, batch)
         sums.attention += number * _attention_time(placed, work.layer, batch)
         sums.communication += number * _layer_collective_time(placed, work.layer, batch)
-    _add_head(sums, placed, batch)
+    _add_output_head(sums, placed, batch)
     if placed.serving.pipeline > 1:
         sums.communication += pipeline_time(placed, batch.rows)
     share = sums.reading / max(1e-30, sums.reading + sums.computing)
@@ -265,12 +269,21 @@ def step_time(placed: PlacedModel, batch: StepBatch) -> InferenceStepTime:
     )
 
 
-def _add_experts(sums: _StepSums, placed: PlacedModel, work: LayerWork, batch: StepBatch) -> None:
+def _padded_rows(placed: PlacedModel, rows: float) -> float:
+    """Return the rows that a product computes: whole tiles, unless it takes vectors."""
+    if rows <= placed.engine.vector_rows:
+        return rows
+    return math.ceil(rows / TILE) * TILE
+
+
+def _add_routed_experts(
+    sums: _StepTimeSums, placed: PlacedModel, work: LayerWork, batch: StepBatch
+) -> None:
     """Add routed experts: chosen experts are read once."""
     serving, mlp = placed.serving, work.layer.mlp
     tokens = batch.rows * serving.replicas
     common = placed.steps
-    hit = experts_hit(mlp.experts, mlp.experts_per_token, tokens, common.skew)
+    hit = expected_experts_hit(mlp.experts, mlp.experts_per_token, tokens, common.skew)
     hit /= serving.expert
     pairs = tokens * mlp.experts_per_token / serving.expert
     most = max_experts_per_gpu(hit, mlp.experts / serving.expert, serving.expert)
@@ -309,7 +322,9 @@ def _attention_time(placed: PlacedModel, layer: Layer, batch: StepBatch) -> floa
         total += placed.steps.attention + moved / rates.cache
     if batch.prompt:
         reached = 2 * batch.prompt_end - batch.prompt
-        total += score_flops(mixer, reached) * batch.prompt / tensor / rates.attention
+        total += (
+            mixer_flops_outside_matrices(mixer, reached) * batch.prompt / tensor / rates.attention
+        )
     return total
 
 
@@ -383,9 +398,9 @@ def pipeline_time(placed: PlacedModel, rows: float) -> float:
     return inside + (domains - 1) * send_time(message, fabric, outside=True)
 
 
-def _add_head(sums: _StepSums, placed: PlacedModel, batch: StepBatch) -> None:
+def _add_output_head(sums: _StepTimeSums, placed: PlacedModel, batch: StepBatch) -> None:
     weights = placed.model.vocabulary * placed.model.hidden / placed.serving.tensor
-    rows = math.ceil(max(1.0, batch.answers) / TILE) * TILE
+    rows = _padded_rows(placed, max(1.0, batch.answers))
     computing = 2 * rows * weights / placed.rates.matmul16
     reading = weights * placed.form.rest / 8 / placed.rates.bandwidth
     sums.computing += computing
@@ -423,6 +438,17 @@ def tokens_per_step(acceptance: float, draft_tokens: int) -> float:
     if acceptance == 1:
         return draft_tokens + 1.0
     return (1 - acceptance ** (draft_tokens + 1)) / (1 - acceptance)
+
+
+def other_acceptances(acceptance: float) -> tuple[float, float]:
+    """Return a lower and a higher acceptance that is as likely as the assumed one.
+
+    Heads and texts differ by that much: code is kept more often than prose.
+
+    >>> [round(value, 2) for value in other_acceptances(0.8)]
+    [0.6, 0.9]
+    """
+    return max(0.0, acceptance - 0.2), min(1.0, acceptance + 0.1)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -481,21 +507,21 @@ class MatchingMeasurements:
     setup: str
 
     @property
-    def enough(self) -> bool:
+    def is_enough(self) -> bool:
         return self.count >= _FEWEST
 
     @property
     def note(self) -> str:
         """Return a sentence on what the ranges rest on."""
-        if self.enough:
+        if self.is_enough:
             return f"Ranges rest on {self.count} measurements of {self.setup}."
         few = f"only {self.count}" if self.count else "no"
         noun = "measurement" if self.count == 1 else "measurements"
         return f"There are {few} {noun} of {self.setup} yet, so the ranges are wider."
 
-    def error_interval_name(self, name: str) -> str:
+    def error_interval_name(self, interval_name: str) -> str:
         """Return the error interval of a time: wider if nothing like it was measured."""
-        return name if self.enough else f"{name}-unmeasured"
+        return interval_name if self.is_enough else f"{interval_name}-unmeasured"
 
 
 def model_kind_for_engine(model: Architecture) -> str:
@@ -513,7 +539,7 @@ def model_kind_for_engine(model: Architecture) -> str:
     return "routed" if model.is_routed else "dense"
 
 
-def setup_key(placed: PlacedModel) -> tuple[str, str, str, str]:
+def measurement_key(placed: PlacedModel) -> tuple[str, str, str, str]:
     """Return kernels of the GPU, engine, family of the model, and spread over GPUs."""
     gpus = placed.serving.gpus
     spread = "one" if gpus == 1 else "several"
@@ -534,15 +560,16 @@ def find_measurements(placed: PlacedModel) -> MatchingMeasurements:
     ...     card, setup = find_accelerator(gpu), ServingSetup(software="vllm")
     ...     return find_measurements(
     ...         place_model(find_model("llama-3-8b"), card, gpu_interconnect(card), setup))
-    >>> measured("H100").enough, measured("L40S").note
+    >>> measured("H100").is_enough, measured("L40S").note
     (True, 'There are no measurements of vLLM with dense models on one GPU of Ada Lovelace yet, so the ranges are wider.')
     """
-    key = setup_key(placed)
+    key = measurement_key(placed)
     counts = data_files.load_toml("measurements.toml")
     setup = (
         f"{placed.engine.label} with {_FAMILIES[key[2]]} on {_GPUS[key[3]]} "
         f"of {placed.gpu.architecture}"
     )
     if placed.serving.pipeline > 1:
-        return MatchingMeasurements(0, f"{setup} in pipeline stages")
+        how = "with whole layers on each" if placed.serving.in_turn else "in pipeline stages"
+        return MatchingMeasurements(0, f"{setup} {how}")
     return MatchingMeasurements(counts.get(" ".join(key), 0), setup)

@@ -40,7 +40,9 @@ def mean_visible_tokens(context: float, window: int | None) -> float:
     return window * (1 - window / (2 * context))
 
 
-def score_flops(mixer: TokenMixer, context: float, *, causal: bool = True) -> float:
+def mixer_flops_outside_matrices(
+    mixer: TokenMixer, context: float, *, causal: bool = True
+) -> float:
     """FLOPs of a mixer outside of its matrices, one token, forward [FLOP].
 
     Attention: 2·a·(d_k + d_v) for each token attended to on average in a sequence of `context`,
@@ -65,8 +67,10 @@ def layer_forward_flops(layer: Layer, context: float, *, causal: bool = True) ->
     Two per active weight, and those of its mixers outside of their matrices.
     """
     matmuls = 2 * sum(m.active_parameters for m in layer.matrices)
-    beside = score_flops(layer.beside, context, causal=causal) if layer.beside else 0.0
-    return matmuls + score_flops(layer.mixer, context, causal=causal) + beside
+    beside = (
+        mixer_flops_outside_matrices(layer.beside, context, causal=causal) if layer.beside else 0.0
+    )
+    return matmuls + mixer_flops_outside_matrices(layer.mixer, context, causal=causal) + beside
 
 
 def training_flops_per_token(model: Architecture, context: float, *, causal: bool = True) -> float:
@@ -94,11 +98,11 @@ def adapter_training_flops_per_token(model: Architecture, context: float, adapte
     From lora.
     """
     whole = training_flops_per_token(model, context)
-    scores = sum(score_flops(layer.mixer, context) * n for layer, n in model.runs)
+    scores = sum(mixer_flops_outside_matrices(layer.mixer, context) * n for layer, n in model.runs)
     return whole - (whole / 3 - scores) + 6 * adapters
 
 
-def multi_token_prediction_flops(model: Architecture, context: float) -> float:
+def prediction_module_flops_per_token(model: Architecture, context: float) -> float:
     """FLOPs that multi-token prediction adds to training on a token [FLOP].
 
     For each module its layer, the projection of two inputs and the output head. From
@@ -109,7 +113,7 @@ def multi_token_prediction_flops(model: Architecture, context: float) -> float:
     return 3 * (layers + model.predictors * heads)
 
 
-def recomputed_flops(model: Architecture, context: float, recompute: str) -> float:
+def recomputed_flops_per_token(model: Architecture, context: float, recompute: str) -> float:
     """FLOPs recomputed for one token in the backward pass [FLOP].
 
     One more forward pass of the layers with full recomputation, of the attention scores alone
@@ -118,44 +122,44 @@ def recomputed_flops(model: Architecture, context: float, recompute: str) -> flo
 
     >>> from app.estimator.models.lookup import find_model
     >>> model = find_model("gpt3-175b")
-    >>> again = recomputed_flops(model, 2048, "full")
+    >>> again = recomputed_flops_per_token(model, 2048, "full")
     >>> round(again / training_flops_per_token(model, 2048), 3)
     0.332
     """
     again = 0.0
     for layer, number in model.runs:
-        scores = score_flops(layer.mixer, context)
+        scores = mixer_flops_outside_matrices(layer.mixer, context)
         whole = layer_forward_flops(layer, context)
         each = {"full": whole, "selective": scores, "operators": (whole - scores) / 2}
         again += number * each.get(recompute, 0.0)
     return again
 
 
-def utilization(flops: float, tokens_per_second: float, peak: float) -> float:
+def flops_utilization(flops_per_token: float, tokens_per_second: float, peak: float) -> float:
     """Achieved share of a peak [1]: FLOPs per token · rate / peak.
 
     With model FLOPs this is MFU; with recomputed FLOPs included it is HFU.
 
-    >>> utilization(5e10, 8000, 1e15)
+    >>> flops_utilization(5e10, 8000, 1e15)
     0.4
     """
     if peak <= 0:
         raise ValueError("the peak must be positive")
-    return flops * tokens_per_second / peak
+    return flops_per_token * tokens_per_second / peak
 
 
-def narayanan_flops(shape: tuple[int, int, int], context: int) -> float:
+def narayanan_flops(layers_width_vocabulary: tuple[int, int, int], context: int) -> float:
     """FLOPs of a GPT per token with full attention and its head [FLOP].
 
     3·L·(24·h² + 4·h·s) + 6·h·V: forward is one pass over the layers, backward two;
     nothing is recomputed.
 
-    `shape`: layers L, width h, vocabulary V; `context`: sequence length s [token]. From
+    `layers_width_vocabulary`: layers L, width h, vocabulary V; `context`: sequence length s [token]. From
     megatron-2021, equation 3.
 
     >>> round(narayanan_flops((96, 12288, 51200), 2048) / 1e12, 3)
     1.076
     """
-    layers, hidden, vocabulary = shape
+    layers, hidden, vocabulary = layers_width_vocabulary
     blocks = layers * (24 * hidden**2 + 4 * hidden * context)
     return float(3 * blocks + 6 * hidden * vocabulary)

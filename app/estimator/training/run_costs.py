@@ -12,10 +12,10 @@ def dataset_bytes(tokens: float, bytes_per_token: float) -> float:
     return tokens * bytes_per_token
 
 
-def read_rate(tokens_per_second: float, bytes_per_token: float) -> float:
+def data_read_rate(tokens_per_second: float, bytes_per_token: float) -> float:
     """Rate at which training reads its data [B/s].
 
-    >>> read_rate(2e6, 4)
+    >>> data_read_rate(2e6, 4)
     8000000.0
     """
     return tokens_per_second * bytes_per_token
@@ -114,13 +114,13 @@ def goodput(interval: float, checkpoint: float, restart: float, mtbf: float) -> 
     return 1 / (1 + checkpoint / interval + (interval / 2 + restart) / mtbf)
 
 
-def exact_goodput(interval: float, checkpoint: float, restart: float, mtbf: float) -> float:
+def daly_goodput(interval: float, checkpoint: float, restart: float, mtbf: float) -> float:
     """Share of useful time with failures at any time, also during recovery [1].
 
     G = τ / (M·e^{R/M}·(e^{(τ+C)/M} − 1)), for exponential times between failures. From
     daly-2006.
 
-    >>> exact_goodput(950.0, 60.0, 600.0, 11135.0) < 1
+    >>> daly_goodput(950.0, 60.0, 600.0, 11135.0) < 1
     True
     """
     _require_positive(interval, "the time between checkpoints")
@@ -136,10 +136,10 @@ def _require_positive(value: float, noun: str) -> None:
         raise ValueError(f"{noun} must be positive, not {value}")
 
 
-def rent(gpu_hours: float, usd_per_gpu_hour: float) -> float:
+def rental_cost(gpu_hours: float, usd_per_gpu_hour: float) -> float:
     """Cost of rented accelerators [USD].
 
-    >>> rent(2.788e6, 2.0)
+    >>> rental_cost(2.788e6, 2.0)
     5576000.0
     """
     return gpu_hours * usd_per_gpu_hour
@@ -183,7 +183,7 @@ def annuity(rate: float, years: float) -> float:
 HOURS_PER_YEAR = 8766.0
 
 
-def capital_per_year(price: float, resale: float, rate: float, years: float) -> float:
+def capital_cost_per_year(price: float, resale: float, rate: float, years: float) -> float:
     """Yearly cost of a purchase with interest, minus its resale value [USD/year].
 
     (P − S/(1+i)ⁿ) · CRF(i, n).
@@ -191,9 +191,9 @@ def capital_per_year(price: float, resale: float, rate: float, years: float) -> 
     `price`: paid at the start P [USD]; `resale`: received at the end S [USD]; `rate`: interest
     a year i; `years`: life n [year], positive. From barroso-2018.
 
-    >>> round(capital_per_year(100_000.0, 0.0, 0.08, 4.0))
+    >>> round(capital_cost_per_year(100_000.0, 0.0, 0.08, 4.0))
     30192
-    >>> capital_per_year(100_000.0, 20_000.0, 0.0, 4.0)
+    >>> capital_cost_per_year(100_000.0, 20_000.0, 0.0, 4.0)
     20000.0
     """
     today: float = resale / (1 + rate) ** years
@@ -214,10 +214,10 @@ def average_power(loaded_watts: float, idle_share: float, utilization: float) ->
     return loaded_watts * (idle_share + (1 - idle_share) * utilization)
 
 
-def electricity_per_year(watts: float, pue: float, usd_per_kwh: float) -> float:
+def electricity_cost_per_year(watts: float, pue: float, usd_per_kwh: float) -> float:
     """Yearly cost of a constant power, including the site's overhead [USD/year].
 
-    >>> round(electricity_per_year(1000.0, 1.0, 0.1), 1)
+    >>> round(electricity_cost_per_year(1000.0, 1.0, 0.1), 1)
     876.6
     """
     return watts / 1000 * HOURS_PER_YEAR * pue * usd_per_kwh
@@ -245,7 +245,7 @@ def break_even_utilization(
     return extra_fixed / (rented_slope - owned_slope)
 
 
-def energy(gpu_seconds: float, watts: float, pue: float = 1.0) -> float:
+def site_energy(gpu_seconds: float, watts: float, pue: float = 1.0) -> float:
     """Energy drawn from the grid [W·s].
 
     E = GPU-time·P·PUE.
@@ -254,7 +254,7 @@ def energy(gpu_seconds: float, watts: float, pue: float = 1.0) -> float:
     with its share of the host if wanted [W]; `pue`: power of the whole site over that of the
     machines, at least 1. From llama-1, table 15.
 
-    >>> round(energy(82432 * 3600.0, 400.0, 1.1) / 3.6e9, 3)
+    >>> round(site_energy(82432 * 3600.0, 400.0, 1.1) / 3.6e9, 3)
     36.27
     """
     if pue < 1:

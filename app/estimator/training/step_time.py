@@ -5,10 +5,10 @@ import math
 
 from app.estimator.hardware.catalog import Accelerator
 from app.estimator.hardware.collectives import Interconnect, collective_time, gpu_interconnect
-from app.estimator.hardware.throughput import SustainedRates, matmul_time, sustained_rates
+from app.estimator.hardware.throughput import SustainedRates, compute_sustained_rates, matmul_time
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer, TokenMixer, WeightMatrix
-from app.estimator.training.flops import score_flops
+from app.estimator.training.flops import mixer_flops_outside_matrices
 from app.estimator.training.training_plan import (
     TrainingPlan,
     find_software,
@@ -108,7 +108,7 @@ class LayerTimes:
     context: float = 0.0
 
     @property
-    def busy(self) -> float:
+    def time_without_gather(self) -> float:
         """Return the total without gathering of weights [s]."""
         work = self.matmul + self.attention + self.traffic + self.launch
         return work + self.tensor + self.expert + self.context
@@ -139,7 +139,7 @@ def step_time(
     True
     """
     older = plan.software.older_attention
-    engine = sustained_rates(gpu, plan.number_format, older_kernels=older)
+    engine = compute_sustained_rates(gpu, plan.number_format, older_kernels=older)
     return build_step_time(model, engine, fabric, plan, layer_times(model, engine, fabric, plan))
 
 
@@ -153,7 +153,7 @@ def build_step_time(
     """Return the step whose layers take `layer_times`; see `step_time` and `layer_times`."""
     stage = layers_of_fullest_stage(model, plan) / model.layers
     head = _output_head_time(model, rates, plan)
-    gather = _weight_gather_time(model, fabric, plan, layer_times.busy * stage)
+    gather = _weight_gather_time(model, fabric, plan, layer_times.time_without_gather * stage)
     return _assemble_step(model, rates, fabric, plan, (layer_times, stage, head, gather))
 
 
@@ -167,7 +167,7 @@ def _assemble_step(
     sums, stage, head, gather = parts
     times, stages = plan.micro_batches, plan.pipeline
     head_share = 1.0 / stages if has_free_places_for_head(model, plan) else 1.0
-    on_stage = sums.busy * stage + gather
+    on_stage = sums.time_without_gather * stage + gather
     bubble = (stages - 1) / plan.chunks * (on_stage + head / stages)
     parameters = parameters_per_gpu(model, plan)
     if plan.tuning.is_partial:
@@ -201,12 +201,12 @@ def layer_times(
     message = tokens * model.hidden * 2
     tensor = _tensor_parallel_time(message, fabric, plan)
     for layer, number in model.runs:
-        forward = sum(_product_time(m, layer, tokens, rates, plan) for m in layer.matrices)
-        sums.matmul += number * forward * _forward_passes(plan)
+        forward = sum(_matrix_product_time(m, layer, tokens, rates, plan) for m in layer.matrices)
+        sums.matmul += number * forward * _cost_in_forward_passes(plan)
         sums.attention += number * _attention_time(layer, tokens, rates, plan)
         sums.traffic += number * _memory_traffic_time(model, layer, tokens, rates, plan)
         sums.traffic += number * _weight_unpack_time(layer, rates, plan)
-        sums.launch += number * _launch_time(layer, plan)
+        sums.launch += number * _layer_launch_time(layer, plan)
         sums.tensor += number * tensor
         if plan.expert > 1 and layer.mlp.is_routed:
             sent = tokens * layer.mlp.expert_input_width * 2
@@ -216,13 +216,13 @@ def layer_times(
     return sums
 
 
-def _forward_passes(plan: TrainingPlan) -> float:
+def _cost_in_forward_passes(plan: TrainingPlan) -> float:
     """Cost of the products of a step, in forward passes; frozen weights get no gradients."""
     passes = {"full": 4.0, "operators": 3.5}.get(plan.recompute, 3.0)
     return passes - 1.0 if plan.tuning.is_partial else passes
 
 
-def _product_time(
+def _matrix_product_time(
     matrix: WeightMatrix, layer: Layer, tokens: float, rates: SustainedRates, plan: TrainingPlan
 ) -> float:
     """Time of the forward product with one matrix of a layer [s]."""
@@ -263,7 +263,7 @@ def _attention_time(
         rate *= _SCAN_RATE
     elif mixer.top:
         rate *= _CHOSEN_RATE
-    forward = score_flops(mixer, plan.sequence) * tokens / plan.tensor / rate
+    forward = mixer_flops_outside_matrices(mixer, plan.sequence) * tokens / plan.tensor / rate
     forward *= 1 + 300 / plan.sequence
     again = 1 if plan.recompute in ("full", "selective") else 0
     return forward * (1 + again + _BACKWARD_ATTENTION)
@@ -303,7 +303,7 @@ def _memory_traffic_time(
     if mlp.is_routed:
         passes += _ROUTE * mlp.experts_per_token * mlp.expert_input_width / tensor
     if plan.number_format not in ("bf16", "fp16"):
-        passes += _cast_passes(layer, hidden, width, heads)
+        passes += _format_conversion_passes(layer, hidden, width, heads)
     again = {"full": 1.35, "operators": 1.15}.get(plan.recompute, 1.0)
     share = _TRAFFIC * (1.0 if plan.software.fused else _UNFUSED)
     return 2 * passes * tokens * again * share / rates.bandwidth
@@ -341,7 +341,7 @@ def _weight_unpack_time(layer: Layer, rates: SustainedRates, plan: TrainingPlan)
 _WHOLE = 2.0  # Bytes of a weight in 16 bit.
 
 
-def _cast_passes(layer: Layer, hidden: float, width: float, heads: float) -> float:
+def _format_conversion_passes(layer: Layer, hidden: float, width: float, heads: float) -> float:
     """Return the passes that convert inputs of products to a narrower format."""
     if not layer.mlp.is_routed:
         return _CAST * 3 * (2 * hidden + 2 * width + heads)
@@ -349,7 +349,7 @@ def _cast_passes(layer: Layer, hidden: float, width: float, heads: float) -> flo
     return _CAST * 3 * (hidden + heads) + _EXPERT_CAST * 3 * routed
 
 
-def _launch_time(layer: Layer, plan: TrainingPlan) -> float:
+def _layer_launch_time(layer: Layer, plan: TrainingPlan) -> float:
     """Time between the kernels of a layer [s]."""
     passes = 4 if plan.recompute == "full" else 3
     others = 20.0 if plan.software.fused else 45.0
@@ -430,7 +430,7 @@ def _data_parallel_time(parameters: float, fabric: Interconnect, plan: TrainingP
     return _DATA_TRAFFIC * one
 
 
-def bubble(stages: int, microbatches: int, virtual_stages: int = 1) -> float:
+def pipeline_bubble(stages: int, microbatches: int, virtual_stages: int = 1) -> float:
     """Idle time of a pipeline over its ideal time [1].
 
     (p − 1) / (v·m) for GPipe, 1F1B (v = 1) and interleaved 1F1B (v > 1).
@@ -438,7 +438,7 @@ def bubble(stages: int, microbatches: int, virtual_stages: int = 1) -> float:
     `stages`: pipeline stages p; `microbatches`: micro-batches per step m; `virtual_stages`:
     chunks of the model per stage v. From megatron-2021, section 2.2.
 
-    >>> bubble(8, 64)
+    >>> pipeline_bubble(8, 64)
     0.109375
     """
     if min(stages, microbatches, virtual_stages) < 1:
@@ -525,13 +525,13 @@ def _with_pipeline_stages(
         plan_without_pipeline,
         pipeline=pipeline,
         data=data,
-        expert=min(_expert_degree(model, _CLUSTER), data),
+        expert=min(_usual_expert_degree(model, _CLUSTER), data),
         chunks=2 if pipeline > 1 else 1,
         micro_batches=max(batches, 2 * pipeline if pipeline > 1 else 1),
     )
 
 
-def _expert_degree(model: Architecture, data: int) -> int:
+def _usual_expert_degree(model: Architecture, data: int) -> int:
     if not model.is_routed:
         return 1
     most: int = math.gcd(model.experts, 64)

@@ -16,9 +16,9 @@ from app.estimator.memory.parallel_layout import ParallelLayout
 from app.estimator.memory.training_memory import (
     StageMemory,
     TrainingStep,
+    default_overhead_bytes,
     fullest_stage,
     memory_by_stage,
-    usual_overhead,
 )
 from app.estimator.models.architecture import Architecture
 
@@ -173,7 +173,7 @@ def fullest_stage_memory(
         plan_to_parallel_layout(plan),
         plan_to_training_step(plan),
         states or usual_bytes_per_parameter(),
-        usual_overhead(plan.gpus),
+        default_overhead_bytes(plan.gpus),
         tuning=plan.tuning,
     )
     return fullest_stage(loads)

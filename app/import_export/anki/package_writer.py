@@ -67,7 +67,7 @@ def add_row(connection: sqlite3.Connection, table: str, values: Sequence[object]
     )
 
 
-def note_columns(
+def note_columns_after_guid(
     note_type_id: int, faces: tuple[str, ...], tags: Iterable[str], moment: int
 ) -> tuple[object, ...]:
     """Return the columns of a note after its id and GUID; `faces` are HTML."""
@@ -78,9 +78,9 @@ def note_columns(
     return note_type_id, moment, -1, written, "\x1f".join(faces), text, checksum, 0, ""
 
 
-def note_guid(name: str) -> str:
+def note_guid(card_id: str) -> str:
     """Return the stable GUID of a note, from the id of its card."""
-    digest = hashlib.sha256(f"headroom card {name}".encode()).digest()
+    digest = hashlib.sha256(f"headroom card {card_id}".encode()).digest()
     return base64.urlsafe_b64encode(digest[:12]).decode()
 
 
@@ -355,7 +355,9 @@ def write_notes_to_package(
             if note.ordinals:
                 sides.add(len(note.faces) // 2)
             note_id = stable_row_id(note.name, taken)
-            columns = note_columns(note.note_type_id, note.faces, note.tags, calendar.moment)
+            columns = note_columns_after_guid(
+                note.note_type_id, note.faces, note.tags, calendar.moment
+            )
             add_row(db, "notes", (note_id, note.guid, *columns))
             for side, card in note.cards_with_ordinals:
                 card_id = stable_row_id(f"{note.name}~{side}", taken)

@@ -30,13 +30,13 @@ def item_tags(item: Item) -> list[str]:
         tags.append("shuffle:no")
     if item.case:
         tags.append("case:yes")
-    if titles_fit_tags(item):
+    if column_titles_fit_tags(item):
         sides = zip(_SIDES, item.titles, strict=True)
         tags += [f"{side}:{title}" for side, title in sides if title]
     return tags
 
 
-def titles_fit_tags(item: Item) -> bool:
+def column_titles_fit_tags(item: Item) -> bool:
     """Return whether the titles of the columns can be tags."""
     return all(not title or _SHORT.fullmatch(title) for title in item.titles)
 

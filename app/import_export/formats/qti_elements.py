@@ -140,7 +140,7 @@ class QtiBuilder:
     def add_markdown(self, parent: ET.Element, markdown: str, *, block: bool) -> None:
         """Put a text into an element, as paragraphs if `block`."""
         element = parse_own_html(to_html_with_pictures(markdown))
-        if block and _is_inline_content(element):
+        if block and _has_inline_content(element):
             holder = ET.SubElement(parent, "p")
             holder.text, holder[:] = element.text, list(element)
             return
@@ -156,7 +156,7 @@ class QtiBuilder:
     ) -> None:
         """Add feedback in the body, shown when `outcome` is `name`."""
         condition = {"outcome_identifier": outcome, "identifier": name, "show_hide": "show"}
-        if _is_inline_content(parse_own_html(to_html_with_pictures(markdown))):
+        if _has_inline_content(parse_own_html(to_html_with_pictures(markdown))):
             self.add_markdown(
                 self.add(parent, "feedback_inline", **condition), markdown, block=False
             )
@@ -191,7 +191,7 @@ class QtiBuilder:
             node.set(spelled, remove_illegal_characters(value))
 
 
-def _is_inline_content(element: ET.Element) -> bool:
+def _has_inline_content(element: ET.Element) -> bool:
     """Return whether content is inline, so that it needs a paragraph."""
     return bool((element.text or "").strip()) or any(n.tag in _INLINE for n in element)
 

@@ -16,7 +16,7 @@ from app.estimator.hardware import catalog
 from app.estimator.inputs import (
     InputSpec,
     InvalidInputsError,
-    format_input,
+    format_typed_value,
     input_specs,
     parse_inputs,
 )
@@ -687,7 +687,7 @@ class DesignType(QuestionType[DesignAnswer]):
         defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
         inputs = input_specs(entry.inputs)
         plan = {
-            f"choose.{name}": [format_input(inputs[name], defaults[name])]
+            f"choose.{name}": [format_typed_value(inputs[name], defaults[name])]
             for name in answer.choose
             if defaults.get(name) is not None
         }

@@ -243,7 +243,7 @@ def numeric_card_faces(answer: NumericAnswer) -> CardFaces:
         if not o.right and o.range and o.feedback.html
     ]
     return CardFaces(
-        f"<p>A number in {escape(unit)}.</p>" if unit else "<p>A number.</p>",
+        f"<p>A number in the unit {escape(unit)}.</p>" if unit else "<p>A number.</p>",
         div_blocks_html([f"<b>{_format_center_html(found)}</b>" for found in right[:1]])
         + titled_list_html("Not right", foreseen),
     )
