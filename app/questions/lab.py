@@ -112,16 +112,16 @@ class LabEntry:
 class LabSession:
     """What was typed, the state that it led to, and the goals that were reached.
 
-    `cleared` is how many entries are off the screen, `saved` what went to files, by their names,
-    `variables` what was exported.
+    `cleared` is how many entries are off the screen, `variables` what was exported, and `saved`
+    what went to files, by their names.
     """
 
     entries: tuple[LabEntry, ...]
     state: str
     reached: frozenset[str]
     cleared: int = 0
-    saved: Mapping[str, str] = dataclasses.field(default_factory=dict)
     variables: tuple[str, ...] = ()
+    saved: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def visible_entries(self) -> tuple[LabEntry, ...]:
@@ -313,8 +313,9 @@ def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> La
         saved = _save_files(terminal, state, pipeline, text, saved)
     output = "\n".join(filter(None, outputs))
     entry = LabEntry(line, output, tuple(indices), note, refused)
-    everything = (*session.entries, entry)
-    return LabSession(everything, state, frozenset(reached), cleared, saved, variables)
+    return LabSession(
+        (*session.entries, entry), state, frozenset(reached), cleared, variables, saved
+    )
 
 
 def _export_or_unset(variables: tuple[str, ...], tokens: Sequence[str]) -> tuple[str, ...]:

@@ -121,7 +121,7 @@ def test_training_takes_whole_boards_and_racks(only, unit):
 def test_prices_rank_and_budgets_exclude():
     priced = {"prices": "h100 4, h200 = 5.2; b200 9", "rank": "cost"}
     best = found(**priced).candidates[0]
-    assert (best.gpu.id, best.cost) == ("h200-sxm5-141", 10.4)
+    assert (best.gpu.id, best.hourly_cost) == ("h200-sxm5-141", 10.4)
     over = {**priced, "budget": 11.0}
     assert reason("b200-sxm", **over) == "2\u00a0GPUs cost 18.00\u00a0USD/h."
     assert reason("l40s", **over) is not None
@@ -152,7 +152,7 @@ def test_a_cheap_hour_that_takes_long_makes_no_cheap_training():
     answer = found(**job, prices="h100 4, a100-sxm4-80 2.2")
     best, other = answer.candidates[:2]
     assert (best.gpu.id, other.gpu.id) == ("h100-sxm5-80", "a100-sxm4-80")
-    assert best.cost > other.cost
+    assert best.hourly_cost > other.cost
     assert best.hours * best.price < other.hours * other.price
     shown = estimate(**job, prices="h100 4, a100-sxm4-80 2.2")
     assert shown["run_cost"].value == best.hours * best.price

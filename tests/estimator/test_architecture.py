@@ -61,7 +61,7 @@ def test_active_parameters_agree_with_the_model_card(subtests: pytest.Subtests) 
 def test_a_size_has_exactly_that_many_parameters(parameters: int) -> None:
     model = find_model(str(parameters))
     assert model.parameters == parameters
-    assert sum(model.parts().values()) == parameters
+    assert sum(model.parameters_by_part().values()) == parameters
     assert model.heads % model.kv_heads == 0
     assert not model.is_routed
 

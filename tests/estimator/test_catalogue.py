@@ -187,5 +187,5 @@ def test_parts_of_a_model_sum_to_the_whole(subtests: pytest.Subtests) -> None:
     for key in [key for key, _ in list_models()]:
         with subtests.test(key=key):
             model = find_model(key)
-            assert sum(model.parts().values()) == model.parameters
+            assert sum(model.parameters_by_part().values()) == model.parameters
             assert 0 < model.active_parameters <= model.parameters

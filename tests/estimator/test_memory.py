@@ -142,7 +142,7 @@ def test_narrower_formats_never_take_more(name: str, form: str) -> None:
 @given(MODELS, FORMAT)
 def test_more_gpus_never_raise_the_share_of_one(name: str, form: str) -> None:
     model = find_model(name)
-    shares = [weight_table(model, form).per_gpu(n) for n in tensor_parallel_choices(model)]
+    shares = [weight_table(model, form).bytes_per_gpu(n) for n in tensor_parallel_choices(model)]
     assert shares == sorted(shares, reverse=True)
     total = weight_table(model, form).total
     assert all(

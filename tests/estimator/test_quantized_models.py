@@ -349,19 +349,19 @@ def test_a_checkpoint_with_attention_in_16_bit_loads_as_much_as_its_log_says() -
     }
     table = weight_table(read_pasted_config(json.dumps(config)), "published")
     # Loading took 57.752 GiB on each of 8 GPUs.
-    assert table.per_gpu(8) == pytest.approx(57.752 * GIB, rel=0.02)
+    assert table.bytes_per_gpu(8) == pytest.approx(57.752 * GIB, rel=0.02)
 
 
 def test_calibrated_formats_leave_linear_attention_in_16_bit() -> None:
     # The examples of vllm-project/llm-compressor for Qwen3-Next and Qwen3.5 ignore it, with
     # the head, in NVFP4, GPTQ and AWQ; Qwen's own FP8 in blocks includes it.
     hybrid, dense = find_model("qwen3.5-27b"), find_model("llama-3-8b")
-    linear = hybrid.parts()["linear attention"]
+    linear = hybrid.parameters_by_part()["linear attention"]
     assert linear == 48 * (5120 * (2 * 2048 + 2 * 6144 + 2 * 48) + 6144 * 5120)
     for name in ("nvfp4", "awq-int4", "gptq-int4", "int8"):
-        covered = hybrid.parts()["attention"] + hybrid.parts()["mlp"]
+        covered = hybrid.parameters_by_part()["attention"] + hybrid.parameters_by_part()["mlp"]
         assert weight_table(hybrid, name).quantized == covered, name
-        assert "linear attention" not in dense.parts()
+        assert "linear attention" not in dense.parameters_by_part()
     assert weight_table(hybrid, "fp8-block").quantized == covered + linear
     assert weight_table(hybrid, "nf4").quantized == covered + linear
     named = weight_table(find_model("Qwen/Qwen3.5-27B-NVFP4"), "published")

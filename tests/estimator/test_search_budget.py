@@ -83,7 +83,7 @@ def test_the_best_layouts_are_those_of_trying_each_alone() -> None:
     links = gpu_interconnect(gpu)
     slow = []
     every = [
-        family.plan(job, size)
+        family.build_plan(job, size)
         for split in list_splits(model, links, job)
         for family in split.families()
         for size in family.sizes

@@ -438,7 +438,7 @@ def test_pipeline_stages_add_sends_and_divide_the_batch() -> None:
     divided = profiled(stages, 1000, 300)
     assert divided.attention_groups == 8
     assert divided.timing_at(64).batch == 8
-    assert not find_measurements(stages).enough
+    assert not find_measurements(stages).is_enough
     assert "pipeline stages" in find_measurements(stages).setup
 
 

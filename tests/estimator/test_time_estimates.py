@@ -265,7 +265,7 @@ def test_a_larger_cluster_is_not_a_longer_search(gpus: int) -> None:
     job = TrainingJob(gpus=gpus, sequence=8192, global_batch=2048)
 
     every = [
-        family.plan(job, size)
+        family.build_plan(job, size)
         for split in list_splits(model, collectives.gpu_interconnect(gpu), job)
         for family in split.families()
         for size in family.sizes

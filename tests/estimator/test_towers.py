@@ -105,7 +105,9 @@ def test_a_tower_is_in_memory_and_keeps_its_width() -> None:
         assert table.tower == 2 * model.tower_parameters
         alone = weight_table(from_config(BLIND), form)
         assert table.total == alone.total + table.tower
-        assert gpu_weight_bytes(model, form, 4) == pytest.approx(alone.per_gpu(4) + table.tower / 4)
+        assert gpu_weight_bytes(model, form, 4) == pytest.approx(
+            alone.bytes_per_gpu(4) + table.tower / 4
+        )
 
 
 def test_a_token_does_not_read_the_tower() -> None:
