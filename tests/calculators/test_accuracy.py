@@ -33,7 +33,7 @@ def test_a_case_of_a_bare_formula_names_its_function(client):
     page = client.get("/calculators/accuracy/activation_pct").text
     assert "formula: <code>memory.activations.gpt_layer_bytes, here alone" in page
     page = client.get("/calculators/accuracy/pp_bubble").text
-    assert "formula: <code>training.step_time.bubble</code>" in page
+    assert "formula: <code>training.step_time.pipeline_bubble</code>" in page
 
 
 def test_the_address_of_a_case_with_a_model_of_its_own_shows_its_number(client):

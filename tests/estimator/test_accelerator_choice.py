@@ -152,7 +152,7 @@ def test_a_cheap_hour_that_takes_long_makes_no_cheap_training():
     answer = found(**job, prices="h100 4, a100-sxm4-80 2.2")
     best, other = answer.candidates[:2]
     assert (best.gpu.id, other.gpu.id) == ("h100-sxm5-80", "a100-sxm4-80")
-    assert best.hourly_cost > other.cost
+    assert best.hourly_cost > other.hourly_cost
     assert best.hours * best.price < other.hours * other.price
     shown = estimate(**job, prices="h100 4, a100-sxm4-80 2.2")
     assert shown["run_cost"].value == best.hours * best.price

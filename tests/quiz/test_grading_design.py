@@ -10,6 +10,10 @@ from app.questions.types.design import find_best_value
 from tests.quiz.bank import DESIGN, drawn, question, with_rule
 
 
+SHARINGS = ("1", "2", "4", "8", "16", "32", "64")
+"""All by which 64 attention heads can be divided."""
+
+
 def planned(gpu: str, sharing: str, asked=DESIGN) -> GradeResult | UnreadableResponse:
     raw = {"choose.gpu": [gpu], "choose.tensor_parallel": [sharing]}
     return grade(drawn(asked), raw)
@@ -54,7 +58,7 @@ def test_the_best_plan_that_the_planner_finds_passes() -> None:
         DESIGN.answer, accept=(*DESIGN.answer.accept[:2], "free <= 1 * best(free)")
     )
     cards = [card.id for card in accelerators.list_accelerators()]
-    plans = [(card, sharing) for card in cards for sharing in ("1", "2", "4", "8", "64")]
+    plans = [(card, sharing) for card in cards for sharing in SHARINGS]
     verdicts = [planned(*plan, question(strict, "design")) for plan in plans]
 
     right = [v for v in verdicts if isinstance(v, GradeResult) and v.result == "right"]

@@ -159,7 +159,7 @@ def entries_in_caches(app: FastAPI) -> dict[str, int]:
     rates = app.state.rates
     return sizes | {
         "rates": len(rates._counts),
-        "pace": len(PACE.known),
+        "pace": len(PACE.measured_names),
     }
 
 

@@ -10,7 +10,7 @@ from tests.loops import outcome
 
 @pytest.fixture
 def address(app: FastAPI):
-    return app.state.static.address
+    return app.state.static.versioned_url
 
 
 def test_an_address_carries_the_hash_of_its_content(client: TestClient, address):
