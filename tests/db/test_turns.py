@@ -201,8 +201,8 @@ def test_those_who_wait_behind_one_who_waited_in_vain_wait_no_longer(
 
     assert {type(convert_to_app_error(a)) for a in answers if a} == {BusyError}
     first, *others = tries[:PEOPLE]
-    assert first > 2
-    assert others == [1] * (PEOPLE - 1)
+    # Who came a moment after the first has this moment left, and may try once more.
+    assert max(others) <= 2 < first
 
 
 def test_who_leaves_while_waiting_takes_no_turn(engine):
