@@ -7,7 +7,7 @@ from tests.study_plan.learners import Course, Way
 from tests.study_plan.measures import Measures, measure, study_many
 
 WAY = Way(days=24, minutes=30)
-COUNT = 8
+COUNT = 12
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +51,6 @@ def test_questions_and_mock_exams_are_reached(result: Measures) -> None:
 
 
 def test_the_shown_score_is_near_the_true_one(result: Measures) -> None:
-    assert max(map(abs, result.biases)) <= 2.5  # of eight learners; 1.5 of forty in the drill
+    assert max(map(abs, result.biases)) <= 2.5  # of twelve learners; 1.5 of forty in the drill
     assert result.inside >= 0.85
     assert result.day_falls <= 0.04
