@@ -9,7 +9,6 @@ from app.questions.question_type import GradeResult, UnreadableResponse
 from app.questions.types.design import find_best_value
 from tests.quiz.bank import DESIGN, drawn, question, with_rule
 
-
 SHARINGS = ("1", "2", "4", "8", "16", "32", "64")
 """All by which 64 attention heads can be divided."""
 
