@@ -60,6 +60,20 @@ def test_a_busy_port_says_what_to_do(capsys, monkeypatch, tmp_path) -> None:
     assert "HEADROOM_PORT=" in said
 
 
+def test_host_and_port_can_be_options(capsys, monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("HEADROOM_HOST", "127.0.0.3")
+    monkeypatch.setenv("HEADROOM_PORT", "9")
+    monkeypatch.setenv("HEADROOM_DATA", str(tmp_path))
+    with socket.socket() as busy:
+        busy.bind(("127.0.0.2", 0))
+        busy.listen()
+        port = busy.getsockname()[1]
+
+        assert main(["serve", "--host", "127.0.0.2", "--port", str(port)]) == 2
+
+    assert f"cannot listen on 127.0.0.2:{port}" in capsys.readouterr().err
+
+
 def test_a_folder_that_cannot_be_written_says_what_to_do(capsys, monkeypatch, tmp_path) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("HEADROOM_DATA", str(tmp_path / "file" / "data"))

@@ -88,10 +88,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser = build_parser()
         options, unknown = parser.parse_known_args(arguments)
         if unknown:
-            known = f"headroom {options.command} --help names what it takes"
-            if options.command == "serve":
-                known += ", and the settings, such as HEADROOM_PORT=8001 before the command"
-            parser.error(f"unrecognized arguments: {' '.join(unknown)}; {known}.")
+            parser.error(
+                f"unrecognized arguments: {' '.join(unknown)}; "
+                f"headroom {options.command} --help names what it takes."
+            )
         status: int = options.run(options)
     except CommandError as error:
         print(f"headroom: {error}", file=sys.stderr)
@@ -166,6 +166,10 @@ def build_parser() -> argparse.ArgumentParser:
         help="a course or a folder of courses, instead of HEADROOM_CONTENT; without "
         "HEADROOM_DATA, what is learned is stored in its folder .headroom",
     )
+    serve.add_argument(
+        "--host", metavar="ADDRESS", help="address to listen on, instead of HEADROOM_HOST"
+    )
+    serve.add_argument("--port", metavar="N", help="port to listen on, instead of HEADROOM_PORT")
     _add_check(add("check", _run_content, "report every problem in the content"))
     # No argument is an option to argparse: each estimate parses its own inputs.
     verbatim = {"prefix_chars": "\0", "add_help": False}

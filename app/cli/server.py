@@ -46,6 +46,9 @@ def serve(options: argparse.Namespace) -> int:
     """Migrate the database, load the course, print the URL and serve."""
     if options.folder:
         _set_folder_environment(options.folder.absolute())
+    for name, value in (("HEADROOM_HOST", options.host), ("HEADROOM_PORT", options.port)):
+        if value is not None:
+            os.environ[name] = value
     settings = read_settings()
     if not settings.content.is_dir():
         raise CommandError(
@@ -88,7 +91,7 @@ def _check_port_available(settings: Settings) -> None:
             raise CommandError(
                 f"cannot listen on {settings.host}:{settings.port} "
                 f"({error.strerror}); set HEADROOM_PORT to a free port, "
-                f"e.g. HEADROOM_PORT={settings.port + 1}."
+                f"e.g. HEADROOM_PORT={settings.port + 1}, or use --port {settings.port + 1}."
             ) from None
 
 
