@@ -1,4 +1,4 @@
-"""Clock, time zones and study days, which begin at 04:00; default desired retention."""
+"""Clock, time zones and study days, which begin at 04:00."""
 
 import datetime as dt
 import zoneinfo
@@ -45,9 +45,6 @@ def study_day_at(moment: dt.datetime, zone: str) -> dt.date:
 
 def study_day_start(day: dt.date, zone: str) -> dt.datetime:
     return dt.datetime.combine(day, dt.time(), time_zone_or_utc(zone)) + _ROLLOVER
-
-
-DEFAULT_RETENTION = 0.9
 
 
 def round_minutes(minutes: float) -> int:

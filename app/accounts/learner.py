@@ -5,7 +5,8 @@ import datetime as dt
 import math
 from typing import Literal
 
-from app.clock import DEFAULT_RETENTION, study_day_at, study_day_start
+from app.clock import study_day_at, study_day_start
+from app.learner_defaults import DEFAULT_MINUTES_A_DAY, DEFAULT_RETENTION
 
 CardAmount = Literal["fewer", "normal", "more"]
 CARD_AMOUNTS: tuple[CardAmount, ...] = ("fewer", "normal", "more")
@@ -145,7 +146,7 @@ class LearnerProfile:
     name: str = ""
     zone: str = "UTC"
     exam_day: dt.date | None = None
-    minutes_a_day: int = 30
+    minutes_a_day: int = DEFAULT_MINUTES_A_DAY
     retention: float = DEFAULT_RETENTION
     target: int | None = None
     calendar: bool = True

@@ -15,8 +15,9 @@ from sqlmodel import Session
 from app.accounts import learner_store
 from app.accounts.current_learner import CurrentLearner, EnrolledLearner, LearnerProfile
 from app.accounts.learner import CARD_AMOUNTS, PAGE_ROUTES, plan_mock_exam_days
-from app.clock import DEFAULT_RETENTION, Now, time_zone_or_utc
+from app.clock import Now, time_zone_or_utc
 from app.database.engine import DbSession
+from app.learner_defaults import DEFAULT_RETENTION
 from app.web.render import render_page
 from app.web.visitor import YEAR
 

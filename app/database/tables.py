@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 from sqlmodel import Field, SQLModel
 
-from app.clock import DEFAULT_RETENTION
+from app.learner_defaults import DEFAULT_MINUTES_A_DAY, DEFAULT_RETENTION
 
 SQLModel.metadata = MetaData(
     naming_convention={
@@ -456,7 +456,7 @@ class Learner(SQLModel, table=True):
     name: str = Field(default="", max_length=80)
     zone: str = Field(default="UTC", max_length=64)
     exam_day: str | None = Field(default=None, max_length=10)
-    minutes_a_day: int = 30
+    minutes_a_day: int = DEFAULT_MINUTES_A_DAY
     retention: float = DEFAULT_RETENTION
     target: int | None = None
     calendar: bool = True

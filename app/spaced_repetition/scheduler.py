@@ -16,7 +16,7 @@ from typing import Literal
 import fsrs
 from fsrs.scheduler import DEFAULT_PARAMETERS
 
-from app.clock import DEFAULT_RETENTION
+from app.learner_defaults import DEFAULT_RETENTION
 
 # Half-width of the range: one day, plus these shares of the days in each band.
 _BANDS = ((2.5, 7.0, 0.15), (7.0, 20.0, 0.10), (20.0, math.inf, 0.05))

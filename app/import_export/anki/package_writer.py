@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from app.clock import DEFAULT_RETENTION
 from app.import_export.anki.package_format import (
     BOTH_WAYS,
     ONE_WAY,
@@ -34,6 +33,7 @@ from app.import_export.items import (
     item_label,
 )
 from app.import_export.markdown_to_html import to_html_with_pictures
+from app.learner_defaults import DEFAULT_RETENTION
 from app.spaced_repetition.scheduler import (
     CardState,
     IntervalRules,
