@@ -171,6 +171,27 @@ def test_a_token_of_llama_cpp_reads_one_card_after_the_other() -> None:
     assert number(served, "tpot_p50") >= 0.99 * number(alone, "tpot_p50")
 
 
+@pytest.mark.parametrize(
+    ("model", "gpu", "gpus", "prompt", "rate"),
+    [  # XiongjieDai/GPU-Benchmarks-on-LLM-Inference, README: Q4_K_M, tokens/s of prompts.
+        ("llama-3-8b", "rtx-3090", 1, 1024, 3865),
+        ("llama-3-8b", "rtx-4090", 1, 1024, 6899),
+        ("llama-3-8b", "a100-sxm4-80", 1, 4096, 5122),
+        ("llama-3-8b", "l40s", 1, 1024, 5909),
+        ("llama-3-70b", "rtx-3090", 2, 8192, 339),
+        ("llama-3-70b", "rtx-4090", 2, 8192, 723),
+        ("llama-3-70b", "h100-pcie-80", 1, 1024, 984),
+    ],
+)
+def test_a_prompt_of_llama_cpp_takes_about_as_long_as_measured(
+    model: str, gpu: str, gpus: int, prompt: int, rate: float
+) -> None:
+    home = _AT_HOME | {"model": model, "gpu": gpu, "tensor_parallel": gpus}
+    answer = ask("latency", **home, prompt=prompt, answer=100)
+    assert number(answer, "ttft") == pytest.approx(prompt / rate, rel=0.4)
+    assert any("no more than 100" in note for note in answer.notes)
+
+
 def test_a_gguf_without_llama_cpp_is_told_the_engine() -> None:
     with pytest.raises(InvalidInputsError, match="choose them as the engine"):
         ask("latency", weights="gguf-q4-k-m")

@@ -1,5 +1,6 @@
 """`latency`: verdict, figures, charts and formula steps of a result."""
 
+import math
 from collections.abc import Callable
 
 from app.estimator.data_files import modeled_rate, modeled_time
@@ -318,7 +319,13 @@ def _build_notes(result: LatencyResult) -> tuple[str, ...]:
         notes.append(
             "One batch passes all stages; as many batches can be under way as there are stages."
         )
-    if placed.narrow:
+    if math.isfinite(placed.engine.compute_limit):
+        limit = format_value(placed.engine.compute_limit, "FLOP/s")
+        notes.append(
+            f"Prompts are computed at no more than {limit}, as measured with builds of May 2024, "
+            "however fast the card; later builds can be faster."
+        )
+    elif placed.narrow:
         label = placed.form.label
         notes.append(f"{label} is unpacked to 16 bit here: it saves reading, not math.")
     if result.compute_bound_batch is not None:

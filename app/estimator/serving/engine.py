@@ -28,8 +28,9 @@ class InferenceEngine:
     `sequence`: per sequence and step, for sampling and streaming [s];
     `library_reduce`: all-reduce is that of the communication library;
     `whole_windows`: layers with a sliding window cache every token; `separate`: prompts
-    are read in steps of their own, during which no answer continues; `reach`: the most that
-    its kernels read of a GPU's memory [B/s]; `deals_layers`: each GPU has whole layers, and
+    are read in steps of their own, during which no answer continues; `bandwidth_limit`: the
+    most that its kernels read of a GPU's memory [B/s]; `compute_limit`: the most that its
+    products reach [FLOP/s]; `deals_layers`: each GPU has whole layers, and
     one works after the other; `vector_rows`: up to so many rows are multiplied as vectors
     and not padded to a tile [1];
     `graphs`: batch sizes with a recorded CUDA graph, which is launched as a whole.
@@ -47,7 +48,8 @@ class InferenceEngine:
     library_reduce: bool = False
     whole_windows: bool = False
     separate: bool = False
-    reach: float = math.inf
+    bandwidth_limit: float = math.inf
+    compute_limit: float = math.inf
     deals_layers: bool = False
     vector_rows: int = 0
     graphs: tuple[int, ...] = ()
@@ -179,7 +181,8 @@ def find_engine(name: str) -> InferenceEngine:
         library_reduce=row.get("library_reduce", False),
         whole_windows=row.get("whole_windows", False),
         separate=row.get("separate", False),
-        reach=row.get("reach_gb_per_s", math.inf) * 1e9,
+        bandwidth_limit=row.get("bandwidth_limit_gb_per_s", math.inf) * 1e9,
+        compute_limit=row.get("compute_limit_tflops", math.inf) * 1e12,
         deals_layers=row.get("deals_layers", False),
         vector_rows=row.get("vector_rows", 0),
         graphs=tuple(row.get("graphs", ())),

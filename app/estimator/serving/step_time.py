@@ -148,12 +148,14 @@ def place_model(
         load_shared_engine_constants(),
     )
     serving = engine.split(serving)
-    if engine.reach < math.inf:
+    if engine.bandwidth_limit < math.inf:
         rates = dataclasses.replace(
             rates,
-            bandwidth=min(rates.bandwidth, engine.reach),
-            narrow=min(rates.bandwidth, engine.reach),
-            cache=min(rates.cache, engine.reach),
+            matmul=min(rates.matmul, engine.compute_limit),
+            matmul16=min(rates.matmul16, engine.compute_limit),
+            bandwidth=min(rates.bandwidth, engine.bandwidth_limit),
+            narrow=min(rates.bandwidth, engine.bandwidth_limit),
+            cache=min(rates.cache, engine.bandwidth_limit),
         )
     narrow, host = is_unpacked(gpu, form), gpu.host or 1.0
     bandwidth = rates.narrow if narrow else rates.bandwidth
