@@ -458,7 +458,9 @@ def build_variant_row(variant: Variant) -> VariantRow:
     )
 
 
-# Where a computation takes seconds, results stay valid for minutes.
+# Where a computation takes seconds, results stay valid for minutes; elsewhere an author
+# sees what was answered, or erased, a moment ago.
+_SLOW = 1.0  # s
 _REUSE = 30  # times as long as they took to compute
 
 
@@ -518,7 +520,8 @@ class StatisticsCache:
             self._statistics, self._log_version = newest, log_version
             self._library_version = library.version
             end = time.monotonic()
-            self._valid_until = end + _REUSE * (end - start)
+            duration = end - start
+            self._valid_until = end + (_REUSE * duration if duration >= _SLOW else 0)
             return newest
 
 

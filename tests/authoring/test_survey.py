@@ -77,6 +77,7 @@ def test_an_erasure_shows_also_where_as_many_answers_took_the_numbers(client, cr
 
 
 def test_those_that_took_long_are_shown_with_their_age(client, crowd, library, clock, monkeypatch):
+    monkeypatch.setattr("app.authoring.statistics_tables._SLOW", 0)
     monkeypatch.setattr("app.authoring.statistics_tables._REUSE", 1e9)
     crowd.all_answer(library.questions.values(), crowd.join(12))
     client.get("/authoring/questions")
@@ -89,12 +90,16 @@ def test_those_that_took_long_are_shown_with_their_age(client, crowd, library, c
     assert counts(client)["k-trade"] == "12"
 
 
-def test_those_that_were_quick_are_of_this_moment(client, crowd, library, clock):
+def test_those_that_were_quick_are_of_this_moment(client, crowd, library, clock, monkeypatch):
+    monkeypatch.setattr("app.authoring.statistics_tables._SLOW", 1e9)
+    monkeypatch.setattr("app.authoring.statistics_tables._REUSE", 1e9)
     crowd.all_answer(library.questions.values(), crowd.join(12))
     client.get("/authoring/questions")
+    crowd.all_answer(library.questions.values(), crowd.join(3))
     clock.tick(minutes=2)
 
     assert "Computed just now." in client.get("/authoring/questions").text
+    assert counts(client)["k-trade"] == "15"
 
 
 def test_many_who_look_at_once_wait_for_one_computation(app: FastAPI, crowd, library, read):
