@@ -70,7 +70,7 @@ evidence: env
 # done to PostgreSQL as well.
 drills: export HEADROOM_TEST_DRILLS = 25
 drills: dev-env
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/drills tests/upkeep tests/db/test_upgrading.py
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/drills tests/upkeep tests/database/test_upgrading.py
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m drill
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "hypothesis or drawn"
 

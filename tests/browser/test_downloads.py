@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import WITH_WORKER
 from tests.browser.server import Server
 from tests.conftest import TINY
-from tests.exchange.package import Made, database, written
+from tests.import_export.package import Made, database, written
 
 pytestmark = [pytest.mark.browser, WITH_WORKER]
 LINK = "Download my data"

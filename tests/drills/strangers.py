@@ -15,7 +15,7 @@ import zipfile
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from urllib.parse import urlencode
 
-from tests.exchange.package import Made, database
+from tests.import_export.package import Made, database
 
 _TABLE = ("|a" * 130 + "\n" + "|-" * 130 + "\n" + "|\n" * 900)[:3950]
 _Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]

@@ -21,7 +21,7 @@ import pytest
 from app.import_export.anki.package_format import import_zstd_or_none
 from tests.browser.server import Server
 from tests.conftest import TINY
-from tests.exchange.package import Made, database
+from tests.import_export.package import Made, database
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 PICTURES, BYTES = 10, 1_900_000  # of a file, which may have 20 MB

@@ -15,10 +15,10 @@ from app.spaced_repetition.scheduler import (
     latest_allowed_due_day,
     replay_log,
 )
-from tests.cards.rebuilding import rebuild
 from tests.conftest import Clock
 from tests.flashcards.conftest import Hands, fields
 from tests.flashcards.course import HandLibrary
+from tests.spaced_repetition.rebuilding import rebuild
 
 TODAY = dt.date(2026, 6, 9)
 

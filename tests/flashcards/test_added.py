@@ -23,12 +23,12 @@ from app.spaced_repetition.added_cards import (
 )
 from app.spaced_repetition.card_ids import build_question_card, build_term_card
 from app.spaced_repetition.scheduler import ReviewEvent
-from tests.cards.rebuilding import rebuild
 from tests.conftest import Clock
 from tests.databases import Databases
 from tests.flashcards.conftest import Hands, fields
 from tests.flashcards.course import HandLibrary, two_topics
 from tests.quiz.bank import DESIGN, SINGLE
+from tests.spaced_repetition.rebuilding import rebuild
 
 DAY = dt.date(2026, 6, 9)
 MISSED = dataclasses.replace(

@@ -15,10 +15,10 @@ from app.database.tables import CardStateRow, Learner, Review
 from app.spaced_repetition import queue as spaced_repetition_queue
 from app.spaced_repetition import review_log
 from app.spaced_repetition.queue import QueueScope
-from tests.cards.rebuilding import rebuild
 from tests.databases import ABOUT_SQLITE
 from tests.flashcards.conftest import Hands, fields
 from tests.flashcards.course import HandLibrary, cards_of
+from tests.spaced_repetition.rebuilding import rebuild
 
 MANY = 2000
 DAY = dt.date(2026, 6, 9)

@@ -3,8 +3,8 @@
 from sqlmodel import select
 
 from app.database.tables import CardStateRow, Learner
-from tests.cards.rebuilding import rebuild
 from tests.flashcards.conftest import Hands
+from tests.spaced_repetition.rebuilding import rebuild
 
 
 def columns(session) -> dict:

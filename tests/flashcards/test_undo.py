@@ -12,10 +12,10 @@ from app.database.engine import make_engine
 from app.database.tables import CardStateRow, Learner, Review
 from app.spaced_repetition import review_log
 from app.spaced_repetition.scheduler import ReviewEvent
-from tests.cards.rebuilding import rebuild
 from tests.databases import Databases
 from tests.flashcards.conftest import Hands, fields
 from tests.flashcards.course import HandLibrary, two_topics
+from tests.spaced_repetition.rebuilding import rebuild
 
 
 def log(session: Session) -> list[tuple[str, int, int | None]]:

@@ -15,8 +15,8 @@ FOLDERS = (
     "tests",
 )
 KINDS = {".py", ".html", ".css", ".js", ".md", ".toml", ".svg"}
-FOREIGN = ("static/vendor/", "tests/content/cases/", "tests/exchange/fuhrmanator/")
-BOTH = ("app/lessons/search.py", "tests/search/test_find.py")
+FOREIGN = ("static/vendor/", "tests/content/cases/", "tests/import_export/fuhrmanator/")
+BOTH = ("app/lessons/search.py", "tests/lessons/test_search.py")
 """What knows that learners write both."""
 _VERBS = (
     "central|custom|emphas|initial|material|maxim|minim|normal|optim|organ|priorit"

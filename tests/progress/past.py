@@ -21,7 +21,7 @@ from app.quiz import store as quiz
 from app.spaced_repetition import review_log
 from app.spaced_repetition.scheduler import CardState, ReviewEvent, apply_review, retrievability
 from app.web.visitor import hash_session_key
-from tests.cards.rebuilding import rebuild_days
+from tests.spaced_repetition.rebuilding import rebuild_days
 
 Row = dict[str, Any]
 

@@ -11,9 +11,9 @@ from sqlmodel import Session, select
 from app.clock import to_milliseconds
 from app.content.library import Library
 from app.database.tables import Attempt, Learner
-from tests.cards.known import known_card
-from tests.cards.rebuilding import rebuild_days
 from tests.conftest import Clock
+from tests.spaced_repetition.known import known_card
+from tests.spaced_repetition.rebuilding import rebuild_days
 
 
 class Desk:

@@ -23,10 +23,10 @@ from app.database.tables import (
     Review,
     Sitting,
 )
+from tests.accounts.test_devices import ask_for_code
 from tests.conftest import visit
 from tests.exams.sitting import START, begin, finish
-from tests.exchange.test_cards_out import review
-from tests.learners.test_devices import ask_for_code
+from tests.import_export.test_cards_out import review
 from tests.loops import outcome
 
 QUESTION = "/quiz/kv-cache/k-order"

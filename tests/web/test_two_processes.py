@@ -20,7 +20,7 @@ import pytest
 
 from app.database.backup import create_backup, restore_backup
 from app.database.installation import Installation, InstallationError
-from tests.belongings.test_traces import WORD, hits, settings_of, wait_until
+from tests.accounts.test_traces import WORD, hits, settings_of, wait_until
 from tests.browser.server import Server
 from tests.conftest import TINY
 from tests.databases import ABOUT_SQLITE, NAME

@@ -20,9 +20,9 @@ from app.study_plan.loader import load_cards_on_day_list
 from app.web import render
 from tests.conftest import Clock
 from tests.exams.sitting import START, begin, finish
-from tests.exchange.package import Made, package
-from tests.exchange.test_cards_in import DAY, NOON, bring
-from tests.exchange.test_cards_out import review
+from tests.import_export.package import Made, package
+from tests.import_export.test_cards_in import DAY, NOON, bring
+from tests.import_export.test_cards_out import review
 from tests.turns import Turns, count_open
 
 CARD = "/flashcards/w-c-bf16"

@@ -209,7 +209,7 @@ def _build_steps(result: CollectivesResult) -> tuple[FormulaStep, ...]:
         whole = _total_time_formula(inputs, fabric, inputs.message)
     inside = _domain_time_formula(inputs, fabric, inputs.message)
     rule = _BOTH if crosses else _INSIDE
-    floor = f"of one byte: {rule}"
+    floor = f"for one byte: {rule}"
     share = _bytes_sent_formula(operation, ranks, size)
     fitted = "aiconfigurator"
     within = ("Inside the link domain", _INSIDE, inside, result.inner, "s")

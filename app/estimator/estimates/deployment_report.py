@@ -125,8 +125,8 @@ def _gpu_step(result: DeploymentResult) -> FormulaStep:
     for kind, figure, gpus in _replica_kinds(capacity.inputs):
         replicas = result.find_figure(_CAPACITY, figure)
         count = int(replicas.value or 0) if replicas else 0
-        of = f"GPUs of a {kind}replica" if kind else "GPUs of each"
-        templates.append(f"([{kind}replicas] + [spare {kind}ones]) × [{of}]")
+        of = f"GPUs of a {kind}replica" if kind else "GPUs of a replica"
+        templates.append(f"([{kind}replicas] + [spare {kind}replicas]) × [{of}]")
         terms += (count, spare, gpus)
         total += (count + spare) * gpus
     return _STEPS.line_from_template("gpus", " + ".join(templates), terms, total, "little-1961")

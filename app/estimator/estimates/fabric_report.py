@@ -133,7 +133,7 @@ def _describe_blocking(result: FabricResult) -> str:
 
 def _build_steps(inputs: FabricInputs, result: FabricResult) -> tuple[FormulaStep, ...]:
     hosts = result.hosts
-    nodes = "hosts × adapters + links of the fabric manager"
+    nodes = "hosts × adapters + links to the fabric manager"
     steps = [
         _STEPS.line(
             "node_links",
@@ -166,7 +166,7 @@ def _tree_steps(inputs: FabricInputs, result: FabricResult) -> list[FormulaStep]
     steps = [
         _STEPS.line(
             "leaves",
-            "ports − ports to spines" + " − ports left free" * bool(free),
+            "ports − uplinks to spines" + " − ports left free" * bool(free),
             f"{tree.ports} − {tree.up}" + f" − {free}" * bool(free),
             tree.down,
             "leiserson-1985",
@@ -175,7 +175,7 @@ def _tree_steps(inputs: FabricInputs, result: FabricResult) -> list[FormulaStep]
         _leaf_step(inputs, result),
         _STEPS.line(
             "spines",
-            "links up of a leaf ÷ links of it to each spine, × pods",
+            "uplinks of a leaf ÷ its links to each spine × pods",
             _spine_count_formula(tree, planes),
             tree.spines * planes,
             "superpod-h100",
@@ -196,7 +196,7 @@ def _tree_steps(inputs: FabricInputs, result: FabricResult) -> list[FormulaStep]
     steps.append(
         _STEPS.line(
             "leaf_spine_links",
-            "leaves × links up" + (" + spines × half of the ports" * bool(tree.cores)),
+            "leaves × uplinks of a leaf" + (" + spines × half of the ports" * bool(tree.cores)),
             _multiply_by_planes(
                 f"{tree.leaves} × {tree.up}"
                 + (f" + {tree.spines} × {tree.ports // 2}" if tree.cores else ""),
@@ -214,7 +214,7 @@ def _leaf_step(inputs: FabricInputs, result: FabricResult) -> FormulaStep:
     tree, rails, planes = result.tree, result.hosts.rails, result.planes
     shared = inputs.layout == "rail" and tree.leaves == result.leaf_groups * rails
     if shared:
-        formula = "groups of a leaf for each adapter × adapters"
+        formula = "leaf switches for each adapter × adapters of a host"
         line = f"{result.leaf_groups} × {rails}"
     else:
         formula = "⌈cables to nodes ÷ ports⌉"

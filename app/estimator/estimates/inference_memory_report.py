@@ -399,7 +399,7 @@ def _cache_step(
 ) -> FormulaStep:
     width, state = CACHE_BITS[inputs.cache] / 8, recurrent_state_bytes(model)
     gpus, tokens = inputs.tensor_parallel, round_up_to_blocks(inputs.context, inputs.block)
-    formula = "bytes per token × tokens, over GPUs while there are heads, × sequences"
+    formula = "bytes per token × tokens ÷ GPUs that share the KV heads × sequences"
     own = sequences_per_gpu(inputs, gpus)
     numbers = format_product(
         format_cache_formula(
@@ -439,7 +439,7 @@ def _activations_step(
         f"{format_term(own)} × {format_term(model.vocabulary)} × 6 B ÷ {gpus})"
     )
     formula = (
-        "more of tokens × 2 B × (3 × MLP width ÷ GPUs + 4 × width) and sequences × "
+        "the larger of tokens × 2 B × (3 × MLP width ÷ GPUs + 4 × hidden size), and sequences × "
         "vocabulary × 6 B ÷ GPUs"
     )
     return _activations_line(formula, numbers, load)
@@ -454,13 +454,13 @@ def _measured_activations_step(
         running = prompt_temporary_bytes(model, inputs.concurrent * prompt)
         loading = loading_bytes(model, inputs.weights) / inputs.tensor_parallel
         parts = (load.weights, load.cache, load.overhead)
-        formula = "more of tokens × (6 × MLP width + 8 × width) and what loading adds"
+        formula = "the larger of tokens × (6 × MLP width + 8 × hidden size), and what loading adds"
         numbers = f"max({format_term(running, 'B')}, {format_term(loading, 'B')}"
         numbers += "".join(f" − {format_term(part, 'B')}" for part in parts) + ")"
         return _activations_line(formula, numbers, load)
     engine = engine_memory(inputs, inputs.engine)
     formula = (
-        "more of tokens × 2 B × (3 × MLP width ÷ GPUs + 4 × width) and sequences × "
+        "the larger of tokens × 2 B × (3 × MLP width ÷ GPUs + 4 × hidden size), and sequences × "
         "vocabulary × bytes of the sampler"
     )
     tokens = inputs.step_tokens or engine.step_tokens
@@ -482,12 +482,12 @@ def _overhead_step(inputs: InferenceMemoryInputs, load: GpuMemoryUse) -> Formula
     formula, others = "CUDA context + communication buffers", inputs.tensor_parallel - 1
     numbers = format_term(load.overhead, "B")
     if inputs.overhead is not None:
-        formula = "given"
+        formula = "as you set it"
     elif inputs.engine == TRANSFORMERS:
         formula = "workspaces of the libraries"
     elif inputs.engine != GENERAL:
         engine = ENGINES[inputs.engine]
-        formula = "outside of the framework + more for each further GPU, as logged"
+        formula = "memory outside PyTorch + memory for each further GPU, both from logs"
         each = format_term(engine.outside_each, "B")
         numbers = f"{format_term(engine.outside, 'B')} + {each} × {others}"
     elif others:
@@ -560,7 +560,7 @@ def _weights_step(
         formula += " + the vision tower × its bytes"
         numbers += f" + {format_term(model.tower_parameters)} × {format_term(form.rest / 8)} B"
     if gpus > 1:
-        formula += ", without what each GPU copies, ÷ GPUs + the copy"
+        formula = f"({formula} − what each GPU copies) ÷ GPUs + the copy"
     numbers = format_share_per_gpu(numbers, table.total, load.weights, gpus)
     source = "gguf" if inputs.weights in GGUF_FORMATS else "shape"
     return _STEPS.line("weights", formula, numbers, load.weights, source, topic="number-formats")

@@ -178,7 +178,7 @@ def build_steps(
     )
     share = _STEPS.line(
         "per_gpu",
-        "one sequence, over as many GPUs as there are KV heads to divide × sequences",
+        "bytes of one sequence ÷ GPUs that share the KV heads × sequences",
         format_product(
             format_cache_formula(
                 model, result.tokens, bytes_each, result.state, inputs.tensor_parallel

@@ -213,7 +213,7 @@ def _token_time_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
         _sum_of_parts_step("prefill_time", result.prefill),
         _STEPS.line(
             "ttft",
-            "way to the engine and launches + prompt in its chunks",
+            "time to reach the engine and launch kernels + time to compute the prompt",
             format_sum(
                 (result.placed.time_before_prompt, result.first - result.placed.time_before_prompt),
                 "s",

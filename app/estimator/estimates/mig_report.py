@@ -281,7 +281,7 @@ def build_steps(result: MigResult) -> tuple[FormulaStep, ...]:
     return (
         _STEPS.line(
             "compute_slices",
-            f"compute slices of each, at most {result.card.compute_slices} in all",
+            f"sum of the compute slices, at most {result.card.compute_slices} in all",
             " + ".join(str(p.compute_slices) for p in wanted),
             result.compute_slices,
             "mig-guide",
@@ -289,7 +289,7 @@ def build_steps(result: MigResult) -> tuple[FormulaStep, ...]:
         ),
         _STEPS.line(
             "memory_slices",
-            f"memory slices of each, at most {result.card.memory_slices} in all",
+            f"sum of the memory slices, at most {result.card.memory_slices} in all",
             " + ".join(str(p.memory_slices) for p in wanted),
             result.memory_slices,
             "mig-guide",
@@ -297,7 +297,7 @@ def build_steps(result: MigResult) -> tuple[FormulaStep, ...]:
         ),
         _STEPS.line(
             "memory",
-            "memory of each",
+            "sum of the memory",
             format_sum((p.capacity for p in wanted), "B"),
             result.memory,
             "mig-guide",

@@ -169,7 +169,7 @@ def _build_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
     return (
         _STEPS.line(
             "nodes_per_rack",
-            "least of ⌊rack power ÷ system⌋ and ⌊rack height ÷ system⌋",
+            "the smaller of ⌊rack power ÷ power of a system⌋ and ⌊rack height ÷ height of a system⌋",
             f"min(⌊{format_term(inputs.rack_limit, 'W')} ÷ {node}⌋, ⌊{inputs.rack_units} ÷ {result.units}⌋)",
             result.in_rack,
             "catalogue",

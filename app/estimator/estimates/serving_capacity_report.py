@@ -395,7 +395,7 @@ def _build_steps(result: CapacityResult) -> tuple[FormulaStep, ...]:
     steps = [
         FormulaStep(
             "One decoding step",
-            "between the timed steps of fewer and of more requests",
+            "computed for some numbers of requests; interpolated between the two nearest",
             _interpolation_formula(profile.decode, timed.batch),
             timed.step,
             "s",
@@ -406,7 +406,7 @@ def _build_steps(result: CapacityResult) -> tuple[FormulaStep, ...]:
         *_time_per_token_steps(profile, timed),
         FormulaStep(
             "Requests per second of a replica",
-            "requests at once ÷ (first token + answer × per token)",
+            "requests at once ÷ (time to first token + tokens of an answer × time per token)",
             f"{format_term(batch)} ÷ ({format_term(profile.ttft_at(batch), 's')} + "
             f"{format_term(result.inputs.output_tokens)} × "
             f"{format_term(profile.tpot_at(batch), 's')})",
@@ -428,7 +428,7 @@ def _prompt_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[FormulaS
         return (
             FormulaStep(
                 "What a prompt adds",
-                "step with a prompt − step without, between fewer and more requests",
+                "step with a prompt − step without one; interpolated in the same way",
                 _interpolation_formula(profile.prompt, timed.batch),
                 timed.cost,
                 "s",
@@ -441,7 +441,7 @@ def _prompt_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[FormulaS
         format_term(prefill.placed.time_before_prompt, "s"),
     )
     waits = profile.placed.steps.waits
-    formula = "way to the engine + rest of a step + own step + transfer + decoding steps"
+    formula = "time to reach the engine + rest of a step + own step + transfer + decoding steps"
     numbers = (
         f"{front} + 0.5 × {seconds} + {seconds} + {format_term(prefill.transfer, 's')} + "
         f"{format_term(waits)} × {format_term(timed.step, 's')}"
@@ -464,7 +464,7 @@ def _time_per_token_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[
         return (_time_per_token_line("step", format_term(timed.recorded, "s"), value, kept),)
     if timed.recorded == timed.step and (timed.batch == 1 or mixed > timed.launching):
         simple = f"{step} + {others} × {cost} ÷ {format_term(answer)}"
-        formula = "step + (requests − 1) × prompt ÷ answer"
+        formula = "step + (requests − 1) × what a prompt adds ÷ tokens of an answer"
         return (_time_per_token_line(formula, simple, value, kept),)
     each = f"{format_term((timed.batch - 1) / answer)} ÷ {format_term(share)}"
     filled = profile.placed.engine.padded_batch(timed.batch)
@@ -521,15 +521,15 @@ def _interpolation_formula(values: tuple[float, ...], batch: float) -> str:
 def _replica_count_step(result: CapacityResult, top: OperatingPoint) -> FormulaStep:
     inputs = result.inputs
     if inputs.requests_per_second is not None:
-        formula = "⌈rate × peak factor ÷ highest rate of one replica⌉"
+        formula = "rate × peak factor ÷ highest rate of one replica, rounded up"
         load, most = inputs.requests_per_second, top.rate
     else:
-        formula = "⌈users × peak factor ÷ most users of one replica⌉"
+        formula = "users × peak factor ÷ users that one replica can serve, rounded up"
         load, most = float(inputs.concurrent), top.batch
     numbers = f"⌈{format_term(load)} × {format_term(inputs.peak)} ÷ "
     return _STEPS.line(
         "replicas",
-        "given" if inputs.replicas else formula,
+        "as you set it" if inputs.replicas else formula,
         format_term(inputs.replicas) if inputs.replicas else f"{numbers}{format_term(most)}⌉",
         result.replicas or 0,
         "little-1961",
@@ -603,7 +603,7 @@ def _build_notes(result: CapacityResult) -> list[str]:
     )
     notes = [
         result.measurements.note,
-        f"{label}: {front} pass on the way to the engine and to launch a prompt.",
+        f"{label}: {front} pass until a request reaches the engine and its prompt is launched.",
         (
             "Requests arrive at random; bursts beyond that need the peak factor."
             if inputs.requests_per_second is not None

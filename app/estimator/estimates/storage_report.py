@@ -79,7 +79,7 @@ OUTPUTS: tuple[OutputSpec[StorageResult], ...] = (
     _failure_dependent_output(
         "mtbf", "Between failures of the job", "s", lambda _, losses: losses.mtbf, "more"
     ),
-    _failure_dependent_output("young", "Interval of Young", "s", lambda _, losses: losses.young),
+    _failure_dependent_output("young", "Young's interval", "s", lambda _, losses: losses.young),
     _failure_dependent_output(
         "saves_per_day", "Checkpoints a day", "", lambda _, losses: losses.saves_per_day
     ),
@@ -145,7 +145,7 @@ def _build_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
         ),
         _STEPS.line(
             "mtbf",
-            "hours of a GPU ÷ GPUs",
+            "hours between failures of one GPU ÷ GPUs",
             f"{format_term((inputs.mtbf or GPU_MTBF) / 3600)} h ÷ {format_term(inputs.gpus)}",
             losses.mtbf,
             "llama-3",
@@ -210,11 +210,11 @@ def _size_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
     added = " + ".join(f"{format_term(size)} B" for _, size in parts)
     named = " + ".join(what for what, _ in parts)
     several = len(parts) > 1
-    read = "bytes of a token × tokens per second of a GPU × GPUs"
+    read = "bytes per token × tokens per second of a GPU × GPUs"
     return (
         _STEPS.line(
             "checkpoint",
-            f"parameters × {f'({named})' if several else named}, in bytes each",
+            f"parameters × bytes of {f'({named})' if several else named}",
             f"{format_term(result.parameters)} × {f'({added})' if several else added}",
             result.checkpoint,
             CONTENTS[inputs.content].source,

@@ -353,12 +353,12 @@ def _activations_to_total_steps(
     flight = micro_batches_in_flight(moves.stage, layout, step.micro_batches)
     saved, working = format_term(moves.saved, "B"), format_term(moves.working, "B")
     rule = (
-        "tokens × (bytes per token that all layers keep × micro-batches in flight + "
-        "bytes per token of the layer at work)"
+        "tokens × (bytes that all layers keep per token × micro-batches in flight + "
+        "bytes per token of the layer being computed)"
     )
     numbers = f"{format_term(tokens)} × ({saved} × {format_term(flight)} + {working})"
     if load.moment == "end":
-        rule = "tokens × bytes per token of the layer at work"
+        rule = "tokens × bytes per token of the layer being computed"
         numbers = f"{format_term(tokens)} × {format_term(moves.opened, 'B')}"
     elif load.moment == "step":
         rule, numbers = "none held at the moment of highest memory use", "0 B"
@@ -369,7 +369,9 @@ def _activations_to_total_steps(
     return (
         _STEPS.line("activations", rule, numbers, load.activations, "korthikanti-2022"),
         _logits_step(result, load, tokens),
-        _STEPS.line("overhead", "given + buffers of the framework", shares, overhead, "fsdp"),
+        _STEPS.line(
+            "overhead", "overhead that you set + buffers of the framework", shares, overhead, "fsdp"
+        ),
         _STEPS.line(
             "per_gpu",
             f"states + activations + logits + overhead + buffers, {_MOMENTS[load.moment]}",

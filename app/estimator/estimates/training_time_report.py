@@ -236,11 +236,11 @@ def micro_batch_stage_time(plan: TrainingPlan, step: StepTime) -> float:
 
 def step_time_formula_step(plan: TrainingPlan, step: StepTime) -> FormulaStep:
     """Return the formula step for the time of one training step."""
-    rule = "micro-batches × one on a stage"
+    rule = "micro-batches × time of one on a stage"
     numbers = f"{format_term(plan.micro_batches)} × "
     numbers += format_term(micro_batch_stage_time(plan, step), "s")
     if plan.pipeline > 1:
-        rule += " + (stages − 1) ÷ chunks of a stage × one on an average stage"
+        rule += " + (stages − 1) ÷ chunks of a stage × its time on an average stage"
         average = step.bubble * plan.chunks / (plan.pipeline - 1)
         numbers += f" + ({plan.pipeline} − 1) ÷ {plan.chunks} × "
         numbers += format_term(average, "s")
@@ -307,7 +307,7 @@ def _run_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
     return (
         _STEPS.line(
             "checkpoint_interval",
-            "√(2 × checkpoint × time between failures), at least a checkpoint",
+            "√(2 × time of a checkpoint × time between failures), at least the time of a checkpoint",
             f"max(√(2 × {save} × {apart}), {save})",
             result.interval,
             "young-1974",

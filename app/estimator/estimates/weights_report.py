@@ -150,7 +150,7 @@ def build_steps(
     count, size = format_term(result.parameters), format_term(result.total, "B")
     per = f"8 × {size} ÷ {count}"
     gpus, stages = inputs.tensor_parallel, inputs.pipeline_parallel
-    rule = "(all − copied) ÷ tensor parallel + copied, ÷ pipeline parallel"
+    rule = "((all − what each GPU copies) ÷ tensor parallel + the copy) ÷ pipeline parallel"
     whole = size if gpus * stages > 1 else format_sum((result.total,), "B")
     numbers = format_share_per_gpu(whole, result.total, result.per_gpu * stages, gpus)
     if stages > 1:

@@ -20,15 +20,15 @@ from app.import_export.anki.package_format import (
     parse_media_list,
     stored_picture_name,
 )
-from tests.exchange.package import Made, database, package, written, zipped
-from tests.exchange.test_cards_in import (
+from tests.import_export.package import Made, database, package, written, zipped
+from tests.import_export.test_cards_in import (
     HISTORY,
     NOON,
     bring,
     everything,
     learners,
 )
-from tests.exchange.test_hostile_packages import refused
+from tests.import_export.test_hostile_packages import refused
 
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000"

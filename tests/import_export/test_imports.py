@@ -29,11 +29,10 @@ from app.import_export.import_store import (
 )
 from app.main import create_app
 from app.settings import Settings
-from tests.cards.rebuilding import rebuild_days
 from tests.conftest import Clock
 from tests.databases import ABOUT_SQLITE
-from tests.exchange.package import Made, package
-from tests.exchange.test_cards_in import (
+from tests.import_export.package import Made, package
+from tests.import_export.test_cards_in import (
     DAY,
     NOON,
     bring,
@@ -41,8 +40,9 @@ from tests.exchange.test_cards_in import (
     learners,
     words,
 )
-from tests.exchange.test_cards_out import review
+from tests.import_export.test_cards_out import review
 from tests.loops import outcome
+from tests.spaced_repetition.rebuilding import rebuild_days
 
 CARDS, GRADES = 120, 9
 EVERY = CARDS * GRADES

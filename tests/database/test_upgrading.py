@@ -24,8 +24,8 @@ from app.database.schema import (
 )
 from tests.amounts import FACTOR
 from tests.browser.server import WARM
+from tests.database.migrating import hold, migrate
 from tests.databases import ABOUT_SQLITE, Databases
-from tests.db.migrating import hold, migrate
 
 
 @pytest.fixture

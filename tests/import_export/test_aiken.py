@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from app.import_export.formats.text_lists import read_aiken, write_aiken
 from app.import_export.items import Item, ItemOption
-from tests.exchange.bank import PLAIN, distinct
+from tests.import_export.bank import PLAIN, distinct
 
 FILE = """\
 What does a KV cache trade?

@@ -18,8 +18,8 @@ from app.questions.question_type import GradeResult
 from app.quiz import store as quiz
 from app.spaced_repetition import review_log
 from app.spaced_repetition.scheduler import ReviewEvent
-from tests.cards.rebuilding import rebuild_days
 from tests.databases import Databases
+from tests.spaced_repetition.rebuilding import rebuild_days
 
 NOON = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)
 SUMS = ("answers", "reviews", "asked", "recalled", "milliseconds")

@@ -15,7 +15,7 @@ from app.cli.import_export import export_attempts
 from app.import_export.formats.csv_json import read_csv, read_json, write_csv, write_json
 from app.import_export.items import Item, ItemOption, NumberRange, UnusableFileError
 from app.settings import Settings
-from tests.exchange.bank import FIELDS, bare, items
+from tests.import_export.bank import FIELDS, bare, items
 
 
 @given(items(*FIELDS))

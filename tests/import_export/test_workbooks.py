@@ -10,7 +10,7 @@ import pytest
 
 from app.import_export.formats.spreadsheet_reader import read_spreadsheet
 from app.import_export.items import Item, UnusableFileError
-from tests.exchange.test_spreadsheet import workbook
+from tests.import_export.test_spreadsheet import workbook
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"

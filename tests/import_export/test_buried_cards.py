@@ -10,8 +10,9 @@ from sqlmodel import Session, select
 
 from app.database.tables import CardStateRow, Review
 from app.import_export.anki.package_writer import note_guid
-from tests.exchange.package import Made, package
-from tests.exchange.test_cards_in import (
+from tests.flashcards.conftest import fields
+from tests.import_export.package import Made, package
+from tests.import_export.test_cards_in import (
     HISTORY,
     NOON,
     bring,
@@ -19,8 +20,7 @@ from tests.exchange.test_cards_in import (
     learners,
     standings,
 )
-from tests.exchange.test_cards_out import review
-from tests.flashcards.conftest import fields
+from tests.import_export.test_cards_out import review
 
 NOTE = Made("g1", ("What is RDMA?", "Memory access"), log=HISTORY)
 HOUR = 3600

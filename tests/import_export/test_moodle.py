@@ -14,7 +14,7 @@ from app.import_export.items import (
 )
 from app.import_export.text_conversion import ConversionLosses
 from app.import_export.xml_files import read_xml
-from tests.exchange.bank import QUESTIONS, bare, items
+from tests.import_export.bank import QUESTIONS, bare, items
 
 QUESTION = """<?xml version="1.0" encoding="UTF-8"?>
 <quiz>

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from app.import_export.html_to_markdown import convert_plain_text, to_markdown
 from app.import_export.markdown_to_html import to_html, tokens_to_markdown
 from app.markup.markdown_tokens import parse_markdown, plain_text
-from tests.exchange.bank import SIGNS, STEMS
+from tests.import_export.bank import SIGNS, STEMS
 
 TEX = re.compile(r"\\[(\[]")
 """How mathematics begins in Moodle; it becomes ours and is not taken for words."""

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from app.import_export.formats.gift import read_gift, write_gift
 from app.import_export.items import Item, ItemOption, ItemPair
-from tests.exchange.bank import bare, items
+from tests.import_export.bank import bare, items
 
 REAL = sorted((Path(__file__).parent / "fuhrmanator").glob("*.gift"))
 

@@ -11,7 +11,7 @@ from app.import_export.formats.moodle_xml import read_moodle, write_moodle
 from app.import_export.formats.qti_reader import read_qti
 from app.import_export.formats.qti_writer import write_qti
 from app.import_export.items import ExportResult, ImportResult, Item, ItemPair
-from tests.exchange.bank import bare, told
+from tests.import_export.bank import bare, told
 
 MOST = ("single", "multiple", "true-false", "numeric", "short", "order", "match")
 Write = Callable[[tuple[Item, ...]], ExportResult]

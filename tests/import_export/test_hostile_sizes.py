@@ -20,8 +20,8 @@ from app.import_export.html_to_markdown import (
 )
 from app.import_export.items import ItemSkippedError
 from app.import_export.text_conversion import ConversionLosses
-from tests.exchange.package import Made, package
-from tests.exchange.test_cards_in import bring
+from tests.import_export.package import Made, package
+from tests.import_export.test_cards_in import bring
 
 
 def test_one_long_answer_of_gift_is_cut_at_its_marks_alone() -> None:

@@ -11,8 +11,8 @@ from sqlmodel import Session, delete, select
 from app.database.tables import Learner, OwnCard, OwnPicture
 from app.import_export import import_store as pictures
 from app.import_export.import_store import ImportedCard
-from tests.exchange.package import Made, database, written
-from tests.exchange.test_cards_in import bring
+from tests.import_export.package import Made, database, written
+from tests.import_export.test_cards_in import bring
 from tests.turns import count_open
 
 PNG = b"\x89PNG\r\n\x1a\n"

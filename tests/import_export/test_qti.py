@@ -9,7 +9,7 @@ from hypothesis import given
 from app.import_export.formats.qti_reader import read_qti
 from app.import_export.formats.qti_writer import write_qti
 from app.import_export.items import Item, UnusableFileError
-from tests.exchange.bank import QUESTIONS, bare, items
+from tests.import_export.bank import QUESTIONS, bare, items
 
 V3 = "http://www.imsglobal.org/xsd/imsqtiasi_v3p0"
 CHOICE = f"""<qti-assessment-item xmlns="{V3}" identifier="a" title="Sky">

@@ -11,7 +11,7 @@ from app.import_export.items import Item, ItemOption
 from app.import_export.text_conversion import span_around
 from tests.amounts import FACTOR
 from tests.conftest import SHIPPED
-from tests.exchange.bank import QUESTIONS, bare, items
+from tests.import_export.bank import QUESTIONS, bare, items
 
 FRONT = '---\ntitle: "T"\nobjective: 1.1\nsource: herd\n---\n\n'
 

@@ -22,8 +22,8 @@ from app.main import create_app
 from app.settings import Settings
 from tests.conftest import Clock, visit
 from tests.databases import ABOUT_SQLITE
-from tests.exchange.package import Made, package
-from tests.exchange.test_cards_out import review
+from tests.import_export.package import Made, package
+from tests.import_export.test_cards_out import review
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from app.import_export.formats.xlsx_table import QUESTION, read_own_table_row, w
 from app.import_export.items import Item, ItemOption, ItemSkippedError
 from app.import_export.workbook import read_workbook
 from tests.amounts import FACTOR
-from tests.exchange.bank import bare, told
+from tests.import_export.bank import bare, told
 
 KINDS = ("single", "multiple", "true-false", "numeric", "short", "order", "match", "cloze")
 CHOICE = Item(

@@ -13,8 +13,8 @@ from app.database.tables import Learner, LearnerSession
 from app.main import create_app
 from app.settings import Settings
 from app.web.visitor import COOKIE, hash_session_key
+from tests.accounts.test_devices import ask_for_code, enter, name
 from tests.conftest import visit
-from tests.learners.test_devices import ask_for_code, enter, name
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 PHONE = (

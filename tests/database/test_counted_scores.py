@@ -8,7 +8,7 @@ from sqlmodel import Session
 
 from app.database.engine import ATTEMPT, GRADED, REVISION, SCORE
 from app.database.tables import Attempt, Learner, Regrade
-from tests.db.test_migrations import an_attempt
+from tests.database.test_migrations import an_attempt
 
 APP = Path(__file__).resolve().parents[2] / "app"
 

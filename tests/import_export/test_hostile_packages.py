@@ -13,8 +13,8 @@ from app.import_export.anki import package_reader as opening
 from app.import_export.anki.package_reader import open_package
 from app.import_export.anki.package_writer import note_guid
 from app.settings import Settings
-from tests.exchange.package import Made, database, package, types, zipped
-from tests.exchange.test_cards_in import HISTORY, bring, words
+from tests.import_export.package import Made, database, package, types, zipped
+from tests.import_export.test_cards_in import HISTORY, bring, words
 
 NOTE = Made("g1", ("F", "B"), log=HISTORY)
 

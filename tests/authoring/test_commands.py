@@ -16,9 +16,9 @@ from app.database.tables import AuditEntry, Learner
 from app.main import create_app
 from app.settings import Settings
 from app.web.dependencies import url_to_print
+from tests.accounts.test_devices import enter
 from tests.browser.server import free_port
 from tests.conftest import TINY, visit
-from tests.learners.test_devices import enter
 
 HOME = "https://study.example/nca"
 

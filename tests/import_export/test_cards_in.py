@@ -22,10 +22,10 @@ from app.import_export.items import UnusableFileError
 from app.spaced_repetition import review_log
 from app.spaced_repetition.card_ids import build_term_card, topic_of_card
 from app.spaced_repetition.scheduler import ReviewEvent
-from tests.cards.rebuilding import rebuild, rebuild_days
-from tests.exchange.package import Made, package, types
-from tests.exchange.test_cards_out import review
 from tests.flashcards.conftest import fields
+from tests.import_export.package import Made, package, types
+from tests.import_export.test_cards_out import review
+from tests.spaced_repetition.rebuilding import rebuild, rebuild_days
 
 NOON = 1781006400000  # the clock of the tests, in milliseconds
 TERM_CARD = "term:kv-cache"
