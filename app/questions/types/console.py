@@ -110,7 +110,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
     def template_data(self, answer: ConsoleAnswer, typed: DraftFields) -> OpenLab:
         """Return the session of the lines that the form sent."""
         lines, terminal = _typed_lines(typed), CommandMatcher(answer.lab)
-        completions = (" ".join([p, *terminal.options_of(p)]) for p in terminal.programs)
+        completions = (" ".join([p, *options]) for p, options in terminal.options.items())
         draft = single_value(typed, "command")
         return OpenLab(terminal.replay(lines), lines, draft, tuple(completions))
 
