@@ -516,19 +516,21 @@ def restore_placeholders_in_math(question: T, computed: ComputedParameters) -> T
 
 
 def map_rich_texts(value: Any, change: Callable[[RichText], RichText]) -> Any:
-    """Return a copy of a value with `change` applied to every text in it."""
+    """Return a value with `change` applied to every text in it; itself if none changes."""
     if isinstance(value, RichText):
         return change(value) if value.html or value.plain else value
     if isinstance(value, tuple):
-        return tuple(map_rich_texts(v, change) for v in value)
+        items = tuple(map_rich_texts(v, change) for v in value)
+        return items if any(map(operator.is_not, items, value)) else value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {
-            f.name: map_rich_texts(getattr(value, f.name), change)
-            for f in dataclasses.fields(value)
-            if isinstance(getattr(value, f.name), tuple | RichText)
-            or dataclasses.is_dataclass(getattr(value, f.name))
+        parts = ((f.name, getattr(value, f.name)) for f in dataclasses.fields(value))
+        changed = {
+            name: new
+            for name, part in parts
+            if not isinstance(part, str | int | float)
+            and (new := map_rich_texts(part, change)) is not part
         }
-        return dataclasses.replace(value, **fields)
+        return dataclasses.replace(value, **changed) if changed else value
     return value
 
 

@@ -139,7 +139,7 @@ class CommandMatcher:
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
         self.facts: dict[str, dict[str, str]] = {}
-        """What the outputs state, by the state of the lab, as far as it was asked for."""
+        """What the outputs state, by the state of the lab, as far as it was asked for; or empty."""
         self._exact: dict[tuple[ShellCommand, ...], list[int]] = defaultdict(list)
         self._wild: dict[str, list[tuple[tuple[ShellCommand, ...], int]]] = defaultdict(list)
         for index, command in enumerate(lab.commands):
@@ -154,6 +154,8 @@ class CommandMatcher:
                         self._wild[program].append((meaning, index))
                     else:
                         self._exact[meaning].append(index)
+        for likely in self._wild.values():
+            likely.sort(key=lambda one: shell.takes_any_rest(one[0]))
 
     def replay(self, lines: Sequence[str]) -> LabSession:
         """Answer the typed lines from the first state on."""
@@ -178,8 +180,7 @@ class CommandMatcher:
         """
         exact = tuple(dataclasses.replace(command, variables=()) for command in typed)
         counts = dict.fromkeys(self._exact.get(exact, ()), 0)
-        likely = self._wild.get(typed[0].program.rpartition(" ")[2], ())
-        for meaning, index in sorted(likely, key=lambda one: shell.takes_any_rest(one[0])):
+        for meaning, index in self._wild.get(typed[0].program.rpartition(" ")[2], ()):
             if shell.pipeline_matches(meaning, typed):
                 counts[index] = max(counts.get(index, 0), _count_variables(meaning))
         return counts
@@ -242,12 +243,14 @@ class CommandMatcher:
         names = (meaning[0].program for meaning in (*wild, *self._exact))
         return sorted({name.partition(" ")[0] for name in names})
 
-    def options_of(self, program: str) -> list[str]:
-        names = [s.plain.split() for c in self.lab.commands for s in c.spellings]
-        mine = [words for words in names if program in words[:2]]
-        return sorted(
-            {word.partition("=")[0] for words in mine for word in words if word[0] == "-"}
-        )
+    @functools.cached_property
+    def options(self) -> dict[str, list[str]]:
+        """The options that the spellings name, by their program."""
+        names: dict[str, set[str]] = {program: set() for program in self.programs}
+        for words in (s.plain.split() for c in self.lab.commands for s in c.spellings):
+            for program in names.keys() & {*words[:2]}:
+                names[program] |= {w.partition("=")[0] for w in words if w[0] == "-"}
+        return {program: sorted(options) for program, options in names.items()}
 
 
 def _count_variables(pipeline: Sequence[ShellCommand]) -> int:
@@ -306,7 +309,7 @@ def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> La
             reached |= {state} & set(lab.goal)
             if not derived or command.is_cue_left_in(text or ""):
                 reached |= {terminal.lab.goal_id_of_command(index)} & set(lab.goal_ids)
-        text = _convert_dmesg_seconds(text or "", _find_facts(terminal, state), pipeline.stages[0])
+        text = _convert_dmesg_seconds(terminal, state, pipeline.stages[0], text or "")
         text = _insert_typed_reason(text, [entry.line for entry in session.entries])
         text = _filter_output(text, filters)
         outputs.append("" if pipeline.silent else text)
@@ -343,25 +346,35 @@ def _save_files(
 
 def _insert_typed_reason(text: str, lines: Sequence[str]) -> str:
     """Return an output with the reason that was typed last in place of `(your reason)`."""
+    if "(your reason)" not in text:
+        return text
     reasons = re.findall(r"(?i)\breason=(\"[^\"]+\"|'[^']+'|[^\s\"']+)", "\n".join(lines))
     reason = reasons[-1].strip("\"'")[:20] if reasons else "(your reason)"
     return re.sub(r"\(your reason\) *", lambda m: f"{reason:{len(m[0]) - 1}} ", text)
 
 
-def _convert_dmesg_seconds(text: str, facts: Mapping[str, str], tokens: Sequence[str]) -> str:
+def _convert_dmesg_seconds(
+    terminal: CommandMatcher, state: str, tokens: Sequence[str], text: str
+) -> str:
     """Return the lines of `dmesg` with dates, as `dmesg -T` and `journalctl` print them.
 
     `--since yesterday` or `today` leaves out what is older.
     """
+    if not {"-T", "--ctime", "journalctl"} & {*tokens}:
+        return text
+    facts = _find_facts(terminal, state, ["up", "day", "clock", "host"])
     up = re.match(r"up (?:(\d{1,3}) days?, +)?(?:(\d\d?):)?(\d\d?)", facts["up"])
     day = re.search(r"Nov +([1-9]|[12]\d|30)$", facts["day"])
-    if not {"-T", "--ctime", "journalctl"} & {*tokens} or not up or not day:
+    if not up or not day:
         return text
     hour, minute, second = map(int, facts["clock"].split(":"))
     boot = datetime(2026, 11, int(day[1]), hour, minute, second, tzinfo=UTC)
     boot -= timedelta(int(up[1] or 0), hours=int(up[2] or 0), minutes=int(up[3]))
     journal = "journalctl" in tokens
-    form = f"%b %d %H:%M:%S {facts['host']} kernel:" if journal else "[%a %b %e %H:%M:%S %Y]"
+    remote = shell.read_command(tuple(tokens)).program.rpartition(" ")[0].removeprefix("ssh ")
+    form = (
+        f"%b %d %H:%M:%S {remote or facts['host']} kernel:" if journal else "[%a %b %e %H:%M:%S %Y]"
+    )
     ages = {"yesterday": 1, "today": 0}
     first = next((int(day[1]) - ages[word] for word in tokens if word in ages), 0)
     rows = []
@@ -400,11 +413,11 @@ def _derive_output_from_other_answers(
         if index is not None:
             return index, terminal.lab.commands[index].output.plain
     answers = [
-        (n, dataclasses.replace(m, program=m.program.removeprefix(prefix)), text)
+        (n, dataclasses.replace(m, program=m.program.removeprefix(prefix)) if prefix else m, text)
         for n, m, text in terminal.list_harmless_answers(state)
         if m.program.rpartition(" ")[0] == place
     ]
-    user = _find_facts(terminal, state)["user"]
+    user = _find_facts(terminal, state, ["user"])["user"]
     return lab_tables.derive_answer(typed, find, answers, user)
 
 
@@ -435,22 +448,23 @@ def _load_everyday_answers_and_facts() -> tuple[
     return everyday, spec["facts"], tuple(needs), tuple(same), tuple(unless_named)
 
 
-def _find_facts(terminal: CommandMatcher, state: str) -> dict[str, str]:
-    """Return what the outputs of a lab state, those of the present state first."""
-    if state in terminal.facts:
-        return terminal.facts[state]
-    here: list[str] = []
-    others: list[str] = []
-    for command in terminal.lab.commands:
-        now = not command.states or state in command.states
-        (here if now else others).append(command.output.plain)
-    text = "\n".join([*here, *others])
-    facts = {"host": terminal.lab.host.plain}
-    for name, fact in _load_everyday_answers_and_facts()[1].items():
+def _find_facts(terminal: CommandMatcher, state: str, names: Sequence[str]) -> dict[str, str]:
+    """Return what the outputs of a lab state, those of the present state first.
+
+    A fact that none of them states is empty.
+    """
+    known = terminal.facts.setdefault(state, {"host": terminal.lab.host.plain})
+    wanted = [name for name in names if name not in known]
+    if wanted:
+        commands = terminal.lab.commands
+        here = [c for c in commands if not c.states or state in c.states]
+        others = [c for c in commands if c.states and state not in c.states]
+        text = "\n".join(c.output.plain for c in (*here, *others))
+    for name in wanted:
+        fact = _load_everyday_answers_and_facts()[1][name]
         match = re.search(fact["pattern"], text)
-        value = next(filter(None, match.groups())) if match else fact.get("default")
-        facts |= {name: value} if value is not None else {}
-    return terminal.facts.setdefault(state, facts)
+        known[name] = next(filter(None, match.groups())) if match else fact.get("default", "")
+    return {name: known[name] for name in names}
 
 
 def _answer_everyday_command(
@@ -461,7 +475,7 @@ def _answer_everyday_command(
     `ssh HOST COMMAND` is answered in the name of a host that the lab reaches over SSH.
     """
     everyday, _, needs, same, unless_named = _load_everyday_answers_and_facts()
-    facts, typed = _find_facts(terminal, state), shell.read_command(tokens)
+    typed, remote = shell.read_command(tokens), dict[str, str]()
     command = typed
     if command.program == "cat" and tokens[-1] in saved:
         return saved[tokens[-1]]
@@ -471,7 +485,7 @@ def _answer_everyday_command(
             m.program.rpartition(" ")[0] for _, m, _ in terminal.list_harmless_answers(state)
         }:
             return None
-        facts |= {"host": place.removeprefix("ssh "), "user": "root", "home": "/root"}
+        remote = {"host": place.removeprefix("ssh "), "user": "root", "home": "/root"}
         command = dataclasses.replace(command, program=program)
     lines = (line for n in everyday.find_meant_commands("", [command]) for line in same[n])
     tries = [command, *(shell.read_line(line)[0].commands[0] for line in lines)]
@@ -480,14 +494,18 @@ def _answer_everyday_command(
     ):
         if _names_subject(terminal, typed, unless_named[index]):
             return None
-        if facts.keys() >= {*needs[index]}:
+        facts = _find_facts(terminal, state, needs[index]) | remote
+        if all(facts.values()):
             text = everyday.lab.commands[index].output.plain
-            return re.sub(r"\{(\w+)\}", lambda m: facts[m[1]], text)
+            for name, value in facts.items():
+                text = text.replace(f"{{{name}}}", value)
+            return text
     files = (
         _list_files(terminal, state, command, saved) if command.program in {"ls", "stat"} else None
     )
     if files is None:
         return None
+    facts = _find_facts(terminal, state, ["user", "day", "clock"]) | remote
     long = {"-l", "-g", "-s"} & dict(command.options).keys() or command.program == "stat"
     row = f"-rw-r--r-- 1 {facts['user']} {facts['user']}" + " {1:>6} Nov {2} {0}"
     dates = ("26 17:20", f"{facts['day'][-2:]} {facts['clock'][:5]}")
@@ -584,7 +602,7 @@ def _refusal_message(terminal: CommandMatcher, tokens: Sequence[str]) -> str:
     program = shell.read_command(tokens).program.partition(" ")[0]
     programs = terminal.programs
     if program in programs:
-        options = ", ".join(terminal.options_of(program))
+        options = ", ".join(terminal.options[program])
         known = f" Options that it knows: {options}." if options else ""
         return f"{program}: this lab has no answer to that, or not now.{known}"
     if program in shell.known_programs():

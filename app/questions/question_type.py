@@ -488,8 +488,8 @@ class QuestionType(abc.ABC, Generic[A]):
 
     def options_for_statistics(self, answer: A) -> tuple[StatisticsOption, ...]:
         """Return the options for answer statistics, in authored order."""
-        del answer
-        return ()
+        options = getattr(answer, self.options_field) if self.options_field else ()
+        return tuple(StatisticsOption(o.key, o.text.plain, o.right, o.credit) for o in options)
 
     def rename_keys(self, answer: A, names: Mapping[str, str]) -> A:
         """Return the answer with the option keys of an earlier revision."""

@@ -75,6 +75,7 @@ def _program_aliases() -> Mapping[str, str]:
     }
 
 
+@functools.lru_cache(4096)
 def read_line(line: str) -> tuple[ShellPipeline, ...]:
     """Split a line at `;`, `&&` and `|`; raises UnclosedQuoteError.
 

@@ -156,6 +156,11 @@ def test_two_tabs_do_not_know_of_each_other(page: Page, lab_server: Server) -> N
     expect(page.locator("[name=ran]")).to_have_count(1)
     expect(other.locator("[name=ran]")).to_have_value("sinfo")
     expect(other.locator(".typed")).to_contain_text("Goal: 0 of 2")
+    for tab, line in ((page, "dmesg"), (other, "sinfo")):
+        tab.get_by_role("radio", name="The GPU fell off the bus").check(force=True)
+        tab.get_by_role("button", name="Think so").click()
+        expect(tab.locator(".verdict")).to_be_visible()
+        expect(tab.locator("details .line code")).to_have_text([line])
 
 
 def test_without_a_network_the_line_is_kept_and_the_page_says_so(
@@ -173,6 +178,36 @@ def test_without_a_network_the_line_is_kept_and_the_page_says_so(
     page.get_by_role("button", name="Try now").click()
     expect(page.locator(".log .entry")).to_have_count(2)
     expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_without_a_network_the_diagnosis_is_kept_and_sent_later(
+    page: Page, lab_server: Server
+) -> None:
+    page.goto(f"{lab_server.url}{LAB}")
+    run(page, "sinfo")
+    page.context.set_offline(True)
+    right = page.get_by_role("radio", name="The GPU fell off the bus")
+    right.check(force=True)
+    page.get_by_role("button", name="Think so").click()
+
+    expect(page.get_by_role("alert")).to_contain_text("No answer from the server.")
+    expect(right).to_be_checked()
+    page.context.set_offline(False)
+    page.get_by_role("button", name="Try now").click()
+    expect(page.locator(".verdict")).to_be_visible()
+    expect(page.locator("details .line code")).to_have_text(["sinfo"])
+
+
+def test_a_screen_reader_finds_each_part_by_its_role(page: Page, lab_server: Server) -> None:
+    page.goto(f"{lab_server.url}{LAB}")
+    host = page.evaluate(HOST)
+    terminal = page.get_by_role("region", name=f"Terminal of {host}", exact=True)
+    run(page, "sinfo")
+
+    expect(terminal.get_by_role("textbox", name="Command")).to_be_focused()
+    expect(terminal.get_by_role("log")).to_contain_text("You typed sinfo")
+    expect(terminal.get_by_role("status").filter(has_text="Goal: 0 of 2")).to_be_visible()
+    expect(page.get_by_role("radiogroup", name="Diagnosis").get_by_role("radio")).to_have_count(3)
 
 
 def test_its_page_leads_to_it(page: Page, lab_server: Server) -> None:

@@ -501,6 +501,35 @@ def test_every_lab_answers_everyday_commands_from_its_own_facts() -> None:
     assert typed("lsmod", "ls /srv", question=lab).entries[0].refused  # no driver is spoken of
 
 
+def test_another_host_over_ssh_leaves_this_one_its_name() -> None:
+    lab = with_blocks("$ ssh n2 uptime\n 10:00:07 up 2 days")
+
+    assert output("ssh n2 hostname", question=lab) == "n2"
+    assert output("ssh n2 hostname", "hostname", question=lab) == "lab"
+
+
+def test_the_kernel_of_another_host_speaks_in_its_name() -> None:
+    lab = with_blocks("$ ssh n2 dmesg\n[    7.5] NVRM: up", "$ uptime\n 10:00:07 up 2 days, 1:00")
+
+    assert " n2 kernel: NVRM: up" in output("ssh n2 journalctl -k", question=lab)
+
+
+def test_a_line_that_the_lab_answers_itself_looks_for_no_facts() -> None:
+    terminal = labs.CommandMatcher(the_lab())
+    terminal.replay(["dmesg", "sinfo"])
+    assert terminal.facts == {}
+
+    terminal.replay(["whoami"])
+    assert [set(facts) for facts in terminal.facts.values()] == [{"host", "user"}]
+
+
+def test_a_variant_shares_the_commands_that_no_number_changes() -> None:
+    assert isinstance(XID.answer, ConsoleAnswer)
+    pairs = zip(the_lab().commands, XID.answer.lab.commands, strict=True)
+    same = [one is other for one, other in pairs]
+    assert (any(same), all(same)) == (True, False)
+
+
 def test_several_units_are_one_command_each() -> None:
     lab = with_blocks("$ systemctl stop a\n\n$ systemctl stop b\nb was off")
 
@@ -702,6 +731,18 @@ def test_enter_sends_one_line_and_the_page_shows_the_transcript(client, form) ->
     assert "Goal: 1 of 2\u00a0steps done" in shown
     assert form(shown).values["ran"] == "dmesg -T"
     assert form(shown).values["command"] == ""
+
+
+def test_a_script_gets_the_answer_to_the_last_line_alone(client, form) -> None:
+    values = form(client.get(ADDRESS).text).values
+    values |= {"ran": ["sinfo"] * 20, "command": "dmesg", "move": "enter"}
+    headers = {"HX-Request": "true", "HX-Target": "q-lab-xid-log"}
+    part = client.get(f"{ADDRESS}/form", params=values, headers=headers).text
+    whole = client.get(f"{ADDRESS}/form", params=values, headers={"HX-Request": "true"}).text
+
+    assert (part.count('class="entry'), whole.count('class="entry')) == (1, 21)
+    assert part.count('name="ran"') == whole.count('name="ran"') == 21
+    assert "fallen off the bus" in part.partition("opts")[0]
 
 
 def test_a_line_that_was_not_sent_stays_in_the_field(client, form) -> None:

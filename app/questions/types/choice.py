@@ -32,7 +32,6 @@ from app.questions.question_type import (
     PartResult,
     QuestionType,
     RenderGap,
-    StatisticsOption,
     SubmittedFields,
     UnreadableResponse,
     VariantFault,
@@ -182,11 +181,6 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
             message = f"The question asks for {word}, and {ticked} ticked."
             hint = "Tick as many as it asks for, or correct the number."
             source_file.report("E21", line, 1, message, hint)
-
-    def options_for_statistics(self, answer: ChoiceAnswer) -> tuple[StatisticsOption, ...]:
-        return tuple(
-            StatisticsOption(o.key, o.text.plain, o.right, o.credit) for o in answer.options
-        )
 
     def combination_check_microseconds(self, answer: ChoiceAnswer) -> float:
         """Return the cost of comparing each option with each."""

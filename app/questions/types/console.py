@@ -25,7 +25,6 @@ from app.questions.question_type import (
     LabeledResponse,
     QuestionType,
     RenderGap,
-    StatisticsOption,
     SubmittedFields,
     UnreadableResponse,
     escape_typed_text,
@@ -61,15 +60,10 @@ class OpenLab:
     longest: int = LONGEST_LINE
     most: int = MOST_LINES
 
-    @property
-    def full(self) -> bool:
-        """Return whether no more lines are taken."""
-        return len(self.lines) >= self.most
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LabReview:
-    """A session after the answer: the shortest good way, what did harm, what was not needed."""
+    """A session after the answer: the shortest good way, each harm once, what was not needed."""
 
     session: LabSession
     way: tuple[LabCommand, ...]
@@ -103,16 +97,12 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
         del exam
         check_lab(answer.lab, authored)
 
-    def options_for_statistics(self, answer: ConsoleAnswer) -> tuple[StatisticsOption, ...]:
-        return tuple(StatisticsOption(o.key, o.text.plain, o.right) for o in answer.diagnoses)
-
     def key_texts(self, answer: ConsoleAnswer) -> list[str]:
         """Return the diagnosis, and what the goal asks for."""
         needed = (c.name for c in answer.lab.commands if c.needed)
         return [*self.right_answer_texts(answer), *answer.lab.goal, *needed]
 
     def shuffle_options(self, answer: ConsoleAnswer, mixer: random.Random) -> ConsoleAnswer:
-        """Shuffle the diagnoses."""
         free = list(answer.diagnoses)
         mixer.shuffle(free)
         return dataclasses.replace(answer, diagnoses=tuple(free))
@@ -120,7 +110,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
     def template_data(self, answer: ConsoleAnswer, typed: DraftFields) -> OpenLab:
         """Return the session of the lines that the form sent."""
         lines, terminal = _typed_lines(typed), CommandMatcher(answer.lab)
-        completions = (" ".join([p, *terminal.options_of(p)]) for p in terminal.programs)
+        completions = (" ".join([p, *options]) for p, options in terminal.options.items())
         draft = single_value(typed, "command")
         return OpenLab(terminal.replay(lines), lines, draft, tuple(completions))
 
@@ -142,22 +132,18 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
         if len(chosen) != 1:
             message = "Choose one diagnosis only." if chosen else "No diagnosis is chosen."
             return UnreadableResponse(message, "What you typed is kept. Nothing was counted.")
-        lines = _typed_lines(raw)
-        session = replay(answer.lab, lines)
-        goal = len(session.reached) / max(1, len(answer.lab.goal_ids))
-        harm = len(_harmful_entries(answer.lab, session))
-        score = _GOAL_SHARE * goal + (1 - _GOAL_SHARE) * chosen[0].right - _HARM * harm
+        review, right = self.review_session(answer, raw), chosen[0].right
+        goal = len(review.session.reached) / max(1, len(answer.lab.goal_ids))
+        score = _GOAL_SHARE * goal + (1 - _GOAL_SHARE) * right - _HARM * len(review.harmful)
         if partial == "off":
             score = float(score >= 1)
         return GradeResult(
             score=max(0.0, score),
-            parsed={"chosen": [chosen[0].key], "lines": list(lines)},
+            parsed={"chosen": [chosen[0].key], "lines": [e.line for e in review.session.entries]},
             marks=grade_options(answer.diagnoses, sent),
             said=option_letters(answer.diagnoses, chosen),
             wanted=option_letters(answer.diagnoses, [o for o in answer.diagnoses if o.right]),
-            feedback=escape_typed_text(
-                _describe_session(answer.lab, session, right=chosen[0].right)
-            ),
+            feedback=escape_typed_text(_describe_review(review, answer.lab, right=right)),
         )
 
     def any_response(self, answer: ConsoleAnswer) -> SubmittedFields:
@@ -167,6 +153,8 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
         """Return what the feedback shows of a session."""
         lab, session = answer.lab, replay(answer.lab, _typed_lines(raw))
         way = shortest_command_sequence(lab) or ()
+        ran = {n: entry for entry in reversed(session.entries) for n in entry.commands}
+        harmful = (n for n in dict.fromkeys(session.executed_commands) if lab.commands[n].harmful)
         needless = (
             e.line
             for e in session.entries
@@ -175,7 +163,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
         return LabReview(
             session,
             tuple(lab.commands[n] for n in way),
-            _harmful_entries(lab, session),
+            tuple(ran[n] for n in harmful),
             tuple(dict.fromkeys(needless)),
         )
 
@@ -222,12 +210,15 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
 
         A line that had no answer counts once for each learner.
         """
-        first: Counter[str] = Counter()
-        last: Counter[str] = Counter()
-        refused: Counter[str] = Counter()
+        first, last, refused = Counter[str](), Counter[str](), Counter[str]()
         for answer, raw in responses:
             session = replay(answer.lab, _typed_lines(raw))
-            names = [_describe_entry(answer.lab, entry) for entry in session.entries]
+            names = [
+                answer.lab.commands[e.commands[0]].name
+                if e.commands
+                else e.line + " (no answer)" * e.refused
+                for e in session.entries
+            ]
             first.update(names[:1])
             refused.update({entry.line for entry in session.entries if entry.refused})
             if len(session.reached) < len(answer.lab.goal_ids):
@@ -243,23 +234,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
         return 0.0 if partial == "off" else (1 - _GOAL_SHARE) / max(1, len(answer.diagnoses))
 
     def guess_percent(self, answer: ConsoleAnswer) -> float | None:
-        """Return the expected percent of a blind guess."""
         return 100 * self.guess_rate(answer, "")
-
-
-def _harmful_entries(lab: Lab, session: LabSession) -> tuple[LabEntry, ...]:
-    """Return the lines that would have done harm, one for each harmful command."""
-    ran = {n: entry for entry in reversed(session.entries) for n in entry.commands}
-    return tuple(
-        ran[n] for n in dict.fromkeys(session.executed_commands) if lab.commands[n].harmful
-    )
-
-
-def _describe_entry(lab: Lab, entry: LabEntry) -> str:
-    """Return the command of an entry as the author spells it, or the line that has no answer."""
-    if entry.commands:
-        return lab.commands[entry.commands[0]].name
-    return f"{entry.line} (no answer)" if entry.refused else entry.line
 
 
 def _typed_lines(raw: DraftFields) -> tuple[str, ...]:
@@ -267,14 +242,14 @@ def _typed_lines(raw: DraftFields) -> tuple[str, ...]:
     return tuple(line for line in lines if line)[:MOST_LINES]
 
 
-def _describe_session(lab: Lab, session: LabSession, *, right: bool) -> str:
+def _describe_review(review: LabReview, lab: Lab, *, right: bool) -> str:
     """Return in sentences what was reached, what did harm, and whether the diagnosis is right."""
-    goals, reached, runs = len(lab.goal_ids), len(session.reached), len(session.executed_commands)
-    least = len(shortest_command_sequence(lab) or ())
+    goals, reached = len(lab.goal_ids), len(review.session.reached)
+    runs, least = len(review.session.executed_commands), len(review.way)
     text = f"Goal reached with {runs} command{'s' if runs != 1 else ''}"
     text += f"; {least} are enough." if least < runs else "."
     if reached < goals:
         text = f"Goal not reached: {reached} of {goals} steps."
-    harm = [f"“{entry.line}”" for entry in _harmful_entries(lab, session)]
+    harm = [f"“{entry.line}”" for entry in review.harmful]
     text += f" Harmful: {', '.join(harm)}." if harm else ""
     return f"{text} The diagnosis is {'right' if right else 'not right'}."

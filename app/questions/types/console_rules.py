@@ -5,16 +5,14 @@ import dataclasses
 import difflib
 import itertools
 import re
-from collections.abc import Iterator
-from html import escape
 
 from markdown_it.token import Token
 
 from app.markup import strict_yaml
 from app.markup.checked_figures import fill_figures
 from app.markup.html_renderer import render_tokens
-from app.markup.markdown_tokens import closing_index, first_line
-from app.markup.model import NO_TEXT, RichText
+from app.markup.markdown_tokens import first_line
+from app.markup.model import NO_TEXT
 from app.markup.problems import SourceFile
 from app.markup.text import hint_for_unknown_word
 from app.questions import shell
@@ -31,9 +29,8 @@ from app.questions.options import (
     check_duplicate_options,
     check_feedback_of_wrong_options,
     check_one_right,
-    check_option_count,
 )
-from app.questions.question_type import AuthoredItem
+from app.questions.question_type import AuthoredItem, escape_typed_text
 
 _STATE = r"[a-z0-9][a-z0-9-]*"
 _PART = (
@@ -62,10 +59,12 @@ def read_lab(authored: AuthoredItem) -> Lab:
     """Read the commands of all blocks; malformed blocks are reported (E89)."""
     comment = authored.comment
     goal = strict_yaml.texts_of_value(comment.fields.values.get("goal"))
-    host = comment.field_text("host") or "lab"
     steps: dict[str, int] = {}
     commands: list[LabCommand] = []
-    for block in _read_blocks(authored):
+    tokens = authored.parts.block
+    fences = [n for n, t in enumerate(tokens) if t.type == "fence" and t.level == tokens[0].level]
+    for start, end in itertools.pairwise([*fences, len(tokens)]):
+        block = _read_block(tokens[start], tokens[start + 2 : end - 1], authored)
         # Needed in two states, a command is one step, for which either answer counts.
         step = next((steps[c.name] for c in block if c.step and c.name in steps), 0)
         shared = [dataclasses.replace(c, step=step or c.step) for c in block]
@@ -73,24 +72,14 @@ def read_lab(authored: AuthoredItem) -> Lab:
         commands += shared
     return Lab(
         tuple(commands),
-        RichText(escape(host), host),
+        escape_typed_text(comment.field_text("host") or "lab"),
         comment.field_text("start") or "start",
         tuple(dict.fromkeys(word.text for word in goal if word.text)),
     )
 
 
-def _read_blocks(authored: AuthoredItem) -> Iterator[list[LabCommand]]:
-    tokens, at = authored.parts.block, 0
-    while at < len(tokens):
-        fence, quote = tokens[at], []
-        at += 1
-        if at < len(tokens) and tokens[at].type == "blockquote_open":
-            end = closing_index(tokens, at)
-            quote, at = tokens[at + 1 : end], end + 1
-        yield _read_block(fence, quote, authored)
-
-
 def _read_block(fence: Token, quote: list[Token], authored: AuthoredItem) -> list[LabCommand]:
+    """Read the commands of a fence, and their note from the inside of the quote below it."""
     source_file, line = authored.source_file, first_line(fence)
     info = fence.info.strip()
     if not _INFO.fullmatch(info):
@@ -98,21 +87,22 @@ def _read_block(fence: Token, quote: list[Token], authored: AuthoredItem) -> lis
         hint = "Write console, and behind it in STATE, to STATE, needed or harmful."
         source_file.report("E89", line, 1, message, hint)
         return []
-    note = render_tokens(quote, authored.scope) if quote else NO_TEXT
+    note = render_tokens(quote, authored.scope)
     parts = list(re.finditer(_PART, info))
     states = re.findall(_STATE, " ".join(p["states"] for p in parts if p["states"]))
     to = next((p["to"] for p in parts if p["to"]), "")
     flags = {p["flag"] for p in parts if p["flag"]}
-    base = LabCommand((), NO_TEXT, tuple(states), to, "needed" in flags, "harmful" in flags, note)
-    base = dataclasses.replace(base, step=line if base.needed else 0)
+    needed, harmful = "needed" in flags, "harmful" in flags
+    base = LabCommand((), NO_TEXT, tuple(states), to, needed, harmful, note, step=line * needed)
     spans = [c.content for t in quote for c in t.children or () if c.type == "code_inline"]
     made: list[LabCommand] = []
     for number, spellings, text in _split_block_into_commands(fence, source_file):
         cue = next((s for s in spans if s in text), "")
-        output, cue_text = (RichText(escape(x), x) if x else NO_TEXT for x in (text, cue))
-        names = tuple(RichText(escape(s), s) for s in spellings)
+        output, cue_text, *names = map(escape_typed_text, (text, cue, *spellings))
         made.append(
-            dataclasses.replace(base, spellings=names, output=output, cue=cue_text, line=number)
+            dataclasses.replace(
+                base, spellings=tuple(names), output=output, cue=cue_text, line=number
+            )
         )
     if not made:
         message = "This console block has no command."
@@ -126,38 +116,29 @@ def _read_block(fence: Token, quote: list[Token], authored: AuthoredItem) -> lis
 
 def _split_block_into_commands(
     fence: Token, source_file: SourceFile
-) -> Iterator[tuple[int, list[str], str]]:
-    """Yield line, spellings and output of each command: `$` lines in a row are spellings."""
-    first, output = first_line(fence) + 1, ""
-    at, spellings = first, list[str]()
+) -> list[tuple[int, list[str], str]]:
+    """Return line, spellings and output of each command: `$` lines in a row are spellings.
+
+    A line of an output that is likely a command behind another prompt is reported (W89).
+    """
+    first, commands = first_line(fence) + 1, list[tuple[int, list[str], list[str]]]()
     for number, raw in enumerate(fence.content.expandtabs().split("\n"), first):
         text = fill_figures(raw.rstrip(), number, source_file)
-        prompt = re.match(r"\$ +(?=\S)" if number > first else r"[$#] +(?=\S)", text)
-        if not prompt:
-            output += f"{text}\n"
-            if spellings:
-                _check_prompt(text, number, source_file)
-            elif text:
-                message = f"“{text[:40]}” stands before the first command."
-                hint = "Begin the block with $ and a command."
-                source_file.report("E89", number, 1, message, hint)
-            continue
-        if output and spellings:
-            yield at, spellings, output.strip("\n")
-        if output or not spellings:
-            at, spellings, output = number, [], ""
-        spellings.append(text[prompt.end() :])
-    if spellings:
-        yield at, spellings, output.strip("\n")
-
-
-def _check_prompt(text: str, line: int, source_file: SourceFile) -> None:
-    """Report W89: a line of an output that is likely a command behind another prompt."""
-    match = _PROMPT.match(text)
-    program = match["command"].split()[0] if match else ""
-    if match and program in shell.known_programs():
-        message = f"“{text[:40]}” is read as output, not as a command."
-        source_file.report("W89", line, 1, message, f"Write $ {match['command'][:40]}")
+        if prompt := re.match(r"\$ +(?=\S)" if number > first else r"[$#] +(?=\S)", text):
+            if not commands or commands[-1][2]:
+                commands.append((number, [], []))
+            commands[-1][1].append(text[prompt.end() :])
+        elif commands:
+            commands[-1][2].append(text)
+            other = _PROMPT.match(text)
+            if other and other["command"].split()[0] in shell.known_programs():
+                message = f"“{text[:40]}” is read as output, not as a command."
+                source_file.report("W89", number, 1, message, f"Write $ {other['command'][:40]}")
+        elif text:
+            message = f"“{text[:40]}” stands before the first command."
+            hint = "Begin the block with $ and a command."
+            source_file.report("E89", number, 1, message, hint)
+    return [(at, spellings, "\n".join(output).strip("\n")) for at, spellings, output in commands]
 
 
 def check_lab(lab: Lab, authored: AuthoredItem) -> None:
@@ -166,49 +147,47 @@ def check_lab(lab: Lab, authored: AuthoredItem) -> None:
     Problem codes: E20 to E23, E88 to E93, W25, W89.
     """
     options, source_file = authored.parts.options, authored.source_file
-    if options:
-        check_any_option_right(options, authored.line, source_file)
-        check_option_count(len(options), 2, authored.line, source_file, exam_use="")
-    else:
-        message = "The lab asks for no diagnosis: no option stands below its blocks."
+    if len(options) < 2:
+        message = "The lab asks for no diagnosis: fewer than two options stand below its blocks."
         hint = "Write what is wrong as - [x] text, and two likely mistakes as - [ ] text."
         source_file.report("E22", authored.line, 1, message, hint)
+    else:
+        check_any_option_right(options, authored.line, source_file)
     check_duplicate_options(options, source_file)
     check_feedback_of_wrong_options(options, source_file)
     check_one_right(options, "diagnoses", source_file)
-    before = sum(p.severity == "error" for p in source_file.problems[source_file.mark :])
+    checked = len(source_file.problems)
     _check_size_limits(lab, authored)
-    _check_command_syntax_and_notes(lab, source_file)
+    _check_commands(lab, source_file)
     _check_states(lab, authored)
-    if sum(p.severity == "error" for p in source_file.problems[source_file.mark :]) > before:
+    if any(p.severity == "error" for p in source_file.problems[checked:]):
         return
-    _report_mixed_effect_spellings(lab, source_file)
     _report_ambiguous_commands(lab, source_file)
     _check_reachability(lab, authored)
+    _check_ineffective_commands(lab, source_file)
     _check_contradictory_outputs(lab, source_file)
 
 
 def _check_size_limits(lab: Lab, authored: AuthoredItem) -> None:
+    report, line = authored.source_file.report, authored.draft.line
     if not lab.commands:
         hint = "Write a block ```console with lines that begin with $."
-        authored.source_file.report("E89", authored.draft.line, 1, "The lab has no command.", hint)
+        report("E89", line, 1, "The lab has no command.", hint)
     counts = {"commands": lab.commands, "states": lab.states, "goals": lab.goal_ids}
     for what, parts in counts.items():
         if len(parts) > _MOST[what]:
             message = f"The lab has {len(parts)} {what}."
-            hint = f"Use at most {_MOST[what]}."
-            authored.source_file.report("E88", authored.draft.line, 1, message, hint)
+            report("E88", line, 1, message, f"Use at most {_MOST[what]}.")
+
+
+def _check_commands(lab: Lab, source_file: SourceFile) -> None:
+    """Check each command by itself: size, spellings, note (E88, E89, W25, W89)."""
     for command in lab.commands:
         lines = command.output.plain.split("\n")
         if len(lines) > _MOST["lines"] or max(map(len, lines)) > _MOST["letters"]:
             message = f"The output of “{command.name[:40]}” is too long."
             hint = f"Write at most {_MOST['lines']} lines of {_MOST['letters']} characters."
-            authored.source_file.report("E88", command.line, 1, message, hint)
-
-
-def _check_command_syntax_and_notes(lab: Lab, source_file: SourceFile) -> None:
-    """Check that commands can be read, and that a note says why one matters (E89, W25, W89)."""
-    for command in lab.commands:
+            source_file.report("E88", command.line, 1, message, hint)
         for spelling in command.spellings:
             _check_wildcards(spelling.plain, command.line, source_file)
             try:
@@ -224,6 +203,14 @@ def _check_command_syntax_and_notes(lab: Lab, source_file: SourceFile) -> None:
             message = f"Nothing says what “{command.name[:40]}” {what}."
             hint = "Write a quote right below its block: > and a sentence."
             source_file.report("W25", command.line, 1, message, hint)
+        names = [s.plain.removeprefix("sudo ") for s in command.spellings]
+        changing = [name for name in names if _CHANGING.match(name)]
+        showing = [name for name in names if _SHOWING.match(name)]
+        if changing and showing and not command.harmful:
+            message = f"“{changing[0][:40]}” and “{showing[0][:40]}” stand right below each other, "
+            message += "which makes them spellings of one command."
+            hint = "Leave a line empty between them, if they are two."
+            source_file.report("W89", command.line, 1, message, hint)
 
 
 def _check_wildcards(spelling: str, line: int, source_file: SourceFile) -> None:
@@ -259,78 +246,54 @@ def _check_states(lab: Lab, authored: AuthoredItem) -> None:
             report("E91", lines[state], 1, f"The lab is never in the state “{state}”.", hint)
 
 
-def _report_mixed_effect_spellings(lab: Lab, source_file: SourceFile) -> None:
-    """Report W89: a command that changes something as a spelling of one that only shows."""
-    for command in lab.commands:
-        names = [s.plain.removeprefix("sudo ") for s in command.spellings]
-        changing = [name for name in names if _CHANGING.match(name)]
-        other = [name for name in names if _SHOWING.match(name)]
-        if changing and other and not command.harmful:
-            message = f"“{changing[0][:40]}” and “{other[0][:40]}” stand right below each other, "
-            message += "which makes them spellings of one command."
-            hint = "Leave a line empty between them, if they are two."
-            source_file.report("W89", command.line, 1, message, hint)
-
-
 def _report_ambiguous_commands(lab: Lab, source_file: SourceFile) -> None:
     """Check that a command has one answer in a state (E90)."""
     terminal = CommandMatcher(lab)
-    reported: set[int] = set()
     for index, command in enumerate(lab.commands):
         for state, spelling in itertools.product(command.states or lab.states, command.spellings):
             sample = spelling.plain.replace(shell.ANYTHING, "text")
             typed = shell.read_line(sample)[0].commands
             variables = terminal.matching_commands(typed)
-            other = next(
-                (
-                    n
-                    for n in terminal.find_meant_commands(state, typed)
-                    if n != index and variables[n] == variables.get(index)
-                    if _have_equal_priority(lab, n, index)
-                ),
-                None,
-            )
-            if other is None or index in reported or other > index:
-                continue
-            reported.add(index)
-            message = f"“{spelling.plain[:40]}” has an answer in line {lab.commands[other].line} "
-            message += f"already, in the state “{state}”."
-            hint = "Say with in STATE when each counts, or delete one."
-            if command.states:
-                hint = f"Take {state} away from the in of one of the two, or delete one."
-            source_file.report("E90", command.line, 1, message, hint)
+            same = [
+                before
+                for n in terminal.find_meant_commands(state, typed)
+                if n < index and variables[n] == variables.get(index)
+                if _rank(before := lab.commands[n]) == _rank(command)
+            ]
+            if same:
+                message = f"“{spelling.plain[:40]}” has an answer in line {same[0].line} "
+                message += f"already, in the state “{state}”."
+                hint = "Say with in STATE when each counts, or delete one."
+                if command.states:
+                    hint = f"Take {state} away from the in of one of the two, or delete one."
+                source_file.report("E90", command.line, 1, message, hint)
+                break
 
 
-def _have_equal_priority(lab: Lab, one: int, other: int) -> bool:
-    """Return whether two commands count equally: both for certain states, or both for all."""
-    first, second = lab.commands[one], lab.commands[other]
-    wild = [any(shell.ANYTHING in s.plain for s in c.spellings) for c in (first, second)]
-    rest = [
-        any(s.plain.endswith(f" {shell.ANYTHING}") for s in c.spellings) for c in (first, second)
-    ]
-    if rest[0] != rest[1]:
-        return False
-    return bool(first.states) == bool(second.states) and wild[0] == wild[1]
+def _rank(command: LabCommand) -> tuple[bool, bool, bool]:
+    """Return what decides between commands: for certain states, with a `…`, and at an end."""
+    names = [s.plain for s in command.spellings]
+    rest = any(name.endswith(f" {shell.ANYTHING}") for name in names)
+    return bool(command.states), any(shell.ANYTHING in name for name in names), rest
 
 
 def _check_reachability(lab: Lab, authored: AuthoredItem) -> None:
-    """Check that states and goal can be reached, and that no harmful way is shorter (E91 to E93)."""
+    """Check that states and goals are and stay in reach, best without harm (E91 to E93, W89)."""
     source_file, ways = authored.source_file, shortest_sequences_to_states(lab)
     for command in lab.commands:
         if command.to and command.to not in ways:
             message = f"The state “{command.to}” cannot be reached."
-            source_file.report(
-                "E91", command.line, 1, message, "Check in which states its command counts."
-            )
+            hint = "Check in which states its command counts."
+            source_file.report("E91", command.line, 1, message, hint)
     place = authored.comment.field_location("goal")
     good, bad = shortest_command_sequence(lab), shortest_command_sequence(lab, allow_harmful=True)
     if not lab.goal_ids:
         hint = "Write goal: and a state, or needed at a block."
         source_file.report("E92", *place, "The lab has no goal.", hint)
     elif good is None:
-        message = "The goal cannot be reached."
-        if bad is not None:
-            message = "Only a harmful command reaches the goal."
+        message = (
+            "Only a harmful command reaches the goal." if bad else "The goal cannot be reached."
+        )
         hint = "Check the states of the commands that lead there."
         source_file.report("E92", *place, message, hint)
     elif bad is not None and len(bad) < len(good):
@@ -339,22 +302,15 @@ def _check_reachability(lab: Lab, authored: AuthoredItem) -> None:
         hint = "Take its to STATE away: the lab stops it and says what it would have done."
         source_file.report("E93", worst.line, 1, message, hint)
     elif dead_end := find_dead_end(lab):
-        _report_dead_end(lab, *dead_end, source_file)
-    _check_ineffective_commands(lab, source_file)
-
-
-def _report_dead_end(
-    lab: Lab, path: tuple[int, ...], missing: frozenset[str], source_file: SourceFile
-) -> None:
-    """Report W89 at the command after which the `missing` goals are out of reach."""
-    last, goal = lab.commands[path[-1]], min(missing, default="")
-    message = f"no command leads to the goal “{goal}” any more."
-    hint = f"Let one lead there from {last.to}, or say with in STATE when this one counts."
-    if goal.startswith("#"):
-        needed = lab.commands[int(goal[1:])]
-        message = f"the needed “{needed.name[:40]}” has no answer any more."
-        hint = f"Write what it answers in {last.to}, with needed, so that it counts there as well."
-    source_file.report("W89", last.line, 1, f"After “{last.name[:40]}” {message}", hint)
+        last, goal = lab.commands[dead_end[0][-1]], min(dead_end[1], default="")
+        message = f"After “{last.name[:40]}” no command leads to the goal “{goal}” any more."
+        hint = f"Let one lead there from {last.to}, or say with in STATE when this one counts."
+        if goal.startswith("#"):
+            needed = lab.commands[int(goal[1:])].name[:40]
+            message = f"After “{last.name[:40]}” the needed “{needed}” has no answer any more."
+            hint = f"Write what it answers in {last.to}, with needed, "
+            hint += "so that it counts there as well."
+        source_file.report("W89", last.line, 1, message, hint)
 
 
 def _check_ineffective_commands(lab: Lab, source_file: SourceFile) -> None:
@@ -362,13 +318,11 @@ def _check_ineffective_commands(lab: Lab, source_file: SourceFile) -> None:
     terminal = CommandMatcher(lab)
     answers = {state: terminal.available_commands(state) for state in lab.states}
     for index, command in enumerate(lab.commands):
-        for state in command.states or lab.states:
-            same = answers[state] == answers.get(command.to)
-            if same and state != command.to and index in answers[state]:
-                message = f"After “{command.name[:40]}” every command answers as before."
-                hint = f"Write an answer with in {command.to}, so that its effect is seen."
-                source_file.report("W89", command.line, 1, message, hint)
-                break
+        states = {s for s in command.states or lab.states if index in answers[s]} - {command.to}
+        if any(answers[state] == answers.get(command.to) for state in states):
+            message = f"After “{command.name[:40]}” every command answers as before."
+            hint = f"Write an answer with in {command.to}, so that its effect is seen."
+            source_file.report("W89", command.line, 1, message, hint)
 
 
 def _check_contradictory_outputs(lab: Lab, source_file: SourceFile) -> None:

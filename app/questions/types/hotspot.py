@@ -30,7 +30,6 @@ from app.questions.question_type import (
     LabeledResponse,
     QuestionType,
     RenderGap,
-    StatisticsOption,
     SubmittedFields,
     UnreadableResponse,
 )
@@ -150,9 +149,6 @@ class HotspotType(QuestionType[HotspotAnswer]):
                 "E88", options[_MAX_REGIONS].line, 1, message, f"Use at most {_MAX_REGIONS}."
             )
         _check_regions(answer, authored)
-
-    def options_for_statistics(self, answer: HotspotAnswer) -> tuple[StatisticsOption, ...]:
-        return tuple(StatisticsOption(o.key, o.text.plain, o.right) for o in answer.regions)
 
     def figure_file_names(self, answer: HotspotAnswer) -> tuple[str, ...]:
         """Return the figure, and the one for phones."""
