@@ -1,6 +1,7 @@
 """`serving-capacity`: verdict, figures, charts and formula steps of a result."""
 
 import dataclasses
+import math
 from collections.abc import Callable
 
 from app.estimator.common_inputs import refuse_transformers
@@ -610,6 +611,15 @@ def _build_notes(result: CapacityResult) -> list[str]:
             else "Each user asks again once answered; bursts beyond that need the peak factor."
         ),
     ]
+    if result.profile.prefill is None:
+        median = inputs.prompt_tokens / math.sqrt(1 + inputs.prompt_variation)
+        idle = format_value(result.profile.idle, "s")
+        notes.append(
+            f"Half of the prompts have at most {format_number(round(median))} tokens; without "
+            f"load, the first token takes {idle} for such a prompt."
+            if inputs.prompt_variation
+            else f"Without load, the first token takes {idle}."
+        )
     if inputs.spare:
         copies = "replica is" if inputs.spare == 1 else "replicas are"
         notes.append(f"{inputs.spare} spare {copies} counted in GPUs, nodes and cost.")
