@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable
 
 from app.estimator.formula_steps import decimals_for_exact_sum
-from app.estimator.hardware.catalog import Accelerator
+from app.estimator.hardware.catalog import OWN_CARD, Accelerator
 from app.estimator.inputs import input_specs
 from app.estimator.result import Status, Verdict
 from app.estimator.units import NBSP, format_number, format_value, parse_quantity
@@ -141,6 +141,11 @@ def capacity_note(gpu: Accelerator) -> str:
     >>> capacity_note(find_accelerator("H100")).replace("\u00a0", " ")
     'H100 SXM5 80GB: 80 GB on the label, 85.5 GB (81,559 MiB) by its driver.'
     """
+    if gpu.kind == OWN_CARD:
+        return (
+            f"{gpu.name}: a GB is 10⁹ bytes here. nvidia-smi shows up to 7% more than the label: "
+            "write what it shows, for example 16303 MiB."
+        )
     label = format_value(gpu.memory, "B") if gpu.memory else "nothing known"
     if gpu.capacity == gpu.memory or gpu.memory is None:
         return (

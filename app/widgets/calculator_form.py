@@ -309,7 +309,7 @@ def build_form_fields(
             widget=_choose_widget(spec),
             label=spec.label,
             value=text,
-            unit=_unit_beside_field(spec),
+            unit="" if _has_unit(text) else _unit_beside_field(spec),
             options=_option_groups(spec, text),
             other=_OTHERS.get(spec.kind, ("", "", "")),
             help=spec.help,
@@ -362,6 +362,19 @@ def _format_typed_value(spec: InputSpec, typed: str) -> str:
             if value >= size and value % (size // 100) == 0:
                 return f"{value / size:g}{letter}"
     return f"{value:,}"
+
+
+def _has_unit(text: str) -> bool:
+    """Return whether a number is written with a unit, so that none stands beside the field.
+
+    >>> _has_unit("16303 MiB"), _has_unit("16.3"), _has_unit("15T"), _has_unit("")
+    (True, False, False, False)
+    """
+    try:
+        unit = units.split_number_and_unit(text)[1]
+    except ValueError:
+        return False
+    return unit in units.UNITS and unit not in units.COUNT_SUFFIX
 
 
 def _unit_beside_field(spec: InputSpec) -> str:

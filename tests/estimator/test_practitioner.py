@@ -308,3 +308,11 @@ def test_a_rack_as_a_system_is_not_too_dense_for_a_place_that_nobody_chose() -> 
     rack = {"model": "deepseek-v3", "gpu": "gb200", "concurrent": 10_000}
     assert "Too dense" not in ask("deployment", **rack).verdict.text
     assert "Too dense" in ask("deployment", **rack, rack_limit="60 kW").verdict.text
+
+
+def test_a_card_of_ones_own_takes_memory_as_the_driver_shows_it() -> None:
+    card = find_accelerator("16303 MiB, 960 GB/s, 112 TFLOPS")
+    assert card.capacity == find_accelerator("RTX 5080").capacity == 16303 * 2**20
+    assert card.id == "16303 MiB, 960 GB/s, BF16 112 TFLOPS"
+    assert find_accelerator("16 GiB, 960 GB/s").memory == 2**34
+    assert find_accelerator("16 GB, 960 GB/s").memory == 16e9
