@@ -337,9 +337,12 @@ def _engine_startup_bytes(model: Architecture, inputs: InferenceMemoryInputs, gp
 
 
 def _expert_padding_bytes(model: Architecture, inputs: InferenceMemoryInputs, gpus: int) -> float:
-    """Return what repacking adds to the experts on one GPU without 4-bit math [B]."""
+    """Return what repacking adds to the experts on one GPU without 4-bit math [B].
+
+    llama.cpp multiplies them as they are in the file.
+    """
     form = find_format(model, inputs.weights)
-    if not is_unpacked(find_accelerator(inputs.gpu), form):
+    if inputs.engine == LLAMA_CPP or not is_unpacked(find_accelerator(inputs.gpu), form):
         return 0.0
     return expert_padding_bytes(model, form, gpus) / gpus
 

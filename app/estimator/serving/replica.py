@@ -58,7 +58,7 @@ def weight_bytes_per_gpu(placed: PlacedModel, stage: Architecture | None = None)
         return table.bytes_per_gpu(serving.tensor)
     dense = table.bytes_per_gpu(serving.tensor) - table.experts / serving.tensor
     experts, parts = table.experts, serving.expert_tensor
-    if placed.narrow:
+    if placed.narrow and not placed.engine.deals_layers:
         experts += expert_padding_bytes(model, placed.form, parts)
     return dense + experts / (serving.expert * parts)
 
