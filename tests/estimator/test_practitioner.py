@@ -316,3 +316,13 @@ def test_a_card_of_ones_own_takes_memory_as_the_driver_shows_it() -> None:
     assert card.id == "16303 MiB, 960 GB/s, BF16 112 TFLOPS"
     assert find_accelerator("16 GiB, 960 GB/s").memory == 2**34
     assert find_accelerator("16 GB, 960 GB/s").memory == 16e9
+
+
+def test_the_overhead_of_eight_gpus_lies_in_the_range_that_is_said() -> None:
+    answer = ask("inference-memory", model="llama-3.1-405b", weights="fp8", gpu="8x H100")
+    overhead = answer["overhead"]
+    assert overhead.low is not None and overhead.high is not None
+    assert 8 * 0.3e9 < overhead.low < number(answer, "overhead") < overhead.high < 8 * 6e9
+    note = next(n for n in answer.notes if n.startswith("Overhead is taken as"))
+    said = "3.3 GB per GPU (1.7 GB to 5.3 GB), as start-up logs of up to 4 GPUs show it."
+    assert note.replace("\u00a0", " ").endswith(said)
