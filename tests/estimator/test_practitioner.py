@@ -321,8 +321,26 @@ def test_a_card_of_ones_own_takes_memory_as_the_driver_shows_it() -> None:
 def test_the_overhead_of_eight_gpus_lies_in_the_range_that_is_said() -> None:
     answer = ask("inference-memory", model="llama-3.1-405b", weights="fp8", gpu="8x H100")
     overhead = answer["overhead"]
-    assert overhead.low is not None and overhead.high is not None
+    assert overhead.low is not None
+    assert overhead.high is not None
     assert 8 * 0.3e9 < overhead.low < number(answer, "overhead") < overhead.high < 8 * 6e9
     note = next(n for n in answer.notes if n.startswith("Overhead is taken as"))
     said = "3.3 GB per GPU (1.7 GB to 5.3 GB), as start-up logs of up to 4 GPUs show it."
     assert note.replace("\u00a0", " ").endswith(said)
+
+
+def test_the_smallest_change_that_makes_a_load_fit_comes_first() -> None:
+    typed = {"model": "llama-3.1-405b", "weights": "fp8", "gpu": "8x H100"}
+    typed |= {"context": "16384", "concurrent": "20"}
+    fields = [change.field for change in ask("inference-memory", **typed).changes]
+    assert fields[:2] == ["memory_utilization", "cache"]
+    assert fields[-2:] == ["tensor_parallel", "weights"]
+    assert ask("inference-memory", **typed, cache="fp8")["fits"].value is True
+
+
+def test_a_small_card_is_told_what_fits_it_in_llama_cpp() -> None:
+    typed = {"model": "gpt-oss-20b", "gpu": "RTX 5080", "tensor_parallel": "1"}
+    change = next(c for c in ask("inference-memory", **typed).changes if c.field == "engine")
+    assert change.values_text == "llama.cpp, Ollama, weights GGUF Q8_0"
+    answer = ask("inference-memory", **typed | change.typed_values)
+    assert answer["fits"].value is True

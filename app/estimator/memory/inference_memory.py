@@ -203,8 +203,8 @@ class EngineMemory:
     """Memory that an engine uses in addition to weights and cache.
 
     `outside` and `outside_each` are bytes outside of the framework, on the first
-    GPU and for each further one, up to the `logged_gpus` that start-up logs are of; `sampler` bytes per logit of the `sequences` that
-    are sampled when the peak is measured, on the whole vocabulary.
+    GPU and for each further one, up to the `logged_gpus` that start-up logs are of;
+    `sampler` bytes per logit of the `sequences` that are sampled when the peak is measured, on the whole vocabulary.
     `outside` counts against the fraction of the GPU that may be used; with
     `static` the fraction limits weights and cache together instead, and with `free` it is
     that of what weights and temporary tensors leave; with `whole` there is no fraction. `small` replaces `sequences` and
