@@ -198,7 +198,7 @@ def test_a_gguf_without_llama_cpp_is_told_the_engine() -> None:
 
 
 def test_deployment_and_serving_capacity_ask_for_the_same() -> None:
-    for gpu, gpus in (("h200", 2), ("mi300x", 3)):
+    for gpu, gpus in (("h200", 3), ("mi300x", 3)):
         load = {"model": "llama-3.3-70b", "gpu": gpu, "concurrent": 50}
         whole, part = ask("deployment", **load), ask("serving-capacity", **load, tensor_parallel=1)
         assert number(whole, "gpus") == number(part, "gpus") == gpus
@@ -344,3 +344,14 @@ def test_a_small_card_is_told_what_fits_it_in_llama_cpp() -> None:
     assert change.values_text == "llama.cpp, Ollama, weights GGUF Q8_0"
     answer = ask("inference-memory", **typed | change.typed_values)
     assert answer["fits"].value is True
+
+
+@pytest.mark.parametrize(
+    "name", ["serving-capacity", "inference-memory", "latency", "accelerator-choice", "deployment"]
+)
+def test_the_cache_is_in_bf16_unless_the_checkpoint_says_otherwise(name: str) -> None:
+    typed = {"model": "llama-3.1-70b", "weights": "fp8"}
+    said = "KV cache in BF16, as engines keep it where the checkpoint names no format."
+    assert said in ask(name, **typed).notes
+    assert said not in ask(name, **typed, cache="fp8").notes
+    assert ask(name, **typed).figures == ask(name, **typed, cache="bf16").figures

@@ -91,7 +91,7 @@ class ServingCapacityInputs:
         default=PUBLISHED_OR_FP8,
         choices=((PUBLISHED_OR_FP8, "As published, or FP8"), *PUBLISHED_CHOICES),
     )
-    cache: str = common_inputs.cache_input(default="fp8")
+    cache: str = common_inputs.cache_input()
     gpu: str = common_inputs.counted_gpu_input(count_field="tensor_parallel")
     tensor_parallel: int = common_inputs.tensor_parallel_input(
         default=4, label="GPUs that share the model"
