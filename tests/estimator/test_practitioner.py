@@ -355,3 +355,22 @@ def test_the_cache_is_in_bf16_unless_the_checkpoint_says_otherwise(name: str) ->
     assert said in ask(name, **typed).notes
     assert said not in ask(name, **typed, cache="fp8").notes
     assert ask(name, **typed).figures == ask(name, **typed, cache="bf16").figures
+
+
+def test_another_number_of_gpus_per_replica_is_named_where_it_needs_fewer_in_all() -> None:
+    typed = {"model": "llama-3.1-70b", "weights": "fp8", "cache": "fp8", "gpu": "h200"}
+    typed |= {"requests_per_second": "20", "prompt_tokens": "4096"}
+    four = ask("serving-capacity", **typed, tensor_parallel=4)
+    change = next(c for c in four.changes if c.field == "tensor_parallel")
+    two = ask("serving-capacity", **typed | change.typed_values)
+    assert change.becomes.startswith(f"{number(two, 'gpus'):g} GPUs in all")
+    assert number(two, "gpus") < number(four, "gpus")
+    assert "tensor_parallel" not in {c.field for c in two.changes}
+
+
+def test_a_price_is_given_of_answers_and_of_all_tokens() -> None:
+    answer = ask("serving-capacity", prompt_tokens=1000, output_tokens=250)
+    ratio = number(answer, "cost_per_million_tokens") / number(
+        answer, "cost_per_million_tokens_of_both"
+    )
+    assert ratio == pytest.approx(5)

@@ -184,13 +184,17 @@ def _requests_at_once(result: CapacityResult) -> OutputValue:
     return OutputValue(min(round(result.settled.batch, 1), max(1, most)))
 
 
-def _million_tokens_cost(result: CapacityResult) -> OutputValue:
+def _million_tokens_cost(result: CapacityResult, with_prompts: bool = False) -> OutputValue:
+    """Return the cost of a million output tokens, or of all tokens, prompts included."""
     price = typed_or_list_price(result.profile.placed.gpu, result.inputs.cost_per_gpu_hour)
     if price is None:
         return OutputValue(None, note=UNKNOWN)
     if result.gpus is None or not result.output_token_rate:
         return _value_if_served(None)
-    cost = usd_per_million_tokens(result.output_token_rate, result.gpus, price)
+    rate = result.output_token_rate
+    if with_prompts:
+        rate *= 1 + result.inputs.prompt_tokens / result.inputs.output_tokens
+    cost = usd_per_million_tokens(rate, result.gpus, price)
     return modeled_time(result.measurements.error_interval_name("throughput"), cost)
 
 
@@ -246,6 +250,14 @@ OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
         "USD/Mtoken",
         "less",
         _million_tokens_cost,
+        modeled=True,
+    ),
+    OutputSpec(
+        "cost_per_million_tokens_of_both",
+        "Cost per million tokens of prompts and answers",
+        "USD/Mtoken",
+        "less",
+        lambda r: _million_tokens_cost(r, with_prompts=True),
         modeled=True,
     ),
 )
@@ -606,7 +618,8 @@ def _build_notes(result: CapacityResult) -> list[str]:
         result.measurements.note,
         f"{label}: {front} pass until a request reaches the engine and its prompt is launched.",
         (
-            "Requests arrive at random; bursts beyond that need the peak factor."
+            "Requests arrive at random, and the users at once do not count; bursts beyond that "
+            "need the peak factor."
             if inputs.requests_per_second is not None
             else "Each user asks again once answered; bursts beyond that need the peak factor."
         ),
