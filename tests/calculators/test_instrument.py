@@ -222,7 +222,7 @@ def test_a_field_that_another_one_replaces_is_said_not_to_count() -> None:
 
     def beside(typed: dict[str, str]) -> str:
         inputs = parse_inputs(entry.inputs, typed)
-        fields = {f.name: f for f in build_form_fields(entry, typed, inputs, id="x")}
+        fields = {f.name: f for f in build_form_fields(entry, typed, inputs, (), id="x")}
         return fields["concurrent"].unit
 
     assert beside({}) == ""
@@ -233,5 +233,5 @@ def test_a_number_typed_with_a_unit_has_none_beside_it() -> None:
     entry = require_estimate("inference-memory")
     typed = {"shown_memory": "16303 MiB"}
     inputs = parse_inputs(entry.inputs, typed)
-    fields = {f.name: f for f in build_form_fields(entry, typed, inputs, id="x")}
+    fields = {f.name: f for f in build_form_fields(entry, typed, inputs, (), id="x")}
     assert (fields["shown_memory"].value, fields["shown_memory"].unit) == ("16303 MiB", "")

@@ -374,3 +374,18 @@ def test_a_price_is_given_of_answers_and_of_all_tokens() -> None:
         answer, "cost_per_million_tokens_of_both"
     )
     assert ratio == pytest.approx(5)
+
+
+def test_the_critical_batch_of_a_limited_engine_is_near_where_computing_outweighs() -> None:
+    typed = {"model": "llama-3.1-8b", "gpu": "rtx-4090", "weights": "gguf-q4-k-m"}
+    answer = ask("latency", **typed, engine="llama.cpp")
+    said = next(n for n in answer.notes if n.endswith("computing outweighs the weights."))
+    turn = int(said.split()[1])
+    assert number(answer, "critical_batch") == pytest.approx(turn, abs=16)
+    parts = {
+        batch: next(t for t in ask("latency", **typed, engine="llama.cpp", batch=batch).tables)
+        for batch in (turn - 1, turn)
+    }
+    waiting, computing = ({b: t.rows[i][2][0] for b, t in parts.items()} for i in (0, 1))
+    assert waiting[turn] < computing[turn]
+    assert waiting[turn - 1] > computing[turn - 1]
