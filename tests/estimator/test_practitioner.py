@@ -8,7 +8,7 @@ from app.estimator import registry
 from app.estimator.estimates.accelerator_choice import list_gpus
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.inputs import InvalidInputsError
-from app.estimator.result import Estimate
+from app.estimator.result import Chart, Estimate
 from app.widgets.example_questions import EXAMPLE_QUESTIONS
 
 
@@ -389,3 +389,24 @@ def test_the_critical_batch_of_a_limited_engine_is_near_where_computing_outweigh
     waiting, computing = ({b: t.rows[i][2][0] for b, t in parts.items()} for i in (0, 1))
     assert waiting[turn] < computing[turn]
     assert waiting[turn - 1] > computing[turn - 1]
+
+
+def test_a_load_that_waits_for_memory_lies_on_its_own_line() -> None:
+    typed = {"model": "llama-3.1-8b", "gpu": "1x H100", "concurrent": "1000", "replicas": "1"}
+    answer = ask("serving-capacity", **typed)
+    (chart,) = answer.pictures
+    assert isinstance(chart, Chart)
+    lines = {line.label: line.points for line in chart.lines}
+    (here,) = lines["First token at this load"]
+    assert lines["First token"][-1] == pytest.approx(here, rel=1e-6)
+    table = next(t for t in answer.tables if t.label == "One replica by load")
+    assert table.columns[2:] == ("First token, p95", "Per token, p95")
+
+
+def test_memory_and_capacity_hold_as_many_whole_sequences() -> None:
+    typed = {"model": "qwen3-32b", "weights": "fp8", "gpu": "1x H100"}
+    memory = ask("inference-memory", **typed, context=1300)
+    capacity = ask("serving-capacity", **typed)
+    whole = int(capacity["max_concurrent"].note.split("; ")[1].split()[0])
+    assert whole == pytest.approx(number(memory, "max_concurrent"), rel=0.02)
+    assert whole < number(capacity, "max_concurrent")
