@@ -139,7 +139,7 @@ def capacity_note(gpu: Accelerator) -> str:
 
     >>> from app.estimator.hardware.catalog import find_accelerator
     >>> capacity_note(find_accelerator("H100")).replace("\u00a0", " ")
-    'H100 SXM5 80GB: 80 GB on the label, 85.5 GB (81,559 MiB) by its driver.'
+    'H100 SXM5 80GB: 80 GB on the label; nvidia-smi shows 85.5 GB (81,559 MiB), of which programs get 84.9 GB.'
     """
     if gpu.kind == OWN_CARD:
         return (
@@ -152,10 +152,14 @@ def capacity_note(gpu: Accelerator) -> str:
             f"{gpu.name}: {label} on the label; no reading of its driver is published, "
             "so the label counts."
         )
-    who = "its driver" if gpu.driver_memory else "what programs are shown"
-    mebibytes = f"{format_number(gpu.capacity / 2**20)} MiB"
-    read = f"{format_value(gpu.capacity, 'B')} ({mebibytes})"
-    return f"{gpu.name}: {label} on the label, {read} by {who}."
+    read = f"{format_value(gpu.capacity, 'B')} ({format_number(gpu.capacity / 2**20)} MiB)"
+    if not gpu.driver_memory:
+        return f"{gpu.name}: {label} on the label; programs get {read}."
+    tool = "rocm-smi" if gpu.vendor == "AMD" else "nvidia-smi"
+    note = f"{gpu.name}: {label} on the label; {tool} shows {read}"
+    if gpu.engine_memory:
+        note += f", of which programs get {format_value(gpu.engine_memory, 'B')}"
+    return f"{note}."
 
 
 def find_root(

@@ -410,3 +410,15 @@ def test_memory_and_capacity_hold_as_many_whole_sequences() -> None:
     whole = int(capacity["max_concurrent"].note.split("; ")[1].split()[0])
     assert whole == pytest.approx(number(memory, "max_concurrent"), rel=0.02)
     assert whole < number(capacity, "max_concurrent")
+
+
+def test_a_card_with_three_sizes_says_whose_each_one_is() -> None:
+    note = next(n for n in ask("inference-memory").notes if n.startswith("H100 SXM5 80GB:"))
+    said = (
+        "80 GB on the label; nvidia-smi shows 85.5 GB (81,559 MiB), of which programs get 84.9 GB."
+    )
+    assert note.replace("\u00a0", " ") == f"H100 SXM5 80GB: {said}"
+
+
+def test_a_verdict_says_that_decoding_is_what_memory_bounds() -> None:
+    assert ask("latency").verdict.lead == "Decoding is bound by memory."

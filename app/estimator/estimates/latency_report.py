@@ -113,10 +113,10 @@ def estimate(inputs: LatencyInputs) -> Estimate:
 
 
 _LEADS = {
-    "memory": "Bound by memory.",
-    "compute": "Bound by compute.",
-    "communication": "Bound by communication.",
-    "overhead": "Bound by overhead.",
+    "memory": "Decoding is bound by memory.",
+    "compute": "Decoding is bound by compute.",
+    "communication": "Decoding is bound by communication.",
+    "overhead": "Decoding is bound by overhead.",
 }
 
 
@@ -335,7 +335,10 @@ def _build_notes(result: LatencyResult) -> tuple[str, ...]:
         )
     elif placed.narrow:
         label = placed.form.label
-        notes.append(f"{label} is unpacked to 16 bit here: it saves reading, not math.")
+        notes.append(
+            f"{label} is unpacked to 16 bit on this card: its weights are read faster, and computed "
+            "no faster."
+        )
     if result.compute_bound_batch is not None:
         turns = format_number(result.compute_bound_batch)
         notes.append(f"From {turns} sequences on, computing outweighs the weights.")

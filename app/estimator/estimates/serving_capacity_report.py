@@ -369,13 +369,13 @@ def _acceptance_text(result: CapacityResult) -> str:
 def _load_status_and_lead(result: CapacityResult) -> tuple[Status, str]:
     """Return how the replicas stand their load."""
     if not result.has_targets and result.met:
-        return "fits", "Keeps up, without targets."
+        return "fits", "Keeps up; no targets are set."
     if not result.has_targets:
         return "tight", "Answers all, but requests wait for memory."
     if not result.met:
         return "no", "Too slow."
     if (result.utilization or 0.0) > 0.9:
-        return "tight", "Meets the targets, nearly full."
+        return "tight", "Meets the targets, close to their limit."
     return "fits", "Meets the targets."
 
 
