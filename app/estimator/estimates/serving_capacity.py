@@ -390,6 +390,8 @@ def _other_width_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     for tensor in _WIDTHS:
         if tensor == inputs.tensor_parallel or tensor_parallel_problem(model, tensor):
             continue
+        if best is not None and tensor * (1 + inputs.spare) >= best:
+            break  # Even one replica of so many takes no fewer.
         other = dataclasses.replace(inputs, tensor_parallel=tensor)
         profile = build_replica_profile(other)
         top = highest_load_within_targets(profile, latency_targets(other), max_rate_batch(profile))
