@@ -40,6 +40,7 @@ from app.estimator.serving.replica import (
     RequestLengths,
     RequestTraffic,
     added_prompt_time,
+    idle_ttft,
     median_ttft,
     min_mixed_step_time,
     profile_replica,
@@ -64,7 +65,7 @@ _EACH = {
     "sglang": {"kernel_us": 6.75, "prefill": 2.0, "eager_us": 50.0, "grouped": 0.2},
 }
 _COMMON = {"routed_us": 31.0, "padding": 17.0, "skew": 0.77}
-_COMMON |= {"waits": 2.0, "own": 0.69, "others": 0.13, "spread": 0.17}
+_COMMON |= {"waits": 1.5, "others": 0.13, "spread": 0.17}
 START = {
     **{f"{engine}.{name}": v for engine, row in _EACH.items() for name, v in row.items()},
     **{f"all.{name}": value for name, value in _COMMON.items()},
@@ -161,7 +162,7 @@ def predicted(row: Measured, constants: Constants) -> float:
     for count, batch in row.rounds:
         own = max(1.0, batch / row.asked.attention_parallel)
         timed = _timed(placed, row.traffic, own)
-        first = median_ttft(placed, timed, row.traffic)
+        first = median_ttft(placed, timed, row.traffic, idle_ttft(placed, row.traffic))
         each = time_per_token(timed, answer)
         if row.kind in ("serving_ttft", "serving_tpot"):
             return first if row.kind == "serving_ttft" else each

@@ -117,7 +117,7 @@ _INTERVALS: dict[str, tuple[float, float]] = {
     "gpu-hours": (0.70, 1.80),  # A whole run in a usual layout.
     "decode": (0.79, 1.18),
     "prefill": (0.50, 3.3),  # Not measured without a server.
-    "tpot": (0.75, 1.48),
+    "tpot": (0.75, 1.49),
     "ttft": (0.55, 2.61),
     "throughput": (0.66, 1.88),
     "saturated": (0.80, 1.39),

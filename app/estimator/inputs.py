@@ -38,6 +38,7 @@ class InputSpec:
     `choices` are values with their labels; for a catalog, the entries that the list
     offers, all if empty. `count_field` is the field that takes the 8 of a GPU typed as
     `8x H100`. `usual` returns the value that counts if an optional field is empty.
+    `replaced_by` is a field instead of which this one counts only while it is empty.
     """
 
     label: str
@@ -55,6 +56,7 @@ class InputSpec:
     clearable: bool = False
     advanced: bool = False
     count_field: str = ""
+    replaced_by: str = ""
     usual: Callable[[Any], Any] | None = None
 
 

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable
 
 from app.estimator.formula_steps import decimals_for_exact_sum
-from app.estimator.hardware.catalog import Accelerator
+from app.estimator.hardware.catalog import OWN_CARD, Accelerator
 from app.estimator.inputs import input_specs
 from app.estimator.result import Status, Verdict
 from app.estimator.units import NBSP, format_number, format_value, parse_quantity
@@ -139,18 +139,27 @@ def capacity_note(gpu: Accelerator) -> str:
 
     >>> from app.estimator.hardware.catalog import find_accelerator
     >>> capacity_note(find_accelerator("H100")).replace("\u00a0", " ")
-    'H100 SXM5 80GB: 80 GB on the label, 85.5 GB (81,559 MiB) by its driver.'
+    'H100 SXM5 80GB: 80 GB on the label; nvidia-smi shows 85.5 GB (81,559 MiB), of which programs get 84.9 GB.'
     """
+    if gpu.kind == OWN_CARD:
+        return (
+            f"{gpu.name}: a GB is 10⁹ bytes here. nvidia-smi shows up to 7% more than the label: "
+            "write what it shows, for example 16303 MiB."
+        )
     label = format_value(gpu.memory, "B") if gpu.memory else "nothing known"
     if gpu.capacity == gpu.memory or gpu.memory is None:
         return (
             f"{gpu.name}: {label} on the label; no reading of its driver is published, "
             "so the label counts."
         )
-    who = "its driver" if gpu.driver_memory else "what programs are shown"
-    mebibytes = f"{format_number(gpu.capacity / 2**20)} MiB"
-    read = f"{format_value(gpu.capacity, 'B')} ({mebibytes})"
-    return f"{gpu.name}: {label} on the label, {read} by {who}."
+    read = f"{format_value(gpu.capacity, 'B')} ({format_number(gpu.capacity / 2**20)} MiB)"
+    if not gpu.driver_memory:
+        return f"{gpu.name}: {label} on the label; programs get {read}."
+    tool = "rocm-smi" if gpu.vendor == "AMD" else "nvidia-smi"
+    note = f"{gpu.name}: {label} on the label; {tool} shows {read}"
+    if gpu.engine_memory:
+        note += f", of which programs get {format_value(gpu.engine_memory, 'B')}"
+    return f"{note}."
 
 
 def find_root(

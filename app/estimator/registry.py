@@ -56,6 +56,9 @@ class EstimateSpec:
         counted = _weight_format_note(model, inputs)
         if cache not in ("", "bf16"):
             counted = f"{counted} KV cache as published: {cache.upper()}."
+        notes = model_caveats(model)
+        if cache == "bf16":
+            notes += ("KV cache in BF16, as engines keep it where the checkpoint names no format.",)
         verdict = estimate.verdict
         return dataclasses.replace(
             estimate,
@@ -64,7 +67,7 @@ class EstimateSpec:
                 lead=f"{unread_sizes_warning(model)} {verdict.lead}".strip(),
                 text=f"{verdict.text} {counted}".strip(),
             ),
-            notes=estimate.notes + model_caveats(model),
+            notes=estimate.notes + notes,
         )
 
 

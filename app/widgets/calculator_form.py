@@ -303,13 +303,14 @@ def build_form_fields(
     for name, spec in given_inputs.input_specs(entry.inputs).items():
         meant = getattr(inputs, name) if inputs is not None else defaults[name]
         text = shown_field_value(spec, typed.get(name), meant, is_valid=inputs is not None)
+        replaced = bool(spec.replaced_by) and getattr(inputs, spec.replaced_by, None) is not None
         field = FormField(
             name=name,
             id=f"{id}-{name}",
             widget=_choose_widget(spec),
             label=spec.label,
             value=text,
-            unit=_unit_beside_field(spec),
+            unit=_NOT_COUNTED if replaced else "" if _has_unit(text) else _unit_beside_field(spec),
             options=_option_groups(spec, text),
             other=_OTHERS.get(spec.kind, ("", "", "")),
             help=spec.help,
@@ -362,6 +363,23 @@ def _format_typed_value(spec: InputSpec, typed: str) -> str:
             if value >= size and value % (size // 100) == 0:
                 return f"{value / size:g}{letter}"
     return f"{value:,}"
+
+
+_NOT_COUNTED = "not counted"
+"""Beside a field that another one replaces."""
+
+
+def _has_unit(text: str) -> bool:
+    """Return whether a number is written with a unit, so that none stands beside the field.
+
+    >>> _has_unit("16303 MiB"), _has_unit("16.3"), _has_unit("15T"), _has_unit("")
+    (True, False, False, False)
+    """
+    try:
+        unit = units.split_number_and_unit(text)[1]
+    except ValueError:
+        return False
+    return unit in units.UNITS and unit not in units.COUNT_SUFFIX
 
 
 def _unit_beside_field(spec: InputSpec) -> str:

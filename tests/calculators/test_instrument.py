@@ -6,10 +6,11 @@ import re
 import pytest
 from markupsafe import escape
 
-from app.estimator.registry import find_estimate
+from app.estimator.inputs import parse_inputs
+from app.estimator.registry import find_estimate, require_estimate
 from app.settings import ROOT
 from app.web.render import StaticAssets, create_template_env
-from app.widgets.calculator_form import CourseLinks, build_calculator_form
+from app.widgets.calculator_form import CourseLinks, build_calculator_form, build_form_fields
 from app.widgets.estimate_view import build_estimate_view
 from tests.calculators.sample import ENTRY, SampleInputs, compute
 
@@ -214,3 +215,23 @@ def test_a_fold_says_the_numbers_that_count_in_it():
     assert briefs["Run"] == "Deadline: 30 days, Method: All weights"
     assert briefs["Network"] == "Oversubscription: 1"
     assert briefs["Hardware"] == ""
+
+
+def test_a_field_that_another_one_replaces_is_said_not_to_count() -> None:
+    entry = require_estimate("serving-capacity")
+
+    def beside(typed: dict[str, str]) -> str:
+        inputs = parse_inputs(entry.inputs, typed)
+        fields = {f.name: f for f in build_form_fields(entry, typed, inputs, (), id="x")}
+        return fields["concurrent"].unit
+
+    assert beside({}) == ""
+    assert beside({"requests_per_second": "20"}) == "not counted"
+
+
+def test_a_number_typed_with_a_unit_has_none_beside_it() -> None:
+    entry = require_estimate("inference-memory")
+    typed = {"shown_memory": "16303 MiB"}
+    inputs = parse_inputs(entry.inputs, typed)
+    fields = {f.name: f for f in build_form_fields(entry, typed, inputs, (), id="x")}
+    assert (fields["shown_memory"].value, fields["shown_memory"].unit) == ("16303 MiB", "")

@@ -143,7 +143,7 @@ def test_instances_that_nobody_published_are_not_denied() -> None:
 def test_every_estimate_of_memory_says_label_and_reading() -> None:
     for name in ("inference-memory", "training-memory", "training-time", "latency"):
         notes = " ".join(run_estimate(name, {"gpu": "H100"}).notes)
-        assert "80\u00a0GB on the label, 85.5\u00a0GB (81,559 MiB) by its driver" in notes
+        assert "80\u00a0GB on the label; nvidia-smi shows 85.5\u00a0GB (81,559 MiB)" in notes
         notes = " ".join(run_estimate(name, {"gpu": "L40"}).notes)
         assert "48\u00a0GB on the label; no reading of its driver is published" in notes
 

@@ -506,9 +506,10 @@ def test_cuda_graphs_take_memory_beside_the_usable_share() -> None:
     typed = {"model": "qwen3-8b", "gpu": "rtx-5090", "tensor_parallel": 1, "concurrent": 1}
     typed |= {"memory_utilization": "95%"}
     without = run_estimate("inference-memory", typed)
-    # 5% of 32 GB are 1.6 GB: smaller graphs fit beside the share, larger ones shrink it.
+    # 5% of 32607 MiB are 1.71 GB: smaller graphs fit beside the share, larger ones shrink it.
+    beside = 0.05 * 32607 * 2**20
     small = run_estimate("inference-memory", typed | {"graphs": "1.5 GB"})
-    large = run_estimate("inference-memory", typed | {"graphs": "2.6 GB"})
+    large = run_estimate("inference-memory", typed | {"graphs": f"{beside + 1e9:.0f} B"})
     assert small["cache_room"].value == without["cache_room"].value
     assert large["cache_room"].value == pytest.approx(without["cache_room"].value - 1e9)
     with pytest.raises(InvalidInputsError) as refused:

@@ -8,7 +8,7 @@ from app.estimator import registry
 from app.estimator.estimates.accelerator_choice import list_gpus
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.inputs import InvalidInputsError
-from app.estimator.result import Estimate
+from app.estimator.result import Chart, Estimate
 from app.widgets.example_questions import EXAMPLE_QUESTIONS
 
 
@@ -198,7 +198,7 @@ def test_a_gguf_without_llama_cpp_is_told_the_engine() -> None:
 
 
 def test_deployment_and_serving_capacity_ask_for_the_same() -> None:
-    for gpu, gpus in (("h200", 2), ("mi300x", 3)):
+    for gpu, gpus in (("h200", 3), ("mi300x", 3)):
         load = {"model": "llama-3.3-70b", "gpu": gpu, "concurrent": 50}
         whole, part = ask("deployment", **load), ask("serving-capacity", **load, tensor_parallel=1)
         assert number(whole, "gpus") == number(part, "gpus") == gpus
@@ -308,3 +308,117 @@ def test_a_rack_as_a_system_is_not_too_dense_for_a_place_that_nobody_chose() -> 
     rack = {"model": "deepseek-v3", "gpu": "gb200", "concurrent": 10_000}
     assert "Too dense" not in ask("deployment", **rack).verdict.text
     assert "Too dense" in ask("deployment", **rack, rack_limit="60 kW").verdict.text
+
+
+def test_a_card_of_ones_own_takes_memory_as_the_driver_shows_it() -> None:
+    card = find_accelerator("16303 MiB, 960 GB/s, 112 TFLOPS")
+    assert card.capacity == find_accelerator("RTX 5080").capacity == 16303 * 2**20
+    assert card.id == "16303 MiB, 960 GB/s, BF16 112 TFLOPS"
+    assert find_accelerator("16 GiB, 960 GB/s").memory == 2**34
+    assert find_accelerator("16 GB, 960 GB/s").memory == 16e9
+
+
+def test_the_overhead_of_eight_gpus_lies_in_the_range_that_is_said() -> None:
+    answer = ask("inference-memory", model="llama-3.1-405b", weights="fp8", gpu="8x H100")
+    overhead = answer["overhead"]
+    assert overhead.low is not None
+    assert overhead.high is not None
+    assert 8 * 0.3e9 < overhead.low < number(answer, "overhead") < overhead.high < 8 * 6e9
+    note = next(n for n in answer.notes if n.startswith("Overhead is taken as"))
+    said = "3.3 GB per GPU (1.7 GB to 5.3 GB), as start-up logs of up to 4 GPUs show it."
+    assert note.replace("\u00a0", " ").endswith(said)
+
+
+def test_the_smallest_change_that_makes_a_load_fit_comes_first() -> None:
+    typed = {"model": "llama-3.1-405b", "weights": "fp8", "gpu": "8x H100"}
+    typed |= {"context": "16384", "concurrent": "20"}
+    fields = [change.field for change in ask("inference-memory", **typed).changes]
+    assert fields[:2] == ["memory_utilization", "cache"]
+    assert fields[-2:] == ["tensor_parallel", "weights"]
+    assert ask("inference-memory", **typed, cache="fp8")["fits"].value is True
+
+
+def test_a_small_card_is_told_what_fits_it_in_llama_cpp() -> None:
+    typed = {"model": "gpt-oss-20b", "gpu": "RTX 5080", "tensor_parallel": "1"}
+    change = next(c for c in ask("inference-memory", **typed).changes if c.field == "engine")
+    assert change.values_text == "llama.cpp, Ollama, weights GGUF Q8_0"
+    answer = ask("inference-memory", **typed | change.typed_values)
+    assert answer["fits"].value is True
+
+
+@pytest.mark.parametrize(
+    "name", ["serving-capacity", "inference-memory", "latency", "accelerator-choice", "deployment"]
+)
+def test_the_cache_is_in_bf16_unless_the_checkpoint_says_otherwise(name: str) -> None:
+    typed = {"model": "llama-3.1-70b", "weights": "fp8"}
+    said = "KV cache in BF16, as engines keep it where the checkpoint names no format."
+    assert said in ask(name, **typed).notes
+    assert said not in ask(name, **typed, cache="fp8").notes
+    assert ask(name, **typed).figures == ask(name, **typed, cache="bf16").figures
+
+
+def test_another_number_of_gpus_per_replica_is_named_where_it_needs_fewer_in_all() -> None:
+    typed = {"model": "llama-3.1-70b", "weights": "fp8", "cache": "fp8", "gpu": "h200"}
+    typed |= {"requests_per_second": "20", "prompt_tokens": "4096"}
+    four = ask("serving-capacity", **typed, tensor_parallel=4)
+    change = next(c for c in four.changes if c.field == "tensor_parallel")
+    two = ask("serving-capacity", **typed | change.typed_values)
+    assert change.becomes.startswith(f"{number(two, 'gpus'):g} GPUs in all")
+    assert number(two, "gpus") < number(four, "gpus")
+    assert "tensor_parallel" not in {c.field for c in two.changes}
+
+
+def test_a_price_is_given_of_answers_and_of_all_tokens() -> None:
+    answer = ask("serving-capacity", prompt_tokens=1000, output_tokens=250)
+    ratio = number(answer, "cost_per_million_tokens") / number(
+        answer, "cost_per_million_tokens_of_both"
+    )
+    assert ratio == pytest.approx(5)
+
+
+def test_the_critical_batch_of_a_limited_engine_is_near_where_computing_outweighs() -> None:
+    typed = {"model": "llama-3.1-8b", "gpu": "rtx-4090", "weights": "gguf-q4-k-m"}
+    answer = ask("latency", **typed, engine="llama.cpp")
+    said = next(n for n in answer.notes if n.endswith("computing outweighs the weights."))
+    turn = int(said.split()[1])
+    assert number(answer, "critical_batch") == pytest.approx(turn, abs=16)
+    parts = {
+        batch: next(t for t in ask("latency", **typed, engine="llama.cpp", batch=batch).tables)
+        for batch in (turn - 1, turn)
+    }
+    waiting, computing = ({b: t.rows[i][2][0] for b, t in parts.items()} for i in (0, 1))
+    assert waiting[turn] < computing[turn]
+    assert waiting[turn - 1] > computing[turn - 1]
+
+
+def test_a_load_that_waits_for_memory_lies_on_its_own_line() -> None:
+    typed = {"model": "llama-3.1-8b", "gpu": "1x H100", "concurrent": "1000", "replicas": "1"}
+    answer = ask("serving-capacity", **typed)
+    (chart,) = answer.pictures
+    assert isinstance(chart, Chart)
+    lines = {line.label: line.points for line in chart.lines}
+    (here,) = lines["First token at this load"]
+    assert lines["First token"][-1] == pytest.approx(here, rel=1e-6)
+    table = next(t for t in answer.tables if t.label == "One replica by load")
+    assert table.columns[2:] == ("First token, p95", "Per token, p95")
+
+
+def test_memory_and_capacity_hold_as_many_whole_sequences() -> None:
+    typed = {"model": "qwen3-32b", "weights": "fp8", "gpu": "1x H100"}
+    memory = ask("inference-memory", **typed, context=1300)
+    capacity = ask("serving-capacity", **typed)
+    whole = int(capacity["max_concurrent"].note.split("; ")[1].split()[0])
+    assert whole == pytest.approx(number(memory, "max_concurrent"), rel=0.02)
+    assert whole < number(capacity, "max_concurrent")
+
+
+def test_a_card_with_three_sizes_says_whose_each_one_is() -> None:
+    note = next(n for n in ask("inference-memory").notes if n.startswith("H100 SXM5 80GB:"))
+    said = (
+        "80 GB on the label; nvidia-smi shows 85.5 GB (81,559 MiB), of which programs get 84.9 GB."
+    )
+    assert note.replace("\u00a0", " ") == f"H100 SXM5 80GB: {said}"
+
+
+def test_a_verdict_says_that_decoding_is_what_memory_bounds() -> None:
+    assert ask("latency").verdict.lead == "Decoding is bound by memory."

@@ -569,6 +569,22 @@ def test_experts_are_padded_where_kernels_repack_them_alone() -> None:
     assert padding(weights="bf16") == 0
     assert padding(weights="int4") == 0
     assert padding(model="kimi-k2", weights="mxfp4-experts", tensor_parallel=8) == 0
+    assert padding(engine="llama.cpp") == 0
+
+
+def test_experts_published_in_mxfp4_stay_so_in_every_gguf_file() -> None:
+    # File sizes of unsloth/gpt-oss-120b-GGUF in GiB, and of bartowski/openai_gpt-oss-20b-GGUF.
+    for model, mixture, size in (
+        ("gpt-oss-20b", "mxfp4-moe", 12.1e9),
+        ("gpt-oss-20b", "q6-k", 12.04e9),
+        ("gpt-oss-120b", "q4-k-m", 58.46 * GIB),
+        ("gpt-oss-120b", "q8-0", 59.03 * GIB),
+        ("gpt-oss-120b", "f16", 60.88 * GIB),
+    ):
+        table = weight_table(find_model(model), f"gguf-{mixture}")
+        assert table.total == pytest.approx(size, rel=0.003)
+    mixture = weight_table(find_model("mixtral-8x7b"), "gguf-mxfp4-moe").total
+    assert mixture == pytest.approx(46.7e9 * 4.4 / 8, rel=0.01)
 
 
 def test_tokens_of_a_step_are_heard_when_an_engine_is_chosen() -> None:

@@ -41,7 +41,7 @@ def test_where_nobody_writes_a_price_the_list_price_counts_and_is_named(
 
 @pytest.mark.parametrize("name", _COSTS)
 def test_a_price_that_nobody_lists_leaves_the_cost_unknown(name: str) -> None:
-    assert find_rental_price("mi300x") is None
-    found = registry.run_estimate(name, {"model": "8B", "gpu": "mi300x"})
+    assert find_rental_price("mi325x") is None
+    found = registry.run_estimate(name, {"model": "8B", "gpu": "mi325x"})
     assert found[_COSTS[name]].value is None
     assert "write what you pay" in found[_COSTS[name]].note

@@ -25,6 +25,7 @@ from app.estimator.serving.replica import (
     ReplicaProfile,
     RequestLengths,
     RequestTraffic,
+    idle_ttft,
     max_sequences,
     median_ttft,
     prefill_step_share_and_time,
@@ -172,7 +173,8 @@ def test_integer_products_have_the_rate_of_integers() -> None:
 
 
 def _first(one: PlacedModel, cost: float, batch: float, traffic: RequestTraffic) -> float:
-    return median_ttft(one, BatchTiming(0.01, cost, batch, 0.01, 0.0), traffic)
+    timing = BatchTiming(0.01, cost, batch, 0.01, 0.0)
+    return median_ttft(one, timing, traffic, idle_ttft(one, traffic))
 
 
 ALIKE = RequestTraffic(RequestLengths(1000, 300))
@@ -181,10 +183,19 @@ ALIKE = RequestTraffic(RequestLengths(1000, 300))
 def test_a_first_token_waits_for_steps_its_prompt_and_other_prompts() -> None:
     common = CHAT.steps
     assert _first(CHAT, 0.0, 1, ALIKE) == pytest.approx(
-        CHAT.time_before_prompt + 0.01 * common.waits
+        idle_ttft(CHAT, ALIKE) + 0.01 * common.waits
     )
     more = _first(CHAT, 0.1, 9, ALIKE) - _first(CHAT, 0.1, 8, ALIKE)
     assert more == pytest.approx(0.1 * common.others)
+
+
+@pytest.mark.parametrize("load", [1.0, 16.0, 256.0])
+@pytest.mark.parametrize("variation", [0.0, 0.5])
+def test_a_loaded_replica_is_never_faster_than_an_idle_one(load: float, variation: float) -> None:
+    traffic = RequestTraffic(RequestLengths(4096, 300), variation, variation, open_arrivals=True)
+    median = round(4096 / (1 + variation) ** 0.5)
+    alone = CHAT.time_before_prompt + prefill_time(CHAT, median).total
+    assert profile_replica(CHAT, traffic).ttft_at(load) > 0.999 * alone
 
 
 def test_requests_wait_for_others_only_as_far_as_they_start_together() -> None:
@@ -201,10 +212,8 @@ def test_requests_wait_for_others_only_as_far_as_they_start_together() -> None:
 
 def test_the_median_of_prompts_that_vary_is_below_their_mean() -> None:
     varied = RequestTraffic(RequestLengths(1000, 300), prompt_variation=3.0, open_arrivals=True)
-    alike = dataclasses.replace(varied, prompt_variation=0.0)
-    waits = _first(CHAT, 0.0, 1, alike)
-    half = (_first(CHAT, 0.1, 1, alike) - waits) / 2
-    assert _first(CHAT, 0.1, 1, varied) - waits == pytest.approx(half)
+    half = CHAT.time_before_prompt + prefill_time(CHAT, 500).total
+    assert idle_ttft(CHAT, varied) == pytest.approx(half)
 
 
 def test_an_engine_that_reads_prompts_in_separate_steps_lets_answers_wait() -> None:

@@ -360,7 +360,7 @@ def test_a_service_without_targets_is_answered() -> None:
     long = {"model": "llama-3.1-70b", "prompt_tokens": 30000}
     free = registry.run_estimate("serving-capacity", {**long, "ttft_target": "", "tpot_target": ""})
 
-    assert free.verdict.lead == "Keeps up, without targets."
+    assert free.verdict.lead == "Keeps up; no targets are set."
     assert free["replicas"].value
 
 

@@ -42,7 +42,7 @@ PRICE = {SERVING: "cost_per_month", TRAINING: "cost"}
 # What is changed in the good plan, which condition fails, and what is said of it.
 MISSED = [
     (SERVING, {"replicas": "1"}, "Meets the targets", "Too slow."),
-    (SERVING, {"replicas": "1"}, "Meets the targets", "one every 92.1 ms"),
+    (SERVING, {"replicas": "1"}, "Meets the targets", "one every 78.8 ms"),
     (SERVING, {"weights": "bf16"}, "Meets the targets", "Does not fit."),
     (
         SERVING,

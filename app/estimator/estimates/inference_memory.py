@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Callable
+from typing import Any
 
 from app.estimator import common_inputs
 from app.estimator.common_inputs import ENGINE, HARDWARE, LOAD, input_error
@@ -33,6 +34,7 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import (
     CACHE_BITS,
+    CACHE_CHOICES,
     GGUF_CACHES,
     GGUF_CHOICES,
     GGUF_FORMATS,
@@ -207,7 +209,8 @@ class InferenceLimits:
     Of `usable` bytes, `cache_bytes` are left for the cache, enough for `tokens`. `sizes` are the
     numbers of GPUs tried. `attention`: a load that does not fit would fit with
     data-parallel attention; `settings`: the most sequences of the engine and the usable share
-    with which it would fit.
+    with which it would fit; `cache`: the format of the cache; `gguf`: the file that would fit
+    in llama.cpp.
     """
 
     context: int | None
@@ -216,6 +219,8 @@ class InferenceLimits:
     weights: str | None
     attention: bool = False
     settings: tuple[int, float] | None = None
+    cache: str | None = None
+    gguf: str | None = None
     usable: float = 0.0
     cache_bytes: float = 0.0
     tokens: int | None = None
@@ -337,9 +342,12 @@ def _engine_startup_bytes(model: Architecture, inputs: InferenceMemoryInputs, gp
 
 
 def _expert_padding_bytes(model: Architecture, inputs: InferenceMemoryInputs, gpus: int) -> float:
-    """Return what repacking adds to the experts on one GPU without 4-bit math [B]."""
+    """Return what repacking adds to the experts on one GPU without 4-bit math [B].
+
+    llama.cpp multiplies them as they are in the file.
+    """
     form = find_format(model, inputs.weights)
-    if not is_unpacked(find_accelerator(inputs.gpu), form):
+    if inputs.engine == LLAMA_CPP or not is_unpacked(find_accelerator(inputs.gpu), form):
         return 0.0
     return expert_padding_bytes(model, form, gpus) / gpus
 
@@ -502,7 +510,48 @@ def find_limits(
         weights=_widest_fitting_format(model, inputs, load, limit),
         attention=_fits_with_data_parallel_attention(model, inputs, gpu, load.total <= limit),
         settings=_fitting_engine_settings(model, inputs, gpu) if load.total > limit else None,
+        cache=_fitting_cache_format(model, inputs, gpu) if load.total > limit else None,
+        gguf=_fitting_gguf_file(model, inputs, gpu) if load.total > limit else None,
     )
+
+
+def _fits_with(
+    model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator, **changes: Any
+) -> bool:
+    """Return whether the load fits with other inputs."""
+    changed = dataclasses.replace(inputs, **changes)
+    load = gpu_memory_use(model, changed, inputs.tensor_parallel)
+    return load.total <= usable_memory(changed, gpu, load, inputs.tensor_parallel)
+
+
+def _fitting_cache_format(
+    model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator
+) -> str | None:
+    """Return the 8-bit cache of the engine, if the load fits with it and not with its own."""
+    narrow = "q8-0" if inputs.engine == LLAMA_CPP else "fp8"
+    wide = CACHE_BITS[inputs.cache] >= _WIDE_CACHE
+    if not wide or inputs.engine == TRANSFORMERS or gpu.lacks_format(narrow):
+        return None
+    return narrow if _fits_with(model, inputs, gpu, cache=narrow) else None
+
+
+def _fitting_gguf_file(
+    model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator
+) -> str | None:
+    """Return the widest usual GGUF file with which the load fits one GPU in llama.cpp."""
+    if inputs.engine in (LLAMA_CPP, TRANSFORMERS) or inputs.tensor_parallel > 1:
+        return None
+    if inputs.pipeline_parallel > 1 or inputs.weights in GGUF_FORMATS:
+        return None
+    fitting = (
+        name
+        for name in _LIGHTER_GGUF
+        if _fits_with(model, inputs, gpu, engine=LLAMA_CPP, weights=name)
+    )
+    return next(fitting, None)
+
+
+_WIDE_CACHE = 16
 
 
 # What people set first where an engine runs out of memory.
@@ -522,9 +571,7 @@ def _fitting_engine_settings(
     for sequences, part in ((fewer, share), (now, larger), (fewer, larger)):
         if not sequences:
             continue
-        changed = dataclasses.replace(inputs, max_sequences=sequences, memory_utilization=part)
-        load = gpu_memory_use(model, changed, inputs.tensor_parallel)
-        if load.total <= usable_memory(changed, gpu, load, inputs.tensor_parallel):
+        if _fits_with(model, inputs, gpu, max_sequences=sequences, memory_utilization=part):
             return sequences, part
     return None
 
@@ -697,6 +744,10 @@ def find_flips(
     becomes = "No longer fits." if fits else "Fits."
     step = 1 if fits else 0
     changes = _settings_flips(inputs, limits)
+    if limits.cache:
+        labels = dict(CACHE_CHOICES)
+        now, flips = labels[inputs.cache], labels[limits.cache]
+        changes.append(VerdictFlip("cache", "KV cache", now, flips, "Fits."))
     if limits.context:
         flips = format_value(limits.context + step, "token")
         now = format_value(inputs.context, "token")
@@ -705,6 +756,11 @@ def find_flips(
         flips = format_number(limits.concurrent + step)
         now = format_number(inputs.concurrent)
         changes.append(VerdictFlip("concurrent", "Concurrent sequences", now, flips, becomes))
+    if limits.gguf:
+        engines, file = dict(_ENGINES), f"GGUF {GGUF_FORMATS[limits.gguf]}"
+        now, flips = engines[inputs.engine], engines[LLAMA_CPP]
+        also = (("weights", "Weights", file),)
+        changes.append(VerdictFlip("engine", "Engine", now, flips, "Fits.", also))
     if limits.gpus and limits.gpus != inputs.tensor_parallel:
         now, flips = str(inputs.tensor_parallel), str(limits.gpus)
         word = "The fewest that fit." if fits else "Fits."

@@ -107,10 +107,7 @@ def build_notes(
     notes = list(_weight_notes(model, inputs, load))
     notes += _engine_notes(model, inputs)
     if inputs.overhead is None:
-        notes.append(
-            f"Overhead is taken as {format_value(load.overhead, 'B')} per GPU; "
-            "start-up logs show 0.3 to 4 GB."
-        )
+        notes.append(_overhead_note(inputs, load))
     if load.started > load.activations + load.overhead:
         startup = format_value(load.started, "B")
         notes.append(
@@ -195,6 +192,17 @@ def _overhead_range_factors(inputs: InferenceMemoryInputs) -> tuple[float, float
     if inputs.overhead is not None:
         return (1.0, 1.0)
     return _LOGGED_OVERHEAD if inputs.engine in _LOGGED else _OVERHEAD
+
+
+def _overhead_note(inputs: InferenceMemoryInputs, load: GpuMemoryUse) -> str:
+    """Return the overhead of a GPU with its range, and what logs it rests on."""
+    shares = _overhead_range_factors(inputs)
+    low, high = (format_value(load.overhead * share, "B") for share in shares)
+    note = f"Overhead is taken as {format_value(load.overhead, 'B')} per GPU ({low} to {high})"
+    if inputs.engine in _LOGGED:
+        logged = ENGINES[inputs.engine].logged_gpus
+        return f"{note}, as start-up logs of up to {logged} GPUs show it."
+    return f"{note}." if inputs.engine != GENERAL else f"{note}; start-up logs show 0.3 to 4 GB."
 
 
 def _activation_range_factors(inputs: InferenceMemoryInputs) -> tuple[float, float]:
@@ -489,6 +497,9 @@ def _overhead_step(inputs: InferenceMemoryInputs, load: GpuMemoryUse) -> Formula
         engine = ENGINES[inputs.engine]
         formula = "memory outside PyTorch + memory for each further GPU, both from logs"
         each = format_term(engine.outside_each, "B")
+        if inputs.tensor_parallel > engine.logged_gpus:
+            formula += f", which are of at most {engine.logged_gpus} GPUs"
+            others = engine.logged_gpus - 1
         numbers = f"{format_term(engine.outside, 'B')} + {each} × {others}"
     elif others:
         numbers = format_sum((CONTEXT, COMMUNICATION), "B")

@@ -30,6 +30,7 @@ from app.estimator.serving.step_time import (
     decode_time,
     draft_and_verify_step_time,
     find_measurements,
+    padded_rows,
     place_model,
     prefill_time,
     step_time,
@@ -237,13 +238,16 @@ def weights_compute_crossover_batch(
 ) -> int | None:
     """Return the batch from which compute takes longer than reading the weights.
 
-    Solved directly for a dense model, since compute grows with tiles of rows. For experts,
+    Solved directly for a dense model, since compute grows with tiles of rows, or with each row
+    while they are multiplied as vectors. For experts,
     found by doubling from `start`, whose step is `step`. None if no batch up to 65,536
     reaches it.
     """
     if not placed.model.is_routed:
-        tiles = math.ceil(start / TILE) * step.weights / step.compute
-        turn = int(TILE) * math.floor(tiles) + 1
+        rows = padded_rows(placed, start) * step.weights / step.compute
+        turn = math.floor(rows) + 1
+        if turn > placed.engine.vector_rows:
+            turn = int(TILE) * math.floor(rows / TILE) + 1
         return turn if turn <= _MOST_ROWS else None
     batch = start
     while step.compute <= step.weights and batch <= _MOST_ROWS:

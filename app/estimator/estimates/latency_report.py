@@ -21,6 +21,7 @@ from app.estimator.result import (
     Estimate,
     FormulaStep,
     OutputSpec,
+    OutputValue,
     ResultTable,
     Verdict,
     read_figures,
@@ -86,7 +87,9 @@ OUTPUTS: tuple[OutputSpec[LatencyResult], ...] = (
         "critical_batch",
         "Critical batch",
         "sequence",
-        read=lambda r: _datasheet_critical_batch(r.placed),
+        read=lambda r: OutputValue(
+            _datasheet_critical_batch(r.placed), note="By peak rates, not those that kernels reach."
+        ),
     ),
     OutputSpec("fits", "Fits in memory", better="more"),
 )
@@ -110,10 +113,10 @@ def estimate(inputs: LatencyInputs) -> Estimate:
 
 
 _LEADS = {
-    "memory": "Bound by memory.",
-    "compute": "Bound by compute.",
-    "communication": "Bound by communication.",
-    "overhead": "Bound by overhead.",
+    "memory": "Decoding is bound by memory.",
+    "compute": "Decoding is bound by compute.",
+    "communication": "Decoding is bound by communication.",
+    "overhead": "Decoding is bound by overhead.",
 }
 
 
@@ -150,11 +153,16 @@ def _acceptance_text(result: LatencyResult) -> str:
 
 
 def _datasheet_critical_batch(placed: PlacedModel) -> float:
-    """Return the sequences from which weights no longer bound the time, by the data sheet."""
+    """Return the sequences from which weights no longer bound the time.
+
+    By the peaks of the data sheet, or what the engine reaches at most if that is less.
+    """
     gpu, form = placed.gpu, placed.form
     kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_bits(gpu, form)]
     peak = gpu.peak_rate(kind) or gpu.peak_rate("int8") or gpu.peak_rate("bf16") or 0.0
-    dense = critical_batch(peak, gpu.memory_bandwidth or 1.0, form.bits / 8)
+    peak = min(peak, placed.engine.compute_limit)
+    bandwidth = min(gpu.memory_bandwidth or 1.0, placed.engine.bandwidth_limit)
+    dense = critical_batch(peak, bandwidth, form.bits / 8)
     if not placed.model.is_routed:
         return dense
     per_token = placed.model.experts_per_token
@@ -327,7 +335,10 @@ def _build_notes(result: LatencyResult) -> tuple[str, ...]:
         )
     elif placed.narrow:
         label = placed.form.label
-        notes.append(f"{label} is unpacked to 16 bit here: it saves reading, not math.")
+        notes.append(
+            f"{label} is unpacked to 16 bit on this card: its weights are read faster, and computed "
+            "no faster."
+        )
     if result.compute_bound_batch is not None:
         turns = format_number(result.compute_bound_batch)
         notes.append(f"From {turns} sequences on, computing outweighs the weights.")

@@ -91,7 +91,7 @@ class ServingCapacityInputs:
         default=PUBLISHED_OR_FP8,
         choices=((PUBLISHED_OR_FP8, "As published, or FP8"), *PUBLISHED_CHOICES),
     )
-    cache: str = common_inputs.cache_input(default="fp8")
+    cache: str = common_inputs.cache_input()
     gpu: str = common_inputs.counted_gpu_input(count_field="tensor_parallel")
     tensor_parallel: int = common_inputs.tensor_parallel_input(
         default=4, label="GPUs that share the model"
@@ -141,7 +141,8 @@ class ServingCapacityInputs:
         100,
         "Users at once",
         limits=(1, 10_000_000),
-        help="Requests that are being answered at the same time.",
+        help="Requests that are being answered at the same time. Requests per second replace them.",
+        replaced_by="requests_per_second",
     )
     requests_per_second: float | None = LOAD.add_input(
         None,
@@ -328,9 +329,10 @@ def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return the nearest input values at which the verdict flips."""
     if not result.memory:
         return _more_gpus_flips(result) + _split_flips(result)
+    other = _other_width_flips(result) + _split_flips(result)
     if result.top is None or result.replicas is None:
-        return _relaxed_target_flips(result) + _split_flips(result)
-    return _load_flips(result, result.top, result.replicas) + _split_flips(result)
+        return _relaxed_target_flips(result) + other
+    return _load_flips(result, result.top, result.replicas) + other
 
 
 RACK = 32
@@ -373,6 +375,40 @@ def _split_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     return flip
 
 
+_WIDTHS = (1, 2, 4, 8)
+
+
+def _other_width_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """Return the GPUs per replica that need fewest in all, if those are fewer than now."""
+    inputs, model = result.inputs, result.profile.placed.model
+    spread = inputs.attention_parallel * inputs.expert_parallel * inputs.pipeline_parallel
+    if inputs.replicas or inputs.decode_gpus or inputs.simulate or spread > 1:
+        return ()
+    if inputs.expert_tensor_parallel:
+        return ()
+    best, width = result.gpus if result.met else None, 0
+    for tensor in _WIDTHS:
+        if tensor == inputs.tensor_parallel or tensor_parallel_problem(model, tensor):
+            continue
+        if best is not None and tensor * (1 + inputs.spare) >= best:
+            break  # Even one replica of so many takes no fewer.
+        other = dataclasses.replace(inputs, tensor_parallel=tensor)
+        profile = build_replica_profile(other)
+        top = highest_load_within_targets(profile, latency_targets(other), max_rate_batch(profile))
+        replicas = _fewest_replicas(other, top)
+        gpus = tensor * (replicas + inputs.spare) if replicas else None
+        if gpus and (best is None or gpus < best):
+            best, width = gpus, tensor
+    if not width:
+        return ()
+    becomes = f"{format_number(best)} GPUs in all keep the targets."
+    if not result.has_targets:
+        becomes = f"{format_number(best)} GPUs in all are enough."
+    now, then = str(inputs.tensor_parallel), str(width)
+    label = "GPUs that share the model"
+    return (VerdictFlip("tensor_parallel", label, now, then, becomes),)
+
+
 def _more_gpus_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return the fewest GPUs per replica on which weights and a request fit."""
     if result.enough is None:
@@ -407,7 +443,7 @@ def _load_flips(
     if inputs.requests_per_second is not None:
         most = highest_point.rate * replicas / inputs.peak
         field, label = "requests_per_second", "Requests per second"
-        now, flips = inputs.requests_per_second, format_number(most)
+        now, flips = inputs.requests_per_second, round_past_limit(most, up=result.met)
     else:
         most = math.floor(highest_point.batch * replicas / inputs.peak)
         field, label, now = "concurrent", "Users at once", float(inputs.concurrent)

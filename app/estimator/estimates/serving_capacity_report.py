@@ -1,6 +1,7 @@
 """`serving-capacity`: verdict, figures, charts and formula steps of a result."""
 
 import dataclasses
+import math
 from collections.abc import Callable
 
 from app.estimator.common_inputs import refuse_transformers
@@ -79,7 +80,13 @@ def build_tables(result: CapacityResult) -> tuple[ResultTable, ...]:
             )
         )
         batch *= 2
-    columns = ("Requests at once", "Rate", "First token", "Per token")
+    percentile = result.inputs.percentile
+    columns = (
+        "Requests at once",
+        "Rate",
+        f"First token, {percentile}",
+        f"Per token, {percentile}",
+    )
     tables = [ResultTable("One replica by load", columns, tuple(rows))]
     if result.simulated is not None and result.settled is not None:
         tables.append(_simulation_table(result.simulated, result.settled))
@@ -183,13 +190,29 @@ def _requests_at_once(result: CapacityResult) -> OutputValue:
     return OutputValue(min(round(result.settled.batch, 1), max(1, most)))
 
 
-def _million_tokens_cost(result: CapacityResult) -> OutputValue:
+def _most_requests(result: CapacityResult) -> OutputValue:
+    """Return the requests that fit at their mean length, and at their whole one in a note."""
+    profile, requests = result.profile, result.profile.traffic.requests
+    most, full = (max(0, int(n)) for n in (profile.most, profile.full))
+    if most == full:
+        return OutputValue(most)
+    mean = format_number(round(profile.traffic.mean_context))
+    whole = format_number(requests.prompt + requests.answer)
+    note = f"Of {mean} tokens on average; {format_number(full)} of {whole}."
+    return OutputValue(most, note=note)
+
+
+def _million_tokens_cost(result: CapacityResult, with_prompts: bool = False) -> OutputValue:
+    """Return the cost of a million output tokens, or of all tokens, prompts included."""
     price = typed_or_list_price(result.profile.placed.gpu, result.inputs.cost_per_gpu_hour)
     if price is None:
         return OutputValue(None, note=UNKNOWN)
     if result.gpus is None or not result.output_token_rate:
         return _value_if_served(None)
-    cost = usd_per_million_tokens(result.output_token_rate, result.gpus, price)
+    rate = result.output_token_rate
+    if with_prompts:
+        rate *= 1 + result.inputs.prompt_tokens / result.inputs.output_tokens
+    cost = usd_per_million_tokens(rate, result.gpus, price)
     return modeled_time(result.measurements.error_interval_name("throughput"), cost)
 
 
@@ -235,7 +258,7 @@ OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
         "max_concurrent",
         "Most requests in memory of a replica",
         better="more",
-        read=lambda r: max(0, int(r.profile.most)),
+        read=_most_requests,
     ),
     OutputSpec("transfer", "Transfer of a prompt's cache", "s", "less", _transfer, modeled=True),
     OutputSpec("cost_per_month", "Cost per month", "USD/month", "less", _monthly_cost),
@@ -245,6 +268,14 @@ OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
         "USD/Mtoken",
         "less",
         _million_tokens_cost,
+        modeled=True,
+    ),
+    OutputSpec(
+        "cost_per_million_tokens_of_both",
+        "Cost per million tokens of prompts and answers",
+        "USD/Mtoken",
+        "less",
+        lambda r: _million_tokens_cost(r, with_prompts=True),
         modeled=True,
     ),
 )
@@ -338,13 +369,13 @@ def _acceptance_text(result: CapacityResult) -> str:
 def _load_status_and_lead(result: CapacityResult) -> tuple[Status, str]:
     """Return how the replicas stand their load."""
     if not result.has_targets and result.met:
-        return "fits", "Keeps up, without targets."
+        return "fits", "Keeps up; no targets are set."
     if not result.has_targets:
         return "tight", "Answers all, but requests wait for memory."
     if not result.met:
         return "no", "Too slow."
     if (result.utilization or 0.0) > 0.9:
-        return "tight", "Meets the targets, nearly full."
+        return "tight", "Meets the targets, close to their limit."
     return "fits", "Meets the targets."
 
 
@@ -543,17 +574,19 @@ def _build_pictures(result: CapacityResult) -> tuple[Chart, ...]:
         return ()
     share, top = target_share(inputs), result.best
     first, each = [], []
-    for part in range(1, 21):
-        settled = operating_point_at_batch(
-            result.profile, max(1.0, top * (part / 20) ** 2), (share,)
-        )
+    batches = [max(1.0, top * (part / 20) ** 2) for part in range(1, 21)]
+    if result.queued_requests:  # The rate stays, and the wait grows up to this load.
+        users = result.profile.most + result.queued_requests
+        batches += [top + (users - top) * part / 5 for part in range(1, 6)]
+    for batch in batches:
+        settled = operating_point_at_batch(result.profile, batch, (share,))
         first.append((settled.rate, settled.ttft[share]))
         whole = settled.ttft[share] + settled.tpot[share] * inputs.output_tokens
         each.append((settled.rate, whole))
     lines = [ChartLine("First token", tuple(first)), ChartLine("Whole answer", tuple(each), "dash")]
     if result.settled is not None:
         here = (result.settled.rate, result.settled.ttft[share])
-        lines.append(ChartLine("This load", (here,), "mark"))
+        lines.append(ChartLine("First token at this load", (here,), "mark"))
     return (
         Chart(
             "Latency against load of one replica",
@@ -596,7 +629,7 @@ def _split_notes(profile: ReplicaProfile) -> list[str]:
 
 
 def _build_notes(result: CapacityResult) -> list[str]:
-    inputs = result.inputs
+    inputs, placed = result.inputs, result.profile.placed
     label, front = (
         result.profile.placed.engine.label,
         format_value(result.profile.placed.time_before_prompt, "s"),
@@ -605,11 +638,21 @@ def _build_notes(result: CapacityResult) -> list[str]:
         result.measurements.note,
         f"{label}: {front} pass until a request reaches the engine and its prompt is launched.",
         (
-            "Requests arrive at random; bursts beyond that need the peak factor."
+            "Requests arrive at random, and the users at once do not count; bursts beyond that "
+            "need the peak factor."
             if inputs.requests_per_second is not None
             else "Each user asks again once answered; bursts beyond that need the peak factor."
         ),
     ]
+    if result.profile.prefill is None:
+        median = inputs.prompt_tokens / math.sqrt(1 + inputs.prompt_variation)
+        idle = format_value(result.profile.idle, "s")
+        notes.append(
+            f"Half of the prompts have at most {format_number(round(median))} tokens; without "
+            f"load, the first token takes {idle} for such a prompt."
+            if inputs.prompt_variation
+            else f"Without load, the first token takes {idle}."
+        )
     if inputs.spare:
         copies = "replica is" if inputs.spare == 1 else "replicas are"
         notes.append(f"{inputs.spare} spare {copies} counted in GPUs, nodes and cost.")
@@ -624,6 +667,11 @@ def _build_notes(result: CapacityResult) -> list[str]:
         notes.append(f"{kept} tokens are kept of each step; an answer takes fewer steps by that.")
     if inputs.cached_share:
         notes.append("Prompts that are cached save reading; their memory is counted whole.")
+    if any(layer.state and layer.mixer.kind != "attention" for layer, _ in placed.model.runs):
+        notes.append(
+            "One state of each recurrent layer is counted for a request. Prefix caching keeps two, "
+            "in blocks as inference-memory counts them, so that fewer requests fit."
+        )
     if result.queued_requests:
         waiting = format_number(round(result.queued_requests))
         notes.append(f"{waiting} requests of a replica wait until others leave the memory.")

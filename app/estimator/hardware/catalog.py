@@ -218,10 +218,12 @@ class NetworkPart:
 # Values of a card that somebody types: field by the unit, and by the word before a peak.
 _OWN_VALUE = re.compile(
     r"(?:(?P<what>[A-Za-z]+\d*)\s+)?(?P<number>\d[\d,]*(?:\.\d+)?)\s*"
-    r"(?P<unit>GB/s|TB/s|GB|TFLOPS|PFLOPS|TOPS|W)\s*"
+    r"(?P<unit>GB/s|TB/s|GiB|MiB|GB|TFLOPS|PFLOPS|TOPS|W)\s*"
 )
 _OWN_UNITS = {
     "GB": ("memory", 1e9),
+    "GiB": ("memory", 2.0**30),
+    "MiB": ("memory", 2.0**20),
     "GB/s": ("memory_bandwidth", 1e9),
     "TB/s": ("memory_bandwidth", 1e12),
     "TFLOPS": ("bf16", 1e12),
@@ -262,17 +264,23 @@ def _parse_custom_gpu(text: str) -> dict[str, float]:
     return values
 
 
+OWN_CARD = "own"
+"""Kind of a card that is not in the catalog, whose values somebody typed."""
 _LARGEST_CARD = 1e13
 _LARGEST_RATE = 1e18
-_OWN_EXAMPLE = (
-    "write its values like 24 GB, 936 GB/s, 71 TFLOPS, FP8 142 TFLOPS, NVLink 56 GB/s, 350 W"
-)
+_OWN_EXAMPLE = "write its values like 24 GB (or 24564 MiB), 936 GB/s, 71 TFLOPS, FP8 142 TFLOPS, NVLink 56 GB/s, 350 W"
 
 
 def _format_custom_gpu_value(field: str, value: float) -> str:
-    """Format one value of a card of your own as it is typed."""
+    """Format one value of a card of your own as it is typed.
+
+    >>> _format_custom_gpu_value("memory", 16e9), _format_custom_gpu_value("memory", 16303 * 2**20)
+    ('16 GB', '16303 MiB')
+    """
     if field == "nvlink":
         return f"NVLink {value / 1e9:.12g} GB/s"
+    if field == "memory" and value % 1e6 and not value % 2**20:
+        return f"{value / 2**20:.12g} MiB"
     if field in _OWN_SHOWN:
         factor, unit = _OWN_SHOWN[field]
         return f"{value / factor:.12g} {unit}"
@@ -289,6 +297,8 @@ def accelerator_id(name: str) -> str:
     'h100-sxm5-80'
     >>> accelerator_id("24GB, 0.936 TB/s, FP8 142 TFLOPS")
     '24 GB, 936 GB/s, FP8 142 TFLOPS'
+    >>> accelerator_id("16 GiB, 960 GB/s")
+    '16384 MiB, 960 GB/s'
     """
     own = _parse_custom_gpu(name)
     if own:
@@ -331,7 +341,9 @@ def find_accelerator(name: str) -> Accelerator:
     if own:
         values: dict[str, Any] = dict(own)
         size = _format_custom_gpu_value("memory", own["memory"])
-        return Accelerator(accelerator_id(name), f"own {size} card", pcie_generation=4, **values)
+        return Accelerator(
+            accelerator_id(name), f"own {size} card", kind=OWN_CARD, pcie_generation=4, **values
+        )
     row = data_files.load_table(*_ACCELERATORS)[accelerator_id(name)]
     return Accelerator(**_to_base_units(row, _ACCELERATOR_UNITS))
 

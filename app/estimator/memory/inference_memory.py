@@ -203,8 +203,8 @@ class EngineMemory:
     """Memory that an engine uses in addition to weights and cache.
 
     `outside` and `outside_each` are bytes outside of the framework, on the first
-    GPU and for each further one; `sampler` bytes per logit of the `sequences` that
-    are sampled when the peak is measured, on the whole vocabulary.
+    GPU and for each further one, up to the `logged_gpus` that start-up logs are of;
+    `sampler` bytes per logit of the `sequences` that are sampled when the peak is measured, on the whole vocabulary.
     `outside` counts against the fraction of the GPU that may be used; with
     `static` the fraction limits weights and cache together instead, and with `free` it is
     that of what weights and temporary tensors leave; with `whole` there is no fraction. `small` replaces `sequences` and
@@ -222,6 +222,7 @@ class EngineMemory:
     free: bool = False
     whole: bool = False
     small: tuple[int, int] | None = None
+    logged_gpus: int = 4
 
     def with_defaults_for_gpu(self, gpu_name: str, gpu_memory: float) -> "EngineMemory":
         """Return the engine with its defaults on a GPU that reports `gpu_memory` bytes."""
@@ -231,15 +232,24 @@ class EngineMemory:
         return dataclasses.replace(self, sequences=sequences, step_tokens=tokens)
 
     def bytes_outside_framework(self, gpus: int) -> float:
-        """Bytes outside of the framework on one of `gpus` GPUs [B]."""
-        return self.outside + self.outside_each * (gpus - 1)
+        """Bytes outside of the framework on one of `gpus` GPUs [B].
+
+        They do not grow further: a worker of eight reports less than one of four.
+
+        >>> engine = ENGINES["vllm-0.9"]
+        >>> engine.bytes_outside_framework(8) == engine.bytes_outside_framework(4)
+        True
+        """
+        return self.outside + self.outside_each * (min(gpus, self.logged_gpus) - 1)
 
 
 # Constants from start-up logs: vLLM pull request 10511 (0.6.5), 2031 (0.2.x), issue
 # 13061 (0.7) and 21348 (0.9 and SGLang). Logs of 0.10 and 0.11 agree with those of 0.9:
 # issues 23278 and 27508 within 2%. Its defaults on smaller GPUs are those of its server
 # (get_batch_defaults in vllm/engine/arg_utils.py), and agree with logs of RTX 5090: issue
-# 52872, and noonghunna/club-3090, issue 1087. TensorRT-LLM: the meaning of free_gpu_memory_fraction
+# 52872, and noonghunna/club-3090, issue 1087. A worker of eight A100 has 2.1 GiB outside of
+# PyTorch and one of sixteen RTX 3090 0.2 GiB (vLLM 0.7 and 0.8; pull request 14447), so that
+# the logs of two and four GPUs are not extended to more. TensorRT-LLM: the meaning of free_gpu_memory_fraction
 # is documented; its other constants are assumed. llama.cpp: its compute buffer has the
 # logits of a batch of 512 in FP32.
 ENGINES: dict[str, EngineMemory] = {
@@ -259,7 +269,9 @@ ENGINES: dict[str, EngineMemory] = {
         EngineMemory("trtllm", "TensorRT-LLM", 0.9 * GIB, 0.83 * GIB, 6.0, 256, 8192, free=True),
         EngineMemory("llama.cpp", "llama.cpp, Ollama", 0.5 * GIB, 0.0, 4.0, 512, 512, whole=True),
         EngineMemory("vllm-0.2", "vLLM 0.2", 0.88 * GIB, 4.1 * GIB, 12.0, 256, 4096),
-        EngineMemory("vllm-0.6", "vLLM 0.6", 1.79 * GIB, 1.79 * GIB, 41.0, 256, 8192),
+        EngineMemory(
+            "vllm-0.6", "vLLM 0.6", 1.79 * GIB, 1.79 * GIB, 41.0, 256, 8192, logged_gpus=2
+        ),
         EngineMemory("vllm-0.7", "vLLM 0.7", 0.25 * GIB, 0.0, 26.5, 256, 2048),
     )
 }

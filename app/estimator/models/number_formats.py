@@ -12,6 +12,7 @@ from app.estimator.models.layers import Layer, WeightMatrix
 from app.estimator.models.quantized_formats import (
     EMBEDDING,
     HEAD,
+    MXFP4,
     NumberScheme,
     Quantization,
     list_matrix_names,
@@ -408,6 +409,7 @@ GGUF_CHOICES = tuple((key, f"GGUF {name}") for key, name in GGUF_FORMATS.items()
 # Mixtures whose output projection is Q5_K; all others up to Q8_0 use Q6_K.
 _LOW_HEAD = frozenset({"IQ3_XXS", "IQ2_M", "IQ2_S", "IQ2_XS", "IQ2_XXS", "IQ1_M", "IQ1_S"})
 _WIDE = frozenset({"F32", "F16", "BF16", "Q8_0"})
+_MXFP4_EXPERTS = "MXFP4_MOE"
 # Models with 8 experts have wider keys and values, and an output projection at Q5_K.
 _EIGHT_EXPERTS = 8
 
@@ -416,7 +418,8 @@ def gguf_file_bytes(model: Architecture, mixture: str) -> float:
     """Bytes of the tensors of a GGUF file in a mixture such as `Q4_K_M`.
 
     Each matrix is stored in the block format that llama.cpp picks for its role and
-    layer without an importance matrix; vectors and routers are FP32.
+    layer without an importance matrix; vectors and routers are FP32. Experts that are
+    published in MXFP4 stay in it, as its converter writes them.
     From llama.cpp, quantize. Raises KeyError for an unknown mixture.
     """
     usual, rules = _MIXTURES[mixture]
@@ -438,7 +441,7 @@ def _gguf_embedding_and_head_bytes(
     model: Architecture, mixture: str, default_format: str, rules: _Rules
 ) -> float:
     """Return the bytes of the embedding table and of the output projection."""
-    head = default_format if mixture in _WIDE else "Q5_K" if mixture in _LOW_HEAD else "Q6_K"
+    head = default_format if default_format in _WIDE else "Q5_K" if mixture in _LOW_HEAD else "Q6_K"
     if model.tied:
         return element_bytes(model.embedding_parameters, _gguf_bits_for_row(head, model.hidden))
     table = next((form for _, form in rules.get("embedding", ())), default_format)
@@ -460,6 +463,10 @@ def _gguf_matrix_format(
     model: Architecture, layer: Layer, matrix: WeightMatrix, index: int, mixture: str
 ) -> str:
     usual, rules = _MIXTURES[mixture]
+    if matrix.part == "experts" and (
+        mixture == _MXFP4_EXPERTS or _is_published_in_mxfp4(model, layer, matrix, index)
+    ):
+        return "MXFP4"
     form = usual
     for condition, chosen in rules.get(matrix.name, ()):
         if _gguf_condition_holds(condition, index, model, layer):
@@ -468,6 +475,15 @@ def _gguf_matrix_format(
     if usual in _WIDE:
         return form
     return _apply_gguf_exceptions(model, matrix, form)
+
+
+def _is_published_in_mxfp4(
+    model: Architecture, layer: Layer, matrix: WeightMatrix, index: int
+) -> bool:
+    how = model.quantization
+    if how is None or how.problem:
+        return False
+    return _matrix_scheme(how, layer, matrix, str(index)) == MXFP4
 
 
 def _apply_gguf_exceptions(model: Architecture, matrix: WeightMatrix, form: str) -> str:

@@ -82,10 +82,10 @@ class SharedEngineConstants:
     of many experts, of the geometric mean of that of one product and of that in 16 bit,
     since a narrower format shortens only a part of them [1]; `padding`: rows by which
     the tiles of an expert are padded [1]; `skew`: T tokens choose as many experts as
-    T^skew would evenly [1]. Before the first token of a request pass `waits` decoding
-    steps [1], `own` of the time its prompt takes [1], and `others` of the time of each
-    other sequence's prompt [1] if all requests start together, which they do less the more
-    their lengths vary, in units of `spread` [1].
+    T^skew would evenly [1]. Beside the time on an idle replica,
+    `waits` decoding steps pass before the first token of a request [1], and `others` of the
+    time of each other sequence's prompt [1] if all requests start together, which they do less
+    the more their lengths vary, in units of `spread` [1].
     """
 
     attention: float
@@ -93,7 +93,6 @@ class SharedEngineConstants:
     padding: float
     skew: float
     waits: float
-    own: float
     others: float
     spread: float
 
@@ -203,7 +202,6 @@ def load_shared_engine_constants() -> SharedEngineConstants:
         padding=row["padding"],
         skew=row["skew"],
         waits=row["waits"],
-        own=row["own"],
         others=row["others"],
         spread=row["spread"],
     )

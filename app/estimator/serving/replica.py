@@ -25,6 +25,7 @@ from app.estimator.serving.step_time import (
     StepBatch,
     decode_time,
     draft_and_verify_step_time,
+    prefill_time,
     step_time,
 )
 
@@ -57,7 +58,7 @@ def weight_bytes_per_gpu(placed: PlacedModel, stage: Architecture | None = None)
         return table.bytes_per_gpu(serving.tensor)
     dense = table.bytes_per_gpu(serving.tensor) - table.experts / serving.tensor
     experts, parts = table.experts, serving.expert_tensor
-    if placed.narrow:
+    if placed.narrow and not placed.engine.deals_layers:
         experts += expert_padding_bytes(model, placed.form, parts)
     return dense + experts / (serving.expert * parts)
 
@@ -258,7 +259,8 @@ class ReplicaProfile:
     `decode` and `prompt` are over the batch of a group, and `own` is the part of `decode`
     that depends on requests instead of rows. `most` sequences fit in memory on average,
     `full` if memory for each whole answer is reserved from the start; at 0 the weights do
-    not fit. A step yields `kept` tokens of each answer. `prefill` reads the prompts apart.
+    not fit. A step yields `kept` tokens of each answer. `idle` is the median time to first token
+    without load [s]. `prefill` reads the prompts apart.
     """
 
     placed: PlacedModel
@@ -269,6 +271,7 @@ class ReplicaProfile:
     most: float
     full: float
     kept: float
+    idle: float = 0.0
     prefill: PrefillPool | None = None
 
     @property
@@ -311,7 +314,7 @@ class ReplicaProfile:
     def _first_token(self, timed: BatchTiming) -> float:
         if self.prefill:
             return self.prefill.first_token(0.5) + self.placed.steps.waits * timed.step
-        return median_ttft(self.placed, timed, self.traffic)
+        return median_ttft(self.placed, timed, self.traffic, self.idle)
 
     def rate_at(self, batch: float) -> float:
         """Return the request rate with `batch` requests in the replica, by Little's law [1/s]."""
@@ -364,20 +367,29 @@ def min_mixed_step_time(placed: PlacedModel, decode_seconds: float) -> float:
     return placed.launching + (decode_seconds if placed.engine.separate else 0.0)
 
 
-def median_ttft(placed: PlacedModel, timing: BatchTiming, traffic: RequestTraffic) -> float:
-    """Median time to the first token [s].
+def idle_ttft(placed: PlacedModel, traffic: RequestTraffic) -> float:
+    """Time to the first token of the median prompt if no other request is there [s].
 
-    front + (waits + (p − 1)/2)·t_step + own·t_prompt/√(1 + v) + others·s·b·t_prompt: the
-    way to the engine and the launches, the steps until it checks and emits the token, the
-    median prompt, and the prompts before it. The engine checks for requests every p steps;
-    v is the squared variation of the prompts, and s how far requests start together.
-    The constants are in data/engines.toml.
+    Lengths are distributed log-normally, with a median of the mean ÷ √(1 + v).
+    """
+    median = traffic.requests.uncached_prompt / math.sqrt(1 + traffic.prompt_variation)
+    return placed.time_before_prompt + prefill_time(placed, max(1.0, median)).total
+
+
+def median_ttft(
+    placed: PlacedModel, timing: BatchTiming, traffic: RequestTraffic, idle: float
+) -> float:
+    """Median time to the first token under load [s].
+
+    idle + (waits + (p − 1)/2)·t_step + others·s·b·t_prompt: the time on an idle replica, the
+    steps of other answers until the engine checks for requests and emits the token, and the
+    prompts before it. The engine checks every p steps, and s is how far requests start
+    together. The constants are in data/engines.toml.
     """
     common = placed.steps
-    own = common.own / math.sqrt(1 + traffic.prompt_variation)
     others = common.others * traffic.synchrony(common.spread) * timing.batch
     steps = common.waits + (placed.serving.polling - 1) / 2
-    return placed.time_before_prompt + steps * timing.step + (own + others) * timing.cost
+    return idle + steps * timing.step + others * timing.cost
 
 
 def profile_replica(
@@ -408,6 +420,7 @@ def profile_replica(
         most=_max_accepted_sequences(placed, mean, usable_share),
         full=_max_accepted_sequences(placed, requests.prompt + requests.answer, usable_share),
         kept=draft.tokens_per_step,
+        idle=0.0 if prefill else idle_ttft(placed, traffic),
         prefill=prefill,
     )
 

@@ -243,7 +243,7 @@ def step_time(placed: PlacedModel, batch: StepBatch) -> InferenceStepTime:
     True
     """
     sums = _StepTimeSums()
-    padded = _padded_rows(placed, batch.rows)
+    padded = padded_rows(placed, batch.rows)
     for work in placed.work:
         number = work.number
         for per_row, reading in work.products:
@@ -271,7 +271,7 @@ def step_time(placed: PlacedModel, batch: StepBatch) -> InferenceStepTime:
     )
 
 
-def _padded_rows(placed: PlacedModel, rows: float) -> float:
+def padded_rows(placed: PlacedModel, rows: float) -> float:
     """Return the rows that a product computes: whole tiles, unless it takes vectors."""
     if rows <= placed.engine.vector_rows:
         return rows
@@ -402,7 +402,7 @@ def pipeline_time(placed: PlacedModel, rows: float) -> float:
 
 def _add_output_head(sums: _StepTimeSums, placed: PlacedModel, batch: StepBatch) -> None:
     weights = placed.model.vocabulary * placed.model.hidden / placed.serving.tensor
-    rows = _padded_rows(placed, max(1.0, batch.answers))
+    rows = padded_rows(placed, max(1.0, batch.answers))
     computing = 2 * rows * weights / placed.rates.matmul16
     reading = weights * placed.form.rest / 8 / placed.rates.bandwidth
     sums.computing += computing
