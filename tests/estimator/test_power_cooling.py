@@ -63,7 +63,7 @@ def test_the_average_pue_is_the_one_that_the_page_says():
     # Uptime Institute, Global Data Center Survey 2025: 1.54.
     assert "1.54 (2025)" in input_specs(PowerCoolingInputs)["pue"].help
     page = Path("content/topics/power-and-cooling/concept.md").read_text("utf-8")
-    assert "survey of 2025, operators reported an average PUE of 1.54" in page
+    assert "2025 survey, operators reported an average PUE of 1.54" in page
 
 
 def test_a_scalable_unit_of_b200_takes_16_racks_and_458_kilowatts():

@@ -346,7 +346,7 @@ def _build_verdict(result: CapacityResult) -> Verdict:
     if result.settled is None:
         return Verdict("no", "Overloaded.", f"{copies} cannot keep up: queues grow.")
     status, lead = _load_status_and_lead(result)
-    text = f"{copies}: {_times_text(result, result.settled)}{_acceptance_text(result)}"
+    text = f"{copies}. {_times_text(result, result.settled)}{_acceptance_text(result)}"
     return Verdict(status, lead, text)
 
 
@@ -402,12 +402,14 @@ def _times_text(result: CapacityResult, settled: OperatingPoint) -> str:
     """Return what users see: the first token, the pace, and whether requests wait for memory."""
     percentile = result.inputs.percentile
     median = format_value(settled.ttft[0.5], "s")
-    first = f"first token within {median} for half"
+    text = f"Half of the requests get their first token within {median}"
+    share = "half of them"
     if percentile != "p50":
+        share = _SHARE_LABELS[percentile]
         late = format_value(settled.ttft[target_share(result.inputs)], "s")
-        first += f" and {late} for {_SHARE_LABELS[percentile]}"
+        text += f", {share} within {late}"
     each = format_value(settled.tpot[target_share(result.inputs)], "s")
-    text = f"{first}, then one every {each}."
+    text += f". After that, {share} get a token at least every {each}."
     if result.queued_requests:
         holds = int(result.profile.most)
         asking = round(result.profile.most + result.queued_requests)
