@@ -3,7 +3,11 @@
 import dataclasses
 from collections.abc import Callable
 
-from app.estimator.common_inputs import fill_in_default_gpus
+from app.estimator.common_inputs import (
+    fill_in_default_gpus,
+    fill_in_zero,
+    recompute_note,
+)
 from app.estimator.data_files import modeled_rate, modeled_time
 from app.estimator.estimates.training_time import (
     USUAL_GPUS,
@@ -14,13 +18,16 @@ from app.estimator.estimates.training_time import (
     find_flips,
     find_gpus_for_deadline,
     find_memory_remedy,
+    requested_framework,
     requested_plan,
     requested_step_time,
     validate_inputs,
+    with_least_recompute,
 )
 from app.estimator.formula_steps import (
     StepBuilder,
     format_adapter_flops_per_token,
+    format_daly_interval,
     format_term,
     format_terms_of_sum,
     format_training_flops_per_token,
@@ -180,12 +187,15 @@ _COMMUNICATION = {"tensor", "expert", "context", "gather", "data"}
 
 def estimate(inputs: TrainingTimeInputs) -> Estimate:
     """Compute the step time of the plan, and from it the whole run."""
-    inputs = fill_in_default_gpus(inputs, USUAL_GPUS)
-    model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
-    validate_inputs(model, inputs, gpu)
+    typed = fill_in_default_gpus(inputs, USUAL_GPUS)
+    model, gpu = find_model(typed.model), find_accelerator(typed.gpu)
+    typed = fill_in_zero(typed, requested_framework(typed, model))
+    validate_inputs(model, typed, gpu)
+    inputs = with_least_recompute(model, gpu, typed)
     plan = requested_plan(inputs)
     step = requested_step_time(model, gpu, inputs, plan)
     result = compute_run(model, gpu, inputs, plan, step)
+    result = dataclasses.replace(result, least_recompute=inputs is not typed)
     if result.memory > gpu.capacity:
         result = dataclasses.replace(result, lighter=find_memory_remedy(model, gpu, inputs))
     elif inputs.deadline is not None and result.seconds > inputs.deadline:
@@ -199,6 +209,7 @@ def estimate(inputs: TrainingTimeInputs) -> Estimate:
         pictures=(_build_timeline(result),),
         tables=(_build_table(result),),
         notes=(
+            *recompute_note(typed, inputs),
             *_build_notes(result),
             *list_price_notes(gpu, inputs.usd_per_gpu_hour),
             capacity_note(gpu),
@@ -302,22 +313,22 @@ def _micro_batch_step(result: TrainingTimeResult) -> FormulaStep:
 
 def _run_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
     inputs = result.inputs
-    save, apart = format_term(inputs.checkpoint_time, "s"), format_term(result.mtbf, "s")
-    every = format_term(result.interval, "s")
+    save, apart = format_term(result.stall, "s"), format_term(result.mtbf, "s")
+    every, restart = format_term(result.interval, "s"), format_term(inputs.restart_time, "s")
     return (
         _STEPS.line(
             "checkpoint_interval",
-            "√(2 × time of a checkpoint × time between failures), at least the time of a checkpoint",
-            f"max(√(2 × {save} × {apart}), {save})",
+            *format_daly_interval(result.stall, result.mtbf),
             result.interval,
-            "young-1974",
+            "daly-2006",
             topic="cluster-components",
         ),
-        _STEPS.line_from_template(
+        _STEPS.line(
             "goodput",
-            "(1 − [evaluation, repeats and slower steps]) ÷ (1 + [checkpoint] ÷ [interval] + ([interval] ÷ 2 "
-            "+ [restart]) ÷ [time between failures])",
-            ((inputs.other_time, "%"), save, every, (inputs.restart_time, "s"), apart),
+            "(1 − evaluation, repeats and slower steps) × interval ÷ (failures × e^(restart ÷ "
+            "failures) × (e^((interval + stall) ÷ failures) − 1)), failures: the time between them",
+            f"(1 − {format_term(inputs.other_time, '%')}) × {every} ÷ ({apart} × exp({restart} ÷ "
+            f"{apart}) × (exp(({every} + {save}) ÷ {apart}) − 1))",
             result.useful,
             "daly-2006",
             topic="cluster-components",
@@ -402,7 +413,7 @@ ENTRY = EstimateSpec(
     inputs=TrainingTimeInputs,
     answer=estimate,
     outputs=OUTPUTS,
-    first=("time", "mfu", "gpu_hours"),
+    first=("time", "tokens_per_second", "mfu", "gpu_hours"),
     main=("model", "gpu", "gpus"),
     topic="parallelism",
 )
