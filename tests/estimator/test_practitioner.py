@@ -379,3 +379,39 @@ def test_the_verdict_on_training_memory_names_the_zero_stage() -> None:
 
 def test_tokens_per_second_are_among_the_first_figures_of_training_time() -> None:
     assert "tokens_per_second" in require_estimate("training-time").first[:3]
+
+
+def test_storage_says_which_bandwidth_a_save_in_a_minute_needs() -> None:
+    job = {"model": "70B", "gpus": 512, "save_within": "60 s"}
+    answer = ask("storage", **job)
+    assert number(answer, "needed_save") == pytest.approx(70e9 * 14 / 60, rel=0.01)
+    assert "A save within 60\u00a0s needs 16.3\u00a0GB/s." in answer.verdict.text
+    slow = ask("storage", **job, write_bandwidth="10")
+    assert (slow.verdict.status, slow.verdict.lead) == ("no", "Saves take too long.")
+    (change,) = slow.changes
+    assert ask("storage", **job, **change.typed_values)["fits"].value is True
+    assert ask("storage")["needed_save"].value is None
+
+
+def test_a_jump_in_switches_is_explained_where_it_shows() -> None:
+    run = ask("training-run", model="70B", tokens="5T", gpus=1024)
+    assert run["switches"].value == 72
+    assert "4 links of fabric managers" in run["switches"].note
+    assert "48 switches do" in run["switches"].note
+    assert ask("fabric", nodes=128, managers=0)["switches"].value == 48
+    assert ask("fabric", nodes=127)["switches"].note == ""
+
+
+def test_one_system_is_spoken_of_as_one() -> None:
+    verdict = ask("power-cooling", nodes=1).verdict
+    assert verdict.lead == "One rack with one system."
+    assert "One DGX H100 of 10.2\u00a0kW draws at most" in verdict.text
+    assert "Racks for network and storage come on top." in verdict.text
+
+
+def test_few_gpus_do_not_pay_for_the_staff_and_the_data_of_many() -> None:
+    few, many = ask("cost", gpus=8), ask("cost", gpus=1024)
+    assert number(few, "rented_hour") == pytest.approx(number(many, "rented_hour"))
+    assert number(few, "owned_hour") < 1.4 * number(ask("cost", gpus=64), "owned_hour")
+    assert "is staff and" in few.verdict.text
+    assert "for data moved out" in few["rented_hour"].note

@@ -131,6 +131,15 @@ class StorageInputs:
         limits=(0.001, 0.9),
         help="Share of the time that saving and failures may cost.",
     )
+    save_within: float | None = _CHECKPOINTS.add_input(
+        None,
+        "Time a save may take",
+        unit="s",
+        typed_unit="s",
+        limits=(0.001, 7 * 86400.0),
+        help="For the write bandwidth that this takes; left empty: no limit of its own.",
+        term="checkpoint",
+    )
     kept: int = _CHECKPOINTS.add_folded_input(
         5,
         "Checkpoints kept",
@@ -255,11 +264,23 @@ class StorageResult:
         return ((self.inputs.copies - 1) * self.dataset + self.checkpoint) / self.inputs.fill
 
     @property
+    def needed_save(self) -> float | None:
+        """Return the write bandwidth for a save in the time that it may take [B/s]."""
+        within = self.inputs.save_within
+        return None if within is None else write_rate(self.checkpoint, within)
+
+    @property
+    def saves_in_time(self) -> bool:
+        """Return whether a save takes no longer than it may."""
+        return self.write_time <= (self.inputs.save_within or math.inf)
+
+    @property
     def status(self) -> Status:
-        """Return `no` if reading is too slow or too much is lost, `tight` if nearly so."""
+        """Return `no` if reading or a save is too slow or too much is lost, `tight` if nearly so."""
         reads = self.needed_read / self.inputs.read_bandwidth
         loses = self.losses.lost_share / self.inputs.acceptable
-        worst = max(reads, loses)
+        saves = self.write_time / (self.inputs.save_within or math.inf)
+        worst = max(reads, loses, saves)
         return "no" if worst > 1 else "tight" if worst > _TIGHT else "fits"
 
 
@@ -379,9 +400,20 @@ def find_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
     inputs = result.inputs
     good = result.losses.lost_share <= inputs.acceptable
     fed = result.needed_read <= inputs.read_bandwidth
+    if not result.saves_in_time:
+        return _save_bandwidth_flip(result) if good and fed else ()
     saving_flips = _goodput_flips(result, is_acceptable=good) if fed else ()
     reading_flips = _bytes_per_token_flip(inputs, reads_fast_enough=fed) if good else ()
     return (*saving_flips, *reading_flips)
+
+
+def _save_bandwidth_flip(result: StorageResult) -> tuple[VerdictFlip, ...]:
+    needed = result.needed_save
+    if needed is None or not is_value_allowed(StorageInputs, "write_bandwidth", needed):
+        return ()
+    now = f"{format_number(result.inputs.write_bandwidth / 1e9)} GB/s"
+    flips = f"{round_past_limit(needed / 1e9, up=True)} GB/s"
+    return (VerdictFlip("write_bandwidth", "Write bandwidth", now, flips, "Fits."),)
 
 
 def describe_remedy(result: StorageResult) -> str:

@@ -59,6 +59,11 @@ def _needed_write_value(result: StorageResult) -> OutputValue:
     return OutputValue(result.needed_write, note=note, applies=result.needed_write is not None)
 
 
+def _needed_save_value(result: StorageResult) -> OutputValue:
+    note = "" if result.needed_save else "Write how long a save may take."
+    return OutputValue(result.needed_save, note=note, applies=result.needed_save is not None)
+
+
 OUTPUTS: tuple[OutputSpec[StorageResult], ...] = (
     _failure_dependent_output(
         "interval", "Save every", "s", lambda _, losses: losses.interval, primary=True
@@ -73,7 +78,16 @@ OUTPUTS: tuple[OutputSpec[StorageResult], ...] = (
     _failure_dependent_output(
         "writing", "Share of time writing", "%", StorageResult.write_share, "less"
     ),
-    OutputSpec("needed_write", "Write bandwidth needed", "B/s", "less", _needed_write_value),
+    OutputSpec(
+        "needed_save", "Write bandwidth for a save in time", "B/s", "less", _needed_save_value
+    ),
+    OutputSpec(
+        "needed_write",
+        "Write bandwidth for the acceptable loss",
+        "B/s",
+        "less",
+        _needed_write_value,
+    ),
     OutputSpec("needed_read", "Read bandwidth needed", "B/s", "less"),
     OutputSpec("restart_read", "Time to read a checkpoint", "s", "less"),
     _failure_dependent_output(
@@ -116,18 +130,33 @@ def _build_verdict(result: StorageResult) -> Verdict:
             f"Training reads {format_value(result.needed_read, 'B/s')} and the storage "
             f"gives {format_value(result.inputs.read_bandwidth, 'B/s')}.",
         )
+    if not result.saves_in_time:
+        return Verdict(
+            status,
+            "Saves take too long.",
+            f"A checkpoint of {format_value(result.checkpoint, 'B')} takes "
+            f"{format_value(result.write_time, 's')} to write.{_describe_save(result)}",
+        )
     lead = {"no": "Too much is lost.", "tight": "Tight.", "fits": every}
     lost = format_value(result.losses.lost_share, "%")
     size = format_value(result.checkpoint, "B")
     takes = format_value(result.write_time, "s")
     text = (
         f"A checkpoint of {size} takes {takes} to write; saving and failures cost "
-        f"{lost} of the time."
+        f"{lost} of the time.{_describe_save(result)}"
     )
     if status == "no":
         text = f"{text} {describe_remedy(result)}"
     label = lead[status]
     return Verdict(status, label, text if label == every else f"{every} {text}")
+
+
+def _describe_save(result: StorageResult) -> str:
+    """Return the write bandwidth for a save in time as a sentence; empty without a limit."""
+    within, needed = result.inputs.save_within, result.needed_save
+    if within is None or needed is None:
+        return ""
+    return f" A save within {format_value(within, 's')} needs {format_value(needed, 'B/s')}."
 
 
 def _build_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
@@ -137,6 +166,7 @@ def _build_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
     every = format_term(losses.interval, "s")
     return (
         *_size_steps(result),
+        *_needed_save_steps(result),
         _STEPS.line(
             "stall",
             *_checkpoint_stall_formula(result),
@@ -168,6 +198,21 @@ def _build_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
             f"(exp(({every} + {stall}) ÷ {mtbf}) − 1))",
             losses.goodput,
             "daly-2006",
+        ),
+    )
+
+
+def _needed_save_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
+    if result.inputs.save_within is None or result.needed_save is None:
+        return ()
+    size, within = result.checkpoint, result.inputs.save_within
+    return (
+        _STEPS.line_from_template(
+            "needed_save",
+            "[checkpoint] ÷ [time a save may take]",
+            ((size, "B"), (within, "s")),
+            result.needed_save,
+            "mlperf-storage",
         ),
     )
 
@@ -341,7 +386,7 @@ ENTRY = EstimateSpec(
     inputs=StorageInputs,
     answer=estimate,
     outputs=OUTPUTS,
-    first=("interval", "lost", "checkpoint"),
+    first=("needed_save", "interval", "lost", "checkpoint"),
     main=("model", "gpus", "write_bandwidth"),
     topic="cluster-components",
 )
