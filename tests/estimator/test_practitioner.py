@@ -1,5 +1,7 @@
 """What a practitioner asks first, with the numbers that are published for it."""
 
+import json
+
 import pytest
 
 from app.estimator import registry
@@ -415,3 +417,23 @@ def test_few_gpus_do_not_pay_for_the_staff_and_the_data_of_many() -> None:
     assert number(few, "owned_hour") < 1.4 * number(ask("cost", gpus=64), "owned_hour")
     assert "is staff and" in few.verdict.text
     assert "for data moved out" in few["rented_hour"].note
+
+
+def test_attention_is_as_slow_as_measured_where_it_decides() -> None:
+    # llm-foundry, H100: MPT 1B on 65,536 tokens, 5,506 tokens/s; four fifths of it attention.
+    mpt = {
+        "model_type": "gpt2",
+        "n_embd": 2048,
+        "n_layer": 24,
+        "n_head": 16,
+        "vocab_size": 50368,
+        "n_positions": 65536,
+    }
+    run = {"model": json.dumps(mpt), "gpus": 8, "sequence": 65536, "recompute": "full"}
+    time = ask("training-time", **run, global_batch=16, software="eager", zero=3)
+    assert number(time, "tokens_per_second_per_gpu") == pytest.approx(5506, rel=0.15)
+    shares = {row[0]: row[2] for row in time.tables[0].rows}
+    share = shares["Attention"]
+    assert isinstance(share, tuple)
+    assert share[0] > 0.75
+    assert any("Attention runs at 198.9" in note for note in time.notes)
