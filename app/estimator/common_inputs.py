@@ -143,8 +143,8 @@ def recompute_note(typed: Any, inputs: Any) -> tuple[str, ...]:
     """Return a note on the recomputation that was filled in, if it was."""
     if typed.recompute != LEAST_RECOMPUTE:
         return ()
-    label = {"none": "none", "selective": "selective", "full": "full"}[inputs.recompute]
-    return (f"Recomputation: {label}, as little as fits in {FILLED_SHARE:.0%} of the memory.",)
+    share = f"{FILLED_SHARE:.0%} of the memory"
+    return (f"Recomputation: {inputs.recompute}, as little as fits in {share}.",)
 
 
 FILLED_SHARE = 0.95
