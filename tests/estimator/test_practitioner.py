@@ -326,6 +326,8 @@ SAME_MEMORY: list[dict[str, object]] = [
 def test_the_same_run_takes_the_same_memory_in_both_calculators(typed: dict[str, object]) -> None:
     memory, time = ask("training-memory", **typed), ask("training-time", **typed)
     assert number(memory, "per_gpu") == number(time, "memory")
+    ends = [(f.low, f.high) for f in (memory["per_gpu"], time["memory"])]
+    assert ends[0] == ends[1]
 
 
 def test_calculators_of_one_run_have_the_same_defaults() -> None:

@@ -34,8 +34,11 @@ from app.estimator.memory.parallel_layout import (
     stage_parameters_per_gpu,
 )
 from app.estimator.memory.training_memory import (
+    OVERHEAD_RANGE,
     StageMemory,
+    allocated_range_factors,
     fullest_stage,
+    least_and_most_bytes,
     loss_bytes_per_logit,
     micro_batch_tokens,
     transient_bytes_per_token_on_stage,
@@ -61,23 +64,8 @@ from app.estimator.result import (
 )
 from app.estimator.units import format_number, format_value
 
-# Range of measured activations relative to the formula (fused and unfused kernels), and
-# of overhead relative to the default.
+# Range of measured activations relative to the formula (fused and unfused kernels).
 _ACTIVATION_RANGE = (0.9, 1.25)
-_OVERHEAD_RANGE = (0.4, 1.6)
-
-# Measured over computed peaks by framework: allocated in traces of Megatron, reserved
-# in logs of FSDP, which reserves more if pipeline stages alternate. Those of Transformers
-# contain 90% of the rows of fms-acceleration, where the loss kernel is not always known.
-_PEAKS = {
-    "megatron": (0.98, 1.02),
-    "torch": (0.92, 1.08),
-    "torch-eager": (0.92, 1.08),
-    "torchtune": (0.9, 1.08),
-    "transformers": (0.84, 1.19),
-}
-# In the optimizer step every byte is a state; another moment may turn out to be larger.
-_STEP_PEAK = (0.98, 1.1)
 _PIPELINE_FRAGMENTS = 1.14
 _MOMENTS = {
     "pass": "on the fullest stage",
@@ -87,23 +75,11 @@ _MOMENTS = {
 
 
 def _least_and_most_memory(result: TrainingMemoryResult) -> tuple[float, float]:
-    """Return the range of a GPU's total: that of allocated memory, and of the overhead."""
-    around, peak = (
-        result.stage_memory.overhead,
-        result.stage_memory.total - result.stage_memory.overhead,
-    )
-    below, above = (
-        peak * share + around * part
-        for share, part in zip(_allocated_range_factors(result), _OVERHEAD_RANGE, strict=True)
-    )
-    return below, above
+    return least_and_most_bytes(result.stage_memory, requested_framework(result.inputs).id)
 
 
 def _allocated_range_factors(result: TrainingMemoryResult) -> tuple[float, float]:
-    """Return the range of allocated memory, relative to what is computed."""
-    if result.stage_memory.moment == "step":
-        return _STEP_PEAK
-    return _PEAKS[requested_framework(result.inputs).id]
+    return allocated_range_factors(result.stage_memory, requested_framework(result.inputs).id)
 
 
 def _memory_per_gpu(result: TrainingMemoryResult) -> OutputValue:
@@ -151,7 +127,7 @@ def _fewest_gpus(result: TrainingMemoryResult) -> OutputValue:
             tuple(_scaled_stage_memory(load, *f) for load in result.least_loads),
             result.memory_limit,
         )
-        for f in zip(_ACTIVATION_RANGE, _OVERHEAD_RANGE, strict=True)
+        for f in zip(_ACTIVATION_RANGE, OVERHEAD_RANGE, strict=True)
     )
     if low is None or high is None:
         note = (
@@ -187,7 +163,7 @@ OUTPUTS: tuple[OutputSpec[TrainingMemoryResult], ...] = (
         "overhead",
         "Overhead",
         lambda r: r.stage_memory.overhead + r.stage_memory.buffers,
-        _OVERHEAD_RANGE,
+        OVERHEAD_RANGE,
     ),
     OutputSpec("per_gpu", "On each GPU", "B", "less", _memory_per_gpu, modeled=True, primary=True),
     OutputSpec("allocated", "Allocated by PyTorch", "B", "less", _allocated_peak, modeled=True),

@@ -17,6 +17,7 @@ from app.estimator.memory.model_states import (
     bytes_per_parameter,
 )
 from app.estimator.memory.parallel_layout import default_micro_batch_count, tensor_parallel_problem
+from app.estimator.memory.training_memory import StageMemory
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.result import VerdictFlip
@@ -41,7 +42,7 @@ from app.estimator.training.training_plan import (
     Recompute,
     TrainingPlan,
     find_software,
-    fullest_stage_bytes,
+    fullest_stage_memory,
     plan_to_parallel_layout,
 )
 from app.estimator.units import format_number, format_value
@@ -193,11 +194,16 @@ class TrainingTimeResult:
     computing: float
     seconds: float
     watts: float
-    memory: float
+    load: StageMemory
     lighter: tuple[str, str] | None = None
     enough: int | None = None
     least_recompute: bool = False
     faster: tuple[tuple[str, int, float], ...] = ()
+
+    @property
+    def memory(self) -> float:
+        """Return the bytes on a GPU of the fullest stage [B]."""
+        return self.load.total
 
     @property
     def token_rate(self) -> float:
@@ -273,11 +279,11 @@ _RECOMPUTE: dict[str, Recompute] = {
 
 def requested_plan_memory(
     model: Architecture, inputs: TrainingTimeInputs, plan: TrainingPlan
-) -> float:
-    """Return the bytes on a GPU of the fullest stage [B]."""
+) -> StageMemory:
+    """Return the memory use of a GPU of the fullest stage."""
     wide = inputs.gradients == "fp32"
     states = bytes_per_parameter("adamw", "bf16-mixed-fp32-grads" if wide else "bf16-mixed")
-    return fullest_stage_bytes(model, plan, states)
+    return fullest_stage_memory(model, plan, states)
 
 
 def with_least_recompute(
@@ -286,7 +292,7 @@ def with_least_recompute(
     """Return the inputs with the least recomputation that fits where they leave it open."""
     changed: TrainingTimeInputs = common_inputs.fill_in_recompute(
         inputs,
-        lambda tried: requested_plan_memory(model, tried, requested_plan(tried)),
+        lambda tried: requested_plan_memory(model, tried, requested_plan(tried)).total,
         gpu.capacity,
     )
     return changed
@@ -329,7 +335,7 @@ def compute_run(
         raise input_error("gpus", inputs.gpus, message)
     useful = productive * (1 - inputs.other_time)
     computing = inputs.tokens / plan.tokens * step.total
-    memory = requested_plan_memory(model, inputs, plan)
+    load = requested_plan_memory(model, inputs, plan)
     watts = inputs.watts_per_gpu or 1.7 * (gpu.tdp or 0.0)
     flops = training_flops_per_token(model, plan.sequence)
     if plan.tuning.is_partial:
@@ -353,7 +359,7 @@ def compute_run(
         computing=computing,
         seconds=computing / useful,
         watts=watts,
-        memory=memory,
+        load=load,
     )
 
 
@@ -368,7 +374,7 @@ def find_memory_remedy(
             validate_inputs(model, changed, gpu)
         except InvalidInputsError:
             continue
-        if requested_plan_memory(model, changed, requested_plan(changed)) <= limit:
+        if requested_plan_memory(model, changed, requested_plan(changed)).total <= limit:
             return field, str(value)
     return None
 
@@ -409,7 +415,7 @@ def find_bubble_reductions(result: TrainingTimeResult) -> tuple[tuple[str, int, 
             changed = dataclasses.replace(changed, recompute=common_inputs.LEAST_RECOMPUTE)
             changed = with_least_recompute(model, gpu, changed)
         other = requested_plan(changed)
-        if requested_plan_memory(model, changed, other) > max(gpu.capacity, result.memory):
+        if requested_plan_memory(model, changed, other).total > max(gpu.capacity, result.memory):
             continue
         step = requested_step_time(model, gpu, changed, other)
         rate = other.tokens / step.total / other.gpus

@@ -35,6 +35,7 @@ from app.estimator.formula_steps import (
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.prices import UNKNOWN, list_price_notes, typed_or_list_price
 from app.estimator.hardware.throughput import compute_sustained_rates, find_sustained_shares
+from app.estimator.memory.training_memory import least_and_most_bytes
 from app.estimator.memory_verdict import (
     MemoryLimit,
     capacity_note,
@@ -52,16 +53,12 @@ from app.estimator.result import (
     Timeline,
     TimelineSpan,
     Verdict,
-    ranged_value,
     read_figures,
 )
 from app.estimator.training.run_costs import rental_cost
 from app.estimator.training.step_time import StepTime, pipeline_bubble
 from app.estimator.training.training_plan import TrainingPlan
 from app.estimator.units import format_number, format_value
-
-# Range of measured over computed memory. A plan has fewer inputs than training-memory.
-_MEMORY = (0.9, 1.1)
 
 _Read = Callable[[TrainingTimeResult], float]
 
@@ -109,8 +106,14 @@ def _error_interval_name(result: TrainingTimeResult) -> str:
 
 
 def _fits_memory(result: TrainingTimeResult) -> OutputValue:
-    limit, (least, most) = result.gpu.capacity, (share * result.memory for share in _MEMORY)
-    return OutputValue(result.memory <= limit, note=uncertain_fit_note(limit, least, most))
+    limit = result.gpu.capacity
+    note = uncertain_fit_note(limit, *_least_and_most_memory(result))
+    return OutputValue(result.memory <= limit, note=note)
+
+
+def _least_and_most_memory(result: TrainingTimeResult) -> tuple[float, float]:
+    framework = requested_framework(result.inputs, result.model)
+    return least_and_most_bytes(result.load, framework)
 
 
 def _run_cost(result: TrainingTimeResult) -> OutputValue:
@@ -157,7 +160,7 @@ OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
         "Memory on each GPU",
         "B",
         "less",
-        lambda r: ranged_value(r.memory, _MEMORY),
+        lambda r: OutputValue(r.memory, *_least_and_most_memory(r)),
         modeled=True,
     ),
     OutputSpec("fits", "Fits in memory", better="more", read=_fits_memory),
@@ -224,7 +227,7 @@ def _build_verdict(result: TrainingTimeResult) -> Verdict:
     where = f"{format_number(inputs.gpus)} {gpu.name}"
     if result.memory > gpu.capacity:
         memory = MemoryLimit(gpu.capacity, gpu.capacity, gpu.memory)
-        least = _MEMORY[0] * result.memory
+        least, _ = _least_and_most_memory(result)
         verdict = memory_verdict(result.memory, memory, inputs.gpus, least)
         text = f"{verdict.text} The run would take {takes}."
         return dataclasses.replace(verdict, text=text)
