@@ -330,6 +330,16 @@ def test_the_same_run_takes_the_same_memory_in_both_calculators(typed: dict[str,
     assert ends[0] == ends[1]
 
 
+def test_a_plan_and_the_memory_of_its_run_have_the_same_range() -> None:
+    run = ask("training-run", model="70B", tokens="5T", gpus=256)
+    plan, memory = (
+        next(s.estimate for s in run.sections if s.name == name)
+        for name in ("parallelism-plan", "training-memory")
+    )
+    ends = [(f.value, f.low, f.high) for f in (plan["memory"], memory["per_gpu"])]
+    assert ends[0] == ends[1]
+
+
 def test_calculators_of_one_run_have_the_same_defaults() -> None:
     names = ("training-memory", "training-time", "parallelism-plan", "training-run")
     specs = [require_estimate(name).inputs() for name in names]
