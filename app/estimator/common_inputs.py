@@ -4,6 +4,7 @@ Each name declares one input when it is called, with what an estimate changes of
 """
 
 import dataclasses
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -22,6 +23,7 @@ RECIPE = InputGroup("Recipe", "training-memory")
 ENGINE = InputGroup("Engine", "batching-and-latency")
 COST = InputGroup("Cost", "cluster-components")
 
+LEAST_RECOMPUTE, USUAL_ZERO = "least", "usual"
 NETWORKS = (("infiniband", "InfiniBand or RoCE"), ("efa", "AWS EFA"))
 NUMBER_FORMATS = (("bf16", "BF16"), ("fp8", "FP8"), ("mxfp8", "MXFP8"), ("nvfp4", "NVFP4"))
 
@@ -111,6 +113,44 @@ def _default_training_gpus(inputs: Any, default_gpus: int) -> int:
     return default_gpus if inputs.method == "full" else 1
 
 
+def fill_in_zero(inputs: Any, framework: str) -> Any:
+    """Return the inputs with the usual ZeRO stage of a framework where they leave it open.
+
+    A pipeline would gather its weights again for every micro-batch.
+    """
+    if inputs.zero != USUAL_ZERO:
+        return inputs
+    divided = inputs.pipeline_parallel == 1 and framework != "megatron"
+    return dataclasses.replace(inputs, zero="3" if divided else "1")
+
+
+def fill_in_recompute(inputs: Any, memory: Callable[[Any], float], capacity: float) -> Any:
+    """Return the inputs with the least recomputation that fits where they leave it open.
+
+    It fits if `memory` of the inputs is within the share of the capacity [B] that a plan may
+    fill; if nothing fits, everything is recomputed.
+    """
+    if inputs.recompute != LEAST_RECOMPUTE:
+        return inputs
+    for recompute in ("none", "selective"):
+        changed = dataclasses.replace(inputs, recompute=recompute)
+        if memory(changed) <= FILLED_SHARE * capacity:
+            return changed
+    return dataclasses.replace(inputs, recompute="full")
+
+
+def recompute_note(typed: Any, inputs: Any) -> tuple[str, ...]:
+    """Return a note on the recomputation that was filled in, if it was."""
+    if typed.recompute != LEAST_RECOMPUTE:
+        return ()
+    share = f"{FILLED_SHARE:.0%} of the memory"
+    return (f"Recomputation: {inputs.recompute}, as little as fits in {share}.",)
+
+
+FILLED_SHARE = 0.95
+"""Share of each GPU's memory that a plan may fill by default."""
+
+
 def fill_in_default_gpus(inputs: Any, default_gpus: int) -> Any:
     """Return the inputs with the usual number of GPUs if none is given."""
     if inputs.gpus is not None:
@@ -190,6 +230,20 @@ serving_pipeline_input = partial(
     "share a stage.",
     term="pipeline-parallelism",
 )
+zero_input = partial(
+    LAYOUT.add_input,
+    default=USUAL_ZERO,
+    label="ZeRO stage",
+    choices=(
+        (USUAL_ZERO, "Usual: 3, in a pipeline and in Megatron 1"),
+        ("0", "0: nothing divided"),
+        ("1", "1: optimizer divided"),
+        ("2", "2: and gradients"),
+        ("3", "3: and weights (FSDP)"),
+    ),
+    help="What data-parallel GPUs divide among themselves.",
+    term="zero",
+)
 context_parallel_input = partial(
     LAYOUT.add_folded_input,
     default=1,
@@ -231,9 +285,10 @@ number_format_input = partial(
 )
 recompute_input = partial(
     RECIPE.add_input,
-    default="selective",
+    default=LEAST_RECOMPUTE,
     label="Recomputation",
     choices=(
+        (LEAST_RECOMPUTE, "As little as fits"),
         ("none", "None"),
         ("selective", "Selective: the core of attention"),
         ("operators", "Every second matrix product"),

@@ -231,6 +231,16 @@ def format_adapter_flops_per_token(
     return f"4 × {format_term(weights)} + 6 × {format_term(adapters)} + {attention}"
 
 
+def format_daly_interval(stall: float, mtbf: float) -> tuple[str, str]:
+    """Return Daly's interval between checkpoints as formula and numbers."""
+    apart = format_term(mtbf, "s")
+    if stall >= 2 * mtbf:
+        return "time between failures", apart
+    rule = "√(2 × {0} × {1}) × (1 + √({0} ÷ (2 × {1})) ÷ 3 + {0} ÷ (18 × {1})) − {0}"
+    formula = rule.format("stall", "failures") + ", failures: the time between them"
+    return formula, rule.format(format_term(stall, "s"), apart)
+
+
 def format_training_flops_per_token(model: Architecture, flops_per_token: float) -> str:
     """Return the FLOPs to train on a token as a formula: weights and attention."""
     weights = _multiplying_weights(model)

@@ -172,7 +172,7 @@ def goodput(asked: CaseInputs) -> FormulaValue:
         raise UnsupportedCaseError(f"interval_s is “{interval}”")
     restart = asked.number("restart_s", 0)
     value = run_costs.goodput(float(interval), checkpoint, restart, mtbf)
-    return formula(run_costs.goodput, value)
+    return formula(run_costs.goodput, value, alone=True)
 
 
 def _drawn(asked: CaseInputs) -> float:

@@ -210,7 +210,8 @@ def test_nothing_in_an_instrument_needs_a_looser_content_policy(templates):
 def test_a_fold_says_the_numbers_that_count_in_it():
     run = find_estimate("training-run")
     assert run is not None
-    briefs = {g.title: g.brief for g in build_calculator_form(run, {}).folded}
+    typed = {"deadline": "30"}
+    briefs = {g.title: g.brief for g in build_calculator_form(run, typed).folded}
 
     assert briefs["Run"] == "Deadline: 30 days, Method: All weights"
     assert briefs["Network"] == "Oversubscription: 1"

@@ -45,6 +45,7 @@ CONTEXTS: dict[str, list[dict[str, Any]]] = {
     ],
     "training-memory": [
         {"framework": "transformers", "zero": "0", "gpus": "1"},
+        {"framework": "torch"},
         {"method": "lora", "recompute": "none"},
         {"zero": "1", "tensor_parallel": 4},
         {"pipeline_parallel": 4, "recompute": "none"},

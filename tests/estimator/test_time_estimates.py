@@ -168,10 +168,13 @@ def test_llama_3_405b_took_thirty_million_hours() -> None:
             "global_batch": 2048,
             "recompute": "none",
             "other_time": 0,
+            # As its paper says: 419 failures in 54 days, and quick saves.
+            "mtbf_per_gpu": 50_700 * 3600.0,
+            "checkpoint_time": 10.0,
         },
     )
-    # More than 90 % of the time was effective: failures alone take that much here.
-    assert run["goodput"].value == pytest.approx(0.9, rel=0.02)
+    # More than 90 % of the time was effective.
+    assert 0.9 < float(run["goodput"].value or 0) < 0.95
     assert run["gpu_hours"].value == pytest.approx(30.84e6, rel=0.05)
     assert 0.36 < float(run["mfu"].value or 0) < 0.46
 
@@ -200,10 +203,13 @@ def test_the_value_that_is_said_to_flip_the_verdict_does(
         ("serving-capacity", {"tensor_parallel": 1, "weights": "bf16"}),
         (
             "training-time",
-            {"model": "70B", "gpus": 64, "tensor_parallel": 4, "recompute": "none"},
+            {"model": "70B", "gpus": 64, "tensor_parallel": 4, "zero": "1", "recompute": "none"},
         ),
         ("training-time", {"gpus": 64, "deadline": 10 * 86400.0}),
-        ("training-time", {"model": "70B", "gpus": 64}),
+        (
+            "training-time",
+            {"model": "70B", "gpus": 64, "zero": "1", "recompute": "selective"},
+        ),
     ]:
         with subtests.test(name=name, setting=setting):
             before = registry.run_estimate(name, setting)
@@ -372,7 +378,7 @@ def test_the_plan_and_the_time_of_one_run_agree_to_the_digit() -> None:
         *("interleave", "micro_batch", "global_batch", "recompute", "zero"),
     )
     same = {name: plan[name].value for name in layout}
-    time = registry.run_estimate("training-time", {**run, **same, "sequence": 8192})
+    time = registry.run_estimate("training-time", {**run, **same})
 
     for figure in ("gpu_hours", "time", "cost", "mfu", "step_time"):
         assert time[figure].value == plan[figure].value, figure
@@ -382,6 +388,7 @@ def test_ranking_planning_and_timing_a_run_rest_on_the_same_software_and_losses(
     run = {"model": "llama-3.1-8b", "tokens": "2T"}
     ranking = {**run, "job": "training", "only": "h100"}
     choice = registry.run_estimate("accelerator-choice", ranking)
+    run["sequence"] = "8192"  # As the ranking takes it.
     plan = registry.run_estimate("parallelism-plan", {**run, "gpu": "128x H100"})
     time = registry.run_estimate("training-time", {**run, "gpu": "128x H100"})
 

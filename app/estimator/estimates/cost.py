@@ -1,6 +1,7 @@
 """`cost`: inputs, result, and the input values where the verdict changes."""
 
 import dataclasses
+import math
 
 from app.estimator.common_inputs import gpus_input, input_error, pue_input
 from app.estimator.hardware.prices import default_rental_price
@@ -84,13 +85,13 @@ class CostInputs:
         help="An example of 2024, about what industry paid in the United States; write yours.",
         topic="power-and-cooling",
     )
-    staff: float = _OWNING.add_input(
-        250_000.0,
+    staff: float | None = _OWNING.add_input(
+        None,
         "Staff",
         unit="USD/year",
         limits=(0.0, 1e10),
-        help="People who run the machines, beyond those that renting needs. An "
-        "example; write yours.",
+        help="People who run the machines, beyond those that renting needs; left empty, as an "
+        "example: one for 64 GPUs at 250,000 USD, a third of one for 8, four for 1,024.",
     )
     discount: float = _RENTING.add_folded_input(
         0.0,
@@ -99,12 +100,13 @@ class CostInputs:
         limits=(0.0, 0.95),
         help="Off the rent, for example for a reservation.",
     )
-    egress: float = _RENTING.add_folded_input(
-        10e12,
+    egress: float | None = _RENTING.add_folded_input(
+        None,
         "Data moved out each month",
         unit="TB",
         limits=(0.0, 1e18),
-        help="Out of the cloud; moving in is usually free.",
+        help="Out of the cloud; moving in is usually free. Left empty, as an example: 10 TB for "
+        "64 GPUs, and as much for each in other numbers.",
     )
     egress_price: float = _RENTING.add_folded_input(
         0.08,
@@ -316,7 +318,7 @@ def yearly_ownership_cost(inputs: CostInputs, utilization: float) -> YearlyOwner
         upkeep=bought * inputs.upkeep,
         electricity=electricity_cost_per_year(drawn, inputs.pue, inputs.electricity),
         place=watts / 1000 * inputs.place * 12,
-        staff=inputs.staff,
+        staff=requested_staff(inputs),
     )
 
 
@@ -329,7 +331,22 @@ def yearly_rental_cost(inputs: CostInputs, utilization: float) -> float:
 
 def _yearly_egress_cost(inputs: CostInputs) -> float:
     """Return the cost of moving data out [USD/year]."""
-    return inputs.egress / 1e9 * inputs.egress_price * 12
+    moved = _USUAL_EGRESS * inputs.gpus / _USUAL_GPUS if inputs.egress is None else inputs.egress
+    return moved / 1e9 * inputs.egress_price * 12
+
+
+_USUAL_GPUS, _USUAL_STAFF, _USUAL_EGRESS = 64, 250_000.0, 10e12
+
+
+def requested_staff(inputs: CostInputs) -> float:
+    """Return the typed or the usual cost of staff [USD/year].
+
+    Usual staff grows with the square root of the GPUs: many machines alike need fewer people
+    for each.
+    """
+    if inputs.staff is not None:
+        return inputs.staff
+    return _USUAL_STAFF * math.sqrt(inputs.gpus / _USUAL_GPUS)
 
 
 def _break_even_utilization(

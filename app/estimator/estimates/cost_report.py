@@ -36,6 +36,12 @@ def _payback_time(result: CostResult) -> OutputValue:
     return OutputValue(None, note=note, applies=False)
 
 
+def _rented_hour_value(result: CostResult) -> OutputValue:
+    moved = result.egress / result.hours
+    note = f"With {format_value(moved, 'USD/h')} for data moved out." if moved else ""
+    return OutputValue(result.rented_hour, note=note)
+
+
 def _break_even_utilization_value(result: CostResult) -> OutputValue:
     cheaper = "Owning" if result.buying else "Renting"
     note = "" if result.meets is not None else f"{cheaper} is cheaper at any utilization."
@@ -44,7 +50,7 @@ def _break_even_utilization_value(result: CostResult) -> OutputValue:
 
 OUTPUTS: tuple[OutputSpec[CostResult], ...] = (
     OutputSpec("owned_hour", "Owned, used GPU-hour", "USD/h", "less", primary=True),
-    OutputSpec("rented_hour", "Rented, used GPU-hour", "USD/h", "less"),
+    OutputSpec("rented_hour", "Rented, used GPU-hour", "USD/h", "less", _rented_hour_value),
     OutputSpec("break_even", "Break-even utilization", "%", read=_break_even_utilization_value),
     OutputSpec("purchase", "Purchase", "USD", "less"),
     OutputSpec("owned_year", "Owned, a year", "USD/year", "less", lambda r: r.owned.total),
@@ -123,8 +129,23 @@ def _build_verdict(result: CostResult) -> Verdict:
         lead,
         f"At {format_value(result.inputs.utilisation, '%')} utilization a used GPU-hour costs "
         f"{format_value(owned, 'USD/h')} owned and {format_value(rented, 'USD/h')} "
-        f"rented{meet}",
+        f"rented{meet} {_describe_largest_parts(result)}",
     )
+
+
+def _describe_largest_parts(result: CostResult) -> str:
+    """Return which two parts an owned hour mostly consists of, as a sentence."""
+    owned = result.owned
+    parts = {
+        "machines": owned.capital,
+        "support and repair": owned.upkeep,
+        "electricity": owned.electricity,
+        "place": owned.place,
+        "staff": owned.staff,
+    }
+    first, second = sorted(parts, key=lambda name: -parts[name])[:2]
+    shares = [format_value(parts[name] / owned.total, "%", 0) for name in (first, second)]
+    return f"Of the owned hour, {shares[0]} is {first} and {shares[1]} {second}."
 
 
 def _build_run_verdict(result: CostResult) -> Verdict:

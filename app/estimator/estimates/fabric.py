@@ -500,6 +500,26 @@ def _describe_new_switches(result: FabricResult, wiring: PlaneWiring, systems: i
     return f"{text[:1].upper()}{text[1:]}."
 
 
+def describe_manager_links(result: FabricResult) -> str:
+    """Return what the links of fabric managers cost in switches; empty if nothing."""
+    way, hosts = result.way, result.hosts
+    free = dataclasses.replace(way, managers=0)
+    tree = build_plane_tree(free, hosts.count, hosts.rails)
+    if not way.managers or tree is None or tree.switches >= result.tree.switches:
+        return ""
+    fewer = hosts.systems - 1
+    smaller = build_plane_tree(way, fewer * hosts.per_system, hosts.rails) if fewer else None
+    also = ""
+    if smaller is not None and smaller.switches <= tree.switches:
+        also = f" or with {format_number(fewer)} systems"
+    return (
+        f"{format_number(result.switches - tree.switches * result.planes)} of the switches are "
+        f"for the {way.managers} links of fabric managers, which find no free port beside "
+        f"{format_number(hosts.systems)} systems: without them{also}, "
+        f"{format_number(tree.switches * result.planes)} switches do."
+    )
+
+
 def _format_layout_or_number(value: float | str) -> str:
     if isinstance(value, str):
         return dict(LAYOUTS)[value]

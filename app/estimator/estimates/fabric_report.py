@@ -4,6 +4,7 @@ from app.estimator.estimates.fabric import (
     FabricInputs,
     FabricResult,
     compute_fabric,
+    describe_manager_links,
     describe_switches,
     find_flips,
     max_systems,
@@ -33,7 +34,13 @@ def _switch_power_value(result: FabricResult) -> OutputValue:
 
 
 OUTPUTS: tuple[OutputSpec[FabricResult], ...] = (
-    OutputSpec("switches", "Switches", better="less", primary=True),
+    OutputSpec(
+        "switches",
+        "Switches",
+        better="less",
+        read=lambda r: OutputValue(r.switches, note=describe_manager_links(r)),
+        primary=True,
+    ),
     OutputSpec("leaves", "Leaf switches", read=lambda r: r.tree.leaves * r.planes),
     OutputSpec("spines", "Spine switches", read=lambda r: r.tree.spines * r.planes),
     OutputSpec("cores", "Core switches", read=lambda r: r.tree.cores * r.planes),
@@ -119,7 +126,8 @@ def _build_verdict(result: FabricResult) -> Verdict:
         "tight" if slow else "info",
         f"{lead}, slower than the adapters." if slow else f"{lead}.",
         f"{join} {size}{units} {by}, {_describe_blocking(result)}, over "
-        f"{format_number(result.cables)} cables of the compute network.",
+        f"{format_number(result.cables)} cables of the compute network. "
+        f"{describe_manager_links(result)}".strip(),
     )
 
 

@@ -18,6 +18,7 @@ from app.estimator.hardware.throughput import compute_sustained_rates
 from app.estimator.memory.model_states import FRAMEWORKS
 from app.estimator.memory.parallel_layout import (
     ParallelLayout,
+    default_batch_tokens,
     micro_batches_in_flight,
     tensor_parallel_problem,
 )
@@ -54,21 +55,15 @@ class ParallelismPlanInputs:
     model: str = common_inputs.model_input(default="llama-3.1-70b")
     gpu: str = common_inputs.counted_gpu_input(count_field="gpus")
     gpus: int = common_inputs.gpus_input(default=256)
-    sequence: int = BATCH.add_input(
-        8192,
-        "Sequence",
-        unit="token",
-        limits=(16, 10_000_000),
-        help="Tokens of one training sequence.",
-    )
+    sequence: int = common_inputs.sequence_input(limits=(16, 10_000_000))
     global_batch: int | None = BATCH.add_input(
         None,
         "Global batch",
         kind="count",
         unit="sequence",
         limits=(1, 10**7),
-        help="Sequences per optimizer step; left empty: about eight million tokens, "
-        "in a multiple of the GPUs.",
+        help="Sequences per optimizer step; left empty: about eight million tokens, less "
+        "in a run shorter than a thousand such steps, in a multiple of the GPUs.",
         term="batch-size",
         topic="parallelism",
     )
@@ -84,7 +79,7 @@ class ParallelismPlanInputs:
         topic="parallelism",
     )
     usable_memory: float = HARDWARE.add_folded_input(
-        0.95,
+        common_inputs.FILLED_SHARE,
         "Usable share of memory",
         unit="%",
         limits=(0.1, 1.0),
@@ -639,7 +634,8 @@ def validate_inputs(inputs: ParallelismPlanInputs, gpu: Accelerator) -> None:
 
 def requested_job(inputs: ParallelismPlanInputs, model: Architecture) -> TrainingJob:
     """Return the job that the inputs describe."""
-    usual = max(1, round(8e6 / inputs.sequence))
+    most, few = round(default_batch_tokens() / inputs.sequence), inputs.gpus
+    usual = max(1, min(most, few), round(default_batch_tokens(inputs.tokens) / inputs.sequence))
     return TrainingJob(
         gpus=inputs.gpus,
         sequence=inputs.sequence,

@@ -18,6 +18,7 @@ from app.estimator.estimates.training_time_report import step_time_formula_step
 from app.estimator.formula_steps import StepBuilder, format_sum, format_term
 from app.estimator.hardware.catalog import Accelerator, find_accelerator, find_reference_design
 from app.estimator.hardware.prices import UNKNOWN, list_price_notes, typed_or_list_price
+from app.estimator.memory.training_memory import least_and_most_bytes
 from app.estimator.memory_verdict import capacity_note
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
@@ -145,6 +146,14 @@ _PlanResult = ParallelismPlanResult
 _MISSING = OutputValue(None, note="No layout fits.", applies=False)
 
 
+def _best_memory(result: _PlanResult) -> OutputValue:
+    first = result.best_layout
+    if first is None:
+        return _MISSING
+    framework = first.plan.software.framework
+    return OutputValue(first.memory, *least_and_most_bytes(first.load, framework))
+
+
 def _plan_property_output(
     name: str, label: str, field: str = "", unit: str = ""
 ) -> OutputSpec[_PlanResult]:
@@ -234,10 +243,7 @@ OUTPUTS: tuple[OutputSpec[_PlanResult], ...] = (
         "Memory on each GPU",
         "B",
         "less",
-        _read_best(
-            lambda _, first: first.memory,
-            lambda _, value: OutputValue(value, 0.9 * value, 1.1 * value),
-        ),
+        _best_memory,
         modeled=True,
     ),
     OutputSpec(

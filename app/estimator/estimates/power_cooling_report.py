@@ -47,7 +47,9 @@ def _typical_load_output(
 
 
 def _racks_value(result: PowerCoolingResult) -> OutputValue:
-    note = "" if result.racks else "No system fits in a rack."
+    note = "Without those of network and storage."
+    if not result.racks:
+        note = "No system fits in a rack."
     return OutputValue(result.racks, note=note, applies=result.racks is not None)
 
 
@@ -122,21 +124,37 @@ def _build_verdict(result: PowerCoolingResult) -> Verdict:
     site = format_value(result.site, "W")
     if status == "no":
         text = (
-            f"{format_number(inputs.nodes)} {name} need {site} with their cooling and "
+            f"{_count_systems(inputs.nodes, name, 'needs')} {site} with cooling and "
             f"the site has {format_value(inputs.site_limit, 'W')}."
         )
         return Verdict(status, "Too much for the site.", text)
     limit = inputs.site_limit
     of = f" of the {format_value(limit, 'W')} that it has" if limit else ""
-    racks = "One rack" if result.racks == 1 else f"{format_number(result.racks)} racks"
-    each = "one system" if result.in_rack == 1 else f"{result.in_rack} systems"
+    each = min(result.in_rack, inputs.nodes)
+    systems = "one system" if each == 1 else f"{each} systems"
+    racks = f"One rack with {systems}."
+    if result.racks > 1:
+        upto = "up to " if inputs.nodes % each else ""
+        racks = f"{format_number(result.racks)} racks of {upto}{systems}."
     return Verdict(
         status,
-        f"{racks} of {each}.",
-        f"{format_number(inputs.nodes)} {name} of {most} draw at most "
-        f"{format_value(result.machines, 'W')} with their network and storage, and the "
+        racks,
+        f"Racks for network and storage come on top. "
+        f"{_count_systems(inputs.nodes, f'{name} of {most}', 'draws')} at most "
+        f"{format_value(result.machines, 'W')} with network and storage, and the "
         f"site {site}{of}.{_lost_feed_text(result)}",
     )
+
+
+def _count_systems(nodes: int, name: str, verb: str) -> str:
+    """Return a number of systems with a verb that agrees with it.
+
+    >>> _count_systems(1, "DGX H100", "draws"), _count_systems(2, "DGX H100", "draws")
+    ('One DGX H100 draws', '2 DGX H100 draw')
+    """
+    if nodes == 1:
+        return f"One {name} {verb}"
+    return f"{format_number(nodes)} {name} {verb.removesuffix('s')}"
 
 
 def _lost_feed_text(result: PowerCoolingResult) -> str:

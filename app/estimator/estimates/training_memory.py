@@ -9,12 +9,14 @@ from app.estimator.common_inputs import BATCH, HARDWARE, LAYOUT, RECIPE, input_e
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.memory.model_states import (
     FRAMEWORK_CHOICES,
+    FRAMEWORKS,
     LOSSES,
     OPTIMIZERS,
     PRECISIONS,
     USUAL,
     BytesPerParameter,
     FineTuning,
+    TrainingFramework,
     build_fine_tuning,
     build_full_training,
     bytes_per_parameter,
@@ -33,8 +35,9 @@ from app.estimator.memory.training_memory import (
     memory_by_stage,
 )
 from app.estimator.models.architecture import Architecture
+from app.estimator.models.lookup import find_model
 from app.estimator.result import VerdictFlip
-from app.estimator.training.training_plan import FREE_PLACES
+from app.estimator.training.training_plan import FREE_PLACES, USUAL_SOFTWARE, find_software
 from app.estimator.units import format_value
 
 USUAL_GPUS = 32
@@ -62,18 +65,7 @@ class TrainingMemoryInputs:
     )
     gpu: str = common_inputs.counted_gpu_input(count_field="gpus")
     gpus: int = common_inputs.training_gpus_input(USUAL_GPUS, topic="training-memory")
-    zero: str = LAYOUT.add_input(
-        "3",
-        "ZeRO stage",
-        choices=(
-            ("0", "0: nothing divided"),
-            ("1", "1: optimizer divided"),
-            ("2", "2: and gradients"),
-            ("3", "3: and weights (FSDP)"),
-        ),
-        help="What data-parallel GPUs divide among themselves.",
-        term="zero",
-    )
+    zero: str = common_inputs.zero_input()
     tensor_parallel: int = common_inputs.tensor_parallel_input()
     pipeline_parallel: int = common_inputs.pipeline_input(limits=(1, 1024))
     context_parallel: int = common_inputs.context_parallel_input(limits=(1, 1024))
@@ -96,15 +88,17 @@ class TrainingMemoryInputs:
         kind="count",
         limits=(1, 1_000_000),
         help="Left empty: one for each stage in Transformers and torchtune; otherwise about "
-        "four million tokens, and at least one for each stage.",
+        "eight million tokens, and at least one for each stage.",
         topic="parallelism",
     )
-    recompute: str = common_inputs.recompute_input(default="full")
+    recompute: str = common_inputs.recompute_input()
     framework: str = RECIPE.add_input(
         USUAL,
         "Framework",
         choices=FRAMEWORK_CHOICES,
-        help="Decides which tensors are kept beside the formula.",
+        help="Decides which tensors are kept beside the formula; usual are compiled PyTorch "
+        "FSDP for a dense model, Megatron for a mixture of experts, torchtune for adapters, "
+        "as in training-time.",
     )
     flash_attention: bool = RECIPE.add_folded_input(
         True, "Flash attention", help="Without it the attention scores are kept as well."
@@ -121,7 +115,7 @@ class TrainingMemoryInputs:
         False,
         "Fused loss",
         help="A loss that never makes FP32 copies of the logits; in Transformers "
-        "Liger's, which never makes the logits either.",
+        "Liger's, which never makes the logits either. The usual frameworks have one.",
     )
     loss: str = RECIPE.add_folded_input(
         USUAL,
@@ -172,6 +166,7 @@ class TrainingMemoryResult:
     recipe: BytesPerParameter
     tuning: FineTuning
     loads: tuple[StageMemory, ...]
+    least_loads: tuple[StageMemory, ...]
     fewest: int | None
     remedies: tuple[tuple[str, str], ...] = ()
 
@@ -227,15 +222,7 @@ def find_remedies(model: Architecture, inputs: TrainingMemoryInputs) -> tuple[tu
             continue
         change: dict[str, Any] = {field: value}
         changed = dataclasses.replace(inputs, **change)
-        loads = memory_by_stage(
-            model,
-            requested_layout(changed),
-            requested_step(changed),
-            bytes_per_parameter(changed.optimizer, changed.precision),
-            requested_overhead(changed),
-            tuning=requested_tuning(model, changed),
-        )
-        if fullest_stage(loads).total <= limit:
+        if fullest_stage(requested_loads(model, changed)).total <= limit:
             remedies.append((field, value))
     return tuple(remedies)
 
@@ -269,7 +256,7 @@ def requested_overhead(inputs: TrainingMemoryInputs) -> float:
 def requested_step(inputs: TrainingMemoryInputs) -> TrainingStep:
     """Return the training step of the inputs, with the usual micro-batches by default."""
     layout = requested_layout(inputs)
-    framework = find_training_framework(inputs.framework, inputs.method)
+    framework = requested_framework(inputs)
     if inputs.optimizer_step != USUAL:
         foreach = inputs.optimizer_step == "foreach"
         framework = dataclasses.replace(framework, foreach=foreach)
@@ -284,9 +271,33 @@ def requested_step(inputs: TrainingMemoryInputs) -> TrainingStep:
         recompute=inputs.recompute,
         flash=inputs.flash_attention,
         framework=framework,
-        fused_loss=inputs.fused_loss,
+        fused_loss=inputs.fused_loss or _has_usual_fused_loss(inputs),
         loss_width={name: width for name, _, width in LOSSES}[inputs.loss],
         overlapped=inputs.overlapped,
+    )
+
+
+def requested_framework(inputs: TrainingMemoryInputs) -> TrainingFramework:
+    """Return the chosen framework, or that of the software that training-time takes."""
+    if inputs.framework == USUAL and inputs.method == "full":
+        return FRAMEWORKS[find_software(USUAL_SOFTWARE, find_model(inputs.model)).framework]
+    return find_training_framework(inputs.framework, inputs.method)
+
+
+def _has_usual_fused_loss(inputs: TrainingMemoryInputs) -> bool:
+    software = find_software(USUAL_SOFTWARE, find_model(inputs.model))
+    return inputs.framework == USUAL and software.fused_loss
+
+
+def requested_loads(model: Architecture, inputs: TrainingMemoryInputs) -> tuple[StageMemory, ...]:
+    """Return the memory use of the inputs on each different stage."""
+    return memory_by_stage(
+        model,
+        requested_layout(inputs),
+        requested_step(inputs),
+        bytes_per_parameter(inputs.optimizer, inputs.precision),
+        requested_overhead(inputs),
+        tuning=requested_tuning(model, inputs),
     )
 
 

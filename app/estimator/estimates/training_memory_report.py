@@ -3,7 +3,12 @@
 import dataclasses
 from collections.abc import Callable
 
-from app.estimator.common_inputs import fill_in_default_gpus
+from app.estimator.common_inputs import (
+    fill_in_default_gpus,
+    fill_in_recompute,
+    fill_in_zero,
+    recompute_note,
+)
 from app.estimator.estimates.training_memory import (
     USUAL_GPUS,
     TrainingMemoryInputs,
@@ -11,15 +16,16 @@ from app.estimator.estimates.training_memory import (
     fewest_fitting_gpus,
     find_flips,
     find_remedies,
+    requested_framework,
     requested_layout,
-    requested_overhead,
+    requested_loads,
     requested_step,
     requested_tuning,
     validate_inputs,
 )
 from app.estimator.formula_steps import StepBuilder, format_sum, format_term
 from app.estimator.hardware.catalog import find_accelerator
-from app.estimator.memory.model_states import bytes_per_parameter, find_training_framework
+from app.estimator.memory.model_states import bytes_per_parameter
 from app.estimator.memory.parallel_layout import (
     ParameterShare,
     PipelineStage,
@@ -28,10 +34,12 @@ from app.estimator.memory.parallel_layout import (
     stage_parameters_per_gpu,
 )
 from app.estimator.memory.training_memory import (
+    OVERHEAD_RANGE,
     StageMemory,
+    allocated_range_factors,
     fullest_stage,
+    least_and_most_bytes,
     loss_bytes_per_logit,
-    memory_by_stage,
     micro_batch_tokens,
     transient_bytes_per_token_on_stage,
 )
@@ -54,25 +62,10 @@ from app.estimator.result import (
     ranged_value,
     read_figures,
 )
-from app.estimator.units import format_value
+from app.estimator.units import format_number, format_value
 
-# Range of measured activations relative to the formula (fused and unfused kernels), and
-# of overhead relative to the default.
+# Range of measured activations relative to the formula (fused and unfused kernels).
 _ACTIVATION_RANGE = (0.9, 1.25)
-_OVERHEAD_RANGE = (0.4, 1.6)
-
-# Measured over computed peaks by framework: allocated in traces of Megatron, reserved
-# in logs of FSDP, which reserves more if pipeline stages alternate. Those of Transformers
-# contain 90% of the rows of fms-acceleration, where the loss kernel is not always known.
-_PEAKS = {
-    "megatron": (0.98, 1.02),
-    "torch": (0.92, 1.08),
-    "torch-eager": (0.92, 1.08),
-    "torchtune": (0.9, 1.08),
-    "transformers": (0.84, 1.19),
-}
-# In the optimizer step every byte is a state; another moment may turn out to be larger.
-_STEP_PEAK = (0.98, 1.1)
 _PIPELINE_FRAGMENTS = 1.14
 _MOMENTS = {
     "pass": "on the fullest stage",
@@ -82,23 +75,11 @@ _MOMENTS = {
 
 
 def _least_and_most_memory(result: TrainingMemoryResult) -> tuple[float, float]:
-    """Return the range of a GPU's total: that of allocated memory, and of the overhead."""
-    around, peak = (
-        result.stage_memory.overhead,
-        result.stage_memory.total - result.stage_memory.overhead,
-    )
-    below, above = (
-        peak * share + around * part
-        for share, part in zip(_allocated_range_factors(result), _OVERHEAD_RANGE, strict=True)
-    )
-    return below, above
+    return least_and_most_bytes(result.stage_memory, requested_framework(result.inputs).id)
 
 
 def _allocated_range_factors(result: TrainingMemoryResult) -> tuple[float, float]:
-    """Return the range of allocated memory, relative to what is computed."""
-    if result.stage_memory.moment == "step":
-        return _STEP_PEAK
-    return _PEAKS[find_training_framework(result.inputs.framework, result.inputs.method).id]
+    return allocated_range_factors(result.stage_memory, requested_framework(result.inputs).id)
 
 
 def _memory_per_gpu(result: TrainingMemoryResult) -> OutputValue:
@@ -128,7 +109,7 @@ def _allocated_peak(result: TrainingMemoryResult) -> OutputValue:
 
 def _reserved_peak(result: TrainingMemoryResult) -> OutputValue:
     """Return PyTorch's peak of reserved memory."""
-    framework = find_training_framework(result.inputs.framework, result.inputs.method).id
+    framework = requested_framework(result.inputs).id
     if not framework.startswith("torch"):
         return OutputValue(None, note="Known for PyTorch FSDP and DeepSpeed.")
     peak = result.stage_memory.total - result.stage_memory.overhead
@@ -143,13 +124,16 @@ def _fewest_gpus(result: TrainingMemoryResult) -> OutputValue:
     low, high = (
         fewest_fitting_gpus(
             result.layout,
-            tuple(_scaled_stage_memory(load, *f) for load in result.loads),
+            tuple(_scaled_stage_memory(load, *f) for load in result.least_loads),
             result.memory_limit,
         )
-        for f in zip(_ACTIVATION_RANGE, _OVERHEAD_RANGE, strict=True)
+        for f in zip(_ACTIVATION_RANGE, OVERHEAD_RANGE, strict=True)
     )
     if low is None or high is None:
-        note = "With the most that activations may take, no number of copies fits."
+        note = (
+            "By the middle of the estimate. If activations take as much as its range allows, "
+            "more GPUs alone do not make it fit."
+        )
         return OutputValue(result.fewest, note=note)
     return OutputValue(result.fewest, low, high)
 
@@ -179,7 +163,7 @@ OUTPUTS: tuple[OutputSpec[TrainingMemoryResult], ...] = (
         "overhead",
         "Overhead",
         lambda r: r.stage_memory.overhead + r.stage_memory.buffers,
-        _OVERHEAD_RANGE,
+        OVERHEAD_RANGE,
     ),
     OutputSpec("per_gpu", "On each GPU", "B", "less", _memory_per_gpu, modeled=True, primary=True),
     OutputSpec("allocated", "Allocated by PyTorch", "B", "less", _allocated_peak, modeled=True),
@@ -206,40 +190,73 @@ _STEPS = StepBuilder(OUTPUTS, "training-memory")
 
 def estimate(inputs: TrainingMemoryInputs) -> Estimate:
     """Compare states, activations, logits and overhead with one GPU's memory."""
-    inputs = fill_in_default_gpus(inputs, USUAL_GPUS)
-    model = find_model(inputs.model)
-    gpu = find_accelerator(inputs.gpu)
-    layout = requested_layout(inputs)
-    validate_inputs(model, inputs, layout, gpu)
-    each = bytes_per_parameter(inputs.optimizer, inputs.precision)
-    tuning = requested_tuning(model, inputs)
-    loads = memory_by_stage(
-        model, layout, requested_step(inputs), each, requested_overhead(inputs), tuning=tuning
-    )
+    typed = fill_in_default_gpus(inputs, USUAL_GPUS)
+    typed = fill_in_zero(typed, requested_framework(typed).id)
+    model = find_model(typed.model)
+    gpu = find_accelerator(typed.gpu)
+    layout = requested_layout(typed)
+    validate_inputs(model, typed, layout, gpu)
     limit = gpu.capacity
+    inputs = fill_in_recompute(
+        typed, lambda tried: fullest_stage(requested_loads(model, tried)).total, limit
+    )
+    loads = least_loads = requested_loads(model, inputs)
+    if inputs is not typed:  # Where more is needed, more is recomputed.
+        least_loads = requested_loads(model, dataclasses.replace(inputs, recompute="full"))
     result = TrainingMemoryResult(
         model=model,
         inputs=inputs,
         gpu=gpu,
         layout=layout,
-        recipe=each,
-        tuning=tuning,
+        recipe=bytes_per_parameter(inputs.optimizer, inputs.precision),
+        tuning=requested_tuning(model, inputs),
         loads=loads,
-        fewest=fewest_fitting_gpus(layout, loads, limit),
+        least_loads=least_loads,
+        fewest=fewest_fitting_gpus(layout, least_loads, limit),
         remedies=find_remedies(model, inputs) if fullest_stage(loads).total > limit else (),
     )
     load = fullest_stage(result.loads)
     memory = MemoryLimit(limit, limit, result.gpu.memory)
     least, _ = _least_and_most_memory(result)
+    verdict = memory_verdict(load.total, memory, result.inputs.gpus, least)
+    text = f"{verdict.text} {_describe_recipe(result)}"
     return Estimate(
         name="training-memory",
-        verdict=memory_verdict(load.total, memory, result.inputs.gpus, least),
+        verdict=dataclasses.replace(verdict, text=text),
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result, load),
         pictures=(_build_bar(result, load, limit),),
         tables=(_build_table(result),) if len(result.loads) > 1 else (),
-        notes=(*_build_notes(result, load), capacity_note(result.gpu)),
-        changes=find_flips(result, load, limit),
+        notes=(
+            *recompute_note(typed, inputs),
+            *_build_notes(result, load),
+            capacity_note(result.gpu),
+        ),
+        changes=find_flips(result, fullest_stage(least_loads), limit),
+    )
+
+
+_ZERO_TEXTS = {
+    "0": "ZeRO 0 (nothing divided)",
+    "1": "ZeRO 1 (optimizer divided)",
+    "2": "ZeRO 2 (optimizer and gradients divided)",
+    "3": "ZeRO 3 (FSDP)",
+}
+_RECOMPUTE_TEXTS = {
+    "none": "no recomputation",
+    "selective": "selective recomputation",
+    "operators": "every second matrix product recomputed",
+    "full": "full recomputation",
+}
+
+
+def _describe_recipe(result: TrainingMemoryResult) -> str:
+    """Return the ZeRO stage and the recomputation that the memory is for, as a sentence."""
+    zero, recompute = result.inputs.zero, _RECOMPUTE_TEXTS[result.inputs.recompute]
+    if result.layout.shards == 1:
+        return f"With {recompute}."
+    return (
+        f"With {_ZERO_TEXTS[zero]} over {format_number(result.layout.shards)} GPUs and {recompute}."
     )
 
 
@@ -455,7 +472,7 @@ def _build_notes(result: TrainingMemoryResult, load: StageMemory) -> tuple[str, 
 
 def _memory_peak_notes(result: TrainingMemoryResult, load: StageMemory) -> list[str]:
     """Return when memory use is highest, if it is not the same throughout."""
-    framework = find_training_framework(result.inputs.framework, result.inputs.method)
+    framework = requested_framework(result.inputs)
     if not framework.frees_gradients:
         return []
     if load.moment == "step":

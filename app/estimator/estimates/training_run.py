@@ -20,11 +20,17 @@ from app.estimator.estimates.fabric import FabricInputs
 from app.estimator.estimates.parallelism_plan import ParallelismPlanInputs
 from app.estimator.estimates.power_cooling import PowerCoolingInputs
 from app.estimator.estimates.storage import StorageInputs
-from app.estimator.estimates.training_time import USUAL_GPUS, TrainingTimeInputs
+from app.estimator.estimates.training_time import (
+    USUAL_GPUS,
+    TrainingTimeInputs,
+    round_to_systems,
+)
 from app.estimator.hardware.catalog import Accelerator, System, find_accelerator, find_system
 from app.estimator.inputs import reuse_input
+from app.estimator.memory.model_states import build_fine_tuning
 from app.estimator.models.lookup import find_model
 from app.estimator.result import EstimateSection
+from app.estimator.training.run_costs import checkpoint_bytes
 from app.estimator.training.step_time import LOST, gpu_hours_per_token
 from app.estimator.training.training_plan import find_software
 
@@ -39,16 +45,13 @@ class TrainingRunInputs:
     gpus: int | None = common_inputs.gpus_input(
         default=None,
         kind="count",
-        help="All GPUs of the job; left empty: about as many whole systems as meet the deadline, or "
-        "one GPU with adapters.",
+        help=f"All GPUs of the job; left empty: about as many whole systems as meet the deadline, "
+        f"{USUAL_GPUS} without one, or one GPU with adapters.",
     )
     deadline: float | None = reuse_input(
         TrainingTimeInputs,
         "deadline",
-        default=30 * 86400.0,
         group="Run",
-        optional=False,
-        clearable=True,
         help=f"The run should be over by then; left empty: no limit, on {USUAL_GPUS} GPUs if "
         "their number is left empty as well.",
     )
@@ -127,7 +130,6 @@ _LAYOUT = (
 )
 _MOST_SEARCHES = 4
 _LARGE = 4096  # Where no layout fits on so many, the batch is too small, not the memory.
-_MOST_GPUS = 1_000_000
 
 
 def _choose_layout(
@@ -139,7 +141,8 @@ def _choose_layout(
     """
     inputs = composer.inputs
     if inputs.method != "full":
-        return _lightest_adapter_layout(composer, inputs.gpus or 1), inputs.gpus or 1
+        gpus = inputs.gpus or 1
+        return {"zero": "0" if gpus == 1 else "3"}, gpus
     gpus = inputs.gpus or _gpus_for_deadline(inputs, gpu, system)
     plan = _compute_layout_section(composer, gpus)
     if not inputs.gpus:
@@ -148,16 +151,6 @@ def _choose_layout(
     if not plan.estimate["fits"].value:
         return None, gpus
     return {name: plan.estimate[name].value for name in _LAYOUT}, gpus
-
-
-def _lightest_adapter_layout(composer: SectionComposer, gpus: int) -> dict[str, Any]:
-    """Return copies of the model that recompute no more than they must to fit."""
-    layout = {"zero": "0" if gpus == 1 else "3", "recompute": "selective"}
-    memory = composer.compute_section(
-        "Memory", "training-memory", _memory_inputs(composer, layout, gpus)
-    )
-    fits = memory.estimate.verdict.status == "fits"
-    return layout if fits else {**layout, "recompute": "full"}
 
 
 def _search_fewest_gpus(
@@ -203,22 +196,6 @@ def _gpus_for_deadline(inputs: TrainingRunInputs, gpu: Accelerator, system: Syst
     return round_to_systems(needed, system.gpus if system else 1)
 
 
-def round_to_systems(gpus: float, system_gpus: int) -> int:
-    """Round up to whole systems that a job can be divided over, at most an eighth more.
-
-    >>> round_to_systems(60, 8), round_to_systems(4344, 8)
-    (64, 4608)
-    """
-    systems = math.ceil(gpus / system_gpus)
-    step = 1 << max(0, (systems // 8).bit_length() - 1)
-    return max(
-        system_gpus,
-        min(
-            math.ceil(systems / step) * step * system_gpus, _MOST_GPUS // system_gpus * system_gpus
-        ),
-    )
-
-
 def _compute_layout_section(composer: SectionComposer, gpus: int) -> EstimateSection:
     inputs = composer.inputs
     shared = ("model", "gpu", "tokens", "sequence", "global_batch", "number_format", "software")
@@ -252,7 +229,18 @@ def _add_time_section(
     values = _memory_and_time_inputs(composer, layout, gpus)
     more = ("tokens", "number_format", "software", "deadline", "usd_per_gpu_hour", "pue")
     values |= {name: getattr(composer.inputs, name) for name in more}
+    values["checkpoint_time"] = _stall(composer.inputs)
     composer.add("Time", "training-time", {**values, "watts_per_gpu": watts})
+
+
+def _stall(inputs: TrainingRunInputs) -> float:
+    """Return the time of a save [s], as long as the storage takes for everything trained."""
+    model = find_model(inputs.model)
+    trained = float(model.parameters)
+    if inputs.method != "full":
+        tuning = build_fine_tuning(model, inputs.method, inputs.rank, inputs.targets, "none")
+        trained = tuning.adapters
+    return min(max(checkpoint_bytes(trained) / inputs.write_bandwidth, 0.001), 86400.0)
 
 
 def _memory_and_time_inputs(
@@ -275,6 +263,8 @@ def _add_network_storage_cost(
     values = {name: getattr(inputs, name) for name in storage}
     values["gpu_rate"] = time.estimate["tokens_per_second_per_gpu"].value
     values["mtbf"] = time.inputs.mtbf_per_gpu
-    values |= {"stall": time.inputs.checkpoint_time, "restart": time.inputs.restart_time}
+    values["restart"] = time.inputs.restart_time
+    if inputs.method != "full":  # Of adapters; storage itself reckons with the whole model.
+        values["stall"] = time.inputs.checkpoint_time
     composer.try_to_add("Storage", "storage", {**values, "gpus": gpus})
     add_cost_section(composer, system, gpus, {"run": time.estimate["gpu_hours"].value})

@@ -5,8 +5,8 @@ from app.estimator.estimates.training_run import (
     TrainingRunInputs,
     TrainingRunResult,
     compute_training_run,
-    round_to_systems,
 )
+from app.estimator.estimates.training_time import round_to_systems
 from app.estimator.formula_steps import StepBuilder
 from app.estimator.hardware.prices import list_price_notes
 from app.estimator.registry import EstimateSpec
@@ -86,14 +86,20 @@ def _lost_time_notes(result: _RunResult) -> tuple[str, ...]:
 
 
 def _find_changes(result: _RunResult) -> tuple[VerdictFlip, ...]:
-    """Return the GPUs that keep the deadline even if the run is as slow as the range says."""
+    """Return the GPUs that meet the deadline as estimated, and at the slow end of the range.
+
+    The first are those of training-time.
+    """
     time, deadline = result.find_figure(_TIME, "time"), result.inputs.deadline
     if time is None or time.high is None or not deadline or time.high <= deadline:
         return ()
+    section = next(s for s in result.sections if s.name == _TIME)
+    flips = [flip for flip in section.estimate.changes if flip.field == "gpus"]
     needed = result.gpus * time.high / deadline
     safe = round_to_systems(needed, result.gpus // result.nodes if result.nodes else 1)
-    becomes = f"Keeps the deadline even at {format_value(time.high, 's')} on {result.gpus}."
-    return (VerdictFlip("gpus", "GPUs", str(result.gpus), str(safe), becomes),)
+    becomes = "In time even if the run is as slow as the range of the estimate allows."
+    now = format_number(result.gpus)
+    return (*flips, VerdictFlip("gpus", "GPUs", now, format_number(safe), becomes))
 
 
 def _build_verdict(result: _RunResult) -> Verdict:

@@ -6,6 +6,7 @@ from typing import Any
 
 from app.estimator import common_inputs
 from app.estimator.common_inputs import BATCH, COST, LAYOUT, MODEL, RECIPE, input_error
+from app.estimator.estimates.composition import first_system_with_gpu
 from app.estimator.hardware.catalog import Accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InputGroup, InvalidInputsError
@@ -16,6 +17,7 @@ from app.estimator.memory.model_states import (
     bytes_per_parameter,
 )
 from app.estimator.memory.parallel_layout import default_micro_batch_count, tensor_parallel_problem
+from app.estimator.memory.training_memory import StageMemory
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.result import VerdictFlip
@@ -25,17 +27,25 @@ from app.estimator.training.flops import (
     recomputed_flops_per_token,
     training_flops_per_token,
 )
-from app.estimator.training.run_costs import goodput, job_mtbf, site_energy, young_interval
+from app.estimator.training.run_costs import (
+    GPU_MTBF,
+    WRITE_BANDWIDTH,
+    checkpoint_bytes,
+    daly_goodput,
+    daly_interval,
+    job_mtbf,
+    site_energy,
+)
 from app.estimator.training.step_time import StepTime, step_time
 from app.estimator.training.training_plan import (
     FREE_PLACES,
     Recompute,
     TrainingPlan,
     find_software,
-    fullest_stage_bytes,
+    fullest_stage_memory,
     plan_to_parallel_layout,
 )
-from app.estimator.units import format_number
+from app.estimator.units import format_number, format_value
 
 _LOSSES = InputGroup("Losses", "cluster-components")
 
@@ -85,23 +95,14 @@ class TrainingTimeInputs:
     global_batch: int | None = _batch_field(
         None,
         "Global batch",
-        "Sequences per optimizer step; left empty: about four million tokens, and a "
-        "micro-batch for each stage; with adapters only the latter.",
+        "Sequences per optimizer step; left empty: about eight million tokens, less in a run "
+        "shorter than a thousand such steps, and at least a micro-batch for each stage; with "
+        "adapters only the latter.",
         10**7,
     )
     number_format: str = common_inputs.number_format_input()
     recompute: str = common_inputs.recompute_input()
-    zero: str = LAYOUT.add_input(
-        "1",
-        "ZeRO stage",
-        choices=(
-            ("0", "0: nothing divided"),
-            ("1", "1: optimizer divided"),
-            ("3", "3: weights too (FSDP)"),
-        ),
-        help="What data-parallel GPUs divide among themselves.",
-        term="zero",
-    )
+    zero: str = common_inputs.zero_input()
     sequence_parallel: bool = common_inputs.sequence_parallel_input()
     gradients: str = RECIPE.add_folded_input(
         "bf16",
@@ -115,19 +116,21 @@ class TrainingTimeInputs:
     network: str = common_inputs.network_input()
     domain: int | None = common_inputs.domain_input()
     mtbf_per_gpu: float = _LOSSES.add_folded_input(
-        5.8 * _YEAR,
-        "Time between failures of a GPU",
-        unit="years",
+        GPU_MTBF,
+        "Hours between failures of a GPU",
+        unit="h",
         limits=(3600.0, 1000 * _YEAR),
-        help="Mean time until one GPU's share of the machine stops the job; Llama 3 saw 5.8 years.",
+        help="Mean time until one GPU's share of the machine stops the job: 30,000 h on a "
+        "research cluster of 16,000 GPUs, 51,000 h in the training of Llama 3.",
     )
-    checkpoint_time: float = _LOSSES.add_folded_input(
-        30.0,
-        "Checkpoint stall",
+    checkpoint_time: float | None = _LOSSES.add_folded_input(
+        None,
+        "Stall of a save",
         unit="s",
         typed_unit="s",
-        limits=(0.1, 86400.0),
-        help="How long one checkpoint stops the training.",
+        limits=(0.001, 86400.0),
+        help="How long one checkpoint stops the training; left empty: as long as 14 B for each "
+        "trained parameter take at 100 GB/s, as in storage.",
         term="checkpoint",
     )
     restart_time: float = _LOSSES.add_folded_input(
@@ -173,6 +176,7 @@ class TrainingTimeResult:
     `lighter` is the input, with its value, that makes a plan that is too large fit.
     `enough` is the number of GPUs that meets a missed deadline. `faster` are inputs that
     reduce the pipeline bubble, with their values and the MFU, best first.
+    `least_recompute`: the recomputation is the least that fits, not a given one.
     """
 
     inputs: TrainingTimeInputs
@@ -183,16 +187,23 @@ class TrainingTimeResult:
     flops: float
     mfu: float
     hfu: float
+    stall: float
     mtbf: float
     interval: float
     useful: float
     computing: float
     seconds: float
     watts: float
-    memory: float
+    load: StageMemory
     lighter: tuple[str, str] | None = None
     enough: int | None = None
+    least_recompute: bool = False
     faster: tuple[tuple[str, int, float], ...] = ()
+
+    @property
+    def memory(self) -> float:
+        """Return the bytes on a GPU of the fullest stage [B]."""
+        return self.load.total
 
     @property
     def token_rate(self) -> float:
@@ -237,7 +248,7 @@ def requested_plan(inputs: TrainingTimeInputs) -> TrainingPlan:
     batches = plan.pipeline
     if not plan.tuning.is_partial:
         batches = default_micro_batch_count(
-            plan_to_parallel_layout(plan), inputs.sequence, inputs.micro_batch
+            plan_to_parallel_layout(plan), inputs.sequence, inputs.micro_batch, inputs.tokens
         )
     if inputs.global_batch:
         batches = max(1, round(inputs.global_batch / (data * inputs.micro_batch)))
@@ -251,6 +262,13 @@ def _requested_tuning(inputs: TrainingTimeInputs) -> FineTuning:
     return build_fine_tuning(model, inputs.method, inputs.rank, inputs.targets, "none")
 
 
+def requested_framework(inputs: TrainingTimeInputs, model: Architecture) -> str:
+    """Return the framework whose memory behavior a plan has."""
+    if inputs.method != "full":
+        return "torchtune"
+    return find_software(inputs.software, model).framework
+
+
 _RECOMPUTE: dict[str, Recompute] = {
     "none": "none",
     "selective": "selective",
@@ -261,11 +279,23 @@ _RECOMPUTE: dict[str, Recompute] = {
 
 def requested_plan_memory(
     model: Architecture, inputs: TrainingTimeInputs, plan: TrainingPlan
-) -> float:
-    """Return the bytes on a GPU of the fullest stage [B]."""
+) -> StageMemory:
+    """Return the memory use of a GPU of the fullest stage."""
     wide = inputs.gradients == "fp32"
     states = bytes_per_parameter("adamw", "bf16-mixed-fp32-grads" if wide else "bf16-mixed")
-    return fullest_stage_bytes(model, plan, states)
+    return fullest_stage_memory(model, plan, states)
+
+
+def with_least_recompute(
+    model: Architecture, gpu: Accelerator, inputs: TrainingTimeInputs
+) -> TrainingTimeInputs:
+    """Return the inputs with the least recomputation that fits where they leave it open."""
+    changed: TrainingTimeInputs = common_inputs.fill_in_recompute(
+        inputs,
+        lambda tried: requested_plan_memory(model, tried, requested_plan(tried)).total,
+        gpu.capacity,
+    )
+    return changed
 
 
 def requested_step_time(
@@ -274,6 +304,14 @@ def requested_step_time(
     """Return the step time of a plan on the chosen links."""
     fabric = gpu_interconnect(gpu, inputs.network_rate, inputs.network, inputs.domain or 0)
     return step_time(model, gpu, fabric, plan)
+
+
+def requested_stall(model: Architecture, inputs: TrainingTimeInputs, plan: TrainingPlan) -> float:
+    """Return the time for which a save stops the training [s]: typed, or the whole write."""
+    if inputs.checkpoint_time is not None:
+        return inputs.checkpoint_time
+    trained = plan.tuning.adapters if plan.tuning.is_partial else float(model.parameters)
+    return checkpoint_bytes(trained) / WRITE_BANDWIDTH
 
 
 def compute_run(
@@ -285,11 +323,19 @@ def compute_run(
 ) -> TrainingTimeResult:
     """Compute the whole run: steps, losses, hours, money and energy."""
     mtbf = job_mtbf(inputs.mtbf_per_gpu, inputs.gpus)
-    interval = max(young_interval(inputs.checkpoint_time, mtbf), inputs.checkpoint_time)
-    productive = goodput(interval, inputs.checkpoint_time, inputs.restart_time, mtbf)
+    stall = requested_stall(model, inputs, plan)
+    interval = daly_interval(stall, mtbf)
+    productive = daly_goodput(interval, stall, inputs.restart_time, mtbf)
+    if productive <= 0:
+        message = (
+            f"With {format_value(mtbf, 's')} between failures a job that takes "
+            f"{format_value(stall + inputs.restart_time, 's')} to save and restart "
+            "makes no progress."
+        )
+        raise input_error("gpus", inputs.gpus, message)
     useful = productive * (1 - inputs.other_time)
     computing = inputs.tokens / plan.tokens * step.total
-    memory = requested_plan_memory(model, inputs, plan)
+    load = requested_plan_memory(model, inputs, plan)
     watts = inputs.watts_per_gpu or 1.7 * (gpu.tdp or 0.0)
     flops = training_flops_per_token(model, plan.sequence)
     if plan.tuning.is_partial:
@@ -306,13 +352,14 @@ def compute_run(
         flops=flops,
         mfu=mfu,
         hfu=mfu * (1 + again / flops),
+        stall=stall,
         mtbf=mtbf,
         interval=interval,
         useful=useful,
         computing=computing,
         seconds=computing / useful,
         watts=watts,
-        memory=memory,
+        load=load,
     )
 
 
@@ -327,7 +374,7 @@ def find_memory_remedy(
             validate_inputs(model, changed, gpu)
         except InvalidInputsError:
             continue
-        if requested_plan_memory(model, changed, requested_plan(changed)) <= limit:
+        if requested_plan_memory(model, changed, requested_plan(changed)).total <= limit:
             return field, str(value)
     return None
 
@@ -335,6 +382,7 @@ def find_memory_remedy(
 _LIGHTER: tuple[tuple[str, Any], ...] = (
     ("recompute", "selective"),
     ("zero", "1"),
+    ("zero", "2"),
     ("recompute", "full"),
     ("zero", "3"),
     ("tensor_parallel", 2),
@@ -363,8 +411,11 @@ def find_bubble_reductions(result: TrainingTimeResult) -> tuple[tuple[str, int, 
         changed = dataclasses.replace(result.inputs, **change)
         if field == "interleave" and plan.pipeline * value > model.layers + FREE_PLACES:
             continue
+        if result.least_recompute:
+            changed = dataclasses.replace(changed, recompute=common_inputs.LEAST_RECOMPUTE)
+            changed = with_least_recompute(model, gpu, changed)
         other = requested_plan(changed)
-        if requested_plan_memory(model, changed, other) > max(gpu.capacity, result.memory):
+        if requested_plan_memory(model, changed, other).total > max(gpu.capacity, result.memory):
             continue
         step = requested_step_time(model, gpu, changed, other)
         rate = other.tokens / step.total / other.gpus
@@ -377,20 +428,41 @@ def find_bubble_reductions(result: TrainingTimeResult) -> tuple[tuple[str, int, 
 def find_gpus_for_deadline(
     model: Architecture, gpu: Accelerator, inputs: TrainingTimeInputs
 ) -> int | None:
-    """Return approximately the fewest GPUs with which a run meets its deadline."""
+    """Return approximately the fewest GPUs with which a run meets its deadline.
+
+    They are whole systems, as many as a job can be divided over.
+    """
     limit = inputs.deadline or math.inf
     group = inputs.tensor_parallel * inputs.pipeline_parallel * inputs.context_parallel
+    system = first_system_with_gpu(gpu)
+    each = math.lcm(group, system.gpus if system and inputs.gpus >= system.gpus else 1)
     gpus = inputs.gpus
     for _ in range(12):
         changed = dataclasses.replace(inputs, gpus=gpus)
         plan = requested_plan(changed)
-        run = compute_run(model, gpu, changed, plan, requested_step_time(model, gpu, changed, plan))
+        step = requested_step_time(model, gpu, changed, plan)
+        try:
+            run = compute_run(model, gpu, changed, plan, step)
+        except InvalidInputsError:  # So many GPUs that failures leave no time to work.
+            break
         if run.seconds <= limit:
             return gpus
-        gpus = group * math.ceil(gpus * 1.002 * run.seconds / limit / group)
-        if gpus > _MOST_GPUS:
+        gpus = round_to_systems(max(gpus + 1, gpus * run.seconds / limit), each)
+        if gpus >= _MOST_GPUS:
             break
     return None
+
+
+def round_to_systems(gpus: float, system_gpus: int) -> int:
+    """Round up to whole systems that a job can be divided over, at most an eighth more.
+
+    >>> round_to_systems(60, 8), round_to_systems(4344, 8)
+    (64, 4608)
+    """
+    systems = math.ceil(gpus / system_gpus)
+    step = 1 << max(0, (systems // 8).bit_length() - 1)
+    most = _MOST_GPUS // system_gpus * system_gpus
+    return max(system_gpus, min(math.ceil(systems / step) * step * system_gpus, most))
 
 
 def validate_inputs(model: Architecture, inputs: TrainingTimeInputs, gpu: Accelerator) -> None:

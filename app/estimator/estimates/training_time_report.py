@@ -3,7 +3,11 @@
 import dataclasses
 from collections.abc import Callable
 
-from app.estimator.common_inputs import fill_in_default_gpus
+from app.estimator.common_inputs import (
+    fill_in_default_gpus,
+    fill_in_zero,
+    recompute_note,
+)
 from app.estimator.data_files import modeled_rate, modeled_time
 from app.estimator.estimates.training_time import (
     USUAL_GPUS,
@@ -14,20 +18,24 @@ from app.estimator.estimates.training_time import (
     find_flips,
     find_gpus_for_deadline,
     find_memory_remedy,
+    requested_framework,
     requested_plan,
     requested_step_time,
     validate_inputs,
+    with_least_recompute,
 )
 from app.estimator.formula_steps import (
     StepBuilder,
     format_adapter_flops_per_token,
+    format_daly_interval,
     format_term,
     format_terms_of_sum,
     format_training_flops_per_token,
 )
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.prices import UNKNOWN, list_price_notes, typed_or_list_price
-from app.estimator.hardware.throughput import find_sustained_shares
+from app.estimator.hardware.throughput import compute_sustained_rates, find_sustained_shares
+from app.estimator.memory.training_memory import least_and_most_bytes
 from app.estimator.memory_verdict import (
     MemoryLimit,
     capacity_note,
@@ -45,16 +53,12 @@ from app.estimator.result import (
     Timeline,
     TimelineSpan,
     Verdict,
-    ranged_value,
     read_figures,
 )
 from app.estimator.training.run_costs import rental_cost
 from app.estimator.training.step_time import StepTime, pipeline_bubble
 from app.estimator.training.training_plan import TrainingPlan
 from app.estimator.units import format_number, format_value
-
-# Range of measured over computed memory. A plan has fewer inputs than training-memory.
-_MEMORY = (0.9, 1.1)
 
 _Read = Callable[[TrainingTimeResult], float]
 
@@ -102,8 +106,14 @@ def _error_interval_name(result: TrainingTimeResult) -> str:
 
 
 def _fits_memory(result: TrainingTimeResult) -> OutputValue:
-    limit, (least, most) = result.gpu.capacity, (share * result.memory for share in _MEMORY)
-    return OutputValue(result.memory <= limit, note=uncertain_fit_note(limit, least, most))
+    limit = result.gpu.capacity
+    note = uncertain_fit_note(limit, *_least_and_most_memory(result))
+    return OutputValue(result.memory <= limit, note=note)
+
+
+def _least_and_most_memory(result: TrainingTimeResult) -> tuple[float, float]:
+    framework = requested_framework(result.inputs, result.model)
+    return least_and_most_bytes(result.load, framework)
 
 
 def _run_cost(result: TrainingTimeResult) -> OutputValue:
@@ -150,7 +160,7 @@ OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
         "Memory on each GPU",
         "B",
         "less",
-        lambda r: ranged_value(r.memory, _MEMORY),
+        lambda r: OutputValue(r.memory, *_least_and_most_memory(r)),
         modeled=True,
     ),
     OutputSpec("fits", "Fits in memory", better="more", read=_fits_memory),
@@ -180,12 +190,15 @@ _COMMUNICATION = {"tensor", "expert", "context", "gather", "data"}
 
 def estimate(inputs: TrainingTimeInputs) -> Estimate:
     """Compute the step time of the plan, and from it the whole run."""
-    inputs = fill_in_default_gpus(inputs, USUAL_GPUS)
-    model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
-    validate_inputs(model, inputs, gpu)
+    typed = fill_in_default_gpus(inputs, USUAL_GPUS)
+    model, gpu = find_model(typed.model), find_accelerator(typed.gpu)
+    typed = fill_in_zero(typed, requested_framework(typed, model))
+    validate_inputs(model, typed, gpu)
+    inputs = with_least_recompute(model, gpu, typed)
     plan = requested_plan(inputs)
     step = requested_step_time(model, gpu, inputs, plan)
     result = compute_run(model, gpu, inputs, plan, step)
+    result = dataclasses.replace(result, least_recompute=inputs is not typed)
     if result.memory > gpu.capacity:
         result = dataclasses.replace(result, lighter=find_memory_remedy(model, gpu, inputs))
     elif inputs.deadline is not None and result.seconds > inputs.deadline:
@@ -199,6 +212,7 @@ def estimate(inputs: TrainingTimeInputs) -> Estimate:
         pictures=(_build_timeline(result),),
         tables=(_build_table(result),),
         notes=(
+            *recompute_note(typed, inputs),
             *_build_notes(result),
             *list_price_notes(gpu, inputs.usd_per_gpu_hour),
             capacity_note(gpu),
@@ -213,7 +227,7 @@ def _build_verdict(result: TrainingTimeResult) -> Verdict:
     where = f"{format_number(inputs.gpus)} {gpu.name}"
     if result.memory > gpu.capacity:
         memory = MemoryLimit(gpu.capacity, gpu.capacity, gpu.memory)
-        least = _MEMORY[0] * result.memory
+        least, _ = _least_and_most_memory(result)
         verdict = memory_verdict(result.memory, memory, inputs.gpus, least)
         text = f"{verdict.text} The run would take {takes}."
         return dataclasses.replace(verdict, text=text)
@@ -302,22 +316,22 @@ def _micro_batch_step(result: TrainingTimeResult) -> FormulaStep:
 
 def _run_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
     inputs = result.inputs
-    save, apart = format_term(inputs.checkpoint_time, "s"), format_term(result.mtbf, "s")
-    every = format_term(result.interval, "s")
+    save, apart = format_term(result.stall, "s"), format_term(result.mtbf, "s")
+    every, restart = format_term(result.interval, "s"), format_term(inputs.restart_time, "s")
     return (
         _STEPS.line(
             "checkpoint_interval",
-            "√(2 × time of a checkpoint × time between failures), at least the time of a checkpoint",
-            f"max(√(2 × {save} × {apart}), {save})",
+            *format_daly_interval(result.stall, result.mtbf),
             result.interval,
-            "young-1974",
+            "daly-2006",
             topic="cluster-components",
         ),
-        _STEPS.line_from_template(
+        _STEPS.line(
             "goodput",
-            "(1 − [evaluation, repeats and slower steps]) ÷ (1 + [checkpoint] ÷ [interval] + ([interval] ÷ 2 "
-            "+ [restart]) ÷ [time between failures])",
-            ((inputs.other_time, "%"), save, every, (inputs.restart_time, "s"), apart),
+            "(1 − evaluation, repeats and slower steps) × interval ÷ (failures × e^(restart ÷ "
+            "failures) × (e^((interval + stall) ÷ failures) − 1)), failures: the time between them",
+            f"(1 − {format_term(inputs.other_time, '%')}) × {every} ÷ ({apart} × exp({restart} ÷ "
+            f"{apart}) × (exp(({every} + {save}) ÷ {apart}) − 1))",
             result.useful,
             "daly-2006",
             topic="cluster-components",
@@ -382,11 +396,35 @@ def _build_notes(result: TrainingTimeResult) -> tuple[str, ...]:
         "Hidden traffic is not drawn: the timeline shows what a step waits for.",
         "MFU counts the causal half of attention and no recomputation.",
     ]
+    notes += _attention_notes(result)
     if plan.micro_batches < plan.pipeline:
         notes.append("Fewer micro-batches than stages: most of the pipeline idles.")
     if result.inputs.watts_per_gpu is None:
         notes.append(f"{format_value(result.watts, 'W')} per GPU with its server assumed.")
     return tuple(notes)
+
+
+def _attention_notes(result: TrainingTimeResult) -> list[str]:
+    """Return at which rate attention is reckoned, where newer kernels are much faster."""
+    if not result.plan.software.older_attention or not result.step.attention:
+        return []
+    gpu, form = result.gpu, result.plan.number_format
+    now, newer = (
+        compute_sustained_rates(gpu, form, older_kernels=older).attention for older in (True, False)
+    )
+    if newer < _MUCH_FASTER * now:
+        return []
+    return [
+        (
+            f"Attention runs at {format_value(now, 'FLOP/s')}, scores that the backward pass computes "
+            "again included: so fast were runs of this software on 16,384 to 131,072 tokens, where "
+            "attention decides. FlashAttention 3, as in Megatron Bridge, is reckoned at "
+            f"{format_value(newer, 'FLOP/s')}."
+        )
+    ]
+
+
+_MUCH_FASTER = 1.5
 
 
 def _batch_note(plan: TrainingPlan) -> str:
@@ -402,7 +440,7 @@ ENTRY = EstimateSpec(
     inputs=TrainingTimeInputs,
     answer=estimate,
     outputs=OUTPUTS,
-    first=("time", "mfu", "gpu_hours"),
+    first=("time", "tokens_per_second", "mfu", "gpu_hours"),
     main=("model", "gpu", "gpus"),
     topic="parallelism",
 )

@@ -210,7 +210,7 @@ FRAMEWORKS: dict[str, TrainingFramework] = {
 }
 USUAL = "usual"
 FRAMEWORK_CHOICES: tuple[tuple[str, str], ...] = (
-    (USUAL, "PyTorch FSDP, torchtune for adapters"),
+    (USUAL, "Usual for the model"),
     *((framework.id, framework.label) for framework in FRAMEWORKS.values()),
 )
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 
 from app.estimator.models.architecture import Architecture, fill_in_counts
 from app.estimator.models.layers import Layer
@@ -169,16 +170,30 @@ def micro_batches_in_flight(stage: int, layout: ParallelLayout, micro_batch_coun
 
 
 # Default tokens of a step, typical of published runs.
-_USUAL_TOKENS = 4e6
+_USUAL_TOKENS = 8e6
 
 
-def default_micro_batch_count(layout: ParallelLayout, sequence: int, micro_batch: int) -> int:
-    """Return the default number of micro-batches per step.
+def default_batch_tokens(tokens: float = math.inf) -> float:
+    """Return the default tokens of an optimizer step in a run on `tokens`.
 
-    About four million tokens together, and at least one for every pipeline stage.
+    Eight million, as in pretraining, or a thousandth of a shorter run: fine-tuning takes
+    hundreds of steps at least.
+
+    >>> default_batch_tokens(1e12), default_batch_tokens(100e6)
+    (8000000.0, 100000.0)
+    """
+    return min(_USUAL_TOKENS, tokens / 1000)
+
+
+def default_micro_batch_count(
+    layout: ParallelLayout, sequence: int, micro_batch: int, tokens: float = math.inf
+) -> int:
+    """Return the default number of micro-batches per step of a run on `tokens`.
+
+    The default tokens of a step together, and at least one for every pipeline stage.
     """
     each = sequence * micro_batch * layout.data
-    return max(layout.pipeline, round(_USUAL_TOKENS / each))
+    return max(layout.pipeline, round(default_batch_tokens(tokens) / each))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
