@@ -24,6 +24,7 @@ from app.markup.text import (
     is_slug,
     mark_unspaced_letters,
     normalize_text,
+    shorten,
     slugify,
 )
 from app.questions import types
@@ -215,7 +216,7 @@ def _unknown_mention_problem(path: str, mention: CrossReference, hint: str) -> C
         "topic": ("E61", "a topic of this course"),
     }[mention.kind]
     if "," in mention.value:
-        hint = f"Write several as a list: [{mention.value[:60]}]."
+        hint = f"Write several as a list: [{shorten(mention.value)}]."
     place = (path, mention.line, mention.column)
     message = f"“{mention.value}” is not {where}."
     return make_problem(place, code, message, hint, mention.item)

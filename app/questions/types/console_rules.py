@@ -16,7 +16,7 @@ from app.markup.html_renderer import render_tokens
 from app.markup.markdown_tokens import closing_index, first_line
 from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import SourceFile
-from app.markup.text import hint_for_unknown_word
+from app.markup.text import hint_for_unknown_word, shorten
 from app.questions import shell
 from app.questions.lab import (
     CommandMatcher,
@@ -157,7 +157,7 @@ def _check_prompt(text: str, line: int, source_file: SourceFile) -> None:
     program = match["command"].split()[0] if match else ""
     if match and program in shell.known_programs():
         message = f"“{text[:40]}” is read as output, not as a command."
-        source_file.report("W89", line, 1, message, f"Write $ {match['command'][:40]}")
+        source_file.report("W89", line, 1, message, f"Write $ {shorten(match['command'])}")
 
 
 def check_lab(lab: Lab, authored: AuthoredItem) -> None:
