@@ -513,7 +513,7 @@ def _check_blueprints(
 def _exclusion_reason_label(question: Question) -> str:
     if not types.type_of(question).in_exams:
         return "designs" if question.type == "design" else "labs"
-    return "deeper ones" if question.level == "deeper" else "choices between two"
+    return "“level: deeper”" if question.level == "deeper" else "choices between two options"
 
 
 def _domain_shortage_message(
