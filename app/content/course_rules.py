@@ -500,7 +500,11 @@ def _check_blueprints(
             place = (path, lines.get(number, 1), 1)
             if number not in domains:
                 message = f"“{number}” is not a domain of syllabus.toml."
-                yield make_problem(place, "E70", message, hint_for_unknown_word(number, domains))
+                hint = hint_for_unknown_word(number, domains)
+                if number in domain_of:
+                    message = f"Exams count by domain, and “{number}” is an objective."
+                    hint = f"Write {domain_of[number]} = {wanted}"
+                yield make_problem(place, "E70", message, hint)
             elif held[number] < wanted:
                 counts = (number, wanted, held[number])
                 yield make_problem(
