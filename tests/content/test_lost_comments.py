@@ -171,9 +171,11 @@ def test_a_heading_of_a_quiz_that_nothing_reads_is_told() -> None:
     quiz = "### What we meant here\n\nThat the reader knows both.\n\n### Later\n"
     read = parse_file(quiz, "topics/widths/quiz.md")
 
-    [told] = read.problems
+    told, later = read.problems
     assert (told.code, told.line, told.severity) == ("E01", 1, "error")
     assert "put all of it between <!-- and -->" in told.hint
+    assert (later.code, later.line) == ("E01", 5)
+    assert later.message == "Nothing stands below “Later”, so that it is no question."
     assert not read.unidentified
 
 
