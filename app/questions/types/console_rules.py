@@ -37,9 +37,10 @@ from app.questions.question_type import AuthoredItem
 
 _STATE = r"[a-z0-9][a-z0-9-]*"
 _PART = (
-    rf"\s+(?:in\s+(?P<states>{_STATE}(?:\s*,\s*{_STATE})*)|to\s+(?P<to>{_STATE})"
+    rf"\s+(?:in\s+\[?(?P<states>{_STATE}(?:\s*,\s*{_STATE})*)\]?|to\s+(?P<to>{_STATE})"
     r"|(?P<flag>needed|harmful))(?!\S)"
 )
+_APART = re.compile(rf"\bin\s+(?P<states>{_STATE}(?:[\s,]+(?!to\b|needed\b|harmful\b){_STATE})+)")
 _CHANGING = re.compile(
     r"(?:kill|rm|mv|cp|mkdir|touch|chmod|chown|export|cd)\s"
     r"|(?:systemctl|service)\s(?:.*\s)?(?:start|stop|restart|reload|enable|disable)\b"
@@ -75,7 +76,7 @@ def read_lab(authored: AuthoredItem) -> Lab:
         tuple(commands),
         RichText(escape(host), host),
         comment.field_text("start") or "start",
-        tuple(dict.fromkeys(word.text for word in goal if word.text)),
+        tuple(dict.fromkeys(s.strip() for text in goal for s in text.text.split(",") if s.strip())),
     )
 
 
@@ -96,6 +97,8 @@ def _read_block(fence: Token, quote: list[Token], authored: AuthoredItem) -> lis
     if not _INFO.fullmatch(info):
         message = f"“{info[:60]}” is not read."
         hint = "Write console, and behind it in STATE, to STATE, needed or harmful."
+        if apart := _APART.search(info):
+            hint += f" Put a comma between states: in {_join_states(apart['states'])}."
         source_file.report("E89", line, 1, message, hint)
         return []
     note = render_tokens(quote, authored.scope) if quote else NO_TEXT
@@ -122,6 +125,15 @@ def _read_block(fence: Token, quote: list[Token], authored: AuthoredItem) -> lis
         hint = "Give each its own block; spellings of one command stand right below each other."
         source_file.report("E89", made[1].line, 1, message, hint)
     return made
+
+
+def _join_states(text: str) -> str:
+    """Return names of states with commas between them.
+
+    >>> _join_states("full and free running")
+    'full, free, running'
+    """
+    return ", ".join(word for word in re.findall(_STATE, text) if word not in {"and", "or"})
 
 
 def _split_block_into_commands(
@@ -254,6 +266,8 @@ def _check_states(lab: Lab, authored: AuthoredItem) -> None:
         elif state in lab.goal:
             place = authored.comment.field_location("goal")
             hint = hint or f"Write to {state} at one of the blocks."
+            if " " in state:
+                hint = f"Put a comma between states: goal: {_join_states(state)}"
             report("E91", *place, f"No command leads to the goal “{state}”.", hint)
         else:
             report("E91", lines[state], 1, f"The lab is never in the state “{state}”.", hint)
@@ -305,9 +319,7 @@ def _have_equal_priority(lab: Lab, one: int, other: int) -> bool:
     """Return whether two commands count equally: both for certain states, or both for all."""
     first, second = lab.commands[one], lab.commands[other]
     wild = [any(shell.ANYTHING in s.plain for s in c.spellings) for c in (first, second)]
-    rest = [
-        any(s.plain.endswith(f" {shell.ANYTHING}") for s in c.spellings) for c in (first, second)
-    ]
+    rest = [any(shell.ends_with_any_rest(s.plain) for s in c.spellings) for c in (first, second)]
     if rest[0] != rest[1]:
         return False
     return bool(first.states) == bool(second.states) and wild[0] == wild[1]
