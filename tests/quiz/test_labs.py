@@ -751,6 +751,28 @@ def test_enter_sends_one_line_and_the_page_shows_the_transcript(client, form) ->
     assert form(shown).values["command"] == ""
 
 
+def test_a_lab_can_be_begun_again_once_something_was_typed(client, form) -> None:
+    page = client.get(ADDRESS).text
+    assert "begin again" not in page
+
+    values = {**form(page).values, "command": "ls", "move": "enter"}
+    shown = client.get(ADDRESS, params=values).text
+
+    assert f'You can <a href="{ADDRESS}">begin again</a>.' in shown
+
+
+def test_who_repaired_before_the_look_is_told_to_begin_again(client, form) -> None:
+    address = "/quiz/kv-cache/lab-pod"
+    look, mend = "kubectl describe pod llm-0 -n train", "kubectl taint nodes --all nvidia.com/gpu-"
+    values = {**form(client.get(address).text).values, "move": "enter"}
+
+    lost = client.get(address, params={**values, "command": mend}).text
+    still = client.get(address, params={**values, "ran": [look], "command": mend}).text
+
+    assert f'The goal is out of reach from here: <a href="{address}">begin again</a>.' in lost
+    assert "out of reach" not in still
+
+
 def test_a_line_that_was_not_sent_stays_in_the_field(client, form) -> None:
     sent = form(client.get(ADDRESS).text)
     shown = client.get(ADDRESS, params={**sent.values, "command": "dme", "more": "1"}).text

@@ -38,9 +38,11 @@ from app.questions.question_type import AuthoredItem
 _STATE = r"[a-z0-9][a-z0-9-]*"
 _PART = (
     rf"\s+(?:in\s+\[?(?P<states>{_STATE}(?:\s*,\s*{_STATE})*)\]?|to\s+(?P<to>{_STATE})"
-    r"|(?P<flag>needed|harmful))(?!\S)"
+    r"|(?P<flag>needed|first|harmful))(?!\S)"
 )
-_APART = re.compile(rf"\bin\s+(?P<states>{_STATE}(?:[\s,]+(?!to\b|needed\b|harmful\b){_STATE})+)")
+_APART = re.compile(
+    rf"\bin\s+(?P<states>{_STATE}(?:[\s,]+(?!to\b|needed\b|first\b|harmful\b){_STATE})+)"
+)
 _CHANGING = re.compile(
     r"(?:kill|rm|mv|cp|mkdir|touch|chmod|chown|export|cd)\s"
     r"|(?:systemctl|service)\s(?:.*\s)?(?:start|stop|restart|reload|enable|disable)\b"
@@ -96,7 +98,7 @@ def _read_block(fence: Token, quote: list[Token], authored: AuthoredItem) -> lis
     info = fence.info.strip()
     if not _INFO.fullmatch(info):
         message = f"“{info[:60]}” is not read."
-        hint = "Write console, and behind it in STATE, to STATE, needed or harmful."
+        hint = "Write console, and behind it in STATE, to STATE, needed, first or harmful."
         if apart := _APART.search(info):
             hint += f" Put a comma between states: in {_join_states(apart['states'])}."
         source_file.report("E89", line, 1, message, hint)
@@ -106,7 +108,11 @@ def _read_block(fence: Token, quote: list[Token], authored: AuthoredItem) -> lis
     states = re.findall(_STATE, " ".join(p["states"] for p in parts if p["states"]))
     to = next((p["to"] for p in parts if p["to"]), "")
     flags = {p["flag"] for p in parts if p["flag"]}
-    base = LabCommand((), NO_TEXT, tuple(states), to, "needed" in flags, "harmful" in flags, note)
+    base = LabCommand((), NO_TEXT, tuple(states), to, note=note)
+    base = dataclasses.replace(
+        base, needed=bool(flags & {"needed", "first"}), first="first" in flags
+    )
+    base = dataclasses.replace(base, harmful="harmful" in flags)
     base = dataclasses.replace(base, step=line if base.needed else 0)
     spans = [c.content for t in quote for c in t.children or () if c.type == "code_inline"]
     made: list[LabCommand] = []
@@ -364,8 +370,9 @@ def _report_dead_end(
     hint = f"Let one lead there from {last.to}, or say with in STATE when this one counts."
     if goal.startswith("#"):
         needed = lab.commands[int(goal[1:])]
-        message = f"the needed “{needed.name[:40]}” has no answer any more."
-        hint = f"Write what it answers in {last.to}, with needed, so that it counts there as well."
+        message = f"the needed “{needed.name[:40]}” has no answer that counts any more."
+        hint = f"Write what it answers in {last.to}, with needed, so that it counts there as well; "
+        hint += "or first in place of needed, if it has to be seen before."
     source_file.report("W89", last.line, 1, f"After “{last.name[:40]}” {message}", hint)
 
 
