@@ -86,6 +86,15 @@ def find_checkbox(token: Token) -> str:
     return match[0] if match and not _is_link(token) else ""
 
 
+def draw_task_boxes(tokens: Sequence[Token]) -> None:
+    """Replace the check boxes in a page's list of tasks by their signs."""
+    for token in tokens:
+        box = find_checkbox(token) if token.level > 2 else ""
+        if box and token.children:
+            text = token.children[0]
+            text.content = text.content.replace(box, "☑" if "x" in box.lower() else "☐", 1)
+
+
 def is_misread_item_comment(token: Token) -> bool:
     """Return whether a paragraph was meant to be a question's comment."""
     text = token.content if token.type == "inline" else ""

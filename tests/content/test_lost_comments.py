@@ -151,7 +151,8 @@ def test_a_list_of_tasks_on_a_page_stays_one(heading: str, tasks: str) -> None:
     page = PAGE.replace("Words before.", f"Words before.\n\n{heading}{tasks}\nAnd so on.")
     read = parse_file(page, "topics/widths/concept.md")
 
-    assert "Buy flour" in html_of(read)
+    assert "☑ Buy flour" in html_of(read)
+    assert ("☐ Buy salt" in html_of(read)) == ("salt" in tasks)
     assert "And so on." in html_of(read)
     assert "[x] Buy flour" in page_source_without_items(page)
     assert {p.code for p in read.problems} == {"E16"}  # the page names no source
