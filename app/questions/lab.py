@@ -40,12 +40,12 @@ class LabCommand:
     states: tuple[str, ...] = ()
     to: str = ""
     needed: bool = False
-    first: bool = False
     harmful: bool = False
     note: RichText = NO_TEXT
     cue: RichText = NO_TEXT
     line: int = 0
     step: int = 0
+    first: bool = False
 
     @property
     def name(self) -> str:

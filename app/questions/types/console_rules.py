@@ -40,9 +40,6 @@ _PART = (
     rf"\s+(?:in\s+\[?(?P<states>{_STATE}(?:\s*,\s*{_STATE})*)\]?|to\s+(?P<to>{_STATE})"
     r"|(?P<flag>needed|first|harmful))(?!\S)"
 )
-_APART = re.compile(
-    rf"\bin\s+(?P<states>{_STATE}(?:[\s,]+(?!to\b|needed\b|first\b|harmful\b){_STATE})+)"
-)
 _CHANGING = re.compile(
     r"(?:kill|rm|mv|cp|mkdir|touch|chmod|chown|export|cd)\s"
     r"|(?:systemctl|service)\s(?:.*\s)?(?:start|stop|restart|reload|enable|disable)\b"
@@ -98,9 +95,8 @@ def _read_block(fence: Token, quote: list[Token], authored: AuthoredItem) -> lis
     info = fence.info.strip()
     if not _INFO.fullmatch(info):
         message = f"“{info[:60]}” is not read."
-        hint = "Write console, and behind it in STATE, to STATE, needed, first or harmful."
-        if apart := _APART.search(info):
-            hint += f" Put a comma between states: in {_join_states(apart['states'])}."
+        hint = "Write console, and behind it in STATE (several: in ONE, TWO), to STATE, needed, "
+        hint += "first or harmful."
         source_file.report("E89", line, 1, message, hint)
         return []
     note = render_tokens(quote, authored.scope) if quote else NO_TEXT
@@ -131,15 +127,6 @@ def _read_block(fence: Token, quote: list[Token], authored: AuthoredItem) -> lis
         hint = "Give each its own block; spellings of one command stand right below each other."
         source_file.report("E89", made[1].line, 1, message, hint)
     return made
-
-
-def _join_states(text: str) -> str:
-    """Return names of states with commas between them.
-
-    >>> _join_states("full and free running")
-    'full, free, running'
-    """
-    return ", ".join(word for word in re.findall(_STATE, text) if word not in {"and", "or"})
 
 
 def _split_block_into_commands(
@@ -273,7 +260,7 @@ def _check_states(lab: Lab, authored: AuthoredItem) -> None:
             place = authored.comment.field_location("goal")
             hint = hint or f"Write to {state} at one of the blocks."
             if " " in state:
-                hint = f"Put a comma between states: goal: {_join_states(state)}"
+                hint = f"Put commas between states: goal: {', '.join(state.split())}"
             report("E91", *place, f"No command leads to the goal “{state}”.", hint)
         else:
             report("E91", lines[state], 1, f"The lab is never in the state “{state}”.", hint)
