@@ -163,13 +163,27 @@ def _expect_calculators_for_type(course: ScaffoldTarget, kind: str) -> None:
         )
 
 
-def new_exam(course: ScaffoldTarget, slug: str, title: str, questions: int, minutes: int) -> Path:
-    """Write a mock exam whose domain counts follow the syllabus and the bank."""
+def new_exam(
+    course: ScaffoldTarget, slug: str, title: str, questions: int, minutes: int
+) -> tuple[Path, list[str]]:
+    """Write a mock exam whose domain counts follow the syllabus and the bank.
+
+    Where too few questions are live for it, drafts are planned with. Returns the file, and which
+    drafts have to go live before the exam can be taken.
+    """
     _check_slug_and_title(slug, title)
     path = course.folder / "exams" / f"{slug}.toml"
     if path.exists():
         raise ScaffoldError(f"{path} is there already; choose another slug.")
-    counts = _apportion_questions_to_domains(course.library, questions)
+    drafts: list[str] = []
+    try:
+        counts = _apportion_questions_to_domains(course.library, questions)
+    except ScaffoldError as error:
+        try:
+            counts = _apportion_questions_to_domains(course.library.with_drafts(), questions)
+        except ScaffoldError:
+            raise error from None
+        drafts = _list_drafts_for_exams(course.library)
     total = sum(counts.values())
     titles = {d.number: d.title for d in course.library.syllabus.domains}
     words = {
@@ -179,7 +193,7 @@ def new_exam(course: ScaffoldTarget, slug: str, title: str, questions: int, minu
         "domains": "\n".join(f"{n} = {c}  # {titles[n]}" for n, c in counts.items()),
     }
     path.parent.mkdir(exist_ok=True)
-    return _write_new_file(path, _fill_template("exam.toml", words))
+    return _write_new_file(path, _fill_template("exam.toml", words)), drafts
 
 
 def _apportion_questions_to_domains(library: Library, questions: int) -> dict[str, int]:
@@ -197,6 +211,16 @@ def _apportion_questions_to_domains(library: Library, questions: int) -> dict[st
     raise _build_insufficient_questions_error(library, have, apportion(weights, questions or 1), 0)
 
 
+def _list_drafts_for_exams(library: Library) -> list[str]:
+    """Return how many questions of each file exams would draw if they were live."""
+    drafts = (
+        question.place.path
+        for question in library.with_drafts().questions.values()
+        if question.is_for_exams and question.id not in library.questions
+    )
+    return [f"{count} of {path}" for path, count in Counter(drafts).items()]
+
+
 def _build_insufficient_questions_error(
     library: Library, have: Counter[str], wanted: Mapping[str, int], fine: int
 ) -> ScaffoldError:
@@ -208,7 +232,8 @@ def _build_insufficient_questions_error(
     )
     said = f"The course has too few questions for this exam: {lacking or 'no domain'}."
     more = f" --questions {fine} would do." if fine else ""
-    why = "Drafts, labs, designs, deeper ones and choices between two do not count."
+    why = "Not counted are drafts, labs, designs, questions with “level: deeper”, and choices "
+    why += "between two options."
     if nameless := sum(problem.code == "E01" for problem in library.problems):
         items = "1 question or card has" if nameless == 1 else f"{nameless} questions or cards have"
         why = f"{items} no id yet and cannot be counted: run headroom check --fix first."

@@ -30,6 +30,7 @@ from app.content.check import (
     format_problems,
     plan_file_changes,
 )
+from app.content.course_rules import build_drafts_hint
 from app.content.courses import SINGLE_COURSE, find_course_folders, skipped_folders
 from app.content.file_watcher import SHARED, FileStamps, WatchedFiles
 from app.content.library import assemble_library
@@ -336,8 +337,11 @@ def _create_in_course(options: argparse.Namespace, folder: Path) -> str:
         path, line = scaffold.new_question(course, options.topic, options.type, options.id)
         return f"Written: {path}:{line}"
     title = options.title or f"{course.library.syllabus.exam} mock exam".strip()
-    path = scaffold.new_exam(course, options.slug, title, options.questions, options.minutes)
-    return f"Written: {path}"
+    path, drafts = scaffold.new_exam(
+        course, options.slug, title, options.questions, options.minutes
+    )
+    more = "\nIt cannot be taken yet: too few of its questions are live."
+    return f"Written: {path}" + (f"{more} {build_drafts_hint(drafts)}" if drafts else "")
 
 
 def _format_written_files(files: Iterable[object]) -> str:

@@ -24,6 +24,7 @@ from app.markup.text import (
     is_slug,
     mark_unspaced_letters,
     normalize_text,
+    shorten,
     slugify,
 )
 from app.questions import types
@@ -215,7 +216,7 @@ def _unknown_mention_problem(path: str, mention: CrossReference, hint: str) -> C
         "topic": ("E61", "a topic of this course"),
     }[mention.kind]
     if "," in mention.value:
-        hint = f"Write several as a list: [{mention.value[:60]}]."
+        hint = f"Write several as a list: [{shorten(mention.value)}]."
     place = (path, mention.line, mention.column)
     message = f"“{mention.value}” is not {where}."
     return make_problem(place, code, message, hint, mention.item)
@@ -499,7 +500,11 @@ def _check_blueprints(
             place = (path, lines.get(number, 1), 1)
             if number not in domains:
                 message = f"“{number}” is not a domain of syllabus.toml."
-                yield make_problem(place, "E70", message, hint_for_unknown_word(number, domains))
+                hint = hint_for_unknown_word(number, domains)
+                if number in domain_of:
+                    message = f"Exams count by domain, and “{number}” is an objective."
+                    hint = f"Write {domain_of[number]} = {wanted}"
+                yield make_problem(place, "E70", message, hint)
             elif held[number] < wanted:
                 counts = (number, wanted, held[number])
                 yield make_problem(
@@ -512,7 +517,7 @@ def _check_blueprints(
 def _exclusion_reason_label(question: Question) -> str:
     if not types.type_of(question).in_exams:
         return "designs" if question.type == "design" else "labs"
-    return "deeper ones" if question.level == "deeper" else "choices between two"
+    return "“level: deeper”" if question.level == "deeper" else "choices between two options"
 
 
 def _domain_shortage_message(

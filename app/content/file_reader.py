@@ -22,6 +22,7 @@ from app.content.item_rules import (
 from app.content.item_splitter import (
     ProseRegion,
     Region,
+    draw_task_boxes,
     find_stray_answers,
     match_unspaced_heading,
     read_regions,
@@ -266,6 +267,7 @@ class _PageBuilder:
     def _add_tokens(self, tokens: list[Token]) -> None:
         if not tokens:
             return
+        draw_task_boxes(tokens)
         boxes = [t for t in tokens if t.meta.get("alert")]
         self.alerts += [(str(t.meta["alert"]), first_line(t)) for t in boxes]
         text = render_tokens(_prevent_paragraph_unwrapping(tokens), self.scope)

@@ -12,7 +12,7 @@ from app.markup.expressions import ExpressionError, compile_expression
 from app.markup.model import ComputedParameters, Level, Status
 from app.markup.problems import MOST_PARAMETERS, SourceFile
 from app.markup.strict_yaml import Node, YamlList, YamlMapping, YamlText
-from app.markup.text import LONGEST_ID, hint_for_unknown_word, is_slug
+from app.markup.text import LONGEST_ID, hint_for_unknown_word, is_slug, shorten
 from app.questions.question_type import ItemComment
 from app.questions.types import KINDS
 
@@ -171,7 +171,7 @@ def parse_front_matter(source_file: SourceFile, *, page: bool = True) -> tuple[F
             message = "The front matter is never closed."
             source_file.report("E10", 1, 1, message, "Close it with a line of three hyphens.")
         return FrontMatter(), source_file.text
-    fields = strict_yaml.read_mapping(match[1], source_file.report, 2)
+    fields = strict_yaml.read_mapping(match[1], source_file.report, 2, keys=FRONT_KEYS)
     _report_unknown_keys(fields, FRONT_KEYS if page else _ITEMS_FRONT_KEYS, source_file)
     _drop_values_of_wrong_type(fields, source_file)
     for key in ("title", "summary"):
@@ -500,7 +500,7 @@ def _find_list_mistake(name: str, node: Node) -> tuple[str, str, str] | None:
         return "E45", f"“{shown}” is not a range of numbers.", f"{hint}[2 mL, 3 mL]."
     if ".." not in text and "," in text:
         message = f"“{shown}” is one word, not a list."
-        return "E45", message, f"Write {name}: [{shown}]"
+        return "E45", message, f"Write {name}: [{shorten(text)}]"
     if span := _SPAN.match(text):
         hint = f"Write {name}: {span['low']}..{span['high']}"
         return "E47", f"“{shown}” is a word, not a range.", hint

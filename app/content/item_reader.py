@@ -106,7 +106,11 @@ def _report_unread_options(
     """Report E24: options in a question type that takes none."""
     if parts.options and type_name in KINDS and not KINDS[type_name].boxed:
         message = f"A question of the type “{type_name}” reads no options in boxes."
-        hint = "Take them out, or change the type."
+        wrong = parts.options[0].words
+        hint = {
+            "match": f"Write a wrong answer as a row with an empty left cell: | | {wrong} |",
+            "cloze": f"Write a wrong answer into its gap: [[right ~ {wrong}]].",
+        }.get(type_name, "Take them out, or change the type.")
         source_file.report("E24", parts.list_line or draft.line, 1, message, hint)
 
 
@@ -447,6 +451,20 @@ def _read_difficulty(draft: ItemDraft, source_file: SourceFile) -> int:
     return 3
 
 
+_PARTIAL_MEANING = {
+    "off": "all or nothing",
+    "net": "what is right less what is wrong",
+    "each": "each part that is right counts",
+    "lcs": "the longest run in the right order counts",
+}
+
+
+def _partial_credit_hint(kind: QuestionType[Any]) -> str:
+    known = kind.credits if kind.in_parts else PARTIAL
+    rules = ", or ".join(f"{rule} ({_PARTIAL_MEANING[rule]})" for rule in known if rule)
+    return f"Write partial: {rules}."
+
+
 def _read_partial_credit_rule(
     draft: ItemDraft, kind: QuestionType[Any], source_file: SourceFile
 ) -> Partial:
@@ -455,11 +473,10 @@ def _read_partial_credit_rule(
     place = draft.comment.field_location("partial")
     if partial and kind.in_parts and partial not in kind.credits:
         message = f"“{said}” is no way of partial credit for the type “{kind.name}”."
-        hint = f"Known: {', '.join(kind.credits)}."
-        source_file.report("E13", *place, message, hint)
+        source_file.report("E13", *place, message, _partial_credit_hint(kind))
     if partial is not None:
         return partial
-    hint = hint_for_unknown_word(said, [p for p in PARTIAL if p])
+    hint = _partial_credit_hint(kind)
     if said == "coverage":
         hint = "This rule was removed. Write partial: net, which counts hits less wrong ticks."
     source_file.report("E13", *place, f"“{said}” is not a way of partial credit.", hint)

@@ -26,6 +26,7 @@ from app.markup.text import (
     count_words,
     hint_for_unknown_word,
     normalize_text,
+    shorten,
 )
 from app.questions import model, types
 from app.questions.model import Question
@@ -561,7 +562,7 @@ def _report_stray_comment_or_alert(inline: Token, source_file: SourceFile) -> No
             message = f"“{line[:40]}” is read as text, not as a box."
             hint = f"Write > [!{kind}], and > before each line of its text."
             if line.startswith("[!"):
-                hint = f"Write > {line[:40]}, and > before each line of its text."
+                hint = f"Write > {shorten(line)}, and > before each line of its text."
             source_file.report("E74", *place, message, hint)
 
 

@@ -86,6 +86,15 @@ def find_checkbox(token: Token) -> str:
     return match[0] if match and not _is_link(token) else ""
 
 
+def draw_task_boxes(tokens: Sequence[Token]) -> None:
+    """Replace the check boxes in a page's list of tasks by their signs."""
+    for token in tokens:
+        box = find_checkbox(token) if token.level > 2 else ""
+        if box and token.children:
+            text = token.children[0]
+            text.content = text.content.replace(box, "☑" if "x" in box.lower() else "☐", 1)
+
+
 def is_misread_item_comment(token: Token) -> bool:
     """Return whether a paragraph was meant to be a question's comment."""
     text = token.content if token.type == "inline" else ""
@@ -190,7 +199,8 @@ Region = ProseRegion | ItemDraft
 def read_regions(text: str, source_file: SourceFile, kind: FileKind) -> list[Region]:
     """Split a text into regions, and report everything wrong between its items."""
     regions = split_into_regions(text, source_file)
-    for above, region in itertools.pairwise((None, *regions)):
+    around = zip((None, *regions), regions, (*regions[1:], None), strict=False)
+    for above, region, following in around:
         if isinstance(region, ProseRegion):
             if kind == "cards" or not _report_answers_below_other_heading(
                 above, region, source_file
@@ -206,6 +216,8 @@ def read_regions(text: str, source_file: SourceFile, kind: FileKind) -> list[Reg
                 _report_heading_without_item(region.tokens, source_file)
             if kind == "cards":
                 _report_lost_cards(region.tokens, source_file)
+            if kind != "page":
+                _report_empty_headings(region.tokens, following, kind, source_file)
     return regions
 
 
@@ -430,6 +442,32 @@ def _report_heading_without_item(prose: list[Token], source_file: SourceFile) ->
             hint = "Write <!-- q: some-id --> below it; or, as a note to other authors, "
             hint += "put all of it between <!-- and -->."
             source_file.report("E01", first_line(token), 1, message, hint)
+
+
+def _report_empty_headings(
+    prose: list[Token], following: Region | None, kind: FileKind, source_file: SourceFile
+) -> None:
+    """Report E01, E57: headings with nothing below, unless they stand above deeper ones."""
+    for at, token in enumerate(prose):
+        if token.type != "heading_open" or token.level or token.tag == "h1":
+            continue
+        end = next_heading_index(prose, at)
+        below = [t for t in prose[at + 3 : end] if t.type != "html_block"]
+        next_tag = prose[end].tag if end < len(prose) else ""
+        if isinstance(following, ItemDraft) and not next_tag:
+            next_tag = f"h{following.level}"
+        line = first_line(token)
+        told = any(p.line == line for p in source_file.problems if p.severity == "error")
+        if below or told or next_tag > token.tag:
+            continue
+        source_file.item = ""
+        shown = source_file.lines[line - 1].strip("# ")[:_MAX_REGION_SHOWN]
+        code, message = "E01", f"Nothing stands below “{shown}”, so that it is no question."
+        hint = "Write its answers below it, or delete it."
+        if kind == "cards":
+            code, message = "E57", f"The card “{shown}” has no back."
+            hint = "Write the answer as text below the heading, or delete it."
+        source_file.report(code, line, 1, message, hint)
 
 
 def _report_lost_cards(prose: list[Token], source_file: SourceFile) -> None:

@@ -473,7 +473,13 @@ def _read_question_counts(tables: Mapping[str, Any], source_file: SourceFile) ->
     domains = tables.get("domains")
     if not isinstance(domains, dict):
         return {}
-    names = [n for n in domains if domains[n] != 0]
+    for name, count in domains.items():
+        if isinstance(count, dict):  # “1.1 = 5” is a table in TOML
+            objective, number = next(iter(count.items()), ("1", 1))
+            message = f"Exams count by domain, and “{name}.{objective}” is an objective."
+            place = locate_toml_value(name, source_file)
+            source_file.report("E13", *place, message, f"Write {name} = {number}")
+    names = [n for n, count in domains.items() if count != 0 and not isinstance(count, dict)]
     counts = {
         n: _read_whole_number(domains, n, MOST_ENTRIES, source_file)
         for n in _limit_rows(names, "domains", source_file)

@@ -400,7 +400,7 @@ def draw_figure_block(kind: str, token: Token, source_file: SourceFile) -> str:
         return ""
     last = line + token.content.count("\n")
     token.content = resolve_text_figures(token.content, FIGURE_LINK, source_file, line, last)
-    fields = strict_yaml.read_mapping(token.content, source_file.report, line)
+    fields = strict_yaml.read_mapping(token.content, source_file.report, line, keys=_KEYS)
     source_file.spend_effort(AN_ESTIMATE * token.content.count("calc:"), token.content)
     try:
         return _row_chart_html(_read_row_chart(fields))

@@ -2,10 +2,12 @@
 
 import dataclasses
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import yaml
+
+from app.markup.text import shorten
 
 Report = Callable[
     [str, int, int, str, str], None
@@ -23,6 +25,9 @@ _SIGNED = re.compile(
 )
 _BRACED = re.compile(r"(?P<head> *[\w-]+: +)(?P<value>\{\w+\}[^']*?) *")
 _CUT = re.compile(r"(?P<head> *(?P<key>title|summary): +)(?P<value>[^\s\"'#].*?[ \t]#.*?) *")
+_SENTENCE = re.compile(
+    r"(?P<head> *(?:title|summary|alt): +)(?P<value>[^\s\"'\[\]{}|>&*!%@`#,-].*?:(?:[ \t].*?)?) *"
+)
 _FREE = frozenset({"title", "summary"})  # Keys whose values are sentences.
 _MOST_CHARACTERS = 20_000
 _MOST_BRACKETS = 200
@@ -60,13 +65,29 @@ class YamlMapping:
 Node = YamlText | YamlList | YamlMapping
 
 
-def read_mapping(text: str, report: Report, line: int = 1, column: int = 1) -> YamlMapping:
+def read_mapping(
+    text: str, report: Report, line: int = 1, column: int = 1, keys: Collection[str] = ()
+) -> YamlMapping:
     """Parse a mapping that begins at (line, column) of its file.
 
-    Invalid parts are reported and left out; the result is always a mapping.
+    Invalid parts are reported and left out; the result is always a mapping. A sentence
+    may hold a colon, unless it stands behind one of the `keys`: then a line is likely missing.
     """
     plain = _read_plain_lines(text, line, column)
-    return plain or _read_yaml(text, report, line, column)
+    return plain or _read_yaml(_quote_sentences(text, keys), report, line, column)
+
+
+def _quote_sentences(text: str, keys: Collection[str]) -> str:
+    rows = text.split("\n")
+    for number, row in enumerate(rows):
+        match = _SENTENCE.fullmatch(row)
+        goes_on = rows[number + 1 : number + 2] and rows[number + 1][:1] == " "
+        if match is None or goes_on or " #" in row:
+            continue
+        if not any(re.search(rf"(?<!\S){key}:(?!\S)", match["value"]) for key in keys):
+            quoted = match["value"].replace("'", "''")
+            rows[number] = f"{match['head']}'{quoted}'"
+    return "\n".join(rows)
 
 
 def _read_yaml(text: str, report: Report, line: int, column: int) -> YamlMapping:
@@ -110,7 +131,7 @@ def _quote_values_with_yaml_signs(text: str, report: Report, line: int, column: 
             meant = match["value"].replace('"', "'")
             at = row.index("#", match.start("value")) + (1 if number else column)
             message = "“#” begins a comment here: the rest of the line is not read."
-            report("E10", line + number, at, message, f'Write {match["key"]}: "{meant[:60]}"')
+            report("E10", line + number, at, message, f'Write {match["key"]}: "{shorten(meant)}"')
             rows[number] = f'{match["head"]}"{meant}"'
         match = _SIGNED.fullmatch(row)
         if match is None:
@@ -122,7 +143,7 @@ def _quote_values_with_yaml_signs(text: str, report: Report, line: int, column: 
         if not told:
             at = match.start("value") + (1 if number else column)
             message = f"“{match['value'][:40]}” begins with a sign that YAML reads."
-            report("E10", line + number, at, message, f"Write {match['key']}: {meant[:60]}")
+            report("E10", line + number, at, message, f"Write {match['key']}: {shorten(meant)}")
         told = True
         rows[number] = f'{match["head"]}"{plain}"'
     return "\n".join(rows)
@@ -185,12 +206,14 @@ def _report_key_without_colon(text: str, report: Report, line: int, column: int)
     for number, row in enumerate(text.split("\n")):
         place = (line + number, 1 if number else column)
         if match := _BARE.fullmatch(row):
-            hint = f"Write {match['key']}: {match['value'][:40]}"
+            hint = f"Write {match['key']}: {shorten(match['value'])}"
             message = f"“{row.strip()[:60]}” has no colon and space behind its key."
             report("E10", *place, message, hint)
             return True
         if match := _COLON.fullmatch(row):
-            hint = f'Write {match["key"]}: "{match["value"][:60]}", or each key on its own line.'
+            hint = (
+                f'Write {match["key"]}: "{shorten(match["value"])}", or each key on its own line.'
+            )
             message = f"“{match['value'][:60]}” holds a colon, and no quotes around it."
             report("E10", place[0], place[1] + match.start("value"), message, hint)
             return True

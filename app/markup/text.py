@@ -157,6 +157,15 @@ def jaccard_similarity(one: tuple[int, ...], other: tuple[int, ...]) -> float:
     return sum(value in both for value in union) / len(union)
 
 
+def shorten(text: str, most: int = 200) -> str:
+    """Return a text for a hint; one longer than `most` shows by … that it was cut.
+
+    >>> shorten("two ways out", 5)
+    'two w…'
+    """
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
 def closest_word(word: str, known: Iterable[str], min_similarity: float = 0.6) -> str:
     """Return the known word closest to `word`, or "" if none is similar by at least `min_similarity`."""
     if len(word) > _LONGEST_WORD:

@@ -32,6 +32,7 @@ class LabCommand:
     It counts in `states`, or in all if there are none, and leads to the state `to`. `note` says
     what matters, and `cue` is the piece of the output that it points at. `line` is its place in
     the file. Of the needed commands with the same `step`, the place of their block, one is enough.
+    `first` says that one is needed before its answer changes.
     """
 
     spellings: tuple[RichText, ...]
@@ -44,6 +45,7 @@ class LabCommand:
     cue: RichText = NO_TEXT
     line: int = 0
     step: int = 0
+    first: bool = False
 
     @property
     def name(self) -> str:
@@ -87,6 +89,19 @@ class Lab:
         step = self.commands[index].step
         block = (n for n, command in enumerate(self.commands) if step and command.step == step)
         return f"#{next(block, index)}"
+
+    def is_goal_out_of_reach(self, state: str, reached: frozenset[str]) -> bool:
+        """Return whether a goal that is missing in a state has no way left, not even a harmful one."""
+        ahead = [state]
+        for one in ahead:
+            leading = {c.to for c in self.commands if c.to and (not c.states or one in c.states)}
+            ahead += leading.difference(ahead)
+        counting = (
+            self.goal_id_of_command(n)
+            for n, command in enumerate(self.commands)
+            if command.needed and (not command.states or set(command.states) & set(ahead))
+        )
+        return not {*self.goal_ids} <= {*reached, *ahead, *counting}
 
     @property
     def states(self) -> tuple[str, ...]:
@@ -625,11 +640,11 @@ def shortest_command_sequence(lab: Lab, *, allow_harmful: bool = False) -> tuple
 def find_dead_end(lab: Lab) -> tuple[tuple[int, ...], frozenset[str]] | None:
     """Return the fewest commands after which goals are out of reach, and those; None if none are.
 
-    Harmful commands are not used. A needed command is out of reach where it has no answer at all:
-    a lab may ask to look at the fault before it is mended, and answer the same command afterwards.
+    Harmful commands are not used. A needed command is out of reach where it has no answer that
+    counts, and one that is needed `first` where it has no answer at all.
     """
     ways = {
-        way.goal: way for way in _explore_states(lab, allow_harmful=False, count_any_answer=True)
+        way.goal: way for way in _explore_states(lab, allow_harmful=False, count_later_answers=True)
     }
     before = defaultdict(set)
     for way in ways.values():
@@ -657,12 +672,12 @@ class _ReachedState:
 
 
 def _explore_states(
-    lab: Lab, *, allow_harmful: bool, count_any_answer: bool = False
+    lab: Lab, *, allow_harmful: bool, count_later_answers: bool = False
 ) -> Iterator[_ReachedState]:
     """Yield each state with the goals reached in it, by the shortest way, nearest first.
 
-    With `count_any_answer`, a needed command counts in states that give it another answer, too, unless
-    that answer is a step of its own.
+    With `count_later_answers`, a command that is needed first counts in states that give it another
+    answer, too, unless that answer is a step of its own.
     """
     terminal, goals = CommandMatcher(lab), set(lab.goal_ids)
     usable: Mapping[str, list[int]] = {
@@ -674,7 +689,7 @@ def _explore_states(
         for state in lab.states
     }
     steps = {index: {lab.goal_id_of_command(index)} for index in range(len(lab.commands))}
-    for needed in (n for n, c in enumerate(lab.commands) if c.needed and count_any_answer):
+    for needed in (n for n, c in enumerate(lab.commands) if c.first and count_later_answers):
         for index in terminal.commands_meant_by_first_spelling[needed]:
             if not lab.commands[index].needed:
                 steps[index].add(lab.goal_id_of_command(needed))

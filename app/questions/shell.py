@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 ANYTHING = "…"
-"""What stands for any text in an author's command; as its last word, for any rest or none."""
+"""What stands for any text in an author's command; at its end, for any rest or none."""
 _ANY_REST = "…*"
 _REDIRECT = re.compile(r"(?<!\S)(?P<fd>[012&]?)>{1,2}\s*(?P<to>&[012]|[^\s|;&]+)")
 _LOOP = re.compile(r"\bfor (\w+) in ([^;]+); *do (.+?); *done\b")
@@ -158,13 +158,31 @@ def read_command(tokens: tuple[str, ...]) -> ShellCommand:
         plain = [a.lower() for a in arguments if "=" not in a]
         keyed = (_expand_slurm_key(a.lower()) for a in arguments if "=" in a)
         arguments = [*plain, *sorted(keyed, key=lambda a: a.partition("=")[0])]
-    arguments = (
-        [a.removesuffix(spec["suffix"]) for a in arguments] if "suffix" in spec else arguments
-    )
+    if suffix := spec.get("suffix"):
+        options = [(name, value.removesuffix(suffix)) for name, value in options]
+        arguments = [argument.removesuffix(suffix) for argument in arguments]
     if tokens[-1] == ANYTHING and arguments[-1:] == [ANYTHING]:
         arguments[-1] = _ANY_REST
+    elif ends_with_any_rest(tokens[-1]):
+        options = [(name, _mark_rest(value, tokens[-1])) for name, value in options]
+        arguments = [_mark_rest(argument, tokens[-1]) for argument in arguments]
     variables = merge_variables(tokens[: len(tokens) - len(rest)])
     return ShellCommand(program, tuple(sorted(options)), tuple(arguments), variables)
+
+
+def ends_with_any_rest(spelling: str) -> bool:
+    """Return whether more may follow a spelling, or nothing. Behind `=` a value has to stand.
+
+    >>> [ends_with_any_rest(s) for s in ("ping …", "ping gpu…", "ping gpu… -q", "x reason=…")]
+    [True, True, False, False]
+    """
+    return spelling.endswith(ANYTHING) and not spelling.endswith(f"={ANYTHING}")
+
+
+def _mark_rest(piece: str, last: str) -> str:
+    """Return a piece of a command, marked if it is the end of the last word."""
+    ends = piece != ANYTHING and piece.endswith(ANYTHING) and last.lower().endswith(piece.lower())
+    return f"{piece}*" if ends else piece
 
 
 def _expand_slurm_key(text: str) -> str:
@@ -278,7 +296,8 @@ def pipeline_matches(authored: Sequence[ShellCommand], typed: Sequence[ShellComm
 
 def takes_any_rest(pipeline: Sequence[ShellCommand]) -> bool:
     """Return whether a pipeline has a command that ends with `…`."""
-    return any(command.arguments[-1:] == (_ANY_REST,) for command in pipeline)
+    values = ((*c.arguments, *(value for _, value in c.options)) for c in pipeline)
+    return any(value.endswith(_ANY_REST) for command in values for value in command)
 
 
 def _command_matches(authored: ShellCommand, typed: ShellCommand) -> bool:
@@ -289,12 +308,19 @@ def _command_matches(authored: ShellCommand, typed: ShellCommand) -> bool:
     >>> ping, = read_line("ping -q …")[0].commands
     >>> [_command_matches(ping, read_line(t)[0].commands[0]) for t in ("ping -q -c 3 a b", "ping a")]
     [True, False]
+    >>> unit, = read_line("journalctl -u fabric…")[0].commands
+    >>> typed = ("journalctl -u fabric", "journalctl -u fabricmanager x", "journalctl -u fab")
+    >>> [_command_matches(unit, read_line(t)[0].commands[0]) for t in typed]
+    [True, True, False]
     """
     for variable in authored.variables:
         if not any(_text_matches(variable, text) for text in typed.variables):
             return False
     if takes_any_rest([authored]):
-        first = authored.arguments[:-1]
+        first = [text for text in authored.arguments if text != _ANY_REST]
+        # Behind a word that goes on there may be more words; an option would be another command.
+        if len(first) == len(authored.arguments) and len(typed.options) != len(authored.options):
+            return False
         options = (any(_option_matches(a, o) for o in typed.options) for a in authored.options)
         return (
             _text_matches(authored.program, typed.program)
@@ -318,6 +344,9 @@ def _flatten(command: ShellCommand) -> list[str]:
 def _text_matches(pattern: str, text: str) -> bool:
     if ANYTHING not in pattern:
         return pattern == text
+    if pattern.endswith(_ANY_REST):
+        start = pattern.removesuffix(_ANY_REST)
+        return _text_matches(start, text) or _text_matches(start + ANYTHING, text)
     first, *others = pattern.split(ANYTHING)
     at, last = len(first), others.pop()
     for piece in others:

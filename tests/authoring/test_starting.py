@@ -195,11 +195,29 @@ def test_an_exam_too_large_says_what_lacks_and_what_would_do(folder, capsys):
     said = capsys.readouterr().err
     have = dict(re.findall(r"domain (\d) has (\d+) of \d+", said))
     assert re.findall(r"of (\d+)", said) == ["24", "16"]
-    assert "Drafts, labs, designs, deeper ones and choices between two do not count." in said
+    assert "Not counted are drafts, labs, designs, questions with “level: deeper”" in said
     fits = re.search(r"--questions (\d+) would do", said)[1]
     assert apportion({"1": 60, "2": 40}, int(fits))["1"] <= int(have["1"])
-    assert new(folder, "exam", "e", "--questions", str(int(fits) + 1)) == 2
     assert new(folder, "exam", "e", "--questions", fits) == 0
+    assert "Drafts" not in capsys.readouterr().out
+    assert new(folder, "exam", "f", "--questions", str(int(fits) + 1)) == 0
+    assert "Drafts would count: 1 of topics/weights/quiz.md" in capsys.readouterr().out
+
+
+def test_an_exam_of_a_fresh_course_plans_with_its_drafts(tmp_path, capsys):
+    folder = tmp_path / "bread"
+    assert main(["new", "course", str(folder), "--title", "Bread"]) == 0
+    capsys.readouterr()
+
+    assert new(folder, "exam", "short") == 0
+
+    said = capsys.readouterr().out
+    asked = tomllib.loads((folder / "exams/short.toml").read_text())["questions"]
+    assert f"too few of its questions are live. Drafts would count: {asked} of topics/" in said
+    assert "then delete the line “status: draft”" in said
+    assert [p.code for p in check_course(folder) if p.path == "exams/short.toml"] == ["E71"]
+    finish(folder)
+    assert [p for p in check_course(folder) if p.path == "exams/short.toml"] == []
 
 
 def test_an_exam_asks_at_most_what_the_bank_has(folder):

@@ -146,7 +146,7 @@ def test_what_exams_never_draw_is_counted_beside_what_they_lack(course: Path) ->
     [(message, hint)] = told(course, "E71")
 
     assert message == "The exam asks 40 questions of domain 2, the course has 1 for exams."
-    assert hint.startswith("Write more questions, or ask fewer. Exams never draw deeper ones (")
+    assert hint.startswith("Write more questions, or ask fewer. Exams never draw “level: deeper” (")
 
 
 def test_a_live_page_that_leads_to_a_draft_is_told(course: Path) -> None:

@@ -19,7 +19,7 @@ start: slow
 goal: fixed
 -->
 
-```console needed in slow
+```console first in slow
 $ ibstat
 Rate: 100
 ```
@@ -146,7 +146,7 @@ def test_a_needed_command_without_an_answer_afterwards_is_told_how_to_count_ther
     (line,) = problems("```console in fixed\n$ ibstat", "```console in fixed\n$ ibstatus")
 
     assert " W89 " in line
-    assert "Write what it answers in fixed, with needed, so that it counts there as well." in line
+    assert "Write what it answers in fixed, with needed, so that it counts there as well" in line
 
 
 def test_two_answers_in_one_state_say_which_state_to_take_away() -> None:

@@ -151,7 +151,8 @@ def test_a_list_of_tasks_on_a_page_stays_one(heading: str, tasks: str) -> None:
     page = PAGE.replace("Words before.", f"Words before.\n\n{heading}{tasks}\nAnd so on.")
     read = parse_file(page, "topics/widths/concept.md")
 
-    assert "Buy flour" in html_of(read)
+    assert "☑ Buy flour" in html_of(read)
+    assert ("☐ Buy salt" in html_of(read)) == ("salt" in tasks)
     assert "And so on." in html_of(read)
     assert "[x] Buy flour" in page_source_without_items(page)
     assert {p.code for p in read.problems} == {"E16"}  # the page names no source
@@ -171,9 +172,11 @@ def test_a_heading_of_a_quiz_that_nothing_reads_is_told() -> None:
     quiz = "### What we meant here\n\nThat the reader knows both.\n\n### Later\n"
     read = parse_file(quiz, "topics/widths/quiz.md")
 
-    [told] = read.problems
+    told, later = read.problems
     assert (told.code, told.line, told.severity) == ("E01", 1, "error")
     assert "put all of it between <!-- and -->" in told.hint
+    assert (later.code, later.line) == ("E01", 5)
+    assert later.message == "Nothing stands below “Later”, so that it is no question."
     assert not read.unidentified
 
 

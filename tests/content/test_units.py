@@ -17,6 +17,7 @@ from app.questions.types.number_parsing import (
     NumericAnswer,
     NumericOption,
     read_accepted_range,
+    read_typed_number,
     read_unit,
 )
 from app.questions.types.numeric import grade_numeric
@@ -116,3 +117,47 @@ def test_a_fraction_needs_a_tolerance_and_two_whole_numbers(text, code):
         read_accepted_range(text)
 
     assert refused.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("typed", "unit"),
+    [
+        ("900 GBps", "GB/s"),
+        ("900 MBps", "MB/s"),
+        ("3.35 TBps", "TB/s"),
+        ("64 kBps", "kB/s"),
+        ("900 Gbytes/s", "GB/s"),
+        ("900 GByte/s", "GB/s"),
+        ("900 gigabytes/sec", "GB/s"),
+        ("400 Gbps", "Gbit/s"),
+        ("400 gbps", "Gbit/s"),
+        ("400 Gbits/s", "Gbit/s"),
+        ("9600 bps", "bit/s"),
+    ],
+)
+def test_a_rate_of_bytes_is_not_taken_for_one_of_bits(typed: str, unit: str) -> None:
+    number = read_typed_number(typed)
+    assert number is not None
+    read = read_unit(number.unit, "GB/s")
+    assert read is not None
+    assert (read.name, read.fits) == (unit, True)
+
+    with pytest.raises(AnswerRangeError) as raised:
+        read_accepted_range(typed)
+    assert (raised.value.code, raised.value.hint) == ("E42", f"Write {unit}.")
+
+
+@pytest.mark.parametrize("capitals", ["GBPS", "KBps"])
+def test_a_rate_in_capitals_may_be_either(capitals: str) -> None:
+    assert read_unit(capitals, "GB/s") is None
+
+    with pytest.raises(AnswerRangeError) as raised:
+        read_accepted_range(f"900 {capitals}")
+    prefix = capitals[0].replace("K", "k")
+    assert raised.value.hint == f"Write {prefix}B/s for bytes, or {prefix}bit/s for bits."
+
+
+def test_transfers_are_no_misspelled_bytes() -> None:
+    with pytest.raises(AnswerRangeError) as raised:
+        read_accepted_range("32 GT/s")
+    assert "ask for the number alone, 32, and write “GT/s” into the question" in raised.value.hint

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.content.file_reader import parse_file
+from app.content.parsed_file import ParsedFile
 from app.import_export.course_items import read_authored_items
 from app.questions import lab as labs
 from app.questions import shell
@@ -125,6 +126,12 @@ def test_a_drawn_number_with_a_leading_zero_stays_as_it_is_written() -> None:
             'scontrol update State=DRAIN NodeName=n1 Reason="Xid 79"',
         ),
         ("scontrol show job …", "scontrol show jobs 4711"),
+        ("journalctl -u fabric…", "journalctl -u fabric"),
+        ("journalctl -u fabric…", "journalctl --unit=fabricmanager.service --no-pager"),
+        ("journalctl -u fabric …", "journalctl -u fabric.service --no-pager"),
+        ("journalctl -u fabric …", "journalctl -u fabric"),
+        ("cat /var/log/sys…", "cat /var/log/sys"),
+        ("cat /var/log/sys…", "cat /var/log/syslog /var/log/dmesg"),
         ("ls -l -a /data", "ls -al /data"),
         ("ipmitool sel list", "ipmitool -I lanplus -H bmc -U admin sel elist"),
         ("dcgmi diag -r 3", "dcgmi diag --run 3"),
@@ -147,6 +154,10 @@ def test_two_spellings_mean_one_command(authored: str, learner: str) -> None:
         ("nvidia-smi -q", "nvidia-smi"),
         ("scontrol update nodename=n1 reason=…", "scontrol update nodename=n1 reason="),
         ("kubectl get pods -n gpu", "kubectl get pods -n default"),
+        ("ping -q gpu…", "ping -q"),
+        ("ping gpu…", "ping node1"),
+        ("ping gpu…", "ping -q gpu1"),
+        ("ssh … uptime", "ssh uptime"),
         ("sinfo -N", "sinfo -n"),
     ],
 )
@@ -579,6 +590,41 @@ def test_a_command_with_a_variable_only_does_not_answer_without_it() -> None:
     assert output("ls", question=lab) == "all_reduce_perf"
 
 
+def lab_between(goal: str, info: str) -> ParsedFile:
+    return parse_file(
+        f"### Why?\n<!-- q: lab\ntype: console\nstart: full\ngoal: {goal}\n-->\n\n"
+        f"```console {info}\n$ df\n100%\n```\n\n```console in full to free\n$ clean\n```\n> It is.\n\n"
+        "```console in free\n$ ls\nbig.log\n```\n\n- [x] The disk\n  > So.\n- [ ] The net\n  > No.\n",
+        "topics/kv-cache/quiz.md",
+    )
+
+
+@pytest.mark.parametrize("goal", ["full, free", "[full, free]", "full,free"])
+@pytest.mark.parametrize("info", ["in full, free", "in [full, free]", "in full,free"])
+def test_states_stand_between_commas_with_brackets_or_without(goal: str, info: str) -> None:
+    [question] = lab_between(goal, info).questions
+
+    lab = the_lab(question)
+    assert (lab.goal, lab.commands[0].states) == (("full", "free"), ("full", "free"))
+
+
+@pytest.mark.parametrize(
+    ("goal", "info", "code", "remedy"),
+    [
+        ("full free", "in full", "E91", "Put commas between states: goal: full, free"),
+        ("free", "in full free needed", "E89", "in STATE (several: in ONE, TWO), to STATE"),
+        ("free", "in full or free", "E89", "in STATE (several: in ONE, TWO), to STATE"),
+    ],
+)
+def test_states_without_a_comma_get_told_of_it(
+    goal: str, info: str, code: str, remedy: str
+) -> None:
+    [problem] = lab_between(goal, info).problems
+
+    assert problem.code == code
+    assert remedy in problem.hint
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -743,6 +789,27 @@ def test_a_script_gets_the_answer_to_the_last_line_alone(client, form) -> None:
     assert (part.count('class="entry'), whole.count('class="entry')) == (1, 21)
     assert part.count('name="ran"') == whole.count('name="ran"') == 21
     assert "fallen off the bus" in part.partition("opts")[0]
+
+
+def test_a_lab_can_be_begun_again_at_any_time(client, form) -> None:
+    page = client.get(ADDRESS).text
+    values = {**form(page).values, "command": "ls", "move": "enter"}
+    shown = client.get(ADDRESS, params=values).text
+
+    for text in (page, shown):
+        assert text.count(f'<a href="{ADDRESS}">begin again</a>') == 1
+
+
+def test_who_repaired_before_the_look_is_told_to_begin_again(client, form) -> None:
+    address = "/quiz/kv-cache/lab-pod"
+    look, mend = "kubectl describe pod llm-0 -n train", "kubectl taint nodes --all nvidia.com/gpu-"
+    values = {**form(client.get(address).text).values, "move": "enter"}
+
+    lost = client.get(address, params={**values, "command": mend}).text
+    still = client.get(address, params={**values, "ran": [look], "command": mend}).text
+
+    assert f'It is out of reach from here: <a href="{address}">begin again</a>.' in lost
+    assert "out of reach" not in still
 
 
 def test_a_line_that_was_not_sent_stays_in_the_field(client, form) -> None:

@@ -89,8 +89,13 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
         options, source_file = authored.parts.options, authored.source_file
         first = options[0].line if options else authored.draft.line
         self.check_ticked_count([o for o in options if o.ticked], source_file)
+        tables = [t for t in authored.parts.stem if t.type == "table_open"]
+        if options and tables and not any(o.ticked for o in options):
+            hint = "Mark the right one with [x]; or write it into the table of pairs, as a wrong "
+            hint += f"answer, with an empty left cell: | | {options[0].words} |"
+            source_file.report("E20", first, 1, "No answer is marked right.", hint)
         # An option that could not be parsed may be the right one, or the third.
-        if not any(
+        elif not any(
             p.code == "E24" and p.item == source_file.item
             for p in source_file.problems[source_file.mark :]
         ):

@@ -12,7 +12,7 @@ from app.markup.html_renderer import render_tokens
 from app.markup.markdown_tokens import closing_index, first_line
 from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import MOST_OPTIONS, SourceFile
-from app.markup.text import normalize_text, option_key
+from app.markup.text import normalize_text, option_key, shorten
 from app.questions.options import TWO_ANSWERS, ParsedOption, report_part_limit_reached
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
@@ -238,7 +238,7 @@ def _replace_blanks_by_marks(
     elif half := _HALF.search(child.content):
         at = authored.source_file.locate_text(half[0], line, line + 20)
         message = f"“{half[0][:40]}” has one bracket on each side and is no blank."
-        authored.source_file.report("E54", *at, message, f"Write [{half[0][:40]}].")
+        authored.source_file.report("E54", *at, message, f"Write [{shorten(half[0])}].")
     elif line_ := _LINE.search(child.content):
         at = authored.source_file.locate_text(line_[0], line, line + 20)
         message = f"“{line_[0][:20]}” is shown as it stands and is no blank."
@@ -272,7 +272,7 @@ def _read_blank(blank_markup: str, position: tuple[int, int], authored: Authored
         at = authored.source_file.locate_text(f"[[{blank_markup[:40]}", line, line + 20)
         message = f"“{blank_markup.strip()[:40]}” has no spaces around its tilde."
         apart = _TIGHT.sub(" ~ ", body).strip()
-        authored.source_file.report("E54", *at, message, f"Write [[{apart[:60]}]].")
+        authored.source_file.report("E54", *at, message, f"Write [[{shorten(apart)}]].")
     name = option_key(authored.comment.id, "blank", str(number))
     return ClozeBlank(name, answers, hint.strip(), wrong)
 

@@ -14,7 +14,7 @@ from app.markup.html_renderer import render_tokens
 from app.markup.markdown_tokens import first_line
 from app.markup.model import NO_TEXT
 from app.markup.problems import SourceFile
-from app.markup.text import hint_for_unknown_word
+from app.markup.text import hint_for_unknown_word, shorten
 from app.questions import shell
 from app.questions.lab import (
     CommandMatcher,
@@ -34,8 +34,8 @@ from app.questions.question_type import AuthoredItem, escape_typed_text
 
 _STATE = r"[a-z0-9][a-z0-9-]*"
 _PART = (
-    rf"\s+(?:in\s+(?P<states>{_STATE}(?:\s*,\s*{_STATE})*)|to\s+(?P<to>{_STATE})"
-    r"|(?P<flag>needed|harmful))(?!\S)"
+    rf"\s+(?:in\s+\[?(?P<states>{_STATE}(?:\s*,\s*{_STATE})*)\]?|to\s+(?P<to>{_STATE})"
+    r"|(?P<flag>needed|first|harmful))(?!\S)"
 )
 _CHANGING = re.compile(
     r"(?:kill|rm|mv|cp|mkdir|touch|chmod|chown|export|cd)\s"
@@ -74,7 +74,7 @@ def read_lab(authored: AuthoredItem) -> Lab:
         tuple(commands),
         escape_typed_text(comment.field_text("host") or "lab"),
         comment.field_text("start") or "start",
-        tuple(dict.fromkeys(word.text for word in goal if word.text)),
+        tuple(dict.fromkeys(s.strip() for text in goal for s in text.text.split(",") if s.strip())),
     )
 
 
@@ -84,7 +84,8 @@ def _read_block(fence: Token, quote: list[Token], authored: AuthoredItem) -> lis
     info = fence.info.strip()
     if not _INFO.fullmatch(info):
         message = f"“{info[:60]}” is not read."
-        hint = "Write console, and behind it in STATE, to STATE, needed or harmful."
+        hint = "Write console, and behind it in STATE (several: in ONE, TWO), to STATE, needed, "
+        hint += "first or harmful."
         source_file.report("E89", line, 1, message, hint)
         return []
     note = render_tokens(quote, authored.scope)
@@ -92,8 +93,9 @@ def _read_block(fence: Token, quote: list[Token], authored: AuthoredItem) -> lis
     states = re.findall(_STATE, " ".join(p["states"] for p in parts if p["states"]))
     to = next((p["to"] for p in parts if p["to"]), "")
     flags = {p["flag"] for p in parts if p["flag"]}
-    needed, harmful = "needed" in flags, "harmful" in flags
+    needed, harmful = bool(flags & {"needed", "first"}), "harmful" in flags
     base = LabCommand((), NO_TEXT, tuple(states), to, needed, harmful, note, step=line * needed)
+    base = dataclasses.replace(base, first="first" in flags)
     spans = [c.content for t in quote for c in t.children or () if c.type == "code_inline"]
     made: list[LabCommand] = []
     for number, spellings, text in _split_block_into_commands(fence, source_file):
@@ -133,7 +135,9 @@ def _split_block_into_commands(
             other = _PROMPT.match(text)
             if other and other["command"].split()[0] in shell.known_programs():
                 message = f"“{text[:40]}” is read as output, not as a command."
-                source_file.report("W89", number, 1, message, f"Write $ {other['command'][:40]}")
+                source_file.report(
+                    "W89", number, 1, message, f"Write $ {shorten(other['command'])}"
+                )
         elif text:
             message = f"“{text[:40]}” stands before the first command."
             hint = "Begin the block with $ and a command."
@@ -241,6 +245,8 @@ def _check_states(lab: Lab, authored: AuthoredItem) -> None:
         elif state in lab.goal:
             place = authored.comment.field_location("goal")
             hint = hint or f"Write to {state} at one of the blocks."
+            if " " in state:
+                hint = f"Put commas between states: goal: {', '.join(state.split())}"
             report("E91", *place, f"No command leads to the goal “{state}”.", hint)
         else:
             report("E91", lines[state], 1, f"The lab is never in the state “{state}”.", hint)
@@ -273,7 +279,7 @@ def _report_ambiguous_commands(lab: Lab, source_file: SourceFile) -> None:
 def _rank(command: LabCommand) -> tuple[bool, bool, bool]:
     """Return what decides between commands: for certain states, with a `…`, and at an end."""
     names = [s.plain for s in command.spellings]
-    rest = any(name.endswith(f" {shell.ANYTHING}") for name in names)
+    rest = any(shell.ends_with_any_rest(name) for name in names)
     return bool(command.states), any(shell.ANYTHING in name for name in names), rest
 
 
@@ -307,9 +313,11 @@ def _check_reachability(lab: Lab, authored: AuthoredItem) -> None:
         hint = f"Let one lead there from {last.to}, or say with in STATE when this one counts."
         if goal.startswith("#"):
             needed = lab.commands[int(goal[1:])].name[:40]
-            message = f"After “{last.name[:40]}” the needed “{needed}” has no answer any more."
+            message = f"After “{last.name[:40]}” the needed “{needed}” has no answer "
+            message += "that counts any more."
             hint = f"Write what it answers in {last.to}, with needed, "
-            hint += "so that it counts there as well."
+            hint += "so that it counts there as well; or first in place of needed, "
+            hint += "if it has to be seen before."
         source_file.report("W89", last.line, 1, message, hint)
 
 

@@ -35,7 +35,7 @@ from app.markup.expressions import (
 from app.markup.problems import AN_ESTIMATE, estimate_call_effort
 from app.markup.quantities import Quantity
 from app.markup.strict_yaml import YamlMapping
-from app.markup.text import hint_for_unknown_word
+from app.markup.text import hint_for_unknown_word, shorten
 from app.questions.options import ParsedOption
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
@@ -157,7 +157,7 @@ class ConditionResult:
 def read_condition(text: str) -> PlanCondition:
     """Parse a condition; raises ExpressionError (E44, E45, E42)."""
     if match := _REVERSED.search(text):
-        hint = f"Write {text.replace(match[0], match[0][::-1], 1)[:60]}."
+        hint = f"Write {shorten(text.replace(match[0], match[0][::-1], 1))}."
         raise ExpressionError("E45", f"“{match[0]}” compares nothing.", hint)
     match = _COMPARISON.match(text.strip()) if len(text) <= MOST_CHARACTERS else None
     if match is None:

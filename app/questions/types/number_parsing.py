@@ -112,6 +112,8 @@ _SPELLED = {
     "pflops": "PFLOP/s",
     "gflops": "GFLOP/s",
     "eflops": "EFLOP/s",
+    "bps": "bit/s",
+    "kbps": "kbit/s",
     "gbps": "Gbit/s",
     "mbps": "Mbit/s",
     "tbps": "Tbit/s",
@@ -149,7 +151,12 @@ _PREFIX = {
     "tebi": "Ti",
     "pebi": "Pi",
 }
+_SHORT_PREFIX = {"k": "k", "m": "M", "g": "G", "t": "T", "p": "P"}  # of bytes and bits
 _STEM = {"byte": "B", "bit": "bit", "watt": "W"}
+# An amount each second. In “GBPS” nobody can tell bytes from bits.
+_RATE = re.compile(r"(?P<amount>\S+?)(?:(?<=[Bb])ps|/(?:s|secs?|seconds?))")
+_CAPITAL_RATE = re.compile(r"(?P<prefix>[KMGTP]?)B(?:PS|ps)")
+_TRANSFERS = re.compile(r"[kMG]?T/s|transfers?/s", re.IGNORECASE)
 _LARGE = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 
 
@@ -320,14 +327,19 @@ def _exact_unit(word: str) -> str | None:
     word = TYPED.get(word, word)
     if word in UNITS:
         return word
+    if rate := _RATE.fullmatch(word):
+        unit = f"{_exact_unit(rate['amount'])}/s"
+        if unit in UNITS:
+            return unit
     lower = word.lower()
-    if lower in _SPELLED:
+    if lower in _SPELLED and not _CAPITAL_RATE.fullmatch(word):
         return _SPELLED[lower]
     stem = lower.removesuffix("s")
     for name, letter in _STEM.items():
+        prefixes = {"": ""} | _PREFIX | (_SHORT_PREFIX if letter != "W" else {})
         prefix = stem.removesuffix(name)
-        if stem.endswith(name) and (not prefix or prefix in _PREFIX):
-            unit = _PREFIX.get(prefix, "") + letter
+        if stem.endswith(name) and prefix in prefixes:
+            unit = prefixes[prefix] + letter
             return unit if unit in UNITS else None
     return None
 
@@ -549,7 +561,11 @@ def _unknown_unit_error(word: str, number: str, text: str) -> AnswerRangeError:
         return AnswerRangeError("E42", message, f"Write {number.strip()} {twice['unit']}.")
     alone = f"sk for the number alone, {number.strip()}, and write “{word}” into the "
     alone += "question."
-    hint = "" if word.startswith("/") else quantities.closest_unit_hint(word)
+    own = word.startswith("/") or _TRANSFERS.fullmatch(word)
+    hint = "" if own else quantities.closest_unit_hint(word)
+    if rate := _CAPITAL_RATE.fullmatch(word):
+        prefix = rate["prefix"].replace("K", "k")
+        hint = f"Write {prefix}B/s for bytes, or {prefix}bit/s for bits."
     if not hint:
         hint = f"{quantities.SOME_UNITS}; or a{alone}"
     if word.startswith("/"):

@@ -201,6 +201,7 @@ def _format_right_number(answer: NumericAnswer) -> str:
     return ""
 
 
+_EXACT = 1e-6  # of a number: a smaller half of its range is that of an exact answer
 _UNITS = {
     "B": ("kB", "MB", "GB", "GiB", "TB", "TiB", "PB"),
     "B/s": ("MB/s", "Gbit/s", "GB/s", "TB/s"),
@@ -256,7 +257,7 @@ def numeric_sample_responses(answer: NumericAnswer) -> Iterator[LabeledResponse]
         number = _TOLERANCE.sub("", option.template).strip()
         if option.right:
             right.append(number)
-        yield number, {"answer": [number]}
+        yield f"{number}{_format_span(option)}", {"answer": [number]}
     if right:
         number, _, unit = right[0].partition(" ")
         if unit:
@@ -264,6 +265,16 @@ def numeric_sample_responses(answer: NumericAnswer) -> Iterator[LabeledResponse]
             yield f"{number} {other}", {"answer": [f"{number} {other}"]}
     yield "Another number", {"answer": ["987654321"]}
     yield "What is no number", {"answer": ["many"]}
+
+
+def _format_span(option: NumericOption) -> str:
+    """Return from where to where answers count as an option; empty for an exact one."""
+    accepted = option.range
+    if accepted is None or accepted.significant or _relative_half_width(accepted) < _EXACT:
+        return ""
+    factor = _unit_factor(accepted.unit)
+    low, high = (format_number(end / factor, 6) for end in (accepted.low, accepted.high))
+    return f" (from {low} to {append_unit(high, accepted.unit)})"
 
 
 def format_numeric_tolerance(answer: object) -> str:
