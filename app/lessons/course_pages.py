@@ -24,11 +24,11 @@ from app.lessons.page_renderer import (
     RenderedPage,
     RenderedPageCache,
     build_cheat_sheet,
-    pages_of_domain,
+    list_pages_by_home_domain,
 )
 from app.markup.model import Domain, GlossaryTerm, Objective, Topic
-from app.questions.question_form import OpenQuestion, build_open_question, question_heading
-from app.spaced_repetition.added_cards import list_studied_added_cards
+from app.questions.question_form import OpenQuestion, build_open_question, excerpt_first_line
+from app.spaced_repetition.added_cards import list_kept_added_cards
 from app.spaced_repetition.card_ids import TERM, parse_card_id
 from app.study_plan.day_list import DayList
 from app.study_plan.loader import DayListEnsured
@@ -271,7 +271,7 @@ async def require_rendered_page(
     return sheet
 
 
-def _next_page(library: Library, newest: DayList | None, read: Collection[str]) -> str:
+def _first_unread_page(library: Library, newest: DayList | None, read: Collection[str]) -> str:
     """Return the first unread page of the newest list, or of the course without a list; "" if none is left."""
     order: Iterable[str] = cached_course_facts(library).pages
     if newest is not None:
@@ -279,14 +279,14 @@ def _next_page(library: Library, newest: DayList | None, read: Collection[str]) 
     return next((slug for slug in order if slug in library.topics and slug not in read), "")
 
 
-def _page_after(ctx: RequestContext) -> str:
+def _find_next_unread_page(ctx: RequestContext) -> str:
     """Return the page to read after those that were read until now."""
     newest = load_newest_list(ctx.db, ctx.learner.id, ctx.day)
     read = store.load_sections_read_by_topic(ctx.db, ctx.learner.id)
     topics = ctx.library.topics
     done = {slug for slug in topics if has_essentials_read(topics[slug], read.get(slug, ()))}
-    listed = _next_page(ctx.library, newest[0], done) if newest else ""
-    return listed or _next_page(ctx.library, None, done)
+    listed = _first_unread_page(ctx.library, newest[0], done) if newest else ""
+    return listed or _first_unread_page(ctx.library, None, done)
 
 
 @router.get("/concepts")
@@ -336,7 +336,7 @@ def show_course(
         progress=pages,
         read=read,
         next=library.topics.get(
-            _next_page(library, newest, read | (library.topics.keys() - pages))
+            _first_unread_page(library, newest, read | (library.topics.keys() - pages))
         ),
         pages=[slug for slug in cached_course_facts(library).pages if slug in pages],
         route=route,
@@ -392,7 +392,7 @@ def add_reading(
     ctx.db.flush()
     query = "?route=short" if short else ""
     address = "/" if then else f"/concepts/{slug}{query}#end"
-    if then == "next" and (following := _page_after(ctx)):
+    if then == "next" and (following := _find_next_unread_page(ctx)):
         address = f"/concepts/{following}{query}"
     return render_fragment_or_redirect(
         ctx.request,
@@ -431,7 +431,7 @@ def show_cheat_sheet(ctx: ReadContext, number: str) -> HTMLResponse:
     domain = next((d for d in domains if d.number == number), None)
     if domain is None:
         raise NotFoundError(f"There is no domain “{number}” in this course.")
-    slugs = [topic.slug for topic in pages_of_domain(ctx.library, domain)]
+    slugs = [topic.slug for topic in list_pages_by_home_domain(ctx.library, domain)]
     notes = store.list_own_notes(ctx.db, ctx.learner.id, slugs)
     return ctx.page(
         "lessons/cheatsheet.html",
@@ -451,8 +451,7 @@ def show_glossary(
         terms=sorted_glossary_entries(ctx.library),
         choosing=choosing,
         cards={
-            parse_card_id(card)[1]
-            for card in list_studied_added_cards(ctx.db, ctx.learner.id, TERM)
+            parse_card_id(card)[1] for card in list_kept_added_cards(ctx.db, ctx.learner.id, TERM)
         },
     )
 
@@ -499,7 +498,7 @@ def _lab_links(library: Library, page: RenderedPage) -> list[tuple[str, str]]:
     """Return the labs of the page's topic: URL and heading."""
     asked = (library.questions[item] for item in page.topic.questions if item in library.questions)
     labs = (question for question in asked if question.type == "console")
-    return [(f"/quiz/{lab.topic}/{lab.id}", question_heading(lab)) for lab in labs]
+    return [(f"/quiz/{lab.topic}/{lab.id}", excerpt_first_line(lab)) for lab in labs]
 
 
 def _section_list_context(page: RenderedPage, read: frozenset[str]) -> dict[str, Any]:

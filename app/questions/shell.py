@@ -166,7 +166,7 @@ def read_command(tokens: tuple[str, ...]) -> ShellCommand:
     elif ends_with_any_rest(tokens[-1]):
         options = [(name, _mark_rest(value, tokens[-1])) for name, value in options]
         arguments = [_mark_rest(argument, tokens[-1]) for argument in arguments]
-    variables = merge_variables(tokens[: len(tokens) - len(rest)])
+    variables = collect_variables(tokens[: len(tokens) - len(rest)])
     return ShellCommand(program, tuple(sorted(options)), tuple(arguments), variables)
 
 
@@ -204,10 +204,10 @@ def _read_ssh_command(tokens: Sequence[str]) -> ShellCommand | None:
     return dataclasses.replace(inner, program=f"ssh {host} {inner.program}")
 
 
-def merge_variables(tokens: Sequence[str]) -> tuple[str, ...]:
+def collect_variables(tokens: Sequence[str]) -> tuple[str, ...]:
     """Return the variables among the tokens, sorted; of one name the last.
 
-    >>> merge_variables(["sudo", "B=1", "A=2", "B=3"])
+    >>> collect_variables(["sudo", "B=1", "A=2", "B=3"])
     ('A=2', 'B=3')
     """
     last = {text.partition("=")[0]: text for text in tokens if _VARIABLE.match(text)}

@@ -6,9 +6,9 @@ import datetime as dt
 import pytest
 
 from app.authoring.statistics_tables import (
-    canonical_revisions,
     digest_stem_options_key,
     digest_stored_wording,
+    map_to_newest_equal_revisions,
 )
 from app.content.library import load_library
 from app.quiz.store import QUESTION, store_revision
@@ -81,7 +81,7 @@ def test_a_wording_counts_as_the_newest_that_asks_the_same(library):
     same = digest_stem_options_key(question)
     known = [(ITEM, "first", same), (ITEM, "other", "x"), (ITEM, "third", "x")]
 
-    found = canonical_revisions({ITEM: question}, known)
+    found = map_to_newest_equal_revisions({ITEM: question}, known)
 
     assert found == {
         (ITEM, "first"): question.revision,

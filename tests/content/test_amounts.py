@@ -148,7 +148,7 @@ def test_a_figure_in_a_question_changes_neither_revision_nor_keys() -> None:
     assert [o.key for o in question.answer.options] == [
         o.key for o in getattr(same.answer, "options", ())
     ]
-    for name in ("sketch", "options", "key", "heading", "body", "full_sketch"):
+    for name in ("sketch", "options", "key", "heading", "body", "sketch_with_comment"):
         assert getattr(linked.facts[0], name) == getattr(plain.facts[0], name)
 
 

@@ -468,7 +468,7 @@ def test_lines_of_before_are_read_and_completed(course: Path) -> None:
         for fact in parse_file(path.read_text(), str(path.relative_to(course))).facts
     }
     for entry in read_lock(SourceFile("ids.lock", new)):
-        full = facts[entry.id].full_sketch
+        full = facts[entry.id].sketch_with_comment
         lines.append(dataclasses.replace(entry, sketch=full, heading="", body="", path=""))
     lock.write_text(format_lock_file(lines))
 

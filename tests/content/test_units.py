@@ -16,7 +16,7 @@ from app.questions.types.number_parsing import (
     AnswerRangeError,
     NumericAnswer,
     NumericOption,
-    read_accepted_range,
+    read_answer_range,
     read_typed_number,
     read_unit,
 )
@@ -24,7 +24,7 @@ from app.questions.types.numeric import grade_numeric
 
 
 def score(asked: str, typed: str) -> float | str:
-    answer = NumericAnswer((NumericOption("a", asked, read_accepted_range(asked), right=True),))
+    answer = NumericAnswer((NumericOption("a", asked, read_answer_range(asked), right=True),))
     found = grade_numeric(answer, {"answer": [typed]}, "")
     return getattr(found, "score", str(found))
 
@@ -62,7 +62,7 @@ def test_an_answer_of_another_kind_is_told(asked: str, typed: str) -> None:
 
 def test_a_right_number_in_the_wrong_unit_is_told() -> None:
     answer = NumericAnswer(
-        (NumericOption("a", "50 km/h", read_accepted_range("50 km/h"), right=True),)
+        (NumericOption("a", "50 km/h", read_answer_range("50 km/h"), right=True),)
     )
 
     assert "wrong unit" in grade_numeric(answer, {"answer": ["50 m/s"]}, "").near
@@ -73,7 +73,7 @@ def test_every_unit_is_read_in_a_key_and_in_an_answer(
 ) -> None:
     for unit in [u for u in UNITS if u]:
         with subtests.test(unit=unit):
-            found = read_accepted_range(f"8 {unit}")
+            found = read_answer_range(f"8 {unit}")
             typed = read_unit(unit, unit)
 
             assert found.unit == unit
@@ -94,18 +94,18 @@ def test_numbers_with_these_units_can_be_computed_with() -> None:
 
 def test_a_unit_that_nobody_knows_has_a_way_around() -> None:
     with pytest.raises(AnswerRangeError) as refused:
-        read_accepted_range("3 Schritte")
+        read_answer_range("3 Schritte")
 
     assert "write “Schritte” into the question" in refused.value.hint
 
 
 def test_a_fraction_is_written_as_learners_type_it():
-    found = read_accepted_range("1/250 s ± 3%")
+    found = read_answer_range("1/250 s ± 3%")
 
     assert found.center == 0.004
     assert found.unit == "s"
-    assert read_accepted_range("-3 / 4 ± 1%").center == -0.75
-    assert read_accepted_range("1/2 .. 3/4 km").high == 750
+    assert read_answer_range("-3 / 4 ± 1%").center == -0.75
+    assert read_answer_range("1/2 .. 3/4 km").high == 750
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_fraction_is_written_as_learners_type_it():
 )
 def test_a_fraction_needs_a_tolerance_and_two_whole_numbers(text, code):
     with pytest.raises(AnswerRangeError) as refused:
-        read_accepted_range(text)
+        read_answer_range(text)
 
     assert refused.value.code == code
 
@@ -143,7 +143,7 @@ def test_a_rate_of_bytes_is_not_taken_for_one_of_bits(typed: str, unit: str) -> 
     assert (read.name, read.fits) == (unit, True)
 
     with pytest.raises(AnswerRangeError) as raised:
-        read_accepted_range(typed)
+        read_answer_range(typed)
     assert (raised.value.code, raised.value.hint) == ("E42", f"Write {unit}.")
 
 
@@ -152,12 +152,12 @@ def test_a_rate_in_capitals_may_be_either(capitals: str) -> None:
     assert read_unit(capitals, "GB/s") is None
 
     with pytest.raises(AnswerRangeError) as raised:
-        read_accepted_range(f"900 {capitals}")
+        read_answer_range(f"900 {capitals}")
     prefix = capitals[0].replace("K", "k")
     assert raised.value.hint == f"Write {prefix}B/s for bytes, or {prefix}bit/s for bits."
 
 
 def test_transfers_are_no_misspelled_bytes() -> None:
     with pytest.raises(AnswerRangeError) as raised:
-        read_accepted_range("32 GT/s")
+        read_answer_range("32 GT/s")
     assert "ask for the number alone, 32, and write “GT/s” into the question" in raised.value.hint

@@ -91,7 +91,7 @@ class HandLibrary:
     def current(self) -> Library:
         return self.held
 
-    def fresh_library_or_none(self) -> Library:
+    def get_recently_checked_library(self) -> Library:
         return self.held
 
     def remove(self, *gone: str) -> None:

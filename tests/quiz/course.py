@@ -100,7 +100,7 @@ class HandLibrary:
     def __init__(self, *questions: Question) -> None:
         self.held = a_library(*questions)
 
-    def fresh_library_or_none(self) -> Library:
+    def get_recently_checked_library(self) -> Library:
         return self.held
 
     def current(self) -> Library:

@@ -112,7 +112,7 @@ class Course:
     def __init__(self, state):
         self.state = state
 
-    def fresh_library_or_none(self):
+    def get_recently_checked_library(self):
         return None
 
     def current(self):

@@ -4,7 +4,7 @@ import dataclasses
 import math
 from collections.abc import Callable
 
-from app.estimator.common_inputs import refuse_transformers
+from app.estimator.common_inputs import refuse_transformers_engine
 from app.estimator.data_files import modeled_rate, modeled_time
 from app.estimator.estimates.latency import validate_inputs
 from app.estimator.estimates.serving_capacity import (
@@ -62,7 +62,7 @@ def target_share(inputs: ServingCapacityInputs) -> float:
     return next(share for name, share in SHARES if name == inputs.percentile)
 
 
-def build_tables(result: CapacityResult) -> tuple[ResultTable, ...]:
+def build_load_and_simulation_tables(result: CapacityResult) -> tuple[ResultTable, ...]:
     """Return a replica by load, with a simulation next to it if requested."""
     if not result.memory:
         return ()
@@ -183,7 +183,7 @@ def _monthly_cost(result: CapacityResult) -> OutputValue:
     return _value_if_served(None if result.gpus is None else result.gpus * price * _HOURS)
 
 
-def _requests_at_once(result: CapacityResult) -> OutputValue:
+def _read_requests_per_replica(result: CapacityResult) -> OutputValue:
     if result.settled is None:
         return _value_if_served(None)
     most = int(result.profile.most)  # A part of a request fits on average, not at a time.
@@ -252,7 +252,7 @@ OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
     OutputSpec(
         "concurrent",
         "Requests at once on a replica",
-        read=_requests_at_once,
+        read=_read_requests_per_replica,
     ),
     OutputSpec(
         "max_concurrent",
@@ -286,7 +286,7 @@ _HOURS = 730.5
 
 def estimate(inputs: ServingCapacityInputs) -> Estimate:
     """Find the number of replicas that meet the targets, and their latencies."""
-    refuse_transformers(inputs.engine)
+    refuse_transformers_engine(inputs.engine)
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
     shared = 1 if inputs.decode_gpus else inputs.tensor_parallel
     validate_inputs(model, gpu, inputs.weights, shared)
@@ -301,7 +301,7 @@ def estimate(inputs: ServingCapacityInputs) -> Estimate:
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result),
         pictures=_build_pictures(result),
-        tables=build_tables(result),
+        tables=build_load_and_simulation_tables(result),
         notes=(
             *_build_notes(result),
             *list_price_notes(profile.placed.gpu, inputs.cost_per_gpu_hour),
@@ -346,11 +346,11 @@ def _build_verdict(result: CapacityResult) -> Verdict:
     if result.settled is None:
         return Verdict("no", "Overloaded.", f"{copies} cannot keep up: queues grow.")
     status, lead = _load_status_and_lead(result)
-    text = f"{copies}. {_times_text(result, result.settled)}{_acceptance_text(result)}"
+    text = f"{copies}. {_times_text(result, result.settled)}{_describe_other_acceptances(result)}"
     return Verdict(status, lead, text)
 
 
-def _acceptance_text(result: CapacityResult) -> str:
+def _describe_other_acceptances(result: CapacityResult) -> str:
     """Return the pace at other acceptances than the assumed one; empty without drafts."""
     inputs = result.inputs
     if not inputs.draft_tokens:
@@ -410,9 +410,9 @@ def _times_text(result: CapacityResult, settled: OperatingPoint) -> str:
         text += f", {share} within {late}"
     each = format_value(settled.tpot[target_share(result.inputs)], "s")
     text += f". After that, {share} get a token at least every {each}."
-    if result.queued_requests:
+    if result.requests_waiting_for_memory:
         holds = int(result.profile.most)
-        asking = round(result.profile.most + result.queued_requests)
+        asking = round(result.profile.most + result.requests_waiting_for_memory)
         text += (
             f" The memory of a replica holds {format_number(holds)} of {format_number(asking)} "
             f"requests with a cache in {result.inputs.cache.upper()}; the others wait until one "
@@ -479,7 +479,7 @@ def _prompt_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[FormulaS
         f"{front} + 0.5 × {seconds} + {seconds} + {format_term(prefill.transfer, 's')} + "
         f"{format_term(waits)} × {format_term(timed.step, 's')}"
     )
-    value = prefill.first_token(0.5) + waits * timed.step
+    value = prefill.cache_arrival_time(0.5) + waits * timed.step
     return (FormulaStep("First token", formula, numbers, value, "s", "lmsys-split", _TOPIC),)
 
 
@@ -501,7 +501,7 @@ def _time_per_token_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[
         return (_time_per_token_line(formula, simple, value, kept),)
     each = f"{format_term((timed.batch - 1) / answer)} ÷ {format_term(share)}"
     filled = profile.placed.engine.padded_batch(timed.batch)
-    full = profile.timing_at(filled * profile.attention_groups).step
+    full = profile.timing_at(filled * profile.concurrent_batches).step
     rows = (
         (
             "Steps that read prompts too",
@@ -577,8 +577,8 @@ def _build_pictures(result: CapacityResult) -> tuple[Chart, ...]:
     share, top = target_share(inputs), result.best
     first, each = [], []
     batches = [max(1.0, top * (part / 20) ** 2) for part in range(1, 21)]
-    if result.queued_requests:  # The rate stays, and the wait grows up to this load.
-        users = result.profile.most + result.queued_requests
+    if result.requests_waiting_for_memory:  # The rate stays, and the wait grows up to this load.
+        users = result.profile.most + result.requests_waiting_for_memory
         batches += [top + (users - top) * part / 5 for part in range(1, 6)]
     for batch in batches:
         settled = operating_point_at_batch(result.profile, batch, (share,))
@@ -674,8 +674,8 @@ def _build_notes(result: CapacityResult) -> list[str]:
             "One state of each recurrent layer is counted for a request. Prefix caching keeps two, "
             "in blocks as inference-memory counts them, so that fewer requests fit."
         )
-    if result.queued_requests:
-        waiting = format_number(round(result.queued_requests))
+    if result.requests_waiting_for_memory:
+        waiting = format_number(round(result.requests_waiting_for_memory))
         notes.append(f"{waiting} requests of a replica wait until others leave the memory.")
     if not (inputs.prompt_variation or inputs.answer_variation or inputs.requests_per_second):
         notes.append(

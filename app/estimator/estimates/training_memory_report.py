@@ -13,7 +13,7 @@ from app.estimator.estimates.training_memory import (
     USUAL_GPUS,
     TrainingMemoryInputs,
     TrainingMemoryResult,
-    fewest_fitting_gpus,
+    find_fewest_gpus_by_replicas,
     find_flips,
     find_remedies,
     requested_framework,
@@ -23,7 +23,7 @@ from app.estimator.estimates.training_memory import (
     requested_tuning,
     validate_inputs,
 )
-from app.estimator.formula_steps import StepBuilder, format_sum, format_term
+from app.estimator.formula_steps import StepBuilder, format_exact_sum, format_term
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.memory.model_states import bytes_per_parameter
 from app.estimator.memory.parallel_layout import (
@@ -122,7 +122,7 @@ def _fewest_gpus(result: TrainingMemoryResult) -> OutputValue:
     if result.fewest is None:
         return OutputValue(None, note="More copies alone do not make it fit.")
     low, high = (
-        fewest_fitting_gpus(
+        find_fewest_gpus_by_replicas(
             result.layout,
             tuple(_scaled_stage_memory(load, *f) for load in result.least_loads),
             result.memory_limit,
@@ -212,7 +212,7 @@ def estimate(inputs: TrainingMemoryInputs) -> Estimate:
         tuning=requested_tuning(model, inputs),
         loads=loads,
         least_loads=least_loads,
-        fewest=fewest_fitting_gpus(layout, least_loads, limit),
+        fewest=find_fewest_gpus_by_replicas(layout, least_loads, limit),
         remedies=find_remedies(model, inputs) if fullest_stage(loads).total > limit else (),
     )
     load = fullest_stage(result.loads)
@@ -226,7 +226,7 @@ def estimate(inputs: TrainingMemoryInputs) -> Estimate:
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result, load),
         pictures=(_build_bar(result, load, limit),),
-        tables=(_build_table(result),) if len(result.loads) > 1 else (),
+        tables=(_build_stages_table(result),) if len(result.loads) > 1 else (),
         notes=(
             *recompute_note(typed, inputs),
             *_build_notes(result, load),
@@ -381,7 +381,7 @@ def _activations_to_total_steps(
         rule, numbers = "none held at the moment of highest memory use", "0 B"
     states = (load.weights, load.gradients, load.optimizer, load.copies)
     parts = (load.activations, load.logits, load.overhead, load.buffers)
-    shares = format_sum((load.overhead, load.buffers), "B")
+    shares = format_exact_sum((load.overhead, load.buffers), "B")
     overhead = load.overhead + load.buffers
     return (
         _STEPS.line("activations", rule, numbers, load.activations, "korthikanti-2022"),
@@ -392,7 +392,7 @@ def _activations_to_total_steps(
         _STEPS.line(
             "per_gpu",
             f"states + activations + logits + overhead + buffers, {_MOMENTS[load.moment]}",
-            format_sum((*states, *parts), "B"),
+            format_exact_sum((*states, *parts), "B"),
             load.total,
             "zero",
         ),
@@ -427,7 +427,7 @@ def _build_bar(result: TrainingMemoryResult, load: StageMemory, limit: float) ->
     )
 
 
-def _build_table(result: TrainingMemoryResult) -> ResultTable:
+def _build_stages_table(result: TrainingMemoryResult) -> ResultTable:
     columns = ("Stage", "States", "Activations", "Logits", "Overhead", "Sum")
     rows = tuple(
         (

@@ -29,8 +29,8 @@ from app.questions.question_type import (
     UnreadableResponse,
     escape_typed_text,
     feedback_html,
+    first_value,
     list_items_html,
-    single_value,
 )
 from app.questions.types.choice import choice_card_faces, grade_options, option_letters
 from app.questions.types.console_rules import check_lab, read_lab
@@ -111,7 +111,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
         """Return the session of the lines that the form sent."""
         lines, terminal = _typed_lines(typed), CommandMatcher(answer.lab)
         completions = (" ".join([p, *options]) for p, options in terminal.options.items())
-        draft = single_value(typed, "command")
+        draft = first_value(typed, "command")
         return OpenLab(terminal.replay(lines), lines, draft, tuple(completions))
 
     def respond_to_button(self, raw: DraftFields, move: str) -> DraftFields:
@@ -167,7 +167,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
             tuple(dict.fromkeys(needless)),
         )
 
-    def card_faces(self, answer: ConsoleAnswer, gap: RenderGap) -> CardFaces:
+    def card_sides_below_stem(self, answer: ConsoleAnswer, gap: RenderGap) -> CardFaces:
         """Return the diagnoses, then the right one with the shortest way."""
         del gap
         asked, told = choice_card_faces(answer.diagnoses)

@@ -9,7 +9,7 @@ import re
 from markdown_it.token import Token
 
 from app.markup import strict_yaml
-from app.markup.checked_figures import fill_figures
+from app.markup.checked_figures import fill_figure_placeholders
 from app.markup.html_renderer import render_tokens
 from app.markup.markdown_tokens import first_line
 from app.markup.model import NO_TEXT
@@ -125,7 +125,7 @@ def _split_block_into_commands(
     """
     first, commands = first_line(fence) + 1, list[tuple[int, list[str], list[str]]]()
     for number, raw in enumerate(fence.content.expandtabs().split("\n"), first):
-        text = fill_figures(raw.rstrip(), number, source_file)
+        text = fill_figure_placeholders(raw.rstrip(), number, source_file)
         if prompt := re.match(r"\$ +(?=\S)" if number > first else r"[$#] +(?=\S)", text):
             if not commands or commands[-1][2]:
                 commands.append((number, [], []))
@@ -169,7 +169,7 @@ def check_lab(lab: Lab, authored: AuthoredItem) -> None:
     _report_ambiguous_commands(lab, source_file)
     _check_reachability(lab, authored)
     _check_ineffective_commands(lab, source_file)
-    _check_contradictory_outputs(lab, source_file)
+    _report_contradictory_facts(lab, source_file)
 
 
 def _check_size_limits(lab: Lab, authored: AuthoredItem) -> None:
@@ -333,7 +333,7 @@ def _check_ineffective_commands(lab: Lab, source_file: SourceFile) -> None:
             source_file.report("W89", command.line, 1, message, hint)
 
 
-def _check_contradictory_outputs(lab: Lab, source_file: SourceFile) -> None:
+def _report_contradictory_facts(lab: Lab, source_file: SourceFile) -> None:
     """Warn about outputs that contradict each other (W89).
 
     Which facts an output states, and whether they last in all states, stands with its program.

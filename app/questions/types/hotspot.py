@@ -87,9 +87,9 @@ class HotspotFigure:
     drawing: SvgFigure
     spots: tuple[HotspotMarker, ...]
 
-    def opening(self, name: str) -> Markup:
+    def render_opening_svg_tag(self, id_prefix: str) -> Markup:
         """Return the opening of its `<svg>`; ids begin with `name`."""
-        return Markup(svg_opening(self.drawing, self.width, name))  # noqa: S704 - the figure was sanitized
+        return Markup(svg_opening(self.drawing, self.width, id_prefix))  # noqa: S704 - the figure was sanitized
 
 
 class HotspotType(QuestionType[HotspotAnswer]):
@@ -148,7 +148,7 @@ class HotspotType(QuestionType[HotspotAnswer]):
             source_file.report(
                 "E88", options[_MAX_REGIONS].line, 1, message, f"Use at most {_MAX_REGIONS}."
             )
-        _check_regions(answer, authored)
+        _check_regions_and_labels(answer, authored)
 
     def figure_file_names(self, answer: HotspotAnswer) -> tuple[str, ...]:
         """Return the figure, and the one for phones."""
@@ -190,7 +190,7 @@ class HotspotType(QuestionType[HotspotAnswer]):
     def any_response(self, answer: HotspotAnswer) -> SubmittedFields:
         return {"answer": [answer.regions[0].key]}
 
-    def card_faces(self, answer: HotspotAnswer, gap: RenderGap) -> CardFaces:
+    def card_sides_below_stem(self, answer: HotspotAnswer, gap: RenderGap) -> CardFaces:
         """Return the figure with its letters above the labels, then the right one."""
         del gap
         asked, told = choice_card_faces(answer.regions)
@@ -262,7 +262,7 @@ def _read_region(option: ParsedOption, taken: set[str], authored: AuthoredItem) 
     )
 
 
-def _check_regions(answer: HotspotAnswer, authored: AuthoredItem) -> None:
+def _check_regions_and_labels(answer: HotspotAnswer, authored: AuthoredItem) -> None:
     """Check that each option has its own region and its own label (E59, E23)."""
     seen: dict[str, int] = {}
     for option, region in zip(authored.parts.options, answer.regions, strict=False):
