@@ -15,6 +15,7 @@ from app.content.check import check_course
 from app.content.course_facts import cached_course_facts
 from app.content.library import Library, LiveLibrary, load_library
 from app.content.reading_routes import (
+    list_questions_on_folded_sections,
     measure_short_route,
     reading_minutes_on_route,
     sections_on_route,
@@ -113,6 +114,32 @@ def test_a_page_is_read_on_the_short_route_when_its_essentials_are(client: TestC
     course = client.get("/course?route=short").text
     assert "1 of 1 page read." in " ".join(course.split())
     assert "essentials read" in client.get("/course").text
+
+
+def test_the_short_route_folds_no_section_that_its_questions_need(live_shipped: LiveLibrary):
+    assert list_questions_on_folded_sections(live_shipped.current()) == ()
+
+
+def test_a_question_on_the_page_whose_answer_is_folded_is_named(folder: Path):
+    page = folder / "topics/weights/concept.md"
+    asked = """
+## Check yourself
+
+### What is a colonnade?
+<!-- q: folded-answer
+difficulty: 1
+-->
+
+- [ ] A wall
+  > No.
+- [x] A row of columns with gargoyles
+"""
+    folded = "\n## Architecture\n\nA colonnade is a row of columns with gargoyles.\n"
+
+    page.write_text(page.read_text() + asked)
+    assert list_questions_on_folded_sections(load_library(folder)) == ()
+    page.write_text(page.read_text().replace(asked, folded + asked))
+    assert list_questions_on_folded_sections(load_library(folder)) == ("folded-answer",)
 
 
 def test_the_course_shows_the_minutes_that_the_plan_uses(client: TestClient):
