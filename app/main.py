@@ -48,7 +48,7 @@ from app.web.dependencies import RouteTemplates, require_calculators
 from app.web.middleware import EdgeConfig, EdgeMiddleware
 from app.web.monitoring import Metrics, Readiness, stop_when_parent_ends
 from app.web.render import StaticAssets, create_template_env
-from app.web.request_limits import BodyReceiver, BodyTimeouts, FairSlots, RateLimiter, RequestGuard
+from app.web.request_limits import BodyReceiver, BodyLimits, FairSlots, RateLimiter, RequestGuard
 from app.web.visitor import SessionCookies
 
 # Check the course files at most twenty times a second. Authors do not save and reload
@@ -206,7 +206,7 @@ def build_edge_config(app: FastAPI) -> EdgeConfig:
         static=state.static,
         courses=state.courses,
         cookies=state.session_cookies,
-        intake=BodyReceiver(BodyTimeouts(settings.request_seconds)),
+        intake=BodyReceiver(BodyLimits(settings.request_seconds)),
         slots={name: FairSlots(total, settings.client_requests) for name, total in _SLOTS.items()},
         rates=state.rates,
         routes=RouteTemplates(app),

@@ -50,12 +50,12 @@ class AuthorRoute(APIRoute):
         return guarded
 
 
-async def _require_author(request: Request) -> SignedInAuthor:
+async def _get_current_author(request: Request) -> SignedInAuthor:
     author: SignedInAuthor = request.state.author
     return author
 
 
-CurrentAuthor = Annotated[SignedInAuthor, Depends(_require_author)]
+CurrentAuthor = Annotated[SignedInAuthor, Depends(_get_current_author)]
 """The signed-in author. Only for routes of the class `AuthorRoute`."""
 
 

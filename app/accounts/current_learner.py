@@ -26,7 +26,12 @@ from app.accounts.learner_store import (
 from app.accounts.learner_store import load_learner_by_id as load_learner_by_id
 from app.clock import Now, current_time, from_milliseconds
 from app.content.library import Library
-from app.database.engine import DbSession, OpenWriteSession, read_only_session, run_short_query
+from app.database.engine import (
+    DbSession,
+    OpenWriteSession,
+    read_only_session,
+    run_in_thread_unless_sqlite,
+)
 from app.database.quotas import DailyQuota, StorageLimit
 from app.web.dependencies import current_library
 from app.web.render import render_page
@@ -43,7 +48,9 @@ async def get_current_learner(request: Request, db: DbSession) -> LearnerProfile
     """
     visitor: Visitor = request.state.visitor
     course: str = request.state.course
-    learner = await run_short_query(db, lambda: find_learner_by_session(db, visitor.digest, course))
+    learner = await run_in_thread_unless_sqlite(
+        db, lambda: find_learner_by_session(db, visitor.digest, course)
+    )
     if learner is not None and not learner.revoked:
         return learner
     if learner is not None:
@@ -97,7 +104,7 @@ async def enroll_current_learner(
         # A request that fails later, e.g. on a form error, creates no row and is not
         # counted.
         event.listen(db, "after_commit", lambda _db: rates.count_request(*new), once=True)
-    return await run_short_query(db, lambda: _enroll_if_new(db, learner, request, now))
+    return await run_in_thread_unless_sqlite(db, lambda: _enroll_if_new(db, learner, request, now))
 
 
 @contextlib.asynccontextmanager
@@ -149,7 +156,7 @@ async def refuse_when_storage_full(request: Request, now: Now) -> None:
     await run_in_threadpool(limit.expect_room, known_learner=is_known)
 
 
-def count_bytes_toward_quota(request: Request, size: int) -> None:
+def add_bytes_to_quota(request: Request, size: int) -> None:
     """Count bytes of cards and pictures toward the client's daily quota."""
     quota: DailyQuota = request.app.state.daily_quota
     quota.add_stored_bytes(client_of_scope(request.scope), size)

@@ -87,7 +87,7 @@ def show_code_entry(
     if not code or not _is_opened_by_person(request):
         return _render_code_entry(request, learner, code)
     try:
-        records = _verify_device_code(request, learner, db, now, code)
+        records = _verify_code_and_summarize_owner(request, learner, db, now, code)
     except _CodeError as error:
         return _render_code_entry(request, learner, code, error)
     return _render_code_confirmation(request, learner, db, CodeForm(code=code), records)
@@ -104,7 +104,7 @@ def sign_in_with_code(
     """Show whose data it is. After confirmation, sign this browser in as that learner."""
     code = form.code
     try:
-        records = _verify_device_code(request, learner, db, now, code)
+        records = _verify_code_and_summarize_owner(request, learner, db, now, code)
         if not form.confirm or (learner.home and not form.leave):
             return _render_code_confirmation(request, learner, db, form, records)
     except _CodeError as error:
@@ -176,7 +176,7 @@ def _is_opened_by_person(request: Request) -> bool:
     return opened or site in {"none", "same-origin"}
 
 
-def _verify_device_code(
+def _verify_code_and_summarize_owner(
     request: Request, learner: LearnerProfile, db: Session, now: dt.datetime, code: str
 ) -> LearnerDataSummary:
     """Return whose data a code gives access to. Raises _CodeError, and counts wrong codes."""
@@ -220,7 +220,7 @@ def _render_code_confirmation(
     learner: LearnerProfile,
     db: Session,
     form: CodeForm,
-    records: LearnerDataSummary,
+    owner_summary: LearnerDataSummary,
 ) -> HTMLResponse:
     """Show whose data it is; 422 if it was confirmed without ticking the box."""
     message = "Tick the box first: this browser has records of its own."
@@ -230,7 +230,7 @@ def _render_code_confirmation(
         status=422 if form.confirm else 200,
         learner=learner,
         code=form.code,
-        records=records,
+        records=owner_summary,
         own=learner_store.summarize_learner_data(db, learner.home) if learner.home else None,
         zone=time_zone_or_utc(learner.zone),
         problems=[_field_problem("leave", message)] if form.confirm else [],

@@ -64,7 +64,7 @@ class DownloadQueue:
         async with contextlib.AsyncExitStack() as stack:
             stack.callback(self._persons.discard, person)
             async with contextlib.AsyncExitStack() as turn:
-                await self._wait_and_send(client_of_scope(request.scope), stack, turn)
+                await self._wait_for_turn(client_of_scope(request.scope), stack, turn)
                 if await request.is_disconnected():
                     raise ClientDisconnect
                 # The file has no name, so it disappears with the process.
@@ -72,7 +72,7 @@ class DownloadQueue:
                 await run_in_threadpool(self._write_from_snapshot, write, file)
             return _FileDownload(file, name, self._places, stack.pop_all())
 
-    async def _wait_and_send(
+    async def _wait_for_turn(
         self, client: str, stack: contextlib.AsyncExitStack, turn: contextlib.AsyncExitStack
     ) -> None:
         seconds = self._longest_wait

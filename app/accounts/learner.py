@@ -94,11 +94,11 @@ def plan_mock_exam_days(
     last = days - _LAST_MOCK_BEFORE
     first = max(2, math.ceil(_FIRST_MOCK_SHARE * days))
     offsets = [*range(first, last - _LEAST_GAP + 1, 7), last]
-    dates = [_next_study_day(begin + n * _DAY, exam, days_off) for n in offsets]
+    dates = [_first_study_day_from(begin + n * _DAY, exam, days_off) for n in offsets]
     return tuple(dict.fromkeys(dates))
 
 
-def _next_study_day(day: dt.date, exam: dt.date, off: frozenset[int]) -> dt.date:
+def _first_study_day_from(day: dt.date, exam: dt.date, off: frozenset[int]) -> dt.date:
     later = day
     while later < exam and later.weekday() in off:
         later += _DAY
@@ -189,5 +189,5 @@ class LearnerProfile:
         begin = self.plan_begun or day
         return PlanCalendar(begin, self.exam_day, self.mock_days, self.days_off)
 
-    def next_study_day(self, now: dt.datetime) -> dt.datetime:
+    def next_study_day_start(self, now: dt.datetime) -> dt.datetime:
         return study_day_start(self.study_day(now) + dt.timedelta(days=1), self.zone)

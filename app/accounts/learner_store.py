@@ -69,11 +69,11 @@ def insert_browser_session(db: Session, learner_id: int, visit: BrowserVisit) ->
         learner_id=learner_id, digest=visit.digest, device=visit.device, created_at=at, last_seen=at
     )
     if insert_if_absent(db, LearnerSession, row.model_dump(exclude={"id"})) is not None:
-        theirs = col(LearnerSession.learner_id).in_(learner_rows_filter(learner_id))
+        theirs = col(LearnerSession.learner_id).in_(select_person_learner_ids(learner_id))
         check_row_quota(db, SESSIONS, theirs)
 
 
-def learner_rows_filter(learner_id: int) -> Any:
+def select_person_learner_ids(learner_id: int) -> Any:
     """Return a query for the ids of all rows of the person, one per course."""
     mine = select(col(Learner.person)).where(col(Learner.id) == learner_id)
     return select(col(Learner.id)).where(col(Learner.person) == mine.scalar_subquery())
@@ -95,7 +95,7 @@ def list_browser_sessions(db: Session, learner_id: int, digest: str) -> list[Bro
             col(LearnerSession.digest) == digest,
         )
         .where(
-            col(LearnerSession.learner_id).in_(learner_rows_filter(learner_id)),
+            col(LearnerSession.learner_id).in_(select_person_learner_ids(learner_id)),
             col(LearnerSession.revoked_at).is_(None),
         )
         .order_by(col(LearnerSession.last_seen).desc(), col(LearnerSession.id).desc())
@@ -115,7 +115,7 @@ def revoke_session(db: Session, learner_id: int, number: int, now: dt.datetime) 
         _revoke_statement(now)
         .where(
             col(LearnerSession.id) == number,
-            col(LearnerSession.learner_id).in_(learner_rows_filter(learner_id)),
+            col(LearnerSession.learner_id).in_(select_person_learner_ids(learner_id)),
         )
         .returning(col(LearnerSession.digest))
     )
@@ -125,7 +125,7 @@ def revoke_session(db: Session, learner_id: int, number: int, now: dt.datetime) 
 def revoke_other_sessions(db: Session, learner_id: int, digest: str, now: dt.datetime) -> None:
     db.execute(
         _revoke_statement(now).where(
-            col(LearnerSession.learner_id).in_(learner_rows_filter(learner_id)),
+            col(LearnerSession.learner_id).in_(select_person_learner_ids(learner_id)),
             col(LearnerSession.digest) != digest,
         )
     )
@@ -312,7 +312,7 @@ def change_settings(db: Session, learner_id: int, values: Mapping[str, Any]) -> 
     db.execute(update(Learner).where(col(Learner.id) == learner_id).values(**values))
     shared = {name: value for name, value in values.items() if name in _SHARED}
     if shared:
-        others = col(Learner.id).in_(learner_rows_filter(learner_id))
+        others = col(Learner.id).in_(select_person_learner_ids(learner_id))
         db.execute(update(Learner).where(others).values(**shared))
 
 
@@ -369,7 +369,7 @@ def find_code_owner(db: Session, digest: str, now: dt.datetime) -> int | None:
 
 def summarize_learner_data(db: Session, learner_id: int) -> LearnerDataSummary:
     """Summarize a person's data in all courses."""
-    rows = learner_rows_filter(learner_id)
+    rows = select_person_learner_ids(learner_id)
     person, name, since = db.execute(
         select(
             func.max(col(Learner.person)),
@@ -406,7 +406,9 @@ def summarize_learner_data(db: Session, learner_id: int) -> LearnerDataSummary:
 
 def void_device_codes(db: Session, learner_id: int) -> None:
     db.execute(
-        delete(DeviceCode).where(col(DeviceCode.learner_id).in_(learner_rows_filter(learner_id)))
+        delete(DeviceCode).where(
+            col(DeviceCode.learner_id).in_(select_person_learner_ids(learner_id))
+        )
     )
 
 
@@ -524,7 +526,7 @@ def _countable_row_filters(table: Table) -> tuple[ColumnElement[bool], ...]:
 def has_running_exam(db: Session, learner_id: int) -> bool:
     """Return whether a mock exam of this learner is in progress."""
     open_ones = select(func.count()).where(
-        col(Sitting.learner_id).in_(learner_rows_filter(learner_id)),
+        col(Sitting.learner_id).in_(select_person_learner_ids(learner_id)),
         col(Sitting.closed_at).is_(None),
     )
     return bool(db.scalar(open_ones))
@@ -537,7 +539,7 @@ def erase_learner(db: Session, learner_id: int) -> None:
     """
     mark_for_vacuum(db)
     db.execute(
-        sqlalchemy_delete(Learner).where(col(Learner.id).in_(learner_rows_filter(learner_id)))
+        sqlalchemy_delete(Learner).where(col(Learner.id).in_(select_person_learner_ids(learner_id)))
     )
 
 
@@ -596,5 +598,5 @@ def _rows_of_learner_filter(table: Table, learner_id: int) -> ColumnElement[bool
         raise LookupError(f"No row of {table.name} belongs to a learner.")
     column, owner = way
     if owner.name == Learner.__tablename__:
-        return table.c[column].in_(learner_rows_filter(learner_id))
+        return table.c[column].in_(select_person_learner_ids(learner_id))
     return table.c[column].in_(select(owner.c.id).where(_rows_of_learner_filter(owner, learner_id)))

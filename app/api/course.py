@@ -161,7 +161,7 @@ class CoursesOut(BaseModel):
     courses: list[CourseOut]
 
 
-class _VersionAndLicenseOut(BaseModel):
+class _ContentInfoOut(BaseModel):
     """The version, license and language of the content."""
 
     version: str
@@ -169,19 +169,19 @@ class _VersionAndLicenseOut(BaseModel):
     language: str
 
 
-class GlossaryOut(_VersionAndLicenseOut):
+class GlossaryOut(_ContentInfoOut):
     """All terms of a course."""
 
     terms: list[TermOut]
 
 
-class CardsOut(_VersionAndLicenseOut):
+class CardsOut(_ContentInfoOut):
     """All cards of a course or of one topic."""
 
     cards: list[CardOut]
 
 
-class QuestionsOut(_VersionAndLicenseOut):
+class QuestionsOut(_ContentInfoOut):
     """All questions that can be practiced, of a course or of one topic."""
 
     questions: list[QuestionOut]
@@ -190,10 +190,10 @@ class QuestionsOut(_VersionAndLicenseOut):
 def _course_fields(library: Library, course_name: str) -> dict[str, Any]:
     syllabus = library.syllabus
     names = {"course": course_name, "exam": syllabus.exam, "title": syllabus.title}
-    return names | _version_and_license_fields(library)
+    return names | _content_info_fields(library)
 
 
-def _version_and_license_fields(library: Library) -> dict[str, str]:
+def _content_info_fields(library: Library) -> dict[str, str]:
     syllabus = library.syllabus
     return {"version": library.version, "license": syllabus.license, "language": syllabus.language}
 
@@ -283,13 +283,13 @@ def build_glossary(library: Library) -> GlossaryOut:
         )
         for term in library.glossary.values()
     ]
-    return GlossaryOut(**_version_and_license_fields(library), terms=terms)
+    return GlossaryOut(**_content_info_fields(library), terms=terms)
 
 
 def build_cards(library: Library, topic: str) -> CardsOut:
     """Return the cards of a topic, or of all topics if it is empty."""
     cards = [_build_card(c) for c in library.cards.values() if topic in {"", c.topic}]
-    return CardsOut(**_version_and_license_fields(library), cards=cards)
+    return CardsOut(**_content_info_fields(library), cards=cards)
 
 
 def _build_card(card: Flashcard) -> CardOut:
@@ -304,14 +304,14 @@ def _build_card(card: Flashcard) -> CardOut:
     )
 
 
-def build_questions(library: Library, topic: str) -> QuestionsOut:
+def build_practice_questions(library: Library, topic: str) -> QuestionsOut:
     """Return the questions of a topic, or of all; those reserved for mock exams are left out."""
     questions = [
         _build_question(question)
         for question in library.questions.values()
         if topic in {"", question.topic} and question.use != "exam"
     ]
-    return QuestionsOut(**_version_and_license_fields(library), questions=questions)
+    return QuestionsOut(**_content_info_fields(library), questions=questions)
 
 
 def _build_question(question: Question) -> QuestionOut:
@@ -406,7 +406,7 @@ def get_cards(course: RequestedCourse, topic: TopicQuery = "") -> Response:
 @router.get("/{course}/questions")
 def get_questions(course: RequestedCourse, topic: TopicQuery = "") -> Response:
     _require_topic_if_given(course.library, topic)
-    return _json_response(build_questions(course.library, topic))
+    return _json_response(build_practice_questions(course.library, topic))
 
 
 def _require_topic_if_given(library: Library, topic: str) -> None:

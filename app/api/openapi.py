@@ -123,7 +123,7 @@ def build_inputs_model(entry: EstimateSpec) -> type[BaseModel]:
     """Return the inputs of an estimate as a model: types, units, ranges, defaults, help."""
     defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
     fields: dict[str, Any] = {
-        name: (_input_annotation(spec), _input_model_field(spec, defaults[name]))
+        name: (_input_annotation(spec), _build_field_info(spec, defaults[name]))
         for name, spec in inputs.input_specs(entry.inputs).items()
     }
     name = entry.name.title().replace("-", "")
@@ -172,7 +172,7 @@ def _input_annotation(spec: InputSpec) -> Any:
     return json_type | None if spec.optional else json_type
 
 
-def _input_model_field(spec: InputSpec, default: Any) -> Any:
+def _build_field_info(spec: InputSpec, default: Any) -> Any:
     sentences = [spec.help or f"{spec.label}."]
     if spec.kind not in {"model", "gpu", "system", "network", "text"}:
         sentences.append(f"Takes {inputs.describe_range(spec)}.")

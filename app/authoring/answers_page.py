@@ -27,7 +27,7 @@ from app.authoring.response_table import (
 from app.authoring.store import AnswerFilter
 from app.clock import Now
 from app.content.file_reader import parse_file
-from app.content.file_watcher import course_or_shared_path
+from app.content.file_watcher import locate_course_file
 from app.content.library import LiveLibrary
 from app.content.parse_cache import replace_file_atomically
 from app.database.engine import OpenWriteSession, read_only_session
@@ -126,7 +126,7 @@ _OUTCOME_LABELS = {
 
 
 @answers_router.post("/questions/{item}/acceptance")
-async def accept_answer(
+async def accept_answer_and_regrade(
     request: Request,
     item: str,
     library: AuthoredLibrary,
@@ -167,7 +167,7 @@ def _write_accepted_answer(
     Nothing is written unless the question is sound with the new key and accepts the text.
     """
     path = question.place.path
-    file = course_or_shared_path(live.folder, path)
+    file = locate_course_file(live.folder, path)
     try:
         source = file.read_bytes().decode("utf-8")
     except (OSError, ValueError) as error:

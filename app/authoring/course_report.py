@@ -17,7 +17,7 @@ from fastapi import Depends
 from app.content.course_facts import domain_by_objective, questions_of_objective
 from app.content.library import Library
 from app.markup.model import CalculatorBlock, HtmlBlock, Topic
-from app.markup.text import normalize_text
+from app.markup.text import reduce_to_words
 from app.questions import types
 from app.questions.model import Question
 from app.web.dependencies import CurrentLibrary
@@ -231,7 +231,7 @@ def _choice_items(questions: Iterable[Question]) -> list[_ChoiceItem]:
 
 
 def _distinct_long_words(text: str) -> frozenset[str]:
-    return frozenset(w for w in normalize_text(text).split() if len(w) > 3)
+    return frozenset(w for w in reduce_to_words(text).split() if len(w) > 3)
 
 
 def _chance_of_right_pick(item: _ChoiceItem, measure: _Measure) -> float:
@@ -246,7 +246,7 @@ _DUE_SOON = dt.timedelta(days=30)  # how long before its due date a review is li
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class OverdueReview:
+class DueContentReview:
     """A page or source to review: its name, its file, since when, and why.
 
     `topic` is the slug of a page, empty for a source. `day` is None if it was never reviewed.
@@ -259,18 +259,18 @@ class OverdueReview:
     why: str
 
 
-def list_overdue_content_reviews(library: Library, today: dt.date) -> list[OverdueReview]:
+def list_due_content_reviews(library: Library, today: dt.date) -> list[DueContentReview]:
     """Return pages and sources due for review, longest overdue first, without drafts."""
     due = []
     for page in library.with_drafts().topics.values():
         path, day = page.place.path, page.reviewed
         if page.status == "review":
             why = "waits for a second reader"
-            due.append(OverdueReview(page.title, path, page.slug, None, why))
+            due.append(DueContentReview(page.title, path, page.slug, None, why))
         elif page.status == "live" and (why := _review_reason(day, today, "was never reviewed")):
-            due.append(OverdueReview(page.title, path, page.slug, day, why))
+            due.append(DueContentReview(page.title, path, page.slug, day, why))
     due += [
-        OverdueReview(source.key, source.path, "", source.read, why)
+        DueContentReview(source.key, source.path, "", source.read, why)
         for source in library.sources.values()
         if (why := _review_reason(source.read, today, ""))
     ]

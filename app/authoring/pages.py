@@ -20,7 +20,7 @@ from app.authoring.course_report import (
     compute_coverage,
     count_disjoint_papers,
     coverage_column_titles,
-    list_overdue_content_reviews,
+    list_due_content_reviews,
     measure_answer_cues,
 )
 from app.authoring.preview import (
@@ -299,7 +299,7 @@ def show_to_do(statistics: CurrentStatistics, context: ReadContext) -> HTMLRespo
     library = context.library
     rows = _statistics_rows(statistics, context)
     items = statistics_tables.items_to_fix(library, rows, statistics.lapsed_cards)
-    due = list_overdue_content_reviews(library, context.now.date())
+    due = list_due_content_reviews(library, context.now.date())
     return context.page(
         "authoring/to_do.html",
         tasks=build_author_tasks(library.problems, items, due),
@@ -350,7 +350,7 @@ def show_question(
         variants=_solvable_variant_rows(question),
         variant_count=count_combinations(question.computed) if question.computed else 0,
         reports=store.list_learner_reports(
-            db, context.learner.course, settled=True, item=question.id
+            db, context.learner.course, include_settled=True, item=question.id
         ),
         unregraded=statistics.unregraded.get(question.id, 0),
         statistics=current,
@@ -457,7 +457,7 @@ def show_coverage(
         rows=compute_coverage(library),
         papers=count_disjoint_papers(library),
         cues=measure_answer_cues(library.questions.values()),
-        due=list_overdue_content_reviews(library, now.date()),
+        due=list_due_content_reviews(library, now.date()),
     )
 
 

@@ -41,7 +41,7 @@ class RegradePolicy(enum.StrEnum):
     UNDO = "undo"
 
     @property
-    def is_for_all(self) -> bool:
+    def includes_current_revision(self) -> bool:
         """Whether it also concerns answers that the current key has graded."""
         return self in {RegradePolicy.BOTH, RegradePolicy.DROP, RegradePolicy.UNDO}
 
@@ -98,7 +98,7 @@ def preview_regrade(
     less than now (never-lower), or full marks for everyone who answered (drop). Undo returns to
     the current key after such a decision.
     """
-    revision = "" if policy.is_for_all else question.revision
+    revision = "" if policy.includes_current_revision else question.revision
     answers = store.load_regradable_attempts(db, course, question.id, revision)
     earlier = {seen.revision for seen in store.list_seen_wordings(db, question.id)}
     wordings = {
@@ -175,7 +175,7 @@ def confirm_regrade(
     """
     locked = store.lock_answerers(db, course, regrading.question.id)
     rows = [row for row in regrading.rows if row.answer.learner in locked]
-    learners = store.add_regrades(db, rows, now)
+    learners = store.add_regrades_returning_learners(db, rows, now)
     if learners:
         store_revision(db, regrading.question, now)
         for learner in sorted(set(learners)):

@@ -25,7 +25,7 @@ from app.questions.question_type import (
     StatisticsOption,
     SubmittedFields,
     UnreadableResponse,
-    fold_text,
+    normalize_search_text,
     same_words,
 )
 from app.questions.types.cloze import ClozeAnswer
@@ -140,7 +140,7 @@ def build_response_table(question: Question, answers: Sequence[LoggedAnswer]) ->
     graded: list[tuple[GradeResult, SubmittedFields, int]] = []
     unknown = unreadable = 0
     for answer in answers:
-        result = regrader.grade(answer)
+        result = regrader.grade_unless_unknown(answer)
         if result is None:
             unknown += 1
         elif isinstance(result, UnreadableResponse):
@@ -167,13 +167,15 @@ class _Grader:
         self._question = question
         computed = question.computed
         self._combinations = count_combinations(computed) if computed else 1
-        self._grade = functools.cache(self._grade_raw)
+        self._grade = functools.cache(self._grade_raw_unless_unknown)
 
-    def grade(self, answer: LoggedAnswer) -> GradeResult | UnreadableResponse | None:
+    def grade_unless_unknown(self, answer: LoggedAnswer) -> GradeResult | UnreadableResponse | None:
         """Return the result; None for “I don't know”."""
         return self._grade(answer.seed % self._combinations, answer.raw)
 
-    def _grade_raw(self, seed: int, raw: str) -> GradeResult | UnreadableResponse | None:
+    def _grade_raw_unless_unknown(
+        self, seed: int, raw: str
+    ) -> GradeResult | UnreadableResponse | None:
         response = json.loads(raw)
         if not response:
             return None
@@ -240,7 +242,7 @@ def _count_equal_texts(texts: Iterable[tuple[str, str]]) -> list[tuple[tuple[str
     """Count texts, ignoring capitals; each is shown in its most frequent spelling."""
     spellings: dict[tuple[str, str], Counter[tuple[str, str]]] = defaultdict(Counter)
     for text, wanted in texts:
-        spellings[fold_text(text), wanted][text, wanted] += 1
+        spellings[normalize_search_text(text), wanted][text, wanted] += 1
     counts = [(found.most_common(1)[0][0], found.total()) for found in spellings.values()]
     return sorted(counts, key=lambda pair: (-pair[1], pair[0]))
 
@@ -260,13 +262,13 @@ def _part_tables(
             given.setdefault(mark.key, []).append((mark.given.plain, mark.good))
     tables = []
     for key, entries in given.items():
-        right = {fold_text(text) for text, good in entries if good}
+        right = {normalize_search_text(text) for text, good in entries if good}
         responses = tuple(
             PartResponse(
                 text,
                 count,
-                fold_text(text) in right,
-                text if key in typed and text and fold_text(text) not in right else "",
+                normalize_search_text(text) in right,
+                text if key in typed and text and normalize_search_text(text) not in right else "",
             )
             for (text, _), count in _count_equal_texts((text, "") for text, _ in entries)
         )

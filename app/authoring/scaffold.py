@@ -80,7 +80,7 @@ def new_course(folder: Path, title: str, exam: str, today: dt.date) -> list[Path
         for name in ("syllabus.toml", "sources.toml", "glossary.md")
     }
     folder.mkdir(parents=True)
-    files = [_write_new_file(folder / name, text) for name, text in texts.items()]
+    files = [_write_file_atomically(folder / name, text) for name, text in texts.items()]
     return files + new_topic(read_target_course(folder), "first-steps", "First steps", "1.1", today)
 
 
@@ -102,19 +102,19 @@ def new_topic(
         "source": course.source,
         "today": today.isoformat(),
     }
-    page = _page_template(words, computed=course.library.syllabus.calculators)
+    page = _page_template(words, with_calculator=course.library.syllabus.calculators)
     used = set(course.ids)
     quiz = [
-        _item_template(kind, _unused_name(f"{slug}-{kind}", used), title, number)
+        _item_template(kind, _reserve_unused_name(f"{slug}-{kind}", used), title, number)
         for number, kind in enumerate(_FIRST, 1)
     ]
     cards = [
-        _item_template("card", _unused_name(f"{slug}-card", used), title, number)
+        _item_template("card", _reserve_unused_name(f"{slug}-card", used), title, number)
         for number in (1, 2)
     ]
     files = {"concept.md": page, "quiz.md": "\n".join(quiz), "cards.md": "\n".join(cards)}
     folder.mkdir(parents=True)
-    return [_write_new_file(folder / name, text) for name, text in files.items()]
+    return [_write_file_atomically(folder / name, text) for name, text in files.items()]
 
 
 def new_question(course: ScaffoldTarget, slug: str, kind: str, name: str) -> tuple[Path, int]:
@@ -130,13 +130,13 @@ def new_question(course: ScaffoldTarget, slug: str, kind: str, name: str) -> tup
     path = course.folder / "topics" / slug / f"{stem}.md"
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     number = before.count("<!-- q:") + 1
-    name = name or _unused_name(f"{slug}-{kind}", used)
+    name = name or _reserve_unused_name(f"{slug}-{kind}", used)
     item = _mark_as_draft(_item_template(kind, name, topic.title, number), f"<!-- q: {name}\n")
     start = before.rstrip("\n") + "\n\n" if before else ""
     drawing = _STARTS / f"{kind}.svg"
     if drawing.exists():
-        _write_new_file(path.with_name(f"{name}.svg"), drawing.read_text(encoding="utf-8"))
-    _write_new_file(path, start + item)
+        _write_file_atomically(path.with_name(f"{name}.svg"), drawing.read_text(encoding="utf-8"))
+    _write_file_atomically(path, start + item)
     return path, start.count("\n") + 1
 
 
@@ -179,7 +179,7 @@ def new_exam(course: ScaffoldTarget, slug: str, title: str, questions: int, minu
         "domains": "\n".join(f"{n} = {c}  # {titles[n]}" for n, c in counts.items()),
     }
     path.parent.mkdir(exist_ok=True)
-    return _write_new_file(path, _fill_template("exam.toml", words))
+    return _write_file_atomically(path, _fill_template("exam.toml", words))
 
 
 def _apportion_questions_to_domains(library: Library, questions: int) -> dict[str, int]:
@@ -221,12 +221,12 @@ def _count_questions_by_domain(library: Library) -> Counter[str]:
     return Counter(question.domain(domain_of) for question in drawn)
 
 
-def _page_template(words: Mapping[str, str], *, computed: bool) -> str:
+def _page_template(words: Mapping[str, str], *, with_calculator: bool) -> str:
     """Return a page, with a figure and a calculator if the course has them."""
     more = {
         "heading": _quote_text(words["title"]),
-        "figure": f" {_read_template('figure.md').rstrip()}" if computed else "",
-        "calculator": _read_template("calculator.md") if computed else "",
+        "figure": f" {_read_template('figure.md').rstrip()}" if with_calculator else "",
+        "calculator": _read_template("calculator.md") if with_calculator else "",
     }
     return _fill_template("concept.md", {**words, **more})
 
@@ -251,7 +251,7 @@ def _read_template(name: str) -> str:
     return (_STARTS / name).read_text(encoding="utf-8")
 
 
-def _unused_name(name: str, used: set[str]) -> str:
+def _reserve_unused_name(name: str, used: set[str]) -> str:
     """Return an unused name, and mark it as used."""
     found, count = name, 1
     while found in used:
@@ -276,6 +276,6 @@ def _quote_text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _write_new_file(path: Path, text: str) -> Path:
+def _write_file_atomically(path: Path, text: str) -> Path:
     replace_file_atomically(path, text.encode())
     return path

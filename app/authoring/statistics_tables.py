@@ -43,7 +43,7 @@ from app.authoring.to_do import (
     find_statistics_reasons,
     option_letters,
     report_reason,
-    sort_by_severity,
+    sort_items_with_reasons,
     unregraded_reason,
 )
 from app.content.courses import SINGLE_COURSE
@@ -214,7 +214,7 @@ def items_to_fix(
         card = library.cards.get(lapses.card)
         if card is not None:
             items.append(build_item_to_fix(card.id, "card", card.place, find_card_reasons(lapses)))
-    return sort_by_severity(items)
+    return sort_items_with_reasons(items)
 
 
 def compute_exam_statistics(
@@ -322,7 +322,7 @@ def _without_ignored_fields(value: Any) -> Any:
     return [_without_ignored_fields(v) for v in value] if isinstance(value, list) else value
 
 
-def canonical_revisions(
+def map_to_newest_equal_revisions(
     questions: Mapping[str, Question], stored: Iterable[tuple[str, str, str]]
 ) -> CanonicalRevisions:
     """Return the revision each answered one counts as: the newest with that digest.
@@ -525,7 +525,7 @@ class StatisticsCache:
 def _compute_statistics(
     db: Session, course: str, library: Library, now: dt.datetime
 ) -> BankStatistics:
-    canonical = canonical_revisions(
+    canonical = map_to_newest_equal_revisions(
         library.with_drafts().questions,
         (
             (item, revision, digest_stored_wording(body, revision))

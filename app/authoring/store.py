@@ -216,11 +216,11 @@ def _day_start(day: dt.date) -> int:
 
 
 def list_learner_reports(
-    db: Session, course: str, *, settled: bool = False, item: str = ""
+    db: Session, course: str, *, include_settled: bool = False, item: str = ""
 ) -> list[LearnerReport]:
     """Return reports, newest first: open ones, with `settled` all; optionally of one question."""
     conditions = [_is_learner_of_course(course, ItemReport.learner_id)]
-    if not settled:
+    if not include_settled:
         conditions.append(col(ItemReport.settled_at).is_(None))
     if item:
         conditions.append(col(ItemReport.item) == item)
@@ -397,13 +397,13 @@ class NewScore:
 
 
 def load_regradable_attempts(
-    db: Session, course: str, item: str, revision: str = ""
+    db: Session, course: str, item: str, excluded_revision: str = ""
 ) -> list[RegradableAttempt]:
     """Return the answers to a question, with `revision` those graded by another one."""
     values = {"course": course, "item": item}
     statement = _ANSWERED
-    if revision:
-        statement, values = _ANSWERED_BEFORE, {**values, "revision": revision}
+    if excluded_revision:
+        statement, values = _ANSWERED_BEFORE, {**values, "revision": excluded_revision}
     return [RegradableAttempt(*row) for row in db.connection().execute(statement, values)]
 
 
@@ -437,7 +437,9 @@ def lock_answerers(db: Session, course: str, item: str) -> frozenset[int]:
     return frozenset(number for (number,) in rows if number)
 
 
-def add_regrades(db: Session, rows: Sequence[NewScore], now: dt.datetime) -> list[int]:
+def add_regrades_returning_learners(
+    db: Session, rows: Sequence[NewScore], now: dt.datetime
+) -> list[int]:
     """Write regrades; returns the learner of each one that no other transaction wrote first."""
     values = [
         {

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 
 from markdown_it.token import Token
 
-from app.authoring.course_report import OverdueReview
+from app.authoring.course_report import DueContentReview
 from app.authoring.item_statistics import (
     MIN_RESPONSES,
     ItemStatistics,
@@ -19,7 +19,7 @@ from app.authoring.item_statistics import (
     find_probably_right_distractor,
 )
 from app.authoring.store import LEECH, CardLapses
-from app.content.file_watcher import course_or_shared_path
+from app.content.file_watcher import locate_course_file
 from app.content.library import Library
 from app.markup.html_renderer import RenderContext, render_tokens
 from app.markup.markdown_tokens import closing_index, parse_markdown, plain_text
@@ -106,7 +106,7 @@ def read_lines_around(
 ) -> list[SourceLine]:
     """Return the lines of a file around `line`; empty if it cannot be read."""
     try:
-        file = course_or_shared_path(folder, path)
+        file = locate_course_file(folder, path)
         text = file.read_text(encoding="utf-8-sig", errors="replace")
     except OSError:
         return []
@@ -193,7 +193,7 @@ class ItemToFix:
     reasons: tuple[FixReason, ...]
 
     @property
-    def weight(self) -> int:
+    def sort_weight(self) -> int:
         """The weight of its worst reason, plus a little for each other one."""
         return self.reasons[0].weight * 10 + len(self.reasons)
 
@@ -221,9 +221,9 @@ def find_statistics_reasons(
     return [*_option_reasons(question, statistics), *_find_item_index_reasons(question, statistics)]
 
 
-def sort_by_severity(items: Iterable[ItemToFix]) -> list[ItemToFix]:
+def sort_items_with_reasons(items: Iterable[ItemToFix]) -> list[ItemToFix]:
     """Return the items with a reason, worst first."""
-    return sorted((i for i in items if i.reasons), key=lambda i: (-i.weight, i.item))
+    return sorted((i for i in items if i.reasons), key=lambda i: (-i.sort_weight, i.item))
 
 
 def build_item_to_fix(
@@ -349,7 +349,7 @@ class AuthorTask:
 
 
 def build_author_tasks(
-    problems: Iterable[ContentProblem], items: Iterable[ItemToFix], due: Iterable[OverdueReview]
+    problems: Iterable[ContentProblem], items: Iterable[ItemToFix], due: Iterable[DueContentReview]
 ) -> list[AuthorTask]:
     """Return everything to fix in one list, worst first."""
     tasks = [_task_for_problem(p) for p in problems]

@@ -139,14 +139,14 @@ def _accuracy_row(kind_results: dict[str, Any]) -> AccuracyRow:
         cases=kind_results["cases"],
         fitted=kind_results["calibration"],
         within=kind_results["within_tolerance"],
-        median=_format_percent(kind_results["median"]),
-        p90=_format_percent(kind_results["p90"]),
-        largest=_format_percent(kind_results["largest"]),
-        inside=_format_percent(kind_results["inside_interval"], 0),
+        median=_format_percent_or_empty(kind_results["median"]),
+        p90=_format_percent_or_empty(kind_results["p90"]),
+        largest=_format_percent_or_empty(kind_results["largest"]),
+        inside=_format_percent_or_empty(kind_results["inside_interval"], 0),
     )
 
 
-def _format_percent(share: float | None, decimals: int = 1) -> str:
+def _format_percent_or_empty(share: float | None, decimals: int = 1) -> str:
     return "" if share is None else f"{share * 100:.{decimals}f}%"
 
 
@@ -181,7 +181,7 @@ def _case_row(case: dict[str, Any]) -> CaseRow:
         id=case["id"],
         expected=f"{format_number(expected, 4)}\u00a0{case['unit']}",
         predicted="" if predicted is None else format_number(predicted, 4),
-        error=_format_percent(_relative_error(expected, predicted)),
+        error=_format_percent_or_empty(_compute_absolute_relative_error(expected, predicted)),
         source=case["source"],
         remark=case.get("why_not") or ("fitted on" if "calibration" in case else ""),
         calculator=calculator,
@@ -191,7 +191,7 @@ def _case_row(case: dict[str, Any]) -> CaseRow:
     )
 
 
-def _relative_error(expected: float, predicted: float | None) -> float | None:
+def _compute_absolute_relative_error(expected: float, predicted: float | None) -> float | None:
     if predicted is None:
         return None
     return abs(predicted - expected) / (abs(expected) or 1.0)

@@ -28,7 +28,7 @@ from app.estimator.units import (
 )
 from app.widgets.bar_charts import bar_legend, bar_reach, draw_bar
 from app.widgets.calculator_form import CourseLinks, FormField, build_form_fields, build_query
-from app.widgets.estimate_view import calculator_url, format_interval
+from app.widgets.estimate_view import calculator_url, format_interval_or_exact
 from app.widgets.svg import SIGNS, VerdictIcon
 
 LETTERS = ("a", "b", "c")
@@ -148,7 +148,7 @@ def _describe_free_memory(estimates: Mapping[str, Estimate]) -> str:
 
 def _describe_first_difference(estimates: Mapping[str, Estimate], about: Collection[str]) -> str:
     """Return a sentence about the first figure that differs, most important figures first."""
-    for leading in _figures_primary_first(estimates, about):
+    for leading in _sort_figures_by_relevance(estimates, about):
         figures = {s.upper(): e.find(leading.name) for s, e in estimates.items()}
         text = {s: f.words for s, f in figures.items() if f}
         if len(set(text.values())) > 1:
@@ -157,7 +157,7 @@ def _describe_first_difference(estimates: Mapping[str, Estimate], about: Collect
     return ""
 
 
-def _figures_primary_first(
+def _sort_figures_by_relevance(
     estimates: Mapping[str, Estimate], about: Collection[str]
 ) -> list[Figure]:
     first = next(iter(estimates.values()))
@@ -437,14 +437,14 @@ def _scenario_figures(figures: Sequence[Figure]) -> tuple[ScenarioFigure, ...]:
             words=f.words,
             best=any(is_better(f, other) for other in figures)
             and not any(is_better(other, f) for other in figures),
-            against="" if f is first else format_difference_from_first(f, first),
-            interval=format_interval(f) if f.low is not None else "",
+            against="" if f is first else describe_difference_from_first(f, first),
+            interval=format_interval_or_exact(f) if f.low is not None else "",
         )
         for f in figures
     )
 
 
-def format_difference_from_first(figure: Figure, first: Figure) -> str:
+def describe_difference_from_first(figure: Figure, first: Figure) -> str:
     """Return the difference of a figure from that of A: `+70 GB`, `−8 GPUs`.
 
     It is the difference of the numbers as shown, so that a column adds up. If these are equal or in

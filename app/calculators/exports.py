@@ -10,7 +10,7 @@ from app.estimator.inputs import format_typed_value, input_specs
 from app.estimator.registry import EstimateSpec, require_estimate
 from app.estimator.result import Estimate, Figure, ResultTable
 from app.estimator.units import NBSP, format_value
-from app.widgets.estimate_view import format_interval
+from app.widgets.estimate_view import format_interval_or_exact
 
 
 def estimate_json(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> dict[str, Any]:
@@ -35,11 +35,11 @@ def estimate_json(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> dict[
             | {"also": {field: value for field, _, value in c.also}}
             for c in estimate.changes
         ],
-        **_sections_json(estimate),
+        **_build_sub_estimates_json(estimate),
     }
 
 
-def _sections_json(estimate: Estimate) -> dict[str, Any]:
+def _build_sub_estimates_json(estimate: Estimate) -> dict[str, Any]:
     """Return the results that an estimate is made of; empty for one that stands alone."""
     sections = [
         {"heading": s.heading, **estimate_json(require_estimate(s.name), s.inputs, s.estimate)}
@@ -78,7 +78,7 @@ def format_estimate_markdown(
 ) -> str:
     """Return verdict, inputs, figures, steps and assumptions as Markdown."""
     verdict = estimate.verdict
-    figures = [(f.label, f.words, format_interval(f)) for f in estimate.figures]
+    figures = [(f.label, f.words, format_interval_or_exact(f)) for f in estimate.figures]
     steps = [
         (
             s.label,
@@ -101,7 +101,7 @@ def format_estimate_markdown(
         f"**{_escape_markdown_cell(verdict.lead)}** {_escape_markdown_cell(verdict.text)}",
         _inputs_line(entry, inputs),
         markdown_table(("Figure", "Value", "Likely range"), figures),
-        _sections_table(estimate),
+        _build_sub_verdicts_table(estimate),
         *tables,
         markdown_table(("Step", "Formula", "With numbers", "Result"), steps),
         "\n".join(f"- {_escape_markdown_cell(note)}" for note in estimate.notes),
@@ -110,7 +110,7 @@ def format_estimate_markdown(
     return "\n\n".join(p for p in parts if p) + "\n"
 
 
-def _sections_table(estimate: Estimate) -> str:
+def _build_sub_verdicts_table(estimate: Estimate) -> str:
     """Return the verdicts of the results that an estimate is made of."""
     verdicts = [(s, s.estimate.verdict) for s in estimate.sections]
     rows = [(s.heading, s.name, f"{v.lead} {v.text}") for s, v in verdicts]

@@ -96,7 +96,7 @@ def draw_dense_and_sparse_rates(part: CatalogPart) -> Markup | None:
         return None
     stated = _stated_sparse_rates(part)
     pairs, descriptions = [], []
-    for label, names in _group_formats_by_rate(part).items():
+    for label, names in _label_equal_rate_formats(part).items():
         value = part[names[0]]
         sparse = sparse_peak_rate(part.entry, names[0], stated)
         beside = f", {value.beside}" if sparse else ""
@@ -112,7 +112,7 @@ def has_sparse_rates(part: CatalogPart) -> bool:
     )
 
 
-def _group_formats_by_rate(part: CatalogPart) -> dict[str, list[str]]:
+def _label_equal_rate_formats(part: CatalogPart) -> dict[str, list[str]]:
     """Return the formats with a known peak; formats with the same rate are grouped."""
     formats: dict[str, list[str]] = {}
     for name in RATES:

@@ -40,7 +40,7 @@ from app.estimator.result import Figure
 from app.estimator.units import PLURALS
 from app.web.dependencies import (
     CurrentLibrary,
-    build_course_links,
+    collect_course_link_targets,
     current_library,
     public_request_url,
 )
@@ -172,7 +172,7 @@ def calculator_number_and_total(entry: EstimateSpec) -> tuple[int, int]:
     return listed.index(entry.name) + 1, len(listed)
 
 
-def find_teaching_pages(entry: EstimateSpec, course: CourseLinks) -> dict[str, str]:
+def find_lesson_titles_by_slug(entry: EstimateSpec, course: CourseLinks) -> dict[str, str]:
     """Return the lessons on this calculator and its inputs: slug and title."""
     slugs = [entry.topic, *(i.topic for i in input_specs(entry.inputs).values())]
     return {s: course.topics[s] for s in slugs if s in course.topics}
@@ -529,12 +529,14 @@ def show_comparison(
     entry = _require_calculator(name)
     if not typed:
         # Two equal scenarios would show nothing, so B starts with the change that affects A most.
-        proposed = build_calculator_form(entry, typed, course=build_course_links(library)).compare
+        proposed = build_calculator_form(
+            entry, typed, course=collect_course_link_targets(library)
+        ).compare
         if "?" in proposed:
             return RedirectResponse(proposed, status_code=303)
     sides = split_scenarios(typed)
     scenarios = comparison.compute_scenarios(entry, sides)
-    rows = comparison.build_input_rows(entry, scenarios, build_course_links(library))
+    rows = comparison.build_input_rows(entry, scenarios, collect_course_link_targets(library))
     near = [r for r in rows if r.differs] or [r for r in rows if not r.advanced]
     problems = comparison.scenario_problems(scenarios)
     return render_page(
@@ -608,7 +610,7 @@ def _render_calculator_page(
     library: Library,
 ) -> Response:
     """Return the page of one calculator; status 422 with the input as typed if it has problems."""
-    course = build_course_links(library)
+    course = collect_course_link_targets(library)
     form = build_calculator_form(entry, typed, course=course)
     number, total = calculator_number_and_total(entry)
     return render_page(
@@ -621,7 +623,7 @@ def _render_calculator_page(
         price_links=build_price_links(entry, typed, request.app.state.prices),
         number=number,
         total=total,
-        lessons=find_teaching_pages(entry, course),
+        lessons=find_lesson_titles_by_slug(entry, course),
         quizzes=quiz_label_by_url(entry, library),
     )
 

@@ -53,7 +53,7 @@ def exclude_imports_from_gc() -> Iterator[None]:
             gc.enable()
 
 
-def serve_app() -> Any:
+def create_server_app() -> Any:
     """Create the app of a server process. A stop signal during the import exits at once."""
     with end_on_first_signal():
         with exclude_imports_from_gc():

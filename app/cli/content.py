@@ -16,7 +16,7 @@ from app.authoring.course_report import (
     compute_coverage,
     count_disjoint_papers,
     coverage_column_titles,
-    list_overdue_content_reviews,
+    list_due_content_reviews,
     measure_answer_cues,
 )
 from app.authoring.scaffold import ScaffoldError, read_target_course
@@ -263,7 +263,7 @@ def _format_problem(p: ContentProblem) -> str:
     return f"{p.path}:{p.line}:{p.column} {p.code} {p.message}"
 
 
-def print_course_report(options: argparse.Namespace) -> int:
+def print_coverage(options: argparse.Namespace) -> int:
     """Print items per objective, reviews that are due, and answer cues of choice questions."""
     library = read_target_course(options.folder or find_course_folder(options.course)).library
     for row in compute_coverage(library):
@@ -280,7 +280,7 @@ def print_course_report(options: argparse.Namespace) -> int:
             print(f"asked on the short route, which folds its answer: {item}")
     for title, count in count_disjoint_papers(library).items():
         print(f"{title}: {count} papers without a repeat")
-    for due in list_overdue_content_reviews(library, dt.datetime.now(dt.UTC).date()):
+    for due in list_due_content_reviews(library, dt.datetime.now(dt.UTC).date()):
         print(f"due for review: {due.path} “{due.name}” {due.why}")
     for cue in measure_answer_cues(library.questions.values()):
         print(
@@ -305,7 +305,7 @@ def create_content(options: argparse.Namespace) -> int:
 
 
 def _create_course(options: argparse.Namespace) -> str:
-    folder = _folder_for_courses(options.content) / options.folder
+    folder = _choose_folder_for_new_course(options.content) / options.folder
     title = options.title or folder.name.replace("-", " ").capitalize()
     files = scaffold.new_course(folder, title, options.exam, dt.datetime.now(dt.UTC).date())
     return (
@@ -314,7 +314,7 @@ def _create_course(options: argparse.Namespace) -> str:
     )
 
 
-def _folder_for_courses(requested: Path | None) -> Path:
+def _choose_folder_for_new_course(requested: Path | None) -> Path:
     """Return the folder for a new course: by default that of several courses, or this one."""
     if requested and (requested / "syllabus.toml").exists():
         raise CommandError(
@@ -350,4 +350,4 @@ def _format_written_files(files: Iterable[object]) -> str:
     return "\n".join(("Written:", *(f"  {file}" for file in files)))
 
 
-COMMANDS = {"check": check_content, "coverage": print_course_report, "new": create_content}
+COMMANDS = {"check": check_content, "coverage": print_coverage, "new": create_content}

@@ -18,7 +18,7 @@ from app.database.backup import (
     BackupManifest,
     back_up_before_migration,
     create_backup,
-    list_daily_backups,
+    list_automatic_backups,
     restore_backup,
 )
 from app.database.doctor import run_checks
@@ -34,7 +34,7 @@ from app.database.file_guards import (
     keep_new_files_private,
     make_file_private,
     make_private_folder,
-    use_temporary_folder,
+    use_and_clean_temporary_folder,
 )
 from app.database.installation import Installation, InstallationError
 from app.database.schema import (
@@ -84,11 +84,11 @@ def prepare_database(installation: Installation, now: dt.datetime) -> None:
     Raises InstallationError if the database must not be used.
     """
     keep_new_files_private()
-    engine = installation.engine()
+    engine = installation.make_engine()
     try:
         migrate_database(engine, lambda old: back_up_before_migration(installation, old, now))
         engine.dispose()
-        use_temporary_folder(installation.data / "tmp")  # for VACUUM and uploads
+        use_and_clean_temporary_folder(installation.data / "tmp")  # for VACUUM and uploads
         _vacuum_after_erasure(engine)
         make_database_private(engine)
         make_file_private(installation.secret_file)
@@ -126,7 +126,7 @@ def _vacuum_after_erasure(engine: Engine) -> None:
 
 
 def _describe_newest_backup(installation: Installation) -> str:
-    backups = list_daily_backups(installation.backups) if installation.backups else {}
+    backups = list_automatic_backups(installation.backups) if installation.backups else {}
     return f" The newest copy is {list(backups)[-1]}." if backups else ""
 
 
@@ -175,7 +175,7 @@ def _sqlite_file_path(settings: Settings) -> Path | None:
     return Path(url.database)
 
 
-def local_server_url(settings: Settings) -> str:
+def choose_url_to_print(settings: Settings) -> str:
     return url_to_print(settings.url, settings.host, settings.port)
 
 
@@ -194,7 +194,7 @@ def create_data_folder(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def prepare_database_in_use(settings: Settings) -> Iterator[None]:
+def hold_prepared_database(settings: Settings) -> Iterator[None]:
     """Prepare the database, and mark the data folder as in use during the block."""
     installation = installation_from_settings(settings)
     try:
@@ -215,7 +215,7 @@ def run_database_command(options: argparse.Namespace) -> int:
 
 def _migrate_to_latest(settings: Settings) -> int:
     create_data_folder(settings.data)
-    with prepare_database_in_use(settings):
+    with hold_prepared_database(settings):
         print(f"The database {redact_url_passwords(settings.database)} is up to date.")
     return 0
 
@@ -279,7 +279,7 @@ def _back_up(installation: Installation, file: Path, now: dt.datetime, *, force:
 
 def _restore_backup(installation: Installation, file: Path, now: dt.datetime) -> str:
     result = restore_backup(installation, file, now)
-    lines = [f"Restored {_describe_manifest(result.manifest)} from {result.manifest.day}."]
+    lines = [f"Restored {_describe_manifest(result.manifest)} from {result.manifest.made_at_text}."]
     lines += [f"What was there before is kept in {folder}" for folder in result.kept]
     if installation.secret and result.manifest.secret != "none":  # noqa: S105 - there is a key
         lines.append(

@@ -23,9 +23,9 @@ from app.estimator.inputs import (
     parse_inputs,
 )
 from app.estimator.registry import EstimateSpec
-from app.estimator.result import Estimate, EstimateSection, Figure, FormulaStep
+from app.estimator.result import Estimate, SubEstimate, Figure, FormulaStep
 from app.estimator.units import NBSP, format_value
-from app.widgets.estimate_view import format_interval, verdict_in_sentence
+from app.widgets.estimate_view import format_interval_or_exact, verdict_in_sentence
 
 _WIDTH = 88
 _OWN_CASES = (
@@ -217,7 +217,7 @@ def _estimate_report(estimate: Estimate) -> str:
     return "\n\n".join(p for p in parts if p) + "\n"
 
 
-def _section_text(section: EstimateSection) -> str:
+def _section_text(section: SubEstimate) -> str:
     """Return a part of a larger estimate: the command for the same, verdict, first figures."""
     entry, result = registry.require_estimate(section.name), section.estimate
     verdict = _with_plain_spaces(f"{result.verdict.lead} {result.verdict.text}")
@@ -239,7 +239,7 @@ def _figure_lines(figures: Sequence[Figure]) -> str:
 def _format_figure(figure: Figure) -> str:
     text = _with_plain_spaces(figure.words)
     if not figure.exact:
-        text += f"  ({_with_plain_spaces(format_interval(figure))})"
+        text += f"  ({_with_plain_spaces(format_interval_or_exact(figure))})"
     return f"{text}  {figure.note}" if figure.note else text
 
 

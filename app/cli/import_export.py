@@ -60,7 +60,7 @@ def import_or_export(options: argparse.Namespace) -> int:
             database = read_settings().database
             report = export_attempts(options.format, path, database, served_course_name(folder))
         else:
-            report = export_file(options.format, path, folder, options.topic, options.seed)
+            report = export_items(options.format, path, folder, options.topic, options.seed)
     except UnusableFileError as error:
         raise CommandError(str(error)) from None
     print(report, file=sys.stderr if str(path) == "-" else sys.stdout)
@@ -77,7 +77,7 @@ def import_file(
     nothing if the file or the topic cannot be used.
     """
     target = read_target_topic(folder, topic) if topic else None
-    content = _read_content(path)
+    content = _read_import_file(path)
     try:
         result = READERS[file_format](content)
     except UnusableFileError as error:
@@ -90,7 +90,7 @@ def import_file(
     updates = (
         {topic: add_items_to_topic(result, target)}
         if target
-        else _plan_topic_updates(result, folder)
+        else _plan_updates_by_topic(result, folder)
     )
     names: list[str] = []
     for slug, update in updates.items():
@@ -106,7 +106,7 @@ def import_file(
     return _format_report(summary, refused, remarks, "; correct by hand what matters")
 
 
-def _plan_topic_updates(result: ImportResult, folder: Path) -> dict[str, TopicUpdate]:
+def _plan_updates_by_topic(result: ImportResult, folder: Path) -> dict[str, TopicUpdate]:
     """Return what to add to each topic that items name; raises UnusableFileError if none does."""
     known = list_topics_with_page(folder)
     slugs = sorted({item.topic for item in result.items} & known)
@@ -138,7 +138,7 @@ def _plan_topic_updates(result: ImportResult, folder: Path) -> dict[str, TopicUp
     return updates
 
 
-def export_file(file_format: str, path: Path, folder: Path, topic: str, seed: int) -> str:
+def export_items(file_format: str, path: Path, folder: Path, topic: str, seed: int) -> str:
     """Export a course or one of its topics to `path` (`-`: standard output); returns the report.
 
     `topic` is empty for the whole course.
@@ -198,7 +198,7 @@ def _open_engine(database: str) -> Engine:
         raise UnusableFileError(f"the database address cannot be used ({reason}).") from None
 
 
-def _read_content(path: Path) -> bytes:
+def _read_import_file(path: Path) -> bytes:
     try:
         with path.open("rb") as stream:
             content = stream.read(MOST_BYTES + 1)

@@ -32,7 +32,7 @@ from app.authoring.regrading import (
 )
 from app.cli import CommandError
 from app.cli.content import find_course_folder
-from app.cli.database import local_server_url, open_database, read_settings
+from app.cli.database import choose_url_to_print, open_database, read_settings
 from app.clock import utc_now
 from app.content.courses import find_course_folders
 from app.content.library import load_library
@@ -67,9 +67,9 @@ def run_author_command(options: argparse.Namespace) -> int:
     now = utc_now()
     with open_database(settings) as engine:
         if options.action == "link":
-            print(format_author_link(new_author_link(engine, local_server_url(settings), now)))
+            print(format_author_link(new_author_link(engine, choose_url_to_print(settings), now)))
         elif options.action == "revoke":
-            return revoke_author_sessions(engine, options.session, now)
+            return run_author_revocation(engine, options.session, now)
         else:
             with Session(engine) as db:
                 if options.action == "list":
@@ -91,7 +91,7 @@ def _list_author_sessions(db: Session, now: dt.datetime) -> None:
     print(align_columns([("ID", "DEVICE", "CREATED", "LAST USED"), *rows]))
 
 
-def revoke_author_sessions(engine: Engine, session_id: int | None, now: dt.datetime) -> int:
+def run_author_revocation(engine: Engine, session_id: int | None, now: dt.datetime) -> int:
     """Sign out a browser, or all if the id is None. Returns 1 if there is no such session."""
     with Session(engine) as db:
         db.connection(execution_options=WRITING)
@@ -146,7 +146,9 @@ def run_learners_command(options: argparse.Namespace) -> int:
             return 1
         cookies = create_session_cookies(settings)
         print(
-            _create_device_code_text(db, cookies, matches[0], local_server_url(settings), utc_now())
+            _create_device_code_text(
+                db, cookies, matches[0], choose_url_to_print(settings), utc_now()
+            )
         )
         db.commit()
     return 0

@@ -16,9 +16,9 @@ from app.accounts.learner_store import count_course_learners
 from app.cli import CommandError
 from app.cli.database import (
     create_data_folder,
-    local_server_url,
+    choose_url_to_print,
     open_database,
-    prepare_database_in_use,
+    hold_prepared_database,
     read_settings,
 )
 from app.cli.people import format_author_link, new_author_link
@@ -45,7 +45,7 @@ _GRACE = 8  # seconds that requests have to finish when the server is stopped
 def serve(options: argparse.Namespace) -> int:
     """Migrate the database, load the course, print the URL and serve."""
     if options.folder:
-        _set_folder_environment(options.folder.absolute())
+        _set_content_and_data_folders(options.folder.absolute())
     for name, value in (("HEADROOM_HOST", options.host), ("HEADROOM_PORT", options.port)):
         if value is not None:
             os.environ[name] = value
@@ -60,16 +60,16 @@ def serve(options: argparse.Namespace) -> int:
     if settings.data == settings.content / LOCAL_DATA:
         (settings.data / ".gitignore").write_text("*\n", encoding="utf-8")
     _check_port_available(settings)
-    with prepare_database_in_use(settings):
+    with hold_prepared_database(settings):
         app = create_app(settings)
         _announce_start(settings, app.state.courses)
-        _announce_prices(settings, app.state.prices)
+        _announce_price_file(settings, app.state.prices)
         gc.freeze()  # the course is permanent: exclude it from garbage collection
         _run_server(settings, app)
     return 0
 
 
-def _set_folder_environment(folder: Path) -> None:
+def _set_content_and_data_folders(folder: Path) -> None:
     """Set the folder of the course, and of the data if it is not set, for all processes."""
     if not any(any(folder.glob(name)) for name in ("syllabus.toml", "*/syllabus.toml")):
         raise CommandError(
@@ -101,7 +101,7 @@ def _announce_start(settings: Settings, courses: CourseRegistry) -> None:
     if courses.has_several_courses:
         _announce_unassigned_learners(settings)
     print(f"Data:   {settings.data}")
-    print(f"Open    {local_server_url(settings)}", flush=True)
+    print(f"Open    {choose_url_to_print(settings)}", flush=True)
     if settings.authoring and sys.stdout.isatty():
         _print_author_link(settings)
 
@@ -123,7 +123,7 @@ def _format_count_noun(number: int, noun: str) -> str:
     return format_count_with_noun(number, noun).replace(NBSP, " ")
 
 
-def _announce_prices(settings: Settings, prices: PriceList) -> None:
+def _announce_price_file(settings: Settings, prices: PriceList) -> None:
     if prices.problem:
         print(prices.problem, file=sys.stderr, flush=True)
     elif prices.prices:
@@ -143,7 +143,7 @@ def _announce_unassigned_learners(settings: Settings) -> None:
 
 def _print_author_link(settings: Settings) -> None:
     with open_database(settings) as engine:
-        link = format_author_link(new_author_link(engine, local_server_url(settings), utc_now()))
+        link = format_author_link(new_author_link(engine, choose_url_to_print(settings), utc_now()))
     print(f"Author  {link}", flush=True)
 
 

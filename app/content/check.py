@@ -17,7 +17,7 @@ from app.content.course_rules import (
     review_date_of_item_page,
 )
 from app.content.file_reader import parse_file
-from app.content.file_watcher import WatchedFiles, course_or_shared_path, pause_garbage_collection
+from app.content.file_watcher import WatchedFiles, locate_course_file, pause_garbage_collection
 from app.content.id_ownership import LOCK, IdClaim, IdOwners
 from app.content.library import find_problems
 from app.content.parse_cache import replace_file_atomically
@@ -46,7 +46,7 @@ def fix_course_files(
     """Apply all automatic fixes. Raises OSError if a file cannot be written."""
     made = plan_file_changes(folder, today, accepted)
     for change in made:
-        replace_file_atomically(course_or_shared_path(folder, change.path), change.after.encode())
+        replace_file_atomically(locate_course_file(folder, change.path), change.after.encode())
     return made
 
 
@@ -132,14 +132,14 @@ def _unique_id(name: str, ids: set[str]) -> str:
 
 
 def _apply_text_edits(
-    folder: Path, path: str, edits: Iterable[TextEdit], *, in_place: bool = False
+    folder: Path, path: str, edits: Iterable[TextEdit], *, reuse_blank_lines: bool = False
 ) -> FileChange:
     """Apply the edits from last to first, keeping the file's line endings.
 
     With `in_place`, a new line takes the place of an empty one below it, so that lines keep their
     numbers.
     """
-    raw = course_or_shared_path(folder, path).read_bytes().decode("utf-8")
+    raw = locate_course_file(folder, path).read_bytes().decode("utf-8")
     parts = _LINE_END.split(raw)  # the lines, with their line endings in between
     ends = [*parts[1::2], parts[1] if len(parts) > 1 else "\n"]
     ordered = sorted(edits, key=lambda e: (e.line, e.column), reverse=True)
@@ -150,7 +150,7 @@ def _apply_text_edits(
         if line[start:].startswith(edit.old):
             new = edit.new.replace("\n", ends[edit.line - 1])
             parts[at] = line[:start] + new + line[start + len(edit.old) :]
-            if in_place and "\n" in edit.new and parts[at + 2 : at + 3] == [""]:
+            if reuse_blank_lines and "\n" in edit.new and parts[at + 2 : at + 3] == [""]:
                 parts[at + 1] = ""
     return FileChange(path, raw, "".join(parts))
 
@@ -277,7 +277,7 @@ def _with_problems_of_unidentified_items(
     ahead = dict(readings)
     added: dict[str, list[int]] = {}
     for path, written in edits.items():
-        change = _apply_text_edits(folder, path, written, in_place=True)
+        change = _apply_text_edits(folder, path, written, reuse_blank_lines=True)
         ahead[path] = parse_file(change.after, path)
         added[path] = _lines_followed_by_insertion(change.before or "", written)
     known = {(p.path, p.line, p.code) for p in found}

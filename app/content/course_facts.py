@@ -5,7 +5,7 @@ import dataclasses
 from collections.abc import Collection, Mapping
 
 from app.content.library import Library
-from app.content.reading_routes import ESSENTIAL_SHARE, PagePart, reading_minutes_on_route
+from app.content.reading_routes import ESSENTIAL_SHARE, PageFraction, reading_minutes_on_route
 from app.markup.model import ExamBlueprint, Topic
 from app.questions import types
 from app.questions.model import Question
@@ -132,7 +132,7 @@ class PageFacts:
     short_minutes: float = 0.0
     requires: tuple[str, ...] = ()
 
-    def reading_minutes_of_part(self, part: PagePart) -> float:
+    def compute_minutes_of_fraction(self, part: PageFraction) -> float:
         if not 0 < self.short_minutes < self.minutes:
             return self.minutes * part.share
         rest = (part.share - ESSENTIAL_SHARE * part.essential) / (1 - ESSENTIAL_SHARE)
@@ -196,7 +196,7 @@ class CourseFacts:
     exam_minutes: float = 0.0
 
     @property
-    def exam_questions(self) -> int:
+    def exam_question_count(self) -> int:
         return sum(domain.questions for domain in self.domains)
 
 

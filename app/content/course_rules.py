@@ -23,7 +23,7 @@ from app.markup.text import (
     hint_for_unknown_word,
     is_slug,
     mark_unspaced_letters,
-    normalize_text,
+    reduce_to_words,
     slugify,
 )
 from app.questions import types
@@ -66,12 +66,12 @@ class ParsedCourse:
             p.code in {"E00", "E10", "E11"} for p in reading.problems
         )
 
-    def are_files_readable(self, paths: Iterable[str]) -> bool:
+    def are_existing_files_readable(self, paths: Iterable[str]) -> bool:
         """Return whether at least one of the files exists, and all existing ones were readable."""
         there = [path for path in paths if path in self.readings]
         return bool(there) and all(map(self.is_fully_readable, there))
 
-    def renamed_topics(self) -> dict[str, str]:
+    def guess_renamed_topics(self) -> dict[str, str]:
         """Map listed topics without a folder to the folder they were probably renamed to."""
         order = self.syllabus.topics
         folders = {p.split("/")[1] for p in self.readings if p.startswith("topics/")}
@@ -83,7 +83,7 @@ class ParsedCourse:
         pairs = {slug: closest_word(slug, others) for slug in absent}
         return {slug: near for slug, near in pairs.items() if near}
 
-    def files_in_order(self) -> list[tuple[str, ParsedFile]]:
+    def sort_listed_topics_first(self) -> list[tuple[str, ParsedFile]]:
         """Return the files, with those of topics that the syllabus does not list at the end.
 
         If two topics contain the same items, the listed one owns them and the other is
@@ -97,7 +97,7 @@ class ParsedCourse:
 
     def fingerprints(self) -> list[tuple[str, ItemFingerprint]]:
         """Return every item with the path of its file, originals before copies."""
-        return [(p, f) for p, r in self.files_in_order() for f in r.facts]
+        return [(p, f) for p, r in self.sort_listed_topics_first() for f in r.facts]
 
 
 def find_id_owners(course: ParsedCourse, accepted: Collection[str] = ()) -> IdOwners:
@@ -141,16 +141,18 @@ def check_references(course: ParsedCourse) -> list[ContentProblem]:
         # One without a page is reported with its items.
         "topic": {path.split("/")[1] for path, r in course.readings.items() if r.topic or r.facts},
     }
-    unread = {kind for kind, files in _REGISTERS.items() if not course.are_files_readable(files)}
+    unread = {
+        kind for kind, files in _REGISTERS.items() if not course.are_existing_files_readable(files)
+    }
     hints: dict[tuple[str, str], str] = {}
-    renamed = course.renamed_topics()
+    renamed = course.guess_renamed_topics()
     problems: list[ContentProblem] = []
     for path, reading in course.readings.items():
         for mention in reading.mentions:
             if mention.kind in unread:
                 continue
             if mention.kind not in known:
-                problems += _check_file_reference(path, mention, course)
+                problems += _check_reference_outside_registers(path, mention, course)
             elif mention.value not in known[mention.kind]:
                 words = known[mention.kind]
                 hint = _moved_topic_hint(path, mention, renamed) or _nearest_hint(
@@ -169,7 +171,7 @@ def _moved_topic_hint(path: str, mention: CrossReference, renamed: Mapping[str, 
     return f"Did you mean “{now}”?" if now else ""
 
 
-def _check_file_reference(
+def _check_reference_outside_registers(
     path: str, mention: CrossReference, course: ParsedCourse
 ) -> Iterable[ContentProblem]:
     """Check references that are not looked up in a register."""
@@ -231,7 +233,7 @@ def _check_future_date(
         yield make_problem((path, mention.line, mention.column), "E13", message, hint)
 
 
-def check_dates(course: ParsedCourse) -> list[ContentProblem]:
+def check_stale_reviews(course: ParsedCourse) -> list[ContentProblem]:
     """Report W18: pages and sources that were not reviewed for a year."""
     problems = []
     for path, reading in course.readings.items():
@@ -257,7 +259,9 @@ def check_near_duplicate_stems(
         (
             path,
             fact,
-            frozenset(normalize_text(mark_unspaced_letters(questions[fact.id].stem.plain)).split()),
+            frozenset(
+                reduce_to_words(mark_unspaced_letters(questions[fact.id].stem.plain)).split()
+            ),
         )
         for path, fact in course.fingerprints()
         if fact.id in questions and fact.asks
@@ -315,7 +319,7 @@ def _check_topic_order(
             place = ("syllabus.toml", *lines.get(topic, (1, 1)))
             yield make_problem(place, "W36", message, "Keep one of them.")
     moved = set(
-        course.renamed_topics().values()
+        course.guess_renamed_topics().values()
     )  # reported elsewhere, with the hint to update the order
     for topic in pages:
         if topic not in {*order, *moved} and pages[topic].status == "live":
@@ -341,7 +345,7 @@ def _check_aliases(pages: Mapping[str, Topic]) -> Iterator[ContentProblem]:
 def _check_titles(pages: Mapping[str, Topic]) -> Iterator[ContentProblem]:
     first: dict[str, Topic] = {}
     for page in pages.values():
-        other = first.setdefault(normalize_text(page.title), page)
+        other = first.setdefault(reduce_to_words(page.title), page)
         if other is not page:
             message = f"“{page.title}” is the title of {other.place.path} as well."
             hint = "Give one of them another: lists show nothing but the title."
@@ -402,7 +406,7 @@ def check_duplicate_card_fronts(cards: Mapping[str, Flashcard]) -> Iterable[Cont
     for card in cards.values():
         if card.is_reverse:
             continue
-        front = normalize_text(card.front.plain)
+        front = reduce_to_words(card.front.plain)
         other = first.setdefault(front, card)
         if front and other is not card:
             where = f"{other.place.path}:{other.place.line}"
@@ -556,7 +560,7 @@ def check_topics(
     problems: list[ContentProblem] = []
     for topic in topics.values():
         reading = readings[topic.place.path]
-        problems += _check_missing_front_matter(topic)
+        problems += _check_missing_front_matter_keys(topic)
         lacking = []
         boxes = [kind for kind, _ in reading.alerts]
         if "IMPORTANT" not in boxes:
@@ -573,13 +577,13 @@ def check_topics(
         if drafts:
             message = f"“{topic.title}” has no cards that are live."
             problems.append(_incomplete_topic_problem(topic, message, drafts))
-        problems += _check_single_memory_hook(topic, reading)
-        problems += _check_question_count(topic, readings, questions.values())
+        problems += _check_extra_memory_hooks(topic, reading)
+        problems += _check_too_few_questions(topic, readings, questions.values())
         problems += _check_folder_slug(topic)
     return problems
 
 
-def _check_single_memory_hook(topic: Topic, reading: ParsedFile) -> Iterator[ContentProblem]:
+def _check_extra_memory_hooks(topic: Topic, reading: ParsedFile) -> Iterator[ContentProblem]:
     hooks = [line for kind, line in reading.alerts if kind == "TIP"]
     if len(hooks) > 1:
         message = f"“{topic.title}” has {len(hooks)} memory hooks ([!TIP])."
@@ -587,7 +591,7 @@ def _check_single_memory_hook(topic: Topic, reading: ParsedFile) -> Iterator[Con
         yield make_problem((topic.place.path, hooks[1], 1), "W87", message, hint, derived=True)
 
 
-def _check_question_count(
+def _check_too_few_questions(
     topic: Topic, readings: Mapping[str, ParsedFile], questions: Iterable[Question]
 ) -> Iterator[ContentProblem]:
     count = len(topic.questions)
@@ -620,7 +624,7 @@ def _check_folder_slug(topic: Topic) -> Iterator[ContentProblem]:
         yield make_problem((f"topics/{topic.slug}", 1, 1), "W94", message, hint)
 
 
-def _check_missing_front_matter(topic: Topic) -> Iterator[ContentProblem]:
+def _check_missing_front_matter_keys(topic: Topic) -> Iterator[ContentProblem]:
     for name, value in (("summary", topic.summary), ("reviewed", topic.reviewed)):
         if not value:
             message = f"The page has no “{name}” in its front matter."

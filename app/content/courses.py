@@ -69,6 +69,6 @@ class CourseRegistry:
         return next(iter(self.libraries))
 
     @property
-    def errors(self) -> int:
+    def problem_count(self) -> int:
         """The number of problems in the files of all courses."""
         return sum(len(one.current().problems) for one in self.libraries.values())

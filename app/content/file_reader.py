@@ -47,10 +47,10 @@ from app.markup.checked_figures import (
     FIGURE_LINK,
     SVG_FIGURE,
     replace_figure_links_by_text,
-    resolve_text_figures,
+    check_and_unlink_figures,
 )
 from app.markup.expressions import FigureError, compute_estimate
-from app.markup.html_renderer import RenderContext, heading_anchor, render_tokens
+from app.markup.html_renderer import RenderContext, assign_heading_anchor, render_tokens
 from app.markup.images import sanitize_svg
 from app.markup.markdown_tokens import (
     closing_index,
@@ -89,16 +89,16 @@ from app.markup.text import (
     bottom_k_sketch,
     content_hash,
     count_words,
-    hash_normalized_text,
+    hash_words,
     hint_for_unknown_word,
     is_path_inside,
-    normalize_text,
+    reduce_to_words,
     slugify,
     stable_repr,
 )
 from app.questions import types
 from app.questions.model import Question
-from app.questions.question_type import ItemDraft, StatisticsOption
+from app.questions.question_type import ItemSource, StatisticsOption
 
 _BLOCK = re.compile(r"<(?:p|ul|ol|div|figure|h[1-6]|aside|pre|blockquote)\b")
 _WORDS_PER_MINUTE = 200
@@ -140,7 +140,7 @@ def lay_out_page(
     scope.source_file.item = ""
     ctx = _PageBuilder(scope, linker)
     for region in regions:
-        if isinstance(region, ItemDraft):
+        if isinstance(region, ItemSource):
             ctx.embed_item(items.get((region.comment.id, region.line)))
         else:
             ctx.add_prose(_without_stray_answers(region.tokens))
@@ -195,9 +195,9 @@ class _PageBuilder:
         while at < len(tokens):
             end = closing_index(tokens, at) + 1
             block = tokens[at:end]
-            if self._starts_new_piece(tokens[at]) or find_single_image(block):
+            if self._starts_new_piece(tokens[at]) or find_standalone_picture(block):
                 self._add_tokens(tokens[start:at])
-                self._add_special_block(block)
+                self._add_standalone_block(block)
                 start = end
             at = end
         self._add_tokens(tokens[start:])
@@ -223,11 +223,11 @@ class _PageBuilder:
             self.scope.source_file.report("W64", line, 1, message, hint)
         self.level = level
 
-    def _add_special_block(self, block: list[Token]) -> None:
+    def _add_standalone_block(self, block: list[Token]) -> None:
         if block[0].type == "heading_open":
             self.close_section()
             self.numbered += 1
-            address = heading_anchor(block[1], self.scope)
+            address = assign_heading_anchor(block[1], self.scope)
             title = plain_text(block[1:2])
             if not title:
                 message, hint = ("The heading has no words.", "Write its title behind it.")
@@ -237,7 +237,7 @@ class _PageBuilder:
             self.scope.worked = False
         elif block[0].type == "note_open":
             self._add_footnote(block)
-        elif image := find_single_image(block):
+        elif image := find_standalone_picture(block):
             self._add_picture(image, block)
         else:
             self._add_calculator(block[0])
@@ -256,7 +256,7 @@ class _PageBuilder:
         text = render_tokens(_prevent_paragraph_unwrapping(block), self.scope)
         file = str(image.attrs.get("src", ""))
         lines = first_line(block[0]), last_line(block[0])
-        caption = resolve_text_figures(caption, FIGURE_LINK, self.scope.source_file, *lines)
+        caption = check_and_unlink_figures(caption, FIGURE_LINK, self.scope.source_file, *lines)
         self.open.pieces.append(ImageBlock(file, caption, text.html))
         self.open.words.append(f"{text.plain}\n{caption}".strip())
         source_file = self.scope.source_file
@@ -303,7 +303,7 @@ def _locate_quoted_input(
     return line, 1
 
 
-def find_single_image(block: Sequence[Token]) -> Token | None:
+def find_standalone_picture(block: Sequence[Token]) -> Token | None:
     """Return the image of a paragraph that is only an SVG, or a picture with a caption."""
     if len(block) != 3 or block[0].type != "paragraph_open" or block[0].level:
         return None
@@ -359,7 +359,7 @@ def _build_items(
     items: Items = {}
     facts: list[ItemFingerprint] = []
     source_file = scope.source_file
-    for draft in _limit_items([r for r in regions if isinstance(r, ItemDraft)], source_file):
+    for draft in _limit_items([r for r in regions if isinstance(r, ItemSource)], source_file):
         before = source_file.mark = len(source_file.problems)
         built, stopped = _build_item_or_stop(draft, kind, front_matter, scope)
         errors = any(p.severity == "error" for p in source_file.problems[before:])
@@ -377,13 +377,13 @@ def _build_items(
     return items, facts
 
 
-def _has_empty_id(draft: ItemDraft) -> bool:
+def _has_empty_id(draft: ItemSource) -> bool:
     """Return whether the comment has an empty `q:`."""
     node = draft.comment.fields.values.get("q")
     return isinstance(node, YamlText) and not node.text
 
 
-def _unidentified_item(draft: ItemDraft, source_file: SourceFile) -> UnidentifiedItem:
+def _unidentified_item(draft: ItemSource, source_file: SourceFile) -> UnidentifiedItem:
     key = draft.comment.fields.keys["q"]
     rest = source_file.lines[key.line - 1][key.column - 1 :]
     old = (_EMPTY_KEY.match(rest) or [""])[0]
@@ -397,12 +397,12 @@ def _unidentified_item(draft: ItemDraft, source_file: SourceFile) -> Unidentifie
         title,
         (),
         bottom_k_sketch(f"{title}\n{draft.below}"),
-        hash_normalized_text(title),
-        hash_normalized_text(draft.below),
+        hash_words(title),
+        hash_words(draft.below),
     )
 
 
-def _limit_items(drafts: list[ItemDraft], source_file: SourceFile) -> list[ItemDraft]:
+def _limit_items(drafts: list[ItemSource], source_file: SourceFile) -> list[ItemSource]:
     """Return the items up to the limit, reporting the first beyond it."""
     if len(drafts) > MOST_ITEMS:
         source_file.item = ""
@@ -413,7 +413,7 @@ def _limit_items(drafts: list[ItemDraft], source_file: SourceFile) -> list[ItemD
 
 
 def _build_item_or_stop(
-    draft: ItemDraft, kind: FileKind, front_matter: FrontMatter, scope: RenderContext
+    draft: ItemSource, kind: FileKind, front_matter: FrontMatter, scope: RenderContext
 ) -> tuple[ParsedItem | None, bool]:
     """Build an item, or None if it is unreadable. The second value tells to stop reading.
 
@@ -449,7 +449,7 @@ def _add_reverse_card(built: ParsedItem, items: Items) -> None:
 
 
 def _item_fingerprint(
-    draft: ItemDraft, built: ParsedItem | None, source_file: SourceFile, *, broken: bool
+    draft: ItemSource, built: ParsedItem | None, source_file: SourceFile, *, broken: bool
 ) -> ItemFingerprint:
     item = built.item if built is not None else None
     kind = draft.comment.field_text("type") or "unknown"
@@ -463,7 +463,7 @@ def _item_fingerprint(
         right += [f"{o.credit:g} {o.words}" for o in options if o.credit]
         words = f"{' '.join(right)} {stable_repr(item.computed) if item.computed else ''}"
         # A key may consist of symbols alone, such as `{}`, which normalize to nothing.
-        key = content_hash(normalize_text(words) or words)[:6]
+        key = content_hash(reduce_to_words(words) or words)[:6]
     elif isinstance(item, Flashcard):
         kind = "card"
         key = content_hash(" ".join(_FIGURE.findall(item.back.plain)))[:6]
@@ -473,18 +473,18 @@ def _item_fingerprint(
         draft.line,
         1,
         bottom_k_sketch(f"{heading}\n{draft.below}"),
-        bool(normalize_text(stem)),
-        tuple((o.key, content_hash(normalize_text(o.words))[:6]) for o in options),
+        bool(reduce_to_words(stem)),
+        tuple((o.key, content_hash(reduce_to_words(o.words))[:6]) for o in options),
         broken,
         key,
-        hash_normalized_text(heading),
-        hash_normalized_text(draft.below),
+        hash_words(heading),
+        hash_words(draft.below),
         bottom_k_sketch(draft.text),
         _locate_id(draft, source_file),
     )
 
 
-def _locate_id(draft: ItemDraft, source_file: SourceFile) -> tuple[int, int]:
+def _locate_id(draft: ItemSource, source_file: SourceFile) -> tuple[int, int]:
     """Return line and column of the id, after a quotation mark if there is one."""
     line, column = draft.comment.field_location("q")
     at = source_file.lines[line - 1].find(draft.comment.id, column - 1)
@@ -622,7 +622,7 @@ def read_glossary(source_file: SourceFile) -> tuple[GlossaryTerm, ...]:
     terms: list[GlossaryTerm] = []
     at = 0
     while at < len(tokens):
-        end = _next_heading(tokens, at + 1)
+        end = _find_heading_from(tokens, at + 1)
         if tokens[at].type == "heading_open" and tokens[at].tag != "h1":
             if len(terms) == MOST_TERMS:
                 message = f"The glossary has more than {MOST_TERMS:,} terms."
@@ -640,7 +640,7 @@ def read_glossary(source_file: SourceFile) -> tuple[GlossaryTerm, ...]:
     return _drop_duplicate_terms([t for t in terms if t.meaning.html], source_file)
 
 
-def _next_heading(tokens: list[Token], start: int) -> int:
+def _find_heading_from(tokens: list[Token], start: int) -> int:
     for at in range(start, len(tokens)):
         if tokens[at].type == "heading_open" and not tokens[at].level:
             return at
@@ -741,7 +741,7 @@ def _read_source(source_file: SourceFile, names: GlossaryNames) -> ParsedFile:
 def _read_svg_file(source_file: SourceFile) -> ParsedFile:
     lines = 1, len(source_file.lines)
     check_source_text(source_file)
-    text = resolve_text_figures(source_file.text, SVG_FIGURE, source_file, *lines)
+    text = check_and_unlink_figures(source_file.text, SVG_FIGURE, source_file, *lines)
     return ParsedFile(source_file.path, drawing=sanitize_svg(text))
 
 

@@ -107,7 +107,7 @@ def list_shared_files(folder: Path) -> list[str]:
         return []
 
 
-def course_or_shared_path(folder: Path, path: str) -> Path:
+def locate_course_file(folder: Path, path: str) -> Path:
     beside, _, name = path.partition("/")
     if beside == SHARED and name in _FILES:
         return folder.absolute().parent / SHARED / name
@@ -208,7 +208,7 @@ def list_misnamed_files(folder: Path) -> dict[str, str]:
     return {name: near for name, near in pairs if near}
 
 
-def list_nested_topics(folder: Path) -> list[str]:
+def list_nested_topic_pages(folder: Path) -> list[str]:
     """Return pages that lie deeper than those of topics."""
     paths = (str(file.relative_to(folder)) for file in folder.glob("topics/*/**/concept.md"))
     return sorted(path for path in paths if path.count("/") > 2 and _is_encodable(path))
@@ -250,7 +250,7 @@ def stamp_files_and_folders(folder: Path, names: list[str]) -> FileStamps:
     places = [folder, folder / "exams", folder / "topics", *folder.glob("topics/*")]
     places += folder.glob("topics/*/**/")  # folders with pictures
     places += [folder.absolute().parent / SHARED]
-    every = [str(p) for p in places] + [str(course_or_shared_path(folder, name)) for name in names]
+    every = [str(p) for p in places] + [str(locate_course_file(folder, name)) for name in names]
     stamps = {path: _file_stamp(path) for path in every}
     newest = max((s[0] for s in stamps.values() if s), default=0)
     return FileStamps(stamps, time.time() - newest / 1e9 > _FRESH_SECONDS)
@@ -281,7 +281,7 @@ class WatchedFiles:
             del self.good[path]
             self.readings.pop(path, None)
         if self.cache:
-            self.cache.prune_unused_entries()
+            self.cache.prune_if_mostly_unused()
         return shown, stamps
 
     def save_last_good_files(self, without: Collection[str] = ()) -> None:
@@ -342,7 +342,7 @@ class WatchedFiles:
     def _read_bytes(self, path: str) -> bytes | ParsedFile:
         """Return the bytes of a file, or an empty result with the error."""
         try:
-            with course_or_shared_path(self.folder, path).open("rb") as stream:
+            with locate_course_file(self.folder, path).open("rb") as stream:
                 content = stream.read(MOST_BYTES + 1)
             content.decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -425,7 +425,7 @@ def check_folder_layout(readings: Mapping[str, ParsedFile], folder: Path) -> lis
         *_check_required_files(readings),
         *map(_unread_file_problem, list_ignored_files(folder)),
         *(_misnamed_file_problem(*pair) for pair in list_misnamed_files(folder).items()),
-        *map(_nested_topic_problem, list_nested_topics(folder)),
+        *map(_nested_topic_problem, list_nested_topic_pages(folder)),
         *map(_empty_folder_problem, list_empty_topic_folders(folder)),
         *map(_undecodable_name_problem, list_undecodable_names(folder)),
     ]

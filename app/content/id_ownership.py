@@ -30,7 +30,7 @@ class HasTextHashes(Protocol):
     @property
     def sketch(self) -> tuple[int, ...]: ...
     @property
-    def full_sketch(self) -> tuple[int, ...]: ...
+    def sketch_with_comment(self) -> tuple[int, ...]: ...
     @property
     def heading(self) -> str: ...
     @property
@@ -91,14 +91,14 @@ class IdEvidence:
         topics = reading.syllabus.topics if reading and reading.syllabus else ()
         return path.startswith("topics/") and path.split("/")[1] in topics
 
-    def entry_resemblance(self, entry: LockEntry, wording: HasTextHashes) -> float:
+    def score_entry_resemblance(self, entry: LockEntry, wording: HasTextHashes) -> float:
         """Return how similar an item is to a line of ids.lock, from 0 to 3."""
         same = entry.heading == wording.heading != "", entry.body == wording.body != ""
         return _similarity_to_entry(entry, wording) + sum(same)
 
     def is_replaced(self, entry: LockEntry, wording: HasTextHashes) -> bool:
         """Return whether an item's text is quite different from its line."""
-        if entry in self._entries_with_same_text(wording):
+        if entry in self._find_entries_sharing_heading_or_body(wording):
             return False
         return bool(entry.sketch) and _similarity_to_entry(entry, wording) < _REPLACED
 
@@ -107,10 +107,10 @@ class IdEvidence:
         if (own_entry.heading, own_entry.body) == (wording.heading, wording.body):
             return None
         like = _similarity_to_entry(own_entry, wording)
-        others = self._entries_with_partly_same_text(wording)
+        others = self._find_similar_entries_sharing_text(wording)
         if like < COPIED:
             others += self._find_similar_entries(wording, self.entries)
-        best = self._nearest_entries([e for e in others if e.id != own_entry.id], wording)
+        best = self._find_nearest_entry([e for e in others if e.id != own_entry.id], wording)
         if best is None:
             return None
         # The same heading is stronger evidence than the same answers, such as True and
@@ -118,7 +118,9 @@ class IdEvidence:
         least = like - _SLIGHT_MARGIN if best.heading == wording.heading else like
         if _similarity_to_entry(best, wording) <= least:
             return None
-        lead = self.entry_resemblance(best, wording) - self.entry_resemblance(own_entry, wording)
+        lead = self.score_entry_resemblance(best, wording) - self.score_entry_resemblance(
+            own_entry, wording
+        )
         return best if lead >= CLEAR_MARGIN else None
 
     def find_missing_id(
@@ -126,21 +128,21 @@ class IdEvidence:
     ) -> LockEntry | None:
         """Return the line of a missing id whose item this seems to be; else None."""
         said = [self.gone[name] for name in candidate_ids if name in self.gone]
-        others = [e for e in self._entries_with_partly_same_text(wording) if e.id in self.gone]
-        return self._nearest_entries(
+        others = [e for e in self._find_similar_entries_sharing_text(wording) if e.id in self.gone]
+        return self._find_nearest_entry(
             said or others + self._find_similar_entries(wording, self.gone), wording
         )
 
     def nearest_missing_entry(self, wording: HasTextHashes) -> LockEntry | None:
         """Return the line of a missing id that the item resembles most."""
-        return self._nearest_entries([*self.gone.values()], wording)
+        return self._find_nearest_entry([*self.gone.values()], wording)
 
-    def _nearest_entries(
+    def _find_nearest_entry(
         self, entries: Sequence[LockEntry], wording: HasTextHashes
     ) -> LockEntry | None:
-        return max(entries, key=lambda e: self.entry_resemblance(e, wording), default=None)
+        return max(entries, key=lambda e: self.score_entry_resemblance(e, wording), default=None)
 
-    def _entries_with_same_text(self, wording: HasTextHashes) -> list[LockEntry]:
+    def _find_entries_sharing_heading_or_body(self, wording: HasTextHashes) -> list[LockEntry]:
         """Return the lines with the same heading or body, if there are only a few."""
         entries = []
         for text in (f"#{wording.heading}", wording.body):
@@ -148,16 +150,16 @@ class IdEvidence:
             entries += same if len(same) <= _MAX_EQUAL_LINES else []
         return entries
 
-    def _entries_with_partly_same_text(self, wording: HasTextHashes) -> list[LockEntry]:
+    def _find_similar_entries_sharing_text(self, wording: HasTextHashes) -> list[LockEntry]:
         """Return those of them whose text is not entirely different."""
-        same = self._entries_with_same_text(wording)
+        same = self._find_entries_sharing_heading_or_body(wording)
         return [e for e in same if _similarity_to_entry(e, wording) >= _REPLACED]
 
     def _find_similar_entries(
         self, wording: HasTextHashes, candidates: Mapping[str, LockEntry]
     ) -> list[LockEntry]:
         """Return the lines with similar text, comparing only a few candidates."""
-        sampled = {*wording.sketch, *wording.full_sketch}
+        sampled = {*wording.sketch, *wording.sketch_with_comment}
         rare = (self._sampled.get(number, ()) for number in sampled)
         shared = Counter(name for names in rare if len(names) <= _RARE for name in names)
         near = [candidates[name] for name, _ in shared.most_common() if name in candidates]
@@ -169,7 +171,7 @@ def _similarity_to_entry(entry: LockEntry, wording: HasTextHashes) -> float:
     like = jaccard_similarity(entry.sketch, wording.sketch)
     if entry.heading or entry.body:
         return like
-    return max(like, jaccard_similarity(entry.sketch, wording.full_sketch))  # an older line
+    return max(like, jaccard_similarity(entry.sketch, wording.sketch_with_comment))  # an older line
 
 
 def _is_incompletely_parsed(reading: ParsedFile) -> bool:
@@ -215,7 +217,7 @@ def assign_id_owners(
     owners = IdOwners()
     for name, claimed in claims.items():
         if name in evidence.broken:
-            _report_claims_in_broken_files(claimed, evidence, owners)
+            _report_id_in_broken_comment(claimed, evidence, owners)
         elif name not in evidence.entries:
             _assign_new_id_owner(claimed, evidence, owners)
         elif name in accepted and len(claimed) == 1:
@@ -227,7 +229,7 @@ def assign_id_owners(
     return owners
 
 
-def _report_claims_in_broken_files(
+def _report_id_in_broken_comment(
     claimed: list[IdClaim], evidence: IdEvidence, owners: IdOwners
 ) -> None:
     """Report E04: the id also appears in a broken comment, which may be its owner's."""
@@ -346,7 +348,7 @@ def _find_nearest_claims(
 ) -> list[IdClaim]:
     """Return the items that are most similar to a line of ids.lock."""
     known = [c for c in claimed if not evidence.is_replaced(entry, c.fact)]
-    ranks = [evidence.entry_resemblance(entry, claim.fact) for claim in known]
+    ranks = [evidence.score_entry_resemblance(entry, claim.fact) for claim in known]
     most = max(ranks, default=0.0)
     return [c for c, rank in zip(known, ranks, strict=True) if most - rank < CLEAR_MARGIN]
 

@@ -25,10 +25,10 @@ from app.markup.html_renderer import RenderContext, render_tokens, unlink_checke
 from app.markup.markdown_tokens import closing_index, first_line
 from app.markup.model import NO_TEXT, ComputedParameters, Flashcard, RichText, SourceLocation
 from app.markup.problems import MOST_HINTS, MOST_OPTIONS, SourceFile
-from app.markup.text import content_hash, hint_for_unknown_word, normalize_text
+from app.markup.text import content_hash, hint_for_unknown_word, reduce_to_words
 from app.questions.model import Question
 from app.questions.options import ParsedOption, check_no_partial_credit, is_task_list, read_options
-from app.questions.question_type import AuthoredItem, ItemDraft, ItemParts, QuestionType
+from app.questions.question_type import AuthoredItem, ItemSource, ItemParts, QuestionType
 from app.questions.types import KINDS
 from app.questions.types.choice import infer_choice_kind
 from app.questions.types.cloze import find_block_with_blank, read_cloze_card_faces
@@ -52,7 +52,7 @@ class ParsedItem:
 
 
 def build_item(
-    draft: ItemDraft, kind: FileKind, front: FrontMatter, scope: RenderContext
+    draft: ItemSource, kind: FileKind, front: FrontMatter, scope: RenderContext
 ) -> ParsedItem | None:
     """Build one item; None if its comment or type is invalid."""
     source_file = scope.source_file
@@ -101,7 +101,7 @@ def build_item(
 
 
 def _report_unread_options(
-    draft: ItemDraft, parts: ItemParts, type_name: str, source_file: SourceFile
+    draft: ItemSource, parts: ItemParts, type_name: str, source_file: SourceFile
 ) -> None:
     """Report E24: options in a question type that takes none."""
     if parts.options and type_name in KINDS and not KINDS[type_name].boxed:
@@ -110,7 +110,7 @@ def _report_unread_options(
         source_file.report("E24", parts.list_line or draft.line, 1, message, hint)
 
 
-def _report_options_on_card(draft: ItemDraft, source_file: SourceFile) -> None:
+def _report_options_on_card(draft: ItemSource, source_file: SourceFile) -> None:
     """Report E24: options on a card, which would be shown with their boxes."""
     for at, token in enumerate(draft.body):
         if token.type == "bullet_list_open" and is_task_list(draft.body[at:]):
@@ -121,7 +121,7 @@ def _report_options_on_card(draft: ItemDraft, source_file: SourceFile) -> None:
             return
 
 
-def _report_misplaced_card_gaps(draft: ItemDraft, source_file: SourceFile) -> None:
+def _report_misplaced_card_gaps(draft: ItemSource, source_file: SourceFile) -> None:
     """Report E12, E54: a gap on the back, on a front that has a back, or to be asked in reverse."""
     gap, reverse = find_block_with_blank([draft.heading]), draft.comment.fields.keys.get("reverse")
     token = find_block_with_blank(draft.body)
@@ -137,7 +137,7 @@ def _report_misplaced_card_gaps(draft: ItemDraft, source_file: SourceFile) -> No
         source_file.report("E12", reverse.line, reverse.column, message, "Leave the line out.")
 
 
-def _split_body_into_parts(draft: ItemDraft, source_file: SourceFile) -> ItemParts:
+def _split_body_into_parts(draft: ItemSource, source_file: SourceFile) -> ItemParts:
     """Split the body into stem, answer blocks and alerts."""
     parts = ItemParts([], [], [], [], [], [])
     wanted = draft.comment.field_text("type") or ("console" if _is_lab(draft) else "")
@@ -160,7 +160,7 @@ def _split_body_into_parts(draft: ItemDraft, source_file: SourceFile) -> ItemPar
     return parts
 
 
-def _is_lab(draft: ItemDraft) -> bool:
+def _is_lab(draft: ItemSource) -> bool:
     """Return whether keys of the comment, or what stands behind a `console`, say it is a lab."""
     keys = KINDS["console"].keys
     return any(key in draft.comment.fields.values for key in keys) or any(
@@ -168,7 +168,7 @@ def _is_lab(draft: ItemDraft) -> bool:
     )
 
 
-def _drop_parts_beyond_limit(draft: ItemDraft, parts: ItemParts, source_file: SourceFile) -> None:
+def _drop_parts_beyond_limit(draft: ItemSource, parts: ItemParts, source_file: SourceFile) -> None:
     """Report and drop options and hints beyond the limits."""
     for what, most, count in (
         ("options", MOST_OPTIONS, parts.options),
@@ -238,7 +238,7 @@ def _store_if_unindented_feedback(
     return True
 
 
-def _infer_type_from_form(draft: ItemDraft, options: list[ParsedOption]) -> str:
+def _infer_non_choice_type(draft: ItemSource, options: list[ParsedOption]) -> str:
     """Return the type that the form of an untyped item says; empty for a choice.
 
     Keys that one type alone has come first, then what the body holds, then the options.
@@ -257,15 +257,15 @@ def _infer_type_from_form(draft: ItemDraft, options: list[ParsedOption]) -> str:
     return next(told, "")
 
 
-def _move_answer_block(parts: ItemParts, opening: str) -> None:
+def _extract_answer_block(parts: ItemParts, opening_type: str) -> None:
     """Move the list or table with the answer from the stem or explanation to `block`.
 
     What follows it is explanation, as in an item with a declared type.
     """
-    if not opening:
+    if not opening_type:
         return
     for tokens in (parts.stem, parts.explanation):
-        at = next((i for i, t in enumerate(tokens) if t.type == opening and not t.level), None)
+        at = next((i for i, t in enumerate(tokens) if t.type == opening_type and not t.level), None)
         if at is None:
             continue
         end = closing_index(tokens, at) + 1
@@ -301,7 +301,7 @@ _MEANT = {
 
 
 def _declared_type(
-    draft: ItemDraft, parts: ItemParts, kind: FileKind, source_file: SourceFile
+    draft: ItemSource, parts: ItemParts, kind: FileKind, source_file: SourceFile
 ) -> str:
     """Return the declared or inferred type; reports a missing one and returns ""."""
     said = draft.comment.field_text("type")
@@ -317,14 +317,14 @@ def _declared_type(
 
 
 def _infer_missing_type(
-    draft: ItemDraft, parts: ItemParts, kind: FileKind, source_file: SourceFile
+    draft: ItemSource, parts: ItemParts, kind: FileKind, source_file: SourceFile
 ) -> str:
     """Infer the type of an item without one."""
     if kind == "cards" and not parts.options:
         return "card"
     if _is_lab(draft):
         return "console"
-    meant = _infer_type_from_form(draft, parts.options)
+    meant = _infer_non_choice_type(draft, parts.options)
     unticked = bool(parts.options) and not any(o.ticked for o in parts.options)
     if meant and KINDS[meant].block and unticked:
         message = "Is this a list of steps with distractors, or a choice without a tick?"
@@ -334,7 +334,7 @@ def _infer_missing_type(
         )
         return ""
     if meant:
-        _move_answer_block(parts, KINDS[meant].block)
+        _extract_answer_block(parts, KINDS[meant].block)
         return meant
     if parts.options:
         return infer_choice_kind(parts.options)
@@ -354,7 +354,7 @@ def _build_flashcard(written: AuthoredItem, metadata: ItemMetadata) -> Flashcard
         front, back = read_cloze_card_faces(written)
     else:
         front, back = render_tokens([draft.heading], scope), render_tokens(body, scope)
-    if back.plain.strip() and normalize_text(back.plain) == normalize_text(front.plain):
+    if back.plain.strip() and reduce_to_words(back.plain) == reduce_to_words(front.plain):
         hint = "Write the answer, or what the term means."
         message = f"The back of “{front.plain[:60]}” says the same as its front."
         scope.source_file.report("E57", draft.line, 1, message, hint)
@@ -435,7 +435,7 @@ def _build_stem(authored: AuthoredItem, kind: QuestionType[Any]) -> RichText:
     return RichText(f"<p>{heading.html}</p>\n{more}", f"{heading.plain}\n{rest.plain}")
 
 
-def _read_difficulty(draft: ItemDraft, source_file: SourceFile) -> int:
+def _read_difficulty(draft: ItemSource, source_file: SourceFile) -> int:
     said = draft.comment.field_text("difficulty")
     if "difficulty" not in draft.comment.fields.values:
         return 3
@@ -448,7 +448,7 @@ def _read_difficulty(draft: ItemDraft, source_file: SourceFile) -> int:
 
 
 def _read_partial_credit_rule(
-    draft: ItemDraft, kind: QuestionType[Any], source_file: SourceFile
+    draft: ItemSource, kind: QuestionType[Any], source_file: SourceFile
 ) -> Partial:
     said = draft.comment.field_text("partial")
     partial = PARTIAL.get(said)

@@ -25,11 +25,11 @@ from app.markup.text import (
     closest_word,
     count_words,
     hint_for_unknown_word,
-    normalize_text,
+    reduce_to_words,
 )
 from app.questions import model, types
 from app.questions.model import Question
-from app.questions.question_type import AuthoredItem, ItemComment, ItemDraft, VariantFault
+from app.questions.question_type import AuthoredItem, ItemComment, ItemSource, VariantFault
 
 _QUOTED = re.compile(r"“(\w+)”")
 _WORDS = re.compile(r"\w+")
@@ -44,7 +44,7 @@ def check_computed(question: Question, comment: ItemComment, source_file: Source
     if not _check_parameter_names(question, computed, comment, source_file):
         return
     source_file.spend_effort(_estimate_check_microseconds(question, computed))
-    if not _have_all_combinations_answers(question, computed, (comment, source_file)):
+    if not _check_all_combinations(question, computed, (comment, source_file)):
         return
     places = model.seeds_up_to_variant_limit(question)
     rights = (
@@ -57,7 +57,7 @@ def check_computed(question: Question, comment: ItemComment, source_file: Source
         source_file.report("W49", *comment.field_location("let"), message, hint)
 
 
-def _have_all_combinations_answers(
+def _check_all_combinations(
     question: Question, computed: ComputedParameters, where: tuple[ItemComment, SourceFile]
 ) -> bool:
     """Return whether every combination has an answer. Stops after three kinds of faults."""
@@ -92,7 +92,7 @@ def _locate_quoted_expression(
     quoted += [text for _, text in computed.lets if words & set(_WORDS.findall(text))]
     kind = types.type_of(question)
     answers = [option.words for option in kind.options_for_statistics(question.answer)]
-    answers += kind.extra_templates(question.answer)
+    answers += kind.extra_placeholder_texts(question.answer)
     computes = [t for t in answers if templates.PLACEHOLDER.search(t)]
     for text in (*quoted, *reversed(computes)):
         place = source_file.locate_text(text, question.place.line, question.place.line + _LINES)
@@ -138,7 +138,7 @@ def _check_parameter_names(
     fine = True
     where = (question.place.line, 10**6)
     for text in _all_templates(question):
-        fine = _report_broken_template(text, known, where, source_file) and fine
+        fine = _check_placeholders(text, known, where, source_file) and fine
         for name, spec in dict.fromkeys(templates.find_placeholders(text)):
             used.add(name)
             if name not in known:
@@ -170,11 +170,11 @@ def _expressions_mention(expressions: str, name: str) -> bool:
     return name in words.split()
 
 
-def _report_broken_template(
+def _check_placeholders(
     text: str, known: set[str], where: tuple[int, int], source_file: SourceFile
 ) -> bool:
     """Report E46: text that looks like a placeholder but is none."""
-    broken = templates.find_broken_placeholders(text, known)
+    broken = templates.find_malformed_placeholders(text, known)
     for words in broken:
         message = f"“{words[:40]}” is not a placeholder, and is shown as it is."
         hint = "Write {name} or {name:.3g}, and compute in let."
@@ -193,7 +193,7 @@ def _accepts_format(spec: str) -> bool:
 def _all_templates(question: Question) -> list[str]:
     templates: list[str] = []
     map_rich_texts(question, lambda t: (templates.append(t.plain), t)[1])  # type: ignore[func-returns-value]
-    return templates + types.type_of(question).extra_templates(question.answer)
+    return templates + types.type_of(question).extra_placeholder_texts(question.answer)
 
 
 def _find_combination_faults(
@@ -246,7 +246,7 @@ def _check_wording(question: Question, heading: Token, source_file: SourceFile) 
     _check_hints(question, line, source_file)
 
 
-def _report_footnotes_in_item(draft: ItemDraft, source_file: SourceFile) -> None:
+def _report_footnotes_in_item(draft: ItemSource, source_file: SourceFile) -> None:
     """Report W96: a footnote's explanation inside an item, where it is not shown."""
     for token in draft.body:
         if token.type == "note_open":
@@ -256,7 +256,7 @@ def _report_footnotes_in_item(draft: ItemDraft, source_file: SourceFile) -> None
 
 
 def _report_placeholders_without_parameters(
-    draft: ItemDraft, source_file: SourceFile, *, card: bool = False
+    draft: ItemSource, source_file: SourceFile, *, card: bool = False
 ) -> None:
     """Report E46: a placeholder in an item without parameters."""
     for token in (draft.heading, *draft.body):
@@ -295,7 +295,7 @@ def _check_negation(heading: Token, line: int, source_file: SourceFile) -> None:
 
 
 def _check_hints(question: Question, line: int, source_file: SourceFile) -> None:
-    hints = [f" {normalize_text(hint.plain)} " for hint in question.hints]
+    hints = [f" {reduce_to_words(hint.plain)} " for hint in question.hints]
     answers = _normalized_right_answers(question)
     source_file.spend_effort(len(answers) * sum(map(len, hints)) * _SEARCHING)
     for answer in answers:
@@ -308,7 +308,7 @@ def _check_hints(question: Question, line: int, source_file: SourceFile) -> None
 
 def _normalized_right_answers(question: Question) -> list[str]:
     texts = types.type_of(question).right_answer_texts(question.answer)
-    answers = (normalize_text(t) for t in texts if not PLACEHOLDER.search(t))
+    answers = (reduce_to_words(t) for t in texts if not PLACEHOLDER.search(t))
     return [t for t in answers if len(t) >= 3]
 
 
@@ -511,7 +511,7 @@ def check_markup_typos(tokens: Sequence[Token], source_file: SourceFile) -> None
             _check_dollars(token, source_file)
             _check_checkboxes(token, source_file)
             _check_unread_markup(token, source_file)
-            _check_unclosed_markup(token, source_file)
+            _check_unclosed_picture_or_formula(token, source_file)
             check_foreign_markup(token, source_file)
 
 
@@ -729,7 +729,7 @@ def _report_misplaced_alert_marker(
     source_file.report("E74", line, 1, message, hint, derived=is_inside)
 
 
-def _check_unclosed_markup(inline: Token, source_file: SourceFile) -> None:
+def _check_unclosed_picture_or_formula(inline: Token, source_file: SourceFile) -> None:
     """Report E61, W69: an unclosed picture or display formula."""
     first = first_line(inline)
     last = first + inline.content.count("\n")

@@ -20,8 +20,8 @@ from app.markup.markdown_tokens import (
     parse_markdown,
 )
 from app.markup.problems import SourceFile, UnidentifiedItem
-from app.markup.text import SLUG_LIKE, bottom_k_sketch, hash_normalized_text
-from app.questions.question_type import ItemDraft
+from app.markup.text import SLUG_LIKE, bottom_k_sketch, hash_words
+from app.questions.question_type import ItemSource
 from app.questions.types import KINDS
 
 _MOST_SHOWN = 40
@@ -60,7 +60,7 @@ def find_stray_answers(prose: Sequence[Token], *, page: bool = True) -> Iterator
         yield range(start, at)
 
 
-def next_heading_index(prose: Sequence[Token], at: int) -> int:
+def find_heading_after(prose: Sequence[Token], at: int) -> int:
     """Return the index of the next heading, of any level."""
     for index in range(at + 1, len(prose)):
         if prose[index].type == "heading_open" and not prose[index].level:
@@ -70,7 +70,7 @@ def next_heading_index(prose: Sequence[Token], at: int) -> int:
 
 def is_question_section(prose: Sequence[Token], at: int) -> bool:
     """Return whether the section at an index asks a question or has quotes as reasons."""
-    section = prose[at : next_heading_index(prose, at)]
+    section = prose[at : find_heading_after(prose, at)]
     for above, token in itertools.pairwise(section):
         inside = token.level or above.type == "bullet_list_close"
         if token.type == "blockquote_open" and inside and not token.meta.get("alert"):
@@ -83,7 +83,7 @@ def is_question_section(prose: Sequence[Token], at: int) -> bool:
 def find_checkbox(token: Token) -> str:
     """Return the check box at the start of a line; "" if there is none or it is a link."""
     match = _BOX.match(token.content) if token.type == "inline" else None
-    return match[0] if match and not _is_link(token) else ""
+    return match[0] if match and not _starts_with_link(token) else ""
 
 
 def is_misread_item_comment(token: Token) -> bool:
@@ -139,7 +139,7 @@ def _gives_answer_away(token: Token, asked: bool) -> bool:
 def _has_ticked_box(token: Token) -> bool:
     in_list = token.level > 2 and bool(_ROUND.match(token.content))
     ticked = in_list or any(map(_line_is_ticked, token.content.split("\n")))
-    return ticked and not _is_link(token)
+    return ticked and not _starts_with_link(token)
 
 
 def _line_is_ticked(line: str) -> bool:
@@ -155,7 +155,7 @@ def _find_blank_kind_and_text(token: Token) -> tuple[str, str] | None:
     return None
 
 
-def _is_link(token: Token) -> bool:
+def _starts_with_link(token: Token) -> bool:
     first = next(iter(token.children or ()), None)
     return first is not None and first.type == "link_open"
 
@@ -184,7 +184,7 @@ class ProseRegion:
     tokens: list[Token]
 
 
-Region = ProseRegion | ItemDraft
+Region = ProseRegion | ItemSource
 
 
 def read_regions(text: str, source_file: SourceFile, kind: FileKind) -> list[Region]:
@@ -203,15 +203,15 @@ def read_regions(text: str, source_file: SourceFile, kind: FileKind) -> list[Reg
                 if is_misread_item_comment(token):
                     source_file.record_id_claim(token.content, first_line(token))
             if kind == "quiz":
-                _report_heading_without_item(region.tokens, source_file)
+                _report_quiz_heading_without_item(region.tokens, source_file)
             if kind == "cards":
-                _report_lost_cards(region.tokens, source_file)
+                _report_unrecognized_cards(region.tokens, source_file)
     return regions
 
 
 def split_into_regions(text: str, source_file: SourceFile) -> list[Region]:
     """Split a text without front matter. Misplaced comments are reported."""
-    tokens = parse_markdown(_erase_unclosed_comments(text, source_file))
+    tokens = parse_markdown(_blank_unclosed_comments(text, source_file))
     regions: list[Region] = []
     prose: list[Token] = []
     at = 0
@@ -237,7 +237,7 @@ def _is_item_comment(token: Token) -> bool:
     return token.type == "html_block" and bool(_REGION_COMMENT.match(token.content))
 
 
-def _erase_unclosed_comments(text: str, source_file: SourceFile) -> str:
+def _blank_unclosed_comments(text: str, source_file: SourceFile) -> str:
     """Empty the opening of an unclosed comment, which would swallow the following items."""
     if "<!--" not in text:
         return text
@@ -252,15 +252,15 @@ def _erase_unclosed_comments(text: str, source_file: SourceFile) -> str:
             opened = -1
         elif line.startswith("##") and re.match(r"#{2,6} ", line):
             _report_unclosed_comment(opened, source_file)
-            _drop_unclosed_comment(lines, opened)
+            _blank_unclosed_comment(lines, opened)
             opened = -1
     if opened >= 0:
         _report_unclosed_comment(opened, source_file)
-        _drop_unclosed_comment(lines, opened)
+        _blank_unclosed_comment(lines, opened)
     return "\n".join(lines)
 
 
-def _drop_unclosed_comment(lines: list[str], opened: int) -> None:
+def _blank_unclosed_comment(lines: list[str], opened: int) -> None:
     """Blank an unclosed comment and the lines with its keys."""
     lines[opened] = UNCLOSED
     for index in range(opened + 1, len(lines)):
@@ -335,7 +335,7 @@ def _end_of_item(tokens: list[Token], at: int) -> int:
     return len(tokens)
 
 
-def _build_draft(tokens: list[Token], at: int, end: int, source_file: SourceFile) -> ItemDraft:
+def _build_draft(tokens: list[Token], at: int, end: int, source_file: SourceFile) -> ItemSource:
     line = first_line(tokens[at])
     last = first_line(tokens[end]) - 1 if end < len(tokens) else len(source_file.lines)
     before = len(source_file.problems)
@@ -352,7 +352,7 @@ def _build_draft(tokens: list[Token], at: int, end: int, source_file: SourceFile
             broken = True
     level = int(tokens[at].tag[1])
     body = tokens[at + 4 : end]
-    return ItemDraft(tokens[at + 1], comment, body, line, level, text, broken, below)
+    return ItemSource(tokens[at + 1], comment, body, line, level, text, broken, below)
 
 
 def _report_second_comment(token: Token, source_file: SourceFile) -> None:
@@ -368,7 +368,7 @@ def _report_answers_below_other_heading(
     above: Region | None, below: ProseRegion, source_file: SourceFile
 ) -> bool:
     """Report E24 if the answers are below a separate heading. Returns whether they are."""
-    if not isinstance(above, ItemDraft) or not above.comment.id:
+    if not isinstance(above, ItemSource) or not above.comment.id:
         return False
     answered = any(
         t.type.endswith(("list_open", "table_open")) or _find_blank_kind_and_text(t)
@@ -403,7 +403,7 @@ def _report_headings_without_id(
             card = kind == "cards" and (
                 _has_card_back(prose, at) or _find_blank_kind_and_text(prose[at + 1])
             )
-            answers = card or (kind == "quiz" and _has_answer_form(prose, at))
+            answers = card or (kind == "quiz" and _has_answer_without_boxes(prose, at))
             if heading >= 0 and (answers or _comment_without_id_below(prose, at)):
                 _report_heading_without_id(prose, at, source_file)
                 heading = -1
@@ -417,12 +417,12 @@ def _report_headings_without_id(
                 heading = -1
 
 
-def _report_heading_without_item(prose: list[Token], source_file: SourceFile) -> None:
+def _report_quiz_heading_without_item(prose: list[Token], source_file: SourceFile) -> None:
     """Report E01: text below a heading in quiz.md that is no item."""
     for at, token in enumerate(prose):
         if token.type != "heading_open" or token.level or not _has_card_back(prose, at):
             continue
-        section = prose[at : next_heading_index(prose, at)]
+        section = prose[at : find_heading_after(prose, at)]
         lines = range(first_line(token), max(map(last_line, section)) + 1)
         if not any(p.line in lines for p in source_file.problems if p.severity == "error"):
             source_file.item = ""
@@ -432,7 +432,7 @@ def _report_heading_without_item(prose: list[Token], source_file: SourceFile) ->
             source_file.report("E01", first_line(token), 1, message, hint)
 
 
-def _report_lost_cards(prose: list[Token], source_file: SourceFile) -> None:
+def _report_unrecognized_cards(prose: list[Token], source_file: SourceFile) -> None:
     """Report E01: cards in the form of a list, a table or pairs, or below a heading of a page."""
     for at, token in enumerate(prose):
         below = prose[at + 3].type if token.type == "heading_open" and at + 3 < len(prose) else ""
@@ -464,7 +464,7 @@ def _is_id_in_broken_comment(prose: list[Token], at: int) -> bool:
         return True
     if len(below) > 1 and MISBEGUN.match(below[1].content):
         return True
-    return any(map(_is_item_comment, prose[at : next_heading_index(prose, at)]))
+    return any(map(_is_item_comment, prose[at : find_heading_after(prose, at)]))
 
 
 def _has_card_back(prose: list[Token], at: int) -> bool:
@@ -475,11 +475,11 @@ def _has_card_back(prose: list[Token], at: int) -> bool:
     return prose[at].tag >= "h3" and bool(below) and below[0].type != "heading_open"
 
 
-def _has_answer_form(prose: list[Token], at: int) -> bool:
+def _has_answer_without_boxes(prose: list[Token], at: int) -> bool:
     """Return whether a list of steps, a table of pairs or a blank stands below the heading."""
     if prose[at].tag < "h3":
         return False
-    section = prose[at + 3 : next_heading_index(prose, at)]
+    section = prose[at + 3 : find_heading_after(prose, at)]
     forms = ("ordered_list_open", "table_open")
     return any((t.type in forms and not t.level) or "[[" in t.content for t in section)
 
@@ -533,7 +533,7 @@ def _report_heading_without_id(prose: list[Token], at: int, source_file: SourceF
 
 def _line_of_stray_comment(prose: list[Token], at: int, source_file: SourceFile) -> int:
     """Return the line that looks like the heading's comment; 0 if there is none."""
-    section = prose[at : next_heading_index(prose, at)]
+    section = prose[at : find_heading_after(prose, at)]
     end = max(map(last_line, section))
     code = {
         line
@@ -550,7 +550,7 @@ def _line_of_stray_comment(prose: list[Token], at: int, source_file: SourceFile)
 
 def _unidentified_item(prose: list[Token], at: int, source_file: SourceFile) -> UnidentifiedItem:
     """Describe the item of a heading without a comment."""
-    section = prose[at : next_heading_index(prose, at)]
+    section = prose[at : find_heading_after(prose, at)]
     first, end = last_line(section[0]), max(map(last_line, section))
     below = replace_figure_links_by_text("\n".join(source_file.lines[first:end]))
     title = replace_figure_links_by_text(section[1].content)
@@ -563,18 +563,18 @@ def _unidentified_item(prose: list[Token], at: int, source_file: SourceFile) -> 
         " -->",
     )
     if below_heading := _comment_without_id_below(prose, at):
-        edit = _locate_missing_id(first_line(below_heading), source_file)
+        edit = _plan_id_insertion(first_line(below_heading), source_file)
     return UnidentifiedItem(
         *edit,
         title,
         tuple(_NAMED.findall("\n".join(comments)))[:_MOST_NAMED],
         bottom_k_sketch(f"{title}\n{below}"),
-        hash_normalized_text(title),
-        hash_normalized_text(below),
+        hash_words(title),
+        hash_words(below),
     )
 
 
-def _locate_missing_id(line: int, source_file: SourceFile) -> tuple[int, int, str, str, str]:
+def _plan_id_insertion(line: int, source_file: SourceFile) -> tuple[int, int, str, str, str]:
     """Return line, column, old text, and the new text around the id, for a comment without one."""
     text = source_file.lines[line - 1]
     start = text.index("<!--")
@@ -598,7 +598,7 @@ def page_source_without_items(text: str) -> str:
     lines = body.split("\n")
     gone: set[int] = set()
     for region in split_into_regions(body, source_file):
-        if isinstance(region, ItemDraft):
+        if isinstance(region, ItemSource):
             gone |= set(range(region.line, region.line + region.text.count("\n") + 1))
             continue
         for block in find_stray_answers(region.tokens):

@@ -34,7 +34,7 @@ from app.content.file_watcher import (
     pause_garbage_collection,
 )
 from app.content.id_ownership import IdClaim
-from app.content.link_and_picture_rules import find_drawing_variants
+from app.content.link_and_picture_rules import find_drawing_and_phone_variant
 from app.content.parse_cache import LastGoodFiles, parser_code_hash
 from app.content.parsed_file import ParsedFile
 from app.content.uncomputed_amounts import check_amounts
@@ -58,7 +58,7 @@ from app.markup.model import (
 from app.markup.problems import (
     ContentProblem,
     drop_consequential_problems,
-    internal_error_problem,
+    log_internal_error,
     make_problem,
     replace_unprintable_characters,
 )
@@ -190,12 +190,12 @@ def _check_across_files(
     yield from course_rules.check_references(course)
     if course.syllabus.calculators:
         yield from check_amounts({p: r.amounts for p, r in course.readings.items()})
-    yield from course_rules.check_dates(course)
+    yield from course_rules.check_stale_reviews(course)
     yield from course_rules.check_near_duplicate_stems(course, questions)
     yield from check_duplicate_card_fronts(cards)
     yield from check_page_order(course, pages)
     yield from check_links_to_drafts(course, pages)
-    yield from _check_missing_objectives(questions, pages)
+    yield from _check_questions_without_objective(questions, pages)
     yield from (_unsourced_problem(q) for q in questions.values() if not q.sources)
 
 
@@ -211,10 +211,10 @@ def _check_owner_reviews(
 def _items_with_errors(problems: list[ContentProblem]) -> set[tuple[str, str]]:
     """Return the items that errors leave out, as (id, path)."""
     refused = [p for p in problems if p.item and p.severity == "error"]
-    return {(p.item, path) for p in refused for path in _files_of_item(p)}
+    return {(p.item, path) for p in refused for path in _list_possible_item_files(p)}
 
 
-def _files_of_item(problem: ContentProblem) -> tuple[str, ...]:
+def _list_possible_item_files(problem: ContentProblem) -> tuple[str, ...]:
     """Return the files that may contain a problem's item. A drawing may be used by several."""
     if not problem.path.endswith(".svg"):
         return (problem.path,)
@@ -230,7 +230,7 @@ def _unsourced_problem(question: Question) -> ContentProblem:
     return make_problem(place, "E16", message, hint, question.id, derived=True)
 
 
-def _check_missing_objectives(
+def _check_questions_without_objective(
     questions: Mapping[str, Question], pages: Mapping[str, Topic]
 ) -> Iterator[ContentProblem]:
     """Report E14 once per page: neither it nor some of its questions name an objective."""
@@ -263,7 +263,7 @@ def _owned_items(
     renamed = _counted_keys_by_question(course, owners)
     questions: dict[str, Question] = {}
     cards: dict[str, Flashcard] = {}
-    for path, reading in course.files_in_order():
+    for path, reading in course.sort_listed_topics_first():
         for question in reading.questions:
             if _is_owner_at(owners.get(question.id), path, question.place.line):
                 heir = _with_embedded_figures(_inherit_metadata_from_page(question, pages), course)
@@ -330,7 +330,7 @@ def _with_renamed_keys(question: Question, counted_keys: Mapping[str, str]) -> Q
     """Return a question with the option keys under which responses were counted before."""
     if not counted_keys:
         return question
-    answer = types.type_of(question).rename_keys(question.answer, counted_keys)
+    answer = types.type_of(question).rename_option_keys(question.answer, counted_keys)
     return dataclasses.replace(question, answer=answer)
 
 
@@ -372,7 +372,7 @@ def _live_sections(
         for piece in section.pieces:
             if isinstance(piece, ImageBlock):
                 shown[piece.file] += 1
-                drawings = find_drawing_variants(course.readings, f"{folder}/{piece.file}")
+                drawings = find_drawing_and_phone_variant(course.readings, f"{folder}/{piece.file}")
                 pieces.append(HtmlBlock(render_figure(piece, drawings, shown[piece.file])))
             elif not isinstance(piece, QuestionBlock) or piece.question in questions:
                 pieces.append(piece)
@@ -611,10 +611,10 @@ def _assemble_without_file(
             continue
         own = course.readings[path].problems if path in course.readings else ()
         what = "This file" if path in course.readings else "The course"
-        problem = internal_error_problem((path or "syllabus.toml", 1, 1), what, error)
+        problem = log_internal_error((path or "syllabus.toml", 1, 1), what, error)
         problems = {*made.problems, *own, problem}
         return spared, dataclasses.replace(made, problems=tuple(sorted(problems)))
-    problem = internal_error_problem(("syllabus.toml", 1, 1), "The course", error)
+    problem = log_internal_error(("syllabus.toml", 1, 1), "The course", error)
     empty = dataclasses.replace(course, readings={})
     return empty, AssembledCourse({}, {}, {}, (problem,))
 
@@ -672,7 +672,7 @@ class LiveLibrary:
         self._failed = ""
         self._told: dict[str, ContentProblem] = {}
 
-    def fresh_library_or_none(self) -> Library | None:
+    def get_recently_checked_library(self) -> Library | None:
         """Return the current state; None if the files must be checked first."""
         state = self._state
         if state is None or time.monotonic() - self._glanced >= self._glance:
@@ -684,7 +684,7 @@ class LiveLibrary:
 
         Never raises: errors are added to the problems of the previous state.
         """
-        if (recent := self.fresh_library_or_none()) is not None:
+        if (recent := self.get_recently_checked_library()) is not None:
             return recent
         state, now = self._state, time.monotonic()
         if state is not None and not state[1].have_changed():
@@ -716,7 +716,7 @@ class LiveLibrary:
             self._files.save_last_good_files(without=failed)
         except Exception as error:  # noqa: BLE001 - nothing may stop the server
             shown = self._state[0] if self._state else _EMPTY
-            problem = internal_error_problem(("syllabus.toml", 1, 1), "The course", error)
+            problem = log_internal_error(("syllabus.toml", 1, 1), "The course", error)
             problems = tuple(p for p in shown.problems if p != problem)
             shown = dataclasses.replace(shown, problems=(*problems, problem))
             return shown, _RetryTimes(time.monotonic() + _RETRY)

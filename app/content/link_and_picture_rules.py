@@ -102,7 +102,7 @@ _POINTED = f"Put a <rect> of at least {SMALLEST_REGION} by {SMALLEST_REGION} int
 _HINT = "A drawing holds shapes, texts and groups, and no colors of its own."
 
 
-def find_drawing_variants(readings: Readings, path: str) -> tuple[SvgFigure, ...]:
+def find_drawing_and_phone_variant(readings: Readings, path: str) -> tuple[SvgFigure, ...]:
     """Return the drawing and its phone variant; empty if the file is an ordinary picture."""
     drawings = [
         _parsed_drawing(readings, path),

@@ -10,7 +10,7 @@ from markdown_it.token import Token
 
 from app.markup.markdown_tokens import first_line, last_line
 from app.markup.problems import SourceFile
-from app.questions.question_type import ItemDraft, ItemParts
+from app.questions.question_type import ItemSource, ItemParts
 
 _MOST_SHOWN = 40
 # What is read as written, or is no text: code, formulas, comments, addresses, tags.
@@ -157,7 +157,7 @@ _LITERAL_BLOCKS = ("fence", "code_block", "html_block", "math_block", "table_ope
 
 
 def report_misread_answer_lines(
-    draft: ItemDraft, parts: ItemParts, kind: str, source_file: SourceFile
+    draft: ItemSource, parts: ItemParts, kind: str, source_file: SourceFile
 ) -> None:
     """Report lines that look like an option, a step or a table row but are read as text.
 
@@ -173,7 +173,7 @@ def report_misread_answer_lines(
     lines = {*_matching_lines(_OPTION, draft, source_file, read)}
     if parts.options:
         lines |= _lines_near_options(draft) & {*_matching_lines(_BESIDE, draft, source_file, read)}
-        lines |= _second_option_list_lines(draft, parts, source_file) - read
+        lines |= _find_adjoining_item_lines(draft, parts, source_file) - read
     _report_lines_read_as_text(sorted(lines), "E24", source_file)
     if parts.options:
         _report_lines_joined_to_option(draft, parts, source_file, read | lines)
@@ -214,7 +214,7 @@ def _report_lines_read_as_text(lines: Iterable[int], code: str, source_file: Sou
 
 
 def _matching_lines(
-    pattern: re.Pattern[str], draft: ItemDraft, source_file: SourceFile, read: set[int]
+    pattern: re.Pattern[str], draft: ItemSource, source_file: SourceFile, read: set[int]
 ) -> Iterator[int]:
     """Yield the matching lines below the item's comment, except those in `read`."""
     last = draft.line + draft.text.count("\n")
@@ -224,7 +224,7 @@ def _matching_lines(
             yield line
 
 
-def _lines_near_options(draft: ItemDraft) -> set[int]:
+def _lines_near_options(draft: ItemSource) -> set[int]:
     """Return lines of lists and adjacent lines, and lines with a quote below."""
     lists = _block_lines(draft, "bullet_list_open")
     quotes = (t for t in draft.body if t.type == "blockquote_open")
@@ -232,8 +232,8 @@ def _lines_near_options(draft: ItemDraft) -> set[int]:
     return above | lists | {n + 1 for n in lists} | {n - 1 for n in lists}
 
 
-def _second_option_list_lines(
-    draft: ItemDraft, parts: ItemParts, source_file: SourceFile
+def _find_adjoining_item_lines(
+    draft: ItemSource, parts: ItemParts, source_file: SourceFile
 ) -> set[int]:
     """Return items of lists without options that directly adjoin a list of options."""
     options = {option.line for option in parts.options}
@@ -253,7 +253,7 @@ def _second_option_list_lines(
 
 
 def _report_lines_joined_to_option(
-    draft: ItemDraft, parts: ItemParts, source_file: SourceFile, read: set[int]
+    draft: ItemSource, parts: ItemParts, source_file: SourceFile, read: set[int]
 ) -> None:
     """Report E24 for lines that Markdown reads as part of the option above them.
 
@@ -279,6 +279,6 @@ def _report_lines_joined_to_option(
             source_file.report("E24", line, 1, f"{message} above it.", hint)
 
 
-def _block_lines(draft: ItemDraft, *token_types: str) -> set[int]:
+def _block_lines(draft: ItemSource, *token_types: str) -> set[int]:
     blocks = (token for token in draft.body if token.type in token_types)
     return {line for t in blocks for line in range(first_line(t), last_line(t) + 1)}

@@ -102,7 +102,7 @@ def parser_code_hash() -> str:
     return digest.hexdigest()
 
 
-def make_folder_below(root: Path, folder: Path) -> None:
+def make_folder_in_existing_root(root: Path, folder: Path) -> None:
     """Create a folder below `root`. Raises FileNotFoundError if `root` does not exist.
 
     A missing data folder is probably an unmounted disk. Nothing may be written in its
@@ -166,11 +166,11 @@ class ParseCache:
         """Save an entry. Failures are ignored; the next start parses the file again."""
         # Values that JSON cannot represent are parsed again at each start.
         with contextlib.suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
-            make_folder_below(self._data, self.folder)
+            make_folder_in_existing_root(self._data, self.folder)
             text = json.dumps(encode_value(reading), ensure_ascii=False, separators=(",", ":"))
             replace_file_atomically(self.folder / name, text.encode())
 
-    def prune_unused_entries(self) -> None:
+    def prune_if_mostly_unused(self) -> None:
         """Delete the oldest entries once most of the folder is unused."""
         with contextlib.suppress(OSError):
             kept = [f for f in self.folder.iterdir() if f.name not in self.used]
@@ -212,7 +212,7 @@ class LastGoodFiles:
                 return
             try:
                 self._remove_obstacles(path)
-                make_folder_below(self._data, (self.folder / path).parent)
+                make_folder_in_existing_root(self._data, (self.folder / path).parent)
                 replace_file_atomically(self.folder / path, content, synced=True)
             except OSError as error:
                 if not left:

@@ -27,7 +27,7 @@ class ItemFingerprint:
     `options` are (key, text hash) pairs in authored order. `asks` is whether the stem
     has words. `key` is a hash of the correct answer, for cards of their figures.
     `sketch` samples the words (see `text.bottom_k_sketch`); `heading` and `body` are
-    hashes, all without the comment. `full_sketch` includes the comment, as older lines
+    hashes, all without the comment. `sketch_with_comment` includes the comment, as older lines
     of ids.lock did. `id_at` is line and column of the id.
     """
 
@@ -138,7 +138,7 @@ def compile_glossary_names(terms: Sequence[tuple[str, str]]) -> GlossaryNames:
     "Time to first token (TTFT)" is also found as either of its two forms, and "Fat tree (Clos
     network, fabric)" as any of its three.
     """
-    forms = [(form, anchor) for name, anchor in terms for form in _name_forms(name)]
+    forms = [(form, anchor) for name, anchor in terms for form in _split_alternative_names(name)]
     anchors: dict[str, str] = {}
     for form, anchor in forms:
         anchors.setdefault(form.lower(), anchor)
@@ -153,7 +153,7 @@ def compile_glossary_names(terms: Sequence[tuple[str, str]]) -> GlossaryNames:
     )
 
 
-def _name_forms(name: str) -> list[str]:
+def _split_alternative_names(name: str) -> list[str]:
     match = re.match(r"^(.*?)\s*\(([^()]+)\)$", name)
     others = re.split(r"\s*[,;\u060c\u3001\uff0c]\s*", match[2]) if match else ()
     return [match[1], *filter(None, others)] if match else [name]

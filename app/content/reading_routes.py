@@ -36,7 +36,7 @@ ESSENTIAL_SHARE = 0.6
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class PagePart:
+class PageFraction:
     """A part of a page: `share` of what it teaches (0 to 1), and of its essential sections."""
 
     share: float = 0.0
@@ -47,11 +47,11 @@ class PagePart:
         return self.share > 1 - 1e-6
 
     @property
-    def has_essentials(self) -> bool:
+    def has_all_essentials(self) -> bool:
         return self.essential > 1 - 1e-6
 
 
-def page_parts_by_section(topic: Topic) -> dict[str, PagePart]:
+def map_sections_to_page_fractions(topic: Topic) -> dict[str, PageFraction]:
     """Return which part of a page each of its sections with a heading is, by anchor.
 
     A page without headings is one section with an empty anchor. If the short route skips a page,
@@ -60,10 +60,10 @@ def page_parts_by_section(topic: Topic) -> dict[str, PagePart]:
     essential = {s.anchor: s.essential for s in topic.sections if s.anchor} or {"": True}
     count, all_count = sum(essential.values()), len(essential)
     if count in {0, all_count}:
-        return dict.fromkeys(essential, PagePart(1 / all_count, 1 / all_count))
+        return dict.fromkeys(essential, PageFraction(1 / all_count, 1 / all_count))
     parts = {
-        True: PagePart(ESSENTIAL_SHARE / count, 1 / count),
-        False: PagePart((1 - ESSENTIAL_SHARE) / (all_count - count)),
+        True: PageFraction(ESSENTIAL_SHARE / count, 1 / count),
+        False: PageFraction((1 - ESSENTIAL_SHARE) / (all_count - count)),
     }
     return {anchor: parts[kind] for anchor, kind in essential.items()}
 
@@ -71,7 +71,9 @@ def page_parts_by_section(topic: Topic) -> dict[str, PagePart]:
 def has_essentials_read(topic: Topic, anchors: Collection[str]) -> bool:
     """Return whether every essential section is among the anchors, so that the page counts as read."""
     return all(
-        anchor in anchors for anchor, part in page_parts_by_section(topic).items() if part.essential
+        anchor in anchors
+        for anchor, part in map_sections_to_page_fractions(topic).items()
+        if part.essential
     )
 
 

@@ -300,7 +300,7 @@ def read_syllabus(source_file: SourceFile) -> Syllabus:
         source_file.report("E10", 1, 1, "The syllabus has no domains.", hint)
     if tables and not any("weight" in p.message for p in source_file.problems):
         _check_weight_sum(domains, full, source_file)
-    _report_missing_title(tables, domains, source_file)
+    _report_missing_course_title(tables, domains, source_file)
     order = _read_texts(tables, "order", source_file)
     for name in order:
         source_file.add_reference(
@@ -313,12 +313,12 @@ def read_syllabus(source_file: SourceFile) -> Syllabus:
         order,
         _read_texts(tables, "notes", source_file),
         _read_text(tables, "license", source_file) if "license" in tables else "",
-        _read_boolean(tables, "calculators", source_file),
+        _read_boolean_or_true(tables, "calculators", source_file),
         _read_language(tables, source_file),
     )
 
 
-def _report_missing_title(
+def _report_missing_course_title(
     tables: Mapping[str, Any], domains: tuple[Domain, ...], source_file: SourceFile
 ) -> None:
     if domains and not tables.get("title") and not tables.get("exam"):
@@ -326,7 +326,7 @@ def _report_missing_title(
         source_file.report("E10", 1, 1, "The course has no title.", hint)
 
 
-def _read_boolean(table: Mapping[str, Any], key: str, source_file: SourceFile) -> bool:
+def _read_boolean_or_true(table: Mapping[str, Any], key: str, source_file: SourceFile) -> bool:
     """Return a boolean key, True by default."""
     value = table.get(key, True)
     if not isinstance(value, bool):
@@ -398,7 +398,7 @@ def _read_domain(table: Mapping[str, Any], full: int, source_file: SourceFile) -
             _read_text(r, "number", source_file),
             _read_text(r, "title", source_file),
             number,
-            _read_short_name(r, source_file),
+            _read_objective_short_name(r, source_file),
         )
         for r in _read_rows(table, "objectives", source_file)
     )
@@ -433,7 +433,7 @@ def _report_missing_number_or_title(
             source_file.report("E10", *place, message, f'Write {key} = "…" below it.')
 
 
-def _read_short_name(table: Mapping[str, Any], source_file: SourceFile) -> str:
+def _read_objective_short_name(table: Mapping[str, Any], source_file: SourceFile) -> str:
     """Return the short name of an objective. One as long as a sentence is reported."""
     short = _read_text(table, "short", source_file)
     if len(short.split()) > _SHORT_WORDS or len(short) > _SHORT_LETTERS:

@@ -33,7 +33,7 @@ from app.database.file_guards import (
     private_temp_folder,
     sync_to_disk,
 )
-from app.database.installation import Installation, InstallationError, read_secret_file
+from app.database.installation import Installation, InstallationError, require_secret_key
 from app.database.schema import (
     RESTORING,
     UnusableDatabaseError,
@@ -75,7 +75,7 @@ class BackupManifest(BaseModel):
     secret: Literal["data folder", "HEADROOM_SECRET", "none"]
 
     @property
-    def day(self) -> str:
+    def made_at_text(self) -> str:
         return f"{self.made_at[:10]} {self.made_at[11:16]} UTC"
 
 
@@ -196,7 +196,7 @@ def _write_backup(
         )
         key = installation.secret
         if not key and installation.secret_file.exists():
-            key = read_secret_file(installation.secret_file)
+            key = require_secret_key(installation.secret_file)
         if not key:
             manifest.secret = "none"  # noqa: S105 - there is no key yet
         whole = folder / "whole"
@@ -230,7 +230,7 @@ def _open_engine_or_refuse(installation: Installation, target_label: str) -> Ite
 
     `target_label` names what is being written.
     """
-    engine = installation.engine()
+    engine = installation.make_engine()
     try:
         yield engine
     except UnusableDatabaseError as error:
@@ -294,7 +294,7 @@ def name_migration_backup(day: dt.date, old: str, new: str) -> str:
     return f"headroom-{day.isoformat()}-before-{old}-to-{new}.zip"
 
 
-def list_daily_backups(folder: Path) -> dict[Path, dt.date]:
+def list_automatic_backups(folder: Path) -> dict[Path, dt.date]:
     """Return the backups in a folder with their dates, newest last. Other files are ignored."""
     backups = {}
     for path in folder.glob("headroom-*.zip"):
@@ -307,7 +307,7 @@ def list_daily_backups(folder: Path) -> dict[Path, dt.date]:
 
 
 def find_expired_backups(folder: Path) -> list[Path]:
-    backups = list_daily_backups(folder)
+    backups = list_automatic_backups(folder)
     stay = dates_to_keep(backups.values())
     return [path for path, day in backups.items() if day not in stay]
 
@@ -359,7 +359,7 @@ class _ReplacedFiles:
         self._moved: list[tuple[Path, Path]] = []
         self.folders: list[Path] = []
 
-    def make_target_path(self, path: Path) -> Path:
+    def prepare_target_path(self, path: Path) -> Path:
         """Return where to move a file. Creates the folder."""
         folder = path.parent / self._name
         folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
@@ -370,7 +370,7 @@ class _ReplacedFiles:
     def move_aside(self, path: Path) -> None:
         """Move a file there, if it exists."""
         if path.exists():
-            there = self.make_target_path(path)
+            there = self.prepare_target_path(path)
             path.rename(there)
             self._moved.append((path, there))
 
@@ -399,7 +399,7 @@ def _replace_installation(
         backup.extract(database.name, database)
         if backup.has_key:
             backup.extract(SECRET, key)
-            read_secret_file(key)
+            require_secret_key(key)
 
         def replace_key() -> None:
             if backup.has_key:
@@ -415,7 +415,7 @@ def _replace_installation(
             database_copies.expect_no_other_connection(engine)
             revision = database_copies.read_postgresql_revision(engine)
             if revision is not None:
-                there = replaced.make_target_path(installation.data / "database.zip")
+                there = replaced.prepare_target_path(installation.data / "database.zip")
                 _write_backup(installation, engine, revision, there, now, lambda: None)
             engine.dispose()
             database_copies.restore_postgresql_dump(engine, database)
@@ -522,7 +522,9 @@ def create_daily_backup_if_due(
     return target
 
 
-def back_up_before_migration(installation: Installation, revision: str, now: dt.datetime) -> None:
+def back_up_before_migration(
+    installation: Installation, old_revision: str, now: dt.datetime
+) -> None:
     """Back up a database before a migration. Raises InstallationError if that fails."""
     folder = installation.backups
     if folder is None:
@@ -534,7 +536,7 @@ def back_up_before_migration(installation: Installation, revision: str, now: dt.
         )
         return
     _make_folder(folder)
-    target = folder / name_migration_backup(_utc_day(now), revision, latest_revision())
+    target = folder / name_migration_backup(_utc_day(now), old_revision, latest_revision())
     try:
         with file_lock(folder / _LOCK):
             create_backup(installation, target, now)

@@ -15,14 +15,14 @@ from sqlalchemy.exc import DBAPIError
 from app.content.check import check_course
 from app.content.courses import find_course_folders
 from app.database import database_copies
-from app.database.backup import BackupArchive, list_daily_backups, open_backup
+from app.database.backup import BackupArchive, list_automatic_backups, open_backup
 from app.database.engine import hide_passwords, redact_url_passwords
 from app.database.file_guards import list_replaced_files_folders
 from app.database.installation import (
     Installation,
     InstallationError,
     load_or_create_secret_key,
-    read_secret_file,
+    require_secret_key,
 )
 from app.database.quotas import LEAST_FREE
 from app.database.schema import (
@@ -87,7 +87,7 @@ def _check_file_modes(installation: Installation) -> DoctorFinding:
     if installation.database.startswith("sqlite"):
         paths += database_copies.database_files(Path(installation.database.partition(":///")[2]))
     if installation.backups is not None:
-        paths += list_daily_backups(installation.backups)
+        paths += list_automatic_backups(installation.backups)
     open_ = [p for p in paths if p.is_file() and p.stat().st_mode & 0o077]
     if open_:
         names = " ".join(str(p) for p in open_)
@@ -99,7 +99,7 @@ def _check_file_modes(installation: Installation) -> DoctorFinding:
 def _check_database(installation: Installation) -> Iterator[DoctorFinding]:
     name = redact_url_passwords(installation.database)
     try:
-        engine = installation.engine()
+        engine = installation.make_engine()
     except InstallationError as error:
         yield DoctorFinding("problem", "database", name, str(error))
         return
@@ -162,7 +162,7 @@ def _read_current_secret_key(installation: Installation) -> str:
     path = installation.secret_file
     if installation.secret:
         return load_or_create_secret_key(installation.secret, path)
-    return read_secret_file(path)
+    return require_secret_key(path)
 
 
 def _check_content(folder: Path) -> DoctorFinding:
@@ -183,7 +183,7 @@ def _check_backups(installation: Installation, now: dt.datetime) -> Iterator[Doc
         message = "HEADROOM_BACKUPS=off, so no daily copies are made"
         yield DoctorFinding("warning", "backups", message, "Run `headroom backup FILE` daily.")
         return
-    paths = list(list_daily_backups(folder)) if folder.is_dir() else []
+    paths = list(list_automatic_backups(folder)) if folder.is_dir() else []
     if not paths:
         message = f"there is none in {folder}"
         remedy = "A running server makes one within ten minutes; or `headroom backup`."
@@ -193,7 +193,7 @@ def _check_backups(installation: Installation, now: dt.datetime) -> Iterator[Doc
         with open_backup(paths[-1]) as backup:
             backup.verify_files()
             made = dt.datetime.fromisoformat(backup.manifest.made_at)
-            message = f"{len(paths)} copies, the newest of {backup.manifest.day} is sound"
+            message = f"{len(paths)} copies, the newest of {backup.manifest.made_at_text} is sound"
             if now - made > _OLD_COPY:
                 remedy = "A running server makes one a day; its log says why it does not."
                 yield DoctorFinding("warning", "backups", message, remedy)

@@ -74,7 +74,7 @@ def convert_to_app_error(error: BaseException) -> AppError | None:
 def is_lock_busy_error(error: BaseException) -> bool:
     """Return whether a driver reports that another connection holds the lock."""
     state = getattr(error, "sqlstate", None)
-    return _primary_error_code(error) & 0xFF in _BUSY_CODES or state in _BUSY_STATES
+    return _read_extended_error_code(error) & 0xFF in _BUSY_CODES or state in _BUSY_STATES
 
 
 def is_disk_full_error(error: BaseException) -> bool:
@@ -82,11 +82,12 @@ def is_disk_full_error(error: BaseException) -> bool:
     if isinstance(error, OSError):
         return error.errno in _FULL_ERRNOS
     return (
-        _primary_error_code(error) in _FULL_CODES or getattr(error, "sqlstate", "") in _FULL_STATES
+        _read_extended_error_code(error) in _FULL_CODES
+        or getattr(error, "sqlstate", "") in _FULL_STATES
     )
 
 
-def _primary_error_code(error: BaseException) -> int:
+def _read_extended_error_code(error: BaseException) -> int:
     """Return the extended SQLite error code; its lowest eight bits are the primary code."""
     return getattr(error, "sqlite_errorcode", 0)
 
@@ -269,7 +270,7 @@ def make_engine(database_url: str) -> Engine:
         connect_args={"check_same_thread": False},
         pool_size=_CONNECTIONS,
         hide_parameters=True,  # keep answers and names out of logs
-        execution_options=replaced_file_guard.options,
+        execution_options=replaced_file_guard.execution_options,
     )
     event.listen(
         engine, "do_connect", replaced_file_guard.expect_file
@@ -316,7 +317,7 @@ async def read_only_session(request: Request) -> AsyncIterator[Session]:
             yield session
         finally:
             with anyio.CancelScope(shield=True):
-                await run_short_query(session, session.close)
+                await run_in_thread_unless_sqlite(session, session.close)
 
 
 @contextlib.contextmanager
@@ -337,7 +338,7 @@ def snapshot_session(engine: Engine) -> Iterator[Session]:
             yield session
 
 
-async def run_short_query(db: Session, work: Callable[[], Result]) -> Result:
+async def run_in_thread_unless_sqlite(db: Session, work: Callable[[], Result]) -> Result:
     """Run a short query on the event loop (SQLite) or in a thread (PostgreSQL).
 
     SQLite answers from memory faster than a thread switch. A database server must not
@@ -358,7 +359,7 @@ async def write_in_own_transaction(request: Request, work: Callable[[Session], o
     room.release()
     try:
         async with turn() as session:
-            await run_short_query(session, functools.partial(work, session))
+            await run_in_thread_unless_sqlite(session, functools.partial(work, session))
     finally:
         with anyio.CancelScope(shield=True):
             await room.acquire()

@@ -88,7 +88,7 @@ class ReplacedFileGuard:
         self._number = self._read_device_and_inode()
 
     @property
-    def options(self) -> dict[str, Any]:
+    def execution_options(self) -> dict[str, Any]:
         """Execution options through which `expect_database_in_place` finds this guard."""
         return {_OPTION: self}
 
@@ -141,7 +141,7 @@ def keep_new_files_private() -> None:
     os.umask(0o077)
 
 
-def use_temporary_folder(folder: Path) -> None:
+def use_and_clean_temporary_folder(folder: Path) -> None:
     """Make this process and its children use `folder` for temporary files.
 
     The system's folder may be in memory, and uploads may be large. A TMPDIR in the

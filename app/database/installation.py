@@ -48,7 +48,7 @@ class Installation:
         """The lock file that every process using the data folder shares."""
         return self.data / ".lock"
 
-    def engine(self) -> Engine:
+    def make_engine(self) -> Engine:
         """Return an engine for the database. Raises InstallationError if the URL is invalid."""
         try:
             return make_engine(self.database)
@@ -107,10 +107,10 @@ def load_or_create_secret_key(configured_key: str, path: Path) -> str:
         make_private_folder(path.parent)
         _make_secret_key(path)
     make_file_private(path)
-    return read_secret_file(path)
+    return require_secret_key(path)
 
 
-def read_secret_file(path: Path) -> str:
+def require_secret_key(path: Path) -> str:
     """Return the key in a file. Raises InstallationError if there is no usable one."""
     if os.geteuid() == 0 and path.is_symlink():
         # A backup includes the key and is readable for the folder's owner, who could

@@ -45,7 +45,7 @@ other tables are looked up together with their learner.
 """
 
 
-def milliseconds_column(*, nullable: bool = False) -> Column[int]:
+def create_timestamp_column(*, nullable: bool = False) -> Column[int]:
     """Return a column for a time in milliseconds since 1970 (UTC)."""
     return Column(BigInteger, nullable=nullable)
 
@@ -65,7 +65,7 @@ class ItemRevision(SQLModel, table=True):
     item: str = Field(max_length=120)
     revision: str = Field(max_length=64)
     body: str = Field(sa_column=Column(Text, nullable=False))
-    first_seen: int = Field(sa_column=milliseconds_column())
+    first_seen: int = Field(sa_column=create_timestamp_column())
 
 
 class PracticeRun(SQLModel, table=True):
@@ -83,7 +83,7 @@ class PracticeRun(SQLModel, table=True):
     mode: str = Field(max_length=16)
     scope: str = Field(default="", max_length=120)
     items: str = Field(sa_column=Column(Text, nullable=False))
-    at: int = Field(sa_column=milliseconds_column())
+    at: int = Field(sa_column=create_timestamp_column())
 
 
 class ItemReport(SQLModel, table=True):
@@ -99,8 +99,8 @@ class ItemReport(SQLModel, table=True):
     revision: str = Field(max_length=64)
     seed: int | None = Field(default=None, sa_column=Column(BigInteger, nullable=True))
     words: str = Field(sa_column=Column(Text, nullable=False))
-    at: int = Field(sa_column=milliseconds_column())
-    settled_at: int | None = Field(default=None, sa_column=milliseconds_column(nullable=True))
+    at: int = Field(sa_column=create_timestamp_column())
+    settled_at: int | None = Field(default=None, sa_column=create_timestamp_column(nullable=True))
 
 
 class Attempt(SQLModel, table=True):
@@ -137,7 +137,7 @@ class Attempt(SQLModel, table=True):
     hints: int = 0
     milliseconds: int | None = None
     study_day: str = Field(max_length=10)
-    at: int = Field(sa_column=milliseconds_column())
+    at: int = Field(sa_column=create_timestamp_column())
 
 
 class Regrade(SQLModel, table=True):
@@ -160,7 +160,7 @@ class Regrade(SQLModel, table=True):
     after: int
     revision: str = Field(max_length=64)
     score: float
-    at: int = Field(sa_column=milliseconds_column())
+    at: int = Field(sa_column=create_timestamp_column())
 
 
 class QuestionFlag(SQLModel, table=True):
@@ -172,7 +172,7 @@ class QuestionFlag(SQLModel, table=True):
     id: int | None = Field(default=None, primary_key=True)
     learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
     item: str = Field(max_length=120)
-    at: int = Field(sa_column=milliseconds_column())
+    at: int = Field(sa_column=create_timestamp_column())
 
 
 class AuthorLink(SQLModel, table=True):
@@ -182,9 +182,9 @@ class AuthorLink(SQLModel, table=True):
 
     id: int | None = Field(default=None, primary_key=True)
     digest: str = Field(max_length=64, unique=True)
-    created_at: int = Field(sa_column=milliseconds_column())
-    expires_at: int = Field(sa_column=milliseconds_column())
-    used_at: int | None = Field(default=None, sa_column=milliseconds_column(nullable=True))
+    created_at: int = Field(sa_column=create_timestamp_column())
+    expires_at: int = Field(sa_column=create_timestamp_column())
+    used_at: int | None = Field(default=None, sa_column=create_timestamp_column(nullable=True))
 
 
 class AuthorSession(SQLModel, table=True):
@@ -198,9 +198,9 @@ class AuthorSession(SQLModel, table=True):
     id: int | None = Field(default=None, primary_key=True)
     digest: str = Field(max_length=64, unique=True)
     device: str = Field(default="", max_length=40)
-    created_at: int = Field(sa_column=milliseconds_column())
-    last_used: int = Field(sa_column=milliseconds_column())
-    revoked_at: int | None = Field(default=None, sa_column=milliseconds_column(nullable=True))
+    created_at: int = Field(sa_column=create_timestamp_column())
+    last_used: int = Field(sa_column=create_timestamp_column())
+    revoked_at: int | None = Field(default=None, sa_column=create_timestamp_column(nullable=True))
 
 
 class AuditEntry(SQLModel, table=True):
@@ -209,7 +209,7 @@ class AuditEntry(SQLModel, table=True):
     __tablename__ = "audit"
 
     id: int | None = Field(default=None, primary_key=True)
-    at: int = Field(sa_column=milliseconds_column())
+    at: int = Field(sa_column=create_timestamp_column())
     session: int = 0
     action: str = Field(max_length=40)
     subject: str = Field(default="", max_length=120)
@@ -240,7 +240,7 @@ class Review(SQLModel, table=True):
     recall: float | None = None
     milliseconds: int | None = None
     study_day: str = Field(max_length=10)
-    at: int = Field(sa_column=milliseconds_column())
+    at: int = Field(sa_column=create_timestamp_column())
     act: str = Field(default="", sa_column=added_text_column(8))
     until_day: str | None = Field(default=None, max_length=10)
 
@@ -253,7 +253,7 @@ class Suspension(SQLModel, table=True):
     id: int | None = Field(default=None, primary_key=True)
     learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
     card: str = Field(max_length=120)
-    at: int = Field(sa_column=milliseconds_column())
+    at: int = Field(sa_column=create_timestamp_column())
 
 
 _OF_A_DAY = ("suspended", "state", "note")
@@ -292,10 +292,10 @@ class CardStateRow(SQLModel, table=True):
     stability: float | None = None
     difficulty: float | None = None
     due_day: str = Field(max_length=10)
-    due_at: int = Field(sa_column=milliseconds_column())
+    due_at: int = Field(sa_column=create_timestamp_column())
     first_day: str = Field(default="", max_length=10)
     last_day: str = Field(default="", max_length=10)
-    last_at: int | None = Field(default=None, sa_column=milliseconds_column(nullable=True))
+    last_at: int | None = Field(default=None, sa_column=create_timestamp_column(nullable=True))
     reviews: int = 0
     lapses: int = 0
     turns: int = 0
@@ -319,7 +319,7 @@ class AddedCard(SQLModel, table=True):
     card: str = Field(max_length=120)
     seed: int | None = Field(default=None, sa_column=Column(BigInteger, nullable=True))
     declined: bool = False
-    at: int = Field(sa_column=milliseconds_column())
+    at: int = Field(sa_column=create_timestamp_column())
 
 
 class OwnCard(SQLModel, table=True):
@@ -339,7 +339,7 @@ class OwnCard(SQLModel, table=True):
     front: str = Field(sa_column=Column(Text, nullable=False))
     back: str = Field(sa_column=Column(Text, nullable=False))
     source: str = Field(default="", sa_column=Column(Text, nullable=False, server_default=""))
-    at: int = Field(sa_column=milliseconds_column())
+    at: int = Field(sa_column=create_timestamp_column())
     guid: str = Field(default="", sa_column=added_text_column(100))
     ordinal: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
     tags: str = Field(default="", sa_column=Column(Text, nullable=False, server_default=""))
@@ -355,7 +355,7 @@ class OwnPicture(SQLModel, table=True):
     learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
     name: str = Field(max_length=80)
     content: str = Field(sa_column=Column(Text, nullable=False))
-    at: int = Field(sa_column=milliseconds_column())
+    at: int = Field(sa_column=create_timestamp_column())
 
 
 class CardImport(SQLModel, table=True):
@@ -379,8 +379,8 @@ class CardImport(SQLModel, table=True):
     grades: int = 0
     media: int = 0
     refused: str = Field(default="{}", sa_column=Column(Text, nullable=False))
-    began_at: int = Field(sa_column=milliseconds_column())
-    at: int = Field(sa_column=milliseconds_column())
+    began_at: int = Field(sa_column=create_timestamp_column())
+    at: int = Field(sa_column=create_timestamp_column())
 
 
 class Sitting(SQLModel, table=True):
@@ -400,9 +400,9 @@ class Sitting(SQLModel, table=True):
     paper: str = Field(sa_column=Column(Text, nullable=False))
     factor: float = 1.0
     target: int | None = None
-    started_at: int = Field(sa_column=milliseconds_column())
-    deadline_at: int = Field(sa_column=milliseconds_column())
-    closed_at: int | None = Field(default=None, sa_column=milliseconds_column(nullable=True))
+    started_at: int = Field(sa_column=create_timestamp_column())
+    deadline_at: int = Field(sa_column=create_timestamp_column())
+    closed_at: int | None = Field(default=None, sa_column=create_timestamp_column(nullable=True))
     closed_by: str = Field(default="", max_length=8)
 
 
@@ -424,7 +424,7 @@ class SittingAnswer(SQLModel, table=True):
     flagged: bool = False
     struck: str = Field(default="[]", sa_column=Column(Text, nullable=False))
     milliseconds: int = 0
-    at: int = Field(sa_column=milliseconds_column())
+    at: int = Field(sa_column=create_timestamp_column())
 
 
 def create_person_id() -> str:
@@ -477,7 +477,7 @@ class Learner(SQLModel, table=True):
     mail_key: str = Field(default="", sa_column=added_text_column(43))
     mail_confirmed: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
     mailed: str = Field(default="", sa_column=added_text_column(10))
-    created_at: int = Field(sa_column=milliseconds_column())
+    created_at: int = Field(sa_column=create_timestamp_column())
     changes: int = 0
     acts: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
 
@@ -495,9 +495,9 @@ class LearnerSession(SQLModel, table=True):
     learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE", index=True)
     digest: str = Field(max_length=64, unique=True)
     device: str = Field(default="", max_length=40)
-    created_at: int = Field(sa_column=milliseconds_column())
-    last_seen: int = Field(sa_column=milliseconds_column())
-    revoked_at: int | None = Field(default=None, sa_column=milliseconds_column(nullable=True))
+    created_at: int = Field(sa_column=create_timestamp_column())
+    last_seen: int = Field(sa_column=create_timestamp_column())
+    revoked_at: int | None = Field(default=None, sa_column=create_timestamp_column(nullable=True))
 
 
 class DeviceCode(SQLModel, table=True):
@@ -508,8 +508,8 @@ class DeviceCode(SQLModel, table=True):
     id: int | None = Field(default=None, primary_key=True)
     learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE", index=True)
     digest: str = Field(max_length=64, unique=True)
-    expires_at: int = Field(sa_column=milliseconds_column())
-    used_at: int | None = Field(default=None, sa_column=milliseconds_column(nullable=True))
+    expires_at: int = Field(sa_column=create_timestamp_column())
+    used_at: int | None = Field(default=None, sa_column=create_timestamp_column(nullable=True))
 
 
 class CalendarFeed(SQLModel, table=True):
@@ -524,7 +524,7 @@ class CalendarFeed(SQLModel, table=True):
     id: int | None = Field(default=None, primary_key=True)
     learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE", unique=True)
     key: str = Field(max_length=43, unique=True)
-    at: int = Field(sa_column=milliseconds_column())
+    at: int = Field(sa_column=create_timestamp_column())
 
 
 class StudyDay(SQLModel, table=True):
@@ -574,7 +574,7 @@ class ScorePredictionRow(SQLModel, table=True):
     high: int
     target: int | None = None
     chance: float | None = None
-    at: int = Field(sa_column=milliseconds_column())
+    at: int = Field(sa_column=create_timestamp_column())
 
 
 class DayListRow(SQLModel, table=True):
@@ -591,7 +591,7 @@ class DayListRow(SQLModel, table=True):
     day: str = Field(max_length=10)
     tasks: str = Field(sa_column=Column(Text, nullable=False))
     estimate: str = Field(sa_column=Column(Text, nullable=False))
-    at: int = Field(sa_column=milliseconds_column())
+    at: int = Field(sa_column=create_timestamp_column())
 
 
 class SectionRead(SQLModel, table=True):
@@ -605,7 +605,7 @@ class SectionRead(SQLModel, table=True):
     learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
     topic: str = Field(max_length=80)
     section: str = Field(max_length=120)
-    at: int = Field(sa_column=milliseconds_column())
+    at: int = Field(sa_column=create_timestamp_column())
 
 
 class Note(SQLModel, table=True):
@@ -619,7 +619,7 @@ class Note(SQLModel, table=True):
     section: str = Field(max_length=120)
     words: str = Field(default="", sa_column=Column(Text, nullable=False))
     marked: bool = False
-    at: int = Field(sa_column=milliseconds_column())
+    at: int = Field(sa_column=create_timestamp_column())
 
 
 TABLES: Mapping[str, Table] = SQLModel.metadata.tables

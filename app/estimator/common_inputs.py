@@ -330,7 +330,7 @@ usable_share_input = partial(
 )
 
 
-def refuse_transformers(chosen: str) -> None:
+def refuse_transformers_engine(chosen: str) -> None:
     """Reject Transformers where speed is asked for."""
     if chosen == TRANSFORMERS:
         message = (

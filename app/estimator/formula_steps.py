@@ -95,10 +95,10 @@ _DIGITS = 5
 _WHOLE_DIGITS = 1e5  # Larger numbers have five digits without a fraction.
 
 
-def format_terms_of_sum(values: Iterable[float], unit: str) -> str:
+def format_sum_in_formula(values: Iterable[float], unit: str) -> str:
     """Format the terms of a sum within a line, without zeros.
 
-    >>> format_terms_of_sum([1e9, 0.0, 2.345e9], "B").replace("\u00a0", " ")
+    >>> format_sum_in_formula([1e9, 0.0, 2.345e9], "B").replace("\u00a0", " ")
     '1 GB + 2.345 GB'
     """
     return " + ".join(format_term(value, unit) for value in values if value) or format_term(0, unit)
@@ -122,15 +122,15 @@ def decimals_for_exact_sum(parts: Iterable[float], unit: str) -> int:
     return 3
 
 
-def format_sum(values: Iterable[float], unit: str) -> str:
+def format_exact_sum(values: Iterable[float], unit: str) -> str:
     """Format the terms of a sum that is its own line, without zeros.
 
     They have enough digits for the printed terms to add up to the printed
     sum: 1 GB + 2 GB, but 1.24 GB + 1.24 GB for a sum of 2.5 GB.
 
-    >>> [format_sum(v, "B").replace("\u00a0", " ") for v in ((1e9, 0.0, 2e9), ())]
+    >>> [format_exact_sum(v, "B").replace("\u00a0", " ") for v in ((1e9, 0.0, 2e9), ())]
     ['1 GB + 2 GB', '0 B']
-    >>> format_sum([1.24e9, 1.24e9], "B").replace("\u00a0", " ")
+    >>> format_exact_sum([1.24e9, 1.24e9], "B").replace("\u00a0", " ")
     '1.24 GB + 1.24 GB'
     """
     parts = [value for value in values if value]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from app.estimator import units
-from app.estimator.hardware.catalog import gpu_id, network_part_id, system_id
+from app.estimator.hardware.catalog import gpu_id_of_card_or_system, network_part_id, system_id
 from app.estimator.models.lookup import (
     LONGEST_CONFIG,
     config_key,
@@ -348,7 +348,7 @@ def _parse_catalog_name(field: InputSpec, raw: Any) -> str:
     """Return the catalog id for a common name."""
     finders: dict[str, Callable[[str], str]] = {
         "model": normalize_model_name,
-        "gpu": gpu_id,
+        "gpu": gpu_id_of_card_or_system,
         "system": system_id,
         "network": network_part_id,
     }

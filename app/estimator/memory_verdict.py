@@ -193,7 +193,7 @@ def round_past_limit(value: float, *, up: bool) -> str:
     return format_number(float(f"{whole * scale:.6g}"))
 
 
-def is_value_allowed(inputs: type, field: str, value: float) -> bool:
+def is_allowed_after_rounding(inputs: type, field: str, value: float) -> bool:
     """Return whether a value in base units is valid for a field after rounding."""
     spec = input_specs(inputs)[field]
     low, high = spec.minimum or 0.0, spec.maximum or math.inf

@@ -9,7 +9,7 @@ from typing import Any
 from app.estimator.inputs import input_specs, parse_inputs
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import (
-    describe_weight_format,
+    describe_quantized_weights,
     find_model,
     model_caveats,
     read_pasted_config,
@@ -85,7 +85,7 @@ def _weight_format_note(model: Architecture, inputs: Any) -> str:
     text = dict(field.choices)
     if PUBLISHED not in text:
         return ""
-    return describe_weight_format(model, inputs.weights, text[inputs.weights])
+    return describe_quantized_weights(model, inputs.weights, text[inputs.weights])
 
 
 # All estimates, in display order. Each module `estimates/NAME_report.py` is imported when

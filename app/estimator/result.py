@@ -241,7 +241,7 @@ class Verdict:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class EstimateSection:
+class SubEstimate:
     """A part of a larger estimate: what the estimate `name` says of these inputs of its own."""
 
     heading: str
@@ -267,7 +267,7 @@ class Estimate:
     tables: tuple[ResultTable, ...] = ()
     notes: tuple[str, ...] = ()
     changes: tuple[VerdictFlip, ...] = ()
-    sections: tuple[EstimateSection, ...] = ()
+    sections: tuple[SubEstimate, ...] = ()
 
     def find(self, name: str) -> Figure | None:
         """Return the figure of an output, or None."""

@@ -317,15 +317,15 @@ def round_estimate(value: float, unit: str) -> float:
     return float(round(value / factor / scale) * scale * factor)
 
 
-def is_rounded(text: float, value: float, unit: str) -> bool:
+def is_rounded_measurement(written_number: float, value: float, unit: str) -> bool:
     """Return whether a written value is a measured amount in the digits that pages show.
 
     Amounts of money may be written so, too; they are shown in full where they are exact.
 
-    >>> is_rounded(5640.0, 5641.3, "token/s"), is_rounded(5640.0, 5641.0, "token")
+    >>> is_rounded_measurement(5640.0, 5641.3, "token/s"), is_rounded_measurement(5640.0, 5641.0, "token")
     (True, False)
     """
-    close = math.isclose(text, round_estimate(value, unit), rel_tol=1e-9)
+    close = math.isclose(written_number, round_estimate(value, unit), rel_tol=1e-9)
     return close and (unit in _MEASURED or unit in _MONEY)
 
 

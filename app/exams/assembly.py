@@ -143,7 +143,7 @@ _CUT = re.compile(r"(?P<exam>[^~]+)~(?P<way>short|missed|domain-(?P<domain>[^~]+
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class QuestionPool:
+class DomainQuestionCounts:
     """The questions for papers by domain: all, and those missed."""
 
     all: Mapping[str, int]
@@ -169,7 +169,7 @@ def is_exam_of_missed_questions(slug: str) -> bool:
 
 
 def yield_derived_exams(
-    exam: ExamBlueprint, domains: Collection[Domain], pool: QuestionPool
+    exam: ExamBlueprint, domains: Collection[Domain], counts: DomainQuestionCounts
 ) -> Iterator[ExamBlueprint]:
     """Yield every paper that can be derived from an exam now, at its pace."""
     if not can_be_shortened(exam):
@@ -177,11 +177,11 @@ def yield_derived_exams(
     count = short_exam_question_count(exam)
     yield short_exam(exam)
     for domain in domains:
-        held = min(count, pool.all.get(domain.number, 0))
+        held = min(count, counts.all.get(domain.number, 0))
         if domain.number in exam.domains and held:
             way = f"domain-{domain.number}"
             yield derive_exam(exam, way, f"{domain.title} only", {domain.number: held})
-    missed = {d: n for d, n in pool.missed.items() if d in exam.domains and n}
+    missed = {d: n for d, n in counts.missed.items() if d in exam.domains and n}
     if sum(missed.values()) > exam.questions:
         missed = apportion(missed, exam.questions)
     if missed:
@@ -189,7 +189,7 @@ def yield_derived_exams(
 
 
 def find_exam_title(
-    slug: str, exams: Mapping[str, ExamBlueprint], titles: Mapping[str, str]
+    slug: str, exams: Mapping[str, ExamBlueprint], domain_titles: Mapping[str, str]
 ) -> str:
     """Return the title of a paper, current or old; `titles` are those of domains."""
     if slug in exams:
@@ -198,5 +198,5 @@ def find_exam_title(
     if match is None:
         return slug
     if match["domain"]:
-        return f"{titles.get(match['domain'], 'One domain')} only"
+        return f"{domain_titles.get(match['domain'], 'One domain')} only"
     return "Short mock exam" if match["way"] == "short" else "Only what you missed"

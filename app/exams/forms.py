@@ -104,7 +104,7 @@ def parse_answer_fields(pairs: Sequence[tuple[str, Any]]) -> ExamAnswerForm:
         move=fields.get("move", "")[:200],
         since=_parse_count(fields.get("since", "")),
         age=_parse_count(fields.get("age", "")),
-        settled=_parse_settled_choice([str(v) for k, v in pairs if k == "settled"]),
+        settled=_parse_order_confirmed([str(v) for k, v in pairs if k == "settled"]),
         shown=_parse_shown_answer(fields["shown"]) if "shown" in fields else None,
     )
 
@@ -126,7 +126,7 @@ def _parse_shown_answer(words: str) -> ExamAnswerForm | None:
     return parse_answer_fields([(k, v) for k, v in pairs if k != "shown"])
 
 
-def _parse_settled_choice(values: Sequence[str]) -> str:
+def _parse_order_confirmed(values: Sequence[str]) -> str:
     # An unticked box sends only the hidden field before it.
     return "yes" if "yes" in values else "no" if "no" in values else ""
 

@@ -52,7 +52,7 @@ from app.exams.report import (
 from app.exams.sitting import (
     NOTHING,
     Filter,
-    ReviewNote,
+    AnswerConflictNote,
     SittingRequest,
     Told,
     build_paper_rows,
@@ -84,9 +84,9 @@ from app.quiz.question_page import (
     NextLinks,
     attach_card_of_question,
     build_feedback,
-    refuse_during_exam,
+    refuse_if_excluded_from_practice,
 )
-from app.quiz.store import RecordedAttempt, load_past_attempts, question_in_revision
+from app.quiz.store import RecordedAttempt, load_past_attempts, load_exact_revision
 from app.spaced_repetition.added_cards import load_added_cards
 from app.spaced_repetition.card_ids import is_source_in_course, question_card_id
 from app.web.dependencies import RowNumber
@@ -105,7 +105,7 @@ def build_exam_home(ctx: RequestContext, running: SittingState | None) -> dict[s
     """Return the template variables of the exam home."""
     whole = sorted(ctx.library.exams.values(), key=lambda e: (-e.questions, e.slug))
     finished = [_build_past_sitting(ctx.library, *one) for one in _list_finished_sittings(ctx)]
-    question_pool = _build_question_pool(ctx)
+    question_pool = _count_all_and_missed(ctx)
     return {
         "whole": whole,
         "cuts": list(_derived_exams(ctx, whole[0], question_pool)) if whole else [],
@@ -122,7 +122,7 @@ def require_exam_offer(ctx: RequestContext, slug: str) -> ExamOffer:
     exam = ctx.library.exams.get(slug)
     if exam is None:
         base = ctx.library.exams.get(assembly.whole_exam_slug(slug))
-        made = _derived_exams(ctx, base, _build_question_pool(ctx)) if base else ()
+        made = _derived_exams(ctx, base, _count_all_and_missed(ctx)) if base else ()
         exam = next((cut for cut in made if cut.slug == slug), None)
     if exam is None:
         raise NotFoundError(f"There is no mock exam “{slug}”.")
@@ -139,18 +139,18 @@ def exam_title(library: Library, slug: str) -> str:
 
 
 def _derived_exams(
-    ctx: RequestContext, exam: ExamBlueprint, pool: assembly.QuestionPool
+    ctx: RequestContext, exam: ExamBlueprint, counts: assembly.DomainQuestionCounts
 ) -> Iterator[ExamBlueprint]:
-    return assembly.yield_derived_exams(exam, ctx.library.syllabus.domains, pool)
+    return assembly.yield_derived_exams(exam, ctx.library.syllabus.domains, counts)
 
 
-def _build_question_pool(ctx: RequestContext) -> assembly.QuestionPool:
+def _count_all_and_missed(ctx: RequestContext) -> assembly.DomainQuestionCounts:
     there, domains = solvable_questions(ctx.library), domain_by_objective(ctx.library)
     held, missed = (
         {domain: len(mine) for domain, mine in drawable_questions_by_domain(pool, domains).items()}
         for pool in (there, _list_missed_questions(ctx, there))
     )
-    return assembly.QuestionPool(held, missed)
+    return assembly.DomainQuestionCounts(held, missed)
 
 
 def _list_missed_questions(ctx: RequestContext, there: Sequence[Question]) -> list[Question]:
@@ -201,18 +201,18 @@ def show_exam(ctx: ReadContext, exam: str) -> HTMLResponse:
     return _start_page(ctx, paper, draft, [], 200)
 
 
-def _propose_question_types(ctx: RequestContext, paper: ExamOffer) -> str:
+def _propose_question_types(ctx: RequestContext, offer: ExamOffer) -> str:
     """Return all kinds if choices alone give a shorter paper, else choices."""
-    choices, every = _count_choices_and_all(ctx, paper)
+    choices, every = _count_choices_and_all(ctx, offer)
     return (
         EVERY_KIND
-        if _count_drawable_for_exam(paper, choices) < _count_drawable_for_exam(paper, every)
+        if _count_drawable_for_exam(offer, choices) < _count_drawable_for_exam(offer, every)
         else ""
     )
 
 
 def _count_choices_and_all(
-    ctx: RequestContext, paper: ExamOffer
+    ctx: RequestContext, offer: ExamOffer
 ) -> tuple[Counter[str], Counter[str]]:
     """Return how many single and multiple choices each domain has, and questions of all kinds."""
     domains = domain_by_objective(ctx.library)
@@ -220,24 +220,24 @@ def _count_choices_and_all(
         Counter(
             {d: len(found) for d, found in drawable_questions_by_domain(questions, domains).items()}
         )
-        for questions in (keep_common_exam_types(paper.questions), paper.questions)
+        for questions in (keep_common_exam_types(offer.questions), offer.questions)
     )
     return choices, every
 
 
-def _count_drawable_for_exam(paper: ExamOffer, available: Counter[str]) -> int:
-    return sum(min(available[domain], wanted) for domain, wanted in paper.exam.domains.items())
+def _count_drawable_for_exam(offer: ExamOffer, available: Counter[str]) -> int:
+    return sum(min(available[domain], wanted) for domain, wanted in offer.exam.domains.items())
 
 
 def _start_page(
     ctx: RequestContext,
-    paper: ExamOffer,
+    offer: ExamOffer,
     typed: StartExamDraft,
     problems: list[dict[str, str]],
     status: int,
 ) -> HTMLResponse:
-    exam = paper.exam
-    choices, every = _count_choices_and_all(ctx, paper)
+    exam = offer.exam
+    choices, every = _count_choices_and_all(ctx, offer)
     return ctx.page(
         "exams/start.html",
         status=status,
@@ -246,7 +246,7 @@ def _start_page(
         domains=[d for d in ctx.library.syllabus.domains if d.number in exam.domains],
         choices=choices,
         every=every,
-        drawn=(_count_drawable_for_exam(paper, choices), _count_drawable_for_exam(paper, every)),
+        drawn=(_count_drawable_for_exam(offer, choices), _count_drawable_for_exam(offer, every)),
         kinds=[("", "Single and multiple choice"), (EVERY_KIND, "All kinds")],
         factors=[(f"{f:g}", _describe_time_limit(f, exam)) for f in FACTORS],
         running=_find_running_sitting(ctx),
@@ -313,11 +313,11 @@ def show_exam_question(
 
     `told` is the message code about an answer that was just sent.
     """
-    sat = _require_sitting(ctx, sitting)
+    sat = _load_sitting_closing_overdue(ctx, sitting)
     slot = _require_slot(sat, number)
     if sat.closed_at is not None:
         return _render_solution(ctx, sat, slot, reported=reported)
-    frame = _build_exam_frame(ctx, sat, number, ReviewNote(told))
+    frame = _build_exam_frame(ctx, sat, number, AnswerConflictNote(told))
     return ctx.page(
         "exams/question.html", asked=_open_exam_question(ctx, sat, slot, frame), **frame
     )
@@ -328,12 +328,12 @@ def save_answer_form(
     ctx: WriteContext, sitting: RowNumber, number: RowNumber, form: PostedExamAnswer
 ) -> Response:
     """Save what was changed in a question; after the end nothing changes."""
-    sat = _require_sitting_to_write(ctx, sitting)
+    sat = _load_sitting_closing_overdue_in_write(ctx, sitting)
     slot = _require_slot(sat, number)
     if sat.closed_at is not None:
         return _render_too_late(ctx, sat)
     done = store.save_answer(ctx.db, sat, _build_answer_change(ctx, slot, form), ctx.now)
-    frame = _build_exam_frame(ctx, sat, number, ReviewNote(done.message_key, done.saved_at))
+    frame = _build_exam_frame(ctx, sat, number, AnswerConflictNote(done.message_key, done.saved_at))
     if is_htmx_request(ctx.request):
         status = 409 if done.refused else 200
         return render_page(ctx.request, "exams/_saved.html", status=status, **frame)
@@ -351,14 +351,14 @@ def save_answer_form(
 @router.get("/sittings/{sitting}/review")
 def review_answers(ctx: ReadContext, sitting: RowNumber, show: Filter = "all") -> Response:
     """The review screen before the end: what is unanswered, what is flagged."""
-    sat = _require_sitting(ctx, sitting)
+    sat = _load_sitting_closing_overdue(ctx, sitting)
     if sat.closed_at is not None:
         return RedirectResponse(f"/exams/sittings/{sat.id}/report", 303)
     answers = store.load_answers(ctx.db, sat.id)
     words = {
         slot.number: excerpt_for_title(
             draw_variant(
-                question_in_revision(ctx.db, ctx.library, slot.item, slot.revision), slot.seed
+                load_exact_revision(ctx.db, ctx.library, slot.item, slot.revision), slot.seed
             ).stem
         )
         for slot in sat.slots
@@ -376,7 +376,7 @@ def review_answers(ctx: ReadContext, sitting: RowNumber, show: Filter = "all") -
 @router.post("/sittings/{sitting}/submission")
 def submit_exam(ctx: WriteContext, sitting: RowNumber) -> Response:
     """Submit the exam; a second submission changes nothing and says so."""
-    sat = _require_sitting_to_write(ctx, sitting)
+    sat = _load_sitting_closing_overdue_in_write(ctx, sitting)
     if sat.closed_at is not None:
         return _render_too_late(ctx, sat)
     close_sitting(ctx.db, ctx.library, sat, "learner", ctx.now)
@@ -385,7 +385,7 @@ def submit_exam(ctx: WriteContext, sitting: RowNumber) -> Response:
 
 @router.get("/sittings/{sitting}/report")
 def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) -> Response:
-    sat = _require_sitting(ctx, sitting)
+    sat = _load_sitting_closing_overdue(ctx, sitting)
     if sat.closed_at is None:
         return RedirectResponse(f"/exams/sittings/{sat.id}/questions/1", 303)
     paper = load_graded_items(ctx.db, ctx.library, sat)
@@ -402,7 +402,7 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
         sat=sat,
         title=exam_title(ctx.library, sat.exam),
         report=report,
-        drawn=draw_report_charts(report, paper, sat.target, sat.seconds),
+        drawn=draw_report_charts(report, paper, sat.target, sat.time_limit_seconds),
         paper=paper,
         coming=_count_missed_cards(ctx, paper),
         again=again,
@@ -438,11 +438,11 @@ def _count_missed_cards(ctx: RequestContext, paper: Sequence[GradedItem]) -> int
     return sum(not a.aside and is_source_in_course(ctx.library, a.card) for a in added)
 
 
-def _require_sitting(ctx: RequestContext, sitting: int) -> SittingState:
+def _load_sitting_closing_overdue(ctx: RequestContext, sitting: int) -> SittingState:
     return _close_if_overdue(ctx, store.load_sitting(ctx.db, ctx.learner.id, sitting))
 
 
-def _require_sitting_to_write(ctx: RequestContext, sitting: int) -> SittingState:
+def _load_sitting_closing_overdue_in_write(ctx: RequestContext, sitting: int) -> SittingState:
     """Return the sitting for a route that writes, closed if its time is up."""
     sat = store.load_sitting(ctx.db, ctx.learner.id, sitting)
     return close_if_past_deadline(ctx.db, ctx.library, sat, ctx.now)
@@ -485,7 +485,7 @@ def _build_answer_change(
     ctx: RequestContext, slot: PaperItem, form: ExamAnswerForm
 ) -> AnswerChange:
     variant = draw_variant(
-        question_in_revision(ctx.db, ctx.library, slot.item, slot.revision), slot.seed
+        load_exact_revision(ctx.db, ctx.library, slot.item, slot.revision), slot.seed
     )
     return AnswerChange(
         number=slot.number,
@@ -529,7 +529,7 @@ def _open_exam_question(
     why: UnreadableResponse | None = frame["unreadable"].get(slot.number)
     return OpenQuestion(
         variant=draw_variant(
-            question_in_revision(ctx.db, ctx.library, slot.item, slot.revision), slot.seed
+            load_exact_revision(ctx.db, ctx.library, slot.item, slot.revision), slot.seed
         ),
         token="",
         context="exam",
@@ -542,7 +542,7 @@ def _open_exam_question(
 
 
 def _build_exam_frame(
-    ctx: RequestContext, sitting: SittingState, number: int, note: ReviewNote = NOTHING
+    ctx: RequestContext, sitting: SittingState, number: int, note: AnswerConflictNote = NOTHING
 ) -> dict[str, Any]:
     """Return the template variables of the exam bar, the palette and the note of a question."""
     answers = store.load_answers(ctx.db, sitting.id)
@@ -571,7 +571,9 @@ def _build_exam_frame(
 def _render_solution(
     ctx: RequestContext, sitting: SittingState, slot: PaperItem, *, reported: bool
 ) -> HTMLResponse:
-    refuse_during_exam(ctx, question_in_revision(ctx.db, ctx.library, slot.item, slot.revision))
+    refuse_if_excluded_from_practice(
+        ctx, load_exact_revision(ctx.db, ctx.library, slot.item, slot.revision)
+    )
     paper = {row.number: row for row in load_graded_items(ctx.db, ctx.library, sitting)}
     missed = _in_learning_order(ctx, build_score_report(list(paper.values())).questions_to_repeat)
     numbers = [row.number for row in missed]
@@ -595,7 +597,7 @@ def _answer_feedback(ctx: RequestContext, sitting: SittingState, slot: PaperItem
     given = store.load_item_scores(ctx.db, sitting).get(slot.item)
     kept = store.load_answers(ctx.db, sitting.id).get(slot.number) or SavedAnswer(slot.number, {})
     graded = slot_with_graded_wording(slot, given)
-    question = question_in_revision(ctx.db, ctx.library, graded.item, graded.revision)
+    question = load_exact_revision(ctx.db, ctx.library, graded.item, graded.revision)
     answer = RecordedAttempt(
         given.attempt if given else 0,
         slot.item,

@@ -65,10 +65,10 @@ class GradedItem:
         """How changing the first answer changed the result, in words; empty if unchanged."""
         if self.before is None:
             return ""
-        return f"{_result_word(self.before)} to {_result_word(self.score)}"
+        return f"{_say_right_or_wrong(self.before)} to {_say_right_or_wrong(self.score)}"
 
 
-def _result_word(score: float) -> str:
+def _say_right_or_wrong(score: float) -> str:
     return "right" if score >= 1 else "wrong"
 
 
@@ -229,14 +229,14 @@ def draw_report_charts(
     longest = max((m.seconds for m in paper), default=0.0)
     even = seconds / max(len(paper), 1)
     return ReportCharts(
-        result=draw_score_chart(report, target),
+        result=draw_score_range_chart(report, target),
         times=draw_question_time_chart(paper, longest, even) if longest else None,
         longest=longest,
         even=even,
     )
 
 
-def draw_score_chart(report: ScoreReport, target: int | None) -> Markup:
+def draw_score_range_chart(report: ScoreReport, target: int | None) -> Markup:
     """Return the chart of the score with its range; `target` is in points."""
     words = f"your target {target}" if target else ""
     score = ScoreRange(

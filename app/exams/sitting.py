@@ -108,7 +108,7 @@ def close_sitting(
         answers = store.load_answers(db, sitting.id)
         graded = [
             _grade_slot(
-                quiz_store.question_in_revision(db, library, slot.item, slot.revision),
+                quiz_store.load_exact_revision(db, library, slot.item, slot.revision),
                 slot,
                 answers[slot.number],
             )
@@ -148,7 +148,7 @@ def load_graded_items(db: Session, library: Library, sitting: SittingState) -> l
     for slot in sitting.slots:
         point = given.get(slot.item)
         drawn = slot_with_graded_wording(slot, point)
-        question = quiz_store.question_in_revision(db, library, drawn.item, drawn.revision)
+        question = quiz_store.load_exact_revision(db, library, drawn.item, drawn.revision)
         mine = answers.get(slot.number) or SavedAnswer(slot.number, {})
         rows.append(
             GradedItem(
@@ -159,7 +159,7 @@ def load_graded_items(db: Session, library: Library, sitting: SittingState) -> l
                 score=point.score if point else 0.0,
                 answered=point is not None,
                 seconds=mine.milliseconds / 1000,
-                before=_first_answer_score(question, slot, mine),
+                before=_score_before_change(question, slot, mine),
                 old_key=point.before if point else None,
                 unreadable=_unreadable_response(question, slot, mine) is not None,
             )
@@ -172,7 +172,7 @@ def slot_with_graded_wording(slot: PaperItem, point: ItemScore | None) -> PaperI
     return dataclasses.replace(slot, revision=point.revision) if point else slot
 
 
-def _first_answer_score(question: Question, slot: PaperItem, saved: SavedAnswer) -> float | None:
+def _score_before_change(question: Question, slot: PaperItem, saved: SavedAnswer) -> float | None:
     """Return what the first answer would have scored; None if it was not changed later.
 
     Only for single choice. Other answers are entered in several steps, so their first state says
@@ -217,7 +217,7 @@ def find_unreadable_answers(
     """Return the answers so far that cannot be parsed, with the reason, by number."""
     unreadable = {
         slot.number: _unreadable_response(
-            quiz_store.question_in_revision(db, library, slot.item, slot.revision),
+            quiz_store.load_exact_revision(db, library, slot.item, slot.revision),
             slot,
             answers[slot.number],
         )
@@ -267,7 +267,7 @@ Told = Literal["", "replaced", "refused", "stale"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ReviewNote:
+class AnswerConflictNote:
     """The message about a form if another page had changed the same question.
 
     `told` is one of Merge.told; the other change was saved `at`, if known.
@@ -281,7 +281,7 @@ class ReviewNote:
         return f"at {self.at:%H:%M} UTC" if self.at else "meanwhile"
 
 
-NOTHING = ReviewNote()
+NOTHING = AnswerConflictNote()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -344,7 +344,7 @@ def build_paper_rows(
 
 def compute_exam_pace(sitting: SittingState, answered: int, now: dt.datetime) -> ExamPace:
     """Compare the time used with the questions answered."""
-    whole = sitting.seconds or 1.0
+    whole = sitting.time_limit_seconds or 1.0
     time = min(1.0, max(0.0, (now - sitting.started_at).total_seconds() / whole))
     count = len(sitting.slots) or 1
     ahead = round(answered - time * count)

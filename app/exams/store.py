@@ -19,7 +19,7 @@ from app.database.tables import Attempt, Learner, Sitting, SittingAnswer
 from app.errors import NotFoundError
 from app.exams.answer_merge import AnswerState, MergedAnswer, is_entered, merge_answers
 from app.exams.assembly import ExamPaper, PaperItem
-from app.spaced_repetition.added_cards import CardToAdd, readd_missed_questions
+from app.spaced_repetition.added_cards import CardToAdd, schedule_missed_questions_for_tomorrow
 from app.spaced_repetition.review_log import DayTotals, add_to_day_totals
 
 _MAX_MILLISECONDS = 60 * 60 * 1000
@@ -52,7 +52,7 @@ class SittingState:
     closed_by: str
 
     @property
-    def seconds(self) -> float:
+    def time_limit_seconds(self) -> float:
         """The time limit of the whole paper, in seconds."""
         return (self.deadline - self.started_at).total_seconds()
 
@@ -338,7 +338,7 @@ def readd_missed_cards_if_wanted(
     row = db.exec(wish).first()
     if row is not None and row[0]:
         day = LearnerProfile("", zone=row[1]).study_day(now)
-        readd_missed_questions(db, sitting.learner_id, missed, day, now)
+        schedule_missed_questions_for_tomorrow(db, sitting.learner_id, missed, day, now)
 
 
 def load_item_scores(db: Session, sitting: SittingState) -> dict[str, ItemScore]:

@@ -33,7 +33,7 @@ from app.flashcards.review_page import (
 )
 from app.markup.model import Flashcard, Topic
 from app.questions.question_form import excerpt_for_title
-from app.questions.question_type import fold_text, split_query
+from app.questions.question_type import normalize_search_text, split_query
 from app.spaced_repetition import added_cards, queue, review_log
 from app.spaced_repetition.added_cards import (
     AddedCardRecord,
@@ -41,9 +41,9 @@ from app.spaced_repetition.added_cards import (
     add_cards,
     count_added,
     find_missed_question_card,
-    list_studied_added_cards,
+    list_kept_added_cards,
     load_added_cards_page,
-    set_card_declined,
+    set_declined_if_added,
 )
 from app.spaced_repetition.card_content import ResolvedCard, resolve_cards_once_per_request
 from app.spaced_repetition.card_ids import (
@@ -52,7 +52,7 @@ from app.spaced_repetition.card_ids import (
     TERM,
     is_added_card,
     parse_card_id,
-    topic_of_card,
+    find_topic_of_added_card,
 )
 from app.spaced_repetition.review_log import (
     ReviewHistoryRow,
@@ -96,7 +96,7 @@ class ListedCard:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class OwnCardsPage:
+class AddedCardsPage:
     """One page of the added cards, newest first; `count` is the number of all."""
 
     rows: tuple[ListedCard, ...]
@@ -105,16 +105,16 @@ class OwnCardsPage:
     count: int
 
 
-def page_of_added_cards(ctx: RequestContext, page_number: int) -> OwnCardsPage:
+def page_of_added_cards(ctx: RequestContext, page_number: int) -> AddedCardsPage:
     """Return page `page_number` of the added cards, or the last page if there are fewer."""
     db, learner = ctx.db, ctx.learner.id
     count = count_added(db, learner)
     pages = max(1, -(-count // _PAGE))
     number = min(max(page_number, 1), pages)
-    added = load_added_cards_page(db, learner, limit=_PAGE, after=(number - 1) * _PAGE)
+    added = load_added_cards_page(db, learner, limit=_PAGE, offset=(number - 1) * _PAGE)
     cards = resolve_cards_once_per_request(ctx, [one.card for one in added])
     rows = tuple(build_listed_card(ctx, one, cards.get(one.card)) for one in added)
-    return OwnCardsPage(rows, number, pages, count)
+    return AddedCardsPage(rows, number, pages, count)
 
 
 def build_listed_card(
@@ -187,7 +187,7 @@ def _matching_card_names(ctx: RequestContext, words: list[str]) -> Iterator[str]
     if learner:
         yield from added_cards.search_own_card_ids(db, learner, words)
         for kind in (QUESTION, TERM):
-            for card in sorted(list_studied_added_cards(db, learner, kind)):
+            for card in sorted(list_kept_added_cards(db, learner, kind)):
                 if _contains_words(_searchable_text(library, card), words):
                     yield card
     for card in library.cards:
@@ -208,7 +208,7 @@ def _searchable_text(library: Library, card: str) -> str:
         course = library.cards[card]
         title = library.topics[course.topic].title
         parts = [course.front.plain, course.back.plain, title, *course.tags]
-    return fold_text(" ".join(parts))
+    return normalize_search_text(" ".join(parts))
 
 
 def _contains_words(text: str, words: list[str]) -> bool:
@@ -288,9 +288,9 @@ def add_or_decline_card(ctx: WriteContext, card: str, chosen: PostedCardChoice) 
     if kind == TERM and chosen.wanted:
         if name not in ctx.library.glossary:
             raise NotFoundError(f"There is no term “{name}”.")
-        new = CardToAdd(card, topic_of_card(ctx.library, card))
+        new = CardToAdd(card, find_topic_of_added_card(ctx.library, card))
         add_cards(ctx.db, ctx.learner.id, [new], ctx.day, ctx.now)
-    done = set_card_declined(ctx.db, ctx.learner.id, card, declined=not chosen.wanted)
+    done = set_declined_if_added(ctx.db, ctx.learner.id, card, declined=not chosen.wanted)
     if not done and kind != TERM:
         raise NotFoundError(f"There is no card “{card}” of yours.")
     return _respond_to_card_choice(ctx, card, wanted=chosen.wanted, back=chosen.back)

@@ -22,7 +22,7 @@ class ReviewScopeForm(BaseModel):
     task: CardTask = ""
 
 
-class ReviewFilterForm(ReviewScopeForm):
+class CardPagesQuery(ReviewScopeForm):
     """Which cards to show.
 
     `card` requests one card, `show` its answer; `token` identifies the showing. `graded` is the
@@ -86,7 +86,7 @@ class CardWantedForm(BaseModel):
     back: Address = ""
 
 
-ReviewFilterQuery = Annotated[ReviewFilterForm, Query()]
+ReviewFilterQuery = Annotated[CardPagesQuery, Query()]
 PostedUndo = Annotated[UndoForm, Form()]
 PostedSuspension = Annotated[SuspensionForm, Form()]
 PostedManualEdit = Annotated[ManualEditForm, Form()]

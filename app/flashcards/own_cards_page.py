@@ -15,7 +15,7 @@ from markdown_it.rules_block import StateBlock, table
 from app.accounts.current_learner import (
     ReadContext,
     RequestContext,
-    count_bytes_toward_quota,
+    add_bytes_to_quota,
     refuse_when_storage_full,
     run_in_read_session,
     run_in_write_transaction,
@@ -251,7 +251,7 @@ async def add_own_card(
         return await run_in_read_session(
             request, lambda ctx: _render_refused_draft(ctx, form, [problem], token=token)
         )
-    count_bytes_toward_quota(request, form.stored_bytes)
+    add_bytes_to_quota(request, form.stored_bytes)
     return RedirectResponse("/flashcards/own?kept=yes", 303)
 
 
@@ -288,7 +288,7 @@ async def change_own_card(request: Request, card: str, form: SentCard) -> Respon
             request, lambda ctx: _render_refused_draft(ctx, form, form.problems, card)
         )
     await run_in_write_transaction(request, lambda ctx: _save_change(ctx, card, form))
-    count_bytes_toward_quota(request, form.stored_bytes)
+    add_bytes_to_quota(request, form.stored_bytes)
     return RedirectResponse(f"/flashcards/own/{card}?kept=yes", 303)
 
 

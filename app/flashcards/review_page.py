@@ -19,7 +19,7 @@ from app.accounts.current_learner import (
     run_in_write_transaction,
 )
 from app.clock import from_milliseconds, to_milliseconds
-from app.database.engine import read_only_session, run_short_query
+from app.database.engine import read_only_session, run_in_thread_unless_sqlite
 from app.errors import ConflictError, InvalidInputError, NotFoundError
 from app.flashcards.forms import (
     CardTask,
@@ -58,7 +58,7 @@ from app.spaced_repetition.scheduler import (
 )
 from app.spaced_repetition.todays_queue import (
     CardsOnDayList,
-    DeckFilter,
+    QueueRequest,
     QueueCounter,
     TodaysQueue,
     choose_new_cards,
@@ -188,7 +188,7 @@ def build_review_page(
             if is_review
             else CardsOnDayList(new=listed.new, is_task=True)
         )
-    stack = load_todays_queue(ctx, listed, DeckFilter(review_filter.topic, review_filter.more))
+    stack = load_todays_queue(ctx, listed, QueueRequest(review_filter.topic, review_filter.more))
     done, held = stack.queue.finished, _next_card_to_show(ctx, review_filter, stack)
     left = max(stack.left.cards, 1) if held else 0
     return ReviewPage(
@@ -267,7 +267,7 @@ def _grade_buttons(ctx: RequestContext, record: CardRecord) -> tuple[GradeButton
     calendar, exam = ctx.learner.plan_calendar(ctx.day), ctx.learner.exam_day
     is_exam_ahead, later = exam is not None and exam > ctx.day, 0
     if is_exam_ahead and record.standing is not None:
-        days = review_log.count_review_days(ctx.db, ctx.learner.id, record.card)
+        days = review_log.count_review_days_by_card(ctx.db, ctx.learner.id, record.card)
         later = days.get(record.card, 0) - (record.standing.last_day == ctx.day)
 
     def interval(outcome: CardState) -> str:
@@ -510,8 +510,10 @@ async def grade_review(request: Request) -> Response:
     async with open_learner_write_transaction(request) as (db, learner):
         ctx = await build_request_context(request, learner, db)
         if graded.given:
-            return await run_short_query(db, lambda: _save_delayed_rating(ctx, card, graded))
-        done = await run_short_query(db, lambda: _save_rating(ctx, card, graded))
+            return await run_in_thread_unless_sqlite(
+                db, lambda: _save_delayed_rating(ctx, card, graded)
+            )
+        done = await run_in_thread_unless_sqlite(db, lambda: _save_rating(ctx, card, graded))
     async with read_only_session(request) as db:
         after = await build_request_context(request, learner, db)
         # In a thread: on some days the first rating waits for the plan of the day.
@@ -572,7 +574,9 @@ def _undo_log_entry(ctx: RequestContext, undone: UndoForm) -> str:
 
 @router.post("/{card}/suspension")
 async def suspend_card(request: Request, card: str, form: PostedSuspension) -> Response:
-    topic = await run_in_write_transaction(request, lambda ctx: _write_suspension(ctx, card, form))
+    topic = await run_in_write_transaction(
+        request, lambda ctx: _suspend_and_get_topic(ctx, card, form)
+    )
     if form.deck:
         where = "#own" if is_added_card(card) else f"?topic={topic}"
         return RedirectResponse(f"/flashcards/deck{where}", 303)
@@ -583,7 +587,7 @@ async def suspend_card(request: Request, card: str, form: PostedSuspension) -> R
     return await run_in_read_session(request, answer)
 
 
-def _write_suspension(ctx: RequestContext, card: str, form: SuspensionForm) -> str:
+def _suspend_and_get_topic(ctx: RequestContext, card: str, form: SuspensionForm) -> str:
     """Suspend or unsuspend the card, and return its topic."""
     flashcard = find_card(ctx, card).card
     parse_review_filter(ctx, form)  # validate before anything is written

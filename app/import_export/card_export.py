@@ -10,10 +10,10 @@ from app.content.library import Library
 from app.import_export.anki.package_format import (
     CollectionStart,
     PackageWriter,
-    find_picture_names,
-    package_file_name,
+    find_stored_picture_names,
+    name_package_picture,
     point_to_package_files,
-    stored_picture_name,
+    name_picture_or_empty,
 )
 from app.import_export.anki.package_writer import (
     AddedCardInfo,
@@ -144,12 +144,12 @@ class _PicturePacker:
 
     def pack_pictures(self, note: AnkiNote) -> AnkiNote:
         """Return the note with pictures as package files, and add these files."""
-        for name in (name for face in note.faces for name in find_picture_names(face)):
+        for name in (name for face in note.faces for name in find_stored_picture_names(face)):
             if name not in self._packed:
                 self._packed.add(name)
                 content = self.of_course.get(name) or self._find(name)
                 if content:
-                    self._package.add_media(package_file_name(name), content)
+                    self._package.add_media(name_package_picture(name), content)
         return dataclasses.replace(note, faces=tuple(map(point_to_package_files, note.faces)))
 
 
@@ -177,11 +177,11 @@ class _NoteBuilder:
             some = notes[begin : begin + _NOTES_AT_ONCE]
             self._studied = cards.read_study_data([name for _, names in some for name in names])
             for note, names in some:
-                built = self._build_from_source(note, names)
+                built = self._build_by_kind(note, names)
                 if built is not None:
                     yield built
 
-    def _build_from_source(self, note: str, cards: tuple[str, ...]) -> AnkiNote | None:
+    def _build_by_kind(self, note: str, cards: tuple[str, ...]) -> AnkiNote | None:
         """Return the note with its cards; None if its text no longer exists."""
         kind, name = parse_card_id(note)
         if kind == OWN:
@@ -260,15 +260,15 @@ class _NoteBuilder:
             return
         for item in read_authored_items(text, path).items:
             if item.kind == "card":
-                yield item.name, self._question_faces(attach_pictures(file.parent, item))
+                yield item.name, self._item_faces(attach_pictures(file.parent, item))
 
-    def _question_faces(self, card: Item) -> tuple[str, str]:
+    def _item_faces(self, card: Item) -> tuple[str, str]:
         """Return both sides as HTML; pictures are named as on own cards."""
         contents = {p.name: image_bytes(p) for p in card.pictures}
         names = {
             name: stored_name
             for name, c in contents.items()
-            if (stored_name := stored_picture_name(c))
+            if (stored_name := name_picture_or_empty(c))
         }
         self._pictures |= {stored_name: contents[name] for name, stored_name in names.items()}
         card = rename_images(card, {name: name for name in names})

@@ -21,7 +21,7 @@ from app.database.engine import OpenWriteSession
 from app.errors import ConflictError
 from app.import_export import import_progress_store, import_store
 from app.import_export.anki.card_templates import convert_formulas, is_blank, replace_picture_urls
-from app.import_export.anki.package_format import stored_picture_name
+from app.import_export.anki.package_format import name_picture_or_empty
 from app.import_export.anki.package_reader import BY_HAND, AnkiPackage, PackageCard, RevlogEntry
 from app.import_export.anki.package_writer import note_guid
 from app.import_export.export_store import OwnCardText
@@ -39,7 +39,7 @@ from app.spaced_repetition.card_ids import (
     parse_card_id,
     question_card_id,
     term_card_id,
-    topic_of_card,
+    find_topic_of_added_card,
 )
 from app.web.request_limits import FairSlots
 
@@ -81,12 +81,12 @@ def match_package(package: AnkiPackage, library: Library) -> MatchedPackage:
     cards_left: collections.Counter[str] = collections.Counter()
     grades_left: collections.Counter[str] = collections.Counter()
     media = 0
-    pictures = {n: p for n, c in package.media.items() if (p := stored_picture_name(c))}
+    pictures = {n: p for n, c in package.media.items() if (p := name_picture_or_empty(c))}
     cards: dict[str, ImportedCard] = {}
     if package.stray:
         grades_left["about cards that the file does not hold"] = package.stray
     for card in sorted(package.cards, key=lambda c: c.place):
-        name = _matching_card(card, course_cards)
+        name = _assign_card_id(card, course_cards)
         own = _OwnContent()
         reason = _NO_SIDE if not name else _TWICE if name in cards else ""
         try:
@@ -129,7 +129,7 @@ def _cards_by_guid(library: Library) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield note_guid(term_card_id(anchor)), (term_card_id(anchor),)
 
 
-def _matching_card(card: PackageCard, course_cards: Mapping[str, tuple[str, ...]]) -> str:
+def _assign_card_id(card: PackageCard, course_cards: Mapping[str, tuple[str, ...]]) -> str:
     """Return our id of a card; empty if our note has no such card."""
     ours = course_cards.get(card.guid)
     if ours is not None:
@@ -234,7 +234,7 @@ def card_placement(library: Library, card: str) -> CardPlacement:
     """Return the placement of a card; from its id alone if it left the course."""
     known = library.cards.get(card)
     if known is None:
-        return CardPlacement(card, topic_of_card(library, card))
+        return CardPlacement(card, find_topic_of_added_card(library, card))
     return CardPlacement(min(card, known.sibling or card), known.topic)
 
 
@@ -285,7 +285,7 @@ class ImportRunner:
                 raise HTTPException(503, message, {"retry-after": "60"}) from None
             yield room
 
-    async def begin(
+    async def start_and_wait_briefly(
         self, learner: LearnerProfile, began_at: int, cards: Sequence[ImportedCard], slot: FileSlot
     ) -> asyncio.Task[None]:
         """Write cards in batches; returns when done, or after a short wait."""

@@ -89,7 +89,7 @@ def add_items_to_topic(result: ImportResult, target: TargetTopic) -> TopicUpdate
     changed: set[str] = set()
     pictures: dict[str, bytes] = {}
     for raw in result.items:
-        item, new_pictures = _with_unique_pictures(_drop_unknown_references(raw, target))
+        item, new_pictures = _with_unique_pictures(_fit_item_to_topic(raw, target))
         file = "cards.md" if item.kind == "card" else "quiz.md"
         name = new_item_id(item, ids)
         likeness = _comparison_key(
@@ -128,7 +128,7 @@ def _text_to_append_to(name: str, text: str, target: TargetTopic) -> str:
     return f'---\ntitle: "{title}"\nobjective: {target.objective}\nsource: {target.source}\n---\n'
 
 
-def _drop_unknown_references(item: Item, target: TargetTopic) -> Item:
+def _fit_item_to_topic(item: Item, target: TargetTopic) -> Item:
     """Return the item with only the objectives and sources that the course has."""
     objectives = tuple(o for o in item.objectives if o in target.objectives)
     sources = tuple(s for s in item.sources if s in target.sources)
@@ -193,20 +193,22 @@ def _comparison_key(item: Item) -> object:
     """Return a key that is equal for items with the same content."""
     return (
         item.kind,
-        _normalize_words(item.stem),
-        tuple((_normalize_line(o.text), o.right, _span_key(o.span)) for o in item.options),
-        tuple(_normalize_line(s.text) for s in item.steps),
-        tuple((_normalize_line(p.left), _normalize_line(p.right)) for p in item.pairs),
-        _normalize_words(item.text),
+        _normalize_whitespace(item.stem),
+        tuple((_normalize_as_one_line(o.text), o.right, _span_key(o.span)) for o in item.options),
+        tuple(_normalize_as_one_line(s.text) for s in item.steps),
+        tuple(
+            (_normalize_as_one_line(p.left), _normalize_as_one_line(p.right)) for p in item.pairs
+        ),
+        _normalize_whitespace(item.text),
         tuple((b.answers, b.wrong) for b in item.blanks),
     )
 
 
-def _normalize_line(text: str) -> str:
-    return _normalize_words(join_into_one_line(text))
+def _normalize_as_one_line(text: str) -> str:
+    return _normalize_whitespace(join_into_one_line(text))
 
 
-def _normalize_words(text: str) -> str:
+def _normalize_whitespace(text: str) -> str:
     plain = text.replace("<br>", " ").replace("\\\n", " ").replace("\\{", "{")
     return " ".join(plain.split())
 
@@ -264,15 +266,15 @@ def _picture_digests(folder: Path, slug: str) -> dict[str, str]:
     return {name: image_digest((topic / name).read_bytes()) for name in pictures}
 
 
-def attach_pictures(folder: Path, item: Item) -> Item:
+def attach_pictures(topic_folder: Path, item: Item) -> Item:
     """Return an item with its pictures from its topic's `folder`."""
-    course = folder.parent.parent
+    course = topic_folder.parent.parent
     sound = (
         name
         for name in picture_names_shown(item)
-        if not explain_unshowable_image(course, f"topics/{folder.name}/{name}")
+        if not explain_unshowable_image(course, f"topics/{topic_folder.name}/{name}")
     )
-    pictures = tuple(make_image(name, (folder / name).read_bytes()) for name in sound)
+    pictures = tuple(make_image(name, (topic_folder / name).read_bytes()) for name in sound)
     return dataclasses.replace(item, pictures=pictures)
 
 
@@ -300,7 +302,7 @@ def read_course_info(folder: Path) -> CourseInfo:
     return CourseInfo(syllabus.exam or folder.resolve().name, syllabus.language)
 
 
-def read_items_for_export(folder: Path, slug: str, seed: int) -> ImportResult:
+def read_items_for_export(folder: Path, only_topic: str, seed: int) -> ImportResult:
     """Return every valid item of a course or of one topic, in authored order.
 
     Items that are not live are in `waiting`.
@@ -309,10 +311,12 @@ def read_items_for_export(folder: Path, slug: str, seed: int) -> ImportResult:
     items: list[Item] = []
     waiting: list[Item] = []
     refused: list[ItemRemark] = []
-    paths = [p for p in readings if p.startswith(f"topics/{slug}/" if slug else "topics/")]
-    if slug and not paths:
+    paths = [
+        p for p in readings if p.startswith(f"topics/{only_topic}/" if only_topic else "topics/")
+    ]
+    if only_topic and not paths:
         where = folder.absolute().name
-        raise UnusableFileError(f"There is no topic “{slug}” in {where}.")
+        raise UnusableFileError(f"There is no topic “{only_topic}” in {where}.")
     for path in paths:
         topic = path.split("/")[1]
         page = readings.get(f"topics/{topic}/concept.md")

@@ -22,7 +22,7 @@ from app.import_export.items import (
     ItemSkippedError,
     Kind,
     NumberRange,
-    format_digits,
+    format_significant_digits,
     is_true_or_false,
     map_item_texts,
 )
@@ -42,11 +42,11 @@ from app.questions import model, types
 from app.questions.lab import Lab, shortest_command_sequence
 from app.questions.model import Question
 from app.questions.options import ParsedOption, credit_box, sole_code_span
-from app.questions.question_type import ItemComment, ItemDraft, ItemParts
+from app.questions.question_type import ItemComment, ItemSource, ItemParts
 from app.questions.types.console import ConsoleAnswer
 from app.questions.types.hotspot import split_region_and_label
 from app.questions.types.matching import table_rows
-from app.questions.types.number_parsing import AcceptedRange, NumericAnswer
+from app.questions.types.number_parsing import AnswerRange, NumericAnswer
 from app.questions.types.numeric import with_computed_ranges
 
 _KINDS: dict[str, FileKind] = {"concept.md": "page", "quiz.md": "quiz", "cards.md": "cards"}
@@ -73,7 +73,7 @@ def read_authored_items(text: str, path: str, seed: int = 0) -> ImportResult:
     # Building an item consumes its tokens, and a computed one is built twice.
     others = split_into_regions(body, source) if any(map(_is_computed_item, drafts)) else drafts
     for first, second in zip(drafts, others, strict=True):
-        if not isinstance(first, ItemDraft) or not isinstance(second, ItemDraft):
+        if not isinstance(first, ItemSource) or not isinstance(second, ItemSource):
             continue
         name, line = first.comment.id or "(no id)", first.line
         try:
@@ -87,7 +87,7 @@ def read_authored_items(text: str, path: str, seed: int = 0) -> ImportResult:
 
 
 def _convert_draft(
-    draft: ItemDraft, draft_copy: ItemDraft, front: FrontMatter, source: SourceFile, seed: int
+    draft: ItemSource, draft_copy: ItemSource, front: FrontMatter, source: SourceFile, seed: int
 ) -> Item:
     parts = source.path.split("/")
     kind = _KINDS.get(parts[-1], "quiz")
@@ -109,7 +109,7 @@ def _convert_draft(
 
 def _is_computed_item(region: Region) -> bool:
     """Return whether a region of a file is a computed item."""
-    if not isinstance(region, ItemDraft):
+    if not isinstance(region, ItemSource):
         return False
     return bool(set(_COMPUTED) & set(region.comment.fields.values))
 
@@ -124,7 +124,7 @@ def _draw_values(question: Question, seed: int) -> Mapping[str, Value]:
         raise ItemSkippedError(f"its numbers cannot be drawn: {error}") from None
 
 
-def _comment_without_computed(draft: ItemDraft) -> ItemComment:
+def _comment_without_computed(draft: ItemSource) -> ItemComment:
     fields = draft.comment.fields
     values = {k: v for k, v in fields.values.items() if k not in _COMPUTED}
     keys = {k: v for k, v in fields.keys.items() if k not in _COMPUTED}
@@ -244,7 +244,7 @@ def _number_options(
     )
 
 
-def _number_span(accepted: AcceptedRange) -> NumberRange:
+def _number_span(accepted: AnswerRange) -> NumberRange:
     factor = UNITS[accepted.unit][1]
     center, low, high = (
         float(f"{bound / factor:.12g}") for bound in (accepted.center, accepted.low, accepted.high)
@@ -287,7 +287,7 @@ def write_item_block(item: Item, item_id: str) -> str:
     heading, rest = _split_heading(item)
     comment = "\n".join([f"<!-- q: {item_id}", *_comment_lines(item)])
     comment += "\n-->" if "\n" in comment else " -->"
-    parts = [f"### {heading}\n{comment}", rest, *_separate_lists(rest, _answer_lines(item))]
+    parts = [f"### {heading}\n{comment}", rest, *_use_stars_after_list(rest, _answer_lines(item))]
     parts += [_alert_block("TIP", hint) for hint in item.hints]
     parts += [_alert_block("NOTE", item.explanation), _alert_block("CAUTION", item.mistake)]
     return "\n\n".join(p for p in parts if p) + "\n"
@@ -373,7 +373,7 @@ def _answer_lines(item: Item) -> list[str]:
     return ["\n".join(map(written, item.options))]
 
 
-def _separate_lists(stem: str, answers: list[str]) -> list[str]:
+def _use_stars_after_list(stem: str, answers: list[str]) -> list[str]:
     """Separate options with stars from a stem that ends in a list, which would absorb them."""
     lines = [line for line in stem.split("\n") if line and not line.startswith(" ")]
     if not answers or not lines or not lines[-1].startswith("- "):
@@ -409,8 +409,8 @@ def format_range(span: NumberRange) -> str:
     unit = f" {span.unit}" if span.unit else ""
     whole = span.center == int(span.center)
     if not span.tolerance and whole:
-        return f"{format_digits(span.center)}{unit}"
-    return f"{format_digits(span.center)}{unit} ± {format_digits(span.tolerance)}"
+        return f"{format_significant_digits(span.center)}{unit}"
+    return f"{format_significant_digits(span.center)}{unit} ± {format_significant_digits(span.tolerance)}"
 
 
 def _pair_table(titles: tuple[str, str], pairs: tuple[ItemPair, ...]) -> str:

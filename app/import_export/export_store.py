@@ -128,7 +128,7 @@ class LearnerCards:
         own = execute(self._select_rows_of_cards(cards, OWN, OWN.c.card, *OWN_TEXT))
         return StudiedCards(
             {
-                card: valid_log_entries(rows)
+                card: parse_entries_not_undone(rows)
                 for card, rows in itertools.groupby(log, lambda row: str(row.card))
             },
             frozenset(suspended),
@@ -156,12 +156,12 @@ def list_own_card_ids(db: Session, learner_id: int) -> frozenset[str]:
     return frozenset(db.connection().scalars(names))
 
 
-def valid_log_entries(rows: Iterable[Row[Any]]) -> list[ReviewWithDuration | DatedEdit]:
+def parse_entries_not_undone(rows: Iterable[Row[Any]]) -> list[ReviewWithDuration | DatedEdit]:
     """Return the reviews and manual edits of one card that were not undone."""
-    return [_review_from_row(row) for row in drop_undone_rows(rows)]
+    return [_log_entry_from_row(row) for row in drop_undone_rows(rows)]
 
 
-def _review_from_row(row: Row[Any]) -> ReviewWithDuration | DatedEdit:
+def _log_entry_from_row(row: Row[Any]) -> ReviewWithDuration | DatedEdit:
     if row.rating:
         return ReviewWithDuration(review_from_row(row), row.milliseconds)
     return DatedEdit(

@@ -32,9 +32,9 @@ from app.import_export.markdown_text import (
     finish_inline_line,
     is_display_formula,
     make_formulas_inline,
-    mark_emphasis,
-    render_code_lines,
-    render_code_spans,
+    make_emphasis_placeholder,
+    write_code_spans_by_line,
+    write_code_spans_on_one_line,
     split_prose_code_tables,
     write_paragraph_line,
     write_table,
@@ -204,7 +204,7 @@ class OpenList:
     step: int = 1
     plain: bool = True
 
-    def next_marker_and_label(self, attributes: Mapping[str, str | None]) -> tuple[str, str]:
+    def next_marker_or_label(self, attributes: Mapping[str, str | None]) -> tuple[str, str]:
         """Return the Markdown marker of the next item, or its label as text."""
         style = parse_list_style(attributes.get("type") or "", attributes.get("style") or "")
         style = style or self.style
@@ -219,7 +219,7 @@ class OpenList:
         return "", format_list_label(number, style)
 
     @property
-    def is_foreign(self) -> bool:
+    def has_unsupported_numbering(self) -> bool:
         """Whether its numbering is not supported."""
         return self.ordered and self.style not in _KNOWN
 
@@ -312,7 +312,7 @@ class HtmlReader(HTMLParser):
         elif tag in _BLOCKS:
             self._open_block(tag, given)
         else:
-            self._handle_single_tag(tag, given)
+            self._handle_other_tag(tag, given)
 
     def handle_endtag(self, tag: str) -> None:
         if self.hidden:
@@ -378,7 +378,9 @@ class HtmlReader(HTMLParser):
         if tag in _CODE:
             self.code, self.in_code = [], 1
         else:
-            self.line += f"<{tag}>" if tag in _KEPT else mark_emphasis(tag, opening=True)
+            self.line += (
+                f"<{tag}>" if tag in _KEPT else make_emphasis_placeholder(tag, opening=True)
+            )
 
     def _close_inline(self, tag: str) -> None:
         if tag in _CODE:
@@ -386,7 +388,7 @@ class HtmlReader(HTMLParser):
         elif tag in _KEPT:
             self.line += f"</{tag}>"
         elif tag in EMPHASIS:
-            self.line += mark_emphasis(tag, opening=False)
+            self.line += make_emphasis_placeholder(tag, opening=False)
         elif tag == "a" and self.links:
             self._close_link(self.links.pop())
         elif tag == "q":
@@ -396,7 +398,7 @@ class HtmlReader(HTMLParser):
         self.in_code -= 1
         if self.code is not None and self.in_code <= 0:
             code, self.code = "".join(self.code), None
-            self.line += render_code_spans(code.strip(BREAK))
+            self.line += write_code_spans_on_one_line(code.strip(BREAK))
 
     def _close_preformatted_in_cell(self, tag: str) -> bool:
         """Return whether the end tag ends code as a whole: `pre` in a cell."""
@@ -410,7 +412,7 @@ class HtmlReader(HTMLParser):
             self.code.append(BREAK)
         self.in_code += tag in _CODE
 
-    def _handle_single_tag(self, tag: str, given: dict[str, str | None]) -> None:
+    def _handle_other_tag(self, tag: str, given: dict[str, str | None]) -> None:
         if tag == "br":
             self.line = self.line.rstrip() + BREAK
         elif tag == "q":
@@ -460,10 +462,10 @@ class HtmlReader(HTMLParser):
             self.lists.append(start_list(tag, given))
             if self.lists[-1].loses_its_numbers:
                 self._note_loss("a list that counts down has no numbers here: add them")
-            if self.lists[-1].is_foreign:
+            if self.lists[-1].has_unsupported_numbering:
                 self._note_loss("a list has other numbers here: look at what names them")
         elif tag == "li" and self.lists:
-            self.prefix.append(self._next_mark(given))
+            self.prefix.append(self._start_list_item(given))
         elif tag == "blockquote":
             self.prefix.append("> ")
 
@@ -476,7 +478,7 @@ class HtmlReader(HTMLParser):
         elif tag in _LISTS:
             self.lists.append(start_list(tag, given))
         elif tag == "li" and self.lists:
-            mark, label = self.lists[-1].next_marker_and_label(given)
+            mark, label = self.lists[-1].next_marker_or_label(given)
             self.line += f"{mark.replace('-', '•') or f'{label} '}"
 
     def _close_in_cell(self, tag: str) -> None:
@@ -484,9 +486,9 @@ class HtmlReader(HTMLParser):
         if tag in _LISTS and self.lists:
             self.lists.pop()
 
-    def _next_mark(self, given: dict[str, str | None]) -> str:
+    def _start_list_item(self, given: dict[str, str | None]) -> str:
         """Return the marker before the next item, Markdown or a label as text."""
-        mark, label = self.lists[-1].next_marker_and_label(given)
+        mark, label = self.lists[-1].next_marker_or_label(given)
         self.label = escape_line_start(label)
         return mark
 
@@ -628,7 +630,7 @@ def convert_plain_text(text: str, *, join_wrapped_lines: bool = False) -> str:
             head, _, *rows = [_parse_piped_row(line) for line in part.lines]
             blocks.append(write_table([head, *rows]))
         else:
-            blocks += _split_paragraphs(
+            blocks += _write_paragraphs(
                 (" ".join(part.lines),) if join_wrapped_lines else part.lines
             )
     return "\n\n".join(blocks)
@@ -643,7 +645,7 @@ def join_formula_lines(text: str) -> str:
     return "".join([*done, text[at:]])
 
 
-def _split_paragraphs(lines: Sequence[str]) -> list[str]:
+def _write_paragraphs(lines: Sequence[str]) -> list[str]:
     """Return lines as paragraphs; a formula alone on its line is its own paragraph."""
     blocks: list[list[str]] = [[]]
     for line in escape_except_formulas("\n".join(lines)).split("\n"):
@@ -667,7 +669,7 @@ def join_into_one_line(markdown: str) -> str:
     """
     text = re.sub(
         r"^(`{3,})[^\n]*\n(.*?)\n\1$",
-        lambda m: render_code_lines(m[2]),
+        lambda m: write_code_spans_by_line(m[2]),
         markdown,
         flags=re.DOTALL | re.MULTILINE,
     )

@@ -36,7 +36,7 @@ class ImportCounts:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ImportBatch:
+class NewImport:
     """A matched file: its name, how many cards to write, and what is skipped."""
 
     file: str
@@ -63,13 +63,13 @@ class ImportProgress:
     began_at: int
 
     @property
-    def grades_left(self) -> Mapping[str, int]:
+    def skipped_reviews(self) -> Mapping[str, int]:
         """How many reviews were skipped so far, by reason."""
         return self.outcome.left
 
 
 def save_import_start(
-    db: Session, learner_id: int, batch: ImportBatch, now: dt.datetime
+    db: Session, learner_id: int, batch: NewImport, now: dt.datetime
 ) -> int | None:
     """Save the start of an import; returns its id, None if another is running."""
     last = read_last_import(db, learner_id, now)

@@ -25,12 +25,12 @@ from sqlalchemy import (
 from sqlmodel import Session
 
 from app.accounts.current_learner import LearnerProfile
-from app.accounts.learner_store import learner_rows_filter
+from app.accounts.learner_store import select_person_learner_ids
 from app.clock import from_milliseconds, to_milliseconds
 from app.database.engine import BROUGHT, insert_if_absent
 from app.database.quotas import CARD_LOG, OWN_CARDS, check_row_quota
 from app.database.tables import OwnPicture
-from app.import_export.anki.package_format import find_picture_names
+from app.import_export.anki.package_format import find_stored_picture_names
 from app.import_export.export_store import (
     ADDED,
     ASIDE,
@@ -216,7 +216,7 @@ def expect_room_for_own_cards(db: Session, learner_id: int, cards: Iterable[Impo
         raise UnusableFileError(f"You would have more than {OWN_CARDS.most:,} cards of your own.")
 
 
-def stored_size(cards: Iterable[ImportedCard]) -> int:
+def estimate_stored_bytes(cards: Iterable[ImportedCard]) -> int:
     """Estimate how many bytes some cards take in the database, as if all were new."""
     return sum(map(_stored_card_bytes, cards))
 
@@ -259,7 +259,7 @@ def import_cards(
     if any(row["act"] for row in rows):
         bump_manual_edit_counter(db, learner.id)
     first_reviews = {row["card"]: int(row["at"]) for row in reversed(rows)}
-    new_cards = _cards_new_to_learner(cards, existing, first_reviews)
+    new_cards = _select_gained_cards(cards, existing, first_reviews)
     waited = _schedule_added_cards(db, learner, new_cards, at, first_reviews, already_waiting)
     store_pictures(db, learner.id, cards, at)
     rewritten = _store_changed_own_texts(db, learner.id, cards, existing, at)
@@ -364,7 +364,7 @@ def _review_row(
     }
 
 
-def _cards_new_to_learner(
+def _select_gained_cards(
     cards: Sequence[ImportedCard], existing: _ExistingCards, reviewed: Collection[str]
 ) -> list[ImportedCard]:
     """Return the cards that are new for the learner: reviewed course cards, all added ones."""
@@ -548,7 +548,7 @@ def delete_imported_reviews(
         LOG.c.learner_id == learner_id, LOG.c.card.in_(cards), LOG.c.token.not_like(f"{BROUGHT}%")
     )
     reviewed_here = set(connection.scalars(graded_here.distinct()))
-    _reset_cards(db, learner_id, reviewed_here)
+    _blank_imported_reviews(db, learner_id, reviewed_here)
     for names in batch_for_query(set(cards) - reviewed_here):
         of_cards = LOG.c.card.in_(names)
         connection.execute(delete(LOG).where(*_imported_rows_filter(learner_id), of_cards))
@@ -557,7 +557,7 @@ def delete_imported_reviews(
     replace_in_day_totals(db, learner_id, flatten_logs(before), flatten_logs(after))
 
 
-def _reset_cards(db: Session, learner_id: int, cards: Iterable[str]) -> None:
+def _blank_imported_reviews(db: Session, learner_id: int, cards: Iterable[str]) -> None:
     gone = literal("gone:") + cast(LOG.c.id, String)
     for names in batch_for_query(cards):
         db.connection().execute(
@@ -602,7 +602,9 @@ def read_picture_sizes(db: Session, learner_id: int) -> PictureSizes:
 
     The database reads all of them, so call this before a write transaction.
     """
-    return _select_picture_sizes(db, PICTURE.c.learner_id.in_(learner_rows_filter(learner_id)))
+    return _select_picture_sizes(
+        db, PICTURE.c.learner_id.in_(select_person_learner_ids(learner_id))
+    )
 
 
 def _select_picture_sizes(db: Session, condition: ColumnElement[bool]) -> PictureSizes:
@@ -612,7 +614,7 @@ def _select_picture_sizes(db: Session, condition: ColumnElement[bool]) -> Pictur
     return {(owner, name): count * 3 // 4 for owner, name, count in rows}
 
 
-def drop_pictures_beyond_quota(
+def drop_cards_beyond_picture_quota(
     db: Session, learner_id: int, cards: Sequence[Card], measured: PictureSizes
 ) -> tuple[Card, ...]:
     """Return the cards without those whose new pictures exceed the limit.
@@ -622,7 +624,7 @@ def drop_pictures_beyond_quota(
     """
     if not any(card.pictures for card in cards):
         return tuple(cards)
-    sizes = _measure_new_pictures(db, learner_id, measured)
+    sizes = _refresh_picture_sizes(db, learner_id, measured)
     known = {name for owner, name in sizes if owner == learner_id}
     room = MOST_BYTES - sum(sizes.values())
     places = MOST_PICTURES - len(sizes)
@@ -638,10 +640,10 @@ def drop_pictures_beyond_quota(
     return tuple(fitting)
 
 
-def _measure_new_pictures(db: Session, learner_id: int, measured: PictureSizes) -> PictureSizes:
+def _refresh_picture_sizes(db: Session, learner_id: int, measured: PictureSizes) -> PictureSizes:
     """Return the current sizes; reads only the pictures not yet measured."""
     names = select(PICTURE.c.learner_id, PICTURE.c.name)
-    theirs = names.where(PICTURE.c.learner_id.in_(learner_rows_filter(learner_id)))
+    theirs = names.where(PICTURE.c.learner_id.in_(select_person_learner_ids(learner_id)))
     present = {(owner, name) for owner, name in db.connection().execute(theirs)}
     sizes = {key: measured[key] for key in present & measured.keys()}
     for owner, name in present - measured.keys():
@@ -668,6 +670,8 @@ def delete_unused_pictures(db: Session, learner_id: int) -> None:
     faces = select(OWN.c.front, OWN.c.back).where(
         OWN.c.learner_id == learner_id, OWN.c.front.contains("<img") | OWN.c.back.contains("<img")
     )
-    used = {n for row in connection.execute(faces) for f in row for n in find_picture_names(f)}
+    used = {
+        n for row in connection.execute(faces) for f in row for n in find_stored_picture_names(f)
+    }
     for name in sorted(stored - used):
         connection.execute(delete(PICTURE).where(mine, PICTURE.c.name == name))

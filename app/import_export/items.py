@@ -54,7 +54,7 @@ class ItemOption:
     credit: Annotated[float, Field(ge=0, le=1)] = 0.0
 
     @property
-    def weight(self) -> float:
+    def percent_weight(self) -> float:
         """Its worth in percent if only one answer is given."""
         return 100.0 if self.right else round(100 * self.credit, 5)
 
@@ -211,10 +211,10 @@ class ItemSkippedError(ValueError):
     """One item cannot be converted; the message says why."""
 
 
-def format_digits(number: float) -> str:
+def format_significant_digits(number: float) -> str:
     """Return a number with as many digits as needed, up to twelve.
 
-    >>> format_digits(1822.0), format_digits(0.1 + 0.2), format_digits(-3e15)
+    >>> format_significant_digits(1822.0), format_significant_digits(0.1 + 0.2), format_significant_digits(-3e15)
     ('1822', '0.3', '-3e+15')
     """
     text = f"{number:.12g}"

@@ -122,18 +122,22 @@ def make_formulas_inline(line: str) -> str:
     return _SET_OFF.sub(r"\1", line)
 
 
-def render_code_spans(code: str) -> str:
+def write_code_spans_on_one_line(code: str) -> str:
     """Return code in one Markdown line: a span for each of its lines, indents kept."""
     lines = (line.rstrip(" \xa0") for line in code.split(BREAK))
-    return BREAK.join(code_span(_with_plain_indent(line)) for line in lines if line.strip())
+    return BREAK.join(code_span(_harden_indent(line)) for line in lines if line.strip())
 
 
-def render_code_lines(code: str) -> str:
+def write_code_spans_by_line(code: str) -> str:
     """Return the same with one line per span."""
-    return render_code_spans(code.replace("\n", BREAK)).replace(BREAK, "\n").replace(_HARD, "\xa0")
+    return (
+        write_code_spans_on_one_line(code.replace("\n", BREAK))
+        .replace(BREAK, "\n")
+        .replace(_HARD, "\xa0")
+    )
 
 
-def _with_plain_indent(line: str) -> str:
+def _harden_indent(line: str) -> str:
     """Return a line indented with spaces that no program strips."""
     text = line.lstrip(" \xa0")
     indent = len(line) - len(text)
@@ -141,7 +145,7 @@ def _with_plain_indent(line: str) -> str:
     return _HARD * indent + text if indent > 1 else text
 
 
-def mark_emphasis(tag: str, *, opening: bool) -> str:
+def make_emphasis_placeholder(tag: str, *, opening: bool) -> str:
     """Return a provisional emphasis mark; white space must be moved out of it later."""
     code = _MARKS.index(EMPHASIS[tag])
     return chr((0xE0F0 if opening else 0xE0F4) + code)
@@ -159,7 +163,7 @@ def _collapse_match(match: re.Match[str]) -> str:
 
 def finish_inline_line(line: str) -> str:
     """Return one line without extra spaces, with marks written and unpaired ones dropped."""
-    lines = map(_restore_indent, line.replace(LINK, "").split(BREAK))
+    lines = map(_keep_hard_spaces_in_indent, line.replace(LINK, "").split(BREAK))
     text = BREAK.join(lines).strip(f" {BREAK}")
     text = re.sub(f"{BREAK}{{2,}}", BREAK, re.sub(" {2,}", " ", text))
     for code, mark in enumerate(_MARKS):
@@ -170,7 +174,7 @@ def finish_inline_line(line: str) -> str:
     return text.strip(" ").replace("\xa0", "&nbsp;").replace(_HARD, "\xa0")
 
 
-def _restore_indent(line: str) -> str:
+def _keep_hard_spaces_in_indent(line: str) -> str:
     """Return a line whose leading hard spaces are an indent, and all others plain spaces."""
     text = line.strip(" \xa0").replace("\xa0", " ")
     indent = line[: len(line) - len(line.lstrip(" \xa0"))].count("\xa0")
@@ -234,7 +238,7 @@ def split_prose_code_tables(text: str) -> Iterator[PlainTextBlock]:
     free: list[str] = []
     at = 0
     while at < len(lines):
-        end = _find_fence_end(lines, at, ends)
+        end = _find_fence_end_or_zero(lines, at, ends)
         if end:
             yield from _parts_between_fences(free)
             free = []
@@ -247,7 +251,7 @@ def split_prose_code_tables(text: str) -> Iterator[PlainTextBlock]:
     yield from _parts_between_fences(free)
 
 
-def _find_fence_end(lines: Sequence[str], at: int, ends: Sequence[int]) -> int:
+def _find_fence_end_or_zero(lines: Sequence[str], at: int, ends: Sequence[int]) -> int:
     """Return the line among `ends` that closes the fence at `at`; 0 for none."""
     match = _FENCE.fullmatch(lines[at])
     if not match:

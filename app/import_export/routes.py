@@ -15,7 +15,7 @@ from app.accounts.current_learner import (
     LearnerProfile,
     ReadContext,
     RequestContext,
-    count_bytes_toward_quota,
+    add_bytes_to_quota,
     load_learner_in_short_session,
     open_learner_write_transaction,
     refuse_when_storage_full,
@@ -133,8 +133,8 @@ async def import_cards_file(
         except UnusableFileError as error:
             message = str(error)
             return await run_in_read_session(request, lambda ctx: _render_import_page(ctx, message))
-        count_bytes_toward_quota(request, import_store.stored_size(cards))
-        await imports.begin(learner, began_at, cards, room.pop_all())
+        add_bytes_to_quota(request, import_store.estimate_stored_bytes(cards))
+        await imports.start_and_wait_briefly(learner, began_at, cards, room.pop_all())
     return RedirectResponse("/settings/cards/import", 303)
 
 
@@ -160,7 +160,7 @@ def _begin_import(
     now: dt.datetime,
 ) -> tuple[Sequence[ImportedCard], int]:
     """Save the start of an import; returns the cards to write, and when it began."""
-    cards = import_store.drop_pictures_beyond_quota(db, learner.id, package.arrivals, sizes)
+    cards = import_store.drop_cards_beyond_picture_quota(db, learner.id, package.arrivals, sizes)
     try:
         import_store.expect_room_for_own_cards(db, learner.id, cards)
     except UnusableFileError as error:
@@ -168,7 +168,7 @@ def _begin_import(
     left = dict(package.cards_left)
     if len(cards) < len(package.arrivals):
         left[import_store.TOO_MANY] = len(package.arrivals) - len(cards)
-    batch = import_progress_store.ImportBatch(
+    batch = import_progress_store.NewImport(
         name, len(cards), left, package.grades_left, package.media
     )
     began_at = import_progress_store.save_import_start(db, learner.id, batch, now)

@@ -39,7 +39,7 @@ _UNIT = re.compile(r"\n\nAnswer in (\S+)\.$")
 
 
 @dataclasses.dataclass(slots=True)
-class ConversionLosses:
+class PicturesAndLosses:
     """What cannot be written in Markdown, in the order it was found.
 
     `album` are the pictures that can be imported.
@@ -63,7 +63,7 @@ class SourceItem(NamedTuple):
 
     name: str
     line: int
-    read: Callable[[ConversionLosses], Item]
+    read: Callable[[PicturesAndLosses], Item]
     find_picture: Callable[[str], bytes | None] | None = None
 
 
@@ -72,7 +72,7 @@ def read_source_items(sources: Iterable[SourceItem], *notes: str) -> ImportResul
     items: list[Item] = []
     refused: list[ItemRemark] = []
     for source in sources:
-        losses = ConversionLosses(ImageCollector(source.find_picture))
+        losses = PicturesAndLosses(ImageCollector(source.find_picture))
         try:
             item = dataclasses.replace(source.read(losses), line=source.line)
         except ItemSkippedError as error:
@@ -92,7 +92,7 @@ def build_cloze(item: Item, text: str, blanks: Sequence[ItemBlank]) -> Item:
     return dataclasses.replace(item, kind="cloze", stem=head, text=rest, blanks=tuple(blanks))
 
 
-def convert_text(text: str, text_format: str, losses: ConversionLosses) -> str:
+def convert_text(text: str, text_format: str, losses: PicturesAndLosses) -> str:
     """Return the Markdown of a text in the format html, plain, moodle or markdown.
 
     `moodle` is plain text in which tags count if there are any.
@@ -100,18 +100,18 @@ def convert_text(text: str, text_format: str, losses: ConversionLosses) -> str:
     if text_format == "markdown":
         return convert_html(_MARKDOWN.render(text.strip()), losses)
     if text_format == "moodle" and _TAG.search(text):
-        return convert_html(_add_line_breaks(text), losses)
+        return convert_html(_insert_br_tags(text), losses)
     return convert_html(text, losses) if text_format == "html" else convert_plain_text(text)
 
 
-def _add_line_breaks(text: str) -> str:
+def _insert_br_tags(text: str) -> str:
     """Return text with tags as HTML; Moodle shows its newlines as line breaks."""
     joined = re.sub(r">[ \t]*\n\s*<", "><", join_formula_lines(text.strip()))
     parts = _PRE.split(joined)
     return "".join(part if n % 2 else part.replace("\n", "<br>\n") for n, part in enumerate(parts))
 
 
-def convert_html(html: str, losses: ConversionLosses) -> str:
+def convert_html(html: str, losses: PicturesAndLosses) -> str:
     """Return the Markdown of an HTML fragment."""
     converted = to_markdown(html, losses.album.name_image)
     for what in converted.lost:
@@ -143,7 +143,7 @@ def split_unit_from_stem(stem: str) -> tuple[str, str]:
     return stem[: match.start()], known_unit(match[1]) or ""
 
 
-def add_default_feedback_as_mistake(item: Item, feedback: str, losses: ConversionLosses) -> Item:
+def add_default_feedback_as_mistake(item: Item, feedback: str, losses: PicturesAndLosses) -> Item:
     """Return the item with the feedback to any other answer as its common mistake."""
     if feedback and not item.mistake:
         return dataclasses.replace(item, mistake=feedback)
@@ -153,7 +153,7 @@ def add_default_feedback_as_mistake(item: Item, feedback: str, losses: Conversio
 
 
 def report_unused_feedback(
-    item: Item, feedback_texts: Iterable[str], losses: ConversionLosses
+    item: Item, feedback_texts: Iterable[str], losses: PicturesAndLosses
 ) -> None:
     """Record the feedback in a file that its item does not contain."""
     texts = [item.explanation, item.mistake, *(p.why for p in item.pairs)]
@@ -216,7 +216,7 @@ def read_span(text: str, *, may_use_decimal_comma: bool = False) -> NumberRange 
     return span_around(number.value, width, unit)
 
 
-def read_percent_weight(text: str) -> float:
+def read_weight_in_percent(text: str) -> float:
     """Read a share of the mark in percent, -100 to 100; raises ItemSkippedError.
 
     A comma in it is decimal: with a thousands separator it would exceed the mark.

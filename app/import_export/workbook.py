@@ -89,7 +89,7 @@ def _read_sheets(data: bytes) -> WorkbookSheets:
     result = WorkbookSheets([], [])
     with zipfile.ZipFile(BytesIO(data)) as archive:
         is_ods = "content.xml" in archive.namelist()
-        texts = _ods_displayed_values(archive) if is_ods else _xlsx_displayed_values(archive)
+        texts = _read_ods_non_text_cells(archive) if is_ods else _read_xlsx_non_text_cells(archive)
     for metadata in book.sheets_metadata:
         sheet = book.get_sheet_by_name(metadata.name)
         if metadata.visible != SheetVisibleEnum.Visible:
@@ -115,7 +115,7 @@ def _sheet_rows(sheet: CalamineSheet, texts: CellTexts) -> Rows:
 # --- the files of Excel ---
 
 
-def _xlsx_displayed_values(archive: zipfile.ZipFile) -> dict[str, CellTexts]:
+def _read_xlsx_non_text_cells(archive: zipfile.ZipFile) -> dict[str, CellTexts]:
     """Return what the cells of each sheet show that are not text."""
     targets = {
         _attribute(link, "Id"): normpath(join("/xl", _attribute(link, "Target"))).lstrip("/")
@@ -125,7 +125,9 @@ def _xlsx_displayed_values(archive: zipfile.ZipFile) -> dict[str, CellTexts]:
     result: dict[str, CellTexts] = {}
     for sheet in _elements(read_xml(archive.read("xl/workbook.xml")).root, "sheet"):
         root = read_xml(archive.read(targets[_attribute(sheet, "id")])).root
-        texts = ((place, _xlsx_displayed_value(cell, formats)) for place, cell in _xlsx_cells(root))
+        texts = (
+            (place, _format_xlsx_non_text_cell(cell, formats)) for place, cell in _xlsx_cells(root)
+        )
         result[_attribute(sheet, "name")] = {p: t for p, t in texts if t is not None}
     return result
 
@@ -163,7 +165,7 @@ def _column_number(name: str, following: int) -> int:
     return number - 1 if letters else following
 
 
-def _xlsx_displayed_value(cell: ET.Element, formats: list[str | None]) -> str | None:
+def _format_xlsx_non_text_cell(cell: ET.Element, formats: list[str | None]) -> str | None:
     """Return what a cell shows that is not text; None for text and empty cells."""
     kind = cell.get("t", "n")
     value = next(_elements(cell, "v"), None)
@@ -188,20 +190,20 @@ _NO_RESULT = f"{UNREADABLE}holds a formula whose value is not in the file"
 # --- the files of LibreOffice ---
 
 
-def _ods_displayed_values(archive: zipfile.ZipFile) -> dict[str, CellTexts]:
+def _read_ods_non_text_cells(archive: zipfile.ZipFile) -> dict[str, CellTexts]:
     """Return what the cells of each sheet show that are not text: ODS stores it as text."""
     root = read_xml(archive.read("content.xml")).root
-    return {_attribute(t, "name"): dict(_ods_cells(t)) for t in _elements(root, "table")}
+    return {_attribute(t, "name"): dict(_ods_non_text_cells(t)) for t in _elements(root, "table")}
 
 
-def _ods_cells(table: ET.Element) -> Iterator[tuple[tuple[int, int], str]]:
+def _ods_non_text_cells(table: ET.Element) -> Iterator[tuple[tuple[int, int], str]]:
     row = 0
     for line in _elements(table, "table-row"):
         rows = int(_attribute(line, "number-rows-repeated") or 1)
         column = 0
         for cell in line:
             columns = int(_attribute(cell, "number-columns-repeated") or 1)
-            text = _ods_displayed_value(cell)
+            text = _format_ods_non_text_cell(cell)
             if text is not None:
                 if columns * rows > _MOST_CELLS:
                     raise UnusableFileError(f"its table has more than {_MOST_CELLS:,} cells")
@@ -211,7 +213,7 @@ def _ods_cells(table: ET.Element) -> Iterator[tuple[tuple[int, int], str]]:
         row += rows
 
 
-def _ods_displayed_value(cell: ET.Element) -> str | None:
+def _format_ods_non_text_cell(cell: ET.Element) -> str | None:
     """Return what a cell shows that is not text; None for text and empty cells."""
     paragraphs = ("".join(p.itertext()) for p in cell if _local_name(p) == "p")
     text = "\n".join(paragraphs).strip()

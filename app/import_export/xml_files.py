@@ -204,14 +204,14 @@ def open_archive(file: IO[bytes], refusal: str) -> Iterator[zipfile.ZipFile]:
         why = "the archive is packed in a way that is not known here"
         raise UnusableFileError(f"{refusal}: {why}.") from None
     except _BROKEN:
-        raise UnusableFileError(f"{refusal}: {_archive_fault(file)}.") from None
+        raise UnusableFileError(f"{refusal}: {_describe_broken_archive(file)}.") from None
     except OSError as error:
         if error.errno is not None:  # an error of the disk, not of the archive
             raise
-        raise UnusableFileError(f"{refusal}: {_archive_fault(file)}.") from None
+        raise UnusableFileError(f"{refusal}: {_describe_broken_archive(file)}.") from None
 
 
-def _archive_fault(file: IO[bytes]) -> str:
+def _describe_broken_archive(file: IO[bytes]) -> str:
     file.seek(0)
     start = file.read(2)
     if not start:

@@ -24,11 +24,11 @@ from app.lessons.page_renderer import (
     RenderedPage,
     RenderedPageCache,
     build_cheat_sheet,
-    pages_of_domain,
+    list_pages_by_home_domain,
 )
 from app.markup.model import Domain, GlossaryTerm, Objective, Topic
-from app.questions.question_form import OpenQuestion, build_open_question, question_heading
-from app.spaced_repetition.added_cards import list_studied_added_cards
+from app.questions.question_form import OpenQuestion, build_open_question, excerpt_first_line
+from app.spaced_repetition.added_cards import list_kept_added_cards
 from app.spaced_repetition.card_ids import TERM, parse_card_id
 from app.study_plan.day_list import DayList, plans_short_route
 from app.study_plan.loader import DayListEnsured
@@ -469,7 +469,7 @@ def show_cheat_sheet(ctx: ReadContext, number: str) -> HTMLResponse:
     domain = next((d for d in domains if d.number == number), None)
     if domain is None:
         raise NotFoundError(f"There is no domain “{number}” in this course.")
-    slugs = [topic.slug for topic in pages_of_domain(ctx.library, domain)]
+    slugs = [topic.slug for topic in list_pages_by_home_domain(ctx.library, domain)]
     notes = store.list_own_notes(ctx.db, ctx.learner.id, slugs)
     return ctx.page(
         "lessons/cheatsheet.html",
@@ -489,8 +489,7 @@ def show_glossary(
         terms=sorted_glossary_entries(ctx.library),
         choosing=choosing,
         cards={
-            parse_card_id(card)[1]
-            for card in list_studied_added_cards(ctx.db, ctx.learner.id, TERM)
+            parse_card_id(card)[1] for card in list_kept_added_cards(ctx.db, ctx.learner.id, TERM)
         },
     )
 
@@ -537,7 +536,7 @@ def _lab_links(library: Library, page: RenderedPage) -> list[tuple[str, str]]:
     """Return the labs of the page's topic: URL and heading."""
     asked = (library.questions[item] for item in page.topic.questions if item in library.questions)
     labs = (question for question in asked if question.type == "console")
-    return [(f"/quiz/{lab.topic}/{lab.id}", question_heading(lab)) for lab in labs]
+    return [(f"/quiz/{lab.topic}/{lab.id}", excerpt_first_line(lab)) for lab in labs]
 
 
 def _section_list_context(page: RenderedPage, read: frozenset[str]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from app.errors import InvalidInputError
 from app.lessons import store
 from app.lessons.store import SavedNote
 from app.markup.model import Topic
-from app.questions.question_type import fold_text, split_query
+from app.questions.question_type import normalize_search_text, split_query
 from app.web.dependencies import CurrentLibrary, public_base_url, require_topic
 from app.web.render import render_fragment_or_redirect, render_page
 
@@ -73,7 +73,7 @@ def filter_notes(listed: Sequence[NotesPage], query: str) -> tuple[NotesPage, ..
 
 
 def _contains_words(text: str, words: Sequence[str]) -> bool:
-    folded = fold_text(text)
+    folded = normalize_search_text(text)
     return all(word in folded for word in words)
 
 
@@ -178,7 +178,7 @@ def _render_section_note(request: Request, topic: Topic, place: NotedSection) ->
 
 
 @router.get("/concepts/{topic}/notes")
-def show_section_notes(
+def show_topic_notes(
     request: Request,
     page_topic: Annotated[Topic, Depends(get_topic_in_url)],
     learner: CurrentLearner,

@@ -27,7 +27,7 @@ from app.markup.model import (
     Topic,
 )
 from app.markup.text import ENDS, UNSPACED_ENDS
-from app.web.dependencies import build_course_links
+from app.web.dependencies import collect_course_link_targets
 from app.web.render import template_language_marks
 from app.widgets.calculator_form import build_calculator_form
 
@@ -154,7 +154,7 @@ class RenderedPageCache:
         if entry is None:  # the course check reports it; the rest of the page is still shown
             return Markup()
         block = build_calculator_form(
-            entry, piece.inputs, course=build_course_links(library), id=name, block=True
+            entry, piece.inputs, course=collect_course_link_targets(library), id=name, block=True
         )
         return self._render(library, "calculators/_form.html", instrument=block)
 
@@ -282,8 +282,8 @@ def build_cheat_sheet(
     errors and key terms, one from each page in turn, up to `letter_limit` letters.
     """
     own = tuple(_cut_first_line(line) for line in notes if line.strip())[:_OWN]
-    topics = pages_of_domain(library, domain)
-    entries = [_build_cheat_sheet_page(topic) for topic in topics]
+    topics = list_pages_by_home_domain(library, domain)
+    entries = [_start_cheat_sheet_page(topic) for topic in topics]
     elsewhere = tuple(_other_domains_covering(library, domain))
     left = letter_limit - CheatSheet(domain, tuple(entries), own, elsewhere).length
     if left < 0:
@@ -297,7 +297,7 @@ def build_cheat_sheet(
     return CheatSheet(domain, tuple(filled), own, elsewhere)
 
 
-def pages_of_domain(library: Library, domain: Domain) -> list[Topic]:
+def list_pages_by_home_domain(library: Library, domain: Domain) -> list[Topic]:
     """Return the pages of a domain; each page of the course is in one domain only.
 
     Pages beyond the exam are in none. A page is in the domain of most of its objectives, and in the
@@ -314,7 +314,9 @@ def pages_of_domain(library: Library, domain: Domain) -> list[Topic]:
 def _other_domains_covering(library: Library, domain: Domain) -> Iterator[tuple[Domain, str]]:
     """Yield the other domains whose pages cover objectives of this one, and which."""
     for other in library.syllabus.domains:
-        served = {o for topic in pages_of_domain(library, other) for o in topic.objectives}
+        served = {
+            o for topic in list_pages_by_home_domain(library, other) for o in topic.objectives
+        }
         shared = [o.number for o in domain.objectives if o.number in served]
         if shared and other is not domain:
             yield other, ", ".join(shared)
@@ -329,7 +331,7 @@ def _home_domain(domains: Iterable[Domain], topic: Topic) -> str:
     return best
 
 
-def _build_cheat_sheet_page(topic: Topic) -> CheatSheetPage:
+def _start_cheat_sheet_page(topic: Topic) -> CheatSheetPage:
     html = _topic_html(topic)
     return CheatSheetPage(
         slug=topic.slug,

@@ -191,7 +191,9 @@ def _calculator_documents(calculators: Iterable[EstimateSpec]) -> Iterator[Searc
         address = f"/calculators/{entry.name}"
         yield SearchDocument("calculator", entry.title, body, address)
     for question in EXAMPLE_QUESTIONS:
-        yield SearchDocument("calculator", question.question, question.example, question.url)
+        yield SearchDocument(
+            "calculator", question.question, question.example, question.calculator_link
+        )
 
 
 def _hardware_document(part: CatalogPart) -> SearchDocument:
@@ -568,12 +570,14 @@ class _SearchIndex:
                 hits.append(_search_hit(document, title, body))
         return SearchResults(tuple(hits), len(rows))
 
-    def _rank_key(self, place: int, marked_title: str, query: str) -> tuple[int, int, bool]:
+    def _rank_key(
+        self, document_index: int, marked_title: str, query: str
+    ) -> tuple[int, int, bool]:
         """Return a sort key: what has this name, then by how many of the words the title has.
 
         Hardware comes after pages, unless the query names it, and cards after what explains them.
         """
-        document = self._documents[place]
+        document = self._documents[document_index]
         title = document.title.casefold()
         matches = len(set(_HIT.findall(marked_title.casefold())))
         if document.kind == "card":

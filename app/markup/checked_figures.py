@@ -12,7 +12,7 @@ from markdown_it.token import Token
 
 from app.estimator.hardware.part_values import part_url
 from app.estimator.result import Estimate, FormulaStep
-from app.estimator.units import COUNT_SUFFIX, MINUS, NBSP, format_value, is_rounded
+from app.estimator.units import COUNT_SUFFIX, MINUS, NBSP, format_value, is_rounded_measurement
 from app.markup import expressions, quantities, strict_yaml
 from app.markup.expressions import FigureError, Value
 from app.markup.problems import AN_ESTIMATE, SourceFile, TextEdit, estimate_call_effort
@@ -192,7 +192,7 @@ def compare_figure_with_value(text: str, value: Value) -> tuple[str, str]:
     scaled = value.value * scale
     if abs(scaled - shown.value) <= 0.5000001 * 10.0**-shown.places:
         return "", ""
-    if is_rounded(shown.value / scale, value.value, value.unit or ""):
+    if is_rounded_measurement(shown.value / scale, value.value, value.unit or ""):
         return "", ""
     return "E82", _rewrite_figure(shown, scaled)
 
@@ -206,7 +206,7 @@ def replace_figure_links_by_text(source: str) -> str:
     return FIGURE_LINK.sub(lambda m: m["text"], source).replace(KEEP_PLAIN, "")
 
 
-def resolve_text_figures(
+def check_and_unlink_figures(
     text: str, link: re.Pattern[str], source_file: SourceFile, first: int, last: int
 ) -> str:
     """Return a text with each checked figure replaced by its words, and report wrong ones.
@@ -237,7 +237,7 @@ def resolve_text_figures(
     return link.sub(resolve, text).replace(KEEP_PLAIN, "")
 
 
-def fill_figures(text: str, line: int, source_file: SourceFile) -> str:
+def fill_figure_placeholders(text: str, line: int, source_file: SourceFile) -> str:
     """Replace `{TARGET in UNIT:>WIDTH}` with the value; reports E42, E80, E81, E84."""
 
     def fill(match: re.Match[str]) -> str:
@@ -399,7 +399,7 @@ def draw_figure_block(kind: str, token: Token, source_file: SourceFile) -> str:
         source_file.report("E13", line - 1, 1, f"There is no figure “{kind}”.", hint)
         return ""
     last = line + token.content.count("\n")
-    token.content = resolve_text_figures(token.content, FIGURE_LINK, source_file, line, last)
+    token.content = check_and_unlink_figures(token.content, FIGURE_LINK, source_file, line, last)
     fields = strict_yaml.read_mapping(token.content, source_file.report, line)
     source_file.spend_effort(AN_ESTIMATE * token.content.count("calc:"), token.content)
     try:

@@ -363,7 +363,7 @@ def _evaluate_node(  # noqa: PLR0911 - one return per node type
         case ast.Constant(value=str(text)):
             return text
         case ast.Constant(value=int() | float() as number):
-            return Quantity(quantities.limit_integer_length(number))
+            return Quantity(quantities.convert_long_integer(number))
         case ast.Name(id=name):
             return _value_of_name(name, names)
         case ast.UnaryOp(op=op, operand=operand):
@@ -373,7 +373,7 @@ def _evaluate_node(  # noqa: PLR0911 - one return per node type
         case ast.BinOp(left=left, op=op, right=right):
             how = _OPERATORS[type(op)]
             result = how(_evaluate_number(left, names), _evaluate_number(right, names))
-            return dataclasses.replace(result, value=quantities.limit_integer_length(result.value))
+            return dataclasses.replace(result, value=quantities.convert_long_integer(result.value))
         case ast.Compare(left=left, comparators=[ast.Constant(value=str(unit))]):
             return quantities.convert_quantity(_evaluate_number(left, names), unit)
         case ast.Attribute(value=ast.Call() as call, attr=output):
@@ -455,10 +455,10 @@ _IN_MATH = re.compile(r"(\\[A-Za-z]+)?\{([A-Za-z_]\w*)(?::([^{}\s]{0,8}))?\}")
 _FIRST = 0xE100  # A private-use character replaces a placeholder while math is converted.
 
 
-def find_broken_placeholders(text: str, known: Collection[str]) -> list[str]:
+def find_malformed_placeholders(text: str, known: Collection[str]) -> list[str]:
     """Return malformed placeholders that start with a known name.
 
-    >>> find_broken_placeholders("{size:.3g GB and {size + 1} of {size}", {"size"})
+    >>> find_malformed_placeholders("{size:.3g GB and {size + 1} of {size}", {"size"})
     ['{size:.3g', '{size + 1}']
     """
     return [

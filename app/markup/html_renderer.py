@@ -310,7 +310,7 @@ def render_tokens(tokens: Sequence[Token], scope: RenderContext) -> RichText:
     return RichText(html, plain_text(tokens)) if html else RichText("", "")
 
 
-def heading_anchor(heading: Token, scope: RenderContext) -> str:
+def assign_heading_anchor(heading: Token, scope: RenderContext) -> str:
     """Return a heading's anchor: its pin or slug, numbered if the page uses it already."""
     name = pop_pinned_key(heading) or slugify(plain_text([heading])) or "section"
     count = scope.anchors.get(name, 0)
@@ -439,7 +439,7 @@ class _HtmlRenderer(RendererHTML):
         report_html_block(tokens[index].content, scope.report)
         return ""
 
-    def letters(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+    def hook_letters(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         del rest
         return "".join(
             f'<b class="{LETTERS[letter].key}">{letter}</b>'
@@ -479,7 +479,7 @@ class _HtmlRenderer(RendererHTML):
 
     def heading_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         scope: RenderContext = rest[-1]["scope"]
-        named = f' id="{heading_anchor(tokens[index + 1], scope)}"' if scope.page else ""
+        named = f' id="{assign_heading_anchor(tokens[index + 1], scope)}"' if scope.page else ""
         return f"<{tokens[index].tag}{named}>"
 
     def blockquote_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
@@ -498,13 +498,13 @@ class _HtmlRenderer(RendererHTML):
         del rest
         return render_alert_closing(tokens[index].meta.get("alert", ""))
 
-    def note_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+    def source_note_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         del rest
         inline = tokens[index + 1]
         inline.children, inline.content = [], ""
         return ""
 
-    def note_close(self, *_: Any) -> str:
+    def source_note_close(self, *_: Any) -> str:
         return ""
 
     # --- tables ---

@@ -60,7 +60,7 @@ def _markdown_parser() -> MarkdownIt:
     )
     reader.core.ruler.at("inline", _parse_inline)
     reader.validateLink = _allow_any_url  # type: ignore[method-assign]
-    reader.normalizeLink = _normalize_link  # type: ignore[method-assign]
+    reader.normalizeLink = _decode_local_link  # type: ignore[method-assign]
     return reader
 
 
@@ -94,7 +94,7 @@ def _allow_any_url(url: str) -> bool:
     return True
 
 
-def _normalize_link(url: str) -> str:
+def _decode_local_link(url: str) -> str:
     """Return a local address with the letters that its file or heading has.
 
     Only an address of the web is percent-encoded.

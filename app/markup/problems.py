@@ -73,7 +73,7 @@ def _shorten_message(words: str) -> str:
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
 
 
-def internal_error_problem(
+def log_internal_error(
     place: tuple[str, int, int], subject: str, error: Exception, item: str = ""
 ) -> ContentProblem:
     """Log an unexpected error of the parser, and return the problem to report for it.
@@ -297,7 +297,7 @@ class SourceFile:
             place = (self.path, error.line or place[1], 1)
             problem = make_problem(place, "E88", error.message, error.hint, self.item)
         else:
-            problem = internal_error_problem(place, subject, error, self.item)
+            problem = log_internal_error(place, subject, error, self.item)
         self.problems.append(problem)
 
     def add_reference(self, kind: Reference, value: str, line: int, column: int) -> None:

@@ -180,7 +180,7 @@ class Quantity:
     unit: str | None = ""
 
 
-def limit_integer_length(value: float) -> float:
+def convert_long_integer(value: float) -> float:
     """Convert an integer too long to be stored to a float.
 
     Integers are exact and may have any length, so a few multiplications could exhaust
@@ -256,12 +256,12 @@ def convert_quantity(quantity: Quantity, unit: str) -> Quantity:
         return Quantity(quantity.value / factor, unit)
     if _dimension_without_counts(quantity.unit) != _dimension_without_counts(unit):
         raise UnitMismatchError(
-            f"{spell_out_unit(quantity.unit)} cannot be turned into {spell_out_unit(unit)}"
+            f"{quote_unit(quantity.unit)} cannot be turned into {quote_unit(unit)}"
         )
     return Quantity(quantity.value * (unit_dimension(quantity.unit)[0] / factor), unit)
 
 
-def spell_out_unit(unit: str | None) -> str:
+def quote_unit(unit: str | None) -> str:
     """Name a unit in a sentence."""
     return f"“{unit}”" if unit else "a plain number"
 

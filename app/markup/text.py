@@ -98,7 +98,7 @@ def is_slug(text: str) -> bool:
     return bool(text) and slugify(text) == text
 
 
-def normalize_text(text: str) -> str:
+def reduce_to_words(text: str) -> str:
     """Reduce text to its words, so that only wording is compared."""
     return " ".join(_WORD.findall(text.lower()))
 
@@ -135,9 +135,9 @@ def stable_repr(value: object) -> str:
     return text
 
 
-def hash_normalized_text(text: str) -> str:
+def hash_words(text: str) -> str:
     """Hash the words of a text; empty if it has none."""
-    return content_hash(normalize_text(text) or text)[:8] if text.strip() else ""
+    return content_hash(reduce_to_words(text) or text)[:8] if text.strip() else ""
 
 
 def bottom_k_sketch(text: str) -> tuple[int, ...]:

@@ -101,17 +101,19 @@ def _calibration_row(number: int, right: int, wrong: int) -> CalibrationRow:
     return CalibrationRow(said.word, said.means, said.least, said.most, right + wrong, right)
 
 
-def _draw_calibration(levels: Sequence[CalibrationRow], rows: Sequence[CalibrationRow]) -> Markup:
+def _draw_calibration(
+    levels: Sequence[CalibrationRow], levels_with_share: Sequence[CalibrationRow]
+) -> Markup:
     marks = [*_PLANE.draw_ticks(format_in_percent, "left"), *map(_draw_target_range, levels)]
     marks.append(draw_line("dash", 0, _PLANE.y_pixels(0), 100, _PLANE.y_pixels(1)))
-    for level in rows:
+    for level in levels_with_share:
         marks += _draw_share_with_range(level)
     marks += [
         draw_text("guess", 46, _NAMES, "m"),
         draw_text("think so", 72, _NAMES, "m"),
         draw_text("sure", 100, _NAMES, "e"),
     ]
-    said = "; ".join(f"{level.word}: right {level.words}" for level in rows)
+    said = "; ".join(f"{level.word}: right {level.words}" for level in levels_with_share)
     return build_svg_element(marks, _NAMES + 10, f"How sure you were. {said}.")
 
 

@@ -30,7 +30,7 @@ from app.progress import store as progress_store
 from app.progress.study_week import DayState, StudyRecord, load_study_record, plan_state_of_day
 from app.quiz.next_steps import view_plan
 from app.study_plan.cards import last_day_for_new_cards
-from app.study_plan.day_list import TaskProgress, time_to_read
+from app.study_plan.day_list import TaskProgress, reading_minutes_before_exam
 from app.study_plan.loader import DayListEnsured, StudyPlan, load_plan
 from app.study_plan.store import load_newest_list
 from app.web.dependencies import CurrentLibrary, public_base_url
@@ -57,7 +57,7 @@ def describe_task(task: TaskProgress, library: Library) -> str:
 
 
 def format_icalendar(
-    ctx: RequestContext, plan: StudyPlan | None, exam: str, event_id_suffix: str
+    ctx: RequestContext, plan: StudyPlan | None, exam: str, event_id_seed: str
 ) -> str:
     """Return the iCalendar file: today's list, the mock exams, the exam.
 
@@ -78,7 +78,7 @@ def format_icalendar(
     events = list(_calendar_entries(ctx, plan, exam))
     for day, title, parts in events or [(now.date(), "Headroom: no exam day ahead", [])]:
         hour = ctx.learner.reminder_hour if parts or day in calendar.mocks else None
-        lines += _format_all_day_event(day, title, parts, event_id_suffix, now, hour)
+        lines += _format_all_day_event(day, title, parts, event_id_seed, now, hour)
     lines.append("END:VCALENDAR")
     return "".join(f"{fold_ical_line(line)}\r\n" for line in lines)
 
@@ -124,10 +124,15 @@ def fold_ical_line(line: str) -> str:
 
 
 def _format_all_day_event(
-    day: dt.date, title: str, parts: list[str], who: str, now: dt.datetime, hour: int | None
+    day: dt.date,
+    title: str,
+    parts: list[str],
+    event_id_seed: str,
+    now: dt.datetime,
+    hour: int | None,
 ) -> list[str]:
     """Return an all-day event that does not block the calendar, with an alarm at an hour of it."""
-    name = hashlib.sha256(f"{who}:{day.isoformat()}".encode()).hexdigest()[:32]
+    name = hashlib.sha256(f"{event_id_seed}:{day.isoformat()}".encode()).hexdigest()[:32]
     lines = [
         "BEGIN:VEVENT",
         f"UID:{name}@headroom",
@@ -218,7 +223,7 @@ def compare_unread_pages_with_time(
     ctx: RequestContext, calendar: PlanCalendar, record: StudyRecord
 ) -> PlanVerdict | None:
     """Return the verdict on the minutes a day; None without an exam day ahead."""
-    available = time_to_read(calendar, ctx.day, ctx.learner.minutes_on(ctx.day))
+    available = reading_minutes_before_exam(calendar, ctx.day, ctx.learner.minutes_on(ctx.day))
     if available is None or calendar.days_left(ctx.day) <= 0:
         return None
     unread = [

@@ -50,7 +50,7 @@ class PredictionOutcome:
         return self.predicted is not None and enough
 
     @property
-    def score(self) -> float:
+    def scaled_score(self) -> float:
         """Right answers, scaled to the number of questions in the prediction."""
         if self.predicted is None or not self.result.questions:
             return self.result.score
@@ -61,7 +61,7 @@ class PredictionOutcome:
         """Whether the result is within the predicted range. Partial points are rounded."""
         if self.predicted is None:
             return False
-        return self.predicted.low <= round(self.score) <= self.predicted.high
+        return self.predicted.low <= round(self.scaled_score) <= self.predicted.high
 
 
 def pair_results_with_predictions(

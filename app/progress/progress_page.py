@@ -144,7 +144,7 @@ def _draw_prediction(outcome: PredictionOutcome, x: float) -> list[str]:
             draw_short_horizontal_line("edge", x, _PLANE.y_pixels(told.expected / questions)),
         ]
     look = "ink" if outcome.is_inside_range else "hole"
-    return [*marks, draw_dot(look, x, _PLANE.y_pixels(outcome.score / questions), 5)]
+    return [*marks, draw_dot(look, x, _PLANE.y_pixels(outcome.scaled_score / questions), 5)]
 
 
 def _prediction_row(outcome: PredictionOutcome, day_of: Callable[[int], dt.date]) -> PredictionRow:
@@ -167,7 +167,7 @@ def _prediction_verdict(outcome: PredictionOutcome) -> str:
         return f"not counted, {left} left open"
     if outcome.is_inside_range:
         return "inside"
-    return "above" if outcome.score > outcome.predicted.high else "below"
+    return "above" if outcome.scaled_score > outcome.predicted.high else "below"
 
 
 _SITTINGS = 40

@@ -64,14 +64,14 @@ def load_feed_key(db: Session, learner_id: int) -> str:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class CalendarFeedKey:
+class CalendarFeedOwner:
     """The learner of a calendar feed; `changes` grows with every write of that person."""
 
     learner_id: int
     changes: int
 
 
-def find_feed(db: Session, key: str) -> CalendarFeedKey | None:
+def find_feed(db: Session, key: str) -> CalendarFeedOwner | None:
     """Return the feed with this key; None if there is none."""
     writer = aliased(Learner)
     changes = select(func.sum(col(writer.changes))).where(col(writer.person) == col(Learner.person))
@@ -81,7 +81,7 @@ def find_feed(db: Session, key: str) -> CalendarFeedKey | None:
         .where(col(CalendarFeed.key) == key)
     )
     row = db.execute(wanted).first()
-    return CalendarFeedKey(row[0], row[1]) if row else None
+    return CalendarFeedOwner(row[0], row[1]) if row else None
 
 
 def replace_feed_key(db: Session, learner_id: int, key: str, now: dt.datetime) -> None:

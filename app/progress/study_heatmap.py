@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from app.web.formatting import format_date, format_short_date, format_weekday
+from app.web.formatting import format_date, format_short_date, format_date_with_weekday
 from app.widgets.svg import build_svg_element, draw_rect_in_pixels, draw_text_in_pixels
 
 WEEKS = 13
@@ -68,7 +68,7 @@ def build_study_heatmap(
     found = [counts.get(day.isoformat(), 0) for day in days]
     studied = sum(count > 0 for count in found)
     counted = (today - start).days + 1
-    since = f"Days with answers or reviews since {format_weekday(start)}"
+    since = f"Days with answers or reviews since {format_date_with_weekday(start)}"
     return StudyHeatmap(
         svg=_draw_heatmap(first, found, f"{since}: {studied} of {counted}."),
         key=_heatmap_legend(),

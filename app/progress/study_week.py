@@ -58,12 +58,12 @@ def load_study_record(ctx: RequestContext) -> StudyRecord:
         read={
             page.topic: learner.study_day(from_milliseconds(page.at))
             for page in pages
-            if is_page_read(ctx.library, page)
+            if has_page_essentials_read(ctx.library, page)
         },
     )
 
 
-def is_page_read(library: Library, page: OpenedPage) -> bool:
+def has_page_essentials_read(library: Library, page: OpenedPage) -> bool:
     """Return whether every essential section of a page is read."""
     topic = library.topics.get(page.topic)
     return topic is not None and has_essentials_read(topic, page.sections)
@@ -105,7 +105,7 @@ def build_week_days(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class WeekSummary:
+class LastSevenDaysSummary:
     """What the last seven days held: days studied, pages read, answers, cards newly known.
 
     A card is known once it was recalled on a later day.
@@ -117,13 +117,15 @@ class WeekSummary:
     cards: int
 
 
-def load_week_summary(ctx: RequestContext, plan: StudyPlan, record: StudyRecord) -> WeekSummary:
+def load_last_seven_days_summary(
+    ctx: RequestContext, plan: StudyPlan, record: StudyRecord
+) -> LastSevenDaysSummary:
     """Return the sums of the last seven study days."""
     last = [(ctx.day - n * _DAY) for n in range(_LAST_DAYS)]
     named = [day.isoformat() for day in last]
     before = load_newest_list(ctx.db, ctx.learner.id, ctx.day - _LAST_DAYS * _DAY)
     course = cached_course_facts(ctx.library)
-    return WeekSummary(
+    return LastSevenDaysSummary(
         days=sum(record.counts.get(day, 0) > 0 for day in named),
         pages=sum(slug in course.pages and day in last for slug, day in record.read.items()),
         questions=sum(record.questions.get(day, 0) for day in named),

@@ -26,7 +26,7 @@ from app.progress.study_week import (
     StudyRecord,
     build_week_days,
     load_study_record,
-    load_week_summary,
+    load_last_seven_days_summary,
 )
 from app.questions.question_form import new_submission_token
 from app.quiz.next_steps import view_plan
@@ -141,7 +141,7 @@ def _progress_context(
         "change": trend.change_since_last_week(ctx.day),
         "trend": draw_score_trend(trend, None, height=50),
         "week": build_week_days(ctx.day, plan.calendar, record, is_done=plan.is_done),
-        "summary": load_week_summary(ctx, plan, record),
+        "summary": load_last_seven_days_summary(ctx, plan, record),
         "domains": domain_progress(
             ctx.library,
             plan.ready,

@@ -34,9 +34,9 @@ from app.content.library import Library
 from app.database.engine import WRITING, DbSession
 from app.errors import InvalidInputError, NotFoundError
 from app.progress import store
-from app.progress.study_week import load_study_record, load_week_summary
+from app.progress.study_week import load_study_record, load_last_seven_days_summary
 from app.study_plan.loader import load_plan
-from app.web.formatting import NBSP, format_count_with_noun, format_weekday
+from app.web.formatting import NBSP, format_count_with_noun, format_date_with_weekday
 from app.web.render import render_page
 
 _EVERY = 60.0
@@ -76,7 +76,7 @@ def write_weekly_summary(ctx: RequestContext) -> tuple[str, str] | None:
     plan = load_plan(ctx)
     if plan is None:
         return None
-    week = load_week_summary(ctx, plan, load_study_record(ctx))
+    week = load_last_seven_days_summary(ctx, plan, load_study_record(ctx))
     done = (
         f"{format_count_with_noun(week.days, 'day')} of study, {format_count_with_noun(week.pages, 'page')}, "
         f"{format_count_with_noun(week.questions, 'answer')}, {format_count_with_noun(week.cards, 'card')} recalled on a "
@@ -94,7 +94,7 @@ def write_weekly_summary(ctx: RequestContext) -> tuple[str, str] | None:
     exam = ctx.learner.exam_day
     if exam is not None and exam >= ctx.day:
         left = format_count_with_noun((exam - ctx.day).days, "day")
-        lines.append(f"{left} to your exam on {format_weekday(exam)}.")
+        lines.append(f"{left} to your exam on {format_date_with_weekday(exam)}.")
     subject = f"Your week: {format_count_with_noun(week.days, 'day')} of study"
     return subject.replace(NBSP, " "), "\n".join(lines).replace(NBSP, " ")
 

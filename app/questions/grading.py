@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.markup.expressions import ExpressionError
-from app.markup.text import normalize_text
+from app.markup.text import reduce_to_words
 from app.questions import types
 from app.questions.model import Question, Variant, draw_variant
 from app.questions.question_type import (
@@ -22,7 +22,7 @@ from app.questions.question_type import (
     UnreadableResponse,
     block_html,
     escape_typed_text,
-    single_value,
+    first_value,
 )
 
 
@@ -51,7 +51,7 @@ def grade_unreadable(
 ) -> GradeResult:
     """Return the solution with an unreadable response; it earns no points."""
     verdict = grade_unanswered(variant)
-    typed = single_value(raw, "answer")
+    typed = first_value(raw, "answer")
     return dataclasses.replace(
         verdict,
         marks=tuple(_with_entered_text(mark, raw) for mark in verdict.marks),
@@ -153,14 +153,14 @@ def _comparable_response(result: GradeResult) -> Mapping[str, Any]:
 def _count_question_words(variant: Variant) -> Mapping[str, int]:
     """Count the words that are read before answering; order and markup are ignored."""
     below = types.type_of(variant).collect_text_below_stem(variant.answer)
-    return collections.Counter(normalize_text(f"{variant.stem.html} {below}").split())
+    return collections.Counter(reduce_to_words(f"{variant.stem.html} {below}").split())
 
 
 def question_card_faces(variant: Variant, gap: RenderGap) -> CardFaces:
     """Return the stem with its options, then the right answer and the explanation."""
     kind = types.type_of(variant)
-    asked, told = kind.card_faces(variant.answer, gap)
-    if note := kind.card_note(variant.stem):
+    asked, told = kind.card_sides_below_stem(variant.answer, gap)
+    if note := kind.write_several_right_note(variant.stem):
         asked += f"<p>{note}</p>"
     below = f'<div class="given">{asked}</div>' if asked else ""
     return CardFaces(

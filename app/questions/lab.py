@@ -61,7 +61,7 @@ class LabCommand:
         cue = self.cue.plain
         return next((line for line in self.output.plain.split("\n") if cue and cue in line), "")
 
-    def is_cue_left_in(self, output: str) -> bool:
+    def has_noted_word(self, output: str) -> bool:
         """Return whether an output that was cut or reordered still has a word of what matters."""
         pieces = re.findall(r"[A-Za-z]{4,}|\d{2,}", self.cue.plain)
         return not pieces or any(piece in output for piece in pieces)
@@ -184,14 +184,16 @@ class CommandMatcher:
                 counts[index] = max(counts.get(index, 0), _count_variables(meaning))
         return counts
 
-    def _sort_applicable_commands(self, state: str, variables: Mapping[int, int]) -> list[int]:
+    def _sort_applicable_commands(
+        self, state: str, variable_counts: Mapping[int, int]
+    ) -> list[int]:
         """Return those that count in a state, with the number of variables of each: most first.
 
         Of as many, those for certain states go before the others.
         """
-        states = {index: self.lab.commands[index].states for index in variables}
-        here = [index for index in variables if not states[index] or state in states[index]]
-        return sorted(here, key=lambda index: (-variables[index], not states[index]))
+        states = {index: self.lab.commands[index].states for index in variable_counts}
+        here = [index for index in variable_counts if not states[index] or state in states[index]]
+        return sorted(here, key=lambda index: (-variable_counts[index], not states[index]))
 
     def find_command_and_filters(
         self, state: str, pipeline: ShellPipeline, variables: Sequence[str] = ()
@@ -223,7 +225,7 @@ class CommandMatcher:
         return [(n, one, self.lab.commands[n].output.plain) for n in here for one in spellings[n]]
 
     def available_commands(self, state: str) -> list[int]:
-        samples = enumerate(self.commands_meant_by_first_spelling)
+        samples = enumerate(self.matches_of_first_spellings)
         return [
             index
             for index, meant in samples
@@ -231,7 +233,7 @@ class CommandMatcher:
         ]
 
     @functools.cached_property
-    def commands_meant_by_first_spelling(self) -> list[dict[int, int]]:
+    def matches_of_first_spellings(self) -> list[dict[int, int]]:
         """What is meant by the first spelling of each command."""
         lines = (shell.read_line(command.sample_line) for command in self.lab.commands)
         return [self.matching_commands(pipelines[0].commands) for pipelines in lines]
@@ -304,7 +306,7 @@ def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> La
             note = command.note if command.harmful else note
             state = command.to or state
             reached |= {state} & set(lab.goal)
-            if not derived or command.is_cue_left_in(text or ""):
+            if not derived or command.has_noted_word(text or ""):
                 reached |= {terminal.lab.goal_id_of_command(index)} & set(lab.goal_ids)
         text = _convert_dmesg_seconds(text or "", _find_facts(terminal, state), pipeline.stages[0])
         text = _insert_typed_reason(text, [entry.line for entry in session.entries])
@@ -321,7 +323,7 @@ def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> La
 def _export_or_unset(variables: tuple[str, ...], tokens: Sequence[str]) -> tuple[str, ...]:
     """Return the variables after `export NAME=value` and `unset NAME`, or as they were."""
     if tokens[0] == "export":
-        return shell.merge_variables([*variables, *tokens[1:]])
+        return shell.collect_variables([*variables, *tokens[1:]])
     if tokens[0] == "unset":
         return tuple(text for text in variables if text.partition("=")[0] not in tokens[1:])
     return variables
@@ -478,7 +480,7 @@ def _answer_everyday_command(
     for index in (
         n for one in tries for n in everyday.find_meant_commands("", [one]) if not same[n]
     ):
-        if _names_subject(terminal, typed, unless_named[index]):
+        if _is_named_in_lab(terminal, typed, unless_named[index]):
             return None
         if facts.keys() >= {*needs[index]}:
             text = everyday.lab.commands[index].output.plain
@@ -496,14 +498,14 @@ def _answer_everyday_command(
     return "\n".join(shown)
 
 
-def _names_subject(terminal: CommandMatcher, typed: ShellCommand, subject: str) -> bool:
+def _is_named_in_lab(terminal: CommandMatcher, typed: ShellCommand, subject_kind: str) -> bool:
     """Return whether a lab's commands name the typed command in some state, or its `subject`.
 
     The subject is its program or unit; where it is empty, nothing is asked.
     """
-    if not subject or terminal.matching_commands((typed,)):
-        return bool(subject)
-    if subject == "program":
+    if not subject_kind or terminal.matching_commands((typed,)):
+        return bool(subject_kind)
+    if subject_kind == "program":
         return typed.program in terminal.programs
     units = [value for name, value in typed.options if name == "--unit"]
     units += typed.arguments[1:] if typed.program.endswith("systemctl") else ()
@@ -514,10 +516,12 @@ def _names_subject(terminal: CommandMatcher, typed: ShellCommand, subject: str) 
         for word in text.split()
     }
     words |= {m for c in commands for m in re.findall(r"([\w@.-]+)\.service\b", c.output.plain)}
-    return subject == "unit" and not words.isdisjoint(u.removesuffix(".service") for u in units)
+    return subject_kind == "unit" and not words.isdisjoint(
+        u.removesuffix(".service") for u in units
+    )
 
 
-def _programs_of_folder(lab: Lab) -> set[str]:
+def _find_local_executables(lab: Lab) -> set[str]:
     """Return the programs that the commands of a lab run from its folder, as `./name`."""
     spellings = (s.plain.split() for c in lab.commands for s in c.spellings)
     first = (word for words in spellings for word in shell.strip_wrappers(words)[:1])
@@ -545,7 +549,7 @@ def _list_files(
     inside = {n.removeprefix(here): size for n, size in printed.items() if n.startswith(here)}
     names = {n.partition("/")[0]: size for n, size in inside.items() if n[0] != "/"}
     if not here:
-        names |= dict.fromkeys(_programs_of_folder(terminal.lab), 16384)
+        names |= dict.fromkeys(_find_local_executables(terminal.lab), 16384)
     return sorted(names.items()) if names or not here else None
 
 
@@ -657,7 +661,7 @@ def _explore_states(
     }
     steps = {index: {lab.goal_id_of_command(index)} for index in range(len(lab.commands))}
     for needed in (n for n, c in enumerate(lab.commands) if c.needed and count_any_answer):
-        for index in terminal.commands_meant_by_first_spelling[needed]:
+        for index in terminal.matches_of_first_spellings[needed]:
             if not lab.commands[index].needed:
                 steps[index].add(lab.goal_id_of_command(needed))
     first = (lab.start, frozenset({lab.start} & goals))

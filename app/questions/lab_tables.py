@@ -53,12 +53,16 @@ def derive_answer(
         return (
             _answer_gpu_query(query, options, answers)
             if query
-            else _answer_for_one_gpu(typed, find, answers)
+            else _answer_gpu_or_display_choice(typed, find, answers)
         )
     if typed.program == "systemctl" and len(typed.arguments) > 1:
         return _answer_systemd_unit_state(typed, find, answers)
     if typed.program == "scontrol" or typed.arguments[:1] == ("describe",):
-        show = _answer_scontrol_show if typed.program == "scontrol" else _answer_kubectl_describe
+        show = (
+            _answer_scontrol_show_node_or_hostnames
+            if typed.program == "scontrol"
+            else _answer_kubectl_describe
+        )
         return show(typed, answers)
     if "filters" not in spec:
         return None
@@ -174,7 +178,7 @@ def _read_processes(
     return names, rows
 
 
-def _answer_for_one_gpu(
+def _answer_gpu_or_display_choice(
     typed: ShellCommand, find: FindCommand, answers: Answers
 ) -> tuple[int, str] | None:
     """Answer `-i N` and `-d ONE,OTHER` from the answers without them."""
@@ -264,7 +268,9 @@ def _answer_sinfo_nodes_or_summary(typed: ShellCommand, answers: Answers) -> tup
     return None
 
 
-def _answer_scontrol_show(typed: ShellCommand, answers: Answers) -> tuple[int, str] | None:
+def _answer_scontrol_show_node_or_hostnames(
+    typed: ShellCommand, answers: Answers
+) -> tuple[int, str] | None:
     """Answer `scontrol show node` from the row of `sinfo`, and `show hostnames`."""
     if typed.arguments[:2] == ("show", "hostnames") and answers:
         return answers[0][0], "\n".join(expand_node_list("".join(typed.arguments[2:])))
@@ -386,7 +392,7 @@ def _answer_from_other_table(
         ]
         for f in facts
     ]
-    made = _add_counts(typed, made, [name in ("NODES", *_COUNTS) for _, name, _ in fields])
+    made = _merge_counted_rows(typed, made, [name in ("NODES", *_COUNTS) for _, name, _ in fields])
     mark = "|" if {"--parsable", "--parsable2"} & view.keys() else " "
     if "--noheader" not in view:
         rule = [["-" * abs(width) for width, _, _ in fields]]
@@ -412,7 +418,7 @@ def _fit_cell(text: str, width: int, cut: str) -> str:
     return f"{text:{'<>'[width > 0]}{size}}"
 
 
-def _add_counts(
+def _merge_counted_rows(
     typed: ShellCommand, rows: list[list[str]], counted: Sequence[bool]
 ) -> list[list[str]]:
     """Add up rows of `sinfo` that differ in their `counted` cells only, as it does without -N."""

@@ -160,7 +160,7 @@ def _find_valid_combination(
     raise refused or ExpressionError("E47", "There is no combination of parameters.")
 
 
-def next_seed(question: Question, salt: str, attempt_index: int) -> int:
+def seed_for_attempt(question: Question, salt: str, attempt_index: int) -> int:
     """Return the seed of a learner's n-th attempt (from 0) at a question, below 2^31.
 
     `salt` is any constant of the learner. Two consecutive attempts never draw the same

@@ -13,7 +13,7 @@ from app.markup.html_renderer import RenderContext, render_tokens
 from app.markup.markdown_tokens import closing_index, first_line, plain_text, pop_pinned_key
 from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import MOST_OPTIONS, SourceFile
-from app.markup.text import normalize_text, option_key
+from app.markup.text import reduce_to_words, option_key
 
 _PERCENT = r"\d{1,3}(?:\.\d{1,5})?[ \t]*%"
 _BOX = re.compile(
@@ -123,11 +123,11 @@ def read_options(tokens: list[Token], source_file: SourceFile) -> list[ParsedOpt
         if option is not None:
             options.append(option)
         index = closing + 1
-    _check_pinned_options(options, source_file)
+    _check_pinned_keys(options, source_file)
     return options
 
 
-def _check_pinned_options(options: list[ParsedOption], source_file: SourceFile) -> None:
+def _check_pinned_keys(options: list[ParsedOption], source_file: SourceFile) -> None:
     """Check that pinned keys are valid and unique (E10, E11)."""
     seen: dict[str, int] = {}
     for option in options:
@@ -224,7 +224,7 @@ def make_option_key(item_id: str, option: ParsedOption, taken_keys: set[str]) ->
     basis = (
         f"= {option.pinned_key}"
         if option.pinned_key
-        else normalize_text(replace_figure_links_by_text(option.source))
+        else reduce_to_words(replace_figure_links_by_text(option.source))
     )
     key = option_key(item_id, basis)
     count = 1

@@ -9,7 +9,7 @@ from app.estimator import registry
 from app.markup.expressions import PLACEHOLDER, ExpressionError
 from app.markup.model import RichText
 from app.questions import types
-from app.questions.model import Question, Variant, draw_variant, next_seed
+from app.questions.model import Question, Variant, draw_variant, seed_for_attempt
 from app.questions.question_type import LEVELS, ConfidenceLevel, QuestionType
 from app.widgets.calculator_form import FormField, build_form_fields
 
@@ -81,7 +81,7 @@ class OpenQuestion:
         values = self.typed.get(name) or ("",)
         return values[0]
 
-    def estimate_form_fields(
+    def build_estimate_inputs(
         self, estimate: str, values: Mapping[str, str], form_names: Mapping[str, str]
     ) -> tuple[FormField, ...]:
         """Return inputs of an estimate as form fields; `form_names` maps input to form names.
@@ -119,13 +119,13 @@ def build_open_question(
 
 def seed_of_next_attempt(question: Question, learner_key: str, earlier_seeds: Sequence[int]) -> int:
     """Return the seed of the next attempt; it stays the same until the question is answered."""
-    seed = next_seed(question, learner_key, len(earlier_seeds))
+    seed = seed_for_attempt(question, learner_key, len(earlier_seeds))
     if earlier_seeds and question.computed:
         last = draw_variant(question, earlier_seeds[0]).values
         if (
             draw_variant(question, seed).values == last
         ):  # In the meantime an exam asked the question.
-            return next_seed(question, learner_key, len(earlier_seeds) + 1)
+            return seed_for_attempt(question, learner_key, len(earlier_seeds) + 1)
     return seed
 
 
@@ -143,7 +143,7 @@ def question_title(question: Question, seed: int = 0) -> str:
         return excerpt_for_title(question.stem)
 
 
-def question_heading(question: Question) -> str:
+def excerpt_first_line(question: Question) -> str:
     """Return the first line of a question; numbers that are drawn are left blank."""
     heading = question.stem.plain.partition("\n")[0]
     return excerpt_for_title(RichText(heading, heading))

@@ -97,7 +97,7 @@ class UnreadableResponse:
     hint: str = ""
 
 
-def single_value(raw: SubmittedFields, name: str) -> str:
+def first_value(raw: SubmittedFields, name: str) -> str:
     """Return the single value of a field, stripped; empty if there is not exactly one."""
     values = raw.get(name) or [""]
     return values[0].strip()
@@ -196,10 +196,10 @@ def remove_invisible_characters(text: str) -> str:
     return "".join(a + b for a, b in zip(bare, [*joiners, ""], strict=True))
 
 
-def fold_text(text: str) -> str:
+def normalize_search_text(text: str) -> str:
     """Normalize text for search: visible characters only, in lower case.
 
-    >>> fold_text("«Pre\u00adFILL»")
+    >>> normalize_search_text("«Pre\u00adFILL»")
     '"prefill"'
     """
     return remove_invisible_characters(text).translate(_QUOTES).casefold()
@@ -211,7 +211,7 @@ def split_query(query: str) -> list[str]:
     >>> split_query("„KV cache“")
     ['kv', 'cache']
     """
-    words = (word.strip("\"'") for word in fold_text(query).split())
+    words = (word.strip("\"'") for word in normalize_search_text(query).split())
     return [word for word in words if word]
 
 
@@ -316,7 +316,7 @@ class ItemComment:
 
 
 @dataclasses.dataclass(slots=True)
-class ItemDraft:
+class ItemSource:
     """An item as written: its heading, its comment and what follows them.
 
     `text` is all of it, `below` the part after its comment.
@@ -352,7 +352,7 @@ class ItemParts:
 class AuthoredItem:
     """What a type reads its answer from. `computed`: numbers are drawn later."""
 
-    draft: ItemDraft
+    draft: ItemSource
     parts: ItemParts
     scope: RenderContext
     computed: bool = False
@@ -491,7 +491,7 @@ class QuestionType(abc.ABC, Generic[A]):
         del answer
         return ()
 
-    def rename_keys(self, answer: A, names: Mapping[str, str]) -> A:
+    def rename_option_keys(self, answer: A, names: Mapping[str, str]) -> A:
         """Return the answer with the option keys of an earlier revision."""
         if not self.options_field:
             return answer
@@ -536,7 +536,7 @@ class QuestionType(abc.ABC, Generic[A]):
 
     # --- computed numbers ---
 
-    def extra_templates(self, answer: A) -> list[str]:
+    def extra_placeholder_texts(self, answer: A) -> list[str]:
         """Return the templates in addition to those in its texts."""
         del answer
         return []
@@ -577,12 +577,12 @@ class QuestionType(abc.ABC, Generic[A]):
         del move
         return raw
 
-    def autosaved_response(self, answer: A, raw: DraftFields, said: str) -> DraftFields:
+    def autosaved_response(self, answer: A, raw: DraftFields, marked_answered: str) -> DraftFields:
         """Return what counts as the response when an exam saves the form automatically.
 
         `said` is whether the learner marked it as answered: yes, no, or empty.
         """
-        del answer, said
+        del answer, marked_answered
         return raw
 
     @abc.abstractmethod
@@ -606,18 +606,18 @@ class QuestionType(abc.ABC, Generic[A]):
         del answer, parsed
         return ""
 
-    def card_faces(self, answer: A, gap: RenderGap) -> CardFaces:
+    def card_sides_below_stem(self, answer: A, gap: RenderGap) -> CardFaces:
         """Return what a card shows below the stem, and its right answer."""
         del answer, gap
         return CardFaces("", "")
 
-    def card_note(self, stem: RichText) -> str:
+    def write_several_right_note(self, stem: RichText) -> str:
         """Return what a card says below the options if the stem doesn't: that several are right."""
         del stem
         return ""
 
     def collect_text_below_stem(self, answer: A) -> str:
-        return self.card_faces(answer, "({})".format).front
+        return self.card_sides_below_stem(answer, "({})".format).front
 
     # --- statistics and previews ---
 

@@ -162,7 +162,7 @@ def read_command(tokens: tuple[str, ...]) -> ShellCommand:
     )
     if tokens[-1] == ANYTHING and arguments[-1:] == [ANYTHING]:
         arguments[-1] = _ANY_REST
-    variables = merge_variables(tokens[: len(tokens) - len(rest)])
+    variables = collect_variables(tokens[: len(tokens) - len(rest)])
     return ShellCommand(program, tuple(sorted(options)), tuple(arguments), variables)
 
 
@@ -185,10 +185,10 @@ def _read_ssh_command(tokens: Sequence[str]) -> ShellCommand | None:
     return dataclasses.replace(inner, program=f"ssh {host} {inner.program}")
 
 
-def merge_variables(tokens: Sequence[str]) -> tuple[str, ...]:
+def collect_variables(tokens: Sequence[str]) -> tuple[str, ...]:
     """Return the variables among the tokens, sorted; of one name the last.
 
-    >>> merge_variables(["sudo", "B=1", "A=2", "B=3"])
+    >>> collect_variables(["sudo", "B=1", "A=2", "B=3"])
     ('A=2', 'B=3')
     """
     last = {text.partition("=")[0]: text for text in tokens if _VARIABLE.match(text)}

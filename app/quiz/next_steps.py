@@ -51,7 +51,7 @@ class DomainResult:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class MissedQuestion:
+class MissedPlace:
     """A question that was not fully right, with its place in the run or paper, from 1."""
 
     place: int
@@ -68,12 +68,15 @@ class RunSummary:
 
     to_read: tuple[TopicResult, ...]
     domains_without_miss: tuple[TopicResult, ...]
-    missed: tuple[MissedQuestion, ...]
+    missed: tuple[MissedPlace, ...]
     costliest_domain: DomainResult | None = None
 
 
 def summarize_run(
-    library: Library, scores: Mapping[str, float], items: list[str], listed: Sequence[str] = ()
+    library: Library,
+    scores: Mapping[str, float],
+    items: list[str],
+    todays_topics: Sequence[str] = (),
 ) -> RunSummary:
     """Return the summary; `scores` has the answered questions, `items` all in their order.
 
@@ -85,7 +88,7 @@ def summarize_run(
         for slug, group in itertools.groupby(ordered, lambda item: library.questions[item].topic)
     ]
     missed = [item for item in items if scores.get(item, 1) < 1]
-    order = {slug: place for place, slug in enumerate(listed)}
+    order = {slug: place for place, slug in enumerate(todays_topics)}
     weakest = sorted(
         (topic for topic in topics if topic.missed),
         key=lambda topic: (order.get(topic.slug, len(order)), -topic.missed),
@@ -94,9 +97,7 @@ def summarize_run(
         to_read=tuple(weakest[:_STEPS]),
         domains_without_miss=tuple(topic for topic in topics if not topic.missed),
         missed=tuple(
-            MissedQuestion(
-                items.index(item) + 1, library.topics[library.questions[item].topic].title
-            )
+            MissedPlace(items.index(item) + 1, library.topics[library.questions[item].topic].title)
             for item in missed
         ),
         costliest_domain=_costliest_domain(library, scores),

@@ -26,7 +26,7 @@ from app.markup.model import Domain, Objective
 from app.questions.model import Question
 from app.questions.question_form import (
     new_submission_token,
-    question_heading,
+    excerpt_first_line,
     question_title,
     seed_of_next_attempt,
 )
@@ -39,7 +39,7 @@ from app.quiz.question_page import (
     build_run_frame,
     open_question,
     questions_excluded_from_practice,
-    refuse_during_exam,
+    refuse_if_excluded_from_practice,
     render_question_page,
 )
 from app.quiz.selection import (
@@ -130,7 +130,7 @@ def show_practice(ctx: ReadContext) -> HTMLResponse:
         beyond=sum(bool(topic.level) for topic in ctx.library.topics.values() if topic.questions),
         domains=_objective_counts(ctx, past),
         labs=[
-            _question_row(q, question_heading(q), past) for q in questions if q.type == "console"
+            _question_row(q, excerpt_first_line(q), past) for q in questions if q.type == "console"
         ],
         weakest=names[order[0]] if order and past else None,
         weakest_chance=known[order[0]].chance if order and order[0] in known else None,
@@ -168,7 +168,7 @@ def _render_practice_offer(
     past = store.load_past_attempts(ctx.db, ctx.learner.id)
     kept, hidden = _reserved_questions(ctx), questions_excluded_from_practice(ctx)
     rows = [
-        _question_row(q, _title_as_asked(ctx, q, answered=False), past)
+        _question_row(q, _title_as_asked(ctx, q, use_last_seed=False), past)
         for q in sorted(questions, key=lambda q: q.level)
         if q.id not in hidden
     ]
@@ -194,14 +194,14 @@ def _question_row(
     return {"address": address, "words": title, "past": last, "level": question.level}
 
 
-def _title_as_asked(ctx: RequestContext, question: Question, *, answered: bool) -> str:
+def _title_as_asked(ctx: RequestContext, question: Question, *, use_last_seed: bool) -> str:
     """Return the title with the numbers that its page shows: of the last answer, or the next."""
     if question.computed is None:
         return question_title(question)
     before = store.load_question_seeds(ctx.db, ctx.learner.id, question.id)
     seed = (
         before[0]
-        if answered and before
+        if use_last_seed and before
         else seed_of_next_attempt(question, ctx.learner.key, before)
     )
     return question_title(question, seed)
@@ -325,7 +325,9 @@ def show_run_result(ctx: ReadContext, run: RowNumber) -> HTMLResponse:
     rows = [
         {
             "place": place,
-            "words": _title_as_asked(ctx, ctx.library.questions[item], answered=item in scores),
+            "words": _title_as_asked(
+                ctx, ctx.library.questions[item], use_last_seed=item in scores
+            ),
         }
         for place, item in enumerate(state.items, 1)
     ]
@@ -373,7 +375,7 @@ def show_run_question(
     kind = "placement" if state.mode == "placement" else "practice"
     form = submission.form.model_copy(update={"run": state.id, "context": kind})
     submission = QuestionSubmission(form, submission.raw)
-    refuse_during_exam(ctx, question)
+    refuse_if_excluded_from_practice(ctx, question)
     answered = state.answers.get(question.id)
     if answered is None:
         asked = open_question(ctx, question, submission)

@@ -46,7 +46,12 @@ from app.quiz.next_steps import find_most_related_sentence
 from app.quiz.store import NewAttempt, PracticeRunState, RecordedAttempt
 from app.spaced_repetition.added_cards import MissedQuestionCard, find_missed_question_card
 from app.spaced_repetition.card_ids import is_usable_as_card
-from app.web.dependencies import CurrentLibrary, build_course_links, require_question, require_topic
+from app.web.dependencies import (
+    CurrentLibrary,
+    collect_course_link_targets,
+    require_question,
+    require_topic,
+)
 from app.web.render import is_htmx_request, render_fragment_or_redirect, render_page
 from app.widgets.calculator_form import build_calculator_form
 from app.widgets.estimate_view import EstimateView
@@ -134,7 +139,7 @@ def build_feedback(
         verdict=verdict,
         given=attempt,
         sources=tuple(library.sources[k] for k in question.sources if k in library.sources),
-        page=_answering_sentence_url(topic, variant, verdict) if topic else "",
+        page=_page_url_at_answer(topic, variant, verdict) if topic else "",
         reading=_estimate_view_of_attempt(_calculator_url(variant, verdict), library),
         back=links.back,
         again=f"/quiz/{question.topic}/{question.id}" if current else "",
@@ -146,7 +151,7 @@ def build_feedback(
     )
 
 
-def _answering_sentence_url(topic: Topic, variant: Variant, verdict: GradeResult) -> str:
+def _page_url_at_answer(topic: Topic, variant: Variant, verdict: GradeResult) -> str:
     """Return the URL of the sentence on the page that answers the question."""
     right = (mark.text.plain for mark in verdict.marks if mark.wanted_chosen)
     answer = " ".join((verdict.wanted, variant.explanation.plain, *right))
@@ -156,7 +161,7 @@ def _answering_sentence_url(topic: Topic, variant: Variant, verdict: GradeResult
 
 def _variant_as_answered(db: Session, library: Library, attempt: RecordedAttempt) -> GradedVariant:
     variant = draw_variant(
-        store.question_in_revision(db, library, attempt.item, attempt.revision), attempt.seed
+        store.load_exact_revision(db, library, attempt.item, attempt.revision), attempt.seed
     )
     if not attempt.raw:
         return GradedVariant(variant, grade_unanswered(variant))
@@ -183,7 +188,7 @@ def _estimate_view_of_attempt(calculator: str, library: Library) -> EstimateView
         return None
     inputs = dict(parse_qsl(address.query))
     return build_calculator_form(
-        entry, inputs, course=build_course_links(library), block=True
+        entry, inputs, course=collect_course_link_targets(library), block=True
     ).estimate
 
 
@@ -230,7 +235,7 @@ class RunFrame:
         return sum(score is not None and score >= 1 for score in self.scores)
 
     @property
-    def address(self) -> str:
+    def resume_url(self) -> str:
         """URL that continues the run at its next unanswered question."""
         return f"/quiz/runs/{self.id}"
 
@@ -241,13 +246,13 @@ class RunFrame:
         Later unanswered questions come first. When none is left, it is the URL of the result.
         """
         if self.place in self.review[:-1]:
-            return f"{self.address}/{self.review[self.review.index(self.place) + 1]}?review=yes"
+            return f"{self.resume_url}/{self.review[self.review.index(self.place) + 1]}?review=yes"
         if self.review:
-            return f"{self.address}/result"
+            return f"{self.resume_url}/result"
         for place in (*range(self.place + 1, self.count + 1), *range(1, self.place)):
             if self.scores[place - 1] is None:
-                return f"{self.address}/{place}"
-        return f"{self.address}/result"
+                return f"{self.resume_url}/{place}"
+        return f"{self.resume_url}/result"
 
 
 def build_run_frame(run: PracticeRunState, place: int) -> RunFrame:
@@ -259,7 +264,7 @@ def build_run_frame(run: PracticeRunState, place: int) -> RunFrame:
     return RunFrame(run.id, place, scores, results, placing=run.mode == "placement")
 
 
-def refuse_during_exam(ctx: RequestContext, question: Question) -> None:
+def refuse_if_excluded_from_practice(ctx: RequestContext, question: Question) -> None:
     """Raise ConflictError if the question is in a mock exam in progress."""
     if question.id in questions_in_running_exam(ctx.db, ctx.learner.id, ctx.now):
         raise ConflictError(
@@ -319,7 +324,7 @@ def build_recorded_feedback(
     if frame is not None:
         last = frame.next_url.endswith("result")
         words = "See the result" if last else "Next missed" if frame.review else "Next question"
-        way = NextLinks(frame.address, frame.next_url, words)
+        way = NextLinks(frame.resume_url, frame.next_url, words)
     elif submission.form.context == "page":
         way = NextLinks(submission.form.back)
     elif _back_link_label(submission.form.back) == _PRACTICE:
@@ -472,7 +477,7 @@ def show_quiz_question(
     ctx: ReadContext, question: QuestionOfPath, submission: QueriedSubmission
 ) -> HTMLResponse:
     """The page of a question: unanswered, or with the feedback to an attempt."""
-    refuse_during_exam(ctx, question)
+    refuse_if_excluded_from_practice(ctx, question)
     if not submission.form.attempt:
         asked = open_question(ctx, question, submission)
         return render_question_page(ctx, asked, reported=submission.form.reported)
@@ -489,8 +494,8 @@ def show_question_fragment(
     ctx: ReadContext, question: QuestionOfPath, submission: QueriedSubmission
 ) -> HTMLResponse:
     """The unanswered question as a fragment: another hint, a step moved, another try."""
-    refuse_during_exam(ctx, question)
-    asked = _place_in_run(
+    refuse_if_excluded_from_practice(ctx, question)
+    asked = _set_place_in_run(
         open_question(ctx, question, submission), _find_answered_run(ctx, question, submission)
     )
     return render_page(ctx.request, "quiz/_question.html", asked=asked)
@@ -505,7 +510,7 @@ async def submit_attempt(
     The feedback is rendered after the commit: that takes longer than saving, and other writers
     would have to wait for it.
     """
-    submission = _drop_response_if_unknown(submission)
+    submission = _drop_response_if_dont_know(submission)
     async with open_learner_write_transaction(request) as (db, learner):
         ctx = await build_request_context(request, learner, db)
         taken = await run_in_threadpool(_submit_answer, ctx, question, submission)
@@ -518,9 +523,9 @@ def _submit_answer(
     ctx: RequestContext, question: Question, submission: QuestionSubmission
 ) -> SubmitResult:
     """Grade a response, and save it unless it is rejected."""
-    refuse_during_exam(ctx, question)
+    refuse_if_excluded_from_practice(ctx, question)
     run = _find_answered_run(ctx, question, submission)
-    asked = _place_in_run(open_question(ctx, question, submission), run)
+    asked = _set_place_in_run(open_question(ctx, question, submission), run)
     verdict = _grade_or_reject(asked, submission)
     if isinstance(verdict, RejectedAnswer):
         shown = dataclasses.replace(asked, refused=verdict.words, hint=verdict.hint)
@@ -561,7 +566,7 @@ def report_question(ctx: WriteContext, question: QuestionOfPath, form: PostedRep
     )
 
 
-def _drop_response_if_unknown(submission: QuestionSubmission) -> QuestionSubmission:
+def _drop_response_if_dont_know(submission: QuestionSubmission) -> QuestionSubmission:
     """Return the submission without a response if the learner chose “I don't know”."""
     return QuestionSubmission(submission.form, {}) if submission.form.unknown else submission
 
@@ -657,6 +662,6 @@ def _run_frame_of(
     return build_run_frame(run, run.items.index(question.id) + 1)
 
 
-def _place_in_run(open_question: OpenQuestion, run: PracticeRunState | None) -> OpenQuestion:
+def _set_place_in_run(open_question: OpenQuestion, run: PracticeRunState | None) -> OpenQuestion:
     place = run.items.index(open_question.question.id) + 1 if run else 0
     return dataclasses.replace(open_question, place=place)

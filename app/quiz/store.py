@@ -19,7 +19,7 @@ from app.errors import NotFoundError
 from app.questions.model import Question
 from app.questions.question_type import GradeResult, SubmittedFields
 from app.quiz.selection import PastAttempts
-from app.spaced_repetition.added_cards import CardToAdd, readd_missed_questions
+from app.spaced_repetition.added_cards import CardToAdd, schedule_missed_questions_for_tomorrow
 from app.spaced_repetition.card_ids import question_card_id
 from app.spaced_repetition.review_log import DayTotals, add_to_day_totals, hash_form_token
 
@@ -147,7 +147,7 @@ def record_attempt(
     if answer.missed:
         item = answer.question
         card = CardToAdd(question_card_id(item.id), item.topic, answer.seed)
-        readd_missed_questions(db, learner_id, [card], day, now)
+        schedule_missed_questions_for_tomorrow(db, learner_id, [card], day, now)
     return number
 
 
@@ -201,7 +201,7 @@ def load_stored_question(db: Session, item: str, revision: str) -> Question | No
     return QUESTION.validate_json(body) if body else None
 
 
-def question_in_revision(db: Session, library: Library, item: str, revision: str) -> Question:
+def load_exact_revision(db: Session, library: Library, item: str, revision: str) -> Question:
     """Return a question in a revision that was saved when it was drawn or first answered."""
     current = library.questions.get(item)
     if current is not None and current.revision == revision:

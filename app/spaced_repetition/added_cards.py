@@ -22,7 +22,7 @@ from app.clock import from_milliseconds, to_milliseconds
 from app.database.engine import insert_if_absent
 from app.database.quotas import OWN_CARDS, check_row_quota
 from app.database.tables import TABLES, OwnCard, OwnPicture
-from app.questions.question_type import CardFaces, fold_text
+from app.questions.question_type import CardFaces, normalize_search_text
 from app.spaced_repetition.card_ids import LONGEST_FACE, QUESTION, parse_card_id, question_card_id
 from app.spaced_repetition.card_rows import MEMORY, columns_of_new_card
 
@@ -58,7 +58,7 @@ class AddedCardRecord:
     lapses: int
 
 
-def first_due_day(card: str, added_on: dt.date) -> dt.date:
+def choose_first_due_day_by_kind(card: str, added_on: dt.date) -> dt.date:
     """Return the study day on which a card added on `added_on` is first due.
 
     A missed question was just explained to the learner, so it is due the next day.
@@ -88,7 +88,7 @@ def add_cards(
             "card": w.card,
             "note": w.card,
             "topic": w.topic,
-            **columns_of_new_card(first_due_day(w.card, day)),
+            **columns_of_new_card(choose_first_due_day_by_kind(w.card, day)),
         }
         for w in wanted
         if w.card in added
@@ -98,7 +98,7 @@ def add_cards(
     return added
 
 
-def readd_missed_questions(
+def schedule_missed_questions_for_tomorrow(
     db: Session, learner_id: int, missed: Collection[CardToAdd], day: dt.date, now: dt.datetime
 ) -> None:
     """Make missed questions due tomorrow, unless they were declined.
@@ -119,12 +119,12 @@ def readd_missed_questions(
     values = {
         "of_learner": learner_id,
         "cards": [w.card for w in again],
-        "tomorrow": first_due_day(again[0].card, day).isoformat(),
+        "tomorrow": choose_first_due_day_by_kind(again[0].card, day).isoformat(),
     }
     db.connection().execute(_SOONER, values)
 
 
-def set_card_declined(db: Session, learner_id: int, card: str, *, declined: bool) -> bool:
+def set_declined_if_added(db: Session, learner_id: int, card: str, *, declined: bool) -> bool:
     """Decline an added card, or take it back; returns False if it was never added."""
     connection = db.connection()
     mine = {"of_learner": learner_id, "of_card": card}
@@ -147,12 +147,12 @@ def load_added_cards(
 
 
 def load_added_cards_page(
-    db: Session, learner_id: int, *, limit: int, after: int
+    db: Session, learner_id: int, *, limit: int, offset: int
 ) -> list[AddedCardRecord]:
     """Return at most `most` added cards, newest first, after skipping `after` of them."""
     if not learner_id:
         return []
-    statement = _ALL.order_by(ADDED.c.id.desc()).limit(limit).offset(after)
+    statement = _ALL.order_by(ADDED.c.id.desc()).limit(limit).offset(offset)
     return [
         _added_card_from_row(r)
         for r in db.connection().execute(statement, _learner_parameter(learner_id))
@@ -165,7 +165,7 @@ def count_added(db: Session, learner_id: int) -> int:
     return db.connection().execute(_COUNT, _learner_parameter(learner_id)).scalar() or 0
 
 
-def list_studied_added_cards(db: Session, learner_id: int, card_kind: str) -> frozenset[str]:
+def list_kept_added_cards(db: Session, learner_id: int, card_kind: str) -> frozenset[str]:
     if not learner_id:
         return frozenset()
     values = {"of_learner": learner_id, "begin": f"{card_kind}:"}
@@ -437,7 +437,7 @@ def search_own_card_ids(db: Session, learner_id: int, words: Sequence[str]) -> I
             wanted = wanted.where(whole.contains(word, autoescape=True))
     for card, front, back, tags in db.execute(wanted).yield_per(100):
         text = unescape(_TAG.sub(" ", f"{front} {back}")) + f" {tags}"
-        folded = fold_text(text)
+        folded = normalize_search_text(text)
         if all(word in folded for word in words):
             yield card
 

@@ -22,7 +22,7 @@ from app.spaced_repetition.card_ids import (
     build_term_card,
     is_added_card,
     parse_card_id,
-    topic_of_card,
+    find_topic_of_added_card,
 )
 from app.spaced_repetition.review_log import CardRecord
 from app.spaced_repetition.scheduler import retrievability
@@ -78,12 +78,12 @@ def _page_link(library: Library, slug: str, anchor: str = "") -> tuple[tuple[str
 
 
 def _added_card_content(
-    library: Library, details: AddedCardDetails, days: tuple[dt.date, dt.date]
+    library: Library, details: AddedCardDetails, added_day_and_today: tuple[dt.date, dt.date]
 ) -> ResolvedCard | None:
     """Return the added card with its current text; None if its source left the course."""
     kind = parse_card_id(details.card)[0]
     if kind == QUESTION:
-        return _question_card_content(library, details, days)
+        return _question_card_content(library, details, added_day_and_today)
     if kind == TERM:
         return _term_card_content(library, details.card)
     if kind == OWN and details.own is not None:
@@ -94,7 +94,7 @@ def _added_card_content(
 
 
 def _question_card_content(
-    library: Library, details: AddedCardDetails, days: tuple[dt.date, dt.date]
+    library: Library, details: AddedCardDetails, added_day_and_today: tuple[dt.date, dt.date]
 ) -> ResolvedCard | None:
     question = library.questions.get(parse_card_id(details.card)[1])
     if question is None:
@@ -107,7 +107,7 @@ def _question_card_content(
         card,
         _page_link(library, question.topic, question.section),
         question=f"/quiz/{question.topic}/{question.id}?back=/flashcards",
-        origin=f"A question you missed {_day_in_sentence(*days)}.",
+        origin=f"A question you missed {_day_in_sentence(*added_day_and_today)}.",
         sat=details.sat,
     )
 
@@ -116,7 +116,7 @@ def _term_card_content(library: Library, card: str) -> ResolvedCard | None:
     term = library.glossary.get(parse_card_id(card)[1])
     if term is None:
         return None
-    slug = topic_of_card(library, card)
+    slug = find_topic_of_added_card(library, card)
     links = (*_page_link(library, slug), ("Glossary", f"/glossary#{term.anchor}"))
     return ResolvedCard(build_term_card(term, slug), links, origin="A term of the glossary.")
 

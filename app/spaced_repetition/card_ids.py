@@ -62,7 +62,7 @@ def is_source_in_course(library: Library, card: str) -> bool:
     return kind == OWN or name in library.cards
 
 
-def topic_of_card(library: Library, card: str) -> str:
+def find_topic_of_added_card(library: Library, card: str) -> str:
     """Return the topic of an added card, empty if it has none.
 
     For a question it is the question's topic, for a term the first page in reading order that uses

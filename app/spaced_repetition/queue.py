@@ -150,7 +150,7 @@ ONE_DAY = dt.timedelta(days=1)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class StrayCards:
+class GoneAndMovedCards:
     """Cards whose memory row does not fit the current course.
 
     `gone` have left the course; `moved` changed their topic and maps card to (old, new).
@@ -160,7 +160,7 @@ class StrayCards:
     moved: Mapping[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
 
 
-NO_STRAYS = StrayCards()
+NO_STRAYS = GoneAndMovedCards()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ class QueueScope:
     day: dt.date
     now: int
     topic: str = ""
-    strays: StrayCards = NO_STRAYS
+    strays: GoneAndMovedCards = NO_STRAYS
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -247,7 +247,7 @@ def _count_if_over_result(condition: Any) -> Any:
     return func.sum(case((condition, 1), else_=0)).over()
 
 
-def _select_with_counts(due: Select[Any]) -> Select[Any]:
+def _select_counts_and_first_card(due: Select[Any]) -> Select[Any]:
     """Build one query for the day's counts and the most urgent card, if any."""
     cards = due.subquery()
     first = (
@@ -267,8 +267,8 @@ def _select_with_counts(due: Select[Any]) -> Select[Any]:
     return select(*first.c, *today.c).select_from(today.outerjoin(first, true()))
 
 
-_LOOK = _select_with_counts(_due)
-_LOOK_AMONG_STRAYS = _select_with_counts(_due.where(_still_there))
+_LOOK = _select_counts_and_first_card(_due)
+_LOOK_AMONG_STRAYS = _select_counts_and_first_card(_due.where(_still_there))
 
 
 def load_queue(db: Session, learner_id: int, limits: QueueScope) -> ReviewQueue:
@@ -430,12 +430,12 @@ def load_card_states(
     return {row.card: (card_state_from_row(row), row.suspended) for row in rows}
 
 
-_kept: weakref.WeakKeyDictionary[Engine, collections.OrderedDict[int, tuple[str, StrayCards]]] = (
-    weakref.WeakKeyDictionary()
-)
+_kept: weakref.WeakKeyDictionary[
+    Engine, collections.OrderedDict[int, tuple[str, GoneAndMovedCards]]
+] = weakref.WeakKeyDictionary()
 
 
-def find_stray_cards(db: Session, learner_id: int, library: Library) -> StrayCards:
+def find_gone_and_moved_cards(db: Session, learner_id: int, library: Library) -> GoneAndMovedCards:
     """Return the orphaned cards of a learner, computed once per state of the course.
 
     Reviews are only of cards in the course, so no new ones appear within one state.
@@ -447,7 +447,7 @@ def find_stray_cards(db: Session, learner_id: int, library: Library) -> StrayCar
     known = kept.get(learner_id)
     if known is not None and known[0] == library.version:
         return known[1]
-    orphans = compute_stray_cards(db, learner_id, library)
+    orphans = compute_gone_and_moved_cards(db, learner_id, library)
     kept[learner_id] = (library.version, orphans)
     kept.move_to_end(learner_id)
     while len(kept) > _LEARNERS:
@@ -455,7 +455,9 @@ def find_stray_cards(db: Session, learner_id: int, library: Library) -> StrayCar
     return orphans
 
 
-def compute_stray_cards(db: Session, learner_id: int, library: Library) -> StrayCards:
+def compute_gone_and_moved_cards(
+    db: Session, learner_id: int, library: Library
+) -> GoneAndMovedCards:
     """Compare every memory row of a learner with the course."""
     rows = db.connection().execute(
         select(MEMORY.c.card, MEMORY.c.topic).where(MEMORY.c.learner_id == learner_id)
@@ -472,7 +474,7 @@ def compute_stray_cards(db: Session, learner_id: int, library: Library) -> Stray
             moved[card] = (topic, "")
         elif known.topic != topic:
             moved[card] = (topic, known.topic)
-    return StrayCards(frozenset(gone), moved)
+    return GoneAndMovedCards(frozenset(gone), moved)
 
 
 def _topics_in_queue_order(library: Library) -> Iterable[str]:

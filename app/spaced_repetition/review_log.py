@@ -22,7 +22,11 @@ from app.database.engine import BROUGHT, insert_if_absent
 from app.database.quotas import CARD_LOG
 from app.database.tables import TABLES, Review, Suspension
 from app.markup.model import Flashcard
-from app.spaced_repetition.added_cards import ADDED, first_due_day, set_card_declined
+from app.spaced_repetition.added_cards import (
+    ADDED,
+    choose_first_due_day_by_kind,
+    set_declined_if_added,
+)
 from app.spaced_repetition.card_ids import QUESTION, is_added_card, parse_card_id
 from app.spaced_repetition.card_rows import (
     MEMORY,
@@ -151,7 +155,7 @@ def _start_from_row(row: Any) -> AddedCardStart:
     since = from_milliseconds(row.at)
     day = study_day_at(since, row.zone)
     missed = parse_card_id(row.card)[0] == QUESTION
-    return AddedCardStart(first_due_day(row.card, day), since, row.declined, missed)
+    return AddedCardStart(choose_first_due_day_by_kind(row.card, day), since, row.declined, missed)
 
 
 DAYS = TABLES["study_day"]
@@ -279,7 +283,7 @@ _UNDONE = select(LOG.c.rating, LOG.c.recall, LOG.c.milliseconds, LOG.c.study_day
 )
 
 
-def retrievability_before(before: CardState | None, day: dt.date) -> float | None:
+def compute_review_state_retrievability(before: CardState | None, day: dt.date) -> float | None:
     """Return the probability of recall before a review; None while the card is in its steps."""
     if before is None or before.state != "review":
         return None
@@ -295,7 +299,7 @@ def add_review_to_day(
 ) -> None:
     """Add a review to its day; `before` is the card's state before it."""
     again = _was_last_reviewed_on(before, review.day)
-    chance = retrievability_before(before, review.day)
+    chance = compute_review_state_retrievability(before, review.day)
     work = totals_of_review(review.rating, chance, milliseconds, seen_that_day=again)
     add_to_day_totals(db, learner_id, review.day.isoformat(), work)
 
@@ -406,7 +410,7 @@ def record_review(
             "card": card.id,
             "rating": review.rating,
             "retention": review.retention,
-            "recall": retrievability_before(held.standing, review.day),
+            "recall": compute_review_state_retrievability(held.standing, review.day),
             "milliseconds": submission.milliseconds,
             "study_day": review.day.isoformat(),
             "at": to_milliseconds(review.at),
@@ -524,7 +528,7 @@ def set_suspended(
 ) -> None:
     """Suspend a card, or unsuspend it in the state it had."""
     if is_added_card(card.id) and not suspended:
-        set_card_declined(db, learner_id, card.id, declined=False)
+        set_declined_if_added(db, learner_id, card.id, declined=False)
         return
     held = load_card_record(db, learner_id, card.id)
     db.connection().execute(_TAKE_UP, card_query_parameters(learner_id, card.id))
@@ -686,7 +690,7 @@ _RECALLED = select(func.count(LOG.c.card.distinct())).where(
 )
 
 
-def count_review_days(db: Session, learner_id: int, card: str = "") -> dict[str, int]:
+def count_review_days_by_card(db: Session, learner_id: int, card: str = "") -> dict[str, int]:
     """Return on how many study days each card was rated, or one card. Else reads the whole log."""
     days = _REVIEW_DAYS.where(LOG.c.card == card) if card else _REVIEW_DAYS
     return {row[0]: row[1] for row in db.connection().execute(days, {"learner": learner_id})}

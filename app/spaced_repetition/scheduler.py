@@ -78,7 +78,7 @@ _MIDNIGHT = dt.time(tzinfo=dt.UTC)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class IntervalRules:
+class SchedulerConfig:
     """How intervals are computed: steps before and after a lapse, the maximum, fuzz.
 
     `fuzz` spreads intervals of three days and more, so that cards learned together do not stay
@@ -93,7 +93,7 @@ class IntervalRules:
     parameters: tuple[float, ...] = DEFAULT_PARAMETERS
 
 
-POLICY = IntervalRules(fuzz=True)
+POLICY = SchedulerConfig(fuzz=True)
 """The policy of the app. Calls without a card id are not fuzzed."""
 
 
@@ -133,7 +133,7 @@ class CardState:
 
 
 def apply_review(
-    before: CardState | None, review: ReviewEvent, card: str = "", policy: IntervalRules = POLICY
+    before: CardState | None, review: ReviewEvent, card: str = "", policy: SchedulerConfig = POLICY
 ) -> CardState:
     """Return the card state after one more review; `before` is None for a new card.
 
@@ -166,7 +166,7 @@ def apply_review(
 
 
 def _fuzz_interval_by_rating(
-    before: CardState | None, grade: ReviewEvent, card: str, policy: IntervalRules
+    before: CardState | None, grade: ReviewEvent, card: str, policy: SchedulerConfig
 ) -> int:
     """Return the fuzzed interval in days. Hard, good and easy give increasing intervals."""
     scheduler, day = _fsrs_scheduler(policy, grade.retention), _start_of_day(grade.day)
@@ -205,7 +205,7 @@ def retrievability(state: CardState, day: dt.date) -> float:
 
 
 @functools.lru_cache(maxsize=256)
-def _fsrs_scheduler(policy: IntervalRules, retention: float) -> fsrs.Scheduler:
+def _fsrs_scheduler(policy: SchedulerConfig, retention: float) -> fsrs.Scheduler:
     return fsrs.Scheduler(
         parameters=policy.parameters,
         desired_retention=retention,
@@ -417,7 +417,7 @@ class FsrsFormulas:
         "_w",
     )
 
-    def __init__(self, policy: IntervalRules = POLICY) -> None:
+    def __init__(self, policy: SchedulerConfig = POLICY) -> None:
         w = policy.parameters
         self._w = w
         self._decay = -w[20]

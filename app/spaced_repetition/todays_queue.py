@@ -48,14 +48,14 @@ class CardsOnDayList:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class DeckFilter:
+class QueueRequest:
     """Which cards to show: those of one topic or of all, and `more` new ones than the day has."""
 
     topic: str = ""
     more: int = 0
 
 
-EVERYTHING = DeckFilter()
+EVERYTHING = QueueRequest()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -84,14 +84,14 @@ class CardsLeft:
         return self.learning + self.waiting
 
     @property
-    def returning(self) -> int:
+    def seen_cards(self) -> int:
         """All cards left except the new ones."""
         return self.due + self.waiting
 
     @property
     def cards(self) -> int:
         """All cards left, as every page counts them."""
-        return self.returning + self.fresh
+        return self.seen_cards + self.fresh
 
     @property
     def seconds(self) -> float:
@@ -101,7 +101,7 @@ class CardsLeft:
         300.0
         """
         return (
-            self.returning * REVIEW_SECONDS * self.pace.ratio_to_usual
+            self.seen_cards * REVIEW_SECONDS * self.pace.ratio_to_usual
             + self.fresh * self.pace.new_card_seconds
         )
 
@@ -121,7 +121,7 @@ class TodaysQueue:
 
 
 def load_todays_queue(
-    ctx: RequestContext, listed: CardsOnDayList | None, choice: DeckFilter = EVERYTHING
+    ctx: RequestContext, listed: CardsOnDayList | None, choice: QueueRequest = EVERYTHING
 ) -> TodaysQueue:
     """Return the review queue of the study day.
 
@@ -168,7 +168,7 @@ def load_todays_queue(
 
 
 def _query(ctx: RequestContext, topic: str) -> QueueScope:
-    strays = queue.find_stray_cards(ctx.db, ctx.learner.id, ctx.library)
+    strays = queue.find_gone_and_moved_cards(ctx.db, ctx.learner.id, ctx.library)
     return QueueScope(ctx.day, to_milliseconds(ctx.now), topic, strays)
 
 
@@ -283,7 +283,7 @@ def load_upcoming_cards(
         today = queue.load_cards_due_on_day(ctx.db, ctx.learner.id, limits, limit)
     else:
         names = {*listed.reviews, *listed.new}
-        today = [c for c in due if c.card in names or _is_in_todays_steps(c, ctx)]
+        today = [c for c in due if c.card in names or _is_in_steps_seen_today(c, ctx)]
         order = {card: place for place, card in enumerate(listed.reviews)}
         today.sort(key=lambda c: order.get(c.card, len(order)))
     ripe = [card for card in today if not _is_waiting_for_step(card, ctx)]
@@ -297,7 +297,7 @@ def load_upcoming_cards(
     return list(itertools.islice([*ripe, *new, *waiting], limit)), due
 
 
-def _is_in_todays_steps(card: CardRecord, ctx: RequestContext) -> bool:
+def _is_in_steps_seen_today(card: CardRecord, ctx: RequestContext) -> bool:
     standing = card.standing
     return standing is not None and standing.state != "review" and standing.last_day == ctx.day
 

@@ -73,7 +73,9 @@ def last_day_for_new_cards(calendar: PlanCalendar) -> dt.date | None:
     return calendar.exam - dt.timedelta(days=days + 1)
 
 
-def new_card_capacity(learner: LearnerFacts, calendar: PlanCalendar, minutes: float) -> float:
+def new_cards_fitting_before_exam(
+    learner: LearnerFacts, calendar: PlanCalendar, minutes: float
+) -> float:
     """Return how many more new cards can still be reviewed twice before the exam."""
     ahead = calendar.study_days_after(learner.day)
     room = _REVIEW_ROOM * minutes / learner.paces.review * ahead
@@ -89,13 +91,16 @@ def count_new_cards(
     if last is not None and learner.day > last:
         return 0
     days = (last - learner.day).days + 1 if last else calendar.days
-    spare = new_card_capacity(learner, calendar, minutes)
+    spare = new_cards_fitting_before_exam(learner, calendar, minutes)
     most = int(_NEW_SHARE[amount] * minutes / learner.paces.new_card)
     return min(most, math.ceil(_FRONT_LOAD * spare / days), int(spare))
 
 
 def choose_new_cards(
-    course: CourseFacts, learner: LearnerFacts, known: Mapping[str, float], count: int
+    course: CourseFacts,
+    learner: LearnerFacts,
+    chance_known_by_page: Mapping[str, float],
+    count: int,
 ) -> list[str]:
     """Return the new cards to begin, at most `count`; `known` is by page, 0 to 1.
 
@@ -128,7 +133,7 @@ def choose_new_cards(
     def gain(slug: str) -> tuple[bool, float, int]:
         page = course.pages[slug]
         weight = course.objectives[page.objectives[0]].weight
-        value = 0.3 * (missed[slug] > 0) + 5 * weight * (1 - known.get(slug, 0.3))
+        value = 0.3 * (missed[slug] > 0) + 5 * weight * (1 - chance_known_by_page.get(slug, 0.3))
         used = len(page.cards) - len(left[slug])
         return today[slug] < _A_PAGE, value - 0.12 * used, -order[slug]
 

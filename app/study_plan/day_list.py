@@ -202,7 +202,7 @@ def make_day_list(
         most = math.inf
     pages, room, all_begun = _choose_pages(course, learner, estimate, unread, room, most)
     if room > _LEAST_ROOM and all_begun and new:
-        spare = cards.new_card_capacity(learner, calendar, minutes)
+        spare = cards.new_cards_fitting_before_exam(learner, calendar, minutes)
         more = int(max(0.0, min(room / 2 / paces.new_card, spare - new)))
         new, room = new + more, room - more * paces.new_card
     if room > _LEAST_ROOM:
@@ -231,7 +231,9 @@ def _without_empty(tasks: Iterable[Task]) -> tuple[Task, ...]:
     return tuple(t for t in tasks if t.cards or t.pages or t.questions or t.exam)
 
 
-def time_to_read(calendar: PlanCalendar, day: dt.date, minutes_of_day: float) -> float | None:
+def reading_minutes_before_exam(
+    calendar: PlanCalendar, day: dt.date, minutes_of_day: float
+) -> float | None:
     """Return the minutes for pages from tomorrow on: 0 on the last day, None without an exam day."""
     if calendar.exam is None:
         return None
@@ -252,7 +254,7 @@ def plans_short_route(
 
     `begun` are the pages of which a part is read.
     """
-    time = time_to_read(calendar, day, minutes_of_day)
+    time = reading_minutes_before_exam(calendar, day, minutes_of_day)
     full = sum(page.minutes for page in course.pages.values() if page.slug not in begun)
     return route == "short" or (route == "auto" and time is not None and full > time)
 
@@ -274,7 +276,7 @@ def _pages_left_to_read(
     is_short = plans_short_route(course, read, calendar, learner.day, minutes_of_day, route)
     essentials = {p.slug: p.short_minutes * (1 - read[p.slug].essential) for p in pages}
     is_short = is_short and max(essentials.values(), default=0) > _NOTHING
-    whole = {p.slug: p.minutes - p.reading_minutes_of_part(read[p.slug]) for p in pages}
+    whole = {p.slug: p.minutes - p.compute_minutes_of_fraction(read[p.slug]) for p in pages}
     left = (essentials if is_short else whole).items()
     return [PageToRead(s, round_minutes(m), "weak", is_short) for s, m in left if m > _NOTHING]
 
@@ -285,7 +287,7 @@ def _choose_pages(
     estimate: ScoreEstimate | None,
     unread: list[PageToRead],
     minutes_left: float,
-    most: float,
+    longest_page_minutes: float,
 ) -> tuple[list[PageToRead], float, bool]:
     """Return the pages to read in `minutes_left` minutes, the room left, and whether none is left unread.
 
@@ -308,7 +310,7 @@ def _choose_pages(
     objectives = collections.Counter[str]()
     for slug, done in read.items():
         if (facts := course.pages.get(slug)) is not None:
-            reading[facts.domain] += facts.reading_minutes_of_part(done)
+            reading[facts.domain] += facts.compute_minutes_of_fraction(done)
             objectives.update(facts.objectives)
     mock, placement = _pages_missed_in_exam_and_placement(course, learner)
     chosen: list[PageToRead] = []
@@ -322,7 +324,7 @@ def _choose_pages(
         fitting = [slug for slug, page in first.items() if page.minutes <= minutes_left]
         if not fitting and not chosen:
             shortest = min(first, key=lambda slug: first[slug].minutes)
-            fitting = [shortest] if first[shortest].minutes <= most else []
+            fitting = [shortest] if first[shortest].minutes <= longest_page_minutes else []
         if not fitting:
             break
         fitting = [slug for slug in fitting if any(gain(slug)[:3])] or fitting

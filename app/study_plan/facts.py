@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from app.content.reading_routes import PagePart
+from app.content.reading_routes import PageFraction
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class ReadingFact:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class AnswerFact:
+class FirstAnswerFact:
     """The first answer to a question: its score 0 to 1, study day, moment in ms."""
 
     question: str
@@ -76,7 +76,7 @@ class LearnerFacts:
 
     day: dt.date
     readings: Sequence[ReadingFact] = ()
-    answers: Sequence[AnswerFact] = ()
+    answers: Sequence[FirstAnswerFact] = ()
     missed: Mapping[str, dt.date] = dataclasses.field(default_factory=dict)
     cards: Sequence[CardFact] = ()
     added: Sequence[str] = ()
@@ -86,11 +86,11 @@ class LearnerFacts:
     last_sat: dt.date | None = None
 
 
-def sum_readings(readings: Iterable[ReadingFact]) -> Mapping[str, PagePart]:
+def sum_readings(readings: Iterable[ReadingFact]) -> Mapping[str, PageFraction]:
     """Return how much of each page was read, by slug; of other pages nothing."""
-    parts = collections.defaultdict[str, PagePart](PagePart)
+    parts = collections.defaultdict[str, PageFraction](PageFraction)
     for one in readings:
         before = parts[one.page]
         share, essential = before.share + one.share, before.essential + one.essential
-        parts[one.page] = PagePart(min(1.0, share), min(1.0, essential))
+        parts[one.page] = PageFraction(min(1.0, share), min(1.0, essential))
     return parts

@@ -139,10 +139,12 @@ def _find_or_make_list(ctx: RequestContext) -> _ListAndEstimate | None:
     newest = _newest_list(ctx)
     if newest is not None and newest[0].day == ctx.day:
         return newest
-    return _make_new_list(ctx, newest)
+    return _build_unsaved_list(ctx, newest)
 
 
-def _make_new_list(ctx: RequestContext, newest: _ListAndEstimate | None) -> _ListAndEstimate | None:
+def _build_unsaved_list(
+    ctx: RequestContext, newest: _ListAndEstimate | None
+) -> _ListAndEstimate | None:
     """Make the list of the day; `newest` is the one before it, or one of today to replace.
 
     None until something was read or answered, and while a first placement test is unfinished.
@@ -189,7 +191,7 @@ def _plan_choices_key(learner: LearnerProfile, day: dt.date) -> str:
     return f"{learner.minutes_on(day)} {learner.card_amount} {learner.page_route} {learner.plan_calendar(day)}"
 
 
-def _make_list_if_needed(ctx: RequestContext) -> _ListAndEstimate | None:
+def _make_list_to_store(ctx: RequestContext) -> _ListAndEstimate | None:
     """Return the list to store; None if that of the day is stored already, or there is none.
 
     One is made again if the learner has changed the plan and nothing on it was begun.
@@ -199,7 +201,7 @@ def _make_list_if_needed(ctx: RequestContext) -> _ListAndEstimate | None:
         same = newest[0].made_for == _plan_choices_key(ctx.learner, ctx.day)
         if same or any(task.done for task in _tick_off_tasks(ctx, newest[0])):
             return None
-    return _make_new_list(ctx, newest)
+    return _build_unsaved_list(ctx, newest)
 
 
 async def ensure_day_list(request: Request, ctx: ReadContext) -> None:
@@ -208,7 +210,7 @@ async def ensure_day_list(request: Request, ctx: ReadContext) -> None:
     These pages are GET requests. If the list can't be written, the page is shown all the same. Two
     requests at once write one list: the first one stays.
     """
-    made = await run_in_threadpool(_make_list_if_needed, ctx)
+    made = await run_in_threadpool(_make_list_to_store, ctx)
     if made is None:
         return
     day_list, estimate = made

@@ -257,7 +257,7 @@ class ScoreModel:
         )
         mean = sum(domains.values())
         return ScoreEstimate(
-            questions=self._course.exam_questions,
+            questions=self._course.exam_question_count,
             mean=mean,
             shown=mean,
             sd=math.sqrt(belief + luck + _MODEL_SD**2),
@@ -282,7 +282,7 @@ def estimate_score(
 
     Goes through readings and first answers in the order of time.
     """
-    if not course.exam_questions:
+    if not course.exam_question_count:
         return None
     events: list[tuple[dt.date, int, str, float, bool]] = [
         (one.day, one.at, one.page, one.share, True)
@@ -314,7 +314,7 @@ def describe_score_of_guessing(course: CourseFacts) -> str:
         for domain in course.domains
         for number in domain.objectives
     )
-    return f"Guessing alone scores about {round(mean)}." if course.exam_questions else ""
+    return f"Guessing alone scores about {round(mean)}." if course.exam_question_count else ""
 
 
 def _sigmoid(x: float) -> float:

@@ -13,18 +13,18 @@ from app.accounts.current_learner import LearnerProfile
 from app.clock import from_milliseconds, study_day_start, to_milliseconds
 from app.content.course_facts import cached_course_facts
 from app.content.library import Library
-from app.content.reading_routes import page_parts_by_section
+from app.content.reading_routes import map_sections_to_page_fractions
 from app.database.engine import ATTEMPT, GRADED, SCORE, insert_if_absent
 from app.database.tables import TABLES, DayListRow, ScorePredictionRow
 from app.spaced_repetition.card_ids import is_added_card
 from app.spaced_repetition.card_rows import MEMORY
 from app.spaced_repetition.queue import load_card_pace
-from app.spaced_repetition.review_log import count_review_days
+from app.spaced_repetition.review_log import count_review_days_by_card
 from app.spaced_repetition.todays_queue import REVIEW_SECONDS
 from app.study_plan.cards import LATER_REVIEWS
 from app.study_plan.day_list import DayDone, DayList
 from app.study_plan.facts import (
-    AnswerFact,
+    FirstAnswerFact,
     CardFact,
     LearnerFacts,
     Paces,
@@ -74,12 +74,14 @@ _READ = (
 
 
 def _load_readings(
-    db: Session, values: dict[str, Any], learner: LearnerProfile, library: Library
+    db: Session, bind_values: dict[str, Any], learner: LearnerProfile, library: Library
 ) -> list[ReadingFact]:
     readings = []
-    for topic, section, at in db.connection().execute(_READ, values):
+    for topic, section, at in db.connection().execute(_READ, bind_values):
         page = library.topics.get(topic)
-        if (part := (page_parts_by_section(page) if page else {}).get(section)) is not None:
+        if (
+            part := (map_sections_to_page_fractions(page) if page else {}).get(section)
+        ) is not None:
             day = learner.study_day(from_milliseconds(at))
             readings.append(ReadingFact(topic, part.share, day, at, part.essential))
     return readings
@@ -97,17 +99,17 @@ _ANSWERS = (
 
 
 def _load_answers(
-    db: Session, values: dict[str, Any], today: dt.date
-) -> tuple[list[AnswerFact], dict[str, dt.date], float]:
+    db: Session, bind_values: dict[str, Any], today: dt.date
+) -> tuple[list[FirstAnswerFact], dict[str, dt.date], float]:
     """Return the first answers, the days of questions last missed, and seconds per question."""
-    firsts: list[AnswerFact] = []
+    firsts: list[FirstAnswerFact] = []
     missed: dict[str, dt.date] = {}
     spent, count = _QUESTION_SECONDS * _TRUST, _TRUST
-    for row in db.connection().execute(_ANSWERS, values):
+    for row in db.connection().execute(_ANSWERS, bind_values):
         day = dt.date.fromisoformat(row.study_day)
         if row.first:
             score = row.score * _HINTED if row.hints else row.score
-            firsts.append(AnswerFact(row.item, score, day, row.at, row.context))
+            firsts.append(FirstAnswerFact(row.item, score, day, row.at, row.context))
         missed.pop(row.item, None)
         if row.score < 1:
             missed[row.item] = day
@@ -121,12 +123,12 @@ _CARDS = select(*MEMORY.c[_COLUMNS]).where(MEMORY.c.learner_id == _learner)
 
 
 def _load_cards(
-    db: Session, values: dict[str, Any], library: Library, day: dt.date
+    db: Session, bind_values: dict[str, Any], library: Library, day: dt.date
 ) -> tuple[list[CardFact], list[str], frozenset[str]]:
     """Return the started cards, the added ones that are due, and those that can't be started."""
-    days = count_review_days(db, values["learner"])
+    days = count_review_days_by_card(db, bind_values["learner"])
     cards, added, unavailable = [], [], set()
-    for row in db.connection().execute(_CARDS.order_by(MEMORY.c.card), values):
+    for row in db.connection().execute(_CARDS.order_by(MEMORY.c.card), bind_values):
         of_course = row.card in library.cards
         if row.suspended or not (of_course or is_added_card(row.card)):
             unavailable.add(row.card)
@@ -203,7 +205,7 @@ def load_day_done(
         cards=frozenset(card for card, is_done in cards if is_done),
         begun_cards=frozenset(card for card, is_done in cards if not is_done),
         pages=frozenset(p for p in pages if p in left or read[p].is_whole),
-        essentials=frozenset(p for p in pages if p in left or read[p].has_essentials),
+        essentials=frozenset(p for p in pages if p in left or read[p].has_all_essentials),
         questions=frozenset(db.connection().scalars(_ANSWERED, values)),
         sat=sat is not None and sat >= day,
     )

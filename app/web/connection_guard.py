@@ -196,7 +196,7 @@ class GuardedProtocol(HttpToolsProtocol):
         return cycle is None or cycle.response_complete
 
     @property
-    def is_waiting(self) -> bool:
+    def is_waiting_for_client(self) -> bool:
         """Whether the server waits for the client to send something."""
         return self.is_idle or self._head < 0
 
@@ -212,7 +212,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def _close_one_of(self, connections: "set[GuardedProtocol]") -> bool:
         """Close a connection that waits for its client, but not this one."""
         for other in connections:
-            if other is not self and other.is_waiting:
+            if other is not self and other.is_waiting_for_client:
                 other.transport.abort()
                 return True
         return False

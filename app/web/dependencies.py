@@ -50,7 +50,7 @@ def require_question(library: Library, item: str) -> Question:
     return question
 
 
-def build_course_links(library: Library) -> CourseLinks:
+def collect_course_link_targets(library: Library) -> CourseLinks:
     """Return the page titles and glossary terms that calculator forms can link to."""
     titles = {slug: topic.title for slug, topic in library.topics.items()}
     return CourseLinks(titles, library.glossary.keys())
@@ -133,7 +133,7 @@ class RouteTemplates:
         self._app = app
         self._names: dict[int, str] = {}
 
-    def template_of(self, scope: Scope) -> str:
+    def route_template_or_dash(self, scope: Scope) -> str:
         """Return the template, e.g. “/quiz/{topic}”; “-” if no route matched."""
         route = scope.get("route") or scope.get("endpoint")
         if route is None:

@@ -14,7 +14,7 @@ def format_date_with_year(day: dt.date) -> str:
     return f"{day:%B}{NBSP}{day.day}, {day.year}"
 
 
-def format_weekday(day: dt.date, today: dt.date | None = None) -> str:
+def format_date_with_weekday(day: dt.date, today: dt.date | None = None) -> str:
     """Return a date with its weekday, e.g. “Tuesday, June 9”; with its year if `today` is far."""
     is_far = today is not None and abs((day - today).days) > _FAR
     return f"{day:%A}, {format_date_with_year(day) if is_far else format_date(day)}"
@@ -50,10 +50,10 @@ def format_time_spent(minutes: float) -> str:
     return " ".join(parts)
 
 
-def format_whole_minutes(minutes: float) -> str:
+def format_minutes_without_unit(minutes: float) -> str:
     """Return minutes for a table: 0, “under 1” or a whole number.
 
-    >>> [format_whole_minutes(n) for n in (0, 0.4, 1, 1500.2)]
+    >>> [format_minutes_without_unit(n) for n in (0, 0.4, 1, 1500.2)]
     ['0', 'under 1', '1', '1,500']
     """
     return "under 1" if 0 < minutes < 1 else f"{round(minutes):,}"

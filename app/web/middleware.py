@@ -365,10 +365,10 @@ class EdgeMiddleware:
             await response(inner, receive, exchange.record_or_pass_on)
         # a revoked session was replaced by a new visitor
         exchange.visitor = inner["state"]["visitor"]
-        self._log_if_slow(exchange, inner)
+        self._log_if_slow_or_failed(exchange, inner)
         if not exchange.started:
             await exchange.send_recorded()
-        self._record_metrics(exchange, self._config.routes.template_of(inner))
+        self._record_metrics(exchange, self._config.routes.route_template_or_dash(inner))
 
     async def _call_app_within_limits(
         self, inner: Scope, receive: Receive, exchange: HttpExchange
@@ -421,14 +421,14 @@ class EdgeMiddleware:
             seconds = time.perf_counter() - exchange.begun
             self._config.metrics.record_response(exchange.method, route, exchange.status, seconds)
 
-    def _log_if_slow(self, exchange: HttpExchange, inner: Scope) -> None:
+    def _log_if_slow_or_failed(self, exchange: HttpExchange, inner: Scope) -> None:
         seconds = time.perf_counter() - exchange.begun
         if seconds < _SLOW and exchange.status < 500:
             return
         known = {
             "request": exchange.number,
             "method": exchange.method,
-            "route": self._config.routes.template_of(inner),
+            "route": self._config.routes.route_template_or_dash(inner),
             "status": exchange.status,
             "milliseconds": round(seconds * 1000),
         }
@@ -449,7 +449,7 @@ async def _load_current_course(live: LiveLibrary) -> Library:
     Checks the files in a thread, because reading an author's changes may take a second
     of processor time.
     """
-    recent = live.fresh_library_or_none()
+    recent = live.get_recently_checked_library()
     if recent is not None:
         return recent
     return await to_thread.run_sync(live.current, limiter=_COURSE_THREAD)

@@ -27,8 +27,8 @@ from app.web.formatting import (
     format_minutes_at_least_one,
     format_percent,
     format_time_spent,
-    format_weekday,
-    format_whole_minutes,
+    format_date_with_weekday,
+    format_minutes_without_unit,
 )
 from app.widgets.svg import SIGNS, draw_meter, draw_meters, draw_shares
 
@@ -201,10 +201,10 @@ def create_template_env(folder: Path, static: StaticAssets) -> Environment:
     )
     environment.filters["quantity"] = format_value
     times, counts = (
-        (format_minutes_at_least_one, format_time_spent, format_whole_minutes),
+        (format_minutes_at_least_one, format_time_spent, format_minutes_without_unit),
         (format_count_with_noun, format_percent),
     )
-    for words in (format_date_with_year, format_weekday, *times, *counts):
+    for words in (format_date_with_year, format_date_with_weekday, *times, *counts):
         environment.globals[words.__name__] = words
     environment.globals["SIGNS"] = SIGNS
     for drawn in (draw_meter, draw_meters, draw_shares):
@@ -336,10 +336,10 @@ def template_language_marks(language: str) -> dict[str, Any]:
         "lang": Markup(' lang="{}"').format(language) + Markup(' dir="rtl"') * right_to_left,
         "english": Markup(' lang="{}"').format(INTERFACE) + Markup(' dir="ltr"') * right_to_left,
         "authored": authored,
-        "named": functools.partial(_mark_authored_name, authored),
+        "named": functools.partial(_mark_text_after_colon, authored),
     }
 
 
-def _mark_authored_name(authored: Callable[[str], Markup], words: str) -> Markup:
+def _mark_text_after_colon(authored: Callable[[str], Markup], words: str) -> Markup:
     ours, colon, name = words.partition(": ")
     return escape(ours + colon) + (authored(name) if name else "")

@@ -417,7 +417,7 @@ _CHUNK_BYTES = 256 * 1024
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class BodyTimeouts:
+class BodyLimits:
     """How long a body may take, and how many large ones are received at once.
 
     A body gets `seconds`, plus one second for each `bytes_a_second` received. So a
@@ -441,7 +441,7 @@ class BodyTimeouts:
 class BodyReceiver:
     """Buffers request bodies; one instance per process."""
 
-    def __init__(self, patience: BodyTimeouts) -> None:
+    def __init__(self, patience: BodyLimits) -> None:
         self._patience = patience
         self._slots = TransferSlots(patience.files, patience.of_one_client)
 

@@ -18,7 +18,7 @@ from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Chart,
     Estimate,
-    EstimateSection,
+    SubEstimate,
     Figure,
     FormulaStep,
     Picture,
@@ -264,7 +264,7 @@ def build_estimate_view(
     )
 
 
-def _section_view(section: EstimateSection) -> SectionView:
+def _section_view(section: SubEstimate) -> SectionView:
     entry, verdict = registry.require_estimate(section.name), section.estimate.verdict
     query = encode_inputs_query(given_inputs.inputs_to_query(section.inputs))
     figures = tuple(build_figure_view(f, {}) for f in section.estimate.figures)
@@ -326,7 +326,7 @@ def build_figure_view(figure: Figure, color_classes: Mapping[str, str]) -> Figur
         name=figure.name,
         label=figure.label,
         value=figure.words,
-        interval=format_interval(figure),
+        interval=format_interval_or_exact(figure),
         note=figure.note,
         primary=figure.primary,
         color=color_classes.get(figure.label, ""),
@@ -370,7 +370,7 @@ def _hardware_links(entry: EstimateSpec, inputs: Any) -> tuple[tuple[str, str], 
     return tuple((part_url(p.id), p.name) for p in known if p is not None)
 
 
-def format_interval(figure: Figure) -> str:
+def format_interval_or_exact(figure: Figure) -> str:
     """Format the interval of a modeled figure: `72.1 to 86.4 GB`; “exact” if there is none."""
     if figure.value is None or isinstance(figure.value, _WORDS):
         return ""

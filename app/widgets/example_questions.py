@@ -21,7 +21,7 @@ class ExampleQuestion:
     typed: Mapping[str, str]
 
     @property
-    def url(self) -> str:
+    def calculator_link(self) -> str:
         """URL of the calculator with these inputs, or of the comparison if they are of two."""
         part = "compare" if any(name[1:2] == "." for name in self.typed) else ""
         return calculator_url(self.estimate, urlencode(self.typed), part=part)

@@ -131,11 +131,11 @@ def _draw_grid(area: _ChartArea, chart: Chart) -> list[str]:
     for tick in area.y.ticks:
         down = area.to_percent_and_pixels((area.x.low, tick))[1]
         marks.append(draw_line("ax", 0, down, 100, down))
-        marks.append(draw_text(area.y.format_in_unit(tick), 0, down + 4.5, "e", dx=-8))
+        marks.append(draw_text(area.y.format_bare_number(tick), 0, down + 4.5, "e", dx=-8))
     for tick in area.x.ticks:
         across = area.x.place(tick)
         marks.append(draw_line("ax", across, _BOTTOM, across, _BOTTOM + 6))
-        marks.append(draw_text(area.x.format_in_unit(tick), across, _BOTTOM + 21, "m"))
+        marks.append(draw_text(area.x.format_bare_number(tick), across, _BOTTOM + 21, "m"))
     title = _axis_title(chart.y_label, area.y.unit)
     marks.append(draw_text(title, 0, 12, "", dx=-44))
     marks.append(draw_text(_axis_title(chart.x_label, area.x.unit), 100, _BOTTOM + 40, "e"))
@@ -225,11 +225,11 @@ def draw_timeline(timeline: Timeline) -> SvgChart:
         top = row * _LANE
         marks.append(draw_text("", 0, top + 13, bold=lane))
         for span in (s for s in timeline.spans if s.lane == lane):
-            marks += _draw_span(span, axis, top + 19, hidden=is_hidden(span, timeline))
+            marks += _draw_span(span, axis, top + 19, overlapped=is_overlapped(span, timeline))
     bottom = len(lanes) * _LANE + 2
     marks += draw_ticks_below(axis, bottom - 6)
     says = describe_timeline(timeline)
-    hidden = any(is_hidden(s, timeline) for s in timeline.spans)
+    hidden = any(is_overlapped(s, timeline) for s in timeline.spans)
     key = (("k-s", "On the critical path"), ("k-f", "Hidden behind other work"))
     return SvgChart(
         label=timeline.label,
@@ -240,7 +240,7 @@ def draw_timeline(timeline: Timeline) -> SvgChart:
     )
 
 
-def is_hidden(span: TimelineSpan, timeline: Timeline) -> bool:
+def is_overlapped(span: TimelineSpan, timeline: Timeline) -> bool:
     """Return whether a span costs no time because another lane works at the same time."""
     return not span.exposed and any(
         other.lane != span.lane and other.start < span.end and span.start < other.end
@@ -251,7 +251,7 @@ def is_hidden(span: TimelineSpan, timeline: Timeline) -> bool:
 def describe_timeline(timeline: Timeline) -> str:
     text = "; ".join(
         f"{s.lane}, {s.label}: {format_value(s.end - s.start, 's')}"
-        + (", hidden" if is_hidden(s, timeline) else "")
+        + (", hidden" if is_overlapped(s, timeline) else "")
         for s in timeline.spans
     )
     end = max((s.end for s in timeline.spans), default=0.0)
@@ -266,7 +266,7 @@ def timeline_table(timeline: Timeline) -> ResultTable:
             s.label,
             (s.start, "s"),
             (s.end - s.start, "s"),
-            "hidden" if is_hidden(s, timeline) else "yes",
+            "hidden" if is_overlapped(s, timeline) else "yes",
         )
         for s in timeline.spans
     )
@@ -274,12 +274,12 @@ def timeline_table(timeline: Timeline) -> ResultTable:
     return ResultTable(timeline.label, columns, rows)
 
 
-def _draw_span(span: TimelineSpan, axis: Axis, top: float, *, hidden: bool) -> list[str]:
+def _draw_span(span: TimelineSpan, axis: Axis, top: float, *, overlapped: bool) -> list[str]:
     start = axis.place(span.start)
     wide = axis.place(span.end) - start
     if wide <= 0:
         return []
-    marks = [draw_rect_in_percent("none" if hidden else "soft gap", start, top, wide, _BAR)]
-    if not hidden and text_fits(span.label, wide):
+    marks = [draw_rect_in_percent("none" if overlapped else "soft gap", start, top, wide, _BAR)]
+    if not overlapped and text_fits(span.label, wide):
         marks.append(draw_text("", start + wide / 2, top + 17.5, "m", bold=span.label))
     return marks

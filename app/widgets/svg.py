@@ -318,19 +318,19 @@ class Axis:
             share = (value - self.low) / (self.high - self.low)
         return 100 * min(max(share, 0.0), 1.0)
 
-    def format_in_unit(self, value: float) -> str:
+    def format_bare_number(self, value: float) -> str:
         """Format a value in the unit of the axis, without the unit."""
         return _format_tick(value / self.factor, _LONG if self.log else 1000 * _LONG)
 
     def tick_label(self, tick: float) -> str:
         """Return the label of a tick; the last one includes the unit."""
-        text = self.format_in_unit(tick)
+        text = self.format_bare_number(tick)
         return f"{text} {self.unit}".strip() if tick == self.ticks[-1] else text
 
     def format_rounded(self, value: float) -> str:
         """Format a value for a label next to the axis: whole numbers from a thousand on."""
         shown = value / self.factor
-        return f"{shown:,.0f}" if abs(shown) >= 1000 else self.format_in_unit(value)
+        return f"{shown:,.0f}" if abs(shown) >= 1000 else self.format_bare_number(value)
 
     def format_one_decimal(self, value: float) -> str:
         """Format a value in the unit of the axis with one decimal, `105.0`; counts without."""
@@ -556,7 +556,7 @@ def place_line_labels(lines: Sequence[LabeledLine], top: float, bottom: float) -
     wanted.sort(key=lambda one: (not one.mark, -one.places[-1][1]))
     for one in wanted:
         positions = [
-            (_count_parts_over_lines(name, lines) + _FAR * (place >= _NEAR), name)
+            (_count_label_parts_over_lines(name, lines) + _FAR * (place >= _NEAR), name)
             for place, name in enumerate(_candidate_label_positions(one))
             if _is_inside(name, top, bottom)
             and not any(_labels_overlap(name, other) for other in placed)
@@ -596,7 +596,7 @@ def _labels_overlap(one: LineLabel, other: LineLabel) -> bool:
     return not beside and abs(one.down - other.down) < _HIGH
 
 
-def _count_parts_over_lines(label: LineLabel, lines: Sequence[LabeledLine]) -> int:
+def _count_label_parts_over_lines(label: LineLabel, lines: Sequence[LabeledLine]) -> int:
     """Count the parts of a name that overlap a line; a mark counts as all of them."""
     start, end = label.extent
     middle = label.down - _HALF

@@ -47,8 +47,8 @@ def _tensor_volume(asked: CaseInputs) -> FormulaValue:
     model = asked.architecture()
     tokens = asked.whole("seq") * asked.whole("microbatch", 1)
     message = tokens * model.hidden * asked.number("dtype_bytes", 2)
-    value = traffic.tensor_parallel_bytes(model.layers, message, asked.whole("tp"))
-    return formula(traffic.tensor_parallel_bytes, value, alone=True)
+    value = traffic.tensor_parallel_microbatch_bytes(model.layers, message, asked.whole("tp"))
+    return formula(traffic.tensor_parallel_microbatch_bytes, value, alone=True)
 
 
 def _hop_volume(asked: CaseInputs) -> FormulaValue:

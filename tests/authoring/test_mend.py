@@ -3,7 +3,7 @@
 import datetime as dt
 import re
 
-from app.authoring.course_report import list_overdue_content_reviews
+from app.authoring.course_report import list_due_content_reviews
 from app.authoring.to_do import build_author_tasks
 from app.content.library import load_library
 from app.markup.problems import make_problem
@@ -81,10 +81,10 @@ def test_pages_are_due_a_month_before_their_year_ends(folder):
     day = min(t.reviewed for t in made.topics.values())
     year = dt.timedelta(days=365)
 
-    assert list_overdue_content_reviews(made, day) == []
-    early = list_overdue_content_reviews(made, day + year - dt.timedelta(days=29))
+    assert list_due_content_reviews(made, day) == []
+    early = list_due_content_reviews(made, day + year - dt.timedelta(days=29))
     assert {d.why for d in early if d.day == day} == {f"is due by {day + year}"}
-    late = list_overdue_content_reviews(made, day + year + dt.timedelta(days=1))
+    late = list_due_content_reviews(made, day + year + dt.timedelta(days=1))
     assert {d.why for d in late if d.day == day} == {f"was due on {day + year}"}
 
 
@@ -92,7 +92,7 @@ def test_a_page_that_waits_for_a_reader_is_due(folder):
     change(folder, "topics/kv-cache/concept.md", "\n---\n", "\nstatus: review\n---\n")
     made = load_library(folder)
 
-    found = list_overdue_content_reviews(made, min(t.reviewed for t in made.topics.values()))
+    found = list_due_content_reviews(made, min(t.reviewed for t in made.topics.values()))
 
     assert [(d.topic, d.why) for d in found] == [("kv-cache", "waits for a second reader")]
 

@@ -6,7 +6,7 @@ import datetime as dt
 import pytest
 
 from app.authoring.statistics_tables import (
-    canonical_revisions,
+    map_to_newest_equal_revisions,
     digest_stem_options_key,
     digest_stored_wording,
 )
@@ -81,7 +81,7 @@ def test_a_wording_counts_as_the_newest_that_asks_the_same(library):
     same = digest_stem_options_key(question)
     known = [(ITEM, "first", same), (ITEM, "other", "x"), (ITEM, "third", "x")]
 
-    found = canonical_revisions({ITEM: question}, known)
+    found = map_to_newest_equal_revisions({ITEM: question}, known)
 
     assert found == {
         (ITEM, "first"): question.revision,

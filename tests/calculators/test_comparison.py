@@ -10,7 +10,7 @@ from app.calculators.comparison import (
     compare_scenarios,
     comparison_links,
     compute_scenarios,
-    format_difference_from_first,
+    describe_difference_from_first,
     is_better,
     scenario_problems,
     split_scenarios,
@@ -141,7 +141,7 @@ def test_a_distance_is_that_of_the_numbers_that_are_shown(subtests: pytest.Subte
     ]:
         with subtests.test(one=one, other=other, unit=unit):
             output = OutputSpec("x", "X", unit)
-            said = format_difference_from_first(Figure(output, one), Figure(output, other))
+            said = describe_difference_from_first(Figure(output, one), Figure(output, other))
             assert said.replace("\u00a0", " ") == told
 
 

@@ -7,7 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.content.library import Library
-from app.lessons.page_renderer import LETTERS, build_cheat_sheet, pages_of_domain
+from app.lessons.page_renderer import LETTERS, build_cheat_sheet, list_pages_by_home_domain
 from app.markup.model import HtmlBlock, Section
 
 BOX = (
@@ -39,7 +39,9 @@ def first(course: Library, **more):
 
 
 def test_every_page_stands_on_one_sheet(library: Library):
-    found = [t.slug for d in library.syllabus.domains for t in pages_of_domain(library, d)]
+    found = [
+        t.slug for d in library.syllabus.domains for t in list_pages_by_home_domain(library, d)
+    ]
 
     assert sorted(found) == sorted(library.topics)
 
@@ -49,7 +51,7 @@ def test_a_sheet_leads_to_the_others_with_pages_for_its_objectives(shipped: Libr
     objectives = [o.number for o in domains[0].objectives]
     served = {
         number
-        for topic in pages_of_domain(shipped, domains[1])
+        for topic in list_pages_by_home_domain(shipped, domains[1])
         for number in topic.objectives
         if number in objectives
     }
@@ -113,7 +115,9 @@ def test_the_page_shows_domain_share_and_notes(rosa: TestClient, library: Librar
     section = next(s.anchor for s in topic.sections if s.anchor)
     noted = {"section": section, "words": "Two <bytes>\nsecond line"}
     rosa.post("/concepts/weights/notes", data=noted)
-    domain = next(d for d in library.syllabus.domains if topic in pages_of_domain(library, d))
+    domain = next(
+        d for d in library.syllabus.domains if topic in list_pages_by_home_domain(library, d)
+    )
 
     page = rosa.get(f"/cheatsheets/{domain.number}").text
 
@@ -136,7 +140,7 @@ def test_a_page_beyond_the_exam_stands_on_none(library: Library):
     topics = {**library.topics, "weights": deeper}
     course = dataclasses.replace(library, topics=topics)
 
-    found = [t.slug for d in course.syllabus.domains for t in pages_of_domain(course, d)]
+    found = [t.slug for d in course.syllabus.domains for t in list_pages_by_home_domain(course, d)]
 
     assert "weights" not in found
 

@@ -176,7 +176,7 @@ def test_old_readings_are_forgotten(tmp_path: Path) -> None:
     for number in range(150):
         (cache.folder / f"{number}.json").write_text("[]")
 
-    cache.prune_unused_entries()
+    cache.prune_if_mostly_unused()
 
     assert len(os.listdir(cache.folder)) < 100  # noqa: PTH208 - counting only
 

@@ -16,14 +16,14 @@ from app.questions.types.number_parsing import (
     AnswerRangeError,
     NumericAnswer,
     NumericOption,
-    read_accepted_range,
+    read_answer_range,
     read_unit,
 )
 from app.questions.types.numeric import grade_numeric
 
 
 def score(asked: str, typed: str) -> float | str:
-    answer = NumericAnswer((NumericOption("a", asked, read_accepted_range(asked), right=True),))
+    answer = NumericAnswer((NumericOption("a", asked, read_answer_range(asked), right=True),))
     found = grade_numeric(answer, {"answer": [typed]}, "")
     return getattr(found, "score", str(found))
 
@@ -61,7 +61,7 @@ def test_an_answer_of_another_kind_is_told(asked: str, typed: str) -> None:
 
 def test_a_right_number_in_the_wrong_unit_is_told() -> None:
     answer = NumericAnswer(
-        (NumericOption("a", "50 km/h", read_accepted_range("50 km/h"), right=True),)
+        (NumericOption("a", "50 km/h", read_answer_range("50 km/h"), right=True),)
     )
 
     assert "wrong unit" in grade_numeric(answer, {"answer": ["50 m/s"]}, "").near
@@ -72,7 +72,7 @@ def test_every_unit_is_read_in_a_key_and_in_an_answer(
 ) -> None:
     for unit in [u for u in UNITS if u]:
         with subtests.test(unit=unit):
-            found = read_accepted_range(f"8 {unit}")
+            found = read_answer_range(f"8 {unit}")
             typed = read_unit(unit, unit)
 
             assert found.unit == unit
@@ -93,18 +93,18 @@ def test_numbers_with_these_units_can_be_computed_with() -> None:
 
 def test_a_unit_that_nobody_knows_has_a_way_around() -> None:
     with pytest.raises(AnswerRangeError) as refused:
-        read_accepted_range("3 Schritte")
+        read_answer_range("3 Schritte")
 
     assert "write “Schritte” into the question" in refused.value.hint
 
 
 def test_a_fraction_is_written_as_learners_type_it():
-    found = read_accepted_range("1/250 s ± 3%")
+    found = read_answer_range("1/250 s ± 3%")
 
     assert found.center == 0.004
     assert found.unit == "s"
-    assert read_accepted_range("-3 / 4 ± 1%").center == -0.75
-    assert read_accepted_range("1/2 .. 3/4 km").high == 750
+    assert read_answer_range("-3 / 4 ± 1%").center == -0.75
+    assert read_answer_range("1/2 .. 3/4 km").high == 750
 
 
 @pytest.mark.parametrize(
@@ -113,6 +113,6 @@ def test_a_fraction_is_written_as_learners_type_it():
 )
 def test_a_fraction_needs_a_tolerance_and_two_whole_numbers(text, code):
     with pytest.raises(AnswerRangeError) as refused:
-        read_accepted_range(text)
+        read_answer_range(text)
 
     assert refused.value.code == code

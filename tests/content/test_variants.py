@@ -10,7 +10,7 @@ from app.content.file_reader import parse_file
 from app.content.library import Library
 from app.markup.expressions import ExpressionError
 from app.questions import model
-from app.questions.model import Question, draw_variant, next_seed
+from app.questions.model import Question, draw_variant, seed_for_attempt
 from app.questions.types.choice import ChoiceAnswer
 from app.questions.types.matching import MatchAnswer
 from app.questions.types.number_parsing import NumericAnswer
@@ -131,7 +131,9 @@ def test_both_sides_of_a_match_are_shown_once(library: Library) -> None:
 
 @given(st.text(max_size=20), st.integers(0, 50))
 def test_attempts_in_a_row_draw_different_numbers(learner: str, n: int) -> None:
-    one, other = (draw_variant(COMPUTED, next_seed(COMPUTED, learner, i)) for i in (n, n + 1))
+    one, other = (
+        draw_variant(COMPUTED, seed_for_attempt(COMPUTED, learner, i)) for i in (n, n + 1)
+    )
 
     assert one.values != other.values
 
@@ -140,7 +142,7 @@ def test_attempts_in_a_row_draw_different_numbers(learner: str, n: int) -> None:
 def test_every_combination_comes_before_one_comes_again(learner: str) -> None:
     count = model.count_combinations(COMPUTED.computed) if COMPUTED.computed else 0
     drawn = [
-        tuple(draw_variant(COMPUTED, next_seed(COMPUTED, learner, n)).values.values())
+        tuple(draw_variant(COMPUTED, seed_for_attempt(COMPUTED, learner, n)).values.values())
         for n in range(count)
     ]
 
@@ -149,12 +151,12 @@ def test_every_combination_comes_before_one_comes_again(learner: str) -> None:
 
 @given(st.text(max_size=20), st.integers(0, 1000))
 def test_a_seed_fits_a_column_of_32_bits(learner: str, n: int) -> None:
-    assert 0 <= next_seed(COMPUTED, learner, n) < 2**31
+    assert 0 <= seed_for_attempt(COMPUTED, learner, n) < 2**31
 
 
 def test_plain_questions_are_shuffled_anew_at_each_attempt(library: Library) -> None:
     question = library.questions["w-smaller"]
-    seeds = {next_seed(question, "rosa", n) for n in range(20)}
+    seeds = {seed_for_attempt(question, "rosa", n) for n in range(20)}
 
     assert len(seeds) == 20
 

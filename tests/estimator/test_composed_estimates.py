@@ -8,7 +8,7 @@ import pytest
 
 from app.estimator.inputs import InvalidInputsError, inputs_to_query, parse_inputs
 from app.estimator.registry import require_estimate, run_estimate
-from app.estimator.result import Estimate, EstimateSection
+from app.estimator.result import Estimate, SubEstimate
 
 
 def sections_of(run: Estimate) -> dict[str, Estimate]:
@@ -169,7 +169,7 @@ def test_a_target_that_no_load_meets_is_named_with_what_one_request_takes():
     assert run_estimate("deployment", {**long, **change.typed_values})["fits"].value is not None
 
 
-def _section(answer: Estimate, name: str) -> EstimateSection:
+def _section(answer: Estimate, name: str) -> SubEstimate:
     return next(section for section in answer.sections if section.name == name)
 
 

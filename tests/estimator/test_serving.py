@@ -35,7 +35,7 @@ from app.estimator.serving.replica import (
 from app.estimator.serving.step_time import (
     PlacedModel,
     decode_time,
-    find_measurements,
+    count_matching_measurements,
     place_model,
     prefill_time,
 )
@@ -436,10 +436,10 @@ def test_pipeline_stages_add_sends_and_divide_the_batch() -> None:
     # boundaries, where each of 80 layers has two all-reduces.
     assert decode_time(stages, 8, 1000).communication < decode_time(plain, 8, 1000).communication
     divided = profiled(stages, 1000, 300)
-    assert divided.attention_groups == 8
+    assert divided.concurrent_batches == 8
     assert divided.timing_at(64).batch == 8
-    assert not find_measurements(stages).is_enough
-    assert "pipeline stages" in find_measurements(stages).setup
+    assert not count_matching_measurements(stages).is_enough
+    assert "pipeline stages" in count_matching_measurements(stages).setup
 
 
 def test_the_fullest_stage_decides_how_many_sequences_fit() -> None:
@@ -487,7 +487,11 @@ def test_prefill_and_decode_apart_are_near_published_rates(
         said = batch / decode_time(one, batch, 2100).total
     else:
         traffic = RequestTraffic(RequestLengths(2000, 100))
-        said = profile.prefill_pool(one, traffic, outside=False).rate * 2000 / gpus
+        said = (
+            profile.build_prefill_replica(one, traffic, answers_outside_domain=False).rate
+            * 2000
+            / gpus
+        )
     low, high = data_files.error_range("saturated-unmeasured", said)
     assert low <= published <= high
 

@@ -11,7 +11,7 @@ from sqlmodel import Session, select
 
 from app.database.tables import Sitting
 from app.exams.assembly import (
-    QuestionPool,
+    DomainQuestionCounts,
     find_exam_title,
     is_exam_of_missed_questions,
     whole_exam_slug,
@@ -167,15 +167,20 @@ def test_the_questions_are_tried_once_for_each_state_of_the_course(
 def test_a_short_exam_is_not_cut() -> None:
     small = dataclasses.replace(WHOLE, questions=20, domains={"1": 12, "2": 8})
 
-    assert list(yield_derived_exams(small, DOMAINS, QuestionPool({"1": 9, "2": 9}, {"1": 3}))) == []
+    assert (
+        list(yield_derived_exams(small, DOMAINS, DomainQuestionCounts({"1": 9, "2": 9}, {"1": 3})))
+        == []
+    )
 
 
 def test_more_missed_questions_than_an_exam_holds_are_cut_by_domain() -> None:
-    *_, missed = yield_derived_exams(WHOLE, DOMAINS, QuestionPool({}, {"1": 60, "2": 40, "9": 5}))
+    *_, missed = yield_derived_exams(
+        WHOLE, DOMAINS, DomainQuestionCounts({}, {"1": 60, "2": 40, "9": 5})
+    )
 
     assert is_exam_of_missed_questions(missed.slug)
     assert missed.domains == {"1": 30, "2": 20}
-    assert QuestionPool({}, {"1": 60, "2": 40, "9": 5}).count_missed_for(WHOLE) == 100
+    assert DomainQuestionCounts({}, {"1": 60, "2": 40, "9": 5}).count_missed_for(WHOLE) == 100
 
 
 def test_a_paper_keeps_its_name_when_the_exam_has_left() -> None:

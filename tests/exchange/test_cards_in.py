@@ -20,7 +20,7 @@ from app.import_export.export_store import OwnCardText
 from app.import_export.import_store import ImportedCard, expect_room_for_own_cards
 from app.import_export.items import UnusableFileError
 from app.spaced_repetition import review_log
-from app.spaced_repetition.card_ids import build_term_card, topic_of_card
+from app.spaced_repetition.card_ids import build_term_card, find_topic_of_added_card
 from app.spaced_repetition.scheduler import ReviewEvent
 from tests.cards.rebuilding import rebuild, rebuild_days
 from tests.exchange.package import Made, package, types
@@ -277,7 +277,9 @@ def test_what_came_stands_as_a_replay_would_have_it(rosa, session, library) -> N
     learner = learners(session)[0]
     before = everything(session, learner)
 
-    term = build_term_card(library.glossary["kv-cache"], topic_of_card(library, TERM_CARD))
+    term = build_term_card(
+        library.glossary["kv-cache"], find_topic_of_added_card(library, TERM_CARD)
+    )
     rebuild(session, learner, {**library.cards, TERM_CARD: term})
     rebuild_days(session, learner)
     session.commit()

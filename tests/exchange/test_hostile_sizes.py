@@ -19,7 +19,7 @@ from app.import_export.html_to_markdown import (
     to_markdown,
 )
 from app.import_export.items import ItemSkippedError
-from app.import_export.text_conversion import ConversionLosses
+from app.import_export.text_conversion import PicturesAndLosses
 from tests.exchange.package import Made, package
 from tests.exchange.test_cards_in import bring
 
@@ -52,12 +52,12 @@ def test_formulas_are_found_as_before() -> None:
 
 
 def test_gaps_that_are_never_closed_are_no_gaps() -> None:
-    text, blanks = read_gaps("{1:SA:=a} " + "{1:SA:=" * 100_000, ConversionLosses())
+    text, blanks = read_gaps("{1:SA:=a} " + "{1:SA:=" * 100_000, PicturesAndLosses())
 
     assert len(blanks) == 1
     assert text.endswith("{1:SA:=")
     with pytest.raises(ItemSkippedError):
-        read_gaps("{1:SA:=" * 100_000, ConversionLosses())
+        read_gaps("{1:SA:=" * 100_000, PicturesAndLosses())
 
 
 def test_gaps_of_qti_are_read_once_each() -> None:

@@ -20,7 +20,7 @@ from app.database.quotas import CARD_LOG, OWN_CARDS
 from app.database.tables import CardImport, CardStateRow, OwnCard, Review
 from app.import_export.anki.package_reader import read_package
 from app.import_export.card_import import AT_ONCE, ImportRunner, match_package
-from app.import_export.import_progress_store import ImportBatch, save_import_start
+from app.import_export.import_progress_store import NewImport, save_import_start
 from app.import_export.import_store import (
     ImportedCard,
     ImportedReview,
@@ -75,7 +75,7 @@ class Desk:
     def begin(self) -> int:
         with Session(self.app.state.engine) as db:
             db.connection(execution_options=WRITING)
-            batch = ImportBatch("deck.apkg", len(self.arrivals), {}, {}, 0)
+            batch = NewImport("deck.apkg", len(self.arrivals), {}, {}, 0)
             begun = save_import_start(db, self.learner.id, batch, self.clock())
             db.commit()
         assert begun is not None

@@ -17,8 +17,8 @@ from app.import_export.anki import package_reader as opening
 from app.import_export.anki.card_templates import convert_formulas
 from app.import_export.anki.package_format import (
     decode_protobuf_fields,
-    parse_media_list,
-    stored_picture_name,
+    parse_media_name_by_entry,
+    name_picture_or_empty,
 )
 from tests.exchange.package import Made, database, package, written, zipped
 from tests.exchange.test_cards_in import (
@@ -55,7 +55,7 @@ def test_a_package_of_the_newest_format_brings_cards_grades_and_pictures(rosa, s
 
     assert "1 new card, 0 cards changed, 4 grades carried" in said
     own = session.exec(select(OwnCard)).one()
-    address = f"/flashcards/pictures/{stored_picture_name(PNG)}"
+    address = f"/flashcards/pictures/{name_picture_or_empty(PNG)}"
     assert own.front == f'<img src="{address}" alt="Picture">'
     shown = rosa.get(address)
     assert (shown.content, shown.headers["content-type"]) == (PNG, "image/png")
@@ -229,7 +229,7 @@ def test_only_pictures_are_kept_as_pictures(rosa, session) -> None:
 def test_pictures_are_seen_by_their_learner_alone(rosa, milo) -> None:
     files = {"collection__anki21": database(Made("g1", ("<img src=b>", "B")))}
     bring(rosa, zipped(**files, media=b'{"0": "b"}', **{"0": PNG}))
-    address = f"/flashcards/pictures/{stored_picture_name(PNG)}"
+    address = f"/flashcards/pictures/{name_picture_or_empty(PNG)}"
 
     assert rosa.get(address).status_code == 200
     assert milo.get(address).status_code == 404
@@ -269,7 +269,7 @@ class TestHostile:
     def test_no_more_media_are_listed_than_an_archive_may_hold(self) -> None:
         entry = b"\x0a\x03\x0a\x01a"  # the name “a”
 
-        assert len(parse_media_list(entry * 300_000, modern=True)) == 5_000
+        assert len(parse_media_name_by_entry(entry * 300_000, modern=True)) == 5_000
 
     @needs_zstd
     @pytest.mark.parametrize("cut", [4, 40, -1])
@@ -295,8 +295,8 @@ class TestHostile:
 
     @pytest.mark.parametrize("listed", [b"", b"[]", b"[" * 9000, b'{"0": {}}', b"\xff"])
     def test_a_list_of_media_may_be_anything(self, listed: bytes) -> None:
-        assert isinstance(parse_media_list(listed, modern=False), dict)
-        assert isinstance(parse_media_list(listed, modern=True), dict)
+        assert isinstance(parse_media_name_by_entry(listed, modern=False), dict)
+        assert isinstance(parse_media_name_by_entry(listed, modern=True), dict)
 
     def test_a_message_never_reads_past_its_end(self) -> None:
         assert list(decode_protobuf_fields(b"\x0a\x05ab")) == [(1, b"ab")]
@@ -311,7 +311,7 @@ def test_the_list_of_media_names_each_file() -> None:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         listed = packing.import_zstd_or_none().decompress(archive.read("media"))
         assert archive.read("meta") == b"\x08\x03"
-    assert list(parse_media_list(listed, modern=True).values()) == list(media)
+    assert list(parse_media_name_by_entry(listed, modern=True).values()) == list(media)
 
 
 def test_without_zstd_the_newest_format_is_not_offered(rosa, monkeypatch) -> None:

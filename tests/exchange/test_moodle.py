@@ -12,7 +12,7 @@ from app.import_export.items import (
     ItemPair,
     UnusableFileError,
 )
-from app.import_export.text_conversion import ConversionLosses
+from app.import_export.text_conversion import PicturesAndLosses
 from app.import_export.xml_files import read_xml
 from tests.exchange.bank import QUESTIONS, bare, items
 
@@ -81,7 +81,7 @@ def test_words_to_be_chosen_stay_words_to_choose_from(kind: str, option: str) ->
 
 
 def test_choices_of_a_gap_are_carried_and_partial_credit_is_told() -> None:
-    losses = ConversionLosses()
+    losses = PicturesAndLosses()
 
     _, (gap,) = read_gaps("A {1:MC:~%50%card#no~=GPU~CPU}.", losses)
 
@@ -307,7 +307,7 @@ def test_what_is_said_to_a_right_answer_is_told() -> None:
 
 @pytest.mark.parametrize("gap", ["SHORTANSWER:=sun~%50%star", "NUMERICAL:=3:0~%50%4:1"])
 def test_a_word_of_a_gap_that_is_partly_right_is_told(gap: str) -> None:
-    losses = ConversionLosses()
+    losses = PicturesAndLosses()
     read_gaps(f"The {{1:{gap}}} shines.", losses)
 
     assert "a word of a gap that is partly right counts as wrong" in losses.noted

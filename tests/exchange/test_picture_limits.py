@@ -107,7 +107,7 @@ def test_pictures_that_came_since_they_were_measured_count(rosa: TestClient, ses
     arrival = ImportedCard("own:1", "", "", "", pictures={"x.png": bytes(1000)})
 
     def fits() -> bool:
-        return bool(pictures.drop_pictures_beyond_quota(session, learner, [arrival], measured))
+        return bool(pictures.drop_cards_beyond_picture_quota(session, learner, [arrival], measured))
 
     assert not fits()
     session.exec(delete(OwnPicture))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.import_export import export_file, import_file
+from app.cli.import_export import export_items, import_file
 from app.content.library import load_library
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
@@ -23,7 +23,7 @@ def test_the_reserve_comes_back_as_such(tmp_path: Path, form: str) -> None:
     assert before["w-bf16-70b"].is_reserved_for_exams
     assert before["w-smaller"].level == "deeper"
 
-    said = export_file(form, tmp_path / "out", course, "weights", 0)
+    said = export_items(form, tmp_path / "out", course, "weights", 0)
     assert "1 item reserved for mock exams among them, with answers." in said
     quiz.write_text(text.split("###")[0] + "### Filler\n<!-- q: f -->\n- [x] `a`\n")
     import_file(form.replace("qti21", "qti"), tmp_path / "out", course, "weights")
@@ -41,7 +41,7 @@ def test_aiken_says_that_it_does_not_carry_it(tmp_path: Path) -> None:
     quiz = course / QUIZ
     quiz.write_text(quiz.read_text().replace("difficulty: 2\n", "use: exam\n", 1))
 
-    said = export_file("aiken", tmp_path / "out", course, "weights", 0)
+    said = export_items("aiken", tmp_path / "out", course, "weights", 0)
 
     assert "1 item reserved for mock exams among them, with answers." in said
     assert "w-bf16-70b" in said.partition("with a loss")[2]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.import_export import export_file, import_file
+from app.cli.import_export import export_items, import_file
 from app.content.library import load_library
 from app.import_export.items import UnusableFileError
 from app.questions.model import Question
@@ -45,7 +45,7 @@ def test_topics_use_level_wrong_steps_and_clues_come_back(
     course: Path, tmp_path: Path, form: str
 ) -> None:
     file = tmp_path / "out"
-    export_file(form, file, course, "", 0)
+    export_items(form, file, course, "", 0)
     before = load_library(course).questions
     for path in course.glob("topics/*/quiz.md"):
         path.unlink()

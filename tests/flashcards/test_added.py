@@ -18,8 +18,8 @@ from app.spaced_repetition import review_log
 from app.spaced_repetition.added_cards import (
     CardToAdd,
     add_cards,
-    readd_missed_questions,
-    set_card_declined,
+    schedule_missed_questions_for_tomorrow,
+    set_declined_if_added,
 )
 from app.spaced_repetition.card_ids import build_question_card, build_term_card
 from app.spaced_repetition.scheduler import ReviewEvent
@@ -72,7 +72,7 @@ def learner(client: TestClient, session: Session) -> int:
 def missed(learner: int, session: Session, clock: Clock) -> str:
     """A question missed today."""
     card = CardToAdd("q:missed", "cache", 7)
-    readd_missed_questions(session, learner, [card], clock.now.date(), clock.now)
+    schedule_missed_questions_for_tomorrow(session, learner, [card], clock.now.date(), clock.now)
     session.commit()
     return "q:missed"
 
@@ -384,7 +384,7 @@ def act(db: Session, cards, actions) -> int:
             ).first(),
         )
         if what == "miss":
-            add = readd_missed_questions if name == "q:missed" else add_cards
+            add = schedule_missed_questions_for_tomorrow if name == "q:missed" else add_cards
             add(db, learner, [CardToAdd(name, "cache", number)], day, now)
         elif known is None:
             continue
@@ -396,7 +396,7 @@ def act(db: Session, cards, actions) -> int:
             if last:
                 review_log.undo_review(db, learner, last[0], (now, day))
         elif what in {"out", "in"}:
-            set_card_declined(db, learner, name, declined=what == "out")
+            set_declined_if_added(db, learner, name, declined=what == "out")
         else:
             review_log.set_suspended(db, learner, cards[name], now, suspended=what == "aside")
     return learner

@@ -95,9 +95,9 @@ def test_the_start_says_how_many_prices_it_read_or_why_none(tmp_path, settings, 
     path = tmp_path / "prices.toml"
     path.write_text(FILE, encoding="utf-8")
     named = settings.model_copy(update={"prices": str(path)})
-    serving._announce_prices(named, load_price_list(named.prices))
+    serving._announce_price_file(named, load_price_list(named.prices))
     path.write_text(FILE.replace("31000", "0"), encoding="utf-8")
-    serving._announce_prices(named, load_price_list(named.prices))
+    serving._announce_price_file(named, load_price_list(named.prices))
     said = capsys.readouterr()
 
     assert said.out == f"Prices: 4 from {path}\n"

@@ -17,7 +17,7 @@ from app.content.library import LiveLibrary
 from app.database.quotas import LEAST_FREE, DailyQuota, StorageLimit
 from app.database.tables import Attempt, OwnCard, Review
 from app.errors import QuotaExceededError
-from app.import_export.import_store import ImportedCard, stored_size
+from app.import_export.import_store import ImportedCard, estimate_stored_bytes
 from app.main import create_app
 from app.settings import Settings
 from tests.conftest import Clock, visit
@@ -144,7 +144,7 @@ def test_two_classes_behind_one_address_send_the_largest_files(settings: Setting
     largest = ImportedCard("own:1", "", "", "", pictures=pictures)
     for _ in range(60):
         quota.raise_if_used_up("a")
-        quota.add_stored_bytes("a", stored_size([largest]))
+        quota.add_stored_bytes("a", estimate_stored_bytes([largest]))
 
 
 def test_without_a_limit_the_size_is_not_asked(app: FastAPI, monkeypatch):

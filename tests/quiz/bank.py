@@ -9,8 +9,8 @@ from app.questions.types import Answer
 from app.questions.types.choice import ChoiceAnswer
 from app.questions.types.cloze import ClozeAnswer, ClozeBlank
 from app.questions.types.design import DesignAnswer
-from app.questions.types.matching import MatchAnswer, MatchPair
-from app.questions.types.number_parsing import AcceptedRange, NumericAnswer, NumericOption
+from app.questions.types.matching import MatchAnswer, MatchRow
+from app.questions.types.number_parsing import AnswerRange, NumericAnswer, NumericOption
 from app.questions.types.ordering import OrderAnswer
 from app.questions.types.short_answer import ShortAnswer, ShortOption
 
@@ -77,13 +77,13 @@ def number(
     within: float = 0.0,
     factor: float = 1.0,
     significant: int = 0,
-) -> AcceptedRange:
+) -> AnswerRange:
     """A range around `center` (in `unit`, of `factor` base units), `within` a share."""
     base = center * factor
-    return AcceptedRange(base, base * (1 - within), base * (1 + within), unit, significant)
+    return AnswerRange(base, base * (1 - within), base * (1 + within), unit, significant)
 
 
-def numeric(right: AcceptedRange, *wrong: AcceptedRange) -> Question:
+def numeric(right: AnswerRange, *wrong: AnswerRange) -> Question:
     options = [NumericOption("bcdf", "", right, right=True, feedback=NO_TEXT)]
     options += [
         NumericOption(f"wr{i}", "", r, right=False, feedback=text("You forgot V."))
@@ -132,9 +132,9 @@ MATCH = question(
         left_title="Link",
         right_title="Scope",
         pairs=(
-            MatchPair("lbcd", text("NVLink"), text("GPU to GPU"), text("In a node"), "rfgh"),
-            MatchPair("lfgh", text("InfiniBand"), text("Node to node"), NO_TEXT, "rbcd"),
-            MatchPair("", NO_TEXT, text("Rack to WAN"), NO_TEXT, "rjkl"),
+            MatchRow("lbcd", text("NVLink"), text("GPU to GPU"), text("In a node"), "rfgh"),
+            MatchRow("lfgh", text("InfiniBand"), text("Node to node"), NO_TEXT, "rbcd"),
+            MatchRow("", NO_TEXT, text("Rack to WAN"), NO_TEXT, "rjkl"),
         ),
         shown_left=("lfgh", "lbcd"),
         shown_right=("rjkl", "rfgh", "rbcd"),

@@ -281,7 +281,7 @@ def test_an_open_question_and_a_card_mark_nothing_in_the_drawing() -> None:
         '<rect class="box"/><text class="b">Queue</text><path class="data"/>'
         '<text class="">it waits</text>'
     )
-    assert "hot" not in kinds.type_of(PLACE).card_faces(answer, lambda _: "").front
+    assert "hot" not in kinds.type_of(PLACE).card_sides_below_stem(answer, lambda _: "").front
 
 
 def test_the_answer_is_not_marked_before_it_is_given(client, form, course: HandLibrary) -> None:

@@ -16,7 +16,7 @@ from app.accounts.current_learner import LearnerProfile
 from app.spaced_repetition.queue import DayCounts, count_allowed_new_cards
 from app.spaced_repetition.scheduler import (
     CardState,
-    IntervalRules,
+    SchedulerConfig,
     ReviewEvent,
     apply_review,
     format_interval,
@@ -258,7 +258,7 @@ def test_fuzz_spreads_cards_and_repeats_itself() -> None:
 
 
 def test_without_fuzz_the_card_does_not_matter() -> None:
-    plain = IntervalRules(fuzz=False)
+    plain = SchedulerConfig(fuzz=False)
 
     assert apply_review(None, grade(4), "a", plain) == apply_review(None, grade(4), "b", plain)
 

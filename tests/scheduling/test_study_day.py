@@ -28,7 +28,7 @@ def test_the_day_of_a_moment(subtests: pytest.Subtests):
 def test_the_next_day_begins_at_four(clock):
     learner = LearnerProfile(key="k", zone="Europe/Berlin")
 
-    begins = learner.next_study_day(clock.now)
+    begins = learner.next_study_day_start(clock.now)
 
     assert begins == at("2026-06-10T04:00:00+02:00")
     assert learner.study_day(begins) == learner.study_day(clock.now) + dt.timedelta(1)

@@ -15,8 +15,8 @@ from collections.abc import Callable
 
 from app.accounts.learner import CardAmount, PageRoute, PlanCalendar, plan_mock_exam_days
 from app.content.course_facts import CourseFacts
-from app.content.reading_routes import ESSENTIAL_SHARE, PagePart
-from app.spaced_repetition.scheduler import FsrsFormulas, IntervalRules, fsrs_formulas
+from app.content.reading_routes import ESSENTIAL_SHARE, PageFraction
+from app.spaced_repetition.scheduler import FsrsFormulas, SchedulerConfig, fsrs_formulas
 from app.study_plan.day_list import (
     DayDone,
     DayList,
@@ -25,7 +25,7 @@ from app.study_plan.day_list import (
     measure_task_progress,
 )
 from app.study_plan.facts import (
-    AnswerFact,
+    FirstAnswerFact,
     CardFact,
     LearnerFacts,
     Paces,
@@ -105,11 +105,11 @@ class SimulatedLearner:
         self.answered: collections.Counter[str] = collections.Counter()
         self.gain, self.asking = rng.uniform(1.0, 2.5), 0.25 * rng.lognormvariate(0, 0.3)
         self.pace = tuple(rng.lognormvariate(0, s) for s in (0.2, 0.2, 0.15))
-        usual = IntervalRules().parameters
+        usual = SchedulerConfig().parameters
         own = (
             v * rng.lognormvariate(0, 0.125 if i in (5, 20) else 0.25) for i, v in enumerate(usual)
         )
-        self.memory = FsrsFormulas(IntervalRules(parameters=tuple(own)))
+        self.memory = FsrsFormulas(SchedulerConfig(parameters=tuple(own)))
         skip = rng.uniform(0.05, 0.25)
         self.skips = [n > 0 and rng.random() < skip for n in range(days)]
         self.willing = [rng.random() < 0.85 for _ in range(days)]
@@ -120,7 +120,7 @@ class SimulatedLearner:
         self.page_of = {card: p.slug for p in pages for card in p.cards}
         self.recall = dict.fromkeys(self.ground, 0.0)
         self.readings: list[ReadingFact] = []
-        self.answers: list[AnswerFact] = []
+        self.answers: list[FirstAnswerFact] = []
         self.last: dict[str, int] = {}
         self.missed: dict[str, dt.date] = {}
         self.seconds = {"review": [225.0, 20], "new": [1200.0, 20], "question": [1080.0, 15]}
@@ -158,7 +158,7 @@ class SimulatedLearner:
     def read(self, page: str, short: bool = False) -> float:
         """Read what is left of a page; the essential sections of a short one teach a part of it."""
         before = sum_readings(self.readings)[page]
-        after = PagePart(ESSENTIAL_SHARE, 1.0) if short else PagePart(1.0, 1.0)
+        after = PageFraction(ESSENTIAL_SHARE, 1.0) if short else PageFraction(1.0, 1.0)
         gain = self.gain * (after.share - before.share)
         self._lift(page, gain, 1.3)
         peers = self.course.pages[page].peers
@@ -168,7 +168,9 @@ class SimulatedLearner:
         share, essential = after.share - before.share, after.essential - before.essential
         self.readings.append(ReadingFact(page, share, self.today, self.clock, essential))
         facts = self.course.pages[page]
-        minutes = facts.reading_minutes_of_part(after) - facts.reading_minutes_of_part(before)
+        minutes = facts.compute_minutes_of_fraction(after) - facts.compute_minutes_of_fraction(
+            before
+        )
         return minutes * self.pace[2] * self.rng.lognormvariate(0, 0.1)
 
     def answer(self, question: str, context: str = "practice") -> float:
@@ -186,7 +188,7 @@ class SimulatedLearner:
             self.level[peer] += 0.2 * gain
         self.clock += 1
         if question not in self.last:
-            fact = AnswerFact(question, float(right), self.today, self.clock, context)
+            fact = FirstAnswerFact(question, float(right), self.today, self.clock, context)
             self.answers.append(fact)
         self.last[question] = self.day
         self.missed.pop(question, None)

@@ -19,7 +19,7 @@ from app.study_plan.day_list import (
     make_day_list,
     measure_task_progress,
 )
-from app.study_plan.facts import AnswerFact, CardFact, LearnerFacts, ReadingFact
+from app.study_plan.facts import FirstAnswerFact, CardFact, LearnerFacts, ReadingFact
 from app.study_plan.score import estimate_score
 
 DAY = dt.date(2026, 3, 1)
@@ -35,7 +35,7 @@ def a_learner(course: CourseFacts, day: dt.date = DAY, pages: int = 6) -> Learne
     return LearnerFacts(
         day=day,
         readings=[ReadingFact(slug, 1.0, DAY, n, 1.0) for n, slug in enumerate(slugs)],
-        answers=[AnswerFact(first[slug], 1.0, DAY, 100 + n) for n, slug in enumerate(slugs)],
+        answers=[FirstAnswerFact(first[slug], 1.0, DAY, 100 + n) for n, slug in enumerate(slugs)],
     )
 
 
@@ -108,7 +108,7 @@ def test_a_page_longer_than_the_day_is_taken_alone(course: CourseFacts) -> None:
 
 def test_a_placement_test_is_part_of_the_minutes_of_its_day(course: CourseFacts) -> None:
     items = list(course.questions)[:15]
-    answers = [AnswerFact(q, 1.0, DAY, n, "placement") for n, q in enumerate(items)]
+    answers = [FirstAnswerFact(q, 1.0, DAY, n, "placement") for n, q in enumerate(items)]
 
     made = a_list(course, LearnerFacts(DAY, answers=answers), minutes=30)
     short = a_list(course, LearnerFacts(DAY, answers=answers), minutes=10)
@@ -123,7 +123,7 @@ def test_a_placement_test_is_part_of_the_minutes_of_its_day(course: CourseFacts)
 
 def test_practice_after_reading_begins_with_the_pages_of_the_day(course: CourseFacts) -> None:
     items = list(course.questions)[:15]
-    answers = [AnswerFact(q, 0.0, DAY, n, "placement") for n, q in enumerate(items)]
+    answers = [FirstAnswerFact(q, 0.0, DAY, n, "placement") for n, q in enumerate(items)]
     missed = dict.fromkeys(items, DAY - dt.timedelta(days=1))
     learner = LearnerFacts(DAY, answers=answers, missed=missed)
 
@@ -242,7 +242,7 @@ def test_new_cards_are_from_pages_read_or_missed(course: CourseFacts) -> None:
         for q in course.questions.values()
         if q.page not in {reading.page for reading in learner.readings}
     )
-    answers = [*learner.answers, AnswerFact(missed.id, 0.0, DAY, 999)]
+    answers = [*learner.answers, FirstAnswerFact(missed.id, 0.0, DAY, 999)]
     learner = dataclasses.replace(learner, answers=answers)
 
     chosen = choose_new_cards(course, learner, {}, 40)
@@ -359,7 +359,7 @@ def test_pages_missed_in_the_placement_test_come_before_others(course: CourseFac
     free = [slug for slug, page in course.pages.items() if not page.requires]
     first = {q.page: q.id for q in reversed(course.questions.values())}
     missed = [slug for slug in free if slug in first][-2:]
-    answers = [AnswerFact(first[slug], 0, DAY, 1, "placement") for slug in missed]
+    answers = [FirstAnswerFact(first[slug], 0, DAY, 1, "placement") for slug in missed]
 
     pages = pages_on(a_list(course, LearnerFacts(DAY, answers=answers), minutes=60))
 

@@ -8,7 +8,7 @@ import statistics
 import pytest
 
 from app.content.course_facts import CourseFacts
-from app.study_plan.facts import AnswerFact, CardFact, LearnerFacts, ReadingFact
+from app.study_plan.facts import FirstAnswerFact, CardFact, LearnerFacts, ReadingFact
 from app.study_plan.score import estimate_score, limit_score_drop
 
 DAY = dt.date(2026, 3, 1)
@@ -27,7 +27,7 @@ def log_odds(chance: float) -> float:
 
 def answers(course: CourseFacts, score: float, count: int = 30) -> LearnerFacts:
     chosen = list(course.questions)[:: len(course.questions) // count][:count]
-    facts = [AnswerFact(q, score, DAY, n) for n, q in enumerate(chosen)]
+    facts = [FirstAnswerFact(q, score, DAY, n) for n, q in enumerate(chosen)]
     return dataclasses.replace(NOTHING, answers=facts)
 
 
@@ -77,7 +77,7 @@ def test_the_range_is_there_from_the_beginning_and_narrows(course: CourseFacts) 
 
 def test_right_answers_raise_their_own_objective_more_than_the_others(course: CourseFacts) -> None:
     number, objective = list(course.objectives.items())[11]
-    facts = [AnswerFact(q, 1.0, DAY, n) for n, q in enumerate(objective.questions[:6])]
+    facts = [FirstAnswerFact(q, 1.0, DAY, n) for n, q in enumerate(objective.questions[:6])]
     before = estimate_score(course, NOTHING)
     after = estimate_score(course, dataclasses.replace(NOTHING, answers=facts))
     assert before

@@ -10,7 +10,7 @@ from app.database.backup import (
     daily_backup_name,
     dates_to_keep,
     find_expired_backups,
-    list_daily_backups,
+    list_automatic_backups,
     name_migration_backup,
 )
 
@@ -80,7 +80,7 @@ def test_only_copies_of_ours_are_looked_at(tmp_path: Path) -> None:
     for name in names:
         (tmp_path / name).touch()
 
-    assert [path.name for path in list_daily_backups(tmp_path)] == [
+    assert [path.name for path in list_automatic_backups(tmp_path)] == [
         "headroom-2026-06-09-before-0002-to-0003.zip",
         "headroom-2026-06-09.zip",
     ]

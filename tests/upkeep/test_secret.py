@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from app.database.installation import InstallationError, load_or_create_secret_key, read_secret_file
+from app.database.installation import (
+    InstallationError,
+    load_or_create_secret_key,
+    require_secret_key,
+)
 
 GIVEN = "thirty-two characters are enough"
 
@@ -81,4 +85,4 @@ def test_root_follows_no_link_in_place_of_the_key(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 0)
 
     with pytest.raises(InstallationError, match="root does not follow"):
-        read_secret_file(tmp_path / "secret")
+        require_secret_key(tmp_path / "secret")

@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import Message
 
-from app.web.request_limits import BodyReceiver, BodyTimeouts
+from app.web.request_limits import BodyReceiver, BodyLimits
 from tests.loops import outcome
 
 FORM = {b"content-length": b"6"}
@@ -49,7 +49,7 @@ async def taken(
 
 
 def test_a_body_in_pieces_arrives_as_one():
-    received = taken(BodyReceiver(BodyTimeouts()), sender([b"a=", b"1&", b"b="]))
+    received = taken(BodyReceiver(BodyLimits()), sender([b"a=", b"1&", b"b="]))
 
     assert outcome(received) == b"a=1&b="
 
@@ -58,13 +58,13 @@ def test_a_large_body_arrives_unchanged():
     pieces = [bytes([n % 251]) * 100_000 for n in range(20)]
     headers = {b"content-length": b"2000000"}
 
-    received = taken(BodyReceiver(BodyTimeouts()), sender(pieces), headers, FILE)
+    received = taken(BodyReceiver(BodyLimits()), sender(pieces), headers, FILE)
 
     assert outcome(received) == b"".join(pieces)
 
 
 def test_who_stops_in_the_middle_is_told_so():
-    intake = BodyReceiver(BodyTimeouts(seconds=0.01))
+    intake = BodyReceiver(BodyLimits(seconds=0.01))
 
     with pytest.raises(HTTPException) as refused:
         outcome(taken(intake, sender([b"a="], stops=True)))
@@ -88,20 +88,20 @@ def test_what_has_come_earns_time_for_the_rest():
             return {"type": "http.request", "body": b"", "more_body": False}
         return {"type": "http.request", "body": piece, "more_body": True}
 
-    intake = BodyReceiver(BodyTimeouts(seconds=30, bytes_a_second=10))
+    intake = BodyReceiver(BodyLimits(seconds=30, bytes_a_second=10))
 
     assert len(outcome(taken(intake, receive, FORM, 10_000))) == 5000
 
 
 def test_who_goes_away_is_waited_for_no_longer():
     with pytest.raises(ClientDisconnect):
-        outcome(taken(BodyReceiver(BodyTimeouts()), sender([b"a="], leaves=True)))
+        outcome(taken(BodyReceiver(BodyLimits()), sender([b"a="], leaves=True)))
 
 
 @pytest.mark.parametrize("length", [b"101", b"9" * 40, b"-1", b"1e3", b"\xb2"])
 def test_an_announced_length_has_to_fit(length: bytes):
     with pytest.raises(HTTPException) as refused:
-        outcome(taken(BodyReceiver(BodyTimeouts()), sender([b""]), {b"content-length": length}))
+        outcome(taken(BodyReceiver(BodyLimits()), sender([b""]), {b"content-length": length}))
 
     assert refused.value.status_code == 413
 
@@ -110,7 +110,7 @@ def test_a_body_that_grows_past_its_room_is_refused():
     headers = {b"transfer-encoding": b"chunked"}
 
     with pytest.raises(HTTPException) as refused:
-        outcome(taken(BodyReceiver(BodyTimeouts()), sender([b"x" * 60] * 2), headers))
+        outcome(taken(BodyReceiver(BodyLimits()), sender([b"x" * 60] * 2), headers))
 
     assert refused.value.status_code == 413
 
@@ -140,7 +140,7 @@ class Senders:
 
 def test_one_client_sends_few_files_at_a_time_and_the_next_waits():
     async def run() -> None:
-        senders, done = Senders(BodyReceiver(BodyTimeouts(of_one_client=1))), asyncio.Event()
+        senders, done = Senders(BodyReceiver(BodyLimits(of_one_client=1))), asyncio.Event()
         tasks = [
             asyncio.create_task(senders.send(client, done))
             for client in ("someone", "someone", "another")
@@ -157,7 +157,7 @@ def test_one_client_sends_few_files_at_a_time_and_the_next_waits():
 
 def test_a_client_without_a_place_comes_before_one_that_has_some():
     async def run() -> None:
-        senders = Senders(BodyReceiver(BodyTimeouts(files=3, of_one_client=2)))
+        senders = Senders(BodyReceiver(BodyLimits(files=3, of_one_client=2)))
         ends = [asyncio.Event() for _ in range(6)]
         clients = ["a", "a", "b", "a", "b", "late"]
         tasks = [
@@ -179,7 +179,7 @@ def test_a_client_without_a_place_comes_before_one_that_has_some():
 
 
 def test_who_waits_in_vain_for_a_place_is_told_so():
-    intake = BodyReceiver(BodyTimeouts(seconds=0.01, bytes_a_second=10**9, files=0))
+    intake = BodyReceiver(BodyLimits(seconds=0.01, bytes_a_second=10**9, files=0))
 
     with pytest.raises(HTTPException) as refused:
         outcome(taken(intake, sender([b"x"]), LARGE, FILE))
@@ -192,7 +192,7 @@ def test_who_waits_in_vain_for_a_place_is_told_so():
 def test_a_place_is_waited_for_as_long_as_the_largest_file_may_take():
     asked: list[int] = []
 
-    class Noted(BodyTimeouts):
+    class Noted(BodyLimits):
         def max_seconds_for_size(self, size: int) -> float:
             asked.append(size)
             return 0.01
@@ -205,7 +205,7 @@ def test_a_place_is_waited_for_as_long_as_the_largest_file_may_take():
 
 def test_the_place_of_somebody_who_gave_up_goes_to_the_next():
     async def run() -> bytes:
-        intake = BodyReceiver(BodyTimeouts(files=1))
+        intake = BodyReceiver(BodyLimits(files=1))
         senders, done = Senders(intake), asyncio.Event()
         first = asyncio.create_task(senders.send("a", done))
         await settle()
@@ -228,7 +228,7 @@ def test_the_slowest_upload_gives_way_to_who_waits(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("app.web.request_limits._PATIENCE", 0.01)
 
     async def run() -> tuple[int, str, bytes]:
-        intake = BodyReceiver(BodyTimeouts(files=2))
+        intake = BodyReceiver(BodyLimits(files=2))
         slow = [
             asyncio.create_task(taken(intake, sender([b"x"], stops=True), LARGE, FILE)),
             asyncio.create_task(taken(intake, sender([b"x" * 9000], stops=True), LARGE, FILE)),
@@ -250,7 +250,7 @@ def test_a_form_gives_way_to_nobody(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("app.web.request_limits._PATIENCE", 0.01)
 
     async def run() -> bool:
-        intake = BodyReceiver(BodyTimeouts(files=0))
+        intake = BodyReceiver(BodyLimits(files=0))
         form = asyncio.create_task(taken(intake, sender([b"a="], stops=True)))
         upload = asyncio.create_task(taken(intake, sender([b"x"]), LARGE, FILE))
         await asyncio.sleep(0.1)
@@ -263,7 +263,7 @@ def test_a_form_gives_way_to_nobody(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_small_file_needs_no_place():
-    intake, headers = BodyReceiver(BodyTimeouts(files=0)), {b"content-length": b"200000"}
+    intake, headers = BodyReceiver(BodyLimits(files=0)), {b"content-length": b"200000"}
 
     received = taken(intake, sender([b"x" * 200_000]), headers, FILE)
 
@@ -271,7 +271,7 @@ def test_a_small_file_needs_no_place():
 
 
 def test_a_file_of_unknown_length_needs_a_place():
-    intake = BodyReceiver(BodyTimeouts(seconds=0.01, bytes_a_second=10**9, files=0))
+    intake = BodyReceiver(BodyLimits(seconds=0.01, bytes_a_second=10**9, files=0))
     headers = {b"transfer-encoding": b"chunked"}
 
     with pytest.raises(HTTPException, match="503"):
@@ -283,7 +283,7 @@ def test_forms_that_wait_for_the_rest_take_no_memory():
     headers = {b"content-length": b"256000"}
 
     async def run() -> int:
-        intake = BodyReceiver(BodyTimeouts())
+        intake = BodyReceiver(BodyLimits())
         tracemalloc.start()
         tasks = [
             asyncio.create_task(taken(intake, sender([piece], stops=True), headers, 256_000))

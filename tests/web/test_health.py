@@ -31,7 +31,7 @@ ONLY_ROOT_MAY_MOUNT = pytest.mark.skipif(os.geteuid() != 0, reason="mounts a dis
 class NoCourse(LiveLibrary):
     """A course that cannot be read, in a way that nobody foresaw."""
 
-    def fresh_library_or_none(self):
+    def get_recently_checked_library(self):
         return None
 
     def current(self):

@@ -14,7 +14,7 @@ from app.content.library import LiveLibrary
 from app.database.tables import Learner
 from app.errors import InvalidInputError
 from app.flashcards.forms import CardWantedForm, GradeForm, SuspensionForm, UndoForm
-from app.flashcards.forms import ReviewFilterForm as CardsForm
+from app.flashcards.forms import CardPagesQuery as CardsForm
 from app.lessons.notes import NoteForm
 from app.main import create_app
 from app.quiz.forms import PracticeForm, QuestionForm, ReportForm

@@ -33,7 +33,7 @@ from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InputGroup, InvalidInputsError, input_field
 from app.estimator.memory.inference_memory import ENGINES, EngineMemory
 from app.estimator.memory.parallel_layout import tensor_parallel_choices
-from app.estimator.memory_verdict import is_value_allowed
+from app.estimator.memory_verdict import is_allowed_after_rounding
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import FORMATS, WeightFormat, find_format
@@ -221,12 +221,12 @@ def list_other_accelerators() -> tuple[Accelerator, ...]:
     return tuple(a for a in list_accelerators() if a.architecture in _OTHER_KINDS)
 
 
-def gpu_cooling(gpu_id: str) -> str:
+def find_gpu_cooling(gpu_id: str) -> str:
     """Return `air`, `liquid`, or "" if the catalog does not know.
 
     Cards are air-cooled; a module is cooled like the systems that contain it.
 
-    >>> gpu_cooling("h100-sxm5-80"), gpu_cooling("gb200-gpu"), gpu_cooling("mi300x")
+    >>> find_gpu_cooling("h100-sxm5-80"), find_gpu_cooling("gb200-gpu"), find_gpu_cooling("mi300x")
     ('air', 'liquid', '')
     """
     if is_pcie_card(find_accelerator(gpu_id)):
@@ -291,14 +291,14 @@ def find_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
     if inputs.only not in {None, gpu.id}:
         return "Another one was asked for."
     checks = (
-        _vendor_form_or_cooling_objection,
+        _find_product_or_cooling_objection,
         _power_or_memory_objection,
         _number_format_objection,
     )
     return next((why for check in checks if (why := check(inputs, gpu))), "")
 
 
-def _vendor_form_or_cooling_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
+def _find_product_or_cooling_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
     if inputs.vendor not in {"any", gpu.vendor}:
         return f"Made by {gpu.vendor}."
     rare = "Announced, not sold yet." if gpu.announced else _RARE.get(gpu.id, "")
@@ -307,7 +307,7 @@ def _vendor_form_or_cooling_objection(inputs: AcceleratorChoiceInputs, gpu: Acce
     if inputs.form != "any" and (inputs.form == "card") != is_pcie_card(gpu):
         return "A module." if inputs.form == "card" else "A card."
     if inputs.cooling == "air":
-        way = gpu_cooling(gpu.id)
+        way = find_gpu_cooling(gpu.id)
         if way != "air":
             return "Cooled by liquid." if way else "Its cooling is not known here."
     return ""
@@ -642,7 +642,7 @@ def _flip_candidates(result: GpuRanking) -> tuple[_InputVariation, ...]:
         return _half_deadline_variation(inputs)
     tries: list[_InputVariation] = []
     if best is not None:
-        tries += _first_unfit_sequence_count(result, best)
+        tries += _find_unfit_concurrency_variation(result, best)
     form = find_format(result.model, inputs.weights)
     lighter = {"bf16": "fp8", "fp16": "fp8", "fp8": "int4"}.get(form.id)
     if best is None:
@@ -658,13 +658,13 @@ def _flip_candidates(result: GpuRanking) -> tuple[_InputVariation, ...]:
 def _half_deadline_variation(inputs: AcceleratorChoiceInputs) -> tuple[_InputVariation, ...]:
     now = format_value(inputs.days, "s").replace("\u00a0", " ")
     half = inputs.days / 2
-    if not is_value_allowed(type(inputs), "days", half):
+    if not is_allowed_after_rounding(type(inputs), "days", half):
         return ()
     days = f"{format_number(half / 86400)} days"
     return (("days", "Time for the training", half, now, days),)
 
 
-def _first_unfit_sequence_count(
+def _find_unfit_concurrency_variation(
     result: GpuRanking, best: GpuCandidate
 ) -> tuple[_InputVariation, ...]:
     """Return the first number of sequences that no longer fits on the best GPUs."""

@@ -21,7 +21,7 @@ from app.estimator.estimates.accelerator_choice import (
     round_up_to_sales_unit,
 )
 from app.estimator.estimates.inference_memory import GpuMemoryUse
-from app.estimator.formula_steps import StepBuilder, format_sum, format_term
+from app.estimator.formula_steps import StepBuilder, format_exact_sum, format_term
 from app.estimator.hardware.catalog import Accelerator, field_of_toml_key
 from app.estimator.hardware.part_values import FIELDS, RATES
 from app.estimator.memory_verdict import capacity_note
@@ -282,7 +282,7 @@ def estimate(inputs: AcceleratorChoiceInputs) -> Estimate:
         name="accelerator-choice",
         verdict=_build_verdict(result),
         figures=read_figures(OUTPUTS, result),
-        steps=_build_steps(result, best) if best else _excluded_steps(result),
+        steps=_build_steps(result, best) if best else _build_exclusion_count_steps(result),
         pictures=(_build_bar(result, best),) if best else (),
         tables=(*tables, build_exclusion_table(result), build_other_accelerators_table(result)),
         notes=_build_notes(inputs, best),
@@ -374,7 +374,7 @@ def _serving_steps(
             "need",
             "weights + KV cache + activations + overhead"
             + (" + padding of repacked experts" if load.padding else ""),
-            format_sum(_memory_parts(load), "B"),
+            format_exact_sum(_memory_parts(load), "B"),
             best.need,
             "vllm-memory",
             topic="inference-memory",
@@ -415,7 +415,7 @@ def _power_steps(best: GpuCandidate) -> tuple[FormulaStep, ...]:
     )
 
 
-def _excluded_steps(result: GpuRanking) -> tuple[FormulaStep, ...]:
+def _build_exclusion_count_steps(result: GpuRanking) -> tuple[FormulaStep, ...]:
     return (
         _STEPS.line(
             "excluded",

@@ -45,7 +45,7 @@ from app.estimator.units import format_number, format_value
 
 def _link_share(result: CollectivesResult) -> OutputValue:
     share = modeled_rate("collective", result.link_share)
-    return dataclasses.replace(share, note=_limiting_link_name(result))
+    return dataclasses.replace(share, note=_describe_limiting_link(result))
 
 
 OUTPUTS: tuple[OutputSpec[CollectivesResult], ...] = (
@@ -145,7 +145,7 @@ def _build_verdict(gpu: Accelerator, result: CollectivesResult) -> Verdict:
     return Verdict("info", leads[result.bottleneck], text)
 
 
-def _limiting_link_name(result: CollectivesResult) -> str:
+def _describe_limiting_link(result: CollectivesResult) -> str:
     """Return which link the share refers to."""
     inputs, fabric, share = result.inputs, result.fabric, result.link_share
     if inputs.gpus == 1:
@@ -218,12 +218,12 @@ def _build_steps(result: CollectivesResult) -> tuple[FormulaStep, ...]:
         _STEPS.line("bytes_sent", _FACTORS[operation], share, result.bytes_sent, "nccl-tests"),
         _STEPS.line("latency", floor, empty, result.floor, fitted),
         FormulaStep(*within, fitted, "interconnects"),
-        *((_between_domains_step(result),) if crosses else ()),
+        *((_build_bytes_across_step(result),) if crosses else ()),
         _STEPS.line("time", spent, whole, result.seconds, "ml-engineering"),
     )
 
 
-def _between_domains_step(result: CollectivesResult) -> FormulaStep:
+def _build_bytes_across_step(result: CollectivesResult) -> FormulaStep:
     inputs = result.inputs
     groups = math.ceil(inputs.gpus / result.fabric.domain)
     operation, size = chosen_operation(inputs), format_term(inputs.message, "B")

@@ -14,7 +14,7 @@ from app.estimator.registry import require_estimate
 from app.estimator.result import (
     Better,
     Estimate,
-    EstimateSection,
+    SubEstimate,
     Figure,
     OutputSpec,
     OutputValue,
@@ -31,7 +31,7 @@ NOTE = (
 class ComposedResult:
     """What each calculator says, and the sections that are left out, with the reason."""
 
-    sections: tuple[EstimateSection, ...]
+    sections: tuple[SubEstimate, ...]
     missing: Mapping[str, str]
 
     def find_figure(self, estimate: str, figure: str) -> Figure | None:
@@ -92,7 +92,7 @@ class SectionComposer:
 
     def __init__(self, inputs: Any) -> None:
         self.inputs = inputs
-        self.sections: list[EstimateSection] = []
+        self.sections: list[SubEstimate] = []
         self.missing: dict[str, str] = {}
 
     def select_inputs(self, *names: str) -> dict[str, Any]:
@@ -113,21 +113,19 @@ class SectionComposer:
             self.missing[heading] = error.problems[0].message
             return None
 
-    def compute_section(
-        self, heading: str, name: str, values: Mapping[str, Any]
-    ) -> EstimateSection:
+    def compute_section(self, heading: str, name: str, values: Mapping[str, Any]) -> SubEstimate:
         """Return a section without adding it."""
         entry = require_estimate(name)
         try:
             inputs = parse_inputs(entry.inputs, values)
-            return EstimateSection(heading, name, inputs, entry.compute(inputs))
+            return SubEstimate(heading, name, inputs, entry.compute(inputs))
         except InvalidInputsError as error:
             first = error.problems[0]
             known = {field.name for field in dataclasses.fields(self.inputs)}
             field = first.field if first.field in known else "gpu"
             raise input_error(field, first.value, first.message) from None
 
-    def find_section(self, heading: str) -> EstimateSection:
+    def find_section(self, heading: str) -> SubEstimate:
         """Return the section under a heading."""
         return next(section for section in self.sections if section.heading == heading)
 

@@ -5,7 +5,7 @@ import dataclasses
 from app.estimator.common_inputs import gpus_input, input_error, pue_input
 from app.estimator.hardware.prices import default_rental_price
 from app.estimator.inputs import InputGroup, input_field
-from app.estimator.memory_verdict import is_value_allowed, round_past_limit
+from app.estimator.memory_verdict import is_allowed_after_rounding, round_past_limit
 from app.estimator.result import VerdictFlip
 from app.estimator.training.run_costs import (
     HOURS_PER_YEAR,
@@ -352,17 +352,19 @@ def find_flips(result: CostResult) -> tuple[VerdictFlip, ...]:
     becomes = f"{'Renting' if buys else 'Buying'} begins to be cheaper."
     changes = []
     meets = result.meets or 0.0
-    if meets <= inputs.availability and is_value_allowed(type(inputs), "utilisation", meets):
+    if meets <= inputs.availability and is_allowed_after_rounding(
+        type(inputs), "utilisation", meets
+    ):
         now = f"{format_number(100 * inputs.utilisation)}%"
         flips = f"{round_past_limit(100 * meets, up=not buys)}%"
         changes.append(VerdictFlip("utilisation", "Utilization", now, flips, becomes))
     rent = _break_even_rent(result)
-    if is_value_allowed(type(inputs), "rent", rent):
+    if is_allowed_after_rounding(type(inputs), "rent", rent):
         now = f"{format_number(inputs.rent)} USD/h"
         flips = f"{round_past_limit(rent, up=not buys)} USD/h"
         changes.append(VerdictFlip("rent", "Rent of a GPU-hour", now, flips, becomes))
     price = _break_even_purchase_price(result)
-    if is_value_allowed(type(inputs), "price", price):
+    if is_allowed_after_rounding(type(inputs), "price", price):
         now = f"{format_number(inputs.price)} USD"
         flips = f"{round_past_limit(price, up=buys)} USD"
         changes.append(VerdictFlip("price", "Price of a GPU in its server", now, flips, becomes))

@@ -8,7 +8,7 @@ from app.estimator.estimates.cost import (
     compute_cost,
     find_flips,
 )
-from app.estimator.formula_steps import StepBuilder, format_sum, format_term
+from app.estimator.formula_steps import StepBuilder, format_exact_sum, format_term
 from app.estimator.hardware.prices import default_rental_price
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
@@ -103,8 +103,8 @@ def estimate(inputs: CostInputs) -> Estimate:
         verdict=_build_verdict(result),
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result),
-        pictures=(_build_chart(result), _build_bar(result)),
-        tables=(_build_table(result),),
+        pictures=(_build_utilization_chart(result), _build_owned_hour_bar(result)),
+        tables=(_build_utilization_table(result),),
         notes=_build_notes(result),
         changes=find_flips(result),
     )
@@ -212,7 +212,7 @@ def _owned_steps(result: CostResult) -> tuple[FormulaStep, ...]:
         _STEPS.line(
             "owned_year",
             "machines + support + electricity + place + staff",
-            format_sum(
+            format_exact_sum(
                 (owned.capital, owned.upkeep, owned.electricity, owned.place, owned.staff), "USD"
             ),
             owned.total,
@@ -278,7 +278,7 @@ _SHARES = (0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 _CHART_UTILIZATIONS = (0.2, 0.4, 0.6, 0.8, 1.0)
 
 
-def _build_chart(result: CostResult) -> Chart:
+def _build_utilization_chart(result: CostResult) -> Chart:
     inputs = result.inputs
     hours = inputs.gpus * HOURS_PER_YEAR
     theirs = tuple((share, result.gpu_hour_costs(share, hours)[1]) for share in _SHARES)
@@ -299,7 +299,7 @@ def _build_chart(result: CostResult) -> Chart:
     )
 
 
-def _build_bar(result: CostResult) -> StackedBar:
+def _build_owned_hour_bar(result: CostResult) -> StackedBar:
     owned, hours = result.owned, result.hours
     return StackedBar(
         "A used GPU-hour when owned",
@@ -316,7 +316,7 @@ def _build_bar(result: CostResult) -> StackedBar:
     )
 
 
-def _build_table(result: CostResult) -> ResultTable:
+def _build_utilization_table(result: CostResult) -> ResultTable:
     rows = []
     for share in _CHART_UTILIZATIONS:
         owned, rented = result.gpu_hour_costs(share, result.inputs.gpus * HOURS_PER_YEAR)

@@ -24,7 +24,7 @@ from app.estimator.inputs import reuse_input
 from app.estimator.memory.parallel_layout import tensor_parallel_problem
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import PUBLISHED, PUBLISHED_OR_FP8
-from app.estimator.result import EstimateSection
+from app.estimator.result import SubEstimate
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
     return DeploymentResult(tuple(run.sections), run.missing, inputs, gpu, gpus, nodes)
 
 
-def _choose_tensor_parallel(composer: SectionComposer, system: System | None) -> EstimateSection:
+def _choose_tensor_parallel(composer: SectionComposer, system: System | None) -> SubEstimate:
     """Return the capacity with the fewest GPUs in all that keep the targets.
 
     Tried are the fewest for a replica that hold one request, and twice as many up to a whole
@@ -155,7 +155,7 @@ def _choose_tensor_parallel(composer: SectionComposer, system: System | None) ->
     return min(keeping, key=_count_gpus) if keeping else sections[-1]
 
 
-def _count_gpus(section: EstimateSection) -> int:
+def _count_gpus(section: SubEstimate) -> int:
     """Return the GPUs of a capacity that keeps the targets, spare ones included."""
     return int(section.estimate["gpus"].value or 0)
 
@@ -179,7 +179,7 @@ _PASSED = (
 _MEMORY_ENGINES = {"vllm": "vllm-0.9", "vllm-2024": "vllm-0.6", "compiled": "general"}
 
 
-def _compute_capacity_section(composer: SectionComposer, tensor_parallel: int) -> EstimateSection:
+def _compute_capacity_section(composer: SectionComposer, tensor_parallel: int) -> SubEstimate:
     shared = ("model", "weights", "cache", "gpu", "concurrent", "prompt_tokens", "output_tokens")
     more = ("peak", "spare", "memory_utilization", *_PASSED)
     targets = ("ttft_target", "tpot_target")

@@ -13,7 +13,7 @@ from app.estimator.hardware.prices import list_price_notes
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Estimate,
-    EstimateSection,
+    SubEstimate,
     FormulaStep,
     OutputSpec,
     OutputValue,
@@ -113,7 +113,7 @@ def _is_of_deployment(change: VerdictFlip) -> bool:
     return _is_latency_target_flip(change) or change.field == "prefill_gpus"
 
 
-def _capacity_section(result: DeploymentResult) -> EstimateSection:
+def _capacity_section(result: DeploymentResult) -> SubEstimate:
     return next(section for section in result.sections if section.name == _CAPACITY)
 
 

@@ -222,12 +222,12 @@ class FabricResult:
         return self.leaf_groups
 
     @property
-    def bandwidth_share(self) -> float:
+    def adapter_bandwidth_share(self) -> float:
         """Return the share of the adapters' bandwidth that the links carry."""
         return min(1.0, self.link * self.planes / self.hosts.rate)
 
     @property
-    def switches(self) -> int:
+    def compute_network_switches(self) -> int:
         """Return the switches of the compute network."""
         return self.tree.switches * self.planes
 
@@ -237,13 +237,13 @@ class FabricResult:
         return (self.hosts.ports + self.fabric_manager_links) * self.planes
 
     @property
-    def cables(self) -> int:
+    def compute_network_cables(self) -> int:
         """Return the links of the compute network."""
         between = self.tree.leaf_spine_links + self.tree.spine_core_links
         return self.node_links + between * self.planes
 
     @property
-    def transceivers(self) -> int:
+    def compute_network_transceivers(self) -> int:
         """Return the transceivers at both ends of all links of the compute network."""
         between = self.tree.leaf_spine_links + self.tree.spine_core_links
         used = self.node_links + 2 * between * self.planes
@@ -450,7 +450,7 @@ def switch_count_chart(result: FabricResult) -> Chart:
             break
         height = float(tree.switches * result.planes)
         points += [(float(nodes - stride), height), (float(nodes), height)]
-    here = (float(hosts.systems), float(result.switches))
+    here = (float(hosts.systems), float(result.compute_network_switches))
     return Chart(
         "Switches by number of systems",
         "Systems",
@@ -482,11 +482,11 @@ def find_flips(inputs: FabricInputs, result: FabricResult) -> tuple[VerdictFlip,
             field, label, _format_layout_or_number(now), _format_layout_or_number(value), becomes
         )
         for field, label, now, value, new in tried
-        if (becomes := _describe_new_switches(result, new, more if field == "nodes" else 0))
+        if (becomes := _describe_switch_change(result, new, more if field == "nodes" else 0))
     )
 
 
-def _describe_new_switches(result: FabricResult, wiring: PlaneWiring, systems: int) -> str:
+def _describe_switch_change(result: FabricResult, wiring: PlaneWiring, systems: int) -> str:
     """Return the switches for another wiring or number of systems; empty if unchanged."""
     hosts = result.hosts
     count = (systems or hosts.systems) * hosts.per_system

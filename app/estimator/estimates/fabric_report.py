@@ -29,7 +29,7 @@ def _switch_power_value(result: FabricResult) -> OutputValue:
     note = "At most, without cooling."
     if not each:
         note = f"The power of the {result.switch.name} is not known."
-    return OutputValue(None if each is None else each * result.switches, note=note)
+    return OutputValue(None if each is None else each * result.compute_network_switches, note=note)
 
 
 OUTPUTS: tuple[OutputSpec[FabricResult], ...] = (
@@ -109,7 +109,7 @@ def _build_verdict(result: FabricResult) -> Verdict:
     units = ""
     if result.scalable_units > 1:
         units = f" in {format_number(result.scalable_units)} scalable units"
-    slow = result.bandwidth_share < 1
+    slow = result.adapter_bandwidth_share < 1
     join = "It joins" if text == "one switch" else "They join"
     lead = f"{text[:1].upper()}{text[1:]}"
     kind = "InfiniBand" if "Quantum" in result.switch.name else "Ethernet"
@@ -119,14 +119,14 @@ def _build_verdict(result: FabricResult) -> Verdict:
         "tight" if slow else "info",
         f"{lead}, slower than the adapters." if slow else f"{lead}.",
         f"{join} {size}{units} {by}, {_describe_blocking(result)}, over "
-        f"{format_number(result.cables)} cables of the compute network.",
+        f"{format_number(result.compute_network_cables)} cables of the compute network.",
     )
 
 
 def _describe_blocking(result: FabricResult) -> str:
     """Return the share of the adapters' bandwidth that the network carries, as text."""
-    if result.bandwidth_share < 1:
-        return f"at {format_value(result.bandwidth_share, '%')} of the rate of the adapters"
+    if result.adapter_bandwidth_share < 1:
+        return f"at {format_value(result.adapter_bandwidth_share, '%')} of the rate of the adapters"
     ratio = result.tree.oversubscription
     return "non-blocking" if ratio <= 1 else f"{format_number(ratio)}:1 oversubscribed"
 
@@ -266,7 +266,7 @@ def _build_table(result: FabricResult) -> ResultTable:
         _count_cell(tree.leaves * planes),
         _count_cell(tree.spines * planes),
         _count_cell(tree.cores * planes),
-        _count_cell(result.cables),
+        _count_cell(result.compute_network_cables),
     )
     others = tuple(
         (
@@ -319,7 +319,7 @@ def _link_rate_notes(result: FabricResult) -> tuple[str, ...]:
             f"Each port of {format_value((result.switch.port_rate or 0) * 8e-9)} Gbit/s "
             f"is split into {result.split}."
         )
-    if result.bandwidth_share < 1:
+    if result.adapter_bandwidth_share < 1:
         notes.append(
             "The switch is slower than the adapters, which run at its rate: "
             f"{format_value(result.link, 'B/s')} in one direction."

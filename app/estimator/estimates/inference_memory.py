@@ -12,11 +12,11 @@ from app.estimator.memory.inference_memory import (
     WORKSPACE,
     EngineMemory,
     HybridBlocks,
-    engine_usable_bytes,
+    compute_engine_memory_budget,
     hybrid_blocks,
     kv_cache_elements_per_sequence,
     kv_cache_elements_per_token,
-    loading_bytes,
+    compute_loaded_model_bytes,
     longest_context,
     profiled_peak_bytes,
     prompt_temporary_bytes,
@@ -37,10 +37,10 @@ from app.estimator.models.number_formats import (
     GGUF_CHOICES,
     GGUF_FORMATS,
     PUBLISHED_CHOICES,
-    expert_padding_bytes,
+    mxfp4_expert_padding_bytes,
     find_format,
     gpu_weight_bytes,
-    published_format_hint,
+    suggest_other_weight_format,
     weight_table,
 )
 from app.estimator.result import VerdictFlip
@@ -255,11 +255,11 @@ def activation_bytes(model: Architecture, tokens: int, sequences: int, gpus: int
     T · 2 B · (3f/t + 4h) while a layer runs, or the logits of the sampled tokens in
     16 and 32 bit, n · V · 6 B / t, whichever is larger.
     """
-    running = tokens * 2 * (3 * widest_mlp_width(model) / gpus + 4 * model.hidden)
+    running = tokens * 2 * (3 * compute_active_mlp_width(model) / gpus + 4 * model.hidden)
     return max(running, sequences * model.vocabulary * 6 / gpus)
 
 
-def widest_mlp_width(model: Architecture) -> float:
+def compute_active_mlp_width(model: Architecture) -> float:
     """Return the width of the widest MLP that a token passes through."""
     layer = next((a for a, _ in model.runs if a.mlp.is_routed), None)
     width = float(model.mlp_width)
@@ -289,7 +289,7 @@ def gpu_memory_use(model: Architecture, inputs: InferenceMemoryInputs, gpus: int
         activations=active,
         overhead=default if inputs.overhead is None else inputs.overhead,
         padding=_expert_padding_bytes(model, inputs, gpus),
-        started=_engine_startup_bytes(model, inputs, gpus),
+        started=_compute_newest_engine_startup_bytes(model, inputs, gpus),
     )
 
 
@@ -323,7 +323,9 @@ def shared_blocks(
     return hybrid_blocks(model, CACHE_BITS[inputs.cache] / 8, sharing)
 
 
-def _engine_startup_bytes(model: Architecture, inputs: InferenceMemoryInputs, gpus: int) -> float:
+def _compute_newest_engine_startup_bytes(
+    model: Architecture, inputs: InferenceMemoryInputs, gpus: int
+) -> float:
     """Return what the newest measured engine uses, by the general formula [B].
 
     At startup it samples for the maximum number of concurrent sequences.
@@ -341,7 +343,7 @@ def _expert_padding_bytes(model: Architecture, inputs: InferenceMemoryInputs, gp
     form = find_format(model, inputs.weights)
     if not is_unpacked(find_accelerator(inputs.gpu), form):
         return 0.0
-    return expert_padding_bytes(model, form, gpus) / gpus
+    return mxfp4_expert_padding_bytes(model, form, gpus) / gpus
 
 
 def attention_tensor_parallel_size(inputs: InferenceMemoryInputs, gpus: int) -> int:
@@ -383,7 +385,7 @@ def _transformers_memory_use(
     prompt = min(inputs.prompt or inputs.context, inputs.context)
     overhead = WORKSPACE if inputs.overhead is None else inputs.overhead
     running = prompt_temporary_bytes(model, inputs.concurrent * prompt)
-    loading = loading_bytes(model, inputs.weights) / gpus
+    loading = compute_loaded_model_bytes(model, inputs.weights) / gpus
     return GpuMemoryUse(
         weights=stored,
         cache=cache,
@@ -414,7 +416,7 @@ def usable_memory(
     memory, share = visible_memory(inputs, gpu), inputs.memory_utilization
     limit = memory * share
     if inputs.engine in ENGINES:
-        limit = engine_usable_bytes(
+        limit = compute_engine_memory_budget(
             ENGINES[inputs.engine], memory, share, gpus, load.bytes_without_cache
         )
     limit = min(limit, memory - inputs.graphs)
@@ -432,7 +434,7 @@ def validate_inputs(model: Architecture, inputs: InferenceMemoryInputs, gpu: Acc
             "weights",
             inputs.weights,
             f"The {gpu.name} cannot compute in {form.label}"
-            f"{published_format_hint(model, inputs.weights)}; it has {dense_rate_formats(gpu)}.",
+            f"{suggest_other_weight_format(model, inputs.weights)}; it has {dense_rate_formats(gpu)}.",
         )
     for field, value, owner in (
         ("weights", inputs.weights, inputs.weights in GGUF_FORMATS),
@@ -487,9 +489,9 @@ def find_limits(
     sizes = _memory_and_limit_by_gpu_count(model, inputs, gpu, load)
     free = limit - load.bytes_without_cache
     if inputs.engine == TRANSFORMERS:
-        longest, most = _search_context_and_sequences(model, inputs, gpu)
+        longest, most = _search_context_and_sequence_limits(model, inputs, gpu)
     else:
-        longest, most = _solve_context_and_sequences(model, inputs, load, free)
+        longest, most = _solve_context_and_sequence_limits(model, inputs, load, free)
     cache_bytes = max(free, 0.0) if inputs.cache_memory is None else inputs.cache_memory
     return InferenceLimits(
         usable=limit,
@@ -499,8 +501,8 @@ def find_limits(
         concurrent=most if most is None else max(0, most),
         gpus=fewest_fitting_gpus(sizes, lambda load: load.total),
         sizes=sizes,
-        weights=_widest_fitting_format(model, inputs, load, limit),
-        attention=_fits_with_data_parallel_attention(model, inputs, gpu, load.total <= limit),
+        weights=_find_lighter_fitting_format(model, inputs, load, limit),
+        attention=_fits_only_with_data_parallel_attention(model, inputs, gpu, load.total <= limit),
         settings=_fitting_engine_settings(model, inputs, gpu) if load.total > limit else None,
     )
 
@@ -559,7 +561,7 @@ def _bytes_per_cached_token(
     return (elements * width + state / attention_gpus) / tokens
 
 
-def _solve_context_and_sequences(
+def _solve_context_and_sequence_limits(
     model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse, free_bytes: float
 ) -> tuple[int | None, int | None]:
     """Solve for context and sequences if only the cache grows with them."""
@@ -578,7 +580,7 @@ def _solve_context_and_sequences(
     return longest, most
 
 
-def _search_context_and_sequences(
+def _search_context_and_sequence_limits(
     model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator
 ) -> tuple[int | None, int | None]:
     """Search for context and sequences if temporary tensors grow with them, too."""
@@ -588,11 +590,11 @@ def _search_context_and_sequences(
         load = gpu_memory_use(model, changed, inputs.tensor_parallel)
         return load.total <= usable_memory(changed, gpu, load, inputs.tensor_parallel)
 
-    longest = _largest_fitting(lambda n: fits(n, inputs.concurrent))
-    return longest, _largest_fitting(lambda n: fits(inputs.context, n))
+    longest = _find_fit_limit(lambda n: fits(n, inputs.concurrent))
+    return longest, _find_fit_limit(lambda n: fits(inputs.context, n))
 
 
-def _largest_fitting(fits: Callable[[int], bool]) -> int | None:
+def _find_fit_limit(fits: Callable[[int], bool]) -> int | None:
     """Return the largest number that fits; None if every number does."""
     low, high = 0, 1
     while fits(high):
@@ -634,7 +636,7 @@ def fewest_fitting_gpus(
     return next((n for n, load, limit in sizes if needed_bytes(load) <= limit), None)
 
 
-def _fits_with_data_parallel_attention(
+def _fits_only_with_data_parallel_attention(
     model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator, fits: bool
 ) -> bool:
     """Return whether a load that is too large fits with data-parallel attention.
@@ -656,7 +658,7 @@ _WORTH_IT = 0.9
 _LIGHTER_GGUF = ("gguf-q8-0", "gguf-q6-k", "gguf-q4-k-m")
 
 
-def _widest_fitting_format(
+def _find_lighter_fitting_format(
     model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse, limit: float
 ) -> str | None:
     """Return the widest common weight format for which a load that is too large fits."""

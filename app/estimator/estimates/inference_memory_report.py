@@ -25,7 +25,7 @@ from app.estimator.estimates.inference_memory import (
     shared_blocks,
     validate_inputs,
     visible_memory,
-    widest_mlp_width,
+    compute_active_mlp_width,
 )
 from app.estimator.formula_steps import (
     StepBuilder,
@@ -33,14 +33,14 @@ from app.estimator.formula_steps import (
     format_cache_formula,
     format_product,
     format_share_per_gpu,
-    format_sum,
+    format_exact_sum,
     format_term,
-    format_terms_of_sum,
+    format_sum_in_formula,
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.memory.inference_memory import (
     ENGINES,
-    loading_bytes,
+    compute_loaded_model_bytes,
     profiled_mlp_width,
     prompt_temporary_bytes,
     recurrent_state_bytes,
@@ -429,12 +429,12 @@ def _activations_step(
     model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse
 ) -> FormulaStep:
     if inputs.engine != GENERAL:
-        return _measured_activations_step(model, inputs, load)
+        return _build_engine_activations_step(model, inputs, load)
     own = sequences_per_gpu(inputs, inputs.tensor_parallel)
     tokens = min(inputs.step_tokens or STEP_TOKENS, inputs.context * own)
     gpus = attention_tensor_parallel_size(inputs, inputs.tensor_parallel)
     numbers = (
-        f"max({format_term(tokens)} × 2 B × (3 × {format_term(widest_mlp_width(model))} ÷ "
+        f"max({format_term(tokens)} × 2 B × (3 × {format_term(compute_active_mlp_width(model))} ÷ "
         f"{gpus} + 4 × {format_term(model.hidden)}), "
         f"{format_term(own)} × {format_term(model.vocabulary)} × 6 B ÷ {gpus})"
     )
@@ -445,14 +445,14 @@ def _activations_step(
     return _activations_line(formula, numbers, load)
 
 
-def _measured_activations_step(
+def _build_engine_activations_step(
     model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse
 ) -> FormulaStep:
     """Return temporary tensors as an engine measures them, or as a prompt creates them."""
     if inputs.engine == TRANSFORMERS:
         prompt = min(inputs.prompt or inputs.context, inputs.context)
         running = prompt_temporary_bytes(model, inputs.concurrent * prompt)
-        loading = loading_bytes(model, inputs.weights) / inputs.tensor_parallel
+        loading = compute_loaded_model_bytes(model, inputs.weights) / inputs.tensor_parallel
         parts = (load.weights, load.cache, load.overhead)
         formula = "the larger of tokens × (6 × MLP width + 8 × hidden size), and what loading adds"
         numbers = f"max({format_term(running, 'B')}, {format_term(loading, 'B')}"
@@ -491,7 +491,7 @@ def _overhead_step(inputs: InferenceMemoryInputs, load: GpuMemoryUse) -> Formula
         each = format_term(engine.outside_each, "B")
         numbers = f"{format_term(engine.outside, 'B')} + {each} × {others}"
     elif others:
-        numbers = format_sum((CONTEXT, COMMUNICATION), "B")
+        numbers = format_exact_sum((CONTEXT, COMMUNICATION), "B")
     return _STEPS.line("overhead", formula, numbers, load.overhead, "vllm-memory")
 
 
@@ -510,7 +510,7 @@ def _padding_steps(
 def _sum_step(load: GpuMemoryUse) -> FormulaStep:
     parts: tuple[float, ...] = (load.weights, load.cache, load.activations)
     parts += (load.overhead, load.padding) if load.padding else (load.overhead,)
-    numbers = format_sum(parts, "B")
+    numbers = format_exact_sum(parts, "B")
     formula = "weights + KV cache + activations + overhead"
     if load.padding:
         formula += " + padding"
@@ -540,7 +540,7 @@ def _usable_memory_step(
     if inputs.cache_memory is not None:
         formula = f"less of {formula} and all but the cache + memory given for it"
         rest = (load.total - load.cache, inputs.cache_memory)
-        numbers = f"min({numbers}, {format_terms_of_sum(rest, 'B')})"
+        numbers = f"min({numbers}, {format_sum_in_formula(rest, 'B')})"
     line = ("Usable", formula, numbers, limit, "B")
     return FormulaStep(*line, "catalogue", "cluster-components")
 

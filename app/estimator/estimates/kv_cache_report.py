@@ -130,9 +130,11 @@ def build_verdict(model: Architecture, inputs: KvCacheInputs, result: KvCacheRes
     """Return the size of the whole cache, and of one token."""
     tokens = format_number(inputs.context)
     count = format_value(inputs.sequences, "sequence")
-    keeps = f"{_format_decimal_and_binary(result.per_token)} for each token"
+    keeps = f"{_format_size_with_whole_kib(result.per_token)} for each token"
     if not result.per_token:
-        keeps = f"{_format_decimal_and_binary(result.state)} for each sequence, whatever its length"
+        keeps = (
+            f"{_format_size_with_whole_kib(result.state)} for each sequence, whatever its length"
+        )
     return Verdict(
         "info",
         f"{format_value(result.total, 'B')}.",
@@ -140,10 +142,10 @@ def build_verdict(model: Architecture, inputs: KvCacheInputs, result: KvCacheRes
     )
 
 
-def _format_decimal_and_binary(size: float) -> str:
+def _format_size_with_whole_kib(size: float) -> str:
     """Format a size in decimal units, and in KiB if it is a whole number of them.
 
-    >>> _format_decimal_and_binary(327680.0).replace("\u00a0", " ")
+    >>> _format_size_with_whole_kib(327680.0).replace("\u00a0", " ")
     '327.7 kB (320 KiB)'
     """
     shown = format_value(size, "B")

@@ -4,7 +4,13 @@ import dataclasses
 import math
 
 from app.estimator import common_inputs
-from app.estimator.common_inputs import ENGINE, HARDWARE, LOAD, input_error, refuse_transformers
+from app.estimator.common_inputs import (
+    ENGINE,
+    HARDWARE,
+    LOAD,
+    input_error,
+    refuse_transformers_engine,
+)
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.memory.parallel_layout import pipeline_problem, tensor_parallel_problem
@@ -15,7 +21,7 @@ from app.estimator.models.number_formats import (
     GGUF_FORMATS,
     PUBLISHED_CHOICES,
     find_format,
-    published_format_hint,
+    suggest_other_weight_format,
 )
 from app.estimator.result import VerdictFlip
 from app.estimator.serving.engine import ServingSetup, find_engine
@@ -23,13 +29,13 @@ from app.estimator.serving.replica import max_sequences
 from app.estimator.serving.step_time import (
     TILE,
     InferenceStepTime,
-    MatchingMeasurements,
+    MeasurementCoverage,
     PlacedModel,
     SpeculativeDecoding,
     StepBatch,
     decode_time,
     draft_and_verify_step_time,
-    find_measurements,
+    count_matching_measurements,
     place_model,
     prefill_time,
     step_time,
@@ -108,7 +114,7 @@ class LatencyResult:
     compute_bound_batch: int | None
     memory_bound_until_batch: int | None
     fits: bool
-    measurements: MatchingMeasurements
+    measurements: MeasurementCoverage
 
     def error_interval_name(self, part: str) -> str:
         """Return the error interval of a part, decode or prefill; servers have their own.
@@ -145,7 +151,9 @@ def validate_inputs(model: Architecture, gpu: Accelerator, weights: str, tensor:
     form = find_format(model, weights)
     if form.math == "fp8" and gpu.lacks_format("fp8"):
         message = f"The {gpu.name} cannot compute in {form.label}"
-        raise input_error("weights", weights, f"{message}{published_format_hint(model, weights)}.")
+        raise input_error(
+            "weights", weights, f"{message}{suggest_other_weight_format(model, weights)}."
+        )
     problem = tensor_parallel_problem(model, tensor)
     if problem:
         raise input_error("tensor_parallel", tensor, problem)
@@ -153,7 +161,7 @@ def validate_inputs(model: Architecture, gpu: Accelerator, weights: str, tensor:
 
 def place_requested_model(inputs: LatencyInputs) -> PlacedModel:
     """Return the model on its GPUs; raises InvalidInputsError if they cannot run it."""
-    refuse_transformers(inputs.engine)
+    refuse_transformers_engine(inputs.engine)
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
     tensor = 1 if inputs.beyond_heads else inputs.tensor_parallel
     validate_inputs(model, gpu, inputs.weights, tensor)
@@ -207,7 +215,7 @@ def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult
         compute_bound_batch=turns,
         memory_bound_until_batch=flips,
         fits=inputs.batch <= most,
-        measurements=find_measurements(placed),
+        measurements=count_matching_measurements(placed),
     )
 
 
@@ -263,14 +271,16 @@ def first_non_memory_bound_batch(
     while batch <= _MOST_ROWS:
         step = decode_time(placed, batch, context)
         if largest_step_part(step) != "memory":
-            return _first_compute_bound_batch(placed, context, below, batch)
+            return _bisect_non_memory_bound_batch(placed, context, below, batch)
         if step.attention >= step.compute:
             return None
         below, batch = batch, 2 * batch
     return None
 
 
-def _first_compute_bound_batch(placed: PlacedModel, context: float, below: int, above: int) -> int:
+def _bisect_non_memory_bound_batch(
+    placed: PlacedModel, context: float, below: int, above: int
+) -> int:
     """Return the first batch above `below` that is not memory-bound, as `above` is not."""
     while above - below > 1:
         middle = (below + above) // 2

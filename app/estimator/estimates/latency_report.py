@@ -11,7 +11,7 @@ from app.estimator.estimates.latency import (
     find_flips,
     place_requested_model,
 )
-from app.estimator.formula_steps import StepBuilder, Term, format_sum, format_term
+from app.estimator.formula_steps import StepBuilder, Term, format_exact_sum, format_term
 from app.estimator.hardware.throughput import critical_batch, roofline, routed_critical_batch
 from app.estimator.memory_verdict import capacity_note
 from app.estimator.registry import EstimateSpec
@@ -103,7 +103,7 @@ def estimate(inputs: LatencyInputs) -> Estimate:
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result),
         pictures=(_build_roofline(inputs, placed),),
-        tables=(_build_table(result),),
+        tables=(_build_step_parts_table(result),),
         notes=(*_build_notes(result), capacity_note(placed.gpu)),
         changes=find_flips(result),
     )
@@ -130,11 +130,11 @@ def _build_verdict(result: LatencyResult) -> Verdict:
     return Verdict(
         "info",
         _LEADS[result.bound],
-        f"First token {then} It fits in memory.{_acceptance_text(result)}",
+        f"First token {then} It fits in memory.{_describe_other_acceptances(result)}",
     )
 
 
-def _acceptance_text(result: LatencyResult) -> str:
+def _describe_other_acceptances(result: LatencyResult) -> str:
     """Return the pace at other acceptances than the assumed one; empty without drafts."""
     inputs = result.inputs
     if not inputs.draft_tokens:
@@ -176,7 +176,7 @@ def _build_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
         _STEPS.line(
             "memory_time",
             "time for the weights + time for the cache, at the reached bandwidth",
-            format_sum((result.decode.weights, result.decode.attention), "s"),
+            format_exact_sum((result.decode.weights, result.decode.attention), "s"),
             result.memory_time,
             "pope-2022",
         ),
@@ -191,7 +191,7 @@ def _build_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
         _STEPS.line(
             "overhead_time",
             "launches of all kernels + host and sampling",
-            format_sum((result.decode.launch, result.decode.host), "s"),
+            format_exact_sum((result.decode.launch, result.decode.host), "s"),
             result.overhead_time,
             "inferencex",
         ),
@@ -214,7 +214,7 @@ def _token_time_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
         _STEPS.line(
             "ttft",
             "time to reach the engine and launch kernels + time to compute the prompt",
-            format_sum(
+            format_exact_sum(
                 (result.placed.time_before_prompt, result.first - result.placed.time_before_prompt),
                 "s",
             ),
@@ -238,7 +238,7 @@ def _sum_of_parts_step(figure: str, step: InferenceStepTime) -> FormulaStep:
     """Return the sum of a step's parts that take time, in their order."""
     seconds = {name: getattr(step, part) for part, name in _PARTS.items()}
     named = [name for name, value in seconds.items() if value]
-    numbers = format_sum(seconds.values(), "s")
+    numbers = format_exact_sum(seconds.values(), "s")
     return _STEPS.line(figure, " + ".join(named), numbers, step.total, "pope-2022")
 
 
@@ -286,7 +286,7 @@ def _arithmetic_intensity(placed: PlacedModel, rows: float, context: float, part
     return rows * (work + scores) / tensor / read
 
 
-def _build_table(result: LatencyResult) -> ResultTable:
+def _build_step_parts_table(result: LatencyResult) -> ResultTable:
     names = (
         ("Weights", "weights"),
         ("Computing", "compute"),

@@ -5,7 +5,7 @@ import re
 
 from app.estimator import data_files
 from app.estimator.common_inputs import gpu_input, input_error
-from app.estimator.formula_steps import StepBuilder, format_sum
+from app.estimator.formula_steps import StepBuilder, format_exact_sum
 from app.estimator.hardware.catalog import Accelerator, find_accelerator, list_accelerators
 from app.estimator.inputs import input_field
 from app.estimator.memory_verdict import capacity_note
@@ -40,7 +40,7 @@ class MigProfile:
     starts: tuple[int, ...]
 
     @property
-    def compute_label(self) -> str:
+    def name_prefix(self) -> str:
         """Return the compute part of its name, as in `1g`."""
         return self.name.partition(".")[0]
 
@@ -66,7 +66,7 @@ class MigGpu:
         `1g` is the profile of that size with the least memory, on any GPU.
         """
         word = name.strip().lower().removeprefix("mig-").removeprefix("mig ")
-        named = (p for p in self.profiles if word in (p.name, p.compute_label))
+        named = (p for p in self.profiles if word in (p.name, p.name_prefix))
         return min(named, key=lambda p: p.memory, default=None)
 
 
@@ -298,7 +298,7 @@ def build_steps(result: MigResult) -> tuple[FormulaStep, ...]:
         _STEPS.line(
             "memory",
             "sum of the memory",
-            format_sum((p.capacity for p in wanted), "B"),
+            format_exact_sum((p.capacity for p in wanted), "B"),
             result.memory,
             "mig-guide",
             label="Memory",
@@ -313,7 +313,7 @@ def build_bar(result: MigResult) -> StackedBar:
     return StackedBar("Memory slices", segments, result.card.memory_slices, limit, unit="slice")
 
 
-def build_table(result: MigResult) -> ResultTable:
+def build_profiles_table(result: MigResult) -> ResultTable:
     """Return the profiles of the GPU, with the start slices of chosen instances."""
     card, starts = result.card, tuple(zip(result.wanted, result.starts or (), strict=False))
     rows = tuple(
@@ -370,7 +370,7 @@ def estimate(inputs: MigInputs) -> Estimate:
         figures=read_figures(OUTPUTS, result),
         steps=build_steps(result),
         pictures=(build_bar(result),),
-        tables=(build_table(result),),
+        tables=(build_profiles_table(result),),
         notes=build_notes(result),
     )
 

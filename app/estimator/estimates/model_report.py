@@ -7,7 +7,7 @@ from app.estimator.formula_steps import StepBuilder, format_term, format_trainin
 from app.estimator.memory.inference_memory import kv_cache_elements_per_token
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.hf_config import UnreadableConfigError
-from app.estimator.models.lookup import describe_weight_format, find_model, read_pasted_config
+from app.estimator.models.lookup import describe_quantized_weights, find_model, read_pasted_config
 from app.estimator.models.number_formats import PUBLISHED, weight_table
 from app.estimator.models.vision_tower import VisionTower
 from app.estimator.registry import EstimateSpec
@@ -128,7 +128,7 @@ def build_verdict(model: Architecture) -> Verdict:
         text = f"{active} of them work on each token; {kind}."
     else:
         text = f"All of them work on each token; {kind}."
-    if published := describe_weight_format(model, PUBLISHED, ""):
+    if published := describe_quantized_weights(model, PUBLISHED, ""):
         size = format_value(weight_table(model, PUBLISHED).total, "B")
         text = f"{text} {published.removesuffix('.')}, {size}."
     return Verdict("info", f"{total} parameters.", text)

@@ -673,7 +673,7 @@ def compute_parallelism_plan(
     """Return the best layouts, the smallest cluster, and how many layouts were tried."""
     fabric = gpu_interconnect(gpu, inputs.network_rate, inputs.network, inputs.domain or 0)
     job = requested_job(inputs, model)
-    searches = _search_cluster_sizes(inputs, model, gpu, job, fabric)
+    searches = _search_full_and_halved_clusters(inputs, model, gpu, job, fabric)
     ranked = [c for search in searches for c in search.ranked]
     if inputs.objective == "cost":
         ranked.sort(key=lambda c: c.plan.gpus / c.tokens_per_second)
@@ -691,7 +691,7 @@ def compute_parallelism_plan(
     )
 
 
-def _search_cluster_sizes(
+def _search_full_and_halved_clusters(
     inputs: ParallelismPlanInputs,
     model: Architecture,
     gpu: Accelerator,

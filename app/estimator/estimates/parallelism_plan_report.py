@@ -15,7 +15,7 @@ from app.estimator.estimates.parallelism_plan import (
 )
 from app.estimator.estimates.training_time import TrainingTimeResult
 from app.estimator.estimates.training_time_report import step_time_formula_step
-from app.estimator.formula_steps import StepBuilder, format_sum, format_term
+from app.estimator.formula_steps import StepBuilder, format_exact_sum, format_term
 from app.estimator.hardware.catalog import Accelerator, find_accelerator, find_reference_design
 from app.estimator.hardware.prices import UNKNOWN, list_price_notes, typed_or_list_price
 from app.estimator.memory_verdict import capacity_note
@@ -361,7 +361,7 @@ def _build_steps(result: ParallelismPlanResult) -> tuple[FormulaStep, ...]:
         _STEPS.line(
             "memory",
             "states + activations in flight + logits + overhead and buffers",
-            format_sum(
+            format_exact_sum(
                 (
                     first.load.weights + first.load.gradients + first.load.optimizer,
                     first.load.activations,

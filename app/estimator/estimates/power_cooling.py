@@ -6,7 +6,7 @@ import math
 from app.estimator.common_inputs import input_error
 from app.estimator.hardware.catalog import System, find_accelerator, find_system
 from app.estimator.inputs import InputGroup
-from app.estimator.memory_verdict import is_value_allowed, round_past_limit
+from app.estimator.memory_verdict import is_allowed_after_rounding, round_past_limit
 from app.estimator.result import Status, VerdictFlip
 from app.estimator.training.run_costs import carbon_emitted, site_energy
 from app.estimator.units import format_number, format_value
@@ -275,7 +275,7 @@ def compute_site(inputs: PowerCoolingInputs) -> PowerCoolingResult:
         node=node,
         units=units,
         load=load,
-        gpus=_all_gpus_power(inputs, system, node),
+        gpus=_sum_gpu_power_of_systems(inputs, system, node),
         others=others,
         in_rack=in_rack,
         racks=-(-inputs.nodes // in_rack) if in_rack else None,
@@ -304,7 +304,7 @@ def _unknown_value_message(value_name: str, system: System) -> str:
     return f"The {value_name} of the {system.name} is not known: write it."
 
 
-def _all_gpus_power(
+def _sum_gpu_power_of_systems(
     inputs: PowerCoolingInputs, system: System, system_power: float
 ) -> float | None:
     """Return the limits of all GPUs [W]; None if unknown or above the system's own power."""
@@ -341,14 +341,14 @@ def _rack_flips(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
         return (VerdictFlip("rack_units", "Height of a rack", was, flips, "Holds one."),)
     changes = []
     needed = (result.in_rack + 1) * result.node
-    if result.in_rack < capacity and is_value_allowed(type(inputs), "rack_limit", needed):
+    if result.in_rack < capacity and is_allowed_after_rounding(type(inputs), "rack_limit", needed):
         flips = f"{round_past_limit(needed / 1e3, up=True)} kW"
         count = result.in_rack + 1
         racks = format_number(-(-inputs.nodes // count))
         holds = "one system" if count == 1 else f"{count} systems"
         becomes = f"Holds {holds}: {racks} racks."
         changes.append(VerdictFlip("rack_limit", "Power of a rack", now, flips, becomes))
-    if result.in_rack and is_value_allowed(type(inputs), "rack_limit", result.node):
+    if result.in_rack and is_allowed_after_rounding(type(inputs), "rack_limit", result.node):
         flips = f"{round_past_limit(result.node / 1e3 * 0.999, up=False)} kW"
         changes.append(VerdictFlip("rack_limit", "Power of a rack", now, flips, "Holds none."))
     return tuple(changes)

@@ -107,7 +107,7 @@ def estimate(inputs: PowerCoolingInputs) -> Estimate:
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result),
         pictures=(_build_bar(result),),
-        tables=(_build_table(result),),
+        tables=(_build_power_and_heat_table(result),),
         notes=_build_notes(result),
         changes=find_flips(result),
     )
@@ -291,7 +291,7 @@ def _build_bar(result: PowerCoolingResult) -> StackedBar:
     return StackedBar("Highest power of the site", parts, limit, text, "W")
 
 
-def _build_table(result: PowerCoolingResult) -> ResultTable:
+def _build_power_and_heat_table(result: PowerCoolingResult) -> ResultTable:
     rows = tuple(
         (
             text,

@@ -107,7 +107,7 @@ def compute_format(
         total=table.total,
         per_gpu=per_gpu,
         language=language,
-        floor=_decode_floor(model, inputs, gpu, language),
+        floor=_compute_weight_read_time(model, inputs, gpu, language),
         peak=gpu.peak_rate(math_format_used(gpu, form)),
     )
 
@@ -120,7 +120,7 @@ def math_format_used(gpu: Accelerator, form: WeightFormat) -> str:
     return narrow
 
 
-def _decode_floor(
+def _compute_weight_read_time(
     model: Architecture, inputs: QuantizationInputs, gpu: Accelerator, language_bytes: float
 ) -> float | None:
     """Return the time to read the active weights once: the decode floor of one sequence [s]."""

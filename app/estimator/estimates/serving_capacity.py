@@ -33,15 +33,15 @@ from app.estimator.serving.replica import (
     max_sequences,
     operating_point_at_batch,
     operating_point_at_rate,
-    prefill_pool,
+    build_prefill_replica,
     profile_replica,
     saturated_rate,
 )
 from app.estimator.serving.simulation import SimulationResult, simulate_replica
 from app.estimator.serving.step_time import (
-    MatchingMeasurements,
+    MeasurementCoverage,
     SpeculativeDecoding,
-    find_measurements,
+    count_matching_measurements,
     place_model,
 )
 from app.estimator.units import NBSP, format_number, format_value
@@ -237,7 +237,7 @@ class CapacityResult:
     best: float
     met: bool
     memory: bool
-    measurements: MatchingMeasurements
+    measurements: MeasurementCoverage
     simulated: SimulationResult | None = None
     alone: OperatingPoint | None = None
     prefill_replicas: int | None = None
@@ -248,7 +248,7 @@ class CapacityResult:
         return self.inputs.ttft_target is not None or self.inputs.tpot_target is not None
 
     @property
-    def queued_requests(self) -> float:
+    def requests_waiting_for_memory(self) -> float:
         """Return the requests of a replica that wait for memory, at a fixed number of users."""
         if not self.memory or self.replicas is None or self.inputs.requests_per_second:
             return 0.0
@@ -450,7 +450,7 @@ def build_replica_profile(inputs: ServingCapacityInputs) -> ReplicaProfile:
         if max_sequences(reading, inputs.prompt_tokens, inputs.memory_utilization) < 1:
             message = f"The weights leave no room for a prompt on {inputs.prefill_gpus} {gpu.name}."
             raise input_error("prefill_gpus", inputs.prefill_gpus, message)
-        prefill = prefill_pool(reading, traffic, outside)
+        prefill = build_prefill_replica(reading, traffic, outside)
     return profile_replica(placed, traffic, inputs.memory_utilization, draft, prefill)
 
 
@@ -561,7 +561,7 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
         enough=_fewest_gpus_per_replica(inputs, profile) if profile.most < 1 else None,
     )
     # Without targets, what can be asked of a service is that nobody waits for memory.
-    if result.met and not result.has_targets and result.queued_requests:
+    if result.met and not result.has_targets and result.requests_waiting_for_memory:
         return dataclasses.replace(result, met=False)
     return result
 
@@ -582,11 +582,11 @@ def _fewest_gpus_per_replica(inputs: ServingCapacityInputs, profile: ReplicaProf
     return None
 
 
-def _find_measurements(profile: ReplicaProfile) -> MatchingMeasurements:
+def _find_measurements(profile: ReplicaProfile) -> MeasurementCoverage:
     """Return the measurements of setups like this one; there are none of prefill apart."""
-    counts = find_measurements(profile.placed)
+    counts = count_matching_measurements(profile.placed)
     if profile.prefill:
-        return MatchingMeasurements(0, f"{counts.setup} with prefill apart")
+        return MeasurementCoverage(0, f"{counts.setup} with prefill apart")
     return counts
 
 

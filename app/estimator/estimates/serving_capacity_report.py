@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable
 
-from app.estimator.common_inputs import refuse_transformers
+from app.estimator.common_inputs import refuse_transformers_engine
 from app.estimator.data_files import modeled_rate, modeled_time
 from app.estimator.estimates.latency import validate_inputs
 from app.estimator.estimates.serving_capacity import (
@@ -61,7 +61,7 @@ def target_share(inputs: ServingCapacityInputs) -> float:
     return next(share for name, share in SHARES if name == inputs.percentile)
 
 
-def build_tables(result: CapacityResult) -> tuple[ResultTable, ...]:
+def build_load_and_simulation_tables(result: CapacityResult) -> tuple[ResultTable, ...]:
     """Return a replica by load, with a simulation next to it if requested."""
     if not result.memory:
         return ()
@@ -176,7 +176,7 @@ def _monthly_cost(result: CapacityResult) -> OutputValue:
     return _value_if_served(None if result.gpus is None else result.gpus * price * _HOURS)
 
 
-def _requests_at_once(result: CapacityResult) -> OutputValue:
+def _read_requests_per_replica(result: CapacityResult) -> OutputValue:
     if result.settled is None:
         return _value_if_served(None)
     most = int(result.profile.most)  # A part of a request fits on average, not at a time.
@@ -229,7 +229,7 @@ OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
     OutputSpec(
         "concurrent",
         "Requests at once on a replica",
-        read=_requests_at_once,
+        read=_read_requests_per_replica,
     ),
     OutputSpec(
         "max_concurrent",
@@ -255,7 +255,7 @@ _HOURS = 730.5
 
 def estimate(inputs: ServingCapacityInputs) -> Estimate:
     """Find the number of replicas that meet the targets, and their latencies."""
-    refuse_transformers(inputs.engine)
+    refuse_transformers_engine(inputs.engine)
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
     shared = 1 if inputs.decode_gpus else inputs.tensor_parallel
     validate_inputs(model, gpu, inputs.weights, shared)
@@ -270,7 +270,7 @@ def estimate(inputs: ServingCapacityInputs) -> Estimate:
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result),
         pictures=_build_pictures(result),
-        tables=build_tables(result),
+        tables=build_load_and_simulation_tables(result),
         notes=(
             *_build_notes(result),
             *list_price_notes(profile.placed.gpu, inputs.cost_per_gpu_hour),
@@ -315,11 +315,11 @@ def _build_verdict(result: CapacityResult) -> Verdict:
     if result.settled is None:
         return Verdict("no", "Overloaded.", f"{copies} cannot keep up: queues grow.")
     status, lead = _load_status_and_lead(result)
-    text = f"{copies}: {_times_text(result, result.settled)}{_acceptance_text(result)}"
+    text = f"{copies}: {_times_text(result, result.settled)}{_describe_other_acceptances(result)}"
     return Verdict(status, lead, text)
 
 
-def _acceptance_text(result: CapacityResult) -> str:
+def _describe_other_acceptances(result: CapacityResult) -> str:
     """Return the pace at other acceptances than the assumed one; empty without drafts."""
     inputs = result.inputs
     if not inputs.draft_tokens:
@@ -377,9 +377,9 @@ def _times_text(result: CapacityResult, settled: OperatingPoint) -> str:
         first += f" and {late} for {_SHARE_LABELS[percentile]}"
     each = format_value(settled.tpot[target_share(result.inputs)], "s")
     text = f"{first}, then one every {each}."
-    if result.queued_requests:
+    if result.requests_waiting_for_memory:
         holds = int(result.profile.most)
-        asking = round(result.profile.most + result.queued_requests)
+        asking = round(result.profile.most + result.requests_waiting_for_memory)
         text += (
             f" The memory of a replica holds {format_number(holds)} of {format_number(asking)} "
             f"requests with a cache in {result.inputs.cache.upper()}; the others wait until one "
@@ -468,7 +468,7 @@ def _time_per_token_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[
         return (_time_per_token_line(formula, simple, value, kept),)
     each = f"{format_term((timed.batch - 1) / answer)} ÷ {format_term(share)}"
     filled = profile.placed.engine.padded_batch(timed.batch)
-    full = profile.timing_at(filled * profile.attention_groups).step
+    full = profile.timing_at(filled * profile.concurrent_batches).step
     rows = (
         (
             "Steps that read prompts too",
@@ -624,8 +624,8 @@ def _build_notes(result: CapacityResult) -> list[str]:
         notes.append(f"{kept} tokens are kept of each step; an answer takes fewer steps by that.")
     if inputs.cached_share:
         notes.append("Prompts that are cached save reading; their memory is counted whole.")
-    if result.queued_requests:
-        waiting = format_number(round(result.queued_requests))
+    if result.requests_waiting_for_memory:
+        waiting = format_number(round(result.requests_waiting_for_memory))
         notes.append(f"{waiting} requests of a replica wait until others leave the memory.")
     if not (inputs.prompt_variation or inputs.answer_variation or inputs.requests_per_second):
         notes.append(

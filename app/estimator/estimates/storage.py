@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from app.estimator.common_inputs import gpus_input, input_error, model_input
 from app.estimator.inputs import InputGroup, input_field
-from app.estimator.memory_verdict import find_root, is_value_allowed, round_past_limit
+from app.estimator.memory_verdict import find_root, is_allowed_after_rounding, round_past_limit
 from app.estimator.models.lookup import find_model
 from app.estimator.result import Status, VerdictFlip
 from app.estimator.training.run_costs import (
@@ -237,7 +237,7 @@ class StorageResult:
     needed_write: float | None
     loss_bounds: tuple[GoodputLosses, ...]
 
-    def write_share(self, losses: GoodputLosses) -> float:
+    def writing_time_share(self, losses: GoodputLosses) -> float:
         """Return the share of time in which a checkpoint is being written."""
         return min(1.0, self.write_time / (losses.interval + losses.stall))
 
@@ -385,7 +385,7 @@ def find_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
     return (*saving_flips, *reading_flips)
 
 
-def describe_remedy(result: StorageResult) -> str:
+def describe_restart_loss_and_remedy(result: StorageResult) -> str:
     """Return what costs most, and what would reduce the loss."""
     inputs = result.inputs
     restarting = result.losses.restart_share
@@ -452,7 +452,7 @@ def _asynchronous_and_restart_flip(
         return ()
     beside = dataclasses.replace(inputs, saving="beside")
     longest = longest_acceptable_restart(beside, compute_losses(beside, result.checkpoint))
-    if longest is None or not is_value_allowed(StorageInputs, "restart", longest):
+    if longest is None or not is_allowed_after_rounding(StorageInputs, "restart", longest):
         return ()
     text = dict(SAVING)
     now, flips = text["wait"], text["beside"]
@@ -465,7 +465,7 @@ def _restart_time_flip(result: StorageResult, becomes: str) -> tuple[VerdictFlip
     """Return the restart time at which the loss becomes acceptable or unacceptable."""
     inputs = result.inputs
     longest = longest_acceptable_restart(inputs, result.losses)
-    if longest is None or not is_value_allowed(StorageInputs, "restart", longest):
+    if longest is None or not is_allowed_after_rounding(StorageInputs, "restart", longest):
         return ()
     good = result.losses.lost_share <= inputs.acceptable
     flips = f"{round_past_limit(longest / 60, up=good)} min"

@@ -11,7 +11,7 @@ from app.estimator.estimates.storage import (
     StorageInputs,
     StorageResult,
     compute_storage,
-    describe_remedy,
+    describe_restart_loss_and_remedy,
     find_flips,
 )
 from app.estimator.formula_steps import StepBuilder, format_term
@@ -71,7 +71,7 @@ OUTPUTS: tuple[OutputSpec[StorageResult], ...] = (
     OutputSpec("write_time", "Time to write it", "s", "less"),
     OutputSpec("stall", "Stall of a save", "s", "less", lambda r: r.losses.stall),
     _failure_dependent_output(
-        "writing", "Share of time writing", "%", StorageResult.write_share, "less"
+        "writing", "Share of time writing", "%", StorageResult.writing_time_share, "less"
     ),
     OutputSpec("needed_write", "Write bandwidth needed", "B/s", "less", _needed_write_value),
     OutputSpec("needed_read", "Read bandwidth needed", "B/s", "less"),
@@ -99,7 +99,7 @@ def estimate(inputs: StorageInputs) -> Estimate:
         verdict=_build_verdict(result),
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result),
-        pictures=(_build_chart(result),),
+        pictures=(_build_lost_time_chart(result),),
         tables=(_build_tier_table(result), _build_interval_table(result)),
         notes=_build_notes(result),
         changes=find_flips(result),
@@ -125,7 +125,7 @@ def _build_verdict(result: StorageResult) -> Verdict:
         f"{lost} of the time."
     )
     if status == "no":
-        text = f"{text} {describe_remedy(result)}"
+        text = f"{text} {describe_restart_loss_and_remedy(result)}"
     label = lead[status]
     return Verdict(status, label, text if label == every else f"{every} {text}")
 
@@ -236,7 +236,7 @@ def _size_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
     )
 
 
-def _build_chart(result: StorageResult) -> Chart:
+def _build_lost_time_chart(result: StorageResult) -> Chart:
     losses = result.losses
     points = tuple(losses.interval * 1.7**i for i in range(-5, 6))
     allowed = tuple((x, result.inputs.acceptable) for x in (points[0], points[-1]))

@@ -14,8 +14,8 @@ from app.estimator.memory.model_states import (
     PRECISIONS,
     USUAL,
     BytesPerParameter,
-    FineTuning,
-    build_fine_tuning,
+    TrainingMethod,
+    build_adapter_tuning,
     build_full_training,
     bytes_per_parameter,
     find_training_framework,
@@ -170,7 +170,7 @@ class TrainingMemoryResult:
     gpu: Accelerator
     layout: ParallelLayout
     recipe: BytesPerParameter
-    tuning: FineTuning
+    tuning: TrainingMethod
     loads: tuple[StageMemory, ...]
     fewest: int | None
     remedies: tuple[tuple[str, str], ...] = ()
@@ -240,11 +240,11 @@ def find_remedies(model: Architecture, inputs: TrainingMemoryInputs) -> tuple[tu
     return tuple(remedies)
 
 
-def requested_tuning(model: Architecture, inputs: TrainingMemoryInputs) -> FineTuning:
+def requested_tuning(model: Architecture, inputs: TrainingMemoryInputs) -> TrainingMethod:
     """Return which part of the model is trained, and what is offloaded to the host."""
     if inputs.method == "full":
         return build_full_training(inputs.offload)
-    return build_fine_tuning(model, inputs.method, inputs.rank, inputs.targets, inputs.offload)
+    return build_adapter_tuning(model, inputs.method, inputs.rank, inputs.targets, inputs.offload)
 
 
 def requested_layout(inputs: TrainingMemoryInputs) -> ParallelLayout:
@@ -360,7 +360,7 @@ def _check_gpu_memory_and_precision(inputs: TrainingMemoryInputs, gpu: Accelerat
         raise input_error("precision", inputs.precision, f"The {gpu.name} cannot compute in BF16.")
 
 
-def fewest_fitting_gpus(
+def find_fewest_gpus_by_replicas(
     layout: ParallelLayout, loads: tuple[StageMemory, ...], limit: float
 ) -> int | None:
     """Return the fewest GPUs of this layout, by changing the number of replicas.

@@ -8,7 +8,7 @@ from app.estimator.estimates.training_memory import (
     USUAL_GPUS,
     TrainingMemoryInputs,
     TrainingMemoryResult,
-    fewest_fitting_gpus,
+    find_fewest_gpus_by_replicas,
     find_flips,
     find_remedies,
     requested_layout,
@@ -17,7 +17,7 @@ from app.estimator.estimates.training_memory import (
     requested_tuning,
     validate_inputs,
 )
-from app.estimator.formula_steps import StepBuilder, format_sum, format_term
+from app.estimator.formula_steps import StepBuilder, format_exact_sum, format_term
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.memory.model_states import bytes_per_parameter, find_training_framework
 from app.estimator.memory.parallel_layout import (
@@ -141,7 +141,7 @@ def _fewest_gpus(result: TrainingMemoryResult) -> OutputValue:
     if result.fewest is None:
         return OutputValue(None, note="More copies alone do not make it fit.")
     low, high = (
-        fewest_fitting_gpus(
+        find_fewest_gpus_by_replicas(
             result.layout,
             tuple(_scaled_stage_memory(load, *f) for load in result.loads),
             result.memory_limit,
@@ -225,7 +225,7 @@ def estimate(inputs: TrainingMemoryInputs) -> Estimate:
         recipe=each,
         tuning=tuning,
         loads=loads,
-        fewest=fewest_fitting_gpus(layout, loads, limit),
+        fewest=find_fewest_gpus_by_replicas(layout, loads, limit),
         remedies=find_remedies(model, inputs) if fullest_stage(loads).total > limit else (),
     )
     load = fullest_stage(result.loads)
@@ -237,7 +237,7 @@ def estimate(inputs: TrainingMemoryInputs) -> Estimate:
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result, load),
         pictures=(_build_bar(result, load, limit),),
-        tables=(_build_table(result),) if len(result.loads) > 1 else (),
+        tables=(_build_stages_table(result),) if len(result.loads) > 1 else (),
         notes=(*_build_notes(result, load), capacity_note(result.gpu)),
         changes=find_flips(result, load, limit),
     )
@@ -364,7 +364,7 @@ def _activations_to_total_steps(
         rule, numbers = "none held at the moment of highest memory use", "0 B"
     states = (load.weights, load.gradients, load.optimizer, load.copies)
     parts = (load.activations, load.logits, load.overhead, load.buffers)
-    shares = format_sum((load.overhead, load.buffers), "B")
+    shares = format_exact_sum((load.overhead, load.buffers), "B")
     overhead = load.overhead + load.buffers
     return (
         _STEPS.line("activations", rule, numbers, load.activations, "korthikanti-2022"),
@@ -375,7 +375,7 @@ def _activations_to_total_steps(
         _STEPS.line(
             "per_gpu",
             f"states + activations + logits + overhead + buffers, {_MOMENTS[load.moment]}",
-            format_sum((*states, *parts), "B"),
+            format_exact_sum((*states, *parts), "B"),
             load.total,
             "zero",
         ),
@@ -410,7 +410,7 @@ def _build_bar(result: TrainingMemoryResult, load: StageMemory, limit: float) ->
     )
 
 
-def _build_table(result: TrainingMemoryResult) -> ResultTable:
+def _build_stages_table(result: TrainingMemoryResult) -> ResultTable:
     columns = ("Stage", "States", "Activations", "Logits", "Overhead", "Sum")
     rows = tuple(
         (

@@ -24,7 +24,7 @@ from app.estimator.estimates.training_time import USUAL_GPUS, TrainingTimeInputs
 from app.estimator.hardware.catalog import Accelerator, System, find_accelerator, find_system
 from app.estimator.inputs import reuse_input
 from app.estimator.models.lookup import find_model
-from app.estimator.result import EstimateSection
+from app.estimator.result import SubEstimate
 from app.estimator.training.step_time import LOST, gpu_hours_per_token
 from app.estimator.training.training_plan import find_software
 
@@ -93,7 +93,7 @@ def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
     gpu = find_accelerator(inputs.gpu)
     system = find_system(inputs.system) if inputs.system else first_system_with_gpu(gpu)
     run = SectionComposer(inputs)
-    layout, gpus = _choose_layout(run, gpu, system)
+    layout, gpus = _choose_and_add_layout(run, gpu, system)
     nodes = math.ceil(gpus / system.gpus) if system else 0
     if layout is not None:
         _add_memory_section(run, layout, gpus)
@@ -130,7 +130,7 @@ _LARGE = 4096  # Where no layout fits on so many, the batch is too small, not th
 _MOST_GPUS = 1_000_000
 
 
-def _choose_layout(
+def _choose_and_add_layout(
     composer: SectionComposer, gpu: Accelerator, system: System | None
 ) -> tuple[dict[str, Any] | None, int]:
     """Return the layout and the number of GPUs; no layout if none fits.
@@ -139,18 +139,18 @@ def _choose_layout(
     """
     inputs = composer.inputs
     if inputs.method != "full":
-        return _lightest_adapter_layout(composer, inputs.gpus or 1), inputs.gpus or 1
+        return _choose_adapter_layout(composer, inputs.gpus or 1), inputs.gpus or 1
     gpus = inputs.gpus or _gpus_for_deadline(inputs, gpu, system)
     plan = _compute_layout_section(composer, gpus)
     if not inputs.gpus:
-        plan, gpus = _search_fewest_gpus(composer, plan, gpus, system.gpus if system else 1)
+        plan, gpus = _search_gpus_for_deadline(composer, plan, gpus, system.gpus if system else 1)
     composer.sections.append(plan)
     if not plan.estimate["fits"].value:
         return None, gpus
     return {name: plan.estimate[name].value for name in _LAYOUT}, gpus
 
 
-def _lightest_adapter_layout(composer: SectionComposer, gpus: int) -> dict[str, Any]:
+def _choose_adapter_layout(composer: SectionComposer, gpus: int) -> dict[str, Any]:
     """Return copies of the model that recompute no more than they must to fit."""
     layout = {"zero": "0" if gpus == 1 else "3", "recompute": "selective"}
     memory = composer.compute_section(
@@ -160,9 +160,9 @@ def _lightest_adapter_layout(composer: SectionComposer, gpus: int) -> dict[str, 
     return layout if fits else {**layout, "recompute": "full"}
 
 
-def _search_fewest_gpus(
-    composer: SectionComposer, plan: EstimateSection, gpus: int, system_gpus: int
-) -> tuple[EstimateSection, int]:
+def _search_gpus_for_deadline(
+    composer: SectionComposer, plan: SubEstimate, gpus: int, system_gpus: int
+) -> tuple[SubEstimate, int]:
     """Return the plan on the fewest whole systems that meet the deadline, and their GPUs.
 
     Hours hardly depend on the number of GPUs, so that a few searches find it.
@@ -183,7 +183,7 @@ def _search_fewest_gpus(
     return tried[best], best
 
 
-def _run_time(plan: EstimateSection) -> float:
+def _run_time(plan: SubEstimate) -> float:
     """Return the time of the whole run [s]; infinite if no layout fits."""
     time = plan.estimate["time"].value
     return math.inf if time is None else float(time)
@@ -219,7 +219,7 @@ def round_to_systems(gpus: float, system_gpus: int) -> int:
     )
 
 
-def _compute_layout_section(composer: SectionComposer, gpus: int) -> EstimateSection:
+def _compute_layout_section(composer: SectionComposer, gpus: int) -> SubEstimate:
     inputs = composer.inputs
     shared = ("model", "gpu", "tokens", "sequence", "global_batch", "number_format", "software")
     values = {name: getattr(inputs, name) for name in (*shared, "usd_per_gpu_hour")}

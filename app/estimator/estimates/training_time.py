@@ -10,8 +10,8 @@ from app.estimator.hardware.catalog import Accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InputGroup, InvalidInputsError
 from app.estimator.memory.model_states import (
-    FineTuning,
-    build_fine_tuning,
+    TrainingMethod,
+    build_adapter_tuning,
     build_full_training,
     bytes_per_parameter,
 )
@@ -244,11 +244,11 @@ def requested_plan(inputs: TrainingTimeInputs) -> TrainingPlan:
     return dataclasses.replace(plan, micro_batches=batches)
 
 
-def _requested_tuning(inputs: TrainingTimeInputs) -> FineTuning:
+def _requested_tuning(inputs: TrainingTimeInputs) -> TrainingMethod:
     if inputs.method == "full":
         return build_full_training("none")
     model = find_model(inputs.model)
-    return build_fine_tuning(model, inputs.method, inputs.rank, inputs.targets, "none")
+    return build_adapter_tuning(model, inputs.method, inputs.rank, inputs.targets, "none")
 
 
 _RECOMPUTE: dict[str, Recompute] = {

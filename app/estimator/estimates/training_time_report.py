@@ -22,7 +22,7 @@ from app.estimator.formula_steps import (
     StepBuilder,
     format_adapter_flops_per_token,
     format_term,
-    format_terms_of_sum,
+    format_sum_in_formula,
     format_training_flops_per_token,
 )
 from app.estimator.hardware.catalog import find_accelerator
@@ -197,7 +197,7 @@ def estimate(inputs: TrainingTimeInputs) -> Estimate:
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result),
         pictures=(_build_timeline(result),),
-        tables=(_build_table(result),),
+        tables=(_build_step_parts_table(result),),
         notes=(
             *_build_notes(result),
             *list_price_notes(gpu, inputs.usd_per_gpu_hour),
@@ -247,7 +247,7 @@ def step_time_formula_step(plan: TrainingPlan, step: StepTime) -> FormulaStep:
     return _STEPS.line(
         "step_time",
         f"{rule} + gradients and weights + optimizer",
-        f"{numbers} + {format_terms_of_sum((step.data, step.optimizer), 's')}",
+        f"{numbers} + {format_sum_in_formula((step.data, step.optimizer), 's')}",
         step.total,
         "megatron-2021",
     )
@@ -288,7 +288,7 @@ def _micro_batch_step(result: TrainingTimeResult) -> FormulaStep:
     plan, left = result.plan, {"bubble", "data", "optimizer"}
     names = [(name, label) for name, label in _PARTS if name not in left]
     spent = [(label, getattr(result.step, name)) for name, label in names]
-    parts = format_terms_of_sum((seconds for _, seconds in spent), "s")
+    parts = format_sum_in_formula((seconds for _, seconds in spent), "s")
     return FormulaStep(
         "One micro-batch on a stage",
         f"({' + '.join(label.lower() for label, seconds in spent if seconds)}) ÷ micro-batches",
@@ -364,7 +364,7 @@ def _build_timeline(result: TrainingTimeResult) -> Timeline:
     return Timeline("Where one step goes", tuple(spans))
 
 
-def _build_table(result: TrainingTimeResult) -> ResultTable:
+def _build_step_parts_table(result: TrainingTimeResult) -> ResultTable:
     total = result.step.total
     times = ((label, getattr(result.step, name)) for name, label in _PARTS)
     rows = tuple((label, (time, "s"), (time / total, "%")) for label, time in times if time > 0)

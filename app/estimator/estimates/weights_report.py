@@ -13,7 +13,7 @@ from app.estimator.formula_steps import (
     StepBuilder,
     format_product,
     format_share_per_gpu,
-    format_sum,
+    format_exact_sum,
     format_term,
 )
 from app.estimator.memory.parallel_layout import tensor_parallel_problem
@@ -26,7 +26,7 @@ from app.estimator.models.number_formats import (
     PUBLISHED,
     PUBLISHED_CHOICES,
     WeightFormat,
-    expert_padding_bytes,
+    mxfp4_expert_padding_bytes,
     find_format,
     weight_table,
 )
@@ -104,7 +104,7 @@ class WeightsResult:
         return 8 * self.quantized / self.covered if self.covered else None
 
     @property
-    def saved(self) -> float:
+    def saved_share(self) -> float:
         """Return the share saved compared with BF16 [1]."""
         return 1 - self.total / (2.0 * self.parameters)
 
@@ -113,7 +113,7 @@ def compute_weights(model: Architecture, inputs: WeightsInputs) -> WeightsResult
     """Compute the bytes of a model in a format, as stored or as repacked by a kernel."""
     gpus, stages = inputs.tensor_parallel, inputs.pipeline_parallel
     table, form = weight_table(model, inputs.weights), find_format(model, inputs.weights)
-    padding = expert_padding_bytes(model, form, gpus) if inputs.repacked else 0.0
+    padding = mxfp4_expert_padding_bytes(model, form, gpus) if inputs.repacked else 0.0
     covered = model.parameters if form.covers == "all" else table.quantized
     total, quantized = table.total + padding, covered * form.bits / 8 + padding
     each = table.bytes_per_gpu(gpus) + padding / gpus
@@ -151,7 +151,7 @@ def build_steps(
     per = f"8 × {size} ÷ {count}"
     gpus, stages = inputs.tensor_parallel, inputs.pipeline_parallel
     rule = "((all − what each GPU copies) ÷ tensor parallel + the copy) ÷ pipeline parallel"
-    whole = size if gpus * stages > 1 else format_sum((result.total,), "B")
+    whole = size if gpus * stages > 1 else format_exact_sum((result.total,), "B")
     numbers = format_share_per_gpu(whole, result.total, result.per_gpu * stages, gpus)
     if stages > 1:
         numbers = format_product(numbers, stages, sign="÷")
@@ -190,7 +190,7 @@ _SOURCE = {
 
 def _format_steps(result: WeightsResult, form: WeightFormat) -> tuple[FormulaStep, ...]:
     source = _SOURCE.get(form.id, "shape")
-    parts = format_sum((result.quantized, result.rest, result.tower), "B")
+    parts = format_exact_sum((result.quantized, result.rest, result.tower), "B")
     packed = f" + {format_term(result.padding, 'B')}" if result.padding else ""
     covered = f"{format_term(result.covered)} × {format_term(form.bits)} ÷ 8"
     others = format_term(result.language - result.covered)

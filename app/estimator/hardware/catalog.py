@@ -296,10 +296,10 @@ def accelerator_id(name: str) -> str:
     return data_files.find_id_by_alias(*_ACCELERATORS, name, "an accelerator")
 
 
-def gpu_id(name: str) -> str:
+def gpu_id_of_card_or_system(name: str) -> str:
     """Return the catalog id of an accelerator, given by its name or that of its system.
 
-    >>> gpu_id("H100"), gpu_id("GB200 NVL72")
+    >>> gpu_id_of_card_or_system("H100"), gpu_id_of_card_or_system("GB200 NVL72")
     ('h100-sxm5-80', 'gb200-gpu')
     """
     try:

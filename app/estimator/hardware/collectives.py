@@ -53,19 +53,19 @@ def data_parallel_bytes(parameters: float, bytes_per_value: float, stage: int = 
     return (3 if stage == 3 else 2) * parameters * bytes_per_value
 
 
-def tensor_parallel_bytes(layers: int, message: float, ranks: int) -> float:
+def tensor_parallel_microbatch_bytes(layers: int, message: float, ranks: int) -> float:
     """Bytes sent per rank for one micro-batch, forward and backward.
 
     Four all-reduces per layer (two forward, two backward) of the activations b·s·h·W; sequence
     parallelism sends the same as gathers and scatters. From megatron-2019.
 
-    >>> tensor_parallel_bytes(1, 1e6, 2)
+    >>> tensor_parallel_microbatch_bytes(1, 1e6, 2)
     4000000.0
     """
     return layers * 4 * bytes_sent("all_reduce", ranks, message)
 
 
-def pipeline_bytes(message: float, scatter_gather: int = 1) -> float:
+def pipeline_bytes(message: float, sender_ranks: int = 1) -> float:
     """Bytes per micro-batch over one stage boundary in one direction.
 
     b·s·h·W, divided by the tensor-parallel ranks that each send their part. From megatron-2021,
@@ -74,7 +74,7 @@ def pipeline_bytes(message: float, scatter_gather: int = 1) -> float:
     >>> pipeline_bytes(1e6, 8)
     125000.0
     """
-    return message / scatter_gather
+    return message / sender_ranks
 
 
 def expert_parallel_bytes(
@@ -185,7 +185,11 @@ def gpu_interconnect(
 
 
 def collective_time(
-    operation: Collective, ranks: int, message: float, fabric: Interconnect, spread: int = 1
+    operation: Collective,
+    ranks: int,
+    message: float,
+    fabric: Interconnect,
+    groups_per_domain: int = 1,
 ) -> float:
     """Time of one collective [s].
 
@@ -205,7 +209,7 @@ def collective_time(
     """
     if ranks <= 1 or message <= 0:
         return 0.0
-    inside = max(1, min(ranks, fabric.domain // max(1, spread)))
+    inside = max(1, min(ranks, fabric.domain // max(1, groups_per_domain)))
     groups = math.ceil(ranks / inside)
     inner = _combine_overlapping_times(
         *domain_latency_and_transfer(operation, inside, message, fabric), OVERLAP

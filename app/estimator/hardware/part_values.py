@@ -330,7 +330,7 @@ class _PartBuilder:
             field=field,
             number=number,
             words=_format_field_value(field, number),
-            beside=self._format_in_other_convention(field, number),
+            beside=self._format_note_beside(field, number),
             sources=sources,
             read_on=read_on,
             own=own,
@@ -371,21 +371,21 @@ class _PartBuilder:
             return ("not sold", "It is rented as part of a machine.")
         return ("", "")
 
-    def _format_in_other_convention(self, field: CatalogField, number: Any) -> str:
+    def _format_note_beside(self, field: CatalogField, number: Any) -> str:
         """Return the same value in the other convention."""
         if field.says == "one way":
             return f"{_format_field_value(field, 2 * number)} both ways"
         entry = self._entry
         binary = "memory" if "memory_gib" in self._row else ""
         if field.name in {"driver_memory", "engine_memory", "capacity", binary}:
-            return self._format_memory_in_other_convention(field.name, number)
+            return self._format_memory_note(field.name, number)
         if isinstance(entry, Accelerator):
             return _accelerator_value_note(entry, field, self._row.get("sparse", {}))
         if field.name == "switching_capacity":
             return str(getattr(entry, "switching_convention", ""))
         return ""
 
-    def _format_memory_in_other_convention(self, name: str, number: float) -> str:
+    def _format_memory_note(self, name: str, number: float) -> str:
         if name == "memory":
             return f"{format_number(number / 2**30)}{NBSP}GiB"
         exact = f"{format_number(number / 2**20)}{NBSP}MiB"

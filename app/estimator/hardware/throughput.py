@@ -86,7 +86,7 @@ def compute_sustained_rates(
         raise ValueError(f"the {gpu.name} does not compute in {number_format}")
     scale = 1.0
     if sustained.watts and gpu.tdp:
-        scale = (gpu.tdp / _benchmark_power_limit(gpu, sustained)) ** _POWER
+        scale = (gpu.tdp / _scale_benchmark_power_limit(gpu, sustained)) ** _POWER
     share = _sustained_attention_share(sustained, older_kernels)
     return SustainedRates(
         matmul=peak * scale * _sustained_matmul_share(sustained, number_format),
@@ -98,7 +98,7 @@ def compute_sustained_rates(
     )
 
 
-def _benchmark_power_limit(gpu: Accelerator, shares: SustainedShares) -> float:
+def _scale_benchmark_power_limit(gpu: Accelerator, shares: SustainedShares) -> float:
     """Power limit at which the share was measured, scaled to the size of this chip [W]."""
     multiprocessors = (gpu.peak_rate("bf16") or 0.0) / shares.flops_per_multiprocessor
     whole = {"ampere": 108.0, "hopper": 132.0, "blackwell": 148.0, "ada": 142.0}

@@ -84,12 +84,12 @@ def layer_saved_activations(layer: Layer, hidden: int, *, flash: bool) -> SavedA
         scores=scores,
         statistics=statistics,
         boundary=2.0 * hidden,
-        products=_saved_product_bytes(layer.mixer, layer.mlp),
+        products=_compute_saved_matmul_bytes(layer.mixer, layer.mlp),
         working=4.0 * _active_mlp_width(layer.mlp),
     )
 
 
-def _saved_product_bytes(mixer: TokenMixer, mlp: Mlp) -> float:
+def _compute_saved_matmul_bytes(mixer: TokenMixer, mlp: Mlp) -> float:
     """Queries, values, the attention output and the MLP's first product."""
     values = mixer.heads * mixer.value_dim
     queries = mixer.heads * mixer.head_dim

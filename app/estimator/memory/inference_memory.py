@@ -265,7 +265,7 @@ ENGINES: dict[str, EngineMemory] = {
 }
 
 
-def engine_usable_bytes(
+def compute_engine_memory_budget(
     engine: EngineMemory,
     visible_bytes: float,
     fraction: float,
@@ -278,11 +278,11 @@ def engine_usable_bytes(
     TensorRT-LLM to what is free beside the `bytes_without_cache` bytes of weights and temporary tensors;
     llama.cpp takes what it needs of all.
 
-    >>> engine_usable_bytes(ENGINES["vllm-0.6"], 100e9, 0.9, 1)
+    >>> compute_engine_memory_budget(ENGINES["vllm-0.6"], 100e9, 0.9, 1)
     90000000000.0
-    >>> engine_usable_bytes(ENGINES["trtllm"], 100e9, 0.9, 1, 60e9)
+    >>> compute_engine_memory_budget(ENGINES["trtllm"], 100e9, 0.9, 1, 60e9)
     96000000000.0
-    >>> engine_usable_bytes(ENGINES["llama.cpp"], 100e9, 0.9, 2)
+    >>> compute_engine_memory_budget(ENGINES["llama.cpp"], 100e9, 0.9, 2)
     100000000000.0
     """
     if engine.whole:
@@ -346,7 +346,7 @@ def prompt_temporary_bytes(model: Architecture, tokens: float) -> float:
     return unfused_prefill_bytes(tokens, model.hidden, width)
 
 
-def loading_bytes(model: Architecture, weights: str) -> float:
+def compute_loaded_model_bytes(model: Architecture, weights: str) -> float:
     """Bytes of the whole model while it is loaded, before the first request [B].
 
     AWQ files of tied models contain a copy of the embedding table.

@@ -112,7 +112,7 @@ def model_state_bytes(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class FineTuning:
+class TrainingMethod:
     """What is trained. With adapters the model is frozen at `base` bytes per parameter.
 
     `adapters` counts trainable parameters (0: all weights are trained); `targets`
@@ -152,14 +152,14 @@ _TARGETS: dict[str, tuple[str, ...]] = {
 }
 
 
-def build_full_training(offload: str) -> FineTuning:
+def build_full_training(offload: str) -> TrainingMethod:
     """All weights are trained."""
-    return FineTuning(host=offload)
+    return TrainingMethod(host=offload)
 
 
-def build_fine_tuning(
+def build_adapter_tuning(
     model: Architecture, method: str, rank: int, targets: str, offload: str
-) -> FineTuning:
+) -> TrainingMethod:
     """Adapters of `rank` on a frozen model, in 16 bit (LoRA) or in NF4 (QLoRA).
 
     From Hu (2021); Dettmers (2023).
@@ -169,7 +169,7 @@ def build_fine_tuning(
     if method == "qlora":
         table = weight_table(model, "nf4-double")
         base = (table.total - table.tower) / model.parameters
-    return FineTuning(
+    return TrainingMethod(
         adapters=adapter_parameters(model, rank, names),
         base=base,
         targets=frozenset(names),

@@ -12,7 +12,7 @@ from app.estimator.memory.activations import (
 from app.estimator.memory.model_states import (
     FRAMEWORKS,
     BytesPerParameter,
-    FineTuning,
+    TrainingMethod,
     TrainingFramework,
     model_state_bytes,
     zero_bytes,
@@ -28,7 +28,7 @@ from app.estimator.memory.parallel_layout import (
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer
 
-_ALL = FineTuning()
+_ALL = TrainingMethod()
 
 
 def default_overhead_bytes(gpus: int) -> float:
@@ -133,7 +133,7 @@ def memory_by_stage(
     recipe: BytesPerParameter,
     overhead: float,
     *,
-    tuning: FineTuning = _ALL,
+    tuning: TrainingMethod = _ALL,
 ) -> tuple[StageMemory, ...]:
     """Return the memory use of a GPU on each different pipeline stage.
 
@@ -162,7 +162,7 @@ def _peak_stage_memory(
     resident: ResidentMemory,
     backward_layer_bytes: float,
     step: TrainingStep,
-    tuning: FineTuning,
+    tuning: TrainingMethod,
 ) -> StageMemory:
     """Return the memory of a stage at the largest of its moments.
 
@@ -189,7 +189,7 @@ def resident_memory(
     layout: ParallelLayout,
     framework: TrainingFramework,
     recipe: BytesPerParameter,
-    tuning: FineTuning = _ALL,
+    tuning: TrainingMethod = _ALL,
 ) -> tuple[ResidentMemory, ...]:
     """Return states and buffers on each different stage.
 
@@ -208,7 +208,7 @@ def resident_memory(
 
 
 def transient_bytes_per_token_by_stage(
-    model: Architecture, layout: ParallelLayout, step: TrainingStep, tuning: FineTuning = _ALL
+    model: Architecture, layout: ParallelLayout, step: TrainingStep, tuning: TrainingMethod = _ALL
 ) -> tuple[TransientMemory, ...]:
     """Return temporary memory per token on each different stage.
 
@@ -229,7 +229,7 @@ def _add_up_stage_memory(
     resident: ResidentMemory,
     activation_and_logit_bytes: tuple[float, float],
     overhead: float,
-    tuning: FineTuning,
+    tuning: TrainingMethod,
 ) -> StageMemory:
     """Return everything on one stage, without what is offloaded to the host."""
     saved = tuning.host == "none"
@@ -253,7 +253,7 @@ def _state_bytes_by_kind(
     stage: PipelineStage,
     layout: ParallelLayout,
     recipe: BytesPerParameter,
-    tuning: FineTuning,
+    tuning: TrainingMethod,
 ) -> tuple[float, float, float]:
     """Return weights, gradients and optimizer; with adapters the model itself is frozen."""
     share = stage_parameters_per_gpu(model, stage, layout)
@@ -271,7 +271,7 @@ def transient_bytes_per_token_on_stage(
     stage: PipelineStage,
     layout: ParallelLayout,
     step: TrainingStep,
-    tuning: FineTuning,
+    tuning: TrainingMethod,
 ) -> TransientMemory:
     """Return activations and logits per token at the higher of two peaks.
 
@@ -305,7 +305,7 @@ def _saved_bytes_per_token(
     layer: Layer,
     layout: ParallelLayout,
     step: TrainingStep,
-    tuning: FineTuning,
+    tuning: TrainingMethod,
 ) -> float:
     """Return the bytes per token that one layer saves."""
     if step.framework.unfused and step.recompute == "none":
@@ -328,7 +328,7 @@ def _working_bytes_per_token(
     layer: Layer,
     layout: ParallelLayout,
     step: TrainingStep,
-    tuning: FineTuning,
+    tuning: TrainingMethod,
 ) -> float:
     """Return the temporary bytes per token in the backward pass of one layer.
 
@@ -415,7 +415,7 @@ def _gathered_weight_bytes(
     stage: PipelineStage,
     layout: ParallelLayout,
     recipe: BytesPerParameter,
-    tuning: FineTuning,
+    tuning: TrainingMethod,
 ) -> float:
     """Return the weights that ZeRO-3 gathers while they are used.
 

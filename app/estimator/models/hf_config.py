@@ -28,7 +28,7 @@ def config_int(
     for key in _KEYS[quantity]:
         value = config.get(key)
         if isinstance(value, list) and value:
-            value = _value_for_layer(key, value, layer)
+            value = _pick_layer_or_common_value(key, value, layer)
         if value is not None and not isinstance(value, bool):
             return _require_whole_number(key, value)
     if default is None:
@@ -36,7 +36,7 @@ def config_int(
     return default
 
 
-def _value_for_layer(key: str, values: list[Any], layer: int | None) -> Any:
+def _pick_layer_or_common_value(key: str, values: list[Any], layer: int | None) -> Any:
     if layer is None:
         if any(value != values[0] for value in values):
             raise UnreadableConfigError(f"{key} differs between layers, which cannot be read.")
@@ -57,7 +57,7 @@ def _require_whole_number(key: str, value: Any) -> int:
     return number
 
 
-def text_config(config: Config) -> Config:
+def normalize_text_config(config: Config) -> Config:
     """Return the part for the language model, with its family's name normalized."""
     text = _with_flat_sparse_attention(_language_model_config(config))
     family = text.get("model_type")
@@ -123,11 +123,11 @@ def attention_kinds_by_layer(config: Config, layers: int, full_every: int) -> li
         return [_parse_layer_kind(str(word)) for word in listed[:layers]]
     pattern = config.get("layer_pattern")
     if isinstance(pattern, str):
-        return _parse_kind_pattern(pattern, layers)
-    return _kinds_by_period(config, layers, full_every)
+        return _parse_kind_phrase(pattern, layers)
+    return _infer_kinds_from_window_fields(config, layers, full_every)
 
 
-def _kinds_by_period(config: Config, layers: int, full_every: int) -> list[str]:
+def _infer_kinds_from_window_fields(config: Config, layers: int, full_every: int) -> list[str]:
     """Return layer kinds by period, by a pattern of letters, or by the first windowed layer."""
     first = config.get("max_window_layers")
     if config.get("model_type") in _UNUSED_WINDOW and first and sliding_window_tokens(config):
@@ -152,7 +152,7 @@ _RECURRENT = ("linear", "mamba", "recurrent", "conv", "delta", "ssm", "lightning
 _LOCAL = ("sliding", "chunked", "local", "swa", "window")
 
 
-def _parse_kind_pattern(pattern: str, layers: int) -> list[str]:
+def _parse_kind_phrase(pattern: str, layers: int) -> list[str]:
     """Parse `alternate sliding/full, sliding first` or `5 sliding : 1 full`."""
     counted = re.search(r"(\d+)\s*(\w+)\s*:\s*(\d+)\s*(\w+)", pattern)
     if counted:
@@ -252,7 +252,7 @@ def _routed_layers_by_step(config: Config, layers: int, frequency: int) -> list[
     ]
 
 
-def _shared_expert_width(config: Config, width: int) -> int:
+def _shared_expert_width(config: Config, expert_width: int) -> int:
     if _has_parallel_experts(config):
         return config_int(config, "width")
     for key in (
@@ -265,7 +265,7 @@ def _shared_expert_width(config: Config, width: int) -> int:
             return _require_whole_number(key, config[key])
     for key in ("n_shared_experts", "num_shared_experts", "moe_num_shared_experts"):
         if config.get(key):
-            return _require_whole_number(key, config[key]) * width
+            return _require_whole_number(key, config[key]) * expert_width
     if config.get("model_type") == "llama4_text":
         return config_int(config, "width")
     return 0
@@ -462,15 +462,15 @@ class TrackedConfig(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._given)
 
-    def unread_sizes(self) -> tuple[str, ...]:
+    def list_unread_size_fields(self) -> tuple[str, ...]:
         """Return unread fields whose name and value are those of a size."""
         return tuple(
             key
-            for key in self.unread()
+            for key in self.list_unread_relevant_fields()
             if _SIZE_WORDS.search(key) and not isinstance(self._given[key], bool | str | float)
         )
 
-    def unread(self) -> tuple[str, ...]:
+    def list_unread_relevant_fields(self) -> tuple[str, ...]:
         """Return unread fields that may affect the counts."""
         known = is_known_family(str(self._given.get("model_type", "llama")))
         return tuple(

@@ -20,7 +20,7 @@ from app.estimator.models.hf_config import (
     read_moe_routing,
     reject_unreadable_family,
     sliding_window_tokens,
-    text_config,
+    normalize_text_config,
 )
 from app.estimator.models.layers import Layer, Mlp, TokenMixer, WeightMatrix
 from app.estimator.models.quantized_formats import read_quantization
@@ -492,7 +492,7 @@ def is_seq2seq(config: Config) -> bool:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class EncoderDecoderShape:
+class EncoderDecoderParts:
     """The layers of both halves, and all parameters outside of them."""
 
     encoder: tuple[Layer, ...]
@@ -501,7 +501,7 @@ class EncoderDecoderShape:
     norm_terms: int
 
 
-def read_encoder_decoder_shape(config: Config) -> EncoderDecoderShape:
+def build_encoder_decoder_parts(config: Config) -> EncoderDecoderParts:
     """Read both halves of an encoder-decoder model."""
     habits = _SEQ2SEQ_TRAITS[str(config["model_type"])]
     hidden = config_int(config, "hidden")
@@ -513,10 +513,10 @@ def read_encoder_decoder_shape(config: Config) -> EncoderDecoderShape:
         raise UnreadableConfigError(message)
     encoder = _seq2seq_layer(config, habits, "encoder", cross=False)
     decoder = _seq2seq_layer(config, habits, "decoder", cross=True)
-    return EncoderDecoderShape(
+    return EncoderDecoderParts(
         encoder=(encoder,) * encoders,
         decoder=(decoder,) * decoders,
-        outside=_seq2seq_weights_outside_layers(config, habits, hidden, encoders + decoders),
+        outside=_count_other_seq2seq_parameters(config, habits, hidden, encoders + decoders),
         norm_terms=habits.norm_terms,
     )
 
@@ -556,7 +556,7 @@ def _seq2seq_attention(
     return attention_mixer
 
 
-def _seq2seq_weights_outside_layers(
+def _count_other_seq2seq_parameters(
     config: Config, traits: Seq2SeqTraits, hidden: int, layers: int
 ) -> int:
     """Return the norms of both halves, positions, relative biases and the audio front end."""
@@ -567,14 +567,14 @@ def _seq2seq_weights_outside_layers(
         stacks = layers if traits.relative_each else 2
         total += buckets * config_int(config, "heads") * stacks
     elif traits.learned_positions:
-        total += _seq2seq_position_weights(config, traits) * hidden
+        total += _count_seq2seq_positions(config, traits) * hidden
     if config.get("model_type") == "whisper":
         mels = config.get("num_mel_bins", 80)
         total += 3 * mels * hidden + hidden + 3 * hidden * hidden + hidden
     return total
 
 
-def _seq2seq_position_weights(config: Config, traits: Seq2SeqTraits) -> int:
+def _count_seq2seq_positions(config: Config, traits: Seq2SeqTraits) -> int:
     source = config.get("max_source_positions") or config_int(config, "positions", 1024)
     target = config.get("max_target_positions") or config_int(config, "positions", 1024)
     return int(source + target) + 2 * traits.positions
@@ -590,7 +590,7 @@ def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
     ...     "intermediate_size": 11008, "vocab_size": 32000}).parameters
     6738415616
     """
-    alone = {k: v for k, v in text_config(config).items() if k not in SIDE_CONFIGS}
+    alone = {k: v for k, v in normalize_text_config(config).items() if k not in SIDE_CONFIGS}
     given, assumed = add_config_defaults(alone)
     text = TrackedConfig(given)
     reject_unreadable_family(text)
@@ -602,8 +602,8 @@ def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
         model,
         tower=beside.tower,
         quantization=quantization,
-        unread=(*text.unread(), *beside.unread),
-        unread_sizes=text.unread_sizes(),
+        unread=(*text.list_unread_relevant_fields(), *beside.unread),
+        unread_sizes=text.list_unread_size_fields(),
         assumed=(*assumed, *beside.assumed),
     )
 
@@ -645,7 +645,7 @@ def _build_decoder_only(config: Mapping[str, Any], name: str) -> Architecture:
             tied=traits.tied,
             stack=stack,
             positions=positions,
-            other=_decoder_weights_outside_layers(config, traits, hidden, vocabulary),
+            other=_count_other_decoder_parameters(config, traits, hidden, vocabulary),
             side_tables=_per_layer_embedding_parameters(config, hidden),
             table_width=config.get("word_embed_proj_dim") or 0,
             max_context=config_int(config, "positions", 0) or None,
@@ -683,7 +683,7 @@ def _prediction_module_layers(decoder_layers: tuple[Layer, ...]) -> tuple[Layer,
 
 def _build_encoder_decoder(config: Mapping[str, Any], name: str) -> Architecture:
     """Build an encoder-decoder model; `stack` has its decoder."""
-    shape = read_encoder_decoder_shape(config)
+    shape = build_encoder_decoder_parts(config)
     return fill_in_counts(
         Architecture(
             name=name or "this model",
@@ -700,7 +700,7 @@ def _build_encoder_decoder(config: Mapping[str, Any], name: str) -> Architecture
     )
 
 
-def _decoder_weights_outside_layers(
+def _count_other_decoder_parameters(
     config: Mapping[str, Any], traits: FamilyTraits, hidden: int, vocabulary: int
 ) -> int:
     """Return the parameters outside of layers and tables."""

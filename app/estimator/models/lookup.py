@@ -276,13 +276,13 @@ def normalize_model_name(name: str) -> str:
     if published:
         return published
     bare = _ORGANIZATION.sub("", name.strip())
-    key, quantized = _split_hub_name(data_files.normalize_name(bare))
+    key, quantized = _match_hub_name(data_files.normalize_name(bare))
     if key:
         return f"{key}-{quantized}" if quantized else key
     return data_files.find_id_by_alias(*_MODELS, bare, "a model")
 
 
-def _split_hub_name(name: str) -> tuple[str, str]:
+def _match_hub_name(name: str) -> tuple[str, str]:
     """Return the catalog id that a Hub name means, and the format in its ending.
 
     Both are empty if the catalog has no such model.
@@ -320,7 +320,7 @@ def find_model(name: str) -> Architecture:
 def _load_named_model(name: str) -> Architecture:
     if is_parameter_count(name):
         return llama_model_of_size(parse_parameter_count(name))
-    key, quantized = _split_hub_name(normalize_model_name(name))
+    key, quantized = _match_hub_name(normalize_model_name(name))
     row = data_files.load_table(*_MODELS)[key]
     if not quantized:
         return from_config(row["config"], name=row["name"])
@@ -346,7 +346,7 @@ def llama_model_of_size(parameters: int) -> Architecture:
 _MOST = 12
 
 
-def describe_weight_format(model: Architecture, format_name: str, format_label: str) -> str:
+def describe_quantized_weights(model: Architecture, format_name: str, format_label: str) -> str:
     """Describe in a sentence how weights are counted if the checkpoint is quantized.
 
     `format_name` and `format_label` are the chosen format; empty if there is nothing to say.
@@ -370,7 +370,9 @@ def unread_sizes_warning(model: Architecture) -> str:
     """Return a sentence for the beginning of a verdict if sizes were not understood."""
     if not model.unread_sizes:
         return ""
-    return f"Counted without {_join_names(model.unread_sizes)}, which may change it much."
+    return (
+        f"Counted without {_join_names_up_to_limit(model.unread_sizes)}, which may change it much."
+    )
 
 
 def model_caveats(model: Architecture) -> tuple[str, ...]:
@@ -379,10 +381,10 @@ def model_caveats(model: Architecture) -> tuple[str, ...]:
     if model.family and not is_known_family(model.family):
         found.append(f"The family “{model.family}” is not known; it was read as Llama-shaped.")
     if model.unread:
-        found.append(f"Not understood, and not counted: {_join_names(model.unread)}.")
+        found.append(f"Not understood, and not counted: {_join_names_up_to_limit(model.unread)}.")
     if model.assumed:
         found.append(
-            f"Not given, and taken from the defaults of its class: {_join_names(model.assumed)}."
+            f"Not given, and taken from the defaults of its class: {_join_names_up_to_limit(model.assumed)}."
         )
     if model.family == "deepseek_v4":
         found.append(
@@ -398,10 +400,10 @@ def model_caveats(model: Architecture) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _join_names(names: tuple[str, ...]) -> str:
+def _join_names_up_to_limit(names: tuple[str, ...]) -> str:
     """Join field names in one line.
 
-    >>> _join_names(("a", "b"))
+    >>> _join_names_up_to_limit(("a", "b"))
     'a, b'
     """
     shown = ", ".join(names[:_MOST])

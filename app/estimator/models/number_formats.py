@@ -41,7 +41,7 @@ class CheckpointWidths:
         """Return the quantized share of a matrix, over all layers [1]."""
         return self.parts.get(_key_shared_across_layers(matrix), (0.0, 0.0))[0]
 
-    def bits_of(self, matrix: WeightMatrix) -> float:
+    def quantized_bits_of(self, matrix: WeightMatrix) -> float:
         """Return the mean bits of a matrix's quantized weights."""
         return self.parts.get(_key_shared_across_layers(matrix), (0.0, 0.0))[1]
 
@@ -56,7 +56,7 @@ def published_widths(model: Architecture) -> CheckpointWidths | None:
         for matrix in layer.matrices:
             counts = weights.setdefault(_key_shared_across_layers(matrix), collections.Counter())
             counts[_matrix_scheme(how, layer, matrix, index)] += matrix.parameters * number
-    embedding, head = _embedding_table_scheme(how, EMBEDDING), _embedding_table_scheme(how, HEAD)
+    embedding, head = _table_scheme_by_names(how, EMBEDDING), _table_scheme_by_names(how, HEAD)
     totals: collections.Counter[NumberScheme] = collections.Counter()
     for counts in weights.values():
         totals.update({s: n for s, n in counts.items() if s is not None})
@@ -123,7 +123,7 @@ def _matrix_scheme(
     return None if outside else quantization.scheme
 
 
-def _embedding_table_scheme(
+def _table_scheme_by_names(
     quantization: Quantization, names: tuple[str, ...]
 ) -> NumberScheme | None:
     """Return the format of embeddings or head, which few methods quantize."""
@@ -231,7 +231,7 @@ class WeightTable:
         return self.divided + self.copied + sum(size for size, _ in self.by_heads)
 
     def bytes_per_gpu(self, tensor_parallel: int) -> float:
-        """Return the bytes on one of `tensor_parallel_bytes` GPUs."""
+        """Return the bytes on one of `tensor_parallel_microbatch_bytes` GPUs."""
         heads = sum(b / min(tensor_parallel, n) for b, n in self.by_heads)
         return self.divided / tensor_parallel + heads + self.copied
 
@@ -257,9 +257,9 @@ def find_format(model: Architecture, format_name: str) -> WeightFormat:
     return _published_format(model) if format_name == PUBLISHED else FORMATS[format_name]
 
 
-def published_format_hint(model: Architecture, format_name: str) -> str:
+def suggest_other_weight_format(model: Architecture, rejected_format: str) -> str:
     """Return a hint for a rejected format that the user did not choose explicitly."""
-    if format_name in FORMATS or model.quantization is None:
+    if rejected_format in FORMATS or model.quantization is None:
         return ""
     return f", in which {model.name} is published: choose another format of weights"
 
@@ -306,7 +306,7 @@ def weight_table(model: Architecture, format_name: str) -> WeightTable:
         size = gguf_file_bytes(model, GGUF_FORMATS[format_name])
         return WeightTable(size, (), 0.0, 0.0, model.parameters, 0.0)
     form = find_format(model, format_name)
-    divided, quantized = _embedding_and_tower_bytes(model, form)
+    divided, quantized = _measure_tables_and_tower(model, form)
     copied, experts = 0.0, 0.0
     by_heads: dict[int, float] = {}
     vectors = model.other + model.positions * model.hidden
@@ -335,7 +335,7 @@ def weight_table(model: Architecture, format_name: str) -> WeightTable:
     )
 
 
-def _embedding_and_tower_bytes(model: Architecture, form: WeightFormat) -> tuple[float, float]:
+def _measure_tables_and_tower(model: Architecture, form: WeightFormat) -> tuple[float, float]:
     """Return bytes of embeddings, head and tower, and how many of their weights are covered."""
     rows = model.embedding_parameters + model.head_parameters
     wide = model.side_tables + model.tower_parameters
@@ -381,7 +381,7 @@ def quantized_share(form: WeightFormat, matrix: WeightMatrix) -> float:
 def mean_matrix_bits(form: WeightFormat, matrix: WeightMatrix) -> float:
     """Return the mean bits of a matrix's weights, over the layers that have it."""
     share = quantized_share(form, matrix)
-    bits = form.bits if form.widths is None else form.widths.bits_of(matrix)
+    bits = form.bits if form.widths is None else form.widths.quantized_bits_of(matrix)
     return share * bits + (1 - share) * form.rest
 
 
@@ -572,7 +572,9 @@ def _adapter_matrix_names(target: str) -> tuple[str, ...]:
 _OUTPUTS, _INPUTS = 256, 128
 
 
-def expert_padding_bytes(model: Architecture, form: WeightFormat, gpus: int = 1) -> float:
+def mxfp4_expert_padding_bytes(
+    model: Architecture, form: WeightFormat, gpus_per_expert: int = 1
+) -> float:
     """Bytes that padding adds to all MXFP4 experts of a model [B].
 
     Each expert is divided over `gpus` GPUs. Both widths of its matrices are rounded
@@ -581,14 +583,14 @@ def expert_padding_bytes(model: Architecture, form: WeightFormat, gpus: int = 1)
     >>> from app.estimator.models.number_formats import FORMATS
     >>> from app.estimator.models.lookup import find_model
     >>> model, form = find_model("gpt-oss-120b"), FORMATS["mxfp4-experts"]
-    >>> round(expert_padding_bytes(model, form) / 1e9, 2)
+    >>> round(mxfp4_expert_padding_bytes(model, form) / 1e9, 2)
     5.5
     """
     if form.math != "mxfp4":
         return 0.0
     return sum(
         element_bytes(matrix.parameters * number, mean_matrix_bits(form, matrix))
-        * (_padding_growth(matrix, gpus) - 1)
+        * (_padding_growth(matrix, gpus_per_expert) - 1)
         for layer, number in model.runs
         for matrix in layer.mlp.matrices
         if matrix.part == "experts" and quantized_share(form, matrix)

@@ -77,7 +77,7 @@ class ModulePatterns:
             if globs is None:
                 unreadable.append(entry)
                 continue
-            for glob in filter(None, map(_layer_glob_or_none, globs)):
+            for glob in filter(None, map(_strip_layers_prefix, globs)):
                 index, name = _split_layer_index(glob)
                 if index and not _has_wildcard(index + name):
                     self._of_layer.setdefault(index, set()).add(name)
@@ -97,18 +97,18 @@ class ModulePatterns:
         """Return whether it names some layers and not others."""
         return bool(self._of_layer or self._of_layers)
 
-    def matches(self, names: tuple[str, ...], layer: str = "") -> bool:
+    def matches(self, names: tuple[str, ...], layer_index: str = "") -> bool:
         """Return whether one of these full names in the layer `layer` is named."""
         if not self._plain.isdisjoint(_dotted_subpaths(names)):
             return True
         if any(_any_matches_glob(names, glob) for glob in self._wild):
             return True
-        if not layer:
+        if not layer_index:
             return False
-        if not self._of_layer.get(layer, _NONE).isdisjoint(_dotted_prefixes_in_layer(names)):
+        if not self._of_layer.get(layer_index, _NONE).isdisjoint(_dotted_prefixes_in_layer(names)):
             return True
         return any(
-            fnmatch.fnmatchcase(layer, index) and _any_matches_glob(names, name)
+            fnmatch.fnmatchcase(layer_index, index) and _any_matches_glob(names, name)
             for index, name in self._of_layers
         )
 
@@ -138,7 +138,7 @@ def _has_wildcard(glob: str) -> bool:
     return any(sign in glob for sign in "*?[")
 
 
-def _layer_glob_or_none(glob: str) -> str:
+def _strip_layers_prefix(glob: str) -> str:
     """Return a pattern without the prefix of the layers; empty if it names other parts."""
     known = glob.replace("transformer.h.", "layers.")
     head, found, tail = known.partition("layers.")

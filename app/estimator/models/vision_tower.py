@@ -384,7 +384,7 @@ def _read_tower(kind: TowerKind, vision: Config, outer: Config, text_width: int)
         encoder, projector = kind.count(fields, outer, text_width)
     except UnreadableConfigError:
         return VisionTowerInfo(unread=(_VISION,))
-    unread = (key for key in fields.unread() if key not in _HARMLESS)
+    unread = (key for key in fields.list_unread_relevant_fields() if key not in _HARMLESS)
     return VisionTowerInfo(
         VisionTower(kind.defaults, encoder, projector),
         tuple(f"{_VISION}.{key}" for key in unread),

@@ -133,7 +133,7 @@ class ServingSetup:
         return max(self.tensor * self.replicas, self.expert * self.expert_tensor)
 
     @property
-    def groups(self) -> int:
+    def concurrent_batches(self) -> int:
         """Return the batches that are under way at once, on different GPUs."""
         return self.replicas if self.in_turn else self.replicas * self.pipeline
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from app.estimator.hardware.collectives import send_time
 from app.estimator.memory.inference_memory import (
     ENGINES,
-    engine_usable_bytes,
+    compute_engine_memory_budget,
     kv_cache_elements_per_sequence,
     kv_cache_elements_per_token,
     profiled_peak_bytes,
@@ -18,7 +18,7 @@ from app.estimator.memory.inference_memory import (
 )
 from app.estimator.memory.parallel_layout import serving_stages
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.number_formats import expert_padding_bytes, weight_table
+from app.estimator.models.number_formats import mxfp4_expert_padding_bytes, weight_table
 from app.estimator.serving.step_time import (
     PlacedModel,
     SpeculativeDecoding,
@@ -58,7 +58,7 @@ def weight_bytes_per_gpu(placed: PlacedModel, stage: Architecture | None = None)
     dense = table.bytes_per_gpu(serving.tensor) - table.experts / serving.tensor
     experts, parts = table.experts, serving.expert_tensor
     if placed.narrow:
-        experts += expert_padding_bytes(model, placed.form, parts)
+        experts += mxfp4_expert_padding_bytes(model, placed.form, parts)
     return dense + experts / (serving.expert * parts)
 
 
@@ -83,7 +83,7 @@ def cache_bytes_per_gpu(
     engine = _DEALING if placed.engine.deals_layers else _LOGGED
     engine = engine.with_defaults_for_gpu(placed.gpu.name, memory)
     outside = engine.bytes_outside_framework(tensor) + profiled_peak_bytes(model, engine, tensor)
-    most = engine_usable_bytes(engine, memory, usable_share, tensor)
+    most = compute_engine_memory_budget(engine, memory, usable_share, tensor)
     return most - weight_bytes_per_gpu(placed, model) - outside
 
 
@@ -169,7 +169,7 @@ PREFILL_LOAD = 0.7
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class PrefillPool:
+class PrefillReplica:
     """A replica that only reads prompts, and hands their cache to one that answers.
 
     A step of full size takes `seconds`; `rate` prompts are read per second at full load.
@@ -181,7 +181,7 @@ class PrefillPool:
     rate: float
     transfer: float
 
-    def first_token(self, share: float) -> float:
+    def cache_arrival_time(self, share: float) -> float:
         """Return the time until a prompt's cache has arrived, by share of requests [s].
 
         A prompt waits for the rest of the step that is under way, which is equally likely to
@@ -190,7 +190,9 @@ class PrefillPool:
         return self.placed.time_before_prompt + (1 + share) * self.seconds + self.transfer
 
 
-def prefill_pool(placed: PlacedModel, traffic: RequestTraffic, outside: bool) -> PrefillPool:
+def build_prefill_replica(
+    placed: PlacedModel, traffic: RequestTraffic, answers_outside_domain: bool
+) -> PrefillReplica:
     """Return a prefill replica; `outside`: answers are in another domain of links.
 
     Each GPU sends its part of the cache over a link or adapter of its own, after the prompt
@@ -202,9 +204,11 @@ def prefill_pool(placed: PlacedModel, traffic: RequestTraffic, outside: bool) ->
     step = StepBatch(tokens, reach, 0.0, 0.0, tokens / requests.uncached_prompt)
     slower = 1.0 if placed.serving.dispatch else placed.engine.prefill
     seconds = step_time(placed, step).total * slower
-    rate = placed.serving.groups * tokens / requests.uncached_prompt / seconds
+    rate = placed.serving.concurrent_batches * tokens / requests.uncached_prompt / seconds
     sent = sequence_bytes_per_gpu(placed, requests.prompt)
-    return PrefillPool(placed, seconds, rate, send_time(sent, placed.fabric, outside=outside))
+    return PrefillReplica(
+        placed, seconds, rate, send_time(sent, placed.fabric, outside=answers_outside_domain)
+    )
 
 
 def added_prompt_time(
@@ -269,7 +273,7 @@ class ReplicaProfile:
     most: float
     full: float
     kept: float
-    prefill: PrefillPool | None = None
+    prefill: PrefillReplica | None = None
 
     @property
     def steps_per_answer(self) -> float:
@@ -283,13 +287,13 @@ class ReplicaProfile:
         return time_per_token(timing, self.steps_per_answer) / self.kept
 
     @property
-    def attention_groups(self) -> int:
+    def concurrent_batches(self) -> int:
         """Return the groups of requests that are under way at the same time [1]."""
-        return self.placed.serving.groups
+        return self.placed.serving.concurrent_batches
 
     def timing_at(self, batch: float) -> BatchTiming:
         """Return the timing of a group with `batch` requests in the replica."""
-        there = max(1.0, batch / self.attention_groups)
+        there = max(1.0, batch / self.concurrent_batches)
         above, part = at = _timed_batch_index_and_fraction(there)
         low, few = self.decode[above - 1], self.prompt[above - 1]
         step = recorded = low + part * (self.decode[above] - low)
@@ -385,7 +389,7 @@ def profile_replica(
     traffic: RequestTraffic,
     usable_share: float = 0.9,
     draft: SpeculativeDecoding | None = None,
-    prefill: PrefillPool | None = None,
+    prefill: PrefillReplica | None = None,
 ) -> ReplicaProfile:
     """Time a replica at about a dozen batch sizes; with `prefill` it reads no prompts."""
     requests, draft = traffic.requests, draft or SpeculativeDecoding()
@@ -450,16 +454,16 @@ def operating_point_at_batch(
     users, batch = batch, max(1.0, min(batch, profile.most))
     rate, first, timed = profile.rate_ttft_and_timing(batch)
     queued = max(0.0, users - batch)
-    busy = min(0.98, rate / profile.attention_groups * timed.cost)
+    busy = min(0.98, rate / profile.concurrent_batches * timed.cost)
     if not profile.traffic.open_arrivals:
-        busy *= max(0.0, 1 - profile.attention_groups / batch)
+        busy *= max(0.0, 1 - profile.concurrent_batches / batch)
     waiting = _prompt_wait_by_share(profile.traffic, timed.cost, busy)
     if profile.prefill:
-        waiting = _prefill_wait(profile.prefill)
+        waiting = _prefill_wait_by_share(profile.prefill)
     if profile.traffic.open_arrivals:
         memory_wait = _memory_wait_by_share(profile, batch, rate)
     else:
-        memory_wait = _departures_by_share(queued, rate)
+        memory_wait = _departure_wait_by_share(queued, rate)
     return OperatingPoint(
         batch=batch,
         rate=rate,
@@ -484,16 +488,17 @@ def _prompt_wait_by_share(
     if traffic.open_arrivals:
         tail /= 1 - busy
     return lambda share: (
-        _SPREAD[share] * spread + tail * (_wait_tail(busy, share) - _wait_tail(busy, 0.5))
+        _SPREAD[share] * spread
+        + tail * (_wait_quantile_in_means(busy, share) - _wait_quantile_in_means(busy, 0.5))
     )
 
 
-def _prefill_wait(prefill: PrefillPool) -> Callable[[float], float]:
+def _prefill_wait_by_share(prefill: PrefillReplica) -> Callable[[float], float]:
     """Return the wait for prompts read apart beyond the median, by share of requests [s]."""
     return lambda share: prefill.first_token(share) - prefill.first_token(0.5)
 
 
-def _departures_by_share(queued: float, rate: float) -> Callable[[float], float]:
+def _departure_wait_by_share(queued: float, rate: float) -> Callable[[float], float]:
     """Return the time until `queued` requests have left, by share of requests [s].
 
     They leave one by one at random, so that the time varies by the root of their number.
@@ -512,7 +517,7 @@ def _memory_wait_by_share(
     return lambda share: wait(share) - wait(0.5)
 
 
-def _wait_tail(busy: float, share: float) -> float:
+def _wait_quantile_in_means(busy: float, share: float) -> float:
     """ln(u / (1 − q)), at least 0: the quantile of a wait in units of its mean."""
     return max(0.0, math.log(max(busy, 1e-9) / (1 - share)))
 

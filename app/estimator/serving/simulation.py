@@ -55,7 +55,7 @@ def simulate_replica(
     """
     rng = random.Random(seed)  # noqa: S311 - not cryptographic
     line = _draw_requests(profile, rate, requests + (users or 0), rng)
-    coming = line if users is None else _ask_at_once(line, users)
+    coming = line if users is None else _pop_first_requests(line, users)
     waiting: collections.deque[_SimulatedRequest] = collections.deque()
     running: list[tuple[int, int, _SimulatedRequest]] = []
     done: list[_SimulatedRequest] = []
@@ -115,7 +115,7 @@ def _draw_requests(
     return requests_drawn
 
 
-def _ask_at_once(line: list[_SimulatedRequest], users: int) -> list[_SimulatedRequest]:
+def _pop_first_requests(line: list[_SimulatedRequest], users: int) -> list[_SimulatedRequest]:
     """Take the first request of each user off the line; all of them arrive at 0."""
     first = [line.pop() for _ in range(users)]
     for request in first:

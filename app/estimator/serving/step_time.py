@@ -502,7 +502,7 @@ _GPUS = {"one": "one GPU", "several": "several GPUs", "nodes": "several servers"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class MatchingMeasurements:
+class MeasurementCoverage:
     """Published measurements of setups like this one: how many, and of what."""
 
     count: int
@@ -550,7 +550,7 @@ def measurement_key(placed: PlacedModel) -> tuple[str, str, str, str]:
     return placed.rates.kernels, placed.engine.id, model_kind_for_engine(placed.model), spread
 
 
-def find_measurements(placed: PlacedModel) -> MatchingMeasurements:
+def count_matching_measurements(placed: PlacedModel) -> MeasurementCoverage:
     """Return the measurements of setups like this one.
 
     >>> from app.estimator.models.lookup import find_model
@@ -558,9 +558,9 @@ def find_measurements(placed: PlacedModel) -> MatchingMeasurements:
     >>> from app.estimator.hardware.collectives import gpu_interconnect
     >>> from app.estimator.serving.engine import ServingSetup
     >>> from app.estimator.serving.step_time import place_model
-    >>> def measured(gpu: str) -> MatchingMeasurements:
+    >>> def measured(gpu: str) -> MeasurementCoverage:
     ...     card, setup = find_accelerator(gpu), ServingSetup(software="vllm")
-    ...     return find_measurements(
+    ...     return count_matching_measurements(
     ...         place_model(find_model("llama-3-8b"), card, gpu_interconnect(card), setup))
     >>> measured("H100").is_enough, measured("L40S").note
     (True, 'There are no measurements of vLLM with dense models on one GPU of Ada Lovelace yet, so the ranges are wider.')
@@ -573,5 +573,5 @@ def find_measurements(placed: PlacedModel) -> MatchingMeasurements:
     )
     if placed.serving.pipeline > 1:
         how = "with whole layers on each" if placed.serving.in_turn else "in pipeline stages"
-        return MatchingMeasurements(0, f"{setup} {how}")
-    return MatchingMeasurements(counts.get(" ".join(key), 0), setup)
+        return MeasurementCoverage(0, f"{setup} {how}")
+    return MeasurementCoverage(counts.get(" ".join(key), 0), setup)

@@ -15,7 +15,7 @@ from app.estimator.training.training_plan import (
     fullest_stage_bytes,
     has_free_places_for_head,
     layers_of_fullest_stage,
-    parameters_per_gpu,
+    count_parameters_per_gpu_before_zero,
 )
 
 # Fitted to a third of the published training rows (data/training_rates.toml). Each factor
@@ -169,7 +169,7 @@ def _assemble_step(
     head_share = 1.0 / stages if has_free_places_for_head(model, plan) else 1.0
     on_stage = sums.time_without_gather * stage + gather
     bubble = (stages - 1) / plan.chunks * (on_stage + head / stages)
-    parameters = parameters_per_gpu(model, plan)
+    parameters = count_parameters_per_gpu_before_zero(model, plan)
     if plan.tuning.is_partial:
         parameters = plan.tuning.adapters / (plan.tensor * stages)
     shards = plan.data * plan.context if plan.zero else 1
@@ -411,7 +411,7 @@ def _weight_gather_time(
     ranks = plan.data * plan.context
     units = max(1.0, model.layers / plan.pipeline)
     width = plan.tuning.base if plan.tuning.is_partial else 2.0
-    unit = width * parameters_per_gpu(model, plan) / units
+    unit = width * count_parameters_per_gpu_before_zero(model, plan) / units
     one = 2 * collective_time("all_gather", ranks, unit, fabric, plan.tensor)
     if not plan.tuning.is_partial:
         one += collective_time("reduce_scatter", ranks, unit, fabric, plan.tensor)

@@ -9,7 +9,7 @@ from app.estimator import data_files
 from app.estimator.memory.model_states import (
     FRAMEWORKS,
     BytesPerParameter,
-    FineTuning,
+    TrainingMethod,
     bytes_per_parameter,
 )
 from app.estimator.memory.parallel_layout import ParallelLayout
@@ -67,7 +67,7 @@ def find_software(name: str, model: Architecture) -> TrainingSoftware:
     return SOFTWARE[name]
 
 
-ALL_WEIGHTS = FineTuning()
+ALL_WEIGHTS = TrainingMethod()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class TrainingPlan:
     sequence_parallel: bool = True
     software: TrainingSoftware = SOFTWARE["tuned"]
     gradient_bytes: int = 2
-    tuning: FineTuning = ALL_WEIGHTS
+    tuning: TrainingMethod = ALL_WEIGHTS
 
     @property
     def gpus(self) -> int:
@@ -113,7 +113,7 @@ class TrainingPlan:
         return self.global_batch * self.sequence
 
 
-def parameters_per_gpu(model: Architecture, plan: TrainingPlan) -> float:
+def count_parameters_per_gpu_before_zero(model: Architecture, plan: TrainingPlan) -> float:
     """Parameters on one GPU before ZeRO sharding [parameter].
 
     (N − N_routed) / (t·p) + N_routed / (e·p), experts not split further.

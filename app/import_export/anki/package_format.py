@@ -158,7 +158,7 @@ def _decode_varint(data: bytes, at: int) -> _VarintCursor:
     return _VarintCursor(value, at)
 
 
-def parse_media_list(media_list: bytes, *, modern: bool) -> dict[str, str]:
+def parse_media_name_by_entry(media_list: bytes, *, modern: bool) -> dict[str, str]:
     """Return the media names by the names of their files in the archive."""
     if not modern:
         try:
@@ -228,7 +228,7 @@ class CollectionStart:
     moment: int
     west: int
 
-    def collection_settings(self) -> dict[str, Any]:
+    def build_day_settings(self) -> dict[str, Any]:
         """Return the settings of the collection about its days."""
         return {"schedVer": 2, "sched2021": True, "rollover": 4} | {"creationOffset": self.west}
 
@@ -248,7 +248,7 @@ def collection_row(
 
     `card_counts` are the card counts of notes whose cards are not reverses of each other.
     """
-    conf = _CONF | (collection_start.collection_settings() if collection_start else {})
+    conf = _CONF | (collection_start.build_day_settings() if collection_start else {})
     deck_rows = {1: "Default"} | {number: name for name, number in decks.items()}
     return (
         1,
@@ -398,7 +398,7 @@ _OPTIONS = {
 _ADDRESS = re.compile(rf"{PICTURES}([0-9a-f]{{32}}\.[a-z]{{3,4}})")
 
 
-def stored_picture_name(content: bytes) -> str:
+def name_picture_or_empty(content: bytes) -> str:
     """Return the stored name of a picture; empty if the content is not a picture.
 
     SVG does not count: it is a document that can contain scripts.
@@ -409,7 +409,7 @@ def stored_picture_name(content: bytes) -> str:
     return f"{hashlib.sha256(content).hexdigest()[:32]}.{kind}"
 
 
-def find_picture_names(html: str) -> list[str]:
+def find_stored_picture_names(html: str) -> list[str]:
     """Return the names of the stored pictures in a face."""
     return _ADDRESS.findall(html)
 
@@ -419,6 +419,6 @@ def point_to_package_files(html: str) -> str:
     return _ADDRESS.sub(r"headroom-\1", html)
 
 
-def package_file_name(name: str) -> str:
+def name_package_picture(name: str) -> str:
     """Return the name of a stored picture as a package file."""
     return f"headroom-{name}"

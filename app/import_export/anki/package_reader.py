@@ -28,7 +28,7 @@ from app.import_export.anki.package_format import (
     NEWEST,
     import_zstd_or_none,
     open_compressed,
-    parse_media_list,
+    parse_media_name_by_entry,
 )
 from app.import_export.anki.package_writer import AddedCardInfo
 from app.import_export.items import UnusableFileError
@@ -61,7 +61,7 @@ def open_package(file: IO[bytes], folder: Path) -> Iterator[sqlite3.Connection]:
     _unpack_collection(file, path)
     with contextlib.closing(_connect_read_only(path)) as connection:
         try:
-            _expect_tables(connection)
+            _expect_ordinary_tables(connection)
             yield connection
         except (sqlite3.Error, OverflowError):
             raise UnusableFileError(
@@ -83,7 +83,7 @@ def read_media(file: IO[bytes], wanted_names: Collection[str]) -> dict[str, byte
         known = {entry.filename: entry for entry in archive.infolist()}
         modern = NEWEST in known
         listed = _read_small_entry(archive, known.get("media"), modern=modern)
-        for key, name in parse_media_list(listed, modern=modern).items():
+        for key, name in parse_media_name_by_entry(listed, modern=modern).items():
             if left <= 0 or in_vain > _MOST_IN_VAIN:
                 break
             if name in wanted_names and name not in media and key in known:
@@ -175,7 +175,7 @@ def _authorize_read(action: int, table: str | None, *_: str | None) -> int:
     return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 
 
-def _expect_tables(connection: sqlite3.Connection) -> None:
+def _expect_ordinary_tables(connection: sqlite3.Connection) -> None:
     """Refuse views and virtual tables in place of tables."""
     rows = connection.execute("SELECT name, type, rootpage, sql FROM sqlite_master").fetchmany(1000)
     tables = {
@@ -282,7 +282,7 @@ class _PackageNote:
     tags: str = ""
 
     @property
-    def size(self) -> int:
+    def card_text_length(self) -> int:
         """The text length of one of its cards."""
         return sum(map(len, self.fields)) + self.kind.size
 
@@ -344,12 +344,12 @@ def _read_cards(
     if len(rows) > _MOST_CARDS:
         raise UnusableFileError(f"It holds more than {_MOST_CARDS:,} cards; export fewer decks.")
     length = 0
-    for row in _rows_with_valid_numbers(rows):
+    for row in _keep_valid_distinct_cards(rows):
         number, note, deck, home, ordinal, queue, due, kind, before, mod, data = row
         note_content = notes.get(note)
         if note_content is None:
             continue
-        length += note_content.size
+        length += note_content.card_text_length
         if length > _MOST_WORDS:
             raise UnusableFileError("Its cards hold more text than can be taken in at once.")
         retention, aside = _read_card_data(data)
@@ -398,7 +398,7 @@ def _day_from_offset(first_day: dt.date | None, offset: int) -> dt.date | None:
     return first_day + dt.timedelta(days=offset)
 
 
-def _rows_with_valid_numbers(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+def _keep_valid_distinct_cards(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
     """Yield rows with valid numbers, each card of a note once."""
     seen: set[tuple[int, int]] = set()
     for row in rows:

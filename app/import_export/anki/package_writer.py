@@ -36,7 +36,7 @@ from app.import_export.markdown_to_html import to_html_with_pictures
 from app.learner_defaults import DEFAULT_RETENTION
 from app.spaced_repetition.scheduler import (
     CardState,
-    IntervalRules,
+    SchedulerConfig,
     ManualEdit,
     ReplayedCard,
     ReviewEvent,
@@ -94,7 +94,7 @@ def stable_row_id(name: str, taken_ids: set[int]) -> int:
     return number
 
 
-_POLICY = IntervalRules()
+_POLICY = SchedulerConfig()
 _EASE = 2500  # per mille; only the older scheduler needs it
 _KINDS: Mapping[str, int] = {"learning": 1, "review": 2, "relearning": 3}
 _LOG_KINDS: Mapping[str, int] = {"learning": 0, "review": 1, "relearning": 2}
@@ -245,7 +245,7 @@ def state_columns(
     stepping = standing.state != "review" and not set_day
     queue = 1 if stepping else 2
     due = (standing.due_day - calendar.first).days
-    left = max(1, _remaining_steps(standing) - (standing.step or 0)) if stepping else 0
+    left = max(1, _count_all_steps(standing) - (standing.step or 0)) if stepping else 0
     return (
         _KINDS[standing.state if stepping else "review"],
         off or queue,
@@ -262,7 +262,7 @@ def state_columns(
     )
 
 
-def _remaining_steps(state: CardState) -> int:
+def _count_all_steps(state: CardState) -> int:
     relearns = state.state == "relearning"
     return len(_POLICY.relearning_steps if relearns else _POLICY.learning_steps)
 

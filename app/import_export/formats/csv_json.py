@@ -23,7 +23,7 @@ from app.import_export.items import (
     UnusableFileError,
 )
 from app.import_export.text_conversion import (
-    ConversionLosses,
+    PicturesAndLosses,
     SourceItem,
     read_source_items,
     span_between,
@@ -83,7 +83,9 @@ def read_csv(text: str) -> ImportResult:
     separator = declared[1] if declared else max(",;\t", key=header.count)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
-        rows.extend((reader.line_num + bool(declared), _row_or_error(row)) for row in reader)
+        rows.extend(
+            (reader.line_num + bool(declared), _decode_row_or_reason(row)) for row in reader
+        )
     except csv.Error:
         reason = f"line {reader.line_num} cannot be split into cells"
         raise UnusableFileError(f"The file is not CSV: {reason}.") from None
@@ -95,7 +97,7 @@ def read_csv(text: str) -> ImportResult:
     return _read_rows(rows)
 
 
-def _row_or_error(row: Mapping[str | None, Any]) -> Any:
+def _decode_row_or_reason(row: Mapping[str | None, Any]) -> Any:
     """Return the fields of a row, or why it cannot be read."""
     out: dict[str, Any] = {}
     if None in row:
@@ -142,7 +144,7 @@ def _read_rows(rows: Sequence[tuple[int, Any]]) -> ImportResult:
     )
 
 
-def _read_item(row: Any, _losses: ConversionLosses) -> Item:
+def _read_item(row: Any, _losses: PicturesAndLosses) -> Item:
     if not isinstance(row, dict):
         raise ItemSkippedError(row if isinstance(row, str) else "it is not an object")
     values = {name: value for name, value in row.items() if value is not None}

@@ -22,12 +22,12 @@ def list_export_losses(file_format: str, item: Item) -> list[str]:
     ]
 
 
-def _has_markup(item: Item) -> bool:
+def _has_stem_or_option_markup(item: Item) -> bool:
     texts = (item.stem, *(option.text for option in item.options))
     return any(plain_text_or_none(text) is None for text in texts)
 
 
-def _has_feedback(item: Item) -> bool:
+def _has_explanation_or_feedback(item: Item) -> bool:
     texts = (item.explanation, item.mistake, *item.hints, *(o.feedback for o in item.options))
     return any(texts)
 
@@ -35,8 +35,8 @@ def _has_feedback(item: Item) -> bool:
 _LOSSES: tuple[tuple[str, Callable[[Item], object], str], ...] = (
     ("aiken", lambda i: any(o.credit for o in i.options), "partly right choices are wrong there"),
     ("aiken gift", lambda i: i.pictures, "its pictures are not exported, only their descriptions"),
-    ("aiken", _has_markup, "its markup is not exported"),
-    ("aiken", _has_feedback, "feedback, hints and explanation are not exported"),
+    ("aiken", _has_stem_or_option_markup, "its markup is not exported"),
+    ("aiken", _has_explanation_or_feedback, "feedback, hints and explanation are not exported"),
     ("aiken", lambda i: i.name or item_tags(i), "its name and its tags are not exported"),
     ("qti", lambda i: i.hints, "hints are shown to tutors only"),
     (
@@ -137,9 +137,9 @@ def convert_items(
 
 
 def write_blocks(
-    items: Iterable[Item], block: Callable[[Item], str], file_format: str
+    items: Iterable[Item], write_block: Callable[[Item], str], file_format: str
 ) -> ExportResult:
     """Return a text with one block per item that fits, separated by empty lines."""
-    blocks, refused, lost = convert_items(items, block, file_format)
+    blocks, refused, lost = convert_items(items, write_block, file_format)
     content = "\n\n".join(blocks) + "\n" if blocks else ""
     return ExportResult(content.encode(), len(blocks), refused, lost)

@@ -32,11 +32,11 @@ from app.import_export.items import (
     ItemSkippedError,
     NumberRange,
     credit_of_score,
-    format_digits,
+    format_significant_digits,
 )
 from app.import_export.markdown_to_html import plain_text_or_html, to_html
 from app.import_export.text_conversion import (
-    ConversionLosses,
+    PicturesAndLosses,
     SourceItem,
     add_default_feedback_as_mistake,
     add_unit_to_stem,
@@ -44,7 +44,7 @@ from app.import_export.text_conversion import (
     has_decimal_comma,
     plain_text_or_none,
     read_number,
-    read_percent_weight,
+    read_weight_in_percent,
     read_source_items,
     span_around,
     span_between,
@@ -122,7 +122,9 @@ def _unescaped_braces(line: str) -> str:
     return "".join(b for b in _BRACE.findall(line) if len(b) == 1)
 
 
-def _blocks_from_lines(lines: Sequence[_GiftLine], tags: tuple[str, ...]) -> list[GiftBlock]:
+def _blocks_from_lines(
+    lines: Sequence[_GiftLine], last_block_tags: tuple[str, ...]
+) -> list[GiftBlock]:
     """Return the questions in lines without an empty one; `tags` belong to the last."""
     more = ["{" in _unescaped_braces(line.text) for line in lines]
     rest = list(itertools.accumulate(reversed(more), max))[::-1]
@@ -137,8 +139,8 @@ def _blocks_from_lines(lines: Sequence[_GiftLine], tags: tuple[str, ...]) -> lis
         tail += line.text[line.text.rfind("}") + 1 :] + " "
     groups = [lines[a:b] for a, b in itertools.pairwise([*cuts, len(lines)]) if a < b]
     blocks = [_build_block(group) for group in groups]
-    if blocks and tags:
-        blocks[-1] = dataclasses.replace(blocks[-1], tags=blocks[-1].tags + tags)
+    if blocks and last_block_tags:
+        blocks[-1] = dataclasses.replace(blocks[-1], tags=blocks[-1].tags + last_block_tags)
     return blocks
 
 
@@ -223,7 +225,7 @@ def read_gift(text: str) -> ImportResult:
     )
 
 
-def _read_block(block: GiftBlock, losses: ConversionLosses, *, comma: bool) -> Item:
+def _read_block(block: GiftBlock, losses: PicturesAndLosses, *, comma: bool) -> Item:
     return _GiftReader(block, losses, comma).read_item()
 
 
@@ -232,7 +234,7 @@ class _GiftReader:
     """Reads one block; what Markdown cannot express is recorded in `losses`."""
 
     block: GiftBlock
-    losses: ConversionLosses
+    losses: PicturesAndLosses
     comma: bool  # whether the file has decimal commas
 
     def read_item(self) -> Item:
@@ -245,7 +247,7 @@ class _GiftReader:
         inside, general = _split_general_feedback(inside)
         if not inside.strip():
             raise ItemSkippedError("an essay cannot be judged by a program")
-        item = Item(self.block.title, "single", self._read_stem())
+        item = Item(self.block.title, "single", self._read_stem_with_gap())
         if not item.stem:
             raise ItemSkippedError("it has no text")
         item = dataclasses.replace(item, explanation=self._text(general))
@@ -253,7 +255,7 @@ class _GiftReader:
             restore_from_explanation(self._read_answered(item, inside)), self.block.tags
         )
 
-    def _read_stem(self) -> str:
+    def _read_stem_with_gap(self) -> str:
         """Return the text with a gap in place of the answers, unless they come last."""
         before, after = remove_escapes(self.block.before), remove_escapes(self.block.after)
         ended = not before.rstrip() or before.rstrip()[-1] in _ENDS
@@ -316,7 +318,7 @@ class _GiftReader:
         weight = None
         match = _WEIGHT.match(body)
         if match:
-            weight, body = read_percent_weight(match[1]), body[match.end() :]
+            weight, body = read_weight_in_percent(match[1]), body[match.end() :]
         text, *notes = _split_feedback(body)
         return weight, text, self._text(notes[0]) if notes else ""
 
@@ -435,7 +437,7 @@ def write_gift(items: tuple[Item, ...]) -> ExportResult:
 
 def _write_gift_block(item: Item) -> str:
     unit = next((o.span.unit for o in item.options if o.span), "")
-    answers = _write_answers(item, unit)
+    answers = _write_answers_by_kind(item, unit)
     general = explanation_with_extras(item)
     tail = f"\n\t####{_write_text(general)}" if general else ""
     tags = " ".join(f"[tag:{t.replace(']', chr(92) + ']')}]" for t in item_tags(item))
@@ -447,9 +449,9 @@ def _write_gift_block(item: Item) -> str:
     return f"{head}{title}{stem}{{{answers}{tail}\n}}".replace(_PLAIN, mark)
 
 
-def _write_answers(item: Item, unit: str) -> str:
+def _write_answers_by_kind(item: Item, numeric_unit: str) -> str:
     if item.kind == "numeric":
-        return "#" + "".join(_write_number(o, unit) for o in item.options)
+        return "#" + "".join(_write_number(o, numeric_unit) for o in item.options)
     write = _WRITERS.get(item.kind)
     if write is None:
         raise ItemSkippedError(f"GIFT has no question of the type {item.kind}")
@@ -458,7 +460,7 @@ def _write_answers(item: Item, unit: str) -> str:
 
 def _write_short_answers(item: Item) -> str:
     return "".join(
-        f"\n\t=%{format_digits(o.weight)}%{_write_short_answer_text(o.text)}{_write_option_feedback(o)}"
+        f"\n\t=%{format_significant_digits(o.percent_weight)}%{_write_short_answer_text(o.text)}{_write_option_feedback(o)}"
         for o in item.options
     )
 
@@ -467,10 +469,10 @@ def _write_choices(item: Item) -> str:
     lines = []
     for option, weight in zip(item.options, choice_weight_percents(item), strict=True):
         if item.kind == "single":
-            part = f"~%{format_digits(weight)}%" if weight else "~"
+            part = f"~%{format_significant_digits(weight)}%" if weight else "~"
             mark = "=" if option.right else part
         else:
-            mark = f"~%{format_digits(weight)}%"
+            mark = f"~%{format_significant_digits(weight)}%"
         lines.append(f"\n\t{mark}{_write_text(option.text)}{_write_option_feedback(option)}")
     return "".join(lines)
 
@@ -491,8 +493,8 @@ def _write_number(option: ItemOption, unit: str) -> str:
     span = option.span
     if span is None or span.unit != unit:
         raise ItemSkippedError("its answers are in different units")
-    worth = "=" if option.right else f"=%{format_digits(option.weight)}%"
-    return f"\n\t{worth}{format_digits(span.center)}:{format_digits(span.tolerance)}{_write_option_feedback(option)}"
+    worth = "=" if option.right else f"=%{format_significant_digits(option.percent_weight)}%"
+    return f"\n\t{worth}{format_significant_digits(span.center)}:{format_significant_digits(span.tolerance)}{_write_option_feedback(option)}"
 
 
 def _write_pairs(item: Item) -> str:

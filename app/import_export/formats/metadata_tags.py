@@ -106,7 +106,7 @@ def explanation_with_extras(item: Item, *, mistake: bool = True, hints: bool = T
     if hints:
         parts += [f"{_HINT}\n\n{hint}" for hint in item.hints]
     feedback = [(n, step.feedback) for n, step in enumerate(item.steps, 1)]
-    parts += [f"{_step_label(n)}\n\n{text}" for n, text in feedback if text]
+    parts += [f"{_step_feedback_label(n)}\n\n{text}" for n, text in feedback if text]
     reasons = [f"- {p.left}: {p.why}" for p in item.pairs if p.left and p.why]
     if reasons:
         parts.append("\n".join((f"{_REASONS}\n", *reasons)))
@@ -132,7 +132,9 @@ def restore_from_explanation(item: Item) -> Item:
     if found and item.pairs:
         lines = [line.removeprefix("- ") for line in reasons.split("\n")]
         pairs = tuple(
-            dataclasses.replace(pair, why=_text_after(f"{pair.left}: ", lines) or pair.why)
+            dataclasses.replace(
+                pair, why=_find_text_after_prefix(f"{pair.left}: ", lines) or pair.why
+            )
             for pair in item.pairs
         )
         item = dataclasses.replace(item, explanation=text, pairs=pairs)
@@ -143,7 +145,7 @@ def _remove_labeled_paragraphs(item: Item) -> Item:
     """Return the item with hints and remarks on steps taken out of the explanation."""
     text, steps, hints = item.explanation, list(item.steps), list(item.hints)
     for number in range(len(steps), 0, -1):
-        text, found, words = _split_at_label_paragraph(text, _step_label(number))
+        text, found, words = _split_at_label_paragraph(text, _step_feedback_label(number))
         if found:
             steps[number - 1] = dataclasses.replace(steps[number - 1], feedback=words)
     text, found, words = _split_at_label_paragraph(text, _HINT)
@@ -153,7 +155,7 @@ def _remove_labeled_paragraphs(item: Item) -> Item:
     return dataclasses.replace(item, explanation=text, steps=tuple(steps), hints=tuple(hints))
 
 
-def _step_label(number: int) -> str:
+def _step_feedback_label(number: int) -> str:
     return f"**Step {number}.**"
 
 
@@ -163,7 +165,7 @@ def _split_at_label_paragraph(text: str, label: str) -> tuple[str, bool, str]:
     return (before.strip("\n"), True, after) if separator else (text, False, "")
 
 
-def _text_after(start: str, lines: list[str]) -> str:
+def _find_text_after_prefix(start: str, lines: list[str]) -> str:
     """Return what follows `start` in the first line that begins with it, else ""."""
     if start == ": ":
         return ""

@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable
 from xml.etree import ElementTree as ET
 
-from app.import_export.items import Item, ItemSkippedError, format_digits
-from app.import_export.text_conversion import ConversionLosses, read_number
+from app.import_export.items import Item, ItemSkippedError, format_significant_digits
+from app.import_export.text_conversion import PicturesAndLosses, read_number
 from app.markup.quantities import format_with_spec
 
 CALCULATED = frozenset({"calculated", "calculatedsimple", "calculatedmulti"})
@@ -61,7 +61,7 @@ class CalculatedTexts:
 
 
 def prepare_calculated(
-    question: ET.Element, losses: ConversionLosses
+    question: ET.Element, losses: PicturesAndLosses
 ) -> tuple[ET.Element, Callable[[Item], Item]]:
     """Return a question whose texts have our placeholders, and what adds its parameters.
 
@@ -108,7 +108,7 @@ def _read_datasets(node: ET.Element) -> tuple[dict[str, list[str]], dict[str, st
             name += "_"
         values = (v.text or "" for v in dataset.findall("dataset_items/dataset_item/value"))
         names[wildcard] = name
-        params[name] = [*dict.fromkeys(format_digits(read_number(v)) for v in values)]
+        params[name] = [*dict.fromkeys(format_significant_digits(read_number(v)) for v in values)]
         if not params[name]:
             raise ItemSkippedError(f"the data set of its wildcard {{{wildcard}}} has no items")
     return params, names
@@ -141,7 +141,7 @@ class _Translator(ast.NodeTransformer):
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
-        return _power(node.left, node.right) if isinstance(node.op, ast.Pow) else node
+        return _expand_power(node.left, node.right) if isinstance(node.op, ast.Pow) else node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -150,7 +150,7 @@ class _Translator(ast.NodeTransformer):
             case "pi", []:
                 return ast.Constant(3.14159265358979)
             case "pow", [base, exponent]:
-                return _power(base, exponent)
+                return _expand_power(base, exponent)
             case "abs", [value]:
                 minus = ast.UnaryOp(ast.USub(), value)
                 return ast.Call(ast.Name("max"), [value, minus], [])
@@ -161,7 +161,7 @@ class _Translator(ast.NodeTransformer):
         return node
 
 
-def _power(base: ast.expr, exponent: ast.expr) -> ast.expr:
+def _expand_power(base: ast.expr, exponent: ast.expr) -> ast.expr:
     count = exponent.value if isinstance(exponent, ast.Constant) else None
     if not isinstance(count, int) or not 1 <= count <= _LARGEST_POWER:
         raise ItemSkippedError("its formula has a power that is no whole number from 1 to 6")
@@ -171,18 +171,18 @@ def _power(base: ast.expr, exponent: ast.expr) -> ast.expr:
     return product
 
 
-def read_tolerance(answer: ET.Element, unit: str, losses: ConversionLosses) -> str:
+def read_unit_and_tolerance(answer: ET.Element, unit: str, losses: PicturesAndLosses) -> str:
     """Return what stands behind the number of an answer: its unit and its tolerance."""
     half = abs(read_number(answer.findtext("tolerance", "").strip() or "0"))
     rule = answer.findtext("tolerancetype", _RELATIVE).strip()
     if rule == _GEOMETRIC:
         losses.add("its geometric tolerance counts as a relative one")
-    width = f"{format_digits(100 * half)}%" if rule in {_RELATIVE, _GEOMETRIC} else ""
-    width = width or format_digits(half)
+    width = f"{format_significant_digits(100 * half)}%" if rule in {_RELATIVE, _GEOMETRIC} else ""
+    width = width or format_significant_digits(half)
     return " ".join(filter(None, (unit, f"± {width}" if half else "")))
 
 
-def _add_parameters(item: Item, texts: CalculatedTexts, losses: ConversionLosses) -> Item:
+def _add_parameters(item: Item, texts: CalculatedTexts, losses: PicturesAndLosses) -> Item:
     shown = " ".join([item.stem, item.explanation, item.mistake, *item.hints, *texts.lets.values()])
     shown += " ".join(f"{o.text} {o.feedback}" for o in item.options)
     used = set(re.findall(r"\w+", shown))

@@ -20,7 +20,7 @@ from app.import_export.formats.metadata_tags import (
 from app.import_export.formats.moodle_calculated import (
     CALCULATED,
     prepare_calculated,
-    read_tolerance,
+    read_unit_and_tolerance,
 )
 from app.import_export.formats.partial_credit import (
     ORDERS,
@@ -41,13 +41,13 @@ from app.import_export.items import (
     ItemSkippedError,
     UnusableFileError,
     credit_of_score,
-    format_digits,
+    format_significant_digits,
     image_bytes,
     item_label,
 )
 from app.import_export.markdown_to_html import plain_text_or_html, to_html_with_pictures
 from app.import_export.text_conversion import (
-    ConversionLosses,
+    PicturesAndLosses,
     SourceItem,
     add_default_feedback_as_mistake,
     add_unit_to_stem,
@@ -56,7 +56,7 @@ from app.import_export.text_conversion import (
     convert_text,
     has_decimal_comma,
     read_number,
-    read_percent_weight,
+    read_weight_in_percent,
     read_source_items,
     span_around,
     split_unit_from_stem,
@@ -72,7 +72,7 @@ _NUMBER = re.compile(r"^(?:NUMERICAL|NM)$")
 _WEIGHT = re.compile(r"^%(-?\d+(?:[.,]\d+)?)%")
 
 
-def read_gaps(text: str, losses: ConversionLosses) -> tuple[str, tuple[ItemBlank, ...]]:
+def read_gaps(text: str, losses: PicturesAndLosses) -> tuple[str, tuple[ItemBlank, ...]]:
     """Return the text with a mark for each gap, and the gaps; raises ItemSkippedError."""
     blanks: list[ItemBlank] = []
     pieces, at = [], 0
@@ -88,7 +88,7 @@ def read_gaps(text: str, losses: ConversionLosses) -> tuple[str, tuple[ItemBlank
     return "".join([*pieces, text[at:]]), tuple(blanks)
 
 
-def _read_blank(kind: str, body: str, losses: ConversionLosses) -> ItemBlank:
+def _read_blank(kind: str, body: str, losses: PicturesAndLosses) -> ItemBlank:
     if _NUMBER.match(kind):
         losses.add("the tolerance of a number in a gap is left out: add what else counts")
     elif not _TYPED.match(kind) and not _CHOSEN.match(kind):
@@ -116,10 +116,10 @@ def _read_blank(kind: str, body: str, losses: ConversionLosses) -> ItemBlank:
 def _number_spellings(answer: str) -> tuple[str, ...]:
     """Return a number as written and in digits only; its tolerance is left out."""
     word = answer.partition(":")[0].strip()
-    return word, format_digits(read_number(word))
+    return word, format_significant_digits(read_number(word))
 
 
-def _read_gap_answers(body: str, losses: ConversionLosses) -> list[tuple[str, float, str]]:
+def _read_gap_answers(body: str, losses: PicturesAndLosses) -> list[tuple[str, float, str]]:
     """Return the answers of a gap with weight and feedback."""
     answers = []
     for _, part in split_at_marks(body, "~"):
@@ -132,7 +132,7 @@ def _read_gap_answers(body: str, losses: ConversionLosses) -> list[tuple[str, fl
         if answer.startswith("="):
             weight, answer = 100.0, answer[1:]
         elif match := _WEIGHT.match(answer):
-            weight, answer = read_percent_weight(match[1]), answer[match.end() :]
+            weight, answer = read_weight_in_percent(match[1]), answer[match.end() :]
         answers.append((_remove_gap_escapes(answer), weight, note))
     return answers
 
@@ -207,7 +207,7 @@ def _find_picture(node: ET.Element, address: str) -> bytes | None:
     return image_bytes(ItemImage(name, data)) if data else None
 
 
-def _read_item(node: ET.Element, losses: ConversionLosses) -> Item:
+def _read_item(node: ET.Element, losses: PicturesAndLosses) -> Item:
     kind = node.get("type", "")
     read = _READERS.get(kind)
     if read is None:
@@ -252,7 +252,7 @@ def _question_name(node: ET.Element) -> str:
 
 
 def _read_node_text(
-    node: ET.Element | None, losses: ConversionLosses, default: str = "moodle"
+    node: ET.Element | None, losses: PicturesAndLosses, default: str = "moodle"
 ) -> str:
     if node is None:
         return ""
@@ -260,11 +260,11 @@ def _read_node_text(
     return convert_text(node.findtext("text") or "", form, losses)
 
 
-def _read_fraction(node: ET.Element) -> float:
-    return read_percent_weight(node.get("fraction") or "0")
+def _read_answer_percent(node: ET.Element) -> float:
+    return read_weight_in_percent(node.get("fraction") or "0")
 
 
-def _read_feedback(node: ET.Element, losses: ConversionLosses) -> str:
+def _read_feedback(node: ET.Element, losses: PicturesAndLosses) -> str:
     return _read_node_text(node.find("feedback"), losses)
 
 
@@ -275,9 +275,11 @@ def _has_true_child(node: ET.Element, name: str) -> bool:
 # --- by type ---
 
 
-def _read_choices(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
+def _read_choices(node: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
     choices = [
-        WeightedChoice(_read_node_text(a, losses), _read_fraction(a), _read_feedback(a, losses))
+        WeightedChoice(
+            _read_node_text(a, losses), _read_answer_percent(a), _read_feedback(a, losses)
+        )
         for a in node.findall("answer")
     ]
     rule = _CREDIT.get(node.get("type", ""), "")
@@ -290,11 +292,11 @@ def _read_choices(node: ET.Element, item: Item, losses: ConversionLosses) -> Ite
     )
 
 
-def _read_true_false(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
+def _read_true_false(node: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
     options = tuple(
         ItemOption(
             a.findtext("text", "").strip().capitalize(),
-            _read_fraction(a) > 0,
+            _read_answer_percent(a) > 0,
             _read_feedback(a, losses),
         )
         for a in node.findall("answer")
@@ -303,11 +305,11 @@ def _read_true_false(node: ET.Element, item: Item, losses: ConversionLosses) -> 
     return dataclasses.replace(item, kind="true-false", options=options)
 
 
-def _read_short_answer(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
+def _read_short_answer(node: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
     options = []
     for answer in node.findall("answer"):
         word = " ".join(answer.findtext("text", "").split())
-        weight = _read_fraction(answer)
+        weight = _read_answer_percent(answer)
         if word == "*" and weight <= 0:
             item = add_default_feedback_as_mistake(item, _read_feedback(answer, losses), losses)
             continue
@@ -321,7 +323,7 @@ def _read_short_answer(node: ET.Element, item: Item, losses: ConversionLosses) -
     return dataclasses.replace(item, kind="short", options=tuple(options), case=case)
 
 
-def _read_numeric(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
+def _read_numeric(node: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
     stem, unit = split_unit_from_stem(item.stem)
     unit = unit or _read_unit(node, losses)
     texts = [n.text or "" for n in node.iter() if n.tag in {"text", "tolerance"}]
@@ -329,7 +331,7 @@ def _read_numeric(node: ET.Element, item: Item, losses: ConversionLosses) -> Ite
     options = []
     for answer in node.findall("answer"):
         text = answer.findtext("text", "").strip()
-        weight = _read_fraction(answer)
+        weight = _read_answer_percent(answer)
         if text in {"", "*"}:
             item = add_default_feedback_as_mistake(item, _read_feedback(answer, losses), losses)
             continue
@@ -346,7 +348,7 @@ def _read_numeric(node: ET.Element, item: Item, losses: ConversionLosses) -> Ite
     return dataclasses.replace(item, kind="numeric", stem=stem, options=tuple(options))
 
 
-def _read_calculated(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
+def _read_calculated(node: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
     stem, unit = split_unit_from_stem(item.stem)
     unit = unit or _read_unit(node, losses)
     options = []
@@ -355,14 +357,14 @@ def _read_calculated(node: ET.Element, item: Item, losses: ConversionLosses) -> 
         if template in {"", "*"}:
             item = add_default_feedback_as_mistake(item, _read_feedback(answer, losses), losses)
             continue
-        text = f"`{template} {read_tolerance(answer, unit, losses)}`".replace(" `", "`")
-        right, credit = credit_of_score(_read_fraction(answer), 100)
+        text = f"`{template} {read_unit_and_tolerance(answer, unit, losses)}`".replace(" `", "`")
+        right, credit = credit_of_score(_read_answer_percent(answer), 100)
         options.append(ItemOption(text, right, _read_feedback(answer, losses), credit=credit))
     options.sort(key=lambda o: not o.right)
     return dataclasses.replace(item, kind="numeric", stem=stem, options=tuple(options))
 
 
-def _read_unit(node: ET.Element, losses: ConversionLosses) -> str:
+def _read_unit(node: ET.Element, losses: PicturesAndLosses) -> str:
     """Return the unit with factor 1, if we know it."""
     for unit in node.findall("units/unit"):
         name = unit.findtext("unit_name", "").strip()
@@ -373,7 +375,7 @@ def _read_unit(node: ET.Element, losses: ConversionLosses) -> str:
     return ""
 
 
-def _read_matching(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
+def _read_matching(node: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
     pairs = tuple(
         ItemPair(
             _read_node_text(sub, losses),
@@ -384,7 +386,7 @@ def _read_matching(node: ET.Element, item: Item, losses: ConversionLosses) -> It
     return dataclasses.replace(item, kind="match", pairs=pairs)
 
 
-def _read_ordering(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
+def _read_ordering(node: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
     steps = tuple(
         ItemOption(_read_node_text(a, losses), True, _read_feedback(a, losses))
         for a in node.findall("answer")
@@ -395,14 +397,14 @@ def _read_ordering(node: ET.Element, item: Item, losses: ConversionLosses) -> It
     return convert_moodle_ordering(item, settings, _read_tags(node), losses)
 
 
-def _read_cloze(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
+def _read_cloze(node: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
     source = node.find("questiontext")
     raw = source.findtext("text", "") if source is not None else ""
     text, blanks = read_gaps(raw, losses)
     return build_cloze(item, convert_html(text, losses), blanks)
 
 
-def _chosen_gaps(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
+def _chosen_gaps(node: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
     """Read words to choose or drag into gaps: each gap offers those of its group."""
     found = (*node.findall("selectoption"), *node.findall("dragbox"))
     given = [" ".join(option.findtext("text", "").split()) for option in found]
@@ -426,7 +428,7 @@ def _chosen_gaps(node: ET.Element, item: Item, losses: ConversionLosses) -> Item
     return build_cloze(item, text, blanks)
 
 
-_READERS: dict[str, Callable[[ET.Element, Item, ConversionLosses], Item]] = {
+_READERS: dict[str, Callable[[ET.Element, Item, PicturesAndLosses], Item]] = {
     "multichoice": _read_choices,
     "multichoiceset": _read_choices,
     "oumultiresponse": _read_choices,
@@ -527,7 +529,7 @@ def _gapped_html(item: Item) -> str:
 
 
 def _add_answer(node: ET.Element, text: str, weight: float, option: ItemOption) -> ET.Element:
-    answer = add_child(node, "answer", fraction=format_digits(weight), format="html")
+    answer = add_child(node, "answer", fraction=format_significant_digits(weight), format="html")
     add_child(answer, "text", text)
     _add_html(answer, "feedback", to_html_with_pictures(option.feedback))
     return answer
@@ -544,14 +546,14 @@ def _write_choices(node: ET.Element, item: Item) -> None:
 def _write_true_false(node: ET.Element, item: Item) -> None:
     for option in item.options:
         word = option.text.strip(" .").lower()
-        _add_answer(node, word, option.weight, option)
+        _add_answer(node, word, option.percent_weight, option)
 
 
 def _write_short_answer(node: ET.Element, item: Item) -> None:
     add_child(node, "usecase", "1" if item.case else "0")
     for option in item.options:
         word = option.text.replace("*", "\\*")
-        _add_answer(node, word, option.weight, option)
+        _add_answer(node, word, option.percent_weight, option)
 
 
 def _write_numeric(node: ET.Element, item: Item) -> None:
@@ -560,9 +562,9 @@ def _write_numeric(node: ET.Element, item: Item) -> None:
         raise ItemSkippedError("its answers are in different units")
     for option in item.options:
         if option.span is not None:
-            text = format_digits(option.span.center)
-            answer = _add_answer(node, text, option.weight, option)
-            add_child(answer, "tolerance", format_digits(option.span.tolerance))
+            text = format_significant_digits(option.span.center)
+            answer = _add_answer(node, text, option.percent_weight, option)
+            add_child(answer, "tolerance", format_significant_digits(option.span.tolerance))
     add_child(node, "unitgradingtype", "0")
     add_child(node, "showunits", "3")
 
@@ -584,7 +586,9 @@ def _write_ordering(node: ET.Element, item: Item) -> None:
     # Without it Moodle creates hints that it cannot store, and the import fails.
     add_child(node, "shownumcorrect", "1")
     for number, step in enumerate(item.steps, 1):
-        answer = add_child(node, "answer", fraction=format_digits(number), format="html")
+        answer = add_child(
+            node, "answer", fraction=format_significant_digits(number), format="html"
+        )
         add_child(answer, "text", to_html_with_pictures(step.text))
 
 

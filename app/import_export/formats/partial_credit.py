@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from app.import_export.items import Item, ItemOption, Kind, credit_of_score, is_true_or_false
-from app.import_export.text_conversion import ConversionLosses
+from app.import_export.text_conversion import PicturesAndLosses
 
 ORDERS = {"off": "ALL_OR_NOTHING", "each": "ABSOLUTE_POSITION", "lcs": "LONGEST_ORDERED_SUBSET"}
 """Moodle's names of our credit rules for ordering questions."""
@@ -33,7 +33,7 @@ class WeightedChoice:
 def convert_weighted_choices(
     item: Item,
     choices: Sequence[WeightedChoice],
-    losses: ConversionLosses,
+    losses: PicturesAndLosses,
     *,
     multiple_answers: bool,
     rule_named: bool = True,
@@ -60,7 +60,7 @@ def convert_weighted_choices(
 
 
 def _convert_one_answer_choices(
-    item: Item, choices: Sequence[WeightedChoice], losses: ConversionLosses
+    item: Item, choices: Sequence[WeightedChoice], losses: PicturesAndLosses
 ) -> Item:
     best = max((w.weight for w in choices), default=0)
     options = []
@@ -81,7 +81,7 @@ def _convert_one_answer_choices(
     return dataclasses.replace(item, kind=kind, options=converted)
 
 
-def _nearest_credit_rule(choices: Sequence[WeightedChoice], losses: ConversionLosses) -> str:
+def _nearest_credit_rule(choices: Sequence[WeightedChoice], losses: PicturesAndLosses) -> str:
     """Return `net` if a wrong tick costs what a right one earns, otherwise the closest rule."""
     gains = {round(w.weight, 2) for w in choices if w.weight > 0}
     costs = {round(-w.weight, 2) for w in choices if w.weight <= 0}
@@ -105,13 +105,13 @@ def choice_weight_percents(item: Item) -> list[float]:
     right = sum(o.right for o in item.options) or 1
     share = round(100 / right, 5)
     if item.kind != "multiple":
-        return [o.weight for o in item.options]
+        return [o.percent_weight for o in item.options]
     cost = -100.0 if item.partial in {"", "off"} else -share
     return [share if o.right else cost for o in item.options]
 
 
 def convert_moodle_ordering(
-    item: Item, settings: Sequence[str], tags: Iterable[str], losses: ConversionLosses
+    item: Item, settings: Sequence[str], tags: Iterable[str], losses: PicturesAndLosses
 ) -> Item:
     """Return the item with our rule of credit for the one in Moodle's `words`.
 

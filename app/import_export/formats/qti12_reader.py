@@ -29,7 +29,7 @@ from app.import_export.items import (
     credit_of_score,
 )
 from app.import_export.text_conversion import (
-    ConversionLosses,
+    PicturesAndLosses,
     add_default_feedback_as_mistake,
     build_cloze,
     convert_html,
@@ -73,7 +73,7 @@ def find_items(root: ET.Element) -> Iterator[tuple[str, str, ET.Element]]:
         yield title, title if own else "", node
 
 
-def read_item(name: str, node: ET.Element, losses: ConversionLosses) -> Item:
+def read_item(name: str, node: ET.Element, losses: PicturesAndLosses) -> Item:
     """Read one item; raises ItemSkippedError."""
     return _Qti12Reader(node, losses).read_item(name)
 
@@ -81,7 +81,7 @@ def read_item(name: str, node: ET.Element, losses: ConversionLosses) -> Item:
 @dataclasses.dataclass(slots=True)
 class _Qti12Reader:
     root: ET.Element
-    losses: ConversionLosses
+    losses: PicturesAndLosses
     responses: list[ET.Element] = dataclasses.field(init=False)
     rules: list[_ScoringRule] = dataclasses.field(init=False)
     notes: dict[str, str] = dataclasses.field(init=False)
@@ -158,7 +158,7 @@ class _Qti12Reader:
     def _read_choices(self, item: Item) -> Item:
         response = self.responses[0]
         several = find_attribute(response, "rcardinality").lower() == "multiple"
-        weights = self._multiple_choice_scores() if several else self._single_choice_scores()
+        weights = self._multiple_choice_percents() if several else self._single_choice_percents()
         reasons = self._choice_reasons(find_attribute(response, "ident"))
         choices = [
             WeightedChoice(self._text(label), weights.get(name, 0.0), reasons.get(name, ""))
@@ -166,13 +166,13 @@ class _Qti12Reader:
         ]
         return convert_weighted_choices(item, choices, self.losses, multiple_answers=several)
 
-    def _single_choice_scores(self) -> dict[str, float]:
+    def _single_choice_percents(self) -> dict[str, float]:
         """Return the worth of each single choice, in percent of the best."""
         scores = self._response_scores(find_attribute(self.responses[0], "ident"))
         best = max(scores.values(), default=0.0) or 1.0
         return {name: 100 * score / best for name, score in scores.items()}
 
-    def _multiple_choice_scores(self) -> dict[str, float]:
+    def _multiple_choice_percents(self) -> dict[str, float]:
         """Return what each ticked choice earns or costs, in percent.
 
         Canvas scores hits minus misses, whatever its rules say. In other files a rule for several

@@ -124,15 +124,15 @@ class QtiBuilder:
 
     version: str
 
-    def root(self, name: str, **attributes: str) -> ET.Element:
+    def create_root(self, name: str, **attributes: str) -> ET.Element:
         """Return a new element without a parent."""
-        node = ET.Element(self.name(name))
+        node = ET.Element(self.spell_name(name))
         self._set_attributes(node, attributes)
         return node
 
     def add(self, parent: ET.Element, name: str, text: str = "", **attributes: str) -> ET.Element:
         """Append a child element."""
-        node = ET.SubElement(parent, self.name(name))
+        node = ET.SubElement(parent, self.spell_name(name))
         self._set_attributes(node, attributes)
         node.text = remove_illegal_characters(text) or None
         return node
@@ -176,10 +176,10 @@ class QtiBuilder:
 
     def change_element(self, node: ET.Element, name: str, **attributes: str) -> None:
         """Change an element of a text into another one."""
-        node.tag = self.name(name)
+        node.tag = self.spell_name(name)
         self._set_attributes(node, attributes)
 
-    def name(self, name: str) -> str:
+    def spell_name(self, name: str) -> str:
         """Return an element's name in this version."""
         if self.version == "3.0":
             return "qti-" + name.replace("_", "-")

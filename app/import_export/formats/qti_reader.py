@@ -33,10 +33,10 @@ from app.import_export.items import (
     NumberRange,
     UnusableFileError,
     credit_of_score,
-    format_digits,
+    format_significant_digits,
 )
 from app.import_export.text_conversion import (
-    ConversionLosses,
+    PicturesAndLosses,
     SourceItem,
     build_cloze,
     convert_html,
@@ -60,18 +60,18 @@ class ResponseDeclaration:
     case: bool
 
     @property
-    def right(self) -> tuple[str, ...]:
+    def full_mark_values(self) -> tuple[str, ...]:
         """The values with a full mark, by the mapping or as declared."""
         best = max((w for _, w in self.worth), default=0.0)
         full = [v for v, w in self.worth if w == best > 0]
         return tuple(dict.fromkeys((*self.correct, *full)))
 
     @property
-    def credits(self) -> dict[str, float]:
+    def partial_credits(self) -> dict[str, float]:
         """The values with partial credit, and how much."""
         best = max((w for _, w in self.worth), default=0.0)
         shares = {v: credit_of_score(w, best)[1] for v, w in self.worth}
-        return {v: part for v, part in shares.items() if part and v not in self.right}
+        return {v: part for v, part in shares.items() if part and v not in self.full_mark_values}
 
 
 def response_declarations(root: ET.Element) -> dict[str, ResponseDeclaration]:
@@ -106,9 +106,9 @@ def weigh_choices(
 
     If a mapping is used, its values count; otherwise the declared answer is all or nothing.
     """
-    right = dict.fromkeys(response.correct or response.right, 100.0)
+    right = dict.fromkeys(response.correct or response.full_mark_values, 100.0)
     if single:
-        return {name: 100 * part for name, part in response.credits.items()} | right
+        return {name: 100 * part for name, part in response.partial_credits.items()} | right
     gains = [worth for _, worth in response.worth if worth > 0]
     if gains and _is_mapped(root):
         return {name: 100 * worth / sum(gains) for name, worth in response.worth}
@@ -135,8 +135,8 @@ def text_entry_options(
     if options:
         return tuple(sorted(options, key=lambda o: not o.right))
     test = first_below(root, "equal")
-    right = response.correct[:1] if response.base != "string" else response.right
-    partial = response.credits
+    right = response.correct[:1] if response.base != "string" else response.full_mark_values
+    partial = response.partial_credits
     options = [_build_option(value, 1.0, "", response, test, unit) for value in right]
     options += [
         _build_option(value, partial.get(value, 0.0), "", response, test, unit)
@@ -248,7 +248,7 @@ def _items_in(
         yield SourceItem(label, next(lines), functools.partial(_read_newer_item, title, root), find)
 
 
-def _read_newer_item(name: str, root: ET.Element, losses: ConversionLosses) -> Item:
+def _read_newer_item(name: str, root: ET.Element, losses: PicturesAndLosses) -> Item:
     return _QtiItemReader(root, losses).read_item(name)
 
 
@@ -265,7 +265,7 @@ class _QtiItemReader:
     """Reads one item; what Markdown cannot express is recorded in `losses`."""
 
     root: ET.Element
-    losses: ConversionLosses
+    losses: PicturesAndLosses
     notes: dict[str, str] = dataclasses.field(default_factory=dict)
     responses: dict[str, ResponseDeclaration] = dataclasses.field(init=False)
 
@@ -317,7 +317,7 @@ class _QtiItemReader:
     ) -> Callable[[Item, ET.Element, list[ET.Element]], Item]:
         kinds = [element_name(n) for n in interactions]
         if kinds and set(kinds) <= _GAPS:
-            return self._read_cloze
+            return self._read_cloze_or_text_entry
         if not kinds:
             raise ItemSkippedError("it asks nothing")
         if "extended-text-interaction" in kinds:
@@ -357,7 +357,7 @@ class _QtiItemReader:
 
     def _find_response(self, node: ET.Element) -> ResponseDeclaration:
         response = self.responses.get(find_attribute(node, "response-identifier"))
-        if response is None or not response.right:
+        if response is None or not response.full_mark_values:
             raise ItemSkippedError("it does not say which answer is right")
         return response
 
@@ -391,7 +391,7 @@ class _QtiItemReader:
             return self._text(inline)
         return self.notes.get(find_attribute(choice, "identifier"), "")
 
-    def _choice_notes(self, interaction: ET.Element, name: str) -> dict[str, str]:
+    def _feedback_by_identifier(self, interaction: ET.Element, name: str) -> dict[str, str]:
         """Return the feedback on each step or match row."""
         notes = {}
         for node in elements_below(interaction, name):
@@ -406,7 +406,7 @@ class _QtiItemReader:
             find_attribute(n, "identifier"): self._text(n)
             for n in elements_below(interaction, "simple-choice")
         }
-        notes = self._choice_notes(interaction, "simple-choice")
+        notes = self._feedback_by_identifier(interaction, "simple-choice")
         right = [i for i in self._find_response(interaction).correct if i in steps]
         wrong = [ItemOption(t, False, notes[i]) for i, t in steps.items() if i not in right]
         return dataclasses.replace(
@@ -433,14 +433,16 @@ class _QtiItemReader:
         matches = [(a, b) for a, b in (p for p in answers if len(p) == 2) if a in lefts]
         if len({a for a, _ in matches}) != len(matches) or len(matches) != len(lefts):
             raise ItemSkippedError("not every left thing goes with one right thing")
-        notes = self._choice_notes(interaction, "simple-associable-choice")
+        notes = self._feedback_by_identifier(interaction, "simple-associable-choice")
         pairs = [ItemPair(lefts[a], rights.get(b, ""), notes[a]) for a, b in matches]
         used = {b for _, b in matches}
         pairs += [ItemPair("", text) for i, text in rights.items() if i not in used]
         stem = self._stem(body, interaction)
         return dataclasses.replace(item, kind="match", stem=stem, pairs=tuple(pairs))
 
-    def _read_cloze(self, item: Item, body: ET.Element, interactions: list[ET.Element]) -> Item:
+    def _read_cloze_or_text_entry(
+        self, item: Item, body: ET.Element, interactions: list[ET.Element]
+    ) -> Item:
         single = self._sole_text_entry(body, interactions)
         if single is not None:
             return self._read_text_entry(item, body, single)
@@ -477,18 +479,18 @@ class _QtiItemReader:
         response = self._find_response(node)
         if element_name(node) == "text-entry-interaction":
             hint = find_attribute(node, "placeholder-text")
-            right = [" ".join(r.split()) for r in response.right]
+            right = [" ".join(r.split()) for r in response.full_mark_values]
             if response.base in {"float", "integer"}:
-                right = [w for r in right for w in (r, format_digits(read_number(r)))]
+                right = [w for r in right for w in (r, format_significant_digits(read_number(r)))]
                 self.losses.add("a number in a gap is compared as words: add what else counts")
-            if response.credits:
+            if response.partial_credits:
                 self.losses.add("a word of a gap that is partly right counts as wrong")
             return ItemBlank(tuple(dict.fromkeys(right)), hint)
         choices = {
             find_attribute(n, "identifier"): collapsed_text(n)
             for n in elements_below(node, "inline-choice")
         }
-        right = [choices[r] for r in response.right if choices.get(r)]
+        right = [choices[r] for r in response.full_mark_values if choices.get(r)]
         wrong = tuple(w for w in dict.fromkeys(choices.values()) if w not in right)
         return ItemBlank(tuple(right[:1] if wrong else right), "", wrong)
 

@@ -16,7 +16,7 @@ from app.import_export.items import (
     ItemBlank,
     ItemOption,
     ItemSkippedError,
-    format_digits,
+    format_significant_digits,
     image_bytes,
     item_label,
 )
@@ -53,7 +53,7 @@ def add_outcomes(make: QtiBuilder, root: ET.Element, feedback: str = "single") -
             make.add(make.add(node, "default_value"), "value", "0")
 
 
-def add_explanation(make: QtiBuilder, processing: ET.Element, item: Item) -> None:
+def add_explanation_rules(make: QtiBuilder, processing: ET.Element, item: Item) -> None:
     """Show the explanation after every answer, and the common mistake after a miss."""
     rule = make.add(processing, "set_outcome_value", identifier="EXPLAINED")
     make.add(rule, "base_value", "EXPLANATION", base_type="identifier")
@@ -130,14 +130,14 @@ def add_choices(make: QtiBuilder, root: ET.Element, item: Item) -> None:
         add_all_or_nothing_scoring(make, processing)
     feedback_rule = make.add(processing, "set_outcome_value", identifier="FEEDBACK")
     make.add(feedback_rule, "variable", identifier="RESPONSE")
-    add_explanation(make, processing, item)
+    add_explanation_rules(make, processing, item)
 
 
 def _add_mapping(make: QtiBuilder, node: ET.Element, worth: Iterable[tuple[str, float]]) -> None:
     """Add a mapping with the worth of each value, given in percent."""
     mapping = make.add(node, "mapping", lower_bound="0", upper_bound="1")
     for name, weight in worth:
-        value = format_digits(weight / 100)
+        value = format_significant_digits(weight / 100)
         make.add(mapping, "map_entry", map_key=name, mapped_value=value)
 
 
@@ -169,7 +169,7 @@ def add_text_entry(make: QtiBuilder, root: ET.Element, item: Item) -> None:
         branch = make.add(condition, name)
         _add_comparison(make, branch, option, item)
         _add_value_score(make, branch, option, f"f{number}")
-    add_explanation(make, processing, item)
+    add_explanation_rules(make, processing, item)
     for number, option in enumerate(item.options, 1):
         if option.feedback:
             make.add_modal_feedback(root, "FEEDBACK", f"f{number}", option.feedback)
@@ -178,14 +178,19 @@ def add_text_entry(make: QtiBuilder, root: ET.Element, item: Item) -> None:
 def _add_value_score(make: QtiBuilder, branch: ET.Element, option: ItemOption, name: str) -> None:
     """Set the score for a value and show its feedback."""
     score = make.add(branch, "set_outcome_value", identifier="SCORE")
-    make.add(score, "base_value", format_digits(option.weight / 100), base_type="float")
+    make.add(
+        score,
+        "base_value",
+        format_significant_digits(option.percent_weight / 100),
+        base_type="float",
+    )
     feedback = make.add(branch, "set_outcome_value", identifier="FEEDBACK")
     make.add(feedback, "base_value", name, base_type="identifier")
 
 
 def _add_comparison(make: QtiBuilder, branch: ET.Element, option: ItemOption, item: Item) -> None:
     if option.span is not None:
-        width = format_digits(option.span.tolerance)
+        width = format_significant_digits(option.span.tolerance)
         settings = {"tolerance_mode": "absolute", "tolerance": f"{width} {width}"}
         test, base = make.add(branch, "equal", **settings), "float"
     else:
@@ -196,7 +201,7 @@ def _add_comparison(make: QtiBuilder, branch: ET.Element, option: ItemOption, it
 
 
 def _option_value(option: ItemOption) -> str:
-    return format_digits(option.span.center) if option.span is not None else option.text
+    return format_significant_digits(option.span.center) if option.span is not None else option.text
 
 
 _CHOICE = "w{}"
@@ -221,7 +226,7 @@ def add_ordering(make: QtiBuilder, root: ET.Element, item: Item) -> None:
         _add_feedback_shown_with_explanation(make, node, step.feedback)
     processing = make.add(root, "response_processing")
     add_all_or_nothing_scoring(make, processing)
-    add_explanation(make, processing, item)
+    add_explanation_rules(make, processing, item)
 
 
 def add_matching(make: QtiBuilder, root: ET.Element, item: Item) -> None:
@@ -235,7 +240,7 @@ def add_matching(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     )
     mapping = make.add(node, "mapping", lower_bound="0", default_value="0")
     for pair in answers:
-        worth = format_digits(1 / len(answers))
+        worth = format_significant_digits(1 / len(answers))
         make.add(mapping, "map_entry", map_key=pair, mapped_value=worth)
     add_outcomes(make, root)
     body = make.add(root, "item_body")
@@ -253,7 +258,7 @@ def add_matching(make: QtiBuilder, root: ET.Element, item: Item) -> None:
             _add_feedback_shown_with_explanation(make, node, why)
     processing = make.add(root, "response_processing")
     add_sum_of_mappings_scoring(make, processing, ["RESPONSE"])
-    add_explanation(make, processing, item)
+    add_explanation_rules(make, processing, item)
 
 
 def _add_feedback_shown_with_explanation(make: QtiBuilder, node: ET.Element, why: str) -> None:
@@ -278,7 +283,7 @@ def add_cloze(make: QtiBuilder, root: ET.Element, item: Item) -> None:
         _add_gap_field(make, gap, name, blank)
     processing = make.add(root, "response_processing")
     add_sum_of_mappings_scoring(make, processing, names)
-    add_explanation(make, processing, item)
+    add_explanation_rules(make, processing, item)
 
 
 def _add_gap_scoring(
@@ -291,7 +296,7 @@ def _add_gap_scoring(
     node = add_response_declaration(make, root, answers[:1], **settings)
     mapping = make.add(node, "mapping", default_value="0")
     for answer in answers:
-        entry = {"map_key": answer, "mapped_value": format_digits(worth)}
+        entry = {"map_key": answer, "mapped_value": format_significant_digits(worth)}
         make.add(mapping, "map_entry", **entry)
 
 
@@ -362,7 +367,7 @@ def _item_element(make: QtiBuilder, item: Item) -> ET.Element:
     write = _WRITERS.get(item.kind)
     if write is None:
         raise ItemSkippedError(f"QTI has no question of the type {item.kind}")
-    root = make.root(
+    root = make.create_root(
         "assessment_item",
         identifier=_unique_identifier(item, ()),
         title=item.name or item_label(item),
@@ -374,7 +379,7 @@ def _item_element(make: QtiBuilder, item: Item) -> ET.Element:
     if label and len(label) <= LONGEST_LABEL:
         root.set("label", label)
     write(make, root, item)
-    body = root.find(make.name("item_body"))
+    body = root.find(make.spell_name("item_body"))
     if body is not None:
         add_hints(make, body, item)
     if item.mistake:
@@ -384,12 +389,12 @@ def _item_element(make: QtiBuilder, item: Item) -> ET.Element:
     return root
 
 
-def _unique_identifier(item: Item, taken: dict[str, bytes] | tuple[()]) -> str:
+def _unique_identifier(item: Item, taken_paths: dict[str, bytes] | tuple[()]) -> str:
     """Return an unused XML name from the item's name."""
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", item.name or "item").strip("-.") or "item"
     name = name if re.match(r"[A-Za-z_]", name) else f"q-{name}"
     unique, count = name, 1
-    while f"items/{unique}.xml" in taken:
+    while f"items/{unique}.xml" in taken_paths:
         count += 1
         unique = f"{name}-{count}"
     return unique

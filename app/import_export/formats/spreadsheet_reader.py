@@ -31,7 +31,7 @@ from app.import_export.items import (
     UnusableFileError,
 )
 from app.import_export.text_conversion import (
-    ConversionLosses,
+    PicturesAndLosses,
     SourceItem,
     has_decimal_comma,
     read_source_items,
@@ -134,7 +134,7 @@ def parse_header(cells: Sequence[str]) -> TableHeader | None:
             wrong.append(place)
         elif choice:
             label = (choice["label"] or choice["letter"]).upper()
-            if _is_next_label(label, choices, single_letter=len(word) == 1):
+            if _fits_label_series(label, choices, single_letter=len(word) == 1):
                 choices.setdefault(label, place)
         elif reason:
             reasons.setdefault(reason["label"].upper(), place)
@@ -143,7 +143,7 @@ def parse_header(cells: Sequence[str]) -> TableHeader | None:
     return TableHeader(named, choices, reasons, tuple(wrong), tuple(cells))
 
 
-def _is_next_label(label: str, known: Mapping[str, int], *, single_letter: bool) -> bool:
+def _fits_label_series(label: str, known: Mapping[str, int], *, single_letter: bool) -> bool:
     """Return whether a label continues the ones before it: all letters, or all numbers.
 
     A letter `alone` has to be the next one: “N” is not a choice but a number.
@@ -304,7 +304,7 @@ class _SheetTable:
         ]
         if self.rows and self.rows[-1].line > _MOST_ROWS:
             raise UnusableFileError(f"The table has more than {_MOST_ROWS:,} rows.")
-        typed = (row.raw_cell("answer") for row in self.rows if not row.has_choices())
+        typed = (row.readable_cell_or_empty("answer") for row in self.rows if not row.has_choices())
         self.comma = comma or any(map(has_decimal_comma, typed))
         self.letters = self._answers_are_labels()
 
@@ -318,10 +318,12 @@ class _SheetTable:
         """Yield the questions; `prefix` stands before their names in reports."""
         for row in self.rows:
             if QUESTION in row.heads.cells:
-                title = " ".join(row.raw_cell("question").split())[:50] or "(nameless)"
+                title = (
+                    " ".join(row.readable_cell_or_empty("question").split())[:50] or "(nameless)"
+                )
                 yield SourceItem(f"{prefix}{title}", row.line, row.read_item_of_own_format)
                 continue
-            name = " ".join(row.raw_cell("question").split())[:50] or "(nameless)"
+            name = " ".join(row.readable_cell_or_empty("question").split())[:50] or "(nameless)"
             read = functools.partial(
                 row.read_item, may_use_decimal_comma=self.comma, answers_are_labels=self.letters
             )
@@ -334,29 +336,31 @@ class _SheetRow:
     cells: Sequence[str]
     line: int
 
-    def raw_cell(self, name: str) -> str:
+    def readable_cell_or_empty(self, name: str) -> str:
         """Return the cell of a named column, empty if it is missing or has an error."""
-        return self._raw_cell(self.heads.named.get(name, -1))
+        return self._readable_cell_or_empty_at(self.heads.named.get(name, -1))
 
-    def _raw_cell(self, place: int) -> str:
+    def _readable_cell_or_empty_at(self, place: int) -> str:
         cell = self.cells[place] if 0 <= place < len(self.cells) else ""
         return "" if cell.startswith(UNREADABLE) else cell
 
-    def cell(self, name: str) -> str:
+    def require_readable_cell(self, name: str) -> str:
         """Return the same cell; raises ItemSkippedError if it has an error."""
-        return self._cell_at(self.heads.named.get(name, -1))
+        return self._require_readable_cell_at(self.heads.named.get(name, -1))
 
-    def _cell_at(self, place: int) -> str:
+    def _require_readable_cell_at(self, place: int) -> str:
         cell = self.cells[place] if 0 <= place < len(self.cells) else ""
         if cell.startswith(UNREADABLE):
             name, fault = (self.heads.describe_column(place), cell.removeprefix(UNREADABLE))
             raise ItemSkippedError(f"its cell under {name} {fault}: write its words instead")
         return cell
 
-    def read_item_of_own_format(self, _losses: ConversionLosses) -> Item:
+    def read_item_of_own_format(self, _losses: PicturesAndLosses) -> Item:
         """Return the question of a row of a table that we wrote."""
         titles = enumerate(self.heads.cells)
-        return read_own_table_row({title: self._cell_at(place) for place, title in titles if title})
+        return read_own_table_row(
+            {title: self._require_readable_cell_at(place) for place, title in titles if title}
+        )
 
     def has_choices(self) -> bool:
         """Return whether any choice column has a value."""
@@ -370,9 +374,9 @@ class _SheetRow:
         Empty for true or false, which authors write out in tables with letters.
         """
         places = self.heads.choices.items()
-        choices = {label: self._raw_cell(place) for label, place in places}
+        choices = {label: self._readable_cell_or_empty_at(place) for label, place in places}
         filled = {label: text for label, text in choices.items() if text}
-        answer = self.raw_cell("answer")
+        answer = self.readable_cell_or_empty("answer")
         try:
             if answer.casefold() not in {"true", "false"}:
                 return find_labels_by_label_and_text(answer, filled)
@@ -381,10 +385,10 @@ class _SheetRow:
         return frozenset(), frozenset()
 
     def read_item(
-        self, _losses: ConversionLosses, *, may_use_decimal_comma: bool, answers_are_labels: bool
+        self, _losses: PicturesAndLosses, *, may_use_decimal_comma: bool, answers_are_labels: bool
     ) -> Item:
         """Return the question of this row; raises ItemSkippedError."""
-        if not self.cell("question"):
+        if not self.require_readable_cell("question"):
             raise ItemSkippedError("it has no question")
         losses = tuple(self._check_unread_cells())
         try:
@@ -394,16 +398,18 @@ class _SheetRow:
         return Item(
             "",
             kind,
-            convert_plain_text(self.cell("question")),
+            convert_plain_text(self.require_readable_cell("question")),
             options,
-            explanation=convert_plain_text(self.cell("explanation")),
-            hints=(convert_plain_text(self.cell("hint")),) if self.cell("hint") else (),
-            difficulty=self._read_difficulty(),
-            objectives=_split_list_cell(self.cell("objectives")),
-            tags=_split_list_cell(self.cell("tags")),
+            explanation=convert_plain_text(self.require_readable_cell("explanation")),
+            hints=(convert_plain_text(self.require_readable_cell("hint")),)
+            if self.require_readable_cell("hint")
+            else (),
+            difficulty=self._read_difficulty_or_default(),
+            objectives=_split_list_cell(self.require_readable_cell("objectives")),
+            tags=_split_list_cell(self.require_readable_cell("tags")),
             lost=(
                 *losses,
-                *self._warn_about_declared_type(kind, options),
+                *self._check_declared_type(kind, options),
                 *warn_number_as_text(kind, options),
             ),
         )
@@ -414,7 +420,7 @@ class _SheetRow:
         It raises if such a cell may be a choice or an answer, because the question would be a
         different one without it.
         """
-        chosen = self.has_choices() or any(map(self._raw_cell, self.heads.wrong))
+        chosen = self.has_choices() or any(map(self._readable_cell_or_empty_at, self.heads.wrong))
         for place, cell in enumerate(self.cells):
             numbered = cell.isdigit() and place < self.heads.named["question"]
             if not cell or self.heads.is_column_read(place):
@@ -435,7 +441,7 @@ class _SheetRow:
             yield f"the column {name} is not read: copy it by hand if it is needed"
 
     def _answer(self, *, comma: bool, letters: bool) -> tuple[Kind, tuple[ItemOption, ...]]:
-        answer = self.cell("answer")
+        answer = self.require_readable_cell("answer")
         if not answer:
             raise ItemSkippedError("it has no answer")
         if self.has_choices():
@@ -446,16 +452,18 @@ class _SheetRow:
 
     def _choice(self, answer: str, *, letters: bool) -> tuple[Kind, tuple[ItemOption, ...]]:
         places = self.heads.choices.items()
-        choices = {label: self._cell_at(place) for label, place in places}
+        choices = {label: self._require_readable_cell_at(place) for label, place in places}
         filled = {label: text for label, text in choices.items() if text}
-        if any(map(self._raw_cell, self.heads.wrong)):
+        if any(map(self._readable_cell_or_empty_at, self.heads.wrong)):
             raise ItemSkippedError("it has choices and wrong answers beside them: keep one")
         right = find_named_labels(answer, filled, labels_first=letters)
         options = tuple(
             ItemOption(
                 convert_plain_text(text),
                 label in right,
-                convert_plain_text(self._cell_at(self.heads.reasons.get(label, -1))),
+                convert_plain_text(
+                    self._require_readable_cell_at(self.heads.reasons.get(label, -1))
+                ),
             )
             for label, text in filled.items()
         )
@@ -465,7 +473,9 @@ class _SheetRow:
         self, answer: str
     ) -> tuple[Kind, tuple[ItemOption, ...]] | None:
         """Return the answer and the wrong answers as choices, if there are any."""
-        wrong = [text for place in self.heads.wrong if (text := self._cell_at(place))]
+        wrong = [
+            text for place in self.heads.wrong if (text := self._require_readable_cell_at(place))
+        ]
         if answer in wrong:
             raise ItemSkippedError(f"its answer “{answer[:40]}” is among the wrong ones too")
         if is_label(answer) and wrong and not any(map(is_label, wrong)):
@@ -479,9 +489,9 @@ class _SheetRow:
         )
         return (infer_choice_kind(options), options) if wrong else None
 
-    def _warn_about_declared_type(self, kind: Kind, options: Sequence[ItemOption]) -> Iterator[str]:
+    def _check_declared_type(self, kind: Kind, options: Sequence[ItemOption]) -> Iterator[str]:
         """Yield what the type in a row says that is lost; raises ItemSkippedError."""
-        named = self.cell("type")
+        named = self.require_readable_cell("type")
         word = named.lower().replace("-", " ").replace("_", " ")
         chosen = kind in {"single", "multiple", "true-false"}
         if not named:
@@ -492,8 +502,8 @@ class _SheetRow:
         if chosen and _SEVERAL.search(word) and kind != "multiple":
             yield "several boxes could be ticked there; here it is a single choice"
 
-    def _read_difficulty(self) -> int:
-        word = self.cell("difficulty")
+    def _read_difficulty_or_default(self) -> int:
+        word = self.require_readable_cell("difficulty")
         if not word:
             return 3
         if word not in {"1", "2", "3", "4", "5"}:

@@ -19,7 +19,7 @@ from app.import_export.items import (
 )
 from app.import_export.markdown_to_html import to_html
 from app.import_export.text_conversion import (
-    ConversionLosses,
+    PicturesAndLosses,
     SourceItem,
     read_source_items,
     read_span,
@@ -237,14 +237,14 @@ def _split_drafts(text: str) -> list[_AikenDraft]:
             if draft:
                 draft.apart = True
             continue
-        if draft is None or not _add_line_to_draft(draft, line):
+        if draft is None or not _try_add_line_to_draft(draft, line):
             draft = _AikenDraft(number, [line.rstrip()])
             drafts.append(draft)
         draft.apart = False
     return drafts
 
 
-def _add_line_to_draft(draft: _AikenDraft, line: str) -> bool:
+def _try_add_line_to_draft(draft: _AikenDraft, line: str) -> bool:
     """Add a line to a question; False if the line begins another one."""
     option, answer = _OPTION.match(line), _ANSWER.match(line)
     if draft.answer:
@@ -271,7 +271,7 @@ def _is_next_letter(letter: str, draft: _AikenDraft) -> bool:
     return letter == _LETTERS[len(draft.options) % len(_LETTERS)]
 
 
-def _draft_to_item(draft: _AikenDraft, _losses: ConversionLosses) -> Item:
+def _draft_to_item(draft: _AikenDraft, _losses: PicturesAndLosses) -> Item:
     """Return the question of a draft; raises ItemSkippedError."""
     letters = [letter for letter, _ in draft.options]
     if not letters:

@@ -109,7 +109,7 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
         check_duplicate_options(options, source_file)
         self.check_option_feedback(options, source_file)
         if answer.shuffle:
-            _report_options_kept_last(options, source_file)
+            _report_options_referring_to_others(options, source_file)
 
     def _report_unclear_answer_mode(self, authored: AuthoredItem) -> bool:
         """Report W40 if nothing but the missing `type` says that the options are to be chosen."""
@@ -241,7 +241,7 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
     def any_response(self, answer: ChoiceAnswer) -> SubmittedFields:
         return {"answer": [answer.options[0].key]}
 
-    def card_faces(self, answer: ChoiceAnswer, gap: RenderGap) -> CardFaces:
+    def card_sides_below_stem(self, answer: ChoiceAnswer, gap: RenderGap) -> CardFaces:
         """Return the options with letters, then the right ones and the feedback of the others."""
         del gap
         return choice_card_faces(answer.options)
@@ -263,7 +263,9 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
         return guess_percent(self.name, len(answer.options), right)
 
 
-def _report_options_kept_last(options: Sequence[ParsedOption], source_file: SourceFile) -> None:
+def _report_options_referring_to_others(
+    options: Sequence[ParsedOption], source_file: SourceFile
+) -> None:
     """Warn about options that refer to the others, since options are shuffled (W28)."""
     for option in options:
         if refers_to_other_options(option.words):
@@ -388,7 +390,7 @@ class MultipleChoiceType(ChoiceType):
     begins = True
     nothing = "No answer is ticked. Tick all that are right."
 
-    def card_note(self, stem: RichText) -> str:
+    def write_several_right_note(self, stem: RichText) -> str:
         said = _CHOOSE.search(stem.plain) or _WHICH.search(stem.plain)
         return "" if said else "More than one may be right."
 

@@ -12,7 +12,7 @@ from app.markup.html_renderer import render_tokens
 from app.markup.markdown_tokens import closing_index, first_line
 from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import MOST_OPTIONS, SourceFile
-from app.markup.text import normalize_text, option_key
+from app.markup.text import reduce_to_words, option_key
 from app.questions.options import TWO_ANSWERS, ParsedOption, report_part_limit_reached
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
@@ -28,7 +28,7 @@ from app.questions.question_type import (
     clamp_fraction,
     escape_typed_text,
     same_words,
-    single_value,
+    first_value,
 )
 
 _BLANK = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
@@ -54,7 +54,7 @@ class ClozeBlank:
     def choices(self) -> tuple[str, ...]:
         """Return the words to choose from, in an order independent of the key; empty if typed."""
         words = (self.answers[0], *self.wrong) if self.wrong else ()
-        return tuple(sorted(words, key=lambda word: (normalize_text(word), word)))
+        return tuple(sorted(words, key=lambda word: (reduce_to_words(word), word)))
 
     def accepts_response(self, given: str) -> bool:
         """Return whether a response fills the blank correctly."""
@@ -128,11 +128,11 @@ class ClozeType(QuestionType[ClozeAnswer]):
     ) -> None:
         """Check that no answer occurs elsewhere in the text (W56)."""
         del stem
-        text = f" {normalize_text(' '.join(p.plain for p in answer.pieces))} "
+        text = f" {reduce_to_words(' '.join(p.plain for p in answer.pieces))} "
         count = sum(len(blank.answers) for blank in answer.blanks)
         source_file.spend_effort(count * len(text) * _SEARCHING)
         for words in (words for blank in answer.blanks for words in blank.answers):
-            if len(words) > 2 and f" {normalize_text(words)} " in text:
+            if len(words) > 2 and f" {reduce_to_words(words)} " in text:
                 message = f"“{words}” is a blank and stands elsewhere in the text."
                 source_file.report("W56", line, 1, message, "Reword the text.")
 
@@ -147,7 +147,7 @@ class ClozeType(QuestionType[ClozeAnswer]):
 
         Each blank counts the same unless the item is all or nothing.
         """
-        typed = {b.key: single_value(raw, f"blank.{b.key}") for b in answer.blanks}
+        typed = {b.key: first_value(raw, f"blank.{b.key}") for b in answer.blanks}
         if not any(typed.values()):
             return UnreadableResponse("No gap is filled.", "Type what is missing.")
         if any(len(words) > MAX_RESPONSE_LENGTH for words in typed.values()):
@@ -168,7 +168,7 @@ class ClozeType(QuestionType[ClozeAnswer]):
     def any_response(self, answer: ClozeAnswer) -> SubmittedFields:
         return {f"blank.{blank.key}": ["?"] for blank in answer.blanks}
 
-    def card_faces(self, answer: ClozeAnswer, gap: RenderGap) -> CardFaces:
+    def card_sides_below_stem(self, answer: ClozeAnswer, gap: RenderGap) -> CardFaces:
         """Return the text with its blanks, then filled."""
         gaps = [gap(escape(b.hint or " / ".join(b.choices))) for b in answer.blanks]
         words = [f"<b>{escape(' or '.join(b.answers))}</b>" for b in answer.blanks]
@@ -245,8 +245,10 @@ def _replace_blanks_by_marks(
         authored.source_file.report("E54", *at, message, "Write [[answer]] in its place.")
 
 
-def _read_blank(blank_markup: str, position: tuple[int, int], authored: AuthoredItem) -> ClozeBlank:
-    line, number = position
+def _read_blank(
+    blank_markup: str, line_and_number: tuple[int, int], authored: AuthoredItem
+) -> ClozeBlank:
+    line, number = line_and_number
     body, _, hint = blank_markup.replace("\uff5c", "|").replace("\uff1f", "?").partition("?")
     accepted, *others = _OTHERS.split(body)
     answers = tuple(a.strip() for a in accepted.split("|") if a.strip())
@@ -263,7 +265,7 @@ def _read_blank(blank_markup: str, position: tuple[int, int], authored: Authored
         at = authored.source_file.locate_text("[[", line, line + 20)
         message = "A blank has no answer."
         authored.source_file.report("E54", *at, message, "Write [[answer]].")
-    offered = [*map(normalize_text, (*answers, *wrong))]
+    offered = [*map(reduce_to_words, (*answers, *wrong))]
     if others and (len(wrong) < len(others) or len({*offered}) < len(offered)):
         at = authored.source_file.locate_text(f"[[{blank_markup[:40]}", line, line + 20)
         message = f"“{blank_markup.strip()[:40]}” offers a word twice, or an empty one."

@@ -31,7 +31,7 @@ from app.questions.question_type import (
     escape_typed_text,
     feedback_html,
     list_items_html,
-    single_value,
+    first_value,
 )
 from app.questions.types.choice import choice_card_faces, grade_options, option_letters
 from app.questions.types.console_rules import check_lab, read_lab
@@ -121,7 +121,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
         """Return the session of the lines that the form sent."""
         lines, terminal = _typed_lines(typed), CommandMatcher(answer.lab)
         completions = (" ".join([p, *terminal.options_of(p)]) for p in terminal.programs)
-        draft = single_value(typed, "command")
+        draft = first_value(typed, "command")
         return OpenLab(terminal.replay(lines), lines, draft, tuple(completions))
 
     def respond_to_button(self, raw: DraftFields, move: str) -> DraftFields:
@@ -179,7 +179,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
             tuple(dict.fromkeys(needless)),
         )
 
-    def card_faces(self, answer: ConsoleAnswer, gap: RenderGap) -> CardFaces:
+    def card_sides_below_stem(self, answer: ConsoleAnswer, gap: RenderGap) -> CardFaces:
         """Return the diagnoses, then the right one with the shortest way."""
         del gap
         asked, told = choice_card_faces(answer.diagnoses)
@@ -227,7 +227,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
         refused: Counter[str] = Counter()
         for answer, raw in responses:
             session = replay(answer.lab, _typed_lines(raw))
-            names = [_describe_entry(answer.lab, entry) for entry in session.entries]
+            names = [_label_entry(answer.lab, entry) for entry in session.entries]
             first.update(names[:1])
             refused.update({entry.line for entry in session.entries if entry.refused})
             if len(session.reached) < len(answer.lab.goal_ids):
@@ -255,7 +255,7 @@ def _harmful_entries(lab: Lab, session: LabSession) -> tuple[LabEntry, ...]:
     )
 
 
-def _describe_entry(lab: Lab, entry: LabEntry) -> str:
+def _label_entry(lab: Lab, entry: LabEntry) -> str:
     """Return the command of an entry as the author spells it, or the line that has no answer."""
     if entry.commands:
         return lab.commands[entry.commands[0]].name

@@ -11,7 +11,7 @@ from html import escape
 from markdown_it.token import Token
 
 from app.markup import strict_yaml
-from app.markup.checked_figures import fill_figures
+from app.markup.checked_figures import fill_figure_placeholders
 from app.markup.html_renderer import render_tokens
 from app.markup.markdown_tokens import closing_index, first_line
 from app.markup.model import NO_TEXT, RichText
@@ -131,12 +131,12 @@ def _split_block_into_commands(
     first, output = first_line(fence) + 1, ""
     at, spellings = first, list[str]()
     for number, raw in enumerate(fence.content.expandtabs().split("\n"), first):
-        text = fill_figures(raw.rstrip(), number, source_file)
+        text = fill_figure_placeholders(raw.rstrip(), number, source_file)
         prompt = re.match(r"\$ +(?=\S)" if number > first else r"[$#] +(?=\S)", text)
         if not prompt:
             output += f"{text}\n"
             if spellings:
-                _check_prompt(text, number, source_file)
+                _report_unrecognized_prompt(text, number, source_file)
             elif text:
                 message = f"“{text[:40]}” stands before the first command."
                 hint = "Begin the block with $ and a command."
@@ -151,7 +151,7 @@ def _split_block_into_commands(
         yield at, spellings, output.strip("\n")
 
 
-def _check_prompt(text: str, line: int, source_file: SourceFile) -> None:
+def _report_unrecognized_prompt(text: str, line: int, source_file: SourceFile) -> None:
     """Report W89: a line of an output that is likely a command behind another prompt."""
     match = _PROMPT.match(text)
     program = match["command"].split()[0] if match else ""
@@ -185,7 +185,7 @@ def check_lab(lab: Lab, authored: AuthoredItem) -> None:
     _report_mixed_effect_spellings(lab, source_file)
     _report_ambiguous_commands(lab, source_file)
     _check_reachability(lab, authored)
-    _check_contradictory_outputs(lab, source_file)
+    _report_contradictory_facts(lab, source_file)
 
 
 def _check_size_limits(lab: Lab, authored: AuthoredItem) -> None:
@@ -371,7 +371,7 @@ def _check_ineffective_commands(lab: Lab, source_file: SourceFile) -> None:
                 break
 
 
-def _check_contradictory_outputs(lab: Lab, source_file: SourceFile) -> None:
+def _report_contradictory_facts(lab: Lab, source_file: SourceFile) -> None:
     """Warn about outputs that contradict each other (W89).
 
     Which facts an output states, and whether they last in all states, stands with its program.

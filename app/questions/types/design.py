@@ -50,7 +50,7 @@ from app.questions.question_type import (
     UnreadableResponse,
     clamp_fraction,
     escape_typed_text,
-    single_value,
+    first_value,
 )
 
 _COMPARISON = re.compile(r"^(?P<left>[^<>=]+?)\s*(?P<op><=|>=|==|=|<|>)\s*(?P<right>.+)$")
@@ -144,7 +144,7 @@ class ConditionResult:
         return abs(self.value.value - self.limit.value) / (abs(self.limit.value) or 1.0)
 
     @property
-    def closeness(self) -> float:
+    def limit_utilization(self) -> float:
         """How near the value is to its limit: 1 at it, 0 far from it."""
         if self.limit is None or not isinstance(self.value, Quantity):
             return 0.0
@@ -184,8 +184,8 @@ def evaluate_condition(
         return ConditionResult(condition, value == limit, value)
     unit = value.unit or ""
     if quantities.unit_kind(limit.unit or "") != quantities.unit_kind(unit):
-        message = f"“{condition.text}” compares {quantities.spell_out_unit(unit)} with "
-        message += f"{quantities.spell_out_unit(limit.unit)}."
+        message = f"“{condition.text}” compares {quantities.quote_unit(unit)} with "
+        message += f"{quantities.quote_unit(limit.unit)}."
         example = f"{condition.text} {unit}" if unit and not limit.unit else f"<= 1 {unit}".rstrip()
         raise ExpressionError("E42", message, f"Write the limit with its unit: {example}.")
     limit = quantities.convert_quantity(limit, unit)
@@ -326,7 +326,7 @@ class _PlanSearch:
             self.best = value
         # Of plans of equal price, one with more distance to its limits lets the next choice
         # save more.
-        return missed, price, sum(result.closeness for result in results)
+        return missed, price, sum(result.limit_utilization for result in results)
 
 
 def _options_to_try(answer: DesignAnswer) -> _ValuesByInput:
@@ -639,7 +639,7 @@ class DesignType(QuestionType[DesignAnswer]):
         Each condition counts the same, unless the item is all or nothing. An input that the
         estimate rejects is unreadable, with its range as hint.
         """
-        plan = {n: value for n in answer.choose if (value := single_value(raw, f"choose.{n}"))}
+        plan = {n: value for n in answer.choose if (value := first_value(raw, f"choose.{n}"))}
         if (refused := _reject_unusable_plan(answer, plan)) is not None:
             return refused
         try:

@@ -112,9 +112,9 @@ class HotspotFigure:
         )
         return dataclasses.replace(self, drawing=drawing)
 
-    def opening(self, name: str) -> Markup:
+    def render_opening_svg_tag(self, id_prefix: str) -> Markup:
         """Return the opening of its `<svg>`; ids begin with `name`."""
-        return Markup(svg_opening(self.drawing, self.width, name))  # noqa: S704 - the figure was sanitized
+        return Markup(svg_opening(self.drawing, self.width, id_prefix))  # noqa: S704 - the figure was sanitized
 
 
 class HotspotType(QuestionType[HotspotAnswer]):
@@ -173,7 +173,7 @@ class HotspotType(QuestionType[HotspotAnswer]):
             source_file.report(
                 "E88", options[_MAX_REGIONS].line, 1, message, f"Use at most {_MAX_REGIONS}."
             )
-        _check_regions(answer, authored)
+        _check_regions_and_labels(answer, authored)
 
     def options_for_statistics(self, answer: HotspotAnswer) -> tuple[StatisticsOption, ...]:
         return tuple(StatisticsOption(o.key, o.text.plain, o.right) for o in answer.regions)
@@ -218,7 +218,7 @@ class HotspotType(QuestionType[HotspotAnswer]):
     def any_response(self, answer: HotspotAnswer) -> SubmittedFields:
         return {"answer": [answer.regions[0].key]}
 
-    def card_faces(self, answer: HotspotAnswer, gap: RenderGap) -> CardFaces:
+    def card_sides_below_stem(self, answer: HotspotAnswer, gap: RenderGap) -> CardFaces:
         """Return the figure with its letters above the labels, then the right one."""
         del gap
         asked, told = choice_card_faces(answer.regions)
@@ -290,7 +290,7 @@ def _read_region(option: ParsedOption, taken: set[str], authored: AuthoredItem) 
     )
 
 
-def _check_regions(answer: HotspotAnswer, authored: AuthoredItem) -> None:
+def _check_regions_and_labels(answer: HotspotAnswer, authored: AuthoredItem) -> None:
     """Check that each option has its own region and its own label (E59, E23)."""
     seen: dict[str, int] = {}
     for option, region in zip(authored.parts.options, answer.regions, strict=False):

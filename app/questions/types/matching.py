@@ -12,7 +12,7 @@ from app.markup.html_renderer import render_tokens
 from app.markup.markdown_tokens import first_line, plain_text
 from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import SourceFile
-from app.markup.text import normalize_text, option_key
+from app.markup.text import reduce_to_words, option_key
 from app.questions.options import ParsedOption, report_part_limit_reached, unique_key
 from app.questions.question_type import (
     AuthoredItem,
@@ -28,12 +28,12 @@ from app.questions.question_type import (
     clamp_fraction,
     feedback_html,
     list_items_html,
-    single_value,
+    first_value,
 )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class MatchPair:
+class MatchRow:
     """A row of a match table; an empty `left` is a decoy on the right.
 
     `key` names the left cell, `answer` the right one. Equal right cells share one
@@ -57,7 +57,7 @@ class MatchAnswer:
 
     left_title: str
     right_title: str
-    pairs: tuple[MatchPair, ...]
+    pairs: tuple[MatchRow, ...]
     shown_left: tuple[str, ...] = ()
     shown_right: tuple[str, ...] = ()
 
@@ -66,15 +66,15 @@ class MatchAnswer:
 class MatchColumns:
     """The rows, and what they can be matched with, each once, as displayed."""
 
-    lefts: tuple[MatchPair, ...]
-    rights: tuple[MatchPair, ...]
+    lefts: tuple[MatchRow, ...]
+    rights: tuple[MatchRow, ...]
 
 
 class MatchingType(QuestionType[MatchAnswer]):
     """A table of left, right and optional feedback."""
 
     name = "match"
-    models = (MatchAnswer, MatchPair)
+    models = (MatchAnswer, MatchRow)
     template = "questions/match.html"
     boxed = False
     independent = True
@@ -92,7 +92,7 @@ class MatchingType(QuestionType[MatchAnswer]):
         table, item = authored.parts.block, authored.comment.id
         rows = table_rows(table)
         titles = [plain_text(cell) for cell in rows[0]] if rows else []
-        pairs: list[MatchPair] = []
+        pairs: list[MatchRow] = []
         taken: set[str] = set()
         for row in rows[1:]:
             if report_part_limit_reached(
@@ -102,9 +102,9 @@ class MatchingType(QuestionType[MatchAnswer]):
             left, right, reason = (
                 render_tokens(row[i], authored.scope) if i < len(row) else NO_TEXT for i in range(3)
             )
-            name = unique_key(item, f"left {normalize_text(left.plain)}", taken)
-            answer = option_key(item, f"right {normalize_text(right.plain)}")
-            pairs.append(MatchPair(name, left, right, reason, answer))
+            name = unique_key(item, f"left {reduce_to_words(left.plain)}", taken)
+            answer = option_key(item, f"right {reduce_to_words(right.plain)}")
+            pairs.append(MatchRow(name, left, right, reason, answer))
         padded = [*titles, "", ""]
         return MatchAnswer(padded[0], padded[1], tuple(pairs))
 
@@ -126,7 +126,7 @@ class MatchingType(QuestionType[MatchAnswer]):
         if sum(bool(p.left.html) for p in answer.pairs) < 2:
             message = "The table has fewer than two pairs."
             source_file.report("E52", at, 1, message, "Add a row.")
-        _check_empty_cells(answer, at, source_file)
+        _check_empty_rights(answer, at, source_file)
         _check_repeated_lefts(answer, at, authored)
         _check_repeated_rights(answer, at, authored)
         tables = [t for t in authored.draft.body if t.type == "table_open" and not t.level]
@@ -167,9 +167,9 @@ class MatchingType(QuestionType[MatchAnswer]):
         cancels a right one, and an empty row counts as nothing.
         """
         rows = [pair for pair in answer.pairs if pair.left.plain or pair.left.html]
-        rows = _shown_pairs(answer, rows)
+        rows = _sort_rows_as_shown(answer, rows)
         known = {pair.answer: pair.right for pair in answer.pairs}
-        given = {r.key: single_value(raw, f"pair.{r.key}") for r in rows}
+        given = {r.key: first_value(raw, f"pair.{r.key}") for r in rows}
         given = {name: value if value in known else "" for name, value in given.items()}
         if not any(given.values()):
             return UnreadableResponse("Nothing is matched.", "Choose a match for each row.")
@@ -188,7 +188,7 @@ class MatchingType(QuestionType[MatchAnswer]):
     ) -> str:
         del stem
         rows = [pair for pair in answer.pairs if pair.left.plain or pair.left.html]
-        empty = sum(not single_value(raw, f"pair.{row.key}") for row in rows)
+        empty = sum(not first_value(raw, f"pair.{row.key}") for row in rows)
         return f"Choose a match for each row; {empty} of {len(rows)} have none." if empty else ""
 
     def any_response(self, answer: MatchAnswer) -> SubmittedFields:
@@ -200,7 +200,7 @@ class MatchingType(QuestionType[MatchAnswer]):
         """Return the titles of the table."""
         return answer.left_title or "Item", answer.right_title or "Belongs to it"
 
-    def card_faces(self, answer: MatchAnswer, gap: RenderGap) -> CardFaces:
+    def card_sides_below_stem(self, answer: MatchAnswer, gap: RenderGap) -> CardFaces:
         """Return both lists, then the table."""
         del gap
         rows = {pair.key: pair for pair in answer.pairs if pair.left.html}
@@ -266,7 +266,7 @@ def _report_missing_table(authored: AuthoredItem) -> None:
     source_file.report("E52", authored.line, 1, message, hint)
 
 
-def _check_empty_cells(answer: MatchAnswer, table_line: int, source_file: SourceFile) -> None:
+def _check_empty_rights(answer: MatchAnswer, table_line: int, source_file: SourceFile) -> None:
     """Check that each row has something to be matched with (E52)."""
     for row, pair in enumerate(answer.pairs, table_line + 2):
         if not pair.right.html:
@@ -279,7 +279,7 @@ def _check_empty_cells(answer: MatchAnswer, table_line: int, source_file: Source
 def _check_repeated_lefts(answer: MatchAnswer, table_line: int, authored: AuthoredItem) -> None:
     seen: set[str] = set()
     for index, pair in enumerate(answer.pairs):
-        words = normalize_text(pair.left.plain)
+        words = reduce_to_words(pair.left.plain)
         if words and words in seen:
             message = f"“{pair.left.plain[:50]}” stands twice on the left."
             hint = "Change one: what is asked twice has two right answers."
@@ -290,7 +290,7 @@ def _check_repeated_lefts(answer: MatchAnswer, table_line: int, authored: Author
 def _check_repeated_rights(answer: MatchAnswer, table_line: int, authored: AuthoredItem) -> None:
     seen: set[str] = set()
     for index, pair in enumerate(answer.pairs):
-        words = normalize_text(pair.right.plain)
+        words = reduce_to_words(pair.right.plain)
         if words and words in seen and not pair.why.html:
             message = f"“{pair.right.plain[:50]}” stands twice on the right."
             hint = "Say in the third column why both count, or change one."
@@ -309,12 +309,12 @@ def _matching_credit(good: int, wrong: int, rows: int, rule: str) -> float:
     return clamp_fraction(good - wrong if rule in {"net", "coverage"} else good, rows)
 
 
-def _shown_pairs(answer: MatchAnswer, rows: list[MatchPair]) -> list[MatchPair]:
+def _sort_rows_as_shown(answer: MatchAnswer, rows: list[MatchRow]) -> list[MatchRow]:
     place = {name: index for index, name in enumerate(answer.shown_left)}
     return sorted(rows, key=lambda row: place.get(row.key, len(place)))
 
 
-def _grade_row(row: MatchPair, given: str, text_by_answer: dict[str, RichText]) -> PartResult:
+def _grade_row(row: MatchRow, given: str, text_by_answer: dict[str, RichText]) -> PartResult:
     return PartResult(
         key=row.key,
         label=row.left.plain,
@@ -328,7 +328,7 @@ def _grade_row(row: MatchPair, given: str, text_by_answer: dict[str, RichText]) 
     )
 
 
-def _build_response(rows: Sequence[MatchPair], answers: Sequence[str]) -> dict[str, list[str]]:
+def _build_response(rows: Sequence[MatchRow], answers: Sequence[str]) -> dict[str, list[str]]:
     return {f"pair.{row.key}": [a] for row, a in zip(rows, answers, strict=False)}
 
 

@@ -188,12 +188,12 @@ def read_typed_number(text: str) -> TypedNumber | None:
     either = match["power"] and "," in match["digits"] and "." not in (digits or "")
     if digits is None or either:
         return None
-    value = _apply_exponent(digits, match["power"], match["exponent"])
+    value = _apply_exponent_or_nan(digits, match["power"], match["exponent"])
     if match["below"]:
-        value = _divide_fraction(match["digits"], value, float(match["below"]))
+        value = _divide_or_nan(match["digits"], value, float(match["below"]))
     if not math.isfinite(value):
         return None
-    unit = _join_currency(match["money"] or "", match["unit"].strip())
+    unit = _join_currency_and_unit(match["money"] or "", match["unit"].strip())
     negative = "-" in (match["sign"], match["inner"])
     return TypedNumber(-value if negative else value, unit)
 
@@ -226,7 +226,7 @@ def read_unit(word: str, expected_unit: str) -> TypedUnit | None:
         return TypedUnit("", 1.0, base_unit(expected_unit) == "")
     if _is_count_unit(expected_unit) and (scale := _count_factor(word, expected_unit)):
         return TypedUnit(word, scale, fits=True)
-    name = _exact_unit(word) or _unit_ignoring_case(word, expected_unit)
+    name = _find_unit_by_symbol_or_word(word) or _unit_ignoring_case(word, expected_unit)
     if name is None:
         return None
     return TypedUnit(name, UNITS[name][1], base_unit(name) == base_unit(expected_unit))
@@ -279,11 +279,11 @@ def _is_thousands_grouping(typed_number: str, separator: str) -> bool:
     return fits and all(len(part) == 3 and part.isdigit() for part in rest)
 
 
-def _divide_fraction(numerator_digits: str, numerator: float, denominator: float) -> float:
+def _divide_or_nan(numerator_digits: str, numerator: float, denominator: float) -> float:
     return numerator / denominator if numerator_digits.isdigit() and denominator else math.nan
 
 
-def _apply_exponent(digits: str, power_of_ten: str | None, raised_to: str | None) -> float:
+def _apply_exponent_or_nan(digits: str, power_of_ten: str | None, raised_to: str | None) -> float:
     if power_of_ten:
         return float(f"{digits}e{power_of_ten.replace(' ', '')}")
     try:
@@ -302,7 +302,7 @@ def _count_factor(word: str, expected_unit: str) -> float | None:
     first, _, rest = word.partition(" ")
     factor = _LARGE.get(first.lower()) or COUNT_SUFFIX.get(first)
     noun = rest if factor else word
-    name = _exact_unit(noun) if noun else ""
+    name = _find_unit_by_symbol_or_word(noun) if noun else ""
     if name is None or not _is_count_unit(name):
         return None
     same = (
@@ -313,7 +313,7 @@ def _count_factor(word: str, expected_unit: str) -> float | None:
     return (factor or 1.0) if same else None
 
 
-def _exact_unit(word: str) -> str | None:
+def _find_unit_by_symbol_or_word(word: str) -> str | None:
     """Return the unit written exactly so, or spelled out."""
     if re.fullmatch(r"[kMGTPE]b", word):
         word = word.replace("b", "bit")
@@ -340,7 +340,7 @@ def _unit_ignoring_case(word: str, expected_unit: str) -> str | None:
     return fits[0] if len(factors) == 1 else None
 
 
-def _join_currency(before: str, behind: str) -> str:
+def _join_currency_and_unit(before: str, behind: str) -> str:
     """Return the unit of a number with a currency before it and perhaps a unit after it."""
     if not before or not behind:
         return before or behind
@@ -372,7 +372,7 @@ def _replace_currency_by_code(word: str, expected_unit: str) -> str:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class AcceptedRange:
+class AnswerRange:
     """An accepted or foreseen number: low <= x <= high in base units of `unit`.
 
     `center` is the authored value; `unit` the unit it is shown in ("GB" or "").
@@ -392,7 +392,7 @@ class NumericOption:
 
     key: str
     template: str
-    range: AcceptedRange | None
+    range: AnswerRange | None
     right: bool
     feedback: RichText = NO_TEXT
     credit: float = 0.0
@@ -446,7 +446,7 @@ class AnswerRangeError(ValueError):
         self.hint = hint
 
 
-def read_accepted_range(text: str, default_tolerance: float | None = None) -> AcceptedRange:
+def read_answer_range(text: str, default_tolerance: float | None = None) -> AnswerRange:
     """Parse an authored answer as a range in base units.
 
     `default_tolerance` is the relative tolerance of an answer that states none; without it a
@@ -458,7 +458,7 @@ def read_accepted_range(text: str, default_tolerance: float | None = None) -> Ac
     return written_range
 
 
-def _read_written_range(text: str, default_tolerance: float | None) -> AcceptedRange:
+def _read_written_range(text: str, default_tolerance: float | None) -> AnswerRange:
     if len(text) > _MOST_LETTERS:
         hint = "Write a number, its unit and its tolerance: 140 GB ± 3%."
         raise AnswerRangeError("E40", f"“{text[:40]}…” is too long for a number.", hint)
@@ -481,12 +481,12 @@ def _read_written_range(text: str, default_tolerance: float | None) -> AcceptedR
     else:
         half = 0.0
     half = max(half, abs(center) * _DUST)
-    return AcceptedRange(center, center - half, center + half, unit)
+    return AnswerRange(center, center - half, center + half, unit)
 
 
 def _range_of_significant_digits(
     text: str, match: re.Match[str], quantity: tuple[float, str]
-) -> AcceptedRange:
+) -> AnswerRange:
     number, unit = quantity
     factor = UNITS[unit][1]
     digits = int(match["digits"])
@@ -495,7 +495,7 @@ def _range_of_significant_digits(
         raise AnswerRangeError("E40", f"“{text}” asks for {digits} digits.", hint)
     half = _half_unit_of_last_digit(number, digits) * factor
     center = number * factor
-    return AcceptedRange(center, center - half, center + half, unit, digits)
+    return AnswerRange(center, center - half, center + half, unit, digits)
 
 
 def _check_tolerance_percent(percent: float, center: float, unit: str) -> None:
@@ -516,7 +516,7 @@ def _read_quantity(text: str) -> tuple[float, str]:
     match = _NUMBER.match(text.strip())
     if match is None:
         raise AnswerRangeError(
-            "E40", f"“{text.strip()}” is not a number.", _leading_text_fault(text)
+            "E40", f"“{text.strip()}” is not a number.", _suggest_number_first(text)
         )
     if _DECIMAL_COMMA.search(match["number"]):
         point = match["number"].strip().replace(",", ".")
@@ -557,7 +557,7 @@ def _unknown_unit_error(word: str, number: str, text: str) -> AnswerRangeError:
     return AnswerRangeError("E42", f"“{word}” is not a known unit.", hint)
 
 
-def _leading_text_fault(text: str) -> str:
+def _suggest_number_first(text: str) -> str:
     """Suggest a correction if text precedes the number."""
     if turned := _TURNED.match(text.strip()):
         return f"Write the number first: {turned['number']} {turned['unit']}."
@@ -594,7 +594,7 @@ def _find_unit_ignoring_case(word: str) -> TypedUnit | None:
     return TypedUnit(same[0], 1.0, fits=True) if len(factors) == 1 else None
 
 
-def _range_between(low: tuple[float, str], high: str) -> AcceptedRange:
+def _range_between(low: tuple[float, str], high: str) -> AnswerRange:
     top, unit = _read_quantity(high)
     bottom, bottom_unit = low
     unit = unit or bottom_unit
@@ -604,7 +604,7 @@ def _range_between(low: tuple[float, str], high: str) -> AcceptedRange:
     if bottom_unit and quantities.unit_kind(bottom_unit) != quantities.unit_kind(unit):
         message = f"{bottom:g} {bottom_unit} and {high.strip()} do not measure the same."
         raise AnswerRangeError("E42", message, "Write both ends in units of one kind.")
-    return AcceptedRange((first + last) / 2, first, last, unit)
+    return AnswerRange((first + last) / 2, first, last, unit)
 
 
 def _tolerance_in_base_unit(text: str, base_center: float, unit: str) -> float:

@@ -37,16 +37,16 @@ from app.questions.question_type import (
     UnreadableResponse,
     VariantFault,
     div_blocks_html,
-    single_value,
+    first_value,
     titled_list_html,
 )
 from app.questions.types.number_parsing import (
-    AcceptedRange,
+    AnswerRange,
     AnswerRangeError,
     NumericAnswer,
     NumericOption,
     TypedNumber,
-    read_accepted_range,
+    read_answer_range,
     read_typed_number,
     read_unit,
 )
@@ -66,9 +66,9 @@ def grade_numeric(
     `answer` in the response contains it; `unit` the unit chosen if none is typed. A
     number that would be right in another unit of the same kind is reported as such.
     """
-    typed = single_value(raw, "answer")
+    typed = first_value(raw, "answer")
     unit = expected_unit(answer)
-    read = _read_typed_quantity(typed, single_value(raw, "unit"), unit)
+    read = _read_typed_quantity(typed, first_value(raw, "unit"), unit)
     if isinstance(read, UnreadableResponse):
         return read
     value, number, counted_in = read
@@ -118,10 +118,10 @@ def _read_typed_quantity(
             f"“{typed}” is not a number.", f"{_EXAMPLES}{_in_unit_phrase(question_unit)}."
         )
     word = written.unit or chosen_unit or question_unit
-    return _convert_count(typed, written, word, question_unit)
+    return _convert_to_base_unit(typed, written, word, question_unit)
 
 
-def _convert_count(
+def _convert_to_base_unit(
     typed: str, number: TypedNumber, word: str, unit: str
 ) -> tuple[float, float, str] | UnreadableResponse:
     found = read_unit(word, unit)
@@ -155,7 +155,7 @@ def _matching_option(answer: NumericAnswer, value: float) -> NumericOption | Non
     return None
 
 
-def _is_within(accepted: AcceptedRange, value: float) -> bool:
+def _is_within(accepted: AnswerRange, value: float) -> bool:
     if accepted.significant:
         factor = _unit_factor(accepted.unit)
         digits = accepted.significant
@@ -280,7 +280,7 @@ def format_numeric_tolerance(answer: object) -> str:
     return match[0].rstrip() if re.search(r"±|\+/?-", match[0]) else " ± 1%"
 
 
-def _format_center_html(accepted: AcceptedRange) -> str:
+def _format_center_html(accepted: AnswerRange) -> str:
     number = format_number(accepted.center / UNITS.get(accepted.unit, ("", 1.0))[1], 6)
     return escape(append_unit(number, accepted.unit))
 
@@ -332,7 +332,7 @@ def find_accepted_wrong_option(answer: NumericAnswer) -> tuple[Option, Option] |
 
 
 def _is_covered_by_right(
-    option: Option, wrong_range: AcceptedRange, right_range: AcceptedRange
+    option: Option, wrong_range: AnswerRange, right_range: AnswerRange
 ) -> bool:
     """Return whether a right range covers a wrong one.
 
@@ -398,7 +398,7 @@ def parse_numeric(authored: AuthoredItem) -> NumericAnswer:
         found = None
         if not authored.computed:
             try:
-                found = read_accepted_range(template, otherwise if not option.ticked else None)
+                found = read_answer_range(template, otherwise if not option.ticked else None)
             except AnswerRangeError as error:
                 place = source_file.locate_text("`", option.line, option.line)
                 source_file.report(error.code, *place, str(error), error.hint)
@@ -419,7 +419,7 @@ def with_computed_ranges(numeric: NumericAnswer, values: Mapping[str, Value]) ->
     for option in numeric.options:
         written = expressions.fill_template(option.template, values)
         try:
-            found = read_accepted_range(written, otherwise if not option.right else None)
+            found = read_answer_range(written, otherwise if not option.right else None)
         except AnswerRangeError as error:
             raise ExpressionError(error.code, str(error), error.hint) from None
         if option.right and otherwise is None:
@@ -428,7 +428,7 @@ def with_computed_ranges(numeric: NumericAnswer, values: Mapping[str, Value]) ->
     return NumericAnswer(tuple(made))
 
 
-def _relative_half_width(accepted: AcceptedRange) -> float:
+def _relative_half_width(accepted: AnswerRange) -> float:
     """Return half of the width as a share: the default tolerance of wrong options."""
     half = (accepted.high - accepted.low) / 2
     return half / abs(accepted.center) if accepted.center else 0.0
@@ -438,7 +438,7 @@ class NumericType(QuestionType[NumericAnswer]):
     """A typed number; the right number in another unit is recognized."""
 
     name = "numeric"
-    models = (NumericAnswer, NumericOption, AcceptedRange)
+    models = (NumericAnswer, NumericOption, AnswerRange)
     template = "questions/numeric.html"
     fields = ("answer", "unit")
     options_field = "options"
@@ -472,7 +472,7 @@ class NumericType(QuestionType[NumericAnswer]):
         """Return the right numbers without their tolerance."""
         return [o.template.split("±")[0] for o in answer.options if o.right]
 
-    def extra_templates(self, answer: NumericAnswer) -> list[str]:
+    def extra_placeholder_texts(self, answer: NumericAnswer) -> list[str]:
         """Return the ranges, which are templates but not texts."""
         return [o.template for o in answer.options]
 
@@ -501,7 +501,7 @@ class NumericType(QuestionType[NumericAnswer]):
     ) -> GradeResult | UnreadableResponse:
         return grade_numeric(answer, raw, partial)
 
-    def card_faces(self, answer: NumericAnswer, gap: RenderGap) -> CardFaces:
+    def card_sides_below_stem(self, answer: NumericAnswer, gap: RenderGap) -> CardFaces:
         del gap
         return numeric_card_faces(answer)
 

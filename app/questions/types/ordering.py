@@ -13,7 +13,7 @@ from markdown_it.token import Token
 from app.markup.html_renderer import render_tokens
 from app.markup.markdown_tokens import closing_index, first_line, last_line
 from app.markup.model import RichText
-from app.markup.text import normalize_text
+from app.markup.text import reduce_to_words
 from app.questions.options import (
     Choice,
     ParsedOption,
@@ -37,7 +37,7 @@ from app.questions.question_type import (
     escape_typed_text,
     list_items_html,
     option_with_feedback_html,
-    single_value,
+    first_value,
     titled_list_html,
 )
 
@@ -92,7 +92,7 @@ class OrderingType(QuestionType[OrderAnswer]):
             quotes = [i for i, t in enumerate(inside) if t.type == "blockquote_open"]
             cut = quotes[0] if quotes else len(inside)
             text = render_tokens(inside[:cut], authored.scope)
-            name = unique_key(authored.comment.id, f"step {normalize_text(text.plain)}", taken)
+            name = unique_key(authored.comment.id, f"step {reduce_to_words(text.plain)}", taken)
             why = optional_rich_text(inside[cut + 1 : -1], authored.scope)
             choices.append(Choice(name, text, True, why))
             at = end + 1
@@ -103,7 +103,7 @@ class OrderingType(QuestionType[OrderAnswer]):
         """Check steps and distractors (E21, E24, E50, E51)."""
         del exam
         source_file, line = authored.source_file, authored.line
-        _check_lists(answer, authored)
+        _check_list_markup(answer, authored)
         if len(answer.steps) < 3:
             count = len(answer.steps)
             said = f"{count} step{'s' * (count != 1)}"
@@ -114,7 +114,7 @@ class OrderingType(QuestionType[OrderAnswer]):
             source_file.report("E50", line, 1, message, hint, derived=count > 0)
         seen: set[str] = set()
         for step in (*answer.steps, *answer.distractors):
-            words = normalize_text(step.text.plain)
+            words = reduce_to_words(step.text.plain)
             if words in seen:
                 message = f"The step “{step.text.plain[:50]}” stands twice."
                 source_file.report("E51", line, 1, message, "Change or delete one of them.")
@@ -140,7 +140,7 @@ class OrderingType(QuestionType[OrderAnswer]):
             key: (typed.get(f"place.{key}") or ("",))[0] if typed else str(number)
             for number, key in enumerate(keys, 1)
         }
-        keys.sort(key=lambda key: _parse_place(places[key]))
+        keys.sort(key=lambda key: _parse_place_or_last(places[key]))
         return tuple((pieces[key], places[key]) for key in keys)
 
     def respond_to_button(self, raw: DraftFields, move: str) -> DraftFields:
@@ -216,7 +216,7 @@ class OrderingType(QuestionType[OrderAnswer]):
         del answer
         return "Step", "Its place"
 
-    def card_faces(self, answer: OrderAnswer, gap: RenderGap) -> CardFaces:
+    def card_sides_below_stem(self, answer: OrderAnswer, gap: RenderGap) -> CardFaces:
         """Return the steps as displayed, then in order."""
         del gap
         pieces = {item.key: item for item in (*answer.steps, *answer.distractors)}
@@ -273,7 +273,7 @@ def order_credit(right: Sequence[str], given: Sequence[str], rule: str) -> float
     return float(list(right) == list(given))
 
 
-def _check_lists(answer: OrderAnswer, authored: AuthoredItem) -> None:
+def _check_list_markup(answer: OrderAnswer, authored: AuthoredItem) -> None:
     """Check that steps are one numbered list without boxes and distractors are unticked."""
     source_file, body = authored.source_file, authored.draft.body
     for option in authored.parts.options:
@@ -311,7 +311,7 @@ def _report_bullets_beside_steps(authored: AuthoredItem) -> None:
             authored.source_file.report("E50", first_line(token), 1, message, hint)
 
 
-def _parse_place(place: str) -> int:
+def _parse_place_or_last(place: str) -> int:
     return int(place) if place.isascii() and place.isdigit() else _LAST
 
 
@@ -334,7 +334,7 @@ def _read_places(answer: OrderAnswer, raw: SubmittedFields) -> dict[str, int] | 
     pieces = {item.key: item for item in (*answer.steps, *answer.distractors)}
     places: dict[str, int] = {}
     for key, item in pieces.items():
-        typed = single_value(raw, f"place.{key}")
+        typed = first_value(raw, f"place.{key}")
         if not typed:
             continue
         if not (typed.isascii() and typed.isdigit()) or len(typed) > 3:

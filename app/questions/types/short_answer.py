@@ -30,7 +30,7 @@ from app.questions.question_type import (
     UnreadableResponse,
     div_blocks_html,
     same_words,
-    single_value,
+    first_value,
     titled_list_html,
 )
 
@@ -117,7 +117,7 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
     ) -> GradeResult | UnreadableResponse:
         """Grade a typed word or phrase; `answer` in the response contains it."""
         del partial
-        typed = single_value(raw, "answer")
+        typed = first_value(raw, "answer")
         if not typed:
             return UnreadableResponse("Nothing is typed.", "Type a word or a short phrase.")
         if len(typed) > MAX_RESPONSE_LENGTH:
@@ -134,7 +134,7 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
             feedback=option.feedback if option else RichText("", ""),
         )
 
-    def card_faces(self, answer: ShortAnswer, gap: RenderGap) -> CardFaces:
+    def card_sides_below_stem(self, answer: ShortAnswer, gap: RenderGap) -> CardFaces:
         """Return that a word is expected, then the accepted words."""
         del gap
         right = [escape(o.answer) for o in answer.options if o.right]
