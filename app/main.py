@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI
+from fastapi.concurrency import run_in_threadpool
 from itsdangerous import Signer
 from jinja2 import Environment
 from starlette.routing import BaseRoute
@@ -133,8 +134,14 @@ def create_session_cookies(settings: Settings) -> SessionCookies:
 
 @contextlib.asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Run the background tasks from startup to shutdown."""
+    """Load the courses before the server is open; run the background tasks until shutdown.
+
+    Else the first page would wait until a course is parsed, which takes seconds without a cache.
+    """
     state = app.state
+    for live in state.courses.libraries.values():
+        with contextlib.suppress(Exception):  # /readyz and each page say what is wrong with it
+            await run_in_threadpool(live.current)
     async with contextlib.AsyncExitStack() as beside:
         for work in (
             run_daily_backups(_create_installation(state.settings), state.clock),

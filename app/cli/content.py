@@ -34,7 +34,11 @@ from app.content.course_rules import build_drafts_hint
 from app.content.courses import SINGLE_COURSE, find_course_folders, skipped_folders
 from app.content.file_watcher import SHARED, FileStamps, WatchedFiles
 from app.content.library import assemble_library
-from app.content.reading_routes import has_short_route, measure_short_route
+from app.content.reading_routes import (
+    has_short_route,
+    list_questions_on_folded_sections,
+    measure_short_route,
+)
 from app.markup.problems import LOG, RULES, ContentProblem, explain_code, make_problem
 from app.markup.text import hint_for_unknown_word
 from app.resources import IN_WHEEL, ROOT
@@ -273,6 +277,8 @@ def print_coverage(options: argparse.Namespace) -> int:
             f"short route: {short.words:,} words, {short.covered:,} of {short.questions:,} "
             "exam-level questions"
         )
+        for item in list_questions_on_folded_sections(library):
+            print(f"asked on the short route, which folds its answer: {item}")
     for title, count in count_disjoint_papers(library).items():
         print(f"{title}: {count} papers without a repeat")
     for due in list_due_content_reviews(library, dt.datetime.now(dt.UTC).date()):

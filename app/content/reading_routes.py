@@ -8,9 +8,10 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Literal
 
 from app.content.library import Library
-from app.markup.model import Section, Topic
+from app.markup.model import QuestionBlock, Section, Topic
 from app.markup.text import count_words, mark_unspaced_letters
 from app.questions import types
+from app.questions.model import Question
 
 Route = Literal["full", "short"]
 _WORD = re.compile(r"[^\W_]+(?:[.,]\d+)*")
@@ -101,23 +102,40 @@ def measure_short_route(library: Library) -> ShortRouteCoverage:
     """
     topics = library.topics.values()
     weights = _inverse_section_frequencies(topics)
-    covered = questions = 0
-    for question in library.questions.values():
-        topic = library.topics.get(question.topic)
-        if question.level or topic is None:
-            continue
-        right = " ".join(types.type_of(question).right_answer_texts(question.answer))
-        page = _distinct_section_words(topic.sections)
-        asked = page & _distinct_word_stems(right) or page & _distinct_word_stems(
-            question.stem.plain
-        )
-        read = asked & _distinct_section_words(sections_on_route(topic, "short"))
-        questions += 1
-        covered += bool(asked) and _sum_weights(read, weights) >= _COVERED * _sum_weights(
-            asked, weights
-        )
+    asked = [q for q in library.questions.values() if not q.level and q.topic in library.topics]
+    covered = sum(_is_covered(q, library.topics[q.topic], weights) for q in asked)
     words = sum(count_words(s.plain) for t in topics for s in sections_on_route(t, "short"))
-    return ShortRouteCoverage(words, covered, questions)
+    return ShortRouteCoverage(words, covered, len(asked))
+
+
+def list_questions_on_folded_sections(library: Library) -> tuple[str, ...]:
+    """Return the questions that pages ask on the short route though it folds their answer.
+
+    A question on a page is covered by its essential sections as `measure_short_route` says.
+    """
+    weights = _inverse_section_frequencies(library.topics.values())
+    return tuple(
+        piece.question
+        for topic in library.topics.values()
+        for section in sections_on_route(topic, "short")
+        for piece in section.pieces
+        if isinstance(piece, QuestionBlock)
+        and piece.question in library.questions
+        and not _is_covered(library.questions[piece.question], topic, weights)
+    )
+
+
+def _is_covered(question: Question, topic: Topic, weights: Mapping[str, float]) -> bool:
+    """Return whether the essential sections of its page have the words of a right answer."""
+    right = " ".join(types.type_of(question).right_answer_texts(question.answer))
+    page = frozenset(
+        word
+        for word in _distinct_section_words(topic.sections)
+        if any(map(str.isalpha, word))  # a number may stand on the page by chance
+    )
+    asked = page & _distinct_word_stems(right) or page & _distinct_word_stems(question.stem.plain)
+    read = asked & _distinct_section_words(sections_on_route(topic, "short"))
+    return bool(asked) and _sum_weights(read, weights) >= _COVERED * _sum_weights(asked, weights)
 
 
 def _inverse_section_frequencies(topics: Iterable[Topic]) -> dict[str, float]:

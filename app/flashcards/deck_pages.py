@@ -333,7 +333,6 @@ class CardDetails:
     """
 
     card: Flashcard
-    title: str
     links: tuple[tuple[str, str], ...]
     facts: tuple[tuple[str, str], ...]
     log: tuple[HistoryLine, ...]
@@ -354,7 +353,6 @@ def load_card_details(ctx: RequestContext, name: str) -> CardDetails:
     history = load_recent_history(db, learner, name)
     return CardDetails(
         card=resolved.card,
-        title=resolved.title,
         links=resolved.links,
         facts=tuple(_card_facts(ctx, card, history)),
         log=tuple(_history_line(ctx, row) for row in history),

@@ -45,8 +45,10 @@ from app.spaced_repetition.card_ids import is_added_card
 from app.spaced_repetition.review_log import CardRecord
 from app.spaced_repetition.scheduler import (
     OLDEST,
+    CardState,
     ReviewEvent,
     clamp_review_time,
+    format_days,
     format_interval,
     format_wait,
     is_leech_warning_due,
@@ -65,7 +67,8 @@ from app.spaced_repetition.todays_queue import (
     load_todays_queue,
     load_upcoming_cards,
 )
-from app.study_plan.cards import last_day_for_new_cards
+from app.study_plan.cards import last_day_for_new_cards, planned_review_day
+from app.study_plan.facts import CardFact
 from app.study_plan.loader import DayListEnsured, load_cards_on_day_list
 from app.web.dependencies import require_topic
 from app.web.render import is_htmx_request, render_page
@@ -99,7 +102,7 @@ class ReviewFilter:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GradeButton:
-    """A rating button, with the time until the card would be due again."""
+    """A rating button, with the time until the card would be asked again."""
 
     rating: int
     words: str
@@ -119,7 +122,6 @@ class CardView:
     who: str
     since: int
     note: str
-    title: str
     links: tuple[tuple[str, str], ...]
     question: str
     sources: tuple[CitedSource, ...]
@@ -250,7 +252,6 @@ def build_card_view(
         who=learner_marker(ctx.learner),
         since=since or to_milliseconds(ctx.now),
         note=describe_origin_and_recall(record, ctx.day, resolved.origin),
-        title=resolved.title,
         links=resolved.links,
         question=resolved.question,
         sources=tuple(sources[k] for k in card.sources if k in sources),
@@ -263,8 +264,31 @@ def build_card_view(
 def _grade_buttons(ctx: RequestContext, record: CardRecord) -> tuple[GradeButton, ...]:
     review_event = ReviewEvent(3, ctx.now, ctx.day, ctx.learner.retention)
     outcomes = preview_ratings(record.standing, review_event, record.card)
+    calendar, exam = ctx.learner.plan_calendar(ctx.day), ctx.learner.exam_day
+    is_exam_ahead, later = exam is not None and exam > ctx.day, 0
+    if is_exam_ahead and record.standing is not None:
+        days = review_log.count_review_days_by_card(ctx.db, ctx.learner.id, record.card)
+        later = days.get(record.card, 0) - (record.standing.last_day == ctx.day)
+
+    def interval(outcome: CardState) -> str:
+        """Return when the plan asks for the card again, which is sooner than FSRS if it must be."""
+        if outcome.state != "review" or exam is None or not is_exam_ahead:
+            return format_interval(outcome, review_event)
+        fact = CardFact(
+            card=record.card,
+            note="",
+            page="",
+            stability=outcome.stability,
+            first_day=outcome.first_day,
+            last_day=ctx.day,
+            due=outcome.due_day,
+            later_reviews=later,
+        )
+        day = planned_review_day(fact, calendar)
+        return format_days((day - ctx.day).days) if day < exam else "after the exam"
+
     return tuple(
-        GradeButton(rating, words, format_interval(outcome, review_event))
+        GradeButton(rating, words, interval(outcome))
         for rating, (words, outcome) in enumerate(zip(GRADES, outcomes, strict=True), 1)
     )
 

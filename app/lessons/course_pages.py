@@ -30,7 +30,7 @@ from app.markup.model import Domain, GlossaryTerm, Objective, Topic
 from app.questions.question_form import OpenQuestion, build_open_question, excerpt_first_line
 from app.spaced_repetition.added_cards import list_kept_added_cards
 from app.spaced_repetition.card_ids import TERM, parse_card_id
-from app.study_plan.day_list import DayList
+from app.study_plan.day_list import DayList, plans_short_route
 from app.study_plan.loader import DayListEnsured
 from app.study_plan.score import ScoreEstimate
 from app.study_plan.store import load_newest_list
@@ -271,22 +271,60 @@ async def require_rendered_page(
     return sheet
 
 
-def _first_unread_page(library: Library, newest: DayList | None, read: Collection[str]) -> str:
-    """Return the first unread page of the newest list, or of the course without a list; "" if none is left."""
-    order: Iterable[str] = cached_course_facts(library).pages
-    if newest is not None:
-        order = (page.slug for task in newest.tasks for page in task.pages)
-    return next((slug for slug in order if slug in library.topics and slug not in read), "")
+@dataclasses.dataclass(frozen=True, slots=True)
+class NextPage:
+    """The page to read next; `topic` is None if none is left.
+
+    `is_listed` says that the list of the day names pages, so that no other page comes next.
+    """
+
+    topic: Topic | None
+    route: Route
+    is_listed: bool
+
+    @property
+    def address(self) -> str:
+        """The address of the page, or of Today if none is left."""
+        if self.topic is None:
+            return "/"
+        return f"/concepts/{self.topic.slug}{'?route=short' if self.route == 'short' else ''}"
 
 
-def _find_next_unread_page(ctx: RequestContext) -> str:
-    """Return the page to read after those that were read until now."""
-    newest = load_newest_list(ctx.db, ctx.learner.id, ctx.day)
-    read = store.load_sections_read_by_topic(ctx.db, ctx.learner.id)
-    topics = ctx.library.topics
-    done = {slug for slug in topics if has_essentials_read(topics[slug], read.get(slug, ()))}
-    listed = _first_unread_page(ctx.library, newest[0], done) if newest else ""
-    return listed or _first_unread_page(ctx.library, None, done)
+def find_next_page(
+    library: Library, todays: DayList | None, read: Collection[str], route: Route
+) -> NextPage:
+    """Return the first page not `read` of today's list, or of the course if it names none."""
+    pages = [page for task in todays.tasks for page in task.pages] if todays else []
+    listed = {page.slug: page for page in pages if page.slug in library.topics}
+    order: Iterable[str] = listed or cached_course_facts(library).pages
+    slug = next((slug for slug in order if slug not in read), "")
+    if slug in listed:
+        route = "short" if listed[slug].short else "full"
+    return NextPage(library.topics.get(slug), route, bool(listed))
+
+
+def _load_todays_list(ctx: RequestContext) -> tuple[DayList | None, ScoreEstimate | None]:
+    """Return the list of the study day with its estimate; None and None until it is made."""
+    newest = load_newest_list(ctx.db, ctx.learner.id, ctx.day) if ctx.learner.id else None
+    return newest if newest and newest[0].day == ctx.day else (None, None)
+
+
+def _pages_read(library: Library, sections_read: Mapping[str, Collection[str]]) -> set[str]:
+    """Return the pages of which every essential section is read."""
+    return {
+        slug
+        for slug, anchors in sections_read.items()
+        if slug in library.topics and has_essentials_read(library.topics[slug], anchors)
+    }
+
+
+def _planned_route(ctx: RequestContext, begun: Collection[str]) -> Route:
+    """Return the route of the plan."""
+    course, calendar = cached_course_facts(ctx.library), ctx.learner.plan_calendar(ctx.day)
+    is_short = plans_short_route(
+        course, begun, calendar, ctx.day, ctx.learner.minutes_on(ctx.day), ctx.learner.page_route
+    )
+    return "short" if is_short else "full"
 
 
 @router.get("/concepts")
@@ -303,22 +341,15 @@ def show_course(
     A page counts as read once its essential sections are.
     """
     library = ctx.library
-    route = route or ("short" if ctx.learner.page_route == "short" else "full")
-    newest, estimate = (ctx.learner.id and load_newest_list(ctx.db, ctx.learner.id, ctx.day)) or (
-        None,
-        None,
-    )
+    newest, estimate = _load_todays_list(ctx)
     sections_read = store.load_sections_read_by_topic(ctx.db, ctx.learner.id)
+    route = route or _planned_route(ctx, sections_read)
     pages = {
         slug: page
         for slug, topic in library.topics.items()
         if (page := measure_page_progress(topic, route, sections_read.get(slug, ())))
     }
-    read = {
-        slug
-        for slug in pages
-        if has_essentials_read(library.topics[slug], sections_read.get(slug, ()))
-    }
+    read = _pages_read(library, sections_read) & pages.keys()
     progress = domain_progress(
         library,
         newest.ready if newest else (),
@@ -335,9 +366,7 @@ def show_course(
         ready={each.domain.number: each.count("ready") for each in progress},
         progress=pages,
         read=read,
-        next=library.topics.get(
-            _first_unread_page(library, newest, read | (library.topics.keys() - pages))
-        ),
+        next=find_next_page(library, newest, read | (library.topics.keys() - pages), route),
         pages=[slug for slug in cached_course_facts(library).pages if slug in pages],
         route=route,
         minutes={
@@ -356,6 +385,10 @@ def show_lesson(
     page: Annotated[RenderedPage, Depends(require_rendered_page)], ctx: ReadContext
 ) -> HTMLResponse:
     past = store.load_attempt_seeds(ctx.db, ctx.learner.id, page.embedded_question_ids)
+    library, slug = ctx.library, page.topic.slug
+    sections_read = store.load_sections_read_by_topic(ctx.db, ctx.learner.id)
+    read = _pages_read(library, sections_read)
+    todays, _ = _load_todays_list(ctx)
     return ctx.page(
         "lessons/show.html",
         asked=_open_page_questions(ctx.library, page, ctx.learner.key, past),
@@ -364,9 +397,13 @@ def show_lesson(
         missed=store.questions_missed_last_time(ctx.db, ctx.learner.id, page.embedded_question_ids),
         flagged=store.load_flagged_questions(ctx.db, ctx.learner.id, page.embedded_question_ids),
         notes=store.load_notes_by_section(ctx.db, ctx.learner.id, page.topic.slug),
-        **_section_list_context(
-            page, store.load_sections_read(ctx.db, ctx.learner.id, page.topic.slug)
-        ),
+        before=[
+            library.topics[other]
+            for other in page.topic.requires
+            if other in library.topics and other not in read
+        ],
+        next=find_next_page(library, todays, read | {slug}, page.route),
+        **_section_list_context(page, frozenset(sections_read.get(slug, ()))),
     )
 
 
@@ -379,7 +416,7 @@ def add_reading(
 ) -> Response:
     """Mark one section as read, or all; `then` says where to go on without htmx.
 
-    The `next` page is the first unread one of the newest list, else of the course.
+    The `next` page is the one that `find_next_page` returns.
     """
     slug = page.topic.slug
     anchors = [s.anchor for s in page.titled_sections] or [""]
@@ -390,10 +427,11 @@ def add_reading(
     passed = [section] if section else on_route
     store.mark_sections_read(ctx.db, ctx.learner.id, slug, passed, ctx.now)
     ctx.db.flush()
-    query = "?route=short" if short else ""
-    address = "/" if then else f"/concepts/{slug}{query}#end"
-    if then == "next" and (following := _find_next_unread_page(ctx)):
-        address = f"/concepts/{following}{query}"
+    address = "/" if then else f"/concepts/{slug}{'?route=short' if short else ''}#end"
+    if then == "next":
+        todays, _ = _load_todays_list(ctx)
+        read = _pages_read(ctx.library, store.load_sections_read_by_topic(ctx.db, ctx.learner.id))
+        address = find_next_page(ctx.library, todays, read | {slug}, page.route).address
     return render_fragment_or_redirect(
         ctx.request,
         "lessons/_toc.html",

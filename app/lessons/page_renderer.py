@@ -188,11 +188,9 @@ def _head_context(library: Library, topic: Topic, route: Route) -> dict[str, Any
         for objective in domain.objectives
     }
     domains = {wanted[n].number: wanted[n] for n in topic.objectives if n in wanted}
-    before = [library.topics[s] for s in topic.requires if s in library.topics]
     return {
         "topic": topic,
         "domains": list(domains.values()),
-        "before": before,
         "route": route,
         "minutes": {r: reading_minutes_on_route(topic, r) for r in get_args(Route)},
         "has_routes": has_short_route([topic]),
@@ -211,7 +209,6 @@ def _sources_and_navigation_context(library: Library, topic: Topic, route: Route
     following = library.topics[order[place + 1]] if place + 1 < len(order) else None
     return {
         "topic": topic,
-        "number": sum(bool(s.anchor) for s in topic.sections) + 1,
         "sources": [library.sources[k] for k in topic.sources if k in library.sources],
         "terms": [library.glossary[a] for a in topic.terms if a in library.glossary],
         "query": "?route=short" if route == "short" else "",

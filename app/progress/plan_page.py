@@ -21,7 +21,7 @@ from app.accounts.current_learner import (
 from app.accounts.learner import PlanCalendar, move_mock_exam_day
 from app.accounts.learner_store import change_settings
 from app.accounts.settings_page import render_settings_page, settings_as_typed
-from app.clock import Now
+from app.clock import Now, round_minutes
 from app.content.course_facts import cached_course_facts, main_exam
 from app.content.library import Library
 from app.database.engine import DbSession
@@ -231,8 +231,8 @@ def compare_unread_pages_with_time(
     ]
     return PlanVerdict(
         pages=len(unread),
-        needed=round(sum(page.minutes for page in unread)),
-        essentials=round(sum(page.short_minutes for page in unread)),
+        needed=sum(round_minutes(page.minutes) for page in unread),
+        essentials=sum(round_minutes(page.short_minutes) for page in unread),
         available=round(available),
     )
 

@@ -225,14 +225,14 @@ _REASONS = {
     "begun": "You have begun it",
     "missed in the mock exam": "Missed in the mock exam",
     "missed in the placement test": "Missed in the placement test",
-    "weak": "Most to gain here",
+    "weak": "",
 }
 
 
 def _describe_reading(task: TaskProgress, page: PageToRead) -> str:
     parts = [f"{task.done} of {task.total} read"] if task.done else []
-    parts += [_REASONS[page.reason]] + (["essentials only"] if page.short else [])
-    return f"{NBSP}· ".join(parts)
+    parts += [_REASONS[page.reason], "Essentials only" if page.short else ""]
+    return f"{NBSP}· ".join(filter(None, parts))
 
 
 def view_plan(plan: StudyPlan | None, library: Library) -> list[TaskView]:
@@ -253,9 +253,8 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
         pages = [page for page in task.unread or task.task.pages if page.slug in library.topics]
         short = bool(pages) and pages[0].short
         if done and task.total > 1:
-            return TaskView(
-                "read", f"{format_count_with_noun(task.total, 'page')} read", "", minutes, done
-            )
+            title = f"{format_count_with_noun(task.total, 'listed page')} read"
+            return TaskView("read", title, "", minutes, done)
         return TaskView(
             "read",
             f"Read {format_count_with_noun(len(pages), 'page')}" if len(pages) > 1 else "Read",
@@ -289,10 +288,10 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
         "practice": (
             "Answer {}",
             "{} answered",
-            "What you read and what you missed first",
+            "First on pages you read or missed, then on others",
         ),
         "new": ("Learn {}", "{} learned", "New, from pages you read and questions you missed"),
-        "review": ("Review {}", "{} reviewed", "Those you would forget otherwise"),
+        "review": ("Review {}", "{} reviewed", "Due now, before you forget"),
     }[task.kind]
     return TaskView(
         kind=task.kind,

@@ -15,6 +15,7 @@ from app.accounts.current_learner import (
 )
 from app.accounts.learner_store import questions_in_past_exams
 from app.content.course_facts import (
+    cached_course_facts,
     domain_by_objective,
     questions_of_objective,
     questions_of_topic,
@@ -53,6 +54,7 @@ from app.quiz.store import NewPracticeRun, PracticeRunState
 from app.spaced_repetition.added_cards import load_added_cards
 from app.spaced_repetition.card_ids import question_card_id
 from app.study_plan.loader import load_plan
+from app.study_plan.score import describe_score_of_guessing
 from app.web.dependencies import LAST_ROW, RowNumber, require_topic
 
 router = APIRouter()
@@ -116,6 +118,8 @@ def show_practice(ctx: ReadContext) -> HTMLResponse:
     kept = _reserved_questions(ctx)
     newest = store.load_newest_run(ctx.db, ctx.learner.id)
     order = objectives_by_exam_gain(ctx)
+    plan = load_plan(ctx)
+    known = plan.estimate.objectives if plan and plan.estimate else {}
     names = {o.number: o for d in ctx.library.syllabus.domains for o in d.objectives}
     return ctx.page(
         "quiz/index.html",
@@ -129,6 +133,7 @@ def show_practice(ctx: ReadContext) -> HTMLResponse:
             _question_row(q, excerpt_first_line(q), past) for q in questions if q.type == "console"
         ],
         weakest=names[order[0]] if order and past else None,
+        weakest_chance=known[order[0]].chance if order and order[0] in known else None,
         run=_open_run_or_none(newest),
         flagged=len(store.flagged_questions(ctx.db, ctx.learner.id) & ctx.library.questions.keys()),
         token=new_submission_token(),
@@ -334,6 +339,7 @@ def show_run_result(ctx: ReadContext, run: RowNumber) -> HTMLResponse:
         "quiz/result.html",
         tasks=view_plan(plan, ctx.library),
         estimate=plan.estimate if plan else None,
+        guessing=describe_score_of_guessing(cached_course_facts(ctx.library)),
         run=build_run_frame(state, 0),
         rows=rows,
         summary=summarize_run(

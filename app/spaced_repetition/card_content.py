@@ -33,13 +33,12 @@ from app.web.formatting import format_date
 class ResolvedCard:
     """A card with its related data.
 
-    `title` is that of its page or deck. `links` are URLs and texts that lead to where it is
-    explained. `question` is the URL of the question it was made from, and `origin` a sentence about
-    where an added card came from. `sat` hides it: its question is in a mock exam in progress.
+    `links` are texts and URLs that lead to where it is explained; they may name the answer.
+    `question` is the URL of the question it was made from, and `origin` a sentence about where an
+    added card came from. `sat` hides it: its question is in a mock exam in progress.
     """
 
     card: Flashcard
-    title: str = ""
     links: tuple[tuple[str, str], ...] = ()
     question: str = ""
     origin: str = ""
@@ -65,19 +64,17 @@ def resolve_cards(
         else:
             known = library.cards.get(card)
             resolved[card] = (
-                ResolvedCard(known, *_page_title_and_link(library, known.topic)) if known else None
+                ResolvedCard(known, _page_link(library, known.topic)) if known else None
             )
     return {card: one for card, one in resolved.items() if one is not None}
 
 
-def _page_title_and_link(
-    library: Library, slug: str, anchor: str = ""
-) -> tuple[str, tuple[tuple[str, str], ...]]:
+def _page_link(library: Library, slug: str, anchor: str = "") -> tuple[tuple[str, str], ...]:
     topic = library.topics.get(slug)
     if topic is None:
-        return "", ()
+        return ()
     address = f"/concepts/{slug}#{anchor}" if anchor else f"/concepts/{slug}"
-    return topic.title, ((f"Read: {topic.title}", address),)
+    return ((f"Read: {topic.title}", address),)
 
 
 def _added_card_content(
@@ -90,9 +87,9 @@ def _added_card_content(
     if kind == TERM:
         return _term_card_content(library, details.card)
     if kind == OWN and details.own is not None:
-        deck, front, back = details.own
+        _, front, back = details.own
         card = build_own_card(details.card, CardFaces(front, back))
-        return ResolvedCard(card, deck, origin="A card of your own.")
+        return ResolvedCard(card, origin="A card of your own.")
     return None
 
 
@@ -108,7 +105,7 @@ def _question_card_content(
         return None
     return ResolvedCard(
         card,
-        *_page_title_and_link(library, question.topic, question.section),
+        _page_link(library, question.topic, question.section),
         question=f"/quiz/{question.topic}/{question.id}?back=/flashcards",
         origin=f"A question you missed {_day_in_sentence(*added_day_and_today)}.",
         sat=details.sat,
@@ -120,10 +117,8 @@ def _term_card_content(library: Library, card: str) -> ResolvedCard | None:
     if term is None:
         return None
     slug = find_topic_of_added_card(library, card)
-    title, links = _page_title_and_link(library, slug)
-    links = (*links, ("Glossary", f"/glossary#{term.anchor}"))
-    made = build_term_card(term, slug)
-    return ResolvedCard(made, title or "Glossary", links, origin="A term of the glossary.")
+    links = (*_page_link(library, slug), ("Glossary", f"/glossary#{term.anchor}"))
+    return ResolvedCard(build_term_card(term, slug), links, origin="A term of the glossary.")
 
 
 def _day_in_sentence(day: dt.date, today: dt.date) -> str:

@@ -690,10 +690,10 @@ _RECALLED = select(func.count(LOG.c.card.distinct())).where(
 )
 
 
-def count_review_days_by_card(db: Session, learner_id: int) -> dict[str, int]:
-    """Return on how many study days each card was rated. Reads the whole log."""
-    rows = db.connection().execute(_REVIEW_DAYS, {"learner": learner_id})
-    return {row[0]: row[1] for row in rows}
+def count_review_days_by_card(db: Session, learner_id: int, card: str = "") -> dict[str, int]:
+    """Return on how many study days each card was rated, or one card. Else reads the whole log."""
+    days = _REVIEW_DAYS.where(LOG.c.card == card) if card else _REVIEW_DAYS
+    return {row[0]: row[1] for row in db.connection().execute(days, {"learner": learner_id})}
 
 
 def count_recalled_cards(db: Session, learner_id: int) -> int:

@@ -242,6 +242,23 @@ def reading_minutes_before_exam(
     return _PAGES_SHARE * minutes_of_day * max(1, calendar.study_days_after(day) - 2)
 
 
+def plans_short_route(
+    course: CourseFacts,
+    begun: Collection[str],
+    calendar: PlanCalendar,
+    day: dt.date,
+    minutes_of_day: float,
+    route: PageRoute,
+) -> bool:
+    """Return whether the essentials are to be read: by choice, or as full pages would not fit.
+
+    `begun` are the pages of which a part is read.
+    """
+    time = reading_minutes_before_exam(calendar, day, minutes_of_day)
+    full = sum(page.minutes for page in course.pages.values() if page.slug not in begun)
+    return route == "short" or (route == "auto" and time is not None and full > time)
+
+
 def _pages_left_to_read(
     course: CourseFacts,
     learner: LearnerFacts,
@@ -256,10 +273,8 @@ def _pages_left_to_read(
     if calendar.exam and calendar.days_left(learner.day) == 1:
         return []
     read, pages = sum_readings(learner.readings), course.pages.values()
-    full = sum(page.minutes for page in pages if page.slug not in read)
-    time = reading_minutes_before_exam(calendar, learner.day, minutes_of_day)
+    is_short = plans_short_route(course, read, calendar, learner.day, minutes_of_day, route)
     essentials = {p.slug: p.short_minutes * (1 - read[p.slug].essential) for p in pages}
-    is_short = route == "short" or (route == "auto" and time is not None and full > time)
     is_short = is_short and max(essentials.values(), default=0) > _NOTHING
     whole = {p.slug: p.minutes - p.compute_minutes_of_fraction(read[p.slug]) for p in pages}
     left = (essentials if is_short else whole).items()

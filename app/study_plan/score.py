@@ -307,5 +307,15 @@ def estimate_score(
     return model.estimate()
 
 
+def describe_score_of_guessing(course: CourseFacts) -> str:
+    """Return what blind guessing scores, which an expected score includes; "" without an exam."""
+    mean = sum(
+        domain.questions / len(domain.objectives) * course.objectives[number].guess
+        for domain in course.domains
+        for number in domain.objectives
+    )
+    return f"Guessing alone scores about {round(mean)}." if course.exam_question_count else ""
+
+
 def _sigmoid(x: float) -> float:
     return 1 / (1 + math.exp(-x)) if x > -30 else 0.0

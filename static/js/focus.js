@@ -1,3 +1,6 @@
+// The answer of a card with a large drawing is below the screen: it is brought into it.
+document.addEventListener("htmx:afterSettle", ({ detail }) =>
+  detail.elt.querySelector?.("#answer")?.scrollIntoView({ block: "nearest" }));
 // Who pressed a button that is replaced goes on in what takes its place.
 {
   let held = null;

@@ -41,6 +41,7 @@
     now.querySelector("details").open = true;
     show.hidden = true;
     grades.hidden = false;
+    now.querySelector(".ans").scrollIntoView({ block: "nearest" });
   });
   grades.addEventListener("click", (event) => {
     const rating = Number(event.target.closest("button")?.value);

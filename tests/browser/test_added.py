@@ -10,7 +10,7 @@ from app.questions.types.choice import ChoiceAnswer
 from tests.browser.server import Server
 
 pytestmark = pytest.mark.browser
-BACK = "It\u2019s in your cards now."
+BACK = "It comes back as a card, tomorrow or soon after."
 OUT = "It does not come back."
 
 

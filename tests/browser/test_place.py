@@ -1,8 +1,9 @@
 """A part of a drawing: pointed at, chosen by key, chosen from the list, judged."""
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
+from app.content.library import LiveLibrary
 from tests.amounts import FACTOR
 from tests.browser.server import Server
 from tests.browser.test_access import violations
@@ -81,3 +82,54 @@ def test_it_is_accessible_and_fits_the_screen(page: Page, server: Server) -> Non
     for width in ACCESSIBLE:
         page.set_viewport_size({"width": width, "height": 900})
         assert faults(page) == []
+
+
+LETTERS_ON_WORDS = """() => [...document.querySelectorAll('.place svg')].flatMap((svg) => {
+  const shown = svg.getBoundingClientRect().width;
+  const half = 5.5 * shown / svg.viewBox.baseVal.width;  // of the height of a capital
+  const words = shown ? [...svg.querySelectorAll('text:not(.on-tag)')] : [];
+  return words.flatMap((text) => {
+    const t = text.getBoundingClientRect();
+    const middle = (t.top + t.bottom) / 2;
+    return [...svg.querySelectorAll('circle.tag')]
+      .map((tag) => tag.getBoundingClientRect())
+      .filter((r) => r.left < t.right && r.right > t.left + 1
+        && r.top < middle + half && r.bottom > middle - half)
+      .map(() => text.textContent);
+  });
+})"""
+
+
+def test_no_letter_covers_a_word_in_any_drawing(
+    page: Page, server: Server, live_shipped: LiveLibrary
+) -> None:
+    questions = [
+        q
+        for q in live_shipped.current().questions.values()
+        if q.type == "place" and not q.is_reserved_for_exams and not q.level
+    ]
+    assert len(questions) > 30
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 844})
+        for question in questions:
+            page.goto(f"{server.url}/quiz/{question.topic}/{question.id}")
+            assert page.evaluate(LETTERS_ON_WORDS) == [], (question.id, width)
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_on_a_phone_the_answer_of_a_card_with_a_drawing_comes_into_view(
+    browser: Browser, server: Server, *, scripts: bool
+) -> None:
+    context = browser.new_context(
+        viewport={"width": 390, "height": 700}, java_script_enabled=scripts, service_workers="block"
+    )
+    page = context.new_page()
+    page.goto(f"{server.url}/quiz/kubernetes-gpus/k8s-place-plugin")
+    page.get_by_role("button", name="I don\N{RIGHT SINGLE QUOTATION MARK}t know").click()
+    page.locator(".verdict").wait_for()
+    page.goto(f"{server.url}/flashcards?card=q:k8s-place-plugin")
+    page.get_by_role("button", name="Show the answer").click()
+    page.locator("#answer").wait_for()
+
+    expect(page.locator("#answer > div").first).to_be_in_viewport(ratio=0.2)
+    context.close()

@@ -78,7 +78,7 @@ def test_with_htmx_the_next_card_takes_the_place_of_the_desk(htmx) -> None:
 
 
 def test_the_time_that_the_card_was_looked_at_is_kept(client, session, clock) -> None:
-    front = fields(client.get("/flashcards").text, "/flashcards")
+    front = fields(client.get("/flashcards").text, "/flashcards#answer")
     clock.tick(seconds=7)
     page = client.get("/flashcards", params=front).text
     clock.tick(seconds=2)
@@ -328,3 +328,27 @@ def test_a_review_moves_the_learners_kept_pages(hands, session) -> None:
     hands.grade(3)
 
     assert session.exec(select(Learner.changes)).one() > before
+
+
+def test_the_name_of_the_page_stands_only_beside_the_answer(client) -> None:
+    card = re.search(r'name="card" value="([^"]+)"', client.get("/flashcards").text)
+    assert card
+    question = client.get(f"/flashcards?card={card[1]}").text.partition('id="desk"')[2]
+    answer = client.get(f"/flashcards?card={card[1]}&show=yes").text.partition('id="desk"')[2]
+
+    assert "Weights" not in question.partition("</article>")[0]
+    assert "Read: Weights" in answer
+
+
+def test_without_scripts_the_answer_is_brought_onto_the_screen(client) -> None:
+    assert 'action="/flashcards#answer"' in client.get("/flashcards").text
+    assert 'id="answer"' in client.get("/flashcards?show=yes").text
+
+
+def test_no_button_promises_a_day_after_the_exam(client) -> None:
+    client.post("/plan", data={"exam_day": "2026-06-20", "minutes_a_day": "30"})
+
+    html = client.get("/flashcards?show=yes").text.replace("\xa0", " ")
+
+    easy = re.findall(r"<small>([^<]+)</small>", html)[-1]
+    assert easy == "3 days"  # so that two reviews on later days still fit before June 20

@@ -22,7 +22,7 @@ def ratings(session: Session) -> list[int]:
 
 def front(client: TestClient) -> dict[str, str]:
     """The form that shows the answer, as a page of the history still has it."""
-    return fields(client.get("/flashcards").text, "/flashcards")
+    return fields(client.get("/flashcards").text, "/flashcards#answer")
 
 
 def graded(client: TestClient, form: dict[str, str], rating: int = 3):

@@ -58,6 +58,12 @@ def test_what_to_read_before_is_named(client: TestClient):
     assert "Read first:" in client.get("/concepts/kv-cache").text
 
 
+def test_what_was_read_before_is_not_named(rosa: TestClient):
+    rosa.post("/concepts/weights/readings")
+
+    assert "Read first:" not in rosa.get("/concepts/kv-cache").text
+
+
 def test_an_unknown_page_is_404(client: TestClient):
     answer = client.get("/concepts/nothing")
 

@@ -1,9 +1,17 @@
 """POST /concepts/{topic}/readings: how far a learner got."""
 
+import datetime as dt
+import json
+import re
+
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.database.tables import SectionRead
+from app.content.course_facts import cached_course_facts
+from app.content.library import Library
+from app.database.tables import DayListRow, SectionRead
+from app.lessons.course_pages import find_next_page
+from app.study_plan.day_list import DayList, PageToRead, Task
 
 ADDRESS = "/concepts/weights/readings"
 
@@ -29,7 +37,7 @@ def test_without_scripts_one_button_marks_the_whole_page(rosa: TestClient):
 
     assert answer.headers["location"] == "/concepts/weights#end"
     page = rosa.get("/concepts/weights").text
-    assert "Read, back to Today" in page
+    assert "Read. Go on to" in page
     assert "Mark as read" not in page
 
 
@@ -46,6 +54,47 @@ def test_the_next_page_is_one_click_away_and_after_the_last_one_today(rosa: Test
 
     assert len(visited) == len(set(visited)) > 1
     assert address == "/"
+
+
+def test_a_page_names_what_comes_after_it_and_goes_there(rosa: TestClient, library: Library):
+    page = rosa.get("/concepts/weights").text
+    named = re.search(r'value="next" data-key="t">([^<]*) <kbd>', page)
+    address = rosa.post(ADDRESS, data={"then": "next"}).headers["location"]
+
+    assert named
+    assert named[1] == library.topics[address.removeprefix("/concepts/")].title
+
+
+def test_after_todays_list_no_other_page_comes_next(library: Library):
+    first, second = list(cached_course_facts(library).pages)[:2]
+    pages = (PageToRead(second, 4, "weak", short=True),)
+    todays = DayList(dt.date(2026, 6, 9), (Task("read", 4, pages=pages),))
+
+    listed = find_next_page(library, todays, {first}, "full")
+    after = find_next_page(library, todays, {first, second}, "full")
+    unlisted = find_next_page(library, None, {second}, "short")
+
+    assert listed.address == f"/concepts/{second}?route=short"
+    assert (after.topic, after.is_listed, after.address) == (None, True, "/")
+    assert (unlisted.address, unlisted.is_listed) == (f"/concepts/{first}?route=short", False)
+
+
+def test_the_last_page_of_the_list_says_so(rosa: TestClient, session: Session):
+    rosa.post("/concepts/weights/readings", data={"section": "try-it"})
+    rosa.get("/")  # makes the list
+    row = session.exec(select(DayListRow)).one()
+    pages = [{"slug": "weights", "minutes": 3, "reason": "begun", "short": False}]
+    tasks = json.loads(row.tasks)
+    tasks["tasks"] = [tasks["tasks"][0] | {"kind": "read", "pages": pages}]
+    row.tasks = json.dumps(tasks)
+    session.add(row)
+    session.commit()
+
+    page = rosa.get("/concepts/weights").text
+
+    assert "No other page is left on today\N{RIGHT SINGLE QUOTATION MARK}s list." in page
+    assert 'value="next"' not in page
+    assert rosa.post(ADDRESS, data={"then": "next"}).headers["location"] == "/"
 
 
 def test_reading_again_changes_nothing(rosa: TestClient, session: Session, clock):

@@ -3,22 +3,26 @@
 import datetime as dt
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+from app.accounts.learner import PlanCalendar
 from app.content.check import check_course
-from app.content.library import LiveLibrary, load_library
+from app.content.course_facts import cached_course_facts
+from app.content.library import Library, LiveLibrary, load_library
 from app.content.reading_routes import (
+    list_questions_on_folded_sections,
     measure_short_route,
     reading_minutes_on_route,
     sections_on_route,
 )
 from app.main import create_app
 from app.settings import Settings
+from app.study_plan.day_list import plans_short_route
 from tests.conftest import TINY, visit
 
 DAY = dt.date(2026, 11, 24)
@@ -110,6 +114,58 @@ def test_a_page_is_read_on_the_short_route_when_its_essentials_are(client: TestC
     course = client.get("/course?route=short").text
     assert "1 of 1 page read." in " ".join(course.split())
     assert "essentials read" in client.get("/course").text
+
+
+def test_the_short_route_folds_no_section_that_its_questions_need(live_shipped: LiveLibrary):
+    assert list_questions_on_folded_sections(live_shipped.current()) == ()
+
+
+def test_a_question_on_the_page_whose_answer_is_folded_is_named(folder: Path):
+    page = folder / "topics/weights/concept.md"
+    asked = """
+## Check yourself
+
+### What is a colonnade?
+<!-- q: folded-answer
+difficulty: 1
+-->
+
+- [ ] A wall
+  > No.
+- [x] A row of columns with gargoyles
+"""
+    folded = "\n## Architecture\n\nA colonnade is a row of columns with gargoyles.\n"
+
+    page.write_text(page.read_text() + asked)
+    assert list_questions_on_folded_sections(load_library(folder)) == ()
+    page.write_text(page.read_text().replace(asked, folded + asked))
+    assert list_questions_on_folded_sections(load_library(folder)) == ("folded-answer",)
+
+
+def test_the_course_shows_the_minutes_that_the_plan_uses(client: TestClient):
+    client.post("/concepts/weights/readings", data={"section": "try-it"})
+    plan = {"exam_day": "2026-06-13", "minutes_a_day": "5"}
+
+    client.post("/plan", data=plan | {"page_route": "full"})
+    full = client.get("/course").text
+    client.post("/plan", data=plan | {"page_route": "short"})
+    short = client.get("/course").text
+
+    assert '<b aria-current="true">Everything' in full
+    assert '<b aria-current="true">Essentials' in short
+
+
+def test_full_pages_that_do_not_fit_are_read_short(library: Library):
+    course = cached_course_facts(library)
+    day, minutes = dt.date(2026, 6, 9), sum(page.minutes for page in course.pages.values())
+
+    def plans(days: int, begun: Collection[str] = ()) -> bool:
+        calendar = PlanCalendar(day, exam=day + dt.timedelta(days=days))
+        return plans_short_route(course, begun, calendar, day, minutes / 4, "auto")
+
+    assert plans(3)
+    assert not plans(30)
+    assert not plans(3, course.pages)
 
 
 def test_an_unknown_route_is_refused(client: TestClient):

@@ -114,7 +114,8 @@ def test_a_finished_test_names_the_pages_to_read(
     result = rosa.get(f"{run}/result").text
     assert "Back to Today" in result
     heaviest = max(library.syllabus.domains, key=lambda domain: domain.weight)
-    assert f"Most to gain in {heaviest.title}" in result
+    assert f"Most was lost in {heaviest.title}" in result
+    assert re.search(r"Guessing alone scores about \d+\.", result)
     assert result.count('class="btn main"') == 1
     assert "Expected in the exam: about" in result
     pages = re.findall(r'<a href="/concepts/([\w-]+)">Read', result)

@@ -1,6 +1,7 @@
 """The list of a day through the pages: made once, ticked off, done; the plan and its dates."""
 
 import concurrent.futures
+import dataclasses
 import datetime as dt
 import html
 import json
@@ -10,6 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
+from app.content.course_facts import cached_course_facts
 from app.content.library import Library
 from app.database.tables import DayListRow, Learner, PracticeRun
 from app.quiz.next_steps import build_task_view
@@ -296,7 +298,7 @@ def test_the_calendar_of_the_plan_ends_with_the_exam(reader: TestClient):
     assert calendar.count('role="cell"') == 4 * 7
     assert calendar.count("<b>Mock exam</b>") == 3
     assert calendar.count("<b>Exam</b>") == calendar.count('aria-current="date"') == 1
-    assert "On track." in page
+    assert "Every page fits." in page
 
 
 def test_a_far_exam_shows_the_next_weeks_and_the_last_one(reader: TestClient):
@@ -312,6 +314,18 @@ def test_pages_that_do_not_fit_are_said_in_the_verdict(reader: TestClient):
     reader.post("/plan", data={"exam_day": "2026-06-10", "minutes_a_day": "5"})
 
     assert "Not every page fits." in text_of(reader, "/plan")
+
+
+def test_the_time_left_is_the_sum_of_the_minutes_that_pages_show(
+    rosa: TestClient, library: Library, monkeypatch: pytest.MonkeyPatch
+):
+    course = cached_course_facts(library)
+    pages = {s: dataclasses.replace(page, minutes=3.4) for s, page in course.pages.items()}
+    shown = dataclasses.replace(course, pages=pages)
+    monkeypatch.setattr("app.progress.plan_page.cached_course_facts", lambda _library: shown)
+    rosa.post("/plan", data={"exam_day": "2026-07-09", "minutes_a_day": "60"})
+
+    assert "2 pages left, 6 min." in text_of(rosa, "/plan")
 
 
 def test_a_list_is_renewed_from_the_settings_too(reader: TestClient, session: Session):

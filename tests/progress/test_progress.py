@@ -38,6 +38,15 @@ def test_an_objective_is_begun_with_its_first_answer_not_the_next_morning(
     assert rosa.get("/course").text.count("is-begun") == 3  # with the one in the key
 
 
+def test_parts_of_a_row_have_spaces_between_them(rosa: TestClient):
+    rosa.post("/concepts/weights/readings", data={"section": "two-bytes-each"})
+
+    page = rosa.get("/progress").text
+
+    assert re.search(r"of 10 right · <a href", page)
+    assert "right·" not in page
+
+
 def test_the_link_to_the_estimate_leads_into_its_fold(client: TestClient):
     page = client.get("/progress").text
 

@@ -140,10 +140,13 @@ def test_the_last_seven_days_are_summed_up(rosa: TestClient, desk: Desk, library
     desk.session.rollback()
     desk.answers(list(library.questions)[:3], 1.0, "weights")
 
-    assert (
-        "The last seven days: 1 day of study, 1 page, 3 answers, "
-        "0 more cards known as of this morning." in words_of(rosa)
-    )
+    assert "The last seven days: 1 day of study, 1 page, 3 answers." in words_of(rosa)
+
+
+def test_the_first_task_of_a_new_learner_is_a_button_too(client: TestClient):
+    row = client.get("/").text.partition('<li class="next">')[2].partition("</li>")[0]
+
+    assert re.search(r'<button class="plain" name="pick" value="placement">Placement test', row)
 
 
 @pytest.mark.usefixtures("desk")

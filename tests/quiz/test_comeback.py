@@ -11,7 +11,7 @@ from tests.quiz.course import HandLibrary
 from tests.quiz.test_attempt import answer
 
 SINGLE = "/quiz/kv-cache/single"
-COMES_BACK = "It\u2019s in your cards now."
+COMES_BACK = "It comes back as a card, tomorrow or soon after."
 
 
 def cards(session: Session) -> list[CardStateRow]:
@@ -19,7 +19,7 @@ def cards(session: Session) -> list[CardStateRow]:
     return list(session.exec(select(CardStateRow)).all())
 
 
-def miss(client, form, address: str = SINGLE, **fields: str) -> str:
+def miss(client, form, address: str = SINGLE, **fields: str | list[str]) -> str:
     """Answer wrong; returns the page of the verdict."""
     answered = answer(client, form, address, **(fields or {"answer": "bcdf"}))
     return client.get(answered.headers["location"]).text
@@ -43,13 +43,22 @@ def test_a_right_answer_brings_nothing_back(client, form, session) -> None:
     answered = answer(client, form, SINGLE, answer="ghjk")
 
     assert cards(session) == []
-    assert "in your cards" not in client.get(answered.headers["location"]).text
+    assert "comes back as a card" not in client.get(answered.headers["location"]).text
 
 
 def test_a_partly_right_answer_brings_its_question_back(client, form, session) -> None:
     miss(client, form, "/quiz/kv-cache/cloze", **{"blank.bcdf": "RoCE"})
 
     assert [row.card for row in cards(session)] == ["q:cloze"]
+
+
+def test_a_partly_right_choice_says_what_was_chosen(client, form, course: HandLibrary) -> None:
+    course.edit("multiple", partial="each")
+    html = miss(client, form, "/quiz/kv-cache/multiple", answer=["bcdf", "ghjk", "lmnp"])
+    told = " ".join(html.replace("\xa0", " ").split())
+
+    assert "You chose 2 of 2 right options and 1 wrong." in told
+    assert "of the points; it still counts as missed." in told
 
 
 def test_a_question_answered_rightly_after_a_miss_still_comes_back(client, form, session) -> None:
@@ -173,7 +182,7 @@ def test_the_line_says_when_a_card_comes_back_later(client, form, clock: Clock) 
 
     html = miss(client, form, answer="ghjk").replace("\xa0", " ")
 
-    assert re.search(r"in your cards, due on June \d+, 2026\.", html)
+    assert re.search(r"comes back as a card on June \d+, 2026\.", html)
 
 
 def test_an_edited_question_can_still_be_left_out(client, form, course: HandLibrary) -> None:

@@ -264,6 +264,37 @@ def test_the_form_has_a_button_for_each_part_and_a_label_over_it(client, form) -
     assert "It waits." not in page
 
 
+def test_an_open_question_and_a_card_mark_nothing_in_the_drawing() -> None:
+    words = "A queue before a server. The queue is marked: there it waits. It is long."
+    markup = (
+        '<rect class="hot"/><text class="b on-hot">Queue</text><path class="hot-line"/>'
+        '<text class="on-hot">it waits</text>'
+    )
+    drawing = dataclasses.replace(queue(), markup=markup, desc=words)
+    answer = dataclasses.replace(PLACE.answer, drawings=(drawing,))
+    (figure,) = kinds.type_of(PLACE).template_data(answer, {})
+
+    shown = figure.without_marks().drawing
+
+    assert shown.desc == "A queue before a server. It is long."
+    assert shown.markup == (
+        '<rect class="box"/><text class="b">Queue</text><path class="data"/>'
+        '<text class="">it waits</text>'
+    )
+    assert "hot" not in kinds.type_of(PLACE).card_sides_below_stem(answer, lambda _: "").front
+
+
+def test_the_answer_is_not_marked_before_it_is_given(client, form, course: HandLibrary) -> None:
+    drawing = dataclasses.replace(queue(), markup=queue().markup.replace('"box"', '"hot"', 1))
+    answer = dataclasses.replace(PLACE.answer, drawings=(drawing,))
+    course.edit("place", answer=answer)
+    sent = form(client.get(ADDRESS).text)
+
+    assert 'class="hot"' not in client.get(ADDRESS).text
+    answered = client.post(sent.action, data={**sent.values, "answer": "bcdf"})
+    assert 'class="hot"' in client.get(answered.headers["location"]).text
+
+
 def test_an_answer_is_shown_in_the_drawing_and_in_the_list(client, form) -> None:
     sent = form(client.get(ADDRESS).text)
     answered = client.post(sent.action, data={**sent.values, "answer": "ghjk"})

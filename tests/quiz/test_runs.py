@@ -200,7 +200,7 @@ def test_what_was_missed_before_and_is_right_now_is_counted(client, form) -> Non
     again = begin(client, pick="missed", count=2)
     answer(client, form, again, 1, right=True)
 
-    learned = r"Right, 1 of them missed before</span><b>1</b>"
+    learned = r"Right, including 1 that you had missed</span><b>1</b>"
     assert re.search(learned, client.get(f"{again}/result").text)
     first = client.get(f"{run}/result").text
     assert not re.search(learned, first)

@@ -21,7 +21,7 @@ from app.content.library import LiveLibrary
 from app.main import create_app
 from app.settings import Settings
 from app.web.monitoring import Readiness, check_disk
-from tests.conftest import visit
+from tests.conftest import TINY, visit
 from tests.databases import ABOUT_SQLITE, NAME, SERVER
 from tests.loops import outcome
 
@@ -36,6 +36,22 @@ class NoCourse(LiveLibrary):
 
     def current(self):
         raise OverflowError("cannot convert float infinity to integer")
+
+
+class SlowCourse(LiveLibrary):
+    """A course that notes when it is read for the first time."""
+
+    reads = 0
+
+    def current(self):
+        self.reads += 1
+        return super().current()
+
+
+def test_courses_are_read_before_the_server_is_open(tmp_path: Path) -> None:
+    course = SlowCourse(TINY, tmp_path / "cache")
+    with TestClient(create_app(Settings(data=tmp_path), library=course)):
+        assert course.reads > 0
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Hotspot questions: click a region of a figure."""
 
 import dataclasses
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
@@ -38,6 +39,10 @@ from app.widgets.svg import draw_circled_letter
 
 _MAX_REGIONS = 12  # The style sheet marks as many regions.
 _OUT, _DOWN = 4.0, 13.0  # Pixels from the corner of a region to its letter.
+_UNMARKED = {"hot": "box", "hot-line": "data", "on-hot": ""}
+_HOT = re.compile(r'class="(?:[^"]* )?hot[ "]')
+_CLASSES = re.compile(r'class="([^"]*)"')
+_SENTENCE_END = re.compile(r"(?<=[.!?]) ")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -86,6 +91,25 @@ class HotspotFigure:
     width: str
     drawing: SvgFigure
     spots: tuple[HotspotMarker, ...]
+
+    def without_marks(self) -> "HotspotFigure":
+        """Return the figure as an open question shows it: what is marked often is the answer.
+
+        Sentences of the text alternative that speak of a mark are left out too.
+        """
+        replaced = _UNMARKED if _HOT.search(self.drawing.markup) else {"hot-line": "data"}
+
+        def unmark(match: re.Match[str]) -> str:
+            names = (replaced.get(name, name) for name in match[1].split())
+            return f'class="{" ".join(filter(None, names))}"'
+
+        sentences = _SENTENCE_END.split(self.drawing.desc)
+        drawing = dataclasses.replace(
+            self.drawing,
+            markup=_CLASSES.sub(unmark, self.drawing.markup),
+            desc=" ".join(sentence for sentence in sentences if "marked" not in sentence),
+        )
+        return dataclasses.replace(self, drawing=drawing)
 
     def render_opening_svg_tag(self, id_prefix: str) -> Markup:
         """Return the opening of its `<svg>`; ids begin with `name`."""
@@ -297,7 +321,7 @@ def _suggest_option_with_region(option_text: str) -> str:
 
 def _lettered_svg(figure: HotspotFigure) -> str:
     """Return a figure with its letters, for the face of a card."""
-    drawing = figure.drawing
+    drawing = figure.without_marks().drawing
     spots = "".join(draw_circled_letter(s.letter, s.letter_x, s.letter_y) for s in figure.spots)
     svg = (
         f'<svg class="g dia" viewBox="0 0 {drawing.width:g} {drawing.height:g}" '
