@@ -37,6 +37,7 @@ from app.estimator.serving.engine import (
 )
 from app.estimator.serving.replica import (
     BatchTiming,
+    EqualRounds,
     RequestLengths,
     RequestTraffic,
     added_prompt_time,
@@ -90,7 +91,7 @@ class Measured:
     model: Architecture
     gpu: Accelerator
     fabric: Interconnect
-    rounds: tuple[tuple[float, float], ...]  # Number of rounds, and the requests of each.
+    rounds: tuple[EqualRounds, ...]
 
     @property
     def requests(self) -> RequestLengths:
@@ -114,7 +115,7 @@ def measured(case: ReferenceCase, file: CaseFile) -> Measured:
     # Llama 3.1 and 3.3 have the same shape, so they count as one model.
     shape = f"{model.layers} layers of {model.hidden}, {model.vocabulary} words"
     fabric = gpu_interconnect(gpu, asked.network_rate, domain=asked.domain or 0)
-    batches = [(1.0, float(asked.concurrent))]
+    batches = [EqualRounds(1.0, float(asked.concurrent))]
     if case.kind == "offline_throughput":
         traffic = RequestTraffic(RequestLengths(asked.prompt_tokens, asked.output_tokens))
         placed = place_model(model, gpu, fabric, serving_setup(asked))

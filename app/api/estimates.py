@@ -39,7 +39,8 @@ def catalog_json(kind: str) -> dict[str, Any]:
 
 
 def _list_models() -> list[dict[str, Any]]:
-    return [{"id": key, **_model_fields(lookup.find_model(key))} for key, _ in lookup.list_models()]
+    models = lookup.list_models()
+    return [{"id": model.id, **_model_fields(lookup.find_model(model.id))} for model in models]
 
 
 def _model_fields(model: Architecture) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from app.authoring import scaffold
 from app.authoring.course_report import (
@@ -249,13 +250,21 @@ def _check_with_stamps(files: WatchedFiles, folder: Path) -> tuple[Problems, Fil
     return tuple(sorted(assemble_library(parsed_files, folder).problems)), stamps
 
 
-def _index_problems(problems: Problems) -> dict[tuple[str, str, str, int], ContentProblem]:
-    """Index problems by everything but their line; equal ones by their order."""
-    index: dict[tuple[str, str, str, int], ContentProblem] = {}
+class ProblemKey(NamedTuple):
+    """Everything of a problem but its line; `occurrence` counts equal ones from 0."""
+
+    path: str
+    code: str
+    message: str
+    occurrence: int
+
+
+def _index_problems(problems: Problems) -> dict[ProblemKey, ContentProblem]:
+    index: dict[ProblemKey, ContentProblem] = {}
     for problem in problems:
-        number = 0
-        while (key := (problem.path, problem.code, problem.message, number)) in index:
-            number += 1
+        key = ProblemKey(problem.path, problem.code, problem.message, occurrence=0)
+        while key in index:
+            key = key._replace(occurrence=key.occurrence + 1)
         index[key] = problem
     return index
 

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from app.content.id_ownership import IdOwners, assign_id_owners
 from app.content.link_and_picture_rules import (
@@ -510,11 +511,11 @@ def _check_blueprints(
                     hint = f"Write {domain_of[number]} = {wanted}"
                 yield make_problem(place, "E70", message, hint)
             elif held[number] < wanted:
-                counts = (number, wanted, held[number])
+                shortage = DomainShortage(number, wanted, held[number])
                 yield make_problem(
                     place,
                     "E71",
-                    *_domain_shortage_message(counts, drafts[number], left_out[number]),
+                    *_domain_shortage_message(shortage, drafts[number], left_out[number]),
                 )
 
 
@@ -524,22 +525,34 @@ def _exclusion_reason_label(question: Question) -> str:
     return "“level: deeper”" if question.level == "deeper" else "choices between two options"
 
 
+class DomainShortage(NamedTuple):
+    domain: str
+    needed_questions: int
+    live_questions: int
+
+
+class ProblemText(NamedTuple):
+    message: str
+    hint: str
+
+
 def _domain_shortage_message(
-    counts: tuple[str, int, int], drafts: Counter[str], excluded: Counter[str]
-) -> tuple[str, str]:
-    """Return message and hint for E71. `counts`: domain, needed questions, live questions.
+    shortage: DomainShortage, drafts: Counter[str], excluded: Counter[str]
+) -> ProblemText:
+    """Return the text of E71.
 
     `excluded` counts the live questions that exams never draw, by the reason.
     """
-    number, wanted, held = counts
-    message = f"The exam asks {wanted} questions of domain {number}, "
-    message += f"the course has {held}"
+    needed, live = shortage.needed_questions, shortage.live_questions
+    message = f"The exam asks {needed} questions of domain {shortage.domain}, "
+    message += f"the course has {live}"
     if drafts:
-        return f"{message} that are live.", _fill_domain_hint(drafts, wanted - held)
+        hint = _fill_domain_hint(drafts, needed - live)
+        return ProblemText(f"{message} that are live.", hint)
     hint = "Write more questions, or ask fewer."
     if excluded:
         hint += " Exams never draw " + ", ".join(f"{w} ({n})" for w, n in excluded.items()) + "."
-    return f"{message} for exams.", hint
+    return ProblemText(f"{message} for exams.", hint)
 
 
 def _fill_domain_hint(drafts: Counter[str], lacking: int) -> str:

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from html import unescape
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from app.content import course_rules
 from app.content.course_rules import (
@@ -96,15 +96,21 @@ def drop_unpublished_items(items: Mapping[str, Item]) -> dict[str, Item]:
     return {name: item for name, item in items.items() if item.status == "live"}
 
 
+class ItemStart(NamedTuple):
+    line: int
+    is_live: bool
+
+
 def drop_scaffold_warnings_in_drafts(
     problems: Iterable[ContentProblem], authored: CourseWithDrafts
 ) -> list[ContentProblem]:
     """Drop W77 (scaffold text) in what is not live: it is allowed there."""
     drafts = {t.slug for t in authored.topics.values() if t.status != "live"}
-    starts: dict[str, list[tuple[int, bool]]] = {}
+    starts: dict[str, list[ItemStart]] = {}
     items: list[Question | Flashcard] = [*authored.questions.values(), *authored.cards.values()]
     for item in items:
-        starts.setdefault(item.place.path, []).append((item.place.line, item.status == "live"))
+        start = ItemStart(item.place.line, is_live=item.status == "live")
+        starts.setdefault(item.place.path, []).append(start)
     for lines in starts.values():
         lines.sort()
     sketched = {item.topic for item in items if item.status != "live"}
@@ -124,10 +130,10 @@ def _topic_of_problem(problem: ContentProblem) -> str:
     return parts[1] if len(parts) > 2 else ""
 
 
-def _is_in_unpublished_item(problem: ContentProblem, starts: list[tuple[int, bool]]) -> bool:
+def _is_in_unpublished_item(problem: ContentProblem, starts: list[ItemStart]) -> bool:
     """Return whether the last item at or above a problem is not live."""
-    at = bisect.bisect_right(starts, (problem.line, True)) - 1
-    return at >= 0 and not starts[at][1]
+    at = bisect.bisect_right(starts, ItemStart(problem.line, is_live=True)) - 1
+    return at >= 0 and not starts[at].is_live
 
 
 # item id: new option key to the key whose counts it continues
@@ -160,9 +166,13 @@ def assemble_course(course: ParsedCourse) -> AssembledCourse:
     homeless = _check_items_without_topic(course, pages)
     problems += homeless
     out = _items_with_errors(problems)
-    out |= {(fact.id, p.path) for p in homeless for fact in course.readings[p.path].facts}
-    questions = {i: q for i, q in questions.items() if (i, q.place.path) not in out}
-    cards = {i: c for i, c in cards.items() if (i.removesuffix(REVERSE), c.place.path) not in out}
+    out |= {ItemInFile(fact.id, p.path) for p in homeless for fact in course.readings[p.path].facts}
+    questions = {i: q for i, q in questions.items() if ItemInFile(i, q.place.path) not in out}
+    cards = {
+        i: c
+        for i, c in cards.items()
+        if ItemInFile(i.removesuffix(REVERSE), c.place.path) not in out
+    }
     authored = CourseWithDrafts(_ordered_topics(course, pages, questions, cards), questions, cards)
     questions, cards, shown = (
         drop_unpublished_items(questions),
@@ -208,10 +218,15 @@ def _check_owner_reviews(
             yield problem
 
 
-def _items_with_errors(problems: list[ContentProblem]) -> set[tuple[str, str]]:
-    """Return the items that errors leave out, as (id, path)."""
+class ItemInFile(NamedTuple):
+    id: str
+    path: str
+
+
+def _items_with_errors(problems: list[ContentProblem]) -> set[ItemInFile]:
+    """Return the items that errors leave out."""
     refused = [p for p in problems if p.item and p.severity == "error"]
-    return {(p.item, path) for p in refused for path in _list_possible_item_files(p)}
+    return {ItemInFile(p.item, path) for p in refused for path in _list_possible_item_files(p)}
 
 
 def _list_possible_item_files(problem: ContentProblem) -> tuple[str, ...]:
@@ -603,8 +618,8 @@ def _assemble_without_file(
 
     If several files fail, the whole previous course is used.
     """
-    for path, others in _fallback_candidates(course.readings, earlier):
-        spared = dataclasses.replace(course, readings=others)
+    for path, readings in _fallback_candidates(course.readings, earlier):
+        spared = dataclasses.replace(course, readings=readings)
         try:
             made = assemble_course(spared)
         except Exception:  # noqa: BLE001, S112 - another file is at fault
@@ -619,10 +634,16 @@ def _assemble_without_file(
     return empty, AssembledCourse({}, {}, {}, (problem,))
 
 
+class FallbackCandidate(NamedTuple):
+    """Files to assemble, and the path of the one replaced or left out; "" for all."""
+
+    replaced_path: str
+    readings: Mapping[str, ParsedFile]
+
+
 def _fallback_candidates(
     readings: Mapping[str, ParsedFile], previous_files: Mapping[str, ParsedFile]
-) -> Iterator[tuple[str, Mapping[str, ParsedFile]]]:
-    """Yield the alternatives to assemble, with the file each replaces; "" for all."""
+) -> Iterator[FallbackCandidate]:
     for path, reading in readings.items():
         others = dict(readings)
         del others[path]
@@ -630,10 +651,10 @@ def _fallback_candidates(
             others[path] = dataclasses.replace(
                 previous_files[path], problems=reading.problems, outdated=True
             )
-        yield path, others
+        yield FallbackCandidate(path, others)
     if previous_files:
         changed = {p for p, r in previous_files.items() if readings.get(p) != r}
-        yield (
+        yield FallbackCandidate(
             "",
             {p: dataclasses.replace(r, outdated=p in changed) for p, r in previous_files.items()},
         )

@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import unescape
+from typing import NamedTuple
 
 from app.estimator.hardware.part_values import find_part, list_parts
 from app.estimator.models.lookup import list_models
@@ -96,11 +97,19 @@ class DoubtfulRatio:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class ShownEstimate:
+    """An amount that is shown as a figure, and the estimate that it is computed by."""
+
+    amount: str
+    target: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class FileAmounts:
-    """The amounts of one file: plain ones, estimates as (text, target), doubtful ratios."""
+    """The amounts of one file: plain ones, estimates, doubtful ratios."""
 
     plain: tuple[PlainAmount, ...] = ()
-    estimates: tuple[tuple[str, str], ...] = ()
+    estimates: tuple[ShownEstimate, ...] = ()
     ratios: tuple[DoubtfulRatio, ...] = ()
 
 
@@ -114,8 +123,8 @@ def check_amounts(files: Mapping[str, FileAmounts]) -> Iterator[ContentProblem]:
     """
     estimates: dict[str, dict[str, str]] = {}
     for path, amounts in files.items():
-        for text, target in amounts.estimates:
-            estimates.setdefault(_topic_folder(path), {}).setdefault(text, target)
+        for shown in amounts.estimates:
+            estimates.setdefault(_topic_folder(path), {}).setdefault(shown.amount, shown.target)
     for path, amounts in files.items():
         known = estimates.get(_topic_folder(path), {})
         for amount in amounts.plain:
@@ -224,11 +233,11 @@ def _line_and_column(text: str, at: int) -> tuple[int, int]:
     return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
 
 
-def _estimate_figures(prose: str) -> Iterator[tuple[str, str]]:
+def _estimate_figures(prose: str) -> Iterator[ShownEstimate]:
     for match in itertools.chain(FIGURE_LINK.finditer(prose), SVG_FIGURE.finditer(prose)):
         amount = _AMOUNT.search(match["text"])
         if amount and match["target"].startswith("calc:"):
-            yield _normalize_amount(amount["amount"]), unescape(match["target"])
+            yield ShownEstimate(_normalize_amount(amount["amount"]), unescape(match["target"]))
 
 
 def _normalize_amount(amount: str) -> str:
@@ -285,7 +294,7 @@ def _find_weights_estimate(amount: str, section: str) -> str:
     """Return the estimate of a named model's weights in a named format, if it is the amount."""
     if not amount.endswith("GB"):
         return ""
-    for name in (key for key, name in list_models() if name in section):
+    for name in (model.id for model in list_models() if model.name in section):
         for weights, pattern in _FORMATS.items():
             target = f"calc:weights?model={name}&weights={weights}#total"
             if pattern.search(section) and _equals_target_value(amount, target):
@@ -299,7 +308,7 @@ def _equals_target_value(amount: str, target: str) -> bool:
     try:
         return (
             link is not None
-            and not compare_figure_with_value(amount, compute_link_target(link).value)[0]
+            and compare_figure_with_value(amount, compute_link_target(link).value).is_equal
         )
     except FigureError:
         return False
@@ -337,21 +346,28 @@ def _named_parts(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, [*parts, *inside])))
 
 
+class ValueInBaseUnit(NamedTuple):
+    field: str
+    value: float
+
+
 @functools.cache
-def _part_values(part: str, quantity_kind: str) -> tuple[tuple[str, float], ...]:
-    """Return the numeric values of a part that measure the same, in base units."""
+def _part_values(part: str, quantity_kind: str) -> tuple[ValueInBaseUnit, ...]:
+    """Return the numeric values of a part that measure the same."""
     entry = find_part(part)
     if entry is None:
         return ()
     values = [
-        (v.name, float(v.number))
+        ValueInBaseUnit(v.name, float(v.number))
         for v in entry.values
         if v.field.unit
         and unit_kind(v.field.unit) == quantity_kind
         and isinstance(v.number, int | float)
     ]
     both = getattr(entry.entry, "nvlink_both_ways", None) if quantity_kind == "B/s" else None
-    return (*values, ("nvlink_both_ways", both)) if both else tuple(values)
+    if both:
+        values.append(ValueInBaseUnit("nvlink_both_ways", both))
+    return tuple(values)
 
 
 def _find_doubtful_ratio(text: str, start: int, sentence: str) -> Iterator[DoubtfulRatio]:
@@ -363,8 +379,8 @@ def _find_doubtful_ratio(text: str, start: int, sentence: str) -> Iterator[Doubt
     ratio = ratios[0]
     gaps = (sentence[min(f.end(), ratio.end()) : max(f.start(), ratio.start())] for f in figures)
     quantities = [_base_quantity(f["text"]) for f in figures]
-    small, large = sorted(value for value, _ in quantities)
-    alike = small > 0 and quantities[0][1] == quantities[1][1]
+    small, large = sorted(quantity.value for quantity in quantities)
+    alike = small > 0 and quantities[0].kind == quantities[1].kind
     if not alike or all(_CLAUSE.search(gap) for gap in gaps):
         return  # the words are about something else
     if abs(large / small / _ratio_value(ratio) - 1) > _RATIO_TOLERANCE:
@@ -372,13 +388,20 @@ def _find_doubtful_ratio(text: str, start: int, sentence: str) -> Iterator[Doubt
         yield DoubtfulRatio(ratio[0], large / small, *place)
 
 
-def _base_quantity(text: str) -> tuple[float, str]:
-    """Return the amount in a figure in base units, and what it measures; 0 if it has none."""
+class BaseQuantity(NamedTuple):
+    """An amount in base units, and the kind of quantity that it measures."""
+
+    value: float
+    kind: str
+
+
+def _base_quantity(text: str) -> BaseQuantity:
+    """Return the amount in a figure; 0 if it has none."""
     match = _AMOUNT.search(text)
     quantity = parse_quantity(match["amount"].replace("\u00a0", " ")) if match else None
     if quantity is None or not quantity.unit:
-        return 0.0, ""
-    return quantity.value * UNITS[quantity.unit][1], unit_kind(quantity.unit)
+        return BaseQuantity(0.0, "")
+    return BaseQuantity(quantity.value * UNITS[quantity.unit][1], unit_kind(quantity.unit))
 
 
 def _ratio_value(match: re.Match[str]) -> float:

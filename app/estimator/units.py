@@ -3,6 +3,7 @@
 import functools
 import math
 import re
+from typing import NamedTuple
 
 NBSP = "\u00a0"
 MINUS = "\u2212"
@@ -252,6 +253,13 @@ def _format_scientific(size: float, digits: int) -> str:
     return f"{_trim_zeros(mantissa)}×10{power}"
 
 
+class DisplayUnit(NamedTuple):
+    """A unit as shown, and its factor to the base unit."""
+
+    name: str
+    factor: float
+
+
 # The size from which each unit is used, largest first; memory stays in GB up to 10 TB.
 _LADDER: dict[str, tuple[tuple[float, str], ...]] = {
     "B": ((1e16, "PB"), (1e13, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")),
@@ -275,7 +283,7 @@ _LADDER: dict[str, tuple[tuple[float, str], ...]] = {
     "m3/s": ((0.0, "m³/s"),),
 }
 _RUNGS = {
-    unit: tuple((least, name, UNITS[name][1]) for least, name in rungs)
+    unit: tuple((least, DisplayUnit(name, UNITS[name][1])) for least, name in rungs)
     for unit, rungs in _LADDER.items()
 }
 _ONE_DECIMAL = frozenset({"B", "B/s", "FLOP/s", "FLOP", "W", "Wh", "s", "kg", "GB", "%"})
@@ -309,7 +317,7 @@ def round_estimate(value: float, unit: str) -> float:
     >>> round_estimate(145_418.0, "USD"), round_estimate(149.43e9, "B")
     (145000.0, 149430000000.0)
     """
-    _, factor = _display_unit(abs(value), unit)
+    factor = _display_unit(abs(value), unit).factor
     size = abs(value) / factor
     if unit in _SUMMED or not 100 <= size < 1e15:
         return value
@@ -412,13 +420,12 @@ def append_unit(number: str, unit: str) -> str:
     return f"{number}{'' if unit in {'', '%', '×'} else NBSP}{unit}"
 
 
-def _display_unit(size: float, unit: str) -> tuple[str, float]:
-    """Return the display unit of a size, and its factor."""
+def _display_unit(size: float, unit: str) -> DisplayUnit:
     if size:
-        for least, name, factor in _RUNGS.get(unit, ()):
+        for least, display_unit in _RUNGS.get(unit, ()):
             if size >= least:
-                return name, factor
-    return unit, UNITS.get(unit, ("", 1.0))[1]
+                return display_unit
+    return DisplayUnit(unit, UNITS.get(unit, ("", 1.0))[1])
 
 
 def _format_up_to_one_decimal(value: float, extra_decimals: int = 0) -> str:

@@ -104,7 +104,7 @@ class ExamOffer:
 def build_exam_home(ctx: RequestContext, running: SittingState | None) -> dict[str, Any]:
     """Return the template variables of the exam home."""
     whole = sorted(ctx.library.exams.values(), key=lambda e: (-e.questions, e.slug))
-    finished = [_build_past_sitting(ctx.library, *one) for one in _list_finished_sittings(ctx)]
+    finished = [_build_past_sitting(ctx.library, one) for one in _list_finished_sittings(ctx)]
     question_pool = _count_all_and_missed(ctx)
     return {
         "whole": whole,
@@ -158,22 +158,21 @@ def _list_missed_questions(ctx: RequestContext, there: Sequence[Question]) -> li
     return [q for q in there if q.id in past and past[q.id].missed]
 
 
-def _list_finished_sittings(ctx: RequestContext) -> list[tuple[SittingState, float, int]]:
+def _list_finished_sittings(ctx: RequestContext) -> list[store.FinishedSitting]:
     return store.load_finished_sittings(ctx.db, ctx.learner.id) if ctx.learner.id else []
 
 
-def _build_past_sitting(
-    library: Library, sitting: SittingState, score: float, answered: int
-) -> PastSitting:
+def _build_past_sitting(library: Library, finished: store.FinishedSitting) -> PastSitting:
+    sitting = finished.sitting
     used = ((sitting.closed_at or sitting.deadline) - sitting.started_at).total_seconds()
     return PastSitting(
         number=sitting.id,
         title=exam_title(library, sitting.exam),
         whole=sitting.exam in library.exams,
         started=sitting.started_at,
-        score=score,
+        score=finished.score,
         questions=len(sitting.slots),
-        answered=answered,
+        answered=finished.answer_count,
         minutes=used / 60,
         by_clock=sitting.closed_by == "time",
     )
@@ -390,9 +389,9 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
         return RedirectResponse(f"/exams/sittings/{sat.id}/questions/1", 303)
     paper = load_graded_items(ctx.db, ctx.library, sat)
     earlier = [
-        (other, score)
-        for other, score, _ in store.load_finished_sittings(ctx.db, ctx.learner.id)
-        if other.exam == sat.exam and other.started_at < sat.started_at
+        (other.sitting, other.score)
+        for other in store.load_finished_sittings(ctx.db, ctx.learner.id)
+        if other.sitting.exam == sat.exam and other.sitting.started_at < sat.started_at
     ]
     report = build_score_report(paper)
     again = _in_learning_order(ctx, report.questions_to_repeat)

@@ -65,8 +65,8 @@ def draw_sitting(
     there: Sequence[Question] = list(filter(has_solvable_variant, sitting_request.questions))
     if not wish.every_kind and not is_exam_of_missed_questions(blueprint.slug):
         there = keep_common_exam_types(there)
-    last, met = store.load_items_seen_anywhere(db, learner_id)
-    paper = assemble_paper(blueprint, domains, there, met, seed, last)
+    seen = store.load_items_seen_anywhere(db, learner_id)
+    paper = assemble_paper(blueprint, domains, there, seen.times_seen, seed, seen.on_newest_paper)
     return NewSitting(
         token=wish.token or secrets.token_urlsafe(9),
         exam=blueprint.slug,

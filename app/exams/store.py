@@ -5,7 +5,7 @@ import datetime as dt
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import bindparam, case, func, update
 from sqlalchemy import select as plain_select
@@ -205,8 +205,14 @@ def load_overdue_sittings(db: Session, now: dt.datetime, course: str) -> list[Si
     return [_sitting_from_row(row) for row in rows]
 
 
-def load_finished_sittings(db: Session, learner_id: int) -> list[tuple[SittingState, float, int]]:
-    """Return closed sittings, newest first, each with its score and number of answers."""
+class FinishedSitting(NamedTuple):
+    sitting: SittingState
+    score: float
+    answer_count: int
+
+
+def load_finished_sittings(db: Session, learner_id: int) -> list[FinishedSitting]:
+    """Return closed sittings, newest first."""
     points = func.coalesce(func.sum(SCORE), 0.0)
     rows = db.exec(
         select(Sitting, points, func.count(ATTEMPT.c.id))
@@ -216,7 +222,10 @@ def load_finished_sittings(db: Session, learner_id: int) -> list[tuple[SittingSt
         .group_by(col(Sitting.id))
         .order_by(col(Sitting.started_at).desc())
     )
-    return [(_sitting_from_row(row), float(score), answers) for row, score, answers in rows]
+    return [
+        FinishedSitting(_sitting_from_row(row), float(score), answers)
+        for row, score, answers in rows
+    ]
 
 
 def count_attempts_in_practice_and_exams(db: Session, learner_id: int) -> Counter[str]:
@@ -229,13 +238,15 @@ def count_attempts_in_practice_and_exams(db: Session, learner_id: int) -> Counte
     return Counter(dict(rows.all()))
 
 
-def load_items_seen_anywhere(
-    db: Session, learner_id: int
-) -> tuple[frozenset[str], Mapping[str, int]]:
-    """Return the questions of the newest paper, and how often each question was seen at all.
+class SeenItems(NamedTuple):
+    """The questions of the newest paper, and how often each question was seen at all."""
 
-    Questions on a paper count as seen, answered or not.
-    """
+    on_newest_paper: frozenset[str]
+    times_seen: Mapping[str, int]
+
+
+def load_items_seen_anywhere(db: Session, learner_id: int) -> SeenItems:
+    """Return what a learner saw; questions on a paper count as seen, answered or not."""
     rows = db.exec(
         select(Sitting.paper)
         .where(Sitting.learner_id == learner_id)
@@ -245,7 +256,7 @@ def load_items_seen_anywhere(
     met = count_attempts_in_practice_and_exams(db, learner_id)
     for item in frozenset().union(*papers):
         met[item] = max(met[item], 1)
-    return next(iter(papers), frozenset()), met
+    return SeenItems(next(iter(papers), frozenset()), met)
 
 
 def load_answers(db: Session, sitting_id: int) -> dict[int, SavedAnswer]:

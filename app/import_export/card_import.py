@@ -156,9 +156,9 @@ def _read_own_card(card: PackageCard, pictures: Mapping[str, str]) -> _OwnConten
     lost, files = 0, frozenset[str]()
     faces: list[str] = []
     for face in card.faces:
-        html, missing, used = replace_picture_urls(convert_formulas(face), addresses)
-        faces.append(sanitize_html(html))
-        lost, files = lost + missing, files | used
+        replaced = replace_picture_urls(convert_formulas(face), addresses)
+        faces.append(sanitize_html(replaced.html))
+        lost, files = lost + replaced.lost_media_count, files | replaced.picture_names
     if any(map(is_blank, faces)):
         raise ItemSkippedError(_WORDLESS)
     if any(len(face) > LONGEST_FACE for face in faces):

@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import PurePosixPath
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 from urllib.parse import unquote
 
 from pydantic import Field
@@ -59,15 +59,26 @@ class ItemOption:
         return 100.0 if self.right else round(100 * self.credit, 5)
 
 
-def credit_of_score(score: float, best: float) -> tuple[bool, float]:
-    """Return whether an answer worth `score` of `best` is right, and its credit.
+class OptionCredit(NamedTuple):
+    """Whether an answer is right, and the share of the points of one that is not (0 to 1)."""
 
-    >>> credit_of_score(100, 100), credit_of_score(50, 100), credit_of_score(-10, 100), credit_of_score(0, 0)
-    ((True, 0.0), (False, 0.5), (False, 0.0), (False, 0.0))
+    is_right: bool
+    partial_credit: float = 0.0
+
+
+def credit_of_score(score: float, best: float) -> OptionCredit:
+    """Return the credit of an answer worth `score` of `best`.
+
+    >>> [tuple(credit_of_score(score, 100)) for score in (100, 50, -10)]
+    [(True, 0.0), (False, 0.5), (False, 0.0)]
+    >>> credit_of_score(0, 0)
+    OptionCredit(is_right=False, partial_credit=0.0)
     """
     if score <= 0 or best <= 0:
-        return False, 0.0
-    return score >= best, 0.0 if score >= best else round(score / best, 7)
+        return OptionCredit(is_right=False)
+    if score >= best:
+        return OptionCredit(is_right=True)
+    return OptionCredit(is_right=False, partial_credit=round(score / best, 7))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

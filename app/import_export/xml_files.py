@@ -10,7 +10,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
-from typing import IO
+from typing import IO, NamedTuple
 from xml.etree import ElementTree as ET
 from xml.parsers import expat
 
@@ -81,13 +81,20 @@ _ODD_WORD = re.compile(
 )
 
 
-def decode_or_guess(data: bytes) -> tuple[str, str]:
+class DecodedText(NamedTuple):
+    """A text, and a note if its encoding was guessed."""
+
+    text: str
+    guess_note: str = ""
+
+
+def decode_or_guess(data: bytes) -> DecodedText:
     """Return the same, or Windows-1252 as Excel writes it, with a note about the guess.
 
     Raises UnusableFileError if the letters then form no words.
     """
     try:
-        return decode_unicode(data), ""
+        return DecodedText(decode_unicode(data))
     except UnusableFileError as error:
         try:
             text = _decode_as(data, "cp1252")
@@ -95,9 +102,10 @@ def decode_or_guess(data: bytes) -> tuple[str, str]:
             raise error from None
     if _ODD_WORD.search(text):
         raise UnusableFileError("The file is not UTF-8 text; save it with that encoding.")
-    return text, (
+    return DecodedText(
+        text,
         "The file is not UTF-8 and was read as Windows-1252: look at its accents and "
-        "signs, or save it as “CSV UTF-8”."
+        "signs, or save it as “CSV UTF-8”.",
     )
 
 
@@ -221,7 +229,12 @@ def _describe_broken_archive(file: IO[bytes]) -> str:
     return "the archive is damaged or cut off"
 
 
-def read_archive_files(data: bytes, ending: str) -> Iterator[tuple[str, bytes]]:
+class ArchiveFile(NamedTuple):
+    path: str
+    content: bytes
+
+
+def read_archive_files(data: bytes, ending: str) -> Iterator[ArchiveFile]:
     """Yield the files of an archive with this name ending, in order; raises UnusableFileError.
 
     The whole archive is refused if a name leaves its folder, if it has too many files, or if it
@@ -230,7 +243,7 @@ def read_archive_files(data: bytes, ending: str) -> Iterator[tuple[str, bytes]]:
     with open_archive(io.BytesIO(data), "The archive cannot be read") as archive:
         for entry in archive.infolist():
             if entry.filename.lower().endswith(ending) and not entry.is_dir():
-                yield entry.filename, _read_entry(archive, entry)
+                yield ArchiveFile(entry.filename, _read_entry(archive, entry))
 
 
 def expect_safe_entries(entries: list[zipfile.ZipInfo]) -> None:

@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Mapping
 from html import unescape
+from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote
 
 from markdown_it.common.utils import escapeHtml
@@ -173,8 +174,19 @@ def parse_displayed_number(text: str) -> DisplayedNumber | None:
     )
 
 
-def compare_figure_with_value(text: str, value: Value) -> tuple[str, str]:
-    """Compare a text with its computed value: (problem code, text to write); ("", "") if equal.
+class FigureComparison(NamedTuple):
+    """The code of the problem, and the text to write instead; both empty if equal."""
+
+    problem_code: str = ""
+    right_text: str = ""
+
+    @property
+    def is_equal(self) -> bool:
+        return not self.problem_code
+
+
+def compare_figure_with_value(text: str, value: Value) -> FigureComparison:
+    """Compare a text with its computed value.
 
     The text must be the value rounded to the digits it shows, in its own unit, or to the
     three digits that calculators show of a measured amount.
@@ -182,19 +194,20 @@ def compare_figure_with_value(text: str, value: Value) -> tuple[str, str]:
     if not isinstance(value, Quantity):
         words = {True: "yes", False: "no"}
         right = words.get(value, "") if isinstance(value, bool) else value
-        return ("", "") if text.strip().lower() == right.lower() else ("E82", right)
+        equal = text.strip().lower() == right.lower()
+        return FigureComparison() if equal else FigureComparison("E82", right)
     shown = parse_displayed_number(text)
     if shown is None:
-        return "E82", _format_suggestion(value)
+        return FigureComparison("E82", _format_suggestion(value))
     scale = _factor_to_displayed_unit(shown, value)
     if scale is None:
-        return "E83", _format_suggestion(value)
+        return FigureComparison("E83", _format_suggestion(value))
     scaled = value.value * scale
     if abs(scaled - shown.value) <= 0.5000001 * 10.0**-shown.places:
-        return "", ""
+        return FigureComparison()
     if is_rounded_measurement(shown.value / scale, value.value, value.unit or ""):
-        return "", ""
-    return "E82", _rewrite_figure(shown, scaled)
+        return FigureComparison()
+    return FigureComparison("E82", _rewrite_figure(shown, scaled))
 
 
 def replace_figure_links_by_text(source: str) -> str:
@@ -223,15 +236,15 @@ def check_and_unlink_figures(
             return match["text"]
         source_file.spend_effort(estimate_call_effort(target.name), match["target"])
         try:
-            code, right = compare_figure_with_value(
-                match["text"], compute_link_target(target).value
-            )
+            comparison = compare_figure_with_value(match["text"], compute_link_target(target).value)
         except FigureError as error:
             place = source_file.locate_text(match[0], first, last)
             source_file.report(error.code, *place, error.message, error.hint)
             return match["text"]
-        if code:
-            report_wrong_figure(code, (match["text"], right), match[0], source_file, (first, last))
+        if not comparison.is_equal:
+            texts = match["text"], comparison.right_text
+            code = comparison.problem_code
+            report_wrong_figure(code, texts, match[0], source_file, (first, last))
         return match["text"]
 
     return link.sub(resolve, text).replace(KEEP_PLAIN, "")
@@ -491,7 +504,8 @@ def _not_an_amount_error(node: YamlText, written: str) -> _FigureBlockError:
 
 def _row_chart_html(rows: RowChart) -> str:
     keys = " ".join(
-        f'<span class="key {color}">{words}</span>' for color, words in row_chart_legend(rows)
+        f'<span class="key {entry.css_class}">{entry.text}</span>'
+        for entry in row_chart_legend(rows)
     )
     key = f' <span class="row">{keys}</span>' if keys else ""
     return (

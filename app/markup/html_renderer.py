@@ -610,12 +610,13 @@ def _compute_and_check_figure(
     except FigureError as error:
         scope.report(error.code, href[:60], error.message, error.hint)
         return None
-    code_, right = checked_figures.compare_figure_with_value(text, answer.value)
-    if code_:
+    comparison = checked_figures.compare_figure_with_value(text, answer.value)
+    if not comparison.is_equal:
         mark = "`" if inner.type == "code_inline" else ""
         written = f"[{mark}{text}{mark}]({href}"
         lines = scope.first, scope.last
-        checked_figures.report_wrong_figure(code_, (text, right), written, scope.source_file, lines)
+        code, texts = comparison.problem_code, (text, comparison.right_text)
+        checked_figures.report_wrong_figure(code, texts, written, scope.source_file, lines)
     return answer
 
 

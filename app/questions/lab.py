@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.markup.model import NO_TEXT, RichText
 from app.markup.text import closest_word
@@ -229,7 +229,7 @@ class CommandMatcher:
                 return meant[0], filters
         return None, stages[1:]
 
-    def list_harmless_answers(self, state: str) -> list[tuple[int, ShellCommand, str]]:
+    def list_harmless_answers(self, state: str) -> list[lab_tables.LabAnswer]:
         """Return the harmless answers of a state with each spelling, the most special first."""
         here = self._sort_applicable_commands(
             state, {n: 0 for n, c in enumerate(self.lab.commands) if not c.harmful}
@@ -238,7 +238,11 @@ class CommandMatcher:
         for meaning, indices in self._exact.items():
             for index in indices if len(meaning) == 1 else ():
                 spellings[index].append(meaning[0])
-        return [(n, one, self.lab.commands[n].output.plain) for n in here for one in spellings[n]]
+        return [
+            lab_tables.LabAnswer(n, one, self.lab.commands[n].output.plain)
+            for n in here
+            for one in spellings[n]
+        ]
 
     def available_commands(self, state: str) -> list[int]:
         samples = enumerate(self.matches_of_first_spellings)
@@ -299,9 +303,9 @@ def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> La
         if index is None:
             original, pipeline = pipeline, shell.split_into_cat_and_filter(pipeline)
             filters = pipeline.stages[1:]
-            index, text = _derive_output_from_other_answers(
-                terminal, state, pipeline.commands[0]
-            ) or (None, None)
+            answer = _derive_output_from_other_answers(terminal, state, pipeline.commands[0])
+            if answer:
+                index, text = answer.source_index, answer.output
         if index is None and (several := shell.split_by_argument(pipeline)):
             queue[:0] = several
             continue
@@ -414,8 +418,8 @@ def _filter_output(text: str, filters: Sequence[Sequence[str]]) -> str:
 
 def _derive_output_from_other_answers(
     terminal: CommandMatcher, state: str, typed: ShellCommand
-) -> tuple[int, str] | None:
-    """Return what follows from other answers in this state, and from which."""
+) -> lab_tables.DerivedAnswer | None:
+    """Return what follows from other answers in this state."""
     place, _, program = typed.program.rpartition(" ")
     prefix = f"{place} " if place else ""
     typed = dataclasses.replace(typed, program=program, variables=())
@@ -424,32 +428,46 @@ def _derive_output_from_other_answers(
         there = dataclasses.replace(command, program=prefix + command.program)
         return next(iter(terminal.find_meant_commands(state, [there])), None)
 
-    everyday, _, _, same, _ = _load_everyday_answers_and_facts()
-    for line in (line for n in everyday.find_meant_commands("", [typed]) for line in same[n]):
-        index = find(shell.read_line(line)[0].commands[0])
-        if index is not None:
-            return index, terminal.lab.commands[index].output.plain
+    everyday = _load_everyday_answers_and_facts()
+    for n in everyday.matcher.find_meant_commands("", [typed]):
+        for line in everyday.same_lines[n]:
+            index = find(shell.read_line(line)[0].commands[0])
+            if index is not None:
+                output = terminal.lab.commands[index].output.plain
+                return lab_tables.DerivedAnswer(index, output)
     answers = [
-        (n, dataclasses.replace(m, program=m.program.removeprefix(prefix)) if prefix else m, text)
-        for n, m, text in terminal.list_harmless_answers(state)
-        if m.program.rpartition(" ")[0] == place
+        answer._replace(
+            command=dataclasses.replace(
+                answer.command, program=answer.command.program.removeprefix(prefix)
+            )
+        )
+        if prefix
+        else answer
+        for answer in terminal.list_harmless_answers(state)
+        if answer.command.program.rpartition(" ")[0] == place
     ]
     user = _find_facts(terminal, state, ["user"])["user"]
     return lab_tables.derive_answer(typed, find, answers, user)
 
 
-@functools.cache
-def _load_everyday_answers_and_facts() -> tuple[
-    CommandMatcher,
-    Mapping[str, Any],
-    tuple[tuple[str, ...], ...],
-    tuple[tuple[str, ...], ...],
-    tuple[str, ...],
-]:
-    """Return what every lab answers, how facts are read, and of the answers needs and models.
+@dataclasses.dataclass(frozen=True, slots=True)
+class EverydayAnswers:
+    """What every lab answers, and how facts are read.
 
-    The last is what a lab must not name for an answer to hold: command, program or unit.
+    By the index of the answer: `needed_facts` are filled into it, `same_lines` are lines that
+    mean the same, and `unless_named` is what a lab must not name for it to hold: command,
+    program or unit.
     """
+
+    matcher: CommandMatcher
+    fact_patterns: Mapping[str, Any]
+    needed_facts: tuple[tuple[str, ...], ...]
+    same_lines: tuple[tuple[str, ...], ...]
+    unless_named: tuple[str, ...]
+
+
+@functools.cache
+def _load_everyday_answers_and_facts() -> EverydayAnswers:
     file = Path(__file__).parent / "types" / "console_everyday.toml"
     spec = tomllib.loads(file.read_text(encoding="utf-8"))
     commands, unless_named = list[LabCommand](), list[str]()
@@ -461,8 +479,13 @@ def _load_everyday_answers_and_facts() -> tuple[
         needs.append((*answer.get("needs", ()), *re.findall(r"\{(\w+)\}", text)))
         same.append(tuple(answer.get("same", ())))
         unless_named.append(answer.get("unless_named", ""))
-    everyday = CommandMatcher(Lab(tuple(commands), NO_TEXT, "", ()))
-    return everyday, spec["facts"], tuple(needs), tuple(same), tuple(unless_named)
+    return EverydayAnswers(
+        CommandMatcher(Lab(tuple(commands), NO_TEXT, "", ())),
+        spec["facts"],
+        tuple(needs),
+        tuple(same),
+        tuple(unless_named),
+    )
 
 
 def _find_facts(terminal: CommandMatcher, state: str, names: Sequence[str]) -> dict[str, str]:
@@ -478,7 +501,7 @@ def _find_facts(terminal: CommandMatcher, state: str, names: Sequence[str]) -> d
         others = [c for c in commands if c.states and state not in c.states]
         text = "\n".join(c.output.plain for c in (*here, *others))
     for name in wanted:
-        fact = _load_everyday_answers_and_facts()[1][name]
+        fact = _load_everyday_answers_and_facts().fact_patterns[name]
         match = re.search(fact["pattern"], text)
         known[name] = next(filter(None, match.groups())) if match else fact.get("default", "")
     return {name: known[name] for name in names}
@@ -491,7 +514,8 @@ def _answer_everyday_command(
 
     `ssh HOST COMMAND` is answered in the name of a host that the lab reaches over SSH.
     """
-    everyday, _, needs, same, unless_named = _load_everyday_answers_and_facts()
+    everyday = _load_everyday_answers_and_facts()
+    matcher, same = everyday.matcher, everyday.same_lines
     typed, remote = shell.read_command(tokens), dict[str, str]()
     command = typed
     if command.program == "cat" and tokens[-1] in saved:
@@ -499,21 +523,22 @@ def _answer_everyday_command(
     place, _, program = command.program.rpartition(" ")
     if place:
         if place not in {
-            m.program.rpartition(" ")[0] for _, m, _ in terminal.list_harmless_answers(state)
+            answer.command.program.rpartition(" ")[0]
+            for answer in terminal.list_harmless_answers(state)
         }:
             return None
         remote = {"host": place.removeprefix("ssh "), "user": "root", "home": "/root"}
         command = dataclasses.replace(command, program=program)
-    lines = (line for n in everyday.find_meant_commands("", [command]) for line in same[n])
+    lines = (line for n in matcher.find_meant_commands("", [command]) for line in same[n])
     tries = [command, *(shell.read_line(line)[0].commands[0] for line in lines)]
     for index in (
-        n for one in tries for n in everyday.find_meant_commands("", [one]) if not same[n]
+        n for one in tries for n in matcher.find_meant_commands("", [one]) if not same[n]
     ):
-        if _is_named_in_lab(terminal, typed, unless_named[index]):
+        if _is_named_in_lab(terminal, typed, everyday.unless_named[index]):
             return None
-        facts = _find_facts(terminal, state, needs[index]) | remote
+        facts = _find_facts(terminal, state, everyday.needed_facts[index]) | remote
         if all(facts.values()):
-            text = everyday.lab.commands[index].output.plain
+            text = matcher.lab.commands[index].output.plain
             for name, value in facts.items():
                 text = text.replace(f"{{{name}}}", value)
             return text
@@ -527,7 +552,7 @@ def _answer_everyday_command(
     row = f"-rw-r--r-- 1 {facts['user']} {facts['user']}" + " {1:>6} Nov {2} {0}"
     dates = ("26 17:20", f"{facts['day'][-2:]} {facts['clock'][:5]}")
     names = {name.rpartition("/")[2] for name in saved}
-    shown = [row.format(*f, dates[f[0] in names]) if long else f[0] for f in files]
+    shown = [row.format(*f, dates[f.name in names]) if long else f.name for f in files]
     return "\n".join(shown)
 
 
@@ -561,10 +586,15 @@ def _find_local_executables(lab: Lab) -> set[str]:
     return {word.removeprefix("./") for word in first if re.fullmatch(r"\./[^/…]+", word)}
 
 
+class LabFile(NamedTuple):
+    name: str
+    size: int
+
+
 def _list_files(
     terminal: CommandMatcher, state: str, command: ShellCommand, saved: Mapping[str, str]
-) -> list[tuple[str, int]] | None:
-    """Return the files of a folder, or the file itself, that a lab lists or prints; with sizes."""
+) -> list[LabFile] | None:
+    """Return the files of a folder, or the file itself, that a lab lists or prints."""
     place = (command.arguments[0] if command.arguments else "").rstrip("/")
     printed = {
         meaning.arguments[0].removeprefix("./"): len(text) + 1
@@ -573,17 +603,19 @@ def _list_files(
     }
     printed |= {name: len(text) + 1 for name, text in saved.items()}
     if place in printed:
-        return [(place, printed[place])]
+        return [LabFile(place, printed[place])]
     listing = terminal.find_meant_commands(state, [ShellCommand("ls", (), command.arguments)])
     if listing:
         output = terminal.lab.commands[listing[0]].output.plain
-        return [(name, printed.get(name, 4096)) for name in output.split()]
+        return [LabFile(name, printed.get(name, 4096)) for name in output.split()]
     here = "" if place in {"", ".", "~", "/root"} else f"{place}/"
     inside = {n.removeprefix(here): size for n, size in printed.items() if n.startswith(here)}
     names = {n.partition("/")[0]: size for n, size in inside.items() if n[0] != "/"}
     if not here:
         names |= dict.fromkeys(_find_local_executables(terminal.lab), 16384)
-    return sorted(names.items()) if names or not here else None
+    if here and not names:
+        return None
+    return [LabFile(*item) for item in sorted(names.items())]
 
 
 def _answer_builtin(
@@ -638,11 +670,18 @@ def shortest_command_sequence(lab: Lab, *, allow_harmful: bool = False) -> tuple
     """
     ways = {way.goal: way.path for way in _explore_states(lab, allow_harmful=allow_harmful)}
     wanted = frozenset(lab.goal_ids)
-    return next((path for (_, reached), path in ways.items() if reached == wanted), None)
+    return next((path for goal, path in ways.items() if goal.reached == wanted), None)
 
 
-def find_dead_end(lab: Lab) -> tuple[tuple[int, ...], frozenset[str]] | None:
-    """Return the fewest commands after which goals are out of reach, and those; None if none are.
+class DeadEnd(NamedTuple):
+    """Commands after which goals are out of reach, and those goals."""
+
+    commands: tuple[int, ...]
+    lost_goals: frozenset[str]
+
+
+def find_dead_end(lab: Lab) -> DeadEnd | None:
+    """Return the dead end of the fewest commands; None if there is none.
 
     Harmful commands are not used. A needed command is out of reach where it has no answer that
     counts, and one that is needed `first` where it has no answer at all.
@@ -654,7 +693,7 @@ def find_dead_end(lab: Lab) -> tuple[tuple[int, ...], frozenset[str]] | None:
     for way in ways.values():
         for after in way.following.values():
             before[after].add(way.goal)
-    safe = [goal for goal in ways if goal[1] == frozenset(lab.goal_ids)]
+    safe = [goal for goal in ways if goal.reached == frozenset(lab.goal_ids)]
     for goal in safe:
         safe += before[goal].difference(safe)
     dead = next((way for goal, way in ways.items() if goal not in safe), None)
@@ -663,16 +702,24 @@ def find_dead_end(lab: Lab) -> tuple[tuple[int, ...], frozenset[str]] | None:
     later = [dead.goal]
     for goal in later:
         later += set(ways[goal].following.values()).difference(later)
-    return dead.path, frozenset(lab.goal_ids).difference(*(reached for _, reached in later))
+    lost = frozenset(lab.goal_ids).difference(*(goal.reached for goal in later))
+    return DeadEnd(dead.path, lost)
+
+
+class StateWithGoals(NamedTuple):
+    """A state of a lab, and the goals reached in it."""
+
+    state: str
+    reached: frozenset[str]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _ReachedState:
     """A state with the goals reached, a way to it, and what each command leads to from there."""
 
-    goal: tuple[str, frozenset[str]]
+    goal: StateWithGoals
     path: tuple[int, ...]
-    following: Mapping[int, tuple[str, frozenset[str]]]
+    following: Mapping[int, StateWithGoals]
 
 
 def _explore_states(
@@ -697,15 +744,16 @@ def _explore_states(
         for index in terminal.matches_of_first_spellings[needed]:
             if not lab.commands[index].needed:
                 steps[index].add(lab.goal_id_of_command(needed))
-    first = (lab.start, frozenset({lab.start} & goals))
-    paths: dict[tuple[str, frozenset[str]], tuple[int, ...]] = {first: ()}
+    first = StateWithGoals(lab.start, frozenset({lab.start} & goals))
+    paths: dict[StateWithGoals, tuple[int, ...]] = {first: ()}
     queue = [first]
     for goal in queue:
         state, reached = goal
         following = {}
         for index in usable[state]:
             after = lab.commands[index].to or state
-            following[index] = (after, reached | ({after, *steps[index]} & goals))
+            now_reached = reached | ({after, *steps[index]} & goals)
+            following[index] = StateWithGoals(after, now_reached)
         yield _ReachedState(goal, paths[goal], following)
         for index, next_goal in following.items():
             if next_goal not in paths:
@@ -717,5 +765,5 @@ def shortest_sequences_to_states(lab: Lab) -> dict[str, tuple[int, ...]]:
     """Return the shortest way to each state that can be reached, harmful commands included."""
     ways: dict[str, tuple[int, ...]] = {}
     for way in _explore_states(lab, allow_harmful=True):
-        ways.setdefault(way.goal[0], way.path)
+        ways.setdefault(way.goal.state, way.path)
     return ways

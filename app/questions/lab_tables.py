@@ -6,13 +6,21 @@ them is computed, so that the columns are those that were asked for.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.questions import shell
 from app.questions.shell import ShellCommand
 
-Answers = Sequence[tuple[int, ShellCommand, str]]
-"""The commands that have an answer in the present state: index, a spelling, and the output."""
+
+class LabAnswer(NamedTuple):
+    """A command that has an answer in the present state, in one of its spellings."""
+
+    command_index: int
+    command: ShellCommand
+    output: str
+
+
+Answers = Sequence[LabAnswer]
 FindCommand = Callable[[ShellCommand], int | None]
 
 _GPU = re.compile(
@@ -40,10 +48,17 @@ _COUNTS = ("NODES(A/I/O/T)", "NODES(A/I)", "CPUS(A/I/O/T)", "CPUS(A/I)")
 _NODE_STATES = {"alloc": "allocated", "drain": "drained", "drng": "draining", "mix": "mixed"}
 
 
+class DerivedAnswer(NamedTuple):
+    """An output, and the index of the command from whose answer it follows."""
+
+    source_index: int
+    output: str
+
+
 def derive_answer(
     typed: ShellCommand, find: FindCommand, answers: Answers, user: str
-) -> tuple[int, str] | None:
-    """Return the command that an answer follows from, and the answer; None if none follows.
+) -> DerivedAnswer | None:
+    """Return the answer that follows from others; None if none follows.
 
     `user` is who `$USER` and `--me` mean.
     """
@@ -68,19 +83,20 @@ def derive_answer(
         return None
     by_node = "%n" in options.get("--format", "")
     if typed.program == "sinfo" and (by_node or {"--Node", "--summarize"} & options.keys()):
-        made = _answer_sinfo_nodes_or_summary(typed, answers)
-        if made is None:
+        summary = _answer_sinfo_nodes_or_summary(typed, answers)
+        if summary is None:
             return None
         grouped = {name: "" for name in ("--Node", "--summarize") if name in options}
-        answers = [(made[0], ShellCommand("sinfo", tuple(grouped.items()), ()), made[1]), *answers]
+        command = ShellCommand("sinfo", tuple(grouped.items()), ())
+        answers = [LabAnswer(summary.source_index, command, summary.output), *answers]
     return _answer_from_other_table(typed, spec, answers, user)
 
 
 def _answer_gpu_query(
     query: str, options: Mapping[str, str], answers: Answers
-) -> tuple[int, str] | None:
+) -> DerivedAnswer | None:
     """Answer `--query-gpu=FIELDS` and the like, from other such answers and the plain table."""
-    columns: dict[str, tuple[str, list[str]]] = {}
+    columns: dict[str, GpuColumn] = {}
     sources: list[int] = []
     written = [
         (n, [line.split(", ") for line in text.split("\n") if line[:1] != "["])
@@ -94,10 +110,10 @@ def _answer_gpu_query(
             _add_columns(columns, header, rows)
             sources.append(n)
     for n, text in tables[:1] if query != "--query-remapped-rows" else ():
-        header, rows = _read_gpus(text, [text for _, _, text in answers])
+        table = _read_gpus(text, [answer.output for answer in answers])
         if query == "--query-compute-apps":
-            header, rows = _read_processes(text, header, rows)
-        _add_columns(columns, header, rows)
+            table = _read_processes(text, table)
+        _add_columns(columns, table.header, table.rows)
         sources.append(n)
     if not columns:
         return None
@@ -105,32 +121,42 @@ def _answer_gpu_query(
     unknown = [name for name in fields if name not in columns]
     told = f"[This lab doesn't say {', '.join(unknown)}, but {', '.join(sorted(columns))}.]"
     if unknown == fields:
-        return sources[0], told
-    height = max(len(values) for _, values in columns.values())
-    columns |= {name: (name, ["[N/A]"] * height) for name in unknown}
+        return DerivedAnswer(sources[0], told)
+    height = max(len(column.cells) for column in columns.values())
+    columns |= {name: GpuColumn(name, ["[N/A]"] * height) for name in unknown}
     wanted = options.get("--id", "").split(",")
-    keys = list(zip(*(columns[f][1] for f in ("index", "pci.bus_id") if f in columns), strict=True))
-    count = len(columns[fields[0]][1])
+    ids = (columns[f].cells for f in ("index", "pci.bus_id") if f in columns)
+    keys = list(zip(*ids, strict=True))
+    count = len(columns[fields[0]].cells)
     chosen = [n for n in range(count) if wanted == [""] or not keys or {*wanted} & {*keys[n]}]
     style = options.get("--format", "")
-    lines = [] if "noheader" in style else [", ".join(columns[f][0] for f in fields)]
-    lines += [", ".join(columns[f][1][n] for f in fields) for n in chosen]
+    lines = [] if "noheader" in style else [", ".join(columns[f].title for f in fields)]
+    lines += [", ".join(columns[f].cells[n] for f in fields) for n in chosen]
     text = "\n".join([*lines, *([told] if unknown else [])])
     source = next(
-        (n for n, (header, *_) in written if columns[fields[-1]][0] in header), sources[-1]
+        (n for n, (header, *_) in written if columns[fields[-1]].title in header), sources[-1]
     )
-    return source, re.sub(_UNITS, "", text, flags=re.MULTILINE) if "nounits" in style else text
+    if "nounits" in style:
+        text = re.sub(_UNITS, "", text, flags=re.MULTILINE)
+    return DerivedAnswer(source, text)
+
+
+class GpuColumn(NamedTuple):
+    """A column of a GPU query; the title has the unit too."""
+
+    title: str
+    cells: list[str]
 
 
 def _add_columns(
-    columns: dict[str, tuple[str, list[str]]], header: Sequence[str], rows: Sequence[Sequence[str]]
+    columns: dict[str, GpuColumn], header: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> None:
     """Add columns of as many rows as there are, where the name is new."""
-    if any(len(values) != len(rows) for _, values in columns.values()):
+    if any(len(column.cells) != len(rows) for column in columns.values()):
         return
     for at, name in enumerate(header):
         key = _field_name("", name.partition(" [")[0].strip())
-        columns.setdefault(key, (name.strip(), [row[at].strip() for row in rows]))
+        columns.setdefault(key, GpuColumn(name.strip(), [row[at].strip() for row in rows]))
 
 
 def _field_name(query: str, name: str) -> str:
@@ -143,7 +169,12 @@ def _field_name(query: str, name: str) -> str:
     return _OTHER_FIELD_NAMES.get(name, name)
 
 
-def _read_gpus(table: str, outputs: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+class GpuTable(NamedTuple):
+    header: list[str]
+    rows: list[list[str]]
+
+
+def _read_gpus(table: str, outputs: Sequence[str]) -> GpuTable:
     """Return the fields of each GPU that the plain table shows, with UUID and driver."""
     header = [*_GPU_FIELDS, "driver_version", "count", "uuid"]
     found = [list(row) for row in _GPU.findall(table)]
@@ -157,13 +188,11 @@ def _read_gpus(table: str, outputs: Sequence[str]) -> tuple[list[str], list[list
             row[at] = "[N/A]" if row[at] in {"N/A", "Off"} else row[at]
             digits = ".00" if unit and unit[1] == "W" else ""
             row[at] += f"{digits} {unit[1]}" if unit and row[at] != "[N/A]" else ""
-    return header, found
+    return GpuTable(header, found)
 
 
-def _read_processes(
-    table: str, header: Sequence[str], gpus: Sequence[Sequence[str]]
-) -> tuple[list[str], list[list[str]]]:
-    by_index = {gpu[0]: dict(zip(header, gpu, strict=True)) for gpu in gpus}
+def _read_processes(table: str, gpus: GpuTable) -> GpuTable:
+    by_index = {gpu[0]: dict(zip(gpus.header, gpu, strict=True)) for gpu in gpus.rows}
     rows = [
         [
             *(by_index[gpu][name] for name in ("name", "pci.bus_id", "uuid")),
@@ -175,12 +204,12 @@ def _read_processes(
         if gpu in by_index
     ]
     names = ["gpu_name", "gpu_bus_id", "gpu_uuid", "pid", "process_name", "used_gpu_memory [MiB]"]
-    return names, rows
+    return GpuTable(names, rows)
 
 
 def _answer_gpu_or_display_choice(
     typed: ShellCommand, find: FindCommand, answers: Answers
-) -> tuple[int, str] | None:
+) -> DerivedAnswer | None:
     """Answer `-i N` and `-d ONE,OTHER` from the answers without them."""
     options = dict(typed.options)
     gpu, parts = options.pop("--id", None), options.get("--display", "").split(",")
@@ -193,11 +222,10 @@ def _answer_gpu_or_display_choice(
         if index is None:
             return None
         found.append(index)
-    outputs = {n: text for n, _, text in answers}
-    texts = [outputs.get(n, "") for n in found]
-    return found[0], "\n".join(
-        _keep_rows_of_gpu(t, gpu) if gpu else t for t in dict.fromkeys(texts)
-    )
+    outputs = {answer.command_index: answer.output for answer in answers}
+    texts = dict.fromkeys(outputs.get(n, "") for n in found)
+    output = "\n".join(_keep_rows_of_gpu(t, gpu) if gpu else t for t in texts)
+    return DerivedAnswer(found[0], output)
 
 
 def _keep_rows_of_gpu(text: str, gpu: str) -> str:
@@ -217,23 +245,23 @@ def _keep_rows_of_gpu(text: str, gpu: str) -> str:
 
 def _answer_systemd_unit_state(
     typed: ShellCommand, find: FindCommand, answers: Answers
-) -> tuple[int, str] | None:
+) -> DerivedAnswer | None:
     """Answer `systemctl is-active` and `is-enabled` from the unit's status."""
     verb, unit, *_ = typed.arguments
     pattern = {"is-active": r"Active: (\S+)", "is-failed": r"Active: (\S+)"}
     pattern["is-enabled"] = r"Loaded: [^;]*; (\w+)"
     index = find(ShellCommand("systemctl", (), ("status", unit))) if verb in pattern else None
-    text = next((text for n, _, text in answers if n == index), "")
+    text = next((answer.output for answer in answers if answer.command_index == index), "")
     match = re.search(pattern[verb], text) if text else None
-    return (index, match[1]) if match and index is not None else None
+    return DerivedAnswer(index, match[1]) if match and index is not None else None
 
 
-def _answer_kubectl_describe(typed: ShellCommand, answers: Answers) -> tuple[int, str] | None:
+def _answer_kubectl_describe(typed: ShellCommand, answers: Answers) -> DerivedAnswer | None:
     """Answer `kubectl describe pod llm` for the one pod whose name begins so."""
     *kind, prefix = typed.arguments
     return next(
         (
-            (n, text)
+            DerivedAnswer(n, text)
             for n, c, text in answers
             if (c.program, c.options, [*c.arguments[:-1]]) == (typed.program, typed.options, kind)
             if len(kind) > 1 and c.arguments[-1].startswith(prefix)
@@ -245,7 +273,7 @@ def _answer_kubectl_describe(typed: ShellCommand, answers: Answers) -> tuple[int
 # --- tables of Slurm ---
 
 
-def _answer_sinfo_nodes_or_summary(typed: ShellCommand, answers: Answers) -> tuple[int, str] | None:
+def _answer_sinfo_nodes_or_summary(typed: ShellCommand, answers: Answers) -> DerivedAnswer | None:
     """Answer `sinfo -N` with a line for each node, and `sinfo -s` with counts, from `sinfo`."""
     options = dict(typed.options)
     for index, command, text in answers:
@@ -261,38 +289,47 @@ def _answer_sinfo_nodes_or_summary(typed: ShellCommand, answers: Answers) -> tup
                 lines.append(
                     f"{name:9} {mine[0][1]:>5} {mine[0][2]:>10} {counts:>16} {','.join(r[5] for r in mine)}"
                 )
-            return index, "\n".join(lines)
+            return DerivedAnswer(index, "\n".join(lines))
         nodes = sorted((n, row[0], row[4]) for row in rows for n in expand_node_list(row[5]))
         lines = [f"{n:10} {1:5} {name:>9} {state}" for n, name, state in nodes]
-        return index, "\n".join(["NODELIST   NODES PARTITION STATE", *lines])
+        output = "\n".join(["NODELIST   NODES PARTITION STATE", *lines])
+        return DerivedAnswer(index, output)
     return None
 
 
 def _answer_scontrol_show_node_or_hostnames(
     typed: ShellCommand, answers: Answers
-) -> tuple[int, str] | None:
+) -> DerivedAnswer | None:
     """Answer `scontrol show node` from the row of `sinfo`, and `show hostnames`."""
     if typed.arguments[:2] == ("show", "hostnames") and answers:
-        return answers[0][0], "\n".join(expand_node_list("".join(typed.arguments[2:])))
-    made = _answer_sinfo_nodes_or_summary(ShellCommand("sinfo", (("--Node", ""),), ()), answers)
-    if made is None or typed.arguments[:2] != ("show", "node"):
+        nodes = expand_node_list("".join(typed.arguments[2:]))
+        return DerivedAnswer(answers[0].command_index, "\n".join(nodes))
+    by_node = _answer_sinfo_nodes_or_summary(ShellCommand("sinfo", (("--Node", ""),), ()), answers)
+    if by_node is None or typed.arguments[:2] != ("show", "node"):
         return None
-    hardware = _read_job_or_node_facts({"NODELIST": ""}, [text for _, _, text in answers])
+    hardware = _read_job_or_node_facts({"NODELIST": ""}, [answer.output for answer in answers])
     nodes = [
         f"NodeName={name} Arch=x86_64 CoresPerSocket=56\n   CPUTot={hardware.get('CPUTot', '112')}\n"
         f"   Gres={hardware.get('Gres', 'gpu:h100:' + hardware.get('GPUS', '8'))}\n   RealMemory=2048000\n"
         f"   State={_NODE_STATES.get(state, state).upper()}\n   Partitions={partition.rstrip('*')}\n"
         "[shortened]"
-        for name, _, partition, state in (line.split() for line in made[1].split("\n")[1:])
+        for name, _, partition, state in (line.split() for line in by_node.output.split("\n")[1:])
         if typed.arguments[2:] in {(), (name,)}
     ]
-    return (made[0], "\n\n".join(nodes)) if nodes else None
+    return DerivedAnswer(by_node.source_index, "\n\n".join(nodes)) if nodes else None
+
+
+class TableRequest(NamedTuple):
+    """How a table is shown, which rows it has, and what else a command says."""
+
+    view: dict[str, str]
+    rows: dict[str, str]
+    rest: tuple[Any, ...]
 
 
 def _split_view_and_row_options(
     command: ShellCommand, spec: Mapping[str, Any], user: str
-) -> tuple[dict[str, str], dict[str, str], tuple[Any, ...]]:
-    """Return how a table is shown, which rows it has, and what else a command says."""
+) -> TableRequest:
     options = dict(command.options)
     others = [a for a in command.arguments if a not in {"where", "withassoc"}]
     for text in [a for a in others if "=" in a and spec.get("keyed")]:
@@ -324,12 +361,12 @@ def _split_view_and_row_options(
         for name in (*shown, "--allocations", "--associations")
         if name in options
     }
-    return view, rows, (tuple(sorted(options.items())), tuple(others))
+    return TableRequest(view, rows, (tuple(sorted(options.items())), tuple(others)))
 
 
 def _answer_from_other_table(
     typed: ShellCommand, spec: Mapping[str, Any], answers: Answers, user: str
-) -> tuple[int, str] | None:
+) -> DerivedAnswer | None:
     """Answer a question for certain rows or columns from another table of the same program."""
     view, rows, rest = _split_view_and_row_options(typed, spec, user)
     form = view.get("--format", view.get("--Format", ""))
@@ -338,14 +375,15 @@ def _answer_from_other_table(
     for index, command, text in answers:
         if command.program != typed.program or shell.ANYTHING in f"{command}":
             continue
-        _, narrowed, other = _split_view_and_row_options(command, spec, user)
+        other = _split_view_and_row_options(command, spec, user)
         lines = [line for line in text.split("\n") if line[:1] != "["] or [""]
-        if other != rest or not narrowed.items() <= rows.items() or len(lines[0].split()) < 2:
+        same = other.rest == rest and other.rows.items() <= rows.items()
+        if not same or len(lines[0].split()) < 2:
             continue
         table = _read_table(lines)
         named = {name.lower() for name in table[0]}
         named |= {*map(str.lower, _COUNTS)} if "state" in named else set()
-        fit = sum(header.lower() in named for _, header, _ in fields)
+        fit = sum(field.header.lower() in named for field in fields)
         fit = fit if fit == len(fields) or not spec["letters"] else 0
         fit = 9 * fit + sum(header.lower() in named for header in rows)
         if best is None or fit > best[0]:
@@ -354,35 +392,32 @@ def _answer_from_other_table(
         return None
     _, index, (header, *cells), lines = best
     names = {name.lower(): name for name in header}
-    fields = [(width, names.get(name.lower(), name), key) for width, name, key in fields]
+    fields = [f._replace(header=names.get(f.header.lower(), f.header)) for f in fields]
     ruled = len(lines) - len(cells)
     if not spec["letters"]:  # as wide as the ruler says; job ids stand on the left
         ruler = lines[1] if len(lines) > 1 else ""
         rules = dict(zip(header, map(len, ruler.split()), strict=False))
-        fields = [(w or rules.get(name, 10), name, key) for w, name, key in fields]
-        fields = [(-w if name == "JobID" else w, name, key) for w, name, key in fields]
+        fields = [f._replace(width=f.width or rules.get(f.header, 10)) for f in fields]
+        fields = [f._replace(width=-f.width) if f.header == "JobID" else f for f in fields]
     kept = [
         n for n, row in enumerate(cells) if _row_matches(dict(zip(header, row, strict=True)), rows)
     ]
     if "--allocations" in view:
         kept = [n for n in kept if "." not in cells[n][0]]
     if not fields:
-        return index, "\n".join(
-            [
-                *(lines[:ruled] if "--noheader" not in view else []),
-                *(lines[ruled + n] for n in kept),
-            ]
-        )
-    outputs = [text for _, _, text in answers]
+        shown = [*(lines[:ruled] if "--noheader" not in view else [])]
+        shown += [lines[ruled + n] for n in kept]
+        return DerivedAnswer(index, "\n".join(shown))
+    outputs = [answer.output for answer in answers]
     facts = [
         _read_job_or_node_facts(dict(zip(header, cells[n], strict=True)), outputs) for n in kept
     ]
     unknown = sorted(
         {
-            name
-            for _, name, key in fields
+            field.header
+            for field in fields
             for f in facts
-            if not {name, key} & f.keys() | {":"} & {*key}
+            if not {field.header, field.key} & f.keys() | {":"} & {*field.key}
         }
     )
     made = [
@@ -392,23 +427,25 @@ def _answer_from_other_table(
         ]
         for f in facts
     ]
-    made = _merge_counted_rows(typed, made, [name in ("NODES", *_COUNTS) for _, name, _ in fields])
+    made = _merge_counted_rows(
+        typed, made, [field.header in ("NODES", *_COUNTS) for field in fields]
+    )
     mark = "|" if {"--parsable", "--parsable2"} & view.keys() else " "
     if "--noheader" not in view:
-        rule = [["-" * abs(width) for width, _, _ in fields]]
+        rule = [["-" * abs(field.width) for field in fields]]
         rule = rule if ruled > 1 and mark == " " else []
-        made = [[name for _, name, _ in fields], *rule, *made]
+        made = [[field.header for field in fields], *rule, *made]
     mark = "" if "--Format" in view else mark
     cut = "" if spec["letters"] else "+"
     told = [
         mark.join(
-            c if mark == "|" or not width else _fit_cell(c, width, cut)
-            for c, (width, _, _) in zip(row, fields, strict=True)
+            c if mark == "|" or not field.width else _fit_cell(c, field.width, cut)
+            for c, field in zip(row, fields, strict=True)
         ).rstrip()
         for row in made
     ]
     told += [f"[This lab doesn't say {', '.join(unknown)}.]"] if unknown else []
-    return index, "\n".join(told)
+    return DerivedAnswer(index, "\n".join(told))
 
 
 def _fit_cell(text: str, width: int, cut: str) -> str:
@@ -444,16 +481,23 @@ def _add_cells(one: str, other: str) -> str:
     return "/".join(str(int(a) + int(b)) for a, b in pairs)
 
 
+class ColumnFormat(NamedTuple):
+    """A column of a format; it is aligned to the right if its width is positive."""
+
+    width: int
+    header: str
+    key: str
+
+
 def _parse_column_format(
     format_text: str, spec: Mapping[str, Any], *, wide: bool
-) -> list[tuple[int, str, str]]:
-    """Return width (right-aligned if positive), header and key of each column of a format."""
+) -> list[ColumnFormat]:
     columns = spec.get("columns", {})
-    fields: list[tuple[int, str, str]] = []
+    fields: list[ColumnFormat] = []
     if "%" in format_text and spec["letters"] and not wide:
         for right, width, letter in re.findall(r"%(\.?)(\d*)([A-Za-z])", format_text):
             header, _, key = columns.get(letter, f"%{letter}").partition("=")
-            fields.append((int(width or 0) * (1 if right else -1), header, key))
+            fields.append(ColumnFormat(int(width or 0) * (1 if right else -1), header, key))
         return fields
     by_name = {name.lower(): text for name, text in columns.items()}
     for part in filter(None, re.split(r"[,\s]+", format_text)):
@@ -462,7 +506,7 @@ def _parse_column_format(
         digits = re.sub(r"[^\d-]", "", width)
         default = -20 if spec["letters"] else 0
         size = int(digits) if digits not in {"", "-"} else default
-        fields.append((-abs(size) if spec["letters"] else size, header, key))
+        fields.append(ColumnFormat(-abs(size) if spec["letters"] else size, header, key))
     return fields
 
 

@@ -7,7 +7,7 @@ the queue of all due cards.
 import dataclasses
 import itertools
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import bindparam, or_, select
 
@@ -257,9 +257,16 @@ def _load_queue_of_list(
     )
 
 
+class MostUrgentCard(NamedTuple):
+    """The card to show, None if none is left, and of which kind it is: learning, review, waiting."""
+
+    card: CardRecord | None
+    kind: str
+
+
 def _most_urgent_card(
     due_steps: Sequence[Any], due_reviews: Sequence[Any], waiting_steps: Sequence[Any]
-) -> tuple[CardRecord | None, str]:
+) -> MostUrgentCard:
     for rows, kind in (
         (due_steps, "learning"),
         (due_reviews, "review"),
@@ -267,14 +274,21 @@ def _most_urgent_card(
     ):
         if rows:
             row = rows[0]
-            return CardRecord(row.card, card_state_from_row(row), row.turns, known=True), kind
-    return None, ""
+            card = CardRecord(row.card, card_state_from_row(row), row.turns, known=True)
+            return MostUrgentCard(card, kind)
+    return MostUrgentCard(None, "")
+
+
+class UpcomingCards(NamedTuple):
+    """The cards left today in the order to show them, and those due by tomorrow."""
+
+    today: list[CardRecord]
+    due_by_tomorrow: list[CardRecord]
 
 
 def load_upcoming_cards(
     ctx: RequestContext, listed: CardsOnDayList | None, limit: int
-) -> tuple[list[CardRecord], list[CardRecord]]:
-    """Return the cards left today in the order to show them, and those due by tomorrow."""
+) -> UpcomingCards:
     limits = _query(ctx, "")
     stack = load_todays_queue(ctx, listed)
     tomorrow = dataclasses.replace(limits, day=limits.day + queue.ONE_DAY)
@@ -294,7 +308,8 @@ def load_upcoming_cards(
         topics = count_unseen_by_topic(ctx, stack.limits) if count else {}
         cards = choose_new_cards(ctx, stack.limits, topics, count)
     new = [review_log.load_unseen_card(ctx.db, ctx.learner.id, card) for card in cards]
-    return list(itertools.islice([*ripe, *new, *waiting], limit)), due
+    left_today = list(itertools.islice([*ripe, *new, *waiting], limit))
+    return UpcomingCards(left_today, due_by_tomorrow=due)
 
 
 def _is_in_steps_seen_today(card: CardRecord, ctx: RequestContext) -> bool:

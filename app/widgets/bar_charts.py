@@ -10,6 +10,7 @@ from app.estimator.result import Component, ResultTable, StackedBar
 from app.estimator.units import NBSP, PLURALS, append_unit, format_number
 from app.widgets.svg import (
     Axis,
+    LegendEntry,
     SvgChart,
     axis_in_given_unit,
     build_svg_element,
@@ -247,7 +248,7 @@ def bar_table(bar: StackedBar) -> ResultTable:
     return ResultTable(bar.label, ("Part", bar.label, "Share"), tuple(rows))
 
 
-def bar_legend(bar: StackedBar, styles: Sequence[SegmentStyle] = ()) -> tuple[tuple[str, str], ...]:
+def bar_legend(bar: StackedBar, styles: Sequence[SegmentStyle] = ()) -> tuple[LegendEntry, ...]:
     """Return the legend in drawing order; `styles` are the styles, if known."""
     names: dict[str, str] = {}
     for part, look in zip(bar.segments, styles or segment_styles(bar), strict=True):
@@ -257,8 +258,10 @@ def bar_legend(bar: StackedBar, styles: Sequence[SegmentStyle] = ()) -> tuple[tu
             text = _legend_label(part.label, look.letter)
             names[color] = f"{before}; {text}" if before else text
     free = bar.capacity is not None and bar.capacity > bar_total(bar)
-    left = (("k-f", _remainder_label(bar).capitalize()),) if free else ()
-    return (*names.items(), *left)
+    entries = [LegendEntry(color, text) for color, text in names.items()]
+    if free:
+        entries.append(LegendEntry("k-f", _remainder_label(bar).capitalize()))
+    return tuple(entries)
 
 
 def _legend_label(label: str, letter: str) -> str:
@@ -399,10 +402,10 @@ def draw_row_chart(chart: RowChart) -> Markup:
     return build_svg_element(marks, bottom + _FOOT, chart.alt or describe_row_chart(chart))
 
 
-def row_chart_legend(chart: RowChart) -> tuple[tuple[str, str], ...]:
-    """Return the legend as (class, text) for the components drawn."""
+def row_chart_legend(chart: RowChart) -> tuple[LegendEntry, ...]:
+    """Return the legend of the components drawn."""
     names = dict.fromkeys(name for row in chart.rows for name, _ in row.parts)
-    return tuple((_KNOWN[n].key, component_label(n)) for n in names if n in _KNOWN)
+    return tuple(LegendEntry(_KNOWN[n].key, component_label(n)) for n in names if n in _KNOWN)
 
 
 def component_label(component: str) -> str:

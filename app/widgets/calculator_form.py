@@ -5,7 +5,7 @@ import functools
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
 from app.errors import InvalidInputError
@@ -54,33 +54,39 @@ def build_query(typed: Mapping[str, str]) -> str:
     return urlencode({name: value for name, value in typed.items() if value})
 
 
+class InputChange(NamedTuple):
+    """A field and another value for it, as typed; both empty for no change."""
+
+    field: str = ""
+    value: str = ""
+
+
 def find_result_changing_input(
     entry: EstimateSpec, inputs: Any, query_values: Mapping[str, str], estimate: Estimate
-) -> tuple[str, str]:
-    """Return a field and another value for it that changes the result.
+) -> InputChange:
+    """Return a change of one field that changes the result.
 
     Tries the value that flips the verdict, then the next choice of a field that has
     choices, a doubled count, another model or GPU, and a list without its last element.
-    Both are empty if nothing changes the result.
     """
     if estimate.changes:
-        return estimate.changes[0].field, estimate.changes[0].flips_at
-    for field, value in _alternative_inputs(entry.inputs, inputs):
-        if _changes_first_figure(entry, {**query_values, field: value}, estimate):
-            return field, value
-    return "", ""
+        return InputChange(estimate.changes[0].field, estimate.changes[0].flips_at)
+    for change in _alternative_inputs(entry.inputs, inputs):
+        if _changes_first_figure(entry, {**query_values, change.field: change.value}, estimate):
+            return change
+    return InputChange()
 
 
 _TRIED = 3  # Models or GPUs that are tried before giving up.
 
 
-def _alternative_inputs(inputs_type: type, inputs: Any) -> Iterator[tuple[str, str]]:
+def _alternative_inputs(inputs_type: type, inputs: Any) -> Iterator[InputChange]:
     """Yield other values for fields, starting with the fields that people vary first."""
     fields = given_inputs.input_specs(inputs_type)
     for vary in (_alternative_choices, _doubled_count, _alternative_names):
         for name, spec in fields.items():
             value = getattr(inputs, name)
-            yield from ((name, other) for other in vary(spec, value))
+            yield from (InputChange(name, other) for other in vary(spec, value))
 
 
 def _alternative_choices(spec: InputSpec, value: Any) -> list[str]:
@@ -98,7 +104,7 @@ def _doubled_count(spec: InputSpec, value: Any) -> list[str]:
 def _alternative_names(spec: InputSpec, value: Any) -> list[str]:
     """Return other models or GPUs, or the list without its last element."""
     if spec.kind == "model":
-        return [name for name, _ in lookup.list_models()[:_TRIED]]
+        return [model.id for model in lookup.list_models()[:_TRIED]]
     if spec.kind == "gpu":
         return [card.id for card in list_accelerators()[:_TRIED]]
     return [value.rpartition(",")[0]] if spec.kind == "text" and value else []
@@ -149,13 +155,23 @@ class OptionGroup:
     choices: tuple[tuple[str, str], ...]
 
 
+class UnlistedChoice(NamedTuple):
+    """The last entry of a list that takes other values too, and an example and a hint for them."""
+
+    label: str
+    example: str
+    hint: str
+
+
+NO_UNLISTED_CHOICE = UnlistedChoice("", "", "")
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class FormField:
     """One input of a form, with the typed value and the error message.
 
-    `changed` is whether the typed value is not the default. `other` are the last entry of a
-    list that takes other values too, an example of them, and what they are. `usual` is what
-    counts while the field is empty.
+    `changed` is whether the typed value is not the default. `usual` is what counts while the
+    field is empty.
     """
 
     name: str
@@ -167,7 +183,7 @@ class FormField:
     options: tuple[OptionGroup, ...] = ()
     help: str = ""
     accepts: str = ""
-    other: tuple[str, str, str] = ("", "", "")
+    other: UnlistedChoice = NO_UNLISTED_CHOICE
     least: str = ""
     doubles: bool = False
     topic: str = ""
@@ -264,19 +280,20 @@ def build_calculator_form(
     `block` builds the short form for use within a text: only the fields in `typed`, and
     the short result. `id` must be unique on the page.
     """
-    inputs, view, other, problems = _compute_form_estimate(entry, typed, course, block=block)
-    fields = build_form_fields(entry, typed, inputs, problems, id=id, course=course)
-    near, far = _split_shown_and_folded(entry, fields, typed, block=block)
+    computed = _compute_form_estimate(entry, typed, course, block=block)
+    view, problems = computed.view, computed.problems
+    fields = build_form_fields(entry, typed, computed.inputs, problems, id=id, course=course)
+    groups = _split_shown_and_folded(entry, fields, typed, block=block)
     query = view.query if view else urlencode({k: v for k, v in typed.items() if v})
-    against = "&".join(part for part in (query, other) if part)
+    against = "&".join(part for part in (query, computed.second_scenario_query) if part)
     return CalculatorForm(
         name=entry.name,
         title=entry.title,
         id=id,
         part="reading" if block else "result",
-        sends="post" if _has_long_text_field(near, far) else "get",
-        groups=near,
-        folded=far,
+        sends="post" if _has_long_text_field(*groups) else "get",
+        groups=groups.shown,
+        folded=groups.folded,
         estimate=view,
         problems=problems,
         link=calculator_url(entry.name, query),
@@ -312,7 +329,7 @@ def build_form_fields(
             value=text,
             unit=_NOT_COUNTED if replaced else "" if _has_unit(text) else _unit_beside_field(spec),
             options=_option_groups(spec, text),
-            other=_OTHERS.get(spec.kind, ("", "", "")),
+            other=_OTHERS.get(spec.kind, NO_UNLISTED_CHOICE),
             help=spec.help,
             accepts=_allowed_range_hint(spec),
             least=f"{spec.minimum:g}" if spec.minimum is not None else "",
@@ -387,27 +404,35 @@ def _unit_beside_field(spec: InputSpec) -> str:
     return spec.typed_unit or units.PLURALS.get(spec.unit, spec.unit)
 
 
+class FormEstimate(NamedTuple):
+    """The parsed inputs, their estimate, and the query of a second scenario; or the problems."""
+
+    inputs: Any
+    view: EstimateView | None = None
+    second_scenario_query: str = ""
+    problems: tuple[InputProblem, ...] = ()
+
+
 def _compute_form_estimate(
     entry: EstimateSpec, typed: Mapping[str, str], course: CourseLinks, *, block: bool
-) -> tuple[Any, EstimateView | None, str, tuple[InputProblem, ...]]:
-    """Return the inputs, their estimate, and the query of a second scenario; or the problems."""
+) -> FormEstimate:
     inputs = None
     try:
         inputs = given_inputs.parse_inputs(entry.inputs, typed)
         estimate = entry.compute(inputs)
     except InvalidInputsError as bad:
-        return inputs, None, "", bad.problems
+        return FormEstimate(inputs, problems=bad.problems)
     height = {"bar_height": _BLOCK_BAR} if block else {}
     view = build_estimate_view(entry, inputs, estimate, topics=course.topics, **height)
-    return inputs, view, _second_scenario_query(entry, inputs, estimate), ()
+    return FormEstimate(inputs, view, _second_scenario_query(entry, inputs, estimate))
 
 
 def _second_scenario_query(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> str:
     """Return the query that a second scenario would change."""
-    field, value = find_result_changing_input(
+    change = find_result_changing_input(
         entry, inputs, given_inputs.inputs_to_query(inputs), estimate
     )
-    return encode_inputs_query({f"b.{field}": value}) if field else ""
+    return encode_inputs_query({f"b.{change.field}": change.value}) if change.field else ""
 
 
 def comparison_url(entry: EstimateSpec, inputs: Any, estimate: Estimate, query: str) -> str:
@@ -418,9 +443,14 @@ def comparison_url(entry: EstimateSpec, inputs: Any, estimate: Estimate, query: 
     return calculator_url(entry.name, against, part="compare")
 
 
+class FormGroups(NamedTuple):
+    shown: tuple[FieldGroup, ...]
+    folded: tuple[FieldGroup, ...]
+
+
 def _split_shown_and_folded(
     entry: EstimateSpec, fields: Sequence[FormField], typed: Mapping[str, str], *, block: bool
-) -> tuple[tuple[FieldGroup, ...], tuple[FieldGroup, ...]]:
+) -> FormGroups:
     """Return the groups shown at once, and those that are folded.
 
     A block within a text shows the fields in `typed` alone.
@@ -429,14 +459,14 @@ def _split_shown_and_folded(
     near = [f for f in fields if f.name in entry.main or not (entry.main or spec[f.name].advanced)]
     if block:
         chosen = [f for f in fields if f.name in typed]
-        return (FieldGroup("", tuple(chosen or near)),), ()
+        return FormGroups((FieldGroup("", tuple(chosen or near)),), folded=())
     folded = _group_fields_by_heading([f for f in fields if f not in near], spec)
     far = tuple(
         dataclasses.replace(g, unfolded=any(f.error or f.changed for f in g.fields)) for g in folded
     )
     if entry.main:
-        return (FieldGroup("", tuple(near)),), far
-    return _group_fields_by_heading(near, spec), far
+        return FormGroups((FieldGroup("", tuple(near)),), far)
+    return FormGroups(_group_fields_by_heading(near, spec), far)
 
 
 def _group_fields_by_heading(
@@ -471,14 +501,13 @@ def _accepts_unlisted_values(spec: InputSpec) -> bool:
     return spec.kind in _OTHERS and not spec.optional and not spec.choices
 
 
-# The last entry of a list, the example beside it, and what may be typed instead.
 _OTHERS = {
-    "model": (
+    "model": UnlistedChoice(
         "Another: size, Hub name, config.json…",
         "33B, a Hub name, config.json",
         "a size such as 33B, a name of the Hugging Face Hub, or a whole config.json",
     ),
-    "gpu": (
+    "gpu": UnlistedChoice(
         "A card of your own…",
         "24 GB, 936 GB/s, 71 TFLOPS",
         "the memory, bandwidth and peaks of a card of your own",
@@ -529,11 +558,15 @@ def catalog_options(kind: str) -> tuple[OptionGroup, ...]:
         return (OptionGroup("By name", lookup.list_models()), OptionGroup("By size", _SIZES))
     if kind == "gpu":
         return _group_options_by_title(
-            [(a.vendor, a.id, a.name) for a in catalog.list_accelerators()]
+            [GroupedOption(a.vendor, a.id, a.name) for a in catalog.list_accelerators()]
         )
     if kind == "system":
-        return _group_options_by_title([(s.vendor, s.id, s.name) for s in catalog.list_systems()])
-    return _group_options_by_title([(n.kind, n.id, n.name) for n in catalog.list_network_parts()])
+        return _group_options_by_title(
+            [GroupedOption(s.vendor, s.id, s.name) for s in catalog.list_systems()]
+        )
+    return _group_options_by_title(
+        [GroupedOption(n.kind, n.id, n.name) for n in catalog.list_network_parts()]
+    )
 
 
 _SIZES = tuple(
@@ -544,9 +577,15 @@ _SIZES = tuple(
 )
 
 
-def _group_options_by_title(rows: Sequence[tuple[str, str, str]]) -> tuple[OptionGroup, ...]:
-    titles = dict.fromkeys(group for group, _, _ in rows)
+class GroupedOption(NamedTuple):
+    group: str
+    id: str
+    name: str
+
+
+def _group_options_by_title(options: Sequence[GroupedOption]) -> tuple[OptionGroup, ...]:
+    titles = dict.fromkeys(option.group for option in options)
     return tuple(
-        OptionGroup(title, tuple((key, name) for group, key, name in rows if group == title))
+        OptionGroup(title, tuple((o.id, o.name) for o in options if o.group == title))
         for title in titles
     )

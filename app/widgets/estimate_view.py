@@ -4,7 +4,7 @@ import dataclasses
 import re
 from collections.abc import Collection, Mapping, Sequence
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote_plus
 
 from markupsafe import Markup
@@ -33,7 +33,11 @@ from app.widgets.svg import SIGNS, SvgChart, VerdictIcon
 
 _SUMS = frozenset({"Needed", "Total", "Sum", "All"})
 _PLAIN_NUMBER = re.compile(rf"[−\d][\d,.]*(?:[ {NBSP}]?%)?")
-_Cell = tuple[str, bool]
+
+
+class TableCell(NamedTuple):
+    text: str
+    is_number: bool
 
 
 def draw_picture(picture: Picture) -> SvgChart:
@@ -52,7 +56,8 @@ def render_result_table(table: ResultTable, color_classes: Mapping[str, str]) ->
     """
     read = [[_cell_text(cell) for cell in row] for row in table.rows if row]
     kinds = [
-        ' class="n"' if any(row[i][1] for row in read) else "" for i in range(len(table.columns))
+        ' class="n"' if any(row[i].is_number for row in read) else ""
+        for i in range(len(table.columns))
     ]
     label = escape(table.label)
     heads = "".join(
@@ -68,15 +73,15 @@ def render_result_table(table: ResultTable, color_classes: Mapping[str, str]) ->
 
 
 def _row_html(
-    cells: Sequence[_Cell], class_attributes: Sequence[str], color_classes: Mapping[str, str]
+    cells: Sequence[TableCell], class_attributes: Sequence[str], color_classes: Mapping[str, str]
 ) -> str:
     shown = [
-        f"<td{kind}>{escape(text)}</td>"
-        for (text, _), kind in zip(cells, class_attributes, strict=True)
+        f"<td{kind}>{escape(cell.text)}</td>"
+        for cell, kind in zip(cells, class_attributes, strict=True)
     ]
-    name, is_number = cells[0]
-    if is_number:
+    if cells[0].is_number:
         return f"<tr>{''.join(shown)}</tr>\n"
+    name = cells[0].text
     key, text = color_classes.get(name), escape(name)
     if key:
         text = f'<span class="key {key}">{text}</span>'
@@ -84,10 +89,10 @@ def _row_html(
     return f'<tr{kind}><th scope="row">{text}</th>{"".join(shown[1:])}</tr>\n'
 
 
-def _cell_text(cell: str | tuple[float, str]) -> _Cell:
+def _cell_text(cell: str | tuple[float, str]) -> TableCell:
     if isinstance(cell, str):
-        return cell, _PLAIN_NUMBER.fullmatch(cell) is not None
-    return format_value(cell[0], cell[1]), True
+        return TableCell(cell, is_number=_PLAIN_NUMBER.fullmatch(cell) is not None)
+    return TableCell(format_value(cell[0], cell[1]), is_number=True)
 
 
 def calculator_url(name: str, query: str = "", *, part: str = "", anchor: str = "") -> str:
@@ -183,6 +188,16 @@ class SectionView:
     link: str
 
 
+class TextLink(NamedTuple):
+    url: str
+    text: str
+
+
+class FigureGroup(NamedTuple):
+    title: str
+    figures: tuple[FigureView, ...]
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class EstimateView:
     """Everything that `calculators/_result.html` shows.
@@ -201,9 +216,9 @@ class EstimateView:
     text: Markup
     figures: tuple[FigureView, ...]
     first: tuple[FigureView, ...]
-    rest: tuple[tuple[str, tuple[FigureView, ...]], ...]
+    rest: tuple[FigureGroup, ...]
     elsewhere: tuple[FigureView, ...]
-    parts: tuple[tuple[str, str], ...]
+    parts: tuple[TextLink, ...]
     pictures: tuple[ChartView, ...]
     tables: tuple[Markup, ...]
     changes: tuple[FlipView, ...]
@@ -211,12 +226,12 @@ class EstimateView:
     notes: tuple[str, ...]
     link: str
     query: str
-    onward: tuple[tuple[str, str], ...] = ()
+    onward: tuple[TextLink, ...] = ()
     sections: tuple[SectionView, ...] = ()
 
     @property
     def more(self) -> int:
-        return sum(len(figures) for _, figures in self.rest)
+        return sum(len(group.figures) for group in self.rest)
 
 
 def build_estimate_view(
@@ -279,7 +294,7 @@ def _section_view(section: SubEstimate) -> SectionView:
     )
 
 
-def _other_calculator_links(entry: EstimateSpec, inputs: Any) -> tuple[tuple[str, str], ...]:
+def _other_calculator_links(entry: EstimateSpec, inputs: Any) -> tuple[TextLink, ...]:
     """Return the calculators that ask for the same model, with all inputs they share."""
     specs = given_inputs.input_specs(entry.inputs)
     if "model" not in specs:
@@ -289,7 +304,7 @@ def _other_calculator_links(entry: EstimateSpec, inputs: Any) -> tuple[tuple[str
         values["model"] = lookup.reduce_config(values["config"])
     others = (other for other in registry.entries() if other.name != entry.name)
     return tuple(
-        (
+        TextLink(
             calculator_url(other.name, encode_inputs_query(_shared_inputs(other, specs, values))),
             other.title,
         )
@@ -348,7 +363,7 @@ def _most_important_figures(
 
 def _group_figures_by_measure(
     estimate: Estimate, figures: Sequence[FigureView]
-) -> tuple[tuple[str, tuple[FigureView, ...]], ...]:
+) -> tuple[FigureGroup, ...]:
     """Group the figures that apply by what their unit measures."""
     units = {figure.name: figure.unit for figure in estimate.figures}
     groups: dict[str, list[FigureView]] = {title: [] for title in _MEASURES}
@@ -356,18 +371,18 @@ def _group_figures_by_measure(
         if figure.applies:
             title = _MEASURED.get(units[figure.name], _OTHERS)
             groups[title].append(figure)
-    return tuple((title, tuple(some)) for title, some in groups.items() if some)
+    return tuple(FigureGroup(title, tuple(some)) for title, some in groups.items() if some)
 
 
-def _hardware_links(entry: EstimateSpec, inputs: Any) -> tuple[tuple[str, str], ...]:
-    """Return the hardware among the inputs, with the URLs of its pages."""
+def _hardware_links(entry: EstimateSpec, inputs: Any) -> tuple[TextLink, ...]:
+    """Return links to the pages of the hardware among the inputs."""
     chosen = [
         getattr(inputs, name)
         for name, declared in given_inputs.input_specs(entry.inputs).items()
         if declared.kind in _HARDWARE
     ]
     known = (find_part(str(name)) for name in dict.fromkeys(chosen) if name)
-    return tuple((part_url(p.id), p.name) for p in known if p is not None)
+    return tuple(TextLink(part_url(p.id), p.name) for p in known if p is not None)
 
 
 def format_interval_or_exact(figure: Figure) -> str:

@@ -9,6 +9,7 @@ from app.widgets.svg import (
     Axis,
     Box,
     LabeledLine,
+    LegendEntry,
     Point,
     SvgChart,
     build_svg_element,
@@ -230,7 +231,10 @@ def draw_timeline(timeline: Timeline) -> SvgChart:
     marks += draw_ticks_below(axis, bottom - 6)
     says = describe_timeline(timeline)
     hidden = any(is_overlapped(s, timeline) for s in timeline.spans)
-    key = (("k-s", "On the critical path"), ("k-f", "Hidden behind other work"))
+    key = (
+        LegendEntry("k-s", "On the critical path"),
+        LegendEntry("k-f", "Hidden behind other work"),
+    )
     return SvgChart(
         label=timeline.label,
         svg=build_svg_element(marks, bottom + 26, says),

@@ -30,9 +30,14 @@ class Box(NamedTuple):
     height: float
 
 
+class LegendEntry(NamedTuple):
+    css_class: str
+    text: str
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class SvgChart:
-    """A finished chart. `key` is its legend, as (class, text).
+    """A finished chart. `key` is its legend.
 
     `says` is the text alternative: one sentence.
     """
@@ -41,7 +46,7 @@ class SvgChart:
     svg: Markup
     says: str
     table: ResultTable
-    key: tuple[tuple[str, str], ...] = ()
+    key: tuple[LegendEntry, ...] = ()
 
 
 def build_svg_element(
@@ -399,17 +404,19 @@ def logarithmic_axis(low: float, high: float, unit: str) -> Axis:
     return Axis(shown[0], 10.0**last * factor, shown, word, factor, log=True)
 
 
-def readable_unit(largest: float, unit: str) -> tuple[str, float]:
-    """Return the readable multiple of a base unit for values up to `largest`: unit, factor.
+def readable_unit(largest: float, unit: str) -> units.DisplayUnit:
+    """Return the readable multiple of a base unit for values up to `largest`.
 
     >>> readable_unit(80e9, "B")
-    ('GB', 1000000000.0)
+    DisplayUnit(name='GB', factor=1000000000.0)
     """
     if unit in units.UNITS and units.UNITS[unit][1] != 1.0:
-        return unit, units.UNITS[unit][1]
+        return units.DisplayUnit(unit, units.UNITS[unit][1])
     word = units.format_value(float(largest), unit).partition(units.NBSP)[2]
     known = units.UNITS.get(word)
-    return (word, known[1]) if known and known[0] == unit else (word or unit, 1.0)
+    if known and known[0] == unit:
+        return units.DisplayUnit(word, known[1])
+    return units.DisplayUnit(word or unit, 1.0)
 
 
 def _axis_step(top: float) -> float:

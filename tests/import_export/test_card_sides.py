@@ -2,7 +2,12 @@
 
 import pytest
 
-from app.import_export.anki.card_templates import NoteType, render_card_sides
+from app.import_export.anki.card_templates import (
+    CardSides,
+    CardTemplate,
+    NoteType,
+    render_card_sides,
+)
 from app.import_export.anki.package_reader import RevlogEntry
 from app.import_export.card_import import _imported_review
 
@@ -10,8 +15,9 @@ FIELDS = ("Word", "Reading", "Meaning")
 VALUES = ("日本", "日本[にほん]", "Japan")
 
 
-def sides(front: str, back: str, values: tuple[str, ...] = VALUES) -> tuple[str, str]:
-    return render_card_sides(NoteType("Basic", FIELDS, {0: (front, back)}), values, 0)
+def sides(front: str, back: str, values: tuple[str, ...] = VALUES) -> CardSides:
+    template = CardTemplate(front, back)
+    return render_card_sides(NoteType("Basic", FIELDS, {0: template}), values, 0)
 
 
 @pytest.mark.parametrize(
@@ -28,14 +34,14 @@ def sides(front: str, back: str, values: tuple[str, ...] = VALUES) -> tuple[str,
 def test_only_what_repeats_the_front_is_left_out_above_the_line(
     front: str, back: str, shown: str
 ) -> None:
-    assert sides(front, back)[1] == shown
+    assert sides(front, back).back == shown
 
 
 def test_the_answer_of_a_cloze_above_the_line_stays() -> None:
     kind = NoteType(
         "Cloze",
         ("Text", "Extra"),
-        {0: ("{{cloze:Text}}", "{{cloze:Text}}<hr id=answer>{{Extra}}")},
+        {0: CardTemplate("{{cloze:Text}}", "{{cloze:Text}}<hr id=answer>{{Extra}}")},
         True,
     )
 
@@ -46,7 +52,7 @@ def test_the_answer_of_a_cloze_above_the_line_stays() -> None:
 
 def test_a_reading_is_shown_by_the_filters_that_ask_for_it() -> None:
     assert sides("{{kanji:Reading}}", "{{kana:Reading}}") == ("日本", "にほん")
-    assert sides("{{kanji:Word}}", "x", ("a [sound:b.mp3]", "", ""))[0] == "a [sound:b.mp3]"
+    assert sides("{{kanji:Word}}", "x", ("a [sound:b.mp3]", "", "")).front == "a [sound:b.mp3]"
 
 
 @pytest.mark.parametrize(("factor", "counts"), [(2500, True), (0, False)])

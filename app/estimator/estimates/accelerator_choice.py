@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.estimator.common_inputs import (
     LOAD,
@@ -244,35 +244,47 @@ def is_pcie_card(gpu: Accelerator) -> bool:
 _BOARDS_OF_FOUR = {"v100-sxm2-32", "a100-sxm4-40", "a100-sxm4-80", "h100-sxm5-80", "h200-sxm5-141"}
 
 
-def sales_units(gpu: Accelerator) -> tuple[tuple[int, str], ...]:
+class SalesUnit(NamedTuple):
+    gpus: int
+    kind: str
+
+
+def sales_units(gpu: Accelerator) -> tuple[SalesUnit, ...]:
     """Return the units that can be bought, smallest first: cards, boards or racks.
 
     >>> sales_units(find_accelerator("H200"))
-    ((4, 'board'), (8, 'board'))
-    >>> [sales_units(find_accelerator(n))[0] for n in ("b300-sxm", "gb200-gpu", "l40s")]
-    [(8, 'board'), (72, 'rack'), (1, 'card')]
+    (SalesUnit(gpus=4, kind='board'), SalesUnit(gpus=8, kind='board'))
+    >>> [sales_units(find_accelerator(n))[0].kind for n in ("b300-sxm", "gb200-gpu", "l40s")]
+    ['board', 'rack', 'card']
     """
     if "72-GPU" in gpu.interconnect:
-        return ((72, "rack"),)
+        return (SalesUnit(72, "rack"),)
     if is_pcie_card(gpu):
-        return ((1, "card"),)
+        return (SalesUnit(1, "card"),)
     if gpu.form_factor.startswith("Superchip"):
-        return ((1, "module"),)
-    four = ((4, "board"),) if gpu.id in _BOARDS_OF_FOUR else ()
-    return (*four, (8, "board"))
+        return (SalesUnit(1, "module"),)
+    four = (SalesUnit(4, "board"),) if gpu.id in _BOARDS_OF_FOUR else ()
+    return (*four, SalesUnit(8, "board"))
 
 
-def round_up_to_sales_unit(gpu: Accelerator, count: int) -> tuple[int, str]:
-    """Return how many GPUs are bought if `count` are needed, and the sales unit.
+class BoughtGpus(NamedTuple):
+    """GPUs in whole sales units of one kind."""
+
+    gpus: int
+    unit_kind: str
+
+
+def round_up_to_sales_unit(gpu: Accelerator, count: int) -> BoughtGpus:
+    """Return what is bought if `count` GPUs are needed.
 
     >>> round_up_to_sales_unit(find_accelerator("b300-sxm"), 4)
-    (8, 'board')
+    BoughtGpus(gpus=8, unit_kind='board')
     >>> round_up_to_sales_unit(find_accelerator("gb200-gpu"), 73)
-    (144, 'rack')
+    BoughtGpus(gpus=144, unit_kind='rack')
     """
     units = sales_units(gpu)
-    size, word = next((u for u in units if u[0] >= count), units[-1])
-    return -(-count // size) * size, word
+    unit = next((u for u in units if u.gpus >= count), units[-1])
+    return BoughtGpus(-(-count // unit.gpus) * unit.gpus, unit.kind)
 
 
 def describe_gpu_count(gpu: Accelerator, count: int) -> str:
@@ -282,8 +294,8 @@ def describe_gpu_count(gpu: Accelerator, count: int) -> str:
     '4x B300 SXM (Blackwell Ultra), of a board of 8'
     """
     text = f"{format_number(count)}x {gpu.name}"
-    whole, unit = round_up_to_sales_unit(gpu, count)
-    return text if whole == count else f"{text}, of a {unit} of {whole}"
+    bought = round_up_to_sales_unit(gpu, count)
+    return text if bought.gpus == count else f"{text}, of a {bought.unit_kind} of {bought.gpus}"
 
 
 def find_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
@@ -390,14 +402,19 @@ class GpuCandidate:
         return self.price * self.hours
 
 
+class ExcludedGpu(NamedTuple):
+    gpu: Accelerator
+    reason: str
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class GpuRanking:
-    """Candidates, best first, and the excluded GPUs with the reasons."""
+    """Candidates, best first, and the excluded GPUs."""
 
     inputs: AcceleratorChoiceInputs
     model: Architecture
     candidates: tuple[GpuCandidate, ...]
-    excluded: tuple[tuple[Accelerator, str], ...]
+    excluded: tuple[ExcludedGpu, ...]
     loads: Mapping[int, GpuMemoryUse]
 
     @property
@@ -423,13 +440,13 @@ def rank_gpus(inputs: AcceleratorChoiceInputs) -> GpuRanking:
     loads = _memory_by_group(inputs, model) if inputs.job == "serving" else {}
     form = find_format(model, inputs.weights)
     candidates: list[GpuCandidate] = []
-    excluded: list[tuple[Accelerator, str]] = []
+    excluded: list[ExcludedGpu] = []
     for gpu in list_gpus():
         why = find_objection(inputs, gpu)
         load = loads.get(_memory_group_key(gpu, form), {})
         tried = why or _find_candidate(inputs, model, gpu, load, prices.get(gpu.id))
         if isinstance(tried, str):
-            excluded.append((gpu, tried))
+            excluded.append(ExcludedGpu(gpu, tried))
         else:
             candidates.append(tried)
     candidates.sort(key=lambda c: _ranking_key(inputs.rank, c))
@@ -437,19 +454,24 @@ def rank_gpus(inputs: AcceleratorChoiceInputs) -> GpuRanking:
     return GpuRanking(inputs, model, tuple(candidates), tuple(excluded), best)
 
 
-def _memory_group_key(gpu: Accelerator, form: WeightFormat) -> tuple[bool, EngineMemory]:
-    """Return what of a GPU decides how much of its memory a model takes.
+class MemoryGroup(NamedTuple):
+    """What of a GPU decides how much of its memory a model takes.
 
     Whether it unpacks weights to 16 bit, and what the engine's defaults on it use.
     """
-    return is_unpacked(gpu, form), ENGINES[NEWEST].with_defaults_for_gpu(
-        gpu.name, gpu.engine_visible_memory
-    )
+
+    unpacks_weights: bool
+    engine: EngineMemory
+
+
+def _memory_group_key(gpu: Accelerator, form: WeightFormat) -> MemoryGroup:
+    engine = ENGINES[NEWEST].with_defaults_for_gpu(gpu.name, gpu.engine_visible_memory)
+    return MemoryGroup(is_unpacked(gpu, form), engine)
 
 
 def _memory_by_group(
     inputs: AcceleratorChoiceInputs, model: Architecture
-) -> dict[tuple[bool, EngineMemory], dict[int, GpuMemoryUse]]:
+) -> dict[MemoryGroup, dict[int, GpuMemoryUse]]:
     """Return the memory use on an example of each kind of GPU."""
     form = find_format(model, inputs.weights)
     examples = {_memory_group_key(gpu, form): gpu for gpu in list_gpus()}
@@ -524,7 +546,7 @@ def fast_domain_size(gpu: Accelerator) -> int:
 
 def largest_sales_unit_size(gpu: Accelerator) -> int:
     """Return the sales unit for a large job: a card, a board or a rack."""
-    return sales_units(gpu)[-1][0]
+    return sales_units(gpu)[-1].gpus
 
 
 def _find_serving_candidate(
@@ -609,14 +631,22 @@ def _find_training_candidate(
 def find_flips(result: GpuRanking) -> tuple[VerdictFlip, ...]:
     """Return nearby input values for which another GPU is the best."""
     changes = []
-    for field, label, value, now, flips in _flip_candidates(result):
-        changed: dict[str, Any] = {field: value}
+    for variation in _flip_candidates(result):
+        changed: dict[str, Any] = {variation.field: variation.value}
         try:
             other = rank_gpus(dataclasses.replace(result.inputs, **changed))
         except InvalidInputsError:
             continue
         if _best_gpu_and_count(other) != _best_gpu_and_count(result):
-            changes.append(VerdictFlip(field, label, now, flips, _describe_new_best(other)))
+            changes.append(
+                VerdictFlip(
+                    variation.field,
+                    variation.label,
+                    variation.current_text,
+                    variation.varied_text,
+                    _describe_new_best(other),
+                )
+            )
     return tuple(changes)
 
 
@@ -632,15 +662,22 @@ def _describe_new_best(result: GpuRanking) -> str:
     return f"{describe_gpu_count(best.gpu, best.count)}."
 
 
-_InputVariation = tuple[str, str, Any, str, str]
+class InputVariation(NamedTuple):
+    """Another value of an input; the texts show the current value and this one."""
+
+    field: str
+    label: str
+    value: Any
+    current_text: str
+    varied_text: str
 
 
-def _flip_candidates(result: GpuRanking) -> tuple[_InputVariation, ...]:
+def _flip_candidates(result: GpuRanking) -> tuple[InputVariation, ...]:
     inputs = result.inputs
     best = result.best
     if inputs.job == "training":
         return _half_deadline_variation(inputs)
-    tries: list[_InputVariation] = []
+    tries: list[InputVariation] = []
     if best is not None:
         tries += _find_unfit_concurrency_variation(result, best)
     form = find_format(result.model, inputs.weights)
@@ -648,25 +685,26 @@ def _flip_candidates(result: GpuRanking) -> tuple[_InputVariation, ...]:
     if best is None:
         now, value = f"{format_number(inputs.slowest * 1e3)} ms", inputs.slowest * 4
         flips = f"{format_number(value * 1e3)} ms"
-        tries.append(("slowest", "Slowest token", min(value, 100.0), now, flips))
+        limit = min(value, 100.0)
+        tries.append(InputVariation("slowest", "Slowest token", limit, now, flips))
     if lighter:
         now, flips = form.label, FORMATS[lighter].label
-        tries.append(("weights", "Weights", lighter, now, flips))
+        tries.append(InputVariation("weights", "Weights", lighter, now, flips))
     return tuple(tries)
 
 
-def _half_deadline_variation(inputs: AcceleratorChoiceInputs) -> tuple[_InputVariation, ...]:
+def _half_deadline_variation(inputs: AcceleratorChoiceInputs) -> tuple[InputVariation, ...]:
     now = format_value(inputs.days, "s").replace("\u00a0", " ")
     half = inputs.days / 2
     if not is_allowed_after_rounding(type(inputs), "days", half):
         return ()
     days = f"{format_number(half / 86400)} days"
-    return (("days", "Time for the training", half, now, days),)
+    return (InputVariation("days", "Time for the training", half, now, days),)
 
 
 def _find_unfit_concurrency_variation(
     result: GpuRanking, best: GpuCandidate
-) -> tuple[_InputVariation, ...]:
+) -> tuple[InputVariation, ...]:
     """Return the first number of sequences that no longer fits on the best GPUs."""
     inputs = result.inputs
     load = result.loads[best.count]
@@ -678,4 +716,4 @@ def _find_unfit_concurrency_variation(
     if more > 1_000_000:
         return ()
     now, flips = format_number(inputs.concurrent), format_number(more)
-    return (("concurrent", "Concurrent sequences", more, now, flips),)
+    return (InputVariation("concurrent", "Concurrent sequences", more, now, flips),)

@@ -55,7 +55,7 @@ def build_ranking_table(result: GpuRanking) -> ResultTable:
             format_number(place),
             one.gpu.name,
             (float(one.count), ""),
-            (float(round_up_to_sales_unit(one.gpu, one.count)[0]), ""),
+            (float(round_up_to_sales_unit(one.gpu, one.count).gpus), ""),
             (one.need, "B"),
             _time_or_gpu_hours_cell(one),
             _cell_or_unknown(one.power, "W"),
@@ -122,7 +122,7 @@ def _slowdown_to_best(best: GpuCandidate, candidate: GpuCandidate) -> float | No
 
 def build_exclusion_table(result: GpuRanking) -> ResultTable:
     """Return every excluded GPU with the reason."""
-    rows = tuple((gpu.name, why) for gpu, why in result.excluded)
+    rows = tuple((one.gpu.name, one.reason) for one in result.excluded)
     return ResultTable("Left out", ("GPU", "Why not"), rows or (("None", ""),))
 
 
@@ -179,8 +179,8 @@ def _read_best(
 
 
 def _purchased_gpu_count(_: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
-    whole, unit = round_up_to_sales_unit(best.gpu, best.count)
-    return OutputValue(whole, note=f"Sold by the {unit}; clouds rent fewer.")
+    bought = round_up_to_sales_unit(best.gpu, best.count)
+    return OutputValue(bought.gpus, note=f"Sold by the {bought.unit_kind}; clouds rent fewer.")
 
 
 def _power_of_best(_: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:

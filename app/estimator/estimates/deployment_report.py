@@ -1,5 +1,7 @@
 """`deployment`: verdict, figures and formula steps of a result."""
 
+from typing import NamedTuple
+
 from app.estimator.estimates.composition import NOTE, section_output
 from app.estimator.estimates.deployment import (
     DeploymentInputs,
@@ -122,24 +124,31 @@ def _gpu_step(result: DeploymentResult) -> FormulaStep:
     spare = capacity.inputs.spare
     terms: tuple[Term, ...] = ()
     templates, total = [], 0
-    for kind, figure, gpus in _replica_kinds(capacity.inputs):
-        replicas = result.find_figure(_CAPACITY, figure)
+    for kind in _replica_kinds(capacity.inputs):
+        replicas = result.find_figure(_CAPACITY, kind.count_figure)
         count = int(replicas.value or 0) if replicas else 0
-        of = f"GPUs of a {kind}replica" if kind else "GPUs of a replica"
-        templates.append(f"([{kind}replicas] + [spare {kind}replicas]) × [{of}]")
-        terms += (count, spare, gpus)
-        total += (count + spare) * gpus
+        name = f"{kind.prefix}replica"
+        templates.append(f"([{name}s] + [spare {name}s]) × [GPUs of a {name}]")
+        terms += (count, spare, kind.gpus)
+        total += (count + spare) * kind.gpus
     return _STEPS.line_from_template("gpus", " + ".join(templates), terms, total, "little-1961")
 
 
-def _replica_kinds(inputs: ServingCapacityInputs) -> tuple[tuple[str, str, int], ...]:
-    """Return each kind of replica: its name, the figure of its number, and its GPUs."""
+class ReplicaKind(NamedTuple):
+    """A kind of replica: what its name begins with, the figure of its number, and its GPUs."""
+
+    prefix: str
+    count_figure: str
+    gpus: int
+
+
+def _replica_kinds(inputs: ServingCapacityInputs) -> tuple[ReplicaKind, ...]:
     gpus = serving_setup(inputs).gpus
     if not inputs.prefill_gpus:
-        return (("", "replicas", gpus),)
+        return (ReplicaKind("", "replicas", gpus),)
     return (
-        ("decode ", "replicas", gpus),
-        ("prefill ", "prefill_replicas", inputs.prefill_gpus),
+        ReplicaKind("decode ", "replicas", gpus),
+        ReplicaKind("prefill ", "prefill_replicas", inputs.prefill_gpus),
     )
 
 

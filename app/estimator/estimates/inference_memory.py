@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.estimator import common_inputs
 from app.estimator.common_inputs import ENGINE, HARDWARE, LOAD, input_error
@@ -198,8 +198,19 @@ class GpuMemoryUse:
         return self.bytes_without_cache + self.cache
 
 
-MemoryAtGpuCount = tuple[int, GpuMemoryUse, float]
-"""A number of GPUs, the memory use of each, and its limit [B]."""
+class MemoryAtGpuCount(NamedTuple):
+    """A number of GPUs, the memory use of each, and its limit [B]."""
+
+    gpus: int
+    load: GpuMemoryUse
+    limit: float
+
+
+class EngineSettings(NamedTuple):
+    """The most sequences of an engine, and the share of memory that it may use."""
+
+    max_sequences: int
+    memory_utilization: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -208,9 +219,8 @@ class InferenceLimits:
 
     Of `usable` bytes, `cache_bytes` are left for the cache, enough for `tokens`. `sizes` are the
     numbers of GPUs tried. `attention`: a load that does not fit would fit with
-    data-parallel attention; `settings`: the most sequences of the engine and the usable share
-    with which it would fit; `cache`: the format of the cache; `gguf`: the file that would fit
-    in llama.cpp.
+    data-parallel attention; `settings`: those of the engine with which it would fit; `cache`: the
+    format of the cache; `gguf`: the file that would fit in llama.cpp.
     """
 
     context: int | None
@@ -218,7 +228,7 @@ class InferenceLimits:
     gpus: int | None
     weights: str | None
     attention: bool = False
-    settings: tuple[int, float] | None = None
+    settings: EngineSettings | None = None
     cache: str | None = None
     gguf: str | None = None
     usable: float = 0.0
@@ -562,8 +572,8 @@ _FEWER_SEQUENCES, _LARGER_SHARE = 256, 0.95
 
 def _fitting_engine_settings(
     model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator
-) -> tuple[int, float] | None:
-    """Return the most sequences and the usable share with which an engine's load fits."""
+) -> EngineSettings | None:
+    """Return the settings of an engine with which its load fits."""
     if inputs.engine not in ENGINES or ENGINES[inputs.engine].whole:
         return None
     now = inputs.max_sequences or engine_memory(inputs, inputs.engine).sequences
@@ -574,7 +584,7 @@ def _fitting_engine_settings(
         if not sequences:
             continue
         if _fits_with(model, inputs, gpu, max_sequences=sequences, memory_utilization=part):
-            return sequences, part
+            return EngineSettings(sequences, part)
     return None
 
 
@@ -673,14 +683,16 @@ def _memory_and_limit_by_gpu_count(
         (n, requested_load if n == inputs.tensor_parallel else gpu_memory_use(model, inputs, n))
         for n in counts
     )
-    return tuple((n, load, usable_memory(inputs, gpu, load, n)) for n, load in loads)
+    return tuple(
+        MemoryAtGpuCount(n, load, usable_memory(inputs, gpu, load, n)) for n, load in loads
+    )
 
 
 def fewest_fitting_gpus(
     sizes: tuple[MemoryAtGpuCount, ...], needed_bytes: Callable[[GpuMemoryUse], float]
 ) -> int | None:
     """Return the fewest GPUs on which a load of some weight fits."""
-    return next((n for n, load, limit in sizes if needed_bytes(load) <= limit), None)
+    return next((size.gpus for size in sizes if needed_bytes(size.load) <= size.limit), None)
 
 
 def _fits_only_with_data_parallel_attention(

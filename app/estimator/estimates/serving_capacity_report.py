@@ -546,9 +546,9 @@ def _time_per_token_line(
 
 def _interpolation_formula(values: tuple[float, ...], batch: float) -> str:
     """Return the interpolation between two computed times, as a formula."""
-    below, above, part = bracket_values_at_batch(values, batch)
-    low, high = format_term(below, "s"), format_term(above, "s")
-    return f"{low} + {format_term(part)} × ({high} − {low})"
+    bracket = bracket_values_at_batch(values, batch)
+    low, high = format_term(bracket.below, "s"), format_term(bracket.above, "s")
+    return f"{low} + {format_term(bracket.fraction)} × ({high} − {low})"
 
 
 def _replica_count_step(result: CapacityResult, top: OperatingPoint) -> FormulaStep:

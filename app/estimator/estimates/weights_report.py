@@ -1,6 +1,7 @@
 """The estimate `weights`: inputs, result, verdict, charts, and formula steps."""
 
 import dataclasses
+from typing import NamedTuple
 
 from app.estimator.common_inputs import (
     HARDWARE,
@@ -188,6 +189,16 @@ _SOURCE = {
 }
 
 
+class FormatLine(NamedTuple):
+    """A line of the sum of all weights; `figure` is the output that shows its size [B]."""
+
+    label: str
+    formula: str
+    numbers: str
+    size: float
+    figure: str
+
+
 def _format_steps(result: WeightsResult, form: WeightFormat) -> tuple[FormulaStep, ...]:
     source = _SOURCE.get(form.id, "shape")
     parts = format_exact_sum((result.quantized, result.rest, result.tower), "B")
@@ -197,16 +208,16 @@ def _format_steps(result: WeightsResult, form: WeightFormat) -> tuple[FormulaSte
     rest = f"{others} × {format_term(form.rest / 8)} B"
     rule = " + padding" if result.padding else ""
     lines = (
-        (
+        FormatLine(
             "In the format",
             f"parameters in the format × bits ÷ 8{rule}",
             covered + packed,
             result.quantized,
             "quantised",
         ),
-        ("Kept wider", _unquantized_weights_formula(form), rest, result.rest, "rest"),
+        FormatLine("Kept wider", _unquantized_weights_formula(form), rest, result.rest, "rest"),
         *_vision_tower_line(result, form),
-        (
+        FormatLine(
             "All weights",
             "weights in the format + weights in wider formats"
             + (" + tower" if result.tower else ""),
@@ -216,8 +227,17 @@ def _format_steps(result: WeightsResult, form: WeightFormat) -> tuple[FormulaSte
         ),
     )
     return tuple(
-        FormulaStep(label, formula, numbers, value, "B", source, "number-formats", figure)
-        for label, formula, numbers, value, figure in lines
+        FormulaStep(
+            line.label,
+            line.formula,
+            line.numbers,
+            line.size,
+            "B",
+            source,
+            "number-formats",
+            line.figure,
+        )
+        for line in lines
     )
 
 
@@ -227,16 +247,14 @@ def _unquantized_weights_formula(form: WeightFormat) -> str:
     return "embeddings, head, norms and routers × bytes"
 
 
-def _vision_tower_line(
-    result: WeightsResult, form: WeightFormat
-) -> tuple[tuple[str, str, str, float, str], ...]:
+def _vision_tower_line(result: WeightsResult, form: WeightFormat) -> tuple[FormatLine, ...]:
     """Return the line of the vision tower, if there is one."""
     if not result.tower:
         return ()
     count = format_number(result.parameters - result.language)
     numbers = f"{count} × {format_number(form.rest / 8)} B"
     label, formula = "Vision tower", "parameters of tower and projector × bytes"
-    return ((label, formula, numbers, result.tower, ""),)
+    return (FormatLine(label, formula, numbers, result.tower, figure=""),)
 
 
 def build_bar(result: WeightsResult) -> StackedBar:

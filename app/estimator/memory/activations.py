@@ -7,6 +7,7 @@ PyTorch 2.13, 16-bit weights) and are exact for the families named below.
 
 import dataclasses
 import functools
+from typing import NamedTuple
 
 from app.estimator.memory.parallel_layout import ParallelLayout
 from app.estimator.models.architecture import Architecture
@@ -75,14 +76,14 @@ def layer_saved_activations(layer: Layer, hidden: int, *, flash: bool) -> SavedA
     keeps one FP32 statistic per head instead of the scores. Derived as in
     Korthikanti (2022), section 4, for today's blocks.
     """
-    mixed, scores, statistics = _mixer_saved_bytes(layer.mixer, flash=flash)
-    whole, divided = _mlp_saved_bytes(layer.mlp, hidden)
+    mixer = _mixer_saved_bytes(layer.mixer, flash=flash)
+    mlp = _mlp_saved_bytes(layer.mlp, hidden)
     halves = (layer.mixer.kind != "none") + bool(layer.mlp.width)
     return SavedActivations(
-        whole=4.0 * hidden * halves + whole,
-        divided=mixed + divided,
-        scores=scores,
-        statistics=statistics,
+        whole=4.0 * hidden * halves + mlp.whole,
+        divided=mixer.divided + mlp.divided,
+        scores=mixer.scores,
+        statistics=mixer.statistics,
         boundary=2.0 * hidden,
         products=_compute_saved_matmul_bytes(layer.mixer, layer.mlp),
         working=4.0 * _active_mlp_width(layer.mlp),
@@ -111,12 +112,19 @@ def mlp_gradient_bytes(mlp: Mlp) -> float:
     return 4.0 * (mlp.width * mlp.experts_per_token / mlp.experts + mlp.shared_width)
 
 
-def _mixer_saved_bytes(mixer: TokenMixer, *, flash: bool) -> tuple[float, float, float]:
+class MixerSavedBytes(NamedTuple):
     """Divided bytes, scores per key and statistics of the token mixer."""
+
+    divided: float
+    scores: float = 0.0
+    statistics: float = 0.0
+
+
+def _mixer_saved_bytes(mixer: TokenMixer, *, flash: bool) -> MixerSavedBytes:
     if mixer.kind == "none":
-        return 0.0, 0.0, 0.0
+        return MixerSavedBytes(0.0)
     if not mixer.heads:
-        return _recurrent_saved_bytes(mixer), 0.0, 0.0
+        return MixerSavedBytes(_recurrent_saved_bytes(mixer))
     values = mixer.heads * mixer.value_dim
     queries = mixer.heads * mixer.head_dim
     if mixer.kind == "latent":
@@ -125,8 +133,9 @@ def _mixer_saved_bytes(mixer: TokenMixer, *, flash: bool) -> tuple[float, float,
         saved = 2.0 * (queries + expanded + values) + latents
     else:
         saved = 2.0 * (queries + mixer.cache + values)
-    scores = 0.0 if flash else 4.0 * mixer.heads
-    return saved, scores, 4.0 * mixer.heads if flash else 0.0
+    if flash:
+        return MixerSavedBytes(saved, statistics=4.0 * mixer.heads)
+    return MixerSavedBytes(saved, scores=4.0 * mixer.heads)
 
 
 def _recurrent_saved_bytes(mixer: TokenMixer) -> float:
@@ -136,20 +145,28 @@ def _recurrent_saved_bytes(mixer: TokenMixer) -> float:
     return 2.0 * (2 * into + 2 * out)
 
 
-def _mlp_saved_bytes(mlp: Mlp, hidden: int) -> tuple[float, float]:
-    """Whole and divided bytes of the MLP.
+class MlpSavedBytes(NamedTuple):
+    """Whole and divided bytes of the MLP."""
+
+    whole: float
+    divided: float
+
+
+def _mlp_saved_bytes(mlp: Mlp, hidden: int) -> MlpSavedBytes:
+    """Return what the MLP saves.
 
     A routed layer saves, for every chosen expert, the copy of the token that was
     sent there and the result that comes back.
     """
     widths = 3 if mlp.gated else 2
     if not mlp.is_routed:
-        return 0.0, 2.0 * widths * mlp.width
+        return MlpSavedBytes(whole=0.0, divided=2.0 * widths * mlp.width)
     per_token = mlp.experts_per_token
     copies = per_token * 2 * hidden * 2
     router = 4.0 * mlp.experts
     routed = 2.0 * widths * mlp.width * per_token
-    return router + copies, routed + 2.0 * widths * mlp.shared_width
+    divided = routed + 2.0 * widths * mlp.shared_width
+    return MlpSavedBytes(whole=router + copies, divided=divided)
 
 
 def logits_bytes(tokens: float, vocabulary: float, tensor: int, bytes_each: float) -> float:

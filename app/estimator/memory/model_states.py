@@ -1,6 +1,7 @@
 """Weights, gradients and optimizer states per parameter; ZeRO, LoRA, offload, frameworks."""
 
 import dataclasses
+from typing import NamedTuple
 
 from app.estimator import data_files
 from app.estimator.memory.parallel_layout import ParallelLayout, ParameterShare
@@ -30,12 +31,20 @@ class BytesPerParameter:
         return self.weights + self.gradients + self.optimizer
 
 
-# Precision: bytes of weights, gradients, master copy, and of each moment.
-_PRECISION: dict[str, tuple[float, float, float, float]] = {
-    "bf16-mixed": (2, 2, 4, 4),
-    "bf16-mixed-fp32-grads": (2, 4, 4, 4),
-    "bf16": (2, 2, 0, 2),
-    "fp32": (4, 4, 0, 4),
+class PrecisionBytes(NamedTuple):
+    """Bytes of weights, gradients, master copy, and of each moment."""
+
+    weights: float
+    gradients: float
+    master: float
+    moment: float
+
+
+_PRECISION = {
+    "bf16-mixed": PrecisionBytes(2, 2, 4, 4),
+    "bf16-mixed-fp32-grads": PrecisionBytes(2, 4, 4, 4),
+    "bf16": PrecisionBytes(2, 2, 0, 2),
+    "fp32": PrecisionBytes(4, 4, 0, 4),
 }
 # Optimizer: moments per parameter; 8-bit ones take one byte each.
 _MOMENTS: dict[str, float] = {
@@ -83,10 +92,16 @@ def bytes_per_parameter(
     return BytesPerParameter(weights, gradients, master, _MOMENTS[optimizer] * width, width)
 
 
+class ModelStateBytes(NamedTuple):
+    weights: float
+    gradients: float
+    optimizer: float
+
+
 def zero_bytes(
     parameters: float, bytes_each: BytesPerParameter, shards: int, stage: int
-) -> tuple[float, float, float]:
-    """Weights, gradients and optimizer of one GPU under a ZeRO stage.
+) -> ModelStateBytes:
+    """Return the bytes of one GPU under a ZeRO stage.
 
     Stage 1 divides the optimizer by the shards, stage 2 the gradients as well,
     stage 3 the weights as well. From Rajbhandari (2020), section 5.
@@ -97,18 +112,29 @@ def zero_bytes(
     weights = parameters * bytes_each.weights / (shards if stage >= 3 else 1)
     gradients = parameters * bytes_each.gradients / (shards if stage >= 2 else 1)
     optimizer = parameters * bytes_each.optimizer / (shards if stage >= 1 else 1)
-    return weights, gradients, optimizer
+    return ModelStateBytes(weights, gradients, optimizer)
 
 
 def model_state_bytes(
     share: ParameterShare, bytes_each: BytesPerParameter, layout: ParallelLayout
-) -> tuple[float, float, float]:
-    """Weights, gradients and optimizer of a share; experts have a shard count of their own."""
+) -> ModelStateBytes:
+    """Return the bytes of a share; experts have a shard count of their own."""
     dense = zero_bytes(share.dense, bytes_each, layout.shards, layout.zero)
     if not share.experts:
         return dense
     routed = zero_bytes(share.experts, bytes_each, layout.expert_shards, layout.zero)
-    return (dense[0] + routed[0], dense[1] + routed[1], dense[2] + routed[2])
+    return ModelStateBytes(
+        dense.weights + routed.weights,
+        dense.gradients + routed.gradients,
+        dense.optimizer + routed.optimizer,
+    )
+
+
+class UnsavedBytes(NamedTuple):
+    """Bytes per token that a layer need not save, whole and divided."""
+
+    whole: float
+    divided: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -130,18 +156,18 @@ class TrainingMethod:
         """Return whether only adapters are trained."""
         return self.adapters > 0
 
-    def unsaved_bytes_per_token(self, hidden: int, width: float) -> tuple[float, float]:
-        """Return the bytes per token that a layer need not save, whole and divided.
+    def unsaved_bytes_per_token(self, hidden: int, width: float) -> UnsavedBytes:
+        """Return what a layer need not save.
 
         The input of a frozen matrix is saved only for the gradient of its weights:
         without an adapter on them, 2h for each half of the layer and 2f for the
         last product are not saved.
         """
         if not self.is_partial:
-            return 0.0, 0.0
+            return UnsavedBytes(0.0, 0.0)
         whole = 0.0 if {"q", "k", "v"} & self.targets else 2.0 * hidden
         whole += 0.0 if {"gate", "up"} & self.targets else 2.0 * hidden
-        return whole, 0.0 if "down" in self.targets else 2.0 * width
+        return UnsavedBytes(whole, divided=0.0 if "down" in self.targets else 2.0 * width)
 
 
 _TARGETS: dict[str, tuple[str, ...]] = {

@@ -12,6 +12,7 @@ from app.estimator.memory.activations import (
 from app.estimator.memory.model_states import (
     FRAMEWORKS,
     BytesPerParameter,
+    ModelStateBytes,
     TrainingFramework,
     TrainingMethod,
     model_state_bytes,
@@ -287,16 +288,16 @@ def _state_bytes_by_kind(
     layout: ParallelLayout,
     recipe: BytesPerParameter,
     tuning: TrainingMethod,
-) -> tuple[float, float, float]:
-    """Return weights, gradients and optimizer; with adapters the model itself is frozen."""
+) -> ModelStateBytes:
+    """Return the bytes of one GPU; with adapters the model itself is frozen."""
     share = stage_parameters_per_gpu(model, stage, layout)
     if not tuning.is_partial:
         return model_state_bytes(share, recipe, layout)
     shards = layout.shards if layout.zero >= 3 else 1
     frozen = (share.dense + share.experts) * tuning.base / shards
     part = tuning.adapters * stage.layers / model.layers / layout.tensor
-    weights, gradients, optimizer = zero_bytes(part, recipe, layout.shards, layout.zero)
-    return frozen + weights, gradients, optimizer
+    adapters = zero_bytes(part, recipe, layout.shards, layout.zero)
+    return adapters._replace(weights=frozen + adapters.weights)
 
 
 def transient_bytes_per_token_on_stage(
@@ -350,9 +351,9 @@ def _saved_bytes_per_token(
         # Context-parallel GPUs exchange the output, so it is stored twice.
         saved += 2.0 * layer.mixer.heads * layer.mixer.value_dim / layout.tensor
     if tuning.is_partial and step.recompute in {"none", "selective"}:
-        whole, divided = tuning.unsaved_bytes_per_token(model.hidden, layer.mlp.width)
-        saved -= whole / (layout.tensor if layout.sequence_parallel else 1)
-        saved -= divided / layout.tensor
+        unsaved = tuning.unsaved_bytes_per_token(model.hidden, layer.mlp.width)
+        saved -= unsaved.whole / (layout.tensor if layout.sequence_parallel else 1)
+        saved -= unsaved.divided / layout.tensor
     return saved
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from app.estimator import data_files
 
@@ -483,15 +483,20 @@ class TrackedConfig(Mapping[str, Any]):
         )
 
 
-def add_config_defaults(config: Config) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Add the defaults of its class to a nested configuration.
+class CompletedConfig(NamedTuple):
+    """A configuration with defaults; `defaulted` names those added that are not off."""
 
-    Also returns the names of the added fields, except those that are off.
-    """
+    fields: dict[str, Any]
+    defaulted: tuple[str, ...]
+
+
+def add_config_defaults(config: Config) -> CompletedConfig:
+    """Add the defaults of its class to a nested configuration."""
     defaults = data_files.load_table("defaults.toml", "family")
     row = defaults.get(str(config.get("model_type")), {}).get("config", {})
     added = {key: value for key, value in row.items() if key not in config}
-    return {**added, **config}, tuple(key for key, value in added.items() if value)
+    defaulted = tuple(key for key, value in added.items() if value)
+    return CompletedConfig({**added, **config}, defaulted)
 
 
 def is_irrelevant_key(key: str, *, known_family: bool) -> bool:
@@ -502,20 +507,27 @@ def is_irrelevant_key(key: str, *, known_family: bool) -> bool:
 
 
 ATTENTION_FREE = frozenset({"mamba", "mamba2", "falcon_mamba"})
-MixerAndMlpKinds = list[tuple[str, str]]
 
-# Letters and words of block patterns, as (mixer, MLP).
-_BLOCKS: dict[str, tuple[str, str]] = {
-    "M": ("linear", "none"),
-    "*": ("full", "none"),
-    "-": ("none", "dense"),
-    "E": ("none", "routed"),
-    "mamba": ("linear", "none"),
-    "linear_attention": ("linear", "none"),
-    "attention": ("full", "none"),
-    "full_attention": ("full", "none"),
-    "mlp": ("none", "dense"),
-    "moe": ("none", "routed"),
+
+class LayerKinds(NamedTuple):
+    """The kinds of mixer and MLP of one layer, each as one word."""
+
+    mixer: str
+    mlp: str
+
+
+# Letters and words of block patterns.
+_BLOCKS = {
+    "M": LayerKinds("linear", "none"),
+    "*": LayerKinds("full", "none"),
+    "-": LayerKinds("none", "dense"),
+    "E": LayerKinds("none", "routed"),
+    "mamba": LayerKinds("linear", "none"),
+    "linear_attention": LayerKinds("linear", "none"),
+    "attention": LayerKinds("full", "none"),
+    "full_attention": LayerKinds("full", "none"),
+    "mlp": LayerKinds("none", "dense"),
+    "moe": LayerKinds("none", "routed"),
 }
 
 # Each layer of LongCat-Flash has attention and a dense MLP twice, the first with routed
@@ -536,8 +548,7 @@ def layer_count(config: Config) -> int:
 
 def mixer_and_mlp_kinds_by_layer(
     config: Config, traits: FamilyTraits, routing: MoeRouting | None
-) -> MixerAndMlpKinds:
-    """Return the mixer and the MLP of each layer, each as one word."""
+) -> list[LayerKinds]:
     blocks = _read_single_part_blocks(config)
     if blocks is not None:
         return [_parse_block(word) for word in blocks]
@@ -545,10 +556,10 @@ def mixer_and_mlp_kinds_by_layer(
     routed = routing.layers if routing else frozenset[int]()
     mlp = "none" if config.get("model_type") in ATTENTION_FREE else "dense"
     mixers = _mixer_kinds_by_layer(config, traits, count)
-    return [(m, "routed" if i in routed else mlp) for i, m in enumerate(mixers)]
+    return [LayerKinds(m, "routed" if i in routed else mlp) for i, m in enumerate(mixers)]
 
 
-def _parse_block(word: str) -> tuple[str, str]:
+def _parse_block(word: str) -> LayerKinds:
     if word not in _BLOCKS:
         raise UnreadableConfigError(f"The block “{word}” cannot be read.")
     return _BLOCKS[word]

@@ -308,12 +308,12 @@ _NO_MIXER = TokenMixer(kind="none")
 def build_decoder_layers(config: Config, traits: FamilyTraits) -> tuple[Layer, ...]:
     """Return the layers of the decoder in order; equal layers are one shared object."""
     routing = read_moe_routing(config, layer_count(config))
-    text = mixer_and_mlp_kinds_by_layer(config, traits, routing)
+    kinds = mixer_and_mlp_kinds_by_layer(config, traits, routing)
     made: dict[tuple[TokenMixer, TokenMixer | None, Mlp], Layer] = {}
     stack = []
-    for index, (mixer_word, mlp_word) in enumerate(text):
-        mixer, beside = _layer_mixers(config, traits, index, mixer_word)
-        mlp = _build_mlp(config, traits, routing, index, mlp_word)
+    for index, kind in enumerate(kinds):
+        mixer, beside = _layer_mixers(config, traits, index, kind.mixer)
+        mlp = _build_mlp(config, traits, routing, index, kind.mlp)
         key = (mixer, beside, mlp)
         if key not in made:
             made[key] = Layer(mixer, mlp, _count_norm_weights(config, traits, mixer, mlp), beside)
@@ -591,8 +591,8 @@ def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
     6738415616
     """
     alone = {k: v for k, v in normalize_text_config(config).items() if k not in SIDE_CONFIGS}
-    given, assumed = add_config_defaults(alone)
-    text = TrackedConfig(given)
+    completed = add_config_defaults(alone)
+    text = TrackedConfig(completed.fields)
     reject_unreadable_family(text)
     read = _build_encoder_decoder if is_seq2seq(text) else _build_decoder_only
     model = validate_architecture(read(text, name))
@@ -604,7 +604,7 @@ def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
         quantization=quantization,
         unread=(*text.list_unread_relevant_fields(), *beside.unread),
         unread_sizes=text.list_unread_size_fields(),
-        assumed=(*assumed, *beside.assumed),
+        assumed=(*completed.defaulted, *beside.assumed),
     )
 
 

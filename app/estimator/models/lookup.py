@@ -8,7 +8,7 @@ import math
 import re
 import zlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.estimator import data_files
 from app.estimator.models.architecture import Architecture, fill_in_counts
@@ -276,20 +276,29 @@ def normalize_model_name(name: str) -> str:
     if published:
         return published
     bare = _ORGANIZATION.sub("", name.strip())
-    key, quantized = _match_hub_name(data_files.normalize_name(bare))
-    if key:
-        return f"{key}-{quantized}" if quantized else key
+    match = _match_hub_name(data_files.normalize_name(bare))
+    if match.format_ending:
+        return f"{match.model_id}-{match.format_ending}"
+    if match.model_id:
+        return match.model_id
     return data_files.find_id_by_alias(*_MODELS, bare, "a model")
 
 
-def _match_hub_name(name: str) -> tuple[str, str]:
+class CatalogMatch(NamedTuple):
+    """The catalog id that a Hub name means, and the format in its ending; may be empty."""
+
+    model_id: str
+    format_ending: str
+
+
+def _match_hub_name(name: str) -> CatalogMatch:
     """Return the catalog id that a Hub name means, and the format in its ending.
 
     Both are empty if the catalog has no such model.
     """
     known = data_files.load_ids_by_alias(*_MODELS)
     if name in known:
-        return known[name], ""
+        return CatalogMatch(known[name], "")
     quantized = ""
     for ending in _QUANTIZED:
         if name.endswith(f"-{ending}"):
@@ -299,8 +308,8 @@ def _match_hub_name(name: str) -> tuple[str, str]:
     undated = [part for part in parts if not _DATE_OR_LENGTH.fullmatch(part)]
     for words in (name, "-".join(parts), "-".join(undated)):
         if words in known:
-            return known[words], quantized
-    return "", ""
+            return CatalogMatch(known[words], quantized)
+    return CatalogMatch("", "")
 
 
 def find_model(name: str) -> Architecture:
@@ -320,18 +329,25 @@ def find_model(name: str) -> Architecture:
 def _load_named_model(name: str) -> Architecture:
     if is_parameter_count(name):
         return llama_model_of_size(parse_parameter_count(name))
-    key, quantized = _match_hub_name(normalize_model_name(name))
-    row = data_files.load_table(*_MODELS)[key]
-    if not quantized:
+    match = _match_hub_name(normalize_model_name(name))
+    row = data_files.load_table(*_MODELS)[match.model_id]
+    if not match.format_ending:
         return from_config(row["config"], name=row["name"])
-    table = _QUANTIZED[quantized]
+    table = _QUANTIZED[match.format_ending]
     config = {**row["config"], "quantization_config": table}
     return from_config(config, name=f"{row['name']} {table['label']}")
 
 
-def list_models() -> tuple[tuple[str, str], ...]:
-    """Return ids and names of the catalog's models, in catalog order."""
-    return tuple((key, row["name"]) for key, row in data_files.load_table(*_MODELS).items())
+class ListedModel(NamedTuple):
+    id: str
+    name: str
+
+
+def list_models() -> tuple[ListedModel, ...]:
+    """Return the catalog's models, in catalog order."""
+    return tuple(
+        ListedModel(key, row["name"]) for key, row in data_files.load_table(*_MODELS).items()
+    )
 
 
 def llama_model_of_size(parameters: int) -> Architecture:

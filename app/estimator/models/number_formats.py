@@ -4,7 +4,7 @@ import collections
 import dataclasses
 import functools
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from app.estimator import data_files
 from app.estimator.models.architecture import Architecture
@@ -21,30 +21,39 @@ from app.estimator.models.quantized_formats import (
 MatrixKey = tuple[str, str, int]
 
 
+class QuantizedPart(NamedTuple):
+    """The share of a matrix's weights that is quantized [1], and their mean bits."""
+
+    share: float
+    mean_bits: float
+
+
+_NOT_QUANTIZED = QuantizedPart(0.0, 0.0)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class CheckpointWidths:
     """Bits of the weights in a checkpoint that mixes formats.
 
     `scheme` is the format of most quantized weights, `bits` the mean over all of
-    them. `parts` has for each kind of matrix the share of its weights that is
-    quantized, and their mean bits. `embedding` and `head` are 0 if those tables
-    are not quantized.
+    them. `parts` has an entry for each kind of matrix. `embedding` and `head` are 0 if
+    those tables are not quantized.
     """
 
     scheme: NumberScheme
     label: str
     bits: float
-    parts: Mapping[MatrixKey, tuple[float, float]]
+    parts: Mapping[MatrixKey, QuantizedPart]
     embedding: float = 0.0
     head: float = 0.0
 
     def quantized_share_of(self, matrix: WeightMatrix) -> float:
         """Return the quantized share of a matrix, over all layers [1]."""
-        return self.parts.get(_key_shared_across_layers(matrix), (0.0, 0.0))[0]
+        return self.parts.get(_key_shared_across_layers(matrix), _NOT_QUANTIZED).share
 
     def quantized_bits_of(self, matrix: WeightMatrix) -> float:
         """Return the mean bits of a matrix's quantized weights."""
-        return self.parts.get(_key_shared_across_layers(matrix), (0.0, 0.0))[1]
+        return self.parts.get(_key_shared_across_layers(matrix), _NOT_QUANTIZED).mean_bits
 
 
 def published_widths(model: Architecture) -> CheckpointWidths | None:
@@ -85,14 +94,13 @@ def _build_checkpoint_widths(
     )
 
 
-def _quantized_share_and_bits(counts: Mapping[NumberScheme | None, int]) -> tuple[float, float]:
-    """Return the quantized share, and its mean bits."""
+def _quantized_share_and_bits(counts: Mapping[NumberScheme | None, int]) -> QuantizedPart:
     narrow = {scheme: number for scheme, number in counts.items() if scheme}
     covered = sum(narrow.values())
     if not covered:
-        return 0.0, 0.0
+        return _NOT_QUANTIZED
     bits = sum(scheme.bits * number for scheme, number in narrow.items())
-    return covered / sum(counts.values()), bits / covered
+    return QuantizedPart(covered / sum(counts.values()), bits / covered)
 
 
 def _key_shared_across_layers(matrix: WeightMatrix) -> MatrixKey:
@@ -100,15 +108,21 @@ def _key_shared_across_layers(matrix: WeightMatrix) -> MatrixKey:
     return matrix.part, matrix.name, matrix.inputs * matrix.outputs
 
 
-def _indexed_layers(
-    model: Architecture, quantization: Quantization
-) -> Iterator[tuple[Layer, str, int]]:
+class IndexedLayers(NamedTuple):
+    """A `number` of equal layers; `position` is that of a single one, or empty."""
+
+    layer: Layer
+    position: str
+    number: int
+
+
+def _indexed_layers(model: Architecture, quantization: Quantization) -> Iterator[IndexedLayers]:
     """Yield layers with their index; equal ones once if no list names single layers."""
     if not any(override.modules.names_single_layers for override in quantization.overrides):
-        yield from ((layer, "", number) for layer, number in model.runs)
+        yield from (IndexedLayers(layer, "", number) for layer, number in model.runs)
         return
-    yield from ((layer, str(i), 1) for i, layer in enumerate(model.stack))
-    yield from ((layer, "", 1) for layer in model.encoder)
+    yield from (IndexedLayers(layer, str(i), 1) for i, layer in enumerate(model.stack))
+    yield from (IndexedLayers(layer, "", 1) for layer in model.encoder)
 
 
 def _matrix_scheme(
@@ -307,7 +321,8 @@ def weight_table(model: Architecture, format_name: str) -> WeightTable:
         size = gguf_file_bytes(model, GGUF_FORMATS[format_name])
         return WeightTable(size, (), 0.0, 0.0, model.parameters, 0.0)
     form = find_format(model, format_name)
-    divided, quantized = _measure_tables_and_tower(model, form)
+    tables = _measure_tables_and_tower(model, form)
+    divided, quantized = tables.size, tables.quantized
     copied, experts = 0.0, 0.0
     by_heads: dict[int, float] = {}
     vectors = model.other + model.positions * model.hidden
@@ -336,12 +351,18 @@ def weight_table(model: Architecture, format_name: str) -> WeightTable:
     )
 
 
-def _measure_tables_and_tower(model: Architecture, form: WeightFormat) -> tuple[float, float]:
-    """Return bytes of embeddings, head and tower, and how many of their weights are covered."""
+class TableWeights(NamedTuple):
+    """Bytes of embeddings, head and tower, and how many of their weights are quantized."""
+
+    size: float
+    quantized: float
+
+
+def _measure_tables_and_tower(model: Architecture, form: WeightFormat) -> TableWeights:
     rows = model.embedding_parameters + model.head_parameters
     wide = model.side_tables + model.tower_parameters
     if form.widths is None:
-        return element_bytes(rows + wide, form.rest), 0.0
+        return TableWeights(element_bytes(rows + wide, form.rest), quantized=0.0)
     size, covered = element_bytes(wide, form.rest), 0.0
     for count, bits in (
         (model.embedding_parameters, form.widths.embedding),
@@ -349,7 +370,7 @@ def _measure_tables_and_tower(model: Architecture, form: WeightFormat) -> tuple[
     ):
         size += element_bytes(count, bits or form.rest)
         covered += count if bits else 0.0
-    return size, covered
+    return TableWeights(size, quantized=covered)
 
 
 def gpu_weight_bytes(

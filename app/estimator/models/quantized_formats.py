@@ -5,7 +5,7 @@ import fnmatch
 import functools
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from app.estimator import data_files
 from app.estimator.models.layers import Layer, WeightMatrix
@@ -113,18 +113,21 @@ class ModulePatterns:
         )
 
 
-def _split_layer_index(glob: str) -> tuple[str, str]:
-    """Return the layer index that a pattern names, and the name within the layer.
+class LayerPattern(NamedTuple):
+    """The layer index that a pattern names, empty for none or all, and the name within it."""
 
-    The index is empty if the pattern names no layer or every one.
-    """
+    layer_index: str
+    name: str
+
+
+def _split_layer_index(glob: str) -> LayerPattern:
     match = _LAYER.match(glob)
     if match is None or match["index"] == "*":
-        return "", ""
+        return LayerPattern("", "")
     name = (match["name"] or "").removesuffix("*").removesuffix(".")
     if _has_wildcard(match["index"] + name):
-        return match["index"], f"model.{_IN_LAYER}{name}*"
-    return match["index"], name
+        name = f"model.{_IN_LAYER}{name}*"
+    return LayerPattern(match["index"], name)
 
 
 _LAYER = re.compile(

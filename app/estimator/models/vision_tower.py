@@ -8,7 +8,7 @@ and `text` is the width of the language model.
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.estimator.models.hf_config import (
     Config,
@@ -21,6 +21,11 @@ _MOST = 10**7
 _CHANNELS = 3
 
 
+class TowerParameters(NamedTuple):
+    encoder: int
+    projector: int
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class TowerKind:
     """A kind of tower: the class of its defaults, and how it is counted.
@@ -30,7 +35,7 @@ class TowerKind:
     """
 
     defaults: str
-    count: Callable[[Config, Config, int], tuple[int, int]]
+    count: Callable[[Config, Config, int], TowerParameters]
     names: frozenset[str] = frozenset()
 
 
@@ -108,7 +113,7 @@ def _read_tower_layers(vision: Config, **traits: Any) -> _TowerLayers:
     )
 
 
-def _count_siglip_parameters(vision: Config, _: Config, text_width: int) -> tuple[int, int]:
+def _count_siglip_parameters(vision: Config, _: Config, text_width: int) -> TowerParameters:
     """SigLIP for Gemma 3: pooling without parameters, a norm and one matrix."""
     layers = _read_tower_layers(vision)
     hidden, width = layers.hidden, layers.width
@@ -117,15 +122,20 @@ def _count_siglip_parameters(vision: Config, _: Config, text_width: int) -> tupl
     if vision.get("vision_use_head", True):  # An attention-pooling probe, and an MLP.
         encoder += 3 * hidden + 4 * _linear_parameters(hidden, hidden)
         encoder += _linear_parameters(hidden, width) + _linear_parameters(width, hidden)
-    return encoder, hidden + hidden * text_width
+    return TowerParameters(encoder, projector=hidden + hidden * text_width)
 
 
-def _pixtral_encoder_and_width(vision: Config) -> tuple[int, int]:
+class PixtralEncoder(NamedTuple):
+    parameters: int
+    width: int
+
+
+def _pixtral_encoder_and_width(vision: Config) -> PixtralEncoder:
     """Return parameters and width of Pixtral's tower: rotary positions, no biases."""
     layers = _read_tower_layers(vision, gated=True, qkv_bias=False, bias=False, norm_terms=1)
     hidden = layers.hidden
     first = _patch_embedding_parameters(vision, hidden, bias=False)
-    return first + hidden + layers.parameters, hidden
+    return PixtralEncoder(first + hidden + layers.parameters, width=hidden)
 
 
 def _two_matrix_projector_parameters(
@@ -140,20 +150,21 @@ def _two_matrix_projector_parameters(
     )
 
 
-def _count_llava_parameters(vision: Config, outer: Config, text_width: int) -> tuple[int, int]:
+def _count_llava_parameters(vision: Config, outer: Config, text_width: int) -> TowerParameters:
     """Pixtral 12B: the tower and two matrices."""
-    encoder, hidden = _pixtral_encoder_and_width(vision)
-    return encoder, _two_matrix_projector_parameters(outer, hidden, text_width, bias=True)
+    encoder = _pixtral_encoder_and_width(vision)
+    projector = _two_matrix_projector_parameters(outer, encoder.width, text_width, bias=True)
+    return TowerParameters(encoder.parameters, projector)
 
 
-def _count_mistral3_parameters(vision: Config, outer: Config, text_width: int) -> tuple[int, int]:
+def _count_mistral3_parameters(vision: Config, outer: Config, text_width: int) -> TowerParameters:
     """Mistral Small 3.1 and later: neighboring patches are merged first."""
-    encoder, hidden = _pixtral_encoder_and_width(vision)
+    encoder = _pixtral_encoder_and_width(vision)
+    hidden = encoder.width
     merged = read_first_size({"spatial_merge_size": 2, **outer}, "spatial_merge_size") ** 2
     projector = hidden + merged * hidden * hidden
-    return encoder, projector + _two_matrix_projector_parameters(
-        outer, hidden, text_width, bias=False
-    )
+    projector += _two_matrix_projector_parameters(outer, hidden, text_width, bias=False)
+    return TowerParameters(encoder.parameters, projector)
 
 
 def _patch_merger_parameters(
@@ -174,7 +185,7 @@ def _patches_per_merge(vision: Config) -> int:
     return read_first_size(vision, "spatial_merge_size") ** 2
 
 
-def _count_qwen2_vl_parameters(vision: Config, _: Config, __: int) -> tuple[int, int]:
+def _count_qwen2_vl_parameters(vision: Config, _: Config, __: int) -> TowerParameters:
     """Qwen2-VL: the MLP width is a multiple of the tower's width."""
     hidden, number = read_first_size(vision, "embed_dim"), read_first_size(vision, "depth")
     layers = _TowerLayers(hidden, hidden * read_first_size(vision, "mlp_ratio"), number)
@@ -185,10 +196,10 @@ def _count_qwen2_vl_parameters(vision: Config, _: Config, __: int) -> tuple[int,
     merger = _patch_merger_parameters(
         hidden, _patches_per_merge(vision), out, norm_parameters=2 * hidden
     )
-    return encoder + layers.parameters, merger
+    return TowerParameters(encoder + layers.parameters, projector=merger)
 
 
-def _count_qwen25_vl_parameters(vision: Config, _: Config, __: int) -> tuple[int, int]:
+def _count_qwen25_vl_parameters(vision: Config, _: Config, __: int) -> TowerParameters:
     """Qwen2.5-VL: gated MLPs with biases, RMS norms."""
     layers = _read_tower_layers(vision, gated=True, norm_terms=1)
     hidden, out = layers.hidden, read_first_size(vision, "out_hidden_size")
@@ -198,10 +209,10 @@ def _count_qwen25_vl_parameters(vision: Config, _: Config, __: int) -> tuple[int
     merger = _patch_merger_parameters(
         hidden, _patches_per_merge(vision), out, norm_parameters=hidden
     )
-    return encoder + layers.parameters, merger
+    return TowerParameters(encoder + layers.parameters, projector=merger)
 
 
-def _count_qwen3_vl_parameters(vision: Config, _: Config, __: int) -> tuple[int, int]:
+def _count_qwen3_vl_parameters(vision: Config, _: Config, __: int) -> TowerParameters:
     """Qwen3-VL and Qwen3.5: an additional merger for each intermediate layer that is used."""
     layers = _read_tower_layers(vision)
     hidden, out, merged = (
@@ -219,10 +230,10 @@ def _count_qwen3_vl_parameters(vision: Config, _: Config, __: int) -> tuple[int,
         raise UnreadableConfigError("deepstack_visual_indexes is not a list.")
     merger = _patch_merger_parameters(hidden, merged, out, norm_parameters=2 * hidden)
     deep = _patch_merger_parameters(hidden, merged, out, norm_parameters=2 * merged * hidden)
-    return encoder, merger + len(tapped) * deep
+    return TowerParameters(encoder, projector=merger + len(tapped) * deep)
 
 
-def _count_llama4_parameters(vision: Config, _: Config, text_width: int) -> tuple[int, int]:
+def _count_llama4_parameters(vision: Config, _: Config, text_width: int) -> TowerParameters:
     """Llama 4: a class token, patches shuffled into fewer, two matrices and one."""
     layers = _read_tower_layers(vision)
     hidden = layers.hidden
@@ -230,10 +241,11 @@ def _count_llama4_parameters(vision: Config, _: Config, text_width: int) -> tupl
     encoder += hidden + (_patches_per_image(vision) + 1) * hidden + 2 * 2 * hidden
     adapter = layers.width * read_first_size(vision, "projector_input_dim")
     adapter += read_first_size(vision, "projector_output_dim") ** 2
-    return encoder, adapter + read_first_size(vision, "vision_output_dim") * text_width
+    adapter += read_first_size(vision, "vision_output_dim") * text_width
+    return TowerParameters(encoder, projector=adapter)
 
 
-def _count_internvit_parameters(vision: Config, outer: Config, text_width: int) -> tuple[int, int]:
+def _count_internvit_parameters(vision: Config, outer: Config, text_width: int) -> TowerParameters:
     """InternViT: a class token, scaled residuals; query norms in the 6B."""
     hidden = read_first_size(vision, "hidden_size")
     scales = 2 * hidden
@@ -252,12 +264,12 @@ def _count_internvit_parameters(vision: Config, outer: Config, text_width: int) 
     if not isinstance(ratio, float | int) or not 0 < ratio <= 1:
         raise UnreadableConfigError(f"downsample_ratio is “{ratio}”, not a share.")
     inner = hidden * int(1 / ratio) ** 2
-    return encoder, 2 * inner + _linear_parameters(inner, text_width) + _linear_parameters(
-        text_width, text_width
-    )
+    projector = 2 * inner + _linear_parameters(inner, text_width)
+    projector += _linear_parameters(text_width, text_width)
+    return TowerParameters(encoder, projector)
 
 
-def _count_moonvit_parameters(vision: Config, _: Config, text_width: int) -> tuple[int, int]:
+def _count_moonvit_parameters(vision: Config, _: Config, text_width: int) -> TowerParameters:
     """MoonViT of Kimi: a position grid that is interpolated to the image size."""
     layers = _read_tower_layers(vision)
     hidden = layers.hidden
@@ -266,10 +278,11 @@ def _count_moonvit_parameters(vision: Config, _: Config, text_width: int) -> tup
     encoder = _patch_embedding_parameters(vision, hidden) + rows * columns * hidden
     encoder += layers.parameters + 2 * hidden
     merged = math.prod(_read_height_and_width(vision, "merge_kernel_size"))
-    return encoder, _patch_merger_parameters(hidden, merged, text_width, norm_parameters=2 * hidden)
+    projector = _patch_merger_parameters(hidden, merged, text_width, norm_parameters=2 * hidden)
+    return TowerParameters(encoder, projector)
 
 
-def _count_gemma4_parameters(vision: Config, _: Config, text_width: int) -> tuple[int, int]:
+def _count_gemma4_parameters(vision: Config, _: Config, text_width: int) -> TowerParameters:
     """Gemma 4: positions by row and by column, four norms, normalized heads."""
     hidden, width = (
         read_first_size(vision, "hidden_size"),
@@ -281,7 +294,8 @@ def _count_gemma4_parameters(vision: Config, _: Config, text_width: int) -> tupl
     layer = 2 * hidden * (queries + keys) + 3 * hidden * width + 4 * hidden + 2 * head
     encoder = _patch_embedding_parameters(vision, hidden, bias=False)
     encoder += 2 * read_first_size(vision, "position_embedding_size") * hidden
-    return encoder + read_first_size(vision, "num_hidden_layers") * layer, hidden * text_width
+    encoder += read_first_size(vision, "num_hidden_layers") * layer
+    return TowerParameters(encoder, projector=hidden * text_width)
 
 
 _QWEN3_VL = TowerKind("qwen3_vl_vision", _count_qwen3_vl_parameters, frozenset({"qwen3_vl_vision"}))
@@ -378,17 +392,17 @@ def read_vision_tower(config: Config, text_width: int) -> VisionTowerInfo:
 
 
 def _read_tower(kind: TowerKind, vision: Config, outer: Config, text_width: int) -> VisionTowerInfo:
-    given, added = add_config_defaults({**vision, "model_type": kind.defaults})
-    fields = TrackedConfig(given)
+    completed = add_config_defaults({**vision, "model_type": kind.defaults})
+    fields = TrackedConfig(completed.fields)
     try:
-        encoder, projector = kind.count(fields, outer, text_width)
+        tower = kind.count(fields, outer, text_width)
     except UnreadableConfigError:
         return VisionTowerInfo(unread=(_VISION,))
     unread = (key for key in fields.list_unread_relevant_fields() if key not in _HARMLESS)
     return VisionTowerInfo(
-        VisionTower(kind.defaults, encoder, projector),
+        VisionTower(kind.defaults, tower.encoder, tower.projector),
         tuple(f"{_VISION}.{key}" for key in unread),
-        tuple(f"{_VISION}.{key}" for key in added),
+        tuple(f"{_VISION}.{key}" for key in completed.defaulted),
     )
 
 

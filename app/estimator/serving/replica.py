@@ -447,10 +447,17 @@ def _interpolate_timing(values: tuple[float, ...], position: tuple[int, float]) 
     return values[above - 1] + part * (values[above] - values[above - 1])
 
 
-def bracket_values_at_batch(values: tuple[float, ...], batch: float) -> tuple[float, float, float]:
-    """Return the values at the timed batch sizes below and above, and the fraction between."""
+class ValueBracket(NamedTuple):
+    """The values at the timed batch sizes below and above, and the fraction between [1]."""
+
+    below: float
+    above: float
+    fraction: float
+
+
+def bracket_values_at_batch(values: tuple[float, ...], batch: float) -> ValueBracket:
     above, part = _timed_batch_index_and_fraction(batch)
-    return values[above - 1], values[above], part
+    return ValueBracket(values[above - 1], values[above], part)
 
 
 def operating_point_at_batch(
@@ -560,18 +567,25 @@ def saturated_rate(profile: ReplicaProfile, run_requests: float | None = None) -
     if run_requests is None:
         return profile.rate_at(full)
     return run_requests / sum(
-        n * b / profile.rate_at(b) for n, b in rounds_of_run(run_requests, full)
+        rounds.number * rounds.requests_each / profile.rate_at(rounds.requests_each)
+        for rounds in rounds_of_run(run_requests, full)
     )
 
 
-def rounds_of_run(run_requests: float, requests_per_round: float) -> list[tuple[float, float]]:
-    """Return the rounds of a run and the requests in each: full ones, and the rest.
+class EqualRounds(NamedTuple):
+    number: float
+    requests_each: float
+
+
+def rounds_of_run(run_requests: float, requests_per_round: float) -> list[EqualRounds]:
+    """Return the rounds of a run: full ones, and the rest.
 
     >>> rounds_of_run(3000, 1300)
-    [(2, 1300), (1, 400)]
+    [EqualRounds(number=2, requests_each=1300), EqualRounds(number=1, requests_each=400)]
     """
     count, rest = divmod(run_requests, requests_per_round)
-    return [(n, b) for n, b in ((count, requests_per_round), (1, rest)) if n * b > 0]
+    rounds = EqualRounds(count, requests_per_round), EqualRounds(1, rest)
+    return [one for one in rounds if one.number * one.requests_each > 0]
 
 
 def max_rate_batch(profile: ReplicaProfile) -> float:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from typing import NamedTuple
 
 from app.estimator import data_files
 from app.estimator.hardware.catalog import Accelerator
@@ -541,13 +542,22 @@ def model_kind_for_engine(model: Architecture) -> str:
     return "routed" if model.is_routed else "dense"
 
 
-def measurement_key(placed: PlacedModel) -> tuple[str, str, str, str]:
-    """Return kernels of the GPU, engine, family of the model, and spread over GPUs."""
+class MeasurementKey(NamedTuple):
+    """Kernels of the GPU, engine, family of the model, and spread over GPUs."""
+
+    kernels: str
+    engine: str
+    model_kind: str
+    gpu_spread: str
+
+
+def measurement_key(placed: PlacedModel) -> MeasurementKey:
     gpus = placed.serving.gpus
     spread = "one" if gpus == 1 else "several"
     if gpus > placed.fabric.domain:
         spread = "nodes"
-    return placed.rates.kernels, placed.engine.id, model_kind_for_engine(placed.model), spread
+    kind = model_kind_for_engine(placed.model)
+    return MeasurementKey(placed.rates.kernels, placed.engine.id, kind, spread)
 
 
 def count_matching_measurements(placed: PlacedModel) -> MeasurementCoverage:
@@ -568,7 +578,7 @@ def count_matching_measurements(placed: PlacedModel) -> MeasurementCoverage:
     key = measurement_key(placed)
     counts = data_files.load_toml("measurements.toml")
     setup = (
-        f"{placed.engine.label} with {_FAMILIES[key[2]]} on {_GPUS[key[3]]} "
+        f"{placed.engine.label} with {_FAMILIES[key.model_kind]} on {_GPUS[key.gpu_spread]} "
         f"of {placed.gpu.architecture}"
     )
     if placed.serving.pipeline > 1:

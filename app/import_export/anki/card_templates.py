@@ -10,7 +10,7 @@ import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import unescape
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from urllib.parse import unquote
 
 from app.import_export.anki.package_format import decode_protobuf_fields
@@ -21,16 +21,21 @@ _LEVELS = "\x1f"  # between the levels of a deck name in newer collections
 _LONGEST_NAME = 120
 
 
+class CardTemplate(NamedTuple):
+    front: str
+    back: str
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class NoteType:
-    """The fields of a note type, and the templates (front, back) of its cards by ordinal.
+    """The fields of a note type, and the templates of its cards by ordinal.
 
     A cloze type has one template for all of its cards.
     """
 
     name: str
     fields: tuple[str, ...]
-    templates: Mapping[int, tuple[str, str]]
+    templates: Mapping[int, CardTemplate]
     cloze: bool = False
     size: int = 0  # length of the longest template
 
@@ -65,7 +70,7 @@ def _read_legacy_note_types(models: Iterable[dict[str, Any]]) -> Iterator[tuple[
             _dicts_only(model.get("flds")), key=lambda f: _whole_number_or_minus_one(f.get("ord"))
         )
         templates = {
-            _whole_number_or_minus_one(t.get("ord")): (
+            _whole_number_or_minus_one(t.get("ord")): CardTemplate(
                 str(t.get("qfmt", "")),
                 str(t.get("afmt", "")),
             )
@@ -90,13 +95,13 @@ def _read_note_type_table(db: sqlite3.Connection) -> dict[int, NoteType]:
         fields.setdefault(_whole_number_or_minus_one(number), []).append(
             (_whole_number_or_minus_one(place), str(name))
         )
-    templates: dict[int, dict[int, tuple[str, str]]] = {}
+    templates: dict[int, dict[int, CardTemplate]] = {}
     for number, place, config in db.execute("SELECT ntid, ord, config FROM templates"):
         parts = _decode_protobuf_message(config)
-        both = _decode_text(parts.get(1)), _decode_text(parts.get(2))
+        template = CardTemplate(_decode_text(parts.get(1)), _decode_text(parts.get(2)))
         templates.setdefault(_whole_number_or_minus_one(number), {})[
             _whole_number_or_minus_one(place)
-        ] = both
+        ] = template
     types = {}
     for number, name, config in db.execute("SELECT id, name, config FROM notetypes"):
         key = _whole_number_or_minus_one(number)
@@ -107,8 +112,8 @@ def _read_note_type_table(db: sqlite3.Connection) -> dict[int, NoteType]:
     return types
 
 
-def _longest_template(templates: Mapping[int, tuple[str, str]]) -> int:
-    return max((len(q) + len(a) for q, a in templates.values()), default=0)
+def _longest_template(templates: Mapping[int, CardTemplate]) -> int:
+    return max((len(t.front) + len(t.back) for t in templates.values()), default=0)
 
 
 def _decode_protobuf_message(raw: Any) -> dict[int, int | bytes]:
@@ -183,19 +188,26 @@ class _UnsupportedTemplateError(Exception):
     """A template with unsupported syntax."""
 
 
-def render_card_sides(kind: NoteType, fields: Sequence[str], ordinal: int) -> tuple[str, str]:
-    """Return front and back of a card as the HTML of its note, not sanitized.
+class CardSides(NamedTuple):
+    """Front and back of a card as HTML, not sanitized."""
+
+    front: str
+    back: str
+
+
+def render_card_sides(kind: NoteType, fields: Sequence[str], ordinal: int) -> CardSides:
+    """Return a card as the HTML of its note.
 
     The back leaves out what repeats the front above the line `<hr id=answer>`.
     """
     values = dict(zip(kind.fields, fields, strict=False))
     template = kind.templates.get(0 if kind.cloze else ordinal)
     try:
-        front = _fill_template(template and template[0], values, ordinal, "front")
-        back = _fill_template(template and template[1], values, ordinal, "back")
+        front = _fill_template(template and template.front, values, ordinal, "front")
+        back = _fill_template(template and template.back, values, ordinal, "back")
     except _UnsupportedTemplateError:
         return _sides_without_template(kind, fields, ordinal)
-    return front, _remove_repeated_front(front, back)
+    return CardSides(front, _remove_repeated_front(front, back))
 
 
 def _remove_repeated_front(front: str, back: str) -> str:
@@ -215,14 +227,15 @@ def _plain_words(html: str) -> str:
     return " ".join(unescape(_TAG.sub(" ", _SOUND.sub("", html))).split())
 
 
-def _sides_without_template(kind: NoteType, fields: Sequence[str], ordinal: int) -> tuple[str, str]:
+def _sides_without_template(kind: NoteType, fields: Sequence[str], ordinal: int) -> CardSides:
     """Return the first field, and all other fields."""
     first, rest = fields[0], "<br>".join(filter(None, fields[1:]))
     if not kind.cloze:
-        return first, rest
+        return CardSides(first, rest)
     below = f"<div>{rest}</div>" if rest else ""
     number = ordinal + 1
-    return render_cloze(first, number, "front"), render_cloze(first, number, "back") + below
+    back = render_cloze(first, number, "back") + below
+    return CardSides(render_cloze(first, number, "front"), back)
 
 
 def is_blank(html: str) -> bool:
@@ -245,10 +258,16 @@ def _picture_name(tag: str) -> str:
     return unquote(unescape(match[1] or match[2] or match[3] or ""))
 
 
-def replace_picture_urls(
-    html: str, addresses: Mapping[str, str]
-) -> tuple[str, int, frozenset[str]]:
-    """Replace picture URLs by ours; returns HTML, lost media, and the pictures kept.
+class MediaReplacement(NamedTuple):
+    """HTML with our picture URLs, the number of media removed, and the pictures kept."""
+
+    html: str
+    lost_media_count: int
+    picture_names: frozenset[str]
+
+
+def replace_picture_urls(html: str, addresses: Mapping[str, str]) -> MediaReplacement:
+    """Replace picture URLs by ours.
 
     Sounds, and pictures without a URL in `addresses`, are removed and counted.
     """
@@ -265,7 +284,8 @@ def replace_picture_urls(
         used.add(name)
         return f'<img src="{addresses[name]}" alt="Picture">'
 
-    return _PICTURE.sub(replace, plain), lost, frozenset(used)
+    replaced = _PICTURE.sub(replace, plain)
+    return MediaReplacement(replaced, lost, frozenset(used))
 
 
 def convert_formulas(html: str) -> str:
@@ -338,6 +358,13 @@ def render_cloze(text: str, number: int, side: Side, *, only_cloze: bool = False
     return ", ".join(parts) if only_cloze else text
 
 
+class OpenCondition(NamedTuple):
+    """A condition of a template whose end is still to come."""
+
+    field: str
+    is_met: bool
+
+
 def _fill_template(
     template: str | None, field_values: Mapping[str, str], ordinal: int, side: Side
 ) -> str:
@@ -345,10 +372,10 @@ def _fill_template(
     if template is None or len(template) > LONGEST_FACE or template.count("{{") > _TOKENS:
         raise _UnsupportedTemplateError
     out: list[str] = []
-    stack: list[tuple[str, bool]] = []
+    stack: list[OpenCondition] = []
     length = at = 0
     for token in _TOKEN.finditer(template):
-        shown = all(is_on for _, is_on in stack)
+        shown = all(condition.is_met for condition in stack)
         text = template[at : token.start()] if shown else ""
         at = token.end()
         name = token[1].strip()
@@ -366,17 +393,18 @@ def _fill_template(
 
 
 def _enter_or_leave_condition(
-    name: str, stack: list[tuple[str, bool]], values: Mapping[str, str], ordinal: int
+    name: str, stack: list[OpenCondition], values: Mapping[str, str], ordinal: int
 ) -> None:
     """Push or pop a condition; comments are ignored."""
     sign, field = name[0], name[1:].strip()
     if sign == "/":
-        if not stack or stack.pop()[0] != field:
+        if not stack or stack.pop().field != field:
             raise _UnsupportedTemplateError
     elif sign in "#^":
         if len(stack) > 20:
             raise _UnsupportedTemplateError
-        stack.append((field, _is_filled(field, values, ordinal) == (sign == "#")))
+        is_filled = _is_filled(field, values, ordinal)
+        stack.append(OpenCondition(field, is_met=is_filled == (sign == "#")))
     elif sign == "=":
         raise _UnsupportedTemplateError
 

@@ -15,9 +15,10 @@ import tempfile
 import zipfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from app.import_export.anki.card_templates import (
+    CardSides,
     NoteType,
     find_pictures,
     read_deck_names,
@@ -256,8 +257,8 @@ class PackageCard:
     buried: int | None = None
 
     @property
-    def faces(self) -> tuple[str, str]:
-        """Return front and back as rendered by the note type, not sanitized."""
+    def faces(self) -> CardSides:
+        """Return the sides as rendered by the note type, not sanitized."""
         return render_card_sides(self.kind, self.fields, self.ordinal)
 
 
@@ -294,12 +295,13 @@ def read_package(file: IO[bytes]) -> AnkiPackage:
         open_package(file, Path(folder)) as db,
     ):
         notes = _read_notes(db)
-        log, total = _read_revlog(db)
-        cards = tuple(_read_cards(db, notes, log))
+        log = _read_revlog(db)
+        cards = tuple(_read_cards(db, notes, log.entries_by_card))
     carried = sum(len(card.log) for card in cards)
     picture_names = {name for note in notes.values() for name in find_pictures(note.fields)}
     file.seek(0)
-    return AnkiPackage(len(notes), cards, total - carried, read_media(file, picture_names))
+    stray = log.row_count - carried
+    return AnkiPackage(len(notes), cards, stray, read_media(file, picture_names))
 
 
 def _read_notes(db: sqlite3.Connection) -> dict[int, _PackageNote]:
@@ -321,8 +323,14 @@ def _read_notes(db: sqlite3.Connection) -> dict[int, _PackageNote]:
     }
 
 
-def _read_revlog(db: sqlite3.Connection) -> tuple[Mapping[int, list[RevlogEntry]], int]:
-    """Return the log rows by card, oldest first, and their number."""
+class Revlog(NamedTuple):
+    """The valid entries of each card, oldest first, and the number of all rows."""
+
+    entries_by_card: Mapping[int, list[RevlogEntry]]
+    row_count: int
+
+
+def _read_revlog(db: sqlite3.Connection) -> Revlog:
     query = "SELECT id, cid, ease, time, type, ivl, factor FROM revlog"
     rows = db.execute(query).fetchmany(_MOST_GRADES + 1)
     if len(rows) > _MOST_GRADES:
@@ -333,7 +341,7 @@ def _read_revlog(db: sqlite3.Connection) -> tuple[Mapping[int, list[RevlogEntry]
             log.setdefault(card, []).append(RevlogEntry(number, *values))
     for group in log.values():
         group.sort(key=lambda row: row.number)
-    return log, len(rows)
+    return Revlog(log, len(rows))
 
 
 def _read_cards(
@@ -352,7 +360,7 @@ def _read_cards(
         length += note_content.card_text_length
         if length > _MOST_WORDS:
             raise UnusableFileError("Its cards hold more text than can be taken in at once.")
-        retention, aside = _read_card_data(data)
+        own_data = _read_card_data(data)
         yield PackageCard(
             note_content.guid,
             ordinal,
@@ -361,8 +369,8 @@ def _read_cards(
             note_content.fields,
             tuple(log.get(number, ())),
             queue == _ASIDE,
-            retention,
-            aside,
+            own_data.desired_retention,
+            own_data.added_info,
             due,
             note_content.tags,
             kind == _NEW,
@@ -408,18 +416,24 @@ def _keep_valid_distinct_cards(rows: Iterable[tuple[Any, ...]]) -> Iterator[tupl
             yield row
 
 
-def _read_card_data(data: Any) -> tuple[float | None, AddedCardInfo]:
-    """Return the desired retention, and our own data, from the data of a card."""
+class AnkiCardData(NamedTuple):
+    """What the data column of a card holds: the desired retention, and what we added."""
+
+    desired_retention: float | None
+    added_info: AddedCardInfo
+
+
+def _read_card_data(data: Any) -> AnkiCardData:
     try:
         known = json.loads(data or "{}")
         own = json.loads(known.get("cd") or "{}")
         aside = AddedCardInfo(_natural_number(own.get("seed")), _natural_number(own.get("since")))
         retention = known.get("dr")
     except (ValueError, TypeError, AttributeError, RecursionError):
-        return None, _NO_CARD_INFO
+        return AnkiCardData(None, _NO_CARD_INFO)
     if not isinstance(retention, float) or not math.isfinite(retention):
-        return None, aside
-    return min(_HIGHEST, max(_LOWEST, retention)), aside
+        return AnkiCardData(None, aside)
+    return AnkiCardData(min(_HIGHEST, max(_LOWEST, retention)), aside)
 
 
 def _natural_number(value: Any) -> int | None:

@@ -349,7 +349,7 @@ class _GiftReader:
             if "*" in word:
                 self.losses.add(f"the pattern “{word}” is left out: add the words it stands for")
                 continue
-            credit = 0.0 if weight is None else credit_of_score(weight, 100)[1]
+            credit = 0.0 if weight is None else credit_of_score(weight, 100).partial_credit
             options.append(ItemOption(word, full, feedback, credit=credit))
         return dataclasses.replace(item, kind="short", options=tuple(options))
 
@@ -376,7 +376,7 @@ class _GiftReader:
             if text.strip() in {"", "*"}:
                 item = add_default_feedback_as_mistake(item, feedback, self.losses)
                 continue
-            credit = 0.0 if weight is None else credit_of_score(weight, 100)[1]
+            credit = 0.0 if weight is None else credit_of_score(weight, 100).partial_credit
             span = _read_span(remove_escapes(text), unit, may_use_decimal_comma=self.comma)
             options.append(ItemOption("", full, feedback, span, credit))
         options.sort(key=lambda o: not o.right)

@@ -60,17 +60,22 @@ class _ScoringRule(NamedTuple):
     said: tuple[str, ...]
 
 
-def find_items(root: ET.Element) -> Iterator[tuple[str, str, ET.Element]]:
-    """Yield the title, the name and the element of every item in a file.
+class Qti12Item(NamedTuple):
+    """An item; `unique_name` is its title if no other item has it, otherwise empty."""
 
-    The name is the title if no other item has it, otherwise empty.
-    """
+    title: str
+    unique_name: str
+    element: ET.Element
+
+
+def find_items(root: ET.Element) -> Iterator[Qti12Item]:
+    """Yield every item in a file."""
     nodes = list(elements_below(root, "item"))
     titles = [find_attribute(node, "title") or find_attribute(node, "ident") for node in nodes]
     count = Counter(titles)
     for node, title in zip(nodes, titles, strict=True):
         own = count[title] == 1 and title.lower() != _UNNAMED
-        yield title, title if own else "", node
+        yield Qti12Item(title, title if own else "", node)
 
 
 def read_item(name: str, node: ET.Element, losses: PicturesAndLosses) -> Item:

@@ -70,7 +70,7 @@ class ResponseDeclaration:
     def partial_credits(self) -> dict[str, float]:
         """The values with partial credit, and how much."""
         best = max((w for _, w in self.worth), default=0.0)
-        shares = {v: credit_of_score(w, best)[1] for v, w in self.worth}
+        shares = {v: credit_of_score(w, best).partial_credit for v, w in self.worth}
         return {v: part for v, part in shares.items() if part and v not in self.full_mark_values}
 
 
@@ -218,13 +218,13 @@ def read_qti(data: bytes) -> ImportResult:
             name = element_name(document.root)
             raise UnusableFileError(f"The file begins with <{name}>, not with an item.")
         return read_source_items(sources)
-    pictures = {p: c for end in _PICTURES for p, c in read_archive_files(data, end)}
+    pictures = {f.path: f.content for end in _PICTURES for f in read_archive_files(data, end)}
     sources, broken = [], []
-    for path, content in read_archive_files(data, ".xml"):
+    for file in read_archive_files(data, ".xml"):
         try:
-            sources += _items_in(path, read_xml(content, *_ITEMS), pictures)
+            sources += _items_in(file.path, read_xml(file.content, *_ITEMS), pictures)
         except UnusableFileError as error:
-            broken.append(ItemRemark(path, 0, str(error)))
+            broken.append(ItemRemark(file.path, 0, str(error)))
     if not sources and not broken:
         raise UnusableFileError("The package holds no items.")
     result = read_source_items(sources)
@@ -239,9 +239,9 @@ def _items_in(
     find = functools.partial(_find_picture, path, pictures)
     where = f"{path}: " if path else ""
     if element_name(root) == qti12_reader.ROOT:
-        for (title, name, node), line in zip(qti12_reader.find_items(root), lines, strict=False):
-            read = functools.partial(qti12_reader.read_item, name, node)
-            yield SourceItem(f"{where}{title}", line, read, find)
+        for item, line in zip(qti12_reader.find_items(root), lines, strict=False):
+            read = functools.partial(qti12_reader.read_item, item.unique_name, item.element)
+            yield SourceItem(f"{where}{item.title}", line, read, find)
     elif element_name(root) == _ITEM:
         title = find_attribute(root, "title") or find_attribute(root, "identifier") or path
         label = f"{where}{title}" if title != path else path

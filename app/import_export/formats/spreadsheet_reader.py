@@ -202,12 +202,13 @@ def read_spreadsheet(data: bytes) -> ImportResult:
         )
     if data[:2] == b"PK":
         return _read_book(data)
-    text, note = decode_or_guess(data)
+    decoded = decode_or_guess(data)
+    text = decoded.text
     declared = _TOLD_SIGN.fullmatch(text.partition("\n")[0].strip())
     separators = declared[1] if declared else _SIGNS
     header, rows, place = _find_header_row([_split_rows(text, sign) for sign in separators])
     table = _SheetTable(header, list(rows), comma=separators[place] == ";")
-    return read_source_items(table.sources(), *filter(None, (note,)))
+    return read_source_items(table.sources(), *filter(None, (decoded.guess_note,)))
 
 
 def _split_rows(text: str, separator: str) -> Iterator[Row]:

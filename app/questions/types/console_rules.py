@@ -308,7 +308,8 @@ def _check_reachability(lab: Lab, authored: AuthoredItem) -> None:
         hint = "Take its to STATE away: the lab stops it and says what it would have done."
         source_file.report("E93", worst.line, 1, message, hint)
     elif dead_end := find_dead_end(lab):
-        last, goal = lab.commands[dead_end[0][-1]], min(dead_end[1], default="")
+        last = lab.commands[dead_end.commands[-1]]
+        goal = min(dead_end.lost_goals, default="")
         message = f"After “{last.name[:40]}” no command leads to the goal “{goal}” any more."
         hint = f"Let one lead there from {last.to}, or say with in STATE when this one counts."
         if goal.startswith("#"):
