@@ -290,7 +290,7 @@ def is_hidden(
 ) -> bool:
     """Return whether an element is hidden; `hiding_selectors` are selectors that style sheets hide.
 
-    >>> is_overlapped("p", {"style": "color: red; display:none"}, frozenset())
+    >>> is_hidden("p", {"style": "color: red; display:none"}, frozenset())
     True
     """
     color = f"color:{attributes.get('color') or ''};" if tag == "font" else ""

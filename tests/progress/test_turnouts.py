@@ -72,7 +72,7 @@ def test_a_short_paper_is_read_in_the_measure_of_the_prediction():
         [predicted(1)], [result(2, 20, answered=30, questions=30)]
     )
 
-    assert turnout.score == pytest.approx(20 * 50 / 30)
+    assert turnout.scaled_score == pytest.approx(20 * 50 / 30)
     assert turnout.is_inside_range
 
 

@@ -42,7 +42,7 @@ PRICE = {SERVING: "cost_per_month", TRAINING: "cost"}
 # What is changed in the good plan, which condition fails, and what is said of it.
 MISSED = [
     (SERVING, {"replicas": "1"}, "Meets the targets", "Too slow."),
-    (SERVING, {"replicas": "1"}, "Meets the targets", "one every 78.8 ms"),
+    (SERVING, {"replicas": "1"}, "Meets the targets", "78.8 ms"),
     (SERVING, {"weights": "bf16"}, "Meets the targets", "Does not fit."),
     (
         SERVING,
@@ -53,7 +53,7 @@ MISSED = [
     (TRAINING, {"zero": "0"}, "Fits in memory", "Each GPU would need 174.5 GB"),
     (TRAINING, {"zero": "0"}, "Fits in memory", "has 85.5 GB (80 GB on the label)"),
     (TRAINING, {"gpus": "8"}, "Whole run", "172 days over the limit."),
-    (TRAINING, {"tensor_parallel": "8"}, "Cost", "56,833 USD over the limit."),
+    (TRAINING, {"tensor_parallel": "8"}, "Cost", "56,850 USD over the limit."),
 ]
 NO_PLAN = {
     SERVING: {"weights": "bf16", "tensor_parallel": "1", "replicas": "1"},

@@ -17,7 +17,7 @@ def test_a_question_leads_to_the_sentence_that_answers_it(shipped: Library) -> N
     )
 
     assert passage
-    assert passage.text.startswith("If the operating system is down, the tool nvdebug")
+    assert passage.text.startswith("If the operating system no longer starts, the tool nvdebug")
 
 
 def test_nearly_every_question_has_a_passage(shipped: Library) -> None:

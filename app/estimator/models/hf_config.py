@@ -439,7 +439,7 @@ class TrackedConfig(Mapping[str, Any]):
     """A `config.json` that records which of its fields are read.
 
     >>> fields = TrackedConfig({"hidden_size": 64, "odd_blocks": 3})
-    >>> fields["hidden_size"], fields.unread()
+    >>> fields["hidden_size"], fields.list_unread_relevant_fields()
     (64, ('odd_blocks',))
     """
 
