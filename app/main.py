@@ -234,7 +234,7 @@ def _create_metrics(app: FastAPI) -> Metrics | None:
     state = app.state
     if not state.settings.metrics_token:
         return None
-    return Metrics(state.settings.metrics_token, lambda: state.courses.errors)
+    return Metrics(state.settings.metrics_token, lambda: state.courses.problem_count)
 
 
 def _create_write_session_factory(app: FastAPI) -> OpenWriteSession:

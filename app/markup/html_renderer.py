@@ -97,7 +97,7 @@ def _mark_hook_letters(inside: Sequence[Token]) -> None:
             bold = before.type == "strong_open" and after.type == "strong_close"
             if bold and _LETTERS.fullmatch(word.content):
                 before.type = after.type = "nothing"
-                word.type = "letters"
+                word.type = "hook_letters"
 
 
 Report = Callable[
@@ -498,13 +498,13 @@ class _HtmlRenderer(RendererHTML):
         del rest
         return render_alert_closing(tokens[index].meta.get("alert", ""))
 
-    def source_note_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+    def note_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         del rest
         inline = tokens[index + 1]
         inline.children, inline.content = [], ""
         return ""
 
-    def source_note_close(self, *_: Any) -> str:
+    def note_close(self, *_: Any) -> str:
         return ""
 
     # --- tables ---

@@ -93,7 +93,7 @@ class Desk:
             imports = ImportRunner(make_write_session_factory(self.app.state.engine), clock)
             async with imports.lifespan(), imports.reserve_slot() as room:
                 work = self.learner, begun, self.arrivals, room.pop_all()
-                await (await imports.begin(*work))
+                await (await imports.start_and_wait_briefly(*work))
 
         outcome(run())
 
@@ -270,7 +270,7 @@ def test_the_end_of_the_server_waits_for_a_slice_and_not_for_the_file(rosa, desk
 
         imports = ImportRunner(make_write_session_factory(desk.app.state.engine), clock)
         async with imports.lifespan(), imports.reserve_slot() as room:
-            job = imports.begin(desk.learner, begun, desk.arrivals, room.pop_all())
+            job = imports.start_and_wait_briefly(desk.learner, begun, desk.arrivals, room.pop_all())
             writing = asyncio.create_task(job)
             await at_work.wait()
         await writing
