@@ -97,7 +97,7 @@ def _mark_hook_letters(inside: Sequence[Token]) -> None:
             bold = before.type == "strong_open" and after.type == "strong_close"
             if bold and _LETTERS.fullmatch(word.content):
                 before.type = after.type = "nothing"
-                word.type = "letters"
+                word.type = "hook_letters"
 
 
 Report = Callable[
