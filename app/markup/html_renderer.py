@@ -498,13 +498,13 @@ class _HtmlRenderer(RendererHTML):
         del rest
         return render_alert_closing(tokens[index].meta.get("alert", ""))
 
-    def source_note_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+    def note_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         del rest
         inline = tokens[index + 1]
         inline.children, inline.content = [], ""
         return ""
 
-    def source_note_close(self, *_: Any) -> str:
+    def note_close(self, *_: Any) -> str:
         return ""
 
     # --- tables ---
