@@ -292,11 +292,9 @@ def _check_reachability(lab: Lab, authored: AuthoredItem) -> None:
         hint = "Write goal: and a state, or needed at a block."
         source_file.report("E92", *place, "The lab has no goal.", hint)
     elif good is None:
-        message = (
-            "Only a harmful command reaches the goal." if bad else "The goal cannot be reached."
-        )
+        which = "Only a harmful" if bad else "No"
         hint = "Check the states of the commands that lead there."
-        source_file.report("E92", *place, message, hint)
+        source_file.report("E92", *place, f"{which} command reaches the goal.", hint)
     elif bad is not None and len(bad) < len(good):
         worst = next(lab.commands[n] for n in bad if lab.commands[n].harmful)
         message = f"The harmful “{worst.name[:40]}” is a shorter way to the goal."
