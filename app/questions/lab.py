@@ -660,8 +660,8 @@ def find_dead_end(lab: Lab) -> tuple[tuple[int, ...], frozenset[str]] | None:
     up for after a repair is what the author means.
     """
     first = {c.step for c in lab.commands if c.first}
-    later = (dataclasses.replace(c, step=0) if c.step in first else c for c in lab.commands)
-    lab = dataclasses.replace(lab, commands=tuple(later))
+    commands = (dataclasses.replace(c, step=0) if c.step in first else c for c in lab.commands)
+    lab = dataclasses.replace(lab, commands=tuple(commands))
     ways = {way.goal: way for way in _explore_states(lab, allow_harmful=False)}
     before = defaultdict(set)
     for way in ways.values():
@@ -673,10 +673,10 @@ def find_dead_end(lab: Lab) -> tuple[tuple[int, ...], frozenset[str]] | None:
     dead = next((way for goal, way in ways.items() if goal not in safe), None)
     if dead is None:
         return None
-    ahead = [dead.goal]
-    for goal in ahead:
-        ahead += set(ways[goal].following.values()).difference(ahead)
-    return dead.path, frozenset(lab.goal_ids).difference(*(reached for _, reached in ahead))
+    later = [dead.goal]
+    for goal in later:
+        later += set(ways[goal].following.values()).difference(later)
+    return dead.path, frozenset(lab.goal_ids).difference(*(reached for _, reached in later))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
