@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from string import Template
 
+from app.content.check import read_with_missing_ids
 from app.content.course_facts import apportion
 from app.content.course_facts import domain_by_objective as domains_of
 from app.content.file_watcher import WatchedFiles
@@ -60,12 +61,16 @@ class ScaffoldTarget:
 
 
 def read_target_course(folder: Path) -> ScaffoldTarget:
-    """Read the course with every id ever used; raises ScaffoldError."""
+    """Read the course with every id ever used; raises ScaffoldError.
+
+    Items that have no id yet are read as if they had one.
+    """
     if not folder.is_dir():
         raise ScaffoldError(f"{folder} is not a folder; name that of the course.")
     readings, _ = WatchedFiles(folder, None).parse_current_files()
+    ahead, _ = read_with_missing_ids(readings, folder, dt.datetime.now(dt.UTC).date())
     return ScaffoldTarget(
-        folder, assemble_library(readings, folder), frozenset(list_used_ids(readings))
+        folder, assemble_library(ahead, folder), frozenset(list_used_ids(readings))
     )
 
 
@@ -206,9 +211,9 @@ def _apportion_questions_to_domains(library: Library, questions: int) -> dict[st
         if counts and all(have[name] >= count for name, count in counts.items()):
             if questions and number < questions:
                 wanted = apportion(weights, questions)
-                raise _build_insufficient_questions_error(library, have, wanted, number)
+                raise _build_insufficient_questions_error(have, wanted, number)
             return {name: count for name, count in counts.items() if count}
-    raise _build_insufficient_questions_error(library, have, apportion(weights, questions or 1), 0)
+    raise _build_insufficient_questions_error(have, apportion(weights, questions or 1), 0)
 
 
 def _list_drafts_for_exams(library: Library) -> list[str]:
@@ -222,7 +227,7 @@ def _list_drafts_for_exams(library: Library) -> list[str]:
 
 
 def _build_insufficient_questions_error(
-    library: Library, have: Counter[str], wanted: Mapping[str, int], fine: int
+    have: Counter[str], wanted: Mapping[str, int], fine: int
 ) -> ScaffoldError:
     """Return an error with what each domain has and needs, and the largest possible count."""
     lacking = ", ".join(
@@ -234,9 +239,6 @@ def _build_insufficient_questions_error(
     more = f" --questions {fine} would do." if fine else ""
     why = "Not counted are drafts, labs, designs, questions with “level: deeper”, and choices "
     why += "between two options."
-    if nameless := sum(problem.code == "E01" for problem in library.problems):
-        items = "1 question or card has" if nameless == 1 else f"{nameless} questions or cards have"
-        why = f"{items} no id yet and cannot be counted: run headroom check --fix first."
     return ScaffoldError(f"{said} {why}{more}")
 
 

@@ -272,6 +272,20 @@ def _with_problems_of_unidentified_items(
     today: dt.date,
 ) -> list[ContentProblem]:
     """Return the problems with those of items without an id, as if `--fix` had written it."""
+    ahead, added = read_with_missing_ids(readings, folder, today)
+    known = {(p.path, p.line, p.code) for p in found}
+    more = []
+    for problem in find_problems(ahead, folder, today):
+        line = problem.line - sum(at < problem.line for at in added.get(problem.path, ()))
+        if problem.code != "W97" and (problem.path, line, problem.code) not in known:
+            more.append(dataclasses.replace(problem, line=line))
+    return [*found, *more]
+
+
+def read_with_missing_ids(
+    readings: Mapping[str, ParsedFile], folder: Path, today: dt.date
+) -> tuple[dict[str, ParsedFile], dict[str, list[int]]]:
+    """Return the files as if `--fix` had written missing ids, and where it would add lines."""
     owners = find_id_owners(ParsedCourse(readings, today), ())
     edits = _missing_id_edits(dataclasses.replace(owners, copies=[]), list_used_ids(readings))
     ahead = dict(readings)
@@ -280,13 +294,7 @@ def _with_problems_of_unidentified_items(
         change = _apply_text_edits(folder, path, written, reuse_blank_lines=True)
         ahead[path] = parse_file(change.after, path)
         added[path] = _lines_followed_by_insertion(change.before or "", written)
-    known = {(p.path, p.line, p.code) for p in found}
-    more = []
-    for problem in find_problems(ahead, folder, today):
-        line = problem.line - sum(at < problem.line for at in added.get(problem.path, ()))
-        if problem.code != "W97" and (problem.path, line, problem.code) not in known:
-            more.append(dataclasses.replace(problem, line=line))
-    return [*found, *more]
+    return ahead, added
 
 
 def _lines_followed_by_insertion(text: str, edits: Sequence[TextEdit]) -> list[int]:

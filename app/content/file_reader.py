@@ -144,15 +144,13 @@ def lay_out_page(
         if isinstance(region, ItemSource):
             ctx.embed_item(items.get((region.comment.id, region.line)))
         else:
-            ctx.add_prose(_without_stray_answers(region.tokens))
+            hidden = {index for block in find_stray_answers(region.tokens) for index in block}
+            ctx.add_prose([t for at, t in enumerate(region.tokens) if at not in hidden])
+            # What is not shown is read as well, so that all its problems come in one round.
+            unseen = _PageBuilder(scope, FirstMentionLinker(_NO_NAMES))
+            unseen.add_prose([region.tokens[at] for at in sorted(hidden)])
     ctx.close_section()
     return PageLayout(tuple(ctx.sections), ctx.notes, tuple(ctx.alerts))
-
-
-def _without_stray_answers(prose: list[Token]) -> list[Token]:
-    """Return the prose without answers that belong to no question."""
-    hidden = {index for block in find_stray_answers(prose) for index in block}
-    return [token for index, token in enumerate(prose) if index not in hidden]
 
 
 class _PageBuilder:

@@ -101,6 +101,10 @@ def is_misread_item_comment(token: Token) -> bool:
     return bool(_COMMENT.match(text) or MISBEGUN.match(text))
 
 
+# Errors that say nothing about a stray answer in the same section.
+_INDEPENDENT = frozenset({"E61", "E74", "E86"})
+
+
 def report_stray_answers(prose: Sequence[Token], source_file: SourceFile, *, page: bool) -> None:
     """Report E10, E24, E54: answers without a question, unless an error is already reported."""
     for block in find_stray_answers(prose, page=page):
@@ -109,7 +113,8 @@ def report_stray_answers(prose: Sequence[Token], source_file: SourceFile, *, pag
             above -= 1
         last = max(last_line(prose[at]) for at in block)
         told = range(first_line(prose[above]), last + 1)
-        if not any(p.line in told for p in source_file.problems if p.severity == "error"):
+        errors = (p for p in source_file.problems if p.severity == "error")
+        if not any(p.line in told and p.code not in _INDEPENDENT for p in errors):
             _report_stray_answer(prose[block.start : block.stop], source_file)
 
 
@@ -127,7 +132,11 @@ def _report_stray_answer(block: Sequence[Token], source_file: SourceFile) -> Non
         hint = f"Write it below a heading ### with <!-- type: {kind} -->, not into the heading."
         if source_file.path.endswith("cards.md"):
             hint = "A card with a gap is its heading alone: ### A sentence with its [[gap]]."
-        hint += " A link is [words](../topic/concept.md), a picture ![what it shows](name.svg)."
+        link = "A link to a page is [text](../topic/concept.md), a picture ![text](name.svg)"
+        if source_file.path.endswith("concept.md"):
+            hint = f"{link}; a gap belongs to a cloze question. {hint}"
+        else:
+            hint += f" {link}."
         source_file.report("E54", *source_file.locate_text(blank, first, last), message, hint)
         return
     line = next(filter(_line_is_ticked, token.content.split("\n")), token.content)

@@ -31,21 +31,24 @@ class LabCommand:
 
     It counts in `states`, or in all if there are none, and leads to the state `to`. `note` says
     what matters, and `cue` is the piece of the output that it points at. `line` is its place in
-    the file. Of the needed commands with the same `step`, the place of their block, one is enough.
-    `first` says that one is needed before its answer changes.
+    the file. A needed command has a `step`, the line of its block; of those with the same, one is
+    enough. `first` says that one is needed in `states` alone, or in the first state if there are none.
     """
 
     spellings: tuple[RichText, ...]
     output: RichText
     states: tuple[str, ...] = ()
     to: str = ""
-    needed: bool = False
     harmful: bool = False
     note: RichText = NO_TEXT
     cue: RichText = NO_TEXT
     line: int = 0
     step: int = 0
     first: bool = False
+
+    @property
+    def needed(self) -> bool:
+        return self.step > 0
 
     @property
     def name(self) -> str:
@@ -86,9 +89,19 @@ class Lab:
 
     def goal_id_of_command(self, index: int) -> str:
         """Return the goal that a needed command reaches: `#` and the first one of its block."""
-        step = self.commands[index].step
-        block = (n for n, command in enumerate(self.commands) if step and command.step == step)
-        return f"#{next(block, index)}"
+        steps = [command.step for command in self.commands]
+        return f"#{steps.index(steps[index])}"
+
+    def states_in_which_needed(self, command: LabCommand) -> tuple[str, ...]:
+        """Return the states in which a needed command is a step: the first one for `first`."""
+        return command.states or ((self.start,) if command.first else self.states)
+
+    def goals_of_command(self, index: int, state: str) -> set[str]:
+        """Return the goals that a command reaches in a state: where it leads, and its own step."""
+        command = self.commands[index]
+        step = command.needed and state in self.states_in_which_needed(command)
+        reached = {command.to or state, *[self.goal_id_of_command(index)] * step}
+        return reached & {*self.goal_ids}
 
     def is_goal_out_of_reach(self, state: str, reached: frozenset[str]) -> bool:
         """Return whether a goal that is missing in a state has no way left, not even a harmful one."""
@@ -99,7 +112,7 @@ class Lab:
         counting = (
             self.goal_id_of_command(n)
             for n, command in enumerate(self.commands)
-            if command.needed and (not command.states or set(command.states) & set(ahead))
+            if command.needed and set(self.states_in_which_needed(command)) & set(ahead)
         )
         return not {*self.goal_ids} <= {*reached, *ahead, *counting}
 
@@ -326,10 +339,9 @@ def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> La
             command = terminal.lab.commands[index]
             indices.append(index)
             note = command.note if command.harmful else note
+            if command.to or not derived or command.has_noted_word(text or ""):
+                reached |= lab.goals_of_command(index, state)
             state = command.to or state
-            reached |= {state} & set(lab.goal)
-            if not derived or command.has_noted_word(text or ""):
-                reached |= {terminal.lab.goal_id_of_command(index)} & set(lab.goal_ids)
         text = _convert_dmesg_seconds(terminal, state, pipeline.stages[0], text or "")
         text = _insert_typed_reason(text, [entry.line for entry in session.entries])
         text = _filter_output(text, filters)
@@ -683,12 +695,13 @@ class DeadEnd(NamedTuple):
 def find_dead_end(lab: Lab) -> DeadEnd | None:
     """Return the dead end of the fewest commands; None if there is none.
 
-    Harmful commands are not used. A needed command is out of reach where it has no answer that
-    counts, and one that is needed `first` where it has no answer at all.
+    Harmful commands are not used. What is needed `first` is no goal here: that it cannot be made
+    up for after a repair is what the author means.
     """
-    ways = {
-        way.goal: way for way in _explore_states(lab, allow_harmful=False, count_later_answers=True)
-    }
+    first = {c.step for c in lab.commands if c.first}
+    commands = (dataclasses.replace(c, step=0) if c.step in first else c for c in lab.commands)
+    lab = dataclasses.replace(lab, commands=tuple(commands))
+    ways = {way.goal: way for way in _explore_states(lab, allow_harmful=False)}
     before = defaultdict(set)
     for way in ways.values():
         for after in way.following.values():
@@ -722,38 +735,26 @@ class _ReachedState:
     following: Mapping[int, StateWithGoals]
 
 
-def _explore_states(
-    lab: Lab, *, allow_harmful: bool, count_later_answers: bool = False
-) -> Iterator[_ReachedState]:
-    """Yield each state with the goals reached in it, by the shortest way, nearest first.
-
-    With `count_later_answers`, a command that is needed first counts in states that give it another
-    answer, too, unless that answer is a step of its own.
-    """
-    terminal, goals = CommandMatcher(lab), set(lab.goal_ids)
-    usable: Mapping[str, list[int]] = {
-        state: [
-            n
+def _explore_states(lab: Lab, *, allow_harmful: bool) -> Iterator[_ReachedState]:
+    """Yield each state with the goals reached in it, by the shortest way, nearest first."""
+    terminal = CommandMatcher(lab)
+    usable: Mapping[str, dict[int, set[str]]] = {
+        state: {
+            n: lab.goals_of_command(n, state)
             for n in terminal.available_commands(state)
             if allow_harmful or not lab.commands[n].harmful
-        ]
+        }
         for state in lab.states
     }
-    steps = {index: {lab.goal_id_of_command(index)} for index in range(len(lab.commands))}
-    for needed in (n for n, c in enumerate(lab.commands) if c.first and count_later_answers):
-        for index in terminal.matches_of_first_spellings[needed]:
-            if not lab.commands[index].needed:
-                steps[index].add(lab.goal_id_of_command(needed))
-    first = StateWithGoals(lab.start, frozenset({lab.start} & goals))
+    first = StateWithGoals(lab.start, frozenset({lab.start} & {*lab.goal_ids}))
     paths: dict[StateWithGoals, tuple[int, ...]] = {first: ()}
     queue = [first]
     for goal in queue:
         state, reached = goal
-        following = {}
-        for index in usable[state]:
-            after = lab.commands[index].to or state
-            now_reached = reached | ({after, *steps[index]} & goals)
-            following[index] = StateWithGoals(after, now_reached)
+        following = {
+            index: StateWithGoals(lab.commands[index].to or state, reached | goals)
+            for index, goals in usable[state].items()
+        }
         yield _ReachedState(goal, paths[goal], following)
         for index, next_goal in following.items():
             if next_goal not in paths:

@@ -316,6 +316,15 @@ TWO_ANSWERS = re.compile(r"^(\w[\w-]*(?: \w[\w-]*)?) (?:/|or) (\w[\w-]*(?: \w[\w
 """An answer to be typed that is likely two of them."""
 
 
+def check_authored_options(
+    options: Sequence[ParsedOption], line: int, source_file: SourceFile
+) -> None:
+    """Check that one is ticked (E20), none stands twice (E23), wrong ones say why (W25)."""
+    check_any_option_right(options, line, source_file)
+    check_duplicate_options(options, source_file)
+    check_feedback_of_wrong_options(options, source_file)
+
+
 def check_any_option_right(
     options: Sequence[ParsedOption], line: int, source_file: SourceFile
 ) -> None:

@@ -22,6 +22,7 @@ _LOOP = re.compile(r"\bfor (\w+) in ([^;]+); *do (.+?); *done\b")
 _ECHO = re.compile(r"""\becho (?:"[^;|$"]*\$\(([^()]+)\)"|[^;|$"]*\$\(([^()]+)\))""")
 _SPECIAL = re.compile(r"""[;|&<>'"\\]""")
 _WRAPPERS = frozenset(["sudo", "time", "watch", "nohup", "command"])
+_NAMED_ARGUMENT = re.compile(r"[A-Za-z][\w./-]*=")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*=")
 _WRAPPER_OPTION = re.compile(r"-[A-Za-z]|-n\d+|\d+(?:\.\d+)?")
 _PAGERS = frozenset(["less", "more", "cat", "tee", "column", "hexdump", "xxd"])
@@ -33,6 +34,8 @@ _READERS |= {"awk", "cut", "uniq"}
 @dataclasses.dataclass(frozen=True, slots=True)
 class ShellCommand:
     """A command by its meaning: program, sorted options with their values, arguments.
+
+    Behind the other arguments stand those of the form `NAME=value`, sorted.
 
     `variables` are those of the environment that stand before it, as `NAME=value`.
     """
@@ -155,9 +158,7 @@ def read_command(tokens: tuple[str, ...]) -> ShellCommand:
         words = spec.get("words", {})
         arguments = [words.get(p, p) for a in arguments for p in a.split("=", 1)]
     if spec.get("fold"):
-        plain = [a.lower() for a in arguments if "=" not in a]
-        keyed = (_expand_slurm_key(a.lower()) for a in arguments if "=" in a)
-        arguments = [*plain, *sorted(keyed, key=lambda a: a.partition("=")[0])]
+        arguments = [_expand_slurm_key(a.lower()) for a in arguments]
     if suffix := spec.get("suffix"):
         options = [(name, value.removesuffix(suffix)) for name, value in options]
         arguments = [argument.removesuffix(suffix) for argument in arguments]
@@ -166,6 +167,8 @@ def read_command(tokens: tuple[str, ...]) -> ShellCommand:
     elif ends_with_any_rest(tokens[-1]):
         options = [(name, _mark_rest(value, tokens[-1])) for name, value in options]
         arguments = [_mark_rest(argument, tokens[-1]) for argument in arguments]
+    # The order of NAME=value makes no difference.
+    arguments.sort(key=lambda a: a.partition("=")[0] if _NAMED_ARGUMENT.match(a) else "")
     variables = collect_variables(tokens[: len(tokens) - len(rest)])
     return ShellCommand(program, tuple(sorted(options)), tuple(arguments), variables)
 
@@ -316,29 +319,30 @@ def _command_matches(authored: ShellCommand, typed: ShellCommand) -> bool:
     for variable in authored.variables:
         if not any(_text_matches(variable, text) for text in typed.variables):
             return False
-    if takes_any_rest([authored]):
-        first = [text for text in authored.arguments if text != _ANY_REST]
-        # Behind a word that goes on there may be more words; an option would be another command.
-        if len(first) == len(authored.arguments) and len(typed.options) != len(authored.options):
+    words, others = [], list(typed.arguments)
+    for text in authored.arguments:
+        if not _NAMED_ARGUMENT.match(text):
+            words += [text] * (text != _ANY_REST)
+        elif same := [other for other in others if _text_matches(text, other)]:
+            others.remove(same[0])
+        else:
             return False
-        options = (any(_option_matches(a, o) for o in typed.options) for a in authored.options)
-        return (
-            _text_matches(authored.program, typed.program)
-            and all(options)
-            and len(typed.arguments) >= len(first)
-            and all(map(_text_matches, first, typed.arguments))
-        )
-    pieces, other = _flatten(authored), _flatten(typed)
-    return len(pieces) == len(other) and all(map(_text_matches, pieces, other))
+    pieces, typed_pieces = [authored.program, *words], [typed.program, *others]
+    if len(words) > len(others) or not all(map(_text_matches, pieces, typed_pieces)):
+        return False
+    more_options = len(typed.options) - len(authored.options)
+    if not takes_any_rest([authored]):
+        pairs = zip(authored.options, typed.options, strict=False)
+        same_options = not more_options and all(_option_matches(a, o) for a, o in pairs)
+        return same_options and len(words) == len(others)
+    # Behind a word that goes on there may be more words; an option would be another command.
+    if more_options and _ANY_REST not in authored.arguments:
+        return False
+    return all(any(_option_matches(a, o) for o in typed.options) for a in authored.options)
 
 
 def _option_matches(authored: tuple[str, str], typed: tuple[str, str]) -> bool:
     return all(map(_text_matches, authored, typed))
-
-
-def _flatten(command: ShellCommand) -> list[str]:
-    options = [text for option in command.options for text in option]
-    return [command.program, f"{len(options)}", *options, *command.arguments]
 
 
 def _text_matches(pattern: str, text: str) -> bool:

@@ -142,11 +142,65 @@ def test_a_command_that_is_needed_in_two_states_is_one_step_that_either_answer_r
     assert len(replay(labs[1], ["ibstat"]).reached) == 1
 
 
-def test_a_needed_command_without_an_answer_afterwards_is_told_how_to_count_there() -> None:
-    (line,) = problems("```console in fixed\n$ ibstat", "```console in fixed\n$ ibstatus")
+NEEDED = LAB.replace("first in slow", "needed in slow")
+OTHER = NEEDED.replace("in fixed\n$ ibstat", "in fixed\n$ ibstatus")
+BOTH = NEEDED.replace("in fixed\n$ ibstat", "in fixed needed\n$ ibstatus\n$ ibstat")
 
-    assert " W89 " in line
-    assert "Write what it answers in fixed, with needed, so that it counts there as well" in line
+
+@pytest.mark.parametrize("text", [NEEDED, OTHER, NEEDED.replace("needed in slow", "needed")])
+def test_first_in_place_of_needed_silences_the_message_that_advises_it(text: str) -> None:
+    (line,) = told(text)
+
+    assert (
+        " W89 After “ibportstate 12 7 reset” the needed “ibstat” does not count any more." in line
+    )
+    assert line.endswith("; or write first in place of needed: it has to be run before.")
+    assert told(text.replace("needed", "first")) == []
+
+
+def test_the_other_advice_silences_it_as_well() -> None:
+    (line,) = told(OTHER)
+    assert "Answer it in fixed as well, with needed;" in line
+    answer = "```console in fixed needed\n$ ibstat\nRate: 400\n```\n> `Rate: 400`: mended.\n\n"
+    assert told(OTHER.replace("- [x]", f"{answer}- [x]")) == []
+
+    assert len(told(NEEDED)) == 1
+    assert (
+        told(
+            NEEDED.replace("Rate: 400\n```", "Rate: 400\n```\n> Mended.").replace(
+                "in fixed\n", "in fixed needed\n"
+            )
+        )
+        == []
+    )
+
+
+def test_one_spelling_in_common_makes_needed_commands_one_step() -> None:
+    assert told(BOTH.replace("Rate: 400\n```", "Rate: 400\n```\n> Mended.")) == []
+
+
+def test_first_without_a_state_counts_in_the_first_state_and_answers_in_all() -> None:
+    text = LAB.replace("first in slow", "first").replace("in fixed\n$ ibstat", "\n$ ibstatus")
+    answer = parse_file(text, "topics/a/quiz.md").questions[0].answer
+    assert isinstance(answer, ConsoleAnswer)
+    before, after = (
+        replay(answer.lab, lines)
+        for lines in (["ibstat", "ibportstate 12 7 reset"], ["ibportstate 12 7 reset", "ibstat"])
+    )
+
+    assert [len(session.reached) for session in (before, after)] == [2, 1]
+    assert after.entries[-1].output == "Rate: 100"
+    assert answer.lab.is_goal_out_of_reach(after.state, after.reached)
+    assert not answer.lab.is_goal_out_of_reach(before.state, before.reached)
+
+
+def test_first_in_a_lab_of_one_state_is_told() -> None:
+    text = LAB.replace("first in slow", "first").replace("slow to fixed", "slow")
+    text = text.replace("in fixed\n$ ibstat", "in slow\n$ ibstatus").replace("goal: fixed\n", "")
+    (line,) = told(text)
+
+    assert " W89 “ibstat” cannot be first: no command leads to another state." in line
+    assert "Write needed in place of first." in line
 
 
 def test_two_answers_in_one_state_say_which_state_to_take_away() -> None:

@@ -361,3 +361,10 @@ def test_a_drawing_is_searched_by_its_words_and_not_by_its_formulas() -> None:
 
     assert "What is kept Two bars" in words
     assert "calc:" not in words
+
+
+def test_a_footnote_within_a_quotation_is_not_shown_there() -> None:
+    found = html("> Text.[^herd]\n>\n> [^herd]: Chapter 2.\n")
+
+    assert "Chapter 2." not in found
+    assert "<>" not in found

@@ -37,7 +37,6 @@ from app.questions.types.console_rules import check_lab, read_lab
 
 MOST_LINES = 40
 LONGEST_LINE = 200
-_GOAL_SHARE = 0.5
 _HARM = 0.25
 
 
@@ -134,7 +133,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
             return UnreadableResponse(message, "What you typed is kept. Nothing was counted.")
         review, right = self.review_session(answer, raw), chosen[0].right
         goal = len(review.session.reached) / max(1, len(answer.lab.goal_ids))
-        score = _GOAL_SHARE * goal + (1 - _GOAL_SHARE) * right - _HARM * len(review.harmful)
+        score = (goal + right) / 2 - _HARM * len(review.harmful)
         if partial == "off":
             score = float(score >= 1)
         return GradeResult(
@@ -231,7 +230,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
 
     def guess_rate(self, answer: ConsoleAnswer, partial: str) -> float:
         """Return the guess rate: without a command, the diagnosis is half of the points."""
-        return 0.0 if partial == "off" else (1 - _GOAL_SHARE) / max(1, len(answer.diagnoses))
+        return 0.0 if partial == "off" else 0.5 / max(1, len(answer.diagnoses))
 
     def guess_percent(self, answer: ConsoleAnswer) -> float | None:
         return 100 * self.guess_rate(answer, "")

@@ -24,12 +24,7 @@ from app.questions.lab import (
     shortest_command_sequence,
     shortest_sequences_to_states,
 )
-from app.questions.options import (
-    check_any_option_right,
-    check_duplicate_options,
-    check_feedback_of_wrong_options,
-    check_one_right,
-)
+from app.questions.options import check_authored_options, check_one_right
 from app.questions.question_type import AuthoredItem, escape_typed_text
 
 _STATE = r"[a-z0-9][a-z0-9-]*"
@@ -51,7 +46,6 @@ _STAR = re.compile(r"(?!(?:cat|ch\w+|cp|du|e?grep|file|head|less|ls|mv|rm|stat|t
 _PROMPT = re.compile(
     r"(?:\[?[\w.-]+@[\w.-]+[: ][^$#%>]*[$#%>]|[#%>]) *(?P<command>[a-z][\w.-]*(?: .*)?)$"
 )
-_INFO = re.compile(f"console(?:{re.sub(r'[?]P<[a-z]+>', '?:', _PART)})*")
 _MOST = {"commands": 80, "states": 12, "goals": 8, "lines": 200, "letters": 200}
 
 
@@ -66,10 +60,11 @@ def read_lab(authored: AuthoredItem) -> Lab:
     for start, end in itertools.pairwise([*fences, len(tokens)]):
         block = _read_block(tokens[start], tokens[start + 2 : end - 1], authored)
         # Needed in two states, a command is one step, for which either answer counts.
-        step = next((steps[c.name] for c in block if c.step and c.name in steps), 0)
-        shared = [dataclasses.replace(c, step=step or c.step) for c in block]
-        steps |= {c.name: c.step for c in shared if c.step}
-        commands += shared
+        names = [spelling.plain for c in block if c.needed for spelling in c.spellings]
+        step = next((steps[name] for name in names if name in steps), 0)
+        block = [dataclasses.replace(c, step=step or c.step) for c in block]
+        steps |= dict.fromkeys(names, max((c.step for c in block), default=0))
+        commands += block
     return Lab(
         tuple(commands),
         escape_typed_text(comment.field_text("host") or "lab"),
@@ -82,7 +77,7 @@ def _read_block(fence: Token, quote: list[Token], authored: AuthoredItem) -> lis
     """Read the commands of a fence, and their note from the inside of the quote below it."""
     source_file, line = authored.source_file, first_line(fence)
     info = fence.info.strip()
-    if not _INFO.fullmatch(info):
+    if re.sub(_PART, "", info) != "console":
         message = f"“{info[:60]}” is not read."
         hint = "Write console, and behind it in STATE (several: in ONE, TWO), to STATE, needed, "
         hint += "first or harmful."
@@ -90,12 +85,11 @@ def _read_block(fence: Token, quote: list[Token], authored: AuthoredItem) -> lis
         return []
     note = render_tokens(quote, authored.scope)
     parts = list(re.finditer(_PART, info))
-    states = re.findall(_STATE, " ".join(p["states"] for p in parts if p["states"]))
+    states = tuple(re.findall(_STATE, " ".join(p["states"] for p in parts if p["states"])))
     to = next((p["to"] for p in parts if p["to"]), "")
-    flags = {p["flag"] for p in parts if p["flag"]}
-    needed, harmful = bool(flags & {"needed", "first"}), "harmful" in flags
-    base = LabCommand((), NO_TEXT, tuple(states), to, needed, harmful, note, step=line * needed)
-    base = dataclasses.replace(base, first="first" in flags)
+    flags = {p["flag"] for p in parts}
+    step, harmful = line if flags & {"needed", "first"} else 0, "harmful" in flags
+    base = LabCommand((), NO_TEXT, states, to, harmful, note, step=step, first="first" in flags)
     spans = [c.content for t in quote for c in t.children or () if c.type == "code_inline"]
     made: list[LabCommand] = []
     for number, spellings, text in _split_block_into_commands(fence, source_file):
@@ -109,7 +103,7 @@ def _read_block(fence: Token, quote: list[Token], authored: AuthoredItem) -> lis
     if not made:
         message = "This console block has no command."
         source_file.report("E89", line, 1, message, "Begin a line with $ and the command.")
-    elif len(made) > 1 and (base.to or base.harmful):
+    elif len(made) > 1 and (to or harmful):
         message = f"This block has {len(made)} commands, and says what one does."
         hint = "Give each its own block; spellings of one command stand right below each other."
         source_file.report("E89", made[1].line, 1, message, hint)
@@ -156,9 +150,7 @@ def check_lab(lab: Lab, authored: AuthoredItem) -> None:
         hint = "Write what is wrong as - [x] text, and two likely mistakes as - [ ] text."
         source_file.report("E22", authored.line, 1, message, hint)
     else:
-        check_any_option_right(options, authored.line, source_file)
-    check_duplicate_options(options, source_file)
-    check_feedback_of_wrong_options(options, source_file)
+        check_authored_options(options, authored.line, source_file)
     check_one_right(options, "diagnoses", source_file)
     checked = len(source_file.problems)
     _check_size_limits(lab, authored)
@@ -207,6 +199,9 @@ def _check_commands(lab: Lab, source_file: SourceFile) -> None:
             message = f"Nothing says what “{command.name[:40]}” {what}."
             hint = "Write a quote right below its block: > and a sentence."
             source_file.report("W25", command.line, 1, message, hint)
+        if command.first and {*lab.states} <= {*lab.states_in_which_needed(command)}:
+            message = f"“{command.name[:40]}” cannot be first: no command leads to another state."
+            source_file.report("W89", command.line, 1, message, "Write needed in place of first.")
         names = [s.plain.removeprefix("sudo ") for s in command.spellings]
         changing = [name for name in names if _CHANGING.match(name)]
         showing = [name for name in names if _SHOWING.match(name)]
@@ -297,11 +292,9 @@ def _check_reachability(lab: Lab, authored: AuthoredItem) -> None:
         hint = "Write goal: and a state, or needed at a block."
         source_file.report("E92", *place, "The lab has no goal.", hint)
     elif good is None:
-        message = (
-            "Only a harmful command reaches the goal." if bad else "The goal cannot be reached."
-        )
+        which = "Only a harmful" if bad else "No"
         hint = "Check the states of the commands that lead there."
-        source_file.report("E92", *place, message, hint)
+        source_file.report("E92", *place, f"{which} command reaches the goal.", hint)
     elif bad is not None and len(bad) < len(good):
         worst = next(lab.commands[n] for n in bad if lab.commands[n].harmful)
         message = f"The harmful “{worst.name[:40]}” is a shorter way to the goal."
@@ -314,11 +307,9 @@ def _check_reachability(lab: Lab, authored: AuthoredItem) -> None:
         hint = f"Let one lead there from {last.to}, or say with in STATE when this one counts."
         if goal.startswith("#"):
             needed = lab.commands[int(goal[1:])].name[:40]
-            message = f"After “{last.name[:40]}” the needed “{needed}” has no answer "
-            message += "that counts any more."
-            hint = f"Write what it answers in {last.to}, with needed, "
-            hint += "so that it counts there as well; or first in place of needed, "
-            hint += "if it has to be seen before."
+            message = f"After “{last.name[:40]}” the needed “{needed}” does not count any more."
+            hint = f"Answer it in {last.to} as well, with needed; or write first in place of "
+            hint += "needed: it has to be run before."
         source_file.report("W89", last.line, 1, message, hint)
 
 

@@ -14,9 +14,7 @@ from app.markup.problems import SourceFile
 from app.markup.quantities import UNITS, Quantity, format_with_spec, parse_quantity, unit_kind
 from app.questions.options import (
     ParsedOption,
-    check_any_option_right,
-    check_duplicate_options,
-    check_feedback_of_wrong_options,
+    check_authored_options,
     make_option_key,
     option_score,
     optional_rich_text,
@@ -469,9 +467,7 @@ class NumericType(QuestionType[NumericAnswer]):
         """Check the options, and the ranges once they are known."""
         del exam
         options, source_file = authored.parts.options, authored.source_file
-        check_any_option_right(options, authored.line, source_file)
-        check_duplicate_options(options, source_file)
-        check_feedback_of_wrong_options(options, source_file)
+        check_authored_options(options, authored.line, source_file)
         if not authored.computed:
             check_numeric(answer, authored.line, source_file)
 

@@ -9,9 +9,7 @@ from app.markup.expressions import Value
 from app.markup.model import NO_TEXT, RichText
 from app.questions.options import (
     TWO_ANSWERS,
-    check_any_option_right,
-    check_duplicate_options,
-    check_feedback_of_wrong_options,
+    check_authored_options,
     make_option_key,
     option_score,
     optional_rich_text,
@@ -96,9 +94,7 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
                 message = f"“{short.answer}” has to be typed as a whole."
                 hint = f"Write each answer as an option: - [x] `{two[1]}` and - [x] `{two[2]}`"
                 authored.source_file.report("W40", *place, message, hint)
-        check_any_option_right(authored.parts.options, authored.line, authored.source_file)
-        check_duplicate_options(authored.parts.options, authored.source_file)
-        check_feedback_of_wrong_options(authored.parts.options, authored.source_file)
+        check_authored_options(authored.parts.options, authored.line, authored.source_file)
 
     def options_for_statistics(self, answer: ShortAnswer) -> tuple[StatisticsOption, ...]:
         return tuple(StatisticsOption(o.key, o.answer, o.right, o.credit) for o in answer.options)
