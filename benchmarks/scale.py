@@ -39,7 +39,7 @@ from app.content.library import Library, LiveLibrary
 from app.database.engine import make_engine
 from app.database.schema import upgrade_schema
 from app.database.secure_delete import truncate_log
-from app.questions.types.choice import ChoiceAnswer
+from app.questions.types.choice import ChoiceSpec
 from benchmarks import crowd
 from benchmarks.load import UNLIMITED
 from benchmarks.visitor import SECRET, Request, Visitor, visitor
@@ -314,7 +314,7 @@ def _wishes(key: str, library: Library) -> Iterator[Request]:
     asked = [
         (f"/quiz/{q.topic}/{q.id}", q.answer.options[0].key)
         for q in library.questions.values()
-        if q.type == "single" and isinstance(q.answer, ChoiceAnswer) and q.use != "exam"
+        if q.type == "single" and isinstance(q.answer, ChoiceSpec) and q.use != "exam"
     ]
     for number in itertools.count():
         token = f"{key[-6:]}-{time.time_ns()}-{number}"

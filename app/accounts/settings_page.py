@@ -114,7 +114,7 @@ def _parse_card_amount(typed: str) -> str:
     return typed
 
 
-def _parse_page_route(typed: str) -> str:
+def _parse_reading_route(typed: str) -> str:
     if typed not in PAGE_ROUTES:
         raise ValueError(f"Choose auto, short or full; {_quote_typed(typed)} is none of them.")
     return typed
@@ -162,7 +162,7 @@ class SettingsForm(BaseModel):
     calendar: Annotated[str, _YES_OR_NO] = "yes"
     missed: Annotated[str, _YES_OR_NO] = "yes"
     card_amount: Annotated[str, SettingConversion(_parse_card_amount)] = "normal"
-    page_route: Annotated[str, SettingConversion(_parse_page_route)] = "auto"
+    page_route: Annotated[str, SettingConversion(_parse_reading_route)] = "auto"
     reminder_hour: Annotated[
         str,
         SettingConversion(

@@ -21,7 +21,7 @@ from app.estimator.hardware.part_values import UNITS
 from app.estimator.inputs import parse_inputs
 from app.estimator.models import lookup
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.number_formats import PUBLISHED, find_format
+from app.estimator.models.number_formats import PUBLISHED, resolve_weight_format
 from app.estimator.registry import EstimateSpec
 from app.web.dependencies import public_base_url
 from app.web.render import render_page
@@ -46,7 +46,7 @@ def _list_models() -> list[dict[str, Any]]:
 def _model_fields(model: Architecture) -> dict[str, Any]:
     names = [f.name for f in dataclasses.fields(model) if f.name not in _INNER]
     shape = {name: getattr(model, name) for name in names}
-    published = find_format(model, PUBLISHED)
+    published = resolve_weight_format(model, PUBLISHED)
     return {
         **shape,
         "tower_parameters": model.tower_parameters,

@@ -28,7 +28,7 @@ from app.questions.question_type import (
     normalize_search_text,
     same_words,
 )
-from app.questions.types.cloze import ClozeAnswer
+from app.questions.types.cloze import ClozeSpec
 from app.questions.types.numeric import format_numeric_tolerance
 
 _MOST_RESPONSES = 50  # distinct responses shown for each group
@@ -140,7 +140,7 @@ def build_response_table(question: Question, answers: Sequence[LoggedAnswer]) ->
     graded: list[tuple[GradeResult, SubmittedFields, int]] = []
     unknown = unreadable = 0
     for answer in answers:
-        result = regrader.grade_unless_unknown(answer)
+        result = regrader.grade_unless_dont_know(answer)
         if result is None:
             unknown += 1
         elif isinstance(result, UnreadableResponse):
@@ -167,13 +167,15 @@ class _Grader:
         self._question = question
         computed = question.computed
         self._combinations = count_combinations(computed) if computed else 1
-        self._grade = functools.cache(self._grade_raw_unless_unknown)
+        self._grade = functools.cache(self._grade_raw_unless_dont_know)
 
-    def grade_unless_unknown(self, answer: LoggedAnswer) -> GradeResult | UnreadableResponse | None:
+    def grade_unless_dont_know(
+        self, answer: LoggedAnswer
+    ) -> GradeResult | UnreadableResponse | None:
         """Return the result; None for “I don't know”."""
         return self._grade(answer.seed % self._combinations, answer.raw)
 
-    def _grade_raw_unless_unknown(
+    def _grade_raw_unless_dont_know(
         self, seed: int, raw: str
     ) -> GradeResult | UnreadableResponse | None:
         response = json.loads(raw)
@@ -345,7 +347,7 @@ def accept_in_source(source: str, question: Question, accepted: AcceptedText) ->
             "A computed question has other numbers in every attempt.",
             "Widen its tolerance, or add the answer as an expression in the file.",
         )
-    if isinstance(question.answer, ClozeAnswer):
+    if isinstance(question.answer, ClozeSpec):
         return _accept_in_gap(source, question, accepted)
     if types.type_of(question).chosen:
         raise ConflictError("Only typed answers can be accepted.", "Tick the option in the file.")
@@ -355,7 +357,7 @@ def accept_in_source(source: str, question: Question, accepted: AcceptedText) ->
 def accepts_text(question: Question, accepted: AcceptedText) -> bool:
     """Return whether the key of the question accepts the text."""
     answer = question.answer
-    if isinstance(answer, ClozeAnswer):
+    if isinstance(answer, ClozeSpec):
         return any(
             b.accepts_response(accepted.text) for b in answer.blanks if b.key == accepted.gap
         )
@@ -392,7 +394,7 @@ def _accept_option(source: str, question: Question, text: str) -> str:
 
 def _accept_in_gap(source: str, question: Question, accepted: AcceptedText) -> str:
     answer = question.answer
-    assert isinstance(answer, ClozeAnswer)  # noqa: S101 - only for the type checker
+    assert isinstance(answer, ClozeSpec)  # noqa: S101 - only for the type checker
     keys = [blank.key for blank in answer.blanks]
     if accepted.gap not in keys:
         raise _source_changed_error(question)

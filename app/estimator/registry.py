@@ -15,7 +15,7 @@ from app.estimator.models.lookup import (
     read_pasted_config,
     unread_sizes_warning,
 )
-from app.estimator.models.number_formats import PUBLISHED, find_cache_format
+from app.estimator.models.number_formats import PUBLISHED, resolve_cache_format
 from app.estimator.result import Estimate, OutputSpec
 
 
@@ -47,7 +47,7 @@ class EstimateSpec:
         """Compute the estimate, with notes on weight formats and unread configuration fields."""
         cache = ""
         if getattr(inputs, "cache", "") == PUBLISHED:
-            cache = find_cache_format(find_model(inputs.model), PUBLISHED)
+            cache = resolve_cache_format(find_model(inputs.model), PUBLISHED)
             inputs = dataclasses.replace(inputs, cache=cache)
         estimate = self.answer(inputs)
         model = _requested_model(inputs)

@@ -66,7 +66,7 @@ from app.exams.sitting import (
     solvable_questions,
     start_sitting,
 )
-from app.exams.store import AnswerChange, NewSitting, SavedAnswer, SittingState
+from app.exams.store import AnswerChange, DrawnSitting, SavedAnswer, SittingState
 from app.markup.model import ExamBlueprint
 from app.questions import types
 from app.questions.grading import grade_unanswered
@@ -269,7 +269,9 @@ async def add_sitting(request: Request, exam: str, typed: PostedExamStart) -> Re
     return _redirect_to_first(number)
 
 
-def _draw_or_refuse(ctx: RequestContext, exam: str, typed: StartExamDraft) -> NewSitting | Response:
+def _draw_or_refuse(
+    ctx: RequestContext, exam: str, typed: StartExamDraft
+) -> DrawnSitting | Response:
     """Return a paper to start; or the response, if a sitting is in progress or none can be drawn."""
     paper = require_exam_offer(ctx, exam)
     running = _find_running_sitting(ctx)
@@ -292,7 +294,7 @@ def _draw_or_refuse(ctx: RequestContext, exam: str, typed: StartExamDraft) -> Ne
     return draw_sitting(ctx.db, ctx.library, ctx.learner.id, sitting_request)
 
 
-def _resume_or_start_sitting(ctx: RequestContext, sitting: NewSitting) -> int:
+def _resume_or_start_sitting(ctx: RequestContext, sitting: DrawnSitting) -> int:
     """Start the sitting, unless another tab has started one since the paper was drawn."""
     running = store.find_running_sitting(ctx.db, ctx.learner.id)
     if running is not None:

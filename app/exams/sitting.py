@@ -30,7 +30,7 @@ from app.exams.assembly import (
 )
 from app.exams.forms import StartExamForm
 from app.exams.report import GradedItem
-from app.exams.store import GradedAnswer, ItemScore, NewSitting, SavedAnswer, SittingState
+from app.exams.store import DrawnSitting, GradedAnswer, ItemScore, SavedAnswer, SittingState
 from app.markup.expressions import ExpressionError
 from app.markup.model import ExamBlueprint
 from app.questions import types
@@ -57,7 +57,7 @@ class SittingRequest:
 
 def draw_sitting(
     db: Session, library: Library, learner_id: int, sitting_request: SittingRequest
-) -> NewSitting:
+) -> DrawnSitting:
     """Draw a paper. Start it in a separate, shorter transaction."""
     seed = secrets.randbits(48)
     blueprint, wish = sitting_request.exam, sitting_request.wish
@@ -67,7 +67,7 @@ def draw_sitting(
         there = keep_common_exam_types(there)
     seen = store.load_items_seen_anywhere(db, learner_id)
     paper = assemble_paper(blueprint, domains, there, seen.times_seen, seed, seen.on_newest_paper)
-    return NewSitting(
+    return DrawnSitting(
         token=wish.token or secrets.token_urlsafe(9),
         exam=blueprint.slug,
         seed=seed,
@@ -79,7 +79,7 @@ def draw_sitting(
 
 
 def start_sitting(
-    db: Session, library: Library, learner_id: int, sitting: NewSitting, now: dt.datetime
+    db: Session, library: Library, learner_id: int, sitting: DrawnSitting, now: dt.datetime
 ) -> int:
     """Start the clock of a paper; returns the sitting, also if sent twice."""
     # Save the revisions, so that an edit during the exam changes nothing on this paper. Insert them

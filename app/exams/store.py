@@ -80,7 +80,7 @@ class SavedAnswer:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class NewSitting:
+class DrawnSitting:
     token: str
     exam: str
     seed: int
@@ -141,7 +141,7 @@ class ItemScore:
     before: float | None
 
 
-def insert_sitting(db: Session, learner_id: int, sitting: NewSitting, now: dt.datetime) -> int:
+def insert_sitting(db: Session, learner_id: int, sitting: DrawnSitting, now: dt.datetime) -> int:
     """Start a sitting, or return the one with this token.
 
     Raises ConflictError if the learner has too many.

@@ -20,7 +20,11 @@ from app.content.library import Library
 from app.database.engine import OpenWriteSession
 from app.errors import ConflictError
 from app.import_export import import_progress_store, import_store
-from app.import_export.anki.card_templates import convert_formulas, is_blank, replace_picture_urls
+from app.import_export.anki.card_templates import (
+    convert_anki_formulas_to_tex,
+    is_blank,
+    replace_picture_urls,
+)
 from app.import_export.anki.package_format import name_picture_or_empty
 from app.import_export.anki.package_reader import BY_HAND, AnkiPackage, PackageCard, RevlogEntry
 from app.import_export.anki.package_writer import note_guid
@@ -151,12 +155,12 @@ class _OwnContent:
 
 def _read_own_card(card: PackageCard, pictures: Mapping[str, str]) -> _OwnContent:
     """Return the content of an own card; raises ItemSkippedError."""
-    _expect_readable(card)
+    _require_importable_text(card)
     addresses = {file: f"{PICTURES}{name}" for file, name in pictures.items()}
     lost, files = 0, frozenset[str]()
     faces: list[str] = []
     for face in card.faces:
-        replaced = replace_picture_urls(convert_formulas(face), addresses)
+        replaced = replace_picture_urls(convert_anki_formulas_to_tex(face), addresses)
         faces.append(sanitize_html(replaced.html))
         lost, files = lost + replaced.lost_media_count, files | replaced.picture_names
     if any(map(is_blank, faces)):
@@ -170,7 +174,7 @@ def _read_own_card(card: PackageCard, pictures: Mapping[str, str]) -> _OwnConten
     return _OwnContent(text, files, lost)
 
 
-def _expect_readable(card: PackageCard) -> None:
+def _require_importable_text(card: PackageCard) -> None:
     """Raise ItemSkippedError if the text of a card cannot be imported."""
     if any(_OCCLUSION.search(field) for field in card.fields):
         raise ItemSkippedError(_MASKED)

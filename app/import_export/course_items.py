@@ -43,10 +43,10 @@ from app.questions.lab import Lab, shortest_command_sequence
 from app.questions.model import Question
 from app.questions.options import ParsedOption, credit_box, sole_code_span
 from app.questions.question_type import ItemComment, ItemParts, ItemSource
-from app.questions.types.console import ConsoleAnswer
+from app.questions.types.console import ConsoleSpec
 from app.questions.types.hotspot import split_region_and_label
 from app.questions.types.matching import table_rows
-from app.questions.types.number_parsing import AnswerRange, NumericAnswer
+from app.questions.types.number_parsing import AnswerRange, NumericSpec
 from app.questions.types.numeric import with_computed_ranges
 
 _KINDS: dict[str, FileKind] = {"concept.md": "page", "quiz.md": "quiz", "cards.md": "cards"}
@@ -157,7 +157,7 @@ def _convert_question(
     # The text between the heading and the answers, unless it is the answer.
     is_answer = types.type_of(question).blank
     below = "" if is_answer else tokens_to_markdown([t for t in parts.stem if t.type != "hr"])
-    if isinstance(question.answer, ConsoleAnswer):
+    if isinstance(question.answer, ConsoleSpec):
         below = f"{below}\n\n{_solution_transcript(question.answer.lab)}".strip()
     instead = _INSTEAD.get(question.type)
     return dataclasses.replace(
@@ -227,7 +227,7 @@ def _number_options(
     options: Sequence[ParsedOption], answer: object, values: Mapping[str, Value]
 ) -> tuple[ItemOption, ...]:
     """Return the numeric options in authored order."""
-    if not isinstance(answer, NumericAnswer):
+    if not isinstance(answer, NumericSpec):
         return ()
     if values:
         try:

@@ -12,7 +12,7 @@ from app.content.library import Library
 from app.markup.model import RichText
 from app.questions.model import Question
 from app.questions.options import Choice
-from app.questions.types.choice import ChoiceAnswer
+from app.questions.types.choice import ChoiceSpec
 from tests.conftest import TINY
 from tests.quiz.bank import SINGLE
 
@@ -28,7 +28,7 @@ def bank(longest: bool, size: int = 60) -> list[Question]:
             Choice(str(n), _text("word " * (9 if n == extra else 4 + n % 2)), n == right)
             for n in range(4)
         )
-        answer = ChoiceAnswer("single", options)
+        answer = ChoiceSpec("single", options)
         made.append(dataclasses.replace(SINGLE, id=f"q{number}", answer=answer))
     return made
 

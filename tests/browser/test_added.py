@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from app.content.library import Library
-from app.questions.types.choice import ChoiceAnswer
+from app.questions.types.choice import ChoiceSpec
 from tests.browser.server import Server
 
 pytestmark = pytest.mark.browser
@@ -19,7 +19,7 @@ def wrong(shipped: Library) -> tuple[str, str, str]:
     """Topic, id and a wrong option of a question that has one right answer."""
     for question in shipped.questions.values():
         answer = question.answer
-        if isinstance(answer, ChoiceAnswer) and answer.kind == "single":
+        if isinstance(answer, ChoiceSpec) and answer.kind == "single":
             key = next(o.key for o in answer.options if not o.right)
             return question.topic, question.id, key
     raise AssertionError("the course has no such question")

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from app.content.library import Library
-from app.questions.types.choice import ChoiceAnswer
+from app.questions.types.choice import ChoiceSpec
 from tests.browser.conftest import WITH_WORKER
 from tests.browser.server import Server
 
@@ -31,7 +31,7 @@ def question(course: Library) -> str:
         for q in course.questions.values()
         if q.topic == TOPIC
         and q.section
-        and isinstance(q.answer, ChoiceAnswer)
+        and isinstance(q.answer, ChoiceSpec)
         and q.answer.kind == "single"
         and not q.computed
     )
@@ -40,7 +40,7 @@ def question(course: Library) -> str:
 def keys_of(course: Library, item: str) -> tuple[str, str]:
     """The key of the right option and of a wrong one."""
     answer = course.questions[item].answer
-    assert isinstance(answer, ChoiceAnswer)
+    assert isinstance(answer, ChoiceSpec)
     right = next(o.key for o in answer.options if o.right)
     wrong = next(o.key for o in answer.options if not o.right)
     return right, wrong

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from app.content.file_reader import parse_file
 from app.content.parsed_file import ParsedFile
-from app.questions.types.choice import ChoiceAnswer
-from app.questions.types.cloze import ClozeAnswer
-from app.questions.types.matching import MatchAnswer
-from app.questions.types.number_parsing import NumericAnswer
-from app.questions.types.ordering import OrderAnswer
+from app.questions.types.choice import ChoiceSpec
+from app.questions.types.cloze import ClozeSpec
+from app.questions.types.matching import MatchSpec
+from app.questions.types.number_parsing import NumericSpec
+from app.questions.types.ordering import OrderSpec
 
 QUIZ = "topics/case/quiz.md"
 FRONT = "---\ntitle: Case\nobjective: 1.1\nsource: herd\n---\n\n"
@@ -146,7 +146,7 @@ def test_white_space_does_not_change_the_revision_and_a_typo_does() -> None:
 def keys(*options: str) -> dict[str, str]:
     listed = "".join(f"- {o}\n  > Why.\n" for o in options)
     answer = read(f"### Which?\n<!-- q: which -->\n\n{listed}").questions[0].answer
-    assert isinstance(answer, ChoiceAnswer)
+    assert isinstance(answer, ChoiceSpec)
     return {o.text.html: o.key for o in answer.options}
 
 
@@ -202,7 +202,7 @@ def test_a_numeric_answer_is_a_range_in_base_units(subtests: pytest.Subtests) ->
 
             assert reading.problems == ()
             answer = reading.questions[0].answer
-            assert isinstance(answer, NumericAnswer)
+            assert isinstance(answer, NumericSpec)
             found = answer.options[0].range
             assert found is not None
             assert found.low == pytest.approx(low, rel=1e-6)
@@ -216,7 +216,7 @@ def test_order_keeps_steps_and_distractors_apart() -> None:
 
     answer = read(body).questions[0].answer
 
-    assert isinstance(answer, OrderAnswer)
+    assert isinstance(answer, OrderSpec)
     assert [s.text.plain for s in answer.steps] == ["a", "b", "c"]
     assert answer.steps[1].feedback.plain == "because"
     assert [d.text.plain for d in answer.distractors] == ["never"]
@@ -228,7 +228,7 @@ def test_match_has_pairs_reasons_and_decoys() -> None:
 
     answer = read(body).questions[0].answer
 
-    assert isinstance(answer, MatchAnswer)
+    assert isinstance(answer, MatchSpec)
     assert (answer.left_title, answer.right_title) == ("L", "R")
     assert [p.left.plain for p in answer.pairs] == ["NVLink", "InfiniBand", ""]
     assert answer.pairs[0].why.plain == "fast"
@@ -241,7 +241,7 @@ def test_cloze_is_cut_at_its_blanks() -> None:
 
     answer = read(body).questions[0].answer
 
-    assert isinstance(answer, ClozeAnswer)
+    assert isinstance(answer, ClozeSpec)
     assert [p.plain for p in answer.pieces] == ["It is ", "; it wants a ", " fabric."]
     assert answer.blanks[0].answers == ("RoCE", "RoCEv2")
     assert answer.blanks[1].hint == "no drops"
@@ -253,7 +253,7 @@ def test_a_blank_may_offer_words_to_choose_from() -> None:
 
     answer = read(body).questions[0].answer
 
-    assert isinstance(answer, ClozeAnswer)
+    assert isinstance(answer, ClozeSpec)
     first, second = answer.blanks
     assert (first.answers, first.wrong) == (("NVLink",), ("PCIe", "a ~b"))
     assert first.hint == "inside"

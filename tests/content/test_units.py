@@ -14,8 +14,8 @@ from app.markup.quantities import (
 )
 from app.questions.types.number_parsing import (
     AnswerRangeError,
-    NumericAnswer,
     NumericOption,
+    NumericSpec,
     read_answer_range,
     read_typed_number,
     read_unit,
@@ -24,7 +24,7 @@ from app.questions.types.numeric import grade_numeric
 
 
 def score(asked: str, typed: str) -> float | str:
-    answer = NumericAnswer((NumericOption("a", asked, read_answer_range(asked), right=True),))
+    answer = NumericSpec((NumericOption("a", asked, read_answer_range(asked), right=True),))
     found = grade_numeric(answer, {"answer": [typed]}, "")
     return getattr(found, "score", str(found))
 
@@ -61,9 +61,7 @@ def test_an_answer_of_another_kind_is_told(asked: str, typed: str) -> None:
 
 
 def test_a_right_number_in_the_wrong_unit_is_told() -> None:
-    answer = NumericAnswer(
-        (NumericOption("a", "50 km/h", read_answer_range("50 km/h"), right=True),)
-    )
+    answer = NumericSpec((NumericOption("a", "50 km/h", read_answer_range("50 km/h"), right=True),))
 
     assert "wrong unit" in grade_numeric(answer, {"answer": ["50 m/s"]}, "").near
 

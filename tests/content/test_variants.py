@@ -11,10 +11,10 @@ from app.content.library import Library
 from app.markup.expressions import ExpressionError
 from app.questions import model
 from app.questions.model import Question, draw_variant, seed_for_attempt
-from app.questions.types.choice import ChoiceAnswer
-from app.questions.types.matching import MatchAnswer
-from app.questions.types.number_parsing import NumericAnswer
-from app.questions.types.ordering import OrderAnswer
+from app.questions.types.choice import ChoiceSpec
+from app.questions.types.matching import MatchSpec
+from app.questions.types.number_parsing import NumericSpec
+from app.questions.types.ordering import OrderSpec
 
 QUIZ = "topics/case/quiz.md"
 FRONT = "---\ntitle: Case\nobjective: 1.1\nsource: herd\n---\n\n"
@@ -56,7 +56,7 @@ def test_a_computed_question_is_filled_everywhere() -> None:
 
     assert variant.values == {"n": 2000, "size": "7B"}
     assert variant.stem.html == "How much for 2,000 of 7B?"
-    assert isinstance(variant.answer, NumericAnswer)
+    assert isinstance(variant.answer, NumericSpec)
     right, wrong = variant.answer.options
     assert right.template == "4,000 GB ± 3%"
     assert right.range is not None
@@ -90,7 +90,7 @@ def test_options_are_shuffled_and_those_about_others_stay_last() -> None:
 
 def shown(question: Question, seed: int) -> tuple:
     answer = draw_variant(question, seed).answer
-    assert isinstance(answer, ChoiceAnswer)
+    assert isinstance(answer, ChoiceSpec)
     return answer.options
 
 
@@ -115,7 +115,7 @@ def test_steps_are_never_shown_in_the_right_order(library: Library) -> None:
     question = library.questions["k-order"]
     for seed in range(100):
         answer = draw_variant(question, seed).answer
-        assert isinstance(answer, OrderAnswer)
+        assert isinstance(answer, OrderSpec)
         right = [s.key for s in answer.steps]
         assert [k for k in answer.shown if k in right] != right
         assert len(answer.shown) == len(answer.steps) + len(answer.distractors)
@@ -124,7 +124,7 @@ def test_steps_are_never_shown_in_the_right_order(library: Library) -> None:
 def test_both_sides_of_a_match_are_shown_once(library: Library) -> None:
     answer = draw_variant(library.questions["k-match"], 5).answer
 
-    assert isinstance(answer, MatchAnswer)
+    assert isinstance(answer, MatchSpec)
     assert sorted(answer.shown_left) == sorted(p.key for p in answer.pairs if p.left.html)
     assert sorted(answer.shown_right) == sorted({p.answer for p in answer.pairs})
 
@@ -164,7 +164,7 @@ def test_plain_questions_are_shuffled_anew_at_each_attempt(library: Library) -> 
 def test_all_variants_of_the_course_have_an_answer(library: Library) -> None:
     for question in library.questions.values():
         for variant in model.variants_up_to_limit(question):
-            if isinstance(variant.answer, NumericAnswer):
+            if isinstance(variant.answer, NumericSpec):
                 assert all(o.range for o in variant.answer.options)
 
 

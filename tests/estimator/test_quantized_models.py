@@ -9,7 +9,7 @@ from app.estimator import registry
 from app.estimator.inputs import InvalidInputsError
 from app.estimator.memory.inference_memory import hybrid_blocks
 from app.estimator.models.lookup import find_model, list_models, read_pasted_config
-from app.estimator.models.number_formats import find_format, weight_table
+from app.estimator.models.number_formats import resolve_weight_format, weight_table
 
 GIB = 2.0**30
 GPT_OSS_120B = 65_248_815_744  # total_size of its index of tensors
@@ -404,7 +404,7 @@ def test_experts_in_another_format_than_the_rest_are_counted_in_theirs() -> None
     plain = weight_table(model, "fp8-block").total
     mixed = weight_table(model, "published")
     assert mixed.total == pytest.approx(plain - experts * (BLOCK - 4.25) / 8)
-    assert find_format(model, "published").label.startswith("MXFP4 and FP8")
+    assert resolve_weight_format(model, "published").label.startswith("MXFP4 and FP8")
 
 
 def test_a_long_list_of_modules_is_read_as_it_is() -> None:

@@ -9,8 +9,8 @@ from app.content.library import Library
 from app.database.tables import Sitting
 from app.estimator.units import UNITS
 from app.questions.model import draw_variant
-from app.questions.types.choice import ChoiceAnswer
-from app.questions.types.number_parsing import NumericAnswer
+from app.questions.types.choice import ChoiceSpec
+from app.questions.types.number_parsing import NumericSpec
 
 
 @pytest.fixture
@@ -23,10 +23,10 @@ def right(library: Library, session: Session):
         found = {}
         for number, item, _revision, seed, _domain in paper:
             answer = draw_variant(library.questions[item], seed).answer
-            if isinstance(answer, ChoiceAnswer):
+            if isinstance(answer, ChoiceSpec):
                 keys = [o.key for o in answer.options if o.right]
                 found[number] = {"answer": keys}
-            elif isinstance(answer, NumericAnswer):
+            elif isinstance(answer, NumericSpec):
                 option = next(o for o in answer.options if o.right and o.range)
                 unit = UNITS[option.range.unit][0]
                 found[number] = {"answer": f"{option.range.center!r} {unit}"}

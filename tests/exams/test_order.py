@@ -9,7 +9,7 @@ from sqlmodel import Session, select
 from app.content.library import Library
 from app.database.tables import Attempt, Sitting
 from app.questions.model import draw_variant
-from app.questions.types.ordering import OrderAnswer
+from app.questions.types.ordering import OrderSpec
 from tests.conftest import Clock
 from tests.exams.sitting import begin, finish, save, shown
 
@@ -24,7 +24,7 @@ def ordered(rosa: TestClient, library: Library, session: Session):
             session.rollback()
             newest = select(Sitting.paper).order_by(Sitting.id.desc())  # type: ignore[union-attr]
             for number, item, _, seed, _ in json.loads(session.exec(newest).first()):
-                if isinstance(draw_variant(library.questions[item], seed).answer, OrderAnswer):
+                if isinstance(draw_variant(library.questions[item], seed).answer, OrderSpec):
                     return sitting, number
             finish(rosa, sitting)
 

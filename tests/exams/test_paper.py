@@ -11,7 +11,7 @@ from app.exams.assembly import ExamPaper, assemble_paper, exam_minutes, keep_com
 from app.markup.model import NO_TEXT, ExamBlueprint, RichText, SourceLocation
 from app.questions.model import Question
 from app.questions.options import Choice
-from app.questions.types.choice import ChoiceAnswer
+from app.questions.types.choice import ChoiceSpec
 
 PLACE = SourceLocation(str(Path("quiz.md")), 1)
 DOMAINS = {"1.1": "1", "1.2": "1", "2.1": "2", "2.2": "2"}
@@ -24,7 +24,7 @@ def question(name: str, objective: str) -> Question:
         topic="t",
         type="single",
         stem=NO_TEXT,
-        answer=ChoiceAnswer("single", options),
+        answer=ChoiceSpec("single", options),
         objectives=(objective,),
         place=PLACE,
         revision="r1",
@@ -117,7 +117,7 @@ def test_what_is_kept_for_exams_comes_before_what_is_as_new() -> None:
 
 
 def test_papers_of_choices_hold_no_other_kind_even_where_they_are_short() -> None:
-    true = ChoiceAnswer("true-false", BANK[0].answer.options[:2])  # type: ignore[union-attr]
+    true = ChoiceSpec("true-false", BANK[0].answer.options[:2])  # type: ignore[union-attr]
     bank = [
         dataclasses.replace(q, answer=true, type="true-false") if n % 2 else q
         for n, q in enumerate(BANK)
@@ -151,7 +151,7 @@ def test_a_short_paper_keeps_the_pace_and_a_factor_stretches_it() -> None:
 
 def test_a_choice_between_two_is_left_to_practice() -> None:
     three = question("three", "1.1")
-    two = dataclasses.replace(three, answer=ChoiceAnswer("single", three.answer.options[:2]))
+    two = dataclasses.replace(three, answer=ChoiceSpec("single", three.answer.options[:2]))
 
     assert three.is_for_exams
     assert not two.is_for_exams

@@ -20,7 +20,7 @@ from app.exams.report import (
     score_interval,
 )
 from app.questions.model import draw_variant
-from app.questions.types.choice import ChoiceAnswer
+from app.questions.types.choice import ChoiceSpec
 from tests.conftest import Clock
 from tests.exams.sitting import begin, finish, kept, save
 
@@ -127,7 +127,7 @@ def _single(library: Library, session: Session) -> tuple[str, str]:
     sitting.paper = json.dumps([slot, *rest])
     session.commit()
     answer = draw_variant(question, 7).answer
-    assert isinstance(answer, ChoiceAnswer)
+    assert isinstance(answer, ChoiceSpec)
     good = next(o.key for o in answer.options if o.right)
     return good, next(o.key for o in answer.options if not o.right)
 

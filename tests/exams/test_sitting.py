@@ -7,7 +7,7 @@ from sqlmodel import Session, select
 
 from app.database.tables import Attempt, Sitting, SittingAnswer
 from app.questions.model import draw_variant
-from app.questions.types.number_parsing import NumericAnswer
+from app.questions.types.number_parsing import NumericSpec
 from tests.conftest import Clock, visit
 from tests.exams.sitting import START, begin, finish, save
 
@@ -175,7 +175,7 @@ def test_a_number_left_open_is_not_called_an_answer(rosa, library, session) -> N
         numbers = [
             number
             for number, item, *_ in paper
-            if isinstance(draw_variant(library.questions[item], 1).answer, NumericAnswer)
+            if isinstance(draw_variant(library.questions[item], 1).answer, NumericSpec)
         ]
 
     for number in numbers:

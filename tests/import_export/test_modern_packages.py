@@ -14,7 +14,7 @@ from app.database.tables import CardStateRow, OwnCard, OwnPicture, Review
 from app.import_export.anki import package_format
 from app.import_export.anki import package_format as packing
 from app.import_export.anki import package_reader as opening
-from app.import_export.anki.card_templates import convert_formulas
+from app.import_export.anki.card_templates import convert_anki_formulas_to_tex
 from app.import_export.anki.package_format import (
     decode_protobuf_fields,
     name_picture_or_empty,
@@ -209,7 +209,7 @@ def test_formulas_are_written_in_one_way(subtests: pytest.Subtests) -> None:
         ("[$]" * 20_000, "[$]" * 20_000),
     ]:
         with subtests.test(anki=anki, ours=ours):
-            assert convert_formulas(anki) == ours
+            assert convert_anki_formulas_to_tex(anki) == ours
 
 
 def test_only_pictures_are_kept_as_pictures(rosa, session) -> None:

@@ -6,13 +6,13 @@ from app.markup.model import NO_TEXT, RichText, SourceLocation
 from app.questions.model import Question, Variant
 from app.questions.options import Choice
 from app.questions.types import Answer
-from app.questions.types.choice import ChoiceAnswer
-from app.questions.types.cloze import ClozeAnswer, ClozeBlank
-from app.questions.types.design import DesignAnswer
-from app.questions.types.matching import MatchAnswer, MatchRow
-from app.questions.types.number_parsing import AnswerRange, NumericAnswer, NumericOption
-from app.questions.types.ordering import OrderAnswer
-from app.questions.types.short_answer import ShortAnswer, ShortOption
+from app.questions.types.choice import ChoiceSpec
+from app.questions.types.cloze import ClozeBlank, ClozeSpec
+from app.questions.types.design import DesignSpec
+from app.questions.types.matching import MatchRow, MatchSpec
+from app.questions.types.number_parsing import AnswerRange, NumericOption, NumericSpec
+from app.questions.types.ordering import OrderSpec
+from app.questions.types.short_answer import ShortAnswerSpec, ShortOption
 
 
 def text(words: str) -> RichText:
@@ -51,8 +51,8 @@ def drawn(asked: Question, seed: int = 1) -> Variant:
     )
 
 
-def choices(kind: str, **options: bool) -> ChoiceAnswer:
-    return ChoiceAnswer(
+def choices(kind: str, **options: bool) -> ChoiceSpec:
+    return ChoiceSpec(
         kind=kind,
         options=tuple(
             Choice(key, text(f"Option {key}"), right, text(f"Why {key}"))
@@ -89,7 +89,7 @@ def numeric(right: AnswerRange, *wrong: AnswerRange) -> Question:
         NumericOption(f"wr{i}", "", r, right=False, feedback=text("You forgot V."))
         for i, r in enumerate(wrong)
     ]
-    return question(NumericAnswer(tuple(options)), "numeric")
+    return question(NumericSpec(tuple(options)), "numeric")
 
 
 GIGABYTES = numeric(
@@ -100,7 +100,7 @@ GIBIBYTES = numeric(number(80, "GiB", within=0.005, factor=2**30))
 COUNT = numeric(number(131072))
 
 SHORT = question(
-    ShortAnswer(
+    ShortAnswerSpec(
         (
             ShortOption("bcdf", "all-reduce", right=True),
             ShortOption("ghjk", "all-gather", right=False, feedback=text("It adds nothing up.")),
@@ -110,7 +110,7 @@ SHORT = question(
 )
 
 ORDER = question(
-    OrderAnswer(
+    OrderSpec(
         steps=tuple(
             Choice(key, text(words), right=True)
             for key, words in (
@@ -128,7 +128,7 @@ ORDER = question(
 )
 
 MATCH = question(
-    MatchAnswer(
+    MatchSpec(
         left_title="Link",
         right_title="Scope",
         pairs=(
@@ -143,7 +143,7 @@ MATCH = question(
 )
 
 CLOZE = question(
-    ClozeAnswer(
+    ClozeSpec(
         pieces=(
             text("RDMA over Ethernet is "),
             text("; it wants a "),
@@ -158,7 +158,7 @@ CLOZE = question(
 )
 
 DESIGN = question(
-    DesignAnswer(
+    DesignSpec(
         estimate="inference-memory",
         given={"model": "70B", "weights": "fp16", "context": "8192", "engine": "general"},
         choose=("gpu", "tensor_parallel"),

@@ -15,13 +15,13 @@ from app.markup.model import (
     Topic,
 )
 from app.questions.model import Question
-from app.questions.types.number_parsing import NumericAnswer, NumericOption
+from app.questions.types.number_parsing import NumericOption, NumericSpec
 from tests.conftest import TINY
 from tests.quiz.bank import EVERY_TYPE, question, text
 
 COMPUTED = dataclasses.replace(
     question(
-        NumericAnswer(
+        NumericSpec(
             (
                 NumericOption("bcdf", "{right:.4g} GB ± 1%", None, right=True),
                 NumericOption(

@@ -14,7 +14,7 @@ from app.questions.grading import grade
 from app.questions.model import Question, draw_variant
 from app.questions.question_type import GradeResult
 from app.questions.types.design import (
-    DesignAnswer,
+    DesignSpec,
     estimate_plan_outputs,
     evaluate_condition,
     find_best_value,
@@ -74,7 +74,7 @@ def judged(question: Question, plan: Mapping[str, str]) -> GradeResult:
 
 
 def test_the_course_has_these_exercises_and_no_other(course: Library) -> None:
-    found = {q.id for q in course.questions.values() if isinstance(q.answer, DesignAnswer)}
+    found = {q.id for q in course.questions.values() if isinstance(q.answer, DesignSpec)}
 
     assert found == {SERVING, TRAINING}
 
@@ -117,7 +117,7 @@ def test_no_plan_is_cheaper_than_what_the_planner_found_and_the_cheapest_passes(
 ) -> None:
     """Every plan of these counts is priced: up to 1,377 and 6,561 of them."""
     question = course.questions[item]
-    assert isinstance(question.answer, DesignAnswer)
+    assert isinstance(question.answer, DesignSpec)
     problem = question.answer
 
     price, plan = min(feasible(problem, PRICE[item]), key=lambda found: found[0])
@@ -129,7 +129,7 @@ def test_no_plan_is_cheaper_than_what_the_planner_found_and_the_cheapest_passes(
     assert judged(question, plan).score == 1
 
 
-def feasible(problem: DesignAnswer, output: str) -> Iterator[tuple[float, dict[str, str]]]:
+def feasible(problem: DesignSpec, output: str) -> Iterator[tuple[float, dict[str, str]]]:
     """The price and the choices of each plan that meets the other conditions."""
     fields = input_specs(require_estimate(problem.estimate).inputs)
     others = [c for c in map(read_condition, problem.accept) if not c.outputs_with_best_value]
@@ -157,7 +157,7 @@ def options_of(field: InputSpec) -> Iterator[str]:
 @pytest.mark.parametrize("item", [SERVING, TRAINING])
 def test_pressing_the_button_at_once_solves_nothing(course: Library, item: str) -> None:
     question = course.questions[item]
-    assert isinstance(question.answer, DesignAnswer)
+    assert isinstance(question.answer, DesignSpec)
 
     shown = kinds.type_of(question).template_data(question.answer, {})
 
@@ -171,7 +171,7 @@ def test_pressing_the_button_at_once_solves_nothing(course: Library, item: str) 
 
 def test_what_is_given_is_shown(course: Library) -> None:
     answer = course.questions[TRAINING].answer
-    assert isinstance(answer, DesignAnswer)
+    assert isinstance(answer, DesignSpec)
 
     plan = kinds.type_of(course.questions[TRAINING]).template_data(answer, {})
 

@@ -10,7 +10,7 @@ from app.content.library import Library
 from app.questions.grading import grade
 from app.questions.model import Question, Variant, count_combinations, draw_variant
 from app.questions.question_type import GradeResult
-from app.questions.types.number_parsing import NumericAnswer, NumericOption
+from app.questions.types.number_parsing import NumericOption, NumericSpec
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def every_variant(computed: list[Question]) -> list[Variant]:
 
 
 def options(variant: Variant) -> tuple[NumericOption, ...]:
-    assert isinstance(variant.answer, NumericAnswer), "only numbers are computed so far"
+    assert isinstance(variant.answer, NumericSpec), "only numbers are computed so far"
     return variant.answer.options
 
 

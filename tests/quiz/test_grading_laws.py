@@ -12,11 +12,11 @@ from app.content.library import Library
 from app.questions.grading import grade
 from app.questions.model import Variant, draw_variant
 from app.questions.question_type import GradeResult, UnreadableResponse
-from app.questions.types.choice import ChoiceAnswer
-from app.questions.types.cloze import ClozeAnswer
-from app.questions.types.design import DesignAnswer
-from app.questions.types.matching import MatchAnswer
-from app.questions.types.ordering import OrderAnswer, order_credit
+from app.questions.types.choice import ChoiceSpec
+from app.questions.types.cloze import ClozeSpec
+from app.questions.types.design import DesignSpec
+from app.questions.types.matching import MatchSpec
+from app.questions.types.ordering import OrderSpec, order_credit
 from tests.quiz.bank import CLOZE, COUNT, EVERY_TYPE, GIBIBYTES, MATCH, drawn, with_rule
 
 NAMES = [
@@ -80,13 +80,13 @@ def test_an_empty_response_is_refused_for_every_type(kind: str) -> None:
 def fields(variant: Variant) -> list[str]:
     """The names of the fields in which a question is answered."""
     answer = variant.answer
-    if isinstance(answer, OrderAnswer):
+    if isinstance(answer, OrderSpec):
         return [f"place.{o.key}" for o in (*answer.steps, *answer.distractors)]
-    if isinstance(answer, MatchAnswer):
+    if isinstance(answer, MatchSpec):
         return [f"pair.{pair.key}" for pair in answer.pairs]
-    if isinstance(answer, ClozeAnswer):
+    if isinstance(answer, ClozeSpec):
         return [f"blank.{blank.key}" for blank in answer.blanks]
-    if isinstance(answer, DesignAnswer):
+    if isinstance(answer, DesignSpec):
         return [f"choose.{name}" for name in answer.choose]
     return ["answer", "unit"]
 
@@ -94,9 +94,9 @@ def fields(variant: Variant) -> list[str]:
 def words(variant: Variant) -> list[str]:
     """What an honest form could send, besides numbers."""
     answer = variant.answer
-    if isinstance(answer, ChoiceAnswer):
+    if isinstance(answer, ChoiceSpec):
         return [option.key for option in answer.options]
-    if isinstance(answer, MatchAnswer):
+    if isinstance(answer, MatchSpec):
         return [pair.answer for pair in answer.pairs]
     return ["1", "2", "8", "fp8", "none", "h100-sxm5-80", "GB", "%", "1e400", "-0"]
 

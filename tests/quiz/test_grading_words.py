@@ -11,7 +11,7 @@ from app.questions import types
 from app.questions.grading import grade
 from app.questions.model import draw_variant
 from app.questions.question_type import GradeResult, UnreadableResponse, same_words
-from app.questions.types.cloze import ClozeAnswer, ClozeBlank
+from app.questions.types.cloze import ClozeBlank, ClozeSpec
 from tests.quiz.bank import CLOZE, SHORT, drawn, text, with_rule
 
 
@@ -150,7 +150,7 @@ def test_each_gap_counts() -> None:
 
 def test_a_gap_to_choose_for_takes_its_own_words_alone() -> None:
     blank = ClozeBlank("bcdf", ("NVLink",), wrong=("PCIe", "InfiniBand"))
-    answer = ClozeAnswer((text("Inside: "), text(".")), (blank,))
+    answer = ClozeSpec((text("Inside: "), text(".")), (blank,))
     asked = dataclasses.replace(CLOZE, answer=answer)
 
     right, near, wrong = (
@@ -192,7 +192,7 @@ def test_full_width_signs_part_the_answers_and_the_hint_of_a_gap() -> None:
     parsed = parse_file(f"{text}水是[[H2O（水）｜冰？一种物质]]。\n", "topics/a/quiz.md")
 
     answer = parsed.questions[0].answer
-    assert isinstance(answer, ClozeAnswer)
+    assert isinstance(answer, ClozeSpec)
     (blank,) = answer.blanks
     assert (blank.answers, blank.hint) == (("H2O（水）", "冰"), "一种物质")
 

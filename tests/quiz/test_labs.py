@@ -16,7 +16,7 @@ from app.questions.grading import grade, question_card_faces
 from app.questions.lab import Lab, LabSession
 from app.questions.model import Question, Variant, draw_variant
 from app.questions.question_type import GradeResult, UnreadableResponse
-from app.questions.types.console import LONGEST_LINE, MOST_LINES, ConsoleAnswer
+from app.questions.types.console import LONGEST_LINE, MOST_LINES, ConsoleSpec
 from app.quiz.store import QUESTION
 from tests.quiz.course import HandLibrary
 
@@ -38,7 +38,7 @@ def variant(question: Question = XID) -> Variant:
 
 def the_lab(question: Question = XID) -> Lab:
     answer = variant(question).answer
-    assert isinstance(answer, ConsoleAnswer)
+    assert isinstance(answer, ConsoleSpec)
     return answer.lab
 
 
@@ -51,7 +51,7 @@ def output(*lines: str, question: Question = XID) -> str:
 
 
 def key_of(question: Question, *, right: bool) -> str:
-    assert isinstance(question.answer, ConsoleAnswer)
+    assert isinstance(question.answer, ConsoleSpec)
     return next(o.key for o in question.answer.diagnoses if o.right == right)
 
 
@@ -86,7 +86,7 @@ def test_several_commands_in_one_block_are_told_apart_by_their_output() -> None:
         "$ kubectl get nodes\n", "$ uptime\n up 3 days\n$ free\n\n$ true\n\n$ env\n"
     )
     (*_, pod) = parse_file(text, "topics/kv-cache/quiz.md").questions
-    assert isinstance(pod.answer, ConsoleAnswer)
+    assert isinstance(pod.answer, ConsoleSpec)
 
     names = {c.name: c.output.plain for c in pod.answer.lab.commands if c.states == ("free",)}
     assert list(names)[:4] == ["uptime", "free", "true", "env"]
@@ -553,7 +553,7 @@ def test_a_line_that_the_lab_answers_itself_looks_for_no_facts() -> None:
 
 
 def test_a_variant_shares_the_commands_that_no_number_changes() -> None:
-    assert isinstance(XID.answer, ConsoleAnswer)
+    assert isinstance(XID.answer, ConsoleSpec)
     pairs = zip(the_lab().commands, XID.answer.lab.commands, strict=True)
     same = [one is other for one, other in pairs]
     assert (any(same), all(same)) == (True, False)
@@ -709,7 +709,7 @@ def test_the_feedback_says_what_was_reached_and_what_did_harm() -> None:
 
 @pytest.mark.parametrize("sent", [[], ["zzzz"], ["all"]])
 def test_no_diagnosis_and_two_of_them_cost_no_attempt(sent: list[str]) -> None:
-    assert isinstance(XID.answer, ConsoleAnswer)
+    assert isinstance(XID.answer, ConsoleSpec)
     keys = [o.key for o in XID.answer.diagnoses] if sent == ["all"] else sent
 
     assert isinstance(grade(variant(), {"ran": ["dmesg"], "answer": keys}), UnreadableResponse)

@@ -18,7 +18,7 @@ from app.questions import types as kinds
 from app.questions.grading import grade, question_card_faces
 from app.questions.model import Question, draw_variant
 from app.questions.question_type import GradeResult, UnreadableResponse
-from app.questions.types.hotspot import HotspotAnswer, HotspotRegion
+from app.questions.types.hotspot import HotspotRegion, HotspotSpec
 from app.quiz.store import QUESTION
 from tests.quiz.bank import drawn, question, text
 from tests.quiz.course import HandLibrary
@@ -58,7 +58,7 @@ def queue() -> SvgFigure:
 
 
 PLACE = question(
-    HotspotAnswer(
+    HotspotSpec(
         "queue.svg",
         (
             HotspotRegion("bcdf", text("The queue"), True, text("It waits."), region="queue"),
@@ -83,7 +83,7 @@ def live_library() -> HandLibrary:
 def test_an_option_is_a_region_in_code_and_its_label() -> None:
     answer = parse_file(QUIZ, "topics/case/quiz.md").questions[0].answer
 
-    assert isinstance(answer, HotspotAnswer)
+    assert isinstance(answer, HotspotSpec)
     assert answer.file == "queue.svg"
     assert [(r.region, r.text.html, r.right) for r in answer.regions] == [
         ("queue", "The <em>queue</em>", True),
@@ -182,7 +182,7 @@ def test_the_drawing_is_part_of_the_question_and_of_its_revision(
     (case / "queue.narrow.svg").write_text(SVG)
     after = load_library(tmp_path).questions["wait"]
 
-    assert isinstance(after.answer, HotspotAnswer)
+    assert isinstance(after.answer, HotspotSpec)
     assert [d.areas[0].height for d in after.answer.drawings] == [44, 40]
     assert before.revision != after.revision
 
@@ -199,7 +199,7 @@ def test_the_shipped_drawings_have_two_widths_with_the_same_regions(
     shipped: Library,
 ) -> None:
     questions = shipped.questions.values()
-    answers = [q.answer for q in questions if isinstance(q.answer, HotspotAnswer)]
+    answers = [q.answer for q in questions if isinstance(q.answer, HotspotSpec)]
 
     assert len(answers) >= 2
     for answer in answers:

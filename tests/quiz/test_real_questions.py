@@ -11,15 +11,15 @@ from app.questions.lab import shortest_command_sequence
 from app.questions.model import Question, Variant, draw_variant
 from app.questions.question_type import GradeResult, UnreadableResponse
 from app.questions.types import Answer
-from app.questions.types.choice import ChoiceAnswer
-from app.questions.types.cloze import ClozeAnswer
-from app.questions.types.console import ConsoleAnswer
-from app.questions.types.design import DesignAnswer
-from app.questions.types.hotspot import HotspotAnswer
-from app.questions.types.matching import MatchAnswer
-from app.questions.types.number_parsing import NumericAnswer
-from app.questions.types.ordering import OrderAnswer
-from app.questions.types.short_answer import ShortAnswer
+from app.questions.types.choice import ChoiceSpec
+from app.questions.types.cloze import ClozeSpec
+from app.questions.types.console import ConsoleSpec
+from app.questions.types.design import DesignSpec
+from app.questions.types.hotspot import HotspotSpec
+from app.questions.types.matching import MatchSpec
+from app.questions.types.number_parsing import NumericSpec
+from app.questions.types.ordering import OrderSpec
+from app.questions.types.short_answer import ShortAnswerSpec
 from app.quiz.store import QUESTION
 from tests.amounts import FACTOR
 from tests.conftest import SCRIPTS, TINY
@@ -35,30 +35,30 @@ def course(request: pytest.FixtureRequest, shipped: Library) -> Library:
 def right_answer(variant: Variant) -> dict[str, list[str]]:
     """What somebody who knows everything would send."""
     answer = variant.answer
-    if isinstance(answer, ChoiceAnswer):
+    if isinstance(answer, ChoiceSpec):
         return {"answer": [o.key for o in answer.options if o.right]}
-    if isinstance(answer, NumericAnswer):
+    if isinstance(answer, NumericSpec):
         right = next(o for o in answer.options if o.right)
         return {"answer": [right.template.split("±")[0].split(" sig ")[0]]}
-    if isinstance(answer, ShortAnswer):
+    if isinstance(answer, ShortAnswerSpec):
         return {"answer": [next(o.answer for o in answer.options if o.right)]}
-    if isinstance(answer, OrderAnswer):
+    if isinstance(answer, OrderSpec):
         return {f"place.{s.key}": [str(n)] for n, s in enumerate(answer.steps, 1)}
     return right_row(answer)
 
 
 def right_row(answer: Answer) -> dict[str, list[str]]:
-    if isinstance(answer, MatchAnswer):
+    if isinstance(answer, MatchSpec):
         return {f"pair.{p.key}": [p.answer] for p in answer.pairs if p.left.html}
-    if isinstance(answer, HotspotAnswer):
+    if isinstance(answer, HotspotSpec):
         return {"answer": [r.key for r in answer.regions if r.right]}
-    if isinstance(answer, ConsoleAnswer):
+    if isinstance(answer, ConsoleSpec):
         way = [
             answer.lab.commands[number].sample_line
             for number in shortest_command_sequence(answer.lab) or ()
         ]
         return {"ran": way, "answer": [o.key for o in answer.diagnoses if o.right]}
-    assert isinstance(answer, ClozeAnswer)
+    assert isinstance(answer, ClozeSpec)
     return {f"blank.{b.key}": [b.answers[0]] for b in answer.blanks}
 
 
@@ -66,7 +66,7 @@ def variants(course: Library) -> list[Variant]:
     return [
         draw_variant(question, seed)
         for question in course.questions.values()
-        if not isinstance(question.answer, DesignAnswer)
+        if not isinstance(question.answer, DesignSpec)
         for seed in (SEEDS if question.computed else SEEDS[:2])
     ]
 
@@ -83,7 +83,7 @@ def test_the_authored_answer_is_right(course: Library) -> None:
 def test_a_foreseen_mistake_is_wrong_and_answered(course: Library) -> None:
     silent = []
     for variant in variants(course):
-        if not isinstance(variant.answer, NumericAnswer):
+        if not isinstance(variant.answer, NumericSpec):
             continue
         for option in (o for o in variant.answer.options if not o.right):
             raw = {"answer": [option.template.split("±")[0]]}
@@ -106,7 +106,7 @@ def test_a_wording_comes_back_from_the_database_as_it_was(course: Library) -> No
         assert json.loads(QUESTION.dump_json(again)) == json.loads(kept)
         assert type(again.answer) is type(question.answer)
         for seed in SEEDS[:2]:
-            if not isinstance(question.answer, DesignAnswer):
+            if not isinstance(question.answer, DesignSpec):
                 raw = right_answer(draw_variant(question, seed))
                 assert grade(draw_variant(again, seed), raw) == grade(
                     draw_variant(question, seed), raw

@@ -36,7 +36,7 @@ from app.estimator.memory.parallel_layout import tensor_parallel_choices
 from app.estimator.memory_verdict import is_allowed_after_rounding
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import FORMATS, WeightFormat, find_format
+from app.estimator.models.number_formats import FORMATS, WeightFormat, resolve_weight_format
 from app.estimator.result import VerdictFlip
 from app.estimator.serving.engine import ServingSetup, is_unpacked
 from app.estimator.serving.step_time import decode_time, place_model
@@ -341,7 +341,7 @@ def _power_or_memory_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator
 def _number_format_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
     form = FORMATS["bf16"]
     if inputs.job != "training":
-        form = find_format(find_model(inputs.model), inputs.weights)
+        form = resolve_weight_format(find_model(inputs.model), inputs.weights)
     needed = "fp8" if form.math == "fp8" else form.id
     return f"Cannot compute in {form.label}." if gpu.lacks_format(needed) else ""
 
@@ -438,7 +438,7 @@ def rank_gpus(inputs: AcceleratorChoiceInputs) -> GpuRanking:
     model = find_model(inputs.model)
     prices = parse_prices_by_gpu(inputs)
     loads = _memory_by_group(inputs, model) if inputs.job == "serving" else {}
-    form = find_format(model, inputs.weights)
+    form = resolve_weight_format(model, inputs.weights)
     candidates: list[GpuCandidate] = []
     excluded: list[ExcludedGpu] = []
     for gpu in list_gpus():
@@ -473,7 +473,7 @@ def _memory_by_group(
     inputs: AcceleratorChoiceInputs, model: Architecture
 ) -> dict[MemoryGroup, dict[int, GpuMemoryUse]]:
     """Return the memory use on an example of each kind of GPU."""
-    form = find_format(model, inputs.weights)
+    form = resolve_weight_format(model, inputs.weights)
     examples = {_memory_group_key(gpu, form): gpu for gpu in list_gpus()}
     return {kind: _memory_by_gpu_count(inputs, model, gpu) for kind, gpu in examples.items()}
 
@@ -680,7 +680,7 @@ def _flip_candidates(result: GpuRanking) -> tuple[InputVariation, ...]:
     tries: list[InputVariation] = []
     if best is not None:
         tries += _find_unfit_concurrency_variation(result, best)
-    form = find_format(result.model, inputs.weights)
+    form = resolve_weight_format(result.model, inputs.weights)
     lighter = {"bf16": "fp8", "fp16": "fp8", "fp8": "int4"}.get(form.id)
     if best is None:
         now, value = f"{format_number(inputs.slowest * 1e3)} ms", inputs.slowest * 4

@@ -39,9 +39,9 @@ from app.estimator.models.number_formats import (
     GGUF_CHOICES,
     GGUF_FORMATS,
     PUBLISHED_CHOICES,
-    find_format,
     gpu_weight_bytes,
     mxfp4_expert_padding_bytes,
+    resolve_weight_format,
     suggest_other_weight_format,
     weight_table,
 )
@@ -358,7 +358,7 @@ def _expert_padding_bytes(model: Architecture, inputs: InferenceMemoryInputs, gp
 
     llama.cpp multiplies them as they are in the file.
     """
-    form = find_format(model, inputs.weights)
+    form = resolve_weight_format(model, inputs.weights)
     if inputs.engine == LLAMA_CPP or not is_unpacked(find_accelerator(inputs.gpu), form):
         return 0.0
     return mxfp4_expert_padding_bytes(model, form, gpus) / gpus
@@ -445,7 +445,7 @@ def usable_memory(
 
 def validate_inputs(model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator) -> None:
     """Reject formats that the GPU lacks, and heads that cannot be divided."""
-    form = find_format(model, inputs.weights)
+    form = resolve_weight_format(model, inputs.weights)
     needed = "fp8" if form.math == "fp8" else form.id
     if gpu.lacks_format(needed):
         raise input_error(
@@ -781,7 +781,9 @@ def find_flips(
         changes.append(VerdictFlip("tensor_parallel", "GPUs", now, flips, word))
     if limits.weights:
         model = find_model(inputs.model)
-        now, flips = (find_format(model, name).label for name in (inputs.weights, limits.weights))
+        now, flips = (
+            resolve_weight_format(model, name).label for name in (inputs.weights, limits.weights)
+        )
         changes.append(VerdictFlip("weights", "Weights", now, flips, "Fits."))
     if limits.attention:
         text = "Divided", "Data parallel", "Fits."

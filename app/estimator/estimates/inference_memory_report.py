@@ -54,7 +54,12 @@ from app.estimator.memory_verdict import (
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import CACHE_BITS, GGUF_FORMATS, find_format, weight_table
+from app.estimator.models.number_formats import (
+    CACHE_BITS,
+    GGUF_FORMATS,
+    resolve_weight_format,
+    weight_table,
+)
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
@@ -161,7 +166,7 @@ def _weight_notes(
     model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse
 ) -> Iterator[str]:
     """Yield which weights stay wider, and what repacking adds."""
-    form = find_format(model, inputs.weights)
+    form = resolve_weight_format(model, inputs.weights)
     if form.widths is not None:
         tensors = "norms, and modules that the checkpoint leaves out,"
         yield f"{form.label}: {tensors} stay in 16 bit."
@@ -210,7 +215,7 @@ def _activation_range_factors(inputs: InferenceMemoryInputs) -> tuple[float, flo
     return _LOGGED_ACTIVE if inputs.engine in _LOGGED else _ACTIVE
 
 
-def _least_and_most_memory(
+def _plausible_memory_range(
     inputs: InferenceMemoryInputs, load: GpuMemoryUse
 ) -> tuple[float, float]:
     """Return the least and the most memory that one GPU may need [B]."""
@@ -242,20 +247,20 @@ def _padding_of_all_gpus(result: _MemoryResult) -> OutputValue:
 
 
 def _total_of_all_gpus(result: _MemoryResult) -> OutputValue:
-    return OutputValue(result.whole.total, *_least_and_most_memory(result.inputs, result.whole))
+    return OutputValue(result.whole.total, *_plausible_memory_range(result.inputs, result.whole))
 
 
 def _memory_per_gpu(result: _MemoryResult) -> OutputValue:
-    return OutputValue(result.load.total, *_least_and_most_memory(result.inputs, result.load))
+    return OutputValue(result.load.total, *_plausible_memory_range(result.inputs, result.load))
 
 
 def _free_memory(result: _MemoryResult) -> OutputValue:
-    limit, (low, high) = result.limits.usable, _least_and_most_memory(result.inputs, result.load)
+    limit, (low, high) = result.limits.usable, _plausible_memory_range(result.inputs, result.load)
     return OutputValue(limit - result.load.total, limit - high, limit - low)
 
 
 def _fits_memory(result: _MemoryResult) -> OutputValue:
-    limit, bounds = result.limits.usable, _least_and_most_memory(result.inputs, result.load)
+    limit, bounds = result.limits.usable, _plausible_memory_range(result.inputs, result.load)
     return OutputValue(result.load.total <= limit, note=uncertain_fit_note(limit, *bounds))
 
 
@@ -268,7 +273,7 @@ def _room_for_cache(result: _MemoryResult) -> OutputValue:
     room, load = result.limits.cache_bytes, result.load
     if result.inputs.cache_memory is not None:
         return OutputValue(room)
-    low, high = (bound - load.cache for bound in _least_and_most_memory(result.inputs, load))
+    low, high = (bound - load.cache for bound in _plausible_memory_range(result.inputs, load))
     limit = result.limits.usable
     return OutputValue(room, max(0.0, limit - high), max(0.0, limit - low))
 
@@ -298,8 +303,8 @@ def _fewest_gpus(result: _MemoryResult) -> OutputValue:
         return OutputValue(None, note="More than 64 GPUs, or not at all.")
     if inputs.cache_memory is not None:
         return OutputValue(limits.gpus * stages, note="With the memory given for the cache.")
-    low = fewest_fitting_gpus(limits.sizes, lambda load: _least_and_most_memory(inputs, load)[0])
-    high = fewest_fitting_gpus(limits.sizes, lambda load: _least_and_most_memory(inputs, load)[1])
+    low = fewest_fitting_gpus(limits.sizes, lambda load: _plausible_memory_range(inputs, load)[0])
+    high = fewest_fitting_gpus(limits.sizes, lambda load: _plausible_memory_range(inputs, load)[1])
     if low is None or high is None:
         note = "More than 64 with the most that activations and overhead may take."
         return OutputValue(limits.gpus * stages, note=note)
@@ -371,7 +376,7 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
     result = InferenceMemoryResult(model, inputs, gpu, load, whole, limits)
     limit = limits.usable
     memory = MemoryLimit(limit, visible_memory(inputs, gpu), gpu.memory)
-    bounds = _least_and_most_memory(inputs, load)
+    bounds = _plausible_memory_range(inputs, load)
     return Estimate(
         name="inference-memory",
         verdict=memory_verdict(load.total, memory, _count_gpus(inputs), *bounds),
@@ -559,7 +564,7 @@ def _usable_memory_step(
 def _weights_step(
     model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse
 ) -> FormulaStep:
-    form = find_format(model, inputs.weights)
+    form = resolve_weight_format(model, inputs.weights)
     table, gpus = weight_table(model, inputs.weights), inputs.tensor_parallel
     covered = model.parameters if form.covers == "all" else table.quantized
     formula = "parameters × bits ÷ 8"

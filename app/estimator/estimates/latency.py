@@ -20,7 +20,7 @@ from app.estimator.models.number_formats import (
     GGUF_CHOICES,
     GGUF_FORMATS,
     PUBLISHED_CHOICES,
-    find_format,
+    resolve_weight_format,
     suggest_other_weight_format,
 )
 from app.estimator.result import VerdictFlip
@@ -149,7 +149,7 @@ def validate_inputs(model: Architecture, gpu: Accelerator, weights: str, tensor:
     if gpu.peak_rate("bf16") is None or gpu.memory_bandwidth is None or not gpu.capacity:
         message = f"Rates and memory of the {gpu.name} are not all known."
         raise input_error("gpu", gpu.id, message)
-    form = find_format(model, weights)
+    form = resolve_weight_format(model, weights)
     if form.math == "fp8" and gpu.lacks_format("fp8"):
         message = f"The {gpu.name} cannot compute in {form.label}"
         raise input_error(

@@ -18,7 +18,7 @@ from app.estimator.estimates.training_time_report import step_time_formula_step
 from app.estimator.formula_steps import StepBuilder, format_exact_sum, format_term
 from app.estimator.hardware.catalog import Accelerator, find_accelerator, find_reference_design
 from app.estimator.hardware.prices import UNKNOWN, list_price_notes, typed_or_list_price
-from app.estimator.memory.training_memory import least_and_most_bytes
+from app.estimator.memory.training_memory import plausible_bytes_range
 from app.estimator.memory_verdict import capacity_note
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
@@ -151,7 +151,7 @@ def _best_memory(result: _PlanResult) -> OutputValue:
     if first is None:
         return _MISSING
     framework = first.plan.software.framework
-    return OutputValue(first.memory, *least_and_most_bytes(first.load, framework))
+    return OutputValue(first.memory, *plausible_bytes_range(first.load, framework))
 
 
 def _plan_property_output(

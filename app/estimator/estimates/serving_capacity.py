@@ -523,7 +523,7 @@ def _split_setup(inputs: ServingCapacityInputs, gpus: int) -> ServingSetup:
     )
 
 
-def validate_split(model: Architecture, inputs: ServingCapacityInputs) -> None:
+def validate_prefill_decode_split(model: Architecture, inputs: ServingCapacityInputs) -> None:
     """Reject half of a split into prefill and decode, and splits that are impossible."""
     sizes = {"prefill_gpus": inputs.prefill_gpus, "decode_gpus": inputs.decode_gpus}
     if not any(sizes.values()):

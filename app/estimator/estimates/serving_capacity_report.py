@@ -18,7 +18,7 @@ from app.estimator.estimates.serving_capacity import (
     serving_setup,
     validate_expert_split,
     validate_pipeline,
-    validate_split,
+    validate_prefill_decode_split,
 )
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.catalog import find_accelerator
@@ -292,7 +292,7 @@ def estimate(inputs: ServingCapacityInputs) -> Estimate:
     validate_inputs(model, gpu, inputs.weights, shared)
     validate_expert_split(model, inputs)
     validate_pipeline(model, inputs)
-    validate_split(model, inputs)
+    validate_prefill_decode_split(model, inputs)
     profile = build_replica_profile(inputs)
     result = compute_capacity(inputs, profile)
     return Estimate(

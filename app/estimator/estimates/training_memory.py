@@ -15,8 +15,8 @@ from app.estimator.memory.model_states import (
     PRECISIONS,
     USUAL,
     BytesPerParameter,
+    TrainedWeights,
     TrainingFramework,
-    TrainingMethod,
     build_adapter_tuning,
     build_full_training,
     bytes_per_parameter,
@@ -164,7 +164,7 @@ class TrainingMemoryResult:
     gpu: Accelerator
     layout: ParallelLayout
     recipe: BytesPerParameter
-    tuning: TrainingMethod
+    tuning: TrainedWeights
     loads: tuple[StageMemory, ...]
     least_loads: tuple[StageMemory, ...]
     fewest: int | None
@@ -227,7 +227,7 @@ def find_remedies(model: Architecture, inputs: TrainingMemoryInputs) -> tuple[tu
     return tuple(remedies)
 
 
-def requested_tuning(model: Architecture, inputs: TrainingMemoryInputs) -> TrainingMethod:
+def requested_tuning(model: Architecture, inputs: TrainingMemoryInputs) -> TrainedWeights:
     """Return which part of the model is trained, and what is offloaded to the host."""
     if inputs.method == "full":
         return build_full_training(inputs.offload)

@@ -38,9 +38,9 @@ from app.estimator.memory.training_memory import (
     StageMemory,
     allocated_range_factors,
     fullest_stage,
-    least_and_most_bytes,
     loss_bytes_per_logit,
     micro_batch_tokens,
+    plausible_bytes_range,
     transient_bytes_per_token_on_stage,
 )
 from app.estimator.memory_verdict import (
@@ -74,8 +74,8 @@ _MOMENTS = {
 }
 
 
-def _least_and_most_memory(result: TrainingMemoryResult) -> tuple[float, float]:
-    return least_and_most_bytes(result.stage_memory, requested_framework(result.inputs).id)
+def _plausible_memory_range(result: TrainingMemoryResult) -> tuple[float, float]:
+    return plausible_bytes_range(result.stage_memory, requested_framework(result.inputs).id)
 
 
 def _allocated_range_factors(result: TrainingMemoryResult) -> tuple[float, float]:
@@ -83,11 +83,11 @@ def _allocated_range_factors(result: TrainingMemoryResult) -> tuple[float, float
 
 
 def _memory_per_gpu(result: TrainingMemoryResult) -> OutputValue:
-    return OutputValue(result.stage_memory.total, *_least_and_most_memory(result))
+    return OutputValue(result.stage_memory.total, *_plausible_memory_range(result))
 
 
 def _free_memory(result: TrainingMemoryResult) -> OutputValue:
-    low, high = _least_and_most_memory(result)
+    low, high = _plausible_memory_range(result)
     return OutputValue(
         result.memory_limit - result.stage_memory.total,
         result.memory_limit - high,
@@ -96,7 +96,7 @@ def _free_memory(result: TrainingMemoryResult) -> OutputValue:
 
 
 def _fits_memory(result: TrainingMemoryResult) -> OutputValue:
-    note = uncertain_fit_note(result.memory_limit, *_least_and_most_memory(result))
+    note = uncertain_fit_note(result.memory_limit, *_plausible_memory_range(result))
     return OutputValue(result.stage_memory.total <= result.memory_limit, note=note)
 
 
@@ -217,7 +217,7 @@ def estimate(inputs: TrainingMemoryInputs) -> Estimate:
     )
     load = fullest_stage(result.loads)
     memory = MemoryLimit(limit, limit, result.gpu.memory)
-    least, _ = _least_and_most_memory(result)
+    least, _ = _plausible_memory_range(result)
     verdict = memory_verdict(load.total, memory, result.inputs.gpus, least)
     text = f"{verdict.text} {_describe_recipe(result)}"
     return Estimate(

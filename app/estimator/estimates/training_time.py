@@ -11,7 +11,7 @@ from app.estimator.hardware.catalog import Accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InputGroup, InvalidInputsError
 from app.estimator.memory.model_states import (
-    TrainingMethod,
+    TrainedWeights,
     build_adapter_tuning,
     build_full_training,
     bytes_per_parameter,
@@ -255,7 +255,7 @@ def requested_plan(inputs: TrainingTimeInputs) -> TrainingPlan:
     return dataclasses.replace(plan, micro_batches=batches)
 
 
-def _requested_tuning(inputs: TrainingTimeInputs) -> TrainingMethod:
+def _requested_tuning(inputs: TrainingTimeInputs) -> TrainedWeights:
     if inputs.method == "full":
         return build_full_training("none")
     model = find_model(inputs.model)

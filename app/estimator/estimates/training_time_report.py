@@ -35,7 +35,7 @@ from app.estimator.formula_steps import (
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.prices import UNKNOWN, list_price_notes, typed_or_list_price
 from app.estimator.hardware.throughput import compute_sustained_rates, find_sustained_shares
-from app.estimator.memory.training_memory import least_and_most_bytes
+from app.estimator.memory.training_memory import plausible_bytes_range
 from app.estimator.memory_verdict import (
     MemoryLimit,
     capacity_note,
@@ -107,13 +107,13 @@ def _error_interval_name(result: TrainingTimeResult) -> str:
 
 def _fits_memory(result: TrainingTimeResult) -> OutputValue:
     limit = result.gpu.capacity
-    note = uncertain_fit_note(limit, *_least_and_most_memory(result))
+    note = uncertain_fit_note(limit, *_plausible_memory_range(result))
     return OutputValue(result.memory <= limit, note=note)
 
 
-def _least_and_most_memory(result: TrainingTimeResult) -> tuple[float, float]:
+def _plausible_memory_range(result: TrainingTimeResult) -> tuple[float, float]:
     framework = requested_framework(result.inputs, result.model)
-    return least_and_most_bytes(result.load, framework)
+    return plausible_bytes_range(result.load, framework)
 
 
 def _run_cost(result: TrainingTimeResult) -> OutputValue:
@@ -160,7 +160,7 @@ OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
         "Memory on each GPU",
         "B",
         "less",
-        lambda r: OutputValue(r.memory, *_least_and_most_memory(r)),
+        lambda r: OutputValue(r.memory, *_plausible_memory_range(r)),
         modeled=True,
     ),
     OutputSpec("fits", "Fits in memory", better="more", read=_fits_memory),
@@ -227,7 +227,7 @@ def _build_verdict(result: TrainingTimeResult) -> Verdict:
     where = f"{format_number(inputs.gpus)} {gpu.name}"
     if result.memory > gpu.capacity:
         memory = MemoryLimit(gpu.capacity, gpu.capacity, gpu.memory)
-        least, _ = _least_and_most_memory(result)
+        least, _ = _plausible_memory_range(result)
         verdict = memory_verdict(result.memory, memory, inputs.gpus, least)
         text = f"{verdict.text} The run would take {takes}."
         return dataclasses.replace(verdict, text=text)

@@ -27,8 +27,8 @@ from app.estimator.models.number_formats import (
     PUBLISHED,
     PUBLISHED_CHOICES,
     WeightFormat,
-    find_format,
     mxfp4_expert_padding_bytes,
+    resolve_weight_format,
     weight_table,
 )
 from app.estimator.registry import EstimateSpec
@@ -113,7 +113,7 @@ class WeightsResult:
 def compute_weights(model: Architecture, inputs: WeightsInputs) -> WeightsResult:
     """Compute the bytes of a model in a format, as stored or as repacked by a kernel."""
     gpus, stages = inputs.tensor_parallel, inputs.pipeline_parallel
-    table, form = weight_table(model, inputs.weights), find_format(model, inputs.weights)
+    table, form = weight_table(model, inputs.weights), resolve_weight_format(model, inputs.weights)
     padding = mxfp4_expert_padding_bytes(model, form, gpus) if inputs.repacked else 0.0
     covered = model.parameters if form.covers == "all" else table.quantized
     total, quantized = table.total + padding, covered * form.bits / 8 + padding
@@ -166,7 +166,7 @@ def build_steps(
 
 def _chosen_format(model: Architecture, inputs: WeightsInputs) -> WeightFormat | None:
     """Return the chosen format; None for a GGUF mixture."""
-    return None if inputs.weights in GGUF_FORMATS else find_format(model, inputs.weights)
+    return None if inputs.weights in GGUF_FORMATS else resolve_weight_format(model, inputs.weights)
 
 
 def _gguf_file_step(count: str, result: WeightsResult) -> FormulaStep:
@@ -335,7 +335,7 @@ def estimate(inputs: WeightsInputs) -> Estimate:
         verdict=Verdict(
             "info",
             f"{format_value(result.total, 'B')}.",
-            f"{model.name} in {find_format(model, inputs.weights).label}: "
+            f"{model.name} in {resolve_weight_format(model, inputs.weights).label}: "
             f"{format_number(result.bits_per_parameter)} bits for each parameter.",
         ),
         figures=read_figures(OUTPUTS, result),

@@ -138,7 +138,7 @@ class UnsavedBytes(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class TrainingMethod:
+class TrainedWeights:
     """What is trained. With adapters the model is frozen at `base` bytes per parameter.
 
     `adapters` counts trainable parameters (0: all weights are trained); `targets`
@@ -178,14 +178,14 @@ _TARGETS: dict[str, tuple[str, ...]] = {
 }
 
 
-def build_full_training(offload: str) -> TrainingMethod:
+def build_full_training(offloaded: str) -> TrainedWeights:
     """All weights are trained."""
-    return TrainingMethod(host=offload)
+    return TrainedWeights(host=offloaded)
 
 
 def build_adapter_tuning(
     model: Architecture, method: str, rank: int, targets: str, offload: str
-) -> TrainingMethod:
+) -> TrainedWeights:
     """Adapters of `rank` on a frozen model, in 16 bit (LoRA) or in NF4 (QLoRA).
 
     From Hu (2021); Dettmers (2023).
@@ -195,7 +195,7 @@ def build_adapter_tuning(
     if method == "qlora":
         table = weight_table(model, "nf4-double")
         base = (table.total - table.tower) / model.parameters
-    return TrainingMethod(
+    return TrainedWeights(
         adapters=adapter_parameters(model, rank, names),
         base=base,
         targets=frozenset(names),

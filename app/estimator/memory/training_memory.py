@@ -13,8 +13,8 @@ from app.estimator.memory.model_states import (
     FRAMEWORKS,
     BytesPerParameter,
     ModelStateBytes,
+    TrainedWeights,
     TrainingFramework,
-    TrainingMethod,
     model_state_bytes,
     zero_bytes,
 )
@@ -29,7 +29,7 @@ from app.estimator.memory.parallel_layout import (
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer
 
-_ALL = TrainingMethod()
+_ALL = TrainedWeights()
 
 
 def default_overhead_bytes(gpus: int) -> float:
@@ -134,7 +134,7 @@ def memory_by_stage(
     recipe: BytesPerParameter,
     overhead: float,
     *,
-    tuning: TrainingMethod = _ALL,
+    tuning: TrainedWeights = _ALL,
 ) -> tuple[StageMemory, ...]:
     """Return the memory use of a GPU on each different pipeline stage.
 
@@ -163,7 +163,7 @@ def _peak_stage_memory(
     resident: ResidentMemory,
     backward_layer_bytes: float,
     step: TrainingStep,
-    tuning: TrainingMethod,
+    tuning: TrainedWeights,
 ) -> StageMemory:
     """Return the memory of a stage at the largest of its moments.
 
@@ -201,7 +201,7 @@ def allocated_range_factors(load: StageMemory, framework: str) -> tuple[float, f
     return _STEP_PEAK if load.moment == "step" else _PEAKS[framework]
 
 
-def least_and_most_bytes(load: StageMemory, framework: str) -> tuple[float, float]:
+def plausible_bytes_range(load: StageMemory, framework: str) -> tuple[float, float]:
     """Return the range of a GPU's total [B]: that of allocated memory, and of the overhead."""
     allocated = load.total - load.overhead
     least, most = (
@@ -223,7 +223,7 @@ def resident_memory(
     layout: ParallelLayout,
     framework: TrainingFramework,
     recipe: BytesPerParameter,
-    tuning: TrainingMethod = _ALL,
+    tuning: TrainedWeights = _ALL,
 ) -> tuple[ResidentMemory, ...]:
     """Return states and buffers on each different stage.
 
@@ -242,7 +242,7 @@ def resident_memory(
 
 
 def transient_bytes_per_token_by_stage(
-    model: Architecture, layout: ParallelLayout, step: TrainingStep, tuning: TrainingMethod = _ALL
+    model: Architecture, layout: ParallelLayout, step: TrainingStep, tuning: TrainedWeights = _ALL
 ) -> tuple[TransientMemory, ...]:
     """Return temporary memory per token on each different stage.
 
@@ -263,7 +263,7 @@ def _add_up_stage_memory(
     resident: ResidentMemory,
     activation_and_logit_bytes: tuple[float, float],
     overhead: float,
-    tuning: TrainingMethod,
+    tuning: TrainedWeights,
 ) -> StageMemory:
     """Return everything on one stage, without what is offloaded to the host."""
     saved = tuning.host == "none"
@@ -287,7 +287,7 @@ def _state_bytes_by_kind(
     stage: PipelineStage,
     layout: ParallelLayout,
     recipe: BytesPerParameter,
-    tuning: TrainingMethod,
+    tuning: TrainedWeights,
 ) -> ModelStateBytes:
     """Return the bytes of one GPU; with adapters the model itself is frozen."""
     share = stage_parameters_per_gpu(model, stage, layout)
@@ -305,7 +305,7 @@ def transient_bytes_per_token_on_stage(
     stage: PipelineStage,
     layout: ParallelLayout,
     step: TrainingStep,
-    tuning: TrainingMethod,
+    tuning: TrainedWeights,
 ) -> TransientMemory:
     """Return activations and logits per token at the higher of two peaks.
 
@@ -322,7 +322,7 @@ def transient_bytes_per_token_on_stage(
     if stage.last:
         width = loss_bytes_per_logit(layout, step)
         each = logits_bytes(1.0, model.vocabulary, layout.tensor, width)
-        around = _output_head_bytes_per_token(model, layout, step)
+        around = _head_input_bytes_per_token(model, layout, step)
         if each + around >= working:
             during, logits = around, each
     return TransientMemory(
@@ -339,7 +339,7 @@ def _saved_bytes_per_token(
     layer: Layer,
     layout: ParallelLayout,
     step: TrainingStep,
-    tuning: TrainingMethod,
+    tuning: TrainedWeights,
 ) -> float:
     """Return the bytes per token that one layer saves."""
     if step.framework.unfused and step.recompute == "none":
@@ -362,7 +362,7 @@ def _working_bytes_per_token(
     layer: Layer,
     layout: ParallelLayout,
     step: TrainingStep,
-    tuning: TrainingMethod,
+    tuning: TrainedWeights,
 ) -> float:
     """Return the temporary bytes per token in the backward pass of one layer.
 
@@ -412,7 +412,7 @@ def loss_bytes_per_logit(layout: ParallelLayout, step: TrainingStep) -> float:
     return framework.loss if layout.tensor == 1 else framework.split_loss
 
 
-def _output_head_bytes_per_token(
+def _head_input_bytes_per_token(
     model: Architecture, layout: ParallelLayout, step: TrainingStep
 ) -> float:
     """Return bytes per token around the loss: final norm, input and gradient of the head."""
@@ -449,7 +449,7 @@ def _gathered_weight_bytes(
     stage: PipelineStage,
     layout: ParallelLayout,
     recipe: BytesPerParameter,
-    tuning: TrainingMethod,
+    tuning: TrainedWeights,
 ) -> float:
     """Return the weights that ZeRO-3 gathers while they are used.
 

@@ -14,7 +14,12 @@ from app.estimator import data_files
 from app.estimator.models.architecture import Architecture, fill_in_counts
 from app.estimator.models.hf_config import UnreadableConfigError, is_irrelevant_key, is_known_family
 from app.estimator.models.hf_loader import from_config
-from app.estimator.models.number_formats import FORMATS, PUBLISHED, PUBLISHED_OR_FP8, find_format
+from app.estimator.models.number_formats import (
+    FORMATS,
+    PUBLISHED,
+    PUBLISHED_OR_FP8,
+    resolve_weight_format,
+)
 from app.estimator.units import format_number, reject_decimal_comma
 
 _SIZE = re.compile(
@@ -370,7 +375,7 @@ def describe_quantized_weights(model: Architecture, format_name: str, format_lab
     how = model.quantization
     if how is None:
         return ""
-    published = find_format(model, PUBLISHED)
+    published = resolve_weight_format(model, PUBLISHED)
     if format_name not in (PUBLISHED, PUBLISHED_OR_FP8):
         text = f"Weights in {format_label}, as chosen; "
         if how.problem:

@@ -217,7 +217,7 @@ CACHE_CHOICES = (
 )
 
 
-def find_cache_format(model: Architecture, name: str) -> str:
+def resolve_cache_format(model: Architecture, name: str) -> str:
     """Return the id of a cache format; for `published` what the checkpoint asks for, or BF16."""
     if name != PUBLISHED:
         return name
@@ -251,16 +251,16 @@ class WeightTable:
         return self.divided / tensor_parallel + heads + self.copied
 
 
-def find_format(model: Architecture, format_name: str) -> WeightFormat:
+def resolve_weight_format(model: Architecture, format_name: str) -> WeightFormat:
     """Return the format called `format_name`; for `published` that of the model's checkpoint.
 
     BF16 if the checkpoint is not quantized, or in an unsupported way;
     `published-or-fp8` is FP8 if it is not quantized. A GGUF mixture has its mean bits.
 
     >>> from app.estimator.models.lookup import find_model
-    >>> find_format(find_model("gpt-oss-120b"), "published").label
+    >>> resolve_weight_format(find_model("gpt-oss-120b"), "published").label
     'MXFP4 experts, the rest BF16'
-    >>> find_format(find_model("llama-2-7b"), "published").label
+    >>> resolve_weight_format(find_model("llama-2-7b"), "published").label
     'BF16'
     """
     if format_name == PUBLISHED_OR_FP8:
@@ -320,7 +320,7 @@ def weight_table(model: Architecture, format_name: str) -> WeightTable:
     if format_name in GGUF_FORMATS:
         size = gguf_file_bytes(model, GGUF_FORMATS[format_name])
         return WeightTable(size, (), 0.0, 0.0, model.parameters, 0.0)
-    form = find_format(model, format_name)
+    form = resolve_weight_format(model, format_name)
     tables = _measure_tables_and_tower(model, form)
     divided, quantized = tables.size, tables.quantized
     copied, experts = 0.0, 0.0

@@ -15,7 +15,11 @@ from app.estimator.hardware.collectives import (
 from app.estimator.memory.inference_memory import cached_elements
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer
-from app.estimator.models.number_formats import WeightFormat, find_format, is_mostly_in_format
+from app.estimator.models.number_formats import (
+    WeightFormat,
+    is_mostly_in_format,
+    resolve_weight_format,
+)
 from app.estimator.serving.engine import (
     InferenceEngine,
     KernelRates,
@@ -84,7 +88,7 @@ class InferenceStepTime:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class LayerWork:
+class LayerCosts:
     """The work of one kind of layer on one GPU, precomputed for all steps.
 
     `number` counts the layers, as if every pipeline stage were as long as the longest.
@@ -122,7 +126,7 @@ class PlacedModel:
     steps: SharedEngineConstants
     narrow: bool
     element: float
-    work: tuple[LayerWork, ...]
+    work: tuple[LayerCosts, ...]
     launching: float
 
     @property
@@ -142,7 +146,7 @@ def place_model(
 
     `fitted_engine` replaces the overheads of the catalog.
     """
-    form = find_format(model, serving.weights)
+    form = resolve_weight_format(model, serving.weights)
     rates = kernel_rates(gpu, form)
     engine, common = fitted_engine or (
         find_engine(serving.software),
@@ -163,7 +167,9 @@ def place_model(
     stages = serving.pipeline
     uneven = 1.0 if serving.in_turn else math.ceil(model.layers / stages) * stages / model.layers
     work = tuple(
-        _layer_work(layer, number * uneven, model, (serving, form, rates, engine, bandwidth))
+        _precompute_layer_costs(
+            layer, number * uneven, model, (serving, form, rates, engine, bandwidth)
+        )
         for layer, number in model.runs
     )
     return PlacedModel(
@@ -182,12 +188,12 @@ def place_model(
     )
 
 
-def _layer_work(
+def _precompute_layer_costs(
     layer: Layer,
     layer_count: float,
     model: Architecture,
     setup: tuple[ServingSetup, WeightFormat, KernelRates, InferenceEngine, float],
-) -> LayerWork:
+) -> LayerCosts:
     serving, form, rates, engine, bandwidth = setup
     products, expert, expert_size = [], 0.0, 0.0
     for matrix in layer.matrices:
@@ -204,7 +210,7 @@ def _layer_work(
         products.append((2 * weights / split / rate, size / split / bandwidth))
     launched = count_matmul_launches(layer)
     kernels = launched + _SMALL + (_CHOOSING if layer.mixer.top else 0)
-    return LayerWork(
+    return LayerCosts(
         layer=layer,
         number=layer_count,
         products=tuple(products),
@@ -280,7 +286,7 @@ def padded_rows(placed: PlacedModel, rows: float) -> float:
 
 
 def _add_routed_experts(
-    sums: _StepTimeSums, placed: PlacedModel, work: LayerWork, batch: StepBatch
+    sums: _StepTimeSums, placed: PlacedModel, work: LayerCosts, batch: StepBatch
 ) -> None:
     """Add routed experts: chosen experts are read once."""
     serving, mlp = placed.serving, work.layer.mlp

@@ -9,7 +9,7 @@ from app.estimator import data_files
 from app.estimator.memory.model_states import (
     FRAMEWORKS,
     BytesPerParameter,
-    TrainingMethod,
+    TrainedWeights,
     bytes_per_parameter,
 )
 from app.estimator.memory.parallel_layout import ParallelLayout
@@ -67,7 +67,7 @@ def find_software(name: str, model: Architecture) -> TrainingSoftware:
     return SOFTWARE[name]
 
 
-ALL_WEIGHTS = TrainingMethod()
+ALL_WEIGHTS = TrainedWeights()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class TrainingPlan:
     sequence_parallel: bool = True
     software: TrainingSoftware = SOFTWARE["tuned"]
     gradient_bytes: int = 2
-    tuning: TrainingMethod = ALL_WEIGHTS
+    tuning: TrainedWeights = ALL_WEIGHTS
 
     @property
     def gpus(self) -> int:

@@ -288,10 +288,10 @@ def replace_picture_urls(html: str, addresses: Mapping[str, str]) -> MediaReplac
     return MediaReplacement(replaced, lost, frozenset(used))
 
 
-def convert_formulas(html: str) -> str:
+def convert_anki_formulas_to_tex(html: str) -> str:
     r"""Return HTML with all formulas as \(…\) and \[…\], whichever way Anki wrote them.
 
-    >>> convert_formulas("[$]a[/$] <anki-mathjax block='true'>b</anki-mathjax>")
+    >>> convert_anki_formulas_to_tex("[$]a[/$] <anki-mathjax block='true'>b</anki-mathjax>")
     '\\(a\\) \\[b\\]'
     """
     html = _MATHJAX.sub(

@@ -5,31 +5,31 @@ from typing import Any, Protocol
 
 from app.questions.question_type import QuestionType
 from app.questions.types.choice import (
-    ChoiceAnswer,
+    ChoiceSpec,
     MultipleChoiceType,
     SingleChoiceType,
     TrueFalseType,
 )
-from app.questions.types.cloze import ClozeAnswer, ClozeType
-from app.questions.types.console import ConsoleAnswer, ConsoleType
-from app.questions.types.design import DesignAnswer, DesignType
-from app.questions.types.hotspot import HotspotAnswer, HotspotType
-from app.questions.types.matching import MatchAnswer, MatchingType
-from app.questions.types.number_parsing import NumericAnswer
+from app.questions.types.cloze import ClozeSpec, ClozeType
+from app.questions.types.console import ConsoleSpec, ConsoleType
+from app.questions.types.design import DesignSpec, DesignType
+from app.questions.types.hotspot import HotspotSpec, HotspotType
+from app.questions.types.matching import MatchingType, MatchSpec
+from app.questions.types.number_parsing import NumericSpec
 from app.questions.types.numeric import NumericType
-from app.questions.types.ordering import OrderAnswer, OrderingType
-from app.questions.types.short_answer import ShortAnswer, ShortAnswerType
+from app.questions.types.ordering import OrderingType, OrderSpec
+from app.questions.types.short_answer import ShortAnswerSpec, ShortAnswerType
 
 Answer = (
-    ChoiceAnswer
-    | NumericAnswer
-    | ShortAnswer
-    | OrderAnswer
-    | MatchAnswer
-    | ClozeAnswer
-    | DesignAnswer
-    | HotspotAnswer
-    | ConsoleAnswer
+    ChoiceSpec
+    | NumericSpec
+    | ShortAnswerSpec
+    | OrderSpec
+    | MatchSpec
+    | ClozeSpec
+    | DesignSpec
+    | HotspotSpec
+    | ConsoleSpec
 )
 """The answer part of a question. Its class determines the type, with `kind` for options."""
 
@@ -66,6 +66,6 @@ def type_of(asked: HasAnswer) -> QuestionType[Any]:
 
 def type_of_answer(answer: Answer) -> QuestionType[Any]:
     """Return the type that an answer belongs to."""
-    if isinstance(answer, ChoiceAnswer):
+    if isinstance(answer, ChoiceSpec):
         return KINDS[answer.kind]
     return _BY_MODEL[type(answer)]

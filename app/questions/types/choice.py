@@ -56,7 +56,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ChoiceAnswer:
+class ChoiceSpec:
     """Single, multiple or true/false: options of which `right` ones are ticked."""
 
     kind: ChoiceKind
@@ -67,10 +67,10 @@ class ChoiceAnswer:
 _SIDES = "The options of a true-false question are True and False, in any language."
 
 
-class ChoiceType(QuestionType[ChoiceAnswer]):
+class ChoiceType(QuestionType[ChoiceSpec]):
     """Base class of the types whose response is a choice among options."""
 
-    models = (ChoiceAnswer, Choice)
+    models = (ChoiceSpec, Choice)
     keys = ("shuffle",)
     options_field = "options"
     chosen = True
@@ -78,13 +78,13 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
     name: ClassVar[ChoiceKind]
     nothing = "No answer is chosen. Choose one."
 
-    def parse(self, authored: AuthoredItem) -> ChoiceAnswer:
+    def parse(self, authored: AuthoredItem) -> ChoiceSpec:
         comment = authored.comment
         shuffle = comment.field_text("shuffle").lower() not in {"no", "false"}
         made = build_choices(comment.id, authored.parts.options, authored.scope)
-        return ChoiceAnswer(self.name, made, shuffle)
+        return ChoiceSpec(self.name, made, shuffle)
 
-    def check(self, answer: ChoiceAnswer, authored: AuthoredItem, *, exam: bool) -> None:
+    def check(self, answer: ChoiceSpec, authored: AuthoredItem, *, exam: bool) -> None:
         """Check the rules that apply to all options."""
         options, source_file = authored.parts.options, authored.source_file
         first = options[0].line if options else authored.draft.line
@@ -154,7 +154,7 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
         check_feedback_of_wrong_options(options, source_file)
 
     def check_wording(
-        self, answer: ChoiceAnswer, stem: RichText, line: int, source_file: SourceFile
+        self, answer: ChoiceSpec, stem: RichText, line: int, source_file: SourceFile
     ) -> None:
         """Check the stem: it asks for as many options as are right, and does not end in an article.
 
@@ -168,7 +168,7 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
             source_file.report("W31", line, 1, message, hint)
 
     def check_number_named_in_stem(
-        self, answer: ChoiceAnswer, stem: str, line: int, source_file: SourceFile
+        self, answer: ChoiceSpec, stem: str, line: int, source_file: SourceFile
     ) -> None:
         """Check the number in the stem: “choose two” has two right options (E21, English only).
 
@@ -187,12 +187,12 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
             hint = "Tick as many as it asks for, or correct the number."
             source_file.report("E21", line, 1, message, hint)
 
-    def combination_check_microseconds(self, answer: ChoiceAnswer) -> float:
+    def combination_check_microseconds(self, answer: ChoiceSpec) -> float:
         """Return the cost of comparing each option with each."""
         return 0.2 * len(answer.options) ** 2
 
     def find_variant_faults(
-        self, answer: ChoiceAnswer, stem: RichText, values: Mapping[str, Value]
+        self, answer: ChoiceSpec, stem: RichText, values: Mapping[str, Value]
     ) -> list[VariantFault]:
         """Report two options that read the same with these numbers."""
         del stem
@@ -205,7 +205,7 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
             seen.add(words)
         return []
 
-    def shuffle_options(self, answer: ChoiceAnswer, mixer: random.Random) -> ChoiceAnswer:
+    def shuffle_options(self, answer: ChoiceSpec, mixer: random.Random) -> ChoiceSpec:
         """Shuffle the options; those that refer to the others stay last."""
         if not answer.shuffle:
             return answer
@@ -215,7 +215,7 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
         return dataclasses.replace(answer, options=(*free, *last))
 
     def grade(
-        self, answer: ChoiceAnswer, raw: SubmittedFields, partial: str
+        self, answer: ChoiceSpec, raw: SubmittedFields, partial: str
     ) -> GradeResult | UnreadableResponse:
         """Grade the chosen options; `answer` in the response contains their keys."""
         sent = set(raw.get("answer", ()))
@@ -232,31 +232,31 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
             wanted=option_letters(answer.options, [o for o in answer.options if o.right]),
         )
 
-    def score(self, answer: ChoiceAnswer, chosen: set[str], partial: str) -> float:
+    def score(self, answer: ChoiceSpec, chosen: set[str], partial: str) -> float:
         """Return the score 0..1 of the chosen options."""
         del partial
         return min(option_score(o) for o in answer.options if o.key in chosen)
 
-    def any_response(self, answer: ChoiceAnswer) -> SubmittedFields:
+    def any_response(self, answer: ChoiceSpec) -> SubmittedFields:
         return {"answer": [answer.options[0].key]}
 
-    def card_sides_below_stem(self, answer: ChoiceAnswer, gap: RenderGap) -> CardFaces:
+    def card_sides_below_stem(self, answer: ChoiceSpec, gap: RenderGap) -> CardFaces:
         """Return the options with letters, then the right ones and the feedback of the others."""
         del gap
         return choice_card_faces(answer.options)
 
-    def sample_responses(self, answer: ChoiceAnswer) -> Iterator[LabeledResponse]:
+    def sample_responses(self, answer: ChoiceSpec) -> Iterator[LabeledResponse]:
         """Yield each option, the right one first."""
         for option in sorted(answer.options, key=lambda o: not o.right):
             yield option.text.plain, {"answer": [option.key]}
 
-    def guess_rate(self, answer: ChoiceAnswer, partial: str) -> float:
+    def guess_rate(self, answer: ChoiceSpec, partial: str) -> float:
         """Return the mean score of the options: 1 ÷ k if one of k is right."""
         del partial
         worth = sum(o.credit for o in answer.options if not o.right)
         return (1 + worth) / max(1, len(answer.options))
 
-    def guess_percent(self, answer: ChoiceAnswer) -> float | None:
+    def guess_percent(self, answer: ChoiceSpec) -> float | None:
         """Return the expected percent of a blind guess."""
         right = sum(option.right for option in answer.options)
         return guess_percent(self.name, len(answer.options), right)
@@ -338,13 +338,13 @@ class SingleChoiceType(ChoiceType):
     of_exam = True
     begins = True
 
-    def check(self, answer: ChoiceAnswer, authored: AuthoredItem, *, exam: bool) -> None:
+    def check(self, answer: ChoiceSpec, authored: AuthoredItem, *, exam: bool) -> None:
         """Check all option rules, and cues that give away the right one."""
         super().check(answer, authored, exam=exam)
         if sum(o.ticked for o in authored.parts.options) == 1:
             _check_answer_cues(authored.parts.options, authored.source_file)
 
-    def position_of_only_right_option(self, answer: ChoiceAnswer) -> int | None:
+    def position_of_only_right_option(self, answer: ChoiceSpec) -> int | None:
         """Return the position of the right option in authored order."""
         right = [i for i, option in enumerate(answer.options) if option.right]
         return right[0] if right else None
@@ -394,7 +394,7 @@ class MultipleChoiceType(ChoiceType):
         return "" if said else "More than one may be right."
 
     def describe_missing_input(
-        self, answer: ChoiceAnswer, raw: SubmittedFields, stem: RichText
+        self, answer: ChoiceSpec, raw: SubmittedFields, stem: RichText
     ) -> str:
         wanted, chosen = sum(o.right for o in answer.options), len(set(raw.get("answer", ())))
         if not _CHOOSE.search(stem.plain) or chosen == wanted:
@@ -408,7 +408,7 @@ class MultipleChoiceType(ChoiceType):
             hint = "Mark another one, or leave the type out."
             source_file.report("E21", ticked[0].line, 1, message, hint)
 
-    def check(self, answer: ChoiceAnswer, authored: AuthoredItem, *, exam: bool) -> None:
+    def check(self, answer: ChoiceSpec, authored: AuthoredItem, *, exam: bool) -> None:
         """Check that not every option is right (E33)."""
         super().check(answer, authored, exam=exam)
         source_file = authored.source_file
@@ -423,12 +423,12 @@ class MultipleChoiceType(ChoiceType):
             message = "Every option is marked right."
             source_file.report("E33", line, 1, message, hint)
 
-    def score(self, answer: ChoiceAnswer, chosen: set[str], partial: str) -> float:
+    def score(self, answer: ChoiceSpec, chosen: set[str], partial: str) -> float:
         """Return the score by the rule of the item."""
         right = {o.key for o in answer.options if o.right}
         return choice_credit(right, chosen, len(answer.options), partial)
 
-    def sample_responses(self, answer: ChoiceAnswer) -> Iterator[LabeledResponse]:
+    def sample_responses(self, answer: ChoiceSpec) -> Iterator[LabeledResponse]:
         """Yield all right options, each alone, and every option."""
         right = [o.key for o in answer.options if o.right]
         yield "All that are right", {"answer": right}
@@ -436,7 +436,7 @@ class MultipleChoiceType(ChoiceType):
             yield f"Only “{option.text.plain}”", {"answer": [option.key]}
         yield "Everything", {"answer": [o.key for o in answer.options]}
 
-    def guess_rate(self, answer: ChoiceAnswer, partial: str) -> float:
+    def guess_rate(self, answer: ChoiceSpec, partial: str) -> float:
         """Return the mean score of random ticks by the question's own rule."""
         right = sum(option.right for option in answer.options)
         return _expected_guess_credit(right, len(answer.options) - right, partial)
@@ -493,10 +493,10 @@ class TrueFalseType(ChoiceType):
     template = "questions/true-false.html"
     least_exam_options = 2
 
-    def parse(self, authored: AuthoredItem) -> ChoiceAnswer:
+    def parse(self, authored: AuthoredItem) -> ChoiceSpec:
         """Return the two options in authored order."""
         made = build_choices(authored.comment.id, authored.parts.options, authored.scope)
-        return ChoiceAnswer("true-false", made, shuffle=False)
+        return ChoiceSpec("true-false", made, shuffle=False)
 
     def check_option_feedback(
         self, options: Sequence[ParsedOption], source_file: SourceFile
@@ -506,20 +506,20 @@ class TrueFalseType(ChoiceType):
             check_feedback_of_wrong_options(options, source_file)
 
     def check_number_named_in_stem(
-        self, answer: ChoiceAnswer, stem: str, line: int, source_file: SourceFile
+        self, answer: ChoiceSpec, stem: str, line: int, source_file: SourceFile
     ) -> None:
         """Skip the check: a statement asks for no number of options."""
 
-    def right_answer_texts(self, answer: ChoiceAnswer) -> list[str]:
+    def right_answer_texts(self, answer: ChoiceSpec) -> list[str]:
         """Return nothing: “true” in a hint gives nothing away."""
         del answer
         return []
 
-    def key_texts(self, answer: ChoiceAnswer) -> list[str]:
+    def key_texts(self, answer: ChoiceSpec) -> list[str]:
         """Return the side that is ticked."""
         return super().right_answer_texts(answer)
 
-    def shuffle_options(self, answer: ChoiceAnswer, mixer: random.Random) -> ChoiceAnswer:
+    def shuffle_options(self, answer: ChoiceSpec, mixer: random.Random) -> ChoiceSpec:
         """Return the options in authored order."""
         del mixer
         return answer

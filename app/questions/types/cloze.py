@@ -64,7 +64,7 @@ class ClozeBlank:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ClozeAnswer:
+class ClozeSpec:
     """Text with blanks: `pieces` has one more element than `blanks`."""
 
     pieces: tuple[RichText, ...]
@@ -76,11 +76,11 @@ _LINE = re.compile(r"_{3,}|\.{5,}")
 _TIGHT = re.compile(r"(?<=\w)~(?=\w)")
 
 
-class ClozeType(QuestionType[ClozeAnswer]):
+class ClozeType(QuestionType[ClozeSpec]):
     """Blanks in a text, each graded separately."""
 
     name = "cloze"
-    models = (ClozeAnswer, ClozeBlank)
+    models = (ClozeSpec, ClozeBlank)
     template = "questions/cloze.html"
     boxed = False
     independent = True
@@ -93,7 +93,7 @@ class ClozeType(QuestionType[ClozeAnswer]):
         """Recognize the type by two brackets, closed or not."""
         return block.type == "inline" and "[[" in block.content and not options
 
-    def parse(self, authored: AuthoredItem) -> ClozeAnswer:
+    def parse(self, authored: AuthoredItem) -> ClozeSpec:
         """Parse the text, split at its blanks."""
         blocks = authored.parts.stem
         cloze = _read_cloze(blocks, authored)
@@ -110,7 +110,7 @@ class ClozeType(QuestionType[ClozeAnswer]):
             authored.source_file.report("E54", authored.draft.line, 1, message, hint)
         return cloze
 
-    def check(self, answer: ClozeAnswer, authored: AuthoredItem, *, exam: bool) -> None:
+    def check(self, answer: ClozeSpec, authored: AuthoredItem, *, exam: bool) -> None:
         """Check that no blank is in a table: its bars would be read as columns (E55)."""
         del answer, exam
         body = authored.draft.body
@@ -124,7 +124,7 @@ class ClozeType(QuestionType[ClozeAnswer]):
                 authored.source_file.report("E55", first_line(token), 1, message, hint)
 
     def check_wording(
-        self, answer: ClozeAnswer, stem: RichText, line: int, source_file: SourceFile
+        self, answer: ClozeSpec, stem: RichText, line: int, source_file: SourceFile
     ) -> None:
         """Check that no answer occurs elsewhere in the text (W56)."""
         del stem
@@ -136,12 +136,12 @@ class ClozeType(QuestionType[ClozeAnswer]):
                 message = f"“{words}” is a blank and stands elsewhere in the text."
                 source_file.report("W56", line, 1, message, "Reword the text.")
 
-    def right_answer_texts(self, answer: ClozeAnswer) -> list[str]:
+    def right_answer_texts(self, answer: ClozeSpec) -> list[str]:
         """Return the answers of the blanks."""
         return [words for blank in answer.blanks for words in blank.answers]
 
     def grade(
-        self, answer: ClozeAnswer, raw: SubmittedFields, partial: str
+        self, answer: ClozeSpec, raw: SubmittedFields, partial: str
     ) -> GradeResult | UnreadableResponse:
         """Grade the blanks; `blank.KEY` in the response contains the text of each.
 
@@ -165,16 +165,16 @@ class ClozeType(QuestionType[ClozeAnswer]):
             wanted=", ".join(f"“{b.answers[0]}”" for b in answer.blanks),
         )
 
-    def any_response(self, answer: ClozeAnswer) -> SubmittedFields:
+    def any_response(self, answer: ClozeSpec) -> SubmittedFields:
         return {f"blank.{blank.key}": ["?"] for blank in answer.blanks}
 
-    def card_sides_below_stem(self, answer: ClozeAnswer, gap: RenderGap) -> CardFaces:
+    def card_sides_below_stem(self, answer: ClozeSpec, gap: RenderGap) -> CardFaces:
         """Return the text with its blanks, then filled."""
         gaps = [gap(escape(b.hint or " / ".join(b.choices))) for b in answer.blanks]
         words = [f"<b>{escape(' or '.join(b.answers))}</b>" for b in answer.blanks]
         return CardFaces(_cloze_html(answer, gaps), _cloze_html(answer, words))
 
-    def sample_responses(self, answer: ClozeAnswer) -> Iterator[LabeledResponse]:
+    def sample_responses(self, answer: ClozeSpec) -> Iterator[LabeledResponse]:
         """Yield all blanks right, each wrong alone, all wrong."""
         right = {f"blank.{b.key}": [b.answers[0]] for b in answer.blanks if b.answers}
         yield "Every gap right", dict(right)
@@ -189,7 +189,7 @@ class ClozeType(QuestionType[ClozeAnswer]):
                 yield words, {**right, name: wrong[name]}
         yield "No gap right", wrong
 
-    def guess_rate(self, answer: ClozeAnswer, partial: str) -> float:
+    def guess_rate(self, answer: ClozeSpec, partial: str) -> float:
         """Return the guess rate: 1/n for a blank with n choices, 0 for a typed one."""
         odds = [1 / len(b.choices) if b.choices else 0.0 for b in answer.blanks]
         if not odds:
@@ -197,7 +197,7 @@ class ClozeType(QuestionType[ClozeAnswer]):
         return math.prod(odds) if partial == "off" else sum(odds) / len(odds)
 
 
-def _read_cloze(blocks: list[Token], authored: AuthoredItem) -> ClozeAnswer:
+def _read_cloze(blocks: list[Token], authored: AuthoredItem) -> ClozeSpec:
     blanks: list[ClozeBlank] = []
     for token in blocks:
         for child in token.children or []:
@@ -205,12 +205,12 @@ def _read_cloze(blocks: list[Token], authored: AuthoredItem) -> ClozeAnswer:
                 _replace_blanks_by_marks(child, first_line(token), blanks, authored)
     if len(blanks) > MOST_OPTIONS:
         report_part_limit_reached(blanks, "blanks", first_line(blocks[0]), authored.source_file)
-        return ClozeAnswer((NO_TEXT,), ())
+        return ClozeSpec((NO_TEXT,), ())
     text = render_tokens(blocks, authored.scope)
     html, words = text.html.split(_MARK), text.plain.split(_MARK)
     words += [""] * (len(html) - len(words))
     pieces = tuple(RichText(h, w) for h, w in zip(html, words, strict=False))
-    return ClozeAnswer(pieces, tuple(blanks))
+    return ClozeSpec(pieces, tuple(blanks))
 
 
 def _replace_blanks_by_marks(
@@ -293,7 +293,7 @@ def _grade_blank(number: int, blank: ClozeBlank, typed: str) -> PartResult:
     )
 
 
-def _cloze_html(answer: ClozeAnswer, fillings: list[str]) -> str:
+def _cloze_html(answer: ClozeSpec, fillings: list[str]) -> str:
     pieces = [piece.html for piece in answer.pieces]
     words = [a + b for a, b in zip(pieces, [*fillings, ""], strict=True)]
     return f'<div class="cloze">{"".join(words)}</div>'
@@ -314,7 +314,7 @@ def read_cloze_card_faces(authored: AuthoredItem) -> tuple[RichText, RichText]:
     )
 
 
-def _fill_blanks(answer: ClozeAnswer, texts: Sequence[str]) -> RichText:
+def _fill_blanks(answer: ClozeSpec, texts: Sequence[str]) -> RichText:
     pieces = list(zip(answer.pieces, [*texts, ""], strict=True))
     html = "".join(p.html + escape(text) for p, text in pieces)
     return RichText(html, "".join(p.plain + text for p, text in pieces))

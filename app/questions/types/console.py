@@ -41,7 +41,7 @@ _HARM = 0.25
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ConsoleAnswer:
+class ConsoleSpec:
     """A lab, and the diagnoses to choose from."""
 
     diagnoses: tuple[Choice, ...]
@@ -70,14 +70,14 @@ class LabReview:
     needless: tuple[str, ...]
 
 
-class ConsoleType(QuestionType[ConsoleAnswer]):
+class ConsoleType(QuestionType[ConsoleSpec]):
     """Commands typed into a terminal, and a diagnosis.
 
     Mock exams leave it out, because a lab takes longer than a question may.
     """
 
     name = "console"
-    models = (ConsoleAnswer, Lab, LabCommand)
+    models = (ConsoleSpec, Lab, LabCommand)
     template = "questions/console.html"
     block = "fence console"
     repeated = True
@@ -88,25 +88,25 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
     in_parts = True
     in_exams = False
 
-    def parse(self, authored: AuthoredItem) -> ConsoleAnswer:
+    def parse(self, authored: AuthoredItem) -> ConsoleSpec:
         made = build_choices(authored.comment.id, authored.parts.options, authored.scope)
-        return ConsoleAnswer(made, read_lab(authored))
+        return ConsoleSpec(made, read_lab(authored))
 
-    def check(self, answer: ConsoleAnswer, authored: AuthoredItem, *, exam: bool) -> None:
+    def check(self, answer: ConsoleSpec, authored: AuthoredItem, *, exam: bool) -> None:
         del exam
         check_lab(answer.lab, authored)
 
-    def key_texts(self, answer: ConsoleAnswer) -> list[str]:
+    def key_texts(self, answer: ConsoleSpec) -> list[str]:
         """Return the diagnosis, and what the goal asks for."""
         needed = (c.name for c in answer.lab.commands if c.needed)
         return [*self.right_answer_texts(answer), *answer.lab.goal, *needed]
 
-    def shuffle_options(self, answer: ConsoleAnswer, mixer: random.Random) -> ConsoleAnswer:
+    def shuffle_options(self, answer: ConsoleSpec, mixer: random.Random) -> ConsoleSpec:
         free = list(answer.diagnoses)
         mixer.shuffle(free)
         return dataclasses.replace(answer, diagnoses=tuple(free))
 
-    def template_data(self, answer: ConsoleAnswer, typed: DraftFields) -> OpenLab:
+    def template_data(self, answer: ConsoleSpec, typed: DraftFields) -> OpenLab:
         """Return the session of the lines that the form sent."""
         lines, terminal = _typed_lines(typed), CommandMatcher(answer.lab)
         completions = (" ".join([p, *options]) for p, options in terminal.options.items())
@@ -119,7 +119,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
         return {**raw, "ran": [*raw.get("ran", ()), *raw.get("command", ())], "command": []}
 
     def grade(
-        self, answer: ConsoleAnswer, raw: SubmittedFields, partial: str
+        self, answer: ConsoleSpec, raw: SubmittedFields, partial: str
     ) -> GradeResult | UnreadableResponse:
         """Grade a session and a diagnosis; `ran` has the lines, `answer` the key of the option.
 
@@ -145,10 +145,10 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
             feedback=escape_typed_text(_describe_review(review, answer.lab, right=right)),
         )
 
-    def any_response(self, answer: ConsoleAnswer) -> SubmittedFields:
+    def any_response(self, answer: ConsoleSpec) -> SubmittedFields:
         return {"answer": [answer.diagnoses[0].key]}
 
-    def review_session(self, answer: ConsoleAnswer, raw: SubmittedFields) -> LabReview:
+    def review_session(self, answer: ConsoleSpec, raw: SubmittedFields) -> LabReview:
         """Return what the feedback shows of a session."""
         lab, session = answer.lab, replay(answer.lab, _typed_lines(raw))
         way = shortest_command_sequence(lab) or ()
@@ -166,7 +166,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
             tuple(dict.fromkeys(needless)),
         )
 
-    def card_sides_below_stem(self, answer: ConsoleAnswer, gap: RenderGap) -> CardFaces:
+    def card_sides_below_stem(self, answer: ConsoleSpec, gap: RenderGap) -> CardFaces:
         """Return the diagnoses, then the right one with the shortest way."""
         del gap
         asked, told = choice_card_faces(answer.diagnoses)
@@ -177,13 +177,13 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
         question = "<p>Which commands tell, and what is the diagnosis?</p>"
         return CardFaces(question + asked, f"{told}<ol>{list_items_html(steps)}</ol>")
 
-    def collect_text_below_stem(self, answer: ConsoleAnswer) -> str:
+    def collect_text_below_stem(self, answer: ConsoleSpec) -> str:
         """Return all that a learner may read: diagnoses, commands and outputs."""
         lab = answer.lab
         texts = [c.output.plain for c in lab.commands] + [c.name for c in lab.commands]
         return " ".join([*(o.text.plain for o in answer.diagnoses), *texts])
 
-    def sample_responses(self, answer: ConsoleAnswer) -> Iterator[LabeledResponse]:
+    def sample_responses(self, answer: ConsoleSpec) -> Iterator[LabeledResponse]:
         """Yield the shortest way with each diagnosis, each harmful command, each state."""
         lab = answer.lab
         way = [c.sample_line for c in self.review_session(answer, {}).way]
@@ -203,7 +203,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
                     yield f"Harmful in “{state}”: {command.name}", {"ran": ran, **right}
 
     def count_response_habits(
-        self, responses: Iterable[tuple[ConsoleAnswer, SubmittedFields]]
+        self, responses: Iterable[tuple[ConsoleSpec, SubmittedFields]]
     ) -> dict[str, Counter[str]]:
         """Return what was typed first, where those stopped who missed the goal, what failed.
 
@@ -228,11 +228,11 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
             "Had no answer": refused,
         }
 
-    def guess_rate(self, answer: ConsoleAnswer, partial: str) -> float:
+    def guess_rate(self, answer: ConsoleSpec, partial: str) -> float:
         """Return the guess rate: without a command, the diagnosis is half of the points."""
         return 0.0 if partial == "off" else 0.5 / max(1, len(answer.diagnoses))
 
-    def guess_percent(self, answer: ConsoleAnswer) -> float | None:
+    def guess_percent(self, answer: ConsoleSpec) -> float | None:
         return 100 * self.guess_rate(answer, "")
 
 

@@ -75,7 +75,7 @@ _ValuesByInput = Mapping[str, tuple[str, ...]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class DesignAnswer:
+class DesignSpec:
     """The exercise: given inputs, inputs to choose, and conditions as written."""
 
     estimate: str
@@ -199,7 +199,7 @@ def _holds(value: float, operator: str, limit: float) -> bool:
     return value < limit if operator.startswith("<") else operator[0] == ">" and value > limit
 
 
-def evaluate_conditions(answer: DesignAnswer, plan: Mapping[str, str]) -> list[ConditionResult]:
+def evaluate_conditions(answer: DesignSpec, plan: Mapping[str, str]) -> list[ConditionResult]:
     """Evaluate every condition for a plan, in authored order.
 
     Raises FigureError or ExpressionError if the plan cannot be estimated.
@@ -238,7 +238,7 @@ def estimate_plan_outputs(estimate: str, inputs: Mapping[str, str]) -> dict[str,
 
 
 @functools.lru_cache(maxsize=256)
-def find_best_value(answer: DesignAnswer, output: str) -> Quantity | None:
+def find_best_value(answer: DesignSpec, output: str) -> Quantity | None:
     """Return the best value of `output` over plans that meet the other conditions.
 
     The lowest if a condition limits it from above, else the highest. None if no plan was found.
@@ -259,7 +259,7 @@ def find_best_value(answer: DesignAnswer, output: str) -> Quantity | None:
     return search.best
 
 
-def has_feasible_plan(answer: DesignAnswer) -> bool:
+def has_feasible_plan(answer: DesignSpec) -> bool:
     """Return whether a search finds a plan that meets all conditions but those on a best value."""
     search, options = _PlanSearch(answer, ""), _options_to_try(answer)
     search.search_cost({})  # the calculator's defaults
@@ -273,7 +273,7 @@ def has_feasible_plan(answer: DesignAnswer) -> bool:
 class _PlanSearch:
     """A search: the plans tried so far, and the best value of those that meet the conditions."""
 
-    def __init__(self, answer: DesignAnswer, output: str) -> None:
+    def __init__(self, answer: DesignSpec, output: str) -> None:
         self._answer = answer
         self._output = output
         conditions = [read_condition(text) for text in answer.accept]
@@ -329,7 +329,7 @@ class _PlanSearch:
         return missed, price, sum(result.limit_utilization for result in results)
 
 
-def _options_to_try(answer: DesignAnswer) -> _ValuesByInput:
+def _options_to_try(answer: DesignSpec) -> _ValuesByInput:
     fields = input_specs(require_estimate(answer.estimate).inputs)
     return {name: _values_to_try(fields[name]) for name in answer.choose}
 
@@ -364,7 +364,7 @@ def _keep_allowed(field: InputSpec, counts: Iterable[int]) -> tuple[str, ...]:
 
 
 @functools.lru_cache(maxsize=256)
-def find_unsolved_starting_plan(answer: DesignAnswer) -> dict[str, str]:
+def find_unsolved_starting_plan(answer: DesignSpec) -> dict[str, str]:
     """Return the plan that the form starts with: one that does not meet the conditions.
 
     Otherwise a learner who submits the form unchanged might be right. It is the first of the
@@ -381,7 +381,7 @@ def find_unsolved_starting_plan(answer: DesignAnswer) -> dict[str, str]:
     return {}
 
 
-def describe_conditions(answer: DesignAnswer) -> tuple[tuple[str, str], ...]:
+def describe_conditions(answer: DesignSpec) -> tuple[tuple[str, str], ...]:
     """Return each condition as (output, requirement); as written if it cannot be read."""
     try:
         labels = {o.name: o.label for o in require_estimate(answer.estimate).outputs}
@@ -439,9 +439,7 @@ def _value_text(value: Value) -> str:
     return format_value(value)
 
 
-def _reject_unusable_plan(
-    answer: DesignAnswer, plan: Mapping[str, str]
-) -> UnreadableResponse | None:
+def _reject_unusable_plan(answer: DesignSpec, plan: Mapping[str, str]) -> UnreadableResponse | None:
     if not plan:
         return UnreadableResponse("Nothing is chosen.", "Choose a value for each input.")
     if any(len(value) > MAX_RESPONSE_LENGTH for value in plan.values()):
@@ -462,7 +460,7 @@ def _reject_unusable_plan(
 class _DesignExerciseCheck:
     """Checks one exercise and reports its problems."""
 
-    def __init__(self, answer: DesignAnswer, authored: AuthoredItem) -> None:
+    def __init__(self, answer: DesignSpec, authored: AuthoredItem) -> None:
         self._answer = answer
         self._comment: ItemComment = authored.comment
         self._fields = authored.comment.fields.values
@@ -574,7 +572,7 @@ class _DesignExerciseCheck:
             self._report("W93", "accept", message, hint)
 
 
-class DesignType(QuestionType[DesignAnswer]):
+class DesignType(QuestionType[DesignSpec]):
     """Inputs of an estimate; any choice that meets the conditions is right.
 
     Mock exams leave it out, because a plan takes longer than a question may. Cards leave it
@@ -582,7 +580,7 @@ class DesignType(QuestionType[DesignAnswer]):
     """
 
     name = "design"
-    models = (DesignAnswer,)
+    models = (DesignSpec,)
     template = "questions/design.html"
     boxed = False
     in_parts = True
@@ -597,11 +595,11 @@ class DesignType(QuestionType[DesignAnswer]):
         """Recognize the type, which has no options."""
         return not options
 
-    def parse(self, authored: AuthoredItem) -> DesignAnswer:
+    def parse(self, authored: AuthoredItem) -> DesignSpec:
         """Read what is given, what is chosen, and the conditions."""
         values = authored.comment.fields.values
         given = values.get("given")
-        return DesignAnswer(
+        return DesignSpec(
             authored.comment.field_text("estimate"),
             {name: strict_yaml.single_text(value) for name, value in given.values.items()}
             if isinstance(given, YamlMapping)
@@ -610,16 +608,16 @@ class DesignType(QuestionType[DesignAnswer]):
             tuple(value.text for value in strict_yaml.texts_of_value(values.get("accept"))),
         )
 
-    def check(self, answer: DesignAnswer, authored: AuthoredItem, *, exam: bool) -> None:
+    def check(self, answer: DesignSpec, authored: AuthoredItem, *, exam: bool) -> None:
         """Check every name, then the plans (E11, E13, E80, E81, E84, W92, W93)."""
         del exam
         _DesignExerciseCheck(answer, authored).run()
 
-    def key_texts(self, answer: DesignAnswer) -> list[str]:
+    def key_texts(self, answer: DesignSpec) -> list[str]:
         """Return what decides which plans are right: the estimate, given values, conditions."""
         return [answer.estimate, self.collect_text_below_stem(answer)]
 
-    def template_data(self, answer: DesignAnswer, typed: DraftFields) -> OpenDesign:
+    def template_data(self, answer: DesignSpec, typed: DraftFields) -> OpenDesign:
         """Return the current plan, and its conditions."""
         fields = {name: f"choose.{name}" for name in answer.choose}
         chosen = {
@@ -632,7 +630,7 @@ class DesignType(QuestionType[DesignAnswer]):
         return OpenDesign(answer.estimate, values, fields, given, describe_conditions(answer))
 
     def grade(
-        self, answer: DesignAnswer, raw: SubmittedFields, partial: str
+        self, answer: DesignSpec, raw: SubmittedFields, partial: str
     ) -> GradeResult | UnreadableResponse:
         """Grade a plan; `choose.INPUT` in the response contains each chosen input.
 
@@ -662,23 +660,23 @@ class DesignType(QuestionType[DesignAnswer]):
             said=f"{met} of {len(marks)} conditions met",
         )
 
-    def result_column_titles(self, answer: DesignAnswer) -> tuple[str, str]:
+    def result_column_titles(self, answer: DesignSpec) -> tuple[str, str]:
         """Return the titles of conditions and limits."""
         del answer
         return "Condition", "Limit"
 
-    def calculator_url(self, answer: DesignAnswer, parsed: Mapping[str, Any]) -> str:
+    def calculator_url(self, answer: DesignSpec, parsed: Mapping[str, Any]) -> str:
         """Return the URL of the calculator with the chosen plan."""
         if not parsed.get("plan"):
             return ""
         return expressions.calculator_url(answer.estimate, {**answer.given, **parsed["plan"]})
 
-    def collect_text_below_stem(self, answer: DesignAnswer) -> str:
+    def collect_text_below_stem(self, answer: DesignSpec) -> str:
         """Return the given values, the inputs to choose, and the conditions."""
         given = (f"{name} {value}" for name, value in answer.given.items())
         return " ".join([*given, *answer.choose, *answer.accept])
 
-    def sample_responses(self, answer: DesignAnswer) -> Iterator[LabeledResponse]:
+    def sample_responses(self, answer: DesignSpec) -> Iterator[LabeledResponse]:
         """Yield the plan that the form starts with."""
         try:
             entry = expressions.require_estimate(answer.estimate)

@@ -53,7 +53,7 @@ class HotspotRegion(Choice):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class HotspotAnswer:
+class HotspotSpec:
     """A figure of which one region is right.
 
     `drawings` are the wide figure and, if it exists, the narrow one for phones; empty
@@ -116,7 +116,7 @@ class HotspotFigure:
         return Markup(svg_opening(self.drawing, self.width, id_prefix))  # noqa: S704 - the figure was sanitized
 
 
-class HotspotType(QuestionType[HotspotAnswer]):
+class HotspotType(QuestionType[HotspotSpec]):
     """Regions of a figure, of which one is right.
 
     A region in the figure is the label of a radio button in the list. Both send the same
@@ -124,7 +124,7 @@ class HotspotType(QuestionType[HotspotAnswer]):
     """
 
     name = "place"
-    models = (HotspotAnswer, HotspotRegion)
+    models = (HotspotSpec, HotspotRegion)
     template = "questions/place.html"
     in_parts = True
     keys = ("figure",)
@@ -137,7 +137,7 @@ class HotspotType(QuestionType[HotspotAnswer]):
         """Recognize the type: each option begins with the id of a region, as code."""
         return bool(options) and all(_begins_with_code(option) for option in options)
 
-    def parse(self, authored: AuthoredItem) -> HotspotAnswer:
+    def parse(self, authored: AuthoredItem) -> HotspotSpec:
         """Parse the figure, and each option as a region in code and its label."""
         file = authored.comment.field_text("figure")
         place = authored.comment.field_location("figure")
@@ -151,9 +151,9 @@ class HotspotType(QuestionType[HotspotAnswer]):
             authored.source_file.report("E58", *place, message, hint)
         taken: set[str] = set()
         regions = [_read_region(option, taken, authored) for option in authored.parts.options]
-        return HotspotAnswer(file, tuple(regions))
+        return HotspotSpec(file, tuple(regions))
 
-    def check(self, answer: HotspotAnswer, authored: AuthoredItem, *, exam: bool) -> None:
+    def check(self, answer: HotspotSpec, authored: AuthoredItem, *, exam: bool) -> None:
         """Check that one of several different regions is right (E20 to E23, E59, E88, W25)."""
         options, source_file = authored.parts.options, authored.source_file
         first = options[0].line if options else authored.draft.line
@@ -174,25 +174,23 @@ class HotspotType(QuestionType[HotspotAnswer]):
             )
         _check_regions_and_labels(answer, authored)
 
-    def figure_file_names(self, answer: HotspotAnswer) -> tuple[str, ...]:
+    def figure_file_names(self, answer: HotspotSpec) -> tuple[str, ...]:
         """Return the figure, and the one for phones."""
         return answer.file, narrow_variant_name(answer.file)
 
-    def embed_figures(
-        self, answer: HotspotAnswer, figures: Mapping[str, SvgFigure]
-    ) -> HotspotAnswer:
+    def embed_figures(self, answer: HotspotSpec, figures: Mapping[str, SvgFigure]) -> HotspotSpec:
         """Return the answer with its figures, the wide one first."""
         names = self.figure_file_names(answer)
         drawings = tuple(figures[name] for name in names if name in figures)
         return dataclasses.replace(answer, drawings=drawings)
 
-    def template_data(self, answer: HotspotAnswer, typed: DraftFields) -> tuple[HotspotFigure, ...]:
+    def template_data(self, answer: HotspotSpec, typed: DraftFields) -> tuple[HotspotFigure, ...]:
         """Return the figures with a marker for each option."""
         del typed
         return place_markers_on_figures(answer)
 
     def grade(
-        self, answer: HotspotAnswer, raw: SubmittedFields, partial: str
+        self, answer: HotspotSpec, raw: SubmittedFields, partial: str
     ) -> GradeResult | UnreadableResponse:
         """Grade the chosen region; `answer` in the response contains its key."""
         del partial
@@ -211,27 +209,27 @@ class HotspotType(QuestionType[HotspotAnswer]):
             wanted=option_letters(answer.regions, [o for o in answer.regions if o.right]),
         )
 
-    def any_response(self, answer: HotspotAnswer) -> SubmittedFields:
+    def any_response(self, answer: HotspotSpec) -> SubmittedFields:
         return {"answer": [answer.regions[0].key]}
 
-    def card_sides_below_stem(self, answer: HotspotAnswer, gap: RenderGap) -> CardFaces:
+    def card_sides_below_stem(self, answer: HotspotSpec, gap: RenderGap) -> CardFaces:
         """Return the figure with its letters above the labels, then the right one."""
         del gap
         asked, told = choice_card_faces(answer.regions)
         figure = "".join(map(_lettered_svg, place_markers_on_figures(answer)))
         return CardFaces(f'<div class="dias">{figure}</div>{asked}', told)
 
-    def sample_responses(self, answer: HotspotAnswer) -> Iterator[LabeledResponse]:
+    def sample_responses(self, answer: HotspotSpec) -> Iterator[LabeledResponse]:
         """Yield each region, the right one first."""
         for option in sorted(answer.regions, key=lambda o: not o.right):
             yield option.text.plain, {"answer": [option.key]}
 
-    def guess_rate(self, answer: HotspotAnswer, partial: str) -> float:
+    def guess_rate(self, answer: HotspotSpec, partial: str) -> float:
         """Return the guess rate: 1/k for k regions."""
         del partial
         return 1 / max(1, len(answer.regions))
 
-    def guess_percent(self, answer: HotspotAnswer) -> float | None:
+    def guess_percent(self, answer: HotspotSpec) -> float | None:
         """Return the expected percent of a blind guess."""
         return 100 * self.guess_rate(answer, "")
 
@@ -254,7 +252,7 @@ def split_region_and_label(option: ParsedOption) -> tuple[str, Token]:
     return region, label
 
 
-def place_markers_on_figures(answer: HotspotAnswer) -> tuple[HotspotFigure, ...]:
+def place_markers_on_figures(answer: HotspotSpec) -> tuple[HotspotFigure, ...]:
     """Return the figures, each with the markers of the options that it contains."""
     return tuple(
         HotspotFigure(width, drawing, _figure_markers(answer, drawing))
@@ -262,7 +260,7 @@ def place_markers_on_figures(answer: HotspotAnswer) -> tuple[HotspotFigure, ...]
     )
 
 
-def _figure_markers(answer: HotspotAnswer, drawing: SvgFigure) -> tuple[HotspotMarker, ...]:
+def _figure_markers(answer: HotspotSpec, drawing: SvgFigure) -> tuple[HotspotMarker, ...]:
     areas = {area.region: area for area in drawing.areas}
     return tuple(
         HotspotMarker(o.key, LETTERS[number % len(LETTERS)], areas[o.region])
@@ -286,7 +284,7 @@ def _read_region(option: ParsedOption, taken: set[str], authored: AuthoredItem) 
     )
 
 
-def _check_regions_and_labels(answer: HotspotAnswer, authored: AuthoredItem) -> None:
+def _check_regions_and_labels(answer: HotspotSpec, authored: AuthoredItem) -> None:
     """Check that each option has its own region and its own label (E59, E23)."""
     seen: dict[str, int] = {}
     for option, region in zip(authored.parts.options, answer.regions, strict=False):

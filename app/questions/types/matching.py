@@ -48,7 +48,7 @@ class MatchRow:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class MatchAnswer:
+class MatchSpec:
     """Items on the left to be matched with items on the right.
 
     `shown_left` has keys and `shown_right` answers, each once, in the order displayed
@@ -70,11 +70,11 @@ class MatchColumns:
     rights: tuple[MatchRow, ...]
 
 
-class MatchingType(QuestionType[MatchAnswer]):
+class MatchingType(QuestionType[MatchSpec]):
     """A table of left, right and optional feedback."""
 
     name = "match"
-    models = (MatchAnswer, MatchRow)
+    models = (MatchSpec, MatchRow)
     template = "questions/match.html"
     boxed = False
     independent = True
@@ -87,7 +87,7 @@ class MatchingType(QuestionType[MatchAnswer]):
         """Recognize the type by a table."""
         return block.type == self.block and not block.level and not options
 
-    def parse(self, authored: AuthoredItem) -> MatchAnswer:
+    def parse(self, authored: AuthoredItem) -> MatchSpec:
         """Parse the rows of the table below its titles."""
         table, item = authored.parts.block, authored.comment.id
         rows = table_rows(table)
@@ -106,9 +106,9 @@ class MatchingType(QuestionType[MatchAnswer]):
             answer = option_key(item, f"right {reduce_to_words(right.plain)}")
             pairs.append(MatchRow(name, left, right, reason, answer))
         padded = [*titles, "", ""]
-        return MatchAnswer(padded[0], padded[1], tuple(pairs))
+        return MatchSpec(padded[0], padded[1], tuple(pairs))
 
-    def check(self, answer: MatchAnswer, authored: AuthoredItem, *, exam: bool) -> None:
+    def check(self, answer: MatchSpec, authored: AuthoredItem, *, exam: bool) -> None:
         """Check the rows (E52, E53)."""
         del exam
         table, source_file = authored.parts.block, authored.source_file
@@ -135,12 +135,12 @@ class MatchingType(QuestionType[MatchAnswer]):
             hint = "Write all pairs into one table; an explanation goes below [!NOTE]."
             source_file.report("E52", first_line(tables[1]), 1, message, hint)
 
-    def key_texts(self, answer: MatchAnswer) -> list[str]:
+    def key_texts(self, answer: MatchSpec) -> list[str]:
         """Return the matches; the order of the rows is ignored."""
         rows = [pair for pair in answer.pairs if pair.left.html]
         return sorted(f"/ {_cell_text(p.left)} = {_cell_text(p.right)}" for p in rows)
 
-    def shuffle_options(self, answer: MatchAnswer, mixer: random.Random) -> MatchAnswer:
+    def shuffle_options(self, answer: MatchSpec, mixer: random.Random) -> MatchSpec:
         """Shuffle both sides."""
         lefts = [p.key for p in answer.pairs if p.left.html]
         rights = list(dict.fromkeys(p.answer for p in answer.pairs if p.right.html))
@@ -148,7 +148,7 @@ class MatchingType(QuestionType[MatchAnswer]):
         mixer.shuffle(rights)
         return dataclasses.replace(answer, shown_left=tuple(lefts), shown_right=tuple(rights))
 
-    def template_data(self, answer: MatchAnswer, typed: DraftFields) -> MatchColumns:
+    def template_data(self, answer: MatchSpec, typed: DraftFields) -> MatchColumns:
         """Return both sides in the order displayed."""
         del typed
         rows = {p.key: p for p in answer.pairs if p.left.plain or p.left.html}
@@ -159,7 +159,7 @@ class MatchingType(QuestionType[MatchAnswer]):
         )
 
     def grade(
-        self, answer: MatchAnswer, raw: SubmittedFields, partial: str
+        self, answer: MatchSpec, raw: SubmittedFields, partial: str
     ) -> GradeResult | UnreadableResponse:
         """Grade a matching; `pair.KEY` in the response contains the answer to each row.
 
@@ -184,23 +184,23 @@ class MatchingType(QuestionType[MatchAnswer]):
         )
 
     def describe_missing_input(
-        self, answer: MatchAnswer, raw: SubmittedFields, stem: RichText
+        self, answer: MatchSpec, raw: SubmittedFields, stem: RichText
     ) -> str:
         del stem
         rows = [pair for pair in answer.pairs if pair.left.plain or pair.left.html]
         empty = sum(not first_value(raw, f"pair.{row.key}") for row in rows)
         return f"Choose a match for each row; {empty} of {len(rows)} have none." if empty else ""
 
-    def any_response(self, answer: MatchAnswer) -> SubmittedFields:
+    def any_response(self, answer: MatchSpec) -> SubmittedFields:
         """Return the same match for every row."""
         first = answer.pairs[0].answer
         return {f"pair.{pair.key}": [first] for pair in answer.pairs}
 
-    def result_column_titles(self, answer: MatchAnswer) -> tuple[str, str]:
+    def result_column_titles(self, answer: MatchSpec) -> tuple[str, str]:
         """Return the titles of the table."""
         return answer.left_title or "Item", answer.right_title or "Belongs to it"
 
-    def card_sides_below_stem(self, answer: MatchAnswer, gap: RenderGap) -> CardFaces:
+    def card_sides_below_stem(self, answer: MatchSpec, gap: RenderGap) -> CardFaces:
         """Return both lists, then the table."""
         del gap
         rows = {pair.key: pair for pair in answer.pairs if pair.left.html}
@@ -218,7 +218,7 @@ class MatchingType(QuestionType[MatchAnswer]):
         table = f'<table class="t"><thead><tr>{head}</tr></thead>'
         return CardFaces(asked, f"{table}<tbody>{told}</tbody></table>")
 
-    def sample_responses(self, answer: MatchAnswer) -> Iterator[LabeledResponse]:
+    def sample_responses(self, answer: MatchSpec) -> Iterator[LabeledResponse]:
         """Yield all right, only the first, each one wrong, and a decoy."""
         rows = [p for p in answer.pairs if p.left.html]
         answers = [p.answer for p in rows]
@@ -230,7 +230,7 @@ class MatchingType(QuestionType[MatchAnswer]):
         if decoy:
             yield "A decoy in the first row", _build_response(rows, [decoy[0], *answers[1:]])
 
-    def guess_rate(self, answer: MatchAnswer, partial: str) -> float:
+    def guess_rate(self, answer: MatchSpec, partial: str) -> float:
         """Return the guess rate: 1/k in each row for k right cells."""
         rows = sum(bool(pair.left.plain or pair.left.html) for pair in answer.pairs)
         cells = len({pair.answer for pair in answer.pairs})
@@ -266,7 +266,7 @@ def _report_missing_table(authored: AuthoredItem) -> None:
     source_file.report("E52", authored.line, 1, message, hint)
 
 
-def _check_empty_rights(answer: MatchAnswer, table_line: int, source_file: SourceFile) -> None:
+def _check_empty_rights(answer: MatchSpec, table_line: int, source_file: SourceFile) -> None:
     """Check that each row has something to be matched with (E52)."""
     for row, pair in enumerate(answer.pairs, table_line + 2):
         if not pair.right.html:
@@ -276,7 +276,7 @@ def _check_empty_rights(answer: MatchAnswer, table_line: int, source_file: Sourc
             source_file.report("E52", row, 1, message, "Fill it, or delete the row.")
 
 
-def _check_repeated_lefts(answer: MatchAnswer, table_line: int, authored: AuthoredItem) -> None:
+def _check_repeated_lefts(answer: MatchSpec, table_line: int, authored: AuthoredItem) -> None:
     seen: set[str] = set()
     for index, pair in enumerate(answer.pairs):
         words = reduce_to_words(pair.left.plain)
@@ -287,7 +287,7 @@ def _check_repeated_lefts(answer: MatchAnswer, table_line: int, authored: Author
         seen.add(words)
 
 
-def _check_repeated_rights(answer: MatchAnswer, table_line: int, authored: AuthoredItem) -> None:
+def _check_repeated_rights(answer: MatchSpec, table_line: int, authored: AuthoredItem) -> None:
     seen: set[str] = set()
     for index, pair in enumerate(answer.pairs):
         words = reduce_to_words(pair.right.plain)
@@ -309,7 +309,7 @@ def _matching_credit(good: int, wrong: int, rows: int, rule: str) -> float:
     return clamp_fraction(good - wrong if rule in {"net", "coverage"} else good, rows)
 
 
-def _sort_rows_as_shown(answer: MatchAnswer, rows: list[MatchRow]) -> list[MatchRow]:
+def _sort_rows_as_shown(answer: MatchSpec, rows: list[MatchRow]) -> list[MatchRow]:
     place = {name: index for index, name in enumerate(answer.shown_left)}
     return sorted(rows, key=lambda row: place.get(row.key, len(place)))
 

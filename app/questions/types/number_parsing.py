@@ -411,7 +411,7 @@ class NumericOption:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class NumericAnswer:
+class NumericSpec:
     """A typed number, with tolerance and unit."""
 
     options: tuple[NumericOption, ...]

@@ -41,8 +41,8 @@ from app.questions.question_type import (
 from app.questions.types.number_parsing import (
     AnswerRange,
     AnswerRangeError,
-    NumericAnswer,
     NumericOption,
+    NumericSpec,
     TypedNumber,
     read_answer_range,
     read_typed_number,
@@ -57,7 +57,7 @@ _ANOTHER = re.compile(r"(?<![^\W\d_])\d")
 
 
 def grade_numeric(
-    answer: NumericAnswer, raw: SubmittedFields, _partial: str
+    answer: NumericSpec, raw: SubmittedFields, _partial: str
 ) -> GradeResult | UnreadableResponse:
     """Grade a typed quantity.
 
@@ -87,7 +87,7 @@ def grade_numeric(
     )
 
 
-def expected_unit(answer: NumericAnswer) -> str:
+def expected_unit(answer: NumericSpec) -> str:
     """Return the unit of the right answer; empty for a plain number."""
     return next((o.range.unit for o in answer.options if o.right and o.range), "")
 
@@ -145,7 +145,7 @@ def _in_unit_phrase(unit: str) -> str:
     return f" in {unit}" if unit else ""
 
 
-def _matching_option(answer: NumericAnswer, value: float) -> NumericOption | None:
+def _matching_option(answer: NumericSpec, value: float) -> NumericOption | None:
     """Return the right option that contains the value, else the foreseen wrong one."""
     for option in sorted(answer.options, key=option_score, reverse=True):
         if option.range is not None and _is_within(option.range, value):
@@ -167,7 +167,7 @@ def _round_significant(value: float, digits: int) -> str:
     return f"{value:.{max(1, digits) - 1}e}"
 
 
-def _other_unit_hint(answer: NumericAnswer, number: float, unit: str) -> str:
+def _other_unit_hint(answer: NumericSpec, number: float, unit: str) -> str:
     """Return the message for a number that would be right in another unit."""
     for other in _other_units(unit):
         option = _matching_option(answer, number * _unit_factor(other))
@@ -191,7 +191,7 @@ def _unit_factor(unit: str) -> float:
     return UNITS.get(unit, (unit, 1.0))[1]
 
 
-def _format_right_number(answer: NumericAnswer) -> str:
+def _format_right_number(answer: NumericSpec) -> str:
     for option in answer.options:
         if option.right and option.range is not None:
             found = option.range
@@ -225,14 +225,14 @@ class UnitChoices:
     units: tuple[str, ...]
 
 
-def unit_choices(answer: NumericAnswer) -> UnitChoices:
+def unit_choices(answer: NumericSpec) -> UnitChoices:
     """Return the units shown next to the field."""
     unit = expected_unit(answer)
     choices = _UNITS.get(UNITS.get(unit, (unit, 1.0))[0], ())
     return UnitChoices(unit, choices if unit in choices or not choices else (unit, *choices))
 
 
-def numeric_card_faces(answer: NumericAnswer) -> CardFaces:
+def numeric_card_faces(answer: NumericSpec) -> CardFaces:
     """Return the expected unit, then the number and the foreseen mistakes."""
     right = [o.range for o in answer.options if o.right and o.range]
     unit = right[0].unit if right else ""
@@ -248,7 +248,7 @@ def numeric_card_faces(answer: NumericAnswer) -> CardFaces:
     )
 
 
-def numeric_sample_responses(answer: NumericAnswer) -> Iterator[LabeledResponse]:
+def numeric_sample_responses(answer: NumericSpec) -> Iterator[LabeledResponse]:
     """Yield each option, the right number in another unit, another number, and none."""
     right: list[str] = []
     for option in sorted(answer.options, key=lambda o: not o.right):
@@ -280,7 +280,7 @@ def format_numeric_tolerance(answer: object) -> str:
 
     Empty for other question types, “ ± 1%” where a range or digits are given instead.
     """
-    if not isinstance(answer, NumericAnswer):
+    if not isinstance(answer, NumericSpec):
         return ""
     template = next((o.template for o in answer.options if o.right), "")
     match = _TOLERANCE.search(template)
@@ -297,7 +297,7 @@ def _format_center_html(accepted: AnswerRange) -> str:
 Option = NumericOption
 
 
-def check_numeric(answer: NumericAnswer, line: int, source_file: SourceFile) -> None:
+def check_numeric(answer: NumericSpec, line: int, source_file: SourceFile) -> None:
     """Check a numeric question without parameters (E23, E42, E43)."""
     clash = find_accepted_wrong_option(answer)
     if clash:
@@ -309,7 +309,7 @@ def check_numeric(answer: NumericAnswer, line: int, source_file: SourceFile) -> 
     _check_duplicate_ranges(answer, line, source_file)
 
 
-def _check_duplicate_ranges(answer: NumericAnswer, line: int, source_file: SourceFile) -> None:
+def _check_duplicate_ranges(answer: NumericSpec, line: int, source_file: SourceFile) -> None:
     """Check that no two options have the same number (E23)."""
     seen: dict[tuple[float, float], str] = {}
     for option in answer.options:
@@ -328,7 +328,7 @@ def _overlap_message(right_and_wrong: tuple[Option, Option]) -> str:
     return f"The wrong answer {wrong.template} lies within {right.template}."
 
 
-def find_accepted_wrong_option(answer: NumericAnswer) -> tuple[Option, Option] | None:
+def find_accepted_wrong_option(answer: NumericSpec) -> tuple[Option, Option] | None:
     """Return a right and a wrong option if the wrong one would be accepted."""
     wrongs = [o for o in answer.options if not o.right and o.range]
     for right in answer.options:
@@ -352,7 +352,7 @@ def _is_covered_by_right(
     return right_range.low <= wrong_range.center <= right_range.high
 
 
-def _check_units(answer: NumericAnswer, line: int, source_file: SourceFile) -> None:
+def _check_units(answer: NumericSpec, line: int, source_file: SourceFile) -> None:
     units = [(o, o.range.unit) for o in answer.options if o.range]
     for option, unit in units[1:]:
         first, as_first = units[0]
@@ -362,7 +362,7 @@ def _check_units(answer: NumericAnswer, line: int, source_file: SourceFile) -> N
             source_file.report("E42", *place, message, "Use units of one kind.")
 
 
-def find_numeric_faults(answer: NumericAnswer) -> list[VariantFault]:
+def find_numeric_faults(answer: NumericSpec) -> list[VariantFault]:
     """Report a right answer below zero, or within a wrong one, for one combination (E47)."""
     found = []
     for option in answer.options:
@@ -394,7 +394,7 @@ def find_overrounded_stem_numbers(
     return []
 
 
-def parse_numeric(authored: AuthoredItem) -> NumericAnswer:
+def parse_numeric(authored: AuthoredItem) -> NumericSpec:
     """Parse accepted and foreseen numbers; problems are reported."""
     numeric_options: list[NumericOption] = []
     taken: set[str] = set()
@@ -418,10 +418,10 @@ def parse_numeric(authored: AuthoredItem) -> NumericAnswer:
         name = make_option_key(authored.comment.id, option, taken)
         right, credit = option.ticked, option.credit
         numeric_options.append(NumericOption(name, template, found, right, why, credit))
-    return NumericAnswer(tuple(numeric_options))
+    return NumericSpec(tuple(numeric_options))
 
 
-def with_computed_ranges(numeric: NumericAnswer, values: Mapping[str, Value]) -> NumericAnswer:
+def with_computed_ranges(numeric: NumericSpec, values: Mapping[str, Value]) -> NumericSpec:
     """Evaluate the ranges; raises ExpressionError if one is not a number (E47)."""
     otherwise: float | None = None
     made = []
@@ -434,7 +434,7 @@ def with_computed_ranges(numeric: NumericAnswer, values: Mapping[str, Value]) ->
         if option.right and otherwise is None:
             otherwise = _relative_half_width(found)
         made.append(dataclasses.replace(option, template=written, range=found))
-    return NumericAnswer(tuple(made))
+    return NumericSpec(tuple(made))
 
 
 def _relative_half_width(accepted: AnswerRange) -> float:
@@ -443,11 +443,11 @@ def _relative_half_width(accepted: AnswerRange) -> float:
     return half / abs(accepted.center) if accepted.center else 0.0
 
 
-class NumericType(QuestionType[NumericAnswer]):
+class NumericType(QuestionType[NumericSpec]):
     """A typed number; the right number in another unit is recognized."""
 
     name = "numeric"
-    models = (NumericAnswer, NumericOption, AnswerRange)
+    models = (NumericSpec, NumericOption, AnswerRange)
     template = "questions/numeric.html"
     fields = ("answer", "unit")
     options_field = "options"
@@ -460,10 +460,10 @@ class NumericType(QuestionType[NumericAnswer]):
         numbers = all(_NUMBER_FIRST.match(span) for span in spans)
         return numbers and any(_TOLERANCE.search(span) for span in spans)
 
-    def parse(self, authored: AuthoredItem) -> NumericAnswer:
+    def parse(self, authored: AuthoredItem) -> NumericSpec:
         return parse_numeric(authored)
 
-    def check(self, answer: NumericAnswer, authored: AuthoredItem, *, exam: bool) -> None:
+    def check(self, answer: NumericSpec, authored: AuthoredItem, *, exam: bool) -> None:
         """Check the options, and the ranges once they are known."""
         del exam
         options, source_file = authored.parts.options, authored.source_file
@@ -471,46 +471,46 @@ class NumericType(QuestionType[NumericAnswer]):
         if not authored.computed:
             check_numeric(answer, authored.line, source_file)
 
-    def options_for_statistics(self, answer: NumericAnswer) -> tuple[StatisticsOption, ...]:
+    def options_for_statistics(self, answer: NumericSpec) -> tuple[StatisticsOption, ...]:
         """Return every option as written."""
         return tuple(StatisticsOption(o.key, o.template, o.right, o.credit) for o in answer.options)
 
-    def right_answer_texts(self, answer: NumericAnswer) -> list[str]:
+    def right_answer_texts(self, answer: NumericSpec) -> list[str]:
         """Return the right numbers without their tolerance."""
         return [o.template.split("±")[0] for o in answer.options if o.right]
 
-    def extra_placeholder_texts(self, answer: NumericAnswer) -> list[str]:
+    def extra_placeholder_texts(self, answer: NumericSpec) -> list[str]:
         """Return the ranges, which are templates but not texts."""
         return [o.template for o in answer.options]
 
-    def combination_check_microseconds(self, answer: NumericAnswer) -> float:
+    def combination_check_microseconds(self, answer: NumericSpec) -> float:
         """Return the cost of comparing each option with each."""
         return 0.2 * len(answer.options) ** 2
 
     def find_variant_faults(
-        self, answer: NumericAnswer, stem: RichText, values: Mapping[str, Value]
+        self, answer: NumericSpec, stem: RichText, values: Mapping[str, Value]
     ) -> list[VariantFault]:
         """Report overlapping ranges, and numbers that the stem rounds too much."""
         return find_numeric_faults(
             with_computed_ranges(answer, values)
         ) + find_overrounded_stem_numbers(stem, values)
 
-    def fill_values(self, answer: NumericAnswer, values: Mapping[str, Value]) -> NumericAnswer:
+    def fill_values(self, answer: NumericSpec, values: Mapping[str, Value]) -> NumericSpec:
         return with_computed_ranges(super().fill_values(answer, values), values)
 
-    def template_data(self, answer: NumericAnswer, typed: DraftFields) -> UnitChoices:
+    def template_data(self, answer: NumericSpec, typed: DraftFields) -> UnitChoices:
         """Return the expected unit, and those to choose from."""
         del typed
         return unit_choices(answer)
 
     def grade(
-        self, answer: NumericAnswer, raw: SubmittedFields, partial: str
+        self, answer: NumericSpec, raw: SubmittedFields, partial: str
     ) -> GradeResult | UnreadableResponse:
         return grade_numeric(answer, raw, partial)
 
-    def card_sides_below_stem(self, answer: NumericAnswer, gap: RenderGap) -> CardFaces:
+    def card_sides_below_stem(self, answer: NumericSpec, gap: RenderGap) -> CardFaces:
         del gap
         return numeric_card_faces(answer)
 
-    def sample_responses(self, answer: NumericAnswer) -> Iterator[LabeledResponse]:
+    def sample_responses(self, answer: NumericSpec) -> Iterator[LabeledResponse]:
         return numeric_sample_responses(answer)

@@ -47,7 +47,7 @@ _LONGEST = 6  # The mean longest run of more steps is taken from this many shuff
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class OrderAnswer:
+class OrderSpec:
     """Steps to be put in order; distractors are left out.
 
     `steps` are in the right order, also in a variant; `shown` has the keys of steps
@@ -59,11 +59,11 @@ class OrderAnswer:
     shown: tuple[str, ...] = ()
 
 
-class OrderingType(QuestionType[OrderAnswer]):
+class OrderingType(QuestionType[OrderSpec]):
     """A position for each step, set in a list or by buttons that move it."""
 
     name = "order"
-    models = (OrderAnswer, Choice)
+    models = (OrderSpec, Choice)
     template = "questions/order.html"
     in_parts = True
     credits = ("off", "each", "lcs")
@@ -76,7 +76,7 @@ class OrderingType(QuestionType[OrderAnswer]):
         del options
         return block.type == self.block and not block.level
 
-    def parse(self, authored: AuthoredItem) -> OrderAnswer:
+    def parse(self, authored: AuthoredItem) -> OrderSpec:
         """Parse the steps of an ordered list; unticked options are distractors."""
         choices: list[Choice] = []
         taken: set[str] = set()
@@ -97,9 +97,9 @@ class OrderingType(QuestionType[OrderAnswer]):
             choices.append(Choice(name, text, True, why))
             at = end + 1
         wrong = build_choices(authored.comment.id, authored.parts.options, authored.scope)
-        return OrderAnswer(tuple(choices), wrong)
+        return OrderSpec(tuple(choices), wrong)
 
-    def check(self, answer: OrderAnswer, authored: AuthoredItem, *, exam: bool) -> None:
+    def check(self, answer: OrderSpec, authored: AuthoredItem, *, exam: bool) -> None:
         """Check steps and distractors (E21, E24, E50, E51)."""
         del exam
         source_file, line = authored.source_file, authored.line
@@ -120,18 +120,18 @@ class OrderingType(QuestionType[OrderAnswer]):
                 source_file.report("E51", line, 1, message, "Change or delete one of them.")
             seen.add(words)
 
-    def key_texts(self, answer: OrderAnswer) -> list[str]:
+    def key_texts(self, answer: OrderSpec) -> list[str]:
         """Return the steps, each with its predecessor."""
         return [f"> {step.text.plain or step.text.html}" for step in answer.steps]
 
-    def shuffle_options(self, answer: OrderAnswer, mixer: random.Random) -> OrderAnswer:
+    def shuffle_options(self, answer: OrderSpec, mixer: random.Random) -> OrderSpec:
         """Shuffle the keys, so that the steps are not already in the right order."""
         keys = [c.key for c in (*answer.steps, *answer.distractors)]
         right = [c.key for c in answer.steps]
         return dataclasses.replace(answer, shown=tuple(_shuffle_unlike(keys, right, mixer)))
 
     def template_data(
-        self, answer: OrderAnswer, typed: DraftFields
+        self, answer: OrderSpec, typed: DraftFields
     ) -> tuple[tuple[Choice, str], ...]:
         """Return the items in current order, each with its position."""
         pieces = {item.key: item for item in (*answer.steps, *answer.distractors)}
@@ -165,7 +165,7 @@ class OrderingType(QuestionType[OrderAnswer]):
         places = {name: [str(number)] for number, name in enumerate(names, 1)}
         return {**{name: list(values) for name, values in raw.items()}, **places}
 
-    def autosaved_response(self, answer: OrderAnswer, raw: DraftFields, said: str) -> DraftFields:
+    def autosaved_response(self, answer: OrderSpec, raw: DraftFields, said: str) -> DraftFields:
         """Return the order to save; an order that is still as drawn is no answer.
 
         The form sends the position of every step, moved or not. The positions are saved if
@@ -179,7 +179,7 @@ class OrderingType(QuestionType[OrderAnswer]):
         return {name: values for name, values in raw.items() if name not in places}
 
     def grade(
-        self, answer: OrderAnswer, raw: SubmittedFields, partial: str
+        self, answer: OrderSpec, raw: SubmittedFields, partial: str
     ) -> GradeResult | UnreadableResponse:
         """Grade an order; `place.KEY` in the response contains the position of each item.
 
@@ -199,24 +199,24 @@ class OrderingType(QuestionType[OrderAnswer]):
         )
 
     def describe_missing_input(
-        self, answer: OrderAnswer, raw: SubmittedFields, stem: RichText
+        self, answer: OrderSpec, raw: SubmittedFields, stem: RichText
     ) -> str:
         del stem
         shown = {f"place.{key}": [str(place)] for place, key in enumerate(answer.shown, 1)}
         untouched = bool(shown) and all(list(raw.get(name, ())) == at for name, at in shown.items())
         return "This is the order in which they were shown. Move them first." if untouched else ""
 
-    def any_response(self, answer: OrderAnswer) -> SubmittedFields:
+    def any_response(self, answer: OrderSpec) -> SubmittedFields:
         """Return the steps in the right order."""
         keys = [step.key for step in answer.steps]
         return {f"place.{key}": [str(n)] for n, key in enumerate(keys, 1)}
 
-    def result_column_titles(self, answer: OrderAnswer) -> tuple[str, str]:
+    def result_column_titles(self, answer: OrderSpec) -> tuple[str, str]:
         """Return the titles of steps and positions."""
         del answer
         return "Step", "Its place"
 
-    def card_sides_below_stem(self, answer: OrderAnswer, gap: RenderGap) -> CardFaces:
+    def card_sides_below_stem(self, answer: OrderSpec, gap: RenderGap) -> CardFaces:
         """Return the steps as displayed, then in order."""
         del gap
         pieces = {item.key: item for item in (*answer.steps, *answer.distractors)}
@@ -232,7 +232,7 @@ class OrderingType(QuestionType[OrderAnswer]):
             ),
         )
 
-    def sample_responses(self, answer: OrderAnswer) -> Iterator[LabeledResponse]:
+    def sample_responses(self, answer: OrderSpec) -> Iterator[LabeledResponse]:
         """Yield the right order, two steps swapped, reversed, and with each distractor."""
         keys = [step.key for step in answer.steps]
         extra = {f"place.{d.key}": [""] for d in answer.distractors}
@@ -247,7 +247,7 @@ class OrderingType(QuestionType[OrderAnswer]):
             words += f" ({number + 1})" if number else ""
             yield words, {**_build_response(keys), **used}
 
-    def guess_rate(self, answer: OrderAnswer, partial: str) -> float:
+    def guess_rate(self, answer: OrderSpec, partial: str) -> float:
         """Return the mean score of a shuffled order by the question's own rule."""
         if answer.distractors or partial == "":
             return 1 / math.factorial(len(answer.steps) + len(answer.distractors))
@@ -273,7 +273,7 @@ def order_credit(right: Sequence[str], given: Sequence[str], rule: str) -> float
     return float(list(right) == list(given))
 
 
-def _check_list_markup(answer: OrderAnswer, authored: AuthoredItem) -> None:
+def _check_list_markup(answer: OrderSpec, authored: AuthoredItem) -> None:
     """Check that steps are one numbered list without boxes and distractors are unticked."""
     source_file, body = authored.source_file, authored.draft.body
     for option in authored.parts.options:
@@ -330,7 +330,7 @@ def _shuffle_unlike(keys: list[str], right: list[str], mixer: random.Random) -> 
     return mixed
 
 
-def _read_places(answer: OrderAnswer, raw: SubmittedFields) -> dict[str, int] | UnreadableResponse:
+def _read_places(answer: OrderSpec, raw: SubmittedFields) -> dict[str, int] | UnreadableResponse:
     pieces = {item.key: item for item in (*answer.steps, *answer.distractors)}
     places: dict[str, int] = {}
     for key, item in pieces.items():
@@ -349,7 +349,7 @@ def _read_places(answer: OrderAnswer, raw: SubmittedFields) -> dict[str, int] | 
     return places
 
 
-def _grade_steps(answer: OrderAnswer, given: list[str]) -> tuple[PartResult, ...]:
+def _grade_steps(answer: OrderSpec, given: list[str]) -> tuple[PartResult, ...]:
     """Return the steps in the right order, then the distractors placed."""
     place = {key: number for number, key in enumerate(given, 1)}
     steps = [
@@ -378,7 +378,7 @@ def _grade_step(
     )
 
 
-def _ordering_verdict(answer: OrderAnswer, given: Sequence[str]) -> str:
+def _ordering_verdict(answer: OrderSpec, given: Sequence[str]) -> str:
     """Return how many steps are in the right position, and which distractors were placed."""
     right = [step.key for step in answer.steps]
     said = f"{_count_in_place(right, given)} of {len(right)} steps in their place"

@@ -45,7 +45,7 @@ class ShortOption:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ShortAnswer:
+class ShortAnswerSpec:
     options: tuple[ShortOption, ...]
     case_sensitive: bool = False
 
@@ -54,17 +54,17 @@ def _first_accepted_spelling(answer: str) -> str:
     return answer.partition("|")[0].strip()
 
 
-class ShortAnswerType(QuestionType[ShortAnswer]):
+class ShortAnswerType(QuestionType[ShortAnswerSpec]):
     """A typed word; hyphens and end punctuation are ignored."""
 
     name = "short"
-    models = (ShortAnswer, ShortOption)
+    models = (ShortAnswerSpec, ShortOption)
     template = "questions/short.html"
     keys = ("case",)
     options_field = "options"
     weighed = True
 
-    def parse(self, authored: AuthoredItem) -> ShortAnswer:
+    def parse(self, authored: AuthoredItem) -> ShortAnswerSpec:
         made = []
         taken: set[str] = set()
         for option in authored.parts.options:
@@ -74,9 +74,9 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
                 name = make_option_key(authored.comment.id, option, taken)
                 words, credit = answer.strip(), option.credit
                 made.append(ShortOption(name, words, option.ticked, why, credit))
-        return ShortAnswer(tuple(made), authored.comment.is_true("case"))
+        return ShortAnswerSpec(tuple(made), authored.comment.is_true("case"))
 
-    def check(self, answer: ShortAnswer, authored: AuthoredItem, *, exam: bool) -> None:
+    def check(self, answer: ShortAnswerSpec, authored: AuthoredItem, *, exam: bool) -> None:
         """Check the options, and that each answer is a word or phrase (E24)."""
         del exam
         for option, short in zip(authored.parts.options, answer.options, strict=False):
@@ -96,10 +96,10 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
                 authored.source_file.report("W40", *place, message, hint)
         check_authored_options(authored.parts.options, authored.line, authored.source_file)
 
-    def options_for_statistics(self, answer: ShortAnswer) -> tuple[StatisticsOption, ...]:
+    def options_for_statistics(self, answer: ShortAnswerSpec) -> tuple[StatisticsOption, ...]:
         return tuple(StatisticsOption(o.key, o.answer, o.right, o.credit) for o in answer.options)
 
-    def fill_values(self, answer: ShortAnswer, values: Mapping[str, Value]) -> ShortAnswer:
+    def fill_values(self, answer: ShortAnswerSpec, values: Mapping[str, Value]) -> ShortAnswerSpec:
         """Fill the templates in accepted words, too."""
         made = super().fill_values(answer, values)
         options = tuple(
@@ -109,7 +109,7 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
         return dataclasses.replace(made, options=options)
 
     def grade(
-        self, answer: ShortAnswer, raw: SubmittedFields, partial: str
+        self, answer: ShortAnswerSpec, raw: SubmittedFields, partial: str
     ) -> GradeResult | UnreadableResponse:
         """Grade a typed word or phrase; `answer` in the response contains it."""
         del partial
@@ -130,7 +130,7 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
             feedback=option.feedback if option else RichText("", ""),
         )
 
-    def card_sides_below_stem(self, answer: ShortAnswer, gap: RenderGap) -> CardFaces:
+    def card_sides_below_stem(self, answer: ShortAnswerSpec, gap: RenderGap) -> CardFaces:
         """Return that a word is expected, then the accepted words."""
         del gap
         right = [escape(o.answer) for o in answer.options if o.right]
@@ -143,14 +143,14 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
         asked = "<p>A word or a short phrase.</p>"
         return CardFaces(asked, back + titled_list_html("Not right", others))
 
-    def sample_responses(self, answer: ShortAnswer) -> Iterator[LabeledResponse]:
+    def sample_responses(self, answer: ShortAnswerSpec) -> Iterator[LabeledResponse]:
         """Yield each word, and another."""
         for option in answer.options:
             yield f"“{option.answer}”", {"answer": [option.answer]}
         yield "Something else", {"answer": ["something else"]}
 
 
-def _matching_option(answer: ShortAnswer, typed: str) -> ShortOption | None:
+def _matching_option(answer: ShortAnswerSpec, typed: str) -> ShortOption | None:
     ordered = sorted(answer.options, key=option_score, reverse=True)
     for option in ordered:
         if same_words(option.answer, typed, case_sensitive=answer.case_sensitive):
