@@ -10,8 +10,8 @@ from app.learner_defaults import DEFAULT_MINUTES_A_DAY, DEFAULT_RETENTION
 
 CardAmount = Literal["fewer", "normal", "more"]
 CARD_AMOUNTS: tuple[CardAmount, ...] = ("fewer", "normal", "more")
-PageRoute = Literal["auto", "short", "full"]
-PAGE_ROUTES: tuple[PageRoute, ...] = ("auto", "short", "full")
+PageLength = Literal["auto", "short", "full"]
+PAGE_LENGTHS: tuple[PageLength, ...] = ("auto", "short", "full")
 
 _DAY = dt.timedelta(days=1)
 _FIRST_MOCK_SHARE = 0.4  # of the days until the exam, before the first mock exam
@@ -26,9 +26,9 @@ def parse_stored_card_amount(value: str) -> CardAmount:
     return next((amount for amount in CARD_AMOUNTS if amount == value), "normal")
 
 
-def parse_stored_page_route(value: str) -> PageRoute:
+def parse_stored_page_length(value: str) -> PageLength:
     """Return a stored choice; an unknown one leaves it to the plan."""
-    return next((route for route in PAGE_ROUTES if route == value), "auto")
+    return next((route for route in PAGE_LENGTHS if route == value), "auto")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ class LearnerProfile:
     plan_begun: dt.date | None = None
     mock_days: tuple[dt.date, ...] = ()
     card_amount: CardAmount = "normal"
-    page_route: PageRoute = "auto"
+    page_route: PageLength = "auto"
     reminder_hour: int | None = None
     exam_result: str = ""
     mail: str = ""

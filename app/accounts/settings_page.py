@@ -14,7 +14,7 @@ from sqlmodel import Session
 
 from app.accounts import learner_store
 from app.accounts.current_learner import CurrentLearner, EnrolledLearner, LearnerProfile
-from app.accounts.learner import CARD_AMOUNTS, PAGE_ROUTES, plan_mock_exam_days
+from app.accounts.learner import CARD_AMOUNTS, PAGE_LENGTHS, plan_mock_exam_days
 from app.clock import Now, time_zone_or_utc
 from app.database.engine import DbSession
 from app.learner_defaults import DEFAULT_RETENTION
@@ -114,8 +114,8 @@ def _parse_card_amount(typed: str) -> str:
     return typed
 
 
-def _parse_reading_route(typed: str) -> str:
-    if typed not in PAGE_ROUTES:
+def _parse_page_length(typed: str) -> str:
+    if typed not in PAGE_LENGTHS:
         raise ValueError(f"Choose auto, short or full; {_quote_typed(typed)} is none of them.")
     return typed
 
@@ -162,7 +162,7 @@ class SettingsForm(BaseModel):
     calendar: Annotated[str, _YES_OR_NO] = "yes"
     missed: Annotated[str, _YES_OR_NO] = "yes"
     card_amount: Annotated[str, SettingConversion(_parse_card_amount)] = "normal"
-    page_route: Annotated[str, SettingConversion(_parse_reading_route)] = "auto"
+    page_route: Annotated[str, SettingConversion(_parse_page_length)] = "auto"
     reminder_hour: Annotated[
         str,
         SettingConversion(

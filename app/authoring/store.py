@@ -218,7 +218,7 @@ def _day_start(day: dt.date) -> int:
 def list_learner_reports(
     db: Session, course: str, *, include_settled: bool = False, item: str = ""
 ) -> list[LearnerReport]:
-    """Return reports, newest first: open ones, with `settled` all; optionally of one question."""
+    """Return reports, newest first: open ones, with `include_settled` all; optionally of one question."""
     conditions = [_is_learner_of_course(course, ItemReport.learner_id)]
     if not include_settled:
         conditions.append(col(ItemReport.settled_at).is_(None))

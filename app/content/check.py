@@ -20,9 +20,9 @@ from app.content.file_reader import parse_file
 from app.content.file_watcher import WatchedFiles, locate_course_file, pause_garbage_collection
 from app.content.id_ownership import LOCK, IdClaim, IdOwners
 from app.content.library import find_problems
+from app.content.lock_file import format_lock_file
 from app.content.parse_cache import replace_file_atomically
 from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile, list_used_ids
-from app.content.toml_reader import format_lock_file
 from app.markup.problems import ContentProblem, TextEdit, make_problem
 from app.markup.text import LONGEST_ID, slugify
 
@@ -136,7 +136,7 @@ def _apply_text_edits(
 ) -> FileChange:
     """Apply the edits from last to first, keeping the file's line endings.
 
-    With `in_place`, a new line takes the place of an empty one below it, so that lines keep their
+    With `reuse_blank_lines`, a new line takes the place of an empty one below it, so that lines keep their
     numbers.
     """
     raw = locate_course_file(folder, path).read_bytes().decode("utf-8")

@@ -28,6 +28,7 @@ from app.content.item_splitter import (
     read_regions,
     report_unspaced_heading,
 )
+from app.content.lock_file import read_lock
 from app.content.parsed_file import (
     FirstMentionLinker,
     GlossaryNames,
@@ -38,7 +39,6 @@ from app.content.parsed_file import (
 from app.content.toml_reader import (
     lines_of_register_entries,
     read_exam,
-    read_lock,
     read_sources,
     read_syllabus,
 )

@@ -1,26 +1,19 @@
-"""Reads the TOML files of a course (syllabus, sources, exams) and ids.lock."""
+"""Reads the TOML files of a course: syllabus, sources, exams."""
 
-import collections
-import dataclasses
 import datetime as dt
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote, unquote
 
-from app.content.parsed_file import LockEntry
 from app.markup.model import CitedSource, Domain, ExamBlueprint, Objective, SourceLocation, Syllabus
 from app.markup.problems import (
     MOST_ENTRIES,
     MOST_MINUTES,
-    MOST_OPTIONS,
     SourceFile,
     locate_toml_value,
 )
 from app.markup.text import (
-    LARGEST_SAMPLE,
-    MOST_SAMPLES,
     canonical_language_tag,
     hint_for_unknown_word,
     is_isbn,
@@ -497,123 +490,3 @@ def _read_whole_number(
     if key in table:
         _report_bad_value(key, f"a whole number from 1 to {limit:,}", source_file)
     return 0
-
-
-HEAD = """\
-# Every id that was ever used. Written by `headroom check --fix`; commit it.
-# To retire an item that you deleted, write today's date in place of the second “-”.
-#
-# id type first-seen retired fingerprint options key@reviewed words file
-"""
-
-
-_CONFLICT = re.compile(r"(?:<{7}|={7}|>{7}|\|{7})(?: |$)")
-
-
-def read_lock(source_file: SourceFile) -> tuple[LockEntry, ...]:
-    """Return the entries of ids.lock. Unreadable lines are reported."""
-    entries: dict[str, LockEntry] = {}
-    for number, line in enumerate(source_file.lines, 1):
-        if not line.strip() or line.startswith("#"):
-            continue
-        if _CONFLICT.match(line):  # reported as such
-            continue
-        try:
-            entry = _read_lock_entry(line.split(), number)
-        except (ValueError, IndexError):
-            hint = "Restore the line, or delete it and run the check with --fix."
-            source_file.report("E10", number, 1, "This line cannot be read.", hint)
-            continue
-        first = entries.setdefault(entry.id, entry)
-        if first is not entry:
-            message = f"“{entry.id}” stands in line {first.line} already."
-            hint = "Keep the newer line; or the one with two dates, if it is retired."
-            source_file.report("E11", number, 1, message, hint)
-    return tuple(entries.values())
-
-
-def _read_lock_entry(fields: list[str], line: int) -> LockEntry:
-    name, kind, seen, retired, sketch, options = fields[:6]
-    rest = [*fields[6:], "", "", ""]
-    key, _, read = rest[0].removeprefix("-").partition("@")
-    heading, _, body = rest[1].removeprefix("-").partition(".")
-    numbers = () if sketch == "-" else tuple(int(s, 36) for s in sketch.split("."))
-    pairs = () if options == "-" else tuple(o.split(":") for o in options.split(","))
-    if len(numbers) > MOST_SAMPLES or len(pairs) > MOST_OPTIONS:
-        raise ValueError("no item has so many words or options")
-    if any(not 0 <= number <= LARGEST_SAMPLE for number in numbers):
-        raise ValueError("no word has this number")
-    return LockEntry(
-        name,
-        kind,
-        seen,
-        "" if retired == "-" else retired,
-        numbers,
-        tuple((option, digest) for option, digest in pairs),
-        line,
-        key,
-        read,
-        heading,
-        body,
-        unquote(rest[2]),
-    )
-
-
-def format_lock_file(entries: Iterable[LockEntry], previous_text: str = "") -> str:
-    """Return the text of ids.lock, sorted by id so that merges stay small.
-
-    Lines of the text `previous_text` stay as they are and where they are if their entry is unchanged,
-    and so do comments and the line ending.
-    """
-    left = {e.id: e for e in entries}
-    known = {e.id: e for e in read_lock(SourceFile("ids.lock", previous_text))}
-    new = collections.deque(sorted(left.keys() - known.keys()))
-    lines = []
-    for line in (previous_text or HEAD).splitlines():
-        name = "" if line.startswith("#") else line.partition(" ")[0]
-        if name in known:
-            while new and new[0] < name:
-                lines.append(_format_lock_entry(left.pop(new.popleft())))
-            entry, old = left.pop(name, None), dataclasses.replace(known[name], line=0)
-            if entry is not None:
-                same = dataclasses.replace(entry, line=0) == old
-                lines.append(line if same else _format_lock_entry(entry))
-        else:
-            lines.append(line)
-    lines += [_format_lock_entry(left[name]) for name in new]
-    end = "\r\n" if "\r\n" in previous_text else "\n"
-    return end.join(lines) + end
-
-
-def _format_lock_entry(entry: LockEntry) -> str:
-    return " ".join(
-        (
-            entry.id,
-            entry.type,
-            entry.first_seen,
-            entry.retired or "-",
-            ".".join(map(_to_base36, entry.sketch)) or "-",
-            ",".join(f"{k}:{d}" for k, d in entry.options) or "-",
-            *_format_optional_columns(entry),
-        )
-    )
-
-
-def _format_optional_columns(entry: LockEntry) -> list[str]:
-    """Return the columns that older lines lack, without empty ones at the end."""
-    columns = [
-        f"{entry.key}@{entry.read}" if entry.key else "-",
-        f"{entry.heading}.{entry.body}" if entry.heading or entry.body else "-",
-        quote(entry.path) or "-",
-    ]
-    while columns and columns[-1] == "-":
-        columns.pop()
-    return columns
-
-
-def _to_base36(number: int) -> str:
-    digits = ""
-    while number:
-        number, rest = divmod(number, 36)
-        digits = "0123456789abcdefghijklmnopqrstuvwxyz"[rest] + digits
-    return digits or "0"

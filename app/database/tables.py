@@ -262,11 +262,11 @@ _OF_A_DAY = ("suspended", "state", "note")
 class CardStateRow(SQLModel, table=True):
     """The current state of one card: a cache that replaying the review log can rebuild.
 
-    `planned_review_day` is a study day; `due_at` is the exact time during (re)learning steps.
+    `due_day` is a study day; `due_at` is the exact time during (re)learning steps.
     `note` is shared by a card and its reverse. `turns` counts all log rows of the card,
-    voided ones and undos included. `first_day` and `latest_allowed_due_day` are the study days of its
+    voided ones and undos included. `first_day` and `last_day` are the study days of its
     first and last review. A row in state new is a card suspended before any review, or
-    an added card (see AddedCard) that is first due on `planned_review_day`. `set_day` is a due
+    an added card (see AddedCard) that is first due on `due_day`. `set_day` is a due
     date set manually: until then the card is not shown, even if the plan would gain
     from it.
     """

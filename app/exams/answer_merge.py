@@ -51,7 +51,7 @@ def merge_answers(
     form_is_newer: bool,
     independent_fields: bool,
 ) -> MergedAnswer:
-    """Apply to `saved` what differs between a form as `shown` and as `sent`.
+    """Apply to `saved` what differs between a form as `displayed` and as `submitted`.
 
     If the answer was also changed in between, the form's answer counts if it is `form_is_newer`. The fields
     of a response are one answer, or `independent_fields` of each other.

@@ -191,7 +191,7 @@ def yield_derived_exams(
 def find_exam_title(
     slug: str, exams: Mapping[str, ExamBlueprint], domain_titles: Mapping[str, str]
 ) -> str:
-    """Return the title of a paper, current or old; `titles` are those of domains."""
+    """Return the title of a paper, current or old; `domain_titles` are those of domains."""
     if slug in exams:
         return exams[slug].title
     match = _CUT.fullmatch(slug)

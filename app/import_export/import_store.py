@@ -128,7 +128,7 @@ def flatten_logs(logs: LogRowsByCard) -> list[Row[Any]]:
 def batch_by_weight(
     weighted_items: Iterable[tuple[Item, int]], limit: int
 ) -> Iterator[tuple[Item, ...]]:
-    """Yield items in batches of total weight `most`, or of a single heavier item."""
+    """Yield items in batches of total weight `limit`, or of a single heavier item."""
     part: list[Item] = []
     work = 0
     for item, weight in weighted_items:

@@ -382,7 +382,7 @@ def _cut_tested_to_fit(
 def _fill_room_in_turn(
     lists: Sequence[Sequence[T]], letters_left: int
 ) -> tuple[list[tuple[T, ...]], int]:
-    """Return what fits of `found`, one from each page in turn, and the space left.
+    """Return what fits of `lists`, one from each page in turn, and the space left.
 
     Short ones come first in each round, so that as many pages as possible have one.
     """

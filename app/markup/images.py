@@ -443,7 +443,7 @@ WIDTHS = ("wide", "narrow")
 
 
 def svg_opening(drawing: SvgFigure, width_class: str, id_prefix: str) -> str:
-    """Return the opening `<svg>` tag with its text alternative; ids begin with `name`."""
+    """Return the opening `<svg>` tag with its text alternative; ids begin with `id_prefix`."""
     own = f"{escape(id_prefix)}-{width_class}"
     return (
         f'<svg class="g dia {width_class}" viewBox="0 0 {drawing.width:g} {drawing.height:g}"'

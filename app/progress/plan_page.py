@@ -61,7 +61,7 @@ def format_icalendar(
 ) -> str:
     """Return the iCalendar file: today's list, the mock exams, the exam.
 
-    `event_id_suffix` makes event ids stable and unique. A calendar must hold at least one event, so without any
+    `event_id_seed` makes event ids stable and unique. A calendar must hold at least one event, so without any
     one event says what is missing.
     """
     now = ctx.now

@@ -420,8 +420,8 @@ class QuestionType(abc.ABC, Generic[A]):
 
     `template` has its macros `form` and `marks`, and `exam` if exams use another form.
     `fields` are the names of its form fields, or their prefixes up to a dot; `working` those
-    that are no answer by themselves. `listed` is the field of the answer that lists keyed
-    options, `chosen` whether a response names some of them, and `least` how many of them a
+    that are no answer by themselves. `options_field` is the field of the answer that lists keyed
+    options, `chosen` whether a response names some of them, and `least_exam_options` how many of them a
     question of a mock exam has. `independent` is whether each form field is an answer of its
     own. `in_parts` is whether it supports partial credit, `credits` by which rules, `weighed`
     whether single options may have partial credit, `of_exam` whether the real exam has the
@@ -587,7 +587,7 @@ class QuestionType(abc.ABC, Generic[A]):
 
     @abc.abstractmethod
     def grade(
-        self, answer: A, raw: SubmittedFields, partial: str
+        self, answer: A, raw: SubmittedFields, credit_rule: str
     ) -> GradeResult | UnreadableResponse:
         """Grade a response; one that cannot be parsed is `UnreadableResponse`."""
 
@@ -635,9 +635,9 @@ class QuestionType(abc.ABC, Generic[A]):
         del responses
         return {}
 
-    def guess_rate(self, answer: A, partial: str) -> float:
+    def guess_rate(self, answer: A, credit_rule: str) -> float:
         """Return the expected score (0..1) of a blind guess."""
-        del answer, partial
+        del answer, credit_rule
         return 0.0
 
     def guess_percent(self, answer: A) -> float | None:

@@ -60,9 +60,9 @@ class MissedPlace:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RunSummary:
-    """`to_read` are the topics to read next, at most three; `strong` those without a miss.
+    """`to_read` are the topics to read next, at most three; `domains_without_miss` those without a miss.
 
-    `missed` is in the order of the run. `costly` is the domain whose misses cost most in the
+    `missed` is in the order of the run. `costliest_domain` is the domain whose misses cost most in the
     exam, None if nothing was missed.
     """
 
@@ -80,7 +80,7 @@ def summarize_run(
 ) -> RunSummary:
     """Return the summary; `scores` has the answered questions, `items` all in their order.
 
-    Of the topics to read, those `listed` for today come first, in that order.
+    Of the topics to read, those `todays_topics` for today come first, in that order.
     """
     ordered = sort_in_course_order(library, scores)
     topics = [

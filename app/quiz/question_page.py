@@ -128,7 +128,7 @@ def build_feedback(
     links: NextLinks,
     graded: GradedVariant | None = None,
 ) -> AnswerFeedback:
-    """Return the feedback to an answer: `judged` now, or graded as it was at the time."""
+    """Return the feedback to an answer: `graded` now, or graded as it was at the time."""
     seen = graded or _variant_as_answered(db, library, attempt)
     variant, verdict = seen.variant, seen.verdict
     question = variant.question
@@ -654,7 +654,7 @@ def _find_answered_run(
 def _run_frame_of(
     question: Question, run: PracticeRunState | None, attempt: RecordedAttempt | None = None
 ) -> RunFrame | None:
-    """Return the run frame of the question, with the answer just `given`."""
+    """Return the run frame of the question, with the answer just `attempt`."""
     if run is None:
         return None
     if attempt is not None:

@@ -84,7 +84,7 @@ def select_questions(
 def _put_missed_first(
     pool: Sequence[Question], past: Mapping[str, PastAttempts], objective: str, limit: int
 ) -> list[Question]:
-    """Return the pool with up to `most` of the questions missed on an objective first."""
+    """Return the pool with up to `limit` of the questions missed on an objective first."""
     missed = [
         q
         for q in pool

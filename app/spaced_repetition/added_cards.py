@@ -149,7 +149,7 @@ def load_added_cards(
 def load_added_cards_page(
     db: Session, learner_id: int, *, limit: int, offset: int
 ) -> list[AddedCardRecord]:
-    """Return at most `most` added cards, newest first, after skipping `after` of them."""
+    """Return at most `limit` added cards, newest first, after skipping `offset` of them."""
     if not learner_id:
         return []
     statement = _ALL.order_by(ADDED.c.id.desc()).limit(limit).offset(offset)

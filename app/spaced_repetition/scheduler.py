@@ -115,7 +115,7 @@ class ReviewEvent:
 class CardState:
     """The state of a card after its reviews so far.
 
-    `stability` is in days. `planned_review_day` is the study day from which the card is due, `due_at` the
+    `stability` is in days. `due_day` is the study day from which the card is due, `due_at` the
     moment while it is in (re)learning steps.
     """
 

@@ -102,7 +102,7 @@ def choose_new_cards(
     chance_known_by_page: Mapping[str, float],
     count: int,
 ) -> list[str]:
-    """Return the new cards to begin, at most `count`; `known` is by page, 0 to 1.
+    """Return the new cards to begin, at most `count`; `chance_known_by_page` is by page, 0 to 1.
 
     Cards that the learner added come first: all of their own, and missed questions in at most half
     of the places. The rest are from pages that were read, or with a question missed at first. The domain

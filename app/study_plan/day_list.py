@@ -12,7 +12,7 @@ import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
-from app.accounts.learner import CardAmount, PageRoute, PlanCalendar
+from app.accounts.learner import CardAmount, PageLength, PlanCalendar
 from app.clock import round_minutes
 from app.content.course_facts import CourseFacts
 from app.study_plan import cards
@@ -168,7 +168,7 @@ def make_day_list(
     *,
     minutes: float,
     amount: CardAmount = "normal",
-    route: PageRoute = "auto",
+    route: PageLength = "auto",
     seed: str = "",
 ) -> DayList:
     """Return the list of the learner's day.
@@ -248,7 +248,7 @@ def plans_short_route(
     calendar: PlanCalendar,
     day: dt.date,
     minutes_of_day: float,
-    route: PageRoute,
+    route: PageLength,
 ) -> bool:
     """Return whether the essentials are to be read: by choice, or as full pages would not fit.
 
@@ -264,7 +264,7 @@ def _pages_left_to_read(
     learner: LearnerFacts,
     calendar: PlanCalendar,
     minutes_of_day: float,
-    route: PageRoute,
+    route: PageLength,
 ) -> list[PageToRead]:
     """Return what is left to read, in course order and without a reason; nothing on the last day.
 

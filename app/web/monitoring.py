@@ -125,7 +125,7 @@ class Metrics:
             yield
 
     def measure_write_turns(self, write_turn: OpenWriteSession) -> OpenWriteSession:
-        """Return `turn` with its waiting and writing time measured."""
+        """Return `write_turn` with its waiting and writing time measured."""
 
         def begin() -> AbstractAsyncContextManager[Session]:
             return self._measure_write_turn(write_turn)

@@ -128,7 +128,7 @@ _NUMBER = re.compile(rf"(?<![\w.])[−\d][\d,.]*(?:×10[⁰¹²³⁴⁵⁶⁷⁸
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FigureView:
-    """A figure as text; `interval_days` is its likely range, or “exact” for an exact number.
+    """A figure as text; `interval` is its likely range, or “exact” for an exact number.
 
     `color` is the CSS class of the component of a chart with this name.
     """

@@ -54,7 +54,7 @@ def build_svg_element(
 ) -> Markup:
     """Return the `<svg>` element: no viewBox, so text keeps its size at any width.
 
-    An empty `says` hides it from screen readers: the text next to it says the same.
+    An empty `alt_text` hides it from screen readers: the text next to it says the same.
     `width` is in pixels, 0 for the full width.
     """
     role = f'role="img" aria-label="{escape(str(alt_text))}"' if alt_text else _SILENT

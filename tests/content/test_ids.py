@@ -12,7 +12,7 @@ from app.cli import main
 from app.content.check import check_course, fix_course_files, plan_file_changes
 from app.content.file_reader import parse_file
 from app.content.library import load_library
-from app.content.toml_reader import format_lock_file, read_lock
+from app.content.lock_file import format_lock_file, read_lock
 from app.markup.problems import ContentProblem, SourceFile
 
 pytestmark = pytest.mark.usefixtures("read_once")

@@ -13,7 +13,7 @@ import random
 import statistics
 from collections.abc import Callable
 
-from app.accounts.learner import CardAmount, PageRoute, PlanCalendar, plan_mock_exam_days
+from app.accounts.learner import CardAmount, PageLength, PlanCalendar, plan_mock_exam_days
 from app.content.course_facts import CourseFacts
 from app.content.reading_routes import ESSENTIAL_SHARE, PageFraction
 from app.spaced_repetition.scheduler import FsrsFormulas, SchedulerConfig, fsrs_formulas
@@ -326,7 +326,7 @@ class Way:
     minutes: float = 30.0
     done: float = 1.0
     amount: CardAmount = "normal"
-    route: PageRoute = "auto"
+    route: PageLength = "auto"
     priors: ScorePriors = PRIORS
 
 

@@ -5,7 +5,7 @@ import datetime as dt
 
 import pytest
 
-from app.accounts.learner import PageRoute, PlanCalendar, plan_mock_exam_days
+from app.accounts.learner import PageLength, PlanCalendar, plan_mock_exam_days
 from app.clock import round_minutes
 from app.content.course_facts import CourseFacts
 from app.content.reading_routes import ESSENTIAL_SHARE
@@ -186,7 +186,7 @@ def test_pages_are_short_where_the_full_ones_do_not_fit_or_by_choice(course: Cou
     soon = DAY + dt.timedelta(days=7)
     week = PlanCalendar(DAY, soon, plan_mock_exam_days(DAY, soon))
 
-    def routes(calendar: PlanCalendar, route: PageRoute, minutes: float) -> set[bool]:
+    def routes(calendar: PlanCalendar, route: PageLength, minutes: float) -> set[bool]:
         made = make_day_list(course, learner, calendar, None, minutes=minutes, route=route)
         return {page.short for page in pages_on(made)}
 

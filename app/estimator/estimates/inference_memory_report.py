@@ -279,7 +279,7 @@ def _room_for_cache(result: _MemoryResult) -> OutputValue:
 
 
 def _cache_capacity_in_units(result: _MemoryResult, tokens_per_unit: int) -> OutputValue:
-    """Return the cache in units of `size` tokens, with the range of its room."""
+    """Return the cache in units of `tokens_per_unit` tokens, with the range of its room."""
     tokens, room = result.limits.tokens, _room_for_cache(result)
     if tokens is None:
         return _cache_limit_value(None)

@@ -101,7 +101,7 @@ class LatencyInputs:
 class LatencyResult:
     """Steps of prompt and answer, and times of the first and of each token [s].
 
-    `turns` is the batch from which compute takes longer than reading weights, `flips` the
+    `compute_bound_batch` is the batch from which compute takes longer than reading weights, `memory_bound_until_batch` the
     batch from which the step is no longer memory-bound.
     """
 

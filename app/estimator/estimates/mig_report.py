@@ -100,7 +100,7 @@ def list_mig_gpus() -> tuple[str, ...]:
 
 
 def find_start_slices(card: MigGpu, profiles: tuple[MigProfile, ...]) -> tuple[int, ...] | None:
-    """Return a start slice for each of `wanted`; None if they do not fit together.
+    """Return a start slice for each of `profiles`; None if they do not fit together.
 
     Tries every start, largest profiles first; instances never share a slice.
     """

@@ -514,7 +514,7 @@ def search_layouts(
     and ZeRO stage. Of layouts that differ only in recomputation, the one with the least
     that fits is ranked.
 
-    `most`: how many layouts to rank; `max_steps`: how much work may be done; see `STEPS`.
+    `max_ranked`: how many layouts to rank; `max_steps`: how much work may be done; see `STEPS`.
     """
     every = tuple(list_splits(model, fabric, job))
     search = _LayoutSearch(model, gpu, job, fabric, max_ranked)

@@ -79,7 +79,7 @@ class FormatResult:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class QuantizationResult:
-    """Both formats on a GPU: `old` is the one to compare with."""
+    """Both formats on a GPU: `baseline` is the one to compare with."""
 
     gpu: Accelerator
     baseline: FormatResult

@@ -58,7 +58,7 @@ def _latency_target_field(default: float, label: str, help_text: str) -> Any:
 MOST_REPLICAS = 100_000
 
 
-def _split_field(name: str, does: str) -> Any:
+def _prefill_decode_field(name: str, does: str) -> Any:
     return HARDWARE.add_folded_input(
         None,
         f"GPUs of a {name} replica",
@@ -121,8 +121,8 @@ class ServingCapacityInputs:
         term="tensor-parallelism",
     )
     pipeline_parallel: int = common_inputs.serving_pipeline_input()
-    prefill_gpus: int | None = _split_field("prefill", "reads prompts")
-    decode_gpus: int | None = _split_field("decode", "answers")
+    prefill_gpus: int | None = _prefill_decode_field("prefill", "reads prompts")
+    decode_gpus: int | None = _prefill_decode_field("decode", "answers")
     replicas: int | None = HARDWARE.add_input(
         None,
         "Replicas",
@@ -328,8 +328,8 @@ _SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return the nearest input values at which the verdict flips."""
     if not result.memory:
-        return _more_gpus_flips(result) + _split_flips(result)
-    other = _other_width_flips(result) + _split_flips(result)
+        return _more_gpus_flips(result) + _prefill_decode_flips(result)
+    other = _other_width_flips(result) + _prefill_decode_flips(result)
     if result.top is None or result.replicas is None:
         return _relaxed_target_flips(result) + other
     return _load_flips(result, result.top, result.replicas) + other
@@ -341,7 +341,7 @@ RACK = 32
 _DECODE_GPUS, _PREFILL_GPUS = (16, 32, 40, 48, 64), (4, 8, 16)
 
 
-def _split_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+def _prefill_decode_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return prefill and decode apart in a rack, if that takes fewer GPUs to keep the targets."""
     inputs, placed = result.inputs, result.profile.placed
     tried = inputs.prefill_gpus or inputs.replicas or inputs.simulate
@@ -480,7 +480,7 @@ def build_replica_profile(inputs: ServingCapacityInputs) -> ReplicaProfile:
     draft = SpeculativeDecoding(inputs.draft_tokens, inputs.acceptance, inputs.draft_cost)
     prefill = None
     if inputs.prefill_gpus and inputs.decode_gpus:
-        setup = _split_setup(inputs, inputs.prefill_gpus)
+        setup = _prefill_decode_setup(inputs, inputs.prefill_gpus)
         outside = inputs.prefill_gpus + inputs.decode_gpus > fabric.domain
         reading = place_model(model, gpu, fabric, setup)
         if max_sequences(reading, inputs.prompt_tokens, inputs.memory_utilization) < 1:
@@ -493,7 +493,7 @@ def build_replica_profile(inputs: ServingCapacityInputs) -> ReplicaProfile:
 def serving_setup(inputs: ServingCapacityInputs) -> ServingSetup:
     """Return the formats and splits of one replica; of one that decodes, if they are apart."""
     if inputs.decode_gpus:
-        return _split_setup(inputs, inputs.decode_gpus)
+        return _prefill_decode_setup(inputs, inputs.decode_gpus)
     return ServingSetup(
         weights=inputs.weights,
         cache=inputs.cache,
@@ -507,7 +507,7 @@ def serving_setup(inputs: ServingCapacityInputs) -> ServingSetup:
     )
 
 
-def _split_setup(inputs: ServingCapacityInputs, gpus: int) -> ServingSetup:
+def _prefill_decode_setup(inputs: ServingCapacityInputs, gpus: int) -> ServingSetup:
     """Return the formats of a replica that only reads prompts or only answers, and its split."""
     routed = find_model(inputs.model).is_routed
     return ServingSetup(

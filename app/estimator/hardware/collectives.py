@@ -198,7 +198,7 @@ def collective_time(
     on the wire, and filling a pipeline of chunks. Over several domains the inner
     and the outer part overlap: (inner² + outer²)^½.
 
-    `ranks`: ranks that take part; `message`: the buffer as in `bytes_sent` [B]; `spread`:
+    `ranks`: ranks that take part; `message`: the buffer as in `bytes_sent` [B]; `groups_per_domain`:
     neighbors of a rank in its domain that belong to other groups; 8 where tensor parallelism
     fills the domain. From nccl-tests, ml-engineering.
 

@@ -263,7 +263,7 @@ def tensor_parallel_problem(model: Architecture, gpus: int) -> str | None:
 
 @functools.lru_cache(maxsize=2048)
 def tensor_parallel_choices(model: Architecture, limit: int = 64) -> tuple[int, ...]:
-    """Return the numbers of GPUs up to `most` that can share each layer."""
+    """Return the numbers of GPUs up to `limit` that can share each layer."""
     return tuple(n for n in range(1, limit + 1) if tensor_parallel_problem(model, n) is None)
 
 

@@ -246,7 +246,7 @@ class WeightTable:
         return self.divided + self.copied + sum(size for size, _ in self.by_heads)
 
     def bytes_per_gpu(self, tensor_parallel: int) -> float:
-        """Return the bytes on one of `tensor_parallel_microbatch_bytes` GPUs."""
+        """Return the bytes on one of `tensor_parallel` GPUs."""
         heads = sum(b / min(tensor_parallel, n) for b, n in self.by_heads)
         return self.divided / tensor_parallel + heads + self.copied
 
@@ -614,7 +614,7 @@ def mxfp4_expert_padding_bytes(
 ) -> float:
     """Bytes that padding adds to all MXFP4 experts of a model [B].
 
-    Each expert is divided over `gpus` GPUs. Both widths of its matrices are rounded
+    Each expert is divided over `gpus_per_expert` GPUs. Both widths of its matrices are rounded
     up: h to a multiple of 256, f ÷ parts to one of 128.
 
     >>> from app.estimator.models.number_formats import FORMATS

@@ -146,7 +146,7 @@ def parse_header(cells: Sequence[str]) -> TableHeader | None:
 def _fits_label_series(label: str, known: Mapping[str, int], *, single_letter: bool) -> bool:
     """Return whether a label continues the ones before it: all letters, or all numbers.
 
-    A letter `alone` has to be the next one: “N” is not a choice but a number.
+    A letter `single_letter` has to be the next one: “N” is not a choice but a number.
     """
     if single_letter:
         return label == chr(ord("A") + len(known))
@@ -212,7 +212,7 @@ def read_spreadsheet(data: bytes) -> ImportResult:
 
 
 def _split_rows(text: str, separator: str) -> Iterator[Row]:
-    """Yield the rows of a text with cells separated by `sign`, with their first line numbers."""
+    """Yield the rows of a text with cells separated by `separator`, with their first line numbers."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
         line = 1

@@ -215,7 +215,7 @@ class ChoiceType(QuestionType[ChoiceSpec]):
         return dataclasses.replace(answer, options=(*free, *last))
 
     def grade(
-        self, answer: ChoiceSpec, raw: SubmittedFields, partial: str
+        self, answer: ChoiceSpec, raw: SubmittedFields, credit_rule: str
     ) -> GradeResult | UnreadableResponse:
         """Grade the chosen options; `answer` in the response contains their keys."""
         sent = set(raw.get("answer", ()))
@@ -225,16 +225,16 @@ class ChoiceType(QuestionType[ChoiceSpec]):
         if len(chosen) > 1 and not self.several:
             return UnreadableResponse("Choose one answer only.", "Nothing was counted.")
         return GradeResult(
-            score=self.score(answer, {o.key for o in chosen}, partial),
+            score=self.score(answer, {o.key for o in chosen}, credit_rule),
             parsed={"chosen": [o.key for o in chosen]},
             marks=grade_options(answer.options, sent),
             said=option_letters(answer.options, chosen),
             wanted=option_letters(answer.options, [o for o in answer.options if o.right]),
         )
 
-    def score(self, answer: ChoiceSpec, chosen: set[str], partial: str) -> float:
+    def score(self, answer: ChoiceSpec, chosen: set[str], credit_rule: str) -> float:
         """Return the score 0..1 of the chosen options."""
-        del partial
+        del credit_rule
         return min(option_score(o) for o in answer.options if o.key in chosen)
 
     def any_response(self, answer: ChoiceSpec) -> SubmittedFields:
@@ -250,9 +250,9 @@ class ChoiceType(QuestionType[ChoiceSpec]):
         for option in sorted(answer.options, key=lambda o: not o.right):
             yield option.text.plain, {"answer": [option.key]}
 
-    def guess_rate(self, answer: ChoiceSpec, partial: str) -> float:
+    def guess_rate(self, answer: ChoiceSpec, credit_rule: str) -> float:
         """Return the mean score of the options: 1 ÷ k if one of k is right."""
-        del partial
+        del credit_rule
         worth = sum(o.credit for o in answer.options if not o.right)
         return (1 + worth) / max(1, len(answer.options))
 
@@ -423,10 +423,10 @@ class MultipleChoiceType(ChoiceType):
             message = "Every option is marked right."
             source_file.report("E33", line, 1, message, hint)
 
-    def score(self, answer: ChoiceSpec, chosen: set[str], partial: str) -> float:
+    def score(self, answer: ChoiceSpec, chosen: set[str], credit_rule: str) -> float:
         """Return the score by the rule of the item."""
         right = {o.key for o in answer.options if o.right}
-        return choice_credit(right, chosen, len(answer.options), partial)
+        return choice_credit(right, chosen, len(answer.options), credit_rule)
 
     def sample_responses(self, answer: ChoiceSpec) -> Iterator[LabeledResponse]:
         """Yield all right options, each alone, and every option."""
@@ -436,10 +436,10 @@ class MultipleChoiceType(ChoiceType):
             yield f"Only “{option.text.plain}”", {"answer": [option.key]}
         yield "Everything", {"answer": [o.key for o in answer.options]}
 
-    def guess_rate(self, answer: ChoiceSpec, partial: str) -> float:
+    def guess_rate(self, answer: ChoiceSpec, credit_rule: str) -> float:
         """Return the mean score of random ticks by the question's own rule."""
         right = sum(option.right for option in answer.options)
-        return _expected_guess_credit(right, len(answer.options) - right, partial)
+        return _expected_guess_credit(right, len(answer.options) - right, credit_rule)
 
 
 def choice_credit(

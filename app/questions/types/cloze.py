@@ -141,7 +141,7 @@ class ClozeType(QuestionType[ClozeSpec]):
         return [words for blank in answer.blanks for words in blank.answers]
 
     def grade(
-        self, answer: ClozeSpec, raw: SubmittedFields, partial: str
+        self, answer: ClozeSpec, raw: SubmittedFields, credit_rule: str
     ) -> GradeResult | UnreadableResponse:
         """Grade the blanks; `blank.KEY` in the response contains the text of each.
 
@@ -158,7 +158,7 @@ class ClozeType(QuestionType[ClozeSpec]):
         )
         good, all_ = sum(mark.good for mark in marks), len(marks)
         return GradeResult(
-            score=float(good == all_) if partial == "off" else clamp_fraction(good, all_),
+            score=float(good == all_) if credit_rule == "off" else clamp_fraction(good, all_),
             parsed={"blanks": typed},
             marks=marks,
             said=", ".join(f"“{words}”" if words else "nothing" for words in typed.values()),
@@ -189,12 +189,12 @@ class ClozeType(QuestionType[ClozeSpec]):
                 yield words, {**right, name: wrong[name]}
         yield "No gap right", wrong
 
-    def guess_rate(self, answer: ClozeSpec, partial: str) -> float:
+    def guess_rate(self, answer: ClozeSpec, credit_rule: str) -> float:
         """Return the guess rate: 1/n for a blank with n choices, 0 for a typed one."""
         odds = [1 / len(b.choices) if b.choices else 0.0 for b in answer.blanks]
         if not odds:
             return 0.0
-        return math.prod(odds) if partial == "off" else sum(odds) / len(odds)
+        return math.prod(odds) if credit_rule == "off" else sum(odds) / len(odds)
 
 
 def _read_cloze(blocks: list[Token], authored: AuthoredItem) -> ClozeSpec:

@@ -119,7 +119,7 @@ class ConsoleType(QuestionType[ConsoleSpec]):
         return {**raw, "ran": [*raw.get("ran", ()), *raw.get("command", ())], "command": []}
 
     def grade(
-        self, answer: ConsoleSpec, raw: SubmittedFields, partial: str
+        self, answer: ConsoleSpec, raw: SubmittedFields, credit_rule: str
     ) -> GradeResult | UnreadableResponse:
         """Grade a session and a diagnosis; `ran` has the lines, `answer` the key of the option.
 
@@ -134,7 +134,7 @@ class ConsoleType(QuestionType[ConsoleSpec]):
         review, right = self.review_session(answer, raw), chosen[0].right
         goal = len(review.session.reached) / max(1, len(answer.lab.goal_ids))
         score = (goal + right) / 2 - _HARM * len(review.harmful)
-        if partial == "off":
+        if credit_rule == "off":
             score = float(score >= 1)
         return GradeResult(
             score=max(0.0, score),
@@ -228,9 +228,9 @@ class ConsoleType(QuestionType[ConsoleSpec]):
             "Had no answer": refused,
         }
 
-    def guess_rate(self, answer: ConsoleSpec, partial: str) -> float:
+    def guess_rate(self, answer: ConsoleSpec, credit_rule: str) -> float:
         """Return the guess rate: without a command, the diagnosis is half of the points."""
-        return 0.0 if partial == "off" else 0.5 / max(1, len(answer.diagnoses))
+        return 0.0 if credit_rule == "off" else 0.5 / max(1, len(answer.diagnoses))
 
     def guess_percent(self, answer: ConsoleSpec) -> float | None:
         return 100 * self.guess_rate(answer, "")

@@ -630,7 +630,7 @@ class DesignType(QuestionType[DesignSpec]):
         return OpenDesign(answer.estimate, values, fields, given, describe_conditions(answer))
 
     def grade(
-        self, answer: DesignSpec, raw: SubmittedFields, partial: str
+        self, answer: DesignSpec, raw: SubmittedFields, credit_rule: str
     ) -> GradeResult | UnreadableResponse:
         """Grade a plan; `choose.INPUT` in the response contains each chosen input.
 
@@ -654,7 +654,9 @@ class DesignType(QuestionType[DesignSpec]):
         )
         met = sum(mark.good for mark in marks)
         return GradeResult(
-            score=float(met == len(marks)) if partial == "off" else clamp_fraction(met, len(marks)),
+            score=float(met == len(marks))
+            if credit_rule == "off"
+            else clamp_fraction(met, len(marks)),
             parsed={"plan": plan, "met": [mark.good for mark in marks]},
             marks=marks,
             said=f"{met} of {len(marks)} conditions met",

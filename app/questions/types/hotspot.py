@@ -190,10 +190,10 @@ class HotspotType(QuestionType[HotspotSpec]):
         return place_markers_on_figures(answer)
 
     def grade(
-        self, answer: HotspotSpec, raw: SubmittedFields, partial: str
+        self, answer: HotspotSpec, raw: SubmittedFields, credit_rule: str
     ) -> GradeResult | UnreadableResponse:
         """Grade the chosen region; `answer` in the response contains its key."""
-        del partial
+        del credit_rule
         sent = set(raw.get("answer", ()))
         chosen = [o for o in answer.regions if o.key in sent]
         if not chosen:
@@ -224,9 +224,9 @@ class HotspotType(QuestionType[HotspotSpec]):
         for option in sorted(answer.regions, key=lambda o: not o.right):
             yield option.text.plain, {"answer": [option.key]}
 
-    def guess_rate(self, answer: HotspotSpec, partial: str) -> float:
+    def guess_rate(self, answer: HotspotSpec, credit_rule: str) -> float:
         """Return the guess rate: 1/k for k regions."""
-        del partial
+        del credit_rule
         return 1 / max(1, len(answer.regions))
 
     def guess_percent(self, answer: HotspotSpec) -> float | None:

@@ -159,7 +159,7 @@ class MatchingType(QuestionType[MatchSpec]):
         )
 
     def grade(
-        self, answer: MatchSpec, raw: SubmittedFields, partial: str
+        self, answer: MatchSpec, raw: SubmittedFields, credit_rule: str
     ) -> GradeResult | UnreadableResponse:
         """Grade a matching; `pair.KEY` in the response contains the answer to each row.
 
@@ -176,7 +176,7 @@ class MatchingType(QuestionType[MatchSpec]):
         good = sum(given[row.key] == row.answer for row in rows)
         wrong = sum(1 for row in rows if given[row.key] not in {"", row.answer})
         return GradeResult(
-            score=_matching_credit(good, wrong, len(rows), partial),
+            score=_matching_credit(good, wrong, len(rows), credit_rule),
             parsed={"pairs": given},
             marks=tuple(_grade_row(row, given[row.key], known) for row in rows),
             said=f"{good} of {len(rows)} rows right",
@@ -230,16 +230,16 @@ class MatchingType(QuestionType[MatchSpec]):
         if decoy:
             yield "A decoy in the first row", _build_response(rows, [decoy[0], *answers[1:]])
 
-    def guess_rate(self, answer: MatchSpec, partial: str) -> float:
+    def guess_rate(self, answer: MatchSpec, credit_rule: str) -> float:
         """Return the guess rate: 1/k in each row for k right cells."""
         rows = sum(bool(pair.left.plain or pair.left.html) for pair in answer.pairs)
         cells = len({pair.answer for pair in answer.pairs})
         # With `net`, a wrong row cancels a right one. Guessing earns very little, which is
         # counted as 0.
-        if not rows or partial == "net":
+        if not rows or credit_rule == "net":
             return 0.0
         one = 1 / max(1, cells)
-        return one if partial in {"", "each"} else math.pow(one, rows)
+        return one if credit_rule in {"", "each"} else math.pow(one, rows)
 
 
 def table_rows(table: list[Token]) -> list[list[list[Token]]]:

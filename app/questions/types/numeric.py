@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
+from typing import NamedTuple
 
 from app.estimator.units import append_unit, format_number
 from app.markup import expressions
@@ -57,7 +58,7 @@ _ANOTHER = re.compile(r"(?<![^\W\d_])\d")
 
 
 def grade_numeric(
-    answer: NumericSpec, raw: SubmittedFields, _partial: str
+    answer: NumericSpec, raw: SubmittedFields, _credit_rule: str
 ) -> GradeResult | UnreadableResponse:
     """Grade a typed quantity.
 
@@ -66,10 +67,10 @@ def grade_numeric(
     """
     typed = first_value(raw, "answer")
     unit = expected_unit(answer)
-    read = _read_typed_quantity(typed, first_value(raw, "unit"), unit)
-    if isinstance(read, UnreadableResponse):
-        return read
-    value, number, counted_in = read
+    quantity = _read_typed_quantity(typed, first_value(raw, "unit"), unit)
+    if isinstance(quantity, UnreadableResponse):
+        return quantity
+    value, number, counted_in = quantity
     option = _matching_option(answer, value)
     near = "" if option else _other_unit_hint(answer, number, counted_in)
     return GradeResult(
@@ -102,10 +103,17 @@ def format_given_number(number: float, unit: str) -> str:
     return append_unit(text, unit)
 
 
+class TypedQuantity(NamedTuple):
+    """A typed number: in base units, as typed, and the unit that it is counted in."""
+
+    base_value: float
+    number: float
+    unit: str
+
+
 def _read_typed_quantity(
     typed: str, chosen_unit: str, question_unit: str
-) -> tuple[float, float, str] | UnreadableResponse:
-    """Return the value in base units, the number as typed, and its unit."""
+) -> TypedQuantity | UnreadableResponse:
     if not typed:
         return UnreadableResponse("Nothing is typed.", f"{_EXAMPLES}.")
     if len(typed) > MAX_RESPONSE_LENGTH:
@@ -120,25 +128,25 @@ def _read_typed_quantity(
 
 
 def _convert_to_base_unit(
-    typed: str, number: TypedNumber, word: str, unit: str
-) -> tuple[float, float, str] | UnreadableResponse:
-    found = read_unit(word, unit)
-    wanted = f"in {unit}, or in a unit of the same kind" if unit else "alone"
+    typed: str, number: TypedNumber, unit_word: str, question_unit: str
+) -> TypedQuantity | UnreadableResponse:
+    unit = read_unit(unit_word, question_unit)
+    wanted = f"in {question_unit}, or in a unit of the same kind" if question_unit else "alone"
     hint = f"Write the number {wanted}."
-    if found is None and _ANOTHER.search(word):
+    if unit is None and _ANOTHER.search(unit_word):
         return UnreadableResponse(
-            f"“{typed}” is not one number.", f"{_EXAMPLES}{_in_unit_phrase(unit)}."
+            f"“{typed}” is not one number.", f"{_EXAMPLES}{_in_unit_phrase(question_unit)}."
         )
-    if found is None:
-        return UnreadableResponse(f"“{word}” is not a unit that is known here.", hint)
-    if not found.fits:
-        return UnreadableResponse(f"{found.name} measures something else than is asked.", hint)
-    value = number.value * found.factor
+    if unit is None:
+        return UnreadableResponse(f"“{unit_word}” is not a unit that is known here.", hint)
+    if not unit.fits:
+        return UnreadableResponse(f"{unit.name} measures something else than is asked.", hint)
+    value = number.value * unit.factor
     if not math.isfinite(value):
         return UnreadableResponse(
-            "The number is too large.", f"{_EXAMPLES}{_in_unit_phrase(unit)}."
+            "The number is too large.", f"{_EXAMPLES}{_in_unit_phrase(question_unit)}."
         )
-    return value, number.value, found.name
+    return TypedQuantity(value, number.value, unit.name)
 
 
 def _in_unit_phrase(unit: str) -> str:
@@ -504,9 +512,9 @@ class NumericType(QuestionType[NumericSpec]):
         return unit_choices(answer)
 
     def grade(
-        self, answer: NumericSpec, raw: SubmittedFields, partial: str
+        self, answer: NumericSpec, raw: SubmittedFields, credit_rule: str
     ) -> GradeResult | UnreadableResponse:
-        return grade_numeric(answer, raw, partial)
+        return grade_numeric(answer, raw, credit_rule)
 
     def card_sides_below_stem(self, answer: NumericSpec, gap: RenderGap) -> CardFaces:
         del gap

@@ -179,7 +179,7 @@ class OrderingType(QuestionType[OrderSpec]):
         return {name: values for name, values in raw.items() if name not in places}
 
     def grade(
-        self, answer: OrderSpec, raw: SubmittedFields, partial: str
+        self, answer: OrderSpec, raw: SubmittedFields, credit_rule: str
     ) -> GradeResult | UnreadableResponse:
         """Grade an order; `place.KEY` in the response contains the position of each item.
 
@@ -191,7 +191,7 @@ class OrderingType(QuestionType[OrderSpec]):
         given = sorted(places, key=lambda key: places[key])
         right = [step.key for step in answer.steps]
         return GradeResult(
-            score=order_credit(right, given, partial),
+            score=order_credit(right, given, credit_rule),
             parsed={"order": given},
             marks=_grade_steps(answer, given),
             said=_ordering_verdict(answer, given),
@@ -247,11 +247,11 @@ class OrderingType(QuestionType[OrderSpec]):
             words += f" ({number + 1})" if number else ""
             yield words, {**_build_response(keys), **used}
 
-    def guess_rate(self, answer: OrderSpec, partial: str) -> float:
+    def guess_rate(self, answer: OrderSpec, credit_rule: str) -> float:
         """Return the mean score of a shuffled order by the question's own rule."""
-        if answer.distractors or partial == "":
+        if answer.distractors or credit_rule == "":
             return 1 / math.factorial(len(answer.steps) + len(answer.distractors))
-        return _expected_guess_credit(len(answer.steps), partial)
+        return _expected_guess_credit(len(answer.steps), credit_rule)
 
 
 def order_credit(right: Sequence[str], given: Sequence[str], rule: str) -> float:

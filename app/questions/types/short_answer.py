@@ -109,10 +109,10 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
         return dataclasses.replace(made, options=options)
 
     def grade(
-        self, answer: ShortAnswerSpec, raw: SubmittedFields, partial: str
+        self, answer: ShortAnswerSpec, raw: SubmittedFields, credit_rule: str
     ) -> GradeResult | UnreadableResponse:
         """Grade a typed word or phrase; `answer` in the response contains it."""
-        del partial
+        del credit_rule
         typed = first_value(raw, "answer")
         if not typed:
             return UnreadableResponse("Nothing is typed.", "Type a word or a short phrase.")
