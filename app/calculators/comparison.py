@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
+from app.estimator.hardware.prices import find_rental_price
 from app.estimator.inputs import (
     InputProblem,
     InvalidInputsError,
@@ -226,11 +227,13 @@ class Comparison:
     """The template data of `calculators/_comparison.html`.
 
     `overlapping`: the most important figures whose likely ranges overlap although they
-    differ; `notes`: what one scenario assumes and not all do, with its letter.
+    differ; `prices`: whose list prices the costs are at, if not of one provider;
+    `notes`: what one scenario assumes and not all do, with its letter.
     """
 
     lead: str
     differs: tuple[str, ...]
+    prices: str
     overlapping: tuple[str, ...]
     notes: tuple[tuple[str, str], ...]
     sides: tuple[ScenarioColumn, ...]
@@ -328,12 +331,34 @@ def compare_scenarios(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) ->
     return Comparison(
         lead=comparison_sentence(estimates, differing),
         differs=tuple(specs[name].label for name in differing),
+        prices=_describe_different_list_prices(scenarios),
         overlapping=_labels_of_overlapping_ranges(list(estimates.values()), differing),
         notes=_notes_not_shared(estimates),
         sides=_scenario_columns(entry, scenarios, estimates, bars),
         legend=tuple(dict.fromkeys(k for bar in bars.values() if bar for k in bar_legend(bar))),
         figures=_figure_rows(list(estimates.values())),
     )
+
+
+def _describe_different_list_prices(scenarios: Mapping[str, Scenario]) -> str:
+    """Return whose list prices the costs of the scenarios are at; empty if of one provider."""
+    rents = {}
+    for letter, scenario in scenarios.items():
+        typed = [getattr(scenario.inputs, field, 0.0) for field in _RENT_FIELDS]
+        rent = find_rental_price(str(getattr(scenario.inputs, "gpu", "")))
+        if None in typed and rent is not None:
+            price = format_value(rent.usd_per_hour, "USD/h")
+            rents[letter.upper()] = (
+                rent.provider,
+                f"{letter.upper()} at {rent.provider}'s {price}",
+            )
+    if len({provider for provider, _ in rents.values()}) < _TWO:
+        return ""
+    texts = ", ".join(text for _, text in rents.values())
+    return f"The costs are at on-demand prices of different providers, {texts}: write what you pay."
+
+
+_RENT_FIELDS, _TWO = ("cost_per_gpu_hour", "usd_per_gpu_hour"), 2
 
 
 def _compute_scenario(entry: EstimateSpec, typed: QueryInputs) -> Scenario:

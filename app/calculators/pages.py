@@ -52,6 +52,7 @@ from app.widgets.calculator_form import (
     build_query,
     catalog_options,
     comparison_url,
+    find_unwritten_values,
     first_nonempty_values,
     inputs_from_query,
 )
@@ -393,6 +394,8 @@ async def _compute_result_fragment(request: Request, *, short: bool) -> Response
     library = await current_library(request)
 
     def work() -> Response:
+        if problems := find_unwritten_values(entry, typed):
+            return _render_input_problems(request, problems)
         return _render_result_or_problems(request, entry, typed, library, short=short)
 
     return await PACE.run(entry.name, work, is_search=entry.is_search)

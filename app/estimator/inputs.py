@@ -36,7 +36,8 @@ class InputSpec:
     ("GB"). `minimum` and `maximum` are inclusive and in base units (for text: characters).
     A `clearable` input has a default and can be emptied, which means that there is none.
     `choices` are values with their labels; for a catalog, the entries that the list
-    offers, all if empty. `count_field` is the field that takes the 8 of a GPU typed as
+    offers, all if empty. `aliases` are values of other estimates and the choices they mean
+    here. `count_field` is the field that takes the 8 of a GPU typed as
     `8x H100`. `usual` returns the value that counts if an optional field is empty.
     `replaced_by` is a field instead of which this one counts only while it is empty.
     """
@@ -48,6 +49,7 @@ class InputSpec:
     minimum: float | None = None
     maximum: float | None = None
     choices: tuple[tuple[str, str], ...] = ()
+    aliases: tuple[tuple[str, str], ...] = ()
     help: str = ""
     term: str = ""
     group: str = ""
@@ -317,6 +319,7 @@ def _check_range(field: InputSpec, raw: Any, number: float) -> None:
 
 def _parse_choice(field: InputSpec, raw: Any) -> str:
     word = str(raw).strip().lower()
+    word = dict(field.aliases).get(word, word)
     for value, label in field.choices:
         if word in {value.lower(), label.lower()}:
             return value

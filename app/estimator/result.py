@@ -222,8 +222,13 @@ class VerdictFlip:
         >>> VerdictFlip("saving", "While saving", "waits", "goes on", "Fits.").values_text
         'goes on'
         """
-        beside = (f"{label.lower()} {value}" for _, label, value in self.also)
+        beside = (f"{self._inside_sentence(label)} {value}" for _, label, value in self.also)
         return ", ".join((self.flips_at, *beside))
+
+    @staticmethod
+    def _inside_sentence(label: str) -> str:
+        """Return a label as it stands within a sentence; an abbreviation stays as it is."""
+        return label if label[1:2].isupper() else label[0].lower() + label[1:]
 
     @property
     def typed_values(self) -> Mapping[str, str]:

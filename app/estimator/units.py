@@ -373,14 +373,24 @@ def format_value(
     return _format_scaled(value, unit, extra_decimals)
 
 
-def format_range(low: float, high: float, unit: str = "") -> str:
-    """Format two bounds in the unit of the larger one, unless the smaller gets too small.
+def format_range(low: float, high: float, unit: str = "", value: float | None = None) -> str:
+    """Format two bounds in the unit in which `value`, if given, is shown.
 
+    Without it, in the unit of the larger bound, unless the smaller gets too small.
+
+    >>> format_range(26.4, 126.0, "s", 47.6).replace(NBSP, " ")
+    '26.4 to 126 s'
     >>> format_range(37.7 * 3600, 2.4 * 86400, "s").replace(NBSP, " ")
     '1.6 to 2.4 days'
     >>> format_range(22_273.5, 43_359.0, "GPU-h").replace(NBSP, " ")
     '22,300 to 43,400 GPU-hours'
     """
+    if value and unit in _RUNGS and not unit.startswith("FLOP"):
+        name, factor = _display_unit(abs(round_estimate(value, unit)), unit)
+        shown = (bound / factor for bound in (low, high))
+        digits = [x if unit in _SUMMED or x < 100 else float(f"{x:.3g}") for x in shown]
+        bounds = dict.fromkeys(_format_up_to_one_decimal(x) for x in digits)
+        return append_unit(" to ".join(bounds), PLURALS.get(name, name))
     low, high = round_estimate(low, unit), round_estimate(high, unit)
     least, most = format_value(low, unit), format_value(high, unit)
     number, _, word = most.partition(NBSP)
@@ -388,8 +398,8 @@ def format_range(low: float, high: float, unit: str = "") -> str:
     if least.endswith(f"{NBSP}{word}"):
         least = least.partition(NBSP)[0]
     elif word in {name, PLURALS.get(name)} and (not low or low >= _LEAST * factor):
-        shown = low / factor
-        least = _format_up_to_one_decimal(shown) if shown >= 1 else format_number(shown, 2)
+        size = low / factor
+        least = _format_up_to_one_decimal(size) if size >= 1 else format_number(size, 2)
     return most if least in {number, most} else f"{least} to {most}"
 
 

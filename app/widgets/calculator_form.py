@@ -501,6 +501,17 @@ def _accepts_unlisted_values(spec: InputSpec) -> bool:
     return spec.kind in _OTHERS and not spec.optional and not spec.choices
 
 
+def find_unwritten_values(
+    entry: EstimateSpec, typed: Mapping[str, str]
+) -> tuple[InputProblem, ...]:
+    """Return the fields whose last entry, “another”, was chosen and is still empty."""
+    return tuple(
+        InputProblem(name, "", f"Write {_OTHERS[spec.kind].hint}, or choose one of the list.")
+        for name, spec in given_inputs.input_specs(entry.inputs).items()
+        if _accepts_unlisted_values(spec) and typed.get(name) == ""
+    )
+
+
 _OTHERS = {
     "model": UnlistedChoice(
         "Another: size, Hub name, config.json…",

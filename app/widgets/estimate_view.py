@@ -322,6 +322,7 @@ def _shared_inputs(
         mine, value = specs.get(name), values.get(name)
         if mine is None or value is None or (mine.kind, mine.unit) != (spec.kind, spec.unit):
             continue
+        value = dict(spec.aliases).get(value, value) if spec.kind == "choice" else value
         if spec.kind != "choice" or value in dict(spec.choices):
             shared[name] = given_inputs.format_typed_value(spec, value)
     return shared
@@ -391,7 +392,7 @@ def format_interval_or_exact(figure: Figure) -> str:
         return ""
     if figure.low is None or figure.high is None:
         return "exact"
-    return format_range(figure.low, figure.high, figure.unit)
+    return format_range(figure.low, figure.high, figure.unit, figure.value)
 
 
 def _highlight_numbers(sentence: str, numbers: Collection[str]) -> Markup:

@@ -221,13 +221,32 @@ def test_a_fold_says_the_numbers_that_count_in_it():
 def test_a_field_that_another_one_replaces_is_said_not_to_count() -> None:
     entry = require_estimate("serving-capacity")
 
-    def beside(typed: dict[str, str]) -> str:
+    def beside(typed: dict[str, str], name: str) -> str:
         inputs = parse_inputs(entry.inputs, typed)
         fields = {f.name: f for f in build_form_fields(entry, typed, inputs, (), id="x")}
-        return fields["concurrent"].unit
+        return fields[name].unit
 
-    assert beside({}) == ""
-    assert beside({"requests_per_second": "20"}) == "not counted"
+    assert beside({}, "concurrent") == ""
+    assert beside({"requests_per_second": "20"}, "concurrent") == "not counted"
+    apart = {"model": "deepseek-v3", "prefill_gpus": "8", "decode_gpus": "32"}
+    assert beside(apart, "tensor_parallel") == "not counted" != beside({}, "tensor_parallel")
+
+
+def test_the_page_of_prefill_apart_says_which_gpus_do_not_count(client):
+    apart = "model=deepseek-v3&gpu=gb200&prefill_gpus=8&decode_gpus=32"
+    address = "/calculators/serving-capacity"
+    assert "not counted" in client.get(f"{address}?{apart}").text
+    assert "not counted" not in client.get(address).text
+
+
+def test_a_model_that_is_still_to_be_written_has_no_result(htmx):
+    # The list sends nothing for “Another”, and neither does the empty field beside it.
+    address = "/calculators/inference-memory/result?model=&model=&context=4096"
+    empty = htmx.get(address)
+    assert empty.status_code == 422
+    assert "Write a size such as 33B" in empty.text
+    assert "Fits" not in empty.text
+    assert htmx.get(address.replace("model=&model=", "model=&model=8B")).status_code == 200
 
 
 def test_a_number_typed_with_a_unit_has_none_beside_it() -> None:

@@ -99,9 +99,9 @@ def test_rare_cards_are_ranked_only_when_asked_for():
 @pytest.mark.parametrize(
     ("only", "job", "whole", "says"),
     [
-        ("b300-sxm", "serving", 8, ", of a board of 8."),
-        ("gb200-gpu", "serving", 72, ", of a rack of 72."),
-        ("h200-sxm5-141", "serving", 4, ", of a board of 4."),
+        ("b300-sxm", "serving", 8, ", sold on boards of 8."),
+        ("gb200-gpu", "serving", 72, ", sold in racks of 72."),
+        ("h200-sxm5-141", "serving", 4, ", sold on boards of 4."),
         ("h100-sxm5-80", "serving", 4, "4x H100 SXM5 80GB."),
     ],
 )

@@ -325,7 +325,7 @@ def test_a_verdict_says_how_much_is_needed_and_there() -> None:
     need = plain(found.verdict.text)
     assert found.verdict.lead == "Does not fit."
     assert need.startswith("Each GPU would need ")
-    assert " GB and has 85.5 GB (80 GB on the label). " in need
+    assert " GB and has 84.9 GB (80 GB on the label). " in need
     assert need.endswith("With ZeRO 3 (FSDP) over 8 GPUs and no recomputation.")
 
 

@@ -92,7 +92,7 @@ def test_the_best_layouts_are_those_of_trying_each_alone() -> None:
         for recompute in ("none", "selective", "full"):
             tried = dataclasses.replace(plan, recompute=recompute)
             load = fullest_stage_memory(model, tried)
-            if load.total <= gpu.capacity * job.usable:
+            if load.total <= gpu.engine_visible_memory * job.usable:
                 slow.append((step_time(model, gpu, links, tried).total, load.total))
                 break
 
@@ -132,7 +132,9 @@ def test_a_count_of_gpus_that_was_not_found_in_time_is_left_open() -> None:
 
 def test_states_are_worked_out_once_for_all_ways_to_divide_sequences() -> None:
     model, gpu = find_model("deepseek-v2"), find_accelerator("H100")
-    fits = LayoutMemoryChecker(model, job := TrainingJob(1024, 131072, 4096), gpu.capacity * 0.95)
+    fits = LayoutMemoryChecker(
+        model, job := TrainingJob(1024, 131072, 4096), gpu.engine_visible_memory * 0.95
+    )
     layouts = 0
     for split in list_splits(model, gpu_interconnect(gpu), job):
         for family in split.families():

@@ -347,10 +347,11 @@ def test_a_fixed_number_of_users_waits_as_long_as_little_says() -> None:
     assert first + 500 * crowd["tpot_p50"].value == pytest.approx(20 / rate, rel=0.1)
     assert crowd["ttft_p95"].value < 2 * first
     assert "holds 5 of 20 requests with a cache in BF16; the others wait" in crowd.verdict.text
-    assert crowd.verdict.lead == "Answers all, but requests wait for memory."
+    assert crowd.verdict.lead == "Too little memory: most requests wait."
     assert crowd["fits"].value is False
     flips = [(c.field, c.flips_at, c.becomes) for c in crowd.changes]
-    assert flips[0] == ("concurrent", "5", "Nobody waits for memory.")
+    assert flips[0] == ("cache", "FP8", "11 of 20 requests are answered at a time.")
+    assert flips[1] == ("concurrent", "5", "Nobody waits for memory.")
     assert _asked_of_235b(cache="bf16", concurrent=5)["fits"].value is True
     assert crowd["concurrent"].value <= crowd["max_concurrent"].value
 

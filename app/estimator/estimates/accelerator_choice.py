@@ -199,12 +199,23 @@ class AcceleratorChoiceInputs:
 # Systems that are planned by other rules than GPUs, so they are listed separately.
 _OTHER_KINDS = frozenset({"TPU", "TSP / LPU", "LPU", "wafer-scale", "Gaudi", "Trainium"})
 
+_EXPORT, _CONSUMER = (
+    "An export version.",
+    "A consumer card; its license keeps it out of data centers.",
+)
 _RARE = {
     "a10g": "Sold only inside the instances of one cloud.",
-    "h800-sxm-80": "An export version.",
+    "a800-sxm4-80": _EXPORT,
+    "h800-sxm-80": _EXPORT,
+    "h20-sxm-96": _EXPORT,
+    "l20": _EXPORT,
     "h100-sxm-96-hbm2e": "A power-capped version that is hardly sold.",
     "b100-sxm": "Announced, but hardly seen.",
-    "rtx-4090": "A consumer card; its license keeps it out of data centers.",
+    "rtx-3090": _CONSUMER,
+    "rtx-4090": _CONSUMER,
+    "rtx-5080": _CONSUMER,
+    "rtx-5090": _CONSUMER,
+    "rtx-a6000": "A workstation card.",
     "rtx-6000-ada": "A workstation card.",
     "rtx-pro-6000-bw-ws": "A workstation card.",
 }
@@ -291,11 +302,16 @@ def describe_gpu_count(gpu: Accelerator, count: int) -> str:
     """Return a number of GPUs as text, with their sales unit.
 
     >>> describe_gpu_count(find_accelerator("b300-sxm"), 4)
-    '4x B300 SXM (Blackwell Ultra), of a board of 8'
+    '4x B300 SXM (Blackwell Ultra), sold on boards of 8'
     """
     text = f"{format_number(count)}x {gpu.name}"
     bought = round_up_to_sales_unit(gpu, count)
-    return text if bought.gpus == count else f"{text}, of a {bought.unit_kind} of {bought.gpus}"
+    if bought.gpus == count:
+        return text
+    return f"{text}, sold {_SOLD_IN[bought.unit_kind]} of {bought.gpus}"
+
+
+_SOLD_IN = {"card": "as cards", "module": "as modules", "board": "on boards", "rack": "in racks"}
 
 
 def find_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
@@ -465,7 +481,7 @@ class MemoryGroup(NamedTuple):
 
 
 def _memory_group_key(gpu: Accelerator, form: WeightFormat) -> MemoryGroup:
-    engine = ENGINES[NEWEST].with_defaults_for_gpu(gpu.name, gpu.engine_visible_memory)
+    engine = ENGINES[NEWEST].with_defaults_for_gpu(gpu.name, gpu.capacity)
     return MemoryGroup(is_unpacked(gpu, form), engine)
 
 

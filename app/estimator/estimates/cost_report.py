@@ -38,7 +38,10 @@ def _payback_time(result: CostResult) -> OutputValue:
 
 def _rented_hour_value(result: CostResult) -> OutputValue:
     moved = result.egress / result.hours
-    note = f"With {format_value(moved, 'USD/h')} for data moved out." if moved else ""
+    rent = result.rented_hour - moved
+    note = f"{format_value(rent, 'USD/h')} of rent and {format_value(moved, 'USD/h')} for data moved out."
+    if not moved:
+        note = ""
     return OutputValue(result.rented_hour, note=note)
 
 
@@ -49,8 +52,10 @@ def _break_even_utilization_value(result: CostResult) -> OutputValue:
 
 
 OUTPUTS: tuple[OutputSpec[CostResult], ...] = (
-    OutputSpec("owned_hour", "Owned, used GPU-hour", "USD/h", "less", primary=True),
-    OutputSpec("rented_hour", "Rented, used GPU-hour", "USD/h", "less", _rented_hour_value),
+    OutputSpec("owned_hour", "An hour of use of a GPU, owned", "USD/h", "less", primary=True),
+    OutputSpec(
+        "rented_hour", "An hour of use of a GPU, rented", "USD/h", "less", _rented_hour_value
+    ),
     OutputSpec("break_even", "Break-even utilization", "%", read=_break_even_utilization_value),
     OutputSpec("purchase", "Purchase", "USD", "less"),
     OutputSpec("owned_year", "Owned, a year", "USD/year", "less", lambda r: r.owned.total),

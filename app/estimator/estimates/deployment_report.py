@@ -27,7 +27,7 @@ from app.estimator.units import format_number, format_value, round_estimate
 
 _CAPACITY = "serving-capacity"
 OUTPUTS: tuple[OutputSpec[DeploymentResult], ...] = (
-    section_output("fits", "Meets the targets", "", "more", (_CAPACITY, "fits")),
+    section_output("fits", "Keeps up", "", "more", (_CAPACITY, "fits")),
     section_output("gpus", "GPUs", "GPU", "less", (_CAPACITY, "gpus"), primary=True),
     section_output("replicas", "Replicas", "", "less", (_CAPACITY, "replicas")),
     OutputSpec(

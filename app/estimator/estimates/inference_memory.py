@@ -26,6 +26,7 @@ from app.estimator.memory.inference_memory import (
 )
 from app.estimator.memory.parallel_layout import (
     pipeline_problem,
+    quantization_block_problem,
     serving_stages,
     tensor_parallel_choices,
     tensor_parallel_problem,
@@ -96,6 +97,7 @@ class InferenceMemoryInputs:
         NEWEST,
         "Engine",
         choices=_ENGINES,
+        aliases=(("vllm", NEWEST), ("vllm-2024", "vllm-0.6"), ("compiled", GENERAL)),
         help="Whose measured overheads are taken; plain generation in Transformers "
         "deals whole layers to the GPUs.",
         topic="inference-memory",
@@ -421,10 +423,13 @@ def engine_memory(inputs: InferenceMemoryInputs, engine: str) -> EngineMemory:
 
 
 def visible_memory(inputs: InferenceMemoryInputs, gpu: Accelerator) -> float:
-    """Return the memory of one GPU as its driver reports it to the engine [B]."""
-    if inputs.shown_memory is not None:
-        return inputs.shown_memory
-    return gpu.engine_visible_memory if inputs.engine in ENGINES else gpu.capacity
+    """Return the memory of one GPU that programs get [B].
+
+    The general formula counts with what the driver shows, as one does by hand.
+    """
+    if inputs.engine == GENERAL:
+        return inputs.shown_memory or gpu.capacity
+    return inputs.shown_memory or gpu.engine_visible_memory
 
 
 def usable_memory(
@@ -473,7 +478,7 @@ def validate_inputs(model: Architecture, inputs: InferenceMemoryInputs, gpu: Acc
     if inputs.prompt is not None and inputs.prompt > inputs.context:
         message = f"The context has {inputs.context} tokens, its prompt among them."
         raise input_error("prompt", inputs.prompt, message)
-    if not gpu.capacity:
+    if not gpu.engine_visible_memory:
         raise input_error("gpu", inputs.gpu, f"The memory of the {gpu.name} is not known.")
 
 
@@ -751,6 +756,13 @@ def _settings_flips(inputs: InferenceMemoryInputs, limits: InferenceLimits) -> l
     return [VerdictFlip(*most, format_number(now), format_number(sequences), "Fits.", also)]
 
 
+def block_problem(inputs: InferenceMemoryInputs, gpus: int) -> str | None:
+    """Return why the engine does not load blocks of scales divided over `gpus`, if it does not."""
+    if inputs.engine in (TRANSFORMERS, LLAMA_CPP):
+        return None
+    return quantization_block_problem(find_model(inputs.model), inputs.weights, gpus, gpus)
+
+
 def find_flips(
     inputs: InferenceMemoryInputs, limits: InferenceLimits, fits: bool
 ) -> tuple[VerdictFlip, ...]:
@@ -778,6 +790,8 @@ def find_flips(
     if limits.gpus and limits.gpus != inputs.tensor_parallel:
         now, flips = str(inputs.tensor_parallel), str(limits.gpus)
         word = "The fewest that fit." if fits else "Fits."
+        if block_problem(inputs, limits.gpus):
+            word = f"{word.removesuffix('.')}, with expert parallelism."
         changes.append(VerdictFlip("tensor_parallel", "GPUs", now, flips, word))
     if limits.weights:
         model = find_model(inputs.model)

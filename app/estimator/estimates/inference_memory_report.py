@@ -14,6 +14,7 @@ from app.estimator.estimates.inference_memory import (
     InferenceMemoryInputs,
     InferenceMemoryResult,
     attention_tensor_parallel_size,
+    block_problem,
     compute_active_mlp_width,
     engine_memory,
     fewest_fitting_gpus,
@@ -109,7 +110,8 @@ def build_table(load: GpuMemoryUse, whole: GpuMemoryUse) -> ResultTable:
 def build_notes(
     model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse
 ) -> tuple[str, ...]:
-    notes = list(_weight_notes(model, inputs, load))
+    problem = block_problem(inputs, inputs.tensor_parallel)
+    notes = [*((problem,) if problem else ()), *_weight_notes(model, inputs, load)]
     notes += _engine_notes(model, inputs)
     if inputs.overhead is None:
         notes.append(_overhead_note(inputs, load))

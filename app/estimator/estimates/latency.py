@@ -146,7 +146,11 @@ class LatencyResult:
 
 def validate_inputs(model: Architecture, gpu: Accelerator, weights: str, tensor: int) -> None:
     """Reject a GPU with unknown rates, an unsupported format, or an impossible split."""
-    if gpu.peak_rate("bf16") is None or gpu.memory_bandwidth is None or not gpu.capacity:
+    if (
+        gpu.peak_rate("bf16") is None
+        or gpu.memory_bandwidth is None
+        or not gpu.engine_visible_memory
+    ):
         message = f"Rates and memory of the {gpu.name} are not all known."
         raise input_error("gpu", gpu.id, message)
     form = resolve_weight_format(model, weights)
@@ -180,6 +184,7 @@ def place_requested_model(inputs: LatencyInputs) -> PlacedModel:
         expert_tensor=inputs.tensor_parallel,
         software=inputs.engine,
         pipeline=inputs.pipeline_parallel,
+        drafts=inputs.draft_tokens > 0,
     )
     return place_model(model, gpu, fabric, serving)
 

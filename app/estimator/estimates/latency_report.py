@@ -13,6 +13,7 @@ from app.estimator.estimates.latency import (
 )
 from app.estimator.formula_steps import StepBuilder, Term, format_exact_sum, format_term
 from app.estimator.hardware.throughput import critical_batch, roofline, routed_critical_batch
+from app.estimator.memory.parallel_layout import quantization_block_problem
 from app.estimator.memory_verdict import capacity_note
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
@@ -27,7 +28,7 @@ from app.estimator.result import (
     read_figures,
 )
 from app.estimator.serving.engine import math_bits
-from app.estimator.serving.replica import weight_bytes_per_gpu
+from app.estimator.serving.replica import describe_draft_model, weight_bytes_per_gpu
 from app.estimator.serving.step_time import (
     InferenceStepTime,
     PlacedModel,
@@ -313,7 +314,12 @@ def _build_step_parts_table(result: LatencyResult) -> ResultTable:
 
 def _build_notes(result: LatencyResult) -> tuple[str, ...]:
     placed = result.placed
+    serving, weights = placed.serving, result.inputs.weights
+    problem = quantization_block_problem(
+        placed.model, weights, serving.tensor, serving.expert_tensor
+    )
     notes = [
+        *((problem,) if problem and not serving.in_turn else ()),
         result.measurements.note,
         "Time per output token is the pause between tokens of one sequence.",
         "No other request waits; serving-capacity adds the queue.",
@@ -347,6 +353,7 @@ def _build_notes(result: LatencyResult) -> tuple[str, ...]:
     if result.inputs.draft_tokens:
         count = format_number(result.accepted)
         notes.append(f"{count} tokens are kept of each step on average.")
+        notes.append(describe_draft_model(placed))
     if placed.model.is_routed:
         notes.append("Tokens choose experts unevenly, so fewer are read than could be.")
     return tuple(notes)

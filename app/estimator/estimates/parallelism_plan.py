@@ -436,7 +436,7 @@ class _LayoutSearch:
         self._timed = 0
         self._model, self._job, self._fabric, self._most = model, job, fabric, limit
         self._engine = compute_sustained_rates(gpu, job.number_format, older_kernels=older)
-        self._fits = LayoutMemoryChecker(model, job, gpu.capacity * job.usable)
+        self._fits = LayoutMemoryChecker(model, job, gpu.engine_visible_memory * job.usable)
         self._times: dict[tuple[object, ...], LayerTimes] = {}
         self._stages: dict[tuple[int, int], float] = {}
         self._ranked: list[tuple[float, float, int, TrainingPlan, StepTime]] = []
@@ -535,7 +535,7 @@ def find_fewest_gpus(
     model: Architecture, gpu: Accelerator, job: TrainingJob, fabric: Interconnect, max_steps: int
 ) -> FewestGpus:
     """Return the fewest GPUs that fit a layout, by powers of two up to the job's number."""
-    limit = gpu.capacity * job.usable
+    limit = gpu.engine_visible_memory * job.usable
     gpus, done = 1, 0
     while gpus <= job.gpus:
         batch = max(1, job.global_batch // gpus) * gpus
@@ -624,7 +624,11 @@ _STEPS_OF_FEWEST = 10_000  # See STEPS.
 
 def validate_inputs(inputs: ParallelismPlanInputs, gpu: Accelerator) -> None:
     """Reject a GPU without the rates, memory or format that a search needs."""
-    if gpu.peak_rate("bf16") is None or gpu.memory_bandwidth is None or not gpu.capacity:
+    if (
+        gpu.peak_rate("bf16") is None
+        or gpu.memory_bandwidth is None
+        or not gpu.engine_visible_memory
+    ):
         message = f"Rates and memory of the {gpu.name} are not all known."
         raise input_error("gpu", inputs.gpu, message)
     if gpu.peak_rate(inputs.number_format) is None:

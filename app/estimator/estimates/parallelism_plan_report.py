@@ -315,7 +315,7 @@ def _build_verdict(result: ParallelismPlanResult) -> Verdict:
     if first is None:
         return _no_layout_verdict(where, result)
     plan = first.plan
-    limit = gpu.capacity * result.inputs.usable_memory
+    limit = gpu.engine_visible_memory * result.inputs.usable_memory
     rate = format_number(first.tokens_per_second / plan.gpus)
     count = format_number(plan.gpus)
     text = f"{describe_layout(first)} on {count} {gpu.name}: {rate} tokens/s each."
@@ -423,7 +423,7 @@ def _build_pictures(gpu: Accelerator, first: LayoutCandidate) -> tuple[Timeline 
         text = label[0].upper() + label[1:]
         spans.append(TimelineSpan(lane, text, now, now + length, lane != "Computing"))
         now += length
-    whole = gpu.capacity
+    whole = gpu.engine_visible_memory
     load = first.load
     bar = StackedBar(
         "Memory of each GPU",

@@ -141,7 +141,13 @@ OUTPUTS: tuple[OutputSpec[QuantizationResult], ...] = (
     OutputSpec("before", "Weights before", "B", read=lambda r: r.baseline.total),
     OutputSpec("saved", "Saved", "B", "more", lambda r: r.baseline.total - r.compared.total),
     OutputSpec("per_gpu", "On one GPU", "B", "less", lambda r: r.compared.per_gpu),
-    OutputSpec("fits", "Weights fit", "", "more", lambda r: r.compared.per_gpu <= r.gpu.capacity),
+    OutputSpec(
+        "fits",
+        "Weights fit",
+        "",
+        "more",
+        lambda r: r.compared.per_gpu <= r.gpu.engine_visible_memory,
+    ),
     OutputSpec(
         "decode_floor",
         "Fastest token",
@@ -173,7 +179,7 @@ def build_verdict(gpu: Accelerator, baseline: FormatResult, compared: FormatResu
     """Return what the narrower format saves, and whether its weights fit."""
     saved = baseline.total - compared.total
     lead = f"{format_value(abs(saved), 'B')} {'less' if saved >= 0 else 'more'}."
-    fit = compared.per_gpu <= gpu.capacity
+    fit = compared.per_gpu <= gpu.engine_visible_memory
     text = (
         f"{compared.form.label} takes {format_value(compared.total, 'B')} instead of "
         f"{format_value(baseline.total, 'B')}; the weights alone "

@@ -12,13 +12,19 @@ from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InputGroup, InvalidInputsError
 from app.estimator.memory.parallel_layout import (
     pipeline_problem,
+    quantization_block_problem,
     tensor_parallel_choices,
     tensor_parallel_problem,
 )
 from app.estimator.memory_verdict import round_past_limit
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import PUBLISHED_CHOICES, PUBLISHED_OR_FP8
+from app.estimator.models.number_formats import (
+    CACHE_BITS,
+    CACHE_CHOICES,
+    PUBLISHED_CHOICES,
+    PUBLISHED_OR_FP8,
+)
 from app.estimator.result import VerdictFlip
 from app.estimator.serving.engine import ServingSetup
 from app.estimator.serving.replica import (
@@ -94,7 +100,7 @@ class ServingCapacityInputs:
     cache: str = common_inputs.cache_input()
     gpu: str = common_inputs.counted_gpu_input(count_field="tensor_parallel")
     tensor_parallel: int = common_inputs.tensor_parallel_input(
-        default=4, label="GPUs that share the model"
+        default=4, label="GPUs that share the model", replaced_by="decode_gpus"
     )
     attention_parallel: int = HARDWARE.add_folded_input(
         1,
@@ -225,7 +231,8 @@ class CapacityResult:
 
     `best` is the batch of a replica with the highest rate. `met` is whether the targets are
     met, `memory` whether weights and one request fit.
-    `measurements` are those that the times rest on;
+    `measurements` are those that the times rest on; `prefill_bound`: `top` and `best` are what
+    the prefill replicas can feed, not what those that answer could;
     `alone` is a single request if no load meets the targets; `enough` the fewest GPUs per
     replica for the weights if they do not fit.
     """
@@ -242,6 +249,7 @@ class CapacityResult:
     simulated: SimulationResult | None = None
     alone: OperatingPoint | None = None
     prefill_replicas: int | None = None
+    prefill_bound: bool = False
     enough: int | None = None
 
     @property
@@ -255,6 +263,13 @@ class CapacityResult:
             return 0.0
         users = self.inputs.concurrent * self.inputs.peak / self.replicas
         return max(0.0, users - self.profile.most)
+
+    @property
+    def prefill_rate(self) -> float:
+        """Return the requests per second that the prefill replicas read [1/s]; inf without any."""
+        if self.profile.prefill is None or self.prefill_replicas is None:
+            return math.inf
+        return PREFILL_LOAD * self.profile.prefill.rate * self.prefill_replicas
 
     @property
     def utilization(self) -> float | None:
@@ -313,7 +328,8 @@ class CapacityResult:
             return None
         requests = self.inputs.run_requests
         run = requests / self.replicas if requests else None
-        return saturated_rate(self.profile, run) * self.replicas * self.inputs.output_tokens
+        rate = min(self.prefill_rate, saturated_rate(self.profile, run) * self.replicas)
+        return rate * self.inputs.output_tokens
 
 
 def _count_nodes(copies: int, gpus: int, per_node: int) -> int:
@@ -332,7 +348,34 @@ def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     other = _other_width_flips(result) + _prefill_decode_flips(result)
     if result.top is None or result.replicas is None:
         return _relaxed_target_flips(result) + other
-    return _load_flips(result, result.top, result.replicas) + other
+    load, replicas = _load_flips(result, result.top, result.replicas)
+    return _cache_flips(result) + load + other + replicas
+
+
+def _cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """Return a cache in FP8 if requests wait for memory and fewer would with it."""
+    inputs, profile = result.inputs, result.profile
+    if not result.requests_waiting_for_memory or CACHE_BITS[inputs.cache] < CACHE_BITS["bf16"]:
+        return ()
+    if profile.placed.gpu.lacks_format("fp8"):
+        return ()
+    changed = dataclasses.replace(inputs, cache="fp8", replicas=result.replicas)
+    other = compute_capacity(changed, build_replica_profile(changed))
+    if not other.met and int(other.profile.most) <= int(profile.most):
+        return ()
+    becomes = _load_becomes(result)
+    if not other.met:
+        users = inputs.concurrent * inputs.peak / (result.replicas or 1)
+        becomes = (
+            f"{int(other.profile.most)} of {format_number(users)} requests are answered at a time."
+        )
+    labels = dict(CACHE_CHOICES)
+    return (VerdictFlip("cache", "KV cache", labels[inputs.cache], labels["fp8"], becomes),)
+
+
+def _load_becomes(result: CapacityResult) -> str:
+    """Return what is said of a load that is served as it should be."""
+    return "Meets the targets." if result.has_targets else "Nobody waits for memory."
 
 
 RACK = 32
@@ -379,43 +422,75 @@ _WIDTHS = (1, 2, 4, 8)
 
 
 def _other_width_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
-    """Return the GPUs per replica that need fewest in all, if those are fewer than now."""
+    """Return the GPUs per replica that need fewest in all, if those are fewer than now.
+
+    Where too few replicas are given: than with as many of them as the load takes.
+    """
     inputs, model = result.inputs, result.profile.placed.model
     spread = inputs.attention_parallel * inputs.expert_parallel * inputs.pipeline_parallel
-    if inputs.replicas or inputs.decode_gpus or inputs.simulate or spread > 1:
+    if inputs.decode_gpus or inputs.simulate or spread > 1 or inputs.expert_tensor_parallel:
         return ()
-    if inputs.expert_tensor_parallel:
+    if inputs.replicas and result.met:
         return ()
-    best, width = result.gpus if result.met else None, 0
+    best, flip = result.gpus if result.met else None, None
+    if inputs.replicas and (needed := _fewest_replicas(inputs, result.top)):
+        best = (needed + inputs.spare) * inputs.tensor_parallel
     for tensor in _WIDTHS:
         if tensor == inputs.tensor_parallel or tensor_parallel_problem(model, tensor):
             continue
         if best is not None and tensor * (1 + inputs.spare) >= best:
             break  # Even one replica of so many takes no fewer.
         other = dataclasses.replace(inputs, tensor_parallel=tensor)
+        whole = quantization_block_problem(model, inputs.weights, tensor, tensor)
+        if whole:
+            other = dataclasses.replace(other, expert_parallel=tensor, expert_tensor_parallel=1)
+        if whole and quantization_block_problem(model, inputs.weights, tensor, 1):
+            continue
         profile = build_replica_profile(other)
         top = highest_load_within_targets(profile, latency_targets(other), max_rate_batch(profile))
         replicas = _fewest_replicas(other, top)
         gpus = tensor * (replicas + inputs.spare) if replicas else None
-        if gpus and (best is None or gpus < best):
-            best, width = gpus, tensor
-    if not width:
-        return ()
-    becomes = f"{format_number(best)} GPUs in all keep the targets."
-    if not result.has_targets:
-        becomes = f"{format_number(best)} GPUs in all are enough."
-    now, then = str(inputs.tensor_parallel), str(width)
+        if replicas and gpus and (best is None or gpus < best):
+            best, flip = gpus, _width_flip(result, other, replicas, gpus)
+    return (flip,) if flip else ()
+
+
+def _width_flip(
+    result: CapacityResult, other: ServingCapacityInputs, replicas: int, gpus: int
+) -> VerdictFlip:
+    """Return the change to other GPUs per replica, `gpus` in all; experts may be divided whole."""
+    inputs, also = result.inputs, tuple[tuple[str, str, str], ...]()
+    becomes = f"{format_number(gpus)} GPUs in all are enough."
+    if result.has_targets:
+        becomes = f"{format_number(gpus)} GPUs in all keep the targets."
+    if other.expert_parallel > 1:
+        also = _whole_experts(str(other.expert_parallel))
+    if inputs.replicas and replicas != inputs.replicas:
+        also = (*also, ("replicas", "Replicas", str(replicas)))
+    now, then = str(inputs.tensor_parallel), str(other.tensor_parallel)
     label = "GPUs that share the model"
-    return (VerdictFlip("tensor_parallel", label, now, then, becomes),)
+    return VerdictFlip("tensor_parallel", label, now, then, becomes, also)
 
 
 def _more_gpus_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return the fewest GPUs per replica on which weights and a request fit."""
     if result.enough is None:
         return ()
-    now, then = str(result.inputs.tensor_parallel), str(result.enough)
-    label = "GPUs that share the model"
-    return (VerdictFlip("tensor_parallel", label, now, then, "The weights fit."),)
+    inputs, then = result.inputs, str(result.enough)
+    now, label = str(inputs.tensor_parallel), "GPUs that share the model"
+    also: tuple[tuple[str, str, str], ...] = ()
+    model, gpus = result.profile.placed.model, inputs.expert_tensor_parallel or result.enough
+    if model.is_routed and quantization_block_problem(model, inputs.weights, result.enough, gpus):
+        also = _whole_experts(then)
+    return (VerdictFlip("tensor_parallel", label, now, then, "The weights fit.", also),)
+
+
+def _whole_experts(parts: str) -> tuple[tuple[str, str, str], ...]:
+    """Return the inputs that divide experts whole into `parts`."""
+    return (
+        ("expert_parallel", "Expert parallel", parts),
+        ("expert_tensor_parallel", "GPUs that share an expert", "1"),
+    )
 
 
 def _relaxed_target_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
@@ -438,7 +513,8 @@ def _relaxed_target_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
 
 def _load_flips(
     result: CapacityResult, highest_point: OperatingPoint, replicas: int
-) -> tuple[VerdictFlip, ...]:
+) -> tuple[tuple[VerdictFlip, ...], tuple[VerdictFlip, ...]]:
+    """Return the load at which the verdict flips, and the replicas if too few are given."""
     inputs = result.inputs
     if inputs.requests_per_second is not None:
         most = highest_point.rate * replicas / inputs.peak
@@ -448,19 +524,20 @@ def _load_flips(
         most = math.floor(highest_point.batch * replicas / inputs.peak)
         field, label, now = "concurrent", "Users at once", float(inputs.concurrent)
         flips = format_number(most + (1 if result.met else 0))
-    becomes = "Meets the targets." if result.has_targets else "Nobody waits for memory."
+    becomes = _load_becomes(result)
     if result.met and not result.has_targets:
         becomes = "Others wait for memory."
     elif result.met:
         becomes = "Too slow."
-    if result.met and not inputs.replicas:
+    if result.prefill_bound:
+        becomes = "Takes one more prefill replica."
+    elif result.met and not inputs.replicas:
         becomes = "Takes one more replica."
-    changes = [VerdictFlip(field, label, format_number(now), flips, becomes)]
-    if not result.met and inputs.replicas:
-        needed = math.ceil(now / max(1e-9, most) * inputs.replicas)
-        now_words, then = str(inputs.replicas), str(needed)
-        changes.append(VerdictFlip("replicas", "Replicas", now_words, then, becomes))
-    return tuple(changes)
+    load = (VerdictFlip(field, label, format_number(now), flips, becomes),)
+    if result.met or not inputs.replicas:
+        return load, ()
+    needed = str(math.ceil(now / max(1e-9, most) * inputs.replicas))
+    return load, (VerdictFlip("replicas", "Replicas", str(inputs.replicas), needed, becomes),)
 
 
 def build_replica_profile(inputs: ServingCapacityInputs) -> ReplicaProfile:
@@ -504,6 +581,7 @@ def serving_setup(inputs: ServingCapacityInputs) -> ServingSetup:
         software=inputs.engine,
         polling=inputs.polling,
         pipeline=inputs.pipeline_parallel,
+        drafts=inputs.draft_tokens > 0,
     )
 
 
@@ -520,6 +598,7 @@ def _prefill_decode_setup(inputs: ServingCapacityInputs, gpus: int) -> ServingSe
         software=inputs.engine,
         polling=inputs.polling,
         dispatch=routed,
+        drafts=inputs.draft_tokens > 0,
     )
 
 
@@ -596,10 +675,23 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
         alone=operating_point_at_batch(profile, 1.0) if profile.most >= 1 and top is None else None,
         enough=_fewest_gpus_per_replica(inputs, profile) if profile.most < 1 else None,
     )
+    result = _limit_to_prefill(result)
     # Without targets, what can be asked of a service is that nobody waits for memory.
     if result.met and not result.has_targets and result.requests_waiting_for_memory:
         return dataclasses.replace(result, met=False)
     return result
+
+
+def _limit_to_prefill(result: CapacityResult) -> CapacityResult:
+    """Return a result whose highest load is what the counted prefill replicas can feed."""
+    if result.top is None or not result.replicas:
+        return result
+    rate = result.prefill_rate / result.replicas
+    if rate >= result.top.rate:
+        return result
+    top = operating_point_at_rate(result.profile, rate)
+    batch = top.batch if top else result.best
+    return dataclasses.replace(result, top=top, best=min(result.best, batch), prefill_bound=True)
 
 
 def _fewest_gpus_per_replica(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> int | None:

@@ -23,6 +23,7 @@ from app.estimator.estimates.serving_capacity import (
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.prices import UNKNOWN, list_price_notes, typed_or_list_price
+from app.estimator.memory.parallel_layout import quantization_block_problem
 from app.estimator.memory_verdict import capacity_note
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
@@ -45,6 +46,7 @@ from app.estimator.serving.replica import (
     OperatingPoint,
     ReplicaProfile,
     bracket_values_at_batch,
+    describe_draft_model,
     operating_point_at_batch,
     prefill_step_share_and_time,
 )
@@ -172,8 +174,30 @@ def _transfer(result: CapacityResult) -> OutputValue:
 
 def _met(result: CapacityResult) -> OutputValue:
     if result.has_targets:
-        return OutputValue(result.met)
-    return OutputValue(result.met, note="Without targets: whether nobody waits for memory.")
+        return OutputValue(result.met, note=f"It {_MET[result.met]} the targets.")
+    waits = "no request waits" if result.met else "requests wait"
+    return OutputValue(result.met, note=f"No targets are set; {waits} for memory.")
+
+
+_MET = {True: "meets", False: "misses"}
+
+
+def _max_rate(result: CapacityResult) -> OutputValue:
+    """Return the most requests per second of the replicas that are counted, as a figure."""
+    if result.max_request_rate is None:
+        return _value_if_served(None)
+    name = result.measurements.error_interval_name("throughput")
+    rate = modeled_rate(name, result.max_request_rate)
+    note = "Within the targets." if result.has_targets else ""
+    if result.prefill_bound:
+        note = "As many as the prefill replicas read."
+    return dataclasses.replace(rate, note=note)
+
+
+def _utilization(result: CapacityResult) -> OutputValue:
+    note = "Of the most within the targets." if result.has_targets else "Of the most."
+    value = _value_if_served(result.utilization)
+    return dataclasses.replace(value, note=note) if value.applies else value
 
 
 def _monthly_cost(result: CapacityResult) -> OutputValue:
@@ -217,7 +241,7 @@ def _million_tokens_cost(result: CapacityResult, with_prompts: bool = False) -> 
 
 
 OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
-    OutputSpec("fits", "Meets the targets", better="more", read=_met),
+    OutputSpec("fits", "Keeps up", better="more", read=_met),
     OutputSpec("replicas", "Replicas", better="less", read=lambda r: _value_if_served(r.replicas)),
     OutputSpec("prefill_replicas", "Prefill replicas", better="less", read=_prefill_replicas),
     OutputSpec("gpus", "GPUs", "GPU", "less", lambda r: _value_if_served(r.gpus), primary=True),
@@ -230,11 +254,8 @@ OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
     _rate_output(
         "requests_per_second", "Requests per second", "request/s", lambda r: r.request_rate
     ),
-    _rate_output(
-        "max_rate",
-        "Most requests per second within the targets",
-        "request/s",
-        lambda r: r.max_request_rate,
+    OutputSpec(
+        "max_rate", "Most requests per second", "request/s", "more", _max_rate, modeled=True
     ),
     _rate_output(
         "saturated_throughput",
@@ -245,9 +266,9 @@ OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
     ),
     OutputSpec(
         "utilisation",
-        "Load, of the most within the targets",
+        "Load",
         "%",
-        read=lambda r: _value_if_served(r.utilization),
+        read=_utilization,
     ),
     OutputSpec(
         "concurrent",
@@ -368,15 +389,31 @@ def _describe_other_acceptances(result: CapacityResult) -> str:
 
 def _load_status_and_lead(result: CapacityResult) -> tuple[Status, str]:
     """Return how the replicas stand their load."""
+    users, holds = _requests_and_room(result)
+    most = 2 * (users - holds) > users
     if not result.has_targets and result.met:
         return "fits", "Keeps up; no targets are set."
     if not result.has_targets:
-        return "tight", "Answers all, but requests wait for memory."
+        return (
+            ("no", f"{_TOO_LITTLE}: most requests wait.")
+            if most
+            else ("tight", f"{_TOO_LITTLE}: some requests wait.")
+        )
     if not result.met:
-        return "no", "Too slow."
+        return "no", "Too slow: most requests wait for memory." if most else "Too slow."
     if (result.utilization or 0.0) > 0.9:
         return "tight", "Meets the targets, close to their limit."
     return "fits", "Meets the targets."
+
+
+_TOO_LITTLE = "Too little memory"
+
+
+def _requests_and_room(result: CapacityResult) -> tuple[int, int]:
+    """Return the requests of a replica, and as many as its memory holds at a time, in whole ones."""
+    if not result.requests_waiting_for_memory:
+        return 0, 0
+    return round(result.profile.most + result.requests_waiting_for_memory), int(result.profile.most)
 
 
 def _replicas_text(result: CapacityResult) -> str:
@@ -409,10 +446,9 @@ def _times_text(result: CapacityResult, settled: OperatingPoint) -> str:
         late = format_value(settled.ttft[target_share(result.inputs)], "s")
         text += f", {share} within {late}"
     each = format_value(settled.tpot[target_share(result.inputs)], "s")
-    text += f". After that, {share} get a token at least every {each}."
+    text += f". After that, {share} get a token every {each} or faster, on average."
     if result.requests_waiting_for_memory:
-        holds = int(result.profile.most)
-        asking = round(result.profile.most + result.requests_waiting_for_memory)
+        asking, holds = _requests_and_room(result)
         text += (
             f" The memory of a replica holds {format_number(holds)} of {format_number(asking)} "
             f"requests with a cache in {result.inputs.cache.upper()}; the others wait until one "
@@ -602,8 +638,9 @@ def _build_pictures(result: CapacityResult) -> tuple[Chart, ...]:
     )
 
 
-def _split_notes(profile: ReplicaProfile) -> list[str]:
+def _split_notes(result: CapacityResult) -> list[str]:
     """Return how prefill and decode apart are computed, or where they usually are apart."""
+    profile = result.profile
     prefill, placed = profile.prefill, profile.placed
     routed = placed.model.is_routed
     if prefill is None:
@@ -622,12 +659,31 @@ def _split_notes(profile: ReplicaProfile) -> list[str]:
             "way, for its own, and for the transfer of its cache, which starts after that."
         )
     ]
+    if result.prefill_replicas:
+        read = format_value(result.prefill_rate, "request/s")
+        count = format_number(result.prefill_replicas)
+        replicas = "replica reads" if result.prefill_replicas == 1 else "replicas read"
+        notes.append(
+            f"The {count} prefill {replicas} at most {read}; more requests need more of them, "
+            f"each of {prefill.placed.serving.gpus} GPUs."
+        )
+    if result.gpus and result.gpus > placed.fabric.domain >= RACK:
+        whole = format_value(result.gpus, "GPU")
+        notes.append(f"{whole} are more than the {placed.fabric.domain} of one rack.")
     if routed:
         notes.append(
             "Each GPU has the whole of attention, its own requests and a part of the experts. "
             "Tokens go to their experts in FP8 and back in BF16, and nothing overlaps."
         )
     return notes
+
+
+def _block_notes(result: CapacityResult) -> tuple[str, ...]:
+    """Return a note if engines do not load blocks of scales that are divided so."""
+    inputs, setup = result.inputs, serving_setup(result.inputs)
+    model = result.profile.placed.model
+    problem = quantization_block_problem(model, inputs.weights, setup.tensor, setup.expert_tensor)
+    return (problem,) if problem else ()
 
 
 def _build_notes(result: CapacityResult) -> list[str]:
@@ -637,6 +693,7 @@ def _build_notes(result: CapacityResult) -> list[str]:
         format_value(result.profile.placed.time_before_prompt, "s"),
     )
     notes = [
+        *_block_notes(result),
         result.measurements.note,
         f"{label}: {front} pass until a request reaches the engine and its prompt is launched.",
         (
@@ -663,10 +720,11 @@ def _build_notes(result: CapacityResult) -> list[str]:
             f"Requests are divided into {inputs.pipeline_parallel} batches, one for each stage, "
             "so that all stages work; a stage that waits for another is not counted."
         )
-    notes += _split_notes(result.profile)
+    notes += _split_notes(result)
     if inputs.draft_tokens:
         kept = format_number(result.profile.kept)
         notes.append(f"{kept} tokens are kept of each step; an answer takes fewer steps by that.")
+        notes.append(describe_draft_model(placed))
     if inputs.cached_share:
         notes.append("Prompts that are cached save reading; their memory is counted whole.")
     if any(layer.state and layer.mixer.kind != "attention" for layer, _ in placed.model.runs):
@@ -675,7 +733,8 @@ def _build_notes(result: CapacityResult) -> list[str]:
             "in blocks as inference-memory counts them, so that fewer requests fit."
         )
     if result.requests_waiting_for_memory:
-        waiting = format_number(round(result.requests_waiting_for_memory))
+        asking, holds = _requests_and_room(result)
+        waiting = format_number(asking - holds)
         notes.append(f"{waiting} requests of a replica wait until others leave the memory.")
     if not (inputs.prompt_variation or inputs.answer_variation or inputs.requests_per_second):
         notes.append(

@@ -177,7 +177,7 @@ class TrainingMemoryResult:
 
     @property
     def memory_limit(self) -> float:
-        return self.gpu.capacity
+        return self.gpu.engine_visible_memory
 
     @property
     def trained(self) -> float:
@@ -215,7 +215,7 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
 
 def find_remedies(model: Architecture, inputs: TrainingMemoryInputs) -> tuple[tuple[str, str], ...]:
     """Return single changes of the recipe with which a job that is too large fits."""
-    limit = find_accelerator(inputs.gpu).capacity
+    limit = find_accelerator(inputs.gpu).engine_visible_memory
     remedies = []
     for field, value in _REMEDIES:
         if getattr(inputs, field) == value:
@@ -365,7 +365,7 @@ def _check_experts(model: Architecture, layout: ParallelLayout) -> None:
 
 
 def _check_gpu_memory_and_precision(inputs: TrainingMemoryInputs, gpu: Accelerator) -> None:
-    if not gpu.capacity:
+    if not gpu.engine_visible_memory:
         raise input_error("gpu", inputs.gpu, f"The memory of the {gpu.name} is not known.")
     if inputs.precision.startswith("bf16") and gpu.lacks_format("bf16"):
         raise input_error("precision", inputs.precision, f"The {gpu.name} cannot compute in BF16.")

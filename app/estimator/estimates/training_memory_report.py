@@ -196,7 +196,7 @@ def estimate(inputs: TrainingMemoryInputs) -> Estimate:
     gpu = find_accelerator(typed.gpu)
     layout = requested_layout(typed)
     validate_inputs(model, typed, layout, gpu)
-    limit = gpu.capacity
+    limit = gpu.engine_visible_memory
     inputs = fill_in_recompute(
         typed, lambda tried: fullest_stage(requested_loads(model, tried)).total, limit
     )
@@ -461,6 +461,7 @@ def _build_notes(result: TrainingMemoryResult, load: StageMemory) -> tuple[str, 
             "Frozen weights have neither gradients nor optimizer; gradients still pass "
             "through them, so most activations stay."
         )
+        notes += _kbit_notes(result, load)
     if result.tuning.host != "none":
         notes.append(
             f"{format_value(load.host, 'B')} per GPU wait on the host and cross PCIe in every step."
@@ -468,6 +469,30 @@ def _build_notes(result: TrainingMemoryResult, load: StageMemory) -> tuple[str, 
     if inputs.optimizer == "muon":
         notes.append("Muon's one moment is counted for every parameter.")
     return tuple(notes)
+
+
+def _kbit_notes(result: TrainingMemoryResult, load: StageMemory) -> list[str]:
+    """Return what PEFT adds to a quantized model that it prepares for training.
+
+    Without it are the measured runs of QLoRA, for example fms-acceleration's.
+    """
+    if result.inputs.method != "qlora" or result.inputs.framework == "torchtune":
+        return []
+    model, layout = result.model, result.layout
+    tables = model.embedding_parameters + model.head_parameters
+    added = _KBIT_BYTES * tables / layout.tensor / (layout.shards if layout.zero == _FSDP else 1)
+    too_much = load.total + added > result.gpu.engine_visible_memory >= load.total
+    return [
+        (
+            "Embeddings and output head stay in 16 bit, as in the measured runs. "
+            "prepare_model_for_kbit_training of PEFT casts them to FP32, which adds "
+            f"{format_value(added, 'B')}{', more than is free' if too_much else ''}."
+        )
+    ]
+
+
+# FP32 instead of 16 bit: huggingface/peft, issue 816.
+_KBIT_BYTES, _FSDP = 2, 3
 
 
 def _memory_peak_notes(result: TrainingMemoryResult, load: StageMemory) -> list[str]:

@@ -75,14 +75,18 @@ def _lost_time_notes(result: _RunResult) -> tuple[str, ...]:
     if useful is None or not isinstance(useful.value, float):
         return ()
     other = next(s.inputs.other_time for s in result.sections if s.name == _TIME)
-    lost = format_value(1 - useful.value, "%")
+    saves = 1 - useful.value / (1 - other)
+    small = "less than 0.1%" if saves < _LEAST_SHARE else format_value(saves, "%")
     return (
         (
-            f"{lost} of the time bring no progress: {format_value(other, '%')} are evaluation, "
-            "repeats and slower steps, which training-time has as an input, and the rest are "
-            "saves and failures."
+            f"{format_value(useful.value, '%')} of the time is progress. Evaluation, repeats and "
+            f"slower steps take {format_value(other, '%')}, an input of training-time; saving and "
+            f"failures take {small} of what is left."
         ),
     )
+
+
+_LEAST_SHARE = 0.001
 
 
 def _find_changes(result: _RunResult) -> tuple[VerdictFlip, ...]:

@@ -293,7 +293,7 @@ def with_least_recompute(
     changed: TrainingTimeInputs = common_inputs.fill_in_recompute(
         inputs,
         lambda tried: requested_plan_memory(model, tried, requested_plan(tried)).total,
-        gpu.capacity,
+        gpu.engine_visible_memory,
     )
     return changed
 
@@ -367,7 +367,7 @@ def find_memory_remedy(
     model: Architecture, gpu: Accelerator, inputs: TrainingTimeInputs
 ) -> tuple[str, str] | None:
     """Return the one input, with its value, that makes a plan fit in memory."""
-    limit = gpu.capacity
+    limit = gpu.engine_visible_memory
     for field, value in _LIGHTER:
         changed = dataclasses.replace(inputs, **{field: value})
         try:
@@ -415,7 +415,9 @@ def find_bubble_reductions(result: TrainingTimeResult) -> tuple[tuple[str, int, 
             changed = dataclasses.replace(changed, recompute=common_inputs.LEAST_RECOMPUTE)
             changed = with_least_recompute(model, gpu, changed)
         other = requested_plan(changed)
-        if requested_plan_memory(model, changed, other).total > max(gpu.capacity, result.memory):
+        if requested_plan_memory(model, changed, other).total > max(
+            gpu.engine_visible_memory, result.memory
+        ):
             continue
         step = requested_step_time(model, gpu, changed, other)
         rate = other.tokens / step.total / other.gpus
@@ -467,7 +469,11 @@ def round_to_systems(gpus: float, system_gpus: int) -> int:
 
 def validate_inputs(model: Architecture, inputs: TrainingTimeInputs, gpu: Accelerator) -> None:
     """Reject impossible layouts, with the reason."""
-    if gpu.peak_rate("bf16") is None or gpu.memory_bandwidth is None or not gpu.capacity:
+    if (
+        gpu.peak_rate("bf16") is None
+        or gpu.memory_bandwidth is None
+        or not gpu.engine_visible_memory
+    ):
         message = f"Rates and memory of the {gpu.name} are not all known."
         raise input_error("gpu", inputs.gpu, message)
     if gpu.peak_rate(inputs.number_format) is None:

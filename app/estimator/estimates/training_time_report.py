@@ -106,7 +106,7 @@ def _error_interval_name(result: TrainingTimeResult) -> str:
 
 
 def _fits_memory(result: TrainingTimeResult) -> OutputValue:
-    limit = result.gpu.capacity
+    limit = result.gpu.engine_visible_memory
     note = uncertain_fit_note(limit, *_plausible_memory_range(result))
     return OutputValue(result.memory <= limit, note=note)
 
@@ -199,7 +199,7 @@ def estimate(inputs: TrainingTimeInputs) -> Estimate:
     step = requested_step_time(model, gpu, inputs, plan)
     result = compute_run(model, gpu, inputs, plan, step)
     result = dataclasses.replace(result, least_recompute=inputs is not typed)
-    if result.memory > gpu.capacity:
+    if result.memory > gpu.engine_visible_memory:
         result = dataclasses.replace(result, lighter=find_memory_remedy(model, gpu, inputs))
     elif inputs.deadline is not None and result.seconds > inputs.deadline:
         result = dataclasses.replace(result, enough=find_gpus_for_deadline(model, gpu, inputs))
@@ -225,21 +225,36 @@ def _build_verdict(result: TrainingTimeResult) -> Verdict:
     inputs, gpu = result.inputs, result.gpu
     takes = format_value(result.seconds, "s")
     where = f"{format_number(inputs.gpus)} {gpu.name}"
-    if result.memory > gpu.capacity:
-        memory = MemoryLimit(gpu.capacity, gpu.capacity, gpu.memory)
+    if result.memory > gpu.engine_visible_memory:
+        memory = MemoryLimit(gpu.engine_visible_memory, gpu.engine_visible_memory, gpu.memory)
         least, _ = _plausible_memory_range(result)
         verdict = memory_verdict(result.memory, memory, inputs.gpus, least)
         text = f"{verdict.text} The run would take {takes}."
         return dataclasses.replace(verdict, text=text)
     share = f"{result.mfu:.0%} of the peak"
+    packed = _describe_packing(result)
     if inputs.deadline is None:
-        return Verdict("info", f"{takes}.", f"On {where}, at {share}.")
+        return Verdict("info", f"{takes}.", f"On {where}, at {share}.{packed}")
     limit = format_value(inputs.deadline, "s")
-    text = f"It takes {takes} on {where}, at {share}; {limit} are allowed."
+    text = f"It takes {takes} on {where}, at {share}; {limit} are allowed.{packed}"
     if result.seconds > inputs.deadline:
         return Verdict("no", "Too late.", text)
     late = result.seconds > 0.9 * inputs.deadline
     return Verdict("tight" if late else "fits", "Just in time." if late else "In time.", text)
+
+
+def _describe_packing(result: TrainingTimeResult) -> str:
+    """Return what the time of adapters assumes of the data, as a sentence; else nothing.
+
+    Examples for fine-tuning are shorter than a sequence and are often padded, not packed.
+    """
+    if result.inputs.method == "full":
+        return ""
+    return (
+        f" That is with examples packed into sequences of {format_number(result.inputs.sequence)} "
+        "tokens (the input “Sequence”). Without packing, tokens per second of text fall by the "
+        "share of padding: count the padding in “Training tokens”."
+    )
 
 
 def micro_batch_stage_time(plan: TrainingPlan, step: StepTime) -> float:
@@ -416,10 +431,10 @@ def _attention_notes(result: TrainingTimeResult) -> list[str]:
         return []
     return [
         (
-            f"Attention runs at {format_value(now, 'FLOP/s')}, scores that the backward pass computes "
-            "again included: so fast were runs of this software on 16,384 to 131,072 tokens, where "
-            "attention decides. FlashAttention 3, as in Megatron Bridge, is reckoned at "
-            f"{format_value(newer, 'FLOP/s')}."
+            f"Attention is computed at {format_value(now, 'FLOP/s')}, counting the scores that the "
+            "backward pass computes again. That is measured: in runs of this software on sequences "
+            "of 16,384 to 131,072 tokens, most of whose time is attention. With FlashAttention 3, "
+            f"as in Megatron Bridge, {format_value(newer, 'FLOP/s')} are assumed."
         )
     ]
 

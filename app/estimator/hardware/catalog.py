@@ -85,7 +85,7 @@ class Accelerator:
 
     @property
     def capacity(self) -> float:
-        """Return the usable bytes: a published reading, or else the label [B].
+        """Return the bytes that the driver shows, or else the label [B].
 
         >>> find_accelerator("H100").capacity / 2**20
         81559.0
@@ -94,7 +94,13 @@ class Accelerator:
 
     @property
     def engine_visible_memory(self) -> float:
-        """Return the bytes that an engine's memory fraction refers to [B]."""
+        """Return the bytes that programs get, where that is known, or else the capacity [B].
+
+        Estimates count with them; by hand and in a first choice one takes the capacity.
+
+        >>> find_accelerator("H100").engine_visible_memory / 2**20
+        80998.4
+        """
         return self.engine_memory or self.capacity
 
     @property

@@ -211,7 +211,7 @@ class RentalPrice:
     @property
     def words(self) -> str:
         """Return the provider and date of the price."""
-        return f"{self.provider}'s list price of {self.read_on:%B %Y}"
+        return f"{self.provider}'s on-demand list price of {self.read_on:%B %Y}"
 
 
 def find_rental_price(accelerator: str) -> RentalPrice | None:

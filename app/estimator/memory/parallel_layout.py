@@ -6,6 +6,8 @@ import math
 
 from app.estimator.models.architecture import Architecture, fill_in_counts
 from app.estimator.models.layers import Layer
+from app.estimator.models.number_formats import PUBLISHED, PUBLISHED_OR_FP8
+from app.estimator.units import format_number
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -258,6 +260,44 @@ def tensor_parallel_problem(model: Architecture, gpus: int) -> str | None:
         kv = mixer.kv_heads
         if mixer.kind == "attention" and kv % gpus and gpus % kv:
             return f"{kv} KV heads cannot be divided over {gpus} GPUs; possible: {_describe_possible_gpu_counts(model)}."
+    return None
+
+
+def quantization_block_problem(
+    model: Architecture, weights: str, tensor: int, expert_tensor: int
+) -> str | None:
+    """Return why engines do not load the blocks of a checkpoint divided so; None if they do.
+
+    Each GPU's part of an MLP has to be whole blocks with one scale each: vLLM issue 17569,
+    SGLang issue 3345.
+
+    >>> from app.estimator.models.lookup import find_model
+    >>> qwen = find_model("Qwen/Qwen3-235B-A22B-FP8")
+    >>> quantization_block_problem(qwen, "published", 8, 8)[:70]
+    'The experts are 1,536 wide and quantized in blocks of 128: over 8 GPUs'
+    >>> quantization_block_problem(qwen, "published", 8, 1) is None
+    True
+    """
+    how = model.quantization
+    if how is None or how.scheme is None or weights not in (PUBLISHED, PUBLISHED_OR_FP8):
+        return None
+    block = how.scheme.block
+    dense = model.mlp_width if model.dense_layers else 0
+    for part, width, gpus in (
+        ("The experts are", model.expert_width, expert_tensor),
+        ("The MLP is", dense, tensor),
+    ):
+        if gpus == 1 or not block or width % (gpus * block) == 0:
+            continue
+        remedy = "use fewer GPUs for a layer"
+        if width == model.expert_width:
+            remedy = "divide them whole, by expert parallelism (--enable-expert-parallel in vLLM)"
+        each = format_number(round(width / gpus, 1))
+        return (
+            f"{part} {format_number(width)} wide and quantized in blocks of {block}: over {gpus} "
+            f"GPUs each has {each}, which is not whole blocks, and vLLM and SGLang refuse to load "
+            f"that; {remedy}."
+        )
     return None
 
 

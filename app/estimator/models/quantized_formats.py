@@ -222,7 +222,8 @@ Scope = Literal["linear", "experts", "everything"]
 class NumberScheme:
     """A weight format: bits per weight with its scales and zero points.
 
-    `math` is the format of the products, `id` the nearest catalog format.
+    `math` is the format of the products, `id` the nearest catalog format. `block`: outputs
+    that share a scale in blocks of outputs and inputs (0: no such blocks).
     """
 
     id: str
@@ -230,6 +231,7 @@ class NumberScheme:
     bits: float
     math: str = "bf16"
     scale: str = ""
+    block: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -330,7 +332,7 @@ def _fp8_scheme(block: Any) -> NumberScheme:
         raise UnknownFormatError(f"FP8 in blocks of {rows}×{columns}")
     what = f"FP8 in blocks of {rows}×{columns}"
     scale = f"FP32 scale per block of {rows}×{columns}"
-    return NumberScheme("fp8-block", what, 8 + 32 / (rows * columns), "fp8", scale)
+    return NumberScheme("fp8-block", what, 8 + 32 / (rows * columns), "fp8", scale, rows)
 
 
 def _read_fp8(table: Config) -> Quantization:

@@ -107,7 +107,7 @@ class ServingSetup:
     GPUs have a part of the layers each. With `dispatch`, tokens are sent to the GPUs of their
     experts only, instead of to all. With `in_turn` the stages never work at the same time.
     The engine checks for new requests every `polling`
-    steps.
+    steps. With `drafts`, a head that proposes tokens is in memory too.
     """
 
     weights: str = "bf16"
@@ -121,6 +121,7 @@ class ServingSetup:
     pipeline: int = 1
     dispatch: bool = False
     in_turn: bool = False
+    drafts: bool = False
 
     @property
     def gpus(self) -> int:

@@ -28,6 +28,7 @@ from app.estimator.serving.step_time import (
     prefill_time,
     step_time,
 )
+from app.estimator.units import format_value
 
 # Memory that the engine may use; its memory besides weights and cache is read from
 # startup logs of this engine, unless it has a memory of its own kind.
@@ -63,6 +64,38 @@ def weight_bytes_per_gpu(placed: PlacedModel, stage: Architecture | None = None)
     return dense + experts / (serving.expert * parts)
 
 
+# Inputs of an EAGLE-3 head, each as wide as the model, and tokens of its own vocabulary: the
+# configuration of yuhuili/EAGLE3-LLaMA3.1-Instruct-8B.
+_HEAD_INPUTS, _HEAD_TOKENS = 3, 32_000
+
+
+def draft_weight_bytes(model: Architecture, weights: str) -> float:
+    """Bytes of what proposes tokens [B]: the modules for multi-token prediction, or a head.
+
+    The modules are in the format of the model; an EAGLE head is about one dense layer in 16 bit.
+    """
+    if model.predictors:
+        each = weight_table(model, weights).total / model.loaded_parameters
+        return each * model.prediction_module_parameters
+    joining = _HEAD_INPUTS * model.hidden**2 + _HEAD_TOKENS * model.hidden
+    return 2.0 * (model.stack[-1].active_parameters + joining)
+
+
+def describe_draft_model(placed: PlacedModel) -> str:
+    """Return what proposes tokens for a model, and its memory, as a sentence."""
+    model = placed.model
+    memory = format_value(draft_weight_bytes(model, placed.serving.weights), "B")
+    counted = f"{memory} of weights and one more layer of cache are counted"
+    if model.predictors:
+        return (
+            f"{model.name} is published with a module for multi-token prediction (MTP); {counted}."
+        )
+    return (
+        f"{model.name} has no module for multi-token prediction (MTP): speculation needs an EAGLE "
+        f"head or a small draft model that was trained for it. Of a head, {counted}."
+    )
+
+
 def sequence_bytes_per_gpu(
     placed: PlacedModel, context: float, stage: Architecture | None = None
 ) -> float:
@@ -72,7 +105,10 @@ def sequence_bytes_per_gpu(
         elements = context * kv_cache_elements_per_token(model, tensor, placed.element)
     else:
         elements = kv_cache_elements_per_sequence(model, context, tensor, placed.element)
-    return elements * placed.element + recurrent_state_bytes(model) / tensor
+    cached = elements * placed.element
+    if placed.serving.drafts:  # One layer more.
+        cached *= 1 + 1 / model.layers
+    return cached + recurrent_state_bytes(model) / tensor
 
 
 def cache_bytes_per_gpu(
@@ -85,7 +121,10 @@ def cache_bytes_per_gpu(
     engine = engine.with_defaults_for_gpu(placed.gpu.name, memory)
     outside = engine.bytes_outside_framework(tensor) + profiled_peak_bytes(model, engine, tensor)
     most = compute_engine_memory_budget(engine, memory, usable_share, tensor)
-    return most - weight_bytes_per_gpu(placed, model) - outside
+    drafting = 0.0
+    if placed.serving.drafts:
+        drafting = draft_weight_bytes(placed.model, placed.serving.weights) / placed.serving.gpus
+    return most - weight_bytes_per_gpu(placed, model) - outside - drafting
 
 
 def max_sequences(placed: PlacedModel, context: float, usable_share: float = _USABLE) -> float:

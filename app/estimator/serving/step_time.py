@@ -452,7 +452,7 @@ def tokens_per_step(acceptance: float, draft_tokens: int) -> float:
 def other_acceptances(acceptance: float) -> tuple[float, float]:
     """Return a lower and a higher acceptance that is as likely as the assumed one.
 
-    Heads and texts differ by that much: code is kept more often than prose.
+    Heads and texts differ by that much: of code and of sums more is kept than of prose.
 
     >>> [round(value, 2) for value in other_acceptances(0.8)]
     [0.6, 0.9]
@@ -468,7 +468,7 @@ class SpeculativeDecoding:
     """
 
     draft_tokens: int = 0
-    acceptance: float = 0.8
+    acceptance: float = 0.65
     cost: float = 0.05
 
     @property

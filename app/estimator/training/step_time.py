@@ -501,10 +501,10 @@ def _plan_with_fewest_stages(
     pipeline = 1
     while True:
         plan = _with_pipeline_stages(model, plan_without_pipeline, pipeline)
-        if fullest_stage_bytes(model, plan) <= gpu.capacity:
+        if fullest_stage_bytes(model, plan) <= gpu.engine_visible_memory:
             return plan, True
         plan = dataclasses.replace(plan, recompute="full")
-        if fullest_stage_bytes(model, plan) <= gpu.capacity:
+        if fullest_stage_bytes(model, plan) <= gpu.engine_visible_memory:
             return plan, True
         if pipeline == _DEEPEST:
             return plan, False

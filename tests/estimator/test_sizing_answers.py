@@ -1,0 +1,248 @@
+"""Answers to sizing questions: what changes them, counts that add up, plain words."""
+
+import re
+
+import pytest
+
+from app.calculators.comparison import compare_scenarios, compute_scenarios
+from app.estimator import registry
+from app.estimator.estimates.accelerator_choice import find_objection
+from app.estimator.hardware.catalog import find_accelerator
+from app.estimator.models.lookup import find_model
+from app.estimator.result import Estimate, StackedBar
+from app.estimator.serving.replica import draft_weight_bytes
+from app.estimator.serving.step_time import SpeculativeDecoding
+from app.estimator.units import format_range, format_value
+from app.widgets.estimate_view import format_interval_or_exact
+
+QWEN = {"model": "Qwen/Qwen3-235B-A22B-FP8", "gpu": "H100"}
+CROWD = {
+    **QWEN,
+    "tensor_parallel": "4",
+    "prompt_tokens": "30000",
+    "output_tokens": "500",
+    "concurrent": "20",
+    "spare": "0",
+    "ttft_target": "",
+    "tpot_target": "",
+}
+
+
+def ask(name: str, typed: dict[str, str], **more: str) -> Estimate:
+    return registry.run_estimate(name, typed | more)
+
+
+def number(answer: Estimate, figure: str) -> float:
+    value = answer[figure].value
+    assert isinstance(value, int | float)
+    return float(value)
+
+
+def test_requests_that_wait_for_memory_are_offered_the_smallest_change_first() -> None:
+    answer = ask("serving-capacity", CROWD, replicas="1")
+    flips = {flip.field: flip for flip in answer.changes}
+    assert list(flips) == ["cache", "concurrent", "tensor_parallel", "replicas"]
+    assert flips["cache"].flips_at == "FP8"
+    narrow = ask("serving-capacity", CROWD, replicas="1", cache="fp8")
+    assert f"{number(narrow, 'max_concurrent'):.0f} of 20" in flips["cache"].becomes
+    wide = ask("serving-capacity", CROWD, replicas="1", **flips["tensor_parallel"].typed_values)
+    assert wide["fits"].value is True
+    assert number(wide, "gpus") == 8 < 4 * float(flips["replicas"].flips_at)
+
+
+def test_blocks_that_tensor_parallelism_cuts_are_named_with_expert_parallelism() -> None:
+    # 1,536 / 8 = 192 is not whole blocks of 128: vLLM issue 17569.
+    memory = ask("inference-memory", QWEN, tensor_parallel="8")
+    capacity = ask("serving-capacity", QWEN, tensor_parallel="8")
+    latency = ask("latency", QWEN, tensor_parallel="8")
+    for answer in (memory, capacity, latency):
+        assert any("each has 192" in note and "expert parallel" in note for note in answer.notes)
+    whole = {"expert_parallel": "8", "expert_tensor_parallel": "1"}
+    assert not any("blocks of" in n for n in ask("serving-capacity", CROWD, **whole).notes[:1])
+    four = ask("inference-memory", QWEN, tensor_parallel="4", context="30000", concurrent="20")
+    assert not any("each has" in note for note in four.notes)
+    gpus = next(flip for flip in four.changes if flip.field == "tensor_parallel")
+    assert (gpus.flips_at, gpus.becomes) == ("8", "Fits, with expert parallelism.")
+
+
+@pytest.mark.parametrize("cache", ["bf16", "fp8"])
+def test_requests_in_memory_and_waiting_add_up(cache: str) -> None:
+    answer = ask("serving-capacity", CROWD, replicas="1", cache=cache)
+    found = re.search(r"holds (\d+) of (\d+) requests", answer.verdict.text)
+    assert found
+    holds, asking = map(int, found.groups())
+    waiting = next(n for n in answer.notes if "wait until others leave" in n)
+    assert holds + int(waiting.split()[0]) == asking == 20
+
+
+def test_users_that_wait_are_the_first_that_is_said() -> None:
+    crowd = ask("serving-capacity", CROWD, replicas="1")
+    assert crowd.verdict.status == "no"
+    assert crowd.verdict.lead == "Too little memory: most requests wait."
+    few = ask("serving-capacity", CROWD, replicas="1", concurrent="8")
+    assert few.verdict.status == "tight"
+    assert few.verdict.lead == "Too little memory: some requests wait."
+    late = ask("serving-capacity", CROWD, replicas="1", ttft_target="2 s")
+    assert late.verdict.lead == "Too slow: most requests wait for memory."
+
+
+def test_targets_are_not_spoken_of_where_none_are_set() -> None:
+    answer = ask("serving-capacity", CROWD, replicas="1")
+    assert not any("targets" in figure.label for figure in answer.figures)
+    assert answer["fits"].note == "No targets are set; requests wait for memory."
+    assert answer["max_rate"].note == ""
+    assert ask("serving-capacity", QWEN, tensor_parallel="4")["max_rate"].note == (
+        "Within the targets."
+    )
+    assert "or faster, on average" in answer.verdict.text
+
+
+RACK = {
+    "model": "deepseek-v3",
+    "gpu": "GB200",
+    "prefill_gpus": "8",
+    "decode_gpus": "32",
+    "prompt_tokens": "4000",
+    "output_tokens": "1000",
+    "spare": "0",
+}
+
+
+def test_the_most_of_prefill_apart_is_that_of_the_gpus_that_are_counted() -> None:
+    answer = ask("serving-capacity", RACK, concurrent="3000")
+    users = next(flip for flip in answer.changes if flip.field == "concurrent")
+    assert users.becomes == "Takes one more prefill replica."
+    limit = int(users.flips_at.replace(",", ""))
+    last, more = (ask("serving-capacity", RACK, concurrent=str(n)) for n in (limit - 1, limit + 5))
+    assert last["prefill_replicas"].value == answer["prefill_replicas"].value
+    assert number(last, "gpus") == number(answer, "gpus") == number(more, "gpus") - 8
+    assert number(last, "requests_per_second") == pytest.approx(
+        number(answer, "max_rate"), rel=1e-3
+    )
+    assert number(answer, "saturated_throughput") <= 1000 * number(answer, "max_rate") * 1.001
+    assert number(last, "utilisation") == pytest.approx(1.0, rel=1e-3)
+
+
+def test_more_gpus_than_a_rack_has_are_said_to_be_more() -> None:
+    below, above = (ask("serving-capacity", RACK, concurrent=n) for n in ("2000", "9000"))
+    assert not any("of one rack" in note for note in below.notes)
+    assert any("more than the 72 of one rack" in note for note in above.notes)
+
+
+@pytest.mark.parametrize("card", ["rtx-4090", "h100-sxm5-80", "rtx-3090"])
+def test_a_card_has_one_memory_in_every_calculator(card: str) -> None:
+    gpu = find_accelerator(card)
+    typed = {"gpu": card, "model": "llama-3.2-1b"}
+    for name in ("training-memory", "training-time", "inference-memory"):
+        answer = ask(name, typed)
+        bars = [picture for picture in answer.pictures if isinstance(picture, StackedBar)]
+        assert all(bar.capacity <= gpu.engine_visible_memory for bar in bars if bar.capacity)
+    lora = ask("training-memory", typed, method="lora")
+    texts = (lora.verdict.text, ask("inference-memory", typed).verdict.text)
+    of_both = f"{format_value(gpu.engine_visible_memory, 'B')} (", format_value(gpu.capacity, "B")
+    exact = format_value(gpu.engine_visible_memory, "B", 1)
+    for text in texts:
+        assert of_both[0] in text or exact in text
+        if gpu.engine_memory:
+            assert of_both[1] not in text
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "text"),
+    [
+        (47.6, 26.4, 126.0, "26.4 to 126 s"),
+        (0.103, 0.0466, 0.31, "46.6 to 310 ms"),
+        (0.9, 0.4, 2.4123, "400 to 2,410 ms"),
+        (3600.0 * 30, 3600.0 * 20, 86400.0 * 3, "20 to 72 h"),
+    ],
+)
+def test_a_range_is_in_the_unit_of_its_value(
+    value: float, low: float, high: float, text: str
+) -> None:
+    assert format_range(low, high, "s", value).replace("\u00a0", " ") == text
+    assert format_value(value, "s").partition("\u00a0")[2] == text.rsplit(maxsplit=1)[-1]
+
+
+def test_every_range_of_an_answer_is_in_the_unit_of_its_value() -> None:
+    for figure in ask("serving-capacity", CROWD, replicas="1").figures:
+        if figure.low is not None and figure.unit == "s":
+            unit = figure.words.partition("\u00a0")[2]
+            assert format_interval_or_exact(figure).endswith(f"\u00a0{unit}")
+
+
+def test_an_engine_of_one_calculator_is_one_of_the_others() -> None:
+    # An address that is carried over holds the engine of the calculator it came from.
+    same = [ask("inference-memory", {"engine": e})["per_gpu"].value for e in ("vllm", "vllm-0.9")]
+    assert same[0] == same[1]
+    for name in ("latency", "serving-capacity", "deployment"):
+        assert ask(name, {"engine": "vllm-0.9"}).verdict == ask(name, {"engine": "vllm"}).verdict
+
+
+def test_export_versions_are_left_out_alike_and_all_rates_of_the_mi350x_are_known() -> None:
+    gpus = [find_accelerator(name) for name in ("A800", "H800", "H20", "L20")]
+    job = registry.require_estimate("accelerator-choice").inputs()
+    assert {find_objection(job, gpu) for gpu in gpus} == {"An export version."}
+    mi350x, mi355x = find_accelerator("mi350x"), find_accelerator("mi355x")
+    for rate in ("bf16", "fp16", "fp8", "int8", "fp4"):
+        ratio = getattr(mi350x, rate) / getattr(mi355x, rate)
+        assert ratio == pytest.approx(2.2 / 2.4, rel=0.02)
+
+
+def test_costs_of_two_scenarios_say_that_their_prices_are_of_two_providers() -> None:
+    def compared(second: str) -> str:
+        entry = registry.require_estimate("serving-capacity")
+        typed = {"a": {"model": "8B", "gpu": "h200"}, "b": {"model": "8B", "gpu": second}}
+        found = compare_scenarios(entry, compute_scenarios(entry, typed))
+        assert found is not None
+        return found.prices
+
+    assert "A at CoreWeave's 6.31" in compared("mi300x")
+    assert "B at DigitalOcean's 2.59" in compared("mi300x")
+    assert compared("h200") == ""
+
+
+def test_time_without_progress_and_the_rented_hour_are_said_plainly() -> None:
+    run = ask("training-run", {"model": "8B", "gpu": "H100", "tokens": "1e11", "gpus": "64"})
+    share = next(note for note in run.notes if "of the time is progress" in note)
+    assert "Evaluation, repeats and slower steps take 14%" in share
+    hour = ask("cost", {})["rented_hour"]
+    assert "3.99\u00a0USD/h of rent and 0.0285\u00a0USD/h for data moved out" in hour.note
+
+
+@pytest.mark.parametrize("model", ["llama-3.3-70b", "deepseek-v3"])
+def test_what_drafts_tokens_takes_memory(model: str) -> None:
+    gpu = {"model": model, "gpu": "H200", "tensor_parallel": "8", "weights": "fp8"}
+    plain, drafted = (ask("serving-capacity", gpu, draft_tokens=n) for n in ("0", "3"))
+    layers = find_model(model).layers
+    fewer = number(drafted, "max_concurrent") / number(plain, "max_concurrent")
+    assert 0.9 < fewer < layers / (layers + 1)
+    (note,) = (n for n in drafted.notes if "one more layer of cache" in n)
+    assert not any("one more layer of cache" in n for n in plain.notes)
+    assert ("needs an EAGLE head" in note) == (model == "llama-3.3-70b")
+
+
+def test_the_head_of_a_70b_model_is_as_large_as_the_published_one() -> None:
+    # yuhuili/EAGLE3-LLaMA3.3-Instruct-70B and that of the 8B model: about 3 and 0.85 GB.
+    assert draft_weight_bytes(find_model("llama-3.3-70b"), "fp8") == pytest.approx(3e9, rel=0.2)
+    assert draft_weight_bytes(find_model("llama-3.1-8b"), "fp8") == pytest.approx(0.85e9, rel=0.15)
+
+
+def test_the_default_acceptance_gives_the_tokens_a_step_that_public_heads_give() -> None:
+    # 2.77 and 2.88 with 7 drafts on MT-bench.
+    assert 2.7 < SpeculativeDecoding(7).tokens_per_step < 2.95
+
+
+def test_qlora_says_what_peft_adds_to_embeddings_and_head() -> None:
+    card = {"model": "qwen3-14b", "gpu": "rtx-4090", "method": "qlora"}
+    (note,) = (n for n in ask("training-memory", card).notes if "kbit" in n)
+    assert "adds 3.1\u00a0GB." in note  # 2 B × 2 tables × 151,936 × 5,120.
+    large = ask("training-memory", card, model="qwen3-32b", sequence="1024", gpu="rtx-3090")
+    assert any("kbit" in n for n in large.notes)
+    assert not any("kbit" in n for n in ask("training-memory", card, method="lora").notes)
+
+
+def test_the_time_of_adapters_says_that_sequences_are_packed() -> None:
+    lora = ask("training-time", {"model": "8B", "method": "lora", "tokens": "100M"})
+    assert "packed into sequences of 4,096 tokens (the input “Sequence”)" in lora.verdict.text
+    assert "fall by the share of padding" in lora.verdict.text
+    assert "packed" not in ask("training-time", {"model": "8B"}).verdict.text
