@@ -207,7 +207,7 @@ def _render_erase_form(
     request: Request,
     learner: LearnerProfile,
     db: DbSession,
-    typed: str = "",
+    entered_word: str = "",
     problems: list[dict[str, str]] | None = None,
 ) -> HTMLResponse:
     return render_page(
@@ -219,6 +219,6 @@ def _render_erase_form(
         sitting=learner_store.has_running_exam(db, learner.home),
         word=CONFIRMATION_WORD,
         backup_months=MONTHS,
-        typed=typed,
+        entered_word=entered_word,
         problems=problems or [],
     )

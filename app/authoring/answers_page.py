@@ -110,7 +110,7 @@ def show_answers(
         right=types.type_of(question).right_answer_texts(question.answer),
         columns=types.type_of(question).result_column_titles(question.answer),
         table=build_response_table(question, answers),
-        wanted=query,
+        query=query,
         filtered=query.answer_filter != AnswerFilter(),
         contexts=CONTEXTS,
         outcomes=_OUTCOME_LABELS,

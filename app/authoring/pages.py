@@ -86,7 +86,7 @@ def show_audit_log(
         learner=learner,
         author=author,
         records=author_store.list_audit_records(db, _MAX_AUDIT_ROWS),
-        most=_MAX_AUDIT_ROWS,
+        max_rows=_MAX_AUDIT_ROWS,
         sessions=author_store.list_author_sessions(db, now),
     )
 
@@ -135,7 +135,7 @@ def preview_topic(
         problems=problems,
         outdated=known is not None and known.place.path in library.outdated,
         name_of=problem_key,
-        asked=_open_page_questions(library, rendered) if rendered else {},
+        open_questions=_open_page_questions(library, rendered) if rendered else {},
         questions=[(q, question_title(q)) for q in questions],
         cards=[library.cards[i] for i in known.cards] if known else [],
     )
@@ -207,16 +207,18 @@ def show_problem_list(context: ReadContext, query: ProblemQuery) -> HTMLResponse
     listing = build_problem_list(
         context.library, ProblemFilter(query.severity, query.file), query.at
     )
-    chosen = listing.chosen
+    selected_problem = listing.chosen
     folder = context.request.state.live.folder
     return context.page(
         "authoring/index.html",
         library=context.library,
         listing=listing,
-        shown=listing.problems[:_MAX_PROBLEMS],
-        chosen=chosen,
-        lines=read_lines_around(folder, chosen.path, chosen.line) if chosen else [],
-        wanted=query,
+        listed_problems=listing.problems[:_MAX_PROBLEMS],
+        selected_problem=selected_problem,
+        lines=read_lines_around(folder, selected_problem.path, selected_problem.line)
+        if selected_problem
+        else [],
+        query=query,
         name_of=problem_key,
         topic_of=topic_of_path,
         reports=store.list_learner_reports(context.db, context.learner.course),
@@ -303,7 +305,7 @@ def show_to_do(statistics: CurrentStatistics, context: ReadContext) -> HTMLRespo
     return context.page(
         "authoring/to_do.html",
         tasks=build_author_tasks(library.problems, items, due),
-        most=_ROWS,
+        max_rows=_ROWS,
         outdated=library.outdated,
         unfinished=list_unpublished_content(library),
     )
@@ -336,7 +338,7 @@ def show_question(
         topic=library.topics.get(question.topic),
         url=preview_url(question),
         seed=variant.seed,
-        asked=shown if isinstance(shown, OpenQuestion) else None,
+        open_question=shown if isinstance(shown, OpenQuestion) else None,
         outcome=None if isinstance(shown, OpenQuestion) else shown,
         samples=grade_sample_responses(variant),
         response={} if asks else dict(submission.raw),
@@ -373,7 +375,9 @@ def show_question_fragment(
     request: Request, question: Item, submission: QueriedSubmission
 ) -> HTMLResponse:
     """The unanswered question as a fragment: another hint, a step moved, another try."""
-    return render_page(request, "quiz/_question.html", asked=open_question(question, submission))
+    return render_page(
+        request, "quiz/_question.html", open_question=open_question(question, submission)
+    )
 
 
 @questions_router.post("/questions/{item}/attempts")  # noqa: FAST003 - in Item
@@ -456,7 +460,7 @@ def show_coverage(
         heads=coverage_column_titles(),
         rows=compute_coverage(library),
         papers=count_disjoint_papers(library),
-        cues=measure_answer_cues(library.questions.values()),
+        answer_cues=measure_answer_cues(library.questions.values()),
         due=list_due_content_reviews(library, now.date()),
     )
 
@@ -499,7 +503,7 @@ def show_regrading(context: ReadContext, item: str, query: RegradeQuery) -> HTML
             reworded=query.reworded,
             policy=query.policy,
         ),
-        wanted=query,
+        query=query,
         policies=_POLICY_LABELS,
         other_words=RegradeRefusal.WORDS,
     )

@@ -539,18 +539,18 @@ def compare_parts(
 ) -> Response:
     parts = {name: find_part(name) for name in dict.fromkeys(part)}
     known_parts = [known for known in parts.values() if known]
-    chosen = known_parts[:MAX_COMPARED_PARTS]
+    compared_parts = known_parts[:MAX_COMPARED_PARTS]
     return render_page(
         request,
         "calculators/hardware_comparison.html",
         learner=learner,
-        chosen=chosen,
+        compared_parts=compared_parts,
         left_out=known_parts[MAX_COMPARED_PARTS:],
         unknown=[name for name, known in parts.items() if known is None],
-        most=MAX_COMPARED_PARTS,
-        groups=compare_fields(chosen),
-        prices=[request.app.state.prices.prices_of_part(part.id) for part in chosen],
-        category=part_category(chosen[0]) if chosen else None,
+        max_parts=MAX_COMPARED_PARTS,
+        groups=compare_fields(compared_parts),
+        prices=[request.app.state.prices.prices_of_part(part.id) for part in compared_parts],
+        category=part_category(compared_parts[0]) if compared_parts else None,
     )
 
 
@@ -575,7 +575,7 @@ def show_part(
         sparse=has_sparse_rates(part),
         calculators=calculator_links(part),
         pages=topic_links_for_part(part, library),
-        kin=related_part_links(part, list_parts()),
+        related_parts=related_part_links(part, list_parts()),
         others=[p for p in parts_in_category(category) if p.id != part.id],
     )
 

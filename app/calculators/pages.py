@@ -540,7 +540,7 @@ def show_comparison(
     sides = split_scenarios(typed)
     scenarios = comparison.compute_scenarios(entry, sides)
     rows = comparison.build_input_rows(entry, scenarios, collect_course_link_targets(library))
-    near = [r for r in rows if r.differs] or [r for r in rows if not r.advanced]
+    main_rows = [r for r in rows if r.differs] or [r for r in rows if not r.advanced]
     problems = comparison.scenario_problems(scenarios)
     return render_page(
         request,
@@ -550,8 +550,8 @@ def show_comparison(
         calculator=entry,
         name=name,
         letters=[letter.upper() for letter in sides],
-        near=near,
-        far=[r for r in rows if r not in near],
+        main_rows=main_rows,
+        other_rows=[r for r in rows if r not in main_rows],
         links=comparison.comparison_links(entry, scenarios),
         compared=comparison.compare_scenarios(entry, scenarios),
         problems=problems,
@@ -653,5 +653,9 @@ def _render_result_or_problems(
 
 def _render_input_problems(request: Request, problems: tuple[InputProblem, ...]) -> Response:
     return render_page(
-        request, "calculators/_refusal.html", status=422, problems=problems, stray=problems
+        request,
+        "calculators/_refusal.html",
+        status=422,
+        problems=problems,
+        unplaced_problems=problems,
     )

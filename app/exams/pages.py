@@ -103,13 +103,15 @@ class ExamOffer:
 
 def build_exam_home(ctx: RequestContext, running: SittingState | None) -> dict[str, Any]:
     """Return the template variables of the exam home."""
-    whole = sorted(ctx.library.exams.values(), key=lambda e: (-e.questions, e.slug))
+    full_exams = sorted(ctx.library.exams.values(), key=lambda e: (-e.questions, e.slug))
     finished = [_build_past_sitting(ctx.library, one) for one in _list_finished_sittings(ctx)]
     question_pool = _count_all_and_missed(ctx)
     return {
-        "whole": whole,
-        "cuts": list(_derived_exams(ctx, whole[0], question_pool)) if whole else [],
-        "missed": question_pool.count_missed_for(whole[0]) if whole else 0,
+        "full_exams": full_exams,
+        "derived_exams": list(_derived_exams(ctx, full_exams[0], question_pool))
+        if full_exams
+        else [],
+        "missed_count": question_pool.count_missed_for(full_exams[0]) if full_exams else 0,
         "running": running,
         "finished": finished,
         "trend": build_exam_score_trend(finished, ctx.learner.target, ctx.learner.study_day),
@@ -231,7 +233,7 @@ def _count_drawable_for_exam(offer: ExamOffer, available: Counter[str]) -> int:
 def _start_page(
     ctx: RequestContext,
     offer: ExamOffer,
-    typed: StartExamDraft,
+    draft: StartExamDraft,
     problems: list[dict[str, str]],
     status: int,
 ) -> HTMLResponse:
@@ -241,15 +243,15 @@ def _start_page(
         "exams/start.html",
         status=status,
         exam=exam,
-        missed=is_exam_of_missed_questions(exam.slug),
+        is_exam_of_missed=is_exam_of_missed_questions(exam.slug),
         domains=[d for d in ctx.library.syllabus.domains if d.number in exam.domains],
-        choices=choices,
-        every=every,
+        choice_counts=choices,
+        all_counts=every,
         drawn=(_count_drawable_for_exam(offer, choices), _count_drawable_for_exam(offer, every)),
         kinds=[("", "Single and multiple choice"), (EVERY_KIND, "All kinds")],
         factors=[(f"{f:g}", _describe_time_limit(f, exam)) for f in FACTORS],
         running=_find_running_sitting(ctx),
-        typed=typed,
+        draft=draft,
         problems=problems,
     )
 
@@ -320,7 +322,7 @@ def show_exam_question(
         return _render_solution(ctx, sat, slot, reported=reported)
     frame = _build_exam_frame(ctx, sat, number, AnswerConflictNote(told))
     return ctx.page(
-        "exams/question.html", asked=_open_exam_question(ctx, sat, slot, frame), **frame
+        "exams/question.html", open_question=_open_exam_question(ctx, sat, slot, frame), **frame
     )
 
 
@@ -400,12 +402,12 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
     seeds = {slot.item: slot.seed for slot in sat.slots}
     return ctx.page(
         "exams/report.html",
-        sat=sat,
+        sitting=sat,
         title=exam_title(ctx.library, sat.exam),
         report=report,
         drawn=draw_report_charts(report, paper, sat.target, sat.time_limit_seconds),
         paper=paper,
-        coming=_count_missed_cards(ctx, paper),
+        missed_card_count=_count_missed_cards(ctx, paper),
         again=again,
         titles={
             row.item: question_title(ctx.library.questions[row.item], seeds[row.item])
@@ -519,14 +521,14 @@ def _next_exam_url(sitting: SittingState, number: int, go: str) -> str:
 
 def _render_too_late(ctx: RequestContext, sitting: SittingState) -> Response:
     if is_htmx_request(ctx.request):
-        return render_page(ctx.request, "exams/_closed.html", status=409, sat=sitting)
+        return render_page(ctx.request, "exams/_closed.html", status=409, sitting=sitting)
     return RedirectResponse(f"/exams/sittings/{sitting.id}/report?late=1", 303)
 
 
 def _open_exam_question(
     ctx: RequestContext, sitting: SittingState, slot: PaperItem, frame: Mapping[str, Any]
 ) -> OpenQuestion:
-    kept: SavedAnswer = frame["kept"]
+    kept: SavedAnswer = frame["saved_answer"]
     why: UnreadableResponse | None = frame["unreadable"].get(slot.number)
     return OpenQuestion(
         variant=draw_variant(
@@ -552,7 +554,7 @@ def _build_exam_frame(
     answered = sum(row.answered for row in palette)
     mine = answers.get(number) or SavedAnswer(number, {})
     return {
-        "sat": sitting,
+        "sitting": sitting,
         "title": exam_title(ctx.library, sitting.exam),
         "number": number,
         "palette": palette,
@@ -560,11 +562,11 @@ def _build_exam_frame(
         "unreadable": unreadable,
         "flagged": sum(row.flagged for row in palette),
         "saved": max((k.at for k in answers.values() if k.at), default=None),
-        "left": max(0, int((sitting.deadline - ctx.now).total_seconds())),
+        "seconds_left": max(0, int((sitting.deadline - ctx.now).total_seconds())),
         "since": to_milliseconds(ctx.now),
         "pace": compute_exam_pace(sitting, answered, ctx.now),
-        "kept": mine,
-        "shown": serialize_shown_answer(mine.state),
+        "saved_answer": mine,
+        "shown_answer": serialize_shown_answer(mine.state),
         "note": note,
     }
 
@@ -583,12 +585,12 @@ def _render_solution(
         "exams/solution.html",
         outcome=attach_card_of_question(ctx, _answer_feedback(ctx, sitting, slot)),
         reported=reported,
-        sat=sitting,
+        sitting=sitting,
         number=slot.number,
         palette=[paper[s.number] for s in sitting.slots],
         result=paper[slot.number].result,
         place=place + 1,
-        missed=len(numbers),
+        missed_count=len(numbers),
         next_missed=numbers[place + 1] if place + 1 < len(numbers) else 0,
         previous_missed=numbers[place - 1] if place > 0 else 0,
     )

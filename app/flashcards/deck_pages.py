@@ -257,7 +257,7 @@ def show_deck(ctx: ReadContext, query: ReviewFilterQuery) -> HTMLResponse:
         rows=_deck_rows(ctx, topic) if topic else [],
         own=page_of_added_cards(ctx, query.own),
         matches=search_cards(ctx, query.q),
-        aside=[ctx.library.cards[c] for c in aside if c in ctx.library.cards],
+        suspended_cards=[ctx.library.cards[c] for c in aside if c in ctx.library.cards],
     )
 
 

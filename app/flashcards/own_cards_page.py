@@ -277,7 +277,7 @@ def show_own_card_form(ctx: ReadContext, card: str) -> HTMLResponse:
         return _render_card_form(ctx, typed, card)
     plain = build_own_card(card, own_card.faces)
     return _render_card_form(
-        ctx, OwnCardDraft(plain.front.plain, plain.back.plain), card, bare=True
+        ctx, OwnCardDraft(plain.front.plain, plain.back.plain), card, lacks_formatting=True
     )
 
 
@@ -330,14 +330,19 @@ def _render_refused_draft(
 
 
 def _render_card_form(
-    ctx: RequestContext, typed: OwnCardDraft, card: str = "", *, status: int = 200, **more: Any
+    ctx: RequestContext, draft: OwnCardDraft, card: str = "", *, status: int = 200, **more: Any
 ) -> HTMLResponse:
-    empty = {"bare": False, "problems": [], "token": new_submission_token(), "replaced": ""}
+    empty = {
+        "lacks_formatting": False,
+        "problems": [],
+        "token": new_submission_token(),
+        "replaced": "",
+    }
     return ctx.page(
         "flashcards/own.html",
         status=status,
-        typed=typed,
+        draft=draft,
         card=card,
-        kept=ctx.request.query_params.get("kept") == "yes",
+        saved=ctx.request.query_params.get("kept") == "yes",
         **{**empty, **more},
     )

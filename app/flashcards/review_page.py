@@ -368,7 +368,11 @@ def next_card_response(
     )
     status = 409 if earlier_rating else 200
     response = render_page(
-        ctx.request, "flashcards/_review.html", status=status, table=table, wish=review_filter
+        ctx.request,
+        "flashcards/_review.html",
+        status=status,
+        table=table,
+        review_filter=review_filter,
     )
     if earlier_rating:  # for a request from any part of the page
         response.headers["HX-Retarget"] = "#desk"
@@ -447,10 +451,10 @@ def show_review(
     if query.card:
         find_card(ctx, query.card)
     graded = _find_earlier_rating(ctx, query.card, query.token)
-    wish = parse_review_filter(ctx, query, "" if graded else query.card)
+    review_filter = parse_review_filter(ctx, query, "" if graded else query.card)
     show = query.show and not graded
-    token = query.token if wish.card else ""
-    table = build_review_page(ctx, wish, show=show, since=query.since, token=token)
+    token = query.token if review_filter.card else ""
+    table = build_review_page(ctx, review_filter, show=show, since=query.since, token=token)
     leech = resolve_cards_once_per_request(ctx, [query.leech]).get(query.leech)
     already = rating_label(graded or query.graded)
     return ctx.page(
@@ -458,7 +462,7 @@ def show_review(
         table=dataclasses.replace(
             table, undo=find_undoable_review_today(ctx), leech=leech, already=already
         ),
-        wish=wish,
+        review_filter=review_filter,
         empty=not ctx.library.cards and _has_no_cards(table),
     )
 
@@ -474,8 +478,8 @@ def show_answer(ctx: ReadContext, card: str, query: ReviewFilterQuery) -> Respon
     return render_page(
         ctx.request,
         "flashcards/_card.html",
-        turn=build_card_view(ctx, held, show=True, since=since, token=token),
-        wish=ReviewFilter(query.topic, query.more, query.task),
+        card_view=build_card_view(ctx, held, show=True, since=since, token=token),
+        review_filter=ReviewFilter(query.topic, query.more, query.task),
     )
 
 
@@ -630,7 +634,7 @@ def show_offline_cards(ctx: ReadContext) -> HTMLResponse:
         today=[leaf for leaf in cards if not leaf.later],
         later=[leaf for leaf in cards if leaf.later],
         who=learner_marker(ctx.learner),
-        most=_MAX_OFFLINE_CARDS,
+        max_cards=_MAX_OFFLINE_CARDS,
     )
 
 

@@ -186,7 +186,7 @@ def show_last_import(ctx: ReadContext) -> Response:
     progress = import_progress_store.read_last_import(ctx.db, ctx.learner.id, ctx.now)
     if progress is None:
         return RedirectResponse("/settings/cards", 303)
-    return ctx.page("import_export/import.html", found=progress)
+    return ctx.page("import_export/import.html", import_progress=progress)
 
 
 @router.get("/cards/import/progress")
@@ -195,7 +195,7 @@ def show_progress(ctx: ReadContext) -> Response:
     progress = import_progress_store.read_last_import(ctx.db, ctx.learner.id, ctx.now)
     if progress is None:
         raise NotFoundError("No file was imported.", "Import one at Cards and Anki.")
-    return render_page(ctx.request, "import_export/_import.html", found=progress)
+    return render_page(ctx.request, "import_export/_import.html", import_progress=progress)
 
 
 @router.post("/cards/import/cancellation")
@@ -275,14 +275,14 @@ def _render_import_page(ctx: RequestContext, problem: str = "") -> HTMLResponse:
     all_cards = import_store.list_learner_cards(db, learner.id)
     in_exam = _cards_in_running_exam(db, learner, ctx.now)
     cards = [card for card in all_cards if card not in in_exam]
-    shown = sum(is_card_available(library, own, card) for card in cards)
+    available_count = sum(is_card_available(library, own, card) for card in cards)
     return ctx.page(
         "import_export/cards.html",
         status=422 if problem else 200,
-        shown=shown,
-        gone=len(cards) - shown,
-        sat=len(all_cards) - len(cards),
-        brought=import_store.summarize_imported(db, learner.id),
+        available_count=available_count,
+        orphaned_count=len(cards) - available_count,
+        in_exam_count=len(all_cards) - len(cards),
+        imported=import_store.summarize_imported(db, learner.id),
         problems=[{"field": "file", "message": problem}] if problem else [],
         modern=import_zstd_or_none() is not None,
         size=_SIZE,

@@ -391,10 +391,12 @@ def show_lesson(
     todays, _ = _load_todays_list(ctx)
     return ctx.page(
         "lessons/show.html",
-        asked=_open_page_questions(ctx.library, page, ctx.learner.key, past),
+        open_questions=_open_page_questions(ctx.library, page, ctx.learner.key, past),
         labs=_lab_links(ctx.library, page),
         past=past,
-        missed=store.questions_missed_last_time(ctx.db, ctx.learner.id, page.embedded_question_ids),
+        missed_questions=store.questions_missed_last_time(
+            ctx.db, ctx.learner.id, page.embedded_question_ids
+        ),
         flagged=store.load_flagged_questions(ctx.db, ctx.learner.id, page.embedded_question_ids),
         notes=store.load_notes_by_section(ctx.db, ctx.learner.id, page.topic.slug),
         before=[
@@ -475,7 +477,7 @@ def show_cheat_sheet(ctx: ReadContext, number: str) -> HTMLResponse:
         "lessons/cheatsheet.html",
         syllabus=ctx.library.syllabus,
         exam=max(ctx.library.exams.values(), key=lambda e: e.questions, default=None),
-        sheet=build_cheat_sheet(ctx.library, domain, notes),
+        cheat_sheet=build_cheat_sheet(ctx.library, domain, notes),
     )
 
 
@@ -499,10 +501,10 @@ def show_sources(
     request: Request,
     library: CurrentLibrary,
     learner: CurrentLearner,
-    using: Annotated[bool, Query(alias="used")] = False,
+    show_pages: Annotated[bool, Query(alias="used")] = False,
 ) -> HTMLResponse:
     """The bibliography; with `used`, each source with the pages that cite it."""
-    cited = {
+    topics_by_source = {
         key: [t for t in library.topics.values() if key in t.sources] for key in library.sources
     }
     return render_page(
@@ -510,8 +512,8 @@ def show_sources(
         "lessons/sources.html",
         learner=learner,
         sources=sorted(library.sources.values(), key=lambda s: s.title.casefold()),
-        cited=cited,
-        using=using,
+        topics_by_source=topics_by_source,
+        show_pages=show_pages,
     )
 
 
@@ -542,7 +544,7 @@ def _lab_links(library: Library, page: RenderedPage) -> list[tuple[str, str]]:
 def _section_list_context(page: RenderedPage, read: frozenset[str]) -> dict[str, Any]:
     """Return the template variables of the section list: what the learner has read."""
     return {
-        "sheet": page,
+        "page": page,
         "topic": page.topic,
         "read": read,
         "minutes": _minutes_of_read_sections(page, read),

@@ -173,7 +173,7 @@ def _render_section_note(request: Request, topic: Topic, place: NotedSection) ->
         anchor=place.note.section,
         title=place.title,
         note=place.note,
-        kept=True,
+        saved=True,
     )
 
 
@@ -190,7 +190,7 @@ def show_topic_notes(
         learner=learner,
         topic=page_topic,
         longest=MAX_NOTE_LENGTH,
-        kept=False,
+        saved=False,
         places=sections_with_notes(
             page_topic, store.load_saved_notes(db, learner.id, page_topic.slug)
         ),
@@ -227,5 +227,5 @@ def save_section_note(
         topic=page_topic,
         longest=MAX_NOTE_LENGTH,
         place=next(p for p in places if p.note.section == note.section),
-        kept=True,
+        saved=True,
     )

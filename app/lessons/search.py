@@ -654,7 +654,7 @@ def show_search_page(
         request,
         "lessons/search.html",
         learner=learner,
-        typed=q,
+        query=q,
         results=search_course(library, q, EVERY) if whole else search_course(library, q),
     )
 
@@ -665,5 +665,5 @@ def show_search_results(
 ) -> HTMLResponse:
     """The results fragment. It has its own URL, so that no cache serves it as the whole page."""
     return render_page(
-        request, "lessons/_search_results.html", typed=q, results=search_course(library, q)
+        request, "lessons/_search_results.html", query=q, results=search_course(library, q)
     )

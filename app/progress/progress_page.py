@@ -219,7 +219,7 @@ def show_progress(ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
             record.read,
             plan.answered if plan else (),
         ),
-        turnouts=load_prediction_chart(ctx),
+        predictions=load_prediction_chart(ctx),
         calibration=build_calibration_chart(firsts),
         log=build_study_heatmap(record.counts, ctx.day, begun) if learner.calendar else None,
     )

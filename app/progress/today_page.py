@@ -95,7 +95,7 @@ router = APIRouter()
 @router.get("/", name="today")
 def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
     library, learner = ctx.library, ctx.learner
-    running, placing = _find_open_exam_and_placement(ctx)
+    running, placement_test = _find_open_exam_and_placement(ctx)
     plan = load_plan(ctx)
     exam = learner.exam_day
     context: dict[str, Any] = {
@@ -106,7 +106,7 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
         "days_left": (exam - ctx.day).days if exam else None,
         "plan": plan,
         "running": running,
-        "placing": placing,
+        "placement_test": placement_test,
         "exam": main_exam(library),
         "estimate": plan.estimate if plan else None,
         "change": (0, ""),
@@ -179,8 +179,8 @@ def _find_open_exam_and_placement(
     if running is not None:
         exam = library.exams.get(running.title)
         running = dataclasses.replace(running, title=exam.title if exam else "Mock exam")
-    placing, _ = history.load_unfinished_runs(db, learner.id, library.questions)
-    return running, placing
+    placement_test, _ = history.load_unfinished_runs(db, learner.id, library.questions)
+    return running, placement_test
 
 
 @router.post("/exam-result")

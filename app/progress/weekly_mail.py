@@ -208,8 +208,10 @@ def show_mail_subscription(
     request: Request, key: str, learner: CurrentLearner, db: DbSession
 ) -> HTMLResponse:
     """The page that a mail links to, where its address is confirmed or removed."""
-    wish = store.find_mail_subscription(db, key)
-    return render_page(request, "progress/mail.html", learner=learner, wish=wish, key=key)
+    subscription = store.find_mail_subscription(db, key)
+    return render_page(
+        request, "progress/mail.html", learner=learner, subscription=subscription, key=key
+    )
 
 
 @router.post("/mail/{key}")

@@ -124,10 +124,12 @@ def show_practice(ctx: ReadContext) -> HTMLResponse:
     return ctx.page(
         "quiz/index.html",
         all=_count_questions(questions, past),
-        kept=len(kept),
-        fresh=sum(q.id not in past and q.id not in kept for q in questions),
+        reserved_count=len(kept),
+        new_count=sum(q.id not in past and q.id not in kept for q in questions),
         topics=_topic_counts(ctx, past),
-        beyond=sum(bool(topic.level) for topic in ctx.library.topics.values() if topic.questions),
+        topics_beyond_exam=sum(
+            bool(topic.level) for topic in ctx.library.topics.values() if topic.questions
+        ),
         domains=_objective_counts(ctx, past),
         labs=[
             _question_row(q, excerpt_first_line(q), past) for q in questions if q.type == "console"
@@ -161,10 +163,10 @@ def show_topic_practice(ctx: ReadContext, topic: str, count: Count = 10) -> HTML
 
 
 def _render_practice_offer(
-    ctx: RequestContext, title: str, pick: str, questions: Iterable[Question], count: int
+    ctx: RequestContext, title: str, run_source: str, questions: Iterable[Question], count: int
 ) -> HTMLResponse:
-    """The page with questions and results; a run of `count` of them starts with `pick`."""
-    mode, _, scope = pick.partition(":")
+    """The page with questions and results; a run of `count` of them starts with `run_source`."""
+    mode, _, scope = run_source.partition(":")
     past = store.load_past_attempts(ctx.db, ctx.learner.id)
     kept, hidden = _reserved_questions(ctx), questions_excluded_from_practice(ctx)
     rows = [
@@ -175,12 +177,12 @@ def _render_practice_offer(
     return ctx.page(
         "quiz/topic.html",
         title=title,
-        pick=pick,
+        run_source=run_source,
         page=scope if mode == "topic" else "",
         all=_count_questions(questions, past),
         rows=rows,
         count=min(len(rows), count),
-        kept=sum(q.id in kept for q in questions),
+        reserved_count=sum(q.id in kept for q in questions),
         token=new_submission_token(),
     )
 
@@ -348,7 +350,7 @@ def show_run_result(ctx: ReadContext, run: RowNumber) -> HTMLResponse:
             list(state.items),
             [page.slug for task in (plan.tasks if plan else ()) for page in task.task.pages],
         ),
-        learned=store.count_missed_before(ctx.db, ctx.learner.id, state.id, right),
+        no_longer_missed=store.count_missed_before(ctx.db, ctx.learner.id, state.id, right),
         returning=sum(not card.aside for card in added),
         token=new_submission_token(),
     )

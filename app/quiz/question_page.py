@@ -388,19 +388,18 @@ def render_question_page(
     *,
     status: int = 200,
     reported: bool = False,
-    tries: int = 0,
+    attempt_count: int = 0,
 ) -> HTMLResponse:
     """The page of one question; for an htmx request, only the fragment it replaces.
 
-    With `tries`, of a question in a lesson, the fragment also updates the line above it.
+    With `attempt_count`, of a question in a lesson, the fragment also updates the line above it.
     """
-    asked = view if isinstance(view, OpenQuestion) else None
     outcome = view if isinstance(view, AnswerFeedback) else None
     template = "quiz/show.html"
     if ctx.request.method == "POST" and is_htmx_request(ctx.request):
         alone = "quiz/_verdict.html" if outcome else "quiz/_question.html"
         template = "quiz/_question_area.html" if frame else alone
-        template = "quiz/_inline_answer.html" if tries else template
+        template = "quiz/_inline_answer.html" if attempt_count else template
     question = view.question
     return ctx.page(
         template,
@@ -413,11 +412,11 @@ def render_question_page(
             for objective in domain.objectives
             if objective.number in question.objectives
         ],
-        asked=asked,
+        open_question=view if isinstance(view, OpenQuestion) else None,
         outcome=outcome,
         run=frame,
         reported=reported,
-        tries=tries,
+        attempt_count=attempt_count,
         flag=_flag_button(ctx, view, frame),
     )
 
@@ -498,7 +497,7 @@ def show_question_fragment(
     asked = _set_place_in_run(
         open_question(ctx, question, submission), _find_answered_run(ctx, question, submission)
     )
-    return render_page(ctx.request, "quiz/_question.html", asked=asked)
+    return render_page(ctx.request, "quiz/_question.html", open_question=asked)
 
 
 @router.post("/{topic}/{question}/attempts")  # noqa: FAST003 - in Addressed
@@ -635,8 +634,8 @@ def _respond_to_attempt(
         near = dataclasses.replace(near, place=frame.place if frame else 0)
     in_text = submission.form.context == "page" and frame is None
     past = store.load_past_attempts(ctx.db, ctx.learner.id) if in_text else {}
-    tries = past[outcome.question.id].tries if in_text else 0
-    return render_question_page(ctx, near or outcome, frame, tries=tries)
+    attempt_count = past[outcome.question.id].tries if in_text else 0
+    return render_question_page(ctx, near or outcome, frame, attempt_count=attempt_count)
 
 
 def _find_answered_run(

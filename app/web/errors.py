@@ -100,7 +100,7 @@ def error_response(
         hint=hint,
         onward=help_link,
         code=status,
-        entered=_read_submitted_fields(request) if again else [],
+        submitted_fields=_read_submitted_fields(request) if again else [],
         action=f"{below}?{request.url.query}" if request.url.query else below,
     )
     if fragment and status != 422:

@@ -315,7 +315,7 @@ def template_language_marks(language: str) -> dict[str, Any]:
     """Return the language marks for templates; empty if the course is in the UI language.
 
     `lang` is the attribute for an element with course text, `english` for UI text
-    inside one. `authored` wraps course text inside UI text; `named` wraps what follows
+    inside one. `authored` wraps course text inside UI text; `authored_after_colon` wraps what follows
     a colon. Names inside of UI sentences are not marked.
 
     >>> "<h1{lang}>".format(**template_language_marks("de")), "<h1{lang}>".format(**template_language_marks("en-GB"))
@@ -324,11 +324,11 @@ def template_language_marks(language: str) -> dict[str, Any]:
      lang="ar" dir="rtl"
     >>> print(template_language_marks("de")["authored"]("Druck & Zug"))
     <bdi lang="de">Druck &amp; Zug</bdi>
-    >>> print(template_language_marks("de")["named"]("Read: Druck"))
+    >>> print(template_language_marks("de")["authored_after_colon"]("Read: Druck"))
     Read: <bdi lang="de">Druck</bdi>
     """
     if same_language(language, INTERFACE):
-        same = {"authored": escape, "named": escape}
+        same = {"authored": escape, "authored_after_colon": escape}
         return {"lang": Markup(), "english": Markup(), **same}
     authored = functools.partial(Markup('<bdi lang="{}">{}</bdi>').format, language)
     right_to_left = text_direction(language) == "rtl"
@@ -336,7 +336,7 @@ def template_language_marks(language: str) -> dict[str, Any]:
         "lang": Markup(' lang="{}"').format(language) + Markup(' dir="rtl"') * right_to_left,
         "english": Markup(' lang="{}"').format(INTERFACE) + Markup(' dir="ltr"') * right_to_left,
         "authored": authored,
-        "named": functools.partial(_mark_text_after_colon, authored),
+        "authored_after_colon": functools.partial(_mark_text_after_colon, authored),
     }
 
 

@@ -260,7 +260,7 @@ class CalculatorForm:
     compare: str
 
     @property
-    def stray(self) -> tuple[InputProblem, ...]:
+    def unplaced_problems(self) -> tuple[InputProblem, ...]:
         """Return the problems that belong to no field of this form."""
         groups = (*self.groups, *self.folded)
         names = {f.name for group in groups for f in group.fields}

@@ -27,8 +27,8 @@ def test_it_has_a_module_and_a_template(subtests: pytest.Subtests) -> None:
             assert type(kind).__module__.startswith("app.questions.types.")
             assert kind.template == f"questions/{name}.html"
             template = (ROOT / "templates" / kind.template).read_text()
-            assert "{% macro form(asked)" in template
-            assert "{% macro marks(outcome)" in template
+            assert "{% macro form(open_question)" in template
+            assert "{% macro feedback(outcome)" in template
 
 
 def test_the_registry_finds_it_by_a_question(subtests: pytest.Subtests) -> None:
