@@ -63,6 +63,7 @@ from app.spaced_repetition.todays_queue import (
     TodaysQueue,
     choose_new_cards,
     count_by_queue,
+    count_extra_new_cards,
     count_unseen_by_topic,
     load_todays_queue,
     load_upcoming_cards,
@@ -135,15 +136,17 @@ class NoCardsDueInfo:
     """What the page shows when no card is due.
 
     `on` and `count` are the next study day with cards. `wait` is the time until a learning step
-    later today. `more` is how many new cards could be started now, and `reverses` says that the new
-    ones left are buried because their reverse was seen today. `too_late` says that new cards could
-    not be reviewed twice before the exam. `has_list` says that these are the cards of the day's list.
+    later today. `more` is how many new cards of the page `topic` could be started now, `wanted` the
+    value of `more` in the address that starts them. `reverses` says that the new ones left are
+    buried because their reverse was seen today, `too_late` that new cards could not be reviewed
+    twice before the exam, `has_list` that these are the cards of the day's list.
     """
 
     on: dt.date | None
     count: int
     wait: str
     more: int
+    wanted: int
     topic: str
     tomorrow: bool
     reverses: bool
@@ -196,7 +199,7 @@ def build_review_page(
         total=done + left,
         counters=count_by_queue(stack.left, _counter_of_card(held, stack) if held else ""),
         turn=(build_card_view(ctx, held, show=show, since=since, token=token) if held else None),
-        rest=None if held else _explain_no_cards_due(ctx, stack, has_list=listed is not None),
+        rest=None if held else _explain_no_cards_due(ctx, review_filter, stack, listed),
     )
 
 
@@ -308,25 +311,33 @@ def _next_card_to_show(
 
 
 def _explain_no_cards_due(
-    ctx: RequestContext, stack: TodaysQueue, *, has_list: bool
+    ctx: RequestContext,
+    review_filter: ReviewFilter,
+    stack: TodaysQueue,
+    listed: CardsOnDayList | None,
 ) -> NoCardsDueInfo:
     learner, library, queue, limits = ctx.learner.id, ctx.library, stack.queue, stack.limits
     later = store.find_next_due_day(ctx.db, learner, limits)
     standing = queue.first.standing if queue.first else None
-    unseen = count_unseen_by_topic(ctx, limits, begun_first=has_list)
+    unseen = count_unseen_by_topic(ctx, limits, begun_first=listed is not None)
     new = choose_new_cards(ctx, limits, unseen, 1)
     last_new = last_day_for_new_cards(ctx.learner.plan_calendar(ctx.day))
     topic = library.topics.get(library.cards[new[0]].topic) if new else None
+    more = len(choose_new_cards(ctx, limits, [topic.slug], _OFFER)) if topic else 0
+    begun = 0
+    if listed is not None and not review_filter.topic:
+        begun = count_extra_new_cards(listed, queue)
     return NoCardsDueInfo(
         on=later[0] if later else None,
         count=later[1] if later else 0,
         wait=format_wait(standing.due_at - ctx.now) if standing else "",
-        more=min(_OFFER, sum(unseen.values())) if new else 0,
+        more=more,
+        wanted=max(begun, review_filter.more if listed is None else 0) + more,
         topic=topic.title if topic else "",
         tomorrow=bool(later and (later[0] - ctx.day).days == 1),
         reverses=bool(unseen) and not new,
         too_late=last_new is not None and last_new < ctx.day,
-        has_list=has_list,
+        has_list=listed is not None,
     )
 
 

@@ -9,6 +9,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
 from app.accounts.current_learner import CurrentLearner, ReadContext, RequestContext, WriteContext
+from app.clock import round_minutes
 from app.content.course_facts import cached_course_facts
 from app.content.library import PICTURES, Library
 from app.content.reading_routes import (
@@ -30,8 +31,8 @@ from app.markup.model import Domain, GlossaryTerm, Objective, Topic
 from app.questions.question_form import OpenQuestion, build_open_question, excerpt_first_line
 from app.spaced_repetition.added_cards import list_kept_added_cards
 from app.spaced_repetition.card_ids import TERM, parse_card_id
-from app.study_plan.day_list import DayList, plans_short_route
-from app.study_plan.loader import DayListEnsured
+from app.study_plan.day_list import DayList
+from app.study_plan.loader import DayListEnsured, planned_route
 from app.study_plan.score import ScoreEstimate
 from app.study_plan.store import load_newest_list
 from app.web.dependencies import CurrentLibrary, require_topic
@@ -318,15 +319,6 @@ def _pages_read(library: Library, sections_read: Mapping[str, Collection[str]]) 
     }
 
 
-def _planned_route(ctx: RequestContext, begun: Collection[str]) -> Route:
-    """Return the route of the plan."""
-    course, calendar = cached_course_facts(ctx.library), ctx.learner.plan_calendar(ctx.day)
-    is_short = plans_short_route(
-        course, begun, calendar, ctx.day, ctx.learner.minutes_on(ctx.day), ctx.learner.page_route
-    )
-    return "short" if is_short else "full"
-
-
 @router.get("/concepts")
 def redirect_to_course() -> RedirectResponse:
     return RedirectResponse("/course", 308)
@@ -343,7 +335,7 @@ def show_course(
     library = ctx.library
     newest, estimate = _load_todays_list(ctx)
     sections_read = store.load_sections_read_by_topic(ctx.db, ctx.learner.id)
-    route = route or _planned_route(ctx, sections_read)
+    route = route or planned_route(ctx, sections_read)
     pages = {
         slug: page
         for slug, topic in library.topics.items()
@@ -371,7 +363,7 @@ def show_course(
         route=route,
         minutes={
             r: sum(
-                reading_minutes_on_route(library.topics[s], r)
+                round_minutes(reading_minutes_on_route(library.topics[s], r))
                 for s in cached_course_facts(library).pages
             )
             for r in get_args(Route)

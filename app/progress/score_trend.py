@@ -36,17 +36,20 @@ class ScoreTrend:
 
     scores: tuple[ScorePrediction, ...]
 
-    def change_since_last_week(self, day: dt.date) -> tuple[int, str]:
-        """Return by how many points the score rose, and since when: in a week, or since a day.
+    def change_since_last_week(self, day: dt.date) -> tuple[int, str, str]:
+        """Return by how many points the score rose, since when, and how far it fell since a later list.
 
-        The text is empty if there is nothing to compare with.
+        The first text is empty if there is nothing to compare with, the second if it did not fall.
         """
         if len(self.scores) < 2:
-            return 0, ""
+            return 0, "", ""
         before = [score for score in self.scores if score.day <= day - WEEK]
         since = before[-1] if before else self.scores[0]
         rise = round(self.scores[-1].expected) - round(since.expected)
-        return rise, "in a week" if before else f"since {since.day:%A}"
+        last = self.scores[-2]
+        fall = round(last.expected) - round(self.scores[-1].expected)
+        fell = f"down {fall} since {last.day:%A}" if fall > 0 and last is not since else ""
+        return rise, "in a week" if before else f"since {since.day:%A}", fell
 
 
 def build_score_trend(

@@ -15,6 +15,7 @@ from app.accounts.learner_store import change_settings
 from app.clock import to_milliseconds
 from app.content.course_facts import cached_course_facts, main_exam
 from app.content.library import Library
+from app.content.reading_routes import Route, reading_minutes_on_route
 from app.errors import ConflictError
 from app.lessons.course_pages import domain_progress
 from app.markup.model import ExamBlueprint, Topic
@@ -33,7 +34,13 @@ from app.quiz.next_steps import view_plan
 from app.quiz.selection import draw_placement_test
 from app.spaced_repetition.todays_queue import load_todays_queue
 from app.study_plan.day_list import PLACEMENT_QUESTION_MINUTES
-from app.study_plan.loader import DayListEnsured, StudyPlan, load_cards_on_day_list, load_plan
+from app.study_plan.loader import (
+    DayListEnsured,
+    StudyPlan,
+    load_cards_on_day_list,
+    load_plan,
+    planned_route,
+)
 from app.web.render import render_page
 from app.widgets.svg import build_svg_element, draw_rect_in_percent
 
@@ -42,27 +49,35 @@ _MINUTE = dt.timedelta(minutes=1)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FirstVisitOffer:
-    """What a new learner is offered: `placement` questions in `minutes`, or the `first` page."""
+    """What a new learner is offered: `placement` questions in `minutes`, or the `first` page.
+
+    `route` is that of the plan, on which the page takes `first_minutes`.
+    """
 
     exam: ExamBlueprint | None
     placement: int
     minutes: float
     first: Topic | None
+    route: Route
+    first_minutes: float
 
 
 def build_first_visit_offer(
-    library: Library, exam: ExamBlueprint | None, seed: str
+    library: Library, exam: ExamBlueprint | None, seed: str, route: Route
 ) -> FirstVisitOffer:
     """Return the placement test and the first page of the course."""
     placement = draw_placement_test(
         list(library.questions.values()), library.syllabus.domains, {}, seed
     )
     order = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
+    first = order[0] if order else None
     return FirstVisitOffer(
         exam=exam,
         placement=len(placement),
         minutes=len(placement) * PLACEMENT_QUESTION_MINUTES,
-        first=order[0] if order else None,
+        first=first,
+        route=route,
+        first_minutes=reading_minutes_on_route(first, route) if first else 0.0,
     )
 
 
@@ -109,12 +124,13 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
         "placement_test": placement_test,
         "exam": main_exam(library),
         "estimate": plan.estimate if plan else None,
-        "change": (0, ""),
+        "change": (0, "", ""),
         "trend": "",
         "token": new_submission_token(),
     }
     if plan is None and running is None:
-        welcome = build_first_visit_offer(library, main_exam(library), learner.key)
+        route = planned_route(ctx, ())
+        welcome = build_first_visit_offer(library, main_exam(library), learner.key, route)
         return render_page(request, "progress/first_visit.html", welcome=welcome, **context)
     record = load_study_record(ctx)
     tasks = view_plan(plan, library)

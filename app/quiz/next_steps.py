@@ -5,7 +5,7 @@ import dataclasses
 import itertools
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from urllib.parse import quote
 
 from app.clock import round_minutes
@@ -17,8 +17,6 @@ from app.study_plan.day_list import PageToRead, TaskProgress
 from app.study_plan.loader import StudyPlan
 from app.web.formatting import NBSP, format_count_with_noun
 
-_STEPS = 3
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TopicResult:
@@ -26,7 +24,6 @@ class TopicResult:
 
     slug: str
     title: str
-    minutes: float
     right: int
     count: int
 
@@ -60,13 +57,11 @@ class MissedPlace:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RunSummary:
-    """`to_read` are the topics to read next, at most three; `domains_without_miss` those without a miss.
+    """How a run went; `missed` is in its order.
 
-    `missed` is in the order of the run. `costliest_domain` is the domain whose misses cost most in the
-    exam, None if nothing was missed.
+    `costliest_domain` is that whose misses cost most in the exam, None if nothing was missed.
     """
 
-    to_read: tuple[TopicResult, ...]
     domains_without_miss: tuple[TopicResult, ...]
     missed: tuple[MissedPlace, ...]
     costliest_domain: DomainResult | None = None
@@ -76,25 +71,15 @@ def summarize_run(
     library: Library,
     scores: Mapping[str, float],
     items: list[str],
-    todays_topics: Sequence[str] = (),
 ) -> RunSummary:
-    """Return the summary; `scores` has the answered questions, `items` all in their order.
-
-    Of the topics to read, those `todays_topics` for today come first, in that order.
-    """
+    """Return the summary; `scores` has the answered questions, `items` all in their order."""
     ordered = sort_in_course_order(library, scores)
     topics = [
         _topic_result(library, slug, [scores[item] for item in group])
         for slug, group in itertools.groupby(ordered, lambda item: library.questions[item].topic)
     ]
     missed = [item for item in items if scores.get(item, 1) < 1]
-    order = {slug: place for place, slug in enumerate(todays_topics)}
-    weakest = sorted(
-        (topic for topic in topics if topic.missed),
-        key=lambda topic: (order.get(topic.slug, len(order)), -topic.missed),
-    )
     return RunSummary(
-        to_read=tuple(weakest[:_STEPS]),
         domains_without_miss=tuple(topic for topic in topics if not topic.missed),
         missed=tuple(
             MissedPlace(items.index(item) + 1, library.topics[library.questions[item].topic].title)
@@ -136,7 +121,7 @@ def _learning_position(library: Library, item: str) -> tuple[int, str, int]:
 def _topic_result(library: Library, slug: str, scores: list[float]) -> TopicResult:
     topic = library.topics[slug]
     right = sum(score >= 1 for score in scores)
-    return TopicResult(slug, topic.title, topic.minutes, right, len(scores))
+    return TopicResult(slug, topic.title, right, len(scores))
 
 
 _WORD = re.compile(r"[^\W_]{2,}")
@@ -230,8 +215,8 @@ _REASONS = {
 
 
 def _describe_reading(task: TaskProgress, page: PageToRead) -> str:
-    parts = [f"{task.done} of {task.total} read"] if task.done else []
-    parts += [_REASONS[page.reason], "Essentials only" if page.short else ""]
+    parts = [_REASONS[page.reason], "Essentials only" if page.short else ""]
+    parts += [f"{task.done} of {task.total} pages read"] if task.done else []
     return f"{NBSP}· ".join(filter(None, parts))
 
 
@@ -288,9 +273,13 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
         "practice": (
             "Answer {}",
             "{} answered",
-            "First on pages you read or missed, then on others",
+            "Pages read lately or listed today first, then questions you missed, then other objectives",
         ),
-        "new": ("Learn {}", "{} learned", "New, from pages you read and questions you missed"),
+        "new": (
+            "Learn {}",
+            "{} learned",
+            "New: your own, missed questions, and cards of pages you read or missed a question on",
+        ),
         "review": ("Review {}", "{} reviewed", "Due now, before you forget"),
     }[task.kind]
     return TaskView(

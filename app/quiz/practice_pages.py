@@ -21,6 +21,7 @@ from app.content.course_facts import (
     questions_of_topic,
     unmet_exam_only_questions,
 )
+from app.content.library import Library
 from app.errors import ConflictError, NotFoundError
 from app.markup.model import Domain, Objective
 from app.questions.model import Question
@@ -53,7 +54,8 @@ from app.quiz.selection import (
 from app.quiz.store import NewPracticeRun, PracticeRunState
 from app.spaced_repetition.added_cards import load_added_cards
 from app.spaced_repetition.card_ids import question_card_id
-from app.study_plan.loader import load_plan
+from app.study_plan.day_list import PageToRead
+from app.study_plan.loader import StudyPlan, load_plan
 from app.study_plan.score import describe_score_of_guessing
 from app.web.dependencies import LAST_ROW, RowNumber, require_topic
 
@@ -344,16 +346,20 @@ def show_run_result(ctx: ReadContext, run: RowNumber) -> HTMLResponse:
         guessing=describe_score_of_guessing(cached_course_facts(ctx.library)),
         run=build_run_frame(state, 0),
         rows=rows,
-        summary=summarize_run(
-            ctx.library,
-            scores,
-            list(state.items),
-            [page.slug for task in (plan.tasks if plan else ()) for page in task.task.pages],
-        ),
+        summary=summarize_run(ctx.library, scores, list(state.items)),
+        topics=ctx.library.topics,
+        pages=_first_pages_of_list(plan, ctx.library),
         no_longer_missed=store.count_missed_before(ctx.db, ctx.learner.id, state.id, right),
         returning=sum(not card.aside for card in added),
         token=new_submission_token(),
     )
+
+
+def _first_pages_of_list(plan: StudyPlan | None, library: Library) -> list[PageToRead]:
+    """Return the first pages of the day's list, at most three."""
+    tasks = plan.tasks if plan else ()
+    listed = [page for task in tasks for page in task.task.pages if page.slug in library.topics]
+    return listed[:3]
 
 
 def _run_scores(run: PracticeRunState) -> dict[str, float]:

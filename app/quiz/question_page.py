@@ -327,6 +327,8 @@ def build_recorded_feedback(
         way = NextLinks(frame.resume_url, frame.next_url, words)
     elif submission.form.context == "page":
         way = NextLinks(submission.form.back)
+        if submission.form.back and not is_htmx_request(ctx.request):
+            way = dataclasses.replace(way, onward=way.back, words=f"Back to {_PAGE}")
     elif _back_link_label(submission.form.back) == _PRACTICE:
         way = NextLinks(submission.form.back, submission.form.back, f"Back to {_PRACTICE}")
     else:

@@ -125,15 +125,15 @@ def load_todays_queue(
 ) -> TodaysQueue:
     """Return the review queue of the study day.
 
-    Without a list, or if the learner chose a deck or more cards, it has all due cards. New cards
-    are then those that the minutes allow: half of them are for cards.
+    Without a list, or if the learner chose a deck, it has all due cards. New cards are then those
+    that the minutes allow: half of them are for cards. More cards than the list has are new ones.
     """
     limits = _query(ctx, choice.topic)
-    planned = listed is not None and choice == EVERYTHING
+    followed = None if choice.topic else listed
     while True:
         loaded = (
-            _load_queue_of_list(ctx, limits, listed)
-            if planned and listed is not None
+            _load_queue_of_list(ctx, limits, followed)
+            if followed is not None
             else queue.load_queue(ctx.db, ctx.learner.id, limits)
         )
         if loaded.first is None or is_card_visible(ctx, loaded.first.card):
@@ -141,13 +141,11 @@ def load_todays_queue(
         gone = limits.strays.gone | {loaded.first.card}
         limits = dataclasses.replace(limits, strays=dataclasses.replace(limits.strays, gone=gone))
     pace = load_card_pace(ctx.db, ctx.learner.id, ctx.day)
-    if planned and listed is not None:
-        new = _unstarted_cards_on_list(ctx, listed)
-        fresh = len(new)
-    else:
-        if listed is not None and not choice.topic:
-            planned_new = sum(not is_added_card(card) for card in listed.new)
-            allowed = max(0, planned_new + choice.more - loaded.whole.begun)
+    new = () if followed is None else _unstarted_cards_on_list(ctx, followed)
+    fresh = len(new)
+    if followed is None or (choice.more and not new):
+        if followed is not None:
+            allowed = max(0, choice.more - count_extra_new_cards(followed, loaded))
         else:
             minutes = ctx.learner.minutes_a_day
             allowed = count_allowed_new_cards(minutes, loaded.whole, choice.more, pace)
@@ -165,6 +163,12 @@ def load_todays_queue(
         pace=pace,
     )
     return TodaysQueue(loaded, limits, new, left)
+
+
+def count_extra_new_cards(listed: CardsOnDayList, loaded: ReviewQueue) -> int:
+    """Return how many more new cards were begun on the study day than its list has."""
+    planned = sum(not is_added_card(card) for card in listed.new)
+    return max(0, loaded.whole.begun - planned)
 
 
 def _query(ctx: RequestContext, topic: str) -> QueueScope:

@@ -14,6 +14,7 @@ from app.accounts.current_learner import LearnerProfile, ReadContext, RequestCon
 from app.accounts.learner import PlanCalendar
 from app.clock import round_minutes
 from app.content.course_facts import cached_course_facts
+from app.content.reading_routes import Route
 from app.database.engine import write_in_own_transaction
 from app.spaced_repetition.review_log import count_recalled_cards
 from app.spaced_repetition.todays_queue import CardsOnDayList
@@ -24,6 +25,7 @@ from app.study_plan.day_list import (
     count_unfinished_in_a_row,
     make_day_list,
     measure_task_progress,
+    plans_short_route,
 )
 from app.study_plan.score import ScoreEstimate, estimate_score, limit_score_drop
 
@@ -105,6 +107,15 @@ def load_plan(ctx: RequestContext) -> StudyPlan | None:
         ),
         placement_minutes=day_list.placement_minutes,
     )
+
+
+def planned_route(ctx: RequestContext, begun: Collection[str]) -> Route:
+    """Return the route of the plan; `begun` are the pages of which a part is read."""
+    course, calendar = cached_course_facts(ctx.library), ctx.learner.plan_calendar(ctx.day)
+    is_short = plans_short_route(
+        course, begun, calendar, ctx.day, ctx.learner.minutes_on(ctx.day), ctx.learner.page_route
+    )
+    return "short" if is_short else "full"
 
 
 def load_cards_on_day_list(ctx: RequestContext) -> CardsOnDayList | None:

@@ -12,7 +12,7 @@ document.addEventListener("htmx:afterSettle", ({ detail }) =>
     const own = document.getElementById(held.id);
     held = null;
     const any = "input:not([type=hidden]), textarea, .btn, button, a, summary";
-    const found = ["#go", same, any].flatMap((what) => (what ? [...elt.querySelectorAll(what)] : []));
+    const found = ["#go", same, ".btn.main", any].flatMap((what) => (what ? [...elt.querySelectorAll(what)] : []));
     const goal = [own, ...found, elt].find((e) => e?.checkVisibility());
     if (goal === elt) elt.setAttribute("tabindex", "-1");
     goal.focus({ preventScroll: true });

@@ -10,7 +10,7 @@ from app.questions.types.choice import ChoiceSpec
 from tests.browser.server import Server
 
 pytestmark = pytest.mark.browser
-BACK = "It comes back as a card, tomorrow or soon after."
+BACK = "It comes back as a card when its turn comes."
 OUT = "It does not come back."
 
 

@@ -189,3 +189,22 @@ def answer(page: Page, question: str, key: str) -> None:
     box = page.locator(f"#q-{question}")
     box.locator(f"input[value='{key}']").check()
     box.get_by_role("button", name=re.compile("^Think so")).click()
+
+
+def test_after_the_last_card_graded_with_the_mouse_enter_goes_back_to_today(
+    server: Server, page: Page
+) -> None:
+    page.goto(f"{server.url}/concepts/{TOPIC}")
+    page.request.post(f"{server.url}/concepts/{TOPIC}/readings")
+    page.goto(server.url)
+    page.goto(f"{server.url}/flashcards?task=new")
+    show = page.get_by_role("button", name=re.compile("Show the answer"))
+    back = page.get_by_role("link", name=re.compile("^Back to Today"))
+    show.wait_for()
+    while show.count():
+        show.click()
+        page.get_by_role("button", name=re.compile("^Easy")).click()
+        show.or_(back).wait_for()
+    expect(back).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(f"{server.url}/")

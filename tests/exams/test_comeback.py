@@ -108,7 +108,7 @@ def test_a_question_left_out_in_the_solution_is_not_counted(rosa, session: Sessi
     reach_the_end(rosa, sitting)
     finish(rosa, sitting)
     html = rosa.get(f"{sitting}/questions/1").text
-    assert "It comes back as a card, tomorrow or soon after." in html
+    assert "It comes back as a card when its turn comes." in html
     card = session.exec(select(AddedCard.card)).first()
 
     answer = rosa.post(

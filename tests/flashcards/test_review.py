@@ -211,7 +211,7 @@ def test_new_cards_of_a_day_are_limited_by_the_minutes(hands, session) -> None:
 
     assert hands.card() == ""
     html = hands.client.get("/flashcards").text.replace("\xa0", " ")
-    assert "You could learn 5 new cards from Weights" in html
+    assert "You could learn 3 new cards from Weights" in html
 
     assert hands.card("/flashcards?more=5") == "weights-3"
 
@@ -231,6 +231,29 @@ def test_no_new_cards_are_offered_after_the_list_when_the_exam_is_near(hands) ->
 
     assert "More, if you like" in pages["far"]
     assert "More, if you like" not in pages["near"]
+
+
+def test_more_cards_after_the_list_are_as_many_as_are_offered_and_of_that_page(hands) -> None:
+    hands.client.post("/concepts/weights/readings")
+    hands.client.post("/plan", data={"exam_day": "2026-12-30", "minutes_a_day": "10"})
+    hands.client.get("/")
+    while hands.card():
+        hands.grade(4)
+    for _ in range(2):  # the second offer opens cards too, though the first ones count for the day
+        page = hands.client.get("/flashcards").text.replace("\xa0", " ")
+        offer = re.search(r"More, if you like: (\d+) new cards? from ([^.<]+)\.", page)
+        address = re.search(r'href="(/flashcards\?more=\d+)">Learn', page)
+        assert offer
+        assert address
+        opened = hands.client.get(address[1]).text
+        assert f"New <b>{offer[1]}</b>" in opened
+        assert "Due <b>0</b>" in opened
+        for _ in range(int(offer[1])):
+            assert hands.card(address[1]).split("-")[0] == {"Weights": "weights"}.get(
+                offer[2], "cache"
+            )
+            hands.grade(4, address[1])
+        assert hands.card(address[1]) == ""
 
 
 def test_the_cards_of_one_topic_can_be_reviewed_alone(hands) -> None:

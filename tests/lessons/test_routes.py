@@ -211,3 +211,17 @@ def test_an_alias_is_no_name_of_another_topic(folder: Path):
 
     assert "kv-cache" in codes["E11"]
     assert "Mass" in codes["E03"]
+
+
+def test_the_first_visit_and_the_plan_say_the_minutes_of_the_planned_route(client: TestClient):
+    plan = {"exam_day": "2026-12-30", "minutes_a_day": "30", "page_route": "short"}
+    client.post("/plan", data=plan)
+
+    welcome, course = (client.get(at).text.replace("\xa0", " ") for at in ("/", "/course"))
+    essentials = re.search(r"Essentials: (\d+) min", course)
+    assert essentials
+    assert 'href="/concepts/weights?route=short"' in welcome
+    assert f'class="min">{essentials[1]} minute' in welcome
+    assert f"1 page left, {essentials[1]} min." in " ".join(
+        client.get("/plan").text.replace("\xa0", " ").split()
+    )

@@ -298,7 +298,7 @@ def test_the_calendar_of_the_plan_ends_with_the_exam(reader: TestClient):
     assert calendar.count('role="cell"') == 4 * 7
     assert calendar.count("<b>Mock exam</b>") == 3
     assert calendar.count("<b>Exam</b>") == calendar.count('aria-current="date"') == 1
-    assert "Every page fits." in page
+    assert "There is time for every page." in page
 
 
 def test_a_far_exam_shows_the_next_weeks_and_the_last_one(reader: TestClient):

@@ -11,7 +11,7 @@ from tests.quiz.course import HandLibrary
 from tests.quiz.test_attempt import answer
 
 SINGLE = "/quiz/kv-cache/single"
-COMES_BACK = "It comes back as a card, tomorrow or soon after."
+COMES_BACK = "It comes back as a card when its turn comes."
 
 
 def cards(session: Session) -> list[CardStateRow]:
@@ -57,8 +57,8 @@ def test_a_partly_right_choice_says_what_was_chosen(client, form, course: HandLi
     html = miss(client, form, "/quiz/kv-cache/multiple", answer=["bcdf", "ghjk", "lmnp"])
     told = " ".join(html.replace("\xa0", " ").split())
 
-    assert "You chose 2 of 2 right options and 1 wrong." in told
-    assert "of the points; it still counts as missed." in told
+    assert "You chose 2 of the 2 right options and 1 wrong one." in told
+    assert "of the points, but the question counts as missed." in told
 
 
 def test_a_question_answered_rightly_after_a_miss_still_comes_back(client, form, session) -> None:

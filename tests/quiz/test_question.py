@@ -83,6 +83,20 @@ def test_a_page_of_the_course_can_be_returned_to(client, form) -> None:
     assert 'href="/concepts/kv-cache#q"' in client.get(verdict.headers["location"]).text
 
 
+def test_without_scripts_the_main_button_leads_from_a_page_question_back_to_the_page(
+    client, form
+) -> None:
+    address = "/quiz/kv-cache/single?context=page&back=/concepts/kv-cache%23q"
+    sent = form(client.get(address).text)
+    wrong = {**sent.values, "answer": "bcdf"}
+    page = client.get(client.post(sent.action, data=wrong).headers["location"]).text
+    fragment = client.post(sent.action, data=wrong, headers={"HX-Request": "true"}).text
+
+    assert '<a class="btn main" href="/concepts/kv-cache#q"' in page
+    assert 'class="btn main"' not in fragment
+    assert "Try again" in fragment
+
+
 def test_every_control_has_a_name(client) -> None:
     html = client.get("/quiz/kv-cache/order").text + client.get("/quiz/kv-cache/match").text
 
@@ -123,3 +137,11 @@ def test_a_list_shows_the_numbers_that_the_question_asks(client) -> None:
     asked = re.search(r"How large is \d+ times 10 GB", client.get("/quiz/kv-cache/computed").text)
     assert asked
     assert asked[0] in client.get("/quiz/kv-cache").text
+
+
+def test_a_choice_of_several_says_how_many_are_right(client, course) -> None:
+    kind = "multiple"
+    right = sum(option.right for option in course.current().questions[kind].answer.options)
+    names = {2: "two", 3: "three"}
+
+    assert f"(Choose {names[right]}.)" in client.get(f"/quiz/kv-cache/{kind}").text

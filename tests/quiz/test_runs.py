@@ -109,7 +109,7 @@ def test_another_try_in_a_run_leads_back_to_it(client, form) -> None:
     run = begin(client, count=3, pick="topic:kv-cache")
     answer(client, form, run, 1, right=True)
 
-    again = linked(client.get(f"{run}/1").text, "Try again")
+    again = linked(client.get(f"{run}/1").text, "Answer it again")
     html = client.get(again).text
     assert linked(html, "Back to your practice") == run
     item = item_at(form, html)
