@@ -23,7 +23,7 @@ from app.markup.checked_figures import (
 )
 from app.markup.model import Flashcard, SvgFigure
 from app.questions.model import Question
-from app.questions.types.numeric import NumericAnswer
+from app.questions.types.numeric import NumericSpec
 from tests.amounts import FACTOR
 from tests.conftest import SHIPPED
 
@@ -144,7 +144,7 @@ def test_a_figure_in_a_question_changes_neither_revision_nor_keys() -> None:
 
     assert linked.problems == ()
     assert question.revision == same.revision
-    assert isinstance(question.answer, NumericAnswer)
+    assert isinstance(question.answer, NumericSpec)
     assert [o.key for o in question.answer.options] == [
         o.key for o in getattr(same.answer, "options", ())
     ]
@@ -165,7 +165,7 @@ def test_what_is_asked_shows_no_link_and_what_explains_it_does() -> None:
     assert question.stem.html == "What has an H100 of 700 W?"
     assert question.hints[0].html == "Two have 160 GB."
     assert 'href="/hardware/h100-sxm5-80#memory"' in question.explanation.html
-    assert isinstance(question.answer, NumericAnswer)
+    assert isinstance(question.answer, NumericSpec)
     assert 'href="/hardware/h100-sxm5-80#tdp"' in question.answer.options[1].feedback.html
 
 
