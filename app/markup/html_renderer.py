@@ -312,10 +312,12 @@ def render_tokens(tokens: Sequence[Token], scope: RenderContext) -> RichText:
 
 def assign_heading_anchor(heading: Token, scope: RenderContext) -> str:
     """Return a heading's anchor: its pin or slug, numbered if the page uses it already."""
-    name = pop_pinned_key(heading) or slugify(plain_text([heading])) or "section"
-    count = scope.anchors.get(name, 0)
-    scope.anchors[name] = count + 1
-    return f"{name}-{count + 1}" if count else name
+    name = anchor = pop_pinned_key(heading) or slugify(plain_text([heading])) or "section"
+    while anchor in scope.anchors:
+        scope.anchors[name] += 1
+        anchor = f"{name}-{scope.anchors[name]}"
+    scope.anchors[anchor] = 1
+    return anchor
 
 
 class _HtmlRenderer(RendererHTML):

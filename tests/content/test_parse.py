@@ -165,6 +165,17 @@ def test_a_pinned_key_keeps_its_option_when_the_words_change() -> None:
     assert one["One"] == other["The first"] != "main"
 
 
+def test_every_heading_has_an_address_of_its_own() -> None:
+    page = parse_file(
+        "---\ntitle: T\n---\n\n## A\n\nOne.\n\n## A\n\nTwo.\n\n## A 2\n\nThree.\n\n## A\n\nFour.\n",
+        "topics/t/concept.md",
+    )
+
+    assert page.anchors == ("a", "a-2", "a-2-2", "a-3")
+    assert page.topic is not None
+    assert tuple(section.anchor for section in page.topic.sections) == page.anchors
+
+
 def test_a_pinned_heading_keeps_its_address_when_the_words_change() -> None:
     page = parse_file(
         "---\ntitle: T\n---\n\n## In color <!-- = in-colour -->\n\nText.\n\n"
