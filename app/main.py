@@ -37,7 +37,7 @@ from app.estimator.hardware.prices import load_price_list
 from app.exams import pages as exams
 from app.exams.sitting import run_sitting_closer
 from app.import_export import routes
-from app.import_export.card_import import ImportRunner
+from app.import_export.anki_package_import import ImportRunner
 from app.lessons import course_pages, notes, search
 from app.lessons.page_renderer import RenderedPageCache
 from app.progress.weekly_mail import MailServer, run_weekly_mails

@@ -39,7 +39,7 @@ from app.estimator.serving.replica import (
     BatchTiming,
     EqualRounds,
     RequestLengths,
-    RequestTraffic,
+    RequestPattern,
     added_prompt_time,
     idle_ttft,
     median_ttft,
@@ -99,10 +99,10 @@ class Measured:
         return RequestLengths(self.asked.prompt_tokens, self.asked.output_tokens)
 
     @property
-    def traffic(self) -> RequestTraffic:
+    def traffic(self) -> RequestPattern:
         """Return the lengths with their variation."""
         asked = self.asked
-        return RequestTraffic(self.requests, asked.prompt_variation, asked.answer_variation)
+        return RequestPattern(self.requests, asked.prompt_variation, asked.answer_variation)
 
 
 def measured(case: ReferenceCase, file: CaseFile) -> Measured:
@@ -117,7 +117,7 @@ def measured(case: ReferenceCase, file: CaseFile) -> Measured:
     fabric = gpu_interconnect(gpu, asked.network_rate, domain=asked.domain or 0)
     batches = [EqualRounds(1.0, float(asked.concurrent))]
     if case.kind == "offline_throughput":
-        traffic = RequestTraffic(RequestLengths(asked.prompt_tokens, asked.output_tokens))
+        traffic = RequestPattern(RequestLengths(asked.prompt_tokens, asked.output_tokens))
         placed = place_model(model, gpu, fabric, serving_setup(asked))
         full = max(1.0, profile_replica(placed, traffic, asked.memory_utilization).full)
         run = (asked.run_requests or full) / (asked.replicas or 1)
@@ -172,7 +172,7 @@ def predicted(row: Measured, constants: Constants) -> float:
     return requests * (row.asked.replicas or 1) * answer / seconds
 
 
-def _timed(placed: PlacedModel, traffic: RequestTraffic, batch: float) -> BatchTiming:
+def _timed(placed: PlacedModel, traffic: RequestPattern, batch: float) -> BatchTiming:
     """Return the timing of a GPU group at one batch size, without profile curves."""
     step = recorded = decode_time(placed, batch, traffic.mean_context)
     filled = placed.engine.padded_batch(batch)

@@ -99,7 +99,7 @@ async def enroll_current_learner(
     if not learner.home:  # rows are permanent, so creating them is rate limited
         visitor: Visitor = request.state.visitor
         rates: RateLimiter = request.app.state.rates
-        new = "learners", client_of_scope(request.scope), visitor.known_digest
+        new = "learners", client_of_scope(request.scope), visitor.sent_key_digest
         rates.raise_if_over_limit(*new)
         # A request that fails later, e.g. on a form error, creates no row and is not
         # counted.

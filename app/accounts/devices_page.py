@@ -186,7 +186,7 @@ def _verify_code_and_summarize_owner(
             f"{problem} A code has {CODE_LENGTH} letters and digits, none of 0, 1, I, L, O, U."
         )
     rates: RateLimiter = request.app.state.rates
-    who = client_of_scope(request.scope), _current_visitor(request).known_digest
+    who = client_of_scope(request.scope), _current_visitor(request).sent_key_digest
     if seconds := rates.seconds_until_allowed("codes", *who):
         message = f"Too many wrong codes. Wait {seconds} seconds, then try again."
         raise _CodeError(message, 429, {"retry-after": str(seconds)})

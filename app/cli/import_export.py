@@ -138,12 +138,12 @@ def _plan_updates_by_topic(result: ImportResult, folder: Path) -> dict[str, Topi
     return updates
 
 
-def export_items(file_format: str, path: Path, folder: Path, topic: str, seed: int) -> str:
+def export_items(file_format: str, path: Path, folder: Path, topic: str, number_seed: int) -> str:
     """Export a course or one of its topics to `path` (`-`: standard output); returns the report.
 
     `topic` is empty for the whole course.
     """
-    result = read_items_for_export(folder, topic, seed)
+    result = read_items_for_export(folder, topic, number_seed)
     items = tuple(i for i in result.items if _does_format_hold_item(file_format, i))
     exported = WRITERS[file_format](items, read_course_info(folder))
     _write_output(path, exported.content)

@@ -262,7 +262,7 @@ def check_course(
             content_problems = _with_problems_of_unidentified_items(
                 content_problems, readings, folder, day
             )
-        return sorted([*content_problems, *_check_missing_lock_file(folder / LOCK)])
+        return sorted([*content_problems, *_check_deleted_lock_file(folder / LOCK)])
 
 
 def _with_problems_of_unidentified_items(
@@ -304,7 +304,7 @@ def _lines_followed_by_insertion(text: str, edits: Sequence[TextEdit]) -> list[i
     return [line + shift for shift, line in enumerate(grown)]
 
 
-def _check_missing_lock_file(lock: Path) -> Iterator[ContentProblem]:
+def _check_deleted_lock_file(lock: Path) -> Iterator[ContentProblem]:
     """Report E79 if ids.lock is missing but tracked by Git."""
     if not lock.is_file() and is_tracked_by_git(lock):
         message = "ids.lock is gone, which guards the ids of the course."

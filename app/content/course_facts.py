@@ -135,8 +135,10 @@ class PageFacts:
     def compute_minutes_of_fraction(self, part: PageFraction) -> float:
         if not 0 < self.short_minutes < self.minutes:
             return self.minutes * part.share
-        rest = (part.share - ESSENTIAL_SHARE * part.essential) / (1 - ESSENTIAL_SHARE)
-        return self.short_minutes * part.essential + (self.minutes - self.short_minutes) * rest
+        rest = (part.share - ESSENTIAL_SHARE * part.essential_share) / (1 - ESSENTIAL_SHARE)
+        return (
+            self.short_minutes * part.essential_share + (self.minutes - self.short_minutes) * rest
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

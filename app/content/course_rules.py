@@ -297,7 +297,7 @@ def _have_nearly_same_stem(words: frozenset[str], others: frozenset[str]) -> boo
     return not any(len(w) < 3 or any(c.isdigit() for c in w) for w in different)
 
 
-def check_page_order(course: ParsedCourse, pages: Mapping[str, Topic]) -> list[ContentProblem]:
+def check_topic_list(course: ParsedCourse, pages: Mapping[str, Topic]) -> list[ContentProblem]:
     """Report W36, W37, E39, E03, E11: order, titles, cycles and former slugs of topics."""
     return [
         *_check_topic_order(course, pages),

@@ -51,7 +51,7 @@ from app.markup.checked_figures import (
     replace_figure_links_by_text,
 )
 from app.markup.expressions import FigureError, compute_estimate
-from app.markup.html_renderer import RenderContext, assign_heading_anchor, render_tokens
+from app.markup.html_renderer import RenderContext, render_tokens, reserve_heading_anchor
 from app.markup.images import sanitize_svg
 from app.markup.markdown_tokens import (
     closing_index,
@@ -226,7 +226,7 @@ class _PageBuilder:
         if block[0].type == "heading_open":
             self.close_section()
             self.numbered += 1
-            address = assign_heading_anchor(block[1], self.scope)
+            address = reserve_heading_anchor(block[1], self.scope)
             title = plain_text(block[1:2])
             if not title:
                 message, hint = ("The heading has no words.", "Write its title behind it.")

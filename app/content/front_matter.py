@@ -9,7 +9,7 @@ from typing import Literal
 from app.content.misread_markup import report_markup_in_plain_value
 from app.markup import strict_yaml
 from app.markup.expressions import ExpressionError, compile_expression
-from app.markup.model import ComputedParameters, Level, Status
+from app.markup.model import Level, QuestionParameters, Status
 from app.markup.problems import MOST_PARAMETERS, SourceFile
 from app.markup.strict_yaml import Node, YamlList, YamlMapping, YamlText
 from app.markup.text import LONGEST_ID, hint_for_unknown_word, is_slug, shorten
@@ -414,7 +414,7 @@ _NUMBER = re.compile(r"^-?(?!0\d)\d[\d_]*(?:\.\d+)?(?:[eE][-+]?\d+)?$")
 _MOST_VALUES = 10_000
 
 
-def read_computed(comment: ItemComment, source_file: SourceFile) -> ComputedParameters | None:
+def read_computed(comment: ItemComment, source_file: SourceFile) -> QuestionParameters | None:
     """Return the parameters of a computed question; None if it has none."""
     values = comment.fields.values
     if "params" not in values and "let" not in values:
@@ -435,7 +435,7 @@ def read_computed(comment: ItemComment, source_file: SourceFile) -> ComputedPara
         text = _read_expression(node, known, source_file)
         if text:
             lets.append((name, text))
-    return ComputedParameters(params, tuple(lets))
+    return QuestionParameters(params, tuple(lets))
 
 
 def _read_mapping(node: Node | None, label: str, source_file: SourceFile) -> dict[str, Node]:

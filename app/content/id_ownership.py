@@ -202,25 +202,25 @@ class IdOwners:
 
 
 def assign_id_owners(
-    facts: Iterable[tuple[str, ItemFingerprint]],
-    readings: Mapping[str, ParsedFile],
-    accepted: Collection[str] = (),
+    fingerprints: Iterable[tuple[str, ItemFingerprint]],
+    parsed_files: Mapping[str, ParsedFile],
+    accepted_as_unchanged: Collection[str] = (),
 ) -> IdOwners:
     """Determine the owner of each id in a course.
 
     `accepted` are ids whose items count as unchanged, even if their text differs.
     """
     claims: dict[str, list[IdClaim]] = defaultdict(list)
-    for path, fact in facts:
+    for path, fact in fingerprints:
         claims[fact.id].append(IdClaim(path, fact))
-    evidence = IdEvidence(claims, readings)
+    evidence = IdEvidence(claims, parsed_files)
     owners = IdOwners()
     for name, claimed in claims.items():
         if name in evidence.broken:
             _report_id_in_broken_comment(claimed, evidence, owners)
         elif name not in evidence.entries:
             _assign_new_id_owner(claimed, evidence, owners)
-        elif name in accepted and len(claimed) == 1:
+        elif name in accepted_as_unchanged and len(claimed) == 1:
             owners.items[name] = claimed[0]
         else:
             _assign_locked_id_owner(evidence.entries[name], claimed, evidence, owners)

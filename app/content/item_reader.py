@@ -23,7 +23,7 @@ from app.content.misread_markup import check_foreign_markup, report_misread_answ
 from app.markup import expressions
 from app.markup.html_renderer import RenderContext, render_tokens, unlink_checked_figures
 from app.markup.markdown_tokens import closing_index, first_line
-from app.markup.model import NO_TEXT, ComputedParameters, Flashcard, RichText, SourceLocation
+from app.markup.model import NO_TEXT, Flashcard, QuestionParameters, RichText, SourceLocation
 from app.markup.problems import MOST_HINTS, MOST_OPTIONS, SourceFile
 from app.markup.text import content_hash, hint_for_unknown_word, reduce_to_words
 from app.questions.model import Question
@@ -384,7 +384,7 @@ def _build_flashcard(written: AuthoredItem, metadata: ItemMetadata) -> Flashcard
 def _build_question(
     authored: AuthoredItem,
     kind: QuestionType[Any],
-    computed: ComputedParameters | None,
+    computed: QuestionParameters | None,
     metadata: ItemMetadata,
 ) -> Question:
     draft, parts, scope = authored.draft, authored.parts, authored.scope

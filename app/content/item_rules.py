@@ -10,13 +10,13 @@ from app.markup import expressions as templates
 from app.markup.expressions import (
     PLACEHOLDER,
     ExpressionError,
+    called_name_or_empty,
     compile_expression,
-    function_name,
     map_rich_texts,
 )
 from app.markup.html_renderer import KINDS, RenderContext, is_language
 from app.markup.markdown_tokens import MISBEGUN, first_line, last_line
-from app.markup.model import ComputedParameters, Flashcard
+from app.markup.model import Flashcard, QuestionParameters
 from app.markup.problems import A_COMBINATION, SourceFile, estimate_call_effort
 from app.markup.quantities import TYPED, UNITS, format_with_spec, unit_kind
 from app.markup.text import (
@@ -59,7 +59,7 @@ def check_computed(question: Question, comment: ItemComment, source_file: Source
 
 
 def _check_all_combinations(
-    question: Question, computed: ComputedParameters, where: tuple[ItemComment, SourceFile]
+    question: Question, computed: QuestionParameters, where: tuple[ItemComment, SourceFile]
 ) -> bool:
     """Return whether every combination has an answer. Stops after three kinds of faults."""
     comment, source_file = where
@@ -83,7 +83,7 @@ def _check_all_combinations(
 def _locate_quoted_expression(
     message: str,
     question: Question,
-    computed: ComputedParameters,
+    computed: QuestionParameters,
     where: tuple[ItemComment, SourceFile],
 ) -> tuple[int, int]:
     """Return the position of the expression that a message quotes, or of a computed answer."""
@@ -103,7 +103,7 @@ def _locate_quoted_expression(
 
 
 def _right_answers_for(
-    question: Question, computed: ComputedParameters, chosen: Mapping[str, str | float]
+    question: Question, computed: QuestionParameters, chosen: Mapping[str, str | float]
 ) -> tuple[str, ...]:
     """Return the correct answers of one combination; empty if they are not computed."""
     kind = types.type_of(question)
@@ -116,13 +116,15 @@ def _right_answers_for(
     return tuple(kind.right_answer_texts(answer))
 
 
-def _estimate_check_microseconds(question: Question, computed: ComputedParameters) -> float:
+def _estimate_check_microseconds(question: Question, computed: QuestionParameters) -> float:
     """Return the cost of trying every combination."""
     each = A_COMBINATION + 0.05 * sum(map(len, _all_templates(question)))
     each += types.type_of(question).combination_check_microseconds(question.answer)
     for _, text in computed.lets:
         each += len(text)
-        each += sum(estimate_call_effort(function_name(c)) for c in compile_expression(text).calls)
+        each += sum(
+            estimate_call_effort(called_name_or_empty(c)) for c in compile_expression(text).calls
+        )
     return each * len(model.seeds_up_to_variant_limit(question))
 
 
@@ -131,7 +133,7 @@ def _format_parameter_value(value: str | float) -> str:
 
 
 def _check_parameter_names(
-    question: Question, computed: ComputedParameters, comment: ItemComment, source_file: SourceFile
+    question: Question, computed: QuestionParameters, comment: ItemComment, source_file: SourceFile
 ) -> bool:
     """Report E46: undefined placeholders and unused parameters."""
     known = {*computed.params, *(n for n, _ in computed.lets)}
@@ -198,7 +200,7 @@ def _all_templates(question: Question) -> list[str]:
 
 
 def _find_combination_faults(
-    question: Question, computed: ComputedParameters, chosen: Mapping[str, str | float]
+    question: Question, computed: QuestionParameters, chosen: Mapping[str, str | float]
 ) -> list[VariantFault]:
     try:
         values = model.evaluate_combination(computed, chosen)

@@ -24,7 +24,7 @@ from app.content.course_rules import (
     check_duplicate_card_fronts,
     check_keys_changed_since_review,
     check_links_to_drafts,
-    check_page_order,
+    check_topic_list,
     check_topics,
 )
 from app.content.file_watcher import (
@@ -203,7 +203,7 @@ def _check_across_files(
     yield from course_rules.check_stale_reviews(course)
     yield from course_rules.check_near_duplicate_stems(course, questions)
     yield from check_duplicate_card_fronts(cards)
-    yield from check_page_order(course, pages)
+    yield from check_topic_list(course, pages)
     yield from check_links_to_drafts(course, pages)
     yield from _check_questions_without_objective(questions, pages)
     yield from (_unsourced_problem(q) for q in questions.values() if not q.sources)

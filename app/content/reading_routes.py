@@ -40,15 +40,15 @@ class PageFraction:
     """A part of a page: `share` of what it teaches (0 to 1), and of its essential sections."""
 
     share: float = 0.0
-    essential: float = 0.0
+    essential_share: float = 0.0
 
     @property
     def is_whole(self) -> bool:
         return self.share > 1 - 1e-6
 
     @property
-    def has_all_essentials(self) -> bool:
-        return self.essential > 1 - 1e-6
+    def covers_essential_sections(self) -> bool:
+        return self.essential_share > 1 - 1e-6
 
 
 def map_sections_to_page_fractions(topic: Topic) -> dict[str, PageFraction]:
@@ -73,7 +73,7 @@ def has_essentials_read(topic: Topic, anchors: Collection[str]) -> bool:
     return all(
         anchor in anchors
         for anchor, part in map_sections_to_page_fractions(topic).items()
-        if part.essential
+        if part.essential_share
     )
 
 

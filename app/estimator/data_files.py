@@ -14,7 +14,7 @@ from app.estimator.result import OutputValue
 DATA = pathlib.Path(__file__).parent / "data"
 
 
-class IncompleteEntryError(ValueError):
+class UnsourcedEntryError(ValueError):
     """A catalog entry lacks its source or the date when it was read."""
 
 
@@ -38,16 +38,16 @@ def require_sourced_row(row: dict[str, Any], file: str) -> dict[str, Any]:
     """Return `row` if it has sources and a date; else raise IncompleteEntryError."""
     sources = row.get("source") or []
     if not sources or not all(isinstance(s, str) and s for s in sources):
-        raise IncompleteEntryError(f"{file}: “{row.get('id')}” has no source")
+        raise UnsourcedEntryError(f"{file}: “{row.get('id')}” has no source")
     if not isinstance(row.get("read_on"), dt.date):
-        raise IncompleteEntryError(f"{file}: “{row.get('id')}” has no read_on date")
+        raise UnsourcedEntryError(f"{file}: “{row.get('id')}” has no read_on date")
     if _READINGS & row.keys() and not (
         row.get("memory_source") and isinstance(row.get("memory_read_on"), dt.date)
     ):
-        raise IncompleteEntryError(f"{file}: “{row.get('id')}” has a reading of no source")
+        raise UnsourcedEntryError(f"{file}: “{row.get('id')}” has a reading of no source")
     for cited in row.get("cited", ()):
         if not (cited.get("source") and isinstance(cited.get("read_on"), dt.date)):
-            raise IncompleteEntryError(f"{file}: “{row.get('id')}” cites without a source")
+            raise UnsourcedEntryError(f"{file}: “{row.get('id')}” cites without a source")
     return row
 
 

@@ -407,7 +407,7 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
         report=report,
         drawn=draw_report_charts(report, paper, sat.target, sat.time_limit_seconds),
         paper=paper,
-        missed_card_count=_count_missed_cards(ctx, paper),
+        missed_card_count=_count_missed_questions_with_card(ctx, paper),
         again=again,
         titles={
             row.item: question_title(ctx.library.questions[row.item], seeds[row.item])
@@ -434,7 +434,7 @@ def _in_learning_order(ctx: RequestContext, rows: Sequence[GradedItem]) -> list[
     return sorted(rows, key=lambda row: places.get(row.item, len(places)))
 
 
-def _count_missed_cards(ctx: RequestContext, paper: Sequence[GradedItem]) -> int:
+def _count_missed_questions_with_card(ctx: RequestContext, paper: Sequence[GradedItem]) -> int:
     """Return how many of the missed questions became cards of the learner."""
     missed = [question_card_id(m.item) for m in paper if m.score < 1]
     added = load_added_cards(ctx.db, ctx.learner.id, missed).values()

@@ -163,15 +163,16 @@ _LATEST = 10 * 366 * _DAY
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ImportedReview:
-    """A review in a file: its moment in ms, rating 1..4, and the milliseconds it took.
+class ImportedLogEntry:
+    """One entry of a card's log in a file: a review, or another act with rating 0.
 
-    Or, without a rating, an `act`: a due date with its study day, burying or forgetting.
+    `at_ms` is its moment, `took_ms` the time of the review, `rating` 1 to 4. The `act` is "due"
+    with its study day in `until`, "bury" or "forget".
     """
 
-    at: int
+    at_ms: int
     rating: int
-    time: int
+    took_ms: int
     act: str = ""
     until: str | None = None
 
@@ -188,7 +189,7 @@ class ImportedCard:
     note: str
     topic: str
     origin: str
-    log: tuple[ImportedReview, ...] = ()
+    log: tuple[ImportedLogEntry, ...] = ()
     own: OwnCardText | None = None
     pictures: Mapping[str, bytes] = dataclasses.field(default_factory=dict)
     suspended: bool = False
@@ -317,18 +318,18 @@ def _review_rows(
     """Return the new log rows of a card; the others are counted in `skipped`."""
     rows: dict[int, dict[str, Any]] = {}
     room = CARD_LOG.most - len(existing.logs.get(card.card, ()))
-    for review in card.log:
-        times = existing.moments.get((card.card, review.rating or review.act), [])
-        if review.act == "bury" and _is_burial_expired(learner, review.at, now):
+    for entry in card.log:
+        times = existing.moments.get((card.card, entry.rating or entry.act), [])
+        if entry.act == "bury" and _is_burial_expired(learner, entry.at_ms, now):
             continue
-        if not _ANKI_BEGAN < review.at <= now:
+        if not _ANKI_BEGAN < entry.at_ms <= now:
             skipped[_NO_MOMENT] += 1
-        elif review.at in rows or _contains_nearby_time(times, review.at):
+        elif entry.at_ms in rows or _contains_nearby_time(times, entry.at_ms):
             skipped[_ALREADY] += 1
         elif len(rows) >= room:
             skipped[_FULL_LOG] += 1
         else:
-            rows[review.at] = _review_row(card, learner, review)
+            rows[entry.at_ms] = _review_row(card, learner, entry)
     return list(rows.values())
 
 
@@ -345,22 +346,22 @@ def _contains_nearby_time(times: list[int], moment: int) -> bool:
 
 
 def _review_row(
-    card: ImportedCard, learner: LearnerProfile, review: ImportedReview
+    card: ImportedCard, learner: LearnerProfile, entry: ImportedLogEntry
 ) -> dict[str, Any]:
-    identity = f"{learner.id}\0{card.origin}\0{review.at}\0{review.rating or review.act}"
-    day = learner.study_day(from_milliseconds(review.at))
+    identity = f"{learner.id}\0{card.origin}\0{entry.at_ms}\0{entry.rating or entry.act}"
+    day = learner.study_day(from_milliseconds(entry.at_ms))
     tomorrow = (day + dt.timedelta(days=1)).isoformat()
     return {
         "learner_id": learner.id,
         "token": BROUGHT + hashlib.sha256(identity.encode()).hexdigest()[:48],
         "card": card.card,
-        "rating": review.rating,
+        "rating": entry.rating,
         "retention": card.retention or learner.retention,
-        "milliseconds": review.time if 0 < review.time <= _LONGEST_LOOK else None,
+        "milliseconds": entry.took_ms if 0 < entry.took_ms <= _LONGEST_LOOK else None,
         "study_day": day.isoformat(),
-        "at": review.at,
-        "act": review.act,
-        "until_day": tomorrow if review.act == "bury" else review.until,
+        "at": entry.at_ms,
+        "act": entry.act,
+        "until_day": tomorrow if entry.act == "bury" else entry.until,
     }
 
 

@@ -30,17 +30,17 @@ from app.errors import ConflictError, NotFoundError
 from app.import_export import export_store, import_progress_store, import_store
 from app.import_export.anki.package_format import PackageWriter, import_zstd_or_none
 from app.import_export.anki.package_reader import read_package
+from app.import_export.anki_package_import import (
+    ImportRunner,
+    MatchedPackage,
+    card_placement,
+    match_package,
+)
 from app.import_export.card_export import (
     ExportCourse,
     LearnerTime,
     is_card_available,
     write_learner_cards,
-)
-from app.import_export.card_import import (
-    ImportRunner,
-    MatchedPackage,
-    card_placement,
-    match_package,
 )
 from app.import_export.import_store import ImportedCard
 from app.import_export.items import UnusableFileError
@@ -239,7 +239,9 @@ async def remove_cards(
     Batch by batch, so that others can write in between. What is left of an interrupted removal is
     deleted by the next one.
     """
-    slices = await run_in_read_session(request, lambda ctx: _batch_cards_to_remove(ctx, what, deck))
+    slices = await run_in_read_session(
+        request, lambda ctx: _batch_cards_touched_by_removal(ctx, what, deck)
+    )
     for names in slices:
         async with open_learner_write_transaction(request) as (db, learner):
             await run_in_threadpool(_remove_batch, db, learner.id, library, what, names)
@@ -249,7 +251,7 @@ async def remove_cards(
     return RedirectResponse("/settings/cards?removed=yes", 303)
 
 
-def _batch_cards_to_remove(
+def _batch_cards_touched_by_removal(
     ctx: RequestContext, what: RemovalTarget, deck: str
 ) -> Sequence[Sequence[str]]:
     """Return the cards to remove, in batches of one transaction each."""

@@ -384,7 +384,7 @@ def show_lesson(
     return ctx.page(
         "lessons/show.html",
         open_questions=_open_page_questions(ctx.library, page, ctx.learner.key, past),
-        labs=_lab_links(ctx.library, page),
+        labs=_lab_headings_by_url(ctx.library, page),
         past=past,
         missed_questions=store.questions_missed_last_time(
             ctx.db, ctx.learner.id, page.embedded_question_ids
@@ -526,11 +526,11 @@ def _open_page_questions(
     }
 
 
-def _lab_links(library: Library, page: RenderedPage) -> list[tuple[str, str]]:
-    """Return the labs of the page's topic: URL and heading."""
+def _lab_headings_by_url(library: Library, page: RenderedPage) -> dict[str, str]:
+    """Return the headings of the labs of the page's topic, by URL."""
     asked = (library.questions[item] for item in page.topic.questions if item in library.questions)
     labs = (question for question in asked if question.type == "console")
-    return [(f"/quiz/{lab.topic}/{lab.id}", excerpt_first_line(lab)) for lab in labs]
+    return {f"/quiz/{lab.topic}/{lab.id}": excerpt_first_line(lab) for lab in labs}
 
 
 def _section_list_context(page: RenderedPage, read: frozenset[str]) -> dict[str, Any]:

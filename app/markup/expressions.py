@@ -21,7 +21,7 @@ from app.estimator.models.lookup import find_model
 from app.estimator.result import Estimate, Figure
 from app.estimator.units import format_value
 from app.markup import quantities
-from app.markup.model import ComputedParameters, RichText
+from app.markup.model import QuestionParameters, RichText
 from app.markup.quantities import UNITS, Quantity, UnitMismatchError, format_with_spec
 from app.markup.text import hint_for_unknown_word
 from app.widgets import estimate_view
@@ -377,13 +377,15 @@ def _evaluate_node(  # noqa: PLR0911 - one return per node type
         case ast.Compare(left=left, comparators=[ast.Constant(value=str(unit))]):
             return quantities.convert_quantity(_evaluate_number(left, names), unit)
         case ast.Attribute(value=ast.Call() as call, attr=output):
-            return compute_value(function_name(call), evaluate_call_inputs(call, names), output)
+            return compute_value(
+                called_name_or_empty(call), evaluate_call_inputs(call, names), output
+            )
         case ast.Call():
             return _evaluate_function_call(node, names)
     raise ExpressionError("E45", "This is not allowed in an expression.")
 
 
-def function_name(call: ast.Call) -> str:
+def called_name_or_empty(call: ast.Call) -> str:
     return call.func.id if isinstance(call.func, ast.Name) else ""
 
 
@@ -424,7 +426,7 @@ def format_as_typed(value: Value) -> str:
 
 
 def _evaluate_function_call(node: ast.Call, names: Mapping[str, Value]) -> Quantity:
-    name = function_name(node)
+    name = called_name_or_empty(node)
     if name == _QUANTITY:
         number, unit = (_evaluate_node(a, names) for a in node.args)
         return Quantity(number.value if isinstance(number, Quantity) else 0.0, str(unit))
@@ -468,16 +470,16 @@ def find_malformed_placeholders(text: str, known: Collection[str]) -> list[str]:
     ]
 
 
-def protect_placeholders_in_math(tokens: Sequence[Token], computed: ComputedParameters) -> None:
+def protect_placeholders_in_math(tokens: Sequence[Token], computed: QuestionParameters) -> None:
     """Replace placeholders in math with private-use characters; `restored` puts them back."""
-    known = _computed_names(computed)
+    known = _placeholder_names(computed)
     for token in tokens:
         for child in (token, *(token.children or [])):
             if child.type.startswith("math"):
                 child.content = _IN_MATH.sub(_make_placeholder_protector(known), child.content)
 
 
-def _computed_names(computed: ComputedParameters) -> list[str]:
+def _placeholder_names(computed: QuestionParameters) -> list[str]:
     return [*computed.params, *(name for name, _ in computed.lets)]
 
 
@@ -495,9 +497,9 @@ def _make_placeholder_protector(known: list[str]) -> Callable[[re.Match[str]], s
     return replace
 
 
-def restore_placeholders_in_math(question: T, computed: ComputedParameters) -> T:
+def restore_placeholders_in_math(question: T, computed: QuestionParameters) -> T:
     """Return the question with placeholders put back into its math."""
-    known = _computed_names(computed)
+    known = _placeholder_names(computed)
 
     def back(match: re.Match[str]) -> str:
         name, spec = divmod(ord(match[1]) - _FIRST, len(_SPECS))

@@ -281,7 +281,7 @@ class RenderContext:
     first: int = 1
     last: int = 1
 
-    def enter_block(self, token: Token) -> None:
+    def note_block_location(self, token: Token) -> None:
         """Remember the block being rendered, for problem locations."""
         if token.map:
             self.first, self.last = first_line(token), last_line(token)
@@ -303,14 +303,14 @@ def render_tokens(tokens: Sequence[Token], scope: RenderContext) -> RichText:
         tokens = lone
         words = None if lone[0].meta else text_if_unmarked(lone[0])
         if words is not None:  # Same output as the renderer's, without its overhead.
-            scope.enter_block(lone[0])
+            scope.note_block_location(lone[0])
             html = escapeHtml(words).strip()
             return RichText(html, plain_text(tokens)) if html else RichText("", "")
     html = _WRITER.render(tokens, _OPTIONS, {"scope": scope}).strip()
     return RichText(html, plain_text(tokens)) if html else RichText("", "")
 
 
-def assign_heading_anchor(heading: Token, scope: RenderContext) -> str:
+def reserve_heading_anchor(heading: Token, scope: RenderContext) -> str:
     """Return a heading's anchor: its pin or slug, numbered if the page uses it already."""
     name = anchor = pop_pinned_key(heading) or slugify(plain_text([heading])) or "section"
     while anchor in scope.anchors:
@@ -330,7 +330,7 @@ class _HtmlRenderer(RendererHTML):
         scope: RenderContext = env["scope"]
         result = ""
         for index, token in enumerate(tokens):
-            scope.enter_block(token)
+            scope.note_block_location(token)
             if token.meta and "refused" in token.meta:
                 scope.report("E88", "", token.meta["refused"], "Split it into shorter pieces.")
             if token.type == "inline":
@@ -481,7 +481,7 @@ class _HtmlRenderer(RendererHTML):
 
     def heading_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         scope: RenderContext = rest[-1]["scope"]
-        named = f' id="{assign_heading_anchor(tokens[index + 1], scope)}"' if scope.page else ""
+        named = f' id="{reserve_heading_anchor(tokens[index + 1], scope)}"' if scope.page else ""
         return f"<{tokens[index].tag}{named}>"
 
     def blockquote_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
@@ -633,7 +633,7 @@ def unlink_checked_figures(blocks: Iterable[Token], scope: RenderContext | None 
         ):
             continue
         if scope is not None:
-            scope.enter_block(block)
+            scope.note_block_location(block)
         children = block.children or []
         kept: list[Token] = []
         inside = False

@@ -89,7 +89,7 @@ class SvgProblem:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ComputedParameters:
+class QuestionParameters:
     """Numbers drawn for each attempt: parameters and expressions over them.
 
     `params` maps a name to all of its possible values; `lets` keeps the authored

@@ -121,7 +121,7 @@ def content_hash(text: str) -> str:
 # Revisions of questions were made from the names that these classes had at first.
 # Another name would give each question with a drawing or with drawn numbers a new one.
 _HASHED_NAMES = {
-    "ComputedParameters(": "Computed(",
+    "QuestionParameters(": "Computed(",
     "SvgFigure(": "Drawing(",
     "RegionBox(": "Area(",
 }

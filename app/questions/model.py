@@ -16,7 +16,7 @@ from app.markup.expressions import (
     evaluate_call_inputs,
     evaluate_expression,
 )
-from app.markup.model import NO_TEXT, ComputedParameters, Level, RichText, SourceLocation, Status
+from app.markup.model import NO_TEXT, Level, QuestionParameters, RichText, SourceLocation, Status
 from app.markup.quantities import Quantity
 from app.questions import types
 from app.questions.types import Answer
@@ -48,7 +48,7 @@ class Question:
     explanation: RichText = NO_TEXT
     mistake: RichText = NO_TEXT
     partial: Literal["", "off", "net", "coverage", "each", "lcs"] = ""
-    computed: ComputedParameters | None = None
+    computed: QuestionParameters | None = None
     section: str = ""
     level: Level = ""
     use: Literal["", "exam"] = ""
@@ -146,7 +146,7 @@ def _draw_values_and_order(question: Question, seed: int) -> Variant:
 
 
 def _find_valid_combination(
-    computed: ComputedParameters, answer: Answer, seed: int
+    computed: QuestionParameters, answer: Answer, seed: int
 ) -> tuple[dict[str, str | float], dict[str, Value], Answer]:
     kind = types.type_of_answer(answer)
     refused: ExpressionError | None = None
@@ -188,7 +188,7 @@ def _coprime_stride(wanted: int, count: int) -> int:
     return step
 
 
-def count_combinations(computed: ComputedParameters) -> int:
+def count_combinations(computed: QuestionParameters) -> int:
     return math.prod(len(values) for values in computed.params.values())
 
 
@@ -197,7 +197,7 @@ def combination_index(question: Question, seed: int) -> int:
     return seed % count_combinations(question.computed) if question.computed else 0
 
 
-def nth_combination(computed: ComputedParameters, index: int) -> dict[str, str | float]:
+def nth_combination(computed: QuestionParameters, index: int) -> dict[str, str | float]:
     """Return the parameters of one combination; an `index` beyond the last wraps around."""
     rest = index % count_combinations(computed)
     chosen: dict[str, str | float] = {}
@@ -208,7 +208,7 @@ def nth_combination(computed: ComputedParameters, index: int) -> dict[str, str |
 
 
 def evaluate_combination(
-    computed: ComputedParameters, chosen: Mapping[str, str | float]
+    computed: QuestionParameters, chosen: Mapping[str, str | float]
 ) -> dict[str, Value]:
     """Evaluate parameters and expressions; raises ExpressionError.
 
@@ -241,7 +241,7 @@ def seeds_up_to_variant_limit(question: Question) -> Sequence[int]:
     return [i * count // MOST_VARIANTS for i in range(MOST_VARIANTS)]
 
 
-def _calculator_url(computed: ComputedParameters, values: Mapping[str, Value]) -> str:
+def _calculator_url(computed: QuestionParameters, values: Mapping[str, Value]) -> str:
     """Return the URL of the calculator for the first expression that calls an estimate."""
     for _, text in computed.lets:
         for call in compile_expression(text).calls:

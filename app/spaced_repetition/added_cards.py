@@ -280,7 +280,7 @@ class MissedQuestionCard:
         return parse_card_id(self.card)[1]
 
     @property
-    def is_soon(self) -> bool:
+    def is_due_by_tomorrow(self) -> bool:
         """Whether it is due by tomorrow."""
         return (self.due - self.day).days <= 1
 

@@ -274,7 +274,7 @@ def _pages_left_to_read(
         return []
     read, pages = sum_readings(learner.readings), course.pages.values()
     is_short = plans_short_route(course, read, calendar, learner.day, minutes_of_day, route)
-    essentials = {p.slug: p.short_minutes * (1 - read[p.slug].essential) for p in pages}
+    essentials = {p.slug: p.short_minutes * (1 - read[p.slug].essential_share) for p in pages}
     is_short = is_short and max(essentials.values(), default=0) > _NOTHING
     whole = {p.slug: p.minutes - p.compute_minutes_of_fraction(read[p.slug]) for p in pages}
     left = (essentials if is_short else whole).items()

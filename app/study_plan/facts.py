@@ -20,7 +20,7 @@ class ReadingFact:
     share: float
     day: dt.date
     at: int
-    essential: float = 0.0
+    essential_share: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -91,6 +91,6 @@ def sum_readings(readings: Iterable[ReadingFact]) -> Mapping[str, PageFraction]:
     parts = collections.defaultdict[str, PageFraction](PageFraction)
     for one in readings:
         before = parts[one.page]
-        share, essential = before.share + one.share, before.essential + one.essential
+        share, essential = before.share + one.share, before.essential_share + one.essential_share
         parts[one.page] = PageFraction(min(1.0, share), min(1.0, essential))
     return parts

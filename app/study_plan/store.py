@@ -83,7 +83,7 @@ def _load_readings(
             part := (map_sections_to_page_fractions(page) if page else {}).get(section)
         ) is not None:
             day = learner.study_day(from_milliseconds(at))
-            readings.append(ReadingFact(topic, part.share, day, at, part.essential))
+            readings.append(ReadingFact(topic, part.share, day, at, part.essential_share))
     return readings
 
 
@@ -205,7 +205,7 @@ def load_day_done(
         cards=frozenset(card for card, is_done in cards if is_done),
         begun_cards=frozenset(card for card, is_done in cards if not is_done),
         pages=frozenset(p for p in pages if p in left or read[p].is_whole),
-        essentials=frozenset(p for p in pages if p in left or read[p].has_all_essentials),
+        essentials=frozenset(p for p in pages if p in left or read[p].covers_essential_sections),
         questions=frozenset(db.connection().scalars(_ANSWERED, values)),
         sat=sat is not None and sat >= day,
     )

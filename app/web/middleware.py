@@ -377,7 +377,7 @@ class EdgeMiddleware:
         config = self._config
         config.guard.check_host_origin_and_text(inner)
         kind = rate_limit_of_request(exchange.method, exchange.path, exchange.query)
-        browser = exchange.visitor.known_digest
+        browser = exchange.visitor.sent_key_digest
         config.rates.check_and_count(kind, exchange.client, browser)
         if exchange.is_write:
             config.rates.check_and_count("writes", exchange.client, browser)

@@ -57,7 +57,7 @@ class Visitor:
     obsolete: tuple[str, ...] = ()
 
     @property
-    def known_digest(self) -> str:
+    def sent_key_digest(self) -> str:
         """The digest of a key that the browser sent; empty for a newly created key."""
         return "" if self.cookie else self.digest
 

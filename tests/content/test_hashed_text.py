@@ -1,11 +1,11 @@
 """Revisions of questions outlive the names of the classes that they were made from."""
 
-from app.markup.model import ComputedParameters, RegionBox, SvgFigure
+from app.markup.model import QuestionParameters, RegionBox, SvgFigure
 from app.markup.text import stable_repr
 
 
 def test_parameters_and_drawings_are_hashed_under_their_first_names() -> None:
-    parameters = ComputedParameters({"w": (8, 16)}, (("right", "w * 2"),))
+    parameters = QuestionParameters({"w": (8, 16)}, (("right", "w * 2"),))
     figure = SvgFigure("<g/>", 10, 20, "T", "D", (RegionBox("a", 1, 2, 3, 4),))
 
     assert stable_repr(parameters) == (

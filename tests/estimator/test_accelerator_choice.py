@@ -40,7 +40,7 @@ def test_examples_in_the_docstrings_hold():
 def test_every_accelerator_of_the_catalogue_is_ranked_left_out_or_shown_beside():
     result = found()
     named = {c.gpu.id for c in result.candidates} | {g.id for g, _ in result.excluded}
-    named |= {a.id for a in terms.list_other_accelerators()}
+    named |= {a.id for a in terms.list_non_gpu_accelerators()}
     assert named == {a.id for a in list_accelerators()}
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from app.estimator import data_files as catalogue
-from app.estimator.data_files import IncompleteEntryError
+from app.estimator.data_files import UnsourcedEntryError
 from app.estimator.estimates.mig_report import MigInputs, find_mig_gpu, list_mig_gpus
 from app.estimator.hardware.catalog import find_accelerator, find_system, list_accelerators
 from app.estimator.hardware.part_values import find_part
@@ -51,7 +51,7 @@ def test_a_reading_lies_near_its_label_and_has_a_source(
 def test_a_reading_without_source_does_not_load() -> None:
     row = dict(catalogue.load_table("accelerators.toml", "accelerator")["l4"])
     del row["memory_source"]
-    with pytest.raises(IncompleteEntryError, match="reading"):
+    with pytest.raises(UnsourcedEntryError, match="reading"):
         catalogue.require_sourced_row(row, "accelerators.toml")
 
 

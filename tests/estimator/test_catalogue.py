@@ -3,7 +3,7 @@
 import pytest
 
 from app.estimator import data_files as catalogue
-from app.estimator.data_files import IncompleteEntryError
+from app.estimator.data_files import UnsourcedEntryError
 from app.estimator.hardware.catalog import (
     accelerator_id,
     find_accelerator,
@@ -45,7 +45,7 @@ def test_every_entry_says_where_it_comes_from_and_when(
 )
 def test_an_entry_without_source_or_date_does_not_load(missing: dict) -> None:
     row = dict(catalogue.load_table("models.toml", "model")["llama-2-7b"]) | missing
-    with pytest.raises(IncompleteEntryError):
+    with pytest.raises(UnsourcedEntryError):
         catalogue.require_sourced_row(row, "models.toml")
 
 

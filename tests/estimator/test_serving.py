@@ -24,7 +24,7 @@ from app.estimator.serving.replica import (
     BatchTiming,
     ReplicaProfile,
     RequestLengths,
-    RequestTraffic,
+    RequestPattern,
     idle_ttft,
     max_sequences,
     median_ttft,
@@ -53,7 +53,7 @@ def placed(model: str, gpu: str, **serving: object) -> PlacedModel:
 
 
 def profiled(one: PlacedModel, prompt: int, answer: int, usable: float = 0.9) -> ReplicaProfile:
-    return profile_replica(one, RequestTraffic(RequestLengths(prompt, answer)), usable)
+    return profile_replica(one, RequestPattern(RequestLengths(prompt, answer)), usable)
 
 
 CHAT = placed("llama-3.1-70b", "H100", weights="fp8", cache="fp8", tensor=2)
@@ -172,12 +172,12 @@ def test_integer_products_have_the_rate_of_integers() -> None:
     assert whole < 0.1 * engine.kernel_rates(card, FORMATS["fp8"]).matmul
 
 
-def _first(one: PlacedModel, cost: float, batch: float, traffic: RequestTraffic) -> float:
+def _first(one: PlacedModel, cost: float, batch: float, traffic: RequestPattern) -> float:
     timing = BatchTiming(0.01, cost, batch, 0.01, 0.0)
     return median_ttft(one, timing, traffic, idle_ttft(one, traffic))
 
 
-ALIKE = RequestTraffic(RequestLengths(1000, 300))
+ALIKE = RequestPattern(RequestLengths(1000, 300))
 
 
 def test_a_first_token_waits_for_steps_its_prompt_and_other_prompts() -> None:
@@ -192,7 +192,7 @@ def test_a_first_token_waits_for_steps_its_prompt_and_other_prompts() -> None:
 @pytest.mark.parametrize("load", [1.0, 16.0, 256.0])
 @pytest.mark.parametrize("variation", [0.0, 0.5])
 def test_a_loaded_replica_is_never_faster_than_an_idle_one(load: float, variation: float) -> None:
-    traffic = RequestTraffic(RequestLengths(4096, 300), variation, variation, open_arrivals=True)
+    traffic = RequestPattern(RequestLengths(4096, 300), variation, variation, open_arrivals=True)
     median = round(4096 / (1 + variation) ** 0.5)
     alone = CHAT.time_before_prompt + prefill_time(CHAT, median).total
     assert profile_replica(CHAT, traffic).ttft_at(load) > 0.999 * alone
@@ -200,7 +200,7 @@ def test_a_loaded_replica_is_never_faster_than_an_idle_one(load: float, variatio
 
 def test_requests_wait_for_others_only_as_far_as_they_start_together() -> None:
     def wait(**traffic: Any) -> float:
-        one = RequestTraffic(RequestLengths(1000, 300), **traffic)
+        one = RequestPattern(RequestLengths(1000, 300), **traffic)
         return _first(CHAT, 0.1, 64, one) - _first(CHAT, 0.1, 1, one)
 
     alike = wait()
@@ -211,7 +211,7 @@ def test_requests_wait_for_others_only_as_far_as_they_start_together() -> None:
 
 
 def test_the_median_of_prompts_that_vary_is_below_their_mean() -> None:
-    varied = RequestTraffic(RequestLengths(1000, 300), prompt_variation=3.0, open_arrivals=True)
+    varied = RequestPattern(RequestLengths(1000, 300), prompt_variation=3.0, open_arrivals=True)
     half = CHAT.time_before_prompt + prefill_time(CHAT, 500).total
     assert idle_ttft(CHAT, varied) == pytest.approx(half)
 
@@ -260,7 +260,7 @@ def test_divided_experts_wait_for_the_gpu_with_most_of_them() -> None:
 
 
 def test_a_run_ends_with_a_round_that_is_not_full() -> None:
-    profile = profile_replica(CHAT, RequestTraffic(RequestLengths(1000, 1000)))
+    profile = profile_replica(CHAT, RequestPattern(RequestLengths(1000, 1000)))
     steady = saturated_rate(profile)
     assert saturated_rate(profile, 3 * profile.full) == pytest.approx(steady)
     assert saturated_rate(profile, 1.1 * profile.full) < 0.9 * steady
@@ -417,8 +417,8 @@ def test_a_cached_prompt_is_not_read_again() -> None:
 
 
 def test_answers_of_many_lengths_leave_longer_sequences_in_memory() -> None:
-    alike = RequestTraffic(RequestLengths(1000, 1000))
-    varied = RequestTraffic(RequestLengths(1000, 1000), answer_variation=0.5)
+    alike = RequestPattern(RequestLengths(1000, 1000))
+    varied = RequestPattern(RequestLengths(1000, 1000), answer_variation=0.5)
     # Drawn at random in time, an answer is longer than the mean by its squared variation.
     assert (alike.mean_context, varied.mean_context) == (1500, 1750)
     fewer, more = (profile_replica(CHAT, t) for t in (varied, alike))
@@ -496,7 +496,7 @@ def test_prefill_and_decode_apart_are_near_published_rates(
     if batch:
         said = batch / decode_time(one, batch, 2100).total
     else:
-        traffic = RequestTraffic(RequestLengths(2000, 100))
+        traffic = RequestPattern(RequestLengths(2000, 100))
         said = (
             profile.build_prefill_replica(one, traffic, answers_outside_domain=False).rate
             * 2000

@@ -9,7 +9,7 @@ from app.import_export.anki.card_templates import (
     render_card_sides,
 )
 from app.import_export.anki.package_reader import RevlogEntry
-from app.import_export.card_import import _imported_review
+from app.import_export.anki_package_import import _imported_review
 
 FIELDS = ("Word", "Reading", "Meaning")
 VALUES = ("日本", "日本[にほん]", "Japan")

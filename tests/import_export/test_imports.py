@@ -19,11 +19,11 @@ from app.database.engine import WRITING, make_engine, make_write_session_factory
 from app.database.quotas import CARD_LOG, OWN_CARDS
 from app.database.tables import CardImport, CardStateRow, OwnCard, Review
 from app.import_export.anki.package_reader import read_package
-from app.import_export.card_import import AT_ONCE, ImportRunner, match_package
+from app.import_export.anki_package_import import AT_ONCE, ImportRunner, match_package
 from app.import_export.import_progress_store import NewImport, save_import_start
 from app.import_export.import_store import (
     ImportedCard,
-    ImportedReview,
+    ImportedLogEntry,
     batch_cards_by_write_cost,
     import_cards,
 )
@@ -165,7 +165,7 @@ def test_pictures_make_slices_short_as_well() -> None:
 def test_a_file_is_written_in_slices_that_are_short() -> None:
     cards = [
         ImportedCard(
-            f"own:{n}", f"own:{n}", "", str(n), tuple(ImportedReview(m, 3, 0) for m in range(n))
+            f"own:{n}", f"own:{n}", "", str(n), tuple(ImportedLogEntry(m, 3, 0) for m in range(n))
         )
         for n in range(400)
     ]

@@ -7,9 +7,9 @@ from pathlib import Path
 from app.content.library import Library
 from app.markup.model import (
     CitedSource,
-    ComputedParameters,
     Domain,
     Objective,
+    QuestionParameters,
     SourceLocation,
     Syllabus,
     Topic,
@@ -37,7 +37,7 @@ COMPUTED = dataclasses.replace(
         id_="computed",
     ),
     stem=text("How large is {n} times 10 GB?"),
-    computed=ComputedParameters(
+    computed=QuestionParameters(
         {"n": (3.0, 5.0, 7.0, 11.0)}, (("right", "n * 10 GB"), ("half", "n * 5 GB"))
     ),
 )

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.content.library import Library, load_library
-from app.markup.model import ComputedParameters
+from app.markup.model import QuestionParameters
 from app.questions import types as kinds
 from app.questions.grading import (
     RegradeRefusal,
@@ -161,7 +161,7 @@ def test_another_kind_is_another_question():
 
 def with_parameters(**params: tuple[float, ...]) -> Question:
     lets = COMPUTED.computed.lets if COMPUTED.computed else ()
-    return dataclasses.replace(COMPUTED, computed=ComputedParameters(params, lets))
+    return dataclasses.replace(COMPUTED, computed=QuestionParameters(params, lets))
 
 
 def test_other_numbers_are_another_question():
@@ -178,7 +178,7 @@ def test_a_formula_may_be_mended_where_the_numbers_stay():
     assert COMPUTED.computed
     mended = dataclasses.replace(
         COMPUTED,
-        computed=ComputedParameters(
+        computed=QuestionParameters(
             COMPUTED.computed.params, (("right", "n * 20 GB"), ("half", "n * 10 GB"))
         ),
     )

@@ -11,7 +11,7 @@ from app.exams.forms import StartExamForm
 from app.exams.sitting import SittingRequest, close_sitting, draw_sitting, start_sitting
 from app.exams.store import AnswerChange, load_sitting, save_answer
 from app.markup.expressions import ExpressionError
-from app.markup.model import ComputedParameters, ExamBlueprint
+from app.markup.model import ExamBlueprint, QuestionParameters
 from app.questions import model
 from app.questions.model import Question, draw_variant
 from tests.conftest import Clock
@@ -23,7 +23,7 @@ ADDRESS = "/quiz/kv-cache/computed"
 def with_answer(expression: str, count: int = 4) -> Question:
     params = {"n": tuple(float(n) for n in range(count))}
     lets = (("right", expression), ("half", "right / 2"))
-    return dataclasses.replace(COMPUTED, computed=ComputedParameters(params, lets))
+    return dataclasses.replace(COMPUTED, computed=QuestionParameters(params, lets))
 
 
 HOLES = with_answer("12 GB / (n * (n - 2))")

@@ -165,7 +165,10 @@ class SimulatedLearner:
         for peer in peers:
             self.level[peer] += 0.3 * gain / len(peers)
         self.clock += 1
-        share, essential = after.share - before.share, after.essential - before.essential
+        share, essential = (
+            after.share - before.share,
+            after.essential_share - before.essential_share,
+        )
         self.readings.append(ReadingFact(page, share, self.today, self.clock, essential))
         facts = self.course.pages[page]
         minutes = facts.compute_minutes_of_fraction(after) - facts.compute_minutes_of_fraction(

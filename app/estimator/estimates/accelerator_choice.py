@@ -227,7 +227,7 @@ def list_gpus() -> tuple[Accelerator, ...]:
     return tuple(a for a in list_accelerators() if a.architecture not in _OTHER_KINDS)
 
 
-def list_other_accelerators() -> tuple[Accelerator, ...]:
+def list_non_gpu_accelerators() -> tuple[Accelerator, ...]:
     """Return accelerators that are not GPUs, which are shown for context."""
     return tuple(a for a in list_accelerators() if a.architecture in _OTHER_KINDS)
 

@@ -16,7 +16,7 @@ from app.estimator.estimates.accelerator_choice import (
     describe_gpu_count,
     find_flips,
     largest_sales_unit_size,
-    list_other_accelerators,
+    list_non_gpu_accelerators,
     rank_gpus,
     round_up_to_sales_unit,
 )
@@ -126,18 +126,18 @@ def build_exclusion_table(result: GpuRanking) -> ResultTable:
     return ResultTable("Left out", ("GPU", "Why not"), rows or (("None", ""),))
 
 
-def build_other_accelerators_table(result: GpuRanking) -> ResultTable:
+def build_non_gpu_table(result: GpuRanking) -> ResultTable:
     """Return accelerators that are not GPUs, with whether their memory fits the job."""
     if result.inputs.job == "training":
         need = result.model.parameters * STATES
     else:
         need = weight_table(result.model, result.inputs.weights).total
-    rows = tuple(_other_chip_cells(chip, need) for chip in list_other_accelerators())
+    rows = tuple(_non_gpu_cells(chip, need) for chip in list_non_gpu_accelerators())
     columns = ("Not a GPU", "For the memory alone", "Memory", "Bandwidth", "Power")
     return ResultTable("Beside the ranking", (*columns, "Not known"), rows)
 
 
-def _other_chip_cells(chip: Accelerator, needed_bytes: float) -> tuple[_Cell, ...]:
+def _non_gpu_cells(chip: Accelerator, needed_bytes: float) -> tuple[_Cell, ...]:
     chips: _Cell = "unknown"
     if chip.capacity:
         chips = (float(math.ceil(needed_bytes / chip.capacity)), "")
@@ -284,7 +284,7 @@ def estimate(inputs: AcceleratorChoiceInputs) -> Estimate:
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result, best) if best else _build_exclusion_count_steps(result),
         pictures=(_build_bar(result, best),) if best else (),
-        tables=(*tables, build_exclusion_table(result), build_other_accelerators_table(result)),
+        tables=(*tables, build_exclusion_table(result), build_non_gpu_table(result)),
         notes=_build_notes(inputs, best),
         changes=find_flips(result),
     )

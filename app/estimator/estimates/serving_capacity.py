@@ -33,7 +33,7 @@ from app.estimator.serving.replica import (
     OperatingPoint,
     ReplicaProfile,
     RequestLengths,
-    RequestTraffic,
+    RequestPattern,
     build_prefill_replica,
     highest_load_within_targets,
     max_rate_batch,
@@ -548,7 +548,7 @@ def build_replica_profile(inputs: ServingCapacityInputs) -> ReplicaProfile:
     placed = place_model(model, gpu, fabric, serving_setup(inputs))
     cached = inputs.prompt_tokens * inputs.cached_share
     requests = RequestLengths(inputs.prompt_tokens, inputs.output_tokens, cached)
-    traffic = RequestTraffic(
+    traffic = RequestPattern(
         requests,
         inputs.prompt_variation,
         inputs.answer_variation,

@@ -159,7 +159,7 @@ _SEARCH = 18
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class RequestTraffic:
+class RequestPattern:
     """Request lengths with their squared coefficients of variation.
 
     `open_arrivals`: requests arrive when they like, not when another one ends.
@@ -177,9 +177,9 @@ class RequestTraffic:
         p + a·(1 + v)/2: a long answer is met more often than a short one, because it
         takes longer (the inspection paradox of renewal theory).
 
-        >>> RequestTraffic(RequestLengths(1000, 300)).mean_context
+        >>> RequestPattern(RequestLengths(1000, 300)).mean_context
         1150.0
-        >>> RequestTraffic(RequestLengths(1000, 300), answer_variation=1.0).mean_context
+        >>> RequestPattern(RequestLengths(1000, 300), answer_variation=1.0).mean_context
         1300.0
         """
         return self.requests.prompt + self.requests.answer * (1 + self.answer_variation) / 2
@@ -190,9 +190,9 @@ class RequestTraffic:
         Users who ask again as soon as they are answered stay together if all lengths are
         alike; e^(−√v/spread) of the variation v of both lengths.
 
-        >>> RequestTraffic(RequestLengths(1000, 300)).synchrony(0.18)
+        >>> RequestPattern(RequestLengths(1000, 300)).synchrony(0.18)
         1.0
-        >>> RequestTraffic(RequestLengths(1000, 300), 0.5, 0.5).synchrony(0.18) < 0.01
+        >>> RequestPattern(RequestLengths(1000, 300), 0.5, 0.5).synchrony(0.18) < 0.01
         True
         """
         if self.open_arrivals:
@@ -231,7 +231,7 @@ class PrefillReplica:
 
 
 def build_prefill_replica(
-    placed: PlacedModel, traffic: RequestTraffic, answers_outside_domain: bool
+    placed: PlacedModel, traffic: RequestPattern, answers_outside_domain: bool
 ) -> PrefillReplica:
     """Return a prefill replica; `outside`: answers are in another domain of links.
 
@@ -252,7 +252,7 @@ def build_prefill_replica(
 
 
 def added_prompt_time(
-    placed: PlacedModel, traffic: RequestTraffic, batch: float, decode_seconds: float
+    placed: PlacedModel, traffic: RequestPattern, batch: float, decode_seconds: float
 ) -> float:
     """Time that a prompt adds to a step of `decode_seconds` seconds for `batch` answers [s].
 
@@ -307,7 +307,7 @@ class ReplicaProfile:
     """
 
     placed: PlacedModel
-    traffic: RequestTraffic
+    traffic: RequestPattern
     decode: tuple[float, ...]
     prompt: tuple[float, ...]
     own: tuple[float, ...]
@@ -410,7 +410,7 @@ def min_mixed_step_time(placed: PlacedModel, decode_seconds: float) -> float:
     return placed.launching + (decode_seconds if placed.engine.separate else 0.0)
 
 
-def idle_ttft(placed: PlacedModel, traffic: RequestTraffic) -> float:
+def idle_ttft(placed: PlacedModel, traffic: RequestPattern) -> float:
     """Time to the first token of the median prompt if no other request is there [s].
 
     Lengths are distributed log-normally, with a median of the mean ÷ √(1 + v).
@@ -420,7 +420,7 @@ def idle_ttft(placed: PlacedModel, traffic: RequestTraffic) -> float:
 
 
 def median_ttft(
-    placed: PlacedModel, timing: BatchTiming, traffic: RequestTraffic, idle: float
+    placed: PlacedModel, timing: BatchTiming, traffic: RequestPattern, idle: float
 ) -> float:
     """Median time to the first token under load [s].
 
@@ -437,7 +437,7 @@ def median_ttft(
 
 def profile_replica(
     placed: PlacedModel,
-    traffic: RequestTraffic,
+    traffic: RequestPattern,
     usable_share: float = 0.9,
     draft: SpeculativeDecoding | None = None,
     prefill: PrefillReplica | None = None,
@@ -500,7 +500,7 @@ def bracket_values_at_batch(values: tuple[float, ...], batch: float) -> ValueBra
 
 
 def operating_point_at_batch(
-    profile: ReplicaProfile, batch: float, shares: Iterable[float] = tuple(_SPREAD)
+    profile: ReplicaProfile, batch: float, quantiles: Iterable[float] = tuple(_SPREAD)
 ) -> OperatingPoint:
     """Return a replica with a mean of `batch` requests, for shares of the requests.
 
@@ -516,26 +516,26 @@ def operating_point_at_batch(
     busy = min(0.98, rate / profile.concurrent_batches * timed.cost)
     if not profile.traffic.open_arrivals:
         busy *= max(0.0, 1 - profile.concurrent_batches / batch)
-    waiting = _prompt_wait_by_share(profile.traffic, timed.cost, busy)
+    waiting = _prompt_wait_by_quantile(profile.traffic, timed.cost, busy)
     if profile.prefill:
-        waiting = _prefill_wait_by_share(profile.prefill)
+        waiting = _prefill_wait_by_quantile(profile.prefill)
     if profile.traffic.open_arrivals:
-        memory_wait = _memory_wait_by_share(profile, batch, rate)
+        memory_wait = _memory_wait_by_quantile(profile, batch, rate)
     else:
-        memory_wait = _departure_wait_by_share(queued, rate)
+        memory_wait = _departure_wait_by_quantile(queued, rate)
     return OperatingPoint(
         batch=batch,
         rate=rate,
-        ttft={q: first + waiting(q) + memory_wait(q) for q in shares},
+        ttft={q: first + waiting(q) + memory_wait(q) for q in quantiles},
         tpot={
             q: profile.tpot_at(min(profile.most, batch + _SPREAD[q] * math.sqrt(batch)))
-            for q in shares
+            for q in quantiles
         },
     )
 
 
-def _prompt_wait_by_share(
-    traffic: RequestTraffic, cost: float, busy: float
+def _prompt_wait_by_quantile(
+    traffic: RequestPattern, cost: float, busy: float
 ) -> Callable[[float], float]:
     """Return the wait for prompts beyond the median, by share of requests [s].
 
@@ -552,12 +552,12 @@ def _prompt_wait_by_share(
     )
 
 
-def _prefill_wait_by_share(prefill: PrefillReplica) -> Callable[[float], float]:
+def _prefill_wait_by_quantile(prefill: PrefillReplica) -> Callable[[float], float]:
     """Return the wait for prompts read apart beyond the median, by share of requests [s]."""
     return lambda share: prefill.cache_arrival_time(share) - prefill.cache_arrival_time(0.5)
 
 
-def _departure_wait_by_share(queued: float, rate: float) -> Callable[[float], float]:
+def _departure_wait_by_quantile(queued: float, rate: float) -> Callable[[float], float]:
     """Return the time until `queued` requests have left, by share of requests [s].
 
     They leave one by one at random, so that the time varies by the root of their number.
@@ -565,7 +565,7 @@ def _departure_wait_by_share(queued: float, rate: float) -> Callable[[float], fl
     return lambda share: max(0.0, queued + _SPREAD[share] * math.sqrt(queued)) / rate
 
 
-def _memory_wait_by_share(
+def _memory_wait_by_quantile(
     profile: ReplicaProfile, batch: float, rate: float
 ) -> Callable[[float], float]:
     """Return the wait for memory beyond the median, by share [s]; 0 if memory is sufficient."""

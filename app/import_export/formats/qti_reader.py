@@ -67,7 +67,7 @@ class ResponseDeclaration:
         return tuple(dict.fromkeys((*self.correct, *full)))
 
     @property
-    def partial_credits(self) -> dict[str, float]:
+    def partial_credit_by_value(self) -> dict[str, float]:
         """The values with partial credit, and how much."""
         best = max((w for _, w in self.worth), default=0.0)
         shares = {v: credit_of_score(w, best).partial_credit for v, w in self.worth}
@@ -108,7 +108,7 @@ def weigh_choices(
     """
     right = dict.fromkeys(response.correct or response.full_mark_values, 100.0)
     if single:
-        return {name: 100 * part for name, part in response.partial_credits.items()} | right
+        return {name: 100 * part for name, part in response.partial_credit_by_value.items()} | right
     gains = [worth for _, worth in response.worth if worth > 0]
     if gains and _is_mapped(root):
         return {name: 100 * worth / sum(gains) for name, worth in response.worth}
@@ -136,7 +136,7 @@ def text_entry_options(
         return tuple(sorted(options, key=lambda o: not o.right))
     test = first_below(root, "equal")
     right = response.correct[:1] if response.base != "string" else response.full_mark_values
-    partial = response.partial_credits
+    partial = response.partial_credit_by_value
     options = [_build_option(value, 1.0, "", response, test, unit) for value in right]
     options += [
         _build_option(value, partial.get(value, 0.0), "", response, test, unit)
@@ -483,7 +483,7 @@ class _QtiItemReader:
             if response.base in {"float", "integer"}:
                 right = [w for r in right for w in (r, format_significant_digits(read_number(r)))]
                 self.losses.add("a number in a gap is compared as words: add what else counts")
-            if response.partial_credits:
+            if response.partial_credit_by_value:
                 self.losses.add("a word of a gap that is partly right counts as wrong")
             return ItemBlank(tuple(dict.fromkeys(right)), hint)
         choices = {

@@ -50,7 +50,7 @@ class ShortAnswerSpec:
     case_sensitive: bool = False
 
 
-def _first_accepted_spelling(answer: str) -> str:
+def _text_before_bar(answer: str) -> str:
     return answer.partition("|")[0].strip()
 
 
@@ -87,7 +87,7 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
             elif "|" in short.answer:
                 place = option.locate_text(authored.source_file)
                 message = f"“{short.answer}” would have to be typed with its bar."
-                hint = f"Write each answer as an option: - [x] `{_first_accepted_spelling(short.answer)}`"
+                hint = f"Write each answer as an option: - [x] `{_text_before_bar(short.answer)}`"
                 authored.source_file.report("E24", *place, message, hint)
             elif two := TWO_ANSWERS.match(short.answer):
                 place = option.locate_text(authored.source_file)

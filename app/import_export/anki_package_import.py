@@ -32,7 +32,7 @@ from app.import_export.export_store import OwnCardText
 from app.import_export.html_sanitizer import sanitize_html
 from app.import_export.html_to_markdown import DEEPEST, is_nested_too_deeply
 from app.import_export.import_progress_store import ImportCounts
-from app.import_export.import_store import ImportedCard, ImportedReview
+from app.import_export.import_store import ImportedCard, ImportedLogEntry
 from app.import_export.items import ItemSkippedError
 from app.spaced_repetition.card_ids import (
     LONGEST_FACE,
@@ -189,7 +189,7 @@ def _require_importable_text(card: PackageCard) -> None:
 
 def _imported_reviews(
     card: PackageCard, skipped: collections.Counter[str]
-) -> Iterator[ImportedReview]:
+) -> Iterator[ImportedLogEntry]:
     """Yield the reviews and manual edits of a card; other rows are counted.
 
     A due date counts only if nothing came after it. A card that is new now was reset, whether its
@@ -207,22 +207,22 @@ def _imported_reviews(
             last = review
             yield review
     if last is not None and last.rating and card.is_new:
-        last = ImportedReview(last.at + 1, 0, 0, "forget")
+        last = ImportedLogEntry(last.at_ms + 1, 0, 0, "forget")
         yield last
     if card.buried is not None:
-        yield ImportedReview(max(card.buried, last.at + 1 if last else 0), 0, 0, "bury")
+        yield ImportedLogEntry(max(card.buried, last.at_ms + 1 if last else 0), 0, 0, "bury")
 
 
 def _imported_review(
     row: RevlogEntry, card: PackageCard, *, is_last: bool
-) -> ImportedReview | None:
+) -> ImportedLogEntry | None:
     rescheduled = row.kind == _FILTERED and row.factor > 0  # early, in a filtered deck
     if row.ease in _EASES and (row.kind in _KINDS or rescheduled):
-        return ImportedReview(row.number, row.ease, row.time)
+        return ImportedLogEntry(row.number, row.ease, row.time)
     if row.is_reset:
-        return ImportedReview(row.number, 0, 0, "forget")
+        return ImportedLogEntry(row.number, 0, 0, "forget")
     if row.kind == BY_HAND and row.factor and card.due and is_last:
-        return ImportedReview(row.number, 0, 0, "due", card.due.isoformat())
+        return ImportedLogEntry(row.number, 0, 0, "due", card.due.isoformat())
     return None
 
 
