@@ -195,7 +195,7 @@ def test_a_file_that_nobody_takes_is_given_up(app: FastAPI, monkeypatch: pytest.
 
 
 def test_a_reader_has_to_take_each_piece_in_time(app: FastAPI, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("app.accounts.downloads._SECONDS_PER_CHUNK", 0.05)
+    monkeypatch.setattr("app.accounts.downloads._SECONDS_PER_CHUNK", 0.5)
     monkeypatch.setattr("app.accounts.downloads._CHUNK_BYTES", 1000)
 
     async def run() -> tuple[int, int]:
@@ -206,7 +206,7 @@ def test_a_reader_has_to_take_each_piece_in_time(app: FastAPI, monkeypatch: pyte
             nonlocal taken
             if taken >= 8000:
                 await asyncio.Event().wait()
-            await asyncio.sleep(0.01)  # ten pieces take longer than one may
+            await asyncio.sleep(0.06)  # ten pieces take longer than one may
             taken += len(message.get("body", b""))
 
         stopped = await downloads.create_download(asker(), "rosa", "f.zip", large)

@@ -830,6 +830,20 @@ def test_who_repaired_before_the_look_is_told_to_begin_again(client, form) -> No
     assert "out of reach" not in still
 
 
+def test_one_command_before_the_repair_and_again_after_it_is_two_steps() -> None:
+    text = TEXT.replace(
+        "```console in free, running\n$ kubectl describe",
+        "```console in free, running needed\n$ kubectl describe",
+    )
+    question = parse_file(text, "topics/kv-cache/quiz.md").questions[2]
+    look, mend = "kubectl describe pod llm-0 -n train", "kubectl taint nodes --all nvidia.com/gpu-"
+    before, after = (typed(*lines, question=question) for lines in ([look, mend], [mend, look]))
+    both = typed(look, mend, look, question=question)
+
+    assert text != TEXT
+    assert len(both.reached) == len(before.reached) + 1 == len(after.reached) + 1
+
+
 def test_a_line_that_was_not_sent_stays_in_the_field(client, form) -> None:
     sent = form(client.get(ADDRESS).text)
     shown = client.get(ADDRESS, params={**sent.values, "command": "dme", "more": "1"}).text

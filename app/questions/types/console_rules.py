@@ -53,14 +53,15 @@ def read_lab(authored: AuthoredItem) -> Lab:
     """Read the commands of all blocks; malformed blocks are reported (E89)."""
     comment = authored.comment
     goal = strict_yaml.texts_of_value(comment.fields.values.get("goal"))
-    steps: dict[str, int] = {}
+    steps: dict[tuple[str, bool], int] = {}
     commands: list[LabCommand] = []
     tokens = authored.parts.block
     fences = [n for n, t in enumerate(tokens) if t.type == "fence" and t.level == tokens[0].level]
     for start, end in itertools.pairwise([*fences, len(tokens)]):
         block = _read_block(tokens[start], tokens[start + 2 : end - 1], authored)
-        # Needed in two states, a command is one step, for which either answer counts.
-        names = [spelling.plain for c in block if c.needed for spelling in c.spellings]
+        # Needed in two states, a command is one step, for which either answer counts. Wanted before
+        # the repair (`first`) and needed after it, it is two.
+        names = [(spelling.plain, c.first) for c in block if c.needed for spelling in c.spellings]
         step = next((steps[name] for name in names if name in steps), 0)
         block = [dataclasses.replace(c, step=step or c.step) for c in block]
         steps |= dict.fromkeys(names, max((c.step for c in block), default=0))
