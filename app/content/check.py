@@ -93,13 +93,12 @@ def describe_new_lock(changes: Iterable[FileChange], *, written: bool) -> str:
     new = next((c for c in changes if c.path == LOCK and c.before is None), None)
     if new is None:
         return ""
-    guards = "from today on it guards the ids that stand in the course"
-    told = f"ids.lock is new: {guards}. "
+    told = "ids.lock is new: it keeps the ids of the course from now on. Commit it. "
     if not written:
         told = "ids.lock does not exist yet: --fix without --dry-run would write it. "
     return (
-        f"{told}If there was one before, bring it back from your backup or repository "
-        "instead: only it knows retired ids, first days and earlier wordings."
+        f"{told}Nothing else is to do in a new course. In an older one that had an ids.lock, bring "
+        "that one back from your backup: only it knows retired ids, first days and old wordings."
     )
 
 

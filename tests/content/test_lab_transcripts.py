@@ -130,15 +130,15 @@ def test_a_command_that_is_needed_in_two_states_is_one_step_that_either_answer_r
     once = "```console in fixed\n$ ibstat\nRate: 400\n```"
     twice = "```console needed in fixed\n$ ibstat\nRate: 400\n```\n> `Rate: 400`: mended."
     labs = []
-    for text in (LAB, LAB.replace(once, twice)):
+    for text in (NEEDED, NEEDED.replace(once, twice), LAB.replace(once, twice)):
         answer = parse_file(text, "topics/a/quiz.md").questions[0].answer
         assert isinstance(answer, ConsoleSpec)
         labs.append(answer.lab)
     lines = ["ibportstate 12 7 reset", "ibstat"]
 
     assert problems(once, twice) == []
-    assert [len(lab.goal_ids) for lab in labs] == [2, 2]
-    assert [len(replay(lab, lines).reached) for lab in labs] == [1, 2]
+    assert [len(lab.goal_ids) for lab in labs] == [2, 2, 3]
+    assert [len(replay(lab, lines).reached) for lab in labs] == [1, 2, 2]
     assert len(replay(labs[1], ["ibstat"]).reached) == 1
 
 

@@ -83,5 +83,5 @@ def test_a_paper_with_too_few_choices_says_so_and_holds_no_other_kind(
     paper = client.get(sitting.headers["location"]).text
 
     assert '<option value="all" selected>' in page
-    assert "With single and multiple choices alone the paper has 6 of 9 questions" in page
+    assert "“All kinds” gives all 9 questions; single and multiple choices alone give 6 of them" in page
     assert "Question 1 of 6<" in paper

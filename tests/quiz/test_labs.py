@@ -826,8 +826,8 @@ def test_who_repaired_before_the_look_is_told_to_begin_again(client, form) -> No
     lost = client.get(address, params={**values, "command": mend}).text
     still = client.get(address, params={**values, "ran": [look], "command": mend}).text
 
-    assert f'It is out of reach from here: <a href="{address}">begin again</a>.' in lost
-    assert "out of reach" not in still
+    assert f'had to be done before the last change: <a href="{address}">begin again</a>.' in lost
+    assert "had to be done" not in still
 
 
 def test_one_command_before_the_repair_and_again_after_it_is_two_steps() -> None:
