@@ -42,10 +42,10 @@ class AuthorRoute(APIRoute):
                 return _login_required_page(request)
             request.state.author = author
             renewed = await _renew_session_daily(request, author)
-            answer = await handle(request)
+            response = await handle(request)
             if renewed:
-                _set_author_cookie(request, answer, request.state.visitor.author)
-            return answer
+                _set_author_cookie(request, response, request.state.visitor.author)
+            return response
 
         return guarded
 
@@ -86,14 +86,14 @@ async def _find_signed_in_author(request: Request) -> SignedInAuthor | None:
     now = await current_time(request)
     engine = request.app.state.engine
 
-    def ask() -> SignedInAuthor | None:
+    def find_session() -> SignedInAuthor | None:
         with Session(engine) as db:
             return author_store.find_author_session(db, hash_session_key(token), now)
 
     async with request.app.state.reading_room:
         if engine.dialect.name == "sqlite":
-            return ask()
-        return await run_in_threadpool(ask)
+            return find_session()
+        return await run_in_threadpool(find_session)
 
 
 async def _renew_session_daily(request: Request, author: SignedInAuthor) -> bool:
@@ -116,10 +116,10 @@ def _login_required_page(request: Request) -> Response:
             "This is for authors, and this browser is not signed in as one.",
             "Run `headroom author link` where the server runs, and open the link here.",
         )
-    answer = render_page(request, "accounts/link_expired.html", status=403, reason="")
-    answer.headers["cache-control"] = "no-store"
-    forget_author_cookie(request, answer)
-    return answer
+    response = render_page(request, "accounts/link_expired.html", status=403, reason="")
+    response.headers["cache-control"] = "no-store"
+    forget_author_cookie(request, response)
+    return response
 
 
 router = APIRouter(prefix="/authoring/enter", include_in_schema=False)
@@ -150,17 +150,19 @@ def open_author_link(
     digest = hash_session_key(token)
     if not author_store.use_up_author_link(db, digest, now):
         return _link_refused_page(request, author_store.find_author_link_state(db, digest, now))
-    former = author_store.find_author_session(
+    previous_session = author_store.find_author_session(
         db, hash_session_key(request.state.visitor.author), now
     )
-    key = new_author_token()
+    session_token = new_author_token()
     device = describe_user_agent(request.headers.get("user-agent", ""))
-    author = author_store.insert_author_session(db, hash_session_key(key), device, now)
-    if former is not None:  # the new cookie replaces its cookie
-        author_store.revoke_author_sessions(db, [former.id], author, now)
-    answer = RedirectResponse("/authoring", 303)
-    _set_author_cookie(request, answer, key)
-    return answer
+    session_id = author_store.insert_author_session(
+        db, hash_session_key(session_token), device, now
+    )
+    if previous_session is not None:  # the new cookie replaces its cookie
+        author_store.revoke_author_sessions(db, [previous_session.id], session_id, now)
+    response = RedirectResponse("/authoring", 303)
+    _set_author_cookie(request, response, session_token)
+    return response
 
 
 def _link_refused_page(request: Request, state: State) -> HTMLResponse:

@@ -71,8 +71,8 @@ class AuditRecord:
 
 def store_author_link(db: Session, digest: str, now: dt.datetime) -> None:
     """Store a new link, and delete those that expired long ago."""
-    old = to_milliseconds(now - _USED_LINK_REPORTED_FOR)
-    db.execute(delete(AuthorLink).where(col(AuthorLink.expires_at) < old))
+    cutoff = to_milliseconds(now - _USED_LINK_REPORTED_FOR)
+    db.execute(delete(AuthorLink).where(col(AuthorLink.expires_at) < cutoff))
     db.add(
         AuthorLink(
             digest=digest,
@@ -99,7 +99,7 @@ def find_author_link_state(db: Session, digest: str, now: dt.datetime) -> State:
 
 def use_up_author_link(db: Session, digest: str, now: dt.datetime) -> bool:
     """Use up a link. Returns whether it was valid; of two concurrent uses one succeeds."""
-    used = db.scalar(
+    link_id = db.scalar(
         update(AuthorLink)
         .where(
             col(AuthorLink.digest) == digest,
@@ -109,17 +109,17 @@ def use_up_author_link(db: Session, digest: str, now: dt.datetime) -> bool:
         .values(used_at=to_milliseconds(now))
         .returning(col(AuthorLink.id))
     )
-    return used is not None
+    return link_id is not None
 
 
 def insert_author_session(db: Session, digest: str, device: str, now: dt.datetime) -> int:
-    at = to_milliseconds(now)
-    row = AuthorSession(digest=digest, device=device, created_at=at, last_used=at)
+    created_at = to_milliseconds(now)
+    row = AuthorSession(digest=digest, device=device, created_at=created_at, last_used=created_at)
     db.add(row)
     db.flush()
-    number = row.id or 0
-    record_audit_entry(db, AuditRecord(now, number, "session began", device))
-    return number
+    session_id = row.id or 0
+    record_audit_entry(db, AuditRecord(now, session_id, "session began", device))
+    return session_id
 
 
 def find_author_session(db: Session, digest: str, now: dt.datetime) -> SignedInAuthor | None:
@@ -150,26 +150,31 @@ def list_author_sessions(db: Session, now: dt.datetime) -> list[AuthorSessionRow
         .order_by(col(AuthorSession.id))
     )
     return [
-        AuthorSessionRow(number, device, from_milliseconds(created), from_milliseconds(used))
-        for number, device, created, used in rows
+        AuthorSessionRow(
+            session_id, device, from_milliseconds(created), from_milliseconds(last_used)
+        )
+        for session_id, device, created, last_used in rows
     ]
 
 
 def revoke_author_sessions(
     db: Session, session_ids: Sequence[int], revoking_session: int, now: dt.datetime
 ) -> list[int]:
-    """End sessions; returns the ids of those that were valid. `revoking_session` is the revoking session."""
-    ended = db.scalars(
+    """End sessions; returns the ids of those that were valid.
+
+    `revoking_session` is the id of the session that ends them, for the audit log.
+    """
+    revoked_ids = db.scalars(
         update(AuthorSession)
         .where(col(AuthorSession.id).in_(session_ids), *_active_session_filter(now))
         .values(revoked_at=to_milliseconds(now))
         .returning(col(AuthorSession.id))
     ).all()
-    for number in ended:
+    for session_id in revoked_ids:
         record_audit_entry(
-            db, AuditRecord(now, revoking_session, "session revoked", f"session {number}")
+            db, AuditRecord(now, revoking_session, "session revoked", f"session {session_id}")
         )
-    return [int(number) for number in ended if number is not None]
+    return [int(session_id) for session_id in revoked_ids if session_id is not None]
 
 
 def record_audit_entry(db: Session, record: AuditRecord) -> None:
@@ -197,10 +202,11 @@ def list_audit_records(db: Session, limit: int) -> list[AuditRecord]:
         .limit(limit)
     )
     return [
-        AuditRecord(from_milliseconds(at), by, action, subject) for at, by, action, subject in rows
+        AuditRecord(from_milliseconds(at), session_id, action, subject)
+        for at, session_id, action, subject in rows
     ]
 
 
 def _active_session_filter(now: dt.datetime) -> tuple[ColumnElement[bool], ...]:
-    since = to_milliseconds(now - SESSION_LIFETIME)
-    return (col(AuthorSession.revoked_at).is_(None), col(AuthorSession.last_used) > since)
+    oldest_use = to_milliseconds(now - SESSION_LIFETIME)
+    return (col(AuthorSession.revoked_at).is_(None), col(AuthorSession.last_used) > oldest_use)

@@ -99,11 +99,13 @@ async def enroll_current_learner(
     if not learner.home:  # rows are permanent, so creating them is rate limited
         visitor: Visitor = request.state.visitor
         rates: RateLimiter = request.app.state.rates
-        new = "learners", client_of_scope(request.scope), visitor.sent_key_digest
-        rates.raise_if_over_limit(*new)
+        rate_limit_key = "learners", client_of_scope(request.scope), visitor.sent_key_digest
+        rates.raise_if_over_limit(*rate_limit_key)
         # A request that fails later, e.g. on a form error, creates no row and is not
         # counted.
-        event.listen(db, "after_commit", lambda _db: rates.count_request(*new), once=True)
+        event.listen(
+            db, "after_commit", lambda _db: rates.count_request(*rate_limit_key), once=True
+        )
     return await run_in_thread_unless_sqlite(db, lambda: _enroll_if_new(db, learner, request, now))
 
 
@@ -116,8 +118,8 @@ async def open_learner_write_transaction(
     For frequent routes, where resolving dependencies takes noticeable time. The writes
     are on disk once the block exits without an exception.
     """
-    turn: OpenWriteSession = request.app.state.turn
-    async with turn() as db:
+    write_session: OpenWriteSession = request.app.state.turn
+    async with write_session() as db:
         learner = await get_current_learner(request, db)
         yield db, await enroll_current_learner(request, learner, db, await current_time(request))
 
@@ -130,12 +132,12 @@ def _enroll_if_new(
             update_session_last_seen(db, describe_browser_visit(request, now))
         return learner
     # The first write, or another request has just erased the learner.
-    new = learner
+    new_learner = learner
     if learner.id:
-        new = _unsaved_learner(request.state.visitor, learner.course, learner.zone)
-    number = enroll_learner(db, new, describe_browser_visit(request, now))
-    bump_change_counter(db, number)
-    return dataclasses.replace(new, id=number, home=new.home or number)
+        new_learner = _unsaved_learner(request.state.visitor, learner.course, learner.zone)
+    learner_id = enroll_learner(db, new_learner, describe_browser_visit(request, now))
+    bump_change_counter(db, learner_id)
+    return dataclasses.replace(new_learner, id=learner_id, home=new_learner.home or learner_id)
 
 
 async def refuse_when_storage_full(request: Request, now: Now) -> None:

@@ -87,10 +87,10 @@ def show_code_entry(
     if not code or not _is_opened_by_person(request):
         return _render_code_entry(request, learner, code)
     try:
-        records = _verify_code_and_summarize_owner(request, learner, db, now, code)
+        owner_summary = _verify_code_and_summarize_owner(request, learner, db, now, code)
     except _CodeError as error:
         return _render_code_entry(request, learner, code, error)
-    return _render_code_confirmation(request, learner, db, CodeForm(code=code), records)
+    return _render_code_confirmation(request, learner, db, CodeForm(code=code), owner_summary)
 
 
 @router.post("/continue")
@@ -104,22 +104,22 @@ def sign_in_with_code(
     """Show whose data it is. After confirmation, sign this browser in as that learner."""
     code = form.code
     try:
-        records = _verify_code_and_summarize_owner(request, learner, db, now, code)
+        owner_summary = _verify_code_and_summarize_owner(request, learner, db, now, code)
         if not form.confirm or (learner.home and not form.leave):
-            return _render_code_confirmation(request, learner, db, form, records)
+            return _render_code_confirmation(request, learner, db, form, owner_summary)
     except _CodeError as error:
         return _render_code_entry(request, learner, code, error)
     owner = learner_store.use_device_code(db, _device_code_digest(request, code), now)
     if owner is None:  # another browser used it first
         return _render_code_entry(request, learner, code, _CodeError(_NOT_VALID))
     learner_store.revoke_own_session(db, _current_visitor(request).digest, now)
-    key = create_session_key()
+    session_key = create_session_key()
     device = describe_user_agent(request.headers.get("user-agent", ""))
     learner_store.insert_browser_session(
-        db, owner, BrowserVisit(hash_session_key(key), device, now)
+        db, owner, BrowserVisit(hash_session_key(session_key), device, now)
     )
     return _redirect_home_with_cookie(
-        _session_cookies(request).format_session_cookie(_current_visitor(request), key)
+        _session_cookies(request).format_session_cookie(_current_visitor(request), session_key)
     )
 
 
@@ -168,12 +168,11 @@ def sign_out_without_code(
 def _is_opened_by_person(request: Request) -> bool:
     """Return whether a person opened the page.
 
-    Requests that other sites make in the background must not use up the tries of an
-    address.
+    Requests that other sites make in the background must not count as wrong codes.
     """
     site = request.headers.get("sec-fetch-site", "none")
-    opened = request.headers.get("sec-fetch-dest") == "document"
-    return opened or site in {"none", "same-origin"}
+    is_document = request.headers.get("sec-fetch-dest") == "document"
+    return is_document or site in {"none", "same-origin"}
 
 
 def _verify_code_and_summarize_owner(
@@ -186,24 +185,24 @@ def _verify_code_and_summarize_owner(
             f"{problem} A code has {CODE_LENGTH} letters and digits, none of 0, 1, I, L, O, U."
         )
     rates: RateLimiter = request.app.state.rates
-    who = client_of_scope(request.scope), _current_visitor(request).sent_key_digest
-    if seconds := rates.seconds_until_allowed("codes", *who):
+    rate_limit_key = client_of_scope(request.scope), _current_visitor(request).sent_key_digest
+    if seconds := rates.seconds_until_allowed("codes", *rate_limit_key):
         message = f"Too many wrong codes. Wait {seconds} seconds, then try again."
         raise _CodeError(message, 429, {"retry-after": str(seconds)})
     owner = learner_store.find_code_owner(db, _device_code_digest(request, code), now)
     if owner is None:
-        rates.check_and_count("codes", *who)
+        rates.check_and_count("codes", *rate_limit_key)
         raise _CodeError(_NOT_VALID)
-    records = learner_store.summarize_learner_data(db, owner)
-    if records.person == learner.person:
+    owner_summary = learner_store.summarize_learner_data(db, owner)
+    if owner_summary.person == learner.person:
         raise _CodeError("This code leads to the records that are here already.", 409)
-    return records
+    return owner_summary
 
 
 def _render_code_entry(
     request: Request, learner: LearnerProfile, code: str, error: _CodeError | None = None
 ) -> HTMLResponse:
-    answer = render_page(
+    response = render_page(
         request,
         "accounts/continue.html",
         status=error.status if error else 200,
@@ -211,8 +210,8 @@ def _render_code_entry(
         problems=[_field_problem("code", str(error))] if error else [],
         code=code,
     )
-    answer.headers.update(error.headers if error else {})
-    return answer
+    response.headers.update(error.headers if error else {})
+    return response
 
 
 def _render_code_confirmation(

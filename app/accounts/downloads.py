@@ -23,7 +23,7 @@ from app.web.request_limits import BodyTransfer, FairSlots, TransferSlots, clien
 
 LONGEST_WAIT = 30.0
 """Seconds until a waiting request is refused."""
-_MOST_FILES = 16  # created or sent at a time, so that they cannot fill the disk
+_MAX_FILES = 16  # created or sent at a time, so that they cannot fill the disk
 _MAX_FILES_PER_CLIENT = 2
 _CHUNK_BYTES = 256 * 1024
 _SECONDS_PER_CHUNK = 10.0  # within which a client must receive each piece
@@ -43,8 +43,8 @@ class DownloadQueue:
         self._engine = engine
         self._storage = storage
         self._longest_wait = longest_wait
-        self._places = TransferSlots(_MOST_FILES, _MAX_FILES_PER_CLIENT)
-        self._making = FairSlots(1, 1)
+        self._transfer_slots = TransferSlots(_MAX_FILES, _MAX_FILES_PER_CLIENT)
+        self._creation_slots = FairSlots(1, 1)
         self._persons: set[str] = set()
 
     async def create_download(
@@ -70,7 +70,7 @@ class DownloadQueue:
                 # The file has no name, so it disappears with the process.
                 file = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
                 await run_in_threadpool(self._write_from_snapshot, write, file)
-            return _FileDownload(file, name, self._places, stack.pop_all())
+            return _FileDownload(file, name, self._transfer_slots, stack.pop_all())
 
     async def _wait_for_turn(
         self, client: str, stack: contextlib.AsyncExitStack, turn: contextlib.AsyncExitStack
@@ -78,9 +78,9 @@ class DownloadQueue:
         seconds = self._longest_wait
         try:
             async with asyncio.timeout(seconds):
-                place = self._places.hold_slot(client, seconds=seconds)
-                await stack.enter_async_context(place)
-                await turn.enter_async_context(self._making.hold_slot(client))
+                slot = self._transfer_slots.hold_slot(client, seconds=seconds)
+                await stack.enter_async_context(slot)
+                await turn.enter_async_context(self._creation_slots.hold_slot(client))
         except TimeoutError:
             message = "Files for others are being created. Try again in a minute."
             raise HTTPException(503, message, {"retry-after": "60"}) from None
@@ -92,17 +92,17 @@ class DownloadQueue:
 
 
 class _FileDownload(StreamingResponse):
-    """A file sent in pieces. `held` is closed afterwards."""
+    """A file sent in pieces. `resources` are closed afterwards, the file among them."""
 
     def __init__(
         self,
         file: IO[bytes],
         name: str,
-        places: TransferSlots,
+        transfer_slots: TransferSlots,
         resources: contextlib.AsyncExitStack,
     ) -> None:
-        self._places = places
-        self._held = resources
+        self._transfer_slots = transfer_slots
+        self._resources = resources
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
         zipped = name.endswith(".zip")
@@ -119,12 +119,12 @@ class _FileDownload(StreamingResponse):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the file. Stops if the client receives it too slowly."""
         try:
-            async with self._places.register_transfer() as transfer:
+            async with self._transfer_slots.register_transfer() as transfer:
                 await super().__call__(scope, receive, _limit_send_time(send, transfer))
         except TimeoutError:
             return  # the connection is closed, so the client sees an incomplete file
         finally:
-            await self._held.aclose()
+            await self._resources.aclose()
 
 
 def _limit_send_time(send: Send, transfer: BodyTransfer) -> Send:

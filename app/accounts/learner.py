@@ -56,7 +56,7 @@ class PlanCalendar:
     def study_days_after(self, day: dt.date) -> int:
         """Return how many days after `day` and before the exam have study time."""
         days = (day + n * _DAY for n in range(1, self.days_left(day)))
-        return sum(each.weekday() not in self.off for each in days)
+        return sum(date.weekday() not in self.off for date in days)
 
     def is_off(self, day: dt.date) -> bool:
         """Return whether nothing is planned for a day. The exam day is never off."""
@@ -67,13 +67,13 @@ class PlanCalendar:
 
         `last_sat` is the study day of the last mock exam that was finished.
         """
-        planned = max((mock for mock in self.mocks if mock <= day), default=None)
-        if planned is None or self.exam is None or day >= self.exam:
+        planned_day = max((mock for mock in self.mocks if mock <= day), default=None)
+        if planned_day is None or self.exam is None or day >= self.exam:
             return None
-        if last_sat is not None and last_sat >= planned:
+        if last_sat is not None and last_sat >= planned_day:
             return None
-        late = (day - planned).days
-        return planned if late <= _MOST_LATE or planned == self.mocks[-1] else None
+        days_late = (day - planned_day).days
+        return planned_day if days_late <= _MOST_LATE or planned_day == self.mocks[-1] else None
 
 
 def plan_mock_exam_days(
@@ -99,10 +99,10 @@ def plan_mock_exam_days(
 
 
 def _first_study_day_from(day: dt.date, exam: dt.date, off: frozenset[int]) -> dt.date:
-    later = day
-    while later < exam and later.weekday() in off:
-        later += _DAY
-    return later if later < exam else day
+    study_day = day
+    while study_day < exam and study_day.weekday() in off:
+        study_day += _DAY
+    return study_day if study_day < exam else day
 
 
 def move_mock_exam_day(

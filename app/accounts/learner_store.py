@@ -64,19 +64,23 @@ def insert_browser_session(db: Session, learner_id: int, visit: BrowserVisit) ->
     Raises ConflictError if the learner has reached the maximum number of sessions.
     Revoked ones count, because their rows remain.
     """
-    at = to_milliseconds(visit.at)
+    visited_at = to_milliseconds(visit.at)
     row = LearnerSession(
-        learner_id=learner_id, digest=visit.digest, device=visit.device, created_at=at, last_seen=at
+        learner_id=learner_id,
+        digest=visit.digest,
+        device=visit.device,
+        created_at=visited_at,
+        last_seen=visited_at,
     )
     if insert_if_absent(db, LearnerSession, row.model_dump(exclude={"id"})) is not None:
-        theirs = col(LearnerSession.learner_id).in_(select_person_learner_ids(learner_id))
-        check_row_quota(db, SESSIONS, theirs)
+        person_rows = col(LearnerSession.learner_id).in_(select_person_learner_ids(learner_id))
+        check_row_quota(db, SESSIONS, person_rows)
 
 
 def select_person_learner_ids(learner_id: int) -> Any:
     """Return a query for the ids of all rows of the person, one per course."""
-    mine = select(col(Learner.person)).where(col(Learner.id) == learner_id)
-    return select(col(Learner.id)).where(col(Learner.person) == mine.scalar_subquery())
+    person = select(col(Learner.person)).where(col(Learner.id) == learner_id)
+    return select(col(Learner.id)).where(col(Learner.person) == person.scalar_subquery())
 
 
 def update_session_last_seen(db: Session, visit: BrowserVisit) -> None:
@@ -102,16 +106,20 @@ def list_browser_sessions(db: Session, learner_id: int, digest: str) -> list[Bro
     )
     sessions = [
         BrowserSession(
-            number, device, from_milliseconds(since), from_milliseconds(seen), bool(here)
+            session_id,
+            device,
+            from_milliseconds(created),
+            from_milliseconds(last_seen),
+            bool(is_current),
         )
-        for number, device, since, seen, here in rows
+        for session_id, device, created, last_seen, is_current in rows
     ]
-    return sorted(sessions, key=lambda browser: not browser.here)
+    return sorted(sessions, key=lambda session: not session.here)
 
 
 def revoke_session(db: Session, learner_id: int, number: int, now: dt.datetime) -> str | None:
     """End one session of a learner; returns its key hash, None if there is no such session."""
-    ended: str | None = db.scalar(
+    digest: str | None = db.scalar(
         _revoke_statement(now)
         .where(
             col(LearnerSession.id) == number,
@@ -119,7 +127,7 @@ def revoke_session(db: Session, learner_id: int, number: int, now: dt.datetime) 
         )
         .returning(col(LearnerSession.digest))
     )
-    return ended
+    return digest
 
 
 def revoke_other_sessions(db: Session, learner_id: int, digest: str, now: dt.datetime) -> None:
@@ -202,8 +210,10 @@ def list_people(db: Session) -> list[LearnerListRow]:
         .order_by(func.min(col(Learner.id)))
     )
     return [
-        LearnerListRow(number, name, from_milliseconds(born), from_milliseconds(seen or born))
-        for number, name, born, seen in rows
+        LearnerListRow(
+            learner_id, name, from_milliseconds(created), from_milliseconds(last_seen or created)
+        )
+        for learner_id, name, created, last_seen in rows
     ]
 
 
@@ -237,8 +247,8 @@ def _find_or_draft_row(db: Session, columns: dict[str, Any], course: str) -> dic
         return dict(row)
     shared = {name: columns[name] for name in ("person", *_SHARED)}
     key = derive_course_key(person, course)
-    new = Learner(key=key, course=course, created_at=0, **shared).model_dump()
-    return {c.name: new[c.name] for c in _COLUMNS} | {"id": 0}
+    draft = Learner(key=key, course=course, created_at=0, **shared).model_dump()
+    return {c.name: draft[c.name] for c in _COLUMNS} | {"id": 0}
 
 
 def _learner_from_columns(columns: dict[str, Any], **session: Any) -> LearnerProfile:
@@ -283,14 +293,14 @@ def enroll_learner(db: Session, learner: LearnerProfile, visit: BrowserVisit) ->
         zone=learner.zone,
         created_at=to_milliseconds(visit.at),
     ).model_dump(exclude={"id"})
-    number = insert_if_absent(db, Learner, row)
-    if number is None:  # a concurrent first write inserted the row
-        mine = col(Learner.key) == row["key"]
-        return db.scalar(select(col(Learner.id)).where(mine)) or 0
+    learner_id = insert_if_absent(db, Learner, row)
+    if learner_id is None:  # a concurrent first write inserted the row
+        same_key = col(Learner.key) == row["key"]
+        return db.scalar(select(col(Learner.id)).where(same_key)) or 0
     insert_browser_session(
-        db, number, visit
+        db, learner_id, visit
     )  # does nothing if a session exists from another course
-    return number
+    return learner_id
 
 
 def bump_change_counter(db: Session, learner_id: int) -> bool:
@@ -312,13 +322,13 @@ def change_settings(db: Session, learner_id: int, values: Mapping[str, Any]) -> 
     db.execute(update(Learner).where(col(Learner.id) == learner_id).values(**values))
     shared = {name: value for name, value in values.items() if name in _SHARED}
     if shared:
-        others = col(Learner.id).in_(select_person_learner_ids(learner_id))
-        db.execute(update(Learner).where(others).values(**shared))
+        person_rows = col(Learner.id).in_(select_person_learner_ids(learner_id))
+        db.execute(update(Learner).where(person_rows).values(**shared))
 
 
 def count_course_learners(db: Session, course: str) -> int:
-    theirs = select(func.count()).where(col(Learner.course) == course)
-    return db.scalar(theirs) or 0
+    query = select(func.count()).where(col(Learner.course) == course)
+    return db.scalar(query) or 0
 
 
 def assign_unassigned_learners(db: Session, course: str) -> tuple[int, int]:
@@ -327,13 +337,13 @@ def assign_unassigned_learners(db: Session, course: str) -> tuple[int, int]:
     Returns how many rows were moved and how many were not. A learner who already has a
     row in the course keeps both.
     """
-    begun = select(col(Learner.person)).where(col(Learner.course) == course)
-    done = db.execute(
+    people_in_course = select(col(Learner.person)).where(col(Learner.course) == course)
+    result = db.execute(
         update(Learner)
-        .where(col(Learner.course) == "", col(Learner.person).not_in(begun))
+        .where(col(Learner.course) == "", col(Learner.person).not_in(people_in_course))
         .values(course=course, changes=Learner.changes + 1)
     )
-    return int(done.rowcount), count_course_learners(db, "")  # type: ignore[attr-defined] # a cursor result
+    return int(result.rowcount), count_course_learners(db, "")  # type: ignore[attr-defined] # a cursor result
 
 
 def replace_device_code(db: Session, learner_id: int, digest: str, expires: dt.datetime) -> None:
@@ -369,17 +379,17 @@ def find_code_owner(db: Session, digest: str, now: dt.datetime) -> int | None:
 
 def summarize_learner_data(db: Session, learner_id: int) -> LearnerDataSummary:
     """Summarize a person's data in all courses."""
-    rows = select_person_learner_ids(learner_id)
-    person, name, since = db.execute(
+    learner_ids = select_person_learner_ids(learner_id)
+    person, name, created = db.execute(
         select(
             func.max(col(Learner.person)),
             func.max(col(Learner.name)),
             func.min(col(Learner.created_at)),
-        ).where(col(Learner.id).in_(rows))
+        ).where(col(Learner.id).in_(learner_ids))
     ).one()
     last_seen = db.scalar(
         select(func.max(col(LearnerSession.last_seen))).where(
-            col(LearnerSession.learner_id).in_(rows)
+            col(LearnerSession.learner_id).in_(learner_ids)
         )
     )
     days, answers, reviews = db.execute(
@@ -387,16 +397,16 @@ def summarize_learner_data(db: Session, learner_id: int) -> LearnerDataSummary:
             func.count(col(StudyDay.day).distinct()),
             func.sum(col(StudyDay.answers)),
             func.sum(col(StudyDay.reviews)),
-        ).where(col(StudyDay.learner_id).in_(rows))
+        ).where(col(StudyDay.learner_id).in_(learner_ids))
     ).one()
     notes = db.scalar(
-        select(func.count()).where(col(Note.learner_id).in_(rows), col(Note.words) != "")
+        select(func.count()).where(col(Note.learner_id).in_(learner_ids), col(Note.words) != "")
     )
     return LearnerDataSummary(
         person=person,
         name=name,
-        since=from_milliseconds(since),
-        last_seen=from_milliseconds(last_seen or since),
+        since=from_milliseconds(created),
+        last_seen=from_milliseconds(last_seen or created),
         days=days,
         answers=int(answers or 0),
         reviews=int(reviews or 0),
@@ -439,8 +449,8 @@ def _questions_in_papers(
     if not learner_id:
         return frozenset()
     values = {"of_learner": learner_id, "now": to_milliseconds(now)}
-    stored = db.connection().execute(papers, values).scalars()
-    return frozenset(slot[1] for paper in stored for slot in json.loads(paper))
+    stored_papers = db.connection().execute(papers, values).scalars()
+    return frozenset(slot[1] for paper in stored_papers for slot in json.loads(paper))
 
 
 # Never exported: keys and hashes are for the server only. Picture contents are separate
@@ -466,22 +476,22 @@ def exported_columns(table: Table) -> tuple[str, ...]:
 def read_exported_rows(db: Session, table: Table, learner_id: int) -> Iterator[RowMapping]:
     """Yield a learner's rows of a table, oldest first, loading a few at a time."""
     columns = [table.c[name] for name in exported_columns(table)]
-    numbers = _row_ids(db, table, learner_id)
-    for begin in range(0, len(numbers), _ROWS_AT_ONCE):
-        some = table.c.id.in_(numbers[begin : begin + _ROWS_AT_ONCE])
-        query = select(*columns).where(some).order_by(table.c.id)
+    row_ids = _row_ids(db, table, learner_id)
+    for start in range(0, len(row_ids), _ROWS_AT_ONCE):
+        batch = table.c.id.in_(row_ids[start : start + _ROWS_AT_ONCE])
+        query = select(*columns).where(batch).order_by(table.c.id)
         yield from db.execute(query).mappings()
 
 
 def read_pictures(db: Session, learner_id: int) -> Iterator[tuple[str, bytes]]:
     """Yield the names and contents of a learner's pictures, each once."""
-    seen = set()
-    for number in _row_ids(db, _PICTURE, learner_id):
+    yielded_names = set()
+    for row_id in _row_ids(db, _PICTURE, learner_id):
         query = select(_PICTURE.c.name, _PICTURE.c.content)
-        name, content = db.execute(query.where(_PICTURE.c.id == number)).one()
-        if name not in seen:  # two courses may have the same picture
+        name, content = db.execute(query.where(_PICTURE.c.id == row_id)).one()
+        if name not in yielded_names:  # two courses may have the same picture
             yield name, base64.b64decode(content)
-        seen.add(name)
+        yielded_names.add(name)
 
 
 def _row_ids(db: Session, table: Table, learner_id: int) -> "array[int]":
@@ -525,11 +535,11 @@ def _countable_row_filters(table: Table) -> tuple[ColumnElement[bool], ...]:
 
 def has_running_exam(db: Session, learner_id: int) -> bool:
     """Return whether a mock exam of this learner is in progress."""
-    open_ones = select(func.count()).where(
+    open_sittings = select(func.count()).where(
         col(Sitting.learner_id).in_(select_person_learner_ids(learner_id)),
         col(Sitting.closed_at).is_(None),
     )
-    return bool(db.scalar(open_ones))
+    return bool(db.scalar(open_sittings))
 
 
 def erase_learner(db: Session, learner_id: int) -> None:
@@ -547,22 +557,22 @@ def erase_batch_of_rows(db: Session, learner_id: int) -> bool:
     """Delete some rows of a learner; returns whether there may be more.
 
     A single statement for all rows would block other writers for seconds. The learner
-    and their sessions are left to `erase`, which also deletes rows added in the
+    and their sessions are left to `erase_learner`, which also deletes rows added in the
     meantime.
     """
     mark_for_vacuum(db)
-    left = _ROWS_OF_PART
+    budget = _ROWS_OF_PART
     for table in reversed(owned_tables()):
         weight = _WEIGHTS.get(table.name, 1)
         if table.name in _ERASED_LAST:
             continue
-        if left < weight:
+        if budget < weight:
             return True
-        some = select(table.c.id).where(_rows_of_learner_filter(table, learner_id))
-        some = some.limit(left // weight)
-        done: Any = db.execute(sqlalchemy_delete(table).where(table.c.id.in_(some)))
-        left -= done.rowcount * weight
-    return left < _ROWS_OF_PART
+        batch = select(table.c.id).where(_rows_of_learner_filter(table, learner_id))
+        batch = batch.limit(budget // weight)
+        result: Any = db.execute(sqlalchemy_delete(table).where(table.c.id.in_(batch)))
+        budget -= result.rowcount * weight
+    return budget < _ROWS_OF_PART
 
 
 @functools.cache
@@ -576,12 +586,12 @@ def _link_toward_learner(table: Table) -> tuple[str, Table] | None:
     """Return the column that links rows to a learner, and the table it refers to."""
     if table.name == Learner.__tablename__:
         return "id", table
-    for owner, column in _parent_tables(table):
-        if owner.name == Learner.__tablename__:
-            return column, owner
-    for owner, column in _parent_tables(table):
-        if owner is not table and _link_toward_learner(owner) is not None:
-            return column, owner
+    for parent, column in _parent_tables(table):
+        if parent.name == Learner.__tablename__:
+            return column, parent
+    for parent, column in _parent_tables(table):
+        if parent is not table and _link_toward_learner(parent) is not None:
+            return column, parent
     return None
 
 
@@ -593,10 +603,12 @@ def _parent_tables(table: Table) -> Iterator[tuple[Table, str]]:
 
 def _rows_of_learner_filter(table: Table, learner_id: int) -> ColumnElement[bool]:
     """Return the condition that selects a learner's rows, in every course."""
-    way = _link_toward_learner(table)
-    if way is None:
+    link = _link_toward_learner(table)
+    if link is None:
         raise LookupError(f"No row of {table.name} belongs to a learner.")
-    column, owner = way
-    if owner.name == Learner.__tablename__:
+    column, parent = link
+    if parent.name == Learner.__tablename__:
         return table.c[column].in_(select_person_learner_ids(learner_id))
-    return table.c[column].in_(select(owner.c.id).where(_rows_of_learner_filter(owner, learner_id)))
+    return table.c[column].in_(
+        select(parent.c.id).where(_rows_of_learner_filter(parent, learner_id))
+    )

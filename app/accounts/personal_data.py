@@ -100,24 +100,24 @@ def _write_table_to_archive(
 ) -> int:
     """Write the rows of a table as JSON and CSV; returns their number."""
     count, columns = 0, learner_store.exported_columns(table)
-    times = [n for n in columns if n in {"at", "first_seen"} or n.endswith("_at")]
+    time_columns = [n for n in columns if n in {"at", "first_seen"} or n.endswith("_at")]
     # A zip file is written one member at a time, so the CSV waits in a temporary file.
-    with tempfile.TemporaryFile("w+", encoding="utf-8", newline="") as lines:
-        spreadsheet = csv.DictWriter(lines, columns)
-        spreadsheet.writeheader()
-        with _open_archive_entry(archive, f"{table.name}.json") as objects:
+    with tempfile.TemporaryFile("w+", encoding="utf-8", newline="") as csv_file:
+        csv_writer = csv.DictWriter(csv_file, columns)
+        csv_writer.writeheader()
+        with _open_archive_entry(archive, f"{table.name}.json") as json_entry:
             for row in rows:
-                values = _with_readable_times(row, times)
-                spreadsheet.writerow(values)
-                objects.write(",\n" if count else "[\n")
+                values = _with_readable_times(row, time_columns)
+                csv_writer.writerow(values)
+                json_entry.write(",\n" if count else "[\n")
                 parsed = {n: _parse_json(values[n]) for n in _NESTED if n in values}
-                objects.write(json.dumps(values | parsed, ensure_ascii=False))
+                json_entry.write(json.dumps(values | parsed, ensure_ascii=False))
                 count += 1
-            objects.write("\n]\n" if count else "[]\n")
-        lines.seek(0)
-        with _open_archive_entry(archive, f"{table.name}.csv") as copied:
-            copied.write("\ufeff")  # Excel needs it to detect UTF-8
-            shutil.copyfileobj(lines, copied)
+            json_entry.write("\n]\n" if count else "[]\n")
+        csv_file.seek(0)
+        with _open_archive_entry(archive, f"{table.name}.csv") as csv_entry:
+            csv_entry.write("\ufeff")  # Excel needs it to detect UTF-8
+            shutil.copyfileobj(csv_file, csv_entry)
     return count
 
 
@@ -174,14 +174,14 @@ async def erase_my_data(
     """Erase all data in parts, so that other requests can write in between."""
     if word.strip().casefold() != CONFIRMATION_WORD:
         return await run_in_read_session(request, lambda ctx: _refuse_erasure(ctx, word))
-    home = await run_in_read_session(request, lambda ctx: ctx.learner.home)
-    turn: OpenWriteSession = request.app.state.turn
-    more = bool(home)
-    while more:
-        async with turn() as db:
-            more = await run_in_threadpool(learner_store.erase_batch_of_rows, db, home)
-    async with turn() as db:
-        await run_in_threadpool(learner_store.erase_learner, db, home)
+    learner_id = await run_in_read_session(request, lambda ctx: ctx.learner.home)
+    write_session: OpenWriteSession = request.app.state.turn
+    rows_remain = bool(learner_id)
+    while rows_remain:
+        async with write_session() as db:
+            rows_remain = await run_in_threadpool(learner_store.erase_batch_of_rows, db, learner_id)
+    async with write_session() as db:
+        await run_in_threadpool(learner_store.erase_learner, db, learner_id)
     response = RedirectResponse("/settings/erased", 303, headers=CLEAR_SITE_DATA)
     # Runs after the commit, without delaying the response.
     response.background = BackgroundTask(request.app.state.log_truncation.request)

@@ -177,8 +177,8 @@ class SettingsForm(BaseModel):
     ) -> tuple[dict[str, Any], Problems]:
         """Return column values, and problems for fields with invalid values.
 
-        An exam day in the past is accepted only if it equals `saved_exam_day`, the current one. Another
-        exam day than that comes with the dates of its mock exams.
+        An exam day in the past is accepted only if it equals `saved_exam_day`, the current one. Any
+        other exam day also sets the dates of its mock exams.
         """
         values: dict[str, Any] = {}
         problems: Problems = []
@@ -194,11 +194,11 @@ class SettingsForm(BaseModel):
             problems.append({"field": "exam_day", "message": message})
         exam = dt.date.fromisoformat(values["exam_day"]) if values.get("exam_day") else None
         if exam != saved_exam_day and not problems:
-            off = frozenset(map(int, values["days_off"]))
-            mocks = plan_mock_exam_days(today, exam, off) if exam else ()
+            weekdays_off = frozenset(map(int, values["days_off"]))
+            mock_exam_days = plan_mock_exam_days(today, exam, weekdays_off) if exam else ()
             values["exam_result"] = ""
             values["plan_begun"] = today.isoformat() if exam else None
-            values["mock_days"] = " ".join(day.isoformat() for day in mocks)
+            values["mock_days"] = " ".join(day.isoformat() for day in mock_exam_days)
         return values, problems
 
 
@@ -206,10 +206,10 @@ class SettingsForm(BaseModel):
 def _conversions_by_setting() -> dict[str, SettingConversion]:
     fields = SettingsForm.model_fields.items()
     return {
-        name: part
+        name: metadata
         for name, field in fields
-        for part in field.metadata
-        if isinstance(part, SettingConversion)
+        for metadata in field.metadata
+        if isinstance(metadata, SettingConversion)
     }
 
 
@@ -231,8 +231,8 @@ def _quote_typed(typed: str) -> str:
 def list_time_zones() -> tuple[str, ...]:
     regions = "Africa America Antarctica Arctic Asia Atlantic Australia Europe Indian"
     shown_regions = {*regions.split(), "Pacific"}
-    known = zoneinfo.available_timezones()
-    return ("UTC", *sorted(z for z in known if z.split("/")[0] in shown_regions and "/" in z))
+    zones = zoneinfo.available_timezones()
+    return ("UTC", *sorted(z for z in zones if z.split("/")[0] in shown_regions and "/" in z))
 
 
 def render_settings_page(

@@ -375,10 +375,10 @@ TopicQuery = Annotated[str, Query(alias="topic", max_length=MAX_SLUG_LENGTH)]
 
 @router.get("")
 def list_courses(courses: AllCourses) -> Response:
-    listed = [
+    course_list = [
         CourseOut(**_course_fields(course.library, course.name)) for course in courses.values()
     ]
-    return _json_response(CoursesOut(courses=listed))
+    return _json_response(CoursesOut(courses=course_list))
 
 
 @router.get("/{course}")

@@ -34,8 +34,8 @@ _INNER = frozenset({"stack", "encoder", "runs", "tower", "quantization", "predic
 def catalog_json(kind: str) -> dict[str, Any]:
     """Return one catalog with its units; raises KeyError for an unknown kind."""
     rows = _ROWS[kind]()
-    used = {name for row in rows for name in row}
-    return {"units": {n: u for n, u in UNITS.items() if n in used}, kind: rows}
+    used_fields = {name for row in rows for name in row}
+    return {"units": {n: u for n, u in UNITS.items() if n in used_fields}, kind: rows}
 
 
 def _list_models() -> list[dict[str, Any]]:
@@ -45,10 +45,10 @@ def _list_models() -> list[dict[str, Any]]:
 
 def _model_fields(model: Architecture) -> dict[str, Any]:
     names = [f.name for f in dataclasses.fields(model) if f.name not in _INNER]
-    shape = {name: getattr(model, name) for name in names}
+    fields = {name: getattr(model, name) for name in names}
     published = resolve_weight_format(model, PUBLISHED)
     return {
-        **shape,
+        **fields,
         "tower_parameters": model.tower_parameters,
         "published_weights": published.label,
     }

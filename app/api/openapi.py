@@ -210,8 +210,10 @@ _OF_TOPIC = frozenset({"/{course}/cards", "/{course}/questions"})
 def build_openapi(entries: Sequence[EstimateSpec], version: str) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of everything under /api/v1."""
     models = {entry.name: build_inputs_model(entry) for entry in entries}
-    shapes: list[type[BaseModel]] = [*models.values(), Answer, Problems, *_COURSE_SHAPES]
-    schemas = models_json_schema([(shape, "validation") for shape in shapes], ref_template=_REF)[1]
+    schema_models: list[type[BaseModel]] = [*models.values(), Answer, Problems, *_COURSE_SHAPES]
+    schemas = models_json_schema(
+        [(model, "validation") for model in schema_models], ref_template=_REF
+    )[1]
     paths: dict[str, Any] = {
         "/api/v1/estimates": {
             "get": _simple_get_operation("List the estimates, their inputs, units and ranges")
@@ -253,8 +255,8 @@ def _simple_get_operation(summary: str) -> dict[str, Any]:
 
 def _course_paths() -> dict[str, Any]:
     return {
-        f"/api/v1/courses{path}": {"get": _course_operation(path, summary, shape)}
-        for path, summary, shape in _COURSE
+        f"/api/v1/courses{path}": {"get": _course_operation(path, summary, response_model)}
+        for path, summary, response_model in _COURSE
     }
 
 
@@ -264,13 +266,13 @@ def _course_operation(path: str, summary: str, response_model: type[BaseModel]) 
         for name in re.findall(r"\{(\w+)\}", path)
     ]
     if path in _OF_TOPIC:
-        one: dict[str, Any] = {"name": "topic", "in": "query", "required": False}
+        parameter: dict[str, Any] = {"name": "topic", "in": "query", "required": False}
         schema = {"type": "string", "maxLength": course.MAX_SLUG_LENGTH}
-        parameters.append(one | {"description": "Of one topic only", "schema": schema})
-    answers = {"200": _describe_response(summary, response_model.__name__)}
+        parameters.append(parameter | {"description": "Of one topic only", "schema": schema})
+    responses = {"200": _describe_response(summary, response_model.__name__)}
     if parameters:
-        answers["404"] = _describe_response("There is no such course or topic", "Problems")
-    return {"summary": summary, "parameters": parameters, "responses": answers}
+        responses["404"] = _describe_response("There is no such course or topic", "Problems")
+    return {"summary": summary, "parameters": parameters, "responses": responses}
 
 
 def _estimate_get_operation(entry: EstimateSpec, schema: dict[str, Any]) -> dict[str, Any]:

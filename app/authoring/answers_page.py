@@ -143,19 +143,21 @@ async def accept_answer_and_regrade(
         )
     accepted = AcceptedText(" ".join(form.answer.split()), form.gap)
     live: LiveLibrary = request.state.live
-    changed = await run_in_threadpool(_write_accepted_answer, live, question, accepted)
-    graded = 0
+    live_question = await run_in_threadpool(_write_accepted_answer, live, question, accepted)
+    regraded_count = 0
     write_session: OpenWriteSession = request.app.state.turn
-    if changed.status == "live":
+    if live_question.status == "live":
         course: str = request.state.course
         async with read_only_session(request) as db:
-            regrading = await run_in_threadpool(preview_regrade, db, course, changed)
+            preview = await run_in_threadpool(preview_regrade, db, course, live_question)
         async with write_session() as db:
-            graded = await run_in_threadpool(confirm_regrade, db, course, regrading, author.id, now)
+            regraded_count = await run_in_threadpool(
+                confirm_regrade, db, course, preview, author.id, now
+            )
     async with write_session() as db:
         subject = f"“{accepted.text}” of {question.id}"[:120]
         record_audit_entry(db, AuditRecord(now, author.id, "answer accepted", subject))
-    query = f"accepted={quote(accepted.text)}&graded={graded}"
+    query = f"accepted={quote(accepted.text)}&graded={regraded_count}"
     return RedirectResponse(f"/authoring/questions/{quote(item)}/answers?{query}", 303)
 
 
@@ -172,25 +174,25 @@ def _write_accepted_answer(
         source = file.read_bytes().decode("utf-8")
     except (OSError, ValueError) as error:
         raise ConflictError(f"{path} cannot be read: {error}.") from None
-    changed = accept_in_source(source, question, accepted)
-    parsed = parse_file(changed, path)
-    faults = [p for p in parsed.problems if p.item == question.id and p.severity == "error"]
-    found = next((q for q in parsed.questions if q.id == question.id), None)
-    if faults or found is None or not accepts_text(found, accepted):
-        why = faults[0].message if faults else "It would not be read as an answer."
+    new_source = accept_in_source(source, question, accepted)
+    parsed = parse_file(new_source, path)
+    errors = [p for p in parsed.problems if p.item == question.id and p.severity == "error"]
+    new_question = next((q for q in parsed.questions if q.id == question.id), None)
+    if errors or new_question is None or not accepts_text(new_question, accepted):
+        reason = errors[0].message if errors else "It would not be read as an answer."
         raise ConflictError(
-            f"“{accepted.text}” cannot be accepted. {why}",
+            f"“{accepted.text}” cannot be accepted. {reason}",
             f"Change the question by hand at {path}:{question.place.line}.",
         )
     try:
-        replace_file_atomically(file, changed.encode())
+        replace_file_atomically(file, new_source.encode())
     except OSError as error:
         raise ConflictError(
             f"{path} cannot be written: {error.strerror or error}.",
             f"Add the answer by hand at {path}:{question.place.line}.",
         ) from None
-    end = time.monotonic() + _MAX_WAIT
-    while time.monotonic() < end:
+    deadline = time.monotonic() + _MAX_WAIT
+    while time.monotonic() < deadline:
         current = live.current().with_drafts().questions.get(question.id)
         if current is not None and current.revision != question.revision:
             return current

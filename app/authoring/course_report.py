@@ -71,7 +71,7 @@ class ObjectiveCoverage:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """The values as text, in the order of `heads`."""
+        """The values as text, in the order of `coverage_column_titles`."""
         return tuple(_format_cell(getattr(self, field)) for field in _NAMES)
 
 
@@ -146,7 +146,7 @@ def count_disjoint_papers(library: Library) -> dict[str, int]:
 
 def _format_cell(value: object) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{n} {what}" for what, n in value.items()) or "–"
+        return ", ".join(f"{n} {name}" for name, n in value.items()) or "–"
     return "–" if value is None else str(value)
 
 
@@ -170,7 +170,7 @@ class AnswerCue:
 
     @property
     def is_significant(self) -> bool:
-        """Whether the cue leads further than chance explains."""
+        """Whether the rule is right more often than chance can explain."""
         return self.right - self.chance > self.significance_margin
 
 
@@ -209,12 +209,18 @@ def measure_answer_cues(questions: Iterable[Question]) -> tuple[AnswerCue, ...]:
     if items:
         chance = sum(1 / len(item.options) for item in items) / len(items)
         for name, measure in _CUES.items():
-            right = sum(_chance_of_right_pick(item, measure) for item in items)
-            cues.append(AnswerCue(name, right / len(items), chance, len(items)))
-    pairs = _choice_items(q for q in bank if q.type == "true-false")
-    if pairs:
-        false = sum(i.options[i.right].casefold().startswith("false") for i in pairs)
-        cues.append(AnswerCue("always False", false / len(pairs), 0.5, len(pairs)))
+            right_count = sum(_chance_of_right_pick(item, measure) for item in items)
+            cues.append(AnswerCue(name, right_count / len(items), chance, len(items)))
+    true_false_items = _choice_items(q for q in bank if q.type == "true-false")
+    if true_false_items:
+        false_count = sum(
+            i.options[i.right].casefold().startswith("false") for i in true_false_items
+        )
+        cues.append(
+            AnswerCue(
+                "always False", false_count / len(true_false_items), 0.5, len(true_false_items)
+            )
+        )
     return tuple(cues)
 
 
@@ -223,7 +229,7 @@ def _choice_items(questions: Iterable[Question]) -> list[_ChoiceItem]:
     items = []
     for question in questions:
         options = types.type_of(question).options_for_statistics(question.answer)
-        right = [place for place, option in enumerate(options) if option.right]
+        right = [index for index, option in enumerate(options) if option.right]
         if len(right) == 1 and len(options) > 1:
             texts = tuple(option.words for option in options)
             items.append(_ChoiceItem(_distinct_long_words(question.stem.plain), texts, right[0]))
@@ -236,9 +242,9 @@ def _distinct_long_words(text: str) -> frozenset[str]:
 
 def _chance_of_right_pick(item: _ChoiceItem, measure: _Measure) -> float:
     """Return the chance of picking the right option among those with the highest score."""
-    scores = [measure(item, at) for at in range(len(item.options))]
-    best = [at for at, score in enumerate(scores) if score == max(scores)]
-    return (item.right in best) / len(best)
+    scores = [measure(item, index) for index in range(len(item.options))]
+    best_indices = [index for index, score in enumerate(scores) if score == max(scores)]
+    return (item.right in best_indices) / len(best_indices)
 
 
 _REVIEW_VALID_FOR = dt.timedelta(days=365)
@@ -247,7 +253,7 @@ _DUE_SOON = dt.timedelta(days=30)  # how long before its due date a review is li
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DueContentReview:
-    """A page or source to review: its name, its file, since when, and why.
+    """A page or source to review: its name, its file, the day of its last review, and why.
 
     `topic` is the slug of a page, empty for a source. `day` is None if it was never reviewed.
     """
@@ -265,14 +271,14 @@ def list_due_content_reviews(library: Library, today: dt.date) -> list[DueConten
     for page in library.with_drafts().topics.values():
         path, day = page.place.path, page.reviewed
         if page.status == "review":
-            why = "waits for a second reader"
-            due.append(DueContentReview(page.title, path, page.slug, None, why))
-        elif page.status == "live" and (why := _review_reason(day, today, "was never reviewed")):
-            due.append(DueContentReview(page.title, path, page.slug, day, why))
+            reason = "waits for a second reader"
+            due.append(DueContentReview(page.title, path, page.slug, None, reason))
+        elif page.status == "live" and (reason := _review_reason(day, today, "was never reviewed")):
+            due.append(DueContentReview(page.title, path, page.slug, day, reason))
     due += [
-        DueContentReview(source.key, source.path, "", source.read, why)
+        DueContentReview(source.key, source.path, "", source.read, reason)
         for source in library.sources.values()
-        if (why := _review_reason(source.read, today, ""))
+        if (reason := _review_reason(source.read, today, ""))
     ]
     return sorted(due, key=lambda d: (d.day or dt.date.min, d.path, d.name))
 
@@ -281,7 +287,7 @@ def _review_reason(day: dt.date | None, today: dt.date, reason_if_never: str) ->
     """Return why something last reviewed on `day` is due; empty if it is not."""
     if day is None:
         return reason_if_never
-    due = day + _REVIEW_VALID_FOR
-    if due - _DUE_SOON > today:
+    due_day = day + _REVIEW_VALID_FOR
+    if due_day - _DUE_SOON > today:
         return ""
-    return f"was due on {due}" if due < today else f"is due by {due}"
+    return f"was due on {due_day}" if due_day < today else f"is due by {due_day}"

@@ -115,16 +115,16 @@ def compute_test_statistics(responses: Iterable[ItemResponse]) -> TestStatistics
     """Return the statistics of the set, from learners who answered every item of it."""
     responses = list(responses)
     maxima = {r.item: r.maximum for r in responses}
-    best = sum(maxima.values())
+    highest_total = sum(maxima.values())
     rows = [m for m in _marks_by_learner(responses).values() if len(m) == len(maxima)]
     totals = [math.fsum(marks.values()) for marks in rows]
-    if len(totals) < 2 or not best:
+    if len(totals) < 2 or not highest_total:
         return TestStatistics(len(totals))
     alpha = _cronbach_alpha([[row[item] for row in rows] for item in maxima], totals)
     return TestStatistics(
         learners=len(totals),
-        mean=100 * statistics.mean(totals) / best,
-        sd=100 * statistics.stdev(totals) / best,
+        mean=100 * statistics.mean(totals) / highest_total,
+        sd=100 * statistics.stdev(totals) / highest_total,
         alpha=alpha,
         alpha_interval=None if alpha is None else alpha_interval(alpha, len(rows), len(maxima)),
     )
@@ -172,17 +172,17 @@ def find_probably_right_distractor(item: ItemStatistics, right: Sequence[str]) -
         for o in item.options
         if o.rest is not None and o.rest_error is not None and o.count >= _MIN_CHOOSERS
     }
-    keyed = [compared[key] for key in right if key in compared]
-    if not keyed:
+    key_statistics = [compared[key] for key in right if key in compared]
+    if not key_statistics:
         return None
-    key_rest, key_error = max(keyed)
-    better = {
-        name: rest - key_rest - NINE_IN_TEN * math.hypot(error, key_error)
-        for name, (rest, error) in compared.items()
+    key_rest_score, key_error = max(key_statistics)
+    lower_bounds = {
+        name: rest_score - key_rest_score - NINE_IN_TEN * math.hypot(error, key_error)
+        for name, (rest_score, error) in compared.items()
         if name not in right
     }
-    best = max(better, key=lambda name: better[name], default=None)
-    return best if best is not None and better[best] > 0 else None
+    strongest = max(lower_bounds, key=lambda name: lower_bounds[name], default=None)
+    return strongest if strongest is not None and lower_bounds[strongest] > 0 else None
 
 
 def find_never_chosen_options(item: ItemStatistics, wrong: Sequence[str]) -> tuple[str, ...]:
@@ -207,19 +207,19 @@ def _compute_one_item_statistics(
     """`totals` are the sum of a learner's marks over all items, and the number of items."""
     if not rows[0].maximum:
         return ItemStatistics(item, len(rows))
-    marks, rests = [], []
-    rests_by_option: dict[str, list[float | None]] = defaultdict(list)
+    marks, rest_scores = [], []
+    rest_scores_by_option: dict[str, list[float | None]] = defaultdict(list)
     for row in rows:
-        total, answered = totals[row.learner]
-        rest = (total - row.mark) / (answered - 1) if answered > 1 else None
+        total, answer_count = totals[row.learner]
+        rest_score = (total - row.mark) / (answer_count - 1) if answer_count > 1 else None
         for key in row.options:
-            rests_by_option[key].append(rest)
-        if rest is not None:
+            rest_scores_by_option[key].append(rest_score)
+        if rest_score is not None:
             marks.append(row.mark)
-            rests.append(rest)
+            rest_scores.append(rest_score)
     discrimination = interval = None
     try:
-        discrimination = statistics.correlation(marks, rests)
+        discrimination = statistics.correlation(marks, rest_scores)
         interval = correlation_interval(discrimination, len(marks))
     except statistics.StatisticsError:
         pass  # fewer than two learners, or all with the same mark
@@ -230,8 +230,13 @@ def _compute_one_item_statistics(
         discrimination=None if discrimination is None else 100 * discrimination,
         discrimination_interval=interval and (100 * interval[0], 100 * interval[1]),
         options=tuple(
-            OptionStatistics(key, len(found), len(found) / len(rows), *_mean_with_error(found))
-            for key, found in sorted(rests_by_option.items())
+            OptionStatistics(
+                key,
+                len(option_rest_scores),
+                len(option_rest_scores) / len(rows),
+                *_mean_with_error(option_rest_scores),
+            )
+            for key, option_rest_scores in sorted(rest_scores_by_option.items())
         ),
     )
 
@@ -249,7 +254,9 @@ def _cronbach_alpha(
 
 def _mean_with_error(values: Sequence[float | None]) -> tuple[float | None, float | None]:
     """Return the mean and its standard error; None where there are too few values."""
-    known = [v for v in values if v is not None]
-    if len(known) < 2:
-        return (known[0] if known else None), None
-    return statistics.fmean(known), statistics.stdev(known) / math.sqrt(len(known))
+    known_values = [v for v in values if v is not None]
+    if len(known_values) < 2:
+        return (known_values[0] if known_values else None), None
+    return statistics.fmean(known_values), statistics.stdev(known_values) / math.sqrt(
+        len(known_values)
+    )

@@ -97,9 +97,9 @@ def sign_author_out(
 ) -> RedirectResponse:
     """Sign this browser out of the author pages."""
     author_store.revoke_author_sessions(db, [author.id], author.id, now)
-    answer = RedirectResponse("/", 303)
-    forget_author_cookie(request, answer)
-    return answer
+    response = RedirectResponse("/", 303)
+    forget_author_cookie(request, response)
+    return response
 
 
 @router.api_route("/{anything:path}", methods=["GET", "POST"])
@@ -117,27 +117,27 @@ def preview_topic(
 ) -> HTMLResponse:
     """The preview of a page; one that cannot be parsed yet shows only its problems."""
     problems = problems_of_topic(library.problems, topic)
-    known = library.topics.get(topic)
-    if known is None and not problems:
+    topic_page = library.topics.get(topic)
+    if topic_page is None and not problems:
         raise NotFoundError(f"There is no topic “{topic}”.")
     # Drafts must never enter the page cache of the learners.
     cache = RenderedPageCache(request.app.state.templates)
-    rendered = cache.get_or_render(library, known, "full") if known else None
-    questions = [library.questions[i] for i in known.questions] if known else []
+    rendered = cache.get_or_render(library, topic_page, "full") if topic_page else None
+    questions = [library.questions[i] for i in topic_page.questions] if topic_page else []
     return render_page(
         request,
         "authoring/page.html",
         learner=learner,
         slug=topic,
-        topic=known,
+        topic=topic_page,
         page=rendered,
         library=library,
         problems=problems,
-        outdated=known is not None and known.place.path in library.outdated,
+        outdated=topic_page is not None and topic_page.place.path in library.outdated,
         name_of=problem_key,
         open_questions=_open_page_questions(library, rendered) if rendered else {},
         questions=[(q, question_title(q)) for q in questions],
-        cards=[library.cards[i] for i in known.cards] if known else [],
+        cards=[library.cards[i] for i in topic_page.cards] if topic_page else [],
     )
 
 
@@ -261,9 +261,9 @@ def show_statistics(
     """The statistics of the bank: the table, what to fix first, the mock exams."""
     rows = _statistics_rows(statistics, context)
     descending = query.sort.startswith("-")
-    by = query.sort.removeprefix("-")
-    by = by if by in statistics_tables.SORTS else "discrimination"
-    rows = statistics_tables.sort_rows(rows, by, descending=descending)
+    sort_column = query.sort.removeprefix("-")
+    sort_column = sort_column if sort_column in statistics_tables.SORTS else "discrimination"
+    rows = statistics_tables.sort_rows(rows, sort_column, descending=descending)
     if query.format == "csv":
         return _csv_response(statistics_tables.questions_as_csv(rows), "questions.csv")
     if query.format == "exams-csv":
@@ -286,7 +286,7 @@ def show_statistics(
         start=query.start,
         page_size=_ROWS,
         group=group,
-        by=by,
+        by=sort_column,
         descending=descending,
         columns=statistics_tables.COLUMNS,
         descending_first=_DESCENDING_FIRST,
@@ -321,15 +321,15 @@ def show_question(
 ) -> HTMLResponse:
     """One question in every state, with the statistics of its answers."""
     db, location = context.db, question.place
-    asks = submission.form.more or submission.form.move
-    is_open = is_unanswered(question, submission.raw) or asks
-    shown = (
+    pressed_button = submission.form.more or submission.form.move
+    is_open = is_unanswered(question, submission.raw) or pressed_button
+    outcome = (
         open_question(question, submission)
         if is_open
         else try_response(db, library, question, submission)
     )
     variant = draw_variant(question, submission.form.seed or 0)
-    current = statistics.items.get((question.id, question.revision))
+    current_statistics = statistics.items.get((question.id, question.revision))
     seen_wordings = store.list_seen_wordings(db, question.id)
     return context.page(
         "authoring/question.html",
@@ -338,10 +338,10 @@ def show_question(
         topic=library.topics.get(question.topic),
         url=preview_url(question),
         seed=variant.seed,
-        open_question=shown if isinstance(shown, OpenQuestion) else None,
-        outcome=None if isinstance(shown, OpenQuestion) else shown,
+        open_question=outcome if isinstance(outcome, OpenQuestion) else None,
+        outcome=None if isinstance(outcome, OpenQuestion) else outcome,
         samples=grade_sample_responses(variant),
-        response={} if asks else dict(submission.raw),
+        response={} if pressed_button else dict(submission.raw),
         query=_response_query,
         lines=read_lines_around(
             context.request.state.live.folder, location.path, location.line, 14
@@ -355,12 +355,12 @@ def show_question(
             db, context.learner.course, include_settled=True, item=question.id
         ),
         unregraded=statistics.unregraded.get(question.id, 0),
-        statistics=current,
+        statistics=current_statistics,
         guess=blind_guess_percent(question),
         reasons=sorted(
-            find_statistics_reasons(question, current), key=lambda reason: -reason.weight
+            find_statistics_reasons(question, current_statistics), key=lambda reason: -reason.weight
         ),
-        options=build_option_rows(question, current),
+        options=build_option_rows(question, current_statistics),
         tallies=_tally_response_habits(context, question),
         wordings=list_statistics_by_revision(
             question,
@@ -392,21 +392,21 @@ def try_answer(
     if not is_htmx_request(request):
         url = f"{preview_url(question)}{_response_query(submission.raw, submission.form.seed or 0)}"
         return RedirectResponse(url, 303)
-    shown = try_response(db, library, question, submission)
-    if isinstance(shown, OpenQuestion):
-        status = 422 if shown.refused else 200
-        return render_page(request, "quiz/_question.html", status=status, asked=shown)
-    return render_page(request, "quiz/_verdict.html", outcome=shown)
+    outcome = try_response(db, library, question, submission)
+    if isinstance(outcome, OpenQuestion):
+        status = 422 if outcome.refused else 200
+        return render_page(request, "quiz/_question.html", status=status, asked=outcome)
+    return render_page(request, "quiz/_verdict.html", outcome=outcome)
 
 
 def _tally_response_habits(
     context: RequestContext, question: Question
 ) -> dict[str, list[tuple[str, int]]]:
     """Return what learners did in a question, by title, most frequent first."""
-    newest = store.load_newest_responses(
+    newest_responses = store.load_newest_responses(
         context.db, context.learner.course, question.id, question.revision
     )
-    responses = ((draw_variant(question, seed).answer, raw) for seed, raw in newest)
+    responses = ((draw_variant(question, seed).answer, raw) for seed, raw in newest_responses)
     tallies = types.type_of(question).count_response_habits(responses)
     return {title: counts.most_common(12) for title, counts in tallies.items()}
 

@@ -90,29 +90,31 @@ def try_response(
     db: Session, library: Library, question: Question, submission: QuestionSubmission
 ) -> OpenQuestion | AnswerFeedback:
     """Return what a learner would see after this response."""
-    opened = open_question(question, submission)
-    variant, unknown = opened.variant, submission.form.unknown
-    result = grade_unanswered(variant) if unknown else grade(variant, submission.raw)
+    question_form = open_question(question, submission)
+    variant, is_dont_know = question_form.variant, submission.form.unknown
+    result = grade_unanswered(variant) if is_dont_know else grade(variant, submission.raw)
     if isinstance(result, UnreadableResponse):
-        return dataclasses.replace(opened, refused=result.message, hint=result.hint)
+        return dataclasses.replace(question_form, refused=result.message, hint=result.hint)
     if result.near:
-        return dataclasses.replace(opened, near=result.near)
+        return dataclasses.replace(question_form, near=result.near)
     attempt = RecordedAttempt(
         id=0,
         item=question.id,
         topic=question.topic,
         revision=question.revision,
-        seed=opened.variant.seed,
+        seed=question_form.variant.seed,
         raw=submission.raw,
         score=result.score,
-        certainty=opened.certainty or None,
-        context=opened.context,
+        certainty=question_form.certainty or None,
+        context=question_form.context,
         run=None,
-        hints=opened.hints,
+        hints=question_form.hints,
     )
-    links = NextLinks(opened.back, token=opened.token)
-    feedback = build_feedback(db, library, attempt, links, GradedVariant(opened.variant, result))
-    again = preview_url(question)
-    if opened.context != "page":  # the page adds its own query string
-        again += f"?seed={opened.variant.seed + 1}"
-    return dataclasses.replace(feedback, again=again)
+    links = NextLinks(question_form.back, token=question_form.token)
+    feedback = build_feedback(
+        db, library, attempt, links, GradedVariant(question_form.variant, result)
+    )
+    next_url = preview_url(question)
+    if question_form.context != "page":  # the page adds its own query string
+        next_url += f"?seed={question_form.variant.seed + 1}"
+    return dataclasses.replace(feedback, again=next_url)

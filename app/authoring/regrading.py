@@ -48,7 +48,7 @@ class RegradePolicy(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RegradeImpact:
-    """The reach of a change: answers, learners, first answers, mock exams."""
+    """How many answers, learners, first answers and mock exams a change affects."""
 
     answers: int
     learners: int
@@ -100,16 +100,18 @@ def preview_regrade(
     """
     revision = "" if policy.includes_current_revision else question.revision
     answers = store.load_regradable_attempts(db, course, question.id, revision)
-    earlier = {seen.revision for seen in store.list_seen_wordings(db, question.id)}
+    seen_revisions = {wording.revision for wording in store.list_seen_wordings(db, question.id)}
     wordings = {
         name: _load_decoded_wording(db, question.id, name)
-        for name in earlier | {answer.revision for answer in answers}
+        for name in seen_revisions | {answer.revision for answer in answers}
     } | {question.revision: question}
     regrader = _CachedRegrader(question, wordings, reworded=reworded)
-    former = _versions_with_other_key(question, wordings) if policy is RegradePolicy.BOTH else ()
+    earlier_versions = (
+        _versions_with_other_key(question, wordings) if policy is RegradePolicy.BOTH else ()
+    )
     regraders = [
         regrader,
-        *(_CachedRegrader(former_key, wordings, reworded=reworded) for former_key in former),
+        *(_CachedRegrader(version, wordings, reworded=reworded) for version in earlier_versions),
     ]
     scored = [(answer, _score_by_policy(answer, regraders, policy)) for answer in answers]
     rows = [
@@ -118,16 +120,16 @@ def preview_regrade(
         if not isinstance(score, RegradeRefusal)
     ]
     changed = [row for row in rows if abs(row.score - row.answer.score) > _SCORE_TOLERANCE]
-    refused = collections.Counter(s for _, s in scored if isinstance(s, RegradeRefusal))
-    moved = [row for row in rows if row.answer.revision != question.revision or row in changed]
+    refusals = collections.Counter(s for _, s in scored if isinstance(s, RegradeRefusal))
+    new_scores = [row for row in rows if row.answer.revision != question.revision or row in changed]
     return RegradePreview(
         question=question,
         answers=len(scored),
         reach=_count_regrade_impact(changed),
         effects=_count_score_changes(changed),
         same=len(rows) - len(changed),
-        refused=tuple(sorted(refused.items())),
-        rows=tuple(moved) if changed else (),
+        refused=tuple(sorted(refusals.items())),
+        rows=tuple(new_scores) if changed else (),
     )
 
 
@@ -161,8 +163,8 @@ def _score_by_policy(
 
 def has_only_key_changed(db: Session, question: Question, revision: str) -> bool:
     """Return whether only the key changed since a revision, so that regrading makes sense."""
-    answered = _load_decoded_wording(db, question.id, revision)
-    return answered is not None and is_only_key_changed(answered, question)
+    answered_wording = _load_decoded_wording(db, question.id, revision)
+    return answered_wording is not None and is_only_key_changed(answered_wording, question)
 
 
 def confirm_regrade(
@@ -173,8 +175,8 @@ def confirm_regrade(
     Other writers may have changed the log since. If two authors confirm the same preview, only one
     writes, and erased learners are left out. `author_session` is the session of the author.
     """
-    locked = store.lock_answerers(db, course, regrading.question.id)
-    rows = [row for row in regrading.rows if row.answer.learner in locked]
+    locked_learners = store.lock_answerers(db, course, regrading.question.id)
+    rows = [row for row in regrading.rows if row.answer.learner in locked_learners]
     learners = store.add_regrades_returning_learners(db, rows, now)
     if learners:
         store_revision(db, regrading.question, now)
@@ -202,14 +204,14 @@ class _CachedRegrader:
 
     def regrade(self, answer: RegradableAttempt) -> float | RegradeRefusal:
         """Return the score of an answer by the current key, or why there is none."""
-        answered = self._wordings[answer.revision]
-        if answered is None:
+        answered_wording = self._wordings[answer.revision]
+        if answered_wording is None:
             return RegradeRefusal.LOST
-        variants = (combination_index(q, answer.seed) for q in (answered, self._question))
+        variants = (combination_index(q, answer.seed) for q in (answered_wording, self._question))
         pair_key = (answer.revision, *variants)
         if pair_key not in self._pairs:
             self._pairs[pair_key] = pair_seen_and_current_variants(
-                answered, self._question, answer.seed
+                answered_wording, self._question, answer.seed
             )
         pair, score_key = self._pairs[pair_key], (*pair_key, answer.raw)
         if isinstance(pair, RegradeRefusal):

@@ -130,19 +130,19 @@ class QuestionResponses:
     @property
     def can_accept(self) -> bool:
         """Whether there is a response that the author may accept."""
-        whole = (response.value for group in self.groups for response in group.responses)
-        return any(whole) or any(r.value for part in self.parts for r in part.responses)
+        group_values = (response.value for group in self.groups for response in group.responses)
+        return any(group_values) or any(r.value for part in self.parts for r in part.responses)
 
 
 def build_response_table(question: Question, answers: Sequence[LoggedAnswer]) -> QuestionResponses:
     """Return the table of these answers, graded by the current key of `question`."""
     regrader = _Grader(question)
     graded: list[tuple[GradeResult, SubmittedFields, int]] = []
-    unknown = unreadable = 0
+    dont_know = unreadable = 0
     for answer in answers:
         result = regrader.grade_unless_dont_know(answer)
         if result is None:
-            unknown += 1
+            dont_know += 1
         elif isinstance(result, UnreadableResponse):
             unreadable += 1
         else:
@@ -151,7 +151,7 @@ def build_response_table(question: Question, answers: Sequence[LoggedAnswer]) ->
     in_parts = kind.in_parts and not kind.chosen
     return QuestionResponses(
         count=len(answers),
-        unknown=unknown,
+        unknown=dont_know,
         unreadable=unreadable,
         groups=() if in_parts else _group_by_option_and_score(question, graded),
         parts=_part_tables(question, [result for result, _, _ in graded]) if in_parts else (),
@@ -193,26 +193,28 @@ def _group_by_option_and_score(
     """Group whole responses by the option they match, or by their score."""
     kind = types.type_of(question)
     options = {option.key: option for option in kind.options_for_statistics(question.answer)}
-    typed = not kind.chosen
-    found: dict[tuple[ResponseOutcome, str, float], list[tuple[str, str]]] = defaultdict(list)
+    is_typed = not kind.chosen
+    texts_by_group: dict[tuple[ResponseOutcome, str, float], list[tuple[str, str]]] = defaultdict(
+        list
+    )
     for result, raw, _ in graded:
-        option = options.get(result.parsed.get("option", "")) if typed else None
+        option = options.get(result.parsed.get("option", "")) if is_typed else None
         name = option.words if option else ""
         outcome = _classify_response(result.result, option)
         text = _response_text(result, raw, options)
-        wanted = result.wanted if typed and question.computed else ""
-        found[outcome, name, round(result.score, 4)].append((text, wanted))
+        right_answer = result.wanted if is_typed and question.computed else ""
+        texts_by_group[outcome, name, round(result.score, 4)].append((text, right_answer))
     groups = []
-    for (outcome, name, score), texts in found.items():
-        can_accept = typed and outcome is not ResponseOutcome.ACCEPTED and not question.computed
+    for (outcome, name, score), texts in texts_by_group.items():
+        can_accept = is_typed and outcome is not ResponseOutcome.ACCEPTED and not question.computed
         groups.append(
             ResponseGroup(
                 outcome=outcome,
                 option=name,
                 score=score,
                 responses=tuple(
-                    ResponseCount(text, count, wanted, text if can_accept else "")
-                    for (text, wanted), count in _count_equal_texts(texts)[:_MOST_RESPONSES]
+                    ResponseCount(text, count, right_answer, text if can_accept else "")
+                    for (text, right_answer), count in _count_equal_texts(texts)[:_MOST_RESPONSES]
                 ),
                 count=len(texts),
                 distinct=len(_count_equal_texts(texts)),
@@ -233,19 +235,22 @@ def _classify_response(result: Result, option: StatisticsOption | None) -> Respo
 def _response_text(
     result: GradeResult, raw: SubmittedFields, options: Mapping[str, StatisticsOption]
 ) -> str:
-    chosen = result.parsed.get("chosen")
-    if chosen is None:
-        typed = (value for name in ("answer", "unit") for value in raw.get(name, ()))
-        return " ".join(" ".join(typed).split())
-    return "; ".join(sorted(options[key].words for key in chosen if key in options))
+    chosen_keys = result.parsed.get("chosen")
+    if chosen_keys is None:
+        field_values = (value for name in ("answer", "unit") for value in raw.get(name, ()))
+        return " ".join(" ".join(field_values).split())
+    return "; ".join(sorted(options[key].words for key in chosen_keys if key in options))
 
 
 def _count_equal_texts(texts: Iterable[tuple[str, str]]) -> list[tuple[tuple[str, str], int]]:
     """Count texts, ignoring capitals; each is shown in its most frequent spelling."""
     spellings: dict[tuple[str, str], Counter[tuple[str, str]]] = defaultdict(Counter)
-    for text, wanted in texts:
-        spellings[normalize_search_text(text), wanted][text, wanted] += 1
-    counts = [(found.most_common(1)[0][0], found.total()) for found in spellings.values()]
+    for text, right_answer in texts:
+        spellings[normalize_search_text(text), right_answer][text, right_answer] += 1
+    counts = [
+        (spelling_counts.most_common(1)[0][0], spelling_counts.total())
+        for spelling_counts in spellings.values()
+    ]
     return sorted(counts, key=lambda pair: (-pair[1], pair[0]))
 
 
@@ -253,24 +258,26 @@ def _part_tables(
     question: Question, results: Sequence[GradeResult]
 ) -> tuple[PartResponseTable, ...]:
     """Return one table for each part, in the order of the file."""
-    typed = {blank.key for blank in getattr(question.answer, "blanks", ()) if not blank.wrong}
-    given: dict[str, list[tuple[str, bool]]] = {}
+    typed_keys = {blank.key for blank in getattr(question.answer, "blanks", ()) if not blank.wrong}
+    entries_by_key: dict[str, list[tuple[str, bool]]] = {}
     labels: dict[str, tuple[str, str]] = {}
     for result in results:
         for mark in result.marks:
             labels.setdefault(
                 mark.key, (_part_label(mark.label, mark.text.plain), mark.wanted.plain)
             )
-            given.setdefault(mark.key, []).append((mark.given.plain, mark.good))
+            entries_by_key.setdefault(mark.key, []).append((mark.given.plain, mark.good))
     tables = []
-    for key, entries in given.items():
-        right = {normalize_search_text(text) for text, good in entries if good}
+    for key, entries in entries_by_key.items():
+        right_texts = {normalize_search_text(text) for text, is_right in entries if is_right}
         responses = tuple(
             PartResponse(
                 text,
                 count,
-                normalize_search_text(text) in right,
-                text if key in typed and text and normalize_search_text(text) not in right else "",
+                normalize_search_text(text) in right_texts,
+                text
+                if key in typed_keys and text and normalize_search_text(text) not in right_texts
+                else "",
             )
             for (text, _), count in _count_equal_texts((text, "") for text, _ in entries)
         )
@@ -279,7 +286,7 @@ def _part_tables(
                 key=key,
                 label=labels[key][0],
                 wanted=labels[key][1],
-                right=sum(good for _, good in entries),
+                right=sum(is_right for _, is_right in entries),
                 count=len(entries),
                 responses=responses[:_MOST_RESPONSES],
             )
@@ -298,10 +305,12 @@ def _certainty_rows(answers: Iterable[LoggedAnswer]) -> tuple[CertaintyRow, ...]
     scores: dict[int, list[float]] = defaultdict(list)
     for answer in answers:
         scores[answer.certainty or 0].append(answer.score)
-    words = {0: "Not said", **{at: level.word for at, level in enumerate(LEVELS, 1)}}
+    labels = {0: "Not said", **{number: level.word for number, level in enumerate(LEVELS, 1)}}
     rows = [
-        CertaintyRow(words.get(level, "Not said"), len(found), statistics.fmean(found))
-        for level, found in sorted(scores.items(), reverse=True)
+        CertaintyRow(
+            labels.get(level, "Not said"), len(level_scores), statistics.fmean(level_scores)
+        )
+        for level, level_scores in sorted(scores.items(), reverse=True)
     ]
     return tuple(rows) if set(scores) - {0} else ()
 
@@ -312,7 +321,9 @@ def _time_rows(answers: Iterable[LoggedAnswer]) -> tuple[TimeRow, ...]:
         "Right": [seconds for seconds, score in timed if score >= 1 - 1e-9],
         "Not right": [seconds for seconds, score in timed if score < 1 - 1e-9],
     }
-    return tuple(_time_row(label, found) for label, found in groups.items() if found)
+    return tuple(
+        _time_row(label, group_seconds) for label, group_seconds in groups.items() if group_seconds
+    )
 
 
 def _time_row(label: str, seconds: Sequence[float]) -> TimeRow:
@@ -370,25 +381,31 @@ def _accept_option(source: str, question: Question, text: str) -> str:
         raise InvalidInputError(f"“{text}” has a character that an option cannot have.", "answer")
     lines = source.splitlines(keepends=True)
     options = [
-        (at, m)
-        for at in _line_numbers_of_question(lines, question)
-        if (m := _OPTION.match(lines[at]))
+        (line_index, m)
+        for line_index in _line_numbers_of_question(lines, question)
+        if (m := _OPTION.match(lines[line_index]))
     ]
-    for at, option in options:
-        same = same_words(option["text"].strip("`"), text)
-        if same and option["tick"].strip().lower() != "x":
-            lines[at] = f"{option['box']}x{option['end']}{option['text']}{_line_ending(lines[at])}"
+    for line_index, option in options:
+        is_same = same_words(option["text"].strip("`"), text)
+        if is_same and option["tick"].strip().lower() != "x":
+            lines[line_index] = (
+                f"{option['box']}x{option['end']}{option['text']}{_line_ending(lines[line_index])}"
+            )
             return "".join(lines)
-    ticked = [(at, option) for at, option in options if option["tick"].strip().lower() == "x"]
+    ticked = [
+        (line_index, option)
+        for line_index, option in options
+        if option["tick"].strip().lower() == "x"
+    ]
     if not ticked:
         raise _source_changed_error(question)
-    at, option = ticked[-1]
-    written = text + format_numeric_tolerance(question.answer)
-    line = f"{option['box']}x{option['end']}`{written}`{_line_ending(lines[at])}"
-    after = _index_behind_option(lines, at)
-    if not _line_ending(lines[after - 1]):
-        lines[after - 1] += "\n"
-    lines.insert(after, line)
+    line_index, option = ticked[-1]
+    option_text = text + format_numeric_tolerance(question.answer)
+    line = f"{option['box']}x{option['end']}`{option_text}`{_line_ending(lines[line_index])}"
+    insert_index = _index_behind_option(lines, line_index)
+    if not _line_ending(lines[insert_index - 1]):
+        lines[insert_index - 1] += "\n"
+    lines.insert(insert_index, line)
     return "".join(lines)
 
 
@@ -403,37 +420,39 @@ def _accept_in_gap(source: str, question: Question, accepted: AcceptedText) -> s
             f"“{accepted.text}” has a character that a gap cannot have.", "answer"
         )
     lines = source.splitlines(keepends=True)
-    own = list(_line_numbers_of_question(lines, question))
-    body = "".join(lines[at] for at in own)
+    line_indices = list(_line_numbers_of_question(lines, question))
+    body = "".join(lines[line_index] for line_index in line_indices)
     blanks = list(_BLANK.finditer(body))
     if len(blanks) != len(keys):
         raise _source_changed_error(question)
-    found = blanks[keys.index(accepted.gap)]
-    inside = re.match(r"(?P<answers>[^?\uff1f~]*?)(?P<rest>\s*[?\uff1f~].*)?$", found[1], re.DOTALL)
-    if inside is None:
+    gap_match = blanks[keys.index(accepted.gap)]
+    content_match = re.match(
+        r"(?P<answers>[^?\uff1f~]*?)(?P<rest>\s*[?\uff1f~].*)?$", gap_match[1], re.DOTALL
+    )
+    if content_match is None:
         raise _source_changed_error(question)
-    blank = f"[[{inside['answers']}|{accepted.text}{inside['rest'] or ''}]]"
-    body = body[: found.start()] + blank + body[found.end() :]
-    return "".join(lines[: own[0]]) + body + "".join(lines[own[-1] + 1 :])
+    blank = f"[[{content_match['answers']}|{accepted.text}{content_match['rest'] or ''}]]"
+    body = body[: gap_match.start()] + blank + body[gap_match.end() :]
+    return "".join(lines[: line_indices[0]]) + body + "".join(lines[line_indices[-1] + 1 :])
 
 
 def _line_numbers_of_question(lines: Sequence[str], question: Question) -> Iterator[int]:
     """Yield the indices of the lines below the question's heading, up to the next heading."""
     fenced = False
-    for at in range(question.place.line, len(lines)):
-        if _FENCE.match(lines[at]):
+    for index in range(question.place.line, len(lines)):
+        if _FENCE.match(lines[index]):
             fenced = not fenced
-        elif not fenced and _HEADING.match(lines[at]):
+        elif not fenced and _HEADING.match(lines[index]):
             return
-        yield at
+        yield index
 
 
 def _index_behind_option(lines: Sequence[str], at: int) -> int:
     """Return the index behind an option and its indented reason."""
-    after = at + 1
-    while after < len(lines) and re.match(r"\s+\S", lines[after]):
-        after += 1
-    return after
+    index = at + 1
+    while index < len(lines) and re.match(r"\s+\S", lines[index]):
+        index += 1
+    return index
 
 
 def _line_ending(line: str) -> str:
@@ -441,7 +460,8 @@ def _line_ending(line: str) -> str:
 
 
 def _source_changed_error(question: Question) -> ConflictError:
-    place = f"{question.place.path}:{question.place.line}"
+    location = f"{question.place.path}:{question.place.line}"
     return ConflictError(
-        "The key of this question was not found in its file.", f"Add the answer by hand at {place}."
+        "The key of this question was not found in its file.",
+        f"Add the answer by hand at {location}.",
     )

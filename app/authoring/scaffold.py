@@ -54,8 +54,8 @@ class ScaffoldTarget:
         domains = self.library.syllabus.domains
         numbers = [o.number for domain in domains for o in domain.objectives]
         pages = self.library.with_drafts().topics
-        served = {o for t in pages.values() for o in t.objectives}
-        for number in [n for n in numbers if n not in served] + numbers:
+        covered = {o for t in pages.values() for o in t.objectives}
+        for number in [n for n in numbers if n not in covered] + numbers:
             return number
         raise ScaffoldError("syllabus.toml lists no objective yet; write one first.")
 
@@ -67,10 +67,10 @@ def read_target_course(folder: Path) -> ScaffoldTarget:
     """
     if not folder.is_dir():
         raise ScaffoldError(f"{folder} is not a folder; name that of the course.")
-    readings, _ = WatchedFiles(folder, None).parse_current_files()
-    ahead, _ = read_with_missing_ids(readings, folder, dt.datetime.now(dt.UTC).date())
+    parsed_files, _ = WatchedFiles(folder, None).parse_current_files()
+    files_with_ids, _ = read_with_missing_ids(parsed_files, folder, dt.datetime.now(dt.UTC).date())
     return ScaffoldTarget(
-        folder, assemble_library(ahead, folder), frozenset(list_used_ids(readings))
+        folder, assemble_library(files_with_ids, folder), frozenset(list_used_ids(parsed_files))
     )
 
 
@@ -79,9 +79,9 @@ def new_course(folder: Path, title: str, exam: str, today: dt.date) -> list[Path
     _check_slug_and_title(folder.name, title)
     if folder.exists():
         raise ScaffoldError(f"{folder} is there already; choose another name.")
-    words = {"heading": _quote_text(title), "exam": _quote_text(exam or title)}
+    values = {"heading": _quote_text(title), "exam": _quote_text(exam or title)}
     texts = {
-        name: _fill_template(name, words)
+        name: _fill_template(name, values)
         for name in ("syllabus.toml", "sources.toml", "glossary.md")
     }
     folder.mkdir(parents=True)
@@ -97,24 +97,24 @@ def new_topic(
     folder = course.folder / "topics" / slug
     if folder.exists():
         raise ScaffoldError(f"{folder} is there already; choose another slug.")
-    known = {o.number for d in course.library.syllabus.domains for o in d.objectives}
-    if objective and objective not in known:
-        hint = hint_for_unknown_word(objective, known)
+    objectives = {o.number for d in course.library.syllabus.domains for o in d.objectives}
+    if objective and objective not in objectives:
+        hint = hint_for_unknown_word(objective, objectives)
         raise ScaffoldError(f"“{objective}” is not an objective of syllabus.toml. {hint}")
-    words = {
+    values = {
         "title": title,
         "objective": objective or course.objective,
         "source": course.source,
         "today": today.isoformat(),
     }
-    page = _page_template(words, with_calculator=course.library.syllabus.calculators)
-    used = set(course.ids)
+    page = _page_template(values, with_calculator=course.library.syllabus.calculators)
+    used_ids = set(course.ids)
     quiz = [
-        _item_template(kind, _reserve_unused_name(f"{slug}-{kind}", used), title, number)
+        _item_template(kind, _reserve_unused_name(f"{slug}-{kind}", used_ids), title, number)
         for number, kind in enumerate(_FIRST, 1)
     ]
     cards = [
-        _item_template("card", _reserve_unused_name(f"{slug}-card", used), title, number)
+        _item_template("card", _reserve_unused_name(f"{slug}-card", used_ids), title, number)
         for number in (1, 2)
     ]
     files = {"concept.md": page, "quiz.md": "\n".join(quiz), "cards.md": "\n".join(cards)}
@@ -130,19 +130,21 @@ def new_question(course: ScaffoldTarget, slug: str, kind: str, name: str) -> tup
         raise ScaffoldError(f"The id “{name}” was used before; choose another.")
     if name:
         _check_slug_and_title(name)
-    used = set(course.ids)
+    used_ids = set(course.ids)
     stem = "cards" if kind == "card" else "quiz"
     path = course.folder / "topics" / slug / f"{stem}.md"
-    before = path.read_text(encoding="utf-8") if path.exists() else ""
-    number = before.count("<!-- q:") + 1
-    name = name or _reserve_unused_name(f"{slug}-{kind}", used)
+    old_text = path.read_text(encoding="utf-8") if path.exists() else ""
+    number = old_text.count("<!-- q:") + 1
+    name = name or _reserve_unused_name(f"{slug}-{kind}", used_ids)
     item = _mark_as_draft(_item_template(kind, name, topic.title, number), f"<!-- q: {name}\n")
-    start = before.rstrip("\n") + "\n\n" if before else ""
-    drawing = _STARTS / f"{kind}.svg"
-    if drawing.exists():
-        _write_file_atomically(path.with_name(f"{name}.svg"), drawing.read_text(encoding="utf-8"))
-    _write_file_atomically(path, start + item)
-    return path, start.count("\n") + 1
+    text_before = old_text.rstrip("\n") + "\n\n" if old_text else ""
+    svg_template = _STARTS / f"{kind}.svg"
+    if svg_template.exists():
+        _write_file_atomically(
+            path.with_name(f"{name}.svg"), svg_template.read_text(encoding="utf-8")
+        )
+    _write_file_atomically(path, text_before + item)
+    return path, text_before.count("\n") + 1
 
 
 def _read_topic(course: ScaffoldTarget, slug: str) -> Topic:
@@ -150,13 +152,13 @@ def _read_topic(course: ScaffoldTarget, slug: str) -> Topic:
     topics = course.library.with_drafts().topics
     if slug in topics:
         return topics[slug]
-    for found in course.library.problems:
-        if found.severity == "error" and slug in found.path.split("/"):
-            why = f"{found.path}:{found.line} {found.message} {found.hint}".strip()
-            raise ScaffoldError(f"The topic “{slug}” cannot be read: {why}")
+    for problem in course.library.problems:
+        if problem.severity == "error" and slug in problem.path.split("/"):
+            reason = f"{problem.path}:{problem.line} {problem.message} {problem.hint}".strip()
+            raise ScaffoldError(f"The topic “{slug}” cannot be read: {reason}")
     hint = hint_for_unknown_word(slug, set(topics))
-    where = course.folder.absolute().name
-    raise ScaffoldError(f"There is no topic “{slug}” in {where}. {hint}".strip())
+    course_name = course.folder.absolute().name
+    raise ScaffoldError(f"There is no topic “{slug}” in {course_name}. {hint}".strip())
 
 
 def _expect_calculators_for_type(course: ScaffoldTarget, kind: str) -> None:
@@ -173,7 +175,7 @@ def new_exam(
 ) -> tuple[Path, list[str]]:
     """Write a mock exam whose domain counts follow the syllabus and the bank.
 
-    Where too few questions are live for it, drafts are planned with. Returns the file, and which
+    If too few questions are live for it, drafts are counted as well. Returns the file, and which
     drafts have to go live before the exam can be taken.
     """
     _check_slug_and_title(slug, title)
@@ -191,29 +193,29 @@ def new_exam(
         drafts = _list_drafts_for_exams(course.library)
     total = sum(counts.values())
     titles = {d.number: d.title for d in course.library.syllabus.domains}
-    words = {
+    values = {
         "heading": _quote_text(title),
         "questions": str(total),
         "minutes": str(minutes or max(1, round(total * _MINUTES))),
         "domains": "\n".join(f"{n} = {c}  # {titles[n]}" for n, c in counts.items()),
     }
     path.parent.mkdir(exist_ok=True)
-    return _write_file_atomically(path, _fill_template("exam.toml", words)), drafts
+    return _write_file_atomically(path, _fill_template("exam.toml", values)), drafts
 
 
 def _apportion_questions_to_domains(library: Library, questions: int) -> dict[str, int]:
     """Return how many questions of each domain to use, limited by the bank."""
-    have = _count_questions_by_domain(library)
+    available = _count_questions_by_domain(library)
     weights = {d.number: d.weight for d in library.syllabus.domains}
-    most = questions or _MOST_QUESTIONS
-    for number in range(most, 0, -1):
+    max_questions = questions or _MOST_QUESTIONS
+    for number in range(max_questions, 0, -1):
         counts = apportion(weights, number)
-        if counts and all(have[name] >= count for name, count in counts.items()):
+        if counts and all(available[name] >= count for name, count in counts.items()):
             if questions and number < questions:
-                wanted = apportion(weights, questions)
-                raise _build_insufficient_questions_error(have, wanted, number)
+                needed = apportion(weights, questions)
+                raise _build_insufficient_questions_error(available, needed, number)
             return {name: count for name, count in counts.items() if count}
-    raise _build_insufficient_questions_error(have, apportion(weights, questions or 1), 0)
+    raise _build_insufficient_questions_error(available, apportion(weights, questions or 1), 0)
 
 
 def _list_drafts_for_exams(library: Library) -> list[str]:
@@ -230,38 +232,40 @@ def _build_insufficient_questions_error(
     have: Counter[str], wanted: Mapping[str, int], fine: int
 ) -> ScaffoldError:
     """Return an error with what each domain has and needs, and the largest possible count."""
-    lacking = ", ".join(
+    shortages = ", ".join(
         f"domain {name} has {have[name]} of {count}"
         for name, count in wanted.items()
         if have[name] < count
     )
-    said = f"The course has too few questions for this exam: {lacking or 'no domain'}."
-    more = f" --questions {fine} would do." if fine else ""
-    why = "Not counted are drafts, labs, designs, questions with “level: deeper”, and choices "
-    why += "between two options."
-    return ScaffoldError(f"{said} {why}{more}")
+    message = f"The course has too few questions for this exam: {shortages or 'no domain'}."
+    hint = f" --questions {fine} would do." if fine else ""
+    explanation = (
+        "Not counted are drafts, labs, designs, questions with “level: deeper”, and choices "
+    )
+    explanation += "between two options."
+    return ScaffoldError(f"{message} {explanation}{hint}")
 
 
 def _count_questions_by_domain(library: Library) -> Counter[str]:
     domain_of = domains_of(library)
-    drawn = (q for q in library.questions.values() if q.is_for_exams)
-    return Counter(question.domain(domain_of) for question in drawn)
+    exam_questions = (q for q in library.questions.values() if q.is_for_exams)
+    return Counter(question.domain(domain_of) for question in exam_questions)
 
 
 def _page_template(words: Mapping[str, str], *, with_calculator: bool) -> str:
     """Return a page, with a figure and a calculator if the course has them."""
-    more = {
+    extra_words = {
         "heading": _quote_text(words["title"]),
         "figure": f" {_read_template('figure.md').rstrip()}" if with_calculator else "",
         "calculator": _read_template("calculator.md") if with_calculator else "",
     }
-    return _fill_template("concept.md", {**words, **more})
+    return _fill_template("concept.md", {**words, **extra_words})
 
 
 def _item_template(kind: str, name: str, title: str, number: int) -> str:
-    shown = title.replace("{", r"\{")  # otherwise it would start a placeholder
-    words = {"id": name, "title": shown, "number": str(number)}
-    return _fill_template(f"{kind}.md", words)
+    escaped_title = title.replace("{", r"\{")  # otherwise it would start a placeholder
+    values = {"id": name, "title": escaped_title, "number": str(number)}
+    return _fill_template(f"{kind}.md", values)
 
 
 def _mark_as_draft(text: str, line_before: str) -> str:
@@ -280,12 +284,12 @@ def _read_template(name: str) -> str:
 
 def _reserve_unused_name(name: str, used: set[str]) -> str:
     """Return an unused name, and mark it as used."""
-    found, count = name, 1
-    while found in used:
+    unused_name, count = name, 1
+    while unused_name in used:
         count += 1
-        found = f"{name}-{count}"
-    used.add(found)
-    return found
+        unused_name = f"{name}-{count}"
+    used.add(unused_name)
+    return unused_name
 
 
 def _check_slug_and_title(slug: str, title: str = "x") -> None:

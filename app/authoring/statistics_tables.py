@@ -194,10 +194,10 @@ def sort_rows(
     """Return the rows sorted by a column of `SORTS`; those without a value come last."""
     if column == "item":
         return sorted(rows, key=lambda row: row.question.id, reverse=descending)
-    valued = [(row.column_value(column), row) for row in rows]
-    known = [(value, row) for value, row in valued if value is not None]
-    known.sort(key=lambda pair: pair[0], reverse=descending)
-    return [row for _, row in known] + [row for value, row in valued if value is None]
+    pairs = [(row.column_value(column), row) for row in rows]
+    pairs_with_value = [(value, row) for value, row in pairs if value is not None]
+    pairs_with_value.sort(key=lambda pair: pair[0], reverse=descending)
+    return [row for _, row in pairs_with_value] + [row for value, row in pairs if value is None]
 
 
 def items_to_fix(
@@ -259,19 +259,19 @@ def exams_as_csv(exams: Iterable[ExamStatisticsRow]) -> str:
     for exam in exams:
         test = exam.statistics
         numbers = (test.mean, test.sd, test.alpha, *(test.alpha_interval or (None, None)))
-        shown = [_format_plain_value(n) if test.has_enough_responses else "" for n in numbers]
-        rows.append([exam.slug, exam.title, test.learners, *shown])
+        cells = [_format_plain_value(n) if test.has_enough_responses else "" for n in numbers]
+        rows.append([exam.slug, exam.title, test.learners, *cells])
     return _csv_text(
         ("exam", "title", "learners", "mean", "sd", "alpha", "alpha_low", "alpha_high"), rows
     )
 
 
 def _csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\r\n")
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\r\n")
     writer.writerow(header)
     writer.writerows(rows)
-    return out.getvalue()
+    return buffer.getvalue()
 
 
 def _csv_row(row: QuestionStatisticsRow) -> list[object]:
@@ -388,16 +388,16 @@ def list_statistics_by_revision(
     items: Mapping[tuple[str, str], ItemStatistics],
 ) -> list[WordingStatistics]:
     """Return the revisions of a question, oldest first; the current one is always included."""
-    since = {wording.revision: wording.since for wording in wordings}
-    answered = [revision for item, revision in items if item == question.id]
+    first_shown = {wording.revision: wording.since for wording in wordings}
+    answered_revisions = [revision for item, revision in items if item == question.id]
     return [
         WordingStatistics(
             revision,
-            since.get(revision),
+            first_shown.get(revision),
             revision == question.revision,
             items.get((question.id, revision)),
         )
-        for revision in dict.fromkeys([*since, *answered, question.revision])
+        for revision in dict.fromkeys([*first_shown, *answered_revisions, question.revision])
     ]
 
 
@@ -421,16 +421,16 @@ def build_option_rows(question: Question, statistics: ItemStatistics | None) -> 
     by_key = {o.key: o for o in statistics.options} if statistics else {}
     rows = []
     for option in kind.options_for_statistics(question.answer):
-        chosen = by_key.get(option.key)
+        option_statistics = by_key.get(option.key)
         rows.append(
             OptionRow(
                 option.key,
                 letters.get(option.key, ""),
                 option.words,
                 option.right,
-                chosen.count if chosen else 0,
-                chosen.share if chosen else 0.0,
-                chosen.rest if chosen else None,
+                option_statistics.count if option_statistics else 0,
+                option_statistics.share if option_statistics else 0.0,
+                option_statistics.rest if option_statistics else None,
                 option.credit,
             )
         )

@@ -239,8 +239,10 @@ def list_learner_reports(
         .limit(200)
     )
     return [
-        LearnerReport(number, name, revision, seed, text, from_milliseconds(at), bool(is_settled))
-        for number, name, revision, seed, text, at, is_settled in rows
+        LearnerReport(
+            report_id, name, revision, seed, text, from_milliseconds(at), bool(is_settled)
+        )
+        for report_id, name, revision, seed, text, at, is_settled in rows
     ]
 
 
@@ -304,13 +306,13 @@ def load_first_exam_sittings(db: Session, course: str) -> list[FirstSitting]:
         )
         .order_by(col(Sitting.started_at), col(Sitting.id))
     )
-    first: dict[tuple[int, str], tuple[int, str]] = {}
+    first_sittings: dict[tuple[int, str], tuple[int, str]] = {}
     for sitting, learner, exam, paper in rows:
-        first.setdefault((learner, exam), (sitting, paper))
+        first_sittings.setdefault((learner, exam), (sitting, paper))
     points = _points_by_sitting(db)
     return [
         FirstSitting(learner, exam, _score_by_position(paper, points.get(sitting, {})))
-        for (learner, exam), (sitting, paper) in first.items()
+        for (learner, exam), (sitting, paper) in first_sittings.items()
     ]
 
 
@@ -399,7 +401,7 @@ class NewScore:
 def load_regradable_attempts(
     db: Session, course: str, item: str, excluded_revision: str = ""
 ) -> list[RegradableAttempt]:
-    """Return the answers to a question, with `revision` those graded by another one."""
+    """Return the answers to a question, without those graded by `excluded_revision`."""
     values = {"course": course, "item": item}
     statement = _ANSWERED
     if excluded_revision:
@@ -434,7 +436,7 @@ def lock_answerers(db: Session, course: str, item: str) -> frozenset[int]:
     """Lock the learners who answered a question against erasure in this transaction."""
     values = {"course": course, "item": item}
     rows = db.connection().execute(_ANSWERERS, values)
-    return frozenset(number for (number,) in rows if number)
+    return frozenset(learner_id for (learner_id,) in rows if learner_id)
 
 
 def add_regrades_returning_learners(

@@ -76,17 +76,17 @@ class ProblemList:
 def build_problem_list(
     library: Library, problem_filter: ProblemFilter, at: str = ""
 ) -> ProblemList:
-    """Return the problems of a course that pass a filter; `at` is `name_of` the selected one."""
-    every = sorted(library.problems, key=lambda p: (p.severity, p))
-    shown = tuple(p for p in every if problem_filter.matches_problem(p))
-    names = [problem_key(p) for p in shown]
-    errors = sum(p.severity == "error" for p in every)
+    """Return the problems of a course that pass a filter; `at` is the key of the selected one."""
+    all_problems = sorted(library.problems, key=lambda p: (p.severity, p))
+    matching = tuple(p for p in all_problems if problem_filter.matches_problem(p))
+    keys = [problem_key(p) for p in matching]
+    errors = sum(p.severity == "error" for p in all_problems)
     return ProblemList(
-        shown,
-        names.index(at) if at in names else 0,
-        tuple(sorted(Counter(p.path for p in every).items())),
+        matching,
+        keys.index(at) if at in keys else 0,
+        tuple(sorted(Counter(p.path for p in all_problems).items())),
         errors,
-        len(every) - errors,
+        len(all_problems) - errors,
     )
 
 
@@ -112,14 +112,14 @@ def read_lines_around(
         return []
     lines = text.splitlines()
     first = max(1, line - around)
-    part = lines[first - 1 : line + around]
-    return [SourceLine(n, words, n == line) for n, words in enumerate(part, first)]
+    excerpt = lines[first - 1 : line + around]
+    return [SourceLine(n, line_text, n == line) for n, line_text in enumerate(excerpt, first)]
 
 
 def problems_of_topic(problems: Sequence[ContentProblem], topic: str) -> list[ContentProblem]:
     """Return the problems in the files of one topic, worst first."""
-    here = [p for p in problems if topic_of_path(p.path) == topic]
-    return sorted(here, key=lambda p: (p.severity, p))
+    matching = [p for p in problems if topic_of_path(p.path) == topic]
+    return sorted(matching, key=lambda p: (p.severity, p))
 
 
 PATH = ROOT / "docs" / "authoring.md"
@@ -146,19 +146,19 @@ class AuthoringGuide:
 @functools.lru_cache(maxsize=1)
 def read_authoring_guide(path: Path = PATH) -> AuthoringGuide:
     """Read the guide; raises OSError if it is not installed."""
-    sheet = SourceFile(path.name, path.read_text(encoding="utf-8"))
-    title, *chapters = _split_title_and_chapters(parse_markdown(sheet.text))
-    scope = RenderContext(sheet, page=True)
-    parts = tuple(_build_guide_section(chapter, scope) for chapter in chapters)
-    return AuthoringGuide(plain_text(title), parts, tuple(sheet.problems))
+    source_file = SourceFile(path.name, path.read_text(encoding="utf-8"))
+    title, *chapters = _split_title_and_chapters(parse_markdown(source_file.text))
+    scope = RenderContext(source_file, page=True)
+    sections = tuple(_build_guide_section(chapter, scope) for chapter in chapters)
+    return AuthoringGuide(plain_text(title), sections, tuple(source_file.problems))
 
 
 def _split_title_and_chapters(tokens: list[Token]) -> list[list[Token]]:
     """Return the title, the text after it, and each chapter from its heading on."""
     starts = [i for i, t in enumerate(tokens) if t.type == "heading_open"]
     starts = [i for i in starts if tokens[i].tag == "h2" and not tokens[i].level]
-    after = closing_index(tokens, 0) + 1
-    cuts = [0, after, *starts, len(tokens)]
+    text_start = closing_index(tokens, 0) + 1
+    cuts = [0, text_start, *starts, len(tokens)]
     return [tokens[a:b] for a, b in itertools.pairwise(cuts)]
 
 
@@ -235,23 +235,23 @@ def build_item_to_fix(
 
 def report_reason(count: int) -> FixReason:
     """Return the reason for learner reports. Few reports are false alarms, so its weight is high."""
-    who = "A learner reports" if count == 1 else f"{count} reports of"
-    return FixReason(75, f"{who} a problem.")
+    subject = "A learner reports" if count == 1 else f"{count} reports of"
+    return FixReason(75, f"{subject} a problem.")
 
 
 def unregraded_reason(count: int) -> FixReason:
     """Return the reason for answers that keep a wrong score until an author decides."""
-    who = "one answer" if count == 1 else f"{count:,} answers"
-    return FixReason(90, f"Its key was corrected: {who} would score differently.")
+    subject = "one answer" if count == 1 else f"{count:,} answers"
+    return FixReason(90, f"Its key was corrected: {subject} would score differently.")
 
 
 def find_card_reasons(card: CardLapses) -> list[FixReason]:
     """Return what reviews say against a card."""
     reasons = []
     if card.leeches:
-        who = "One learner" if card.leeches == 1 else f"{card.leeches} learners"
+        subject = "One learner" if card.leeches == 1 else f"{card.leeches} learners"
         reasons.append(
-            FixReason(60, f"{who} forgot it {LEECH} times or more: check it against its page.")
+            FixReason(60, f"{subject} forgot it {LEECH} times or more: check it against its page.")
         )
     if card.reviews >= MIN_RESPONSES and card.lapses > _FORGETFUL * card.reviews:
         text = f"Forgotten in {card.lapses} of {card.reviews} reviews: split or reword it."
@@ -268,13 +268,13 @@ def _option_reasons(question: Question, statistics: ItemStatistics) -> list[FixR
     right = [o.key for o in options if o.right]
     wrong = [o.key for o in options if not o.right]
     reasons = []
-    better = find_probably_right_distractor(statistics, right)
-    if better in names:
-        text = f"Probably a wrong key: strong learners choose {names[better]}."
+    better_option = find_probably_right_distractor(statistics, right)
+    if better_option in names:
+        text = f"Probably a wrong key: strong learners choose {names[better_option]}."
         reasons.append(FixReason(100, text))
-    unused = [names[key] for key in find_never_chosen_options(statistics, wrong)]
-    if unused:
-        reasons.append(FixReason(25, f"Nobody chooses {_join_names(unused)}."))
+    unchosen = [names[key] for key in find_never_chosen_options(statistics, wrong)]
+    if unchosen:
+        reasons.append(FixReason(25, f"Nobody chooses {_join_names(unchosen)}."))
     if kind.several:  # several keys have no order among them
         return reasons
     counts = {o.key: o.count for o in statistics.options if o.key in names}
@@ -297,8 +297,8 @@ def _is_significantly_more(count: int, other: int) -> bool:
 
 
 def _quote_option(text: str) -> str:
-    shown = text if len(text) <= _LONGEST_OPTION else f"{text[: _LONGEST_OPTION - 1].rstrip()}…"
-    return f"“{shown}”"
+    shortened = text if len(text) <= _LONGEST_OPTION else f"{text[: _LONGEST_OPTION - 1].rstrip()}…"
+    return f"“{shortened}”"
 
 
 def _find_item_index_reasons(question: Question, statistics: ItemStatistics) -> list[FixReason]:
@@ -323,8 +323,8 @@ def _discrimination_reasons(statistics: ItemStatistics) -> list[FixReason]:
     interval = statistics.discrimination_interval
     if interval is None or interval[1] >= 0:
         return []
-    shown = f"discrimination −{-interval[0]:.0f} to −{-interval[1]:.0f}"
-    return [FixReason(80, f"Weak learners do better at it than strong ones ({shown}).")]
+    interval_text = f"discrimination −{-interval[0]:.0f} to −{-interval[1]:.0f}"
+    return [FixReason(80, f"Weak learners do better at it than strong ones ({interval_text}).")]
 
 
 def _join_names(names: Sequence[str]) -> str:
@@ -339,7 +339,7 @@ _ERROR, _WARNING, _REVIEW = 95, 20, 30
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AuthorTask:
-    """One thing to fix: its name and URL, the reason, and where it is known from."""
+    """One thing to fix: its name and URL, the reason, and what brought it to light."""
 
     weight: int
     name: str
@@ -379,17 +379,17 @@ def _task_for_item(item: ItemToFix) -> AuthorTask:
 
 def list_unpublished_content(library: Library) -> list[tuple[str, str, str]]:
     """Return (URL, name, status) of content that is not live; items go with their page."""
-    authored = library.with_drafts()
-    pages = {slug: topic for slug, topic in authored.topics.items() if topic.status != "live"}
-    unfinished = [(f"/authoring/pages/{s}", t.title, str(t.status)) for s, t in pages.items()]
-    unfinished += [
+    course = library.with_drafts()
+    pages = {slug: topic for slug, topic in course.topics.items() if topic.status != "live"}
+    entries = [(f"/authoring/pages/{s}", t.title, str(t.status)) for s, t in pages.items()]
+    entries += [
         (f"/authoring/questions/{q.id}", q.id, str(q.status))
-        for q in authored.questions.values()
+        for q in course.questions.values()
         if q.status != "live" and q.topic not in pages
     ]
-    unfinished += [
+    entries += [
         (f"/authoring/pages/{c.topic}", c.id, str(c.status))
-        for c in authored.cards.values()
+        for c in course.cards.values()
         if c.status != "live" and c.topic not in pages and not c.is_reverse
     ]
-    return unfinished
+    return entries

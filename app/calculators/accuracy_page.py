@@ -47,7 +47,7 @@ class AccuracyRow:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CaseRow:
-    """One case in words, with the question it was computed from.
+    """One case as text, with the calculation behind it.
 
     It has either the `command` and `address` of a calculator, or the function of a `formula`.
     """
@@ -152,13 +152,13 @@ def _format_percent_or_empty(share: float | None, decimals: int = 1) -> str:
 
 def _predicted_measured_chart(kind_results: dict[str, Any]) -> Chart:
     """Return predicted against measured on two log axes, with the line of zero error."""
-    answered = [
+    points = [
         (case["expected"], case["predicted"])
         for case in kind_results["results"]
         if case.get("predicted", 0) > 0 < case["expected"]
     ]
-    ends = [value for pair in answered for value in pair]
-    level = ((min(ends), min(ends)), (max(ends), max(ends))) if ends else ()
+    values = [value for pair in points for value in pair]
+    diagonal = ((min(values), min(values)), (max(values), max(values))) if values else ()
     unit = kind_results["results"][0]["unit"]
     unit = _BASE.get(unit, unit)
     return Chart(
@@ -167,7 +167,7 @@ def _predicted_measured_chart(kind_results: dict[str, Any]) -> Chart:
         y_label="Predicted",
         x_unit=unit,
         y_unit=unit,
-        lines=(ChartLine("no error", level, "dash"), ChartLine("", tuple(answered), "dots")),
+        lines=(ChartLine("no error", diagonal, "dash"), ChartLine("", tuple(points), "dots")),
         x_log=True,
         y_log=True,
     )
@@ -198,7 +198,7 @@ def _compute_absolute_relative_error(expected: float, predicted: float | None) -
 
 
 def _calculator_and_url(command: str, figure: str) -> tuple[str, str]:
-    """Return the calculator of a command, and the URL of the same question."""
+    """Return the calculator of a command, and the URL of the same calculation."""
     _, _, name, *options = shlex.split(command)
     typed = [option.removeprefix("--").partition("=") for option in options]
     query = urlencode([(field.replace("-", "_"), value) for field, _, value in typed])

@@ -62,8 +62,8 @@ def build_scenarios_query(typed_by_letter: Mapping[str, QueryInputs]) -> str:
     'model=70B&b.gpus=8'
     """
     filled = {s: {n: v for n, v in typed.items() if v} for s, typed in typed_by_letter.items()}
-    first, *others = filled.values()
-    shared = {n: v for n, v in first.items() if all(o.get(n) == v for o in others)}
+    first, *other_scenarios = filled.values()
+    shared = {n: v for n, v in first.items() if all(o.get(n) == v for o in other_scenarios)}
     pairs = dict(shared)
     for letter, typed in filled.items():
         pairs |= {f"{letter}.{n}": v for n, v in typed.items() if n not in shared}
@@ -78,8 +78,8 @@ def is_better(one: Figure, other: Figure) -> bool:
     Their output declares which direction is better; without that, neither is.
 
     >>> from app.estimator.result import OutputSpec
-    >>> room = OutputSpec("free", "Free", "B", better="more")
-    >>> is_better(Figure(room, 2e9), Figure(room, 1e9))
+    >>> free = OutputSpec("free", "Free", "B", better="more")
+    >>> is_better(Figure(free, 2e9), Figure(free, 1e9))
     True
     """
     a, b, better = _comparable_number(one), _comparable_number(other), one.output.better
@@ -97,20 +97,20 @@ def comparison_sentence(estimates: Mapping[str, Estimate], differing: Collection
 
     `differing`: the inputs that are not the same.
     """
-    about = tuple(name for field in differing for name in _ABOUT.get(field, ()))
-    rest = [s for s, e in estimates.items() if e.verdict.status == "no"]
+    relevant_names = tuple(name for field in differing for name in _ABOUT.get(field, ()))
+    not_fitting = [s for s, e in estimates.items() if e.verdict.status == "no"]
     # A verdict is doubtful if it is tight and the figure says that it doesn't fit.
     doubtful = [
         s
         for s, e in estimates.items()
         if e.verdict.status == "tight" and (fits := e.find("fits")) and not fits.value
     ]
-    fit = [s for s in estimates if s not in {*rest, *doubtful}]
-    if max(len(fit), len(doubtful), len(rest)) < len(estimates):
-        return _describe_which_fit(fit, doubtful, rest)
+    fit = [s for s in estimates if s not in {*not_fitting, *doubtful}]
+    if max(len(fit), len(doubtful), len(not_fitting)) < len(estimates):
+        return _describe_which_fit(fit, doubtful, not_fitting)
     return (
         _describe_free_memory(estimates)
-        or _describe_first_difference(estimates, about)
+        or _describe_first_difference(estimates, relevant_names)
         or "There is no difference."
     )
 
@@ -142,19 +142,19 @@ def _describe_free_memory(estimates: Mapping[str, Estimate]) -> str:
     if len(values) < len(estimates) or len(set(values.values())) == 1:
         return ""
     best = max(values, key=lambda s: values[s])
-    word = "the most" if len(values) > 2 else "more"
-    rest = ", ".join(f"{f.words} in {s}" for s, f in figures.items() if s != best)
-    return f"{best} has {word} room: {figures[best].words} free, against {rest}."
+    comparative = "the most" if len(values) > 2 else "more"
+    others_text = ", ".join(f"{f.words} in {s}" for s, f in figures.items() if s != best)
+    return f"{best} has {comparative} room: {figures[best].words} free, against {others_text}."
 
 
 def _describe_first_difference(estimates: Mapping[str, Estimate], about: Collection[str]) -> str:
     """Return a sentence about the first figure that differs, most important figures first."""
-    for leading in _sort_figures_by_relevance(estimates, about):
-        figures = {s.upper(): e.find(leading.name) for s, e in estimates.items()}
-        text = {s: f.words for s, f in figures.items() if f}
-        if len(set(text.values())) > 1:
-            values = ", ".join(f"{value} with {s}" for s, value in text.items())
-            return f"{leading.label}: {values}."
+    for candidate in _sort_figures_by_relevance(estimates, about):
+        figures = {s.upper(): e.find(candidate.name) for s, e in estimates.items()}
+        texts = {s: f.words for s, f in figures.items() if f}
+        if len(set(texts.values())) > 1:
+            values = ", ".join(f"{value} with {s}" for s, value in texts.items())
+            return f"{candidate.label}: {values}."
     return ""
 
 
@@ -227,7 +227,7 @@ class Comparison:
     """The template data of `calculators/_comparison.html`.
 
     `overlapping`: the most important figures whose likely ranges overlap although they
-    differ; `prices`: whose list prices the costs are at, if not of one provider;
+    differ; `prices`: the list prices behind the costs, if their providers differ;
     `notes`: what one scenario assumes and not all do, with its letter.
     """
 
@@ -266,19 +266,19 @@ def minimal_query_inputs(scenario: Scenario) -> QueryInputs:
 
 def comparison_links(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) -> dict[str, str]:
     """Return the URLs of a comparison: itself, swapped, with a third, and each one alone."""
-    sides = {letter: minimal_query_inputs(s) for letter, s in scenarios.items()}
-    a, b = sides["a"], sides["b"]
+    inputs_by_letter = {letter: minimal_query_inputs(s) for letter, s in scenarios.items()}
+    a, b = inputs_by_letter["a"], inputs_by_letter["b"]
     views = {
-        "here": sides,
-        "swap": {**sides, "a": b, "b": a},
-        "third": {"a": a, "b": b} if "c" in sides else {**sides, "c": b},
+        "here": inputs_by_letter,
+        "swap": {**inputs_by_letter, "a": b, "b": a},
+        "third": {"a": a, "b": b} if "c" in inputs_by_letter else {**inputs_by_letter, "c": b},
     }
     links = {
-        view: calculator_url(entry.name, build_scenarios_query(shown), part="compare")
-        for view, shown in views.items()
+        view: calculator_url(entry.name, build_scenarios_query(typed_by_letter), part="compare")
+        for view, typed_by_letter in views.items()
     }
-    one = calculator_url(entry.name, build_query(a))
-    return {**links, "one": one, "query": build_scenarios_query(sides)}
+    first_alone = calculator_url(entry.name, build_query(a))
+    return {**links, "one": first_alone, "query": build_scenarios_query(inputs_by_letter)}
 
 
 def scenario_problems(scenarios: Mapping[str, Scenario]) -> tuple[InputProblem, ...]:
@@ -341,20 +341,20 @@ def compare_scenarios(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) ->
 
 
 def _describe_different_list_prices(scenarios: Mapping[str, Scenario]) -> str:
-    """Return whose list prices the costs of the scenarios are at; empty if of one provider."""
-    rents = {}
+    """Return the list prices behind the costs; empty if all are of one provider."""
+    price_texts = {}
     for letter, scenario in scenarios.items():
-        typed = [getattr(scenario.inputs, field, 0.0) for field in _RENT_FIELDS]
-        rent = find_rental_price(str(getattr(scenario.inputs, "gpu", "")))
-        if None in typed and rent is not None:
-            price = format_value(rent.usd_per_hour, "USD/h")
-            rents[letter.upper()] = (
-                rent.provider,
-                f"{letter.upper()} at {rent.provider}'s {price}",
+        rates = [getattr(scenario.inputs, field, 0.0) for field in _RENT_FIELDS]
+        rental_price = find_rental_price(str(getattr(scenario.inputs, "gpu", "")))
+        if None in rates and rental_price is not None:
+            price = format_value(rental_price.usd_per_hour, "USD/h")
+            price_texts[letter.upper()] = (
+                rental_price.provider,
+                f"{letter.upper()} at {rental_price.provider}'s {price}",
             )
-    if len({provider for provider, _ in rents.values()}) < _TWO:
+    if len({provider for provider, _ in price_texts.values()}) < _TWO:
         return ""
-    texts = ", ".join(text for _, text in rents.values())
+    texts = ", ".join(text for _, text in price_texts.values())
     return f"The costs are at on-demand prices of different providers, {texts}: write what you pay."
 
 
@@ -366,12 +366,12 @@ def _compute_scenario(entry: EstimateSpec, typed: QueryInputs) -> Scenario:
     try:
         inputs = parse_inputs(entry.inputs, typed)
         return Scenario(typed, inputs, entry.compute(inputs), ())
-    except InvalidInputsError as bad:
-        return Scenario(typed, inputs, None, bad.problems)
+    except InvalidInputsError as error:
+        return Scenario(typed, inputs, None, error.problems)
 
 
 def _input_differs(scenarios: Mapping[str, Scenario], input_name: str) -> bool:
-    """Return whether an input has not the same value, or text if it is invalid, everywhere."""
+    """Return whether the scenarios differ in an input: in its value, or in invalid text."""
     values = {
         s.typed.get(input_name, "") if s.inputs is None else getattr(s.inputs, input_name)
         for s in scenarios.values()
@@ -387,11 +387,11 @@ def _scenario_columns(
 ) -> tuple[ScenarioColumn, ...]:
     reach = max((bar_reach(b) for b in bars.values() if b), default=0.0)
     last = list(estimates)[-1]
-    sides = []
+    columns = []
     for letter, estimate in estimates.items():
         bar = bars[letter]
         drawing = bar and draw_bar(bar, height=_BAR, reach=reach, ticks=letter == last)
-        sides.append(
+        columns.append(
             ScenarioColumn(
                 letter=letter.upper(),
                 sign=SIGNS[estimate.verdict.status],
@@ -403,7 +403,7 @@ def _scenario_columns(
                 ),
             )
         )
-    return tuple(sides)
+    return tuple(columns)
 
 
 _MOST_OVERLAPPING = 3
@@ -477,34 +477,37 @@ def describe_difference_from_first(figure: Figure, first: Figure) -> str:
     """
     if not (_is_number(figure.value) and _is_number(first.value)):
         return ""
-    distance = figure.value - first.value
-    if not distance:
+    difference = figure.value - first.value
+    if not difference:
         return "the same"
-    sign = "+" if distance > 0 else MINUS
-    shown = _difference_as_shown(figure, first)
-    if shown:
-        return f"{sign}{shown}"
+    sign = "+" if difference > 0 else MINUS
+    shown_difference = _difference_as_shown(figure, first)
+    if shown_difference:
+        return f"{sign}{shown_difference}"
     if figure.unit == "%":
-        return f"{sign}{format_number(abs(distance) * 100)} points"
-    return f"{sign}{format_value(abs(distance), figure.unit)}"
+        return f"{sign}{format_number(abs(difference) * 100)} points"
+    return f"{sign}{format_value(abs(difference), figure.unit)}"
 
 
 def _difference_as_shown(figure: Figure, first: Figure) -> str:
     """Return the difference of two formatted values of one unit; empty if equal."""
-    one, other = figure.words, first.words
-    (number, unit), (base, base_unit) = split_number_and_unit(one), split_number_and_unit(other)
+    figure_text, first_text = figure.words, first.words
+    (number, unit), (base, base_unit) = (
+        split_number_and_unit(figure_text),
+        split_number_and_unit(first_text),
+    )
     if UNITS.get(unit) is None or UNITS.get(unit) != UNITS.get(base_unit):
         return ""
-    places = max(_count_decimals(one), _count_decimals(other))
-    text = f"{abs(number - base):,.{places}f}"
+    decimals = max(_count_decimals(figure_text), _count_decimals(first_text))
+    text = f"{abs(number - base):,.{decimals}f}"
     if not float(text.replace(",", "")):
         return ""
     text = text.removesuffix(".0")
     if unit == "%":
         return f"{text} point{'s' * (text != '1')}"
-    many = PLURALS.get(figure.unit, figure.unit)
-    if unit in {figure.unit, many}:
-        unit = figure.unit if text == "1" else many
+    plural = PLURALS.get(figure.unit, figure.unit)
+    if unit in {figure.unit, plural}:
+        unit = figure.unit if text == "1" else plural
     return append_unit(text, unit)
 
 

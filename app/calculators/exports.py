@@ -66,11 +66,11 @@ def write_csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
     Starts with a byte order mark; without it Excel does not read the file as UTF-8.
     """
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows([_escape_formula_cell(cell) for cell in row] for row in rows)
-    return "\ufeff" + out.getvalue()
+    return "\ufeff" + buffer.getvalue()
 
 
 def format_estimate_markdown(
@@ -188,7 +188,7 @@ def format_comparison_csv(scenarios: Scenarios) -> str:
 
 def format_comparison_markdown(entry: EstimateSpec, comparison: Comparison, link: str) -> str:
     letters = [side.letter for side in comparison.sides]
-    against = [f"{letter} against A" for letter in letters[1:]]
+    difference_titles = [f"{letter} against A" for letter in letters[1:]]
     rows = [
         (
             row.label,
@@ -205,7 +205,7 @@ def format_comparison_markdown(entry: EstimateSpec, comparison: Comparison, link
             f"- {s.letter}: {replace_no_break_spaces(f'{s.lead} {s.text}')}"
             for s in comparison.sides
         ),
-        markdown_table(("Figure", *letters, *against), rows),
+        markdown_table(("Figure", *letters, *difference_titles), rows),
         f"Calculated with Headroom: {link}",
     ]
     return "\n\n".join(parts) + "\n"

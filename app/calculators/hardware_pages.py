@@ -66,44 +66,46 @@ def _compare_field(field: CatalogField, values: tuple[PartValue | None, ...]) ->
 def _best_columns(field: CatalogField, values: Sequence[PartValue | None]) -> frozenset[int]:
     """Return the positions of the best numbers; none if all are equal or the field has no order."""
     numbers = {
-        place: float(value.number)
-        for place, value in enumerate(values)
+        index: float(value.number)
+        for index, value in enumerate(values)
         if value and isinstance(value.number, int | float)
     }
     if len(set(numbers.values())) < 2 or field.name in _NOT_RANKED:
         return frozenset()
     choose = min if field.name in _LESS_IS_BETTER else max
-    wanted = choose(numbers.values())
-    return frozenset(place for place, number in numbers.items() if number == wanted)
+    best_number = choose(numbers.values())
+    return frozenset(index for index, number in numbers.items() if number == best_number)
 
 
 def draw_sold_and_reported_memory(part: CatalogPart) -> Markup | None:
-    """Return the chart of memory as sold and as the driver reports it; None without a reading."""
-    sold, read = part.get("memory"), part.get("driver_memory")
-    if sold is None or read is None or read.state != "known" or sold.state != "known":
+    """Return the chart of memory as sold and as the driver reports it; None if one is unknown."""
+    sold, reported = part.get("memory"), part.get("driver_memory")
+    if sold is None or reported is None or reported.state != "known" or sold.state != "known":
         return None
-    says = f"As sold {sold.words}; as the driver reports {read.words}, {read.beside}"
-    pairs = (
+    description = f"As sold {sold.words}; as the driver reports {reported.words}, {reported.beside}"
+    bars = (
         DoubleBar("As sold", _number_or_zero(sold.number), sold.words),
-        DoubleBar("As the driver reports", _number_or_zero(read.number), read.words, look="mark"),
+        DoubleBar(
+            "As the driver reports", _number_or_zero(reported.number), reported.words, look="mark"
+        ),
     )
-    return draw_double_bars(pairs, says)
+    return draw_double_bars(bars, description)
 
 
 def draw_dense_and_sparse_rates(part: CatalogPart) -> Markup | None:
     """Return the chart of dense and sparse peak rates; None if none is known."""
     if not isinstance(part.entry, Accelerator):
         return None
-    stated = _stated_sparse_rates(part)
-    pairs, descriptions = [], []
+    sparse_rates = _stated_sparse_rates(part)
+    bars, descriptions = [], []
     for label, names in _label_equal_rate_formats(part).items():
         value = part[names[0]]
-        sparse = sparse_peak_rate(part.entry, names[0], stated)
-        beside = f", {value.beside}" if sparse else ""
+        sparse = sparse_peak_rate(part.entry, names[0], sparse_rates)
+        sparse_text = f", {value.beside}" if sparse else ""
         dense = f"{value.words} dense"
-        pairs.append(DoubleBar(label, _number_or_zero(value.number), dense, sparse or 0.0))
-        descriptions.append(f"{label} {dense}{beside}")
-    return draw_double_bars(pairs, f"Peak rates: {'; '.join(descriptions)}") if pairs else None
+        bars.append(DoubleBar(label, _number_or_zero(value.number), dense, sparse or 0.0))
+        descriptions.append(f"{label} {dense}{sparse_text}")
+    return draw_double_bars(bars, f"Peak rates: {'; '.join(descriptions)}") if bars else None
 
 
 def has_sparse_rates(part: CatalogPart) -> bool:
@@ -136,12 +138,14 @@ _INPUT = {"accelerator": "gpu", "system": "system"}
 
 
 def calculator_links(part: CatalogPart) -> UrlsAndTitles:
-    wanted = _INPUT.get(part.kind, "network")
+    input_kind = _INPUT.get(part.kind, "network")
     links = []
     for entry in registry.entries():
-        asks = [n for n, one in input_specs(entry.inputs).items() if one.kind == wanted]
-        if asks and _can_compute_for_part(entry.name, asks[0], part.id):
-            links.append((calculator_url(entry.name, f"{asks[0]}={part.id}"), entry.title))
+        field_names = [
+            n for n, spec in input_specs(entry.inputs).items() if spec.kind == input_kind
+        ]
+        if field_names and _can_compute_for_part(entry.name, field_names[0], part.id):
+            links.append((calculator_url(entry.name, f"{field_names[0]}={part.id}"), entry.title))
     return tuple(links)
 
 
@@ -396,18 +400,18 @@ def part_category(part: CatalogPart) -> PartCategory:
 
 
 def build_part_table(query: PartQuery) -> PartTable:
-    everything = parts_in_category(query.category)
-    chosen = _sort_parts([part for part in everything if _matches_query(part, query)], query)
+    all_parts = parts_in_category(query.category)
+    matching_parts = _sort_parts([part for part in all_parts if _matches_query(part, query)], query)
     groups = [g for g in query.category.groups if query.columns in ("", g.title)]
     columns = [column for group in groups for column in group.columns]
-    letters = _footnote_letters_by_reason(chosen, [column.field for column in columns])
+    letters = _footnote_letters_by_reason(matching_parts, [column.field for column in columns])
     heads = tuple(_build_column_header(column, query) for column in columns)
     return PartTable(
         heads=(_build_column_header(PartColumn("name", query.category.one), query), *heads),
         groups=tuple((group.title, len(group.columns)) for group in groups),
-        rows=tuple(_part_row(part, columns, letters) for part in chosen),
+        rows=tuple(_part_row(part, columns, letters) for part in matching_parts),
         reasons=tuple((letter, reason) for reason, letter in letters.items()),
-        total=len(everything),
+        total=len(all_parts),
         sorted_by=_describe_sort_order(query),
     )
 
@@ -428,9 +432,9 @@ def _sort_parts(parts: Sequence[CatalogPart], query: PartQuery) -> list[CatalogP
     if name == "name":
         ordered = sorted(parts, key=lambda part: part.name.casefold())
         return ordered[::-1] if query.rising else ordered
-    have = [part for part in parts if _sort_value(part, name) is not None]
-    lack = [part for part in parts if _sort_value(part, name) is None]
-    return [*sorted(have, key=_sort_key(name), reverse=not query.rising), *lack]
+    with_value = [part for part in parts if _sort_value(part, name) is not None]
+    without_value = [part for part in parts if _sort_value(part, name) is None]
+    return [*sorted(with_value, key=_sort_key(name), reverse=not query.rising), *without_value]
 
 
 def _sort_key(field: str) -> Callable[[CatalogPart], tuple[bool, str | float]]:
@@ -457,11 +461,15 @@ def _describe_sort_order(query: PartQuery) -> str:
 
 def _build_column_header(column: PartColumn, query: PartQuery) -> ColumnHeader:
     name = column.field
-    now = (query.sort or query.category.sort) == name
-    falling = now and not query.rising
-    rises = name != "name"  # the first click sorts names ascending, numbers descending
-    state = "" if not now else ("descending" if falling == rises else "ascending")
-    order = "rising" if falling else ""
+    is_sort_column = (query.sort or query.category.sort) == name
+    is_descending = is_sort_column and not query.rising
+    sorts_numbers = name != "name"  # the first click sorts names ascending, numbers descending
+    state = (
+        ""
+        if not is_sort_column
+        else ("descending" if is_descending == sorts_numbers else "ascending")
+    )
+    order = "rising" if is_descending else ""
     return ColumnHeader(
         name, column.title, column.unit, query.address(sort=name, order=order), state
     )
@@ -473,7 +481,7 @@ def _footnote_letters_by_reason(
     """Return a letter for each reason why a value is missing."""
     values = (part.get(name) for part in parts for name in fields)
     reasons = dict.fromkeys(v.reason for v in values if v is not None and v.reason)
-    return {reason: _footnote_letter(place) for place, reason in enumerate(reasons)}
+    return {reason: _footnote_letter(index) for index, reason in enumerate(reasons)}
 
 
 def _footnote_letter(index: int) -> str:
@@ -484,10 +492,12 @@ def _footnote_letter(index: int) -> str:
 def _part_row(
     part: CatalogPart, columns: Iterable[PartColumn], letters_by_reason: Mapping[str, str]
 ) -> PartRow:
-    made = f"{part.vendor}, {part.year}" if part.year else part.vendor
+    vendor_and_year = f"{part.vendor}, {part.year}" if part.year else part.vendor
     kind = "" if part.kind in ("accelerator", "system") else KIND_WORDS[part.kind]
     cells = tuple(_part_cell(part.get(c.field), c.unit, letters_by_reason) for c in columns)
-    return PartRow(part.id, part.name, f"{made}, {kind}" if kind else made, cells)
+    return PartRow(
+        part.id, part.name, f"{vendor_and_year}, {kind}" if kind else vendor_and_year, cells
+    )
 
 
 def _part_cell(
@@ -496,11 +506,11 @@ def _part_cell(
     """Return a value without the unit that its column title shows."""
     if value is None:
         return PartCell("–", "", "", unverified=False)
-    label, beside = (
+    label, side_note = (
         text.replace(f"{NBSP}{unit}", "") if unit else text for text in (value.words, value.beside)
     )
     letter = letters_by_reason.get(value.reason, "")
-    return PartCell(label, beside, letter, unverified=value.unverified)
+    return PartCell(label, side_note, letter, unverified=value.unverified)
 
 
 router = APIRouter(prefix="/hardware", include_in_schema=False)
@@ -538,7 +548,7 @@ def compare_parts(
     part: QueriedParts = [],  # noqa: B006 - FastAPI copies it
 ) -> Response:
     parts = {name: find_part(name) for name in dict.fromkeys(part)}
-    known_parts = [known for known in parts.values() if known]
+    known_parts = [known_part for known_part in parts.values() if known_part]
     compared_parts = known_parts[:MAX_COMPARED_PARTS]
     return render_page(
         request,
@@ -546,7 +556,7 @@ def compare_parts(
         learner=learner,
         compared_parts=compared_parts,
         left_out=known_parts[MAX_COMPARED_PARTS:],
-        unknown=[name for name, known in parts.items() if known is None],
+        unknown=[name for name, known_part in parts.items() if known_part is None],
         max_parts=MAX_COMPARED_PARTS,
         groups=compare_fields(compared_parts),
         prices=[request.app.state.prices.prices_of_part(part.id) for part in compared_parts],

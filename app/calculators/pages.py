@@ -82,10 +82,11 @@ _room: RunVar[anyio.CapacityLimiter] = RunVar("room of costly estimates")
 
 
 class EstimateRunner:
-    """The longest recent duration of each estimate.
+    """Runs estimates, those in a thread that recently took long.
 
-    It is CPU time of the thread. On a busy machine the wait for a processor would make every
-    estimate look slow, and using threads for all of them would make it wait even longer.
+    It remembers the longest recent duration of each, in CPU time of the thread: on a busy machine
+    the wait for a processor would make every estimate look slow, and using threads for all of them
+    would make it wait even longer.
     """
 
     def __init__(self, clock: Callable[[], float] = time.thread_time) -> None:
@@ -106,17 +107,17 @@ class EstimateRunner:
         event loop.
         """
 
-        def timed() -> Answer:
-            begun = self._clock()
+        def run_timed() -> Answer:
+            start = self._clock()
             try:
                 return work()
             finally:
-                before = self._seconds.get(name, 0.0) * _FORGETTING
-                self._seconds[name] = max(before, self._clock() - begun)
+                decayed_seconds = self._seconds.get(name, 0.0) * _FORGETTING
+                self._seconds[name] = max(decayed_seconds, self._clock() - start)
 
         if not is_search and self._seconds.get(name, 1.0) < _QUICK_SECONDS:
-            return timed()
-        return await run_sync(timed, limiter=_worker_thread_limiter())
+            return run_timed()
+        return await run_sync(run_timed, limiter=_worker_thread_limiter())
 
 
 def _worker_thread_limiter() -> anyio.CapacityLimiter:
@@ -169,8 +170,8 @@ def group_estimates() -> dict[str, list[EstimateSpec]]:
 
 
 def calculator_number_and_total(entry: EstimateSpec) -> tuple[int, int]:
-    listed = [e.name for group in group_estimates().values() for e in group]
-    return listed.index(entry.name) + 1, len(listed)
+    names = [e.name for group in group_estimates().values() for e in group]
+    return names.index(entry.name) + 1, len(names)
 
 
 def find_lesson_titles_by_slug(entry: EstimateSpec, course: CourseLinks) -> dict[str, str]:
@@ -190,8 +191,10 @@ def quiz_label_by_url(entry: EstimateSpec, library: Library) -> dict[str, str]:
 @functools.cache
 def _calculator_list_item(entry: EstimateSpec, number: int) -> CalculatorListItem:
     figures = entry.compute(entry.inputs()).figures
-    measured = [f for f in figures if _is_number(f)]
-    first = next((f for f in measured if f.primary), measured[0] if measured else None)
+    numeric_figures = [f for f in figures if _is_number(f)]
+    first = next(
+        (f for f in numeric_figures if f.primary), numeric_figures[0] if numeric_figures else None
+    )
     return CalculatorListItem(
         number=number,
         name=entry.name,
@@ -209,8 +212,8 @@ def _is_number(figure: Figure) -> bool:
 
 def _figure_label(figure: Figure) -> str:
     """Return the label of a figure; “Needed” if the label only repeats its unit."""
-    named = PLURALS.get(figure.unit) == figure.label
-    return "Needed" if named else figure.label
+    repeats_unit = PLURALS.get(figure.unit) == figure.label
+    return "Needed" if repeats_unit else figure.label
 
 
 def _format_short_figure(figure: Figure) -> str:
@@ -223,13 +226,13 @@ def _format_short_figure(figure: Figure) -> str:
 def _default_catalog_names(entry: EstimateSpec) -> str:
     """Return the catalog names among the default inputs of a calculator."""
     inputs = entry.inputs()
-    text = []
+    shown_names = []
     for name, field in input_specs(entry.inputs).items():
         if field.kind in {"model", "gpu", "system", "network"} and not field.advanced:
             value = getattr(inputs, name)
-            names = dict(c for group in catalog_options(field.kind) for c in group.choices)
-            text.append(names.get(value, value))
-    return ", ".join(w for w in text if w)
+            names_by_id = dict(c for group in catalog_options(field.kind) for c in group.choices)
+            shown_names.append(names_by_id.get(value, value))
+    return ", ".join(name_text for name_text in shown_names if name_text)
 
 
 # The inputs that take a price of one accelerator, by billing unit.
@@ -258,17 +261,21 @@ def build_price_links(
 ) -> tuple[PriceLink, ...]:
     """Return the prices that fit a calculator's inputs, keeping everything already typed."""
     inputs = {field.name for field in dataclasses.fields(entry.inputs)}
-    fields = {name: per for name, per in _FIELDS.items() if name in inputs}
-    usable = [p for p in prices.prices if p.currency == _COMPUTED_IN]
+    fields = {name: period for name, period in _FIELDS.items() if name in inputs}
+    usd_prices = [p for p in prices.prices if p.currency == _COMPUTED_IN]
     if "prices" in inputs:
-        return _gpu_ranking_price_links(entry, typed, usable)
+        return _gpu_ranking_price_links(entry, typed, usd_prices)
     links = []
-    for part in dict.fromkeys(p.part for p in usable if _is_accelerator(p.part)):
-        known = {p.per: p for p in usable if p.part == part}
-        chosen = {name: known[per] for name, per in fields.items() if per in known}
-        if chosen:
-            filled = _price_form_values(chosen, inputs)
-            links.append(_price_link(entry, typed, filled, list(chosen.values())))
+    for part in dict.fromkeys(p.part for p in usd_prices if _is_accelerator(p.part)):
+        prices_by_period = {p.per: p for p in usd_prices if p.part == part}
+        prices_by_field = {
+            name: prices_by_period[period]
+            for name, period in fields.items()
+            if period in prices_by_period
+        }
+        if prices_by_field:
+            form_values = _price_form_values(prices_by_field, inputs)
+            links.append(_price_link(entry, typed, form_values, list(prices_by_field.values())))
     return tuple(links)
 
 
@@ -278,21 +285,23 @@ def _price_form_values(
     """Return the form values for these prices, with the part and the year."""
     first = next(iter(prices_by_field.values()))
     oldest = min(price.day for price in prices_by_field.values())
-    beside = {"gpu": first.part, "priced_in": str(oldest.year)}
-    filled = {name: f"{price.amount:.12g}" for name, price in prices_by_field.items()}
-    return filled | {name: word for name, word in beside.items() if name in input_names}
+    extra_values = {"gpu": first.part, "priced_in": str(oldest.year)}
+    form_values = {name: f"{price.amount:.12g}" for name, price in prices_by_field.items()}
+    return form_values | {
+        name: value for name, value in extra_values.items() if name in input_names
+    }
 
 
 def _gpu_ranking_price_links(
     entry: EstimateSpec, typed: Mapping[str, str], prices: list[PartPrice]
 ) -> tuple[PriceLink, ...]:
     """Return all hourly prices at once, for the calculator that ranks GPUs."""
-    ranked = {gpu.id for gpu in list_gpus()}
-    hours = [p for p in prices if p.per == "hour" and p.part in ranked]
-    if not hours:
+    ranked_ids = {gpu.id for gpu in list_gpus()}
+    hourly_prices = [p for p in prices if p.per == "hour" and p.part in ranked_ids]
+    if not hourly_prices:
         return ()
-    text = ", ".join(f"{p.part} {p.amount:.12g}" for p in hours)
-    return (_price_link(entry, typed, {"prices": text}, hours),)
+    text = ", ".join(f"{p.part} {p.amount:.12g}" for p in hourly_prices)
+    return (_price_link(entry, typed, {"prices": text}, hourly_prices),)
 
 
 def _price_link(
@@ -307,18 +316,18 @@ def _price_link(
         part=", ".join(names),
         label=", ".join(price.words for price in prices),
         day=min(price.day for price in prices),
-        current=all(typed.get(name) == word for name, word in form_values.items()),
+        current=all(typed.get(name) == value for name, value in form_values.items()),
     )
 
 
 def _is_accelerator(part_id: str) -> bool:
-    known = find_part(part_id)
-    return known is not None and known.kind == "accelerator"
+    part = find_part(part_id)
+    return part is not None and part.kind == "accelerator"
 
 
 def _part_name_or_id(part_id: str) -> str:
-    known = find_part(part_id)
-    return known.name if known else part_id
+    part = find_part(part_id)
+    return part.name if part else part_id
 
 
 router = APIRouter(prefix="/calculators", include_in_schema=False)
@@ -498,8 +507,8 @@ def download_chart(request: Request, name: str, typed: QueriedInputs) -> Respons
     if not pictures:
         raise NotFoundError("This calculator draws no picture.")
     files = request.app.state.static.files
-    sheets = [files[f"css/{f}.css"].body.decode() for f in ("tokens", "instruments")]
-    return _download_response(name, "svg", standalone_svg(draw_picture(pictures[0]), *sheets))
+    stylesheets = [files[f"css/{f}.css"].body.decode() for f in ("tokens", "instruments")]
+    return _download_response(name, "svg", standalone_svg(draw_picture(pictures[0]), *stylesheets))
 
 
 @router.get("/{name}/result.{kind}")
@@ -532,13 +541,13 @@ def show_comparison(
     entry = _require_calculator(name)
     if not typed:
         # Two equal scenarios would show nothing, so B starts with the change that affects A most.
-        proposed = build_calculator_form(
+        proposed_url = build_calculator_form(
             entry, typed, course=collect_course_link_targets(library)
         ).compare
-        if "?" in proposed:
-            return RedirectResponse(proposed, status_code=303)
-    sides = split_scenarios(typed)
-    scenarios = comparison.compute_scenarios(entry, sides)
+        if "?" in proposed_url:
+            return RedirectResponse(proposed_url, status_code=303)
+    typed_by_letter = split_scenarios(typed)
+    scenarios = comparison.compute_scenarios(entry, typed_by_letter)
     rows = comparison.build_input_rows(entry, scenarios, collect_course_link_targets(library))
     main_rows = [r for r in rows if r.differs] or [r for r in rows if not r.advanced]
     problems = comparison.scenario_problems(scenarios)
@@ -549,7 +558,7 @@ def show_comparison(
         learner=learner,
         calculator=entry,
         name=name,
-        letters=[letter.upper() for letter in sides],
+        letters=[letter.upper() for letter in typed_by_letter],
         main_rows=main_rows,
         other_rows=[r for r in rows if r not in main_rows],
         links=comparison.comparison_links(entry, scenarios),
@@ -562,8 +571,8 @@ def show_comparison(
 @run_in_thread_if_slow
 def show_comparison_result(request: Request, name: str, typed: QueriedInputs) -> Response:
     entry = _require_calculator(name)
-    sides = split_scenarios(typed)
-    scenarios = comparison.compute_scenarios(entry, sides)
+    typed_by_letter = split_scenarios(typed)
+    scenarios = comparison.compute_scenarios(entry, typed_by_letter)
     problems = comparison.scenario_problems(scenarios)
     if problems:
         return _render_input_problems(request, problems)
@@ -597,8 +606,10 @@ def download_comparison(
 
 
 def _download_response(name: str, extension: str, body: str) -> Response:
-    named = f'attachment; filename="{name}.{extension}"'
-    return Response(body, media_type=_KINDS[extension], headers={"content-disposition": named})
+    disposition = f'attachment; filename="{name}.{extension}"'
+    return Response(
+        body, media_type=_KINDS[extension], headers={"content-disposition": disposition}
+    )
 
 
 def _dump_json(value: Any) -> str:
@@ -643,8 +654,8 @@ def _render_result_or_problems(
     try:
         inputs = parse_inputs(entry.inputs, typed)
         estimate = entry.compute(inputs)
-    except InvalidInputsError as bad:
-        return _render_input_problems(request, bad.problems)
+    except InvalidInputsError as error:
+        return _render_input_problems(request, error.problems)
     view = build_estimate_view(entry, inputs, estimate, topics=library.topics)
     compare = comparison_url(entry, inputs, estimate, view.query)
     name = "calculators/_result.html"

@@ -97,15 +97,17 @@ def _check_courses(options: argparse.Namespace) -> int:
     for name, folder in find_course_folders(content).items():
         if options.fix:
             _apply_fixes(folder, options)
-        relative = [
+        course_problems = [
             _with_path_from_content_folder(name, problem) for problem in check_course(folder)
         ]
-        new = [p for p in relative if p not in problems]  # shared files are reported once
+        new_problems = [
+            p for p in course_problems if p not in problems
+        ]  # shared files are reported once
         if options.format == "text":
-            report = format_problems(new)
-            separator = "\n" if new else " "
+            report = format_problems(new_problems)
+            separator = "\n" if new_problems else " "
             print(f"{name}:{separator}{report}" if name else report)
-        problems += new
+        problems += new_problems
     skipped = _skipped_folder_problems(content)
     if skipped and options.format == "text":
         print(format_problems(skipped))
@@ -123,10 +125,10 @@ def _skipped_folder_problems(content: Path) -> list[ContentProblem]:
         make_problem(
             (f"{name}/syllabus.toml", 1, 1),
             "E00",
-            f"The folder “{name}” is no course of the server: {why}.",
-            hints[0] if why.endswith(".toml") else f"Rename it. {hints[1]}",
+            f"The folder “{name}” is no course of the server: {reason}.",
+            hints[0] if reason.endswith(".toml") else f"Rename it. {hints[1]}",
         )
-        for name, why in skipped_folders(content).items()
+        for name, reason in skipped_folders(content).items()
     ]
 
 
@@ -134,8 +136,8 @@ def _with_path_from_content_folder(course: str, problem: ContentProblem) -> Cont
     shared = problem.path.startswith(f"{SHARED}/")
     if shared == bool(course):  # relative to that folder already
         return problem
-    above = ".." if shared else course
-    return dataclasses.replace(problem, path=f"{above}/{problem.path}")
+    parent = ".." if shared else course
+    return dataclasses.replace(problem, path=f"{parent}/{problem.path}")
 
 
 def _apply_fixes(folder: Path, options: argparse.Namespace) -> None:
@@ -211,15 +213,15 @@ def watch_folder(folder: Path, wait: Callable[[], None] | None = None) -> Iterat
     """
     pause = wait or (lambda: time.sleep(_PAUSE))
     files = WatchedFiles(folder, None)
-    before: Problems | None = None
+    previous: Problems | None = None
     try:
         while True:
             problems, stamps = _check_with_stamps(files, folder)
-            if before is None:
+            if previous is None:
                 yield format_problems(problems)
-            elif problems != before:
-                yield describe_differences(before, problems)
-            before = problems
+            elif problems != previous:
+                yield describe_differences(previous, problems)
+            previous = problems
             while True:
                 pause()
                 if stamps.have_changed():
@@ -233,9 +235,11 @@ def describe_differences(before: Problems, now: Problems) -> str:
 
     A problem that only moved to another line is neither.
     """
-    old, new = _index_problems(before), _index_problems(now)
-    lines = [f"fixed   {_format_problem(p)}" for key, p in old.items() if key not in new]
-    for problem in (p for key, p in new.items() if key not in old):
+    old_index, new_index = _index_problems(before), _index_problems(now)
+    lines = [
+        f"fixed   {_format_problem(p)}" for key, p in old_index.items() if key not in new_index
+    ]
+    for problem in (p for key, p in new_index.items() if key not in old_index):
         lines.append(f"new     {_format_problem(problem)}")
         if problem.hint:
             lines.append(f"        {problem.hint}")
@@ -330,10 +334,10 @@ def _choose_folder_for_new_course(requested: Path | None) -> Path:
         raise CommandError(
             f"{requested} has a single course; name the folder for several courses with --dir."
         )
-    served = read_settings().content
-    if requested or not served.is_dir() or (served / "syllabus.toml").exists():
+    content_folder = read_settings().content
+    if requested or not content_folder.is_dir() or (content_folder / "syllabus.toml").exists():
         return requested or Path()
-    return served
+    return content_folder
 
 
 def _create_in_course(options: argparse.Namespace, folder: Path) -> str:
@@ -355,8 +359,8 @@ def _create_in_course(options: argparse.Namespace, folder: Path) -> str:
     path, drafts = scaffold.new_exam(
         course, options.slug, title, options.questions, options.minutes
     )
-    more = "\nIt cannot be taken yet: too few of its questions are live."
-    return f"Written: {path}" + (f"{more} {build_drafts_hint(drafts)}" if drafts else "")
+    warning = "\nIt cannot be taken yet: too few of its questions are live."
+    return f"Written: {path}" + (f"{warning} {build_drafts_hint(drafts)}" if drafts else "")
 
 
 def _format_written_files(files: Iterable[object]) -> str:

@@ -91,8 +91,8 @@ def _require_named_estimate(name: str) -> EstimateSpec:
     if entry is not None:
         return entry
     names = [e.name for e in registry.entries()]
-    near = difflib.get_close_matches(name.replace("_", "-"), names, n=1, cutoff=0.5)
-    hint = f"Did you mean “{near[0]}”?" if near else f"Known: {', '.join(names)}."
+    close_matches = difflib.get_close_matches(name.replace("_", "-"), names, n=1, cutoff=0.5)
+    hint = f"Did you mean “{close_matches[0]}”?" if close_matches else f"Known: {', '.join(names)}."
     raise CommandError(f"There is no estimate “{name}”. {hint}")
 
 
@@ -103,14 +103,14 @@ def _parse_field_arguments(entry: EstimateSpec, arguments: Sequence[str]) -> dic
     """Parse `--field value`, `--field=value` and, for a boolean, a bare `--flag`."""
     specs = input_specs(entry.inputs)
     values: dict[str, str] = {}
-    rest = [argument for argument in arguments if argument != "--json"]
-    while rest:
-        option, equals, value = rest.pop(0).partition("=")
+    remaining = [argument for argument in arguments if argument != "--json"]
+    while remaining:
+        option, equals, value = remaining.pop(0).partition("=")
         name = option.removeprefix("--").replace("-", "_")
         if not option.startswith("--") or name not in specs:
             raise CommandError(_unknown_field_message(entry, option))
-        if not equals and rest and not rest[0].startswith("--"):
-            value = rest.pop(0)
+        if not equals and remaining and not remaining[0].startswith("--"):
+            value = remaining.pop(0)
         elif not equals and specs[name].kind == "flag":
             value = "yes"
         elif not equals:
@@ -121,8 +121,8 @@ def _parse_field_arguments(entry: EstimateSpec, arguments: Sequence[str]) -> dic
 
 def _unknown_field_message(entry: EstimateSpec, option: str) -> str:
     names = [f"--{n.replace('_', '-')}" for n in input_specs(entry.inputs)]
-    near = difflib.get_close_matches(option.replace("_", "-"), names, n=1, cutoff=0.4)
-    hint = f"Did you mean {near[0]}?" if near else f"Known: {', '.join(names)}."
+    close_matches = difflib.get_close_matches(option.replace("_", "-"), names, n=1, cutoff=0.4)
+    hint = f"Did you mean {close_matches[0]}?" if close_matches else f"Known: {', '.join(names)}."
     return f"{option} is not an input of {entry.name}. {hint}"
 
 
@@ -141,8 +141,8 @@ def _read_file_argument(value: str) -> str:
 
 
 def _list_estimates_text(entries: Sequence[EstimateSpec]) -> str:
-    wide = max((len(e.name) for e in entries), default=0)
-    lines = [f"  {e.name:{wide}}  {e.summary}" for e in entries]
+    name_width = max((len(e.name) for e in entries), default=0)
+    lines = [f"  {e.name:{name_width}}  {e.summary}" for e in entries]
     return "\n".join(
         (
             "usage: headroom estimate NAME [--FIELD VALUE ...] [--json]",
@@ -173,8 +173,8 @@ def _estimate_help(entry: EstimateSpec) -> str:
 
 def _input_help_lines(name: str, spec: InputSpec, default: Any) -> list[str]:
     sentences = [spec.help or f"{spec.label}.", f"Takes {_describe_accepted_values(spec)}."]
-    if default not in {None, ""} and (shown := format_typed_value(spec, default)):
-        sentences.append(f"Default: {shown}.")
+    if default not in {None, ""} and (default_text := format_typed_value(spec, default)):
+        sentences.append(f"Default: {default_text}.")
     indent = " " * 6
     text = " ".join(sentences)
     return [
@@ -218,7 +218,7 @@ def _estimate_report(estimate: Estimate) -> str:
 
 
 def _section_text(section: SubEstimate) -> str:
-    """Return a part of a larger estimate: the command for the same, verdict, first figures."""
+    """Return a section of a larger estimate: its heading, its verdict, its first figures."""
     entry, result = registry.require_estimate(section.name), section.estimate
     verdict = _with_plain_spaces(f"{result.verdict.lead} {result.verdict.text}")
     figures = [f for name in entry.first if (f := result.find(name)) and f.applies]
@@ -232,8 +232,8 @@ def _section_text(section: SubEstimate) -> str:
 
 
 def _figure_lines(figures: Sequence[Figure]) -> str:
-    wide = max((len(f.label) for f in figures), default=0)
-    return "\n".join(f"  {f.label:{wide}}  {_format_figure(f)}" for f in figures)
+    label_width = max((len(f.label) for f in figures), default=0)
+    return "\n".join(f"  {f.label:{label_width}}  {_format_figure(f)}" for f in figures)
 
 
 def _format_figure(figure: Figure) -> str:
@@ -275,18 +275,18 @@ def _with_plain_spaces(text: str) -> str:
 
 def list_catalogue(options: argparse.Namespace) -> int:
     """Run `headroom catalogue …`. Returns 1 if nothing matches."""
-    maker = (options.vendor or "").casefold()
+    vendor_prefix = (options.vendor or "").casefold()
     parts = [
         part
         for part in list_parts()
         if (not options.part or part.id in options.part)
         and (not options.kind or part.kind == options.kind)
-        and part.vendor.casefold().startswith(maker)
+        and part.vendor.casefold().startswith(vendor_prefix)
         and not (options.missing and not part.missing)
     ]
     if not parts:
-        makers = ", ".join(dict.fromkeys(part.vendor for part in list_parts()))
-        print(f"headroom catalogue: no part matches; makers are {makers}.", file=sys.stderr)
+        vendors = ", ".join(dict.fromkeys(part.vendor for part in list_parts()))
+        print(f"headroom catalogue: no part matches; makers are {vendors}.", file=sys.stderr)
         return 1
     if options.json:
         rows = [_part_json(part, missing=options.missing) for part in parts]
@@ -333,9 +333,9 @@ def _value_line(value: PartValue) -> str:
     if value.state != "known":
         return f"{value.field.label}: {value.words}. {value.reason}"
     text = ", ".join(t for t in (value.words, value.field.says, value.beside) if t)
-    doubt = " (unverified)" if value.unverified else ""
-    cited = value.sources[0] if value.own else f"{len(value.sources)} sources"
-    return f"{value.field.label}: {text}{doubt} [{cited}, {value.read_on}]"
+    unverified_mark = " (unverified)" if value.unverified else ""
+    citation = value.sources[0] if value.own else f"{len(value.sources)} sources"
+    return f"{value.field.label}: {text}{unverified_mark} [{citation}, {value.read_on}]"
 
 
 def _part_json(part: CatalogPart, *, missing: bool) -> dict[str, Any]:

@@ -92,28 +92,28 @@ def import_file(
         if target
         else _plan_updates_by_topic(result, folder)
     )
-    names: list[str] = []
+    written_paths: list[str] = []
     for slug, update in updates.items():
         if not dry_run:
             write_files(folder, slug, update)
-        names += [f"topics/{slug}/{name}" for name in (*update.files, *update.pictures)]
+        written_paths += [f"topics/{slug}/{name}" for name in (*update.files, *update.pictures)]
     count = sum(len(update.carried) for update in updates.values())
     summary = f"{format_count_noun(count, 'item')} {'would be ' * dry_run}imported"
-    summary += f" into {', '.join(names)}." if names else "; nothing was written."
+    summary += f" into {', '.join(written_paths)}." if written_paths else "; nothing was written."
     summary = "\n".join((summary, *result.notes))
     refused = [remark for update in updates.values() for remark in update.refused]
-    remarks = [remark for update in updates.values() for remark in update.lost]
-    return _format_report(summary, refused, remarks, "; correct by hand what matters")
+    losses = [remark for update in updates.values() for remark in update.lost]
+    return _format_report(summary, refused, losses, "; correct by hand what matters")
 
 
 def _plan_updates_by_topic(result: ImportResult, folder: Path) -> dict[str, TopicUpdate]:
     """Return what to add to each topic that items name; raises UnusableFileError if none does."""
-    known = list_topics_with_page(folder)
-    slugs = sorted({item.topic for item in result.items} & known)
+    course_topics = list_topics_with_page(folder)
+    slugs = sorted({item.topic for item in result.items} & course_topics)
     if not slugs:
         raise UnusableFileError(
             "No question names a topic of this course; name one with --topic. "
-            f"There are {', '.join(sorted(known)) or 'none'}."
+            f"There are {', '.join(sorted(course_topics)) or 'none'}."
         )
     refused = [
         ItemRemark(
@@ -124,7 +124,7 @@ def _plan_updates_by_topic(result: ImportResult, folder: Path) -> dict[str, Topi
             else "it names no topic; name one with --topic",
         )
         for item in result.items
-        if item.topic not in known
+        if item.topic not in course_topics
     ]
     updates: dict[str, TopicUpdate] = {}
     ids: frozenset[str] = frozenset()
@@ -132,8 +132,8 @@ def _plan_updates_by_topic(result: ImportResult, folder: Path) -> dict[str, Topi
         items = tuple(item for item in result.items if item.topic == slug)
         target = read_target_topic(folder, slug)
         target = dataclasses.replace(target, ids=target.ids | ids)
-        part = ImportResult(items, (*result.refused, *refused) if slug == slugs[0] else ())
-        updates[slug] = add_items_to_topic(part, target)
+        topic_result = ImportResult(items, (*result.refused, *refused) if slug == slugs[0] else ())
+        updates[slug] = add_items_to_topic(topic_result, target)
         ids |= {name for name, _ in updates[slug].carried}
     return updates
 
@@ -148,7 +148,7 @@ def export_items(file_format: str, path: Path, folder: Path, topic: str, number_
     exported = WRITERS[file_format](items, read_course_info(folder))
     _write_output(path, exported.content)
     refused = (*(result.refused if file_format not in CARDS else ()), *exported.refused)
-    lost = (*(r for item in items for r in list_losses(item)), *exported.lost)
+    losses = (*(r for item in items for r in list_losses(item)), *exported.lost)
     cards = len(result.items) - len(items)
     reserved = sum(item.use == "exam" for item in items)
     not_live = sum(_does_format_hold_item(file_format, item) for item in result.waiting)
@@ -162,7 +162,7 @@ def export_items(file_format: str, path: Path, folder: Path, topic: str, number_
         )
     if not_live:
         summary += f" {format_count_noun(not_live, 'item')} left out as not live (draft or review)."
-    return _format_report(summary, refused, lost)
+    return _format_report(summary, refused, losses)
 
 
 def _does_format_hold_item(file_format: str, item: Item) -> bool:

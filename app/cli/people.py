@@ -95,25 +95,25 @@ def run_author_revocation(engine: Engine, session_id: int | None, now: dt.dateti
     """Sign out a browser, or all if the id is None. Returns 1 if there is no such session."""
     with Session(engine) as db:
         db.connection(execution_options=WRITING)
-        active = [session.id for session in author_store.list_author_sessions(db, now)]
-        session_ids = active if session_id is None else [session_id]
-        ended = author_store.revoke_author_sessions(db, session_ids, COMMAND_LINE, now)
+        active_ids = [session.id for session in author_store.list_author_sessions(db, now)]
+        session_ids = active_ids if session_id is None else [session_id]
+        revoked_ids = author_store.revoke_author_sessions(db, session_ids, COMMAND_LINE, now)
         db.commit()
-    if session_id is not None and not ended:
+    if session_id is not None and not revoked_ids:
         print(
             f"headroom: no session {session_id} is signed in; "
             "`headroom author list` shows those that are.",
             file=sys.stderr,
         )
         return 1
-    print(f"Signed out: {', '.join(map(str, ended)) or 'none'}")
+    print(f"Signed out: {', '.join(map(str, revoked_ids)) or 'none'}")
     return 0
 
 
 def _show_audit_log(db: Session, limit: int) -> None:
     for record in reversed(author_store.list_audit_records(db, limit)):
-        by = f"session {record.session}" if record.session else "command line"
-        print(f"{format_moment(record.at)}  {by:14}  {record.action}  {record.subject}")
+        actor = f"session {record.session}" if record.session else "command line"
+        print(f"{format_moment(record.at)}  {actor:14}  {record.action}  {record.subject}")
 
 
 def format_moment(moment: dt.datetime) -> str:
@@ -174,13 +174,13 @@ def _run_adoption(db: Session, course: str, known_courses: Collection[str]) -> i
         names = ", ".join(filter(None, known_courses)) or "none: this server has a single course"
         print(f"headroom: there is no course “{course}”; there is {names}.", file=sys.stderr)
         return 1
-    moved, left = learner_store.assign_unassigned_learners(db, course)
+    moved, not_moved = learner_store.assign_unassigned_learners(db, course)
     subject = f"{moved} into {course}"
     record_audit_entry(db, AuditRecord(utc_now(), COMMAND_LINE, "learners adopted", subject))
     db.commit()
     print(f"{course} has the work of {moved} learners.")
-    if left:
-        print(f"{left} had started again in it; their earlier work stays where it was.")
+    if not_moved:
+        print(f"{not_moved} had started again in it; their earlier work stays where it was.")
     return 0
 
 
@@ -216,8 +216,10 @@ def _no_single_match_message(matches: Sequence[LearnerListRow], name_or_id: str)
             f"there is no learner “{name_or_id}”; `headroom learners list` shows "
             "everybody with name and number."
         )
-    each = ", ".join(f"{one.id} (last seen {format_moment(one.last_seen)})" for one in matches)
-    return f"several learners have the name “{name_or_id}”; give the number of one: {each}."
+    listing = ", ".join(
+        f"{person.id} (last seen {format_moment(person.last_seen)})" for person in matches
+    )
+    return f"several learners have the name “{name_or_id}”; give the number of one: {listing}."
 
 
 _COLUMN_TITLES = ("SCORE", "ANSWERS", "LEARNERS", "FIRST ANSWERS", "MOCK EXAMS")
@@ -230,7 +232,7 @@ def run_regrade_command(options: argparse.Namespace) -> int:
     courses = find_course_folders(settings.content)
     if folder not in courses.values():  # the course in the current folder
         courses = find_course_folders(folder)
-    course = next(name for name, place in courses.items() if place == folder)
+    course = next(name for name, course_folder in courses.items() if course_folder == folder)
     question = _require_question(courses, course, options.question)
     with open_database(settings) as engine, Session(engine) as db:
         if options.yes:
@@ -238,14 +240,14 @@ def run_regrade_command(options: argparse.Namespace) -> int:
         preview = preview_regrade(
             db, course, question, reworded=options.reworded, policy=RegradePolicy(options.policy)
         )
-        written = 0
+        regraded_count = 0
         if options.yes:
-            written = confirm_regrade(db, course, preview, COMMAND_LINE, utc_now())
+            regraded_count = confirm_regrade(db, course, preview, COMMAND_LINE, utc_now())
             db.commit()
     if options.json:
-        print(json.dumps(_regrade_json(preview, written), ensure_ascii=False))
+        print(json.dumps(_regrade_json(preview, regraded_count), ensure_ascii=False))
     else:
-        print("\n".join(_regrade_lines(preview, written, confirmed=options.yes)))
+        print("\n".join(_regrade_lines(preview, regraded_count, confirmed=options.yes)))
     return 0
 
 
@@ -255,28 +257,33 @@ def _require_question(courses: Mapping[str, Path], course: str, item: str) -> Qu
         return library.questions[item]
     if item in library.with_drafts().questions:
         raise CommandError(f"the question “{item}” is not live; only a live key can count.")
-    where = f"the course “{course}”" if course else str(courses[course])
-    others = [n for n in courses if n != course and item in load_library(courses[n]).questions]
-    if others:
+    course_label = f"the course “{course}”" if course else str(courses[course])
+    other_courses = [
+        n for n in courses if n != course and item in load_library(courses[n]).questions
+    ]
+    if other_courses:
         raise CommandError(
-            f"there is no question “{item}” in {where}; there is one in "
-            f"{', '.join(others)}: name it with --course."
+            f"there is no question “{item}” in {course_label}; there is one in "
+            f"{', '.join(other_courses)}: name it with --course."
         )
     raise CommandError(
-        f"there is no question “{item}” in {where}; `headroom check` lists what is "
+        f"there is no question “{item}” in {course_label}; `headroom check` lists what is "
         "left out of the course."
     )
 
 
 def _regrade_lines(preview: RegradePreview, written: int, *, confirmed: bool) -> list[str]:
-    place = preview.question.place
+    location = preview.question.place
     lines = [
-        f"{preview.question.id}, {place.path}:{place.line}",
+        f"{preview.question.id}, {location.path}:{location.line}",
         f"{_format_answer_count(preview.answers)} graded with another wording than the current one.",
     ]
     rows = [
-        (f"{_format_score(e.before)} to {_format_score(e.after)}", *_impact_cells(e.reach))
-        for e in preview.effects
+        (
+            f"{_format_score(change.before)} to {_format_score(change.after)}",
+            *_impact_cells(change.reach),
+        )
+        for change in preview.effects
     ]
     if len(rows) > 1:
         rows.append(("in all", *_impact_cells(preview.reach)))
@@ -285,9 +292,9 @@ def _regrade_lines(preview: RegradePreview, written: int, *, confirmed: bool) ->
     if preview.same:
         lines.append(f"{_format_answer_count(preview.same)} would keep the score.")
     lines += [
-        f"{_format_answer_count(count)} cannot be graded again: {why}"
-        f"{'; see --reworded' if why is RegradeRefusal.WORDS else ''}."
-        for why, count in preview.refused
+        f"{_format_answer_count(count)} cannot be graded again: {refusal}"
+        f"{'; see --reworded' if refusal is RegradeRefusal.WORDS else ''}."
+        for refusal, count in preview.refused
     ]
     if not preview.rows:
         return [*lines, "No score changes, so there is nothing to write."]
@@ -319,7 +326,7 @@ def _regrade_json(preview: RegradePreview, written: int) -> dict[str, Any]:
             for e in preview.effects
         ],
         "same": preview.same,
-        "refused": [{"why": why, "answers": count} for why, count in preview.refused],
+        "refused": [{"why": refusal, "answers": count} for refusal, count in preview.refused],
         "written": written,
     }
 

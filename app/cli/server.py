@@ -133,10 +133,10 @@ def _announce_price_file(settings: Settings, prices: PriceList) -> None:
 def _announce_unassigned_learners(settings: Settings) -> None:
     """Report learners of the former single course, which no course shows now."""
     with open_database(settings) as engine, Session(engine) as db:
-        left = count_course_learners(db, SINGLE_COURSE)
-    if left:
+        unassigned_count = count_course_learners(db, SINGLE_COURSE)
+    if unassigned_count:
         print(
-            f"What {left} learners did before this server had several courses belongs "
+            f"What {unassigned_count} learners did before this server had several courses belongs "
             "to none of them; `headroom learners adopt COURSE` moves it to one."
         )
 

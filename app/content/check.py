@@ -44,10 +44,10 @@ def fix_course_files(
     folder: Path, today: dt.date, accepted: Collection[str] = ()
 ) -> list[FileChange]:
     """Apply all automatic fixes. Raises OSError if a file cannot be written."""
-    made = plan_file_changes(folder, today, accepted)
-    for change in made:
+    changes = plan_file_changes(folder, today, accepted)
+    for change in changes:
         replace_file_atomically(locate_course_file(folder, change.path), change.after.encode())
-    return made
+    return changes
 
 
 def plan_file_changes(
@@ -57,28 +57,28 @@ def plan_file_changes(
 
     `accepted` are ids whose items count as unchanged, even if their text differs.
     """
-    readings, _ = WatchedFiles(folder, None).parse_current_files()
+    parsed_files, _ = WatchedFiles(folder, None).parse_current_files()
     ids = _missing_id_edits(
-        find_id_owners(ParsedCourse(readings, today), accepted), list_used_ids(readings)
+        find_id_owners(ParsedCourse(parsed_files, today), accepted), list_used_ids(parsed_files)
     )
-    made = []
-    for path, reading in readings.items():
-        edits = [*reading.edits, *ids.get(path, ())]
+    changes = []
+    for path, parsed_file in parsed_files.items():
+        edits = [*parsed_file.edits, *ids.get(path, ())]
         if edits:
-            made.append(_apply_text_edits(folder, path, edits))
-            readings[path] = parse_file(made[-1].after, path)
-    lock = _update_lock_file(folder, readings, today, accepted)
-    return [c for c in (*made, lock) if c.before != c.after]
+            changes.append(_apply_text_edits(folder, path, edits))
+            parsed_files[path] = parse_file(changes[-1].after, path)
+    lock = _update_lock_file(folder, parsed_files, today, accepted)
+    return [change for change in (*changes, lock) if change.before != change.after]
 
 
 def format_diff(changes: Iterable[FileChange]) -> str:
     lines: list[str] = []
     for change in changes:
-        old = "/dev/null" if change.before is None else f"a/{change.path}"
+        old_path = "/dev/null" if change.before is None else f"a/{change.path}"
         lines += difflib.unified_diff(
             (change.before or "").splitlines(),
             change.after.splitlines(),
-            old,
+            old_path,
             f"b/{change.path}",
             lineterm="",
         )
@@ -90,14 +90,14 @@ def describe_new_lock(changes: Iterable[FileChange], *, written: bool) -> str:
 
     `written` is False in a dry run.
     """
-    new = next((c for c in changes if c.path == LOCK and c.before is None), None)
-    if new is None:
+    new_lock = next((c for c in changes if c.path == LOCK and c.before is None), None)
+    if new_lock is None:
         return ""
-    told = "ids.lock is new: it keeps the ids of the course from now on. Commit it. "
+    note = "ids.lock is new: it keeps the ids of the course from now on. Commit it. "
     if not written:
-        told = "ids.lock does not exist yet: --fix without --dry-run would write it. "
+        note = "ids.lock does not exist yet: --fix without --dry-run would write it. "
     return (
-        f"{told}Nothing else is to do in a new course. In an older one that had an ids.lock, bring "
+        f"{note}Nothing else is to do in a new course. In an older one that had an ids.lock, bring "
         "that one back from your backup: only it knows retired ids, first days and old wordings."
     )
 
@@ -109,25 +109,25 @@ def _missing_id_edits(owners: IdOwners, used: set[str]) -> dict[str, list[TextEd
         edits[path].append(item.build_id_edit(_unique_id(_id_from_heading(item.title), used)))
     for copy in owners.copies:
         line, column = copy.fact.id_at
-        old = copy.fact.id
-        edits[copy.path].append(TextEdit(line, column, old, _unique_id(old, used)))
+        copied_id = copy.fact.id
+        edits[copy.path].append(TextEdit(line, column, copied_id, _unique_id(copied_id, used)))
     return edits
 
 
 def _id_from_heading(heading: str) -> str:
-    words = slugify(heading)[:_MAX_SLUG_LENGTH].strip("-") or "item"
-    return words.rpartition("-")[0] if len(words) == _MAX_SLUG_LENGTH else words
+    slug = slugify(heading)[:_MAX_SLUG_LENGTH].strip("-") or "item"
+    return slug.rpartition("-")[0] if len(slug) == _MAX_SLUG_LENGTH else slug
 
 
 def _unique_id(name: str, ids: set[str]) -> str:
     """Return an unused id based on `name`, and add it to `ids`."""
-    new, count = name, 1
-    while new in ids:
+    unused_id, count = name, 1
+    while unused_id in ids:
         count += 1
-        end = f"-{count}"
-        new = name[: LONGEST_ID - len(end)].rstrip("-") + end
-    ids.add(new)
-    return new
+        suffix = f"-{count}"
+        unused_id = name[: LONGEST_ID - len(suffix)].rstrip("-") + suffix
+    ids.add(unused_id)
+    return unused_id
 
 
 def _apply_text_edits(
@@ -138,20 +138,27 @@ def _apply_text_edits(
     With `reuse_blank_lines`, a new line takes the place of an empty one below it, so that lines keep their
     numbers.
     """
-    raw = locate_course_file(folder, path).read_bytes().decode("utf-8")
-    parts = _LINE_END.split(raw)  # the lines, with their line endings in between
-    ends = [*parts[1::2], parts[1] if len(parts) > 1 else "\n"]
+    old_text = locate_course_file(folder, path).read_bytes().decode("utf-8")
+    lines_and_endings = _LINE_END.split(old_text)  # the lines, with their line endings in between
+    line_endings = [
+        *lines_and_endings[1::2],
+        lines_and_endings[1] if len(lines_and_endings) > 1 else "\n",
+    ]
     ordered = sorted(edits, key=lambda e: (e.line, e.column), reverse=True)
     for edit in dict.fromkeys(ordered):
-        at = 2 * (edit.line - 1)
-        line = parts[at]
-        start = edit.column - 1 + (line[:1] == _MARK and at == 0)
+        index = 2 * (edit.line - 1)
+        line = lines_and_endings[index]
+        start = edit.column - 1 + (line[:1] == _MARK and index == 0)
         if line[start:].startswith(edit.old):
-            new = edit.new.replace("\n", ends[edit.line - 1])
-            parts[at] = line[:start] + new + line[start + len(edit.old) :]
-            if reuse_blank_lines and "\n" in edit.new and parts[at + 2 : at + 3] == [""]:
-                parts[at + 1] = ""
-    return FileChange(path, raw, "".join(parts))
+            new_text = edit.new.replace("\n", line_endings[edit.line - 1])
+            lines_and_endings[index] = line[:start] + new_text + line[start + len(edit.old) :]
+            if (
+                reuse_blank_lines
+                and "\n" in edit.new
+                and lines_and_endings[index + 2 : index + 3] == [""]
+            ):
+                lines_and_endings[index + 1] = ""
+    return FileChange(path, old_text, "".join(lines_and_endings))
 
 
 def _update_lock_file(
@@ -161,23 +168,27 @@ def _update_lock_file(
 
     The line of an item with errors or doubtful ownership is not changed.
     """
-    before = readings.get(LOCK)
-    entries = {e.id: e for e in before.lock} if before else {}
+    parsed_lock = readings.get(LOCK)
+    entries = {e.id: e for e in parsed_lock.lock} if parsed_lock else {}
     owners = find_id_owners(ParsedCourse(readings, today), accepted)
-    refused = {p.item for p in find_problems(readings, folder, today) if p.severity == "error"}
+    ids_with_errors = {
+        p.item for p in find_problems(readings, folder, today) if p.severity == "error"
+    }
     for name, owner in owners.items.items():
-        refuses = owner.fact.broken if name in accepted else name in refused
-        if refuses or name in owners.doubtful:
+        has_errors = owner.fact.broken if name in accepted else name in ids_with_errors
+        if has_errors or name in owners.doubtful:
             continue
-        read = review_date_of_item_page(owner.path, readings)
+        reviewed = review_date_of_item_page(owner.path, readings)
         entry = _new_lock_entry(owner, entries.get(name), today)
-        entries[name] = _with_review_date(entry, owner.fact, read, today)
+        entries[name] = _with_review_date(entry, owner.fact, reviewed, today)
     lock = folder / LOCK
-    old = lock.read_bytes().decode("utf-8", "replace") if lock.is_file() else None
+    old_text = lock.read_bytes().decode("utf-8", "replace") if lock.is_file() else None
     # Do not rewrite a file that cannot be parsed: its content would be lost.
-    whole = before is None or not before.problems
+    is_parseable = parsed_lock is None or not parsed_lock.problems
     return FileChange(
-        LOCK, old, format_lock_file(entries.values(), old or "") if whole else old or ""
+        LOCK,
+        old_text,
+        format_lock_file(entries.values(), old_text or "") if is_parseable else old_text or "",
     )
 
 
@@ -194,14 +205,14 @@ def _with_review_date(
 
 def _new_lock_entry(owner: IdClaim, known: LockEntry | None, today: dt.date) -> LockEntry:
     fact = owner.fact
-    names = map_new_to_counted_keys(known, fact) if known else {}
+    counted_keys = map_new_to_counted_keys(known, fact) if known else {}
     return LockEntry(
         fact.id,
         fact.type,
         known.first_seen if known else today.isoformat(),
         "",
         fact.sketch,
-        tuple((names.get(key, key), digest) for key, digest in fact.options),
+        tuple((counted_keys.get(key, key), digest) for key, digest in fact.options),
         0,
         known.key if known else "",
         known.read if known else "",
@@ -234,8 +245,8 @@ def _read_git_index(root: Path) -> bytes | None:
     git = root / ".git"
     try:
         if git.is_file():  # a linked work tree has a file that names its Git folder
-            word = git.read_text(encoding="utf-8").partition("gitdir:")[2].strip()
-            git = root / word
+            git_folder = git.read_text(encoding="utf-8").partition("gitdir:")[2].strip()
+            git = root / git_folder
         return (git / "index").read_bytes() if git.is_dir() else None
     except (OSError, ValueError):
         return None
@@ -255,11 +266,11 @@ def check_course(
     if fix:
         fix_course_files(folder, day)
     with pause_garbage_collection():
-        readings, _ = WatchedFiles(folder, cache).parse_current_files()
-        content_problems: Sequence[ContentProblem] = find_problems(readings, folder, day)
-        if any(reading.unidentified for reading in readings.values()):
+        parsed_files, _ = WatchedFiles(folder, cache).parse_current_files()
+        content_problems: Sequence[ContentProblem] = find_problems(parsed_files, folder, day)
+        if any(parsed_file.unidentified for parsed_file in parsed_files.values()):
             content_problems = _with_problems_of_unidentified_items(
-                content_problems, readings, folder, day
+                content_problems, parsed_files, folder, day
             )
         return sorted([*content_problems, *_check_deleted_lock_file(folder / LOCK)])
 
@@ -270,15 +281,18 @@ def _with_problems_of_unidentified_items(
     folder: Path,
     today: dt.date,
 ) -> list[ContentProblem]:
-    """Return the problems with those of items without an id, as if `--fix` had written it."""
-    ahead, added = read_with_missing_ids(readings, folder, today)
-    known = {(p.path, p.line, p.code) for p in found}
-    more = []
-    for problem in find_problems(ahead, folder, today):
-        line = problem.line - sum(at < problem.line for at in added.get(problem.path, ()))
-        if problem.code != "W97" and (problem.path, line, problem.code) not in known:
-            more.append(dataclasses.replace(problem, line=line))
-    return [*found, *more]
+    """Return the problems with those of items without an id, as if `--fix` had written one."""
+    files_with_ids, insertion_lines = read_with_missing_ids(readings, folder, today)
+    known_keys = {(p.path, p.line, p.code) for p in found}
+    additional = []
+    for problem in find_problems(files_with_ids, folder, today):
+        line = problem.line - sum(
+            inserted_after < problem.line
+            for inserted_after in insertion_lines.get(problem.path, ())
+        )
+        if problem.code != "W97" and (problem.path, line, problem.code) not in known_keys:
+            additional.append(dataclasses.replace(problem, line=line))
+    return [*found, *additional]
 
 
 def read_with_missing_ids(
@@ -287,20 +301,22 @@ def read_with_missing_ids(
     """Return the files as if `--fix` had written missing ids, and where it would add lines."""
     owners = find_id_owners(ParsedCourse(readings, today), ())
     edits = _missing_id_edits(dataclasses.replace(owners, copies=[]), list_used_ids(readings))
-    ahead = dict(readings)
-    added: dict[str, list[int]] = {}
-    for path, written in edits.items():
-        change = _apply_text_edits(folder, path, written, reuse_blank_lines=True)
-        ahead[path] = parse_file(change.after, path)
-        added[path] = _lines_followed_by_insertion(change.before or "", written)
-    return ahead, added
+    files_with_ids = dict(readings)
+    insertion_lines: dict[str, list[int]] = {}
+    for path, file_edits in edits.items():
+        change = _apply_text_edits(folder, path, file_edits, reuse_blank_lines=True)
+        files_with_ids[path] = parse_file(change.after, path)
+        insertion_lines[path] = _lines_followed_by_insertion(change.before or "", file_edits)
+    return files_with_ids, insertion_lines
 
 
 def _lines_followed_by_insertion(text: str, edits: Sequence[TextEdit]) -> list[int]:
-    """Return the numbers of the lines behind which `in_place` edits add one."""
+    """Return the numbers of the lines after which the edits add one, if blank lines are reused."""
     lines = _LINE_END.split(text)[::2]
-    grown = sorted(e.line for e in edits if "\n" in e.new and lines[e.line : e.line + 1] != [""])
-    return [line + shift for shift, line in enumerate(grown)]
+    insertion_lines = sorted(
+        e.line for e in edits if "\n" in e.new and lines[e.line : e.line + 1] != [""]
+    )
+    return [line + shift for shift, line in enumerate(insertion_lines)]
 
 
 def _check_deleted_lock_file(lock: Path) -> Iterator[ContentProblem]:
@@ -322,8 +338,8 @@ def format_problems(problems: Sequence[ContentProblem], output_format: str = "te
 
 
 def _problem_sentence(problem: ContentProblem) -> str:
-    place = f"{problem.path}:{problem.line}:{problem.column}"
-    line = f"{place} {problem.code} {problem.message}"
+    location = f"{problem.path}:{problem.line}:{problem.column}"
+    line = f"{location} {problem.code} {problem.message}"
     return f"{line}\n    {problem.hint}" if problem.hint else line
 
 

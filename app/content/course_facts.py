@@ -45,11 +45,11 @@ def apportion(weights: Mapping[str, float], total: int) -> dict[str, int]:
     >>> apportion({"1": 0.38, "2": 0.40, "3": 0.22}, 50)
     {'1': 19, '2': 20, '3': 11}
     """
-    whole = sum(weights.values()) or 1.0
-    exact = {name: total * w / whole for name, w in weights.items()}
-    counts = {name: int(share) for name, share in exact.items()}
-    left = total - sum(counts.values())
-    for name in sorted(exact, key=lambda n: counts[n] - exact[n])[:left]:
+    total_weight = sum(weights.values()) or 1.0
+    exact_counts = {name: total * w / total_weight for name, w in weights.items()}
+    counts = {name: int(count) for name, count in exact_counts.items()}
+    remaining = total - sum(counts.values())
+    for name in sorted(exact_counts, key=lambda n: counts[n] - exact_counts[n])[:remaining]:
         counts[name] += 1
     return counts
 
@@ -135,9 +135,10 @@ class PageFacts:
     def compute_minutes_of_fraction(self, part: PageFraction) -> float:
         if not 0 < self.short_minutes < self.minutes:
             return self.minutes * part.share
-        rest = (part.share - ESSENTIAL_SHARE * part.essential_share) / (1 - ESSENTIAL_SHARE)
+        other_share = (part.share - ESSENTIAL_SHARE * part.essential_share) / (1 - ESSENTIAL_SHARE)
         return (
-            self.short_minutes * part.essential_share + (self.minutes - self.short_minutes) * rest
+            self.short_minutes * part.essential_share
+            + (self.minutes - self.short_minutes) * other_share
         )
 
 
@@ -145,7 +146,7 @@ class PageFacts:
 class QuestionFacts:
     """A question that an exam may ask. `guess` is the mean score of a blind guess, 0 to 1.
 
-    `reserved` questions are left to mock exams until they were met there.
+    `reserved` questions are kept for mock exams until the learner has met them there.
     """
 
     id: str
@@ -209,27 +210,32 @@ def compute_course_facts(library: Library) -> CourseFacts:
     order = dict.fromkeys([*library.syllabus.topics, *library.topics])
     topics: dict[str, tuple[Topic, tuple[str, ...]]] = {}
     for topic in (library.topics[slug] for slug in order if slug in library.topics):
-        mine = tuple(o for o in topic.objectives if o in domain_of)
-        if mine and not topic.level:
-            topics[topic.slug] = topic, mine
+        exam_objectives = tuple(o for o in topic.objectives if o in domain_of)
+        if exam_objectives and not topic.level:
+            topics[topic.slug] = topic, exam_objectives
     by_objective: dict[str, list[str]] = {}
-    for slug, (_, mine) in topics.items():
-        by_objective.setdefault(mine[0], []).append(slug)
+    for slug, (_, exam_objectives) in topics.items():
+        by_objective.setdefault(exam_objectives[0], []).append(slug)
     questions = {}
     for question in library.questions.values():
         guess = types.type_of(question).guess_rate(question.answer, question.partial)
-        mine = tuple(dict.fromkeys(o for o in question.objectives if o in domain_of))
-        if question.is_for_exams and question.topic in topics and mine and guess <= _GUESSED:
+        exam_objectives = tuple(dict.fromkeys(o for o in question.objectives if o in domain_of))
+        if (
+            question.is_for_exams
+            and question.topic in topics
+            and exam_objectives
+            and guess <= _GUESSED
+        ):
             questions[question.id] = QuestionFacts(
-                question.id, question.topic, mine, guess, question.is_reserved_for_exams
+                question.id, question.topic, exam_objectives, guess, question.is_reserved_for_exams
             )
     exam = main_exam(library)
-    weights = sum(d.weight for d in domains) or 1.0
+    total_weight = sum(d.weight for d in domains) or 1.0
     domain_facts = tuple(
         DomainFacts(
             d.number,
-            d.weight / weights,
-            exam.domains.get(d.number, 0) if exam else round(_EVEN * d.weight / weights),
+            d.weight / total_weight,
+            exam.domains.get(d.number, 0) if exam else round(_EVEN * d.weight / total_weight),
             tuple(o.number for o in d.objectives),
         )
         for d in domains
@@ -245,14 +251,14 @@ def compute_course_facts(library: Library) -> CourseFacts:
             slug: PageFacts(
                 slug,
                 topic.minutes,
-                domain_of[mine[0]],
-                mine,
+                domain_of[exam_objectives[0]],
+                exam_objectives,
                 tuple(c for c in topic.cards if c in library.cards and not library.cards[c].level),
-                tuple(other for other in by_objective[mine[0]] if other != slug),
+                tuple(other for other in by_objective[exam_objectives[0]] if other != slug),
                 reading_minutes_on_route(topic, "short"),
                 topic.requires,
             )
-            for slug, (topic, mine) in topics.items()
+            for slug, (topic, exam_objectives) in topics.items()
         },
         questions=questions,
         notes={
@@ -266,15 +272,17 @@ def compute_course_facts(library: Library) -> CourseFacts:
 def _describe_objective(
     number: str, domain: DomainFacts, questions: Mapping[str, QuestionFacts]
 ) -> ObjectiveFacts:
-    mine = [q for q in questions.values() if number in q.objectives]
-    pages = collections.Counter(q.page for q in mine)
+    objective_questions = [q for q in questions.values() if number in q.objectives]
+    pages = collections.Counter(q.page for q in objective_questions)
     return ObjectiveFacts(
         number,
         domain.number,
         domain.weight / len(domain.objectives),
-        sum(q.guess for q in mine) / len(mine) if mine else _GUESS_UNKNOWN,
-        tuple(q.id for q in mine),
-        {slug: count / len(mine) for slug, count in pages.items()},
+        sum(q.guess for q in objective_questions) / len(objective_questions)
+        if objective_questions
+        else _GUESS_UNKNOWN,
+        tuple(q.id for q in objective_questions),
+        {slug: count / len(objective_questions) for slug, count in pages.items()},
     )
 
 
@@ -283,8 +291,8 @@ _recent: list[tuple[Library, CourseFacts]] = []
 
 def cached_course_facts(library: Library) -> CourseFacts:
     """Return the facts of a course, computed once for each state of it."""
-    for known, facts in tuple(_recent):
-        if known is library:
+    for cached_library, facts in tuple(_recent):
+        if cached_library is library:
             return facts
     facts = compute_course_facts(library)
     _recent.insert(0, (library, facts))

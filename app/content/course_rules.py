@@ -53,8 +53,8 @@ class ParsedCourse:
     @property
     def syllabus(self) -> Syllabus:
         """The syllabus, or an empty one."""
-        reading = self.readings.get("syllabus.toml")
-        return (reading.syllabus if reading else None) or NO_SYLLABUS
+        parsed_file = self.readings.get("syllabus.toml")
+        return (parsed_file.syllabus if parsed_file else None) or NO_SYLLABUS
 
     def objectives(self) -> set[str]:
         return {o.number for d in self.syllabus.domains for o in d.objectives}
@@ -63,27 +63,27 @@ class ParsedCourse:
         return {s.key for r in self.readings.values() for s in r.sources}
 
     def is_fully_readable(self, path: str) -> bool:
-        reading = self.readings.get(path)
-        return reading is not None and not any(
-            p.code in {"E00", "E10", "E11"} for p in reading.problems
+        parsed_file = self.readings.get(path)
+        return parsed_file is not None and not any(
+            p.code in {"E00", "E10", "E11"} for p in parsed_file.problems
         )
 
     def are_existing_files_readable(self, paths: Iterable[str]) -> bool:
         """Return whether at least one of the files exists, and all existing ones were readable."""
-        there = [path for path in paths if path in self.readings]
-        return bool(there) and all(map(self.is_fully_readable, there))
+        existing_paths = [path for path in paths if path in self.readings]
+        return bool(existing_paths) and all(map(self.is_fully_readable, existing_paths))
 
     def guess_renamed_topics(self) -> dict[str, str]:
         """Map listed topics without a folder to the folder they were probably renamed to."""
         order = self.syllabus.topics
         folders = {p.split("/")[1] for p in self.readings if p.startswith("topics/")}
-        absent = [slug for slug in order if slug not in folders]
+        missing_topics = [slug for slug in order if slug not in folders]
         pages = [r.topic.slug for r in self.readings.values() if r.topic]
-        others = [slug for slug in pages if slug not in order]
-        if len(absent) == len(others) == 1:
-            return {absent[0]: others[0]}
-        pairs = {slug: closest_word(slug, others) for slug in absent}
-        return {slug: near for slug, near in pairs.items() if near}
+        unlisted = [slug for slug in pages if slug not in order]
+        if len(missing_topics) == len(unlisted) == 1:
+            return {missing_topics[0]: unlisted[0]}
+        pairs = {slug: closest_word(slug, unlisted) for slug in missing_topics}
+        return {slug: closest for slug, closest in pairs.items() if closest}
 
     def sort_listed_topics_first(self) -> list[tuple[str, ParsedFile]]:
         """Return the files, with those of topics that the syllabus does not list at the end.
@@ -91,10 +91,10 @@ class ParsedCourse:
         If two topics contain the same items, the listed one owns them and the other is
         a copy.
         """
-        named = set(self.syllabus.topics)
+        listed = set(self.syllabus.topics)
         return sorted(
             self.readings.items(),
-            key=lambda file: file[0].startswith("topics/") and file[0].split("/")[1] not in named,
+            key=lambda file: file[0].startswith("topics/") and file[0].split("/")[1] not in listed,
         )
 
     def fingerprints(self) -> list[tuple[str, ItemFingerprint]]:
@@ -114,21 +114,23 @@ def map_new_to_counted_keys(entry: LockEntry, fact: ItemFingerprint) -> dict[str
     """
     if entry.type != fact.type:
         return {}
-    left = list(entry.options)
-    fresh: list[str] = []
+    remaining = list(entry.options)
+    new_keys: list[str] = []
     pairs: dict[str, str] = {}
     for key, digest in fact.options:
-        same = next((o for o in left if o[1] == digest), None)
-        if same:
-            left.remove(same)
-            pairs[key] = same[0]
+        equal_option = next((o for o in remaining if o[1] == digest), None)
+        if equal_option:
+            remaining.remove(equal_option)
+            pairs[key] = equal_option[0]
         else:
-            fresh.append(key)
-    taken = {k for k, _ in fact.options if k not in fresh} | set(pairs.values())
-    for key, (old, _) in zip(fresh, left, strict=False):
-        if old not in taken:
-            pairs[key] = old
-    return {new: old for new, old in pairs.items() if new != old}
+            new_keys.append(key)
+    used_keys = {k for k, _ in fact.options if k not in new_keys} | set(pairs.values())
+    for key, (counted_key, _) in zip(new_keys, remaining, strict=False):
+        if counted_key not in used_keys:
+            pairs[key] = counted_key
+    return {
+        new_key: counted_key for new_key, counted_key in pairs.items() if new_key != counted_key
+    }
 
 
 # If the register of a kind cannot be read, its names are not reported as unknown.
@@ -137,7 +139,7 @@ _REGISTERS = {"objective": ("syllabus.toml",), "source": ("sources.toml", "share
 
 def check_references(course: ParsedCourse) -> list[ContentProblem]:
     """Report E14, E86, E61, W95 and drawing problems: references to unknown names."""
-    known: dict[str, set[str]] = {
+    known_by_kind: dict[str, set[str]] = {
         "objective": course.objectives(),
         "source": course.source_keys(),
         # One without a page is reported with its items.
@@ -149,16 +151,16 @@ def check_references(course: ParsedCourse) -> list[ContentProblem]:
     hints: dict[tuple[str, str], str] = {}
     renamed = course.guess_renamed_topics()
     problems: list[ContentProblem] = []
-    for path, reading in course.readings.items():
-        for mention in reading.mentions:
+    for path, parsed_file in course.readings.items():
+        for mention in parsed_file.mentions:
             if mention.kind in unread:
                 continue
-            if mention.kind not in known:
+            if mention.kind not in known_by_kind:
                 problems += _check_reference_outside_registers(path, mention, course)
-            elif mention.value not in known[mention.kind]:
-                words = known[mention.kind]
+            elif mention.value not in known_by_kind[mention.kind]:
+                known_values = known_by_kind[mention.kind]
                 hint = _moved_topic_hint(path, mention, renamed) or _nearest_hint(
-                    mention, words, hints
+                    mention, known_values, hints
                 )
                 problems.append(_unknown_mention_problem(path, mention, hint))
     return problems
@@ -166,11 +168,11 @@ def check_references(course: ParsedCourse) -> list[ContentProblem]:
 
 def _moved_topic_hint(path: str, mention: CrossReference, renamed: Mapping[str, str]) -> str:
     """Return a hint if the topic's folder was probably renamed."""
-    now = renamed.get(mention.value, "") if mention.kind == "topic" else ""
-    if now and path == "syllabus.toml":
-        hint = f'If its folder is “{now}” now, write "{now}" in its place in order; '
+    new_slug = renamed.get(mention.value, "") if mention.kind == "topic" else ""
+    if new_slug and path == "syllabus.toml":
+        hint = f'If its folder is “{new_slug}” now, write "{new_slug}" in its place in order; '
         return f"{hint}else take the name out."
-    return f"Did you mean “{now}”?" if now else ""
+    return f"Did you mean “{new_slug}”?" if new_slug else ""
 
 
 def _check_reference_outside_registers(
@@ -198,31 +200,31 @@ def _calculators_off_problem(
     if not course.syllabus.calculators:
         message = f"This needs the calculator “{mention.value}”, and the course has none."
         hint = "Take it out, or take calculators = false out of syllabus.toml."
-        place = (path, mention.line, mention.column)
-        yield make_problem(place, "W95", message, hint, mention.item)
+        location = (path, mention.line, mention.column)
+        yield make_problem(location, "W95", message, hint, mention.item)
 
 
 def _nearest_hint(
     mention: CrossReference, known: set[str], hints: dict[tuple[str, str], str]
 ) -> str:
     """Return the nearest known name. Searches only for the first `_MOST_HINTS` names."""
-    word = (mention.kind, mention.value)
-    if word not in hints and len(hints) < _MOST_HINTS:
-        hints[word] = hint_for_unknown_word(mention.value, known)
-    return hints.get(word, "")
+    hint_key = (mention.kind, mention.value)
+    if hint_key not in hints and len(hints) < _MOST_HINTS:
+        hints[hint_key] = hint_for_unknown_word(mention.value, known)
+    return hints.get(hint_key, "")
 
 
 def _unknown_mention_problem(path: str, mention: CrossReference, hint: str) -> ContentProblem:
-    code, where = {
+    code, expected = {
         "objective": ("E14", "an objective of syllabus.toml"),
         "source": ("E86", "a key of sources.toml"),
         "topic": ("E61", "a topic of this course"),
     }[mention.kind]
     if "," in mention.value:
         hint = f"Write several as a list: [{shorten(mention.value)}]."
-    place = (path, mention.line, mention.column)
-    message = f"“{mention.value}” is not {where}."
-    return make_problem(place, code, message, hint, mention.item)
+    location = (path, mention.line, mention.column)
+    message = f"“{mention.value}” is not {expected}."
+    return make_problem(location, code, message, hint, mention.item)
 
 
 def _check_future_date(
@@ -238,17 +240,17 @@ def _check_future_date(
 def check_stale_reviews(course: ParsedCourse) -> list[ContentProblem]:
     """Report W18: pages and sources that were not reviewed for a year."""
     problems = []
-    for path, reading in course.readings.items():
-        topic = reading.topic
+    for path, parsed_file in course.readings.items():
+        topic = parsed_file.topic
         if topic and topic.reviewed and course.today - topic.reviewed > _STALE_AFTER:
             message = f"The page was last reviewed on {topic.reviewed}."
             hint = "Read it again and write the date of today."
             problems.append(make_problem((path, 1, 1), "W18", message, hint))
-        for source in reading.sources:
+        for source in parsed_file.sources:
             if source.read and course.today - source.read > _STALE_AFTER:
                 message = f"The source “{source.key}” was last read on {source.read}."
                 hint = "See whether it still says so, and write the date of today."
-                line = dict(reading.entries).get(source.key, 1)
+                line = dict(parsed_file.entries).get(source.key, 1)
                 problems.append(make_problem((path, line, 1), "W18", message, hint))
     return problems
 
@@ -268,24 +270,26 @@ def check_near_duplicate_stems(
         for path, fact in course.fingerprints()
         if fact.id in questions and fact.asks
     ]
-    common = Counter(word for _, _, words in stems for word in words)
+    common = Counter(word for _, _, stem_words in stems for word in stem_words)
     problems = []
-    known: dict[str, list[tuple[str, frozenset[str]]]] = defaultdict(list)
-    for path, fact, words in stems:
+    stems_by_word: dict[str, list[tuple[str, frozenset[str]]]] = defaultdict(list)
+    for path, fact, stem_words in stems:
         # Two stems that share nearly all words share at least one of their rarest.
-        rarest = sorted(words, key=lambda word: (common[word], word))
-        rarest = rarest[: len(words) - math.ceil(_SAME_STEM_SHARE * len(words)) + 1]
-        near = (pair for word in rarest for pair in known[word])
-        some = itertools.islice(near, _MOST_COMPARED)
-        other = next((i for i, w in some if i != fact.id and _have_nearly_same_stem(words, w)), "")
-        if other:
-            where = questions[other].place
-            message = f"The stem nearly repeats “{other}” in {where.path}:{where.line}."
+        rarest = sorted(stem_words, key=lambda word: (common[word], word))
+        rarest = rarest[: len(stem_words) - math.ceil(_SAME_STEM_SHARE * len(stem_words)) + 1]
+        pairs = (pair for word in rarest for pair in stems_by_word[word])
+        candidates = itertools.islice(pairs, _MOST_COMPARED)
+        other_id = next(
+            (i for i, w in candidates if i != fact.id and _have_nearly_same_stem(stem_words, w)), ""
+        )
+        if other_id:
+            other_location = questions[other_id].place
+            message = f"The stem nearly repeats “{other_id}” in {other_location.path}:{other_location.line}."
             hint = "Ask something else, or delete one."
-            place = (path, fact.line, fact.column)
-            problems.append(make_problem(place, "W72", message, hint, fact.id))
+            location = (path, fact.line, fact.column)
+            problems.append(make_problem(location, "W72", message, hint, fact.id))
         for word in rarest:
-            known[word].append((fact.id, words))
+            stems_by_word[word].append((fact.id, stem_words))
     return problems
 
 
@@ -318,13 +322,13 @@ def _check_topic_order(
     for topic, count in Counter(order).items():
         if count > 1:
             message = f"“{topic}” stands {count} times in the order."
-            place = ("syllabus.toml", *lines.get(topic, (1, 1)))
-            yield make_problem(place, "W36", message, "Keep one of them.")
-    moved = set(
+            location = ("syllabus.toml", *lines.get(topic, (1, 1)))
+            yield make_problem(location, "W36", message, "Keep one of them.")
+    renamed_topics = set(
         course.guess_renamed_topics().values()
     )  # reported elsewhere, with the hint to update the order
     for topic in pages:
-        if topic not in {*order, *moved} and pages[topic].status == "live":
+        if topic not in {*order, *renamed_topics} and pages[topic].status == "live":
             message = f"The topic “{topic}” is not in the order of the syllabus."
             hint = f'Write "{topic}" into order; until then it stands at the end.'
             yield make_problem((pages[topic].place.path, 1, 1), "W36", message, hint)
@@ -335,21 +339,21 @@ def _check_aliases(pages: Mapping[str, Topic]) -> Iterator[ContentProblem]:
     owners = {slug: slug for slug in pages}
     for page in pages.values():
         for alias in page.aliases:
-            place = (page.place.path, 1, 1)
+            location = (page.place.path, 1, 1)
             if not is_slug(alias):
                 hint = "Write the former name of the folder."
-                yield make_problem(place, "E03", f"“{alias}” is not a slug.", hint)
+                yield make_problem(location, "E03", f"“{alias}” is not a slug.", hint)
             elif owners.setdefault(alias, page.slug) != page.slug or alias in pages:
                 message = f"The alias “{alias}” leads to the topic “{owners[alias]}” already."
-                yield make_problem(place, "E11", message, "Take it out of “aliases”.")
+                yield make_problem(location, "E11", message, "Take it out of “aliases”.")
 
 
 def _check_titles(pages: Mapping[str, Topic]) -> Iterator[ContentProblem]:
     first: dict[str, Topic] = {}
     for page in pages.values():
-        other = first.setdefault(reduce_to_words(page.title), page)
-        if other is not page:
-            message = f"“{page.title}” is the title of {other.place.path} as well."
+        first_page = first.setdefault(reduce_to_words(page.title), page)
+        if first_page is not page:
+            message = f"“{page.title}” is the title of {first_page.place.path} as well."
             hint = "Give one of them another: lists show nothing but the title."
             yield make_problem((page.place.path, 1, 1), "W37", message, hint)
 
@@ -360,29 +364,29 @@ def _check_prerequisite_cycle(
     """Report E39: a topic that requires itself, directly or through others."""
     page = pages[slug]
     mentions = course.readings[page.place.path].mentions
-    for wanted in page.requires:
-        way = _prerequisite_path(wanted, slug, pages)
-        if not way:
+    for required in page.requires:
+        path = _prerequisite_path(required, slug, pages)
+        if not path:
             continue
-        at = [(m.line, m.column) for m in mentions if m.value == wanted]
-        detour = " → ".join((slug, *way))
+        locations = [(m.line, m.column) for m in mentions if m.value == required]
+        detour = " → ".join((slug, *path))
         message = f"“{slug}” is to be read before itself: {detour}."
         hint = "Take one of these requirements away."
-        yield make_problem((page.place.path, *(at or [(1, 1)])[0]), "E39", message, hint)
+        yield make_problem((page.place.path, *(locations or [(1, 1)])[0]), "E39", message, hint)
 
 
 def _prerequisite_path(start: str, end: str, pages: Mapping[str, Topic]) -> tuple[str, ...]:
     """Return the shortest path between two topics along their requirements."""
-    ways: list[tuple[str, ...]] = [(start,)]
+    paths: list[tuple[str, ...]] = [(start,)]
     seen = {start}
-    while ways:
-        way = ways.pop(0)
-        if way[-1] == end:
-            return way
-        for step in pages[way[-1]].requires if way[-1] in pages else ():
-            if step not in seen:
-                seen.add(step)
-                ways.append((*way, step))
+    while paths:
+        path = paths.pop(0)
+        if path[-1] == end:
+            return path
+        for required in pages[path[-1]].requires if path[-1] in pages else ():
+            if required not in seen:
+                seen.add(required)
+                paths.append((*path, required))
     return ()
 
 
@@ -394,12 +398,12 @@ def check_links_to_drafts(
     for page in pages.values():
         for mention in course.readings[page.place.path].mentions if hidden else ():
             slug = mention.value.removeprefix("/concepts/").partition("#")[0]
-            known = mention.kind in {"page", "topic"} and slug in hidden
-            if known and page.status == "live":
+            leads_to_hidden = mention.kind in {"page", "topic"} and slug in hidden
+            if leads_to_hidden and page.status == "live":
                 message = f"“{slug}” is no live page (status: {hidden[slug]})."
                 hint = "Make it live, or leave the link out until it is."
-                place = (page.place.path, mention.line, mention.column)
-                yield make_problem(place, "E61", message, hint)
+                location = (page.place.path, mention.line, mention.column)
+                yield make_problem(location, "E61", message, hint)
 
 
 def check_duplicate_card_fronts(cards: Mapping[str, Flashcard]) -> Iterable[ContentProblem]:
@@ -409,12 +413,12 @@ def check_duplicate_card_fronts(cards: Mapping[str, Flashcard]) -> Iterable[Cont
         if card.is_reverse:
             continue
         front = reduce_to_words(card.front.plain)
-        other = first.setdefault(front, card)
-        if front and other is not card:
-            where = f"{other.place.path}:{other.place.line}"
-            message = f"The card asks the same as “{other.id}” in {where}."
-            place = (card.place.path, card.place.line, 1)
-            yield make_problem(place, "W35", message, "Ask for something else.", card.id)
+        first_card = first.setdefault(front, card)
+        if front and first_card is not card:
+            other_location = f"{first_card.place.path}:{first_card.place.line}"
+            message = f"The card asks the same as “{first_card.id}” in {other_location}."
+            location = (card.place.path, card.place.line, 1)
+            yield make_problem(location, "W35", message, "Ask for something else.", card.id)
 
 
 _NAMED = 3  # drafts that are named in a message
@@ -427,21 +431,21 @@ def check_coverage(
 
     `questions` and `cards` include drafts, which do not count but are mentioned.
     """
-    asked = list(questions)
+    question_list = list(questions)
     pages = [r.topic for r in course.readings.values() if r.topic]
-    learned = [c for c in cards if not c.is_reverse]
+    cards_to_learn = [c for c in cards if not c.is_reverse]
     return [
-        *_check_blueprints(course, asked),
-        *_check_objective_coverage(course, pages, asked, learned),
+        *_check_blueprints(course, question_list),
+        *_check_objective_coverage(course, pages, question_list, cards_to_learn),
     ]
 
 
 def build_drafts_hint(draft_labels: Sequence[str]) -> str:
     """Return the hint to finish drafts. `draft_labels` describes them."""
-    named = ", ".join(draft_labels[:_NAMED])
+    shown_labels = ", ".join(draft_labels[:_NAMED])
     more = f" and {len(draft_labels) - _NAMED} more" if len(draft_labels) > _NAMED else ""
     return (
-        f"Drafts would count: {named}{more}. Write their text, then delete the line “status: draft”: "
+        f"Drafts would count: {shown_labels}{more}. Write their text, then delete the line “status: draft”: "
         "that of concept.md is for its whole topic."
     )
 
@@ -461,26 +465,32 @@ def _check_objective_coverage(
         "cards": cards,
     }
     for number in sorted(course.objectives()):
-        serving = {
+        items_by_kind = {
             name: [item for item in items if number in item.objectives]
             for name, items in classes.items()
         }
-        lacking = [
-            name for name, items in serving.items() if all(item.status != "live" for item in items)
+        missing_kinds = [
+            name
+            for name, items in items_by_kind.items()
+            if all(item.status != "live" for item in items)
         ]
-        if not lacking:
+        if not missing_kinds:
             continue
-        message = f"Objective {number} has no {' and no '.join(lacking)}"
-        files = [item.place.path for name in lacking for item in serving[name]]
+        message = f"Objective {number} has no {' and no '.join(missing_kinds)}"
+        files = [item.place.path for name in missing_kinds for item in items_by_kind[name]]
         drafts = [*dict.fromkeys(files)]
         hint = "Write a topic for it, or add its number to one that is live."
         if drafts:
             message += " that learners see"
             hint = build_drafts_hint(drafts)
-            absent = [name for name in lacking if not serving[name]]
-            hint += f" Beside it, write {' and '.join(absent)}." if absent else ""
-        place = ("syllabus.toml", lines.get(number, 1), 1)
-        yield make_problem(place, "W73", f"{message}.", hint)
+            kinds_without_draft = [name for name in missing_kinds if not items_by_kind[name]]
+            hint += (
+                f" Beside it, write {' and '.join(kinds_without_draft)}."
+                if kinds_without_draft
+                else ""
+            )
+        location = ("syllabus.toml", lines.get(number, 1), 1)
+        yield make_problem(location, "W73", f"{message}.", hint)
 
 
 def _check_blueprints(
@@ -488,34 +498,34 @@ def _check_blueprints(
 ) -> Iterable[ContentProblem]:
     """Report E70, E71: exams that use unknown domains or need more questions than exist."""
     domain_of = {o.number: o.domain for d in course.syllabus.domains for o in d.objectives}
-    drawn = [(q.domain(domain_of), q) for q in questions if q.is_for_exams]
-    held = Counter(domain for domain, q in drawn if q.status == "live")
-    left_out: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    exam_questions = [(q.domain(domain_of), q) for q in questions if q.is_for_exams]
+    live_counts = Counter(domain for domain, q in exam_questions if q.status == "live")
+    excluded_counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for question in questions:
         if question.status == "live" and not question.is_for_exams:
-            left_out[question.domain(domain_of)][_exclusion_reason_label(question)] += 1
+            excluded_counts[question.domain(domain_of)][_exclusion_reason_label(question)] += 1
     drafts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for domain, question in drawn:
+    for domain, question in exam_questions:
         if question.status != "live":
             drafts[domain][question.place.path] += 1
     domains = {d.number for d in course.syllabus.domains}
-    for path, reading in course.readings.items():
-        lines = dict(reading.entries)
-        for number, wanted in reading.exam.domains.items() if reading.exam else ():
-            place = (path, lines.get(number, 1), 1)
+    for path, parsed_file in course.readings.items():
+        lines = dict(parsed_file.entries)
+        for number, needed in parsed_file.exam.domains.items() if parsed_file.exam else ():
+            location = (path, lines.get(number, 1), 1)
             if number not in domains:
                 message = f"“{number}” is not a domain of syllabus.toml."
                 hint = hint_for_unknown_word(number, domains)
                 if number in domain_of:
                     message = f"Exams count by domain, and “{number}” is an objective."
-                    hint = f"Write {domain_of[number]} = {wanted}"
-                yield make_problem(place, "E70", message, hint)
-            elif held[number] < wanted:
-                shortage = DomainShortage(number, wanted, held[number])
+                    hint = f"Write {domain_of[number]} = {needed}"
+                yield make_problem(location, "E70", message, hint)
+            elif live_counts[number] < needed:
+                shortage = DomainShortage(number, needed, live_counts[number])
                 yield make_problem(
-                    place,
+                    location,
                     "E71",
-                    *_domain_shortage_message(shortage, drafts[number], left_out[number]),
+                    *_domain_shortage_message(shortage, drafts[number], excluded_counts[number]),
                 )
 
 
@@ -558,8 +568,8 @@ def _domain_shortage_message(
 def _fill_domain_hint(drafts: Counter[str], lacking: int) -> str:
     """Return the hint to finish drafts and write the remaining questions."""
     hint = build_drafts_hint([f"{count} of {path}" for path, count in drafts.items()])
-    rest = lacking - drafts.total()
-    return f"{hint} Write {rest} more beside them, or ask fewer." if rest > 0 else hint
+    remaining = lacking - drafts.total()
+    return f"{hint} Write {remaining} more beside them, or ask fewer." if remaining > 0 else hint
 
 
 _LEAST_QUESTIONS = 5
@@ -577,25 +587,25 @@ def check_topics(
     """
     problems: list[ContentProblem] = []
     for topic in topics.values():
-        reading = readings[topic.place.path]
+        page_file = readings[topic.place.path]
         problems += _check_missing_front_matter_keys(topic)
-        lacking = []
-        boxes = [kind for kind, _ in reading.alerts]
-        if "IMPORTANT" not in boxes:
-            lacking.append("exam box ([!IMPORTANT])")
-        if "TIP" not in boxes:
-            lacking.append("memory hook ([!TIP])")
-        carded = (c for c in cards.values() if not c.is_reverse)
-        drafts = [] if topic.cards else _list_draft_items(topic, carded, "card")
+        missing = []
+        alert_kinds = [kind for kind, _ in page_file.alerts]
+        if "IMPORTANT" not in alert_kinds:
+            missing.append("exam box ([!IMPORTANT])")
+        if "TIP" not in alert_kinds:
+            missing.append("memory hook ([!TIP])")
+        forward_cards = (c for c in cards.values() if not c.is_reverse)
+        drafts = [] if topic.cards else _list_draft_items(topic, forward_cards, "card")
         if not topic.cards and not drafts:
-            lacking.append("cards")
-        if lacking:
-            message = f"“{topic.title}” has no {', no '.join(lacking)}."
+            missing.append("cards")
+        if missing:
+            message = f"“{topic.title}” has no {', no '.join(missing)}."
             problems.append(_incomplete_topic_problem(topic, message))
         if drafts:
             message = f"“{topic.title}” has no cards that are live."
             problems.append(_incomplete_topic_problem(topic, message, drafts))
-        problems += _check_extra_memory_hooks(topic, reading)
+        problems += _check_extra_memory_hooks(topic, page_file)
         problems += _check_too_few_questions(topic, readings, questions.values())
         problems += _check_folder_slug(topic)
     return problems
@@ -617,20 +627,20 @@ def _check_too_few_questions(
         return
     drafts = _list_draft_items(topic, questions, "question")
     live = f" that {'is' if count == 1 else 'are'} live" if drafts else ""
-    questions_ = f"{count} question{'s' * (count != 1)}"
-    message = f"“{topic.title}” has {questions_}{live}, not five."
+    count_text = f"{count} question{'s' * (count != 1)}"
+    message = f"“{topic.title}” has {count_text}{live}, not five."
     if f"topics/{topic.slug}/quiz.md" not in readings:
-        asked = f"{count or 'no'} question{'s' * (count != 1)} on its page"
-        message = f"“{topic.title}” has no quiz.md, and {asked}."
+        page_count_text = f"{count or 'no'} question{'s' * (count != 1)} on its page"
+        message = f"“{topic.title}” has no quiz.md, and {page_count_text}."
     yield _incomplete_topic_problem(topic, message, drafts)
 
 
 def _list_draft_items(topic: Topic, items: Iterable[Question | Flashcard], noun: str) -> list[str]:
     """Describe the topic's items that are not live, by file."""
-    own = [i for i in items if i.topic == topic.slug and i.status != "live"]
+    topic_drafts = [i for i in items if i.topic == topic.slug and i.status != "live"]
     return [
         f"{count} {noun}{'s' * (count != 1)} of {path}"
-        for path, count in Counter(i.place.path for i in own).items()
+        for path, count in Counter(i.place.path for i in topic_drafts).items()
     ]
 
 
@@ -670,19 +680,19 @@ def check_keys_changed_since_review(
     """Report W19: the key of an item changed since its last review."""
     lock = readings.get("ids.lock")
     entries = {e.id: e for e in lock.lock} if lock else {}
-    for path, reading in readings.items():
+    for path, parsed_file in readings.items():
         page = page_path_of_item_file(path)
-        read = review_date_of_item_page(path, readings)
-        for fact in reading.facts:
+        reviewed = review_date_of_item_page(path, readings)
+        for fact in parsed_file.facts:
             entry = entries.get(fact.id)
-            if entry and read and is_key_changed_since_review(entry, fact, read, today):
+            if entry and reviewed and is_key_changed_since_review(entry, fact, reviewed, today):
                 message = f"What is right in “{fact.id}” changed after {entry.read}."
                 hint = (
                     "Read it against its sources, write the date of today behind "
                     f"“reviewed:” in {page}, and run the check with --fix."
                 )
-                place = (path, fact.line, fact.column)
-                yield make_problem(place, "W19", message, hint, fact.id)
+                location = (path, fact.line, fact.column)
+                yield make_problem(location, "W19", message, hint, fact.id)
 
 
 def page_path_of_item_file(path: str) -> str:

@@ -53,9 +53,9 @@ class CourseRegistry:
     @classmethod
     def find_courses(cls, content: Path, make: Callable[[Path], LiveLibrary]) -> "CourseRegistry":
         """Create the registry for a content folder, with `make` creating each library."""
-        for name, why in skipped_folders(content).items():
-            words = "content %s: this folder is not served as a course: %s"
-            _log.warning(words, replace_unprintable_characters(name), why)
+        for name, reason in skipped_folders(content).items():
+            message = "content %s: this folder is not served as a course: %s"
+            _log.warning(message, replace_unprintable_characters(name), reason)
         return cls({name: make(folder) for name, folder in find_course_folders(content).items()})
 
     @property
@@ -65,10 +65,10 @@ class CourseRegistry:
 
     @property
     def default_course(self) -> str:
-        """The default course, if no other was chosen."""
+        """The name of the course to show if none was chosen."""
         return next(iter(self.libraries))
 
     @property
     def problem_count(self) -> int:
         """The number of problems in the files of all courses."""
-        return sum(len(one.current().problems) for one in self.libraries.values())
+        return sum(len(live.current().problems) for live in self.libraries.values())

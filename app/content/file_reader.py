@@ -139,18 +139,20 @@ def lay_out_page(
 ) -> PageLayout:
     """Lay out a page. Broken items are left out; failing blocks are reported."""
     scope.source_file.item = ""
-    ctx = _PageBuilder(scope, linker)
+    builder = _PageBuilder(scope, linker)
     for region in regions:
         if isinstance(region, ItemSource):
-            ctx.embed_item(items.get((region.comment.id, region.line)))
+            builder.embed_item(items.get((region.comment.id, region.line)))
         else:
-            hidden = {index for block in find_stray_answers(region.tokens) for index in block}
-            ctx.add_prose([t for at, t in enumerate(region.tokens) if at not in hidden])
-            # What is not shown is read as well, so that all its problems come in one round.
-            unseen = _PageBuilder(scope, FirstMentionLinker(_NO_NAMES))
-            unseen.add_prose([region.tokens[at] for at in sorted(hidden)])
-    ctx.close_section()
-    return PageLayout(tuple(ctx.sections), ctx.notes, tuple(ctx.alerts))
+            hidden_indices = {i for block in find_stray_answers(region.tokens) for i in block}
+            builder.add_prose(
+                [t for index, t in enumerate(region.tokens) if index not in hidden_indices]
+            )
+            # Hidden blocks are read as well, so that all problems are reported at once.
+            hidden_builder = _PageBuilder(scope, FirstMentionLinker(_NO_NAMES))
+            hidden_builder.add_prose([region.tokens[index] for index in sorted(hidden_indices)])
+    builder.close_section()
+    return PageLayout(tuple(builder.sections), builder.notes, tuple(builder.alerts))
 
 
 class _PageBuilder:
@@ -168,13 +170,20 @@ class _PageBuilder:
 
     def close_section(self) -> None:
         """Finish the current section, unless it is empty."""
-        now = self.open
-        if now.pieces or now.anchor:
-            words = "\n".join(now.words)
-            minutes = now.minutes + count_words(words) / _WORDS_PER_MINUTE
+        section = self.open
+        if section.pieces or section.anchor:
+            text = "\n".join(section.words)
+            minutes = section.minutes + count_words(text) / _WORDS_PER_MINUTE
             minutes = round(minutes, 2)
             self.sections.append(
-                Section(now.anchor, now.title, tuple(now.pieces), words, minutes, now.number)
+                Section(
+                    section.anchor,
+                    section.title,
+                    tuple(section.pieces),
+                    text,
+                    minutes,
+                    section.number,
+                )
             )
 
     def embed_item(self, item: Question | Flashcard | None) -> None:
@@ -189,16 +198,16 @@ class _PageBuilder:
 
     def add_prose(self, tokens: list[Token]) -> None:
         """Add prose. Headings start sections; calculators and pictures are separate pieces."""
-        at = 0
+        index = 0
         start = 0
-        while at < len(tokens):
-            end = closing_index(tokens, at) + 1
-            block = tokens[at:end]
-            if self._starts_new_piece(tokens[at]) or find_standalone_picture(block):
-                self._add_tokens(tokens[start:at])
+        while index < len(tokens):
+            end = closing_index(tokens, index) + 1
+            block = tokens[index:end]
+            if self._starts_new_piece(tokens[index]) or find_standalone_picture(block):
+                self._add_tokens(tokens[start:index])
                 self._add_standalone_block(block)
                 start = end
-            at = end
+            index = end
         self._add_tokens(tokens[start:])
 
     def _starts_new_piece(self, token: Token) -> bool:
@@ -226,12 +235,12 @@ class _PageBuilder:
         if block[0].type == "heading_open":
             self.close_section()
             self.numbered += 1
-            address = reserve_heading_anchor(block[1], self.scope)
+            anchor = reserve_heading_anchor(block[1], self.scope)
             title = plain_text(block[1:2])
             if not title:
                 message, hint = ("The heading has no words.", "Write its title behind it.")
                 self.scope.source_file.report("W64", first_line(block[0]), 1, message, hint)
-            self.open = _OpenSection(address, title, self.numbered)
+            self.open = _OpenSection(anchor, title, self.numbered)
             self.scope.section = title
             self.scope.worked = False
         elif block[0].type == "note_open":
@@ -259,8 +268,8 @@ class _PageBuilder:
         self.open.pieces.append(ImageBlock(file, caption, text.html))
         self.open.words.append(f"{text.plain}\n{caption}".strip())
         source_file = self.scope.source_file
-        place = source_file.locate_text(file, *lines)
-        source_file.add_reference("picture", file, *place)
+        location = source_file.locate_text(file, *lines)
+        source_file.add_reference("picture", file, *location)
 
     def _add_tokens(self, tokens: list[Token]) -> None:
         if not tokens:
@@ -283,8 +292,8 @@ class _PageBuilder:
         try:
             compute_estimate(name, inputs)
         except FigureError as error:
-            place = _locate_quoted_input(error.message, fields, line)
-            source_file.report(error.code, *place, error.message, error.hint)
+            location = _locate_quoted_input(error.message, fields, line)
+            source_file.report(error.code, *location, error.message, error.hint)
             return
         source_file.add_reference("calculator", name.replace("_", "-"), line, 1)
         self.open.pieces.append(CalculatorBlock(name.replace("_", "-"), inputs))
@@ -311,8 +320,8 @@ def find_standalone_picture(block: Sequence[Token]) -> Token | None:
     if len(children) != 1 or children[0].type != "image":
         return None
     file, caption = (str(children[0].attrs.get(name, "")) for name in ("src", "title"))
-    local = (file.endswith(".svg") or caption) and is_path_inside(file)
-    return children[0] if local else None
+    is_local = (file.endswith(".svg") or caption) and is_path_inside(file)
+    return children[0] if is_local else None
 
 
 def _prevent_paragraph_unwrapping(tokens: list[Token]) -> list[Token]:
@@ -360,17 +369,17 @@ def _build_items(
     facts: list[ItemFingerprint] = []
     source_file = scope.source_file
     for draft in _limit_items([r for r in regions if isinstance(r, ItemSource)], source_file):
-        before = source_file.mark = len(source_file.problems)
-        built, stopped = _build_item_or_stop(draft, kind, front_matter, scope)
-        errors = any(p.severity == "error" for p in source_file.problems[before:])
-        broken = draft.broken or errors or built is None
+        first_problem = source_file.mark = len(source_file.problems)
+        parsed_item, stopped = _build_item_or_stop(draft, kind, front_matter, scope)
+        errors = any(p.severity == "error" for p in source_file.problems[first_problem:])
+        broken = draft.broken or errors or parsed_item is None
         if draft.comment.id:
-            facts.append(_item_fingerprint(draft, built, source_file, broken=broken))
+            facts.append(_item_fingerprint(draft, parsed_item, source_file, broken=broken))
         elif _has_empty_id(draft):
             source_file.unidentified.append(_unidentified_item(draft, source_file))
-        if built is not None and not broken:
-            items[built.item.id, draft.line] = built.item
-            _add_reverse_card(built, items)
+        if parsed_item is not None and not broken:
+            items[parsed_item.item.id, draft.line] = parsed_item.item
+            _add_reverse_card(parsed_item, items)
         if stopped:
             break
     source_file.item = ""
@@ -385,15 +394,15 @@ def _has_empty_id(draft: ItemSource) -> bool:
 
 def _unidentified_item(draft: ItemSource, source_file: SourceFile) -> UnidentifiedItem:
     key = draft.comment.fields.keys["q"]
-    rest = source_file.lines[key.line - 1][key.column - 1 :]
-    old = (_EMPTY_KEY.match(rest) or [""])[0]
+    rest_of_line = source_file.lines[key.line - 1][key.column - 1 :]
+    old_text = (_EMPTY_KEY.match(rest_of_line) or [""])[0]
     title = replace_figure_links_by_text(draft.heading.content)
     return UnidentifiedItem(
         key.line,
         key.column,
-        old,
+        old_text,
         "q: ",
-        "" if old == rest else " ",
+        "" if old_text == rest_of_line else " ",
         title,
         (),
         bottom_k_sketch(f"{title}\n{draft.below}"),
@@ -422,29 +431,29 @@ def _build_item_or_stop(
     source_file = scope.source_file
     source_file.line = draft.line
     try:
-        built = build_item(draft, kind, front_matter, scope)
-        if built is not None:
-            check_item(built.item, built.written, source_file, exam=kind == "quiz")
+        parsed_item = build_item(draft, kind, front_matter, scope)
+        if parsed_item is not None:
+            check_item(parsed_item.item, parsed_item.written, source_file, exam=kind == "quiz")
     except LimitExceededError as error:
         source_file.report_parsing_failure(error, "", draft.line)
         return None, True
     except Exception as error:  # noqa: BLE001 - one item must not break the others
         source_file.report_parsing_failure(error, "This item", draft.line)
         return None, False
-    return built, False
+    return parsed_item, False
 
 
 def _add_reverse_card(built: ParsedItem, items: Items) -> None:
     """Add the reverse card if a card has `reverse: yes`."""
     card = built.item
-    wanted = built.written.comment.field_text("reverse").lower() in {"yes", "true"}
-    if not isinstance(card, Flashcard) or not wanted:
+    has_reverse = built.written.comment.field_text("reverse").lower() in {"yes", "true"}
+    if not isinstance(card, Flashcard) or not has_reverse:
         return
-    other = f"{card.id}{REVERSE}"
+    reverse_id = f"{card.id}{REVERSE}"
     line = card.place.line
-    items[card.id, line] = dataclasses.replace(card, sibling=other)
-    items[other, line] = dataclasses.replace(
-        card, id=other, front=card.back, back=card.front, sibling=card.id
+    items[card.id, line] = dataclasses.replace(card, sibling=reverse_id)
+    items[reverse_id, line] = dataclasses.replace(
+        card, id=reverse_id, front=card.back, back=card.front, sibling=card.id
     )
 
 
@@ -459,11 +468,11 @@ def _item_fingerprint(
     if isinstance(item, Question):
         kind, stem = item.type, item.stem.plain
         options = types.type_of(item).options_for_statistics(item.answer)
-        right = types.type_of(item).key_texts(item.answer)
-        right += [f"{o.credit:g} {o.words}" for o in options if o.credit]
-        words = f"{' '.join(right)} {stable_repr(item.computed) if item.computed else ''}"
+        key_texts = types.type_of(item).key_texts(item.answer)
+        key_texts += [f"{o.credit:g} {o.words}" for o in options if o.credit]
+        key_words = f"{' '.join(key_texts)} {stable_repr(item.computed) if item.computed else ''}"
         # A key may consist of symbols alone, such as `{}`, which normalize to nothing.
-        key = content_hash(reduce_to_words(words) or words)[:6]
+        key = content_hash(reduce_to_words(key_words) or key_words)[:6]
     elif isinstance(item, Flashcard):
         kind = "card"
         key = content_hash(" ".join(_FIGURE.findall(item.back.plain)))[:6]
@@ -487,8 +496,8 @@ def _item_fingerprint(
 def _locate_id(draft: ItemSource, source_file: SourceFile) -> tuple[int, int]:
     """Return line and column of the id, after a quotation mark if there is one."""
     line, column = draft.comment.field_location("q")
-    at = source_file.lines[line - 1].find(draft.comment.id, column - 1)
-    return line, max(at + 1, column)
+    id_start = source_file.lines[line - 1].find(draft.comment.id, column - 1)
+    return line, max(id_start + 1, column)
 
 
 def _with_page(
@@ -503,12 +512,12 @@ def _with_page(
     scope = RenderContext(source_file, page=True, folder=slug)
     # A card is part of the page's text. It is shown only with the same status as the
     # page.
-    shown = {
+    shown_items = {
         name: item
         for name, item in items.items()
         if isinstance(item, Question) or item.status == front.status
     }
-    page = lay_out_page(regions, shown, scope, linker)
+    page = lay_out_page(regions, shown_items, scope, linker)
     check_unsourced_numbers([r.tokens for r in regions if isinstance(r, ProseRegion)], scope)
     topic = _build_topic(page, front, scope, tuple(linker.linked))
     sections = {
@@ -536,8 +545,8 @@ def _build_topic(
     page: PageLayout, front: FrontMatter, scope: RenderContext, linked: tuple[str, ...]
 ) -> Topic:
     source_file = scope.source_file
-    unread = any(p.code in {"E10", "E12"} and not p.item for p in source_file.problems)
-    if not front.title and not unread:
+    is_unreadable = any(p.code in {"E10", "E12"} and not p.item for p in source_file.problems)
+    if not front.title and not is_unreadable:
         hint = "Begin the file with --- and a line “title: …”."
         source_file.report("E10", 1, 1, "The page has no title in its front matter.", hint)
     cited = tuple(dict.fromkeys((*scope.cited, *front.sources)))
@@ -578,14 +587,14 @@ def _mark_essential_sections(
     """
     if front.essential is None:
         return tuple(dataclasses.replace(s, essential=not front.level) for s in sections)
-    known = {s.anchor for s in sections if s.anchor}
+    anchors = {s.anchor for s in sections if s.anchor}
     for anchor in front.essential:
-        if anchor not in known:
+        if anchor not in anchors:
             message = f"“{anchor}” is no section of this page."
             line, _ = source_file.locate_text("essential:", 1, len(source_file.lines))
-            place = source_file.locate_text(anchor, line, len(source_file.lines))
-            hint = hint_for_unknown_word(anchor, known)
-            source_file.report("E61", *place, message, hint)
+            location = source_file.locate_text(anchor, line, len(source_file.lines))
+            hint = hint_for_unknown_word(anchor, anchors)
+            source_file.report("E61", *location, message, hint)
     return tuple(
         dataclasses.replace(s, essential=s.anchor in front.essential or not (s.anchor and s.plain))
         for s in sections
@@ -598,10 +607,10 @@ def _report_uncited_footnotes(
     """Report W96: explanations of footnotes that the page does not use."""
     for key in page.notes:
         if key not in cited:
-            place = source_file.locate_text(f"[^{key}]:", 1, len(source_file.lines))
+            location = source_file.locate_text(f"[^{key}]:", 1, len(source_file.lines))
             message = f"“[^{key}]:” explains a footnote that the page does not have."
             hint = f"Write [^{key}] behind the sentence that rests on it, or delete it."
-            source_file.report("W96", *place, message, hint)
+            source_file.report("W96", *location, message, hint)
 
 
 def _flashcards_only(items: Items) -> tuple[Flashcard, ...]:
@@ -620,30 +629,32 @@ def read_glossary(source_file: SourceFile) -> tuple[GlossaryTerm, ...]:
     check_markup_typos(tokens, source_file)
     scope = RenderContext(source_file, folder="..")
     terms: list[GlossaryTerm] = []
-    at = 0
-    while at < len(tokens):
-        end = _find_heading_from(tokens, at + 1)
-        if tokens[at].type == "heading_open" and tokens[at].tag != "h1":
+    index = 0
+    while index < len(tokens):
+        end = _find_heading_from(tokens, index + 1)
+        if tokens[index].type == "heading_open" and tokens[index].tag != "h1":
             if len(terms) == MOST_TERMS:
                 message = f"The glossary has more than {MOST_TERMS:,} terms."
-                source_file.report("E88", first_line(tokens[at]), 1, message, "Keep fewer.")
+                source_file.report("E88", first_line(tokens[index]), 1, message, "Keep fewer.")
                 break
-            terms.append(_build_term(tokens[at:end], scope))
-            check_term_heading(terms[-1].name, tokens[at].tag, first_line(tokens[at]), source_file)
-        elif tokens[at].type == "heading_open" and at and tokens[at].tag == "h1":
-            words = plain_text(tokens[at + 1 : at + 2])[:60]
-            message = f"“{words}” is a title, and no term."
-            source_file.report("W64", first_line(tokens[at]), 1, message, f"Write ## {words}")
+            terms.append(_build_term(tokens[index:end], scope))
+            check_term_heading(
+                terms[-1].name, tokens[index].tag, first_line(tokens[index]), source_file
+            )
+        elif tokens[index].type == "heading_open" and index and tokens[index].tag == "h1":
+            title = plain_text(tokens[index + 1 : index + 2])[:60]
+            message = f"“{title}” is a title, and no term."
+            source_file.report("W64", first_line(tokens[index]), 1, message, f"Write ## {title}")
         else:
-            check_term_text("", 1, tokens[at:end], source_file)
-        at = end
+            check_term_text("", 1, tokens[index:end], source_file)
+        index = end
     return _drop_duplicate_terms([t for t in terms if t.meaning.html], source_file)
 
 
 def _find_heading_from(tokens: list[Token], start: int) -> int:
-    for at in range(start, len(tokens)):
-        if tokens[at].type == "heading_open" and not tokens[at].level:
-            return at
+    for index in range(start, len(tokens)):
+        if tokens[index].type == "heading_open" and not tokens[index].level:
+            return index
     return len(tokens)
 
 
@@ -653,10 +664,12 @@ def _build_term(block: list[Token], scope: RenderContext) -> GlossaryTerm:
     line = first_line(block[0])
     body, related = _split_see_also(block[3:])
     check_term_text(name, line, body, scope.source_file)
-    for other in related:
-        near = scope.source_file.locate_text("See:", line, line + _MAX_TERM_LENGTH)[0]
-        at = scope.source_file.locate_text(other, near, near + _MAX_TERM_LENGTH)
-        scope.source_file.add_reference("term", other, *at)
+    for related_name in related:
+        see_line = scope.source_file.locate_text("See:", line, line + _MAX_TERM_LENGTH)[0]
+        term_location = scope.source_file.locate_text(
+            related_name, see_line, see_line + _MAX_TERM_LENGTH
+        )
+        scope.source_file.add_reference("term", related_name, *term_location)
     if not name:
         hint = "Write the term behind the ##."
         scope.source_file.report("E10", line, 1, "A term has no name.", hint)
@@ -667,22 +680,22 @@ def _build_term(block: list[Token], scope: RenderContext) -> GlossaryTerm:
     if not meaning.html:
         hint = "Write one paragraph below the heading."
         scope.source_file.report("E10", line, 1, f"“{name}” has no meaning.", hint)
-    see = [slugify(other) for other in related]
+    see = [slugify(related_name) for related_name in related]
     see += re.findall(r'<a href="(/[^"]+)"', meaning.html)
-    place = SourceLocation(scope.source_file.path, line)
-    return GlossaryTerm(pinned or slugify(name), name, meaning, tuple(dict.fromkeys(see)), place)
+    location = SourceLocation(scope.source_file.path, line)
+    return GlossaryTerm(pinned or slugify(name), name, meaning, tuple(dict.fromkeys(see)), location)
 
 
 def _split_see_also(body: list[Token]) -> tuple[list[Token], list[str]]:
     """Split a last paragraph `See: KV cache, Weights` off the meaning."""
-    at = 0
-    while at < len(body):
-        end = closing_index(body, at) + 1
-        match = _SEE.match(body[at + 1].content) if end - at == 3 else None
+    index = 0
+    while index < len(body):
+        end = closing_index(body, index) + 1
+        match = _SEE.match(body[index + 1].content) if end - index == 3 else None
         if match:
             names = [" ".join(n.split()) for n in _COMMA.split(match[1])]
-            return body[:at] + body[end:], [n for n in names if slugify(n)]
-        at = end
+            return body[:index] + body[end:], [n for n in names if slugify(n)]
+        index = end
     return body, []
 
 
@@ -724,18 +737,18 @@ def parse_file(text: str, path: str, names: GlossaryNames = _NO_NAMES) -> Parsed
 
 
 def _read_source(source_file: SourceFile, names: GlossaryNames) -> ParsedFile:
-    where = PurePosixPath(source_file.path)
-    if where.suffix == ".svg":
+    path = PurePosixPath(source_file.path)
+    if path.suffix == ".svg":
         return _read_svg_file(source_file)
     if len(source_file.lines) > MOST_LINES:
         message = f"The file has {len(source_file.lines):,} lines; the limit is {MOST_LINES:,}."
         raise LimitExceededError(message, "Split it into several topics.", MOST_LINES)
-    if where.parts[:1] == ("exams",):
-        exam = read_exam(source_file, where.stem)
+    if path.parts[:1] == ("exams",):
+        exam = read_exam(source_file, path.stem)
         return ParsedFile(source_file.path, exam=exam, entries=_lines_of_domain_counts(source_file))
     check_source_text(source_file)
-    read = _READERS.get(source_file.path)
-    return read(source_file) if read else read_topic_file(source_file, where, names)
+    reader = _READERS.get(source_file.path)
+    return reader(source_file) if reader else read_topic_file(source_file, path, names)
 
 
 def _read_svg_file(source_file: SourceFile) -> ParsedFile:

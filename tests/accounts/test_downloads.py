@@ -88,7 +88,7 @@ def test_who_waits_holds_neither_a_connection_nor_a_place_among_readers(app: Fas
 
     async def run() -> None:
         async with browser(app) as rosa, browser(app) as milo, browser(app) as reader:
-            async with downloads._making.hold_slot("somebody"):
+            async with downloads._creation_slots.hold_slot("somebody"):
                 waiting = [asyncio.create_task(b.get(path)) for b in (rosa, milo)]
                 while len(downloads._persons) < len(waiting):  # noqa: ASYNC110
                     await asyncio.sleep(0)
@@ -105,7 +105,7 @@ def test_who_waits_in_vain_is_told_so_in_words(app: FastAPI, path: str):
     app.state.downloads = DownloadQueue(app.state.engine, app.state.storage, longest_wait=0.01)
 
     async def run() -> httpx.Response:
-        making = app.state.downloads._making.hold_slot("somebody")
+        making = app.state.downloads._creation_slots.hold_slot("somebody")
         async with making, browser(app) as rosa:
             return await rosa.get(path)
 
@@ -137,7 +137,7 @@ def test_a_second_file_of_the_same_person_is_refused_until_the_first_was_sent(
 def test_nobody_waits_without_end(app: FastAPI):
     async def run() -> None:
         downloads = DownloadQueue(app.state.engine, app.state.storage, longest_wait=0.01)
-        async with downloads._making.hold_slot("somebody"):
+        async with downloads._creation_slots.hold_slot("somebody"):
             with pytest.raises(HTTPException) as refused:
                 await downloads.create_download(asker(), "rosa", "f.zip", written(b"x"))
         assert refused.value.status_code == 503
