@@ -29,8 +29,8 @@ def parse_files(jobs: Sequence[ParseArguments]) -> list[ParsedFile]:
     """Parse many files; returns the results in order."""
     count = min(_count_processors(), _MOST_PROCESSES)
     # Forking with other threads running would copy their locks in locked state.
-    lone = threading.active_count() == 1 and hasattr(os, "fork")
-    if len(jobs) < _MIN_FILES_PER_PROCESS or count < 2 or not lone:
+    can_fork = threading.active_count() == 1 and hasattr(os, "fork")
+    if len(jobs) < _MIN_FILES_PER_PROCESS or count < 2 or not can_fork:
         return [parse_file(*job) for job in jobs]
     return _parse_in_parallel(jobs, count)
 
@@ -45,25 +45,25 @@ def _count_processors() -> int:
 def _parse_in_parallel(jobs: Sequence[ParseArguments], count: int) -> list[ParsedFile]:
     """Distribute the jobs round-robin, so that long files spread evenly."""
     context = multiprocessing.get_context("fork")
-    crew = []
-    for number in range(1, count):
-        ours, theirs = context.Pipe(duplex=False)
+    workers = []
+    for offset in range(1, count):
+        receiver, sender = context.Pipe(duplex=False)
         # A daemon process is terminated, not waited for, if reading fails here.
         worker = context.Process(
-            target=_parse_and_send, args=(jobs[number::count], theirs), daemon=True
+            target=_parse_and_send, args=(jobs[offset::count], sender), daemon=True
         )
         worker.start()
-        theirs.close()
-        crew.append((number, ours, worker))
-    done: list[ParsedFile | None] = [None] * len(jobs)
-    done[::count] = [parse_file(*job) for job in jobs[::count]]
-    for number, ours, worker in crew:
+        sender.close()
+        workers.append((offset, receiver, worker))
+    readings: list[ParsedFile | None] = [None] * len(jobs)
+    readings[::count] = [parse_file(*job) for job in jobs[::count]]
+    for offset, receiver, worker in workers:
         try:
-            done[number::count] = ours.recv()
+            readings[offset::count] = receiver.recv()
         except EOFError:  # the worker was killed: parse its part here
-            done[number::count] = [parse_file(*job) for job in jobs[number::count]]
+            readings[offset::count] = [parse_file(*job) for job in jobs[offset::count]]
         worker.join()
-    return [reading for reading in done if reading is not None]
+    return [reading for reading in readings if reading is not None]
 
 
 def _parse_and_send(
@@ -74,8 +74,8 @@ def _parse_and_send(
     Writing to the pipe would not fail then, because the fork also holds its read end;
     the worker would hang forever.
     """
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)  # drop the server's signal handlers
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(signal_number, signal.SIG_DFL)  # drop the server's signal handlers
     threading.Thread(target=_exit_when_parent_ends, daemon=True).start()
     result_pipe.send([parse_file(*job) for job in jobs])
     result_pipe.close()
@@ -98,18 +98,18 @@ def list_shared_files(folder: Path) -> list[str]:
 
     A folder named “shared” with a syllabus is an ordinary course.
     """
-    beside = folder.absolute().parent / SHARED
+    shared_folder = folder.absolute().parent / SHARED
     try:
-        if beside == folder.absolute() or (beside / "syllabus.toml").is_file():
+        if shared_folder == folder.absolute() or (shared_folder / "syllabus.toml").is_file():
             return []
-        return [f"{SHARED}/{name}" for name in _FILES if (beside / name).is_file()]
+        return [f"{SHARED}/{name}" for name in _FILES if (shared_folder / name).is_file()]
     except OSError:
         return []
 
 
 def locate_course_file(folder: Path, path: str) -> Path:
-    beside, _, name = path.partition("/")
-    if beside == SHARED and name in _FILES:
+    top_folder, _, name = path.partition("/")
+    if top_folder == SHARED and name in _FILES:
         return folder.absolute().parent / SHARED / name
     return folder / path
 
@@ -202,10 +202,12 @@ def list_ignored_files(folder: Path) -> list[str]:
 
 def list_misnamed_files(folder: Path) -> dict[str, str]:
     """Return what is named nearly like a file or folder of a course, with that name."""
-    known = {*_SINGLE, "topics", "exams"}
-    names = [f.name for f in folder.glob("[!.]*") if f.name not in known and _is_encodable(f.name)]
-    pairs = ((name, closest_word(name.lower(), known, _NEAR_NAME)) for name in sorted(names))
-    return {name: near for name, near in pairs if near}
+    known_names = {*_SINGLE, "topics", "exams"}
+    names = [
+        f.name for f in folder.glob("[!.]*") if f.name not in known_names and _is_encodable(f.name)
+    ]
+    pairs = ((name, closest_word(name.lower(), known_names, _NEAR_NAME)) for name in sorted(names))
+    return {name: nearest_name for name, nearest_name in pairs if nearest_name}
 
 
 def list_nested_topic_pages(folder: Path) -> list[str]:
@@ -225,10 +227,10 @@ def list_empty_topic_folders(folder: Path) -> list[str]:
 
 def _file_stamp(path: str) -> FileStamp | None:
     try:
-        state = os.stat(path)  # noqa: PTH116 - faster than Path.stat, and called for every file
+        status = os.stat(path)  # noqa: PTH116 - faster than Path.stat, and called for every file
     except OSError:
         return None
-    return state.st_mtime_ns, state.st_size, state.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -247,11 +249,11 @@ class FileStamps:
 
 def stamp_files_and_folders(folder: Path, names: list[str]) -> FileStamps:
     """Record the timestamps of the files, and of folders in which new files may appear."""
-    places = [folder, folder / "exams", folder / "topics", *folder.glob("topics/*")]
-    places += folder.glob("topics/*/**/")  # folders with pictures
-    places += [folder.absolute().parent / SHARED]
-    every = [str(p) for p in places] + [str(locate_course_file(folder, name)) for name in names]
-    stamps = {path: _file_stamp(path) for path in every}
+    folders = [folder, folder / "exams", folder / "topics", *folder.glob("topics/*")]
+    folders += folder.glob("topics/*/**/")  # folders with pictures
+    folders += [folder.absolute().parent / SHARED]
+    paths = [str(p) for p in folders] + [str(locate_course_file(folder, name)) for name in names]
+    stamps = {path: _file_stamp(path) for path in paths}
     newest = max((s[0] for s in stamps.values() if s), default=0)
     return FileStamps(stamps, time.time() - newest / 1e9 > _FRESH_SECONDS)
 
@@ -275,14 +277,14 @@ class WatchedFiles:
         with pause_garbage_collection():
             names = self._parse_glossary_names(paths)
             readings = self._parse_or_reuse(paths, names)
-            read = {p: self._served_version(p, r, names) for p, r in readings.items()}
-            shown = drop_overridden_shared_entries(read)
+            served_files = {p: self._served_version(p, r, names) for p, r in readings.items()}
+            visible_files = drop_overridden_shared_entries(served_files)
         for path in set(self.good) - set(paths):
             del self.good[path]
             self.readings.pop(path, None)
         if self.cache:
             self.cache.prune_if_mostly_unused()
-        return shown, stamps
+        return visible_files, stamps
 
     def save_last_good_files(self, without: Collection[str] = ()) -> None:
         """Save a copy of every file whose current version has no errors."""
@@ -296,47 +298,47 @@ class WatchedFiles:
                 self.kept.store(path, content)
 
     def _parse_glossary_names(self, paths: list[str]) -> GlossaryNames:
-        read = self._parse_or_reuse([p for p in paths if p in _GLOSSARIES], NO_NAMES)
-        known = {p: self._served_version(p, r, NO_NAMES) for p, r in read.items()}
-        terms = [t for r in drop_overridden_shared_entries(known).values() for t in r.terms]
+        current_files = self._parse_or_reuse([p for p in paths if p in _GLOSSARIES], NO_NAMES)
+        served_files = {p: self._served_version(p, r, NO_NAMES) for p, r in current_files.items()}
+        terms = [t for r in drop_overridden_shared_entries(served_files).values() for t in r.terms]
         return compile_glossary_names(term_anchors(terms))
 
     def _served_version(self, path: str, current: ParsedFile, names: GlossaryNames) -> ParsedFile:
         """Return the current version, or the last good one with the current problems."""
-        good = self.good.get(path)
-        if good is None and _count_errors(current):
-            good = self._parse_last_good_copy(path, names)
-        if good is None or _count_errors(current) <= _count_errors(good):
+        last_good = self.good.get(path)
+        if last_good is None and _count_errors(current):
+            last_good = self._parse_last_good_copy(path, names)
+        if last_good is None or _count_errors(current) <= _count_errors(last_good):
             self.good[path] = current
             return current
-        self.good[path] = good
-        return dataclasses.replace(good, problems=current.problems, outdated=True)
+        self.good[path] = last_good
+        return dataclasses.replace(last_good, problems=current.problems, outdated=True)
 
     def _parse_last_good_copy(self, path: str, names: GlossaryNames) -> ParsedFile | None:
         """Parse the copy that an earlier run of the server saved; None if there is none."""
         content = self.kept.get(path) if self.kept else None
         if content is None:
             return None
-        fitting = names if path.endswith("concept.md") else NO_NAMES
-        return parse_file(content.decode("utf-8", "replace"), path, fitting)
+        linked_names = names if path.endswith("concept.md") else NO_NAMES
+        return parse_file(content.decode("utf-8", "replace"), path, linked_names)
 
     def _parse_or_reuse(self, paths: list[str], names: GlossaryNames) -> dict[str, ParsedFile]:
         """Return the parsed files: known, cached or newly parsed."""
         readings: dict[str, ParsedFile] = {}
-        cold: dict[str, tuple[bytes, GlossaryNames]] = {}
+        uncached_files: dict[str, tuple[bytes, GlossaryNames]] = {}
         for path in paths:
             content = self._read_bytes(path)
             if isinstance(content, ParsedFile):
                 readings[path] = content
                 continue
-            fitting = names if path.endswith("concept.md") else NO_NAMES
-            known = self._cached_reading(path, content, fitting)
-            if known is None:
-                cold[path] = (content, fitting)
+            linked_names = names if path.endswith("concept.md") else NO_NAMES
+            cached_reading = self._cached_reading(path, content, linked_names)
+            if cached_reading is None:
+                uncached_files[path] = (content, linked_names)
             else:
-                readings[path] = known
-        for path, reading in zip(cold, self._parse_uncached(cold), strict=True):
-            readings[path] = self._cache_reading(path, cold[path], reading)
+                readings[path] = cached_reading
+        for path, reading in zip(uncached_files, self._parse_uncached(uncached_files), strict=True):
+            readings[path] = self._cache_reading(path, uncached_files[path], reading)
         return {path: readings[path] for path in paths}
 
     def _read_bytes(self, path: str) -> bytes | ParsedFile:
@@ -354,9 +356,9 @@ class WatchedFiles:
         return content
 
     def _cached_reading(self, path: str, content: bytes, names: GlossaryNames) -> ParsedFile | None:
-        kept = self.readings.get(path)
-        if kept and kept[0] == (content, names.fingerprint):
-            return kept[1]
+        remembered_entry = self.readings.get(path)
+        if remembered_entry and remembered_entry[0] == (content, names.fingerprint):
+            return remembered_entry[1]
         if self.cache is None:
             return None
         reading = self.cache.get(self.cache.entry_file_name(path, content, names.fingerprint))
@@ -389,30 +391,30 @@ def pause_garbage_collection() -> Iterator[None]:
 
     It would scan them repeatedly, which takes a fifth of a cold start.
     """
-    running = gc.isenabled()
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if running:
+        if was_enabled:
             gc.enable()
 
 
 def _unreadable_file(path: str, error: Exception) -> ParsedFile:
     if path.endswith(".svg"):  # it may still be shown as a picture
         return ParsedFile(path, drawing=SvgProblem(1, "it cannot be read as a short text"))
-    place = (path, 1, 1)
+    location = (path, 1, 1)
     if isinstance(error, UnicodeDecodeError):
         before = error.object[: error.start]
         column = len(before.rpartition(b"\n")[2].decode("utf-8")) + 1
-        place = (path, before.count(b"\n") + 1, column)
-        what, hint = "it is not UTF-8 text", "Save it with the encoding UTF-8."
+        location = (path, before.count(b"\n") + 1, column)
+        reason, hint = "it is not UTF-8 text", "Save it with the encoding UTF-8."
     elif isinstance(error, OSError):
-        what, hint = (error.strerror or str(error)).lower(), "See who may read it."
+        reason, hint = (error.strerror or str(error)).lower(), "See who may read it."
     else:
-        what, hint = error.args
-    message = f"The file cannot be read: {what}."
-    return ParsedFile(path, problems=(make_problem(place, "E00", message, hint),))
+        reason, hint = error.args
+    message = f"The file cannot be read: {reason}."
+    return ParsedFile(path, problems=(make_problem(location, "E00", message, hint),))
 
 
 def _count_errors(reading: ParsedFile) -> int:
@@ -449,9 +451,9 @@ def _empty_folder_problem(path: str) -> ContentProblem:
 
 def _unread_file_problem(path: str) -> ContentProblem:
     hint = "Name it concept.md, quiz.md or cards.md, or move it out of the topic."
-    near = closest_word(path.rpartition("/")[2].lower(), TOPIC_FILES)
-    if near:
-        hint = f"Is it to be {near}? {hint}"
+    nearest_name = closest_word(path.rpartition("/")[2].lower(), TOPIC_FILES)
+    if nearest_name:
+        hint = f"Is it to be {nearest_name}? {hint}"
     if path.startswith("exams/"):
         hint = "A mock exam is a file with .toml at its end."
     return make_problem((path, 1, 1), "E00", "Nothing reads a file of this name.", hint)

@@ -197,7 +197,7 @@ def parse_front_matter(source_file: SourceFile, *, page: bool = True) -> tuple[F
 def _report_unknown_keys(
     fields: YamlMapping, known: tuple[str, ...], source_file: SourceFile
 ) -> None:
-    for name, key in fields.keys.items():
+    for name, key_position in fields.keys.items():
         if name not in known:
             hint = hint_for_unknown_word(name, known, _NEAR_NAME_CUTOFF)
             if known is not ITEM_KEYS and name in ITEM_KEYS:
@@ -206,7 +206,7 @@ def _report_unknown_keys(
                 hint = _ELSEWHERE.get(name.lower(), hint)
             hint = hint or f"Known: {', '.join(dict.fromkeys(known))}."
             message = f"“{name}” is not a key here."
-            source_file.report("E12", key.line, key.column, message, hint)
+            source_file.report("E12", key_position.line, key_position.column, message, hint)
 
 
 def _drop_values_of_wrong_type(fields: YamlMapping, source_file: SourceFile) -> None:
@@ -225,8 +225,10 @@ def _drop_values_of_wrong_type(fields: YamlMapping, source_file: SourceFile) -> 
 
 
 def _is_text_or_text_list(node: strict_yaml.Node) -> bool:
-    several = isinstance(node, YamlList) and all(isinstance(one, YamlText) for one in node.items)
-    return several or isinstance(node, YamlText)
+    is_text_list = isinstance(node, YamlList) and all(
+        isinstance(item, YamlText) for item in node.items
+    )
+    return is_text_list or isinstance(node, YamlText)
 
 
 def _read_references(
@@ -316,8 +318,8 @@ def read_item_metadata(
     """
     fields = comment.fields
     _check_inapplicable_keys(comment, type_name, source_file)
-    asks = page or type_name != "card"
-    for_exam = asks and _is_set_to_keyword(fields, "use", "exam", source_file)
+    is_question = page or type_name != "card"
+    for_exam = is_question and _is_set_to_keyword(fields, "use", "exam", source_file)
     if page and for_exam:
         message = "A question in the text of a page cannot be kept for exams."
         source_file.report("E13", *comment.field_location("use"), message, "Put it into quiz.md.")
@@ -335,20 +337,20 @@ def read_item_metadata(
 def read_item_comment(content: str, line: int, source_file: SourceFile) -> ItemComment:
     """Parse `<!-- q: id …-->`. The id is empty if it is missing or malformed."""
     source_file.item = ""
-    lead = content.index("<!--") + 4
-    inner, _, rest = content[lead:].partition("-->")
+    start = content.index("<!--") + 4
+    inner, _, trailing_text = content[start:].partition("-->")
     stripped = inner.lstrip(" \t")
-    column = lead + len(inner) - len(stripped) + 1
+    column = start + len(inner) - len(stripped) + 1
     if stripped.startswith("\n"):
         line, column, stripped = line + 1, 1, stripped[1:]
-    name = re.match(r"q\s*:\s*([^\s#]+)", stripped)
-    if name and is_slug(name[1]):
-        source_file.item = name[1]
+    id_match = re.match(r"q\s*:\s*([^\s#]+)", stripped)
+    if id_match and is_slug(id_match[1]):
+        source_file.item = id_match[1]
     fields = strict_yaml.read_mapping(stripped, source_file.report, line, column)
     _report_unknown_keys(fields, ITEM_KEYS, source_file)
     _drop_values_of_wrong_type(fields, source_file)
     _check_yes_no_keys(fields, source_file)
-    if rest.strip():
+    if trailing_text.strip():
         hint = "Begin the text after the comment on a line of its own."
         source_file.report("E10", line, 1, "Text stands behind the end of the comment.", hint)
     item_id = _read_item_id(fields, source_file, (line, column))
@@ -361,23 +363,23 @@ def _check_yes_no_keys(fields: YamlMapping, source_file: SourceFile) -> None:
     """Report E13: a value other than yes or no."""
     for key in _SWITCHES:
         node = fields.values.get(key)
-        said = strict_yaml.single_text(node).lower()
-        if node is not None and said not in {"yes", "no", "true", "false"}:
-            message = f"“{said[:20]}” is not a value of “{key}”."
+        value = strict_yaml.single_text(node).lower()
+        if node is not None and value not in {"yes", "no", "true", "false"}:
+            message = f"“{value[:20]}” is not a value of “{key}”."
             hint = f"Write {key}: yes or {key}: no."
             source_file.report("E13", node.line, node.column, message, hint)
 
 
 def _check_inapplicable_keys(comment: ItemComment, type_name: str, source_file: SourceFile) -> None:
     """Report E12: a key of another type, which has no effect here."""
-    own = {*_ITEMS_FRONT_KEYS, "q", "type"} - {"title"}
+    applicable_keys = {*_ITEMS_FRONT_KEYS, "q", "type"} - {"title"}
     if type_name == "card":
-        own.add("reverse")
+        applicable_keys.add("reverse")
     else:
-        own |= {*_COMMON_KEYS, *KINDS[type_name].keys} - {"reverse"}
-        own -= set() if KINDS[type_name].in_parts else {"partial"}
+        applicable_keys |= {*_COMMON_KEYS, *KINDS[type_name].keys} - {"reverse"}
+        applicable_keys -= set() if KINDS[type_name].in_parts else {"partial"}
     for name, key in comment.fields.keys.items():
-        if name in ITEM_KEYS and name not in own:
+        if name in ITEM_KEYS and name not in applicable_keys:
             message = f"“{name}” has no meaning for an item of the type “{type_name}”."
             source_file.report("E12", key.line, key.column, message, "Leave the line out.")
 
@@ -424,15 +426,15 @@ def read_computed(comment: ItemComment, source_file: SourceFile) -> QuestionPara
         _check_parameter_name(name, node, source_file)
         params[name] = _read_parameter_values(name, node, source_file)
     lets: list[tuple[str, str]] = []
-    named: list[str] = []
+    let_names: list[str] = []
     for name, node in _read_mapping(values.get("let"), "let", source_file).items():
         _check_parameter_name(name, node, source_file)
         if name in params:
             message = f"“{name}” is a parameter already."
             source_file.report("E11", node.line, node.column, message, "Use another name.")
-        known = {*params, *named}  # a name with a faulty expression is reported only once
-        named.append(name)
-        text = _read_expression(node, known, source_file)
+        known_names = {*params, *let_names}  # a name with a faulty expression is reported only once
+        let_names.append(name)
+        text = _read_expression(node, known_names, source_file)
         if text:
             lets.append((name, text))
     return QuestionParameters(params, tuple(lets))
@@ -463,8 +465,8 @@ def _check_parameter_name(name: str, node: Node, source_file: SourceFile) -> Non
 def _read_parameter_values(
     name: str, node: Node, source_file: SourceFile
 ) -> tuple[str | float, ...]:
-    if slip := _find_list_mistake(name, node):
-        source_file.report(slip[0], node.line, node.column, *slip[1:])
+    if mistake := _find_list_mistake(name, node):
+        source_file.report(mistake[0], node.line, node.column, *mistake[1:])
         return (0,)
     values: tuple[str | float, ...] = ()
     if isinstance(node, YamlList):
@@ -473,8 +475,8 @@ def _read_parameter_values(
         values = _expand_parameter_range(name, node, source_file)
     elif isinstance(node, YamlText):
         values = (parse_number_or_text(node.text),)
-    large = [v for v in values if not isinstance(v, str) and not math.isfinite(v)]
-    if large:
+    too_large = [v for v in values if not isinstance(v, str) and not math.isfinite(v)]
+    if too_large:
         message = f"A value of the parameter “{name}” is too large to compute with."
         source_file.report("E45", node.line, node.column, message, "Write less than 1e308.")
         return (0,)
@@ -488,22 +490,22 @@ def _read_parameter_values(
 def _find_list_mistake(name: str, node: Node) -> tuple[str, str, str] | None:
     """Detect a mistyped list or range; returns code, message and hint."""
     if isinstance(node, YamlList):
-        words = [n.text.strip() for n in node.items if isinstance(n, YamlText)]
-        word = next(filter(_RANGE.match, words), "")
-        message = f"“{word}” is a word in this list, not a range."
-        hint = f"Write {name}: {word}, without brackets."
-        return ("E47", message, hint) if word else None
+        texts = [n.text.strip() for n in node.items if isinstance(n, YamlText)]
+        range_text = next(filter(_RANGE.match, texts), "")
+        message = f"“{range_text}” is a word in this list, not a range."
+        hint = f"Write {name}: {range_text}, without brackets."
+        return ("E47", message, hint) if range_text else None
     text = node.text.strip() if isinstance(node, YamlText) else ""
-    shown = text[:40]
+    excerpt = text[:40]
     if ".." in text and not _RANGE.match(text):
         hint = "Write 1..8, or 2048..8192 step 2048. Values with units make a list: "
-        return "E45", f"“{shown}” is not a range of numbers.", f"{hint}[2 mL, 3 mL]."
+        return "E45", f"“{excerpt}” is not a range of numbers.", f"{hint}[2 mL, 3 mL]."
     if ".." not in text and "," in text:
-        message = f"“{shown}” is one word, not a list."
+        message = f"“{excerpt}” is one word, not a list."
         return "E45", message, f"Write {name}: [{shorten(text)}]"
     if span := _SPAN.match(text):
         hint = f"Write {name}: {span['low']}..{span['high']}"
-        return "E47", f"“{shown}” is a word, not a range.", hint
+        return "E47", f"“{excerpt}” is a word, not a range.", hint
     return None
 
 
@@ -512,8 +514,8 @@ def parse_number_or_text(text: str) -> str | float:
     if not _NUMBER.match(text.strip()):
         return text.strip()
     number = float(text)
-    whole = number == int(number) if abs(number) < 1e15 else False
-    return int(number) if whole else number
+    is_whole = number == int(number) if abs(number) < 1e15 else False
+    return int(number) if is_whole else number
 
 
 def _expand_parameter_range(
@@ -534,9 +536,9 @@ def _expand_parameter_range(
         hint = "Write the least value first: 1..8, or 2048..8192 step 2048."
         source_file.report("E45", node.line, node.column, message, hint)
         return (0,)
-    places = max(len((match[k] or "").partition(".")[2]) for k in ("low", "high", "step"))
+    decimals = max(len((match[k] or "").partition(".")[2]) for k in ("low", "high", "step"))
     count = int((high - low) / step + 1e-9) + 1
-    values = (round(low + step * i, places) for i in range(count))
+    values = (round(low + step * i, decimals) for i in range(count))
     return tuple(int(v) if v == int(v) else v for v in values)
 
 

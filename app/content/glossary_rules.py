@@ -1,4 +1,4 @@
-"""W70: what is likely a term of its own, or another name, and is read as part of a term."""
+"""W70: text that is probably a term of its own or another name, but is read as part of a term."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from app.markup.markdown_tokens import first_line
 from app.markup.problems import SourceFile
 
 _MOST_SHOWN = 40
-# A word in bold with a colon or a dash at the begin of a paragraph or of a list item.
+# A bold word and a colon or a dash, at the beginning of a paragraph or list item.
 _BOLD_TERM = re.compile(
     r"(?:\*\*|__)(?P<term>[^*_\n]{1,60}?)(?::(?:\*\*|__)|(?:\*\*|__)(?::| [–—-]{1,3}) )\s*\S"
 )
@@ -35,15 +35,17 @@ def check_term_heading(name: str, tag: str, line: int, source_file: SourceFile) 
         hint = f"Write ## {name}, or **{name}** in the text of the term above."
         source_file.report("W70", line, 1, message, hint)
     if _NAMES_WITH_COMMA.match(name):
-        first, _, others = name.partition(",")
+        first, _, other_names = name.partition(",")
         message = f"“{name[:_MOST_SHOWN]}” is one name, with its comma."
-        hint = f"Write ## {first} ({others.strip()}) for a term with other names."
+        hint = f"Write ## {first} ({other_names.strip()}) for a term with other names."
         source_file.report("W70", line, 1, message, hint)
 
 
 def check_term_text(name: str, line: int, body: Sequence[Token], source_file: SourceFile) -> None:
-    """Report W70 for the heading of a term and its meaning; without a name, for what is no term."""
-    read = f"is part of the meaning of “{name[:_MOST_SHOWN]}”" if name else "defines no term here"
+    """Report W70 for the heading and the text of a term; an empty name means text of no term."""
+    misreading = (
+        f"is part of the meaning of “{name[:_MOST_SHOWN]}”" if name else "defines no term here"
+    )
     if match := _NUMBERED.match(name):
         message = f"The number belongs to the term: “{name[:_MOST_SHOWN]}”."
         source_file.report("W70", line, 1, message, f"Write ## {name[match.end() :]}")
@@ -60,13 +62,13 @@ def check_term_text(name: str, line: int, body: Sequence[Token], source_file: So
         if token.type != "inline":
             continue
         if body[at - 1].type == "th_open" and _TERM_COLUMN.match(token.content):
-            message = f"This table {read}."
+            message = f"This table {misreading}."
             hint = "Write each term as ## and its name, and its meaning below it."
             source_file.report("W70", first_line(token), 1, message, hint)
         elif match := _OTHER_NAMES.match(token.content):
-            message = f"“{match[0]}” {read}."
+            message = f"“{match[0]}” {misreading}."
             source_file.report("W70", first_line(token), 1, message, _PLACE_OF_NAMES)
         elif match := _BOLD_TERM.match(token.content):
-            message = f"“{match['term']}” {read}."
+            message = f"“{match['term']}” {misreading}."
             hint = f"For a term of its own write ## {match['term']} and its meaning below it."
             source_file.report("W70", first_line(token), 1, message, hint)

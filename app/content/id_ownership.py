@@ -93,8 +93,8 @@ class IdEvidence:
 
     def score_entry_resemblance(self, entry: LockEntry, wording: HasTextHashes) -> float:
         """Return how similar an item is to a line of ids.lock, from 0 to 3."""
-        same = entry.heading == wording.heading != "", entry.body == wording.body != ""
-        return _similarity_to_entry(entry, wording) + sum(same)
+        equal_parts = entry.heading == wording.heading != "", entry.body == wording.body != ""
+        return _similarity_to_entry(entry, wording) + sum(equal_parts)
 
     def is_replaced(self, entry: LockEntry, wording: HasTextHashes) -> bool:
         """Return whether an item's text is quite different from its line."""
@@ -106,17 +106,19 @@ class IdEvidence:
         """Return another line that an item clearly resembles more than its own; else None."""
         if (own_entry.heading, own_entry.body) == (wording.heading, wording.body):
             return None
-        like = _similarity_to_entry(own_entry, wording)
-        others = self._find_similar_entries_sharing_text(wording)
-        if like < COPIED:
-            others += self._find_similar_entries(wording, self.entries)
-        best = self._find_nearest_entry([e for e in others if e.id != own_entry.id], wording)
+        own_similarity = _similarity_to_entry(own_entry, wording)
+        candidates = self._find_similar_entries_sharing_text(wording)
+        if own_similarity < COPIED:
+            candidates += self._find_similar_entries(wording, self.entries)
+        best = self._find_nearest_entry([e for e in candidates if e.id != own_entry.id], wording)
         if best is None:
             return None
         # The same heading is stronger evidence than the same answers, such as True and
         # False.
-        least = like - _SLIGHT_MARGIN if best.heading == wording.heading else like
-        if _similarity_to_entry(best, wording) <= least:
+        threshold = (
+            own_similarity - _SLIGHT_MARGIN if best.heading == wording.heading else own_similarity
+        )
+        if _similarity_to_entry(best, wording) <= threshold:
             return None
         lead = self.score_entry_resemblance(best, wording) - self.score_entry_resemblance(
             own_entry, wording
@@ -127,10 +129,13 @@ class IdEvidence:
         self, wording: HasTextHashes, candidate_ids: Collection[str] = ()
     ) -> LockEntry | None:
         """Return the line of a missing id whose item this seems to be; else None."""
-        said = [self.gone[name] for name in candidate_ids if name in self.gone]
-        others = [e for e in self._find_similar_entries_sharing_text(wording) if e.id in self.gone]
+        named_entries = [self.gone[name] for name in candidate_ids if name in self.gone]
+        similar_entries = [
+            e for e in self._find_similar_entries_sharing_text(wording) if e.id in self.gone
+        ]
         return self._find_nearest_entry(
-            said or others + self._find_similar_entries(wording, self.gone), wording
+            named_entries or similar_entries + self._find_similar_entries(wording, self.gone),
+            wording,
         )
 
     def nearest_missing_entry(self, wording: HasTextHashes) -> LockEntry | None:
@@ -146,14 +151,14 @@ class IdEvidence:
         """Return the lines with the same heading or body, if there are only a few."""
         entries = []
         for text in (f"#{wording.heading}", wording.body):
-            same = self._alike.get(text, [])
-            entries += same if len(same) <= _MAX_EQUAL_LINES else []
+            equal_entries = self._alike.get(text, [])
+            entries += equal_entries if len(equal_entries) <= _MAX_EQUAL_LINES else []
         return entries
 
     def _find_similar_entries_sharing_text(self, wording: HasTextHashes) -> list[LockEntry]:
-        """Return those of them whose text is not entirely different."""
-        same = self._find_entries_sharing_heading_or_body(wording)
-        return [e for e in same if _similarity_to_entry(e, wording) >= _REPLACED]
+        """Return the lines with the same heading or body whose text is not entirely different."""
+        sharing_entries = self._find_entries_sharing_heading_or_body(wording)
+        return [e for e in sharing_entries if _similarity_to_entry(e, wording) >= _REPLACED]
 
     def _find_similar_entries(
         self, wording: HasTextHashes, candidates: Mapping[str, LockEntry]
@@ -161,17 +166,22 @@ class IdEvidence:
         """Return the lines with similar text, comparing only a few candidates."""
         sampled = {*wording.sketch, *wording.sketch_with_comment}
         rare = (self._sampled.get(number, ()) for number in sampled)
-        shared = Counter(name for names in rare if len(names) <= _RARE for name in names)
-        near = [candidates[name] for name, _ in shared.most_common() if name in candidates]
-        return [e for e in near[:_MOST_COMPARED] if _similarity_to_entry(e, wording) >= COPIED]
+        shared_counts = Counter(name for names in rare if len(names) <= _RARE for name in names)
+        most_shared = [
+            candidates[name] for name, _ in shared_counts.most_common() if name in candidates
+        ]
+        return [
+            e for e in most_shared[:_MOST_COMPARED] if _similarity_to_entry(e, wording) >= COPIED
+        ]
 
 
 def _similarity_to_entry(entry: LockEntry, wording: HasTextHashes) -> float:
     """Return the similarity of an item to a line of ids.lock, from 0 to 1."""
-    like = jaccard_similarity(entry.sketch, wording.sketch)
+    similarity = jaccard_similarity(entry.sketch, wording.sketch)
     if entry.heading or entry.body:
-        return like
-    return max(like, jaccard_similarity(entry.sketch, wording.sketch_with_comment))  # an older line
+        return similarity
+    # The sketch of an older line includes the comment.
+    return max(similarity, jaccard_similarity(entry.sketch, wording.sketch_with_comment))
 
 
 def _is_incompletely_parsed(reading: ParsedFile) -> bool:
@@ -208,22 +218,22 @@ def assign_id_owners(
 ) -> IdOwners:
     """Determine the owner of each id in a course.
 
-    `accepted` are ids whose items count as unchanged, even if their text differs.
+    `accepted_as_unchanged` are ids whose items count as unchanged, even if their text differs.
     """
     claims: dict[str, list[IdClaim]] = defaultdict(list)
-    for path, fact in fingerprints:
-        claims[fact.id].append(IdClaim(path, fact))
+    for path, fingerprint in fingerprints:
+        claims[fingerprint.id].append(IdClaim(path, fingerprint))
     evidence = IdEvidence(claims, parsed_files)
     owners = IdOwners()
-    for name, claimed in claims.items():
-        if name in evidence.broken:
+    for item_id, claimed in claims.items():
+        if item_id in evidence.broken:
             _report_id_in_broken_comment(claimed, evidence, owners)
-        elif name not in evidence.entries:
+        elif item_id not in evidence.entries:
             _assign_new_id_owner(claimed, evidence, owners)
-        elif name in accepted_as_unchanged and len(claimed) == 1:
-            owners.items[name] = claimed[0]
+        elif item_id in accepted_as_unchanged and len(claimed) == 1:
+            owners.items[item_id] = claimed[0]
         else:
-            _assign_locked_id_owner(evidence.entries[name], claimed, evidence, owners)
+            _assign_locked_id_owner(evidence.entries[item_id], claimed, evidence, owners)
     _collect_items_without_id(evidence, owners)
     _report_missing_ids(evidence, owners)
     return owners
@@ -233,28 +243,28 @@ def _report_id_in_broken_comment(
     claimed: list[IdClaim], evidence: IdEvidence, owners: IdOwners
 ) -> None:
     """Report E04: the id also appears in a broken comment, which may be its owner's."""
-    name = claimed[0].fact.id
-    owners.doubtful.add(name)
+    item_id = claimed[0].fact.id
+    owners.doubtful.add(item_id)
     for claim in claimed:
-        where = evidence.broken[name]
-        message = f"“{name}” stands in {where} as well, in a comment that is broken."
+        broken_place = evidence.broken[item_id]
+        message = f"“{item_id}” stands in {broken_place} as well, in a comment that is broken."
         hint = f"Mend that comment first; or, if this is the newer one, {_OWN_ID}."
         owners.report(claim, "E04", message, hint)
 
 
 def _assign_new_id_owner(claimed: list[IdClaim], evidence: IdEvidence, owners: IdOwners) -> None:
     """Settle an id that is not in ids.lock."""
-    owner, name = _find_original_owner(None, claimed, evidence), claimed[0].fact.id
+    owner, item_id = _find_original_owner(None, claimed, evidence), claimed[0].fact.id
     if owner is None:
         _report_ambiguous_owner(claimed, "ids.lock does not know it", owners)
         return
-    owners.items[name] = owner
+    owners.items[item_id] = owner
     _report_copies(claimed, owner, evidence, owners)
     if missing_id := evidence.find_missing_id(owner.fact):
-        owners.doubtful.add(name)
-        _report_relocated_id(missing_id, owner.place, f" as “{name}”", evidence, owners)
+        owners.doubtful.add(item_id)
+        _report_relocated_id(missing_id, owner.place, f" as “{item_id}”", evidence, owners)
     elif evidence.has_lock and not owner.fact.broken:
-        message = f"“{name}” is not in ids.lock yet, so that nothing guards it."
+        message = f"“{item_id}” is not in ids.lock yet, so that nothing guards it."
         hint = "Run the check with --fix, and commit ids.lock."
         owners.report(owner, "W97", message, hint)
 
@@ -264,14 +274,14 @@ def _report_ambiguous_owner(claimed: list[IdClaim], reason: str, owners: IdOwner
 
     If all have the same text, the first is served.
     """
-    name = claimed[0].fact.id
-    owners.doubtful.add(name)
-    told = claimed
+    item_id = claimed[0].fact.id
+    owners.doubtful.add(item_id)
+    reported_claims = claimed
     if _have_all_same_text(claimed):
-        owners.items[name], *told = claimed
-    for claim in told:
-        other = next(c for c in claimed if c is not claim)
-        message = f"“{name}” is the id of the item in {other.path_and_line} as well, and {reason}."
+        owners.items[item_id], *reported_claims = claimed
+    for claim in reported_claims:
+        other_claim = next(c for c in claimed if c is not claim)
+        message = f"“{item_id}” is the id of the item in {other_claim.path_and_line} as well, and {reason}."
         hint = f"If this is the newer one, {_OWN_ID}."
         owners.report(claim, "E04", message, hint)
 
@@ -295,16 +305,16 @@ def _assign_locked_id_owner(
     for claim in claimed:
         if rival := rivals[claim.place]:
             _report_text_of_other_id(entry, claim, rival, evidence, owners)
-    left = [claim for claim in claimed if rivals[claim.place] is None]
-    owner = _find_original_owner(entry, left, evidence)
+    remaining_claims = [claim for claim in claimed if rivals[claim.place] is None]
+    owner = _find_original_owner(entry, remaining_claims, evidence)
     if owner is None:
         owners.doubtful.add(entry.id)
-        if left:
-            why = "ids.lock does not tell which of them had it first"
-            _report_ambiguous_owner(left, why, owners)
+        if remaining_claims:
+            reason = "ids.lock does not tell which of them had it first"
+            _report_ambiguous_owner(remaining_claims, reason, owners)
         return
     owners.items[entry.id] = owner
-    _report_copies(left, owner, evidence, owners)
+    _report_copies(remaining_claims, owner, evidence, owners)
     _compare_with_lock(entry, owner, evidence, owners)
 
 
@@ -333,24 +343,28 @@ def _find_original_owner(
     """
     if len(claimed) < 2:
         return claimed[0] if claimed else None
-    best = _find_nearest_claims(entry, claimed, evidence) if entry else claimed
-    beside = [c for c in claimed if entry is not None and c.path == entry.path]
-    if beside:
-        both = [claim for claim in best if claim in beside]
-        return both[0] if len(both) == 1 else None
-    if len(best) > 1 and _have_all_same_text(best):
-        best = [claim for claim in best if evidence.is_topic_in_syllabus(claim.path)]
-    return best[0] if len(best) == 1 else None
+    best_claims = _find_nearest_claims(entry, claimed, evidence) if entry else claimed
+    claims_in_same_file = [c for c in claimed if entry is not None and c.path == entry.path]
+    if claims_in_same_file:
+        best_claims_in_same_file = [claim for claim in best_claims if claim in claims_in_same_file]
+        return best_claims_in_same_file[0] if len(best_claims_in_same_file) == 1 else None
+    if len(best_claims) > 1 and _have_all_same_text(best_claims):
+        best_claims = [claim for claim in best_claims if evidence.is_topic_in_syllabus(claim.path)]
+    return best_claims[0] if len(best_claims) == 1 else None
 
 
 def _find_nearest_claims(
     entry: LockEntry, claimed: list[IdClaim], evidence: IdEvidence
 ) -> list[IdClaim]:
     """Return the items that are most similar to a line of ids.lock."""
-    known = [c for c in claimed if not evidence.is_replaced(entry, c.fact)]
-    ranks = [evidence.score_entry_resemblance(entry, claim.fact) for claim in known]
-    most = max(ranks, default=0.0)
-    return [c for c, rank in zip(known, ranks, strict=True) if most - rank < CLEAR_MARGIN]
+    similar_claims = [c for c in claimed if not evidence.is_replaced(entry, c.fact)]
+    scores = [evidence.score_entry_resemblance(entry, claim.fact) for claim in similar_claims]
+    best_score = max(scores, default=0.0)
+    return [
+        c
+        for c, score in zip(similar_claims, scores, strict=True)
+        if best_score - score < CLEAR_MARGIN
+    ]
 
 
 def _report_copies(
@@ -363,19 +377,19 @@ def _report_copies(
 
 def _report_copy(claim: IdClaim, owner: IdClaim, evidence: IdEvidence, owners: IdOwners) -> None:
     """Report E08 for a copy, or E04 for a different item with the id."""
-    name, lost = claim.fact.id, evidence.find_missing_id(claim.fact)
+    item_id, missing_entry = claim.fact.id, evidence.find_missing_id(claim.fact)
     if jaccard_similarity(owner.fact.sketch, claim.fact.sketch) < COPIED:
-        message = f"“{name}” is the id of the item in {owner.path_and_line}, by ids.lock."
+        message = f"“{item_id}” is the id of the item in {owner.path_and_line}, by ids.lock."
         hint = f"Give this one an id of its own: {_OWN_ID}."
         owners.report(claim, "E04", message, hint)
-    elif lost:
-        message = f"“{name}” is a copy of the item in {owner.path_and_line}."
-        hint = f"Its words are also those of “{lost.id}”, which is gone: write "
-        owners.report(claim, "E08", message, f"{hint}q: {lost.id}, or {_OWN_ID}.")
-        evidence.relocated.add(lost.id)
+    elif missing_entry:
+        message = f"“{item_id}” is a copy of the item in {owner.path_and_line}."
+        hint = f"Its words are also those of “{missing_entry.id}”, which is gone: write "
+        owners.report(claim, "E08", message, f"{hint}q: {missing_entry.id}, or {_OWN_ID}.")
+        evidence.relocated.add(missing_entry.id)
     else:
         owners.copies.append(claim)
-        message = f"“{name}” is a copy of the item in {owner.path_and_line}."
+        message = f"“{item_id}” is a copy of the item in {owner.path_and_line}."
         hint = "Give this one an id of its own; the check writes one with --fix."
         owners.report(claim, "E08", message, hint)
 
@@ -384,14 +398,14 @@ def _compare_with_lock(
     entry: LockEntry, owner: IdClaim, evidence: IdEvidence, owners: IdOwners
 ) -> None:
     """Report W07, W34, W09: differences between an item and its line of ids.lock."""
-    fact = owner.fact
-    if evidence.is_replaced(entry, fact):
+    fingerprint = owner.fact
+    if evidence.is_replaced(entry, fingerprint):
         _report_replaced_item(owner, evidence, owners)
-    elif entry.type != fact.type and not fact.broken:
-        message = f"“{entry.id}” was of the type “{entry.type}” and is “{fact.type}” now."
+    elif entry.type != fingerprint.type and not fingerprint.broken:
+        message = f"“{entry.id}” was of the type “{entry.type}” and is “{fingerprint.type}” now."
         hint = "Give it a new id; or accept it with --fix, and its counts begin anew."
         owners.report(owner, "W34", message, hint)
-    elif have_several_options_changed(entry, fact):
+    elif have_several_options_changed(entry, fingerprint):
         message = f"Several options of “{entry.id}” changed at once."
         hint = "Their counts go on in order; confirm with --fix, or pin <!-- = key -->."
         owners.report(owner, "W09", message, hint)
@@ -402,16 +416,16 @@ def _report_replaced_item(owner: IdClaim, evidence: IdEvidence, owners: IdOwners
 
     A rewritten or translated text usually is the same item.
     """
-    name, gone = owner.fact.id, evidence.nearest_missing_entry(owner.fact)
-    owners.doubtful.add(name)
-    message = f"“{name}” says something quite different than it did"
+    item_id, missing_entry = owner.fact.id, evidence.nearest_missing_entry(owner.fact)
+    owners.doubtful.add(item_id)
+    message = f"“{item_id}” says something quite different than it did"
     hint = "If it is another item, give it a new id; "
-    hint += f"else run the check with --fix --accept {name}."
-    if gone:
-        del owners.items[name]
-        message = f"{message}, while “{gone.id}” is gone"
-        hint = f"If it is “{gone.id}”, write q: {gone.id}. {hint}"
-    owners.report(owner, "E07" if gone else "W07", f"{message}.", hint)
+    hint += f"else run the check with --fix --accept {item_id}."
+    if missing_entry:
+        del owners.items[item_id]
+        message = f"{message}, while “{missing_entry.id}” is gone"
+        hint = f"If it is “{missing_entry.id}”, write q: {missing_entry.id}. {hint}"
+    owners.report(owner, "E07" if missing_entry else "W07", f"{message}.", hint)
 
 
 def have_several_options_changed(entry: LockEntry, fact: ItemFingerprint) -> bool:
@@ -427,8 +441,8 @@ def _collect_items_without_id(evidence: IdEvidence, owners: IdOwners) -> None:
     for path, reading in evidence.readings.items():
         for item in reading.unidentified:
             if missing_id := evidence.find_missing_id(item, item.named):
-                place = path, item.line, item.column
-                _report_relocated_id(missing_id, place, "", evidence, owners)
+                location = path, item.line, item.column
+                _report_relocated_id(missing_id, location, "", evidence, owners)
             else:
                 owners.unidentified.append((path, item))
 
@@ -456,5 +470,5 @@ def _report_missing_ids(evidence: IdEvidence, owners: IdOwners) -> None:
         if evidence.whole and entry.id not in evidence.relocated:
             hint = "Bring it back, or write the date of today in place of its “-”."
             message = f"“{entry.id}” is gone and was not retired."
-            place = LOCK, entry.line, 1
-            owners.problems.append(make_problem(place, "E06", message, hint, entry.id))
+            location = LOCK, entry.line, 1
+            owners.problems.append(make_problem(location, "E06", message, hint, entry.id))

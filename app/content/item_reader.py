@@ -70,34 +70,36 @@ def build_item(
         expressions.protect_placeholders_in_math([draft.heading, *draft.body], computed)
     parts = _split_body_into_parts(draft, source_file)
     item_type = _declared_type(draft, parts, kind, source_file)
-    # What is asked shows no link to its answer; what explains it is rendered with links.
-    explaining = [parts.explanation, parts.mistake, *(o.feedback for o in parts.options)]
-    explained = {id(t) for tokens in explaining for t in tokens} if item_type != "card" else set()
-    options = [o.inline for o in parts.options]
+    # A question must not link to its answer; its explanation keeps the links.
+    explanation_blocks = [parts.explanation, parts.mistake, *(o.feedback for o in parts.options)]
+    explanation_ids = (
+        {id(t) for tokens in explanation_blocks for t in tokens} if item_type != "card" else set()
+    )
+    option_tokens = [o.inline for o in parts.options]
     unlink_checked_figures(
-        [t for t in (draft.heading, *draft.body, *options) if id(t) not in explained], scope
+        [t for t in (draft.heading, *draft.body, *option_tokens) if id(t) not in explanation_ids],
+        scope,
     )
     report_misread_answer_lines(draft, parts, item_type, source_file)
     _drop_parts_beyond_limit(draft, parts, source_file)
     if not item_type:
         return None
     if kind == "cards" and item_type != "card":
-        place = draft.comment.field_location("type")
+        location = draft.comment.field_location("type")
         message = f"A question of the type “{item_type}” stands among the cards."
         hint = "Move it into quiz.md; or write a card: ### A sentence with its [[gap]]., or "
         hint += "a heading and its answer as text, without type: and boxes."
-        source_file.report("E13", *place, message, hint)
+        source_file.report("E13", *location, message, hint)
     _report_unread_options(draft, parts, item_type, source_file)
     metadata = read_item_metadata(draft.comment, item_type, front, source_file, page=kind == "page")
-    written = AuthoredItem(draft, parts, scope, computed is not None)
+    authored = AuthoredItem(draft, parts, scope, computed is not None)
     if item_type == "card":
         _report_options_on_card(draft, source_file)
-        return ParsedItem(_build_flashcard(written, metadata), written)
-    question = _build_question(written, KINDS[item_type], computed, metadata)
-    unlink_checked_figures(
-        itertools.chain.from_iterable(explaining)
-    )  # other formats carry no links
-    return ParsedItem(question, written)
+        return ParsedItem(_build_flashcard(authored, metadata), authored)
+    question = _build_question(authored, KINDS[item_type], computed, metadata)
+    # Other formats carry no links.
+    unlink_checked_figures(itertools.chain.from_iterable(explanation_blocks))
+    return ParsedItem(question, authored)
 
 
 def _report_unread_options(
@@ -106,10 +108,10 @@ def _report_unread_options(
     """Report E24: options in a question type that takes none."""
     if parts.options and type_name in KINDS and not KINDS[type_name].boxed:
         message = f"A question of the type “{type_name}” reads no options in boxes."
-        wrong = parts.options[0].words
+        option_text = parts.options[0].words
         hint = {
-            "match": f"Write a wrong answer as a row with an empty left cell: | | {wrong} |",
-            "cloze": f"Write a wrong answer into its gap: [[right ~ {wrong}]].",
+            "match": f"Write a wrong answer as a row with an empty left cell: | | {option_text} |",
+            "cloze": f"Write a wrong answer into its gap: [[right ~ {option_text}]].",
         }.get(type_name, "Take them out, or change the type.")
         source_file.report("E24", parts.list_line or draft.line, 1, message, hint)
 
@@ -126,7 +128,7 @@ def _report_options_on_card(draft: ItemSource, source_file: SourceFile) -> None:
 
 
 def _report_misplaced_card_gaps(draft: ItemSource, source_file: SourceFile) -> None:
-    """Report E12, E54: a gap on the back, on a front that has a back, or to be asked in reverse."""
+    """Report E12, E54: a gap on the back, on a front with a back, or on a card with a reverse."""
     gap, reverse = find_block_with_blank([draft.heading]), draft.comment.fields.keys.get("reverse")
     token = find_block_with_blank(draft.body)
     if token or (gap and any(t.type != "hr" for t in draft.body)):
@@ -144,28 +146,28 @@ def _report_misplaced_card_gaps(draft: ItemSource, source_file: SourceFile) -> N
 def _split_body_into_parts(draft: ItemSource, source_file: SourceFile) -> ItemParts:
     """Split the body into stem, answer blocks and alerts."""
     parts = ItemParts([], [], [], [], [], [])
-    wanted = draft.comment.field_text("type") or ("console" if _is_lab(draft) else "")
+    declared_type = draft.comment.field_text("type") or ("console" if _is_lab(draft) else "")
     body = draft.body
     at = 0
-    answered = False
+    has_answer = False
     while at < len(body):
         end = closing_index(body, at) + 1
         block = body[at:end]
         role = _ROLES.get(body[at].meta.get("alert", ""))
-        if role and wanted != "card":
+        if role and declared_type != "card":
             _add_alert(role, block[1:-1], parts)
-        elif _store_if_answer_block(block, wanted, parts, source_file):
-            answered = True
+        elif _store_if_answer_block(block, declared_type, parts, source_file):
+            has_answer = True
         elif _store_if_unindented_feedback(block, body[at - 1] if at else None, parts, source_file):
             pass
         else:
-            (parts.explanation if answered else parts.stem).extend(block)
+            (parts.explanation if has_answer else parts.stem).extend(block)
         at = end
     return parts
 
 
 def _is_lab(draft: ItemSource) -> bool:
-    """Return whether keys of the comment, or what stands behind a `console`, say it is a lab."""
+    """Return whether keys of the comment or a `console` block mark the item as a lab."""
     keys = KINDS["console"].keys
     return any(key in draft.comment.fields.values for key in keys) or any(
         t.type == "fence" and _LAB_BLOCK.match(t.info) for t in draft.body
@@ -174,14 +176,14 @@ def _is_lab(draft: ItemSource) -> bool:
 
 def _drop_parts_beyond_limit(draft: ItemSource, parts: ItemParts, source_file: SourceFile) -> None:
     """Report and drop options and hints beyond the limits."""
-    for what, most, count in (
+    for label, limit, entries in (
         ("options", MOST_OPTIONS, parts.options),
         ("hints", MOST_HINTS, parts.hints),
     ):
-        if len(count) > most:
-            message = f"The question has {len(count):,} {what}."
-            source_file.report("E88", draft.line, 1, message, f"Use at most {most}.")
-            del count[most:]
+        if len(entries) > limit:
+            message = f"The question has {len(entries):,} {label}."
+            source_file.report("E88", draft.line, 1, message, f"Use at most {limit}.")
+            del entries[limit:]
 
 
 def _add_alert(role: str, inside: list[Token], parts: ItemParts) -> None:
@@ -206,18 +208,18 @@ def _store_if_answer_block(
         parts.list_line = parts.list_line or (block[0].map or [0])[0] + 1
         parts.options.extend(read_options(block, source_file))
         return True
-    takes = type_name in KINDS and KINDS[type_name].block == kind
-    if takes and KINDS[type_name].repeated:
+    is_answer_form = type_name in KINDS and KINDS[type_name].block == kind
+    if is_answer_form and KINDS[type_name].repeated:
         parts.block.extend(block)
         return True
-    if kind == "ordered_list_open" and not takes and is_task_list(block):
+    if kind == "ordered_list_open" and not is_answer_form and is_task_list(block):
         if not parts.options:
             message = "The options are numbered."
             hint = "Write - [ ] text for each of them."
             source_file.report("E24", first_line(block[0]), 1, message, hint)
         parts.options.extend(read_options(block, source_file))
         return True
-    if takes and not parts.block:
+    if is_answer_form and not parts.block:
         parts.block = block
         return True
     return False
@@ -226,13 +228,16 @@ def _store_if_answer_block(
 def _store_if_unindented_feedback(
     block: list[Token], before: Token | None, parts: ItemParts, source_file: SourceFile
 ) -> bool:
-    """Report W25, and use a quote right below an option as its reason without indentation."""
-    below = before is not None and before.type == "bullet_list_close"
-    lone = block[0].type == "blockquote_open" and not block[0].meta.get("alert")
-    if lone and parts.block and parts.block[-1] is before and before.type == "fence":
+    """Store an unindented quote right below an option as its feedback. Reports W25.
+
+    A quote below a block of the answer is stored with it. Returns whether it was stored.
+    """
+    is_below_option = before is not None and before.type == "bullet_list_close"
+    is_plain_quote = block[0].type == "blockquote_open" and not block[0].meta.get("alert")
+    if is_plain_quote and parts.block and parts.block[-1] is before and before.type == "fence":
         parts.block.extend(block)
         return True
-    if not (below and lone and parts.options) or parts.options[-1].feedback:
+    if not (is_below_option and is_plain_quote and parts.options) or parts.options[-1].feedback:
         return False
     parts.options[-1].feedback = block[1:-1]
     message = "This reason is not indented, so that it stands below no option."
@@ -243,13 +248,13 @@ def _store_if_unindented_feedback(
 
 
 def _infer_non_choice_type(draft: ItemSource, options: list[ParsedOption]) -> str:
-    """Return the type that the form of an untyped item says; empty for a choice.
+    """Infer the type of an untyped item from its form; empty for a choice question.
 
-    Keys that one type alone has come first, then what the body holds, then the options.
+    Keys that only one type has come first, then the blocks of the body, then the options.
     """
     keys = draft.comment.fields.values
     blocks = [] if any(option.ticked for option in options) else draft.body
-    told = itertools.chain(
+    matching_types = itertools.chain(
         (
             k.name
             for k in KINDS.values()
@@ -258,13 +263,13 @@ def _infer_non_choice_type(draft: ItemSource, options: list[ParsedOption]) -> st
         (k.name for t in blocks for k in KINDS.values() if k.recognizes_block(t, options)),
         (k.name for k in KINDS.values() if not k.telling_key and k.recognizes_answer_form(options)),
     )
-    return next(told, "")
+    return next(matching_types, "")
 
 
 def _extract_answer_block(parts: ItemParts, opening_type: str) -> None:
     """Move the list or table with the answer from the stem or explanation to `block`.
 
-    What follows it is explanation, as in an item with a declared type.
+    The text after it becomes explanation, as in an item with a declared type.
     """
     if not opening_type:
         return
@@ -282,7 +287,7 @@ def _extract_answer_block(parts: ItemParts, opening_type: str) -> None:
         return
 
 
-# The types by the names that other programs and people give them.
+# The types by their names in other programs.
 _MEANT = {
     other: name
     for name, others in {
@@ -308,15 +313,19 @@ def _declared_type(
     draft: ItemSource, parts: ItemParts, kind: FileKind, source_file: SourceFile
 ) -> str:
     """Return the declared or inferred type; reports a missing one and returns ""."""
-    said = draft.comment.field_text("type")
-    if said and said not in TYPES:
-        place = draft.comment.field_location("type")
-        meant = _MEANT.get(re.sub(r"[\s_-]+", " ", said.lower()))
-        hint = f"Write type: {meant}." if meant else hint_for_unknown_word(said, TYPES)
-        source_file.report("E13", *place, f"“{said}” is not a type.", hint)
+    declared_type = draft.comment.field_text("type")
+    if declared_type and declared_type not in TYPES:
+        location = draft.comment.field_location("type")
+        known_type = _MEANT.get(re.sub(r"[\s_-]+", " ", declared_type.lower()))
+        hint = (
+            f"Write type: {known_type}."
+            if known_type
+            else hint_for_unknown_word(declared_type, TYPES)
+        )
+        source_file.report("E13", *location, f"“{declared_type}” is not a type.", hint)
         return ""
-    if said:
-        return said
+    if declared_type:
+        return declared_type
     return _infer_missing_type(draft, parts, kind, source_file)
 
 
@@ -328,18 +337,18 @@ def _infer_missing_type(
         return "card"
     if _is_lab(draft):
         return "console"
-    meant = _infer_non_choice_type(draft, parts.options)
-    unticked = bool(parts.options) and not any(o.ticked for o in parts.options)
-    if meant and KINDS[meant].block and unticked:
+    inferred_type = _infer_non_choice_type(draft, parts.options)
+    is_unticked = bool(parts.options) and not any(o.ticked for o in parts.options)
+    if inferred_type and KINDS[inferred_type].block and is_unticked:
         message = "Is this a list of steps with distractors, or a choice without a tick?"
-        hint = f"Write type: {meant} into its comment, or tick the right option."
+        hint = f"Write type: {inferred_type} into its comment, or tick the right option."
         source_file.report(
             "E13", draft.comment.line, draft.comment.column, message, hint, derived=True
         )
         return ""
-    if meant:
-        _extract_answer_block(parts, KINDS[meant].block)
-        return meant
+    if inferred_type:
+        _extract_answer_block(parts, KINDS[inferred_type].block)
+        return inferred_type
     if parts.options:
         return infer_choice_kind(parts.options)
     message = "This question has no answers."
@@ -349,7 +358,7 @@ def _infer_missing_type(
 
 
 def _build_flashcard(written: AuthoredItem, metadata: ItemMetadata) -> Flashcard:
-    """Build a card; without a back, a front with blanks shows gaps and has the filled text."""
+    """Build a card. A front with blanks and no back becomes a cloze card."""
     draft, scope = written.draft, written.scope
     body = [t for t in draft.body if t.type != "hr"]
     has_gap = find_block_with_blank([draft.heading]) is not None
@@ -388,7 +397,7 @@ def _build_question(
     metadata: ItemMetadata,
 ) -> Question:
     draft, parts, scope = authored.draft, authored.parts, authored.scope
-    cited = list(scope.cited)
+    outer_citations = list(scope.cited)
     scope.cited.clear()
     answer = kind.parse(authored)
     if not kind.weighed:
@@ -416,7 +425,7 @@ def _build_question(
         status=metadata.status,
     )
     sources = tuple(dict.fromkeys((*metadata.sources, *scope.cited)))
-    scope.cited[:] = cited
+    scope.cited[:] = outer_citations
     question = dataclasses.replace(question, sources=sources)
     return expressions.restore_placeholders_in_math(question, computed) if computed else question
 
@@ -432,22 +441,22 @@ def _build_stem(authored: AuthoredItem, kind: QuestionType[Any]) -> RichText:
     body = [] if kind.blank else [t for t in authored.parts.stem if t.type != "hr"]
     if not body:
         return heading
-    rest = render_tokens(body, scope)
-    if not rest.html:
+    body_text = render_tokens(body, scope)
+    if not body_text.html:
         return heading
-    more = rest.html if rest.html.startswith("<") else f"<p>{rest.html}</p>"
-    return RichText(f"<p>{heading.html}</p>\n{more}", f"{heading.plain}\n{rest.plain}")
+    body_html = body_text.html if body_text.html.startswith("<") else f"<p>{body_text.html}</p>"
+    return RichText(f"<p>{heading.html}</p>\n{body_html}", f"{heading.plain}\n{body_text.plain}")
 
 
 def _read_difficulty(draft: ItemSource, source_file: SourceFile) -> int:
-    said = draft.comment.field_text("difficulty")
+    value = draft.comment.field_text("difficulty")
     if "difficulty" not in draft.comment.fields.values:
         return 3
-    if re.fullmatch(r"[1-5]", said):
-        return int(said)
-    place = draft.comment.field_location("difficulty")
-    message = f"Difficulty “{said[:20]}” is not a whole number from 1 to 5."
-    source_file.report("E15", *place, message, "Write difficulty: 3.")
+    if re.fullmatch(r"[1-5]", value):
+        return int(value)
+    location = draft.comment.field_location("difficulty")
+    message = f"Difficulty “{value[:20]}” is not a whole number from 1 to 5."
+    source_file.report("E15", *location, message, "Write difficulty: 3.")
     return 3
 
 
@@ -460,24 +469,24 @@ _PARTIAL_MEANING = {
 
 
 def _partial_credit_hint(kind: QuestionType[Any]) -> str:
-    known = kind.credits if kind.in_parts else PARTIAL
-    rules = ", or ".join(f"{rule} ({_PARTIAL_MEANING[rule]})" for rule in known if rule)
+    known_rules = kind.credits if kind.in_parts else PARTIAL
+    rules = ", or ".join(f"{rule} ({_PARTIAL_MEANING[rule]})" for rule in known_rules if rule)
     return f"Write partial: {rules}."
 
 
 def _read_partial_credit_rule(
     draft: ItemSource, kind: QuestionType[Any], source_file: SourceFile
 ) -> Partial:
-    said = draft.comment.field_text("partial")
-    partial = PARTIAL.get(said)
-    place = draft.comment.field_location("partial")
+    rule_name = draft.comment.field_text("partial")
+    partial = PARTIAL.get(rule_name)
+    location = draft.comment.field_location("partial")
     if partial and kind.in_parts and partial not in kind.credits:
-        message = f"“{said}” is no way of partial credit for the type “{kind.name}”."
-        source_file.report("E13", *place, message, _partial_credit_hint(kind))
+        message = f"“{rule_name}” is no way of partial credit for the type “{kind.name}”."
+        source_file.report("E13", *location, message, _partial_credit_hint(kind))
     if partial is not None:
         return partial
     hint = _partial_credit_hint(kind)
-    if said == "coverage":
+    if rule_name == "coverage":
         hint = "This rule was removed. Write partial: net, which counts hits less wrong ticks."
-    source_file.report("E13", *place, f"“{said}” is not a way of partial credit.", hint)
+    source_file.report("E13", *location, f"“{rule_name}” is not a way of partial credit.", hint)
     return ""

@@ -47,13 +47,17 @@ def check_computed(question: Question, comment: ItemComment, source_file: Source
     source_file.spend_effort(_estimate_check_microseconds(question, computed))
     if not _check_all_combinations(question, computed, (comment, source_file)):
         return
-    places = model.seeds_up_to_variant_limit(question)
-    rights = (
-        _right_answers_for(question, computed, model.nth_combination(computed, i)) for i in places
+    seeds = model.seeds_up_to_variant_limit(question)
+    right_answers = (
+        _right_answers_for(question, computed, model.nth_combination(computed, i)) for i in seeds
     )
-    first = next(rights, ())
-    if first and len(places) > 1 and all(other == first for other in rights):
-        message = f"Whatever the parameters, the answer is {', '.join(first)[:60]}."
+    first_answers = next(right_answers, ())
+    if (
+        first_answers
+        and len(seeds) > 1
+        and all(answers == first_answers for answers in right_answers)
+    ):
+        message = f"Whatever the parameters, the answer is {', '.join(first_answers)[:60]}."
         hint = "Correct the expression, or ask without parameters."
         source_file.report("W49", *comment.field_location("let"), message, hint)
 
@@ -63,21 +67,23 @@ def _check_all_combinations(
 ) -> bool:
     """Return whether every combination has an answer. Stops after three kinds of faults."""
     comment, source_file = where
-    told: set[str] = set()
+    reported_codes: set[str] = set()
     for index in model.seeds_up_to_variant_limit(question):
         chosen = model.nth_combination(computed, index)
         for code, message, hint in _find_combination_faults(question, computed, chosen):
-            if code in told:
+            if code in reported_codes:
                 continue
-            told.add(code)
-            given = ", ".join(f"{n} = {_format_parameter_value(v)}" for n, v in chosen.items())
-            place = comment.field_location("params")
+            reported_codes.add(code)
+            values_text = ", ".join(
+                f"{n} = {_format_parameter_value(v)}" for n, v in chosen.items()
+            )
+            location = comment.field_location("params")
             if code != "W48":  # it is caused by a parameter, not an answer
-                place = _locate_quoted_expression(message, question, computed, where)
-            source_file.report(code, *place, f"With {given}: {message}", hint)
-        if len(told) >= 3:
+                location = _locate_quoted_expression(message, question, computed, where)
+            source_file.report(code, *location, f"With {values_text}: {message}", hint)
+        if len(reported_codes) >= 3:
             break
-    return not told
+    return not reported_codes
 
 
 def _locate_quoted_expression(
@@ -89,16 +95,16 @@ def _locate_quoted_expression(
     """Return the position of the expression that a message quotes, or of a computed answer."""
     comment, source_file = where
     quoted = [text for _, text in computed.lets if f"“{text}”" in message]
-    words = set(_QUOTED.findall(message)) if not quoted else set()
-    quoted += [text for _, text in computed.lets if words & set(_WORDS.findall(text))]
+    quoted_names = set(_QUOTED.findall(message)) if not quoted else set()
+    quoted += [text for _, text in computed.lets if quoted_names & set(_WORDS.findall(text))]
     kind = types.type_of(question)
     answers = [option.words for option in kind.options_for_statistics(question.answer)]
     answers += kind.extra_placeholder_texts(question.answer)
-    computes = [t for t in answers if templates.PLACEHOLDER.search(t)]
-    for text in (*quoted, *reversed(computes)):
-        place = source_file.locate_text(text, question.place.line, question.place.line + _LINES)
-        if place != (question.place.line, 1):
-            return place
+    computed_answers = [t for t in answers if templates.PLACEHOLDER.search(t)]
+    for text in (*quoted, *reversed(computed_answers)):
+        location = source_file.locate_text(text, question.place.line, question.place.line + _LINES)
+        if location != (question.place.line, 1):
+            return location
     return comment.field_location("params")
 
 
@@ -118,14 +124,14 @@ def _right_answers_for(
 
 def _estimate_check_microseconds(question: Question, computed: QuestionParameters) -> float:
     """Return the cost of trying every combination."""
-    each = A_COMBINATION + 0.05 * sum(map(len, _all_templates(question)))
-    each += types.type_of(question).combination_check_microseconds(question.answer)
+    per_combination = A_COMBINATION + 0.05 * sum(map(len, _all_templates(question)))
+    per_combination += types.type_of(question).combination_check_microseconds(question.answer)
     for _, text in computed.lets:
-        each += len(text)
-        each += sum(
+        per_combination += len(text)
+        per_combination += sum(
             estimate_call_effort(called_name_or_empty(c)) for c in compile_expression(text).calls
         )
-    return each * len(model.seeds_up_to_variant_limit(question))
+    return per_combination * len(model.seeds_up_to_variant_limit(question))
 
 
 def _format_parameter_value(value: str | float) -> str:
@@ -136,36 +142,36 @@ def _check_parameter_names(
     question: Question, computed: QuestionParameters, comment: ItemComment, source_file: SourceFile
 ) -> bool:
     """Report E46: undefined placeholders and unused parameters."""
-    known = {*computed.params, *(n for n, _ in computed.lets)}
-    used: set[str] = set()
-    fine = True
-    where = (question.place.line, 10**6)
+    known_names = {*computed.params, *(n for n, _ in computed.lets)}
+    used_names: set[str] = set()
+    is_valid = True
+    line_range = (question.place.line, 10**6)
     for text in _all_templates(question):
-        fine = _check_placeholders(text, known, where, source_file) and fine
+        is_valid = _check_placeholders(text, known_names, line_range, source_file) and is_valid
         for name, spec in dict.fromkeys(templates.find_placeholders(text)):
-            used.add(name)
-            if name not in known:
-                place = source_file.locate_text(f"{{{name}", *where)
+            used_names.add(name)
+            if name not in known_names:
+                location = source_file.locate_text(f"{{{name}", *line_range)
                 message = f"The placeholder {{{name}}} is not defined."
-                hint = f"Known: {', '.join(sorted(known))}."
-                if re.search(rf"[\\_^}}]\w*\{{{name}", source_file.lines[place[0] - 1]):
+                hint = f"Known: {', '.join(sorted(known_names))}."
+                if re.search(rf"[\\_^}}]\w*\{{{name}", source_file.lines[location[0] - 1]):
                     hint += f" For a brace of a formula leave spaces: {{ {name} }}"
-                source_file.report("E46", *place, message, hint)
-                fine = False
+                source_file.report("E46", *location, message, hint)
+                is_valid = False
             elif not _accepts_format(spec):
-                place = source_file.locate_text(f"{{{name}:{spec}", *where)
+                location = source_file.locate_text(f"{{{name}:{spec}", *line_range)
                 message = f"“{spec}” is not a number format."
-                source_file.report("E46", *place, message, "Use , or .2f or .3g.")
-                fine = False
+                source_file.report("E46", *location, message, "Use , or .2f or .3g.")
+                is_valid = False
     expressions = " ".join(text for _, text in computed.lets)
     for name in computed.params:
-        if name not in used and not _expressions_mention(expressions, name):
+        if name not in used_names and not _expressions_mention(expressions, name):
             message = f"The parameter “{name}” is never used."
             source_file.report(
                 "E46", *comment.field_location("params"), message, "Use or delete it."
             )
-            fine = False
-    return fine
+            is_valid = False
+    return is_valid
 
 
 def _expressions_mention(expressions: str, name: str) -> bool:
@@ -176,13 +182,13 @@ def _expressions_mention(expressions: str, name: str) -> bool:
 def _check_placeholders(
     text: str, known: set[str], where: tuple[int, int], source_file: SourceFile
 ) -> bool:
-    """Report E46: text that looks like a placeholder but is none."""
-    broken = templates.find_malformed_placeholders(text, known)
-    for words in broken:
-        message = f"“{words[:40]}” is not a placeholder, and is shown as it is."
+    """Report E46: text that looks like a placeholder but is not one."""
+    malformed_texts = templates.find_malformed_placeholders(text, known)
+    for text_part in malformed_texts:
+        message = f"“{text_part[:40]}” is not a placeholder, and is shown as it is."
         hint = "Write {name} or {name:.3g}, and compute in let."
-        source_file.report("E46", *source_file.locate_text(words, *where), message, hint)
-    return not broken
+        source_file.report("E46", *source_file.locate_text(text_part, *where), message, hint)
+    return not malformed_texts
 
 
 def _accepts_format(spec: str) -> bool:
@@ -226,11 +232,11 @@ def check_item(
         _report_placeholders_without_parameters(authored.draft, source_file, card=True)
         return
     types.type_of(question).check(question.answer, authored, exam=exam)
-    broken = authored.draft.broken or any(
+    has_errors = authored.draft.broken or any(
         p.severity == "error" and p.item == question.id
         for p in source_file.problems[source_file.mark :]
     )
-    if question.computed and not broken:
+    if question.computed and not has_errors:
         check_computed(question, authored.comment, source_file)
     elif not question.computed:
         _report_placeholders_without_parameters(authored.draft, source_file)
@@ -268,29 +274,29 @@ def _report_placeholders_without_parameters(
             match = PLACEHOLDER.search(child.content) if child.type == "text" else None
             if match is None or f"\\{match[0]}" in token.content:
                 continue
-            place = source_file.locate_text(match[0], first, first + token.content.count("\n"))
-            what = "card" if card else "item"
-            code = f"as code, `{match[0]}`, or \\{match[0]}."
-            message = f"“{match[0]}” is shown as it stands: the {what} has no params."
-            hint = f"Define {match[1]} in params, or write it {code}"
-            hint = f"Write it {code}" if card else hint
-            source_file.report("E46", *place, message, hint, derived=True)
+            location = source_file.locate_text(match[0], first, first + token.content.count("\n"))
+            noun = "card" if card else "item"
+            escape_hint = f"as code, `{match[0]}`, or \\{match[0]}."
+            message = f"“{match[0]}” is shown as it stands: the {noun} has no params."
+            hint = f"Define {match[1]} in params, or write it {escape_hint}"
+            hint = f"Write it {escape_hint}" if card else hint
+            source_file.report("E46", *location, message, hint, derived=True)
             return
 
 
 def _check_negation(heading: Token, line: int, source_file: SourceFile) -> None:
     """Report W29: an unemphasized "not", which readers easily miss."""
-    strong = 0
+    emphasis_depth = 0
     plain = ""
     for child in heading.children or []:
         if child.type in {"strong_open", "em_open"}:
-            strong += 1
+            emphasis_depth += 1
         elif child.type in {"strong_close", "em_close"}:
-            strong -= 1
-        elif not strong and child.type == "text":
+            emphasis_depth -= 1
+        elif not emphasis_depth and child.type == "text":
             plain += child.content
-    asking = _ASKING.search(plain)
-    negations = _NEGATIVE.findall(plain, asking.end()) if asking else []
+    question_word = _ASKING.search(plain)
+    negations = _NEGATIVE.findall(plain, question_word.end()) if question_word else []
     if negations and negations[-1].islower():
         message = f"The question turns on “{negations[-1]}”, which has no emphasis."
         hint = f"Ask for what is so, or write **{negations[-1]}**."
@@ -319,21 +325,23 @@ def check_right_position_balance(
     items: Iterable[Question | Flashcard], source_file: SourceFile
 ) -> None:
     """Report W30: one position has most of the correct options of eight or more questions."""
-    matches = [
-        (place, item.place.line)
+    positions_and_lines = [
+        (position, item.place.line)
         for item in items
         if isinstance(item, Question)
-        and (place := types.type_of(item).position_of_only_right_option(item.answer)) is not None
+        and (position := types.type_of(item).position_of_only_right_option(item.answer)) is not None
     ]
-    if len(matches) < _FEWEST:
+    if len(positions_and_lines) < _FEWEST:
         return
-    places = [place for place, _ in matches]
-    most = max(set(places), key=places.count)
-    share = places.count(most) / len(places)
+    positions = [position for position, _ in positions_and_lines]
+    commonest_position = max(set(positions), key=positions.count)
+    share = positions.count(commonest_position) / len(positions)
     if share > _MOST_ALIKE:
         source_file.item = ""
-        message = f"The right option is number {most + 1} in {share:.0%} of the questions."
-        source_file.report("W30", matches[0][1], 1, message, "Vary its position.")
+        message = (
+            f"The right option is number {commonest_position + 1} in {share:.0%} of the questions."
+        )
+        source_file.report("W30", positions_and_lines[0][1], 1, message, "Vary its position.")
 
 
 # “8B” counts parameters and “16 bits” is the width of a format: neither is an amount.
@@ -348,7 +356,7 @@ _AMOUNTS = sorted(
     key=len,
     reverse=True,
 )
-# “The 1970s”, “4K” and “2N” are no amounts, “5g” is one.
+# “The 1970s”, “4K” and “2N” are not amounts, but “5g” is.
 _SPACED_UNIT = re.compile(r"[A-Zs]")
 _PROSE_WORDS = "|".join(re.escape(u) for u in _AMOUNTS if not _SPACED_UNIT.fullmatch(u))
 _LETTERS = "".join(u for u in _AMOUNTS if _SPACED_UNIT.fullmatch(u))
@@ -374,12 +382,12 @@ _EXEMPT = ("heading", "note", "table")
 
 
 def _report_unsourced_numbers_in_blocks(tokens: Sequence[Token], scope: RenderContext) -> None:
-    inside: set[str] = set()
+    open_blocks: set[str] = set()
     for token in tokens:
         name, _, edge = token.type.rpartition("_")
         if name in _EXEMPT:
-            (inside.add if edge == "open" else inside.discard)(name)
-        elif token.type == "inline" and not inside:
+            (open_blocks.add if edge == "open" else open_blocks.discard)(name)
+        elif token.type == "inline" and not open_blocks:
             _report_unsourced_numbers(token, scope)
 
 
@@ -401,15 +409,15 @@ def _report_unsourced_numbers(inline: Token, scope: RenderContext) -> None:
 def _split_sentences_marking_footnotes(children: Sequence[Token]) -> list[str]:
     """Return the sentences as plain text; NUL marks a footnote in or right after one."""
     text = ""
-    linked = 0
+    link_depth = 0
     for child in children:
         if child.type == "link_open":
-            linked += 1
+            link_depth += 1
         elif child.type == "link_close":
-            linked -= 1
+            link_depth -= 1
         elif child.type == "cite":
             text = f"{text.rstrip()}\0"
-        elif linked or child.type in _QUIET:
+        elif link_depth or child.type in _QUIET:
             text += " … "
         elif child.type in {"softbreak", "hardbreak"}:
             text += " "
@@ -427,7 +435,7 @@ _CODE_HINT = (
 CONFLICT = re.compile(r"^(?:<{7} |>{7} |={7}$|\|{7} )")
 # Invisible characters that change the direction of the following text.
 _TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
-# The beginnings of the texts that `headroom new` writes.
+# How the texts that `headroom new` writes begin.
 _STARTS = re.compile(
     r"^#+ (?:Starting point \d+: |Card \d+: what to recall about )"
     r"|^Begin with the number that matters, and why it does\."
@@ -441,7 +449,7 @@ _FOREIGN_BOX = re.compile(
     rf"^(?:\[!(?:{'|'.join(KINDS)})\]|(?:!!!|\?\?\?\+?) ?(\w+)|:::+ ?\{{?\.?([a-z-]+)).*",
     re.IGNORECASE,
 )
-# The begin of a quote that is a box in other editors.
+# The start of a quote that other editors show as a box.
 _BOX_NAMES = {
     **dict.fromkeys(("abstract", "summary", "example", "question", "quote", "todo"), "NOTE"),
     **dict.fromkeys(("note", "info", "remark", "\u2139", "\U0001f4dd", "\U0001f4d8"), "NOTE"),
@@ -471,16 +479,16 @@ _OPENING = re.compile(r"(?<![\\$\w])\$(?=[A-Za-z\\])")
 
 def check_source_text(source_file: SourceFile) -> None:
     """Report E75, E76, W77: conflict markers, invisible characters, scaffold text."""
-    merging = False
+    in_conflict = False
     for number, line in enumerate(source_file.lines, 1):
-        if CONFLICT.match(line) and (line[0] == "<" or merging):
-            if not merging:
+        if CONFLICT.match(line) and (line[0] == "<" or in_conflict):
+            if not in_conflict:
                 message = "An unfinished merge left its marks here."
                 hint = "Decide for one of the two texts, and delete the three marks."
                 if source_file.path == "ids.lock":
                     hint = "Keep the lines of both sides, and delete the three marks."
                 source_file.report("E75", number, 1, message, hint)
-            merging = line[0] != ">"
+            in_conflict = line[0] != ">"
         if "\0" in line or "\ufffd" in line:
             at = max(line.find("\0"), line.find("\ufffd"))
             message = "A character stands here that is no text."
@@ -529,8 +537,8 @@ def _check_fence(token: Token, source_file: SourceFile) -> None:
         return
     line = first_line(token)
     message = f"Nothing reads a block named “{name[:40]}”."
-    near = closest_word(name.strip("{.}"), _BLOCKS)
-    hint = f"Did you mean “{near}”?" if near else _CODE_HINT
+    suggestion = closest_word(name.strip("{.}"), _BLOCKS)
+    hint = f"Did you mean “{suggestion}”?" if suggestion else _CODE_HINT
     if name.lower() in {"math", "latex", "tex", "katex", "asciimath"}:
         hint = "Write $$ on a line before the formula and on one behind it."
     source_file.report("E74", line, 1, message, hint)
@@ -549,15 +557,15 @@ def _report_options_in_code(token: Token, source_file: SourceFile) -> None:
 def _report_stray_comment_or_alert(inline: Token, source_file: SourceFile) -> None:
     """Report E10, E74: a comment's end or an alert that is read as text."""
     for number, line in enumerate(inline.content.split("\n")):
-        place = (first_line(inline) + number, 1)
+        location = (first_line(inline) + number, 1)
         if MISBEGUN.match(line):
             message = f"“{line[:40]}” does not begin a comment."
             hint = f"Write <!-- {line[line.index('q') :].removesuffix('-->').strip()}"
-            source_file.report("E10", *place, message, hint)
+            source_file.report("E10", *location, message, hint)
             return
         if line.strip() == "-->":
             message = "The end of a comment stands here, and none is open."
-            source_file.report("E10", *place, message, "Delete it, or the one above it.")
+            source_file.report("E10", *location, message, "Delete it, or the one above it.")
         elif match := _FOREIGN_BOX.match(line):
             kind = (match[1] or match[2] or "").upper()
             kind = kind if kind in KINDS else "NOTE"
@@ -565,14 +573,14 @@ def _report_stray_comment_or_alert(inline: Token, source_file: SourceFile) -> No
             hint = f"Write > [!{kind}], and > before each line of its text."
             if line.startswith("[!"):
                 hint = f"Write > {shorten(line)}, and > before each line of its text."
-            source_file.report("E74", *place, message, hint)
+            source_file.report("E74", *location, message, hint)
 
 
 def _is_fence_closed(fence: Token, source_file: SourceFile) -> bool:
     """Return whether a fence is closed, and not ended by the end of the file or list."""
     first, last = fence.map or (0, 0)
-    ending = source_file.lines[min(last, len(source_file.lines)) - 1].rstrip()
-    return last - first > 1 and ending.endswith(fence.markup)
+    closing_line = source_file.lines[min(last, len(source_file.lines)) - 1].rstrip()
+    return last - first > 1 and closing_line.endswith(fence.markup)
 
 
 def _check_alert(token: Token, source_file: SourceFile) -> None:
@@ -584,8 +592,8 @@ def _check_alert(token: Token, source_file: SourceFile) -> None:
         return
     if name and name not in KINDS:
         message = f"“[!{name[:40]}]” is not a kind of box."
-        meant = _BOX_NAMES.get(name.lower())
-        hint = f"Write > [!{meant}]" if meant else hint_for_unknown_word(name, KINDS)
+        kind = _BOX_NAMES.get(name.lower())
+        hint = f"Write > [!{kind}]" if kind else hint_for_unknown_word(name, KINDS)
         source_file.report("E74", first_line(token), 1, message, hint)
 
 
@@ -624,24 +632,26 @@ def _check_unread_markup(inline: Token, source_file: SourceFile) -> None:
 def _check_checkboxes(inline: Token, source_file: SourceFile) -> None:
     """Report E24: a check box that starts no option."""
     for number, line in enumerate(inline.content.split("\n")):
-        lost = _LOST_BOX.match(line) if number or not inline.level > 1 else None
-        if lost or (not number and _SECOND_BOX.match(line)):
-            place = (first_line(inline) + number, 1)
+        misplaced_box = _LOST_BOX.match(line) if number or not inline.level > 1 else None
+        if misplaced_box or (not number and _SECOND_BOX.match(line)):
+            location = (first_line(inline) + number, 1)
             message = f"“{line[:40]}” is read as text, not as an option."
-            if not lost:
+            if not misplaced_box:
                 message = f"“{line[:40]}” holds two boxes."
             hint = "Write each option on a line of its own, as - [ ] text."
-            source_file.report("E24", *place, message, hint)
+            source_file.report("E24", *location, message, hint)
 
 
 def _check_table(token: Token, source_file: SourceFile) -> None:
     first, last = token.map or (0, 0)
-    wanted = 0
+    expected_cells = 0
     for number in range(first, last):
         cells = _count_cells(source_file.lines[number])
-        wanted = wanted or cells
-        if cells != wanted:
-            message = f"The row has {_format_cell_count(cells)}, the head of the table {wanted}."
+        expected_cells = expected_cells or cells
+        if cells != expected_cells:
+            message = (
+                f"The row has {_format_cell_count(cells)}, the head of the table {expected_cells}."
+            )
             hint = "Give each row as many cells as the head; write \\| for a bar."
             source_file.report("W68", number + 1, 1, message, hint)
 
@@ -660,9 +670,9 @@ def _check_dollars(inline: Token, source_file: SourceFile) -> None:
     for child in inline.children or ():
         match = _OPENING.search(child.content) if child.type == "text" else None
         if match:
-            near = child.content[match.start() : match.start() + 20]
+            excerpt = child.content[match.start() : match.start() + 20]
             line, column = source_file.locate_text(
-                near, first_line(inline), first_line(inline) + inline.content.count("\n")
+                excerpt, first_line(inline), first_line(inline) + inline.content.count("\n")
             )
             message = "A dollar sign begins a formula here, and none ends it."
             hint = "Write the second one, or \\$ for the sign itself."
@@ -683,18 +693,19 @@ def _check_alert_marker(tokens: list[Token], at: int, source_file: SourceFile) -
         source_file.report("E74", line, 1, message, hint)
     if quote.meta.get("alert"):
         line += 1
-    for number, words in enumerate(inline.content.split("\n")):
-        if marker := _MARKER.match(words):
+    for number, text in enumerate(inline.content.split("\n")):
+        if marker := _MARKER.match(text):
             _report_misplaced_alert_marker(marker, (line + number, number == 0), quote, source_file)
             return
 
 
 def _check_named_quote(tokens: list[Token], at: int, source_file: SourceFile) -> None:
-    """Report W74: a quote that begins like a box. Below an option, a quote is its reason."""
+    """Report W74: a quote that begins like a box. Below an option, a quote is its feedback."""
     inline = tokens[at + 2] if at + 2 < len(tokens) else tokens[at]
     match = _BOX_BEGIN.match(inline.content) if inline.type == "inline" else None
-    note = at > 0 and tokens[at - 1].type == "fence"  # it may say what a block of a lab shows
-    if not match or note or tokens[at].meta.get("alert") or tokens[at].level:
+    # A quote below a block may explain what the block of a lab shows.
+    is_lab_note = at > 0 and tokens[at - 1].type == "fence"
+    if not match or is_lab_note or tokens[at].meta.get("alert") or tokens[at].level:
         return
     name = match["sign"] or match["bold"] or match["plain"]
     message = f"“> {match[0]}” begins a plain quote here, and no box."
@@ -711,21 +722,21 @@ def _is_alert_empty(tokens: list[Token], at: int) -> bool:
 def _report_misplaced_alert_marker(
     marker: re.Match[str], place: tuple[int, bool], quote: Token, source_file: SourceFile
 ) -> None:
-    name, words = marker[1].upper(), marker[3].strip()[:_MAX_SHOWN]
+    name, text = marker[1].upper(), marker[3].strip()[:_MAX_SHOWN]
     line, first = place
     is_inside = not first or bool(quote.meta.get("alert"))
     if name not in KINDS:
         message = f"“[!{marker[1][:_MAX_SHOWN]}]” is not a kind of box."
-        meant = _BOX_NAMES.get(name.lower())
-        hint = f"Write > [!{meant}]." if meant else hint_for_unknown_word(name, KINDS, 0.8)
-        if words:
-            hint += f" Its title is the first line of its text: > **{words}**"
-    elif not is_inside and not words:
+        kind = _BOX_NAMES.get(name.lower())
+        hint = f"Write > [!{kind}]." if kind else hint_for_unknown_word(name, KINDS, 0.8)
+        if text:
+            hint += f" Its title is the first line of its text: > **{text}**"
+    elif not is_inside and not text:
         message = f"“{marker[2]}” stands behind [!{name}]: boxes are not folded here."
         hint = f"Write > [!{name}]"
     elif not is_inside:
         message = f"Words stand behind [!{name}] on its line, so that it is no box."
-        hint = f"Write them on the next line: > {words}"
+        hint = f"Write them on the next line: > {text}"
     else:
         message = f"[!{name}] stands inside of the box above it."
         hint = f"Leave a line empty before > [!{name}]"

@@ -1,4 +1,4 @@
-"""Splits a file into prose and items, and reports what was meant as an item and is none."""
+"""Splits a file into prose and items, and reports what was meant as an item but is not one."""
 
 import dataclasses
 import html
@@ -42,18 +42,18 @@ def find_stray_answers(prose: Sequence[Token], *, page: bool = True) -> Iterator
     """Yield the blocks with answers that belong to no item, up to the next heading.
 
     They must not be shown to learners: a ticked option or a blank below a question that
-    lost its comment is its key, and an explanation may follow. On a `page`, a ticked
+    lost its comment gives the answer away, and an explanation may follow. On a `page`, a ticked
     task list is allowed if no question is asked.
     """
     start = at = 0
-    is_stray, asked = False, is_question_section(prose, 0) or not page
+    is_stray, is_question = False, is_question_section(prose, 0) or not page
     while at < len(prose):
         end = closing_index(prose, at) + 1
         if prose[at].type == "heading_open":
             if is_stray:
                 yield range(start, at)
-            is_stray, asked = False, is_question_section(prose, at) or not page
-        if not is_stray and any(_gives_answer_away(t, asked) for t in prose[at:end]):
+            is_stray, is_question = False, is_question_section(prose, at) or not page
+        if not is_stray and any(_gives_answer_away(t, is_question) for t in prose[at:end]):
             start, is_stray = at, True
         at = end
     if is_stray:
@@ -72,11 +72,11 @@ def is_question_section(prose: Sequence[Token], at: int) -> bool:
     """Return whether the section at an index asks a question or has quotes as reasons."""
     section = prose[at : find_heading_after(prose, at)]
     for above, token in itertools.pairwise(section):
-        inside = token.level or above.type == "bullet_list_close"
-        if token.type == "blockquote_open" and inside and not token.meta.get("alert"):
+        is_nested = token.level or above.type == "bullet_list_close"
+        if token.type == "blockquote_open" and is_nested and not token.meta.get("alert"):
             return True
-    heads = len(section) > 1 and section[0].type == "heading_open"
-    title = section[1].content if heads else section[0].content if section else ""
+    has_heading = len(section) > 1 and section[0].type == "heading_open"
+    title = section[1].content if has_heading else section[0].content if section else ""
     return title.rstrip(" *_`").endswith(_ASKING)
 
 
@@ -87,7 +87,7 @@ def find_checkbox(token: Token) -> str:
 
 
 def draw_task_boxes(tokens: Sequence[Token]) -> None:
-    """Replace the check boxes in a page's list of tasks by their signs."""
+    """Replace the check boxes in a page's list of tasks by symbols."""
     for token in tokens:
         box = find_checkbox(token) if token.level > 2 else ""
         if box and token.children:
@@ -108,13 +108,13 @@ _INDEPENDENT = frozenset({"E61", "E74", "E86"})
 def report_stray_answers(prose: Sequence[Token], source_file: SourceFile, *, page: bool) -> None:
     """Report E10, E24, E54: answers without a question, unless an error is already reported."""
     for block in find_stray_answers(prose, page=page):
-        above = block.start
-        while above > 0 and prose[above].type != "heading_open":
-            above -= 1
+        heading_index = block.start
+        while heading_index > 0 and prose[heading_index].type != "heading_open":
+            heading_index -= 1
         last = max(last_line(prose[at]) for at in block)
-        told = range(first_line(prose[above]), last + 1)
+        section_lines = range(first_line(prose[heading_index]), last + 1)
         errors = (p for p in source_file.problems if p.severity == "error")
-        if not any(p.line in told and p.code not in _INDEPENDENT for p in errors):
+        if not any(p.line in section_lines and p.code not in _INDEPENDENT for p in errors):
             _report_stray_answer(prose[block.start : block.stop], source_file)
 
 
@@ -150,8 +150,8 @@ def _gives_answer_away(token: Token, asked: bool) -> bool:
         return token.content.strip() == UNCLOSED
     if token.type != "inline":
         return False
-    lost = _COMMENT.match(token.content) or _find_blank_kind_and_text(token)
-    return lost is not None or (asked and _has_ticked_box(token))
+    stray_part = _COMMENT.match(token.content) or _find_blank_kind_and_text(token)
+    return stray_part is not None or (asked and _has_ticked_box(token))
 
 
 def _has_ticked_box(token: Token) -> bool:
@@ -208,11 +208,11 @@ Region = ProseRegion | ItemSource
 def read_regions(text: str, source_file: SourceFile, kind: FileKind) -> list[Region]:
     """Split a text into regions, and report everything wrong between its items."""
     regions = split_into_regions(text, source_file)
-    around = zip((None, *regions), regions, (*regions[1:], None), strict=False)
-    for above, region, following in around:
+    neighbors = zip((None, *regions), regions, (*regions[1:], None), strict=False)
+    for previous, region, following in neighbors:
         if isinstance(region, ProseRegion):
             if kind == "cards" or not _report_answers_below_other_heading(
-                above, region, source_file
+                previous, region, source_file
             ):
                 _report_headings_without_id(region.tokens, kind, source_file)
             source_file.item = ""
@@ -317,13 +317,13 @@ def _report_comment_without_heading(
 
 def _report_unspaced_heading_above(token: Token, source_file: SourceFile) -> bool:
     """Report E02: the line above a comment lacks the space of a heading."""
-    above = first_line(token) - 1
-    while above > 0 and not source_file.lines[above - 1].strip():
-        above -= 1
-    line = source_file.lines[above - 1] if above > 0 else ""
+    line_above = first_line(token) - 1
+    while line_above > 0 and not source_file.lines[line_above - 1].strip():
+        line_above -= 1
+    line = source_file.lines[line_above - 1] if line_above > 0 else ""
     match = _GLUED.fullmatch(line.strip())
     if match:
-        report_unspaced_heading("E02", above, match, source_file)
+        report_unspaced_heading("E02", line_above, match, source_file)
     return bool(match)
 
 
@@ -331,12 +331,12 @@ def report_unspaced_heading(
     code: str, line: int, match: re.Match[str], source_file: SourceFile
 ) -> None:
     """Report once that a line lacks the space after its hashes to be a heading."""
-    hashes, words = match.groups()
-    short = words if len(words) <= _MAX_REGION_SHOWN else f"{words[:_MAX_REGION_SHOWN]}…"
-    message = f"“{hashes}{short}” is no heading: a space is missing after {hashes}."
+    hashes, title = match.groups()
+    excerpt = title if len(title) <= _MAX_REGION_SHOWN else f"{title[:_MAX_REGION_SHOWN]}…"
+    message = f"“{hashes}{excerpt}” is no heading: a space is missing after {hashes}."
     if any(p.line == line and p.message == message for p in source_file.problems):
         return
-    source_file.report(code, line, 1, message, f"Write {hashes} {short}")
+    source_file.report(code, line, 1, message, f"Write {hashes} {excerpt}")
 
 
 def _is_item_heading(tokens: list[Token], at: int) -> bool:
@@ -361,19 +361,19 @@ def _build_draft(tokens: list[Token], at: int, end: int, source_file: SourceFile
     last = first_line(tokens[end]) - 1 if end < len(tokens) else len(source_file.lines)
     before = len(source_file.problems)
     comment = read_item_comment(tokens[at + 3].content, first_line(tokens[at + 3]), source_file)
-    broken = any(p.severity == "error" for p in source_file.problems[before:])
+    has_errors = any(p.severity == "error" for p in source_file.problems[before:])
     # A figure counts as its words, so that its link makes no new revision.
     text = replace_figure_links_by_text("\n".join(source_file.lines[line - 1 : last]))
-    below = replace_figure_links_by_text(
+    body_text = replace_figure_links_by_text(
         "\n".join(source_file.lines[last_line(tokens[at + 3]) : last])
     )
     for token in tokens[at + 4 : end]:
         if _is_item_comment(token):
             _report_second_comment(token, source_file)
-            broken = True
+            has_errors = True
     level = int(tokens[at].tag[1])
     body = tokens[at + 4 : end]
-    return ItemSource(tokens[at + 1], comment, body, line, level, text, broken, below)
+    return ItemSource(tokens[at + 1], comment, body, line, level, text, has_errors, body_text)
 
 
 def _report_second_comment(token: Token, source_file: SourceFile) -> None:
@@ -391,13 +391,13 @@ def _report_answers_below_other_heading(
     """Report E24 if the answers are below a separate heading. Returns whether they are."""
     if not isinstance(above, ItemSource) or not above.comment.id:
         return False
-    answered = any(
+    has_answer = any(
         t.type.endswith(("list_open", "table_open")) or _find_blank_kind_and_text(t)
         for t in (above.heading, *above.body)
     )
     prose = below.tokens
-    heads = prose[0].type == "heading_open" and len(prose) > 3
-    if above.comment.field_text("type") or answered or not heads:
+    has_heading = prose[0].type == "heading_open" and len(prose) > 3
+    if above.comment.field_text("type") or has_answer or not has_heading:
         return False
     if prose[3].type != "bullet_list_open" or "[x]" not in map(str.lower, _checkboxes_at(prose, 3)):
         return False
@@ -421,11 +421,11 @@ def _report_headings_without_id(
     for at, token in enumerate(prose):
         if token.type == "heading_open" and not token.level:
             heading = -1 if _is_id_in_broken_comment(prose, at) else at
-            card = kind == "cards" and (
+            is_card = kind == "cards" and (
                 _has_card_back(prose, at) or _find_blank_kind_and_text(prose[at + 1])
             )
-            answers = card or (kind == "quiz" and _has_answer_without_boxes(prose, at))
-            if heading >= 0 and (answers or _comment_without_id_below(prose, at)):
+            has_answer = is_card or (kind == "quiz" and _has_answer_without_boxes(prose, at))
+            if heading >= 0 and (has_answer or _comment_without_id_below(prose, at)):
                 _report_heading_without_id(prose, at, source_file)
                 heading = -1
         elif token.type == "paragraph_open" and match_unspaced_heading(prose[at + 1]):
@@ -439,7 +439,7 @@ def _report_headings_without_id(
 
 
 def _report_quiz_heading_without_item(prose: list[Token], source_file: SourceFile) -> None:
-    """Report E01: text below a heading in quiz.md that is no item."""
+    """Report E01: a heading in quiz.md with text below it that is not an item."""
     for at, token in enumerate(prose):
         if token.type != "heading_open" or token.level or not _has_card_back(prose, at):
             continue
@@ -456,25 +456,25 @@ def _report_quiz_heading_without_item(prose: list[Token], source_file: SourceFil
 def _report_empty_headings(
     prose: list[Token], following: Region | None, kind: FileKind, source_file: SourceFile
 ) -> None:
-    """Report E01, E57: headings with nothing below, unless they stand above deeper ones."""
+    """Report E01, E57: headings with nothing below them, unless deeper headings follow."""
     for at, token in enumerate(prose):
         if token.type != "heading_open" or token.level or token.tag == "h1":
             continue
         end = find_heading_after(prose, at)
-        below = [t for t in prose[at + 3 : end] if t.type != "html_block"]
+        section_body = [t for t in prose[at + 3 : end] if t.type != "html_block"]
         next_tag = prose[end].tag if end < len(prose) else ""
         if isinstance(following, ItemSource) and not next_tag:
             next_tag = f"h{following.level}"
         line = first_line(token)
-        told = any(p.line == line for p in source_file.problems if p.severity == "error")
-        if below or told or next_tag > token.tag:
+        is_reported = any(p.line == line for p in source_file.problems if p.severity == "error")
+        if section_body or is_reported or next_tag > token.tag:
             continue
         source_file.item = ""
-        shown = source_file.lines[line - 1].strip("# ")[:_MAX_REGION_SHOWN]
-        code, message = "E01", f"Nothing stands below “{shown}”, so that it is no question."
+        title = source_file.lines[line - 1].strip("# ")[:_MAX_REGION_SHOWN]
+        code, message = "E01", f"Nothing stands below “{title}”, so that it is no question."
         hint = "Write its answers below it, or delete it."
         if kind == "cards":
-            code, message = "E57", f"The card “{shown}” has no back."
+            code, message = "E57", f"The card “{title}” has no back."
             hint = "Write the answer as text below the heading, or delete it."
         source_file.report(code, line, 1, message, hint)
 
@@ -482,18 +482,20 @@ def _report_empty_headings(
 def _report_unrecognized_cards(prose: list[Token], source_file: SourceFile) -> None:
     """Report E01: cards in the form of a list, a table or pairs, or below a heading of a page."""
     for at, token in enumerate(prose):
-        below = prose[at + 3].type if token.type == "heading_open" and at + 3 < len(prose) else ""
-        title = token.tag == "h2" and below not in {"", "heading_open"}
+        next_type = (
+            prose[at + 3].type if token.type == "heading_open" and at + 3 < len(prose) else ""
+        )
+        is_topic_heading = token.tag == "h2" and next_type not in {"", "heading_open"}
         lines = token.content.split("\n") if token.type == "inline" and token.level == 1 else ()
-        paired = any(map(_CARD_PAIR.search, lines)) or "?" in lines
-        listed = token.type.endswith(("_list_open", "table_open")) and not token.level
-        if not (title or paired or listed) or token.map is None:
+        is_pair = any(map(_CARD_PAIR.search, lines)) or "?" in lines
+        is_list = token.type.endswith(("_list_open", "table_open")) and not token.level
+        if not (is_topic_heading or is_pair or is_list) or token.map is None:
             continue
-        read = {p.line for p in source_file.problems if p.severity == "error"}
+        reported_lines = {p.line for p in source_file.problems if p.severity == "error"}
         first = first_line(token)
-        if read.isdisjoint(range(first - 2, last_line(token) + 1)):
-            shown = source_file.lines[first - 1].strip("# ")[:_MAX_REGION_SHOWN]
-            message = f"“{shown}” is no card: nothing reads it."
+        if reported_lines.isdisjoint(range(first - 2, last_line(token) + 1)):
+            excerpt = source_file.lines[first - 1].strip("# ")[:_MAX_REGION_SHOWN]
+            message = f"“{excerpt}” is no card: nothing reads it."
             hint = "Write the front behind ### and the back below it; for a gap, ### with [[word]]."
             source_file.report("E01", first, 1, message, hint)
             return
@@ -506,20 +508,20 @@ def match_unspaced_heading(inline: Token) -> re.Match[str] | None:
 
 def _is_id_in_broken_comment(prose: list[Token], at: int) -> bool:
     """Return whether the heading's id is in a comment that is reported as broken."""
-    below = prose[at + 3 : at + 5]
-    if below and below[0].content.strip() == UNCLOSED:
+    next_tokens = prose[at + 3 : at + 5]
+    if next_tokens and next_tokens[0].content.strip() == UNCLOSED:
         return True
-    if len(below) > 1 and MISBEGUN.match(below[1].content):
+    if len(next_tokens) > 1 and MISBEGUN.match(next_tokens[1].content):
         return True
     return any(map(_is_item_comment, prose[at : find_heading_after(prose, at)]))
 
 
 def _has_card_back(prose: list[Token], at: int) -> bool:
     """Return whether there is text below a heading of a card's level."""
-    below = prose[at + 3 : at + 5]
-    if below and below[0].type == "html_block":
-        below = below[1:]
-    return prose[at].tag >= "h3" and bool(below) and below[0].type != "heading_open"
+    next_tokens = prose[at + 3 : at + 5]
+    if next_tokens and next_tokens[0].type == "html_block":
+        next_tokens = next_tokens[1:]
+    return prose[at].tag >= "h3" and bool(next_tokens) and next_tokens[0].type != "heading_open"
 
 
 def _has_answer_without_boxes(prose: list[Token], at: int) -> bool:
@@ -533,42 +535,42 @@ def _has_answer_without_boxes(prose: list[Token], at: int) -> bool:
 
 def _comment_without_id_below(prose: list[Token], at: int) -> Token | None:
     """Return the heading's comment that has fields but no id; else None."""
-    below = prose[at + 3] if at + 3 < len(prose) else None
-    if below is None or below.type != "html_block":
+    next_token = prose[at + 3] if at + 3 < len(prose) else None
+    if next_token is None or next_token.type != "html_block":
         return None
-    return below if _NAMELESS.match(below.content) else None
+    return next_token if _NAMELESS.match(next_token.content) else None
 
 
 def _checkboxes_at(prose: list[Token], at: int) -> list[str]:
-    inside = prose[at : closing_index(prose, at)]
-    return [box for t in inside if t.level == 3 and (box := find_checkbox(t))]
+    list_tokens = prose[at : closing_index(prose, at)]
+    return [box for t in list_tokens if t.level == 3 and (box := find_checkbox(t))]
 
 
 def _report_heading_without_id(prose: list[Token], at: int, source_file: SourceFile) -> None:
     """Report E01 for a heading. `--fix` adds an id if there was none."""
     source_file.item = ""
-    heading, below = prose[at], _comment_without_id_below(prose, at)
+    heading, comment = prose[at], _comment_without_id_below(prose, at)
     noun = "card" if source_file.path.endswith("cards.md") else "question"
-    if below is not None:
+    if comment is not None:
         message = f"The comment of this {noun} has no id."
-        if _KEYS_FIRST.match(below.content):
+        if _KEYS_FIRST.match(comment.content):
             hint = "Run the check with --fix, which writes one, or begin it with <!-- q: some-id"
-            source_file.report("E01", first_line(below), 1, message, hint)
+            source_file.report("E01", first_line(comment), 1, message, hint)
             source_file.unidentified.append(_unidentified_item(prose, at, source_file))
             return
-        source_file.record_id_claim(below.content, first_line(below))
+        source_file.record_id_claim(comment.content, first_line(comment))
         hint = "Begin it with q: and an id: <!-- q: some-id"
-        source_file.report("E01", first_line(below), 1, message, hint)
+        source_file.report("E01", first_line(comment), 1, message, hint)
         return
     match = match_unspaced_heading(heading)
     if match:
         report_unspaced_heading("E01", first_line(heading), match, source_file)
         return
-    if stray := _line_of_stray_comment(prose, at, source_file):
-        words = source_file.lines[stray - 1].strip()[:40]
-        message = f"“{words}” is not the comment of this question."
+    if stray_line := _line_of_stray_comment(prose, at, source_file):
+        excerpt = source_file.lines[stray_line - 1].strip()[:40]
+        message = f"“{excerpt}” is not the comment of this question."
         hint = "Write <!-- q: and the id right below the heading, and --> behind them."
-        source_file.report("E10", stray, 1, message, hint)
+        source_file.report("E10", stray_line, 1, message, hint)
         return
     hint = "Run the check with --fix, which writes one, or write <!-- q: some-id --> below it."
     if source_file.path.endswith("concept.md"):
@@ -582,15 +584,15 @@ def _line_of_stray_comment(prose: list[Token], at: int, source_file: SourceFile)
     """Return the line that looks like the heading's comment; 0 if there is none."""
     section = prose[at : find_heading_after(prose, at)]
     end = max(map(last_line, section))
-    code = {
+    code_lines = {
         line
         for t in section
         if t.type == "fence"
         for line in range(first_line(t), last_line(t) + 1)
     }
     for line in range(last_line(section[0]) + 1, end + 1):
-        words = unicodedata.normalize("NFKC", html.unescape(source_file.lines[line - 1]))
-        if line not in code and _STRAY.match(words):
+        text = unicodedata.normalize("NFKC", html.unescape(source_file.lines[line - 1]))
+        if line not in code_lines and _STRAY.match(text):
             return line
     return 0
 
@@ -599,7 +601,7 @@ def _unidentified_item(prose: list[Token], at: int, source_file: SourceFile) -> 
     """Describe the item of a heading without a comment."""
     section = prose[at : find_heading_after(prose, at)]
     first, end = last_line(section[0]), max(map(last_line, section))
-    below = replace_figure_links_by_text("\n".join(source_file.lines[first:end]))
+    body_text = replace_figure_links_by_text("\n".join(source_file.lines[first:end]))
     title = replace_figure_links_by_text(section[1].content)
     comments = [t.content for t in section if t.type == "html_block"]
     edit = (
@@ -609,15 +611,15 @@ def _unidentified_item(prose: list[Token], at: int, source_file: SourceFile) -> 
         f"{source_file.lines[first - 1]}\n<!-- q: ",
         " -->",
     )
-    if below_heading := _comment_without_id_below(prose, at):
-        edit = _plan_id_insertion(first_line(below_heading), source_file)
+    if comment := _comment_without_id_below(prose, at):
+        edit = _plan_id_insertion(first_line(comment), source_file)
     return UnidentifiedItem(
         *edit,
         title,
         tuple(_NAMED.findall("\n".join(comments)))[:_MOST_NAMED],
-        bottom_k_sketch(f"{title}\n{below}"),
+        bottom_k_sketch(f"{title}\n{body_text}"),
         hash_words(title),
-        hash_words(below),
+        hash_words(body_text),
     )
 
 
@@ -625,10 +627,10 @@ def _plan_id_insertion(line: int, source_file: SourceFile) -> tuple[int, int, st
     """Return line, column, old text, and the new text around the id, for a comment without one."""
     text = source_file.lines[line - 1]
     start = text.index("<!--")
-    old = re.match(r"<!--\s*", text[start:])
-    opening = old[0] if old else "<!--"
-    alone = start + len(opening) == len(text)
-    return line, start + 1, opening, "<!-- q: ", "" if alone else "\n"
+    opening_match = re.match(r"<!--\s*", text[start:])
+    opening = opening_match[0] if opening_match else "<!--"
+    ends_line = start + len(opening) == len(text)
+    return line, start + 1, opening, "<!-- q: ", "" if ends_line else "\n"
 
 
 _OPENING = "<!--"
@@ -638,25 +640,25 @@ def page_source_without_items(text: str) -> str:
     """Return a page's source without front matter, items and comments.
 
     Answers whose question lost its comment are removed too, as on the rendered page.
-    Comments are notes among authors.
+    Comments are notes for other authors.
     """
     source_file = SourceFile("", text)
     body = parse_front_matter(source_file)[1]
     lines = body.split("\n")
-    gone: set[int] = set()
+    removed_lines: set[int] = set()
     for region in split_into_regions(body, source_file):
         if isinstance(region, ItemSource):
-            gone |= set(range(region.line, region.line + region.text.count("\n") + 1))
+            removed_lines |= set(range(region.line, region.line + region.text.count("\n") + 1))
             continue
         for block in find_stray_answers(region.tokens):
-            gone |= {n for at in block for n in _line_numbers(region.tokens[at])}
+            removed_lines |= {n for at in block for n in _line_numbers(region.tokens[at])}
         for token in region.tokens:
             if token.type == "html_block" and _OPENING in token.content:
-                gone |= set(_line_numbers(token))
+                removed_lines |= set(_line_numbers(token))
             elif token.type == "inline":
                 _blank_comments(lines, token)
-    kept = [line for number, line in enumerate(lines, 1) if number not in gone]
-    return "\n".join(kept).strip("\n") + "\n"
+    remaining_lines = [line for number, line in enumerate(lines, 1) if number not in removed_lines]
+    return "\n".join(remaining_lines).strip("\n") + "\n"
 
 
 def _line_numbers(token: Token) -> range:
@@ -668,12 +670,12 @@ def _line_numbers(token: Token) -> range:
 def _blank_comments(lines: list[str], inline: Token) -> None:
     for comment in _find_comments(inline):
         block = _line_numbers(inline)
-        whole = "\n".join(lines[block.start - 1 : block.stop - 1])
+        block_text = "\n".join(lines[block.start - 1 : block.stop - 1])
         # Each line of a quotation has a marker, which the comment's content lacks.
         parts = (re.escape(part.strip()) for part in comment.split("\n"))
         pattern = r"[ \t]*\n[ \t>]*".join(parts)
-        left = re.sub(pattern, lambda m: "\n" * m[0].count("\n"), whole)
-        lines[block.start - 1 : block.stop - 1] = left.split("\n")
+        blanked_text = re.sub(pattern, lambda m: "\n" * m[0].count("\n"), block_text)
+        lines[block.start - 1 : block.stop - 1] = blanked_text.split("\n")
 
 
 def _find_comments(inline: Token) -> Iterator[str]:

@@ -82,10 +82,10 @@ class CourseWithDrafts:
     def unfinished(self) -> int:
         """The number of topics and items that are not live."""
         cards = [c for c in self.cards.values() if not c.is_reverse]
-        every = [t.status for t in self.topics.values()]
-        every += [q.status for q in self.questions.values()]
-        every += [c.status for c in cards]
-        return sum(status != "live" for status in every)
+        statuses = [t.status for t in self.topics.values()]
+        statuses += [q.status for q in self.questions.values()]
+        statuses += [c.status for c in cards]
+        return sum(status != "live" for status in statuses)
 
 
 NOTHING = CourseWithDrafts({}, {}, {})
@@ -105,7 +105,7 @@ def drop_scaffold_warnings_in_drafts(
     problems: Iterable[ContentProblem], authored: CourseWithDrafts
 ) -> list[ContentProblem]:
     """Drop W77 (scaffold text) in what is not live: it is allowed there."""
-    drafts = {t.slug for t in authored.topics.values() if t.status != "live"}
+    draft_topics = {t.slug for t in authored.topics.values() if t.status != "live"}
     starts: dict[str, list[ItemStart]] = {}
     items: list[Question | Flashcard] = [*authored.questions.values(), *authored.cards.values()]
     for item in items:
@@ -113,13 +113,14 @@ def drop_scaffold_warnings_in_drafts(
         starts.setdefault(item.place.path, []).append(start)
     for lines in starts.values():
         lines.sort()
-    sketched = {item.topic for item in items if item.status != "live"}
+    topics_with_drafts = {item.topic for item in items if item.status != "live"}
     return [
         p
         for p in problems
         if p.code != "W77"
         or not (
-            _topic_of_problem(p) in (drafts | sketched if p.path.endswith(".svg") else drafts)
+            _topic_of_problem(p)
+            in (draft_topics | topics_with_drafts if p.path.endswith(".svg") else draft_topics)
             or _is_in_unpublished_item(p, starts.get(p.path, []))
         )
     ]
@@ -163,31 +164,37 @@ def assemble_course(course: ParsedCourse) -> AssembledCourse:
         *_check_across_files(course, pages, questions, cards),
         *_check_owner_reviews(course, owners.items),
     ]
-    homeless = _check_items_without_topic(course, pages)
-    problems += homeless
-    out = _items_with_errors(problems)
-    out |= {ItemInFile(fact.id, p.path) for p in homeless for fact in course.readings[p.path].facts}
-    questions = {i: q for i, q in questions.items() if ItemInFile(i, q.place.path) not in out}
+    missing_page_problems = _check_items_without_topic(course, pages)
+    problems += missing_page_problems
+    excluded_items = _items_with_errors(problems)
+    excluded_items |= {
+        ItemInFile(fact.id, p.path)
+        for p in missing_page_problems
+        for fact in course.readings[p.path].facts
+    }
+    questions = {
+        i: q for i, q in questions.items() if ItemInFile(i, q.place.path) not in excluded_items
+    }
     cards = {
         i: c
         for i, c in cards.items()
-        if ItemInFile(i.removesuffix(REVERSE), c.place.path) not in out
+        if ItemInFile(i.removesuffix(REVERSE), c.place.path) not in excluded_items
     }
     authored = CourseWithDrafts(_ordered_topics(course, pages, questions, cards), questions, cards)
-    questions, cards, shown = (
+    questions, cards, live_pages = (
         drop_unpublished_items(questions),
         drop_unpublished_items(cards),
         drop_unpublished_items(pages),
     )
-    topics = _ordered_topics(course, shown, questions, cards)
+    topics = _ordered_topics(course, live_pages, questions, cards)
     problems += owners.problems  # these leave out copies of an item, but not the owner of an id
     # Parsed files already lack broken items. A file that broke is shown in its last
     # good version, so its current problems must not remove items.
     problems += [p for r in course.readings.values() for p in r.problems]
     problems += check_coverage(course, authored.questions.values(), authored.cards.values())
     problems += check_topics(topics, course.readings, authored.questions, authored.cards)
-    told = tuple(sorted(set(drop_scaffold_warnings_in_drafts(problems, authored))))
-    return AssembledCourse(topics, questions, cards, told, authored)
+    all_problems = tuple(sorted(set(drop_scaffold_warnings_in_drafts(problems, authored))))
+    return AssembledCourse(topics, questions, cards, all_problems, authored)
 
 
 def _check_across_files(
@@ -225,8 +232,8 @@ class ItemInFile(NamedTuple):
 
 def _items_with_errors(problems: list[ContentProblem]) -> set[ItemInFile]:
     """Return the items that errors leave out."""
-    refused = [p for p in problems if p.item and p.severity == "error"]
-    return {ItemInFile(p.item, path) for p in refused for path in _list_possible_item_files(p)}
+    errors = [p for p in problems if p.item and p.severity == "error"]
+    return {ItemInFile(p.item, path) for p in errors for path in _list_possible_item_files(p)}
 
 
 def _list_possible_item_files(problem: ContentProblem) -> tuple[str, ...]:
@@ -239,10 +246,10 @@ def _list_possible_item_files(problem: ContentProblem) -> tuple[str, ...]:
 
 
 def _unsourced_problem(question: Question) -> ContentProblem:
-    place = (question.place.path, question.place.line, 1)
+    location = (question.place.path, question.place.line, 1)
     hint = "Write source: key in its comment or in the front matter."
     message = "The question names no source."
-    return make_problem(place, "E16", message, hint, question.id, derived=True)
+    return make_problem(location, "E16", message, hint, question.id, derived=True)
 
 
 def _check_questions_without_objective(
@@ -261,11 +268,11 @@ def _check_items_without_topic(
     course: ParsedCourse, pages: Mapping[str, Topic]
 ) -> list[ContentProblem]:
     problems = []
-    told = set(pages)
+    handled_slugs = set(pages)
     for path, reading in course.readings.items():
         slug = path.split("/")[1] if path.startswith("topics/") else ""
-        if slug and slug not in told and reading.facts:
-            told.add(slug)
+        if slug and slug not in handled_slugs and reading.facts:
+            handled_slugs.add(slug)
             message = f"The topic “{slug}” has no concept.md."
             hint = "Write its page: a title, a source and a paragraph are a start."
             problems.append(make_problem((path, 1, 1), "E61", message, hint))
@@ -275,14 +282,18 @@ def _check_items_without_topic(
 def _owned_items(
     course: ParsedCourse, pages: Mapping[str, Topic], owners: Mapping[str, IdClaim]
 ) -> tuple[dict[str, Question], dict[str, Flashcard]]:
-    renamed = _counted_keys_by_question(course, owners)
+    counted_keys = _counted_keys_by_question(course, owners)
     questions: dict[str, Question] = {}
     cards: dict[str, Flashcard] = {}
     for path, reading in course.sort_listed_topics_first():
         for question in reading.questions:
             if _is_owner_at(owners.get(question.id), path, question.place.line):
-                heir = _with_embedded_figures(_inherit_metadata_from_page(question, pages), course)
-                questions[question.id] = _with_renamed_keys(heir, renamed.get(question.id, {}))
+                full_question = _with_embedded_figures(
+                    _inherit_metadata_from_page(question, pages), course
+                )
+                questions[question.id] = _with_renamed_keys(
+                    full_question, counted_keys.get(question.id, {})
+                )
         for card in reading.cards:
             owner = owners.get(card.id.removesuffix(REVERSE))
             if _is_owner_at(owner, path, card.place.line):
@@ -300,8 +311,8 @@ def _inherit_metadata_from_page(item: Any, pages: Mapping[str, Topic]) -> Any:
     page = pages.get(item.topic)
     if page is None:
         return item
-    full = item.objectives and item.sources and not page.level
-    if full and page.status == item.status:
+    has_all_metadata = item.objectives and item.sources and not page.level
+    if has_all_metadata and page.status == item.status:
         return item
     return dataclasses.replace(
         item,
@@ -328,8 +339,8 @@ def _with_embedded_figures(question: Question, course: ParsedCourse) -> Question
     if not drawings:
         return question
     answer = kind.embed_figures(question.answer, drawings)
-    words = content_hash(f"{question.revision} {stable_repr(drawings)}")
-    return dataclasses.replace(question, answer=answer, revision=words)
+    revision = content_hash(f"{question.revision} {stable_repr(drawings)}")
+    return dataclasses.replace(question, answer=answer, revision=revision)
 
 
 def _counted_keys_by_question(course: ParsedCourse, owners: Mapping[str, IdClaim]) -> Renamed:
@@ -358,18 +369,18 @@ def _ordered_topics(
     """Return the topics with their items, in syllabus order, unlisted ones last."""
     order = [s for s in course.syllabus.topics if s in pages]
     order += [s for s in pages if s not in order]
-    asked: dict[str, list[str]] = {slug: [] for slug in order}
-    learned: dict[str, list[str]] = {slug: [] for slug in order}
+    question_ids: dict[str, list[str]] = {slug: [] for slug in order}
+    card_ids: dict[str, list[str]] = {slug: [] for slug in order}
     for question in questions.values():
-        asked.get(question.topic, []).append(question.id)
+        question_ids.get(question.topic, []).append(question.id)
     for card in cards.values():
-        learned.get(card.topic, []).append(card.id)
+        card_ids.get(card.topic, []).append(card.id)
     return {
         slug: dataclasses.replace(
             pages[slug],
             sections=_live_sections(pages[slug], questions, course),
-            questions=tuple(asked[slug]),
-            cards=tuple(learned[slug]),
+            questions=tuple(question_ids[slug]),
+            cards=tuple(card_ids[slug]),
         )
         for slug in order
     }
@@ -380,15 +391,15 @@ def _live_sections(
 ) -> tuple[Section, ...]:
     """Return the sections without omitted questions, with their drawings."""
     folder = page.place.path.rpartition("/")[0]
-    shown: Counter[str] = Counter()
+    image_counts: Counter[str] = Counter()
     sections = []
     for section in page.sections:
         pieces: list[Piece] = []
         for piece in section.pieces:
             if isinstance(piece, ImageBlock):
-                shown[piece.file] += 1
+                image_counts[piece.file] += 1
                 drawings = find_drawing_and_phone_variant(course.readings, f"{folder}/{piece.file}")
-                pieces.append(HtmlBlock(render_figure(piece, drawings, shown[piece.file])))
+                pieces.append(HtmlBlock(render_figure(piece, drawings, image_counts[piece.file])))
             elif not isinstance(piece, QuestionBlock) or piece.question in questions:
                 pieces.append(piece)
         sections.append(dataclasses.replace(section, pieces=tuple(pieces)))
@@ -400,8 +411,8 @@ def library_version(readings: Mapping[str, ParsedFile]) -> str:
     digest = hashlib.sha256(parser_code_hash().encode())
     for path, reading in sorted(readings.items()):
         # A broken file is shown in its last good version, but its problems are new.
-        words = f"{path}\0{reading.digest}\0{reading.problems}"
-        digest.update(words.encode(errors="replace"))
+        entry = f"{path}\0{reading.digest}\0{reading.problems}"
+        digest.update(entry.encode(errors="replace"))
     return digest.hexdigest()[:16]
 
 
@@ -426,15 +437,15 @@ def explain_unshowable_image(folder: Path, name: str) -> str:
 
     NAME may include folders. A second line suggests the most similar file.
     """
-    file, place = folder / name, name.split("/")
-    shown = "/".join(place[2:]) or place[-1]
+    file, parts = folder / name, name.split("/")
+    relative_name = "/".join(parts[2:]) or parts[-1]
     try:
-        if len(place) < 3 or not is_path_inside(shown) or not file.is_file():
-            return f"There is no file “{shown}”.{_nearest_picture_hint(folder, place)}"
-        why = _describe_picture_fault(file, folder)
+        if len(parts) < 3 or not is_path_inside(relative_name) or not file.is_file():
+            return f"There is no file “{relative_name}”.{_nearest_picture_hint(folder, parts)}"
+        fault = _describe_picture_fault(file, folder)
     except (OSError, ValueError):
-        return f"There is no file “{shown}”."
-    return f"“{shown}” {why}." if why else ""
+        return f"There is no file “{relative_name}”."
+    return f"“{relative_name}” {fault}." if fault else ""
 
 
 def add_image_sizes(topic: Topic, folder: Path) -> Topic:
@@ -445,12 +456,12 @@ def add_image_sizes(topic: Topic, folder: Path) -> Topic:
         for piece in section.pieces
     ):
         return topic
-    own = folder / "topics" / topic.slug
+    topic_folder = folder / "topics" / topic.slug
 
-    def sized(match: re.Match[str]) -> str:
-        size = _image_size(own / unescape(match["file"]))
-        sides = f' width="{size[0]}" height="{size[1]}"' if size else ""
-        return f"{match[0]}{sides}"
+    def add_size(match: re.Match[str]) -> str:
+        size = _image_size(topic_folder / unescape(match["file"]))
+        attributes = f' width="{size[0]}" height="{size[1]}"' if size else ""
+        return f"{match[0]}{attributes}"
 
     return dataclasses.replace(
         topic,
@@ -458,7 +469,7 @@ def add_image_sizes(topic: Topic, folder: Path) -> Topic:
             dataclasses.replace(
                 section,
                 pieces=tuple(
-                    HtmlBlock(_SHOWN.sub(sized, piece.html))
+                    HtmlBlock(_SHOWN.sub(add_size, piece.html))
                     if isinstance(piece, HtmlBlock)
                     else piece
                     for piece in section.pieces
@@ -484,8 +495,8 @@ def _nearest_picture_hint(folder: Path, place: list[str]) -> str:
         return ""
     files = itertools.islice(topic.rglob("*"), _MOST_FILES)
     names = [f.relative_to(topic).as_posix() for f in files if f.suffix in PICTURES]
-    near = closest_word("/".join(place[2:]), names)
-    return f"\nDid you mean “{near}”?" if near else ""
+    suggestion = closest_word("/".join(place[2:]), names)
+    return f"\nDid you mean “{suggestion}”?" if suggestion else ""
 
 
 def _describe_picture_fault(file: Path, folder: Path) -> str:
@@ -497,8 +508,8 @@ def _describe_picture_fault(file: Path, folder: Path) -> str:
         return "is no picture: SVG, PNG, JPEG, WebP, AVIF and GIF are"
     with file.open("rb") as stream:
         start = stream.read(12)
-    fine = _KINDS[file.suffix] in {"", detect_image_format(start)}
-    return "" if fine else "does not hold what the end of its name says"
+    matches_suffix = _KINDS[file.suffix] in {"", detect_image_format(start)}
+    return "" if matches_suffix else "does not hold what the end of its name says"
 
 
 _log = logging.getLogger("headroom")
@@ -527,11 +538,11 @@ class Library:
 
     def with_drafts(self) -> "Library":
         """Return the course with everything that is not live, for authors only."""
-        own = self.authored
-        if own is NOTHING:
+        course = self.authored
+        if course is NOTHING:
             return self
         return dataclasses.replace(
-            self, topics=own.topics, questions=own.questions, cards=own.cards
+            self, topics=course.topics, questions=course.questions, cards=course.cards
         )
 
 
@@ -568,22 +579,24 @@ def assemble_library(
     `previous_files` are the files of the previous state. If one file makes assembling fail,
     its earlier version is used.
     """
-    bank, made = _assemble_readings(readings, folder, today, previous_files)
-    readings = bank.readings
+    course, assembled_course = _assemble_readings(readings, folder, today, previous_files)
+    readings = course.readings
     return Library(
         library_version(readings),
-        bank.syllabus,
-        {slug: add_image_sizes(topic, folder) for slug, topic in made.topics.items()},
-        made.questions,
-        made.cards,
+        course.syllabus,
+        {slug: add_image_sizes(topic, folder) for slug, topic in assembled_course.topics.items()},
+        assembled_course.questions,
+        assembled_course.cards,
         {t.anchor: t for r in readings.values() for t in r.terms},
         {s.key: s for r in readings.values() for s in r.sources},
         {r.exam.slug: r.exam for r in readings.values() if r.exam},
         tuple(
-            drop_consequential_problems([*check_folder_layout(readings, folder), *made.problems])
+            drop_consequential_problems(
+                [*check_folder_layout(readings, folder), *assembled_course.problems]
+            )
         ),
         tuple(path for path, reading in readings.items() if reading.outdated),
-        made.authored,
+        assembled_course.authored,
     )
 
 
@@ -591,9 +604,11 @@ def find_problems(
     readings: Mapping[str, ParsedFile], folder: Path, today: dt.date | None = None
 ) -> tuple[ContentProblem, ...]:
     """Return the problems that `assemble_library` would find, without building the library."""
-    _, made = _assemble_readings(readings, folder, today)
+    _, assembled_course = _assemble_readings(readings, folder, today)
     return tuple(
-        drop_consequential_problems([*check_folder_layout(readings, folder), *made.problems])
+        drop_consequential_problems(
+            [*check_folder_layout(readings, folder), *assembled_course.problems]
+        )
     )
 
 
@@ -604,11 +619,11 @@ def _assemble_readings(
     earlier: Mapping[str, ParsedFile] = _NOTHING,
 ) -> tuple[ParsedCourse, AssembledCourse]:
     day = today or dt.datetime.now(dt.UTC).date()
-    bank = ParsedCourse(readings, day, _find_picture_faults(readings, folder))
+    course = ParsedCourse(readings, day, _find_picture_faults(readings, folder))
     try:
-        return bank, assemble_course(bank)
+        return course, assemble_course(course)
     except Exception as error:  # noqa: BLE001 - no file may stop the server
-        return _assemble_without_file(bank, error, earlier)
+        return _assemble_without_file(course, error, earlier)
 
 
 def _assemble_without_file(
@@ -619,19 +634,21 @@ def _assemble_without_file(
     If several files fail, the whole previous course is used.
     """
     for path, readings in _fallback_candidates(course.readings, earlier):
-        spared = dataclasses.replace(course, readings=readings)
+        reduced_course = dataclasses.replace(course, readings=readings)
         try:
-            made = assemble_course(spared)
+            assembled_course = assemble_course(reduced_course)
         except Exception:  # noqa: BLE001, S112 - another file is at fault
             continue
-        own = course.readings[path].problems if path in course.readings else ()
-        what = "This file" if path in course.readings else "The course"
-        problem = log_internal_error((path or "syllabus.toml", 1, 1), what, error)
-        problems = {*made.problems, *own, problem}
-        return spared, dataclasses.replace(made, problems=tuple(sorted(problems)))
+        file_problems = course.readings[path].problems if path in course.readings else ()
+        subject = "This file" if path in course.readings else "The course"
+        problem = log_internal_error((path or "syllabus.toml", 1, 1), subject, error)
+        problems = {*assembled_course.problems, *file_problems, problem}
+        return reduced_course, dataclasses.replace(
+            assembled_course, problems=tuple(sorted(problems))
+        )
     problem = log_internal_error(("syllabus.toml", 1, 1), "The course", error)
-    empty = dataclasses.replace(course, readings={})
-    return empty, AssembledCourse({}, {}, {}, (problem,))
+    empty_course = dataclasses.replace(course, readings={})
+    return empty_course, AssembledCourse({}, {}, {}, (problem,))
 
 
 class FallbackCandidate(NamedTuple):
@@ -645,13 +662,13 @@ def _fallback_candidates(
     readings: Mapping[str, ParsedFile], previous_files: Mapping[str, ParsedFile]
 ) -> Iterator[FallbackCandidate]:
     for path, reading in readings.items():
-        others = dict(readings)
-        del others[path]
+        candidate_files = dict(readings)
+        del candidate_files[path]
         if path in previous_files:
-            others[path] = dataclasses.replace(
+            candidate_files[path] = dataclasses.replace(
                 previous_files[path], problems=reading.problems, outdated=True
             )
-        yield FallbackCandidate(path, others)
+        yield FallbackCandidate(path, candidate_files)
     if previous_files:
         changed = {p for p, r in previous_files.items() if readings.get(p) != r}
         yield FallbackCandidate(
@@ -662,13 +679,13 @@ def _fallback_candidates(
 
 def _find_picture_faults(readings: Mapping[str, ParsedFile], folder: Path) -> dict[str, str]:
     """Return the pictures that pages show, with what is wrong with each."""
-    wanted = (
+    picture_paths = (
         f"{path.rpartition('/')[0]}/{mention.value}"
         for path, reading in readings.items()
         for mention in reading.mentions
         if mention.kind == "file"
     )
-    return {name: explain_unshowable_image(folder, name) for name in wanted}
+    return {name: explain_unshowable_image(folder, name) for name in picture_paths}
 
 
 class LiveLibrary:
@@ -729,40 +746,44 @@ class LiveLibrary:
     def _renew_state(self) -> "tuple[Library, FileStamps | _RetryTimes]":
         """Reload the course. On failure, return the previous state with the error."""
         try:
-            readings, watch = self._files.parse_current_files()
+            readings, stamps = self._files.parse_current_files()
             if self._state and self._failed == library_version(readings):
-                return self._state[0], watch  # it would fail and be logged again
+                return self._state[0], stamps  # it would fail and be logged again
             library = assemble_library(readings, self.folder, previous_files=self._readings)
-            failed = {p.path for p in library.problems if p.code == "E00"}
-            self._files.save_last_good_files(without=failed)
+            failed_paths = {p.path for p in library.problems if p.code == "E00"}
+            self._files.save_last_good_files(without=failed_paths)
         except Exception as error:  # noqa: BLE001 - nothing may stop the server
-            shown = self._state[0] if self._state else _EMPTY
+            library_with_error = self._state[0] if self._state else _EMPTY
             problem = log_internal_error(("syllabus.toml", 1, 1), "The course", error)
-            problems = tuple(p for p in shown.problems if p != problem)
-            shown = dataclasses.replace(shown, problems=(*problems, problem))
-            return shown, _RetryTimes(time.monotonic() + _RETRY)
-        self._failed = library_version(readings) if failed else ""
-        sound = {p: r for p, r in readings.items() if p not in failed}
-        before = {p: r for p, r in self._readings.items() if p in failed & {*readings}}
-        self._readings = {**before, **sound}
+            problems = tuple(p for p in library_with_error.problems if p != problem)
+            library_with_error = dataclasses.replace(
+                library_with_error, problems=(*problems, problem)
+            )
+            return library_with_error, _RetryTimes(time.monotonic() + _RETRY)
+        self._failed = library_version(readings) if failed_paths else ""
+        good_files = {p: r for p, r in readings.items() if p not in failed_paths}
+        previous_files = {
+            p: r for p, r in self._readings.items() if p in failed_paths & {*readings}
+        }
+        self._readings = {**previous_files, **good_files}
         self._log_errors(library)
-        return library, watch
+        return library, stamps
 
     def _log_errors(self, library: Library) -> None:
         """Log the first error of each file, once as long as it stays the same."""
-        first: dict[str, ContentProblem] = {}
+        first_errors: dict[str, ContentProblem] = {}
         for problem in library.problems:
             if problem.severity == "error":
-                first.setdefault(problem.path, problem)
-        for path, problem in first.items():
+                first_errors.setdefault(problem.path, problem)
+        for path, problem in first_errors.items():
             if self._told.get(path) != problem:
-                words = "what is sound in it is served"
+                consequence = "what is sound in it is served"
                 if path in library.outdated:
-                    words = "its last good version is served"
-                place = replace_unprintable_characters(f"{path}:{problem.line}")
-                said = replace_unprintable_characters(f"{problem.code} {problem.message}")
-                _log.warning("content %s: %s: %s", place, words, said)
-        self._told = first
+                    consequence = "its last good version is served"
+                location = replace_unprintable_characters(f"{path}:{problem.line}")
+                message = replace_unprintable_characters(f"{problem.code} {problem.message}")
+                _log.warning("content %s: %s: %s", location, consequence, message)
+        self._told = first_errors
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

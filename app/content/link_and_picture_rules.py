@@ -21,15 +21,15 @@ def check_link(path: str, mention: CrossReference, readings: Readings) -> Iterab
     """Report E61: a link to a missing page, heading or term."""
     address, _, anchor = mention.value.partition("#")
     if address.startswith(_TERM) or not (address or "/" in path.removeprefix("shared/")):
-        known = {t.anchor for r in readings.values() for t in r.terms}
-        exists = not anchor or anchor in known
-        hint = "" if exists else _nearest_glossary_name_hint(anchor, known)
+        term_anchors = {t.anchor for r in readings.values() for t in r.terms}
+        exists = not anchor or anchor in term_anchors
+        hint = "" if exists else _nearest_glossary_name_hint(anchor, term_anchors)
     else:
         slug = address.removeprefix(_PAGE) or path.split("/")[-2]
         reading = readings.get(f"topics/{slug}/concept.md")
-        given = anchor.startswith(("src-", "q-")) or anchor in _RESERVED_ANCHORS
+        is_generated = anchor.startswith(("src-", "q-")) or anchor in _RESERVED_ANCHORS
         anchors = set(reading.anchors) if reading else set()
-        exists = reading is not None and (not anchor or given or anchor in anchors)
+        exists = reading is not None and (not anchor or is_generated or anchor in anchors)
         hint = ""
         if not exists:
             hint = (
@@ -45,8 +45,8 @@ def check_link(path: str, mention: CrossReference, readings: Readings) -> Iterab
                 hint = f"Write https://www.{web} for a page of the web."
     if not exists:
         message = f"There is no page or heading “{mention.value}”."
-        place = (path, mention.line, mention.column)
-        yield make_problem(place, "E61", message, hint, mention.item)
+        location = (path, mention.line, mention.column)
+        yield make_problem(location, "E61", message, hint, mention.item)
 
 
 def check_see_also_term(
@@ -57,14 +57,14 @@ def check_see_also_term(
     anchor = slugify(mention.value)
     if any(term.anchor == anchor for term in terms):
         return
-    called = {form: t.name for t in terms for form in (t.anchor, *_slugs_of_name_parts(t.name))}
-    near = called.get(anchor) or called.get(closest_word(anchor, called))
+    headings = {form: t.name for t in terms for form in (t.anchor, *_slugs_of_name_parts(t.name))}
+    heading = headings.get(anchor) or headings.get(closest_word(anchor, headings))
     hint = "Write the whole heading of a term, and a comma between two."
-    if near:
-        hint = f"Write its whole heading: “{near}”."
+    if heading:
+        hint = f"Write its whole heading: “{heading}”."
     message = f"“{mention.value}” behind See: is no heading of the glossary."
-    place = (path, mention.line, mention.column)
-    yield make_problem(place, "E61", message, hint, derived=True)
+    location = (path, mention.line, mention.column)
+    yield make_problem(location, "E61", message, hint, derived=True)
 
 
 def _slugs_of_name_parts(name: str) -> Iterable[str]:
@@ -83,16 +83,16 @@ def check_picture(
 ) -> Iterable[ContentProblem]:
     """Report E61, E78: missing or invalid pictures. `files` maps names to their problem."""
     name = f"{path.rpartition('/')[0]}/{mention.value}"
-    flaw = files.get(name, f"There is no file “{mention.value}”.")
-    if not flaw:
+    fault = files.get(name, f"There is no file “{mention.value}”.")
+    if not fault:
         return
-    message, _, near = flaw.partition("\n")
-    code, hint = "E61", near or _OTHERWISE
+    message, _, suggestion = fault.partition("\n")
+    code, hint = "E61", suggestion or _OTHERWISE
     if not message.startswith("There is no"):
         code = "E78"
         hint = "Put a picture into the folder of the topic, and name it here."
-    place = (path, mention.line, mention.column)
-    yield make_problem(place, code, message, hint, mention.item)
+    location = (path, mention.line, mention.column)
+    yield make_problem(location, code, message, hint, mention.item)
 
 
 _LEGIBLE = 11.0  # pixels
@@ -119,29 +119,31 @@ def check_drawing(
     """Check the drawing that `mention` in the file at `path` names."""
     file, _, region = mention.value.partition("#")
     folder = path.rpartition("/")[0]
-    place = (path, mention.line, mention.column)
-    pair = {
+    location = (path, mention.line, mention.column)
+    variants = {
         n: _parsed_drawing(readings, f"{folder}/{n}") for n in (file, narrow_variant_name(file))
     }
-    asked = mention.kind == "drawing"
-    if not asked and not any(d and d.meant for d in pair.values()):
+    is_required = mention.kind == "drawing"
+    if not is_required and not any(d and d.meant for d in variants.values()):
         return
-    for name, drawing in pair.items():
+    for name, drawing in variants.items():
         if isinstance(drawing, SvgProblem) and not region:
-            at = (f"{folder}/{name}", drawing.line, 1)
+            drawing_location = (f"{folder}/{name}", drawing.line, 1)
             message = f"This drawing cannot be shown: {drawing.why}."
-            yield make_problem(at, "E58", message, drawing.remedy or _HINT, mention.item)
+            yield make_problem(
+                drawing_location, "E58", message, drawing.remedy or _HINT, mention.item
+            )
         elif isinstance(drawing, SvgFigure) and region in drawing.blurred:
             message = f"{name}, line {drawing.line}: {drawing.blurred[region]}."
-            yield make_problem(place, "E58", message, _POINTED, mention.item)
+            yield make_problem(location, "E58", message, _POINTED, mention.item)
         elif isinstance(drawing, SvgFigure) and region and region not in drawing.regions:
             message = f"{name} has no region “{region}”."
             hint = hint_for_unknown_word(region, sorted(drawing.regions - set(drawing.blurred)))
-            yield make_problem(place, "E59", message, hint, mention.item)
+            yield make_problem(location, "E59", message, hint, mention.item)
     if not region:
-        sound = {n: d for n, d in pair.items() if isinstance(d, SvgFigure)}
-        yield from _check_text_size(sound, place, mention.item)
-        yield from _check_drawing_variants_agree(sound, place, mention.item)
+        figures = {n: d for n, d in variants.items() if isinstance(d, SvgFigure)}
+        yield from _check_text_size(figures, location, mention.item)
+        yield from _check_drawing_variants_agree(figures, location, mention.item)
 
 
 def _check_text_size(
@@ -149,12 +151,12 @@ def _check_text_size(
 ) -> Iterable[ContentProblem]:
     """Report W90: text under 11 px at the minimum width of the drawing."""
     for number, (name, drawing) in enumerate(variants.items()):
-        wide = number == 0 and len(variants) > 1
-        pixels = min(1.0, (_DESK if wide else _PHONE) / drawing.width) * drawing.text
+        is_wide = number == 0 and len(variants) > 1
+        pixels = min(1.0, (_DESK if is_wide else _PHONE) / drawing.width) * drawing.text
         if pixels < _LEGIBLE:
             message = f"{name} has text that is shown at {pixels:.1f} px."
-            least = _LEGIBLE * drawing.text / pixels
-            hint = f"Write it at {least:.1f} units or more."
+            minimum = _LEGIBLE * drawing.text / pixels
+            hint = f"Write it at {minimum:.1f} units or more."
             if len(variants) == 1:
                 hint = f"Draw {narrow_variant_name(name)}, 358 units wide, for phones."
             yield make_problem(place, "W90", message, hint, item)
@@ -166,17 +168,17 @@ def _check_drawing_variants_agree(
     """Report W91: the two variants of a drawing differ."""
     if len(variants) < 2:
         return
-    (_, wide), (name, small) = variants.items()
-    same = {
-        "title": wide.title == small.title,
-        "desc": wide.desc == small.desc,
-        "regions": wide.regions == small.regions,
+    (_, wide_drawing), (name, narrow_drawing) = variants.items()
+    agreements = {
+        "title": wide_drawing.title == narrow_drawing.title,
+        "desc": wide_drawing.desc == narrow_drawing.desc,
+        "regions": wide_drawing.regions == narrow_drawing.regions,
     }
-    other = [what for what, agrees in same.items() if not agrees]
-    if other:
-        message = f"{name} differs from the wide drawing in {' and '.join(other)}."
-        only = sorted(wide.regions ^ small.regions)
-        hint = f"Only one of them has {', '.join(only)}." if only else ""
+    differing_parts = [part for part, agrees in agreements.items() if not agrees]
+    if differing_parts:
+        message = f"{name} differs from the wide drawing in {' and '.join(differing_parts)}."
+        unshared_regions = sorted(wide_drawing.regions ^ narrow_drawing.regions)
+        hint = f"Only one of them has {', '.join(unshared_regions)}." if unshared_regions else ""
         hint = hint or "Both say the same, in the same words."
         yield make_problem(place, "W91", message, hint, item)
 

@@ -44,10 +44,10 @@ def read_lock(source_file: SourceFile) -> tuple[LockEntry, ...]:
 
 
 def _parse_lock_line(fields: list[str], line: int) -> LockEntry:
-    name, kind, seen, retired, sketch, options = fields[:6]
-    rest = [*fields[6:], "", "", ""]
-    key, _, read = rest[0].removeprefix("-").partition("@")
-    heading, _, body = rest[1].removeprefix("-").partition(".")
+    item_id, kind, first_seen, retired, sketch, options = fields[:6]
+    optional_columns = [*fields[6:], "", "", ""]
+    key, _, review_date = optional_columns[0].removeprefix("-").partition("@")
+    heading, _, body = optional_columns[1].removeprefix("-").partition(".")
     numbers = () if sketch == "-" else tuple(int(s, 36) for s in sketch.split("."))
     pairs = () if options == "-" else tuple(o.split(":") for o in options.split(","))
     if len(numbers) > MOST_SAMPLES or len(pairs) > MOST_OPTIONS:
@@ -55,45 +55,48 @@ def _parse_lock_line(fields: list[str], line: int) -> LockEntry:
     if any(not 0 <= number <= LARGEST_SAMPLE for number in numbers):
         raise ValueError("no word has this number")
     return LockEntry(
-        name,
+        item_id,
         kind,
-        seen,
+        first_seen,
         "" if retired == "-" else retired,
         numbers,
         tuple((option, digest) for option, digest in pairs),
         line,
         key,
-        read,
+        review_date,
         heading,
         body,
-        unquote(rest[2]),
+        unquote(optional_columns[2]),
     )
 
 
 def format_lock_file(entries: Iterable[LockEntry], previous_text: str = "") -> str:
     """Return the text of ids.lock, sorted by id so that merges stay small.
 
-    Lines of the text `previous_text` stay as they are and where they are if their entry is unchanged,
-    and so do comments and the line ending.
+    Lines of `previous_text` with an unchanged entry keep their text and position, and so do
+    comments and the line ending.
     """
-    left = {e.id: e for e in entries}
-    known = {e.id: e for e in read_lock(SourceFile("ids.lock", previous_text))}
-    new = collections.deque(sorted(left.keys() - known.keys()))
+    unwritten_entries = {e.id: e for e in entries}
+    previous_entries = {e.id: e for e in read_lock(SourceFile("ids.lock", previous_text))}
+    new_ids = collections.deque(sorted(unwritten_entries.keys() - previous_entries.keys()))
     lines = []
     for line in (previous_text or HEAD).splitlines():
-        name = "" if line.startswith("#") else line.partition(" ")[0]
-        if name in known:
-            while new and new[0] < name:
-                lines.append(_format_lock_line(left.pop(new.popleft())))
-            entry, old = left.pop(name, None), dataclasses.replace(known[name], line=0)
+        item_id = "" if line.startswith("#") else line.partition(" ")[0]
+        if item_id in previous_entries:
+            while new_ids and new_ids[0] < item_id:
+                lines.append(_format_lock_line(unwritten_entries.pop(new_ids.popleft())))
+            entry, previous_entry = (
+                unwritten_entries.pop(item_id, None),
+                dataclasses.replace(previous_entries[item_id], line=0),
+            )
             if entry is not None:
-                same = dataclasses.replace(entry, line=0) == old
-                lines.append(line if same else _format_lock_line(entry))
+                is_unchanged = dataclasses.replace(entry, line=0) == previous_entry
+                lines.append(line if is_unchanged else _format_lock_line(entry))
         else:
             lines.append(line)
-    lines += [_format_lock_line(left[name]) for name in new]
-    end = "\r\n" if "\r\n" in previous_text else "\n"
-    return end.join(lines) + end
+    lines += [_format_lock_line(unwritten_entries[item_id]) for item_id in new_ids]
+    line_end = "\r\n" if "\r\n" in previous_text else "\n"
+    return line_end.join(lines) + line_end
 
 
 def _format_lock_line(entry: LockEntry) -> str:
@@ -125,6 +128,6 @@ def _format_optional_columns(entry: LockEntry) -> list[str]:
 def _to_base36(number: int) -> str:
     digits = ""
     while number:
-        number, rest = divmod(number, 36)
-        digits = "0123456789abcdefghijklmnopqrstuvwxyz"[rest] + digits
+        number, digit = divmod(number, 36)
+        digits = "0123456789abcdefghijklmnopqrstuvwxyz"[digit] + digits
     return digits or "0"

@@ -13,7 +13,7 @@ from app.markup.problems import SourceFile
 from app.questions.question_type import ItemParts, ItemSource
 
 _MOST_SHOWN = 40
-# What is read as written, or is no text: code, formulas, comments, addresses, tags.
+# Parts that are read literally or are not text: code, formulas, comments, addresses, tags.
 _LITERAL = re.compile(
     r"(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)|(?<!\\)\$(?! [^$\n]+ \$|`)[^$\n]+\$|<!--.*?-->"
     r"|(?<=\])\([^()\s]*(?:\s+\"[^\"]*\")?\)|<[^<>]+>",
@@ -26,8 +26,8 @@ _ATTRIBUTES = "width|height|style|class|id|target|align|loading|title|lang|start
 _DRAWN = "Put it into the text yourself: nothing is filled in here."
 _PLAIN_LINK = "Write a link with plain brackets: [words](address)."
 _BOX = "Write > [!NOTE], TIP, WARNING or IMPORTANT, and > before each line of its text."
-# A pattern and its remedy. What may be meant as it stands is left out, such as #tag,
-# -- and 100%: each pattern is of signs that nobody writes in prose.
+# Patterns and their remedies. Each matches only characters that nobody writes in prose;
+# text that may be meant literally is left out, such as #tag, -- and 100%.
 _FOREIGN = tuple(
     (re.compile(pattern, re.MULTILINE), remedy)
     for pattern, remedy in (
@@ -80,10 +80,10 @@ _FOREIGN = tuple(
     )
 )
 
-# A state of a task, which in an item is an option that cannot be read.
+# A task state. In an item it would be an option that cannot be read.
 _TASK = (re.compile(r"^\[[-/<>!?~]\][ \t]", re.MULTILINE), "Write [ ] or [x] in the box.")
 _STARS = re.compile(r"(?<=\S)(?:\*\*|~~)|(?:\*\*|~~)(?=\S)")
-# What only Markdown shows as something else.
+# Markup that plain text shows literally.
 _MARKED = re.compile(r"\*\*[^*]+\*\*|`[^`]+`|\$[^$\s][^$]*\$|\[[^\]]+\]\([^)]+\)|\[\^[^\]]+\]")
 
 
@@ -97,38 +97,38 @@ def report_markup_in_plain_value(
 
 
 def _report_unmatched_emphasis_marks(inline: Token, source_file: SourceFile) -> None:
-    """Report marks of bold or struck words that begin or end nothing."""
+    """Report unmatched marks of bold or struck-through words."""
     for child in inline.children or ():
         match = _STARS.search(child.content) if child.type == "text" else None
         if match and match[0] in inline.content and f"\\{match[0][0]}" not in inline.content:
             first = first_line(inline)
-            place = source_file.locate_text(match[0], first, first + inline.content.count("\n"))
+            location = source_file.locate_text(match[0], first, first + inline.content.count("\n"))
             message = f"“{match[0]}” is shown as it stands: it begins or ends nothing."
             hint = f"Write it right beside the words, on both sides: {match[0]}words{match[0]}"
-            source_file.report("W74", *place, message, hint)
+            source_file.report("W74", *location, message, hint)
             return
 
 
 def check_foreign_markup(inline: Token, source_file: SourceFile) -> None:
-    """Report markup of other editors in a paragraph, a heading or a cell, each sign once."""
+    """Report markup of other editors in a paragraph, a heading or a cell, each character once."""
     _report_unmatched_emphasis_marks(inline, source_file)
     text = _LITERAL.sub(_mask_with_nuls, inline.content)
-    boxes = {p.line for p in source_file.problems if p.code == "E74"}
-    told: set[int] = set()
+    box_error_lines = {p.line for p in source_file.problems if p.code == "E74"}
+    reported_offsets: set[int] = set()
     for pattern, remedy in _FOREIGN if source_file.item else (*_FOREIGN, _TASK):
         for match in pattern.finditer(text):
             line = first_line(inline) + text.count("\n", 0, match.start())
-            if line in boxes or not told.isdisjoint(range(*match.span())):
+            if line in box_error_lines or not reported_offsets.isdisjoint(range(*match.span())):
                 continue
-            told.update(range(*match.span()))
-            shown = inline.content[match.start() : match.end()].strip().split("\n")[0]
-            place = source_file.locate_text(shown, line, line)
-            message = f"“{shown[:_MOST_SHOWN]}” is shown as it stands: it means nothing here."
-            source_file.report("W74", *place, message, remedy)
+            reported_offsets.update(range(*match.span()))
+            excerpt = inline.content[match.start() : match.end()].strip().split("\n")[0]
+            location = source_file.locate_text(excerpt, line, line)
+            message = f"“{excerpt[:_MOST_SHOWN]}” is shown as it stands: it means nothing here."
+            source_file.report("W74", *location, message, remedy)
 
 
 def _mask_with_nuls(literal: re.Match[str]) -> str:
-    """Return as many signs that no pattern matches, in as many lines."""
+    """Return NULs in place of all characters except line breaks."""
     return "".join(c if c == "\n" else "\0" for c in literal[0])
 
 
@@ -136,7 +136,7 @@ def _mask_with_nuls(literal: re.Match[str]) -> str:
 _SPACE = r"[\s\u00ad\u200b-\u200f\u2060\ufeff]"
 _BULLET = r"(?:[^\w\s()\[\]`$\"'“”„«]{1,3}|[_\u30fc]|[oO](?=\W)|\d{1,3}[.):]|[A-Za-z][.)])"
 _TICK = "[xX\u0445\u0425\u00d7✓✔✅✗✘*]"
-# Spaces of which only one group can take each: a box of many blanks is read once.
+# Only one group can match each space, so that a box of many spaces is matched in one pass.
 _INSIDE = rf"{_SPACE}*(?:(?:{_TICK}|\d{{1,3}}(?:[.,]\d+)?{_SPACE}*%){_SPACE}*)?"
 _CHECK_BOX = rf"[\[\u3010\u3014]{_INSIDE}[\]\u3011\u3015](?![(\[:])"
 _OPTION = re.compile(
@@ -166,30 +166,34 @@ def report_misread_answer_lines(
     if kind == "card":
         return
     _check_late_hints(parts, source_file)
-    read = {p.line for p in source_file.problems if p.severity == "error"}
-    read |= {option.line for option in parts.options} | _block_lines(draft, *_LITERAL_BLOCKS)
+    handled_lines = {p.line for p in source_file.problems if p.severity == "error"}
+    handled_lines |= {option.line for option in parts.options} | _block_lines(
+        draft, *_LITERAL_BLOCKS
+    )
     if kind == "order":
-        read |= {first_line(t) for t in draft.body if t.type == "list_item_open"}
-    lines = {*_matching_lines(_OPTION, draft, source_file, read)}
+        handled_lines |= {first_line(t) for t in draft.body if t.type == "list_item_open"}
+    lines = {*_matching_lines(_OPTION, draft, source_file, handled_lines)}
     if parts.options:
-        lines |= _lines_near_options(draft) & {*_matching_lines(_BESIDE, draft, source_file, read)}
-        lines |= _find_adjoining_item_lines(draft, parts, source_file) - read
+        lines |= _lines_near_options(draft) & {
+            *_matching_lines(_BESIDE, draft, source_file, handled_lines)
+        }
+        lines |= _find_adjoining_item_lines(draft, parts, source_file) - handled_lines
     _report_lines_read_as_text(sorted(lines), "E24", source_file)
     if parts.options:
-        _report_lines_joined_to_option(draft, parts, source_file, read | lines)
-    read |= _block_lines(draft, "blockquote_open")
+        _report_lines_joined_to_option(draft, parts, source_file, handled_lines | lines)
+    handled_lines |= _block_lines(draft, "blockquote_open")
     if kind == "order":
         _report_lines_read_as_text(
-            _matching_lines(_STEP, draft, source_file, read), "E50", source_file
+            _matching_lines(_STEP, draft, source_file, handled_lines), "E50", source_file
         )
     elif kind == "match" and parts.block:
         _report_lines_read_as_text(
-            _matching_lines(_ROW, draft, source_file, read), "E52", source_file
+            _matching_lines(_ROW, draft, source_file, handled_lines), "E52", source_file
         )
 
 
 def _check_late_hints(parts: ItemParts, source_file: SourceFile) -> None:
-    """Report W74: a paragraph behind the answers that is meant as a hint."""
+    """Report W74: a paragraph after the answers that is meant as a hint."""
     for token in parts.explanation:
         match = _HINT.match(token.content) if token.type == "inline" and token.level == 1 else None
         if match:
@@ -206,10 +210,10 @@ _WORDS = {
 
 
 def _report_lines_read_as_text(lines: Iterable[int], code: str, source_file: SourceFile) -> None:
-    what, hint = _WORDS[code]
+    noun, hint = _WORDS[code]
     for line in lines:
-        words = source_file.lines[line - 1].strip()[:_MOST_SHOWN]
-        message = f"“{words}” is read as text, not as {what}."
+        excerpt = source_file.lines[line - 1].strip()[:_MOST_SHOWN]
+        message = f"“{excerpt}” is read as text, not as {noun}."
         source_file.report(code, line, 1, message, hint)
 
 
@@ -219,8 +223,8 @@ def _matching_lines(
     """Yield the matching lines below the item's comment, except those in `read`."""
     last = draft.line + draft.text.count("\n")
     for line in range(last - draft.below.count("\n"), last + 1):
-        words = unicodedata.normalize("NFKC", html.unescape(source_file.lines[line - 1]))
-        if line not in read and pattern.match(words):
+        text = unicodedata.normalize("NFKC", html.unescape(source_file.lines[line - 1]))
+        if line not in read and pattern.match(text):
             yield line
 
 
@@ -228,8 +232,8 @@ def _lines_near_options(draft: ItemSource) -> set[int]:
     """Return lines of lists and adjacent lines, and lines with a quote below."""
     lists = _block_lines(draft, "bullet_list_open")
     quotes = (t for t in draft.body if t.type == "blockquote_open")
-    above = {first_line(t) - 1 for t in quotes if not t.meta.get("alert")}
-    return above | lists | {n + 1 for n in lists} | {n - 1 for n in lists}
+    lines_above_quotes = {first_line(t) - 1 for t in quotes if not t.meta.get("alert")}
+    return lines_above_quotes | lists | {n + 1 for n in lists} | {n - 1 for n in lists}
 
 
 def _find_adjoining_item_lines(
@@ -244,10 +248,12 @@ def _find_adjoining_item_lines(
     ]
     filled = [{n for n in lines if source_file.lines[n - 1].strip()} for lines in lists]
     starts: set[int] = set()
-    for one, other in itertools.pairwise(filled):
-        between = source_file.lines[max(one) : min(other) - 1]
-        if all(map(str.strip, between)) and bool(one & options) != bool(other & options):
-            starts |= other if one & options else one
+    for upper_list, lower_list in itertools.pairwise(filled):
+        lines_between = source_file.lines[max(upper_list) : min(lower_list) - 1]
+        if all(map(str.strip, lines_between)) and bool(upper_list & options) != bool(
+            lower_list & options
+        ):
+            starts |= lower_list if upper_list & options else upper_list
     items = (t for t in draft.body if t.type == "list_item_open" and t.level == 1)
     return starts & {first_line(t) for t in items}
 
@@ -260,20 +266,20 @@ def _report_lines_joined_to_option(
     A line that is not indented may be another option; one with a sign like > was
     probably meant as the option's reason.
     """
-    firsts = {option.line for option in parts.options}
+    option_lines = {option.line for option in parts.options}
     quotes = _block_lines(draft, "blockquote_open")
     items = [t for t in draft.body if t.type == "list_item_open" and t.level == 1]
-    own = {
+    continuation_lines = {
         line
         for t in items
-        if first_line(t) in firsts
+        if first_line(t) in option_lines
         for line in range(first_line(t) + 1, last_line(t) + 1)
     }
-    for line in sorted(own - read):
+    for line in sorted(continuation_lines - read):
         raw = source_file.lines[line - 1]
-        words = unicodedata.normalize("NFKC", html.unescape(raw))
-        loose = raw.strip() and not raw[0].isspace()
-        if loose or (line not in quotes and _REASON.match(words)):
+        text = unicodedata.normalize("NFKC", html.unescape(raw))
+        is_unindented = raw.strip() and not raw[0].isspace()
+        if is_unindented or (line not in quotes and _REASON.match(text)):
             message = f"“{raw.strip()[:_MOST_SHOWN]}” is read as part of the option"
             hint = "Begin a reason with two spaces and >, and an option with - [ ]."
             source_file.report("E24", line, 1, f"{message} above it.", hint)

@@ -67,7 +67,7 @@ def encode_value(value: Any) -> Any:
 
 
 def decode_value(value: Any) -> Any:
-    """Inverse of `encode`. Raises an exception for anything that `encode` does not write."""
+    """Inverse of `encode_value`. Raises an exception for anything that it does not write."""
     if isinstance(value, list):
         number = value[0]
         inner = [
@@ -94,8 +94,8 @@ def parser_code_hash() -> str:
     digest = hashlib.sha256(sys.version.encode())
     for name in _LIBRARIES:
         digest.update(importlib.metadata.version(name).encode())
-    for room in VERSIONED_PACKAGES:
-        for file in sorted((root / room).rglob("*")):
+    for package in VERSIONED_PACKAGES:
+        for file in sorted((root / package).rglob("*")):
             if file.suffix in {".json", ".py", ".toml"}:
                 digest.update(f"{file.relative_to(root)}\0".encode())
                 digest.update(file.read_bytes())
@@ -119,9 +119,9 @@ def replace_file_atomically(file: Path, content: bytes, *, synced: bool = False)
     Writes a temporary file next to it, locked until it is complete. With `synced`, it
     is on disk before it replaces the old one. Raises OSError.
     """
-    beside = file.with_name(f".{file.name}.{secrets.token_hex(8)}")
+    temporary_file = file.with_name(f".{file.name}.{secrets.token_hex(8)}")
     try:
-        with beside.open("xb") as stream:
+        with temporary_file.open("xb") as stream:
             with contextlib.suppress(OSError):  # the file system may not support locks
                 fcntl.flock(stream, fcntl.LOCK_EX)
             stream.write(content)
@@ -129,10 +129,10 @@ def replace_file_atomically(file: Path, content: bytes, *, synced: bool = False)
             if synced:
                 os.fsync(stream.fileno())
             if file.exists():
-                beside.chmod(stat.S_IMODE(file.stat().st_mode))
-            beside.replace(file)
+                temporary_file.chmod(stat.S_IMODE(file.stat().st_mode))
+            temporary_file.replace(file)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary_file.unlink(missing_ok=True)
 
 
 class ParseCache:
@@ -173,9 +173,11 @@ class ParseCache:
     def prune_if_mostly_unused(self) -> None:
         """Delete the oldest entries once most of the folder is unused."""
         with contextlib.suppress(OSError):
-            kept = [f for f in self.folder.iterdir() if f.name not in self.used]
-            if len(kept) > 3 * len(self.used) + 100:
-                for file in sorted(kept, key=lambda f: f.stat().st_mtime)[: len(kept) // 2]:
+            unused_files = [f for f in self.folder.iterdir() if f.name not in self.used]
+            if len(unused_files) > 3 * len(self.used) + 100:
+                for file in sorted(unused_files, key=lambda f: f.stat().st_mtime)[
+                    : len(unused_files) // 2
+                ]:
                     file.unlink(missing_ok=True)
 
 
@@ -207,7 +209,7 @@ class LastGoodFiles:
 
     def store(self, path: str, content: bytes) -> None:
         """Save `content` as the copy of a file, replacing whatever is at its path."""
-        for left in reversed(range(_TRIES)):
+        for tries_left in reversed(range(_TRIES)):
             if self.get(path) == content:
                 return
             try:
@@ -215,15 +217,15 @@ class LastGoodFiles:
                 make_folder_in_existing_root(self._data, (self.folder / path).parent)
                 replace_file_atomically(self.folder / path, content, synced=True)
             except OSError as error:
-                if not left:
+                if not tries_left:
                     self._log_failure(error)
 
     def _remove_obstacles(self, path: str) -> None:
         """Delete files where folders are needed, and a folder at the path of the copy."""
         copy = self.folder / path
-        for above in (self.folder, *reversed(copy.parents[: path.count("/")])):
-            if above.is_file():
-                above.unlink(missing_ok=True)
+        for parent in (self.folder, *reversed(copy.parents[: path.count("/")])):
+            if parent.is_file():
+                parent.unlink(missing_ok=True)
         if copy.is_dir():
             shutil.rmtree(copy)
 
@@ -238,12 +240,12 @@ class LastGoodFiles:
         If the course has no files at all, its disk is probably missing: no copy is
         deleted.
         """
-        wanted = {self.folder / path for path in existing}
+        valid_copies = {self.folder / path for path in existing}
         for folder, _, names in os.walk(self.folder, topdown=False):
             for file in (Path(folder, name) for name in names):
-                half = file.name.startswith(".") and file not in wanted
-                if (half and _is_unlocked_temporary_file(file)) or (
-                    existing and not half and file not in wanted
+                is_temporary = file.name.startswith(".") and file not in valid_copies
+                if (is_temporary and _is_unlocked_temporary_file(file)) or (
+                    existing and not is_temporary and file not in valid_copies
                 ):
                     with contextlib.suppress(OSError):
                         file.unlink()

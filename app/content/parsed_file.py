@@ -105,10 +105,10 @@ class ParsedFile:
 
 def list_used_ids(readings: Mapping[str, ParsedFile]) -> set[str]:
     """Return every id that is or was in use, or appears in a broken comment."""
-    every = readings.values()
-    used = {fact.id for r in every for fact in r.facts}
-    used |= {entry.id for r in every for entry in r.lock}
-    return used | {name for r in every for name, _ in r.claims}
+    parsed_files = readings.values()
+    ids = {fact.id for r in parsed_files for fact in r.facts}
+    ids |= {entry.id for r in parsed_files for entry in r.lock}
+    return ids | {name for r in parsed_files for name, _ in r.claims}
 
 
 _TAG = re.compile(r"(<[^>]*>)")
@@ -145,8 +145,8 @@ def compile_glossary_names(terms: Sequence[tuple[str, str]]) -> GlossaryNames:
     if not anchors:
         return GlossaryNames(None, {}, "")
     ordered = sorted(anchors, key=lambda n: (-len(n), n))
-    words = "|".join(re.escape(n).replace(r"\ ", r"\s+") for n in ordered)
-    pattern = re.compile(rf"(?<![\w-])({words})(?:(?:e?s)?(?![\w-]))")
+    alternatives = "|".join(re.escape(n).replace(r"\ ", r"\s+") for n in ordered)
+    pattern = re.compile(rf"(?<![\w-])({alternatives})(?:(?:e?s)?(?![\w-]))")
     capitals = frozenset(f.lower() for f, _ in forms if f[1:].lower() != f[1:])
     return GlossaryNames(
         pattern, anchors, "\n".join(f"{n}={a}" for n, a in sorted(anchors.items())), capitals
@@ -155,8 +155,8 @@ def compile_glossary_names(terms: Sequence[tuple[str, str]]) -> GlossaryNames:
 
 def _split_alternative_names(name: str) -> list[str]:
     match = re.match(r"^(.*?)\s*\(([^()]+)\)$", name)
-    others = re.split(r"\s*[,;\u060c\u3001\uff0c]\s*", match[2]) if match else ()
-    return [match[1], *filter(None, others)] if match else [name]
+    alternatives = re.split(r"\s*[,;\u060c\u3001\uff0c]\s*", match[2]) if match else ()
+    return [match[1], *filter(None, alternatives)] if match else [name]
 
 
 class FirstMentionLinker:
@@ -170,38 +170,38 @@ class FirstMentionLinker:
         pattern = self.names.pattern
         if pattern is None:
             return html
-        closed: list[str] = []
-        out: list[str] = []
+        open_elements: list[str] = []
+        parts: list[str] = []
         for part in _TAG.split(html):
             if part.startswith("<"):
-                _track_unlinked_elements(part, closed)
-                out.append(part)
-            elif closed or not part.strip():
-                out.append(part)
+                _track_unlinked_elements(part, open_elements)
+                parts.append(part)
+            elif open_elements or not part.strip():
+                parts.append(part)
             else:
-                out.append(self._link_in_text(part, pattern))
-        return "".join(out)
+                parts.append(self._link_in_text(part, pattern))
+        return "".join(parts)
 
     def _link_in_text(self, text: str, pattern: re.Pattern[str]) -> str:
         """Insert the links. Matches in lower case, because ignoring case is five times slower."""
         lower = text.lower()
         if len(lower) != len(text):
             return text
-        out: list[str] = []
-        done = 0
+        parts: list[str] = []
+        end = 0
         for match in pattern.finditer(lower):
-            written = text[match.start() : match.end()]
+            mention = text[match.start() : match.end()]
             name = " ".join(unescape(match[1]).split())
             anchor = self.names.anchors.get(name)
             if anchor is None or anchor in self.linked:
                 continue
-            if written.islower() and (len(name) <= 3 or name in self.names.capitals):
+            if mention.islower() and (len(name) <= 3 or name in self.names.capitals):
                 continue  # an ordinary word: "it" is not IT
             self.linked[anchor] = None
-            link = f'<a class="term" href="/glossary#{anchor}">{written}</a>'
-            out += [text[done : match.start()], link]
-            done = match.end()
-        return "".join([*out, text[done:]])
+            link = f'<a class="term" href="/glossary#{anchor}">{mention}</a>'
+            parts += [text[end : match.start()], link]
+            end = match.end()
+        return "".join([*parts, text[end:]])
 
 
 def _track_unlinked_elements(tag: str, closed: list[str]) -> None:
@@ -216,5 +216,5 @@ def _track_unlinked_elements(tag: str, closed: list[str]) -> None:
 
 
 def term_anchors(terms: Sequence[GlossaryTerm]) -> list[tuple[str, str]]:
-    """Return the (name, anchor) pairs for `names_of`."""
+    """Return the (name, anchor) pairs for `compile_glossary_names`."""
     return [(term.name, term.anchor) for term in terms]

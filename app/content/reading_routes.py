@@ -102,10 +102,12 @@ def measure_short_route(library: Library) -> ShortRouteCoverage:
     """
     topics = library.topics.values()
     weights = _inverse_section_frequencies(topics)
-    asked = [q for q in library.questions.values() if not q.level and q.topic in library.topics]
-    covered = sum(_is_covered(q, library.topics[q.topic], weights) for q in asked)
-    words = sum(count_words(s.plain) for t in topics for s in sections_on_route(t, "short"))
-    return ShortRouteCoverage(words, covered, len(asked))
+    exam_questions = [
+        q for q in library.questions.values() if not q.level and q.topic in library.topics
+    ]
+    covered = sum(_is_covered(q, library.topics[q.topic], weights) for q in exam_questions)
+    word_count = sum(count_words(s.plain) for t in topics for s in sections_on_route(t, "short"))
+    return ShortRouteCoverage(word_count, covered, len(exam_questions))
 
 
 def list_questions_on_folded_sections(library: Library) -> tuple[str, ...]:
@@ -127,15 +129,19 @@ def list_questions_on_folded_sections(library: Library) -> tuple[str, ...]:
 
 def _is_covered(question: Question, topic: Topic, weights: Mapping[str, float]) -> bool:
     """Return whether the essential sections of its page have the words of a right answer."""
-    right = " ".join(types.type_of(question).right_answer_texts(question.answer))
-    page = frozenset(
+    right_answers = " ".join(types.type_of(question).right_answer_texts(question.answer))
+    page_words = frozenset(
         word
         for word in _distinct_section_words(topic.sections)
         if any(map(str.isalpha, word))  # a number may stand on the page by chance
     )
-    asked = page & _distinct_word_stems(right) or page & _distinct_word_stems(question.stem.plain)
-    read = asked & _distinct_section_words(sections_on_route(topic, "short"))
-    return bool(asked) and _sum_weights(read, weights) >= _COVERED * _sum_weights(asked, weights)
+    answer_words = page_words & _distinct_word_stems(
+        right_answers
+    ) or page_words & _distinct_word_stems(question.stem.plain)
+    covered_words = answer_words & _distinct_section_words(sections_on_route(topic, "short"))
+    return bool(answer_words) and _sum_weights(covered_words, weights) >= _COVERED * _sum_weights(
+        answer_words, weights
+    )
 
 
 def _inverse_section_frequencies(topics: Iterable[Topic]) -> dict[str, float]:

@@ -47,9 +47,9 @@ _PLAINLY = {
 
 def describe_toml_error(error_message: str, line: str) -> tuple[str, str]:
     """Return message and hint for a TOML error in a line; empty if unknown."""
-    for begins, said in _PLAINLY.items():
-        if error_message.startswith(begins):
-            return said
+    for prefix, explanation in _PLAINLY.items():
+        if error_message.startswith(prefix):
+            return explanation
     if match := _SETTING.match(line):
         if error_message == "Invalid value":
             return _explain_unquoted_value(match["key"], match["value"])
@@ -59,15 +59,15 @@ def describe_toml_error(error_message: str, line: str) -> tuple[str, str]:
 
 
 def _explain_unquoted_value(key: str, value: str) -> tuple[str, str]:
-    """Return message and hint for a value that is no quoted text or other valid value."""
+    """Return message and hint for a value that is neither a quoted text nor otherwise valid."""
     if value.startswith("["):
         message = "A text of this list does not stand in straight quotation marks."
         return message, f'Write {key} = ["one", "two"]'
     if value.casefold() in _SWITCHES:
         return (f"“{value}” is not known here.", f"Write {key} = {_SWITCHES[value.casefold()]}")
-    words = value.strip(_QUOTES)[:_MOST_SHOWN]
-    message = f"“{words}” does not stand in straight quotation marks."
-    return message, f'Write {key} = "{words}"'
+    text = value.strip(_QUOTES)[:_MOST_SHOWN]
+    message = f"“{text}” does not stand in straight quotation marks."
+    return message, f'Write {key} = "{text}"'
 
 
 def _explain_trailing_text(key: str, value: str) -> tuple[str, str]:
@@ -104,25 +104,27 @@ _EXAM_KEYS = ("title", "questions", "minutes", "notes", "domains")
 def read_toml(source_file: SourceFile) -> dict[str, Any]:
     """Parse a TOML file. Reports E10 if it is invalid, and returns no tables."""
     try:
-        deep = _DOTTED.search(source_file.text) is not None
-        tables = {} if deep else tomllib.loads(source_file.text)
+        is_too_deep = _DOTTED.search(source_file.text) is not None
+        tables = {} if is_too_deep else tomllib.loads(source_file.text)
     except RecursionError:
-        deep, tables = True, {}
+        is_too_deep, tables = True, {}
     except (tomllib.TOMLDecodeError, ValueError) as error:
         message = str(error)
-        at = re.search(r"at line (\d+), column (\d+)", message)
-        line, column = (int(at[1]), int(at[2])) if at else (len(source_file.lines), 1)
-        what = _DECLARED.sub(r"“\1” is written twice", message.partition(" (at ")[0])
-        twice = re.search(r"overwrite|twice", what, re.IGNORECASE)
+        position = re.search(r"at line (\d+), column (\d+)", message)
+        line, column = (
+            (int(position[1]), int(position[2])) if position else (len(source_file.lines), 1)
+        )
+        reason = _DECLARED.sub(r"“\1” is written twice", message.partition(" (at ")[0])
+        is_duplicate = re.search(r"overwrite|twice", reason, re.IGNORECASE)
         hint = 'Write key = "text", one to a line, below a [heading].'
-        if twice:
+        if is_duplicate:
             hint = "Keep one; of what may stand several times, write [[two brackets]]."
-        code = "E11" if twice else "E10"
-        said, remedy = describe_toml_error(what, source_file.lines[line - 1])
-        message = said or f"The file cannot be read: {what}."
+        code = "E11" if is_duplicate else "E10"
+        explanation, remedy = describe_toml_error(reason, source_file.lines[line - 1])
+        message = explanation or f"The file cannot be read: {reason}."
         source_file.report(code, line, column, message, remedy or hint)
         return {}
-    if deep:
+    if is_too_deep:
         message = "The keys, lists or tables of this file are nested too deeply."
         source_file.report("E88", 1, 1, message, "Write plain values, or lists of them.")
     return tables
@@ -150,8 +152,8 @@ def _report_unknown_keys(
     for name in table:
         if name not in known:
             hint = hint_for_unknown_word(name, known)
-            place = source_file.locate_text(name, 1, len(source_file.lines))
-            source_file.report("E12", *place, f"“{name}” is not a key here.", hint)
+            location = source_file.locate_text(name, 1, len(source_file.lines))
+            source_file.report("E12", *location, f"“{name}” is not a key here.", hint)
 
 
 def _read_texts(table: Mapping[str, Any], key: str, source_file: SourceFile) -> tuple[str, ...]:
@@ -160,21 +162,21 @@ def _read_texts(table: Mapping[str, Any], key: str, source_file: SourceFile) -> 
     if not isinstance(values, list):
         _report_bad_value(key, "a list of texts in quotes", source_file)
         return ()
-    words = [word for value in values if (word := _plain_text_value(value)) is not None]
-    if len(words) < len(values):
+    texts = [text for value in values if (text := _plain_text_value(value)) is not None]
+    if len(texts) < len(values):
         _report_bad_value(key, "a list of texts in quotes", source_file)
-    return tuple(_limit_rows(words, key, source_file))
+    return tuple(_limit_rows(texts, key, source_file))
 
 
 def _read_text(
     table: Mapping[str, Any], key: str, source_file: SourceFile, default: str = ""
 ) -> str:
     """Return the text of a key. Other values are reported."""
-    word = _plain_text_value(table.get(key, default))
-    if word is None:
+    text = _plain_text_value(table.get(key, default))
+    if text is None:
         _report_bad_value(key, "a text in quotes", source_file)
         return default
-    return word
+    return text
 
 
 def _plain_text_value(value: Any) -> str | None:
@@ -194,9 +196,9 @@ def _read_rows(table: Mapping[str, Any], key: str, source_file: SourceFile) -> l
 
 def _limit_rows(rows: list[Any], key: str, source_file: SourceFile) -> list[Any]:
     if len(rows) > MOST_ENTRIES:
-        place = locate_toml_value(key, source_file)
+        location = locate_toml_value(key, source_file)
         message = f"“{key}” has {len(rows):,} entries."
-        source_file.report("E88", *place, message, f"Write at most {MOST_ENTRIES:,}.")
+        source_file.report("E88", *location, message, f"Write at most {MOST_ENTRIES:,}.")
     return rows[:MOST_ENTRIES]
 
 
@@ -208,12 +210,12 @@ _EXAMPLES = {
 
 
 def _report_bad_value(key: str, requirement: str, source_file: SourceFile) -> None:
-    place = locate_toml_value(key, source_file)
+    location = locate_toml_value(key, source_file)
     example = _EXAMPLES.get(requirement, "")
     if requirement.startswith("a whole number"):
         example = "60"
     hint = f"Write {key} = {example}" if example else ""
-    source_file.report("E13", *place, f"“{key}” has to be {requirement}.", hint)
+    source_file.report("E13", *location, f"“{key}” has to be {requirement}.", hint)
 
 
 def read_sources(source_file: SourceFile) -> tuple[CitedSource, ...]:
@@ -222,25 +224,25 @@ def read_sources(source_file: SourceFile) -> tuple[CitedSource, ...]:
     lines = dict(lines_of_register_entries(source_file))
     tables = read_toml(source_file)
     for key in _limit_rows(list(tables), "sources", source_file):
-        table, place = tables[key], (lines.get(key, 1), 1)
+        table, location = tables[key], (lines.get(key, 1), 1)
         if not isinstance(table, dict):
             message = f"“{key}” stands outside of an entry."
             hint = "Write it below the [key] of a source."
             if isinstance(table, list):
                 message, hint = f"“{key}” has two brackets.", f"Write [{key}]."
-            at = source_file.locate_text(key, 1, len(source_file.lines))
-            source_file.report("E10", *at, message, hint)
+            key_location = source_file.locate_text(key, 1, len(source_file.lines))
+            source_file.report("E10", *key_location, message, hint)
             continue
         if not is_slug(key):
             hint = "Use lower-case letters, digits and hyphens."
-            source_file.report("E03", *place, f"“{key}” is not a key of a source.", hint)
+            source_file.report("E03", *location, f"“{key}” is not a key of a source.", hint)
             continue
         _report_unknown_keys(table, _SOURCE_KEYS, source_file)
         if not table.get("title"):
             message = f"The source “{key}” has no title."
-            source_file.report("E10", *place, message, 'Write title = "…" below it.')
+            source_file.report("E10", *location, message, 'Write title = "…" below it.')
             continue
-        sources.append(_read_source(key, table, place, source_file))
+        sources.append(_read_source(key, table, location, source_file))
     return tuple(sources)
 
 
@@ -252,27 +254,29 @@ def _read_source(
         _read_text(table, "isbn", source_file),
     )
     if isbn and not is_isbn(isbn):
-        at = locate_toml_value("isbn", source_file, place[0])
+        value_location = locate_toml_value("isbn", source_file, place[0])
         message = f"“{isbn}” is not an ISBN: its check digit does not fit."
-        source_file.report("E13", *at, message, "Copy it from the book, 10 or 13 digits.")
+        source_file.report(
+            "E13", *value_location, message, "Copy it from the book, 10 or 13 digits."
+        )
     if not address.startswith("https://") and (address or not isbn):
         message = f"The source “{key}” has no https address."
         hint = 'Write address = "https://…", or isbn = "978…" for a book.'
         source_file.report("W17", *place, message, hint)
-    read = table.get("read")
-    at = locate_toml_value("read", source_file, place[0])
-    if isinstance(read, dt.date):
-        source_file.add_reference("day", str(read)[:10], *at)
-    elif read is not None:
-        message = f"“{read}” is not a date."
+    read_date = table.get("read")
+    value_location = locate_toml_value("read", source_file, place[0])
+    if isinstance(read_date, dt.date):
+        source_file.add_reference("day", str(read_date)[:10], *value_location)
+    elif read_date is not None:
+        message = f"“{read_date}” is not a date."
         hint = "Write it without quotes: read = 2026-11-20."
-        source_file.report("E13", *at, message, hint)
+        source_file.report("E13", *value_location, message, hint)
     return CitedSource(
         key,
         _read_text(table, "title", source_file, key),
         _read_text(table, "publisher", source_file),
         address if address.startswith(("https://", "http://")) else "",
-        read if isinstance(read, dt.date) else None,
+        read_date if isinstance(read_date, dt.date) else None,
         _read_text(table, "year", source_file),
         _read_text(table, "note", source_file),
         source_file.path,
@@ -285,14 +289,14 @@ def read_syllabus(source_file: SourceFile) -> Syllabus:
     tables = read_toml(source_file)
     _report_unknown_keys(tables, _SYLLABUS_KEYS, source_file)
     rows = _read_rows(tables, "domains", source_file)
-    full = _expected_weight_sum(rows)
-    domains = tuple(_read_domain(r, full, source_file) for r in rows)
+    weight_sum = _expected_weight_sum(rows)
+    domains = tuple(_read_domain(r, weight_sum, source_file) for r in rows)
     _check_duplicate_numbers(domains, source_file)
     if not domains and not source_file.problems:
         hint = "Name each domain of the exam below a line [[domains]]."
         source_file.report("E10", 1, 1, "The syllabus has no domains.", hint)
     if tables and not any("weight" in p.message for p in source_file.problems):
-        _check_weight_sum(domains, full, source_file)
+        _check_weight_sum(domains, weight_sum, source_file)
     _report_missing_course_title(tables, domains, source_file)
     order = _read_texts(tables, "order", source_file)
     for name in order:
@@ -333,10 +337,10 @@ def _read_language(table: Mapping[str, Any], source_file: SourceFile) -> str:
     language = _read_text(table, "language", source_file, _ENGLISH)
     tag = canonical_language_tag(language)
     if not tag:
-        place = locate_toml_value("language", source_file)
+        location = locate_toml_value("language", source_file)
         message = f"“{language}” is not the tag of a language."
         hint = "Write a tag of BCP 47, such as “de”, “pt-BR” or “zh-Hant”."
-        source_file.report("E13", *place, message, hint)
+        source_file.report("E13", *location, message, hint)
     return tag or _ENGLISH
 
 
@@ -361,9 +365,9 @@ _CUT_NUMBER = re.compile(r"\s*number\s*=\s*\d+\.\d*0\s*(?:#|$)")
 
 
 def _check_duplicate_numbers(domains: tuple[Domain, ...], source_file: SourceFile) -> None:
-    """Report E11: a number used for two domains or objectives, or that TOML cuts to another."""
-    cut = [n for n, row in enumerate(source_file.lines, 1) if _CUT_NUMBER.match(row)]
-    for line in cut:
+    """Report E11: a number of two domains or objectives, or one that TOML shortens."""
+    cut_lines = [n for n, row in enumerate(source_file.lines, 1) if _CUT_NUMBER.match(row)]
+    for line in cut_lines:
         hint = 'Write number = "1.10".'
         source_file.report("E11", line, 1, "Without quotes 1.10 is the number 1.1.", hint)
     numbers = [n for d in domains for n in (d.number, *(o.number for o in d.objectives))]
@@ -371,7 +375,7 @@ def _check_duplicate_numbers(domains: tuple[Domain, ...], source_file: SourceFil
         lines = [line for name, line in lines_of_register_entries(source_file) if name == number]
         message = f"“{number}” is the number of two domains or objectives."
         hint = "Give the second one a number of its own."
-        if not cut:
+        if not cut_lines:
             source_file.report("E11", lines[1] if lines[1:] else 1, 1, message, hint)
 
 
@@ -380,9 +384,9 @@ def _read_domain(table: Mapping[str, Any], full: int, source_file: SourceFile) -
     _report_unknown_keys(table, _DOMAIN_KEYS, source_file)
     _report_missing_number_or_title("domain", table, source_file)
     if number and "weight" not in table:
-        place = source_file.locate_text(f'"{number}"', 1, len(source_file.lines))
+        number_location = source_file.locate_text(f'"{number}"', 1, len(source_file.lines))
         message = f"The domain “{number}” has no weight."
-        source_file.report("E10", *place, message, "Write weight = 40 below it.")
+        source_file.report("E10", *number_location, message, "Write weight = 40 below it.")
     for row in _read_rows(table, "objectives", source_file):
         _report_unknown_keys(row, _OBJECTIVE_KEYS, source_file)
         _report_missing_number_or_title("objective", row, source_file)
@@ -396,16 +400,16 @@ def _read_domain(table: Mapping[str, Any], full: int, source_file: SourceFile) -
         for r in _read_rows(table, "objectives", source_file)
     )
     if not objectives:
-        place = source_file.locate_text(f'"{number}"', 1, len(source_file.lines))
+        number_location = source_file.locate_text(f'"{number}"', 1, len(source_file.lines))
         hint = "Write its objectives below it, each after [[domains.objectives]]."
-        source_file.report("E10", *place, f"Domain {number} has no objectives.", hint)
+        source_file.report("E10", *number_location, f"Domain {number} has no objectives.", hint)
     weight = table.get("weight", 0)
     if not isinstance(weight, int | float) or not 0 <= weight <= 100:  # also rejects nan
-        at = locate_toml_value(
+        weight_location = locate_toml_value(
             "weight", source_file, dict(lines_of_register_entries(source_file)).get(number, 1)
         )
         message = "“weight” has to be a number from 0 to 100."
-        source_file.report("E13", *at, message, "Write it without quotes: weight = 40")
+        source_file.report("E13", *weight_location, message, "Write it without quotes: weight = 40")
         weight = 0
     return Domain(number, _read_text(table, "title", source_file), weight / full, objectives)
 
@@ -414,25 +418,25 @@ def _report_missing_number_or_title(
     label: str, table: Mapping[str, Any], source_file: SourceFile
 ) -> None:
     """Report E10: a domain or an objective without a number or a title."""
-    for key, other in (("number", "title"), ("title", "number")):
+    for key, other_key in (("number", "title"), ("title", "number")):
         if not table.get(key):
-            known = str(table.get(other, ""))
-            place = (
-                source_file.locate_text(f'"{known}"', 1, len(source_file.lines))
-                if known
+            known_value = str(table.get(other_key, ""))
+            location = (
+                source_file.locate_text(f'"{known_value}"', 1, len(source_file.lines))
+                if known_value
                 else (1, 1)
             )
-            message = f"The {label} “{known[:60]}” has no {key}."
-            source_file.report("E10", *place, message, f'Write {key} = "…" below it.')
+            message = f"The {label} “{known_value[:60]}” has no {key}."
+            source_file.report("E10", *location, message, f'Write {key} = "…" below it.')
 
 
 def _read_objective_short_name(table: Mapping[str, Any], source_file: SourceFile) -> str:
     """Return the short name of an objective. One as long as a sentence is reported."""
-    short = _read_text(table, "short", source_file)
-    if len(short.split()) > _SHORT_WORDS or len(short) > _SHORT_LETTERS:
-        wanted = f"at most {_SHORT_WORDS} words of {_SHORT_LETTERS} letters together"
-        _report_bad_value("short", wanted, source_file)
-    return short
+    short_name = _read_text(table, "short", source_file)
+    if len(short_name.split()) > _SHORT_WORDS or len(short_name) > _SHORT_LETTERS:
+        requirement = f"at most {_SHORT_WORDS} words of {_SHORT_LETTERS} letters together"
+        _report_bad_value("short", requirement, source_file)
+    return short_name
 
 
 def read_exam(source_file: SourceFile, slug: str) -> ExamBlueprint | None:
@@ -448,17 +452,17 @@ def read_exam(source_file: SourceFile, slug: str) -> ExamBlueprint | None:
             source_file.report("E10", 1, 1, "The mock exam is incomplete.", hint, derived=True)
         return None
     if sum(counts.values()) != questions and not source_file.problems:
-        place = locate_toml_value("questions", source_file)
+        questions_location = locate_toml_value("questions", source_file)
         total = sum(counts.values())
         message = f"The domains hold {total} questions, the exam says {questions}."
-        source_file.report("E70", *place, message, "Make them equal.")
+        source_file.report("E70", *questions_location, message, "Make them equal.")
     title = _read_text(tables, "title", source_file, slug)
     if "title" not in tables:
         message = f"The mock exam has no title, and is called “{slug}”."
         source_file.report("W38", 1, 1, message, 'Write title = "…" above its questions.')
     notes = _read_texts(tables, "notes", source_file)
-    place_ = SourceLocation(source_file.path, 1)
-    return ExamBlueprint(slug, title, questions, minutes, counts, place_, notes)
+    source_location = SourceLocation(source_file.path, 1)
+    return ExamBlueprint(slug, title, questions, minutes, counts, source_location, notes)
 
 
 def _read_question_counts(tables: Mapping[str, Any], source_file: SourceFile) -> dict[str, int]:
@@ -470,8 +474,8 @@ def _read_question_counts(tables: Mapping[str, Any], source_file: SourceFile) ->
         if isinstance(count, dict):  # “1.1 = 5” is a table in TOML
             objective, number = next(iter(count.items()), ("1", 1))
             message = f"Exams count by domain, and “{name}.{objective}” is an objective."
-            place = locate_toml_value(name, source_file)
-            source_file.report("E13", *place, message, f"Write {name} = {number}")
+            location = locate_toml_value(name, source_file)
+            source_file.report("E13", *location, message, f"Write {name} = {number}")
     names = [n for n, count in domains.items() if count != 0 and not isinstance(count, dict)]
     counts = {
         n: _read_whole_number(domains, n, MOST_ENTRIES, source_file)

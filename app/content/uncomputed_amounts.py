@@ -1,4 +1,4 @@
-"""Finds plain amounts that the catalog or an estimate holds, and ratios that do not hold."""
+"""Finds amounts in plain text that the catalog or an estimate computes, and wrong ratios."""
 
 import dataclasses
 import functools
@@ -123,12 +123,14 @@ def check_amounts(files: Mapping[str, FileAmounts]) -> Iterator[ContentProblem]:
     """
     estimates: dict[str, dict[str, str]] = {}
     for path, amounts in files.items():
-        for shown in amounts.estimates:
-            estimates.setdefault(_topic_folder(path), {}).setdefault(shown.amount, shown.target)
+        for estimate in amounts.estimates:
+            estimates.setdefault(_topic_folder(path), {}).setdefault(
+                estimate.amount, estimate.target
+            )
     for path, amounts in files.items():
-        known = estimates.get(_topic_folder(path), {})
+        topic_estimates = estimates.get(_topic_folder(path), {})
         for amount in amounts.plain:
-            target = amount.target or known.get(_normalize_amount(amount.text), "")
+            target = amount.target or topic_estimates.get(_normalize_amount(amount.text), "")
             if target:
                 yield _plain_amount_problem(path, amount, target)
         for ratio in amounts.ratios:
@@ -159,19 +161,23 @@ def read_amounts(text: str) -> FileAmounts:
     (PlainAmount(text='700 W', line=1, column=15, target='hw:h100-sxm5-80#tdp'),)
     """
     title = _TITLE.search(text)
-    names = _named_parts(" ".join(filter(None, title.groups()))) if title else ()
+    title_parts = _named_parts(" ".join(filter(None, title.groups()))) if title else ()
     prose = _mask_unread_markup(text)
-    quiet = SVG_FIGURE.sub(_mask_match, FIGURE_LINK.sub(_mask_match, prose))
-    plain: list[PlainAmount] = []
+    text_without_figures = SVG_FIGURE.sub(_mask_match, FIGURE_LINK.sub(_mask_match, prose))
+    plain_amounts: list[PlainAmount] = []
     ratios: list[DoubtfulRatio] = []
-    for start, end in _spans_between_matches(_SECTION, quiet, 0, len(quiet)):
-        section = _Section(quiet[start:end], names)
-        for first, last in _spans_between_matches(_SENTENCE, quiet, start, end):
-            plain += _find_plain_amounts(section, text, first, quiet[first:last])
+    for start, end in _spans_between_matches(
+        _SECTION, text_without_figures, 0, len(text_without_figures)
+    ):
+        section = _Section(text_without_figures[start:end], title_parts)
+        for first, last in _spans_between_matches(_SENTENCE, text_without_figures, start, end):
+            plain_amounts += _find_plain_amounts(
+                section, text, first, text_without_figures[first:last]
+            )
             ratios += _find_doubtful_ratio(text, first, prose[first:last])
-            if len(plain) > _MOST_AMOUNTS:
+            if len(plain_amounts) > _MOST_AMOUNTS:
                 return NO_AMOUNTS
-    return FileAmounts(tuple(plain), tuple(_estimate_figures(prose)), tuple(ratios))
+    return FileAmounts(tuple(plain_amounts), tuple(_estimate_figures(prose)), tuple(ratios))
 
 
 @dataclasses.dataclass(slots=True)
@@ -192,22 +198,27 @@ class _Section:
 def _mask_unread_markup(text: str) -> str:
     """Return the text with spaces in place of front matter, code and comments."""
     lines = text.split("\n")
-    mark = "---" if lines[0] == "---" else ""
+    closing_mark = "---" if lines[0] == "---" else ""
     for number, line in enumerate(lines):
         start = line.lstrip(" ")[:3]
-        if mark:
-            mark = "" if number and line.strip() == mark else mark
+        if closing_mark:
+            closing_mark = "" if number and line.strip() == closing_mark else closing_mark
             lines[number] = " " * len(line)
         elif start in {"```", "~~~"} and "figure" not in line:
-            mark = start
+            closing_mark = start
             lines[number] = " " * len(line)
     text = "\n".join(lines)
-    kept, at = [], 0
-    while (opened := text.find("<!--", at)) >= 0 and (closed := text.find("-->", opened + 4)) >= 0:
-        comment = text[opened : closed + 3]
-        kept += [text[at:opened], comment if comment == KEEP_PLAIN else _spaces_like(comment)]
-        at = closed + 3
-    return "".join([*kept, text[at:]])
+    pieces, at = [], 0
+    while (comment_start := text.find("<!--", at)) >= 0 and (
+        comment_end := text.find("-->", comment_start + 4)
+    ) >= 0:
+        comment = text[comment_start : comment_end + 3]
+        pieces += [
+            text[at:comment_start],
+            comment if comment == KEEP_PLAIN else _spaces_like(comment),
+        ]
+        at = comment_end + 3
+    return "".join([*pieces, text[at:]])
 
 
 def _mask_match(match: re.Match[str]) -> str:
@@ -262,36 +273,39 @@ def _find_plain_amounts(
 
 def _numbers_beside_amounts(sentence: str) -> list[int]:
     """Return 1 and the numbers that a sentence names besides its amounts."""
-    words = _COUNT.findall(_AMOUNT.sub(" ", sentence))
-    numbers = [int(w) if w.isdigit() else _NUMBERS.get(w.lower(), 1) for w in words]
-    twice = [2] if _TWICE.search(sentence) else []
-    return list(dict.fromkeys([1, *twice, *numbers]))[:_MOST_COUNTS]
+    number_words = _COUNT.findall(_AMOUNT.sub(" ", sentence))
+    numbers = [int(w) if w.isdigit() else _NUMBERS.get(w.lower(), 1) for w in number_words]
+    doubled = [2] if _TWICE.search(sentence) else []
+    return list(dict.fromkeys([1, *doubled, *numbers]))[:_MOST_COUNTS]
 
 
 def _find_equal_catalog_value(
     amount: str, contexts: Iterable[Sequence[str]], counts: Sequence[int]
 ) -> str:
-    """Return the catalog value that an amount shows, of what the nearest context names."""
+    """Return the catalog value that equals an amount, of a part that the nearest context names.
+
+    Empty if there is none.
+    """
     quantity = parse_quantity(amount.replace("\u00a0", " "))
     if quantity is None or not quantity.unit or not quantity.value:
         return ""
     factor, kind = UNITS[quantity.unit][1], unit_kind(quantity.unit)
     digits = re.match(r"[\d,.]+", amount)
-    places = len(digits[0].partition(".")[2]) if digits else 0
-    low = (quantity.value - 0.5000001 * 10.0**-places) * factor
-    high = (quantity.value + 0.5000001 * 10.0**-places) * factor
+    decimals = len(digits[0].partition(".")[2]) if digits else 0
+    low = (quantity.value - 0.5000001 * 10.0**-decimals) * factor
+    high = (quantity.value + 0.5000001 * 10.0**-decimals) * factor
     for parts in contexts:
         for count in counts:
             for part in parts[:_MOST_PARTS]:
                 for field, value in _part_values(part, kind):
                     if low <= count * value <= high and (count == 1 or field not in _SINGLE):
-                        times = f"?count={count}" if count > 1 else ""
-                        return f"hw:{part}{times}#{field}"
+                        count_query = f"?count={count}" if count > 1 else ""
+                        return f"hw:{part}{count_query}#{field}"
     return ""
 
 
 def _find_weights_estimate(amount: str, section: str) -> str:
-    """Return the estimate of a named model's weights in a named format, if it is the amount."""
+    """Return the estimate of a named model's weights in a named format, if it equals the amount."""
     if not amount.endswith("GB"):
         return ""
     for name in (model.id for model in list_models() if model.name in section):
@@ -319,9 +333,9 @@ def _part_ids_by_name() -> Mapping[str, tuple[str, ...]]:
     """Return the parts by the names that texts use for them."""
     ids: dict[str, list[str]] = {}
     for part in list_parts():
-        full = re.sub(r" \([^)]*\)", "", part.name)
-        short = re.sub(r" \d+ ?GB\b.*$| (?:DPU|SuperNIC|8-GPU|4x|x16)\b.*$", "", full)
-        names = {full, short, *part.aliases}
+        full_name = re.sub(r" \([^)]*\)", "", part.name)
+        short_name = re.sub(r" \d+ ?GB\b.*$| (?:DPU|SuperNIC|8-GPU|4x|x16)\b.*$", "", full_name)
+        names = {full_name, short_name, *part.aliases}
         makers = r"^(?:InfiniBand|GeForce|Instinct|Quantum\S*|Spectrum\S*|PCIe) "
         names |= {re.sub(makers, "", name) for name in names}
         names |= {re.sub(r"SXM[45]", "SXM", name) for name in names}
@@ -342,8 +356,8 @@ def _named_parts(text: str) -> tuple[str, ...]:
     names = dict.fromkeys(_name_pattern().findall(text))
     parts = [id_ for name in names for id_ in _part_ids_by_name()[name]]
     entries = [part.entry for id_ in parts if (part := find_part(id_))]
-    inside = [getattr(entry, "accelerator", "") for entry in entries]
-    return tuple(dict.fromkeys(filter(None, [*parts, *inside])))
+    accelerators = [getattr(entry, "accelerator", "") for entry in entries]
+    return tuple(dict.fromkeys(filter(None, [*parts, *accelerators])))
 
 
 class ValueInBaseUnit(NamedTuple):
@@ -364,14 +378,14 @@ def _part_values(part: str, quantity_kind: str) -> tuple[ValueInBaseUnit, ...]:
         and unit_kind(v.field.unit) == quantity_kind
         and isinstance(v.number, int | float)
     ]
-    both = getattr(entry.entry, "nvlink_both_ways", None) if quantity_kind == "B/s" else None
-    if both:
-        values.append(ValueInBaseUnit("nvlink_both_ways", both))
+    both_ways = getattr(entry.entry, "nvlink_both_ways", None) if quantity_kind == "B/s" else None
+    if both_ways:
+        values.append(ValueInBaseUnit("nvlink_both_ways", both_ways))
     return tuple(values)
 
 
 def _find_doubtful_ratio(text: str, start: int, sentence: str) -> Iterator[DoubtfulRatio]:
-    """Yield the ratio of a sentence with two figures of one kind, if it is not theirs."""
+    """Yield the ratio of a sentence with two figures of one kind, if it differs from their quotient."""
     ratios = list(_RATIO.finditer(sentence))
     figures = [*FIGURE_LINK.finditer(sentence), *SVG_FIGURE.finditer(sentence)]
     if len(ratios) != 1 or len(figures) != 2:
@@ -379,13 +393,13 @@ def _find_doubtful_ratio(text: str, start: int, sentence: str) -> Iterator[Doubt
     ratio = ratios[0]
     gaps = (sentence[min(f.end(), ratio.end()) : max(f.start(), ratio.start())] for f in figures)
     quantities = [_base_quantity(f["text"]) for f in figures]
-    small, large = sorted(quantity.value for quantity in quantities)
-    alike = small > 0 and quantities[0].kind == quantities[1].kind
-    if not alike or all(_CLAUSE.search(gap) for gap in gaps):
+    smaller, larger = sorted(quantity.value for quantity in quantities)
+    is_same_kind = smaller > 0 and quantities[0].kind == quantities[1].kind
+    if not is_same_kind or all(_CLAUSE.search(gap) for gap in gaps):
         return  # the words are about something else
-    if abs(large / small / _ratio_value(ratio) - 1) > _RATIO_TOLERANCE:
-        place = _line_and_column(text, start + ratio.start())
-        yield DoubtfulRatio(ratio[0], large / small, *place)
+    if abs(larger / smaller / _ratio_value(ratio) - 1) > _RATIO_TOLERANCE:
+        location = _line_and_column(text, start + ratio.start())
+        yield DoubtfulRatio(ratio[0], larger / smaller, *location)
 
 
 class BaseQuantity(NamedTuple):
@@ -417,7 +431,7 @@ def _ratio_value(match: re.Match[str]) -> float:
     share = 1 / 3 if match["share"] == "third" else 1 / 4
     if match["percent"]:
         share = int(match["percent"]) / 100
-    way = (match["way"] or match["change"] or "").lower()
-    if not way:
+    direction = (match["way"] or match["change"] or "").lower()
+    if not direction:
         return 1 / share
-    return 1 + share if way in _RISES else 1 / max(1 - share, 1e-9)
+    return 1 + share if direction in _RISES else 1 / max(1 - share, 1e-9)

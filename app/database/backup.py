@@ -199,9 +199,9 @@ def _write_backup(
             key = require_secret_key(installation.secret_file)
         if not key:
             manifest.secret = "none"  # noqa: S105 - there is no key yet
-        whole = folder / "whole"
+        archive = folder / "whole"
         with (
-            os.fdopen(create_private_file(whole), "wb") as stream,
+            os.fdopen(create_private_file(archive), "wb") as stream,
             zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as zipped,
         ):
             zipped.writestr(MANIFEST, manifest.model_dump_json(indent=1) + "\n")
@@ -209,13 +209,13 @@ def _write_backup(
                 zipped.writestr(SECRET, key)
             with (
                 database.open("rb") as source,
-                zipped.open(database.name, "w", force_zip64=True) as into,
+                zipped.open(database.name, "w", force_zip64=True) as member,
             ):
                 while part := source.read(_PART):
-                    into.write(part)
+                    member.write(part)
                     pause()
-        sync_to_disk(whole)
-        whole.replace(target)
+        sync_to_disk(archive)
+        archive.replace(target)
         sync_to_disk(target.parent)
     return manifest
 
@@ -249,10 +249,10 @@ def _open_engine_or_refuse(installation: Installation, target_label: str) -> Ite
 
 def _expect_space(database: Path, folder: Path) -> None:
     size = sum(path.stat().st_size for path in database_copies.database_files(database))
-    free = shutil.disk_usage(folder).free
-    if free < _SPARE * size:
+    free_bytes = shutil.disk_usage(folder).free
+    if free_bytes < _SPARE * size:
         raise InstallationError(
-            f"{folder} has {free // 1_000_000} MB free and a backup needs "
+            f"{folder} has {free_bytes // 1_000_000} MB free and a backup needs "
             f"{_SPARE * size // 1_000_000} MB while it is made: make room, or choose "
             "another place."
         )
@@ -308,8 +308,8 @@ def list_automatic_backups(folder: Path) -> dict[Path, dt.date]:
 
 def find_expired_backups(folder: Path) -> list[Path]:
     backups = list_automatic_backups(folder)
-    stay = dates_to_keep(backups.values())
-    return [path for path, day in backups.items() if day not in stay]
+    kept_dates = dates_to_keep(backups.values())
+    return [path for path, day in backups.items() if day not in kept_dates]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -370,13 +370,13 @@ class _ReplacedFiles:
     def move_aside(self, path: Path) -> None:
         """Move a file there, if it exists."""
         if path.exists():
-            there = self.prepare_target_path(path)
-            path.rename(there)
-            self._moved.append((path, there))
+            target = self.prepare_target_path(path)
+            path.rename(target)
+            self._moved.append((path, target))
 
     def move_back(self) -> None:
-        for path, there in reversed(self._moved):
-            there.replace(path)
+        for path, moved_path in reversed(self._moved):
+            moved_path.replace(path)
         for folder in self.folders:
             folder.rmdir()
 
@@ -389,13 +389,13 @@ def _replace_installation(
     now: dt.datetime,
 ) -> None:
     kind = backup.manifest.database
-    place = sqlite_file(engine) if kind == "sqlite" else installation.data / "restore"
+    target = sqlite_file(engine) if kind == "sqlite" else installation.data / "restore"
     # Extract each file on its target disk, which may be two disks.
     with (
-        private_temp_folder(place) as folder,
-        private_temp_folder(installation.secret_file) as beside,
+        private_temp_folder(target) as folder,
+        private_temp_folder(installation.secret_file) as key_folder,
     ):
-        database, key = folder / DATABASE[kind], beside / SECRET
+        database, key = folder / DATABASE[kind], key_folder / SECRET
         backup.extract(database.name, database)
         if backup.has_key:
             backup.extract(SECRET, key)
@@ -409,29 +409,29 @@ def _replace_installation(
 
         if kind == "sqlite":
             _check_extracted_database(database, backup.manifest)
-            _replace_file(place, database, replaced, replace_key)
+            _replace_file(target, database, replaced, replace_key)
         else:
             database_copies.expect_postgresql_programs()
             database_copies.expect_no_other_connection(engine)
             revision = database_copies.read_postgresql_revision(engine)
             if revision is not None:
-                there = replaced.prepare_target_path(installation.data / "database.zip")
-                _write_backup(installation, engine, revision, there, now, lambda: None)
+                backup_path = replaced.prepare_target_path(installation.data / "database.zip")
+                _write_backup(installation, engine, revision, backup_path, now, lambda: None)
             engine.dispose()
             database_copies.restore_postgresql_dump(engine, database)
             replace_key()
 
 
 def _check_extracted_database(database: Path, manifest: BackupManifest) -> None:
-    wrong = database_copies.find_damage(database)
+    fault = database_copies.find_damage(database)
     try:
-        if not wrong and read_sqlite_file_revision(database) != manifest.schema_revision:
-            wrong = "its schema is not the one that its manifest names"
+        if not fault and read_sqlite_file_revision(database) != manifest.schema_revision:
+            fault = "its schema is not the one that its manifest names"
     except UnusableDatabaseError as error:
-        wrong = str(error).partition(": ")[0]
-    if wrong:
+        fault = str(error).partition(": ")[0]
+    if fault:
         raise InstallationError(
-            f"the database inside of the backup is not sound ({wrong}); nothing was "
+            f"the database inside of the backup is not sound ({fault}); nothing was "
             "changed: use another copy."
         )
 
@@ -442,17 +442,17 @@ def _replace_file(
     database_copies.checkpoint_wal(place)
     # While a file of this name exists, no server starts. So a crash at this point
     # leaves neither a new, empty database nor one with another's log.
-    ready = Path(f"{place}{RESTORING}")
-    new.replace(ready)
+    staged_file = Path(f"{place}{RESTORING}")
+    new.replace(staged_file)
     sync_to_disk(place.parent)
     try:
         for path in database_copies.database_files(place):
             replaced.move_aside(path)
         replace_key()
-        ready.replace(place)
+        staged_file.replace(place)
     except OSError:
         replaced.move_back()
-        ready.unlink()
+        staged_file.unlink()
         raise
     sync_to_disk(place.parent)
 
@@ -478,17 +478,19 @@ async def run_daily_backups(
     Several server processes may run this: one makes the backup, the others find it. The
     data folder is locked as in use, so that no restore replaces it.
     """
-    leaving, stop = asyncio.Event(), threading.Event()
+    schedule_stopping, backup_stopping = asyncio.Event(), threading.Event()
     with installation.hold_shared_lock():
-        watch = asyncio.create_task(
-            _watch_schedule(_DailyBackup(installation, clock, stop), leaving, first_delay)
+        schedule = asyncio.create_task(
+            _watch_schedule(
+                _DailyBackup(installation, clock, backup_stopping), schedule_stopping, first_delay
+            )
         )
         try:
             yield
         finally:
-            leaving.set()
-            stop.set()
-            await watch
+            schedule_stopping.set()
+            backup_stopping.set()
+            await schedule
 
 
 def create_daily_backup_if_due(
@@ -627,8 +629,8 @@ def _make_folder(folder: Path) -> None:
 
 def _delete_temporary_backups(folder: Path) -> None:
     """Delete temporary files of a process that was killed while it made a backup."""
-    for draft in folder.glob(".headroom-*.zip.*"):
-        shutil.rmtree(draft, ignore_errors=True)
+    for temporary_folder in folder.glob(".headroom-*.zip.*"):
+        shutil.rmtree(temporary_folder, ignore_errors=True)
 
 
 def _utc_day(now: dt.datetime) -> dt.date:

@@ -30,10 +30,10 @@ def copy_database(engine: Engine, target: Path, pause: Callable[[], object]) -> 
     """
     if engine.dialect.name == "sqlite":
         _copy_sqlite_file(Path(engine.url.database or ""), target, pause)
-        copied = create_engine(f"sqlite:///{target}")
-        with copied.connect() as connection:
+        target_engine = create_engine(f"sqlite:///{target}")
+        with target_engine.connect() as connection:
             rows = _count_rows(connection)
-        copied.dispose()
+        target_engine.dispose()
         return rows
     expect_postgresql_programs()
     with engine.connect() as connection:
@@ -47,15 +47,16 @@ def copy_database(engine: Engine, target: Path, pause: Callable[[], object]) -> 
 
 def _copy_sqlite_file(source: Path, target: Path, pause: Callable[[], object]) -> None:
     with (
-        open_read_only(source) as original,
-        contextlib.closing(sqlite3.connect(target, isolation_level=None)) as copied,
+        open_read_only(source) as source_database,
+        contextlib.closing(sqlite3.connect(target, isolation_level=None)) as target_database,
     ):
-        copied.execute("PRAGMA synchronous=OFF")  # safe: the copy is temporary until it is packed
-        original.execute("BEGIN")
-        original.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        original.backup(copied, pages=_PAGES, progress=lambda *_left: pause())
-        original.execute("COMMIT")
-        copied.execute("PRAGMA journal_mode=DELETE")  # one file, without a write-ahead log
+        # Safe, because the copy is temporary until it is packed.
+        target_database.execute("PRAGMA synchronous=OFF")
+        source_database.execute("BEGIN")
+        source_database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        source_database.backup(target_database, pages=_PAGES, progress=lambda *_left: pause())
+        source_database.execute("COMMIT")
+        target_database.execute("PRAGMA journal_mode=DELETE")  # one file, without a write-ahead log
 
 
 def _count_rows(connection: Connection) -> dict[str, int]:
@@ -130,10 +131,10 @@ def restore_postgresql_dump(engine: Engine, dump: Path) -> None:
 def expect_no_other_connection(engine: Engine) -> None:
     """Raise InstallationError if another client is connected to the database."""
     with engine.connect() as connection:
-        others = int(connection.execute(_OTHERS).scalar_one())
-    if others:
+        other_count = int(connection.execute(_OTHERS).scalar_one())
+    if other_count:
         raise InstallationError(
-            f"{others} other connection{'s use' if others > 1 else ' uses'} the "
+            f"{other_count} other connection{'s use' if other_count > 1 else ' uses'} the "
             "database: stop every server of this database first."
         )
 
@@ -165,33 +166,33 @@ def _run_postgres_program(
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-    ) as running:
+    ) as process:
         try:
-            said = _wait_for_program(running, pause)
+            error_output = _wait_for_program(process, pause)
         except BaseException:
-            running.kill()
+            process.kill()
             raise
-    if running.returncode:
+    if process.returncode:
         address = engine.url.render_as_string(hide_password=False)
-        last = hide_passwords(said.strip().rpartition("\n")[2], address)
-        raise InstallationError(f"{command[0]} failed ({last or running.returncode}).")
+        last_line = hide_passwords(error_output.strip().rpartition("\n")[2], address)
+        raise InstallationError(f"{command[0]} failed ({last_line or process.returncode}).")
 
 
 def _wait_for_program(running: "subprocess.Popen[bytes]", pause: Callable[[], object]) -> str:
     while True:
         pause()
         try:
-            _nothing, said = running.communicate(timeout=0.2)
+            _output, error_output = running.communicate(timeout=0.2)
         except subprocess.TimeoutExpired:
             continue
-        return said.decode(errors="replace")
+        return error_output.decode(errors="replace")
 
 
 def _program_environment(engine: Engine) -> Mapping[str, str]:
     """Return the connection parameters as environment variables: command lines are public."""
-    _nothing, given = engine.dialect.create_connect_args(engine.url)
+    _arguments, parameters = engine.dialect.create_connect_args(engine.url)
     names = {"dbname": "PGDATABASE", "application_name": "PGAPPNAME"}
     return {
         names.get(key, f"PG{key.upper().replace('_', '')}"): str(value)
-        for key, value in given.items()
+        for key, value in parameters.items()
     }

@@ -74,9 +74,9 @@ def _check_data_folder(data: Path) -> DoctorFinding:
     if not os.access(data, os.W_OK | os.X_OK):
         message = f"{data} cannot be written by this user"
         return DoctorFinding("problem", subject, message, f"Let this user own it: chown {data}.")
-    free = shutil.disk_usage(data).free
-    message = f"{data} can be written, {free // 1_000_000:,} MB free"
-    if free < LEAST_FREE:
+    free_bytes = shutil.disk_usage(data).free
+    message = f"{data} can be written, {free_bytes // 1_000_000:,} MB free"
+    if free_bytes < LEAST_FREE:
         message += ", too little to import cards"
         return DoctorFinding("warning", subject, message, "Make room before the disk is full.")
     return DoctorFinding("ok", subject, message)
@@ -88,9 +88,9 @@ def _check_file_modes(installation: Installation) -> DoctorFinding:
         paths += database_copies.database_files(Path(installation.database.partition(":///")[2]))
     if installation.backups is not None:
         paths += list_automatic_backups(installation.backups)
-    open_ = [p for p in paths if p.is_file() and p.stat().st_mode & 0o077]
-    if open_:
-        names = " ".join(str(p) for p in open_)
+    readable_paths = [p for p in paths if p.is_file() and p.stat().st_mode & 0o077]
+    if readable_paths:
+        names = " ".join(str(p) for p in readable_paths)
         message = f"others on this machine can read {names}"
         return DoctorFinding("warning", "file modes", message, f"Run: chmod 600 {names}")
     return DoctorFinding("ok", "file modes", "nobody else can read what is kept")
@@ -129,8 +129,8 @@ def _check_database(installation: Installation) -> Iterator[DoctorFinding]:
 
 
 def _check_integrity(path: Path) -> DoctorFinding:
-    if wrong := database_copies.find_damage(path):
-        message = f"{path} is damaged ({wrong})"
+    if fault := database_copies.find_damage(path):
+        message = f"{path} is damaged ({fault})"
         return DoctorFinding("problem", "integrity", message, "Run `headroom restore FILE`.")
     with open_read_only(path) as connection:
         orphans = len(connection.execute("PRAGMA foreign_key_check").fetchall())
@@ -192,9 +192,9 @@ def _check_backups(installation: Installation, now: dt.datetime) -> Iterator[Doc
     try:
         with open_backup(paths[-1]) as backup:
             backup.verify_files()
-            made = dt.datetime.fromisoformat(backup.manifest.made_at)
+            made_at = dt.datetime.fromisoformat(backup.manifest.made_at)
             message = f"{len(paths)} copies, the newest of {backup.manifest.made_at_text} is sound"
-            if now - made > _OLD_COPY:
+            if now - made_at > _OLD_COPY:
                 remedy = "A running server makes one a day; its log says why it does not."
                 yield DoctorFinding("warning", "backups", message, remedy)
             else:
@@ -224,13 +224,13 @@ def _compare_keys(
 
 def _check_replaced_files(installation: Installation, now: dt.datetime) -> Iterator[DoctorFinding]:
     """Report folders with the files that a restore replaced. Only the owner may delete them."""
-    places = {installation.data}
+    parents = {installation.data}
     if installation.database.startswith("sqlite"):
-        places.add(Path(installation.database.partition(":///")[2]).parent)
-    for place in sorted(places):
-        for folder, made in list_replaced_files_folders(place):
+        parents.add(Path(installation.database.partition(":///")[2]).parent)
+    for parent in sorted(parents):
+        for folder, made_at in list_replaced_files_folders(parent):
             size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
-            days = max(0, (now - made).days)
+            days = max(0, (now - made_at).days)
             yield DoctorFinding(
                 "warning",
                 "kept by restore",

@@ -109,7 +109,7 @@ _PAUSE = 0.002
 
 
 def make_write_session_factory(engine: Engine) -> OpenWriteSession:
-    """Return the context manager for writing: `async with turn() as session`.
+    """Return the context manager for writing: `async with open_write_session() as session`.
 
     The writes are on disk once the block exits without an exception.
     """
@@ -141,10 +141,10 @@ async def _single_writer_session(
     engine: Engine, lock: asyncio.Lock, disk: DiskProbe
 ) -> AsyncIterator[Session]:
     """Yield a session that is the only one of this process that writes, on SQLite."""
-    latest = time.monotonic() + BUSY / 1000
+    deadline = time.monotonic() + BUSY / 1000
     async with lock:
-        latest = max(latest, time.monotonic() + _LEAST_WAIT)
-        with await _begin_when_free(engine, latest) as connection:
+        deadline = max(deadline, time.monotonic() + _LEAST_WAIT)
+        with await _begin_when_free(engine, deadline) as connection:
             with Session(connection, expire_on_commit=False) as session:
                 yield session
                 session.commit()
@@ -167,8 +167,8 @@ async def _begin_when_free(engine: Engine, deadline: float) -> Connection:
         try:
             return _begin_write(engine)
         except OperationalError as error:
-            busy = error.orig is not None and is_lock_busy_error(error.orig)
-            if not busy or time.monotonic() > deadline:
+            is_busy = error.orig is not None and is_lock_busy_error(error.orig)
+            if not is_busy or time.monotonic() > deadline:
                 raise
         await asyncio.sleep(_PAUSE)
 
@@ -300,8 +300,8 @@ async def get_session(request: Request) -> AsyncIterator[Session]:
     reported as an error and not as a success.
     """
     if request.method == "POST":
-        turn: OpenWriteSession = request.app.state.turn
-        async with turn() as session:
+        open_write_session: OpenWriteSession = request.app.state.turn
+        async with open_write_session() as session:
             yield session
         return
     async with read_only_session(request) as session:
@@ -354,15 +354,15 @@ async def write_in_own_transaction(request: Request, work: Callable[[Session], o
 
     The request gives up its reader slot while it waits for the write queue.
     """
-    turn: OpenWriteSession = request.app.state.turn
-    room: asyncio.Semaphore = request.app.state.reading_room
-    room.release()
+    open_write_session: OpenWriteSession = request.app.state.turn
+    read_semaphore: asyncio.Semaphore = request.app.state.reading_room
+    read_semaphore.release()
     try:
-        async with turn() as session:
+        async with open_write_session() as session:
             await run_in_thread_unless_sqlite(session, functools.partial(work, session))
     finally:
         with anyio.CancelScope(shield=True):
-            await room.acquire()
+            await read_semaphore.acquire()
 
 
 DbSession = Annotated[Session, Depends(get_session, scope="function")]
@@ -432,8 +432,8 @@ def redact_url_passwords(address: str) -> str:
     if url is None:
         return _UNREADABLE
     # A password with an “@” that was not escaped continues in the host.
-    rest, _at, host = (url.host or "").rpartition("@")
-    if rest:
+    password_rest, _at, host = (url.host or "").rpartition("@")
+    if password_rest:
         url = url.set(host=host)
     url = url.update_query_dict({n: _HIDDEN for n in _SECRETS if n in url.query})
     return url.render_as_string(hide_password=True).replace("%2A", "*")
@@ -441,13 +441,13 @@ def redact_url_passwords(address: str) -> str:
 
 def hide_passwords(message: object, database_url: str) -> str:
     """Return a message about a database with the passwords of its URL `database_url` hidden."""
-    said = str(message)
+    text = str(message)
     url = _parse_url(database_url)
     if url is None:
-        return said.replace(database_url, _UNREADABLE) if database_url else said
+        return text.replace(database_url, _UNREADABLE) if database_url else text
     for secret in sorted(_url_passwords(url), key=len, reverse=True):
-        said = said.replace(secret, _HIDDEN)
-    return said
+        text = text.replace(secret, _HIDDEN)
+    return text
 
 
 def _parse_url(address: str) -> URL | None:
@@ -458,9 +458,9 @@ def _parse_url(address: str) -> URL | None:
 
 
 def _url_passwords(url: URL) -> set[str]:
-    rest, _at, _host = (url.host or "").rpartition("@")
-    given = (url.password, rest, *(url.query.get(name) for name in _SECRETS))
-    return {g for g in given if isinstance(g, str) and g}
+    password_rest, _at, _host = (url.host or "").rpartition("@")
+    candidates = (url.password, password_rest, *(url.query.get(name) for name in _SECRETS))
+    return {password for password in candidates if isinstance(password, str) and password}
 
 
 BROUGHT = "file:"

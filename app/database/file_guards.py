@@ -122,9 +122,9 @@ def expect_database_in_place(engine: Engine) -> None:
 
     It costs a microsecond. PostgreSQL reports a missing database itself.
     """
-    opened: ReplacedFileGuard | None = engine.get_execution_options().get(_OPTION)
-    if opened is not None:
-        opened.expect_file()
+    guard: ReplacedFileGuard | None = engine.get_execution_options().get(_OPTION)
+    if guard is not None:
+        guard.expect_file()
 
 
 PRIVATE = 0o600
@@ -178,7 +178,7 @@ def make_private_folder(path: Path) -> None:
 def give_root_files_to_folder_owner(folder: Path, *prefixes: str) -> None:
     """Give what root owns in a folder to the owner of the folder.
 
-    Covers everything in it, or only names with the prefixes `beginnings`. Otherwise a
+    Covers everything in it, or only names with one of the `prefixes`. Otherwise a
     server that runs as another user could not open the files. Does nothing unless run
     as root, or if root owns the folder.
     """
@@ -201,11 +201,11 @@ def _chown_new_folder(folder: Path) -> None:
     """Give a folder that root just created to the owner of its parent."""
     if os.geteuid() != _ROOT:
         return
-    place = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    parent_descriptor = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        _chown_if_root_owned(folder.name, place, _folder_owner(folder.parent))
+        _chown_if_root_owned(folder.name, parent_descriptor, _folder_owner(folder.parent))
     finally:
-        os.close(place)
+        os.close(parent_descriptor)
 
 
 def _folder_owner(folder: Path) -> tuple[int, int]:
@@ -225,8 +225,8 @@ def _chown_if_root_owned(name: str, place: int, owner: tuple[int, int]) -> None:
     handle = os.open(name, flags, dir_fd=place)
     try:
         status = os.fstat(handle)
-        alone = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
-        if status.st_uid == _ROOT and (alone or stat.S_ISDIR(status.st_mode)):
+        has_one_link = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
+        if status.st_uid == _ROOT and (has_one_link or stat.S_ISDIR(status.st_mode)):
             os.fchown(handle, *owner)
     finally:
         os.close(handle)

@@ -53,9 +53,9 @@ class Installation:
         try:
             return make_engine(self.database)
         except (ModuleNotFoundError, SQLAlchemyError, ValueError) as error:
-            said = hide_passwords(error, self.database)
+            reason = hide_passwords(error, self.database)
             raise InstallationError(
-                f"the database address cannot be used ({said}); for PostgreSQL write "
+                f"the database address cannot be used ({reason}); for PostgreSQL write "
                 "postgresql+psycopg://user@host/name."
             ) from None
 
@@ -90,7 +90,7 @@ _MAKE_ONE = "python3 -c 'import secrets; print(secrets.token_urlsafe(48))' print
 
 
 def load_or_create_secret_key(configured_key: str, path: Path) -> str:
-    """Return the signing key: `configured_key` by a setting, or the one in the file at `path`.
+    """Return the signing key: `configured_key` from a setting, or the one in the file at `path`.
 
     Creates the file if it is missing. Raises InstallationError for a key that is too
     short.
@@ -137,11 +137,11 @@ def require_secret_key(path: Path) -> str:
 def _make_secret_key(path: Path) -> None:
     # Several server processes may start at once: the first link wins, and all read it.
     handle, name = tempfile.mkstemp(prefix="secret.", dir=path.parent)
-    draft = Path(name)
+    temporary_file = Path(name)
     with os.fdopen(handle, "w", encoding="ascii") as stream:
         stream.write(secrets.token_urlsafe(48))
-    sync_to_disk(draft)
+    sync_to_disk(temporary_file)
     with contextlib.suppress(FileExistsError):
-        path.hardlink_to(draft)
-    draft.unlink()
+        path.hardlink_to(temporary_file)
+    temporary_file.unlink()
     sync_to_disk(path.parent)

@@ -69,8 +69,8 @@ def check_row_quota(db: Session, quota: RowQuota, *rows: ColumnElement[bool]) ->
     Call it after inserting the row: a repeated request that inserts nothing passes, and
     the error rolls the insert back.
     """
-    one_more = select(literal(1)).where(*rows).limit(1).offset(quota.most)
-    if db.scalar(one_more) is not None:
+    excess_row = select(literal(1)).where(*rows).limit(1).offset(quota.most)
+    if db.scalar(excess_row) is not None:
         quota.raise_if_exceeded(quota.most + 1)
 
 
@@ -105,18 +105,18 @@ class DailyQuota:
 
     def raise_if_used_up(self, client: str) -> None:
         """Raise QuotaExceededError if a client has used up its daily quota."""
-        day, second = divmod(int(self._clock()), _DAY)
+        day, second_of_day = divmod(int(self._clock()), _DAY)
         if self._most and self._stored_on(day, client) >= self._most:
             raise QuotaExceededError(
                 f"From your address {self._most / 1e6:,.0f} MB of cards were added "
                 "today, the most for one day.",
                 "Add the rest tomorrow. Answers, grades and settings are still saved.",
-                _DAY - second,
+                _DAY - second_of_day,
             )
 
     def _stored_on(self, day: int, client: str) -> int:
-        last, size = self._stored.get(client, (0, 0))
-        return size if last == day else 0
+        stored_day, size = self._stored.get(client, (0, 0))
+        return size if stored_day == day else 0
 
 
 class StorageLimit:
@@ -156,8 +156,8 @@ class StorageLimit:
 
     def expect_free_disk_space(self) -> None:
         """Raise StorageFullError if the disk has too little free space."""
-        free = min(shutil.disk_usage(folder).free for folder in self._folders)
-        if free < LEAST_FREE:
+        free_bytes = min(shutil.disk_usage(folder).free for folder in self._folders)
+        if free_bytes < LEAST_FREE:
             raise StorageFullError(
                 "This server is full: its disk has too little room for files.",
                 "Answers, grades and settings are still saved. Its host has to free "

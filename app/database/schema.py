@@ -165,9 +165,9 @@ def _read_checked_revision(path: Path, connection: sqlite3.Connection) -> str:
         return str((rows.fetchone() or ("",))[0])
 
     current = _check_revision_usable(tables, revision, f"the database {path}")
-    (word,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    if word != "ok":
-        raise _damaged_database_error(path, word)
+    (result,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if result != "ok":
+        raise _damaged_database_error(path, result)
     return current
 
 
@@ -205,8 +205,8 @@ def _known_revisions() -> set[str]:
 
 
 def _read_revision(connection: Connection) -> str:
-    row = connection.execute(text("SELECT version_num FROM alembic_version"))
-    return row.scalar() or ""
+    result = connection.execute(text("SELECT version_num FROM alembic_version"))
+    return result.scalar() or ""
 
 
 def upgrade_schema(engine: Engine) -> None:

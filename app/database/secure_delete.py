@@ -112,12 +112,12 @@ def vacuum_file(path: Path, *, exclusive: bool = False) -> bool:
     pause, or, with `exclusive`, if another process has the file open.
     """
     # VACUUM writes the contents twice: to a temporary file and to the log.
-    needed = 2 * path.stat().st_size + _SPARE_BYTES
-    free = shutil.disk_usage(path.parent).free
-    if free < needed:
+    needed_bytes = 2 * path.stat().st_size + _SPARE_BYTES
+    free_bytes = shutil.disk_usage(path.parent).free
+    if free_bytes < needed_bytes:
         raise sqlite3.OperationalError(
-            f"to rewrite {path} takes {needed // 1_000_000:,} MB, and "
-            f"{free // 1_000_000:,} MB are free"
+            f"to rewrite {path} takes {needed_bytes // 1_000_000:,} MB, and "
+            f"{free_bytes // 1_000_000:,} MB are free"
         )
     with _open_existing(path) as file:
         if exclusive:

@@ -1,6 +1,6 @@
 """Inputs that several estimates share: model, GPU, formats, parallelism degrees.
 
-Each name declares one input when it is called, with what an estimate changes of it.
+Each function declares one input; keyword arguments override its defaults.
 """
 
 import dataclasses
@@ -104,9 +104,9 @@ def training_gpus_input(default_gpus: int, **spec: Any) -> Any:
 
     The estimate fills in the number (`fill_in_default_gpus`), so that it is never None afterwards.
     """
-    text = f"All GPUs of the job; left empty: {default_gpus}, or 1 with adapters."
-    of_method = partial(_default_training_gpus, default_gpus=default_gpus)
-    return gpus_input(default=None, kind="count", help=text, usual=of_method, **spec)
+    help_text = f"All GPUs of the job; left empty: {default_gpus}, or 1 with adapters."
+    default_of_method = partial(_default_training_gpus, default_gpus=default_gpus)
+    return gpus_input(default=None, kind="count", help=help_text, usual=default_of_method, **spec)
 
 
 def _default_training_gpus(inputs: Any, default_gpus: int) -> int:
@@ -120,8 +120,8 @@ def fill_in_zero(inputs: Any, framework: str) -> Any:
     """
     if inputs.zero != USUAL_ZERO:
         return inputs
-    divided = inputs.pipeline_parallel == 1 and framework != "megatron"
-    return dataclasses.replace(inputs, zero="3" if divided else "1")
+    shards_weights = inputs.pipeline_parallel == 1 and framework != "megatron"
+    return dataclasses.replace(inputs, zero="3" if shards_weights else "1")
 
 
 def fill_in_recompute(inputs: Any, memory: Callable[[Any], float], capacity: float) -> Any:

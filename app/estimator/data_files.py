@@ -29,13 +29,13 @@ def load_toml(file: str) -> dict[str, Any]:
 def load_table(file: str, table: str) -> dict[str, dict[str, Any]]:
     """Return the entries of `[[table]]` in data/`file`, by id.
 
-    Raises IncompleteEntryError when one has no `source` or no `read_on`.
+    Raises UnsourcedEntryError when one has no `source` or no `read_on`.
     """
     return {row["id"]: require_sourced_row(row, file) for row in load_toml(file).get(table, [])}
 
 
 def require_sourced_row(row: dict[str, Any], file: str) -> dict[str, Any]:
-    """Return `row` if it has sources and a date; else raise IncompleteEntryError."""
+    """Return `row` if it has sources and a date; else raise UnsourcedEntryError."""
     sources = row.get("source") or []
     if not sources or not all(isinstance(s, str) and s for s in sources):
         raise UnsourcedEntryError(f"{file}: “{row.get('id')}” has no source")
@@ -82,8 +82,8 @@ def find_id_by_alias(file: str, table: str, name: str, noun: str) -> str:
     key = names.get(normalize_name(name))
     if key is not None:
         return key
-    near = difflib.get_close_matches(normalize_name(name), names, n=3, cutoff=0.5)
-    ids = tuple(dict.fromkeys(names[n] for n in near))
+    close_names = difflib.get_close_matches(normalize_name(name), names, n=3, cutoff=0.5)
+    ids = tuple(dict.fromkeys(names[n] for n in close_names))
     hint = f"nearest: {', '.join(ids)}" if ids else f"for example {next(iter(names))}"
     raise LookupError(f"“{name}” is not {noun} of the catalog; {hint}.")
 
@@ -140,7 +140,7 @@ def error_range(interval_name: str, value: float) -> tuple[float, float]:
 
 
 def modeled_time(interval_name: str, value: float) -> OutputValue:
-    """Return a modeled time, or what grows with it, with its error range."""
+    """Return a modeled time, or a value that grows with it, with its error range."""
     return OutputValue(value, *error_range(interval_name, value))
 
 

@@ -47,26 +47,26 @@ def build_ranking_table(result: GpuRanking) -> ResultTable:
     """Return the candidates, each with its difference from the first."""
     best = result.candidates[0]
     training = result.inputs.job == "training"
-    work = "GPU-hours" if training else "Time per token"
-    money = "USD" if training else "USD/h"
-    priced = any(one.price for one in result.candidates)
+    work_column = "GPU-hours" if training else "Time per token"
+    cost_unit = "USD" if training else "USD/h"
+    has_prices = any(candidate.price for candidate in result.candidates)
     rows = tuple(
         (
-            format_number(place),
-            one.gpu.name,
-            (float(one.count), ""),
-            (float(round_up_to_sales_unit(one.gpu, one.count).gpus), ""),
-            (one.need, "B"),
-            _time_or_gpu_hours_cell(one),
-            _cell_or_unknown(one.power, "W"),
-            *((_cell_or_unknown(one.ranking_cost, money),) if priced else ()),
-            _rank_reason(result.inputs, best, one),
+            format_number(rank),
+            candidate.gpu.name,
+            (float(candidate.count), ""),
+            (float(round_up_to_sales_unit(candidate.gpu, candidate.count).gpus), ""),
+            (candidate.need, "B"),
+            _time_or_gpu_hours_cell(candidate),
+            _cell_or_unknown(candidate.power, "W"),
+            *((_cell_or_unknown(candidate.ranking_cost, cost_unit),) if has_prices else ()),
+            _rank_reason(result.inputs, best, candidate),
         )
-        for place, one in enumerate(result.candidates, 1)
+        for rank, candidate in enumerate(result.candidates, 1)
     )
-    cost = (("Training" if training else "Hour"),) if priced else ()
-    first = ("Place", "GPU", "Number", "Bought")
-    columns = (*first, "Each holds", work, "Power", *cost, "Why")
+    cost_column = (("Training" if training else "Hour"),) if has_prices else ()
+    first_columns = ("Place", "GPU", "Number", "Bought")
+    columns = (*first_columns, "Each holds", work_column, "Power", *cost_column, "Why")
     return ResultTable("Ranking", columns, rows)
 
 
@@ -92,9 +92,9 @@ def _rank_reason(
         return "No price given."
     reasons = []
     if candidate.count != best.count:
-        more = candidate.count > best.count
+        needs_more = candidate.count > best.count
         number = format_number(abs(candidate.count - best.count))
-        reasons.append(f"{number} {'more' if more else 'fewer'}")
+        reasons.append(f"{number} {'more' if needs_more else 'fewer'}")
     if candidate.power is not None and best.power is not None and candidate.power != best.power:
         gap = format_value(abs(candidate.power - best.power), "W")
         reasons.append(f"{gap} {'more' if candidate.power > best.power else 'less'}")
@@ -115,24 +115,24 @@ _FIRST_TRAINING = {"speed": "The fewest GPU-hours.", "cost": "The cheapest train
 
 
 def _slowdown_to_best(best: GpuCandidate, candidate: GpuCandidate) -> float | None:
-    mine = candidate.seconds if candidate.hours is None else candidate.hours
-    first = best.seconds if best.hours is None else best.hours
-    return mine / first if mine and first else None
+    candidate_time = candidate.seconds if candidate.hours is None else candidate.hours
+    best_time = best.seconds if best.hours is None else best.hours
+    return candidate_time / best_time if candidate_time and best_time else None
 
 
 def build_exclusion_table(result: GpuRanking) -> ResultTable:
     """Return every excluded GPU with the reason."""
-    rows = tuple((one.gpu.name, one.reason) for one in result.excluded)
+    rows = tuple((exclusion.gpu.name, exclusion.reason) for exclusion in result.excluded)
     return ResultTable("Left out", ("GPU", "Why not"), rows or (("None", ""),))
 
 
 def build_non_gpu_table(result: GpuRanking) -> ResultTable:
     """Return accelerators that are not GPUs, with whether their memory fits the job."""
     if result.inputs.job == "training":
-        need = result.model.parameters * STATES
+        needed_bytes = result.model.parameters * STATES
     else:
-        need = weight_table(result.model, result.inputs.weights).total
-    rows = tuple(_non_gpu_cells(chip, need) for chip in list_non_gpu_accelerators())
+        needed_bytes = weight_table(result.model, result.inputs.weights).total
+    rows = tuple(_non_gpu_cells(chip, needed_bytes) for chip in list_non_gpu_accelerators())
     columns = ("Not a GPU", "For the memory alone", "Memory", "Bandwidth", "Power")
     return ResultTable("Beside the ranking", (*columns, "Not known"), rows)
 
@@ -141,9 +141,9 @@ def _non_gpu_cells(chip: Accelerator, needed_bytes: float) -> tuple[_Cell, ...]:
     chips: _Cell = "unknown"
     if chip.capacity:
         chips = (float(math.ceil(needed_bytes / chip.capacity)), "")
-    maker = "" if chip.vendor.split()[0] in chip.name else f" ({chip.vendor})"
+    vendor_suffix = "" if chip.vendor.split()[0] in chip.name else f" ({chip.vendor})"
     return (
-        f"{chip.name}{maker}",
+        f"{chip.name}{vendor_suffix}",
         chips,
         _cell_or_unknown(chip.capacity or None, "B"),
         _cell_or_unknown(chip.memory_bandwidth, "B/s"),
@@ -153,12 +153,12 @@ def _non_gpu_cells(chip: Accelerator, needed_bytes: float) -> tuple[_Cell, ...]:
 
 
 def _missing_values(chip: Accelerator) -> str:
-    known = {
+    values = {
         "16-bit rate": chip.peak_rate("bf16"),
         "8-bit rate": chip.peak_rate("fp8") or chip.peak_rate("int8"),
         "power": chip.tdp,
     }
-    return ", ".join(name for name, value in known.items() if value is None) or "–"
+    return ", ".join(name for name, value in values.items() if value is None) or "–"
 
 
 _NONE = "No GPU of the catalog does it."
@@ -212,10 +212,14 @@ def _gpu_hours_of_best(_: AcceleratorChoiceInputs, best: GpuCandidate) -> Output
 
 
 def _run_duration_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
-    hours, each = _gpu_hours_of_best(inputs, best), 3600 / best.count
+    hours, seconds_per_gpu_hour = _gpu_hours_of_best(inputs, best), 3600 / best.count
     if best.hours is None or hours.low is None or hours.high is None:
         return hours
-    return OutputValue(best.hours * each, hours.low * each, hours.high * each)
+    return OutputValue(
+        best.hours * seconds_per_gpu_hour,
+        hours.low * seconds_per_gpu_hour,
+        hours.high * seconds_per_gpu_hour,
+    )
 
 
 def _hourly_cost(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
@@ -291,17 +295,17 @@ def estimate(inputs: AcceleratorChoiceInputs) -> Estimate:
 
 
 def _build_verdict(result: GpuRanking) -> Verdict:
-    tried = len(result.candidates) + len(result.excluded)
+    gpu_count = len(result.candidates) + len(result.excluded)
     if not result.candidates:
-        return Verdict("no", _NONE, f"All {tried} are left out; the table says why each.")
-    best, *rest = result.candidates
+        return Verdict("no", _NONE, f"All {gpu_count} are left out; the table says why each.")
+    best, *runners_up = result.candidates
     job = "train" if result.inputs.job == "training" else "serve"
     text = f"It can {job} {result.model.name}"
-    if rest:
+    if runners_up:
         text = (
             f"Of the {len(result.candidates)} GPUs of the catalog that can {job} "
             f"{result.model.name}, it comes first by {_ranking_criterion(result.inputs)}; next comes "
-            f"{describe_gpu_count(rest[0].gpu, rest[0].count)}"
+            f"{describe_gpu_count(runners_up[0].gpu, runners_up[0].count)}"
         )
     return Verdict("fits", f"{describe_gpu_count(best.gpu, best.count)}.", f"{text}.")
 
@@ -328,8 +332,8 @@ def _build_steps(result: GpuRanking, best: GpuCandidate) -> tuple[FormulaStep, .
         return _serving_steps(inputs, best, result.loads[best.count])
     parameters = format_term(result.model.parameters)
     memory = format_term(best.gpu.capacity, "B")
-    board = largest_sales_unit_size(best.gpu)
-    useful = 1 - inputs.lost
+    unit_size = largest_sales_unit_size(best.gpu)
+    useful_share = 1 - inputs.lost
     return (
         FormulaStep(
             "GPUs for the states",
@@ -344,7 +348,7 @@ def _build_steps(result: GpuRanking, best: GpuCandidate) -> tuple[FormulaStep, .
         _STEPS.line_from_template(
             "gpu_hours",
             "[tokens] ÷ ([tokens per second of a GPU] × (1 − [time lost])) ÷ 3,600",
-            (inputs.tokens, inputs.tokens / (best.hours * 3600 * useful), (inputs.lost, "%")),
+            (inputs.tokens, inputs.tokens / (best.hours * 3600 * useful_share), (inputs.lost, "%")),
             best.hours,
             "megatron-2021",
         ),
@@ -353,7 +357,7 @@ def _build_steps(result: GpuRanking, best: GpuCandidate) -> tuple[FormulaStep, .
             "the more of both, in whole boards",
             f"⌈max({parameters} × {format_term(STATES)} B ÷ ({memory} × "
             f"{format_term(FOR_STATES, '%')}), {format_term(best.hours)} ÷ "
-            f"{format_term(inputs.days / 3600)}, 1) ÷ {board}⌉ × {board}",
+            f"{format_term(inputs.days / 3600)}, 1) ÷ {unit_size}⌉ × {unit_size}",
             best.count,
             "megatron-2021",
         ),

@@ -107,17 +107,17 @@ class CollectivesResult:
             return 0.0
         if inputs.operation == "alltoall":
             return inputs.message * (groups - 1) / groups
-        sent = bytes_sent(chosen_operation(inputs), groups, inputs.message / domain)
-        halved = inputs.in_network and inputs.operation == "all_reduce"
-        return sent / 2 if halved else sent
+        adapter_bytes = bytes_sent(chosen_operation(inputs), groups, inputs.message / domain)
+        is_halved = inputs.in_network and inputs.operation == "all_reduce"
+        return adapter_bytes / 2 if is_halved else adapter_bytes
 
     @property
     def link_share(self) -> float:
         """Return the share of the rate of the link, or of the adapter if the network limits."""
-        moved, rate = self.bytes_sent, self.fabric.rate
+        bytes_moved, rate = self.bytes_sent, self.fabric.rate
         if self.bottleneck == "network":
-            moved, rate = self.bytes_across, self.fabric.nic_rate
-        return self.transfer_rate(moved) / rate
+            bytes_moved, rate = self.bytes_across, self.fabric.nic_rate
+        return self.transfer_rate(bytes_moved) / rate
 
     def transfer_rate(self, bytes_moved: float) -> float:
         """Return bytes over the time [B/s]."""
@@ -125,7 +125,7 @@ class CollectivesResult:
 
 
 def chosen_operation(inputs: CollectivesInputs) -> Collective:
-    """Return the operation by its name in the formulas; the form offers no other."""
+    """Return the chosen operation as a `Collective`; the form offers no other values."""
     return next(name for name, _ in OPERATIONS if name == inputs.operation)
 
 
@@ -143,8 +143,8 @@ def compute_collectives(
     """Return the time of a message, total and by part."""
     operation, ranks = chosen_operation(inputs), inputs.gpus
     seconds = requested_collective_time(inputs, fabric, message)
-    inside = min(ranks, fabric.domain)
-    inner = collective_time(operation, inside, message, fabric)
+    domain_ranks = min(ranks, fabric.domain)
+    inner = collective_time(operation, domain_ranks, message, fabric)
     return CollectivesResult(
         inputs=inputs,
         fabric=fabric,
@@ -165,8 +165,8 @@ def requested_collective_time(
 
 def with_network_reduction(inputs: CollectivesInputs, fabric: Interconnect) -> Interconnect:
     """Return the links with in-network reduction, if requested."""
-    reduces = inputs.in_network and chosen_operation(inputs) == "all_reduce"
-    if not reduces or inputs.gpus <= fabric.domain:
+    uses_reduction = inputs.in_network and chosen_operation(inputs) == "all_reduce"
+    if not uses_reduction or inputs.gpus <= fabric.domain:
         return fabric
     # The switch returns the sum: each adapter sends the message once instead of twice.
     return dataclasses.replace(fabric, nic_rate=2 * fabric.nic_rate)

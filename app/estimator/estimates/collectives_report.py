@@ -151,12 +151,12 @@ def _describe_limiting_link(result: CollectivesResult) -> str:
     if inputs.gpus == 1:
         return ""
     if result.bottleneck == "network":
-        used = format_value(share * fabric.nic_rate, "B/s")
+        used_rate = format_value(share * fabric.nic_rate, "B/s")
         rate = format_value(fabric.nic_rate, "B/s")
-        return f"{used} between nodes, of the network adapter's {rate}."
+        return f"{used_rate} between nodes, of the network adapter's {rate}."
     text = f"Of the {format_value(fabric.rate, 'B/s')} of {fabric.link.name}."
-    summed = inputs.operation == "all_reduce" and fabric.link.switch_gain > 1
-    if share > 1 and summed:
+    adds_in_switch = inputs.operation == "all_reduce" and fabric.link.switch_gain > 1
+    if share > 1 and adds_in_switch:
         text += " The switch adds up, so a GPU sends less than is counted."
     return text
 
@@ -171,8 +171,8 @@ def _bytes_sent_formula(operation: collectives.Collective, ranks: int, size: str
 
 def _domain_time_formula(inputs: CollectivesInputs, fabric: Interconnect, message: float) -> str:
     """Return the time within one domain, as a formula with numbers."""
-    inside = min(inputs.gpus, fabric.domain)
-    parts = domain_latency_and_transfer(chosen_operation(inputs), inside, message, fabric)
+    domain_ranks = min(inputs.gpus, fabric.domain)
+    parts = domain_latency_and_transfer(chosen_operation(inputs), domain_ranks, message, fabric)
     if not any(parts):
         return "0 s"
     latency, transfer = (format_term(part, "s") for part in parts)
@@ -182,11 +182,11 @@ def _domain_time_formula(inputs: CollectivesInputs, fabric: Interconnect, messag
 def _total_time_formula(inputs: CollectivesInputs, fabric: Interconnect, message: float) -> str:
     """Return the total time within and between domains, as a formula with numbers."""
     operation = chosen_operation(inputs)
-    inside = min(inputs.gpus, fabric.domain)
-    groups = math.ceil(inputs.gpus / inside)
-    inner = collective_time(operation, inside, message, fabric)
-    way = with_network_reduction(inputs, fabric)
-    outer = inter_domain_time(operation, inside, groups, message, way)
+    domain_ranks = min(inputs.gpus, fabric.domain)
+    groups = math.ceil(inputs.gpus / domain_ranks)
+    inner = collective_time(operation, domain_ranks, message, fabric)
+    reduced_fabric = with_network_reduction(inputs, fabric)
+    outer = inter_domain_time(operation, domain_ranks, groups, message, reduced_fabric)
     parts = (f"{format_term(part, 's')}^{TIERS:g}" for part in (inner, outer))
     return f"({' + '.join(parts)})^(1 ÷ {TIERS:g})"
 
@@ -199,27 +199,29 @@ def _build_steps(result: CollectivesResult) -> tuple[FormulaStep, ...]:
     inputs, fabric = result.inputs, result.fabric
     operation, ranks = chosen_operation(inputs), inputs.gpus
     size, crosses = format_term(inputs.message, "B"), result.crosses
-    empty = (
+    latency_formula = (
         _total_time_formula(inputs, fabric, 1.0)
         if crosses
         else _domain_time_formula(inputs, fabric, 1.0)
     )
-    whole = format_term(result.seconds, "s")
+    total_formula = format_term(result.seconds, "s")
     if crosses:
-        whole = _total_time_formula(inputs, fabric, inputs.message)
-    inside = _domain_time_formula(inputs, fabric, inputs.message)
+        total_formula = _total_time_formula(inputs, fabric, inputs.message)
+    domain_formula = _domain_time_formula(inputs, fabric, inputs.message)
     rule = _BOTH if crosses else _INSIDE
     floor = f"for one byte: {rule}"
-    share = _bytes_sent_formula(operation, ranks, size)
-    fitted = "aiconfigurator"
-    within = ("Inside the link domain", _INSIDE, inside, result.inner, "s")
-    spent = rule if crosses else "within the domain"
+    bytes_formula = _bytes_sent_formula(operation, ranks, size)
+    source = "aiconfigurator"
+    domain_step = ("Inside the link domain", _INSIDE, domain_formula, result.inner, "s")
+    time_rule = rule if crosses else "within the domain"
     return (
-        _STEPS.line("bytes_sent", _FACTORS[operation], share, result.bytes_sent, "nccl-tests"),
-        _STEPS.line("latency", floor, empty, result.floor, fitted),
-        FormulaStep(*within, fitted, "interconnects"),
+        _STEPS.line(
+            "bytes_sent", _FACTORS[operation], bytes_formula, result.bytes_sent, "nccl-tests"
+        ),
+        _STEPS.line("latency", floor, latency_formula, result.floor, source),
+        FormulaStep(*domain_step, source, "interconnects"),
         *((_build_bytes_across_step(result),) if crosses else ()),
-        _STEPS.line("time", spent, whole, result.seconds, "ml-engineering"),
+        _STEPS.line("time", time_rule, total_formula, result.seconds, "ml-engineering"),
     )
 
 
@@ -242,12 +244,12 @@ def _build_bandwidth_curve(inputs: CollectivesInputs, fabric: Interconnect) -> C
     """Return bus bandwidth over message size, with the typed message marked."""
     operation, ranks = chosen_operation(inputs), max(2, inputs.gpus)
     points = []
-    for power in range(12, 37, 2):
-        size = 2.0**power
+    for exponent in range(12, 37, 2):
+        size = 2.0**exponent
         seconds = collective_time(operation, ranks, size, fabric)
         points.append((size, bus_bandwidth(operation, ranks, size, seconds)))
-    here = collective_time(operation, ranks, inputs.message, fabric)
-    mark = (inputs.message, bus_bandwidth(operation, ranks, inputs.message, here))
+    message_seconds = collective_time(operation, ranks, inputs.message, fabric)
+    mark = (inputs.message, bus_bandwidth(operation, ranks, inputs.message, message_seconds))
     limit = tuple((size, fabric.rate) for size, _ in (points[0], points[-1]))
     return Chart(
         "Bandwidth by message size",
@@ -270,32 +272,32 @@ def _parallelism_traffic_table(
     """Return the traffic of each parallelism for a model, with its time."""
     tokens, ranks = inputs.tokens, max(2, inputs.gpus)
     message = 2.0 * tokens * model.hidden
-    inside = min(ranks, fabric.domain, 8)
-    sets: tuple[tuple[str, collectives.Collective, int, float], ...] = (
+    domain_ranks = min(ranks, fabric.domain, 8)
+    exchanges: tuple[tuple[str, collectives.Collective, int, float], ...] = (
         ("Data: gradients, once a step", "all_reduce", ranks, 2.0 * model.parameters),
         ("ZeRO-3: weights, each micro-batch", "all_gather", ranks, 2.0 * model.parameters),
-        ("Tensor: activations, each layer", "all_reduce", inside, message),
+        ("Tensor: activations, each layer", "all_reduce", domain_ranks, message),
         (
             "Context: keys and values, each layer",
             "all_gather",
-            inside,
+            domain_ranks,
             (2.0 * tokens * model.cache_elements / max(1, model.layers)),
         ),
         (
             "Expert: tokens, each layer",
             "alltoall",
-            inside,
+            domain_ranks,
             (message * model.experts_per_token if model.is_routed else 0.0),
         ),
         ("Pipeline: activations, each boundary", "broadcast", 2, message),
     )
     rows: list[tuple[str | tuple[float, str], ...]] = []
-    for label, operation, among, size in sets:
+    for label, operation, participants, size in exchanges:
         if not size:
             continue
-        seconds = collective_time(operation, among, size, fabric)
-        sent = bytes_sent(operation, among, size)
-        rows.append((label, format_number(among), (sent, "B"), (seconds, "s")))
+        seconds = collective_time(operation, participants, size, fabric)
+        gpu_bytes = bytes_sent(operation, participants, size)
+        rows.append((label, format_number(participants), (gpu_bytes, "B"), (seconds, "s")))
     columns = ("Traffic", "GPUs", "Sent per GPU", "Time")
     return ResultTable(f"What {model.name} sends", columns, tuple(rows))
 
@@ -306,13 +308,13 @@ def _build_notes(result: CollectivesResult) -> tuple[str, ...]:
         f"{fabric.link.name}: {format_value(fabric.rate, 'B/s')} in one direction.",
         "The interval holds nine of ten measurements that were not fitted.",
     ]
-    bus = "Bus bandwidth, as NCCL's tests print it: bytes sent per GPU over the time."
+    bus_note = "Bus bandwidth, as NCCL's tests print it: bytes sent per GPU over the time."
     if across:
-        bus += (
+        bus_note += (
             f" Only {format_value(across, 'B')} of them cross the network, so it can "
             "exceed the rate of an adapter."
         )
-    notes.append(bus)
+    notes.append(bus_note)
     if fabric.link.crowding:
         notes.append("Cards without NVLink share the host's lanes and slow each other.")
     if inputs.in_network and inputs.gpus <= fabric.domain:

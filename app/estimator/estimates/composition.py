@@ -36,19 +36,21 @@ class ComposedResult:
 
     def find_figure(self, estimate: str, figure: str) -> Figure | None:
         """Return a figure of a section; None if the section is left out."""
-        found = (s.estimate.find(figure) for s in self.sections if s.name == estimate)
-        return next(found, None)
+        figures = (s.estimate.find(figure) for s in self.sections if s.name == estimate)
+        return next(figures, None)
 
     @property
     def missing_notes(self) -> tuple[str, ...]:
         """Return one note for each reason why sections are left out."""
-        reasons: dict[str, list[str]] = {}
+        headings: dict[str, list[str]] = {}
         for heading, reason in self.missing.items():
-            reasons.setdefault(reason, []).append(heading)
-        return tuple(f"Left out: {', '.join(names)}. {why}" for why, names in reasons.items())
+            headings.setdefault(reason, []).append(heading)
+        return tuple(
+            f"Left out: {', '.join(names)}. {reason}" for reason, names in headings.items()
+        )
 
     def worst_status_and_objections(self, ignored_heading: str = "") -> tuple[Status, str]:
-        """Return the worst status of the sections, and who objects with what.
+        """Return the worst status of the sections, and the headings and verdicts that have it.
 
         `ignored_heading`: a heading whose tight verdict is no objection.
         """
@@ -72,17 +74,23 @@ def section_output(
     modeled: bool = False,
     primary: bool = False,
 ) -> OutputSpec[Any]:
-    """Declare a figure of a section as it stands there; `source`: estimate and figure."""
+    """Declare an output that repeats a figure of a section; `source`: estimate and figure."""
     read = _section_figure_reader(*source)
     return OutputSpec(name, label, unit, better, read, modeled=modeled, primary=primary)
 
 
 def _section_figure_reader(estimate: str, figure: str) -> Callable[[ComposedResult], OutputValue]:
     def read(result: ComposedResult) -> OutputValue:
-        found = result.find_figure(estimate, figure)
-        if found is None:
+        section_figure = result.find_figure(estimate, figure)
+        if section_figure is None:
             return OutputValue(None, note="This section is left out.", applies=False)
-        return OutputValue(found.value, found.low, found.high, found.note, found.applies)
+        return OutputValue(
+            section_figure.value,
+            section_figure.low,
+            section_figure.high,
+            section_figure.note,
+            section_figure.applies,
+        )
 
     return read
 
@@ -96,11 +104,11 @@ class SectionComposer:
         self.missing: dict[str, str] = {}
 
     def select_inputs(self, *names: str) -> dict[str, Any]:
-        """Return inputs of the whole that a section takes by the same names."""
+        """Return inputs of the composed estimate that a section has under the same names."""
         return {name: getattr(self.inputs, name) for name in names}
 
     def add(self, heading: str, name: str, values: Mapping[str, Any]) -> Estimate:
-        """Add a section; raises InvalidInputsError that names an input of the whole."""
+        """Add a section; raises InvalidInputsError that names an input of the composed estimate."""
         section = self.compute_section(heading, name, values)
         self.sections.append(section)
         return section.estimate
@@ -120,10 +128,10 @@ class SectionComposer:
             inputs = parse_inputs(entry.inputs, values)
             return SubEstimate(heading, name, inputs, entry.compute(inputs))
         except InvalidInputsError as error:
-            first = error.problems[0]
-            known = {field.name for field in dataclasses.fields(self.inputs)}
-            field = first.field if first.field in known else "gpu"
-            raise input_error(field, first.value, first.message) from None
+            problem = error.problems[0]
+            input_names = {field.name for field in dataclasses.fields(self.inputs)}
+            field = problem.field if problem.field in input_names else "gpu"
+            raise input_error(field, problem.value, problem.message) from None
 
     def find_section(self, heading: str) -> SubEstimate:
         """Return the section under a heading."""
@@ -136,7 +144,7 @@ def first_system_with_gpu(gpu: Accelerator) -> System | None:
 
 
 def no_cluster_reason(gpu: Accelerator, system: System | None, gpus: int) -> str:
-    """Return why a job needs no cluster of its own, or which is not known; else empty."""
+    """Return why no cluster is planned: the job fits one system, or none is known; else empty."""
     if system is None:
         return f"No system of the catalog has the {gpu.name}: choose a system."
     if gpus < system.gpus:
@@ -147,11 +155,11 @@ def no_cluster_reason(gpu: Accelerator, system: System | None, gpus: int) -> str
 def add_power_section(composer: SectionComposer, system: System, nodes: int) -> Estimate | None:
     """Add power and racks of whole systems.
 
-    A system that is a rack of its own needs a place that gives it its power, unless told else.
+    A rack-sized system raises the default limit of a rack to its own power.
     """
     values = composer.select_inputs("rack_limit", "site_limit", "pue")
-    usual = PowerCoolingInputs().rack_limit
-    if values["rack_limit"] == usual and system.power and system.power > usual:
+    default_limit = PowerCoolingInputs().rack_limit
+    if values["rack_limit"] == default_limit and system.power and system.power > default_limit:
         values["rack_limit"] = system.power
     return composer.try_to_add(
         "Power", "power-cooling", {**values, "system": system.id, "nodes": nodes}

@@ -255,11 +255,12 @@ class CostResult:
 
         `yearly_gpu_hours` are all GPU-hours of a year; both costs are linear in utilization.
         """
-        used = yearly_gpu_hours * utilization
+        used_hours = yearly_gpu_hours * utilization
         owned, rented = (
-            idle + (full - idle) * utilization for idle, full in (self.ends, self.rent_ends)
+            idle_cost + (full_cost - idle_cost) * utilization
+            for idle_cost, full_cost in (self.ends, self.rent_ends)
         )
-        return owned / used, rented / used
+        return owned / used_hours, rented / used_hours
 
     @property
     def buying(self) -> bool:
@@ -286,8 +287,11 @@ def compute_cost(inputs: CostInputs) -> CostResult:
             f"cannot work {format_value(inputs.utilisation, '%')} of it."
         )
         raise input_error("utilisation", inputs.utilisation, message)
-    ends = yearly_ownership_cost(inputs, 0.0).total, yearly_ownership_cost(inputs, 1.0).total
-    rent_ends = yearly_rental_cost(inputs, 0.0), yearly_rental_cost(inputs, 1.0)
+    owned_idle_and_full = (
+        yearly_ownership_cost(inputs, 0.0).total,
+        yearly_ownership_cost(inputs, 1.0).total,
+    )
+    rented_idle_and_full = yearly_rental_cost(inputs, 0.0), yearly_rental_cost(inputs, 1.0)
     return CostResult(
         inputs=inputs,
         years=inputs.life / _YEAR,
@@ -296,9 +300,9 @@ def compute_cost(inputs: CostInputs) -> CostResult:
         rented=yearly_rental_cost(inputs, inputs.utilisation),
         egress=_yearly_egress_cost(inputs),
         hours=inputs.gpus * HOURS_PER_YEAR * inputs.utilisation,
-        ends=ends,
-        rent_ends=rent_ends,
-        meets=_break_even_utilization(ends, rent_ends),
+        ends=owned_idle_and_full,
+        rent_ends=rented_idle_and_full,
+        meets=_break_even_utilization(owned_idle_and_full, rented_idle_and_full),
     )
 
 
@@ -309,15 +313,15 @@ def initial_payment(inputs: CostInputs) -> float:
 
 def yearly_ownership_cost(inputs: CostInputs, utilization: float) -> YearlyOwnershipCost:
     """Return the cost of a year of owning at a utilization."""
-    bought = initial_payment(inputs)
-    sold = inputs.gpus * inputs.price * inputs.resale
-    watts = inputs.gpus * inputs.power
-    drawn = average_power(watts, inputs.idle, utilization)
+    purchase = initial_payment(inputs)
+    resale_price = inputs.gpus * inputs.price * inputs.resale
+    max_power = inputs.gpus * inputs.power
+    mean_power = average_power(max_power, inputs.idle, utilization)
     return YearlyOwnershipCost(
-        capital=capital_cost_per_year(bought, sold, inputs.interest, inputs.life / _YEAR),
-        upkeep=bought * inputs.upkeep,
-        electricity=electricity_cost_per_year(drawn, inputs.pue, inputs.electricity),
-        place=watts / 1000 * inputs.place * 12,
+        capital=capital_cost_per_year(purchase, resale_price, inputs.interest, inputs.life / _YEAR),
+        upkeep=purchase * inputs.upkeep,
+        electricity=electricity_cost_per_year(mean_power, inputs.pue, inputs.electricity),
+        place=max_power / 1000 * inputs.place * 12,
         staff=requested_staff(inputs),
     )
 
@@ -331,8 +335,10 @@ def yearly_rental_cost(inputs: CostInputs, utilization: float) -> float:
 
 def _yearly_egress_cost(inputs: CostInputs) -> float:
     """Return the cost of moving data out [USD/year]."""
-    moved = _USUAL_EGRESS * inputs.gpus / _USUAL_GPUS if inputs.egress is None else inputs.egress
-    return moved / 1e9 * inputs.egress_price * 12
+    monthly_bytes = (
+        _USUAL_EGRESS * inputs.gpus / _USUAL_GPUS if inputs.egress is None else inputs.egress
+    )
+    return monthly_bytes / 1e9 * inputs.egress_price * 12
 
 
 _USUAL_GPUS, _USUAL_STAFF, _USUAL_EGRESS = 64, 250_000.0, 10e12
@@ -364,27 +370,33 @@ def _break_even_utilization(
 def find_flips(result: CostResult) -> tuple[VerdictFlip, ...]:
     """Return the nearest utilization, rent and price at which the cheaper option changes."""
     inputs = result.inputs
-    buys = result.buying
+    is_buying = result.buying
     # Near the break-even point the verdict still says that both cost about the same.
-    becomes = f"{'Renting' if buys else 'Buying'} begins to be cheaper."
+    outcome = f"{'Renting' if is_buying else 'Buying'} begins to be cheaper."
     changes = []
-    meets = result.meets or 0.0
-    if meets <= inputs.availability and is_allowed_after_rounding(
-        type(inputs), "utilisation", meets
+    break_even = result.meets or 0.0
+    if break_even <= inputs.availability and is_allowed_after_rounding(
+        type(inputs), "utilisation", break_even
     ):
-        now = f"{format_number(100 * inputs.utilisation)}%"
-        flips = f"{round_past_limit(100 * meets, up=not buys)}%"
-        changes.append(VerdictFlip("utilisation", "Utilization", now, flips, becomes))
+        current_text = f"{format_number(100 * inputs.utilisation)}%"
+        varied_text = f"{round_past_limit(100 * break_even, up=not is_buying)}%"
+        changes.append(
+            VerdictFlip("utilisation", "Utilization", current_text, varied_text, outcome)
+        )
     rent = _break_even_rent(result)
     if is_allowed_after_rounding(type(inputs), "rent", rent):
-        now = f"{format_number(inputs.rent)} USD/h"
-        flips = f"{round_past_limit(rent, up=not buys)} USD/h"
-        changes.append(VerdictFlip("rent", "Rent of a GPU-hour", now, flips, becomes))
+        current_text = f"{format_number(inputs.rent)} USD/h"
+        varied_text = f"{round_past_limit(rent, up=not is_buying)} USD/h"
+        changes.append(
+            VerdictFlip("rent", "Rent of a GPU-hour", current_text, varied_text, outcome)
+        )
     price = _break_even_purchase_price(result)
     if is_allowed_after_rounding(type(inputs), "price", price):
-        now = f"{format_number(inputs.price)} USD"
-        flips = f"{round_past_limit(price, up=buys)} USD"
-        changes.append(VerdictFlip("price", "Price of a GPU in its server", now, flips, becomes))
+        current_text = f"{format_number(inputs.price)} USD"
+        varied_text = f"{round_past_limit(price, up=is_buying)} USD"
+        changes.append(
+            VerdictFlip("price", "Price of a GPU in its server", current_text, varied_text, outcome)
+        )
     return tuple(changes)
 
 
@@ -399,9 +411,11 @@ def _break_even_rent(result: CostResult) -> float:
 def _break_even_purchase_price(result: CostResult) -> float:
     """Return the price at which both cost the same [USD]; negative if there is none."""
     inputs = result.inputs
-    bought = initial_payment(inputs) / inputs.price
-    sold = inputs.gpus * inputs.resale / (1 + inputs.interest) ** result.years
-    yearly = annuity(inputs.interest, result.years)
-    each = (bought - sold) * yearly + bought * inputs.upkeep
-    rest = result.owned.total - each * inputs.price
-    return (result.rented - rest) / each if each > 0 else -1.0
+    purchase_factor = initial_payment(inputs) / inputs.price
+    resale_factor = inputs.gpus * inputs.resale / (1 + inputs.interest) ** result.years
+    annuity_factor = annuity(inputs.interest, result.years)
+    yearly_cost_factor = (
+        purchase_factor - resale_factor
+    ) * annuity_factor + purchase_factor * inputs.upkeep
+    other_costs = result.owned.total - yearly_cost_factor * inputs.price
+    return (result.rented - other_costs) / yearly_cost_factor if yearly_cost_factor > 0 else -1.0

@@ -29,18 +29,20 @@ from app.estimator.units import format_value
 
 
 def _payback_time(result: CostResult) -> OutputValue:
-    gain = result.rented - result.owned.running_cost
-    if gain > 0:
-        return OutputValue(result.purchase / gain * _YEAR, note="Without interest and resale.")
+    yearly_saving = result.rented - result.owned.running_cost
+    if yearly_saving > 0:
+        return OutputValue(
+            result.purchase / yearly_saving * _YEAR, note="Without interest and resale."
+        )
     note = "Renting costs less than running what was bought."
     return OutputValue(None, note=note, applies=False)
 
 
 def _rented_hour_value(result: CostResult) -> OutputValue:
-    moved = result.egress / result.hours
-    rent = result.rented_hour - moved
-    note = f"{format_value(rent, 'USD/h')} of rent and {format_value(moved, 'USD/h')} for data moved out."
-    if not moved:
+    egress_per_hour = result.egress / result.hours
+    rent = result.rented_hour - egress_per_hour
+    note = f"{format_value(rent, 'USD/h')} of rent and {format_value(egress_per_hour, 'USD/h')} for data moved out."
+    if not egress_per_hour:
         note = ""
     return OutputValue(result.rented_hour, note=note)
 
@@ -128,13 +130,13 @@ def _build_verdict(result: CostResult) -> Verdict:
     lead = "Buying is cheaper." if owned < rented else "Renting is cheaper."
     if abs(owned - rented) < _EQUAL * rented:
         lead = "About the same."
-    meet = f"; they meet at {format_value(result.meets, '%')}." if result.meets else "."
+    meeting_text = f"; they meet at {format_value(result.meets, '%')}." if result.meets else "."
     return Verdict(
         "info",
         lead,
         f"At {format_value(result.inputs.utilisation, '%')} utilization a used GPU-hour costs "
         f"{format_value(owned, 'USD/h')} owned and {format_value(rented, 'USD/h')} "
-        f"rented{meet} {_describe_largest_parts(result)}",
+        f"rented{meeting_text} {_describe_largest_parts(result)}",
     )
 
 
@@ -154,7 +156,7 @@ def _describe_largest_parts(result: CostResult) -> str:
 
 
 def _build_run_verdict(result: CostResult) -> Verdict:
-    """Return what one run costs; what is bought for it is used for longer than that."""
+    """Return what one run costs. Machines that are bought for it outlast it."""
     inputs = result.inputs
     rented = format_value(inputs.run * result.rented_run_hour_cost, "USD")
     owned = format_value(inputs.run * result.owned_hour, "USD")
@@ -210,7 +212,7 @@ def _build_steps(result: CostResult) -> tuple[FormulaStep, ...]:
 def _owned_steps(result: CostResult) -> tuple[FormulaStep, ...]:
     inputs = result.inputs
     owned = result.owned
-    sold = inputs.gpus * inputs.price * inputs.resale
+    resale_price = inputs.gpus * inputs.price * inputs.resale
     kilowatts = inputs.gpus * inputs.power / 1000
     return (
         _STEPS.line(
@@ -219,7 +221,7 @@ def _owned_steps(result: CostResult) -> tuple[FormulaStep, ...]:
             "growth: 1 + interest"
             if inputs.interest
             else "(purchase − resale) ÷ years",
-            _yearly_capital_formula(result, sold),
+            _yearly_capital_formula(result, resale_price),
             owned.capital,
             "barroso-2018",
             label="Machines, a year",
@@ -251,22 +253,22 @@ def _owned_steps(result: CostResult) -> tuple[FormulaStep, ...]:
 def _yearly_capital_formula(result: CostResult, resale_price: float) -> str:
     """Return the yearly share of a price with interest, as a formula with numbers."""
     inputs = result.inputs
-    bought, resale = format_term(result.purchase, "USD"), format_term(resale_price, "USD")
+    purchase, resale = format_term(result.purchase, "USD"), format_term(resale_price, "USD")
     years, growth = format_term(result.years), format_term(1 + inputs.interest)
     if not inputs.interest:
-        return f"({bought} − {resale}) ÷ {years}"
+        return f"({purchase} − {resale}) ÷ {years}"
     interest = format_term(inputs.interest)
-    return f"({bought} − {resale} ÷ {growth}^{years}) × {interest} ÷ (1 − {growth}^(−{years}))"
+    return f"({purchase} − {resale} ÷ {growth}^{years}) × {interest} ÷ (1 − {growth}^(−{years}))"
 
 
 def _rented_steps(result: CostResult) -> tuple[FormulaStep, ...]:
     inputs = result.inputs
-    every = inputs.commitment == "all"
-    share = "" if every else f" × {format_term(inputs.utilisation, '%')}"
+    is_reserved = inputs.commitment == "all"
+    share = "" if is_reserved else f" × {format_term(inputs.utilisation, '%')}"
     return (
         _STEPS.line(
             "rented_year",
-            f"GPUs × {'all' if every else 'used'} hours × rent × (1 − discount) + data moved out",
+            f"GPUs × {'all' if is_reserved else 'used'} hours × rent × (1 − discount) + data moved out",
             f"{format_term(inputs.gpus)} × {format_term(HOURS_PER_YEAR)} h{share} × "
             f"{format_term(inputs.rent, 'USD/h')} × "
             f"{format_term(1 - inputs.discount)} + {format_term(result.egress, 'USD')}",
@@ -287,12 +289,17 @@ def _rented_steps(result: CostResult) -> tuple[FormulaStep, ...]:
 def _break_even_steps(result: CostResult) -> tuple[FormulaStep, ...]:
     if result.meets is None:
         return ()
-    (idle, full), (none, every) = result.ends, result.rent_ends
+    (owned_idle, owned_full), (rented_idle, rented_full) = result.ends, result.rent_ends
     return (
         _STEPS.line_from_template(
             "break_even",
             "([owning] − [renting, a year at 0%]) ÷ ([rise of renting] − [rise of owning, from 0% to 100%])",
-            ((idle, "USD"), (none, "USD"), (every - none, "USD"), (full - idle, "USD")),
+            (
+                (owned_idle, "USD"),
+                (rented_idle, "USD"),
+                (rented_full - rented_idle, "USD"),
+                (owned_full - owned_idle, "USD"),
+            ),
             result.meets,
             "barroso-2018",
         ),
@@ -307,10 +314,12 @@ _CHART_UTILIZATIONS = (0.2, 0.4, 0.6, 0.8, 1.0)
 def _build_utilization_chart(result: CostResult) -> Chart:
     inputs = result.inputs
     hours = inputs.gpus * HOURS_PER_YEAR
-    theirs = tuple((share, result.gpu_hour_costs(share, hours)[1]) for share in _SHARES)
-    up = [share for share in _SHARES if share < inputs.availability]
-    mine = tuple((s, result.gpu_hour_costs(s, hours)[0]) for s in (*up, inputs.availability))
-    here = (inputs.utilisation, result.owned_hour)
+    rented_points = tuple((share, result.gpu_hour_costs(share, hours)[1]) for share in _SHARES)
+    utilizations = [share for share in _SHARES if share < inputs.availability]
+    owned_points = tuple(
+        (s, result.gpu_hour_costs(s, hours)[0]) for s in (*utilizations, inputs.availability)
+    )
+    requested_point = (inputs.utilisation, result.owned_hour)
     return Chart(
         "Cost of a used GPU-hour by utilization",
         "Utilization",
@@ -318,9 +327,9 @@ def _build_utilization_chart(result: CostResult) -> Chart:
         "%",
         "USD/h",
         (
-            ChartLine("Owned", mine),
-            ChartLine("Rented", theirs, "dash"),
-            ChartLine("Asked for", (here,), "mark"),
+            ChartLine("Owned", owned_points),
+            ChartLine("Rented", rented_points, "dash"),
+            ChartLine("Asked for", (requested_point,), "mark"),
         ),
     )
 
@@ -347,10 +356,10 @@ def _build_utilization_table(result: CostResult) -> ResultTable:
     for share in _CHART_UTILIZATIONS:
         owned, rented = result.gpu_hour_costs(share, result.inputs.gpus * HOURS_PER_YEAR)
         cheaper = "Owned" if owned < rented else "Rented"
-        mine: str | tuple[float, str] = (owned, "USD/h")
+        owned_cell: str | tuple[float, str] = (owned, "USD/h")
         if share > result.inputs.availability:
-            mine, cheaper = "not available that long", "Rented"
-        rows.append(((share, "%"), mine, (rented, "USD/h"), cheaper))
+            owned_cell, cheaper = "not available that long", "Rented"
+        rows.append(((share, "%"), owned_cell, (rented, "USD/h"), cheaper))
     columns = ("Utilization", "Owned", "Rented", "Cheaper")
     return ResultTable("Used GPU-hour by utilization", columns, tuple(rows))
 
@@ -363,10 +372,10 @@ _PRICES = (
 
 def _build_notes(result: CostResult) -> tuple[str, ...]:
     inputs = result.inputs
-    of = f"They are of {inputs.priced_in}"
+    origin = f"They are of {inputs.priced_in}"
     if inputs.rent == default_rental_price().usd_per_hour:
-        of += f"; the rent is {default_rental_price().words}"
-    notes = [f"{_PRICES} {of}."]
+        origin += f"; the rent is {default_rental_price().words}"
+    notes = [f"{_PRICES} {origin}."]
     if inputs.commitment == "used":
         notes.append("On demand, hours without work cost nothing; nor are they kept.")
     else:

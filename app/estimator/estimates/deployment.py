@@ -94,45 +94,51 @@ def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
     """Take a service through weights, memory, latency, network, power and cost."""
     gpu = find_accelerator(inputs.gpu)
     system = find_system(inputs.system) if inputs.system else first_system_with_gpu(gpu)
-    run = SectionComposer(inputs)
-    capacity = _choose_tensor_parallel(run, system)
-    width, estimate = capacity.inputs.tensor_parallel, capacity.estimate
+    composer = SectionComposer(inputs)
+    capacity = _choose_tensor_parallel(composer, system)
+    tensor_parallel, estimate = capacity.inputs.tensor_parallel, capacity.estimate
     replicas = int(estimate["replicas"].value or 1)
-    shared = 1 if inputs.decode_gpus else width
+    weight_gpus = 1 if inputs.decode_gpus else tensor_parallel
     weights = {
         "model": inputs.model,
         "weights": _weight_format(inputs),
-        "tensor_parallel": shared,
+        "tensor_parallel": weight_gpus,
     }
-    run.add("Weights", "weights", weights)
-    if inputs.attention_parallel > 1 and width > 1:
-        run.missing["Memory"] = (
+    composer.add("Weights", "weights", weights)
+    if inputs.attention_parallel > 1 and tensor_parallel > 1:
+        composer.missing["Memory"] = (
             "inference-memory divides attention over all GPUs of a replica or over none."
         )
     else:
-        run.add("Memory", "inference-memory", _memory_inputs(run, width, replicas))
-    run.sections.append(capacity)
+        composer.add(
+            "Memory", "inference-memory", _memory_inputs(composer, tensor_parallel, replicas)
+        )
+    composer.sections.append(capacity)
     gpus = estimate["gpus"].value
     if not isinstance(gpus, int):
-        return DeploymentResult(tuple(run.sections), {}, inputs, gpu, None, 0)
+        return DeploymentResult(tuple(composer.sections), {}, inputs, gpu, None, 0)
     nodes = math.ceil(gpus / system.gpus) if system else 0
     reason = no_cluster_reason(gpu, system, gpus)
     if system is None or reason:
-        run.missing |= dict.fromkeys(("Network", "Power", "Cost"), reason)
+        composer.missing |= dict.fromkeys(("Network", "Power", "Cost"), reason)
     else:
-        network = {"system": system.id, "nodes": nodes, **run.select_inputs("oversubscription")}
-        run.try_to_add("Network", "fabric", network)
-        add_power_section(run, system, nodes)
+        network = {
+            "system": system.id,
+            "nodes": nodes,
+            **composer.select_inputs("oversubscription"),
+        }
+        composer.try_to_add("Network", "fabric", network)
+        add_power_section(composer, system, nodes)
         rate = float(estimate["throughput"].value or 0) / gpus
-        add_cost_section(run, system, gpus, {"token_rate": rate})
-    return DeploymentResult(tuple(run.sections), run.missing, inputs, gpu, gpus, nodes)
+        add_cost_section(composer, system, gpus, {"token_rate": rate})
+    return DeploymentResult(tuple(composer.sections), composer.missing, inputs, gpu, gpus, nodes)
 
 
 def _choose_tensor_parallel(composer: SectionComposer, system: System | None) -> SubEstimate:
     """Return the capacity with the fewest GPUs in all that keep the targets.
 
-    Tried are the fewest for a replica that hold one request, and twice as many up to a whole
-    system. If none keeps the targets, it is the last of them.
+    Tries the fewest GPUs of a replica that hold one request, then twice as many, up to a whole
+    system. If none keeps the targets, returns the last one tried.
     """
     inputs = composer.inputs
     if inputs.tensor_parallel:
@@ -143,16 +149,17 @@ def _choose_tensor_parallel(composer: SectionComposer, system: System | None) ->
         "Memory", "inference-memory", _memory_inputs(composer, 1, inputs.concurrent)
     )
     fewest = memory.estimate["fewest_gpus"].value
-    width = fewest if isinstance(fewest, int) else 1
-    sections = [_compute_capacity_section(composer, width)]
-    most = system.gpus if system else 8
+    tensor_parallel = fewest if isinstance(fewest, int) else 1
+    sections = [_compute_capacity_section(composer, tensor_parallel)]
+    max_tensor_parallel = system.gpus if system else 8
     while (
-        2 * width <= most and tensor_parallel_problem(find_model(inputs.model), 2 * width) is None
+        2 * tensor_parallel <= max_tensor_parallel
+        and tensor_parallel_problem(find_model(inputs.model), 2 * tensor_parallel) is None
     ):
-        width *= 2
-        sections.append(_compute_capacity_section(composer, width))
-    keeping = [s for s in sections if s.estimate["fits"].value]
-    return min(keeping, key=_count_gpus) if keeping else sections[-1]
+        tensor_parallel *= 2
+        sections.append(_compute_capacity_section(composer, tensor_parallel))
+    fitting_sections = [s for s in sections if s.estimate["fits"].value]
+    return min(fitting_sections, key=_count_gpus) if fitting_sections else sections[-1]
 
 
 def _count_gpus(section: SubEstimate) -> int:
@@ -160,7 +167,7 @@ def _count_gpus(section: SubEstimate) -> int:
     return int(section.estimate["gpus"].value or 0)
 
 
-# Inputs that go to the capacity as they are.
+# Inputs that the capacity estimate takes unchanged.
 _PASSED = (
     "prompt_variation",
     "answer_variation",
@@ -175,16 +182,24 @@ _PASSED = (
     "acceptance",
     "draft_cost",
 )
-# Engines of the memory by those of the speed.
+# Engines of the memory estimate by those of the capacity estimate.
 _MEMORY_ENGINES = {"vllm": "vllm-0.9", "vllm-2024": "vllm-0.6", "compiled": "general"}
 
 
 def _compute_capacity_section(composer: SectionComposer, tensor_parallel: int) -> SubEstimate:
-    shared = ("model", "weights", "cache", "gpu", "concurrent", "prompt_tokens", "output_tokens")
-    more = ("peak", "spare", "memory_utilization", *_PASSED)
+    first_names = (
+        "model",
+        "weights",
+        "cache",
+        "gpu",
+        "concurrent",
+        "prompt_tokens",
+        "output_tokens",
+    )
+    other_names = ("peak", "spare", "memory_utilization", *_PASSED)
     targets = ("ttft_target", "tpot_target")
-    values = composer.select_inputs(*shared, *more, *targets)
-    # An emptied target is no target, where a missing one is the default.
+    values = composer.select_inputs(*first_names, *other_names, *targets)
+    # An empty value means no target; a missing one would mean the default.
     values |= {name: "" for name in targets if values[name] is None}
     values |= {
         "tensor_parallel": tensor_parallel,
@@ -194,7 +209,7 @@ def _compute_capacity_section(composer: SectionComposer, tensor_parallel: int) -
 
 
 def _weight_format(inputs: DeploymentInputs) -> str:
-    """Return the weights by the name that the calculators of memory have for them."""
+    """Return the weight format by its name in the memory estimates."""
     if inputs.weights != PUBLISHED_OR_FP8:
         return inputs.weights
     return PUBLISHED if find_model(inputs.model).quantization else "fp8"

@@ -86,12 +86,12 @@ def _build_verdict(result: DeploymentResult) -> Verdict:
     status, objections = result.worst_status_and_objections()
     if result.gpus is None:
         changes = _capacity_section(result).estimate.changes
-        late = (
+        explanation = (
             describe_missed_targets(changes, _capacity_section(result).inputs.percentile)
             if any(map(_is_latency_target_flip, changes))
             else objections
         )
-        return Verdict("no", "Targets cannot be met.", late)
+        return Verdict("no", "Targets cannot be met.", explanation)
     parts = [f"{format_number(result.gpus)} {result.gpu.name} answer all users"]
     cost, power = (
         result.find_figure(_CAPACITY, "cost_per_month"),

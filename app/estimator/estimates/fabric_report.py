@@ -26,11 +26,13 @@ from app.estimator.units import format_number, format_value
 
 
 def _switch_power_value(result: FabricResult) -> OutputValue:
-    each = result.switch.power
+    switch_power = result.switch.power
     note = "At most, without cooling."
-    if not each:
+    if not switch_power:
         note = f"The power of the {result.switch.name} is not known."
-    return OutputValue(None if each is None else each * result.compute_network_switches, note=note)
+    return OutputValue(
+        None if switch_power is None else switch_power * result.compute_network_switches, note=note
+    )
 
 
 OUTPUTS: tuple[OutputSpec[FabricResult], ...] = (
@@ -116,16 +118,16 @@ def _build_verdict(result: FabricResult) -> Verdict:
     units = ""
     if result.scalable_units > 1:
         units = f" in {format_number(result.scalable_units)} scalable units"
-    slow = result.adapter_bandwidth_share < 1
+    is_slow = result.adapter_bandwidth_share < 1
     join = "It joins" if text == "one switch" else "They join"
     lead = f"{text[:1].upper()}{text[1:]}"
     kind = "InfiniBand" if "Quantum" in result.switch.name else "Ethernet"
     rate = f"{format_number(result.link * result.planes * 8e-9)} Gbit/s"
-    by = f"by {kind} of {rate} for each adapter ({result.switch.name})"
+    network_text = f"by {kind} of {rate} for each adapter ({result.switch.name})"
     return Verdict(
-        "tight" if slow else "info",
-        f"{lead}, slower than the adapters." if slow else f"{lead}.",
-        f"{join} {size}{units} {by}, {_describe_blocking(result)}, over "
+        "tight" if is_slow else "info",
+        f"{lead}, slower than the adapters." if is_slow else f"{lead}.",
+        f"{join} {size}{units} {network_text}, {_describe_blocking(result)}, over "
         f"{format_number(result.compute_network_cables)} cables of the compute network. "
         f"{describe_manager_links(result)}".strip(),
     )
@@ -170,12 +172,12 @@ def _build_steps(inputs: FabricInputs, result: FabricResult) -> tuple[FormulaSte
 
 def _tree_steps(inputs: FabricInputs, result: FabricResult) -> list[FormulaStep]:
     tree, planes = result.tree, result.planes
-    free = tree.ports - tree.down - tree.up
+    free_ports = tree.ports - tree.down - tree.up
     steps = [
         _STEPS.line(
             "leaves",
-            "ports − uplinks to spines" + " − ports left free" * bool(free),
-            f"{tree.ports} − {tree.up}" + f" − {free}" * bool(free),
+            "ports − uplinks to spines" + " − ports left free" * bool(free_ports),
+            f"{tree.ports} − {tree.up}" + f" − {free_ports}" * bool(free_ports),
             tree.down,
             "leiserson-1985",
             label="Ports of a leaf to nodes",
@@ -220,17 +222,17 @@ def _tree_steps(inputs: FabricInputs, result: FabricResult) -> list[FormulaStep]
 
 def _leaf_step(inputs: FabricInputs, result: FabricResult) -> FormulaStep:
     tree, rails, planes = result.tree, result.hosts.rails, result.planes
-    shared = inputs.layout == "rail" and tree.leaves == result.leaf_groups * rails
-    if shared:
+    is_rail_aligned = inputs.layout == "rail" and tree.leaves == result.leaf_groups * rails
+    if is_rail_aligned:
         formula = "leaf switches for each adapter × adapters of a host"
         line = f"{result.leaf_groups} × {rails}"
     else:
         formula = "⌈cables to nodes ÷ ports⌉"
         line = f"⌈{format_term(result.node_links // planes)} ÷ {tree.down}⌉"
-        together = max(1, tree.down // result.hosts.count)
-        if inputs.layout == "rail" and tree.leaves == -(-rails // together) > 1:
+        rails_per_leaf = max(1, tree.down // result.hosts.count)
+        if inputs.layout == "rail" and tree.leaves == -(-rails // rails_per_leaf) > 1:
             formula = f"max(⌈adapters ÷ rails of a leaf⌉, {formula})"
-            line = f"max(⌈{rails} ÷ {together}⌉, {line})"
+            line = f"max(⌈{rails} ÷ {rails_per_leaf}⌉, {line})"
     return _STEPS.line(
         "leaves", formula, _multiply_by_planes(line, planes), tree.leaves * planes, "superpod-h100"
     )
@@ -241,8 +243,8 @@ def _multiply_by_planes(line: str, planes: int) -> str:
 
 
 def _spine_count_formula(tree: FatTree, planes: int) -> str:
-    each = tree.spines // tree.pods
-    line = f"{tree.up} ÷ {tree.up // each}"
+    spines_per_pod = tree.spines // tree.pods
+    line = f"{tree.up} ÷ {tree.up // spines_per_pod}"
     return _multiply_by_planes(f"{line} × {tree.pods}" if tree.pods > 1 else line, planes)
 
 
@@ -276,7 +278,7 @@ def _build_table(result: FabricResult) -> ResultTable:
         _count_cell(tree.cores * planes),
         _count_cell(result.compute_network_cables),
     )
-    others = tuple(
+    side_rows = tuple(
         (
             side.name,
             side.switch.name,
@@ -289,7 +291,7 @@ def _build_table(result: FabricResult) -> ResultTable:
         for side in result.sides
     )
     columns = ("Network", "Switch", "Ports", "Leaf", "Spine", "Core", "Cables")
-    return ResultTable("The four networks", columns, (compute, *others))
+    return ResultTable("The four networks", columns, (compute, *side_rows))
 
 
 def _count_cell(value: int) -> tuple[float, str]:
