@@ -83,5 +83,8 @@ def test_a_paper_with_too_few_choices_says_so_and_holds_no_other_kind(
     paper = client.get(sitting.headers["location"]).text
 
     assert '<option value="all" selected>' in page
-    assert "“All kinds” gives all 9 questions; single and multiple choices alone give 6 of them" in page
+    assert (
+        "“All kinds” gives all 9 questions; single and multiple choices alone give 6 of them"
+        in page
+    )
     assert "Question 1 of 6<" in paper
