@@ -109,9 +109,10 @@ def open_courses(settings: Settings, library: LiveLibrary | None) -> CourseRegis
     """Return the courses in the content folder, or only the given `library`."""
     if library is not None:
         return CourseRegistry({SINGLE_COURSE: library})
-    cache, kept = settings.data / "cache", settings.data / "last-good"
+    cache_folder, last_good_folder = settings.data / "cache", settings.data / "last-good"
     return CourseRegistry.find_courses(
-        settings.content, lambda folder: LiveLibrary(folder, cache, _GLANCE, kept)
+        settings.content,
+        lambda folder: LiveLibrary(folder, cache_folder, _GLANCE, last_good_folder),
     )
 
 
@@ -136,14 +137,15 @@ def create_session_cookies(settings: Settings) -> SessionCookies:
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Load the courses before the server is open; run the background tasks until shutdown.
 
-    Else the first page would wait until a course is parsed, which takes seconds without a cache.
+    Otherwise the first page would wait until a course is parsed, which takes seconds without a
+    cache.
     """
     state = app.state
     for live in state.courses.libraries.values():
         with contextlib.suppress(Exception):  # /readyz and each page say what is wrong with it
             await run_in_threadpool(live.current)
-    async with contextlib.AsyncExitStack() as beside:
-        for work in (
+    async with contextlib.AsyncExitStack() as background_tasks:
+        for task in (
             run_daily_backups(_create_installation(state.settings), state.clock),
             run_sitting_closer(state.engine, state.courses, state.clock),
             run_weekly_mails(
@@ -151,7 +153,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
             ),
             state.imports.lifespan(),
         ):
-            await beside.enter_async_context(work)
+            await background_tasks.enter_async_context(task)
         with stop_when_parent_ends():
             yield
     await state.log_truncation.truncate_and_stop()
@@ -175,29 +177,29 @@ def all_routes(*, authoring: bool) -> tuple[BaseRoute, ...]:
     They are cached for all apps of a process. FastAPI analyzes the parameters of a
     route when it is first used.
     """
-    offered = [Depends(require_calculators)]
-    together = APIRouter(routes=[*pages.quick, *flashcards.quick])
-    together.include_router(pages.router, dependencies=offered)
-    together.include_router(hardware_pages.router, dependencies=offered)
-    together.include_router(monitoring.health_router)
-    together.include_router(course_chooser.worker_router)
-    together.include_router(course_chooser.router)
-    together.include_router(accounts.router)
-    together.include_router(personal_data.router)
-    together.include_router(routes.router)
-    together.include_router(notes.router)
-    together.include_router(progress.router)
-    together.include_router(course_pages.router)
-    together.include_router(search.router)
-    together.include_router(quiz.router)
-    together.include_router(flashcards.router)
-    together.include_router(exams.router)
-    together.include_router(estimates.router)
-    together.include_router(course.router)
+    calculator_dependencies = [Depends(require_calculators)]
+    combined_router = APIRouter(routes=[*pages.quick, *flashcards.quick])
+    combined_router.include_router(pages.router, dependencies=calculator_dependencies)
+    combined_router.include_router(hardware_pages.router, dependencies=calculator_dependencies)
+    combined_router.include_router(monitoring.health_router)
+    combined_router.include_router(course_chooser.worker_router)
+    combined_router.include_router(course_chooser.router)
+    combined_router.include_router(accounts.router)
+    combined_router.include_router(personal_data.router)
+    combined_router.include_router(routes.router)
+    combined_router.include_router(notes.router)
+    combined_router.include_router(progress.router)
+    combined_router.include_router(course_pages.router)
+    combined_router.include_router(search.router)
+    combined_router.include_router(quiz.router)
+    combined_router.include_router(flashcards.router)
+    combined_router.include_router(exams.router)
+    combined_router.include_router(estimates.router)
+    combined_router.include_router(course.router)
     if authoring:
-        together.include_router(author_access.router)
-        together.include_router(authoring_pages.authoring_router)
-    return tuple(together.routes)
+        combined_router.include_router(author_access.router)
+        combined_router.include_router(authoring_pages.authoring_router)
+    return tuple(combined_router.routes)
 
 
 def build_edge_config(app: FastAPI) -> EdgeConfig:
@@ -238,6 +240,6 @@ def _create_metrics(app: FastAPI) -> Metrics | None:
 
 
 def _create_write_session_factory(app: FastAPI) -> OpenWriteSession:
-    turn = make_write_session_factory(app.state.engine)
+    open_write_session = make_write_session_factory(app.state.engine)
     metrics: Metrics | None = app.state.metrics
-    return metrics.measure_write_turns(turn) if metrics else turn
+    return metrics.measure_write_turns(open_write_session) if metrics else open_write_session

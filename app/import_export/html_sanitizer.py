@@ -71,8 +71,8 @@ _PORTABLE = nh3.Cleaner(
 
 def sanitize_html(text: str) -> str:
     """Remove scripts, styles, foreign media and classes from untrusted HTML."""
-    sound = text.encode("utf-8", "replace").decode()  # JSON may contain lone surrogates
-    clean = _STRANGERS.clean(sound)
+    valid_text = text.encode("utf-8", "replace").decode()  # JSON may contain lone surrogates
+    clean = _STRANGERS.clean(valid_text)
     return _DEAD_LINK.sub(r"\1", clean).strip()
 
 
@@ -87,10 +87,10 @@ def sanitize_for_conversion(text: str) -> str:
     A formula in MathML becomes a picture with its TeX in `EQUATION`, as in Canvas. The result is
     for parsing only, not for display: styles and URLs are unchanged.
     """
-    named = {name.lower() for name in _NAMED.findall(text)}
+    tag_names = {name.lower() for name in _NAMED.findall(text)}
     return nh3.clean(
         _MATHML.sub(_mathml_to_tex_image, text),
-        tags=(named | {"img"}) - _OTHER_RULES,
+        tags=(tag_names | {"img"}) - _OTHER_RULES,
         clean_content_tags=_UNREAD,
         attributes={
             "*": {"style", "class", "id", "hidden", "open", "popover", "bgcolor"},
@@ -111,8 +111,8 @@ def sanitize_for_conversion(text: str) -> str:
 def _mathml_to_tex_image(match: re.Match[str]) -> str:
     """Return a formula as its TeX; empty if it has none."""
     tex = _TEX.search(match[0]) or _ALTTEXT.match(match[0])
-    inside = html.unescape(tex[1]).strip() if tex else ""
-    return f'<img {EQUATION}="{html.escape(inside)}">'
+    tex_text = html.unescape(tex[1]).strip() if tex else ""
+    return f'<img {EQUATION}="{html.escape(tex_text)}">'
 
 
 _ZERO = r"0*\.?0*(?:px|pt|em|rem|%)?\s*(?:!important)?\s*(?:;|$)"
@@ -208,14 +208,18 @@ HIDING_MARKUP = re.compile(
 
 def find_hiding_selectors(html: str) -> frozenset[str]:
     """Return the classes (`.x`) and ids (`#x`) that style sheets in the HTML hide."""
-    found: set[str] = set()
-    for sheet in _SHEET.findall(html):
-        plain = _AT_RULE.sub(" ", _COMMENT.sub(" ", sheet))
+    selectors_found: set[str] = set()
+    for style_sheet in _SHEET.findall(html):
+        plain = _AT_RULE.sub(" ", _COMMENT.sub(" ", style_sheet))
         for selectors, style in _RULE.findall(plain):
             if is_hiding_style(style):
-                named = (s.split()[-1:] for s in selectors.split(","))
-                found |= {s[0].lower() for s in named if s and _SELECTOR.fullmatch(s[0])}
-    return frozenset(f"{mark}{name}" for one in found for mark, name in _selector_parts(one))
+                last_parts = (s.split()[-1:] for s in selectors.split(","))
+                selectors_found |= {
+                    s[0].lower() for s in last_parts if s and _SELECTOR.fullmatch(s[0])
+                }
+    return frozenset(
+        f"{mark}{name}" for selector in selectors_found for mark, name in _selector_parts(selector)
+    )
 
 
 def _selector_parts(selector: str) -> list[tuple[str, str]]:
@@ -231,18 +235,18 @@ def is_hiding_style(style: str, *, dark: bool = False) -> bool:
 
 def _is_colorless(style: str, *, dark: bool) -> bool:
     """Return whether text has the color of its background, or is transparent."""
-    matches = _COLOR.findall(style)
-    behind = _BACKGROUND.findall(style)
-    if matches and behind and matches[-1].strip().lower() == behind[-1].strip().lower():
+    colors = _COLOR.findall(style)
+    backgrounds = _BACKGROUND.findall(style)
+    if colors and backgrounds and colors[-1].strip().lower() == backgrounds[-1].strip().lower():
         return True
-    color = _parse_color(matches[-1]) if matches else None
+    color = _parse_color(colors[-1]) if colors else None
     if color is None:
         return False
     *shade, alpha = color
-    ground = _parse_color(behind[-1]) if behind else None
-    if alpha < _UNSEEN or (ground and color == ground):
+    background = _parse_color(backgrounds[-1]) if backgrounds else None
+    if alpha < _UNSEEN or (background and color == background):
         return True
-    on_white = (not behind and not dark) or bool(ground and _is_white(ground))
+    on_white = (not backgrounds and not dark) or bool(background and _is_white(background))
     return on_white and min(shade) >= _WHITISH
 
 
@@ -256,29 +260,29 @@ def _parse_color(text: str) -> tuple[float, ...] | None:
     >>> _parse_color("#fff"), _parse_color("rgb(0 0 0 / 50%)")
     ((255, 255, 255, 1.0), (0.0, 0.0, 0.0, 0.5))
     """
-    word = text.strip().lower()
-    word = _VISIBILITY_NAMED.get(word, word)
-    if match := _HEX.fullmatch(word):
+    color_text = text.strip().lower()
+    color_text = _VISIBILITY_NAMED.get(color_text, color_text)
+    if match := _HEX.fullmatch(color_text):
         digits = match[1] if len(match[1]) > 4 else "".join(d * 2 for d in match[1])
         parts = [int(digits[n : n + 2], 16) for n in range(0, len(digits), 2)]
         return (*parts[:3], parts[3] / 255 if len(parts) > 3 else 1.0)
-    name, _, inside = word.partition("(")
-    given = re.findall(r"(\d*\.?\d+)(%?)", inside)[:4]
-    if name not in {"rgb", "rgba", "hsl", "hsla"} or len(given) < 3:
+    name, _, arguments = color_text.partition("(")
+    numbers = re.findall(r"(\d*\.?\d+)(%?)", arguments)[:4]
+    if name not in {"rgb", "rgba", "hsl", "hsla"} or len(numbers) < 3:
         return None
-    opacity = float(given[3][0]) / (100 if given[3][1] else 1) if given[3:] else 1.0
+    opacity = float(numbers[3][0]) / (100 if numbers[3][1] else 1) if numbers[3:] else 1.0
     if name.startswith("hsl"):  # only black and white, which have no hue, are supported
-        light = float(given[2][0]) * 2.55
+        light = float(numbers[2][0]) * 2.55
         return (light, light, light, opacity)
-    return (*(float(v) * (2.55 if per else 1) for v, per in given[:3]), opacity)
+    return (*(float(v) * (2.55 if per else 1) for v, per in numbers[:3]), opacity)
 
 
 def has_dark_background(attributes: Mapping[str, str | None]) -> bool:
     """Return whether white text is visible on an element's background."""
-    named = f"background:{attributes['bgcolor']};" if attributes.get("bgcolor") else ""
-    behind = _BACKGROUND.findall(named + (attributes.get("style") or ""))
-    color = _parse_color(behind[-1]) if behind else None
-    return bool(behind) and not (color and _is_white(color))
+    attribute_style = f"background:{attributes['bgcolor']};" if attributes.get("bgcolor") else ""
+    backgrounds = _BACKGROUND.findall(attribute_style + (attributes.get("style") or ""))
+    color = _parse_color(backgrounds[-1]) if backgrounds else None
+    return bool(backgrounds) and not (color and _is_white(color))
 
 
 def is_hidden(

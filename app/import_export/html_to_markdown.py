@@ -87,19 +87,19 @@ def is_nested_too_deeply(html: str) -> bool:
     """
     if html.count("<") <= DEEPEST:
         return False
-    opened: list[str] = []
-    closes, at = True, 0
-    while odd := _ODD.search(html, at):
-        plain = _PLAIN.match(html, odd.start())
-        at = plain.end() if plain else odd.end()
-        name = plain["name"].lower() if plain and plain["name"] else ""
-        if plain is None or name in _WITH_OTHER_RULES:
-            closes = False  # parsers may read the rest differently, so count no end tags
-        if plain is None or (name and not plain["slash"] and name not in _WITHOUT_END):
-            _push_element(opened, name)
-        elif name and closes:
-            _close_element(opened, name)
-        if len(opened) > DEEPEST:
+    open_tags: list[str] = []
+    counts_end_tags, at = True, 0
+    while tag_start := _ODD.search(html, at):
+        plain_tag = _PLAIN.match(html, tag_start.start())
+        at = plain_tag.end() if plain_tag else tag_start.end()
+        name = plain_tag["name"].lower() if plain_tag and plain_tag["name"] else ""
+        if plain_tag is None or name in _WITH_OTHER_RULES:
+            counts_end_tags = False  # parsers may read the rest differently, so count no end tags
+        if plain_tag is None or (name and not plain_tag["slash"] and name not in _WITHOUT_END):
+            _push_element(open_tags, name)
+        elif name and counts_end_tags:
+            _close_element(open_tags, name)
+        if len(open_tags) > DEEPEST:
             return True
     return False
 
@@ -150,8 +150,8 @@ def parse_list_style(kind: str, style: str) -> str:
     ('upper-alpha', 'lower-roman')
     """
     match = _STYLE.search(style)
-    named = match[1].lower().replace("latin", "alpha") if match else ""
-    return named or _TYPES.get(kind, "")
+    css_style = match[1].lower().replace("latin", "alpha") if match else ""
+    return css_style or _TYPES.get(kind, "")
 
 
 def format_list_label(number: int, style: str) -> str:
@@ -293,14 +293,16 @@ class HtmlReader(HTMLParser):
     # --- events ---
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        lines, dark = self.open[-1] if self.open else (False, False)
-        if self.hidden or self._is_skipped(tag, given, dark=dark):
+        attributes = dict(attrs)
+        keeps_line_breaks, dark = self.open[-1] if self.open else (False, False)
+        if self.hidden or self._is_skipped(tag, attributes, dark=dark):
             self.hidden += tag not in _VOID
             return
         if tag not in _VOID:
-            spaced = _SPACED.search(given.get("style") or "") is not None
-            self.open.append((lines or spaced, dark or has_dark_background(given)))
+            is_preformatted = _SPACED.search(attributes.get("style") or "") is not None
+            self.open.append(
+                (keeps_line_breaks or is_preformatted, dark or has_dark_background(attributes))
+            )
         if self.pre is not None:
             self.pre += "\n" if tag == "br" else ""
         elif self.code is not None:
@@ -308,11 +310,11 @@ class HtmlReader(HTMLParser):
         elif tag in EMPHASIS or tag in _KEPT or tag in _CODE:
             self._open_inline(tag)
         elif tag in _TABLE:
-            self._open_table(tag, given)
+            self._open_table(tag, attributes)
         elif tag in _BLOCKS:
-            self._open_block(tag, given)
+            self._open_block(tag, attributes)
         else:
-            self._handle_other_tag(tag, given)
+            self._handle_other_tag(tag, attributes)
 
     def handle_endtag(self, tag: str) -> None:
         if self.hidden:
@@ -347,9 +349,9 @@ class HtmlReader(HTMLParser):
             )
         else:
             # Markdown does not read a formula if a digit follows its mark.
-            behind = self.line[-1:] == "$" and self.line[-2:] != "\\$"
-            apart = " " if behind and data[:1].isdigit() else ""
-            self.line += apart + escape_except_formulas(collapse_spaces(data))
+            follows_formula = self.line[-1:] == "$" and self.line[-2:] != "\\$"
+            space = " " if follows_formula and data[:1].isdigit() else ""
+            self.line += space + escape_except_formulas(collapse_spaces(data))
 
     def _escape_for_code(self, data: str) -> str:
         """Return text within code, with the line breaks and spaces that matter."""
@@ -365,8 +367,8 @@ class HtmlReader(HTMLParser):
         if self.veiled:
             return True
         if tag in _MEDIA | _FIELDS:
-            what = "a field" if tag in _FIELDS else "a recording or an embedded object"
-            self._note_loss(f"{what} is left out: say in words what it holds")
+            description = "a field" if tag in _FIELDS else "a recording or an embedded object"
+            self._note_loss(f"{description} is left out: say in words what it holds")
         return tag in _MEDIA | _FIELDS
 
     def _note_loss(self, what: str) -> None:
@@ -422,8 +424,8 @@ class HtmlReader(HTMLParser):
         elif tag == "img" and (formula := given.get(EQUATION)) is not None:
             if not formula.strip():
                 raise ItemSkippedError("its formulas are in MathML without TeX")
-            apart = " " if _JOINS.fullmatch(self.line[-1:]) else ""
-            self.line += apart + escape_except_formulas(f"\\({formula}\\)")
+            space = " " if _JOINS.fullmatch(self.line[-1:]) else ""
+            self.line += space + escape_except_formulas(f"\\({formula}\\)")
         elif tag == "img":
             alt = " ".join((given.get("alt") or "").split())
             self.line += self._picture(alt, given.get("src") or "")
@@ -442,11 +444,11 @@ class HtmlReader(HTMLParser):
 
     def _close_link(self, address: str) -> None:
         before, _, inside = self.line.rpartition(LINK)
-        usable = re.match(r"^https?://[^\s<>()\\]+$", address)
-        linked = f"[{inside.strip()}]({address})" if usable else inside
-        if address and not usable and inside.strip():
+        is_usable = re.match(r"^https?://[^\s<>()\\]+$", address)
+        link_text = f"[{inside.strip()}]({address})" if is_usable else inside
+        if address and not is_usable and inside.strip():
             self._note_loss(f"the link to {address[:60]} is left out: write the address out")
-        self.line = before + (linked if inside.strip() else inside)
+        self.line = before + (link_text if inside.strip() else inside)
 
     # --- blocks ---
 
@@ -515,10 +517,10 @@ class HtmlReader(HTMLParser):
         if text:
             first, *others = text.split(BREAK)
             label, self.label = self.label, ""
-            begin = (
+            first_line = (
                 f"{label} {make_formulas_inline(first)}" if label else write_paragraph_line(first)
             )
-            self._add_block("\\\n".join([begin, *map(write_paragraph_line, others)]))
+            self._add_block("\\\n".join([first_line, *map(write_paragraph_line, others)]))
 
     def _write_pending_label(self) -> None:
         """Write a pending label before a block that cannot share its line."""
@@ -529,11 +531,11 @@ class HtmlReader(HTMLParser):
     def _add_block(self, block: str) -> None:
         """Add a block with the prefixes of the lists and quotes around it."""
         for depth in range(len(self.prefix) - 1, -1, -1):
-            mark = self.prefix[depth]
-            later = mark if mark == "> " else " " * len(mark)
+            prefix = self.prefix[depth]
+            next_prefix = prefix if prefix == "> " else " " * len(prefix)
             lines = block.split("\n")
-            block = "\n".join([mark + lines[0], *(later + line for line in lines[1:])])
-            self.prefix[depth] = later
+            block = "\n".join([prefix + lines[0], *(next_prefix + line for line in lines[1:])])
+            self.prefix[depth] = next_prefix
         self.blocks.append(block)
 
     # --- tables ---
@@ -569,17 +571,17 @@ class HtmlReader(HTMLParser):
 
 def _join_blocks(blocks: list[str]) -> list[str]:
     """Join blocks: items of one list without, everything else with an empty line."""
-    out: list[str] = []
+    joined: list[str] = []
     for block in blocks:
-        item = re.match(r"(?: *)(?:- |\d+\. )", block)
-        nested = block.startswith(" ")
-        if out and (item or nested) and re.match(r" *(?:- |\d+\. )", out[-1]):
-            out[-1] += f"\n{block}" if item else f"\n\n{block}"
-        elif out and block.startswith("> ") and out[-1].startswith("> "):
-            out[-1] += f"\n>\n{block}"
+        is_item = re.match(r"(?: *)(?:- |\d+\. )", block)
+        is_nested = block.startswith(" ")
+        if joined and (is_item or is_nested) and re.match(r" *(?:- |\d+\. )", joined[-1]):
+            joined[-1] += f"\n{block}" if is_item else f"\n\n{block}"
+        elif joined and block.startswith("> ") and joined[-1].startswith("> "):
+            joined[-1] += f"\n>\n{block}"
         else:
-            out.append(block)
-    return out
+            joined.append(block)
+    return joined
 
 
 _COMMENT = re.compile(r"<!--.*?(?:-->|$)", re.DOTALL)
@@ -597,16 +599,16 @@ class ConvertedHtml:
 def to_markdown(html: str, name_picture: Callable[[str], str] | None = None) -> ConvertedHtml:
     """Convert HTML to Markdown blocks, without scripts and hidden text.
 
-    Pictures are left out, except those to whose URL `name_picture` gives a name. Raises ItemSkippedError
-    for a formula without TeX.
+    Pictures are left out, except those to whose URL `name_picture` gives a name. Raises
+    ItemSkippedError for a formula without TeX.
     """
     if is_nested_too_deeply(html):
-        seen = _COMMENT.sub("", html)
-        if HIDING_MARKUP.search(seen):
+        visible_html = _COMMENT.sub("", html)
+        if HIDING_MARKUP.search(visible_html):
             raise ItemSkippedError(f"more than {DEEPEST} of its tags stand in each other")
-        words = convert_plain_text(unescape(re.sub(r"<[^<>]*>", " ", seen)))
+        plain_markdown = convert_plain_text(unescape(re.sub(r"<[^<>]*>", " ", visible_html)))
         return ConvertedHtml(
-            words, (f"its tags are left out: more than {DEEPEST} stand in each other",)
+            plain_markdown, (f"its tags are left out: more than {DEEPEST} stand in each other",)
         )
     reader = HtmlReader(name_picture or (lambda _address: ""), find_hiding_selectors(html))
     if _DRAWN.search(html):
@@ -638,11 +640,11 @@ def convert_plain_text(text: str, *, join_wrapped_lines: bool = False) -> str:
 
 def join_formula_lines(text: str) -> str:
     """Return the same text with each formula on one line."""
-    done, at = [], 0
+    parts, at = [], 0
     for start, end in find_formulas(text):
-        done += [text[at:start], " ".join(text[start:end].split())]
+        parts += [text[at:start], " ".join(text[start:end].split())]
         at = end
-    return "".join([*done, text[at:]])
+    return "".join([*parts, text[at:]])
 
 
 def _write_paragraphs(lines: Sequence[str]) -> list[str]:

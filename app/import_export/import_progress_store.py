@@ -77,7 +77,7 @@ def save_import_start(
         return None
     at = to_milliseconds(now)
     began_at = max(at, last.began_at + 1) if last else at
-    left = {"cards": dict(batch.cards_left), "grades": dict(batch.grades_left)}
+    skipped_by_reason = {"cards": dict(batch.cards_left), "grades": dict(batch.grades_left)}
     db.connection().execute(delete(IMPORTS).where(IMPORTS.c.learner_id == learner_id))
     row = {
         **dict.fromkeys(("seen", "new", "changed", "same", "grades"), 0),
@@ -86,7 +86,7 @@ def save_import_start(
         "state": RUNNING,
         "cards": batch.cards,
         "media": batch.media,
-        "refused": json.dumps(left),
+        "refused": json.dumps(skipped_by_reason),
         "began_at": began_at,
         "at": at,
     }
@@ -98,15 +98,15 @@ def add_batch_result(
     db: Session, learner_id: int, began_at: int, seen: int, outcome: ImportCounts, now: dt.datetime
 ) -> None:
     """Add the result of a batch of `seen` cards to an import."""
-    this = _import_filter(learner_id, began_at)
-    row = db.connection().execute(select(IMPORTS).where(*this)).one()
+    import_filter = _import_filter(learner_id, began_at)
+    row = db.connection().execute(select(IMPORTS).where(*import_filter)).one()
     refused = json.loads(row.refused)
     grades = collections.Counter(refused["grades"]) + collections.Counter(outcome.left)
     names = ("new", "changed", "same", "grades")
     counts = {name: IMPORTS.c[name] + getattr(outcome, name) for name in names}
     db.connection().execute(
         update(IMPORTS)
-        .where(*this)
+        .where(*import_filter)
         .values(
             seen=IMPORTS.c.seen + seen,
             refused=json.dumps({**refused, "grades": grades}),
@@ -124,27 +124,27 @@ def is_running(db: Session, learner_id: int, began_at: int) -> bool:
 
 def save_import_end(db: Session, learner_id: int, began_at: int, state: str) -> None:
     """Save how an import ended, unless it was already ended."""
-    still = (*_import_filter(learner_id, began_at), IMPORTS.c.state == RUNNING)
-    db.connection().execute(update(IMPORTS).where(*still).values(state=state))
+    running_filter = (*_import_filter(learner_id, began_at), IMPORTS.c.state == RUNNING)
+    db.connection().execute(update(IMPORTS).where(*running_filter).values(state=state))
 
 
 def cancel_import(db: Session, learner_id: int) -> None:
     """Stop a learner's import after the current batch."""
-    mine = (IMPORTS.c.learner_id == learner_id) & (IMPORTS.c.state == RUNNING)
-    db.connection().execute(update(IMPORTS).where(mine).values(state=CANCELLED))
+    running_filter = (IMPORTS.c.learner_id == learner_id) & (IMPORTS.c.state == RUNNING)
+    db.connection().execute(update(IMPORTS).where(running_filter).values(state=CANCELLED))
 
 
 def read_last_import(db: Session, learner_id: int, now: dt.datetime) -> ImportProgress | None:
     """Return the last import of a learner; None if there was none."""
-    mine = select(IMPORTS).where(IMPORTS.c.learner_id == learner_id)
-    row: Any = db.connection().execute(mine).first()
+    query = select(IMPORTS).where(IMPORTS.c.learner_id == learner_id)
+    row: Any = db.connection().execute(query).first()
     if row is None:
         return None
-    silent = to_milliseconds(now) - row.at > _SILENT
+    is_silent = to_milliseconds(now) - row.at > _SILENT
     refused = json.loads(row.refused)
     return ImportProgress(
         file=row.file,
-        state=STOPPED if silent and row.state == RUNNING else row.state,
+        state=STOPPED if is_silent and row.state == RUNNING else row.state,
         cards=row.cards,
         seen=row.seen,
         outcome=ImportCounts(row.new, row.changed, row.same, row.grades, refused["grades"]),

@@ -77,12 +77,12 @@ def rebuild_memory_rows(
     """
     connection = db.connection()
     for names in batch_for_query(places):
-        mine = (MEMORY.c.learner_id == learner_id) & MEMORY.c.card.in_(names)
-        there = set(connection.scalars(select(MEMORY.c.card).where(mine)))
-        touched = [card for card in names if card in logs or card not in there]
-        rows = _memory_rows(db, learner_id, {card: places[card] for card in touched}, logs)
-        old = sorted(there.intersection(touched))
-        connection.execute(delete(MEMORY).where(mine, MEMORY.c.card.in_(old)))
+        in_batch = (MEMORY.c.learner_id == learner_id) & MEMORY.c.card.in_(names)
+        cards_with_row = set(connection.scalars(select(MEMORY.c.card).where(in_batch)))
+        cards_to_rebuild = [card for card in names if card in logs or card not in cards_with_row]
+        rows = _memory_rows(db, learner_id, {card: places[card] for card in cards_to_rebuild}, logs)
+        outdated = sorted(cards_with_row.intersection(cards_to_rebuild))
+        connection.execute(delete(MEMORY).where(in_batch, MEMORY.c.card.in_(outdated)))
         if rows:
             connection.execute(insert(MEMORY), rows)
 
@@ -90,17 +90,17 @@ def rebuild_memory_rows(
 def _memory_rows(
     db: Session, learner_id: int, places: Mapping[str, HasNoteAndTopic], logs: LogRowsByCard
 ) -> list[dict[str, Any]]:
-    mine = (ASIDE.c.learner_id == learner_id) & ASIDE.c.card.in_(places)
-    suspended = set(db.connection().scalars(select(ASIDE.c.card).where(mine)))
+    in_cards = (ASIDE.c.learner_id == learner_id) & ASIDE.c.card.in_(places)
+    suspended = set(db.connection().scalars(select(ASIDE.c.card).where(in_cards)))
     added = load_added_card_starts(db, learner_id, places.keys())
     rows = []
-    for card, place in places.items():
-        log, begin = logs.get(card, ()), added.get(card)
-        now = replay_card(card, log, begin)
-        values = columns_of_replayed_card(now, len(log), begin, suspended=card in suspended)
+    for card, placement in places.items():
+        log, start = logs.get(card, ()), added.get(card)
+        replayed = replay_card(card, log, start)
+        values = columns_of_replayed_card(replayed, len(log), start, suspended=card in suspended)
         if values is not None:
-            own = {"learner_id": learner_id, "card": card}
-            rows.append({**own, "note": place.note, "topic": place.topic, **values})
+            key_columns = {"learner_id": learner_id, "card": card}
+            rows.append({**key_columns, "note": placement.note, "topic": placement.topic, **values})
     return rows
 
 
@@ -129,20 +129,20 @@ def batch_by_weight(
     weighted_items: Iterable[tuple[Item, int]], limit: int
 ) -> Iterator[tuple[Item, ...]]:
     """Yield items in batches of total weight `limit`, or of a single heavier item."""
-    part: list[Item] = []
-    work = 0
+    batch: list[Item] = []
+    weight_sum = 0
     for item, weight in weighted_items:
-        if part and work + weight > limit:
-            yield tuple(part)
-            part, work = [], 0
-        part.append(item)
-        work += weight
-    if part:
-        yield tuple(part)
+        if batch and weight_sum + weight > limit:
+            yield tuple(batch)
+            batch, weight_sum = [], 0
+        batch.append(item)
+        weight_sum += weight
+    if batch:
+        yield tuple(batch)
 
 
 def batch_for_query(cards: Iterable[str]) -> Iterator[Sequence[str]]:
-    """Yield names in lists short enough for one query."""
+    """Yield card ids in lists short enough for one query."""
     names = sorted(cards)
     for begin in range(0, len(names), _BATCH_SIZE):
         yield names[begin : begin + _BATCH_SIZE]
@@ -200,7 +200,7 @@ class ImportedCard:
 
 @dataclasses.dataclass(slots=True)
 class _ExistingCards:
-    """What a learner already had of some cards: review moments, text, ids."""
+    """What a learner already had of some cards: logs, review times, ids, texts."""
 
     logs: LogRowsByCard
     moments: dict[tuple[str, int | str], list[int]]
@@ -211,9 +211,9 @@ class _ExistingCards:
 
 def expect_room_for_own_cards(db: Session, learner_id: int, cards: Iterable[ImportedCard]) -> None:
     """Raise UnusableFileError if a learner would have too many own cards."""
-    mine = select(OWN.c.card).where(OWN.c.learner_id == learner_id)
-    own = set(db.connection().scalars(mine))
-    if len(own | {card.card for card in cards if card.own}) > OWN_CARDS.most:
+    query = select(OWN.c.card).where(OWN.c.learner_id == learner_id)
+    own_cards = set(db.connection().scalars(query))
+    if len(own_cards | {card.card for card in cards if card.own}) > OWN_CARDS.most:
         raise UnusableFileError(f"You would have more than {OWN_CARDS.most:,} cards of your own.")
 
 
@@ -248,8 +248,8 @@ def import_cards(
 ) -> ImportCounts:
     """Write everything that is new, and rebuild memory rows and day totals.
 
-    Importing the same cards again changes nothing. `already_waiting` cards without a review came before
-    them from the same file.
+    Importing the same cards again changes nothing. `already_waiting` counts the cards without a
+    review that came before them from the same file.
     """
     at = to_milliseconds(now)
     existing = _load_existing(db, learner.id, [card.card for card in cards])
@@ -261,16 +261,18 @@ def import_cards(
         bump_manual_edit_counter(db, learner.id)
     first_reviews = {row["card"]: int(row["at"]) for row in reversed(rows)}
     new_cards = _select_gained_cards(cards, existing, first_reviews)
-    waited = _schedule_added_cards(db, learner, new_cards, at, first_reviews, already_waiting)
+    waiting_cards = _schedule_added_cards(
+        db, learner, new_cards, at, first_reviews, already_waiting
+    )
     store_pictures(db, learner.id, cards, at)
-    rewritten = _store_changed_own_texts(db, learner.id, cards, existing, at)
+    changed_texts = _store_changed_own_texts(db, learner.id, cards, existing, at)
     _suspend_new_cards(db, learner.id, new_cards, at)
     _rebuild_memory_and_days(db, learner.id, cards, existing, first_reviews)
     new = {card.card for card in new_cards}
-    changed = ({*first_reviews} | rewritten) - new
-    same = len({card.card for card in cards} - new - changed)
+    changed = ({*first_reviews} | changed_texts) - new
+    unchanged_count = len({card.card for card in cards} - new - changed)
     reviews = sum(row["rating"] > 0 for row in rows)
-    return ImportCounts(len(new), len(changed), same, reviews, skipped, waited)
+    return ImportCounts(len(new), len(changed), unchanged_count, reviews, skipped, waiting_cards)
 
 
 def _rebuild_memory_and_days(
@@ -283,8 +285,10 @@ def _rebuild_memory_and_days(
     """Rebuild memory rows and day totals of cards whose logs have grown."""
     after = load_log_rows_by_card(db, learner_id, first_reviews)
     before = {card: existing.logs[card] for card in first_reviews if card in existing.logs}
-    unknown = {c: log for c, log in existing.logs.items() if c not in existing.begun}
-    rebuild_memory_rows(db, learner_id, {c.card: c for c in cards}, {**unknown, **after})
+    logs_without_memory = {c: log for c, log in existing.logs.items() if c not in existing.begun}
+    rebuild_memory_rows(
+        db, learner_id, {c.card: c for c in cards}, {**logs_without_memory, **after}
+    )
     replace_in_day_totals(db, learner_id, flatten_logs(before), flatten_logs(after))
 
 
@@ -298,12 +302,12 @@ def _load_existing(db: Session, learner_id: int, cards: Sequence[str]) -> _Exist
     connection = db.connection()
     for names in batch_for_query(cards):
         for table, ids in ((MEMORY, existing.begun), (ADDED, existing.added)):
-            mine = (table.c.learner_id == learner_id) & table.c.card.in_(names)
-            ids.update(connection.scalars(select(table.c.card).where(mine)))
-        own = select(OWN.c.card, *OWN_TEXT).where(
+            in_batch = (table.c.learner_id == learner_id) & table.c.card.in_(names)
+            ids.update(connection.scalars(select(table.c.card).where(in_batch)))
+        own_texts = select(OWN.c.card, *OWN_TEXT).where(
             OWN.c.learner_id == learner_id, OWN.c.card.in_(names)
         )
-        for card, *columns in connection.execute(own):
+        for card, *columns in connection.execute(own_texts):
             existing.own[card] = OwnCardText(*columns)
     return existing
 
@@ -317,7 +321,7 @@ def _review_rows(
 ) -> list[dict[str, Any]]:
     """Return the new log rows of a card; the others are counted in `skipped`."""
     rows: dict[int, dict[str, Any]] = {}
-    room = CARD_LOG.most - len(existing.logs.get(card.card, ()))
+    free_entries = CARD_LOG.most - len(existing.logs.get(card.card, ()))
     for entry in card.log:
         times = existing.moments.get((card.card, entry.rating or entry.act), [])
         if entry.act == "bury" and _is_burial_expired(learner, entry.at_ms, now):
@@ -326,7 +330,7 @@ def _review_rows(
             skipped[_NO_MOMENT] += 1
         elif entry.at_ms in rows or _contains_nearby_time(times, entry.at_ms):
             skipped[_ALREADY] += 1
-        elif len(rows) >= room:
+        elif len(rows) >= free_entries:
             skipped[_FULL_LOG] += 1
         else:
             rows[entry.at_ms] = _review_row(card, learner, entry)
@@ -341,8 +345,8 @@ def _is_burial_expired(learner: LearnerProfile, at: int, now: int) -> bool:
 
 
 def _contains_nearby_time(times: list[int], moment: int) -> bool:
-    place = bisect.bisect_left(times, moment - _SAME)
-    return place < len(times) and times[place] <= moment + _SAME
+    index = bisect.bisect_left(times, moment - _SAME)
+    return index < len(times) and times[index] <= moment + _SAME
 
 
 def _review_row(
@@ -387,49 +391,49 @@ def _schedule_added_cards(
 ) -> int:
     """Save added cards; those without a review start a few on each day.
 
-    Otherwise a deck of a thousand new cards would all be due today. `already_waiting` such cards came
-    before them. Returns how many more there are.
+    Otherwise all cards of a new deck of a thousand would be due today. `already_waiting` counts
+    such cards in earlier batches. Returns how many this batch adds.
     """
-    a_day = max(1, count_allowed_new_cards(learner.minutes_a_day, DayCounts(0, 0, 0)))
-    before = already_waiting
+    cards_per_day = max(1, count_allowed_new_cards(learner.minutes_a_day, DayCounts(0, 0, 0)))
+    waiting_before = already_waiting
     rows = []
     for card in cards:
         if not is_added_card(card.card):
             continue
         if card.since is not None:
-            since = min(card.since, now + _LATEST)
+            starts_at = min(card.since, now + _LATEST)
         elif card.card in first_reviews:
-            since = first_reviews[card.card]
+            starts_at = first_reviews[card.card]
         else:
-            since = now + already_waiting // a_day * _DAY
+            starts_at = now + already_waiting // cards_per_day * _DAY
             already_waiting += 1
         is_question = parse_card_id(card.card)[0] == QUESTION
         seed = 0 if card.seed is None and is_question else card.seed
         row = {"learner_id": learner.id, "card": card.card, "seed": seed}
-        rows.append({**row, "declined": False, "at": since})
+        rows.append({**row, "declined": False, "at": starts_at})
     if rows:
         db.connection().execute(insert(ADDED), rows)
-    return already_waiting - before
+    return already_waiting - waiting_before
 
 
 def _store_changed_own_texts(
     db: Session, learner_id: int, cards: Sequence[ImportedCard], existing: _ExistingCards, at: int
 ) -> set[str]:
     """Save the text of own cards as in the file; returns those that changed."""
-    new, changed = [], set()
+    new_rows, changed = [], set()
     for card in cards:
         stored = existing.own.get(card.card)
         if card.own is None or card.own == stored:
             continue
         columns = dataclasses.asdict(card.own)
         if stored is None:
-            new.append({"learner_id": learner_id, "card": card.card, "at": at, **columns})
+            new_rows.append({"learner_id": learner_id, "card": card.card, "at": at, **columns})
             continue
         changed.add(card.card)
-        this = (OWN.c.learner_id == learner_id) & (OWN.c.card == card.card)
-        db.connection().execute(update(OWN).where(this).values(**columns))
-    if new:
-        db.connection().execute(insert(OWN), new)
+        this_card = (OWN.c.learner_id == learner_id) & (OWN.c.card == card.card)
+        db.connection().execute(update(OWN).where(this_card).values(**columns))
+    if new_rows:
+        db.connection().execute(insert(OWN), new_rows)
         check_row_quota(db, OWN_CARDS, OWN.c.learner_id == learner_id)
     return changed
 
@@ -439,9 +443,9 @@ def _suspend_new_cards(
 ) -> None:
     """Suspend new cards that were suspended in the file."""
     names = [card.card for card in cards if card.suspended]
-    mine = (ASIDE.c.learner_id == learner_id) & ASIDE.c.card.in_(names)
-    already = set(db.connection().scalars(select(ASIDE.c.card).where(mine)))
-    new = [name for name in names if name not in already]
+    in_cards = (ASIDE.c.learner_id == learner_id) & ASIDE.c.card.in_(names)
+    already_suspended = set(db.connection().scalars(select(ASIDE.c.card).where(in_cards)))
+    new = [name for name in names if name not in already_suspended]
     rows = [{"learner_id": learner_id, "card": name, "at": at} for name in new]
     if rows:
         db.connection().execute(insert(ASIDE), rows)
@@ -513,13 +517,13 @@ def batch_own_deck_cards(db: Session, learner_id: int, deck: str) -> list[tuple[
 
 def batch_cards_with_imported_reviews(db: Session, learner_id: int) -> list[tuple[str, ...]]:
     """Return the course cards with imported reviews, in batches to remove."""
-    carried = select(LOG.c.card, func.count()).where(*_imported_rows_filter(learner_id))
-    return _batch_by_removal_cost(db.connection().execute(carried.group_by(LOG.c.card)))
+    query = select(LOG.c.card, func.count()).where(*_imported_rows_filter(learner_id))
+    return _batch_by_removal_cost(db.connection().execute(query.group_by(LOG.c.card)))
 
 
 def _batch_by_removal_cost(cards: Iterable[Row[str, int]]) -> list[tuple[str, ...]]:
-    weighed = ((card, _REMOVAL_ROWS_OF_CARD + grades) for card, grades in cards)
-    return list(batch_by_weight(weighed, _REMOVAL_ROWS_OF_SLICE))
+    weighted_cards = ((card, _REMOVAL_ROWS_OF_CARD + grades) for card, grades in cards)
+    return list(batch_by_weight(weighted_cards, _REMOVAL_ROWS_OF_SLICE))
 
 
 def delete_own_cards(db: Session, learner_id: int, cards: Sequence[str]) -> None:
@@ -527,8 +531,8 @@ def delete_own_cards(db: Session, learner_id: int, cards: Sequence[str]) -> None
     before = load_log_rows_by_card(db, learner_id, cards)
     for table in (LOG, MEMORY, ASIDE, ADDED, OWN):
         for names in batch_for_query(cards):
-            mine = table.c.learner_id == learner_id
-            db.connection().execute(delete(table).where(mine, table.c.card.in_(names)))
+            of_learner = table.c.learner_id == learner_id
+            db.connection().execute(delete(table).where(of_learner, table.c.card.in_(names)))
     replace_in_day_totals(db, learner_id, flatten_logs(before), ())
 
 
@@ -559,12 +563,12 @@ def delete_imported_reviews(
 
 
 def _blank_imported_reviews(db: Session, learner_id: int, cards: Iterable[str]) -> None:
-    gone = literal("gone:") + cast(LOG.c.id, String)
+    unique_token = literal("gone:") + cast(LOG.c.id, String)
     for names in batch_for_query(cards):
         db.connection().execute(
             update(LOG)
             .where(*_imported_rows_filter(learner_id), LOG.c.card.in_(names))
-            .values(rating=0, act="", token=gone)
+            .values(rating=0, act="", token=unique_token)
         )
 
 
@@ -626,30 +630,30 @@ def drop_cards_beyond_picture_quota(
     if not any(card.pictures for card in cards):
         return tuple(cards)
     sizes = _refresh_picture_sizes(db, learner_id, measured)
-    known = {name for owner, name in sizes if owner == learner_id}
-    room = MOST_BYTES - sum(sizes.values())
-    places = MOST_PICTURES - len(sizes)
-    fitting = []
+    stored_names = {name for owner, name in sizes if owner == learner_id}
+    free_bytes = MOST_BYTES - sum(sizes.values())
+    free_pictures = MOST_PICTURES - len(sizes)
+    fitting_cards = []
     for card in cards:
-        new = {n: len(c) for n, c in card.pictures.items() if n not in known}
-        if new and (sum(new.values()) > room or len(new) > places):
+        new_sizes = {n: len(c) for n, c in card.pictures.items() if n not in stored_names}
+        if new_sizes and (sum(new_sizes.values()) > free_bytes or len(new_sizes) > free_pictures):
             continue
-        room -= sum(new.values())
-        places -= len(new)
-        known |= new.keys()
-        fitting.append(card)
-    return tuple(fitting)
+        free_bytes -= sum(new_sizes.values())
+        free_pictures -= len(new_sizes)
+        stored_names |= new_sizes.keys()
+        fitting_cards.append(card)
+    return tuple(fitting_cards)
 
 
 def _refresh_picture_sizes(db: Session, learner_id: int, measured: PictureSizes) -> PictureSizes:
     """Return the current sizes; reads only the pictures not yet measured."""
-    names = select(PICTURE.c.learner_id, PICTURE.c.name)
-    theirs = names.where(PICTURE.c.learner_id.in_(select_person_learner_ids(learner_id)))
-    present = {(owner, name) for owner, name in db.connection().execute(theirs)}
+    all_names = select(PICTURE.c.learner_id, PICTURE.c.name)
+    query = all_names.where(PICTURE.c.learner_id.in_(select_person_learner_ids(learner_id)))
+    present = {(owner, name) for owner, name in db.connection().execute(query)}
     sizes = {key: measured[key] for key in present & measured.keys()}
     for owner, name in present - measured.keys():
-        this = (PICTURE.c.learner_id == owner) & (PICTURE.c.name == name)
-        sizes |= _select_picture_sizes(db, this)
+        this_picture = (PICTURE.c.learner_id == owner) & (PICTURE.c.name == name)
+        sizes |= _select_picture_sizes(db, this_picture)
     return sizes
 
 
@@ -668,11 +672,14 @@ def delete_unused_pictures(db: Session, learner_id: int) -> None:
     stored = set(connection.scalars(select(PICTURE.c.name).where(mine)))
     if not stored:
         return
-    faces = select(OWN.c.front, OWN.c.back).where(
+    card_sides = select(OWN.c.front, OWN.c.back).where(
         OWN.c.learner_id == learner_id, OWN.c.front.contains("<img") | OWN.c.back.contains("<img")
     )
-    used = {
-        n for row in connection.execute(faces) for f in row for n in find_stored_picture_names(f)
+    used_names = {
+        n
+        for row in connection.execute(card_sides)
+        for f in row
+        for n in find_stored_picture_names(f)
     }
-    for name in sorted(stored - used):
+    for name in sorted(stored - used_names):
         connection.execute(delete(PICTURE).where(mine, PICTURE.c.name == name))

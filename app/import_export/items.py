@@ -35,8 +35,8 @@ class NumberRange:
     @property
     def tolerance(self) -> float:
         """Half of the width; 0 if only the center itself is meant."""
-        half = (self.high - self.low) / 2
-        return 0.0 if half <= abs(self.center) * 1.5e-9 else half
+        half_width = (self.high - self.low) / 2
+        return 0.0 if half_width <= abs(self.center) * 1.5e-9 else half_width
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -114,10 +114,11 @@ class Item:
     `stem` is Markdown (the front of a card). `options` are choices, accepted and foreseen answers,
     or the distractors of an ordering question, whose `steps` are in the right order. `text` is the
     Markdown of a cloze with a `BLANK` for each of its `blanks`, or the back of a card. `topic` is
-    its source topic, `path` its file in a course, `line` its line in the file, from 1. `use` is “exam” for questions reserved
-    for mock exams, `level` “deeper” for content beyond the exam. `lost` says what was lost in
-    conversion, one sentence each. `params` and `lets` are those of an imported computed question,
-    whose numeric options have a template as their `text`, and no `span`.
+    its source topic, `path` its file in a course, `line` its line in the file, from 1. `use` is
+    “exam” for questions reserved for mock exams, `level` “deeper” for content beyond the exam.
+    `lost` says what was lost in conversion, one sentence each. `params` and `lets` are those of an
+    imported computed question, whose numeric options have a template as their `text`, and no
+    `span`.
     """
 
     name: str
@@ -245,7 +246,7 @@ def item_label(item: Item) -> str:
 
 def list_losses(item: Item) -> tuple[ItemRemark, ...]:
     """Return what an item lost in conversion, each with the item's name."""
-    return tuple(ItemRemark(item_label(item), item.line, what, item.path) for what in item.lost)
+    return tuple(ItemRemark(item_label(item), item.line, reason, item.path) for reason in item.lost)
 
 
 LARGEST = 2_000_000
@@ -305,11 +306,11 @@ def make_image_name(content: bytes, address: str) -> str:
     ending = detect_image_format(content)
     if not ending:
         return ""
-    last = image_digest(content)
+    digest = image_digest(content)
     stem = "" if address.startswith("data:") else PurePosixPath(address).stem
     # A name given here before is given again, even if it became a file name in the meantime.
-    word = slugify(stem.removesuffix(f"-{last}").removeprefix(f"{_FOLDER}-"))
-    return f"{_FOLDER}/{word[:40].strip('-') or 'picture'}-{last}.{ending}"
+    slug = slugify(stem.removesuffix(f"-{digest}").removeprefix(f"{_FOLDER}-"))
+    return f"{_FOLDER}/{slug[:40].strip('-') or 'picture'}-{digest}.{ending}"
 
 
 def image_digest(content: bytes) -> str:

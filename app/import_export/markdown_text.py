@@ -72,17 +72,17 @@ _SET_OFF = re.compile(f"{_SET}(\\$[^$]+\\$){_SET}")
 
 def escape_except_formulas(text: str) -> str:
     """Escape text, but keep formulas in TeX as formulas."""
-    done, at = [], 0
+    parts, at = [], 0
     for start, end in find_formulas(text):
         tex = " ".join(text[start + 2 : end - 2].split())
         neighbors = text[max(0, start - 1) : start] + text[end : end + 1]
         if "$" in tex or not tex or tex.endswith("\\") or re.search(r"[\d\\$]", neighbors):
             continue  # Markdown would not read it as a formula
-        inline = text.startswith("\\(", start)
-        formula = f"${tex}$" if inline else f"{_SET}${tex}${_SET}"
-        done += [escape_markdown(text[at:start]), formula]
+        is_inline = text.startswith("\\(", start)
+        formula = f"${tex}$" if is_inline else f"{_SET}${tex}${_SET}"
+        parts += [escape_markdown(text[at:start]), formula]
         at = end
-    return "".join([*done, escape_markdown(text[at:])])
+    return "".join([*parts, escape_markdown(text[at:])])
 
 
 def find_formulas(text: str) -> Iterator[tuple[int, int]]:
@@ -129,7 +129,7 @@ def write_code_spans_on_one_line(code: str) -> str:
 
 
 def write_code_spans_by_line(code: str) -> str:
-    """Return the same with one line per span."""
+    """Return the spans of the lines of some code, each on its own line."""
     return (
         write_code_spans_on_one_line(code.replace("\n", BREAK))
         .replace(BREAK, "\n")
@@ -235,20 +235,20 @@ def split_prose_code_tables(text: str) -> Iterator[PlainTextBlock]:
     """
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     ends = [n for n, line in enumerate(lines) if _END.fullmatch(line)]
-    free: list[str] = []
+    prose_lines: list[str] = []
     at = 0
     while at < len(lines):
         end = _find_fence_end_or_zero(lines, at, ends)
         if end:
-            yield from _parts_between_fences(free)
-            free = []
+            yield from _parts_between_fences(prose_lines)
+            prose_lines = []
             code = textwrap.dedent("\n".join(lines[at + 1 : end])).expandtabs(4)
             yield PlainTextBlock("code", tuple(code.split("\n")))
             at = end
         else:
-            free.append(lines[at].rstrip())
+            prose_lines.append(lines[at].rstrip())
         at += 1
-    yield from _parts_between_fences(free)
+    yield from _parts_between_fences(prose_lines)
 
 
 def _find_fence_end_or_zero(lines: Sequence[str], at: int, ends: Sequence[int]) -> int:
@@ -256,9 +256,9 @@ def _find_fence_end_or_zero(lines: Sequence[str], at: int, ends: Sequence[int]) 
     match = _FENCE.fullmatch(lines[at])
     if not match:
         return 0
-    following = ends[bisect.bisect_right(ends, at) :][:_NEAR]
-    closes = (n for n in following if lines[n].strip().startswith(match["mark"]))
-    return next(closes, 0)
+    next_ends = ends[bisect.bisect_right(ends, at) :][:_NEAR]
+    closing_lines = (n for n in next_ends if lines[n].strip().startswith(match["mark"]))
+    return next(closing_lines, 0)
 
 
 def _parts_between_fences(lines: Sequence[str]) -> Iterator[PlainTextBlock]:
@@ -288,22 +288,24 @@ def _is_code_by_line(lines: Sequence[str]) -> list[bool]:
     is_code = [False] * len(lines)
     spaces = [len(w) - len(w.lstrip()) for w in (x.expandtabs(4) for x in lines)]
     base = min((s for s, line in zip(spaces, lines, strict=True) if line), default=0)
-    begin = 0
+    paragraph_start = 0
     for at in range(len(lines) + 1):
         if at < len(lines) and lines[at]:
             continue
-        own = range(begin, at)
-        deep = [n for n in own if spaces[n] - base >= _DEEP and not _FORMULA.match(lines[n])]
-        for n in _paragraph_code_lines(lines, own, deep):
+        paragraph = range(paragraph_start, at)
+        indented = [
+            n for n in paragraph if spaces[n] - base >= _DEEP and not _FORMULA.match(lines[n])
+        ]
+        for n in _paragraph_code_lines(lines, paragraph, indented):
             is_code[n] = True
-        begin = at + 1
-    following = False
-    ahead = [False] * len(lines)  # whether the next non-empty line is code
+        paragraph_start = at + 1
+    is_next_code = False
+    is_followed_by_code = [False] * len(lines)  # whether the next non-empty line is code
     for at in range(len(lines) - 1, -1, -1):
-        following = is_code[at] if lines[at] else following
-        ahead[at] = following
+        is_next_code = is_code[at] if lines[at] else is_next_code
+        is_followed_by_code[at] = is_next_code
     for at in range(1, len(lines)):
-        is_code[at] |= not lines[at] and is_code[at - 1] and ahead[at]
+        is_code[at] |= not lines[at] and is_code[at - 1] and is_followed_by_code[at]
     return is_code
 
 
@@ -311,10 +313,12 @@ def _paragraph_code_lines(
     lines: Sequence[str], paragraph_range: range, indented_lines: list[int]
 ) -> Iterator[int]:
     """Yield the lines of a paragraph that are code; `indented_lines` are indented ones."""
-    above = indented_lines[0] - 1 if indented_lines else -1
-    opened = above in paragraph_range and not _is_prose(lines[above])
-    signs = any(_SIGN.search(lines[n]) and not _ITEM.match(lines[n]) for n in indented_lines)
-    if indented_lines and (opened or signs):
+    line_above = indented_lines[0] - 1 if indented_lines else -1
+    is_introduced = line_above in paragraph_range and not _is_prose(lines[line_above])
+    has_code_signs = any(
+        _SIGN.search(lines[n]) and not _ITEM.match(lines[n]) for n in indented_lines
+    )
+    if indented_lines and (is_introduced or has_code_signs):
         first, last = indented_lines[0], indented_lines[-1]
         while first > paragraph_range.start and not _is_prose(lines[first - 1]):
             first -= 1
@@ -322,10 +326,10 @@ def _paragraph_code_lines(
             last += 1
         yield from range(first, last + 1)
         return
-    apart = [bool(_SET_APART.search(lines[n])) for n in paragraph_range]
-    for place, n in enumerate(paragraph_range):
-        neighbors = apart[max(0, place - 1) : place] + apart[place + 1 : place + 2]
-        if apart[place] and any(neighbors):
+    has_columns = [bool(_SET_APART.search(lines[n])) for n in paragraph_range]
+    for index, n in enumerate(paragraph_range):
+        neighbors = has_columns[max(0, index - 1) : index] + has_columns[index + 1 : index + 2]
+        if has_columns[index] and any(neighbors):
             yield n
 
 

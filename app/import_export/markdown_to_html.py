@@ -43,7 +43,7 @@ def to_html(markdown: str) -> str:
 
 
 def to_html_with_pictures(markdown: str) -> str:
-    """Return the same with pictures, whose URLs are names in the topic folder."""
+    """Return HTML like `to_html`, with pictures, whose URLs are names in the topic folder."""
     return tokens_to_html(parse_markdown(markdown), pictures=True)
 
 
@@ -65,9 +65,9 @@ def plain_text_or_html(markdown: str) -> str:
 
 def tokens_to_html(tokens: Sequence[Token], *, pictures: bool = False) -> str:
     """Return the HTML of parsed tokens."""
-    solid = [t for t in tokens if t.type not in {"paragraph_open", "paragraph_close"}]
-    if len(solid) == 1 and solid[0].type == "inline":
-        tokens = solid
+    content_tokens = [t for t in tokens if t.type not in {"paragraph_open", "paragraph_close"}]
+    if len(content_tokens) == 1 and content_tokens[0].type == "inline":
+        tokens = content_tokens
     return _WRITER.render(tokens, _OPTIONS, {"pictures": pictures}).strip()
 
 
@@ -145,10 +145,10 @@ def escape_braces(item: Item) -> Item:
     >>> escape_braces(Item("n", "card", "What is {name}?", text="`{x}`")).stem
     'What is \\{name}?'
     """
-    known = {name for name, _ in (*item.params, *item.lets)}
+    parameter_names = {name for name, _ in (*item.params, *item.lets)}
 
     def escape(match: re.Match[str]) -> str:
         name = re.match(r"\w+", match.string[match.end() :])
-        return match["kept"] or ("{" if name and name[0] in known else r"\{")
+        return match["kept"] or ("{" if name and name[0] in parameter_names else r"\{")
 
     return map_item_texts(item, lambda text: _BRACE.sub(escape, text) if "{" in text else text)

@@ -119,7 +119,7 @@ async def import_cards_file(
     It is read before the database session is opened, so that writers do not wait.
     """
     imports: ImportRunner = request.app.state.imports
-    async with imports.reserve_slot(client_of_scope(request.scope)) as room:
+    async with imports.reserve_slot(client_of_scope(request.scope)) as import_slot:
         name = " ".join(((file and file.filename) or "").split())[:80]
         try:
             package = await run_in_threadpool(_read_upload, library, file, name)
@@ -134,7 +134,7 @@ async def import_cards_file(
             message = str(error)
             return await run_in_read_session(request, lambda ctx: _render_import_page(ctx, message))
         add_bytes_to_quota(request, import_store.estimate_stored_bytes(cards))
-        await imports.start_and_wait_briefly(learner, began_at, cards, room.pop_all())
+        await imports.start_and_wait_briefly(learner, began_at, cards, import_slot.pop_all())
     return RedirectResponse("/settings/cards/import", 303)
 
 
@@ -165,11 +165,11 @@ def _begin_import(
         import_store.expect_room_for_own_cards(db, learner.id, cards)
     except UnusableFileError as error:
         raise UnusableFileError(f"The file was not imported: {error}") from None
-    left = dict(package.cards_left)
+    skipped_by_reason = dict(package.cards_left)
     if len(cards) < len(package.arrivals):
-        left[import_store.TOO_MANY] = len(package.arrivals) - len(cards)
+        skipped_by_reason[import_store.TOO_MANY] = len(package.arrivals) - len(cards)
     batch = import_progress_store.NewImport(
-        name, len(cards), left, package.grades_left, package.media
+        name, len(cards), skipped_by_reason, package.grades_left, package.media
     )
     began_at = import_progress_store.save_import_start(db, learner.id, batch, now)
     if began_at is None:
@@ -213,8 +213,8 @@ def show_removal_form(
     what: Annotated[RemovalTarget, Query()],
     deck: Annotated[str, Query(max_length=120)] = "",
 ) -> HTMLResponse:
-    brought = import_store.summarize_imported(db, learner.id)
-    own_deck = next((d for d in brought.decks if d.name == deck), None)
+    imported = import_store.summarize_imported(db, learner.id)
+    own_deck = next((d for d in imported.decks if d.name == deck), None)
     if what == "deck" and own_deck is None:
         raise NotFoundError(f"There is no deck “{deck}” among your own cards.")
     return render_page(
@@ -223,7 +223,7 @@ def show_removal_form(
         learner=learner,
         what=what,
         deck=own_deck,
-        grades=brought.grades,
+        grades=imported.grades,
     )
 
 
@@ -239,12 +239,12 @@ async def remove_cards(
     Batch by batch, so that others can write in between. What is left of an interrupted removal is
     deleted by the next one.
     """
-    slices = await run_in_read_session(
+    batches = await run_in_read_session(
         request, lambda ctx: _batch_cards_touched_by_removal(ctx, what, deck)
     )
-    for names in slices:
+    for cards in batches:
         async with open_learner_write_transaction(request) as (db, learner):
-            await run_in_threadpool(_remove_batch, db, learner.id, library, what, names)
+            await run_in_threadpool(_remove_batch, db, learner.id, library, what, cards)
     async with open_learner_write_transaction(request) as (db, learner):
         await run_in_threadpool(delete_empty_days, db, learner.id)
         await run_in_threadpool(import_store.delete_unused_pictures, db, learner.id)
@@ -273,11 +273,11 @@ def _remove_batch(
 
 def _render_import_page(ctx: RequestContext, problem: str = "") -> HTMLResponse:
     db, library, learner = ctx.db, ctx.library, ctx.learner
-    own = export_store.list_own_card_ids(db, learner.id) if learner.id else frozenset[str]()
+    own_cards = export_store.list_own_card_ids(db, learner.id) if learner.id else frozenset[str]()
     all_cards = import_store.list_learner_cards(db, learner.id)
     in_exam = _cards_in_running_exam(db, learner, ctx.now)
     cards = [card for card in all_cards if card not in in_exam]
-    available_count = sum(is_card_available(library, own, card) for card in cards)
+    available_count = sum(is_card_available(library, own_cards, card) for card in cards)
     return ctx.page(
         "import_export/cards.html",
         status=422 if problem else 200,

@@ -40,9 +40,9 @@ _UNIT = re.compile(r"\n\nAnswer in (\S+)\.$")
 
 @dataclasses.dataclass(slots=True)
 class PicturesAndLosses:
-    """What cannot be written in Markdown, in the order it was found.
+    """The pictures of an item, and what cannot be written in Markdown, in the order found.
 
-    `album` are the pictures that can be imported.
+    `album` collects the pictures that can be imported.
     """
 
     album: ImageCollector = dataclasses.field(default_factory=ImageCollector)
@@ -86,10 +86,10 @@ def build_cloze(item: Item, text: str, blanks: Sequence[ItemBlank]) -> Item:
     """Return the item as a cloze; its first paragraph is the stem if it has no gap."""
     if text.count(BLANK) != len(blanks) or not all(blank.answers for blank in blanks):
         raise ItemSkippedError("its gaps do not fit its text, or one of them is hidden")
-    head, _, rest = text.partition("\n\n")
-    if not rest or BLANK in head:
-        head, rest = convert_plain_text(item.name or "Complete the text."), text
-    return dataclasses.replace(item, kind="cloze", stem=head, text=rest, blanks=tuple(blanks))
+    stem, _, cloze_text = text.partition("\n\n")
+    if not cloze_text or BLANK in stem:
+        stem, cloze_text = convert_plain_text(item.name or "Complete the text."), text
+    return dataclasses.replace(item, kind="cloze", stem=stem, text=cloze_text, blanks=tuple(blanks))
 
 
 def convert_text(text: str, text_format: str, losses: PicturesAndLosses) -> str:
@@ -114,8 +114,8 @@ def _insert_br_tags(text: str) -> str:
 def convert_html(html: str, losses: PicturesAndLosses) -> str:
     """Return the Markdown of an HTML fragment."""
     converted = to_markdown(html, losses.album.name_image)
-    for what in converted.lost:
-        losses.add(what)
+    for loss in converted.lost:
+        losses.add(loss)
     return converted.text
 
 
@@ -136,7 +136,7 @@ def add_unit_to_stem(stem: str, unit: str) -> str:
 
 
 def split_unit_from_stem(stem: str) -> tuple[str, str]:
-    """Return the stem without the unit that `with_unit` appended, and the unit."""
+    """Return the stem without the unit that `add_unit_to_stem` appended, and the unit."""
     match = _UNIT.search(stem)
     if match is None or not known_unit(match[1]):
         return stem, ""
@@ -170,11 +170,11 @@ def has_decimal_comma(text: str) -> bool:
 def _expect_unambiguous_number(text: str) -> None:
     """Raise ItemSkippedError for a number whose separator is ambiguous."""
     if match := _EITHER.search(text):
-        plain = re.sub("[.,]", "", match[0])
-        either = match[0].replace(",", ".")
+        as_thousands = re.sub("[.,]", "", match[0])
+        as_decimal = match[0].replace(",", ".")
         raise ItemSkippedError(
-            f"its number “{text.strip()[:40]}” can be {plain} or {either}: "
-            f"write {plain}, or {either}0 with one more digit"
+            f"its number “{text.strip()[:40]}” can be {as_thousands} or {as_decimal}: "
+            f"write {as_thousands}, or {as_decimal}0 with one more digit"
         )
 
 
@@ -197,23 +197,29 @@ def read_number(text: str, *, may_use_decimal_comma: bool = False) -> float:
 def read_span(text: str, *, may_use_decimal_comma: bool = False) -> NumberRange | None:
     """Read a number with unit and tolerance, such as “140 GB ± 4”; None if it is none.
 
-    Raises ItemSkippedError like `read_typed_number`.
+    Raises ItemSkippedError for an ambiguous number.
     """
     center, sign, tolerance = re.sub(r"\+/?-", "±", text).partition("±")
     number = number_parsing.read_typed_number(center)
     if number is None or text.strip()[:1] in _ABOUT:
         return None
     unit = known_unit(number.unit)
-    half = (
+    tolerance_number = (
         number_parsing.read_typed_number(tolerance) if sign else number_parsing.TypedNumber(0.0, "")
     )
-    if unit is None or half is None or half.unit not in {"", "%", number.unit}:
+    if (
+        unit is None
+        or tolerance_number is None
+        or tolerance_number.unit not in {"", "%", number.unit}
+    ):
         return None
     if may_use_decimal_comma:
         _expect_unambiguous_number(text)
-    percent = half.unit == "%" != unit
-    width = abs(number.value) * half.value / 100 if percent else half.value
-    return span_around(number.value, width, unit)
+    is_percent = tolerance_number.unit == "%" != unit
+    tolerance_width = (
+        abs(number.value) * tolerance_number.value / 100 if is_percent else tolerance_number.value
+    )
+    return span_around(number.value, tolerance_width, unit)
 
 
 def read_weight_in_percent(text: str) -> float:
@@ -229,8 +235,8 @@ def read_weight_in_percent(text: str) -> float:
 
 def span_around(center: float, tolerance: float, unit: str = "") -> NumberRange:
     """Return a range by its center and half its width."""
-    half = max(abs(tolerance), abs(center) * 1e-9)
-    low, high = (float(f"{b:.12g}") for b in (center - half, center + half))
+    half_width = max(abs(tolerance), abs(center) * 1e-9)
+    low, high = (float(f"{b:.12g}") for b in (center - half_width, center + half_width))
     return NumberRange(float(f"{center:.12g}"), low, high, unit)
 
 

@@ -126,7 +126,8 @@ def _read_xlsx_non_text_cells(archive: zipfile.ZipFile) -> dict[str, CellTexts]:
     for sheet in _elements(read_xml(archive.read("xl/workbook.xml")).root, "sheet"):
         root = read_xml(archive.read(targets[_attribute(sheet, "id")])).root
         texts = (
-            (place, _format_xlsx_non_text_cell(cell, formats)) for place, cell in _xlsx_cells(root)
+            (position, _format_xlsx_non_text_cell(cell, formats))
+            for position, cell in _xlsx_cells(root)
         )
         result[_attribute(sheet, "name")] = {p: t for p, t in texts if t is not None}
     return result
@@ -178,11 +179,11 @@ def _format_xlsx_non_text_cell(cell: ET.Element, formats: list[str | None]) -> s
         return _NO_RESULT if next(_elements(cell, "f"), None) is not None else None
     style = int(cell.get("s", "0"))
     code = formats[style] if style < len(formats) else "General"
-    shown = None if code is None else format_number_like_cell(float(text), code)
-    if shown is None:
+    displayed = None if code is None else format_number_like_cell(float(text), code)
+    if displayed is None:
         name = f" “{code[:30]}”" if code else ""
         return f"{UNREADABLE}is shown by a format{name} that is not read"
-    return shown
+    return displayed
 
 
 _NO_RESULT = f"{UNREADABLE}holds a formula whose value is not in the file"
@@ -199,18 +200,21 @@ def _read_ods_non_text_cells(archive: zipfile.ZipFile) -> dict[str, CellTexts]:
 def _ods_non_text_cells(table: ET.Element) -> Iterator[tuple[tuple[int, int], str]]:
     row = 0
     for line in _elements(table, "table-row"):
-        rows = int(_attribute(line, "number-rows-repeated") or 1)
+        repeated_rows = int(_attribute(line, "number-rows-repeated") or 1)
         column = 0
         for cell in line:
-            columns = int(_attribute(cell, "number-columns-repeated") or 1)
+            repeated_columns = int(_attribute(cell, "number-columns-repeated") or 1)
             text = _format_ods_non_text_cell(cell)
             if text is not None:
-                if columns * rows > _MOST_CELLS:
+                if repeated_columns * repeated_rows > _MOST_CELLS:
                     raise UnusableFileError(f"its table has more than {_MOST_CELLS:,} cells")
-                for place in range(columns * rows):
-                    yield (row + place // columns, column + place % columns), text
-            column += columns
-        row += rows
+                for offset in range(repeated_columns * repeated_rows):
+                    yield (
+                        (row + offset // repeated_columns, column + offset % repeated_columns),
+                        text,
+                    )
+            column += repeated_columns
+        row += repeated_rows
 
 
 def _format_ods_non_text_cell(cell: ET.Element) -> str | None:
@@ -273,31 +277,45 @@ def format_number_like_cell(value: float, format_code: str) -> str | None:
     ('50%', None, '1,024')
     """
     if format_code in {"", "@", "General"}:
-        whole = value == int(value) and abs(value) < _LARGEST
-        return str(int(value)) if whole else f"{value:.15g}".upper()
+        is_whole = value == int(value) and abs(value) < _LARGEST
+        return str(int(value)) if is_whole else f"{value:.15g}".upper()
     sections = _SECTION.findall(f"{format_code};")
-    place = 1 if value < 0 and len(sections) > 1 else 2 if value == 0 and len(sections) > 2 else 0
-    form = _FORMAT.fullmatch(sections[place]) if sections else None
-    if form is None or abs(value) >= _LARGEST or not any(form.group("before", "whole", "after")):
+    section_index = (
+        1 if value < 0 and len(sections) > 1 else 2 if value == 0 and len(sections) > 2 else 0
+    )
+    format_match = _FORMAT.fullmatch(sections[section_index]) if sections else None
+    if (
+        format_match is None
+        or abs(value) >= _LARGEST
+        or not any(format_match.group("before", "whole", "after"))
+    ):
         return None
     before, after = (
-        "".join(map("".join, _LITERAL.findall(form[side]))) for side in ("before", "after")
+        "".join(map("".join, _LITERAL.findall(format_match[side]))) for side in ("before", "after")
     )
-    sign = "-" if value < 0 and place == 0 else ""
-    exact = Decimal(repr(abs(value))) * 100 ** (form["before"] + form["after"]).count("%")
-    digits = _format_digits(exact, form["whole"], form["decimals"] or "") if form["whole"] else ""
+    sign = "-" if value < 0 and section_index == 0 else ""
+    exact = Decimal(repr(abs(value))) * 100 ** (
+        format_match["before"] + format_match["after"]
+    ).count("%")
+    digits = (
+        _format_digits(exact, format_match["whole"], format_match["decimals"] or "")
+        if format_match["whole"]
+        else ""
+    )
     return f"{sign}{before}{digits}{after}".strip()
 
 
 def _format_digits(value: Decimal, whole: str, decimals: str) -> str:
     rounded = value.quantize(Decimal(1).scaleb(-len(decimals)), ROUND_HALF_UP)
-    above, _, below = (f"{rounded:,f}" if "," in whole else f"{rounded:f}").partition(".")
-    above = above if "," in whole else above.zfill(whole.count("0"))
-    fixed = len(decimals.rstrip("#?"))
-    below = below[:fixed] + below[fixed:].rstrip("0")
-    if above == "0" and "0" not in whole:
-        above = ""
-    return f"{above}.{below}" if below else above
+    integer_digits, _, decimal_digits = (
+        f"{rounded:,f}" if "," in whole else f"{rounded:f}"
+    ).partition(".")
+    integer_digits = integer_digits if "," in whole else integer_digits.zfill(whole.count("0"))
+    fixed_count = len(decimals.rstrip("#?"))
+    decimal_digits = decimal_digits[:fixed_count] + decimal_digits[fixed_count:].rstrip("0")
+    if integer_digits == "0" and "0" not in whole:
+        integer_digits = ""
+    return f"{integer_digits}.{decimal_digits}" if decimal_digits else integer_digits
 
 
 if __name__ == "__main__":

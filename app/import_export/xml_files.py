@@ -89,7 +89,7 @@ class DecodedText(NamedTuple):
 
 
 def decode_or_guess(data: bytes) -> DecodedText:
-    """Return the same, or Windows-1252 as Excel writes it, with a note about the guess.
+    """Decode Unicode, or Windows-1252 as Excel writes it, with a note about that guess.
 
     Raises UnusableFileError if the letters then form no words.
     """
@@ -182,8 +182,8 @@ def _check_xml_and_locate(plain: bytes, elements: Sequence[str]) -> list[int]:
     try:
         parser.Parse(plain, True)
     except expat.ExpatError as error:
-        what = expat.ErrorString(error.code)
-        raise UnusableFileError(f"The file is not XML: {what} in line {error.lineno}.") from None
+        reason = expat.ErrorString(error.code)
+        raise UnusableFileError(f"The file is not XML: {reason} in line {error.lineno}.") from None
     return lines
 
 
@@ -221,10 +221,10 @@ def open_archive(file: IO[bytes], refusal: str) -> Iterator[zipfile.ZipFile]:
 
 def _describe_broken_archive(file: IO[bytes]) -> str:
     file.seek(0)
-    start = file.read(2)
-    if not start:
+    signature = file.read(2)
+    if not signature:
         return "the file is empty"
-    if start != b"PK":
+    if signature != b"PK":
         return "the file is not a zip archive"
     return "the archive is damaged or cut off"
 

@@ -62,7 +62,7 @@ class DomainProgress:
     objectives: tuple[ObjectiveProgress, ...]
 
     def count(self, state: ObjectiveState) -> int:
-        return sum(one.state == state for one in self.objectives)
+        return sum(objective.state == state for objective in self.objectives)
 
     @property
     def width(self) -> int:
@@ -80,10 +80,11 @@ def domain_progress(
 ) -> tuple[DomainProgress, ...]:
     """Return all domains with their objectives.
 
-    `ready` are the objectives that were ready once, `opened_pages` and `read_pages` the pages that are begun
-    and those read to the end, `answered` at least the questions answered since the estimate.
+    `ready` are the objectives that were ready once, `opened_pages` and `read_pages` the pages that
+    are begun and those read to the end, `answered` at least the questions answered since the
+    estimate.
     """
-    asked = {
+    answered_objectives = {
         number
         for item in answered
         if item in library.questions
@@ -94,7 +95,13 @@ def domain_progress(
             domain,
             tuple(
                 _measure_objective_progress(
-                    library, objective, ready, estimate, opened_pages, read_pages, asked
+                    library,
+                    objective,
+                    ready,
+                    estimate,
+                    opened_pages,
+                    read_pages,
+                    answered_objectives,
                 )
                 for objective in domain.objectives
             ),
@@ -114,12 +121,12 @@ def _measure_objective_progress(
 ) -> ObjectiveProgress:
     topics = (library.topics.get(slug) for slug in library.syllabus.topics)
     pages = [topic.slug for topic in topics if topic and objective.number in topic.objectives]
-    known = estimate.objectives.get(objective.number) if estimate else None
+    estimated = estimate.objectives.get(objective.number) if estimate else None
     state: ObjectiveState = "new"
     if objective.number in ready:
         state = "ready"
     elif (
-        (known and known.answers)
+        (estimated and estimated.answers)
         or objective.number in asked
         or any(page in opened for page in pages)
     ):
@@ -128,7 +135,7 @@ def _measure_objective_progress(
     return ObjectiveProgress(
         objective=objective,
         state=state,
-        chance=known.chance if known and state != "new" else None,
+        chance=estimated.chance if estimated and state != "new" else None,
         page=f"/concepts/{page}" if page else "",
     )
 
@@ -264,12 +271,12 @@ async def require_rendered_page(
 
     `async`, because finding a cached page costs less than a thread.
     """
-    sheets: RenderedPageCache = request.app.state.sheets[request.state.course]
+    page_cache: RenderedPageCache = request.app.state.sheets[request.state.course]
     page_topic = require_topic(library, topic)
-    sheet = sheets.find_rendered(library, page_topic, route)
-    if sheet is None:
-        sheet = await run_in_threadpool(sheets.get_or_render, library, page_topic, route)
-    return sheet
+    page = page_cache.find_rendered(library, page_topic, route)
+    if page is None:
+        page = await run_in_threadpool(page_cache.get_or_render, library, page_topic, route)
+    return page
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -296,12 +303,12 @@ def find_next_page(
 ) -> NextPage:
     """Return the first page not `read` of today's list, or of the course if it names none."""
     pages = [page for task in todays.tasks for page in task.pages] if todays else []
-    listed = {page.slug: page for page in pages if page.slug in library.topics}
-    order: Iterable[str] = listed or cached_course_facts(library).pages
+    page_by_slug = {page.slug: page for page in pages if page.slug in library.topics}
+    order: Iterable[str] = page_by_slug or cached_course_facts(library).pages
     slug = next((slug for slug in order if slug not in read), "")
-    if slug in listed:
-        route = "short" if listed[slug].short else "full"
-    return NextPage(library.topics.get(slug), route, bool(listed))
+    if slug in page_by_slug:
+        route = "short" if page_by_slug[slug].short else "full"
+    return NextPage(library.topics.get(slug), route, bool(page_by_slug))
 
 
 def _load_todays_list(ctx: RequestContext) -> tuple[DayList | None, ScoreEstimate | None]:
@@ -354,8 +361,12 @@ def show_course(
         "lessons/index.html",
         syllabus=library.syllabus,
         outline=build_outline(library),
-        states={one.objective.number: one.state for each in progress for one in each.objectives},
-        ready={each.domain.number: each.count("ready") for each in progress},
+        states={
+            objective.objective.number: objective.state
+            for domain in progress
+            for objective in domain.objectives
+        },
+        ready={domain.domain.number: domain.count("ready") for domain in progress},
         progress=pages,
         read=read,
         next=find_next_page(library, newest, read | (library.topics.keys() - pages), route),
@@ -376,25 +387,25 @@ def show_course(
 def show_lesson(
     page: Annotated[RenderedPage, Depends(require_rendered_page)], ctx: ReadContext
 ) -> HTMLResponse:
-    past = store.load_attempt_seeds(ctx.db, ctx.learner.id, page.embedded_question_ids)
+    earlier_seeds = store.load_attempt_seeds(ctx.db, ctx.learner.id, page.embedded_question_ids)
     library, slug = ctx.library, page.topic.slug
     sections_read = store.load_sections_read_by_topic(ctx.db, ctx.learner.id)
     read = _pages_read(library, sections_read)
     todays, _ = _load_todays_list(ctx)
     return ctx.page(
         "lessons/show.html",
-        open_questions=_open_page_questions(ctx.library, page, ctx.learner.key, past),
+        open_questions=_open_page_questions(ctx.library, page, ctx.learner.key, earlier_seeds),
         labs=_lab_headings_by_url(ctx.library, page),
-        past=past,
+        past=earlier_seeds,
         missed_questions=store.questions_missed_last_time(
             ctx.db, ctx.learner.id, page.embedded_question_ids
         ),
         flagged=store.load_flagged_questions(ctx.db, ctx.learner.id, page.embedded_question_ids),
         notes=store.load_notes_by_section(ctx.db, ctx.learner.id, page.topic.slug),
         before=[
-            library.topics[other]
-            for other in page.topic.requires
-            if other in library.topics and other not in read
+            library.topics[slug_before]
+            for slug_before in page.topic.requires
+            if slug_before in library.topics and slug_before not in read
         ],
         next=find_next_page(library, todays, read | {slug}, page.route),
         **_section_list_context(page, frozenset(sections_read.get(slug, ()))),
@@ -417,9 +428,9 @@ def add_reading(
     short = page.route == "short"
     if section and section not in anchors:
         raise InvalidInputError(f"This page has no section “{section}”.", "section")
-    on_route = [s.anchor for s in page.titled_sections if not s.folded] or [""]
-    passed = [section] if section else on_route
-    store.mark_sections_read(ctx.db, ctx.learner.id, slug, passed, ctx.now)
+    anchors_on_route = [s.anchor for s in page.titled_sections if not s.folded] or [""]
+    sections_to_mark = [section] if section else anchors_on_route
+    store.mark_sections_read(ctx.db, ctx.learner.id, slug, sections_to_mark, ctx.now)
     ctx.db.flush()
     address = "/" if then else f"/concepts/{slug}{'?route=short' if short else ''}#end"
     if then == "next":
@@ -441,8 +452,8 @@ def lesson_picture(
     slug = require_topic(library, topic).slug
     folder = (request.state.live.folder / "topics" / slug).resolve()
     # Search among the existing files. Never build a path from the URL.
-    beside = folder.rglob("*") if folder.is_dir() else ()
-    file = next((f for f in beside if f.relative_to(folder).as_posix() == name), folder)
+    files_in_folder = folder.rglob("*") if folder.is_dir() else ()
+    file = next((f for f in files_in_folder if f.relative_to(folder).as_posix() == name), folder)
     is_own = file.resolve() == file  # no symbolic link to another file
     if not is_own or file.suffix not in PICTURES or not file.is_file():
         raise NotFoundError("There is no picture of this name beside the page.")
@@ -528,8 +539,10 @@ def _open_page_questions(
 
 def _lab_headings_by_url(library: Library, page: RenderedPage) -> dict[str, str]:
     """Return the headings of the labs of the page's topic, by URL."""
-    asked = (library.questions[item] for item in page.topic.questions if item in library.questions)
-    labs = (question for question in asked if question.type == "console")
+    questions = (
+        library.questions[item] for item in page.topic.questions if item in library.questions
+    )
+    labs = (question for question in questions if question.type == "console")
     return {f"/quiz/{lab.topic}/{lab.id}": excerpt_first_line(lab) for lab in labs}
 
 
@@ -545,6 +558,8 @@ def _section_list_context(page: RenderedPage, read: frozenset[str]) -> dict[str,
 
 def _minutes_of_read_sections(page: RenderedPage, read: frozenset[str]) -> int:
     """Return the minutes of the page already read, rounded."""
-    opening = sum(s.minutes for s in page.sections if not s.anchor)
-    behind = sum(s.minutes for s in page.titled_sections if s.anchor in read and not s.folded)
-    return round(behind + (opening if read else 0))
+    minutes_of_opening = sum(s.minutes for s in page.sections if not s.anchor)
+    minutes_of_titled = sum(
+        s.minutes for s in page.titled_sections if s.anchor in read and not s.folded
+    )
+    return round(minutes_of_titled + (minutes_of_opening if read else 0))

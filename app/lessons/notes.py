@@ -39,12 +39,15 @@ class NotesPage:
 def sections_with_notes(topic: Topic, saved_notes: Sequence[SavedNote]) -> tuple[NotedSection, ...]:
     """Return every section of a page, then the notes whose section was removed."""
     by_section = {note.section: note for note in saved_notes}
-    there = [s for s in topic.sections if s.anchor]
-    places = [
-        _noted_section(topic, s.anchor, s.title, by_section.pop(s.anchor, None)) for s in there
+    titled_sections = [s for s in topic.sections if s.anchor]
+    current_sections = [
+        _noted_section(topic, s.anchor, s.title, by_section.pop(s.anchor, None))
+        for s in titled_sections
     ]
-    lost = [_noted_section(topic, gone, gone, note) for gone, note in by_section.items()]
-    return tuple(places + lost)
+    removed_sections = [
+        _noted_section(topic, anchor, anchor, note) for anchor, note in by_section.items()
+    ]
+    return tuple(current_sections + removed_sections)
 
 
 def build_notes_pages(library: Library, saved_notes: Sequence[SavedNote]) -> tuple[NotesPage, ...]:
@@ -60,16 +63,16 @@ def build_notes_pages(library: Library, saved_notes: Sequence[SavedNote]) -> tup
 def filter_notes(listed: Sequence[NotesPage], query: str) -> tuple[NotesPage, ...]:
     """Return the notes that contain every word of the query, titles included."""
     words = split_query(query)
-    pages = []
-    for leaf in listed:
-        places = tuple(
-            place
-            for place in leaf.places
-            if _contains_words(f"{leaf.title} {place.title} {place.note.words}", words)
+    matching_pages = []
+    for page in listed:
+        matching_sections = tuple(
+            section
+            for section in page.places
+            if _contains_words(f"{page.title} {section.title} {section.note.words}", words)
         )
-        if places:
-            pages.append(dataclasses.replace(leaf, places=places))
-    return tuple(pages)
+        if matching_sections:
+            matching_pages.append(dataclasses.replace(page, places=matching_sections))
+    return tuple(matching_pages)
 
 
 def _contains_words(text: str, words: Sequence[str]) -> bool:
@@ -80,12 +83,12 @@ def _contains_words(text: str, words: Sequence[str]) -> bool:
 def format_notes_as_markdown(listed: Sequence[NotesPage], site: str) -> str:
     """Return the notes as a Markdown file; `site` is the base URL of this server."""
     parts = ["# Notes"]
-    for leaf in listed:
-        parts.append(f"## {leaf.title}")
-        for place in leaf.places:
-            mark = " (bookmark)" if place.note.marked else ""
-            parts.append(f"### [{place.title}]({site}{place.address}){mark}")
-            parts += [place.note.words] if place.note.words else []
+    for page in listed:
+        parts.append(f"## {page.title}")
+        for section in page.places:
+            bookmark_label = " (bookmark)" if section.note.marked else ""
+            parts.append(f"### [{section.title}]({site}{section.address}){bookmark_label}")
+            parts += [section.note.words] if section.note.words else []
     return "\n\n".join(parts) + "\n"
 
 
@@ -94,11 +97,13 @@ def _build_notes_page(
 ) -> NotesPage:
     topic = topics.get(slug)
     if topic is None:
-        places = tuple(NotedSection(n.section, f"/concepts/{slug}", n) for n in saved_notes)
-        return NotesPage(slug, slug, places)
-    noted = {note.section for note in saved_notes}
-    all_places = sections_with_notes(topic, saved_notes)
-    return NotesPage(slug, topic.title, tuple(p for p in all_places if p.note.section in noted))
+        sections = tuple(NotedSection(n.section, f"/concepts/{slug}", n) for n in saved_notes)
+        return NotesPage(slug, slug, sections)
+    noted_anchors = {note.section for note in saved_notes}
+    all_sections = sections_with_notes(topic, saved_notes)
+    return NotesPage(
+        slug, topic.title, tuple(p for p in all_sections if p.note.section in noted_anchors)
+    )
 
 
 def _noted_section(topic: Topic, anchor: str, title: str, note: SavedNote | None) -> NotedSection:
@@ -125,15 +130,17 @@ class NoteForm(BaseModel):
     def merge_with_saved_text(self, topic: str, saved_text: str = "") -> SavedNote:
         """Return the note with normalized line ends, trimmed.
 
-        Text in `saved_text` that another tab saved since is preserved: alone if this tab changed nothing,
-        above its own text if it did.
+        Text in `saved_text` that another tab saved in the meantime is preserved: alone if this tab
+        changed nothing, above its own text if it did.
         """
-        words, shown = _normalize_line_ends(self.words), _normalize_line_ends(self.shown[1:])
-        if self.shown and saved_text not in {shown, words}:
-            words = (
-                saved_text if words == shown else "\n\n".join(w for w in (saved_text, words) if w)
+        text, shown_text = _normalize_line_ends(self.words), _normalize_line_ends(self.shown[1:])
+        if self.shown and saved_text not in {shown_text, text}:
+            text = (
+                saved_text
+                if text == shown_text
+                else "\n\n".join(part for part in (saved_text, text) if part)
             )
-        return SavedNote(topic, self.section, words, self.marked)
+        return SavedNote(topic, self.section, text, self.marked)
 
 
 def _normalize_line_ends(words: str) -> str:
@@ -150,15 +157,15 @@ async def get_topic_in_url(topic: str, library: CurrentLibrary) -> Topic:
 
 @router.get("/notes")
 def show_all_notes(ctx: ReadContext, q: Annotated[str, Query(max_length=200)] = "") -> HTMLResponse:
-    listed = build_notes_pages(ctx.library, store.load_saved_notes(ctx.db, ctx.learner.id))
-    return ctx.page("lessons/notes.html", leaves=filter_notes(listed, q), written=bool(listed), q=q)
+    pages = build_notes_pages(ctx.library, store.load_saved_notes(ctx.db, ctx.learner.id))
+    return ctx.page("lessons/notes.html", leaves=filter_notes(pages, q), written=bool(pages), q=q)
 
 
 @router.get("/notes.md")
 def download_notes(ctx: ReadContext) -> Response:
-    listed = build_notes_pages(ctx.library, store.load_saved_notes(ctx.db, ctx.learner.id))
+    pages = build_notes_pages(ctx.library, store.load_saved_notes(ctx.db, ctx.learner.id))
     return Response(
-        format_notes_as_markdown(listed, public_base_url(ctx.request)),
+        format_notes_as_markdown(pages, public_base_url(ctx.request)),
         media_type="text/markdown; charset=utf-8",
         headers={"content-disposition": 'attachment; filename="headroom-notes.md"'},
     )
@@ -203,22 +210,22 @@ def save_section_note(
     page_topic: Annotated[Topic, Depends(get_topic_in_url)],
     ctx: WriteContext,
 ) -> Response:
-    kept = {
+    saved_texts = {
         n.section: n.words for n in store.load_saved_notes(ctx.db, ctx.learner.id, page_topic.slug)
     }
-    note = form.merge_with_saved_text(page_topic.slug, kept.get(form.section, ""))
-    known = {*kept}
-    known |= {s.anchor for s in page_topic.sections if s.anchor}
-    if note.section not in known:
+    note = form.merge_with_saved_text(page_topic.slug, saved_texts.get(form.section, ""))
+    known_anchors = {*saved_texts}
+    known_anchors |= {s.anchor for s in page_topic.sections if s.anchor}
+    if note.section not in known_anchors:
         raise InvalidInputError(f"This page has no section “{note.section}”.", "section")
     if len(note.words) > MAX_NOTE_LENGTH:
         message = f"A note has at most {MAX_NOTE_LENGTH:,} characters; this has {{}}."
         raise InvalidInputError(message.format(f"{len(note.words):,}"), "words")
     store.save_note(ctx.db, ctx.learner.id, note, ctx.now)
-    places = sections_with_notes(page_topic, [note])
+    sections = sections_with_notes(page_topic, [note])
     if form.beside:
         return _render_section_note(
-            ctx.request, page_topic, next(p for p in places if p.note == note)
+            ctx.request, page_topic, next(p for p in sections if p.note == note)
         )
     return render_fragment_or_redirect(
         ctx.request,
@@ -226,6 +233,6 @@ def save_section_note(
         redirect_url=f"/concepts/{page_topic.slug}/notes#n-{note.section}",
         topic=page_topic,
         longest=MAX_NOTE_LENGTH,
-        place=next(p for p in places if p.note.section == note.section),
+        place=next(p for p in sections if p.note.section == note.section),
         saved=True,
     )

@@ -95,14 +95,14 @@ class RenderedPageCache:
         if library.version != self._version:
             self._made = {}
             self._version = library.version
-        made = self._made
-        sheet = made.get((topic.slug, route))
-        if sheet is None:
-            sheet = made[topic.slug, route] = self._render_page(library, topic, route)
-        return sheet
+        pages = self._made
+        page = pages.get((topic.slug, route))
+        if page is None:
+            page = pages[topic.slug, route] = self._render_page(library, topic, route)
+        return page
 
     def _render_page(self, library: Library, topic: Topic, route: Route) -> RenderedPage:
-        head, foot = (
+        head_context, foot_context = (
             _head_context(library, topic, route),
             _sources_and_navigation_context(library, topic, route),
         )
@@ -118,9 +118,9 @@ class RenderedPageCache:
         return RenderedPage(
             topic=topic,
             route=route,
-            head=self._render(library, "lessons/_head.html", **head),
+            head=self._render(library, "lessons/_head.html", **head_context),
             sections=sections,
-            foot=self._render(library, "lessons/_foot.html", **foot),
+            foot=self._render(library, "lessons/_foot.html", **foot_context),
             calculators=sum(
                 isinstance(piece, CalculatorBlock)
                 for section in topic.sections
@@ -147,8 +147,8 @@ class RenderedPageCache:
             return piece
         if not isinstance(piece, CalculatorBlock):
             english = template_language_marks(library.syllabus.language)["english"]
-            ours = HOOK_LABEL.replace("<p", f"<p{english}", 1)
-            html = piece.html.replace(HOOK_LABEL, ours)
+            label_in_english = HOOK_LABEL.replace("<p", f"<p{english}", 1)
+            html = piece.html.replace(HOOK_LABEL, label_in_english)
             return Markup(_TERM.sub(_link_with_definition_popover, html))  # noqa: S704 - app.content sanitized it
         entry = registry.find_estimate(piece.estimate)
         if entry is None:  # the course check reports it; the rest of the page is still shown
@@ -159,8 +159,8 @@ class RenderedPageCache:
         return self._render(library, "calculators/_form.html", instrument=block)
 
     def _render(self, library: Library, template: str, **context: Any) -> Markup:
-        whole = {**template_language_marks(library.syllabus.language), **context}
-        html = self._templates.get_template(template).render(whole)
+        variables = {**template_language_marks(library.syllabus.language), **context}
+        html = self._templates.get_template(template).render(variables)
         return Markup(html)  # noqa: S704 - a template escaped it
 
 
@@ -182,12 +182,16 @@ def _join_finished_parts(parts: Sequence[RenderedPart]) -> tuple[RenderedPart, .
 
 
 def _head_context(library: Library, topic: Topic, route: Route) -> dict[str, Any]:
-    wanted = {
+    domain_by_objective = {
         objective.number: domain
         for domain in library.syllabus.domains
         for objective in domain.objectives
     }
-    domains = {wanted[n].number: wanted[n] for n in topic.objectives if n in wanted}
+    domains = {
+        domain_by_objective[n].number: domain_by_objective[n]
+        for n in topic.objectives
+        if n in domain_by_objective
+    }
     return {
         "topic": topic,
         "domains": list(domains.values()),
@@ -201,12 +205,11 @@ def _sources_and_navigation_context(library: Library, topic: Topic, route: Route
     order = [
         slug
         for slug in library.syllabus.topics
-        if (other := library.topics.get(slug))
-        and (other is topic or sections_on_route(other, route))
+        if (page := library.topics.get(slug)) and (page is topic or sections_on_route(page, route))
     ]
-    place = order.index(topic.slug) if topic.slug in order else len(order)
-    previous = library.topics[order[place - 1]] if 0 < place < len(order) else None
-    following = library.topics[order[place + 1]] if place + 1 < len(order) else None
+    index = order.index(topic.slug) if topic.slug in order else len(order)
+    previous = library.topics[order[index - 1]] if 0 < index < len(order) else None
+    following = library.topics[order[index + 1]] if index + 1 < len(order) else None
     return {
         "topic": topic,
         "sources": [library.sources[k] for k in topic.sources if k in library.sources],
@@ -269,8 +272,13 @@ class CheatSheet:
     @property
     def length(self) -> int:
         """The length in letters, headings included."""
-        more = sum(_LINE + len(d.title) + len(told) for d, told in self.elsewhere)
-        return sum(map(_length_of_entry, self.entries)) + sum(map(len, self.own)) + more
+        reference_letters = sum(
+            _LINE + len(domain.title) + len(objective_numbers)
+            for domain, objective_numbers in self.elsewhere
+        )
+        return (
+            sum(map(_length_of_entry, self.entries)) + sum(map(len, self.own)) + reference_letters
+        )
 
 
 def build_cheat_sheet(
@@ -281,20 +289,24 @@ def build_cheat_sheet(
     If that alone is too long, what is tested is cut to whole sentences. Then come one-sentence
     errors and key terms, one from each page in turn, up to `letter_limit` letters.
     """
-    own = tuple(_cut_first_line(line) for line in notes if line.strip())[:_OWN]
+    own_lines = tuple(_cut_first_line(line) for line in notes if line.strip())[:_OWN]
     topics = list_pages_by_home_domain(library, domain)
     entries = [_start_cheat_sheet_page(topic) for topic in topics]
     elsewhere = tuple(_other_domains_covering(library, domain))
-    left = letter_limit - CheatSheet(domain, tuple(entries), own, elsewhere).length
-    if left < 0:
-        entries, left = _cut_tested_to_fit(entries, left)
-    errors, left = _fill_room_in_turn([_common_error_sentences(topic) for topic in topics], left)
-    terms, _ = _fill_room_in_turn([_introduced_terms(library, topic) for topic in topics], left)
-    filled = (
-        dataclasses.replace(entry, errors=wrong, terms=names)
-        for entry, wrong, names in zip(entries, errors, terms, strict=True)
+    letters_left = letter_limit - CheatSheet(domain, tuple(entries), own_lines, elsewhere).length
+    if letters_left < 0:
+        entries, letters_left = _cut_tested_to_fit(entries, letters_left)
+    errors, letters_left = _fill_room_in_turn(
+        [_common_error_sentences(topic) for topic in topics], letters_left
     )
-    return CheatSheet(domain, tuple(filled), own, elsewhere)
+    terms, _ = _fill_room_in_turn(
+        [_introduced_terms(library, topic) for topic in topics], letters_left
+    )
+    filled = (
+        dataclasses.replace(entry, errors=error_sentences, terms=term_pairs)
+        for entry, error_sentences, term_pairs in zip(entries, errors, terms, strict=True)
+    )
+    return CheatSheet(domain, tuple(filled), own_lines, elsewhere)
 
 
 def list_pages_by_home_domain(library: Library, domain: Domain) -> list[Topic]:
@@ -314,21 +326,21 @@ def list_pages_by_home_domain(library: Library, domain: Domain) -> list[Topic]:
 def _other_domains_covering(library: Library, domain: Domain) -> Iterator[tuple[Domain, str]]:
     """Yield the other domains whose pages cover objectives of this one, and which."""
     for other in library.syllabus.domains:
-        served = {
+        covered_numbers = {
             o for topic in list_pages_by_home_domain(library, other) for o in topic.objectives
         }
-        shared = [o.number for o in domain.objectives if o.number in served]
-        if shared and other is not domain:
-            yield other, ", ".join(shared)
+        shared_numbers = [o.number for o in domain.objectives if o.number in covered_numbers]
+        if shared_numbers and other is not domain:
+            yield other, ", ".join(shared_numbers)
 
 
 def _home_domain(domains: Iterable[Domain], topic: Topic) -> str:
-    best, most = "", 0
+    best_number, best_count = "", 0
     for domain in domains:
-        mine = {o.number for o in domain.objectives}.intersection(topic.objectives)
-        if mine and len(mine) >= most:
-            best, most = domain.number, len(mine)
-    return best
+        shared_objectives = {o.number for o in domain.objectives}.intersection(topic.objectives)
+        if shared_objectives and len(shared_objectives) >= best_count:
+            best_number, best_count = domain.number, len(shared_objectives)
+    return best_number
 
 
 def _start_cheat_sheet_page(topic: Topic) -> CheatSheetPage:
@@ -348,7 +360,7 @@ def _common_error_sentences(topic: Topic) -> list[str]:
         _text_of_html(_strip_links_and_sources(match))
         for match in _ERROR.findall(_topic_html(topic))
     )
-    return [said for text in texts if (said := _first_sentence_if_short(text))]
+    return [sentence for text in texts if (sentence := _first_sentence_if_short(text))]
 
 
 def _introduced_terms(library: Library, topic: Topic) -> list[tuple[str, str]]:
@@ -359,12 +371,12 @@ def _introduced_terms(library: Library, topic: Topic) -> list[tuple[str, str]]:
             break
         if slug in library.topics:
             earlier.update(library.topics[slug].terms)
-    new = [a for a in topic.terms if a in library.glossary and a not in earlier]
-    said = [
+    new_terms = [a for a in topic.terms if a in library.glossary and a not in earlier]
+    terms_and_sentences = [
         (library.glossary[a].name, _first_sentence_if_short(library.glossary[a].meaning.plain))
-        for a in new
+        for a in new_terms
     ]
-    return [(name, words) for name, words in said if words][:_TERMS]
+    return [(name, sentence) for name, sentence in terms_and_sentences if sentence][:_TERMS]
 
 
 def _cut_tested_to_fit(
@@ -373,10 +385,14 @@ def _cut_tested_to_fit(
     """Return entries with as many sentences on what is tested as fit, one from each in turn."""
     texts = [" ".join(map(_text_of_html, entry.tested)) for entry in entries]
     matches = [_SENTENCE.findall(text) for text in texts]
-    kept, letters_left = _fill_room_in_turn(matches, letters_left + sum(map(len, texts)))
-    cut = [tuple(Markup.escape(s) for s in (" ".join(map(str.strip, k)),)) for k in kept]
-    pairs = zip(entries, cut, strict=True)
-    return [dataclasses.replace(entry, tested=some) for entry, some in pairs], letters_left
+    fitting_sentences, letters_left = _fill_room_in_turn(
+        matches, letters_left + sum(map(len, texts))
+    )
+    cut_texts = [
+        tuple(Markup.escape(s) for s in (" ".join(map(str.strip, k)),)) for k in fitting_sentences
+    ]
+    pairs = zip(entries, cut_texts, strict=True)
+    return [dataclasses.replace(entry, tested=cut_text) for entry, cut_text in pairs], letters_left
 
 
 def _fill_room_in_turn(
@@ -386,15 +402,19 @@ def _fill_room_in_turn(
 
     Short ones come first in each round, so that as many pages as possible have one.
     """
-    taken: list[list[T]] = [[] for _ in lists]
-    for turn in range(max(map(len, lists), default=0)):
-        having = [place for place, mine in enumerate(lists) if turn < len(mine)]
-        for place in sorted(having, key=lambda at: _text_length(lists[at][turn])):
-            size = _text_length(lists[place][turn])
+    taken_items: list[list[T]] = [[] for _ in lists]
+    for item_index in range(max(map(len, lists), default=0)):
+        lists_with_item = [
+            list_index for list_index, items in enumerate(lists) if item_index < len(items)
+        ]
+        for list_index in sorted(
+            lists_with_item, key=lambda at: _text_length(lists[at][item_index])
+        ):
+            size = _text_length(lists[list_index][item_index])
             if size and size <= letters_left:
-                taken[place].append(lists[place][turn])
+                taken_items[list_index].append(lists[list_index][item_index])
                 letters_left -= size
-    return [tuple(some) for some in taken], letters_left
+    return [tuple(items) for items in taken_items], letters_left
 
 
 def _text_length(value: object) -> int:
@@ -403,8 +423,10 @@ def _text_length(value: object) -> int:
 
 def _length_of_entry(entry: CheatSheetPage) -> int:
     texts = (*entry.hooks, *entry.tested, *entry.errors)
-    words = sum(len(_text_of_html(text)) for text in texts) + sum(map(_text_length, entry.terms))
-    return _HEAD + len(entry.title) + words
+    letter_count = sum(len(_text_of_html(text)) for text in texts) + sum(
+        map(_text_length, entry.terms)
+    )
+    return _HEAD + len(entry.title) + letter_count
 
 
 def _topic_html(topic: Topic) -> str:
@@ -414,8 +436,8 @@ def _topic_html(topic: Topic) -> str:
 
 def _strip_links_and_sources(html: str) -> Markup:
     """Return authored HTML without its lead, links and sources; it stays safe."""
-    bare = _LEAD.sub("", _LINK.sub("", _CITE.sub("", html)), count=1)
-    return Markup(bare.strip())  # noqa: S704 - app.content sanitized it
+    stripped = _LEAD.sub("", _LINK.sub("", _CITE.sub("", html)), count=1)
+    return Markup(stripped.strip())  # noqa: S704 - app.content sanitized it
 
 
 def _text_of_html(html: str) -> str:
@@ -425,8 +447,8 @@ def _text_of_html(html: str) -> str:
 def _first_sentence_if_short(text: str) -> str:
     """Return the first sentence, if it is short enough for a sheet."""
     match = _SENTENCE.match(" ".join(text.split()))
-    said = match[0] if match else ""
-    return said if len(said) <= _MAX_SENTENCE_LENGTH else ""
+    sentence = match[0] if match else ""
+    return sentence if len(sentence) <= _MAX_SENTENCE_LENGTH else ""
 
 
 def _cut_first_line(line: str) -> str:

@@ -156,16 +156,16 @@ def _section_documents(library: Library) -> Iterator[SearchDocument]:
 
 
 def _page_opening_document(topic: Topic, body: str) -> SearchDocument:
-    words = f"{topic.summary} {body}".strip()
-    return SearchDocument("page", topic.title, words, f"/concepts/{topic.slug}")
+    text = f"{topic.summary} {body}".strip()
+    return SearchDocument("page", topic.title, text, f"/concepts/{topic.slug}")
 
 
 def _remove_card_backs(plain: str, cards: Sequence[Flashcard]) -> str:
     """Return the text of a section without the answers of the cards in it."""
     for card in cards:
-        whole = f"{card.front.plain} {card.back.plain}"
+        front_and_back = f"{card.front.plain} {card.back.plain}"
         if not card.is_reverse:
-            plain = plain.replace(whole, card.front.plain)
+            plain = plain.replace(front_and_back, card.front.plain)
     return plain
 
 
@@ -199,13 +199,13 @@ def _calculator_documents(calculators: Iterable[EstimateSpec]) -> Iterator[Searc
 def _hardware_document(part: CatalogPart) -> SearchDocument:
     """Return a part with its maker, its other names, and the values people search for."""
     values = [v for name in _ASKED_FOR if (v := part.get(name)) and v.state == "known"]
-    told = ", ".join(
+    value_texts = ", ".join(
         f"{_NAMES.get(v.field.name, v.field.label)} {v.words}"
         f"{' one way' * (v.field.says == 'one way')}"
         for v in values
     )
-    names = f"Also {', '.join(part.aliases)}" if part.aliases else ""
-    body = _to_one_line(". ".join(filter(None, (part.vendor, told, names, part.note))))
+    aliases = f"Also {', '.join(part.aliases)}" if part.aliases else ""
+    body = _to_one_line(". ".join(filter(None, (part.vendor, value_texts, aliases, part.note))))
     return SearchDocument("part", part.name, body, part_url(part.id))
 
 
@@ -279,10 +279,10 @@ def split_search_words(typed: str) -> tuple[str, ...]:
     >>> split_search_words("What is the difference between GPU and CPU?"), split_search_words("What is")
     (('gpu', 'cpu'), ('what', 'is'))
     """
-    seen = remove_invisible_characters(typed[:_MAX_QUERY_LENGTH])
-    terms = [w.casefold() for w in _WORD.findall(seen)]
-    telling = [word for word in terms if word not in _FILLERS]
-    return tuple(telling or terms)[:_MAX_QUERY_WORDS]
+    visible_text = remove_invisible_characters(typed[:_MAX_QUERY_LENGTH])
+    terms = [w.casefold() for w in _WORD.findall(visible_text)]
+    content_words = [word for word in terms if word not in _FILLERS]
+    return tuple(content_words or terms)[:_MAX_QUERY_WORDS]
 
 
 def count_word_occurrences(texts: Iterable[str]) -> dict[str, int]:
@@ -306,8 +306,10 @@ def search_forms_of_word(word: str) -> tuple[str, ...]:
         forms.append(word[:-3] + "y")
     elif len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
         forms.append(word[:-1])
-    for one, other in (*_SPELLINGS, *((b, a) for a, b in _SPELLINGS)):
-        forms += [form.replace(one, other) for form in tuple(forms) if one in form]
+    for spelling, other_spelling in (*_SPELLINGS, *((b, a) for a, b in _SPELLINGS)):
+        forms += [
+            form.replace(spelling, other_spelling) for form in tuple(forms) if spelling in form
+        ]
     return tuple(dict.fromkeys(forms))
 
 
@@ -362,18 +364,20 @@ def _corrected_word(word: str, known: Mapping[str, int]) -> str:
     splits = _split_into_known_words(word, known)
     if splits:
         return splits
-    close = difflib.get_close_matches(word, _words_of_similar_length(word, known), n=5, cutoff=0.7)
-    if not close:
+    similar_words = difflib.get_close_matches(
+        word, _words_of_similar_length(word, known), n=5, cutoff=0.7
+    )
+    if not similar_words:
         return word
-    best = _word_similarity(word, close[0])
-    rivals = [c for c in close if best - _word_similarity(word, c) < 0.02]
-    return max(rivals, key=lambda rival: known[rival])
+    best_similarity = _word_similarity(word, similar_words[0])
+    closest_words = [c for c in similar_words if best_similarity - _word_similarity(word, c) < 0.02]
+    return max(closest_words, key=lambda rival: known[rival])
 
 
 def _split_into_known_words(word: str, known: Mapping[str, int]) -> str:
     """Split a word into the two most common known words; empty if impossible."""
-    places = range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1)
-    pairs = [(word[:place], word[place:]) for place in places]
+    split_points = range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1)
+    pairs = [(word[:split_at], word[split_at:]) for split_at in split_points]
     splits = [
         pair
         for pair in pairs
@@ -425,19 +429,19 @@ def build_excerpt(marked: str) -> str:
     begin = _excerpt_start(words)
     end = _excerpt_end(words, begin)
     shown = "".join(words[begin:end]).rstrip()
-    before = "…" if begin else ""
+    leading_ellipsis = "…" if begin else ""
     if end == len(words) or (_END.search(shown) and not shown.endswith(";")):
-        return before + shown
-    return f"{before}{shown.rstrip(';')}…"
+        return leading_ellipsis + shown
+    return f"{leading_ellipsis}{shown.rstrip(';')}…"
 
 
 def split_highlights(marked: str) -> tuple[HighlightPiece, ...]:
     pieces = []
     for part in marked.replace(BOUNDARY, "").split(OPEN):
-        hit, closed, rest = part.partition(CLOSE)
+        hit, closing_mark, rest = part.partition(CLOSE)
         pieces += (
             [HighlightPiece(hit, hit=True), HighlightPiece(rest)]
-            if closed
+            if closing_mark
             else [HighlightPiece(part)]
         )
     return tuple(piece for piece in pieces if piece.text)
@@ -445,16 +449,16 @@ def split_highlights(marked: str) -> tuple[HighlightPiece, ...]:
 
 def _excerpt_start(words: Sequence[str]) -> int:
     """Return where the excerpt begins: the first place that shows most matches."""
-    hits = [place for place, word in enumerate(words) if OPEN in word]
+    hits = [index for index, word in enumerate(words) if OPEN in word]
     starts = dict.fromkeys(_sentence_start(words, hit) for hit in hits)
     return max(starts, key=lambda start: _count_distinct_hits(words, start), default=0)
 
 
 def _sentence_start(words: Sequence[str], hit: int) -> int:
     """Return the nearest place before a match where a sentence or a row begins."""
-    for place in range(hit, max(-1, hit - _FAR), -1):
-        if not place or _END.search(words[place - 1]):
-            return place
+    for index in range(hit, max(-1, hit - _FAR), -1):
+        if not index or _END.search(words[index - 1]):
+            return index
     return hit - _BEFORE
 
 
@@ -466,12 +470,12 @@ def _count_distinct_hits(words: Sequence[str], excerpt_start: int) -> int:
 
 def _excerpt_end(words: Sequence[str], begin: int) -> int:
     """Return the end of the first sentence that covers all matches the excerpt can show."""
-    most = min(begin + _MAX_EXCERPT_WORDS, len(words))
-    last = max((p for p in range(begin, most) if OPEN in words[p]), default=begin)
-    for place in range(max(last, begin + _FEW), most):
-        if _END.search(words[place]):
-            return place + 1
-    return most
+    longest_end = min(begin + _MAX_EXCERPT_WORDS, len(words))
+    last_hit = max((p for p in range(begin, longest_end) if OPEN in words[p]), default=begin)
+    for index in range(max(last_hit, begin + _FEW), longest_end):
+        if _END.search(words[index]):
+            return index + 1
+    return longest_end
 
 
 _MOST_OF_A_KIND = 10
@@ -494,12 +498,12 @@ def search_course(library: Library, words: str, limit: int = _MOST_OF_A_KIND) ->
     """Search the course for all of the words, as prefixes.
 
     If nothing matches, unknown words are corrected; if that does not help, documents with some of
-    the words are returned. At most `most` are listed of each kind.
+    the words are returned. At most `limit` are listed of each kind.
     """
-    wanted = split_search_words(words)
-    if not wanted:
+    search_words = split_search_words(words)
+    if not search_words:
         return SearchResults()
-    return _build_index(_CourseVersion(library)).search(wanted, limit)
+    return _build_index(_CourseVersion(library)).search(search_words, limit)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -529,8 +533,8 @@ class _SearchIndex:
         self._rows.executemany(
             "INSERT INTO document VALUES (?, ?, ?)",
             (
-                (mark_unspaced_letters(d.title), mark_unspaced_letters(d.body), place)
-                for place, d in enumerate(cleaned)
+                (mark_unspaced_letters(d.title), mark_unspaced_letters(d.body), index)
+                for index, d in enumerate(cleaned)
             ),
         )
 
@@ -539,19 +543,23 @@ class _SearchIndex:
         rows = self._query_rows(fts_match_expression(words))
         if rows:
             return self._rank_rows(rows, words, limit)
-        better = [
+        corrected_words = [
             w for w in correct_spelling(words, self._known) if begins_known_word(w, self._known)
         ]
-        for joint, wanted in (
-            ("AND", better),
-            ("OR", better),
+        for operator, query_words in (
+            ("AND", corrected_words),
+            ("OR", corrected_words),
             ("OR", unspaced_letter_pairs(words)),
         ):
-            rows = self._query_rows(fts_match_expression(wanted, joint)) if wanted else []
+            rows = (
+                self._query_rows(fts_match_expression(query_words, operator)) if query_words else []
+            )
             if rows:
-                results = self._rank_rows(rows, wanted, limit)
-                meant = " ".join(better) if wanted is better else ""
-                return dataclasses.replace(results, meant=meant, some=joint == "OR")
+                results = self._rank_rows(rows, query_words, limit)
+                corrected_query = (
+                    " ".join(corrected_words) if query_words is corrected_words else ""
+                )
+                return dataclasses.replace(results, meant=corrected_query, some=operator == "OR")
         return SearchResults()
 
     def _query_rows(self, wanted: str) -> list[Any]:
@@ -561,19 +569,19 @@ class _SearchIndex:
     def _rank_rows(self, rows: Sequence[Any], words: Sequence[str], limit: int) -> SearchResults:
         name = " ".join(words)
         ordered = sorted(rows, key=lambda row: self._rank_key(row[0], row[1], name))
-        taken: dict[str, int] = {}
+        count_by_kind: dict[str, int] = {}
         hits = []
-        for place, title, body in ordered:
-            document = self._documents[place]
-            taken[document.kind] = taken.get(document.kind, 0) + 1
-            if taken[document.kind] <= limit:
+        for document_index, title, body in ordered:
+            document = self._documents[document_index]
+            count_by_kind[document.kind] = count_by_kind.get(document.kind, 0) + 1
+            if count_by_kind[document.kind] <= limit:
                 hits.append(_search_hit(document, title, body))
         return SearchResults(tuple(hits), len(rows))
 
     def _rank_key(
         self, document_index: int, marked_title: str, query: str
     ) -> tuple[int, int, bool]:
-        """Return a sort key: what has this name, then by how many of the words the title has.
+        """Return a sort key: documents of this name first, then by how many words the title has.
 
         Hardware comes after pages, unless the query names it, and cards after what explains them.
         """
@@ -627,9 +635,9 @@ def _search_hit(document: SearchDocument, title: str, body: str) -> SearchHit:
 def _cut_to_whole_sentences(marked: str) -> str:
     """Return the beginning of a meaning, with whole sentences if it can."""
     words = _WORD_AND_GAP.findall(marked)
-    shown = words[:_MAX_EXCERPT_WORDS]
-    ends = [place + 1 for place, word in enumerate(shown) if _END.search(word)]
-    return "".join(words[: ends[-1]]).rstrip() if ends else f"{''.join(shown).rstrip()}…"
+    shown_words = words[:_MAX_EXCERPT_WORDS]
+    ends = [index + 1 for index, word in enumerate(shown_words) if _END.search(word)]
+    return "".join(words[: ends[-1]]).rstrip() if ends else f"{''.join(shown_words).rstrip()}…"
 
 
 @functools.lru_cache(maxsize=6)  # courses, or versions of one

@@ -25,9 +25,9 @@ def load_sections_read(db: Session, learner_id: int, topic: str) -> frozenset[st
 def load_sections_read_by_topic(db: Session, learner_id: int) -> dict[str, set[str]]:
     """Return the anchors of the sections of each page that this learner has read."""
     anchors: dict[str, set[str]] = {}
-    mine = col(SectionRead.learner_id) == learner_id
+    of_learner = col(SectionRead.learner_id) == learner_id
     for topic, section in db.execute(
-        select(col(SectionRead.topic), col(SectionRead.section)).where(mine)
+        select(col(SectionRead.topic), col(SectionRead.section)).where(of_learner)
     ):
         anchors.setdefault(topic, set()).add(section)
     return anchors
@@ -52,8 +52,8 @@ def load_attempt_seeds(
 
 def load_answered_questions(db: Session, learner_id: int) -> frozenset[str]:
     """Return the questions that this learner has answered at least once."""
-    mine = col(Attempt.learner_id) == learner_id
-    return frozenset(db.scalars(select(col(Attempt.item)).distinct().where(mine)))
+    of_learner = col(Attempt.learner_id) == learner_id
+    return frozenset(db.scalars(select(col(Attempt.item)).distinct().where(of_learner)))
 
 
 def questions_missed_last_time(
@@ -75,9 +75,9 @@ def questions_missed_last_time(
 def load_flagged_questions(db: Session, learner_id: int, items: Sequence[str]) -> frozenset[str]:
     if not (items and learner_id):
         return frozenset()
-    mine = col(QuestionFlag.learner_id) == learner_id
-    which = select(col(QuestionFlag.item)).where(mine, col(QuestionFlag.item).in_(items))
-    return frozenset(db.scalars(which))
+    of_learner = col(QuestionFlag.learner_id) == learner_id
+    query = select(col(QuestionFlag.item)).where(of_learner, col(QuestionFlag.item).in_(items))
+    return frozenset(db.scalars(query))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -109,18 +109,18 @@ def list_own_notes(db: Session, learner_id: int, topics: Sequence[str]) -> list[
         .where(col(Note.learner_id) == learner_id, col(Note.topic).in_(topics))
         .order_by(col(Note.marked).desc(), col(Note.id))
     )
-    return [words for (words,) in rows if words]
+    return [text for (text,) in rows if text]
 
 
 def mark_sections_read(
     db: Session, learner_id: int, topic: str, sections: Iterable[str], now: dt.datetime
 ) -> None:
     """Mark sections as read; a section that was read before keeps its time."""
-    known = load_sections_read(db, learner_id, topic)
+    sections_read = load_sections_read(db, learner_id, topic)
     db.add_all(
         SectionRead(learner_id=learner_id, topic=topic, section=section, at=to_milliseconds(now))
         for section in sections
-        if section not in known
+        if section not in sections_read
     )
 
 
@@ -136,12 +136,12 @@ class SavedNote:
 
 def load_saved_notes(db: Session, learner_id: int, topic: str = "") -> list[SavedNote]:
     """Return everything a learner wrote or bookmarked, on one page or on all."""
-    wanted = select(col(Note.topic), col(Note.section), col(Note.words), col(Note.marked)).where(
+    query = select(col(Note.topic), col(Note.section), col(Note.words), col(Note.marked)).where(
         col(Note.learner_id) == learner_id
     )
     if topic:
-        wanted = wanted.where(col(Note.topic) == topic)
-    return [SavedNote(*row) for row in db.execute(wanted.order_by(col(Note.id)))]
+        query = query.where(col(Note.topic) == topic)
+    return [SavedNote(*row) for row in db.execute(query.order_by(col(Note.id)))]
 
 
 def save_note(db: Session, learner_id: int, note: SavedNote, now: dt.datetime) -> None:

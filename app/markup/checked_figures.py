@@ -160,17 +160,17 @@ class DisplayedNumber:
 
 def parse_displayed_number(text: str) -> DisplayedNumber | None:
     """Parse the number at the start of a link text; None if there is none."""
-    first, _, rest = text.strip().partition(" ")
-    if first.lower() in _WORDS:
-        return DisplayedNumber("", _WORDS.index(first.lower()), 0, False, " ", rest)
+    first_word, _, rest = text.strip().partition(" ")
+    if first_word.lower() in _WORDS:
+        return DisplayedNumber("", _WORDS.index(first_word.lower()), 0, False, " ", rest)
     match = _NUMBER.match(text.strip())
     if match is None:
         return None
     digits = re.sub(r"[, \u00a0\u202f]", "", match["number"]).replace(MINUS, "-")
-    places = len(digits.partition(".")[2])
-    commas = "," in match["number"] or float(digits) < 1000
+    decimal_places = len(digits.partition(".")[2])
+    has_commas = "," in match["number"] or float(digits) < 1000
     return DisplayedNumber(
-        match["before"], float(digits), places, commas, match["gap"], match["unit"]
+        match["before"], float(digits), decimal_places, has_commas, match["gap"], match["unit"]
     )
 
 
@@ -192,22 +192,22 @@ def compare_figure_with_value(text: str, value: Value) -> FigureComparison:
     three digits that calculators show of a measured amount.
     """
     if not isinstance(value, Quantity):
-        words = {True: "yes", False: "no"}
-        right = words.get(value, "") if isinstance(value, bool) else value
-        equal = text.strip().lower() == right.lower()
-        return FigureComparison() if equal else FigureComparison("E82", right)
-    shown = parse_displayed_number(text)
-    if shown is None:
+        text_by_bool = {True: "yes", False: "no"}
+        right_text = text_by_bool.get(value, "") if isinstance(value, bool) else value
+        equal = text.strip().lower() == right_text.lower()
+        return FigureComparison() if equal else FigureComparison("E82", right_text)
+    displayed = parse_displayed_number(text)
+    if displayed is None:
         return FigureComparison("E82", _format_suggestion(value))
-    scale = _factor_to_displayed_unit(shown, value)
+    scale = _factor_to_displayed_unit(displayed, value)
     if scale is None:
         return FigureComparison("E83", _format_suggestion(value))
     scaled = value.value * scale
-    if abs(scaled - shown.value) <= 0.5000001 * 10.0**-shown.places:
+    if abs(scaled - displayed.value) <= 0.5000001 * 10.0**-displayed.places:
         return FigureComparison()
-    if is_rounded_measurement(shown.value / scale, value.value, value.unit or ""):
+    if is_rounded_measurement(displayed.value / scale, value.value, value.unit or ""):
         return FigureComparison()
-    return FigureComparison("E82", _rewrite_figure(shown, scaled))
+    return FigureComparison("E82", _rewrite_figure(displayed, scaled))
 
 
 def replace_figure_links_by_text(source: str) -> str:
@@ -231,15 +231,15 @@ def check_and_unlink_figures(
         target = parse_figure_link(unescape(match["target"]))
         if target is None:
             message = f"“{match['target'][:60]}” is not the target of a figure."
-            place = source_file.locate_text(match[0], first, last)
-            source_file.report("E81", *place, message, "Write calc:…, hw:… or model:….")
+            location = source_file.locate_text(match[0], first, last)
+            source_file.report("E81", *location, message, "Write calc:…, hw:… or model:….")
             return match["text"]
         source_file.spend_effort(estimate_call_effort(target.name), match["target"])
         try:
             comparison = compare_figure_with_value(match["text"], compute_link_target(target).value)
         except FigureError as error:
-            place = source_file.locate_text(match[0], first, last)
-            source_file.report(error.code, *place, error.message, error.hint)
+            location = source_file.locate_text(match[0], first, last)
+            source_file.report(error.code, *location, error.message, error.hint)
             return match["text"]
         if not comparison.is_equal:
             texts = match["text"], comparison.right_text
@@ -256,7 +256,7 @@ def fill_figure_placeholders(text: str, line: int, source_file: SourceFile) -> s
     def fill(match: re.Match[str]) -> str:
         target = parse_figure_link(match["target"])
         assert target is not None  # noqa: S101 - the pattern begins with a scheme
-        place = source_file.locate_text(match[0], line, line)
+        location = source_file.locate_text(match[0], line, line)
         if target.scheme == "calc":
             source_file.spend_effort(estimate_call_effort(target.name), match["target"])
         try:
@@ -266,11 +266,11 @@ def fill_figure_placeholders(text: str, line: int, source_file: SourceFile) -> s
                 number = quantities.convert_quantity(value, unit).value if unit else value.value
                 value = f"{number:.{match['digits'] or 0}f}"
         except FigureError as error:
-            source_file.report(error.code, *place, error.message, error.hint)
+            source_file.report(error.code, *location, error.message, error.hint)
             return match[0]
         except (UnitMismatchError, KeyError) as error:
             hint = "Write a unit of the same kind behind “in”, such as MiB."
-            source_file.report("E42", *place, f"{error}.", hint)
+            source_file.report("E42", *location, f"{error}.", hint)
             return match[0]
         width = int(match["width"] or 0)
         return f"{value}".ljust(width) if match["align"] == "<" else f"{value}".rjust(width)
@@ -291,36 +291,38 @@ def report_wrong_figure(
     in one of the `lines` from first to last.
     """
     text, right = written_and_right
-    new = source.replace(text, right, 1)
+    replacement = source.replace(text, right, 1)
     line, column = source_file.locate_text(source, *lines)
     # The same figure may stand there several times; each is reported once.
-    while TextEdit(line, column, source, new) in source_file.edits and line <= lines[1]:
-        at = source_file.lines[line - 1].find(source, column)
+    while TextEdit(line, column, source, replacement) in source_file.edits and line <= lines[1]:
+        offset = source_file.lines[line - 1].find(source, column)
         line, column = (
-            (line, at + 1) if at >= 0 else source_file.locate_text(source, line + 1, lines[1])
+            (line, offset + 1)
+            if offset >= 0
+            else source_file.locate_text(source, line + 1, lines[1])
         )
     message = f"“{text}” is not the computed value, which is {right}."
     if code == "E83":
         message = f"“{text}” shows no unit that fits; the value is {right}."
     hint = f"Write [{right}](…)." if source.startswith("[") else f"Write {right}."
     source_file.report(code, line, column, message, hint)
-    source_file.edits.append(TextEdit(line, column, source, new))
+    source_file.edits.append(TextEdit(line, column, source, replacement))
 
 
 def _factor_to_displayed_unit(displayed: DisplayedNumber, value: Quantity) -> float | None:
     """Return the factor that converts `value` to the unit shown; None if the units do not fit."""
-    word, _, _ = displayed.unit.partition(" ")
-    factor = _SPELLED.get(word.lower())
-    base = value.unit or ""
-    if base not in _PHYSICAL:
-        if factor is None and word in COUNT_SUFFIX and displayed.gap == "":
-            factor = COUNT_SUFFIX[word]
-        percent = 100.0 if word.startswith("%") else 1.0
+    unit_word, _, _ = displayed.unit.partition(" ")
+    factor = _SPELLED.get(unit_word.lower())
+    base_unit = value.unit or ""
+    if base_unit not in _PHYSICAL:
+        if factor is None and unit_word in COUNT_SUFFIX and displayed.gap == "":
+            factor = COUNT_SUFFIX[unit_word]
+        percent = 100.0 if unit_word.startswith("%") else 1.0
         return percent / (factor or 1.0)
     unit = "USD" if "$" in displayed.before else _leading_unit(displayed.unit)
-    if unit is None or quantities.unit_kind(unit) != quantities.unit_kind(base):
+    if unit is None or quantities.unit_kind(unit) != quantities.unit_kind(base_unit):
         return None
-    return quantities.convert_quantity(Quantity(1.0, base), unit).value
+    return quantities.convert_quantity(Quantity(1.0, base_unit), unit).value
 
 
 def _leading_unit(text: str) -> str | None:
@@ -360,13 +362,13 @@ def figure_steps_html(text: str, output: str, answer: ComputedFigure) -> str:
     steps = _output_steps(output.replace("-", "_"), answer)
     if not steps:
         return ""
-    shown = escapeHtml(keep_unit_on_line(text))
+    displayed_text = escapeHtml(keep_unit_on_line(text))
     lines = "".join(map(_formula_step_html, steps))
     address = escapeHtml(answer.address)
     link = f'<p class="on-screen"><a href="{address}">Change the inputs</a></p>'
     return (
-        f'<aside class="side" aria-label="Working for {shown}">'
-        f"<p>Working: <b>{shown}</b></p>{lines}{link}</aside>\n"
+        f'<aside class="side" aria-label="Working for {displayed_text}">'
+        f"<p>Working: <b>{displayed_text}</b></p>{lines}{link}</aside>\n"
     )
 
 
@@ -470,23 +472,27 @@ def _read_amount(node: Node, unit: str) -> float:
     """Read a value such as `8 × hw:h100-sxm5-80#memory` or `640 GB`, converted to `unit`."""
     if not isinstance(node, YamlText):
         raise _FigureBlockError(node, "E13", "A bar needs one value.")
-    times = _TIMES.match(node.text)
-    factor, written = (float(times[1]), times[2]) if times else (1.0, node.text)
-    target = parse_figure_link(written)
+    count_match = _TIMES.match(node.text)
+    factor, value_text = (
+        (float(count_match[1]), count_match[2]) if count_match else (1.0, node.text)
+    )
+    target = parse_figure_link(value_text)
     try:
-        value = compute_link_target(target).value if target else quantities.parse_quantity(written)
+        value = (
+            compute_link_target(target).value if target else quantities.parse_quantity(value_text)
+        )
         if not isinstance(value, Quantity):
-            raise _not_an_amount_error(node, written)
+            raise _not_an_amount_error(node, value_text)
         amount = factor * quantities.convert_quantity(value, unit).value
     except FigureError as error:
         raise _FigureBlockError(node, error.code, error.message, error.hint) from None
     except UnitMismatchError as error:
-        message = f"“{written[:60]}” does not fit: {error}."
+        message = f"“{value_text[:60]}” does not fit: {error}."
         raise _FigureBlockError(node, "E42", message) from None
     except OverflowError:
         amount = math.inf
     if amount and not _LEAST <= amount <= _MOST:
-        message = f"“{written[:60]}” cannot be drawn."
+        message = f"“{value_text[:60]}” cannot be drawn."
         raise _FigureBlockError(node, "E40", message, "Write 0, or 1e-9 to 1e15 of the unit.")
     return amount
 
@@ -503,12 +509,12 @@ def _not_an_amount_error(node: YamlText, written: str) -> _FigureBlockError:
 
 
 def _row_chart_html(rows: RowChart) -> str:
-    keys = " ".join(
+    legend_entries = " ".join(
         f'<span class="key {entry.css_class}">{entry.text}</span>'
         for entry in row_chart_legend(rows)
     )
-    key = f' <span class="row">{keys}</span>' if keys else ""
+    legend = f' <span class="row">{legend_entries}</span>' if legend_entries else ""
     return (
         f'<figure class="fig">{draw_row_chart(rows)}'
-        f"<figcaption>{escapeHtml(rows.title)}{key}</figcaption></figure>\n"
+        f"<figcaption>{escapeHtml(rows.title)}{legend}</figcaption></figure>\n"
     )

@@ -85,9 +85,9 @@ def compute_figure(name: str, inputs: Mapping[str, str], output: str) -> Figure:
     """Return one figure of an estimate; raises FigureError."""
     entry = require_estimate(name)
     estimate = compute_estimate(name, inputs)
-    word = output.replace("-", "_")
+    output_name = output.replace("-", "_")
     for figure in estimate.figures:
-        if figure.name == word:
+        if figure.name == output_name:
             return figure
     names = [f.name for f in estimate.figures]
     message = f"“{output}” is not an output of {entry.name}."
@@ -138,11 +138,11 @@ def _find_model(name: str) -> object:
 def read_catalog_field(scheme: str, name: str, field: str) -> tuple[Value, object]:
     """Return a field of a catalog entry (`hw` or `model`), and the entry. Raises FigureError."""
     entry = _find_hardware(name) if scheme == "hw" else _find_model(name)
-    word = field.replace("-", "_")
-    value = None if word.startswith("_") else getattr(entry, word, None)
+    field_name = field.replace("-", "_")
+    value = None if field_name.startswith("_") else getattr(entry, field_name, None)
     if value is None or callable(value):
         known_fields = [f for f in dir(entry) if not f.startswith("_")]
-        if word in known_fields:
+        if field_name in known_fields:
             raise FigureError("E81", f"The {field} of {name} is not known.")
         hint = hint_for_unknown_word(field, known_fields)
         raise FigureError("E81", f"{name} has no field “{field}”.", hint)
@@ -150,7 +150,7 @@ def read_catalog_field(scheme: str, name: str, field: str) -> tuple[Value, objec
         return value, entry
     if not isinstance(value, int | float):
         raise FigureError("E81", f"The {field} of {name} is not a number.")
-    unit = part_values.UNITS.get(word, "") if scheme == "hw" else ""
+    unit = part_values.UNITS.get(field_name, "") if scheme == "hw" else ""
     return Quantity(value, unit), entry
 
 
@@ -220,12 +220,12 @@ def compile_expression(text: str) -> Expression:
         tree = ast.parse(_quote_units(text.strip()), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         hint = "Write numbers, names, + - * / ( ) and calls such as round(x, 1)."
-        for pattern, better in _OTHERWISE.items():
-            hint = better if re.search(pattern, text) else hint
+        for pattern, better_hint in _OTHERWISE.items():
+            hint = better_hint if re.search(pattern, text) else hint
         raise ExpressionError("E45", f"“{text}” is not an expression.", hint) from None
-    seen = _UsedNames(set(), [])
-    _check_node_allowed(tree, seen)
-    return Expression(text, tree, frozenset(seen.names), tuple(seen.calls))
+    used_names = _UsedNames(set(), [])
+    _check_node_allowed(tree, used_names)
+    return Expression(text, tree, frozenset(used_names.names), tuple(used_names.calls))
 
 
 def _reject_hyphenated_estimate_name(text: str) -> None:
@@ -255,7 +255,7 @@ class _UsedNames:
 
 
 def _check_node_allowed(node: ast.AST, used_names: _UsedNames) -> None:
-    """Reject every node type that `_evaluate` does not handle."""
+    """Reject every node type that `_evaluate_node` does not handle."""
     match node:
         case ast.Name(id=name):
             used_names.names.add(name)
@@ -279,7 +279,7 @@ def _check_node_allowed(node: ast.AST, used_names: _UsedNames) -> None:
 
 
 def _raise_unsupported_node(node: ast.AST) -> None:
-    what = ast.unparse(node) if isinstance(node, ast.expr) else "this"
+    node_source = ast.unparse(node) if isinstance(node, ast.expr) else "this"
     hint = "Allowed: numbers, + - * / ( ), round, ceil, floor, min, max, estimates."
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitXor | ast.Pow):
         base = ast.unparse(node.left)
@@ -288,15 +288,15 @@ def _raise_unsupported_node(node: ast.AST) -> None:
         hint = "Write decimals with a point: 7.5."
     elif isinstance(node, ast.Set):
         hint = "Write names without braces here; those are for the text."
-    raise ExpressionError("E45", f"“{what[:60]}” is not allowed in an expression.", hint)
+    raise ExpressionError("E45", f"“{node_source[:60]}” is not allowed in an expression.", hint)
 
 
 def _check_unit(node: ast.expr) -> None:
     if not isinstance(node, ast.Constant):
-        written = ast.unparse(node)
-        hint = quantities.closest_unit_hint(written)
+        unit_source = ast.unparse(node)
+        hint = quantities.closest_unit_hint(unit_source)
         hint = hint or "Write a unit that the guide lists under “Units”."
-        raise ExpressionError("E42", f"“{written}” is not a known unit.", hint)
+        raise ExpressionError("E42", f"“{unit_source}” is not a known unit.", hint)
 
 
 def _check_estimate_call(call: ast.Call, used_names: _UsedNames) -> None:
@@ -371,8 +371,8 @@ def _evaluate_node(  # noqa: PLR0911 - one return per node type
             sign = -1 if isinstance(op, ast.USub) else 1
             return dataclasses.replace(result, value=sign * result.value)
         case ast.BinOp(left=left, op=op, right=right):
-            how = _OPERATORS[type(op)]
-            result = how(_evaluate_number(left, names), _evaluate_number(right, names))
+            operation = _OPERATORS[type(op)]
+            result = operation(_evaluate_number(left, names), _evaluate_number(right, names))
             return dataclasses.replace(result, value=quantities.convert_long_integer(result.value))
         case ast.Compare(left=left, comparators=[ast.Constant(value=str(unit))]):
             return quantities.convert_quantity(_evaluate_number(left, names), unit)
@@ -399,9 +399,9 @@ def _value_of_name(name: str, names: Mapping[str, Value]) -> Value:
 def _evaluate_number(node: ast.AST, names: Mapping[str, Value]) -> Quantity:
     value = _evaluate_node(node, names)
     if isinstance(value, str):
-        read = quantities.parse_parameter_value(value)
-        if read is not None:
-            return read
+        parsed = quantities.parse_parameter_value(value)
+        if parsed is not None:
+            return parsed
         raise ExpressionError("E45", f"“{value}” is a word; a number is needed.")
     return Quantity(int(value)) if isinstance(value, bool) else value
 
@@ -471,12 +471,17 @@ def find_malformed_placeholders(text: str, known: Collection[str]) -> list[str]:
 
 
 def protect_placeholders_in_math(tokens: Sequence[Token], computed: QuestionParameters) -> None:
-    """Replace placeholders in math with private-use characters; `restored` puts them back."""
-    known = _placeholder_names(computed)
+    """Replace placeholders in math with private-use characters.
+
+    `restore_placeholders_in_math` puts them back.
+    """
+    placeholder_names = _placeholder_names(computed)
     for token in tokens:
         for child in (token, *(token.children or [])):
             if child.type.startswith("math"):
-                child.content = _IN_MATH.sub(_make_placeholder_protector(known), child.content)
+                child.content = _IN_MATH.sub(
+                    _make_placeholder_protector(placeholder_names), child.content
+                )
 
 
 def _placeholder_names(computed: QuestionParameters) -> list[str]:
@@ -499,19 +504,19 @@ def _make_placeholder_protector(known: list[str]) -> Callable[[re.Match[str]], s
 
 def restore_placeholders_in_math(question: T, computed: QuestionParameters) -> T:
     """Return the question with placeholders put back into its math."""
-    known = _placeholder_names(computed)
+    placeholder_names = _placeholder_names(computed)
 
     def back(match: re.Match[str]) -> str:
         name, spec = divmod(ord(match[1]) - _FIRST, len(_SPECS))
-        if name >= len(known):
+        if name >= len(placeholder_names):
             return ""
-        written = f"{known[name]}:{_SPECS[spec]}".rstrip(":")
-        return f"<mn>{{{written}}}</mn>"
+        placeholder = f"{placeholder_names[name]}:{_SPECS[spec]}".rstrip(":")
+        return f"<mn>{{{placeholder}}}</mn>"
 
     def fix(text: RichText) -> RichText:
         html = re.sub("<mi>([\ue100-\uf8ff])</mi>", back, text.html)
-        words = re.sub("([\ue100-\uf8ff])", lambda m: re.sub("</?mn>", "", back(m)), text.plain)
-        return RichText(html, words)
+        plain = re.sub("([\ue100-\uf8ff])", lambda m: re.sub("</?mn>", "", back(m)), text.plain)
+        return RichText(html, plain)
 
     changed: T = map_rich_texts(question, fix)
     return changed
@@ -527,10 +532,10 @@ def map_rich_texts(value: Any, change: Callable[[RichText], RichText]) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         parts = ((f.name, getattr(value, f.name)) for f in dataclasses.fields(value))
         changed = {
-            name: new
+            name: changed_part
             for name, part in parts
             if not isinstance(part, str | int | float)
-            and (new := map_rich_texts(part, change)) is not part
+            and (changed_part := map_rich_texts(part, change)) is not part
         }
         return dataclasses.replace(value, **changed) if changed else value
     return value

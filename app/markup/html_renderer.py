@@ -47,9 +47,9 @@ _LETTERS = re.compile(f"{_LETTER}(?: {_LETTER})+")
 
 
 def render_alert_opening(alert_type: str, inside: Sequence[Token]) -> str:
-    """Return the opening tags of an alert; a quote without a kind stays a quote.
+    """Return the opening tags of an alert; a quote without an `alert_type` stays a quote.
 
-    Adds the title to its first paragraph, and colors the letters of a `hook`.
+    Adds the title to its first paragraph, and colors the letters of a memory hook.
     """
     if alert_type == "IMPORTANT":
         _prepend_alert_title("What the exam tests.", inside)
@@ -141,28 +141,28 @@ def sanitize_html_tag(tag: str, report: Report) -> str:
     """Return an allowed tag unchanged, a comment as nothing, anything else escaped."""
     if tag.startswith("<!--"):
         return ""
-    opened = _sanitize_tag(tag)
-    if opened is None:
+    allowed_tag = _sanitize_tag(tag)
+    if allowed_tag is None:
         report("E62", tag, f"The tag {tag[:40]} is not allowed.", _HINT)
         return escapeHtml(tag)
-    return opened
+    return allowed_tag
 
 
 def escape_unbalanced_tags(inline: Token, report: Report) -> None:
     """Escape tags that are not closed, or not opened, within their block."""
-    opened: list[Token] = []
+    open_tags: list[Token] = []
     for token in inline.children or []:
         match = _TAG.match(token.content) if token.type == "html_inline" else None
         if match is None or match[2].lower() not in _PAIRED:
             continue
         if not match[1]:
-            opened.append(token)
-        elif opened and _tag_name(opened[-1]) == match[2].lower():
-            if _sanitize_tag(opened.pop().content) is None:
+            open_tags.append(token)
+        elif open_tags and _tag_name(open_tags[-1]) == match[2].lower():
+            if _sanitize_tag(open_tags.pop().content) is None:
                 token.type = "text"  # The matching tag was rejected and is reported there.
         else:
             _report_unbalanced(token, report)
-    for token in opened:
+    for token in open_tags:
         _report_unbalanced(token, report)
 
 
@@ -178,24 +178,24 @@ def _report_unbalanced(token: Token, report: Report) -> None:
 
 
 def report_html_block(content: str, report: Report) -> None:
-    rest = _drop_comments(content).strip()
-    if rest:
-        first = rest.split("\n", maxsplit=1)[0]
+    content_left = _drop_comments(content).strip()
+    if content_left:
+        first = content_left.split("\n", maxsplit=1)[0]
         tag = first[: first.find(">") + 1] or first
         report("E62", first[:40], f"The HTML {tag[:40]} is not allowed.", _HINT)
 
 
 def _drop_comments(content: str) -> str:
     """Remove comments from a text; an unclosed comment stays."""
-    kept = []
+    parts = []
     at = 0
-    while (opened := content.find("<!--", at)) >= 0:
-        closed = content.find("-->", opened + 4)
-        if closed < 0:
+    while (comment_start := content.find("<!--", at)) >= 0:
+        comment_end = content.find("-->", comment_start + 4)
+        if comment_end < 0:
             break
-        kept.append(content[at:opened])
-        at = closed + 3
-    return "".join([*kept, content[at:]])
+        parts.append(content[at:comment_start])
+        at = comment_end + 3
+    return "".join([*parts, content[at:]])
 
 
 _PAGES = frozenset({"", "concept.md", "quiz.md", "cards.md"})
@@ -212,8 +212,8 @@ def resolve_local_url(href: str, folder: str) -> str:
     path, hash_, anchor = href.partition("#")
     parts = posixpath.normpath(posixpath.join("topics", folder, path)).split("/")
     if parts[0] == "topics" and len(parts) > 1:
-        beyond = "/".join(parts[2:])  # A file that is not a page has no URL.
-        rest = "" if beyond in _PAGES else f"/{beyond}"
+        path_in_topic = "/".join(parts[2:])  # A file that is not a page has no URL.
+        rest = "" if path_in_topic in _PAGES else f"/{path_in_topic}"
         return f"/concepts/{parts[1]}{rest}{hash_}{anchor}"
     if parts[0] == "glossary.md" or parts == ["..", "shared", "glossary.md"]:
         return f"/glossary{hash_}{anchor}"
@@ -298,13 +298,13 @@ class RenderContext:
 
 def render_tokens(tokens: Sequence[Token], scope: RenderContext) -> RichText:
     """Render blocks to HTML and plain text; a single paragraph loses its `<p>`."""
-    lone = [t for t in tokens if t.type not in {"paragraph_open", "paragraph_close"}]
-    if len(lone) == 1 and lone[0].type == "inline":
-        tokens = lone
-        words = None if lone[0].meta else text_if_unmarked(lone[0])
-        if words is not None:  # Same output as the renderer's, without its overhead.
-            scope.note_block_location(lone[0])
-            html = escapeHtml(words).strip()
+    content_tokens = [t for t in tokens if t.type not in {"paragraph_open", "paragraph_close"}]
+    if len(content_tokens) == 1 and content_tokens[0].type == "inline":
+        tokens = content_tokens
+        unmarked_text = None if content_tokens[0].meta else text_if_unmarked(content_tokens[0])
+        if unmarked_text is not None:  # Same output as the renderer's, without its overhead.
+            scope.note_block_location(content_tokens[0])
+            html = escapeHtml(unmarked_text).strip()
             return RichText(html, plain_text(tokens)) if html else RichText("", "")
     html = _WRITER.render(tokens, _OPTIONS, {"scope": scope}).strip()
     return RichText(html, plain_text(tokens)) if html else RichText("", "")
@@ -375,8 +375,8 @@ class _HtmlRenderer(RendererHTML):
             scope.report("W96", f"[^{key}]", message, hint, derived=True)
             return ""
         number = scope.cited.index(key) + 1
-        name = f'href="#src-{escapeHtml(key)}" aria-label="Source {number}"'
-        return f'<a class="cite" {name}>&#8288;[{number}]</a>'  # No space before it: the mark belongs to the word.
+        attributes = f'href="#src-{escapeHtml(key)}" aria-label="Source {number}"'
+        return f'<a class="cite" {attributes}>&#8288;[{number}]</a>'  # No space before it: the mark belongs to the word.
 
     def link_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         scope: RenderContext = rest[-1]["scope"]
@@ -399,9 +399,9 @@ class _HtmlRenderer(RendererHTML):
             href = resolve_local_url(href, scope.folder)
             if href.startswith(("/concepts/", "#", "/glossary#")):
                 text = "\n".join(scope.source_file.lines[scope.first - 1 : scope.last])
-                begin = f"]({token.attrs['href']}"
-                begin = begin if begin in text else "]("
-                line, column = scope.source_file.locate_text(begin, scope.first, scope.last)
+                link_target = f"]({token.attrs['href']}"
+                link_target = link_target if link_target in text else "]("
+                line, column = scope.source_file.locate_text(link_target, scope.first, scope.last)
                 scope.source_file.add_reference("page", href, line, column)
         return f'<a href="{escapeHtml(href)}">'
 
@@ -481,8 +481,10 @@ class _HtmlRenderer(RendererHTML):
 
     def heading_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         scope: RenderContext = rest[-1]["scope"]
-        named = f' id="{reserve_heading_anchor(tokens[index + 1], scope)}"' if scope.page else ""
-        return f"<{tokens[index].tag}{named}>"
+        id_attribute = (
+            f' id="{reserve_heading_anchor(tokens[index + 1], scope)}"' if scope.page else ""
+        )
+        return f"<{tokens[index].tag}{id_attribute}>"
 
     def blockquote_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         scope: RenderContext = rest[-1]["scope"]
@@ -579,24 +581,24 @@ def _open_checked_figure(
     """Open a checked figure: compare its text with the value and keep it on one line."""
     inner = tokens[index + 1]
     text = plain_text(tokens[index + 1 : _link_end(tokens, index)])
-    answer = _compute_and_check_figure(tokens, index, target, scope)
-    if answer is None:
+    computed_figure = _compute_and_check_figure(tokens, index, target, scope)
+    if computed_figure is None:
         return _render_link_as_span(tokens, index)
     if inner.type == "text":
         inner.content = checked_figures.keep_unit_on_line(inner.content)
-    asked = tokens[index].attrs.get("title") == "working"
-    fitting = asked or (scope.top and not scope.worked)
-    if scope.page and answer.estimate is not None and fitting:
-        aside = checked_figures.figure_steps_html(text, target.field, answer)
+    is_requested = tokens[index].attrs.get("title") == "working"
+    shows_steps = is_requested or (scope.top and not scope.worked)
+    if scope.page and computed_figure.estimate is not None and shows_steps:
+        aside = checked_figures.figure_steps_html(text, target.field, computed_figure)
         if aside:
             scope.asides.append(aside)
             scope.worked = True
-    if not answer.address:
+    if not computed_figure.address:
         return _render_link_as_span(
-            tokens, index, f' class="num" title="{escapeHtml(answer.title)}"'
+            tokens, index, f' class="num" title="{escapeHtml(computed_figure.title)}"'
         )
-    title = f' title="{escapeHtml(answer.title)}"' if answer.title else ""
-    return f'<a class="num" href="{escapeHtml(answer.address)}"{title}>'
+    title = f' title="{escapeHtml(computed_figure.title)}"' if computed_figure.title else ""
+    return f'<a class="num" href="{escapeHtml(computed_figure.address)}"{title}>'
 
 
 def _compute_and_check_figure(
@@ -608,18 +610,18 @@ def _compute_and_check_figure(
     text = plain_text(tokens[index + 1 : _link_end(tokens, index)])
     scope.source_file.spend_effort(estimate_call_effort(target.name), href)
     try:
-        answer = checked_figures.compute_link_target(target)
+        computed_figure = checked_figures.compute_link_target(target)
     except FigureError as error:
         scope.report(error.code, href[:60], error.message, error.hint)
         return None
-    comparison = checked_figures.compare_figure_with_value(text, answer.value)
+    comparison = checked_figures.compare_figure_with_value(text, computed_figure.value)
     if not comparison.is_equal:
         mark = "`" if inner.type == "code_inline" else ""
-        written = f"[{mark}{text}{mark}]({href}"
+        source = f"[{mark}{text}{mark}]({href}"
         lines = scope.first, scope.last
         code, texts = comparison.problem_code, (text, comparison.right_text)
-        checked_figures.report_wrong_figure(code, texts, written, scope.source_file, lines)
-    return answer
+        checked_figures.report_wrong_figure(code, texts, source, scope.source_file, lines)
+    return computed_figure
 
 
 def unlink_checked_figures(blocks: Iterable[Token], scope: RenderContext | None = None) -> None:
@@ -635,24 +637,24 @@ def unlink_checked_figures(blocks: Iterable[Token], scope: RenderContext | None 
         if scope is not None:
             scope.note_block_location(block)
         children = block.children or []
-        kept: list[Token] = []
-        inside = False
+        kept_tokens: list[Token] = []
+        is_inside_figure = False
         for index, child in enumerate(children):
             href = str(child.attrs.get("href", "")) if child.type == "link_open" else ""
             target = checked_figures.parse_figure_link(href) if href else None
             if target is not None:
-                inside = True
+                is_inside_figure = True
                 if scope is not None:
                     _compute_and_check_figure(children, index, target, scope)
-            elif child.type == "link_close" and inside:
-                inside = False
+            elif child.type == "link_close" and is_inside_figure:
+                is_inside_figure = False
             elif child.content == checked_figures.KEEP_PLAIN:
                 continue
-            elif child.type == "text" and kept and kept[-1].type == "text":
-                kept[-1].content += child.content
+            elif child.type == "text" and kept_tokens and kept_tokens[-1].type == "text":
+                kept_tokens[-1].content += child.content
             else:
-                kept.append(child)
-        block.children = kept
+                kept_tokens.append(child)
+        block.children = kept_tokens
         block.content = checked_figures.replace_figure_links_by_text(block.content)
 
 

@@ -72,13 +72,13 @@ def _gif_size(content: bytes) -> Size:
 
 
 def _jpeg_size(content: bytes) -> Size | None:
-    turned = False
+    is_sideways = False
     for mark, part in _jpeg_segments(content):
         if mark == 0xE1 and part.startswith(b"Exif\0\0"):
-            turned = _exif_orientation(part[6:]) in _SIDEWAYS
+            is_sideways = _exif_orientation(part[6:]) in _SIDEWAYS
         if mark in _FRAMES:
             height, width = struct.unpack(">HH", part[1:5])
-            return (height, width) if turned else (width, height)
+            return (height, width) if is_sideways else (width, height)
     return None
 
 
@@ -108,15 +108,15 @@ def _exif_orientation(exif: bytes) -> int:
 
 
 def _webp_size(content: bytes) -> Size | None:
-    form = content[12:16]
-    if form == b"VP8X":
+    chunk_type = content[12:16]
+    if chunk_type == b"VP8X":
         sides = content[24:27], content[27:30]
         width, height = (1 + int.from_bytes(side, "little") for side in sides)
         return width, height
-    if form == b"VP8L":
+    if chunk_type == b"VP8L":
         bits = int.from_bytes(content[21:25], "little")
         return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
-    if form == b"VP8 ":
+    if chunk_type == b"VP8 ":
         width, height = struct.unpack("<HH", content[26:30])
         return width & 0x3FFF, height & 0x3FFF
     return None
@@ -131,8 +131,8 @@ def _avif_size(content: bytes) -> Size | None:
     if not sizes:
         return None
     width, height = max(sizes, key=lambda size: size[0] * size[1])
-    turn = re.search(rb"irot(.)", content, re.DOTALL)
-    return (height, width) if turn and turn[1][0] & 1 else (width, height)
+    rotation = re.search(rb"irot(.)", content, re.DOTALL)
+    return (height, width) if rotation and rotation[1][0] & 1 else (width, height)
 
 
 _READERS = {
@@ -195,8 +195,10 @@ class _SvgError(Exception):
 
 def sanitize_svg(text: str) -> SvgFigure | SvgProblem:
     """Sanitize an SVG file; return the figure, or its first problem."""
-    meant = any(not _OF_LANGUAGE.isdisjoint(m[1].split()) for m in _CLASS.finditer(text))
-    return dataclasses.replace(_read_svg(text), meant=meant)
+    uses_figure_classes = any(
+        not _OF_LANGUAGE.isdisjoint(m[1].split()) for m in _CLASS.finditer(text)
+    )
+    return dataclasses.replace(_read_svg(text), meant=uses_figure_classes)
 
 
 def _read_svg(text: str) -> SvgFigure | SvgProblem:
@@ -280,8 +282,8 @@ class _SvgParser:
             self._open_root(attributes)
         elif name not in self.said:
             self._write_element(name, attributes)
-        named = attributes.get("id") or attributes.get("data-region", "")
-        self.opened.append((name, named if name == "g" else ""))
+        region_name = attributes.get("id") or attributes.get("data-region", "")
+        self.opened.append((name, region_name if name == "g" else ""))
         size = self.sizes[-1] if self.sizes and name != "svg" else _TEXT
         self.sizes.append(float(attributes.get("font-size", size)) if name != "svg" else size)
         if name == "rect":
@@ -308,18 +310,20 @@ class _SvgParser:
 
     def build_figure(self, last: int) -> SvgFigure:
         """Return the finished figure; `last` is the last line of the file."""
-        for name, words in self.said.items():
-            if not words.strip():
+        for name, text in self.said.items():
+            if not text.strip():
                 remedy = f"Write <{name}>…</{name}> below its first line."
                 raise _SvgError(f"it has no <{name}>", remedy)
-        blurred = {
+        problem_by_region = {
             n: why for n, a in self.areas.items() if (why := _explain_unclickable_region(n, a))
         }
-        areas = tuple(a for n, a in self.areas.items() if a and n not in blurred)
-        title, desc = (" ".join(words.split()) for words in self.said.values())
+        areas = tuple(a for n, a in self.areas.items() if a and n not in problem_by_region)
+        title, desc = (" ".join(text.split()) for text in self.said.values())
         width, height = map(float, self.size)
         markup = "".join(self.out)
-        return SvgFigure(markup, width, height, title, desc, areas, blurred, self.least, line=last)
+        return SvgFigure(
+            markup, width, height, title, desc, areas, problem_by_region, self.least, line=last
+        )
 
     def _open_root(self, given: dict[str, str]) -> None:
         box = _BOX.match(given.get("viewBox", ""))
@@ -379,8 +383,8 @@ def _replacement_hint(element: str) -> str:
     """Return what to use in place of an element that is not allowed."""
     if ":" in element:
         return "Save the drawing as plain SVG, without what the editor adds."
-    known = ", ".join(sorted(_ELEMENTS - {"svg"}))
-    return _INSTEAD.get(element, f"Delete it, or draw it with {known}.")
+    allowed_elements = ", ".join(sorted(_ELEMENTS - {"svg"}))
+    return _INSTEAD.get(element, f"Delete it, or draw it with {allowed_elements}.")
 
 
 _INSTEAD = {
@@ -407,22 +411,22 @@ def _allowed_values_hint(key: str, value: str, element: str) -> str:
     if key == "class":
         return _closest_class_hint(value)
     if key in _NAMES and element == "g":
-        meant = slugify(value) or "left-part"
-        return f"Use lower-case letters, digits and hyphens: {meant}."
+        example = slugify(value) or "left-part"
+        return f"Use lower-case letters, digits and hyphens: {example}."
     if key in _NAMES:
         return f'Put <{element}> into a group: <g id="{slugify(value)}">.'
     if key in _NUMBERS:
         return f"Write a number alone, such as {_leading_number_or_example(value)}."
-    near = closest_word(key, {*_NUMBERS, *_VALUES, "class"}, 0.75)
-    return _MEANT.get(key) or (f"Did you mean “{near}”?" if near else "Take it out.")
+    similar_key = closest_word(key, {*_NUMBERS, *_VALUES, "class"}, 0.75)
+    return _MEANT.get(key) or (f"Did you mean “{similar_key}”?" if similar_key else "Take it out.")
 
 
 def _closest_class_hint(value: str) -> str:
     """Return the allowed class closest to an unknown first class."""
     unknown = next(name for name in value.split() if name not in _CLASSES)
-    near = closest_word(unknown, _CLASSES)
-    known = "The guide lists the classes under “Diagrams”."
-    return f"Did you mean “{near}”?" if near else known
+    similar_class = closest_word(unknown, _CLASSES)
+    guide_hint = "The guide lists the classes under “Diagrams”."
+    return f"Did you mean “{similar_class}”?" if similar_class else guide_hint
 
 
 def _leading_number_or_example(value: str) -> str:
@@ -444,13 +448,13 @@ WIDTHS = ("wide", "narrow")
 
 def svg_opening(drawing: SvgFigure, width_class: str, id_prefix: str) -> str:
     """Return the opening `<svg>` tag with its text alternative; ids begin with `id_prefix`."""
-    own = f"{escape(id_prefix)}-{width_class}"
+    own_prefix = f"{escape(id_prefix)}-{width_class}"
     return (
         f'<svg class="g dia {width_class}" viewBox="0 0 {drawing.width:g} {drawing.height:g}"'
-        f' role="img" aria-labelledby="{own}-title" aria-describedby="{own}-desc"'
+        f' role="img" aria-labelledby="{own_prefix}-title" aria-describedby="{own_prefix}-desc"'
         ' fill="none" stroke="currentColor" font-family="sans-serif" font-size="13">'
-        f'<title id="{own}-title">{escape(drawing.title)}</title>'
-        f'<desc id="{own}-desc">{escape(drawing.desc)}</desc>'
+        f'<title id="{own_prefix}-title">{escape(drawing.title)}</title>'
+        f'<desc id="{own_prefix}-desc">{escape(drawing.desc)}</desc>'
     )
 
 
@@ -461,12 +465,16 @@ def render_figure(picture: ImageBlock, drawings: Sequence[SvgFigure], number: in
     """
     file = re.sub(r"[./]", "-", picture.file.removesuffix(".svg"))
     name = f"fig-{file}-{number}"
-    inside = "\n".join(
+    svg_markup = "\n".join(
         f"{svg_opening(drawing, width, name)}{drawing.markup}</svg>"
         for width, drawing in zip(WIDTHS, drawings, strict=False)
     )
-    words = escape(picture.caption)
-    caption = f"\n<figcaption>{words}</figcaption>" if words else ""
-    if not inside:
-        return f'<figure class="fig">{picture.html}{caption}</figure>' if words else picture.html
-    return f'<figure class="fig dias">\n{inside}{caption}\n</figure>'
+    caption_text = escape(picture.caption)
+    caption = f"\n<figcaption>{caption_text}</figcaption>" if caption_text else ""
+    if not svg_markup:
+        return (
+            f'<figure class="fig">{picture.html}{caption}</figure>'
+            if caption_text
+            else picture.html
+        )
+    return f'<figure class="fig dias">\n{svg_markup}{caption}\n</figure>'

@@ -53,10 +53,10 @@ def _markdown_parser() -> MarkdownIt:
     reader.block.ruler.before("reference", "note", _parse_footnote, {"alt": ["paragraph"]})
     reader.block.ruler.at("table", _parse_table, {"alt": ["paragraph", "reference"]})
     reader.block.ruler.before("table", "count", _limit_token_count)
-    inside = ["paragraph", "reference", "blockquote"]
-    reader.block.ruler.at("list", _limit_nesting_depth(list_block), {"alt": inside})
+    interrupted_rules = ["paragraph", "reference", "blockquote"]
+    reader.block.ruler.at("list", _limit_nesting_depth(list_block), {"alt": interrupted_rules})
     reader.block.ruler.at(
-        "blockquote", _limit_nesting_depth(blockquote), {"alt": [*inside, "list"]}
+        "blockquote", _limit_nesting_depth(blockquote), {"alt": [*interrupted_rules, "list"]}
     )
     reader.core.ruler.at("inline", _parse_inline)
     reader.validateLink = _allow_any_url  # type: ignore[method-assign]
@@ -112,16 +112,16 @@ def parse_markdown(text: str) -> list[Token]:
 
 def _parse_inline(state: StateCore) -> None:
     """Parse the inline text of the blocks; text without markup becomes one text token."""
-    count, large = 0, state.env.get("large", {})
+    count, refusal_by_line = 0, state.env.get("large", {})
     for token in state.tokens:
         if token.type != "inline":
             continue
         token.children = []
-        refused = len(token.content) > MOST_MARKS and _reason_to_leave_unparsed(token.content)
-        if large and token.map:
-            refused = large.get(token.map[0]) or refused
-        if refused:
-            token.meta["refused"] = refused
+        refusal = len(token.content) > MOST_MARKS and _reason_to_leave_unparsed(token.content)
+        if refusal_by_line and token.map:
+            refusal = refusal_by_line.get(token.map[0]) or refusal
+        if refusal:
+            token.meta["refused"] = refusal
             token.content = f"{token.content[:_SHOWN]}…"
             token.children.append(Token("text", "", 0, content=token.content))
         elif state.env.get("references") or not _WORDS.match(token.content):
@@ -167,12 +167,12 @@ def _allow_emphasis_without_spaces(rule: _InlineRule) -> _InlineRule:
     """
 
     def read(state: StateInline, silent: bool) -> bool:
-        start, known = state.pos, len(state.delimiters)
+        start, delimiter_count = state.pos, len(state.delimiters)
         if not rule(state, silent):
             return False
         before, after = state.src[start - 1 : start], state.src[state.pos : state.pos + 1]
         if state.src[start] != "_" and before.strip() and after.strip():
-            for delimiter in state.delimiters[known:]:
+            for delimiter in state.delimiters[delimiter_count:]:
                 delimiter.open = delimiter.open or is_of_unspaced_script(before)
                 delimiter.close = delimiter.close or is_of_unspaced_script(after)
         return True
@@ -285,7 +285,7 @@ def _drop_alert_marker(inline: Token, marker: str) -> None:
 
 
 def closing_index(tokens: Sequence[Token], index: int) -> int:
-    """Return the index of the token that closes the one at `index`; `index` if none does."""
+    """Return the index of the token that closes the one at `index`; `index` if it opens nothing."""
     opening = tokens[index]
     if opening.nesting != 1:
         return index
@@ -310,9 +310,9 @@ def plain_text(tokens: Sequence[Token]) -> str:
 
     Commas separate the cells of a table and semicolons its rows.
     """
-    alone = text_if_unmarked(tokens[0]) if len(tokens) == 1 else None
-    if alone is not None:
-        return _collapse_spaces(alone)
+    unmarked_text = text_if_unmarked(tokens[0]) if len(tokens) == 1 else None
+    if unmarked_text is not None:
+        return _collapse_spaces(unmarked_text)
     parts: list[str] = []
     for token in tokens:
         if token.type == "inline":
@@ -370,7 +370,7 @@ def _collapse_spaces(words: str) -> str:
 
 
 def _figure_title_and_description(source: str) -> str:
-    """Return the text of an SVG figure: its title and its description."""
+    """Return the text of a `figure` block: its title and its description."""
     rows = (line.partition(":") for line in source.splitlines())
-    said = [words.strip() for key, _, words in rows if key in {"title", "alt"}]
-    return " ".join(said) + "\n"
+    texts = [text.strip() for key, _, text in rows if key in {"title", "alt"}]
+    return " ".join(texts) + "\n"

@@ -110,13 +110,13 @@ def latex_to_mathml(latex: str, block: bool = False) -> str:
         raise MathError("the formula is longer than 2,000 characters")
     _check_braces(latex)
     try:
-        written = converter.convert(latex, display="block" if block else "inline")
-        tree = ET.fromstring(written)  # noqa: S314 - our own output, without a DTD
+        mathml = converter.convert(latex, display="block" if block else "inline")
+        tree = ET.fromstring(mathml)  # noqa: S314 - our own output, without a DTD
     except ET.ParseError:
         raise MathError("a character in it has to be written as a command") from None
     except Exception as error:  # noqa: BLE001 - the converter raises any type
-        what = re.sub(r"(?<!^)(?=[A-Z])", " ", type(error).__name__).lower()
-        raise MathError(what) from None
+        reason = re.sub(r"(?<!^)(?=[A-Z])", " ", type(error).__name__).lower()
+        raise MathError(reason) from None
     _check_and_clean_mathml(tree)
     return ET.tostring(tree, encoding="unicode")
 

@@ -66,7 +66,7 @@ _NOT_PARTED = "it has several groups of answers: put an empty line between quest
 class GiftBlock:
     """One question as written; `inside` is None if it has no answer part.
 
-    `fault` says why the end of its answers is unclear.
+    `fault` says why it is unclear where its answers end.
     """
 
     line: int
@@ -94,26 +94,26 @@ def split_blocks(text: str) -> list[GiftBlock]:
     blocks: list[GiftBlock] = []
     lines: list[_GiftLine] = []
     tags: tuple[str, ...] = ()
-    opened = False
+    is_answer_open = False
     for number, line in enumerate(text.split("\n"), 1):
         if _COMMENT.match(line):
             tags += tuple(t.replace("\\]", "]") for t in _TAG.findall(line))
             continue
         braces = _unescaped_braces(line)
-        if opened and braces.startswith("{"):
+        if is_answer_open and braces.startswith("{"):
             # The earlier brace was never closed, so that question ends at the last empty line.
-            empty = [n for n, above in enumerate(lines) if not above.text]
-            cut = empty[-1] if empty else len(lines)
-            blocks.append(_build_block(lines[:cut], _NOT_CLOSED))
-            lines, opened = lines[cut + 1 :], False
-        ends = not line.strip() or line.lstrip().startswith("$CATEGORY:")
-        if ends and (not opened or len(lines) > _MOST_LINES):
+            empty = [n for n, earlier in enumerate(lines) if not earlier.text]
+            question_end = empty[-1] if empty else len(lines)
+            blocks.append(_build_block(lines[:question_end], _NOT_CLOSED))
+            lines, is_answer_open = lines[question_end + 1 :], False
+        ends_block = not line.strip() or line.lstrip().startswith("$CATEGORY:")
+        if ends_block and (not is_answer_open or len(lines) > _MOST_LINES):
             blocks += _blocks_from_lines(lines, tags)
-            lines, tags, opened = [], (), False
+            lines, tags, is_answer_open = [], (), False
             continue
-        lines.append(_GiftLine(number, "" if ends else line, tags))
+        lines.append(_GiftLine(number, "" if ends_block else line, tags))
         tags = ()
-        opened = braces[-1] == "{" if braces else opened
+        is_answer_open = braces[-1] == "{" if braces else is_answer_open
     return blocks + _blocks_from_lines(lines, tags)
 
 
@@ -125,19 +125,21 @@ def _unescaped_braces(line: str) -> str:
 def _blocks_from_lines(
     lines: Sequence[_GiftLine], last_block_tags: tuple[str, ...]
 ) -> list[GiftBlock]:
-    """Return the questions in lines without an empty one; `tags` belong to the last."""
-    more = ["{" in _unescaped_braces(line.text) for line in lines]
-    rest = list(itertools.accumulate(reversed(more), max))[::-1]
-    cuts, last, tail = [0], "", ""
-    for n, line in enumerate(lines):
-        titled = n > 0 and last != "{" and _TITLE.match(line.text)
-        if titled or (last == "}" and rest[n] and _SENTENCE.search(tail)):
-            cuts.append(n)
-            last, tail = "", ""
+    """Return the questions in lines without an empty one; `last_block_tags` belong to the last."""
+    opens_answers = ["{" in _unescaped_braces(line.text) for line in lines]
+    answers_follow = list(itertools.accumulate(reversed(opens_answers), max))[::-1]
+    first_lines, last_brace, text_after_brace = [0], "", ""
+    for index, line in enumerate(lines):
+        has_title = index > 0 and last_brace != "{" and _TITLE.match(line.text)
+        if has_title or (
+            last_brace == "}" and answers_follow[index] and _SENTENCE.search(text_after_brace)
+        ):
+            first_lines.append(index)
+            last_brace, text_after_brace = "", ""
         if braces := _unescaped_braces(line.text):
-            last, tail = braces[-1], ""
-        tail += line.text[line.text.rfind("}") + 1 :] + " "
-    groups = [lines[a:b] for a, b in itertools.pairwise([*cuts, len(lines)]) if a < b]
+            last_brace, text_after_brace = braces[-1], ""
+        text_after_brace += line.text[line.text.rfind("}") + 1 :] + " "
+    groups = [lines[a:b] for a, b in itertools.pairwise([*first_lines, len(lines)]) if a < b]
     blocks = [_build_block(group) for group in groups]
     if blocks and last_block_tags:
         blocks[-1] = dataclasses.replace(blocks[-1], tags=blocks[-1].tags + last_block_tags)
@@ -145,27 +147,27 @@ def _blocks_from_lines(
 
 
 def _build_block(lines: Sequence[_GiftLine], fault: str = "") -> GiftBlock:
-    """The block of some lines."""
-    text, title, form = "\n".join(line.text for line in lines), "", "moodle"
+    """Return the question that these lines form."""
+    text, title, text_format = "\n".join(line.text for line in lines), "", "moodle"
     tags = tuple(tag for line in lines for tag in line.tags)
     title_match = _TITLE.match(text)
     if title_match:
         title, text = remove_escapes(title_match[1]).strip(), text[title_match.end() :]
     form_match = _FORMAT.match(text)
     if form_match:
-        form, text = form_match[1].lower(), text[form_match.end() :]
-    first = _find_unescaped(text, "{")
-    last = _find_unescaped(text, "}", first + 1) if first >= 0 else -1
-    place = lines[0].number
-    if first < 0 or last < 0:
-        fault = fault or _NOT_CLOSED * (first >= 0)
-        return GiftBlock(place, title, form, text, None, "", tags, fault)
-    before, inside, after = text[:first], text[first + 1 : last], text[last + 1 :]
+        text_format, text = form_match[1].lower(), text[form_match.end() :]
+    open_at = _find_unescaped(text, "{")
+    close_at = _find_unescaped(text, "}", open_at + 1) if open_at >= 0 else -1
+    line_number = lines[0].number
+    if open_at < 0 or close_at < 0:
+        fault = fault or _NOT_CLOSED * (open_at >= 0)
+        return GiftBlock(line_number, title, text_format, text, None, "", tags, fault)
+    before, inside, after = text[:open_at], text[open_at + 1 : close_at], text[close_at + 1 :]
     if _find_unescaped(inside, "{") >= 0:
         fault = fault or _NOT_CLOSED
     if _find_unescaped(after, "{") >= 0:
         fault = fault or _NOT_PARTED
-    return GiftBlock(place, title, form, before, inside, after, tags, fault)
+    return GiftBlock(line_number, title, text_format, before, inside, after, tags, fault)
 
 
 def _find_unescaped(text: str, mark: str, start: int = 0) -> int:
@@ -179,10 +181,10 @@ def split_at_marks(text: str, marks: str) -> list[tuple[str, str]]:
     >>> split_at_marks("a=b~c", "=~")
     [('', 'a'), ('=', 'b'), ('~', 'c')]
     """
-    cuts = [at for at in _unescaped_positions(text) if text[at] in marks]
-    bounds = itertools.pairwise([*cuts, len(text)])
+    positions = [at for at in _unescaped_positions(text) if text[at] in marks]
+    bounds = itertools.pairwise([*positions, len(text)])
     parts = [(text[at], text[at + 1 : end]) for at, end in bounds]
-    return [("", text[: cuts[0]] if cuts else text), *parts]
+    return [("", text[: positions[0]] if positions else text), *parts]
 
 
 def _unescaped_positions(text: str, at: int = 0) -> Iterator[int]:
@@ -258,15 +260,15 @@ class _GiftReader:
     def _read_stem_with_gap(self) -> str:
         """Return the text with a gap in place of the answers, unless they come last."""
         before, after = remove_escapes(self.block.before), remove_escapes(self.block.after)
-        ended = not before.rstrip() or before.rstrip()[-1] in _ENDS
-        if after.strip(_BLANKS + _ENDS) or (after.strip() and not ended):
+        ends_sentence = not before.rstrip() or before.rstrip()[-1] in _ENDS
+        if after.strip(_BLANKS + _ENDS) or (after.strip() and not ends_sentence):
             is_truth = _TRUTH.match(_split_feedback(self.block.inside or "")[0])
             at_end = not after.strip(_BLANKS + _ENDS)
             before += "" if is_truth and at_end else "_____"
-            rest_of_line, _, below = after.partition("\n")
+            rest_of_line, _, next_lines = after.partition("\n")
             if rest_of_line.lstrip().startswith("//"):
                 raise ItemSkippedError("a comment follows its answers: put it on a line of its own")
-            if below.strip(_BLANKS + _ENDS) and not rest_of_line.strip(_BLANKS + _ENDS):
+            if next_lines.strip(_BLANKS + _ENDS) and not rest_of_line.strip(_BLANKS + _ENDS):
                 self.losses.add(
                     "the text below its answers is read as part of it: put an "
                     "empty line above it if it is not"
@@ -283,9 +285,9 @@ class _GiftReader:
         return convert_text(remove_escapes(raw).strip(), form, self.losses)
 
     def _read_answered(self, item: Item, inside: str) -> Item:
-        head, *notes = _split_feedback(inside)
-        if _TRUTH.match(head):
-            return self._read_true_false(item, head, notes)
+        first_text, *notes = _split_feedback(inside)
+        if _TRUTH.match(first_text):
+            return self._read_true_false(item, first_text, notes)
         if inside.lstrip().startswith("#"):
             return self._read_numeric(item, inside.lstrip()[1:])
         if inside.lstrip().startswith(">"):
@@ -308,8 +310,8 @@ class _GiftReader:
         right = head.strip().upper().startswith("T")
         wrong_note, right_note = [*map(self._text, notes), "", ""][:2]
         options = tuple(
-            ItemOption(word, good == right, right_note if good == right else wrong_note)
-            for word, good in (("True", True), ("False", False))
+            ItemOption(word, truth == right, right_note if truth == right else wrong_note)
+            for word, truth in (("True", True), ("False", False))
         )
         return dataclasses.replace(item, kind="true-false", options=options)
 
@@ -328,12 +330,12 @@ class _GiftReader:
             weight, text, feedback = self._split_answer(body)
             percent = weight if weight is not None else 100.0 * (mark == "=")
             weighted.append(WeightedChoice(self._text(text), percent, feedback))
-        several = not any(mark == "=" for mark, _ in answers)
+        multiple_answers = not any(mark == "=" for mark, _ in answers)
         return convert_weighted_choices(
             item,
             weighted,
             self.losses,
-            multiple_answers=several,
+            multiple_answers=multiple_answers,
             rule_named=has_partial_credit_tag(self.block.tags),
         )
 
@@ -341,16 +343,18 @@ class _GiftReader:
         options = []
         for _, body in answers:
             weight, text, feedback = self._split_answer(body)
-            word = " ".join(remove_escapes(_FORMAT.sub("", text)).split())
-            full = weight is None or weight >= 100
-            if word == "*" and not full and feedback:
+            answer_text = " ".join(remove_escapes(_FORMAT.sub("", text)).split())
+            is_right = weight is None or weight >= 100
+            if answer_text == "*" and not is_right and feedback:
                 item = add_default_feedback_as_mistake(item, feedback, self.losses)
                 continue
-            if "*" in word:
-                self.losses.add(f"the pattern “{word}” is left out: add the words it stands for")
+            if "*" in answer_text:
+                self.losses.add(
+                    f"the pattern “{answer_text}” is left out: add the words it stands for"
+                )
                 continue
             credit = 0.0 if weight is None else credit_of_score(weight, 100).partial_credit
-            options.append(ItemOption(word, full, feedback, credit=credit))
+            options.append(ItemOption(answer_text, is_right, feedback, credit=credit))
         return dataclasses.replace(item, kind="short", options=tuple(options))
 
     def _read_ordering(self, item: Item, head: str, *lines: str) -> Item:
@@ -368,17 +372,17 @@ class _GiftReader:
         stem, unit = split_unit_from_stem(item.stem)
         answers = split_at_marks(inside, "=~")
         # The right number may come first, without a mark.
-        first = [("=", body) for _, body in answers[:1] if body.strip()]
+        unmarked = [("=", body) for _, body in answers[:1] if body.strip()]
         options: list[ItemOption] = []
-        for mark, body in (*first, *answers[1:]):
+        for mark, body in (*unmarked, *answers[1:]):
             weight, text, feedback = self._split_answer(body)
-            full = mark == "=" and (weight is None or weight >= 100)
+            is_right = mark == "=" and (weight is None or weight >= 100)
             if text.strip() in {"", "*"}:
                 item = add_default_feedback_as_mistake(item, feedback, self.losses)
                 continue
             credit = 0.0 if weight is None else credit_of_score(weight, 100).partial_credit
             span = _read_span(remove_escapes(text), unit, may_use_decimal_comma=self.comma)
-            options.append(ItemOption("", full, feedback, span, credit))
+            options.append(ItemOption("", is_right, feedback, span, credit))
         options.sort(key=lambda o: not o.right)
         return dataclasses.replace(item, kind="numeric", stem=stem, options=tuple(options))
 
@@ -401,7 +405,7 @@ def _split_arrow(body: str) -> tuple[str, str] | None:
 
 
 def _find_numbers_with_comma(blocks: Iterable[GiftBlock]) -> Iterator[str]:
-    """Yield the numbers of all numeric answers of a file."""
+    """Yield the numbers with a comma among the numeric answers of a file."""
     for block in blocks:
         inside = (block.inside or "").strip()
         if inside.startswith("#"):
@@ -415,12 +419,14 @@ def _read_span(text: str, unit: str, *, may_use_decimal_comma: bool) -> NumberRa
         )
         return span_between(low, high, unit)
     center, _, tolerance = text.partition(":")
-    half = (
+    tolerance_value = (
         read_number(tolerance, may_use_decimal_comma=may_use_decimal_comma)
         if tolerance.strip()
         else 0.0
     )
-    return span_around(read_number(center, may_use_decimal_comma=may_use_decimal_comma), half, unit)
+    return span_around(
+        read_number(center, may_use_decimal_comma=may_use_decimal_comma), tolerance_value, unit
+    )
 
 
 _PLAIN = "\ue0f8"  # placeholder for [plain] until the format of the question is known
@@ -438,15 +444,17 @@ def write_gift(items: tuple[Item, ...]) -> ExportResult:
 def _write_gift_block(item: Item) -> str:
     unit = next((o.span.unit for o in item.options if o.span), "")
     answers = _write_answers_by_kind(item, unit)
-    general = explanation_with_extras(item)
-    tail = f"\n\t####{_write_text(general)}" if general else ""
+    explanation = explanation_with_extras(item)
+    general_feedback = f"\n\t####{_write_text(explanation)}" if explanation else ""
     tags = " ".join(f"[tag:{t.replace(']', chr(92) + ']')}]" for t in item_tags(item))
-    head = f"// {tags}\n" if tags else ""
+    tag_comment = f"// {tags}\n" if tags else ""
     title = f"::{_escape_text(item.name)}::" if item.name else ""
     stem = _write_text(add_unit_to_stem(item.stem, unit))
     # A text without a format mark has the format of the question.
-    mark = "[plain]" if stem.startswith("[html]") else ""
-    return f"{head}{title}{stem}{{{answers}{tail}\n}}".replace(_PLAIN, mark)
+    format_mark = "[plain]" if stem.startswith("[html]") else ""
+    return f"{tag_comment}{title}{stem}{{{answers}{general_feedback}\n}}".replace(
+        _PLAIN, format_mark
+    )
 
 
 def _write_answers_by_kind(item: Item, numeric_unit: str) -> str:
@@ -469,8 +477,8 @@ def _write_choices(item: Item) -> str:
     lines = []
     for option, weight in zip(item.options, choice_weight_percents(item), strict=True):
         if item.kind == "single":
-            part = f"~%{format_significant_digits(weight)}%" if weight else "~"
-            mark = "=" if option.right else part
+            partial_mark = f"~%{format_significant_digits(weight)}%" if weight else "~"
+            mark = "=" if option.right else partial_mark
         else:
             mark = f"~%{format_significant_digits(weight)}%"
         lines.append(f"\n\t{mark}{_write_text(option.text)}{_write_option_feedback(option)}")
@@ -493,9 +501,9 @@ def _write_number(option: ItemOption, unit: str) -> str:
     span = option.span
     if span is None or span.unit != unit:
         raise ItemSkippedError("its answers are in different units")
-    worth = "=" if option.right else f"=%{format_significant_digits(option.percent_weight)}%"
+    weight_mark = "=" if option.right else f"=%{format_significant_digits(option.percent_weight)}%"
     center, tolerance = map(format_significant_digits, (span.center, span.tolerance))
-    return f"\n\t{worth}{center}:{tolerance}{_write_option_feedback(option)}"
+    return f"\n\t{weight_mark}{center}:{tolerance}{_write_option_feedback(option)}"
 
 
 def _write_pairs(item: Item) -> str:

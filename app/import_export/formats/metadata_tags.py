@@ -1,4 +1,4 @@
-"""Store fields that other formats lack in tags or text."""
+"""Store the fields that other formats lack as tags, or as paragraphs of the explanation."""
 
 import dataclasses
 import re
@@ -44,7 +44,7 @@ def column_titles_fit_tags(item: Item) -> bool:
 def apply_tags(item: Item, tags: tuple[str, ...]) -> Item:
     """Return the item with its fields restored from tags; the others stay tags."""
     changes: dict[str, object] = {}
-    plain: list[str] = []
+    other_tags: list[str] = []
     objectives: list[str] = []
     sources: list[str] = []
     titles = dict(zip(_SIDES, item.titles, strict=True))
@@ -57,10 +57,10 @@ def apply_tags(item: Item, tags: tuple[str, ...]) -> Item:
         elif key == "source" and value:
             sources.append(value)
         elif not _apply_field_tag(key, value, changes):
-            plain.append(tag)
+            other_tags.append(tag)
     changes |= {
         "titles": (titles["left"], titles["right"]),
-        "tags": (*item.tags, *plain),
+        "tags": (*item.tags, *other_tags),
         "objectives": (*item.objectives, *objectives),
         "sources": (*item.sources, *sources),
     }
@@ -111,25 +111,25 @@ def explanation_with_extras(item: Item, *, mistake: bool = True, hints: bool = T
     if reasons:
         parts.append("\n".join((f"{_REASONS}\n", *reasons)))
     if item.kind == "order" and item.options:
-        wrong = (f"- {join_into_one_line(option.text)}" for option in item.options)
-        parts.append("\n".join((f"{_WRONG_STEPS}\n", *wrong)))
+        wrong_steps = (f"- {join_into_one_line(option.text)}" for option in item.options)
+        parts.append("\n".join((f"{_WRONG_STEPS}\n", *wrong_steps)))
     if mistake and item.mistake:
         parts.append(f"{_MISTAKE}\n\n{item.mistake}")
     return "\n\n".join(part for part in parts if part)
 
 
 def restore_from_explanation(item: Item) -> Item:
-    """Move what `explained` appended to the explanation back to its own fields."""
-    text, found, mistake = _split_at_label_paragraph(item.explanation, _MISTAKE)
-    if found:
+    """Move what `explanation_with_extras` appended to the explanation back to its own fields."""
+    text, has_label, mistake = _split_at_label_paragraph(item.explanation, _MISTAKE)
+    if has_label:
         item = dataclasses.replace(item, explanation=text, mistake=mistake)
-    text, found, listed = _split_at_label_paragraph(item.explanation, _WRONG_STEPS)
-    if found and item.kind == "order":
-        names = [line.removeprefix("- ") for line in listed.split("\n") if line.strip()]
-        wrong = tuple(ItemOption(name, right=False) for name in names)
+    text, has_label, wrong_list = _split_at_label_paragraph(item.explanation, _WRONG_STEPS)
+    if has_label and item.kind == "order":
+        step_texts = [line.removeprefix("- ") for line in wrong_list.split("\n") if line.strip()]
+        wrong = tuple(ItemOption(name, right=False) for name in step_texts)
         item = dataclasses.replace(item, explanation=text, options=wrong)
-    text, found, reasons = _split_at_label_paragraph(item.explanation, _REASONS)
-    if found and item.pairs:
+    text, has_label, reasons = _split_at_label_paragraph(item.explanation, _REASONS)
+    if has_label and item.pairs:
         lines = [line.removeprefix("- ") for line in reasons.split("\n")]
         pairs = tuple(
             dataclasses.replace(
@@ -142,16 +142,18 @@ def restore_from_explanation(item: Item) -> Item:
 
 
 def _remove_labeled_paragraphs(item: Item) -> Item:
-    """Return the item with hints and remarks on steps taken out of the explanation."""
+    """Move hints and remarks on steps from the explanation back to their own fields."""
     text, steps, hints = item.explanation, list(item.steps), list(item.hints)
     for number in range(len(steps), 0, -1):
-        text, found, words = _split_at_label_paragraph(text, _step_feedback_label(number))
-        if found:
-            steps[number - 1] = dataclasses.replace(steps[number - 1], feedback=words)
-    text, found, words = _split_at_label_paragraph(text, _HINT)
-    while found:
-        hints.insert(len(item.hints), words)
-        text, found, words = _split_at_label_paragraph(text, _HINT)
+        text, has_label, labeled_text = _split_at_label_paragraph(
+            text, _step_feedback_label(number)
+        )
+        if has_label:
+            steps[number - 1] = dataclasses.replace(steps[number - 1], feedback=labeled_text)
+    text, has_label, labeled_text = _split_at_label_paragraph(text, _HINT)
+    while has_label:
+        hints.insert(len(item.hints), labeled_text)
+        text, has_label, labeled_text = _split_at_label_paragraph(text, _HINT)
     return dataclasses.replace(item, explanation=text, steps=tuple(steps), hints=tuple(hints))
 
 

@@ -1,4 +1,4 @@
-"""Moodle's calculated questions: their data sets as params, their formulas as let."""
+"""Moodle's calculated questions: data sets become `params`, formulas become `let`."""
 
 import ast
 import copy
@@ -34,9 +34,11 @@ class CalculatedTexts:
     def name_formula(self, formula: str, kind: str) -> str:
         """Return the name in `let` of a formula; raises ItemSkippedError."""
         text = translate_formula(formula, self.names)
-        known = next((name for name, other in self.lets.items() if other == text), "")
-        if known:
-            return known
+        known_name = next(
+            (name for name, known_formula in self.lets.items() if known_formula == text), ""
+        )
+        if known_name:
+            return known_name
         numbers = (f"{kind}_{n}" for n in range(1, 1_000))
         name = next(n for n in numbers if n not in self.lets and n not in self.params)
         self.lets[name] = text
@@ -51,40 +53,40 @@ class CalculatedTexts:
         name = self.names.get(match[1].strip())
         if name is None:  # no placeholder has spaces
             return f"{{ {match[1].strip()} }}"
-        exact = all(
+        is_exact = all(
             math.isclose(
                 float(format_with_spec(float(v)).replace(",", "").replace("−", "-")), float(v)
             )
             for v in self.params[name]
         )
-        return f"{{{name}}}" if exact else f"{{{name}:{_DIGITS}}}"
+        return f"{{{name}}}" if is_exact else f"{{{name}:{_DIGITS}}}"
 
 
 def prepare_calculated(
     question: ET.Element, losses: PicturesAndLosses
 ) -> tuple[ET.Element, Callable[[Item], Item]]:
-    """Return a question whose texts have our placeholders, and what adds its parameters.
+    """Return a question whose texts have our placeholders, and a function that adds its parameters.
 
-    The answers of a numeric one are placeholders of `let`. Raises ItemSkippedError.
+    The answers of a numeric question are placeholders for names in `let`. Raises ItemSkippedError.
     """
     node = copy.deepcopy(question)
     params, names = _read_datasets(node)
     texts = CalculatedTexts(params, names)
-    multi = node.get("type") == "calculatedmulti"
+    is_multiple_choice = node.get("type") == "calculatedmulti"
     for answer in node.findall("answer"):
         text = answer.find("text")
         formula = (text.text or "").strip() if text is not None else ""
-        if text is None or multi or formula in {"", "*"}:
+        if text is None or is_multiple_choice or formula in {"", "*"}:
             continue
         if _WILDCARD.fullmatch(formula) and len(params) > 1:
             reason = f"its answer {formula} is a data set of its own, which goes with the others"
             raise ItemSkippedError(f"{reason}: write it as a formula")
         text.text = f"{{{texts.name_formula(formula, 'answer')}:{_DIGITS}}}"
-    skipped = _NO_TEXTS if multi else _NO_TEXTS | {"answer"}
-    for holder in node.iter():
-        text = holder.find("text")
-        if text is not None and holder.tag not in skipped:
-            spec = _answer_format(holder) if holder.tag == "answer" else _DIGITS
+    tags_without_texts = _NO_TEXTS if is_multiple_choice else _NO_TEXTS | {"answer"}
+    for parent in node.iter():
+        text = parent.find("text")
+        if text is not None and parent.tag not in tags_without_texts:
+            spec = _answer_format(parent) if parent.tag == "answer" else _DIGITS
             text.text = texts.fill_text(text.text or "", spec)
     return node, lambda item: _add_parameters(item, texts, losses)
 
@@ -92,8 +94,8 @@ def prepare_calculated(
 def _answer_format(answer: ET.Element) -> str:
     """Return the format of a choice: decimals, or significant digits."""
     length = answer.findtext("correctanswerlength", "2").strip()
-    form = "g" if answer.findtext("correctanswerformat", "1").strip() == "2" else "f"
-    return f".{length}{form}" if re.fullmatch(r"\d", length) else _DIGITS
+    format_letter = "g" if answer.findtext("correctanswerformat", "1").strip() == "2" else "f"
+    return f".{length}{format_letter}" if re.fullmatch(r"\d", length) else _DIGITS
 
 
 def _read_datasets(node: ET.Element) -> tuple[dict[str, list[str]], dict[str, str]]:
@@ -172,30 +174,38 @@ def _expand_power(base: ast.expr, exponent: ast.expr) -> ast.expr:
 
 
 def read_unit_and_tolerance(answer: ET.Element, unit: str, losses: PicturesAndLosses) -> str:
-    """Return what stands behind the number of an answer: its unit and its tolerance."""
-    half = abs(read_number(answer.findtext("tolerance", "").strip() or "0"))
-    rule = answer.findtext("tolerancetype", _RELATIVE).strip()
-    if rule == _GEOMETRIC:
+    """Return the text after the number of an answer: its unit and its tolerance."""
+    tolerance = abs(read_number(answer.findtext("tolerance", "").strip() or "0"))
+    tolerance_type = answer.findtext("tolerancetype", _RELATIVE).strip()
+    if tolerance_type == _GEOMETRIC:
         losses.add("its geometric tolerance counts as a relative one")
-    width = f"{format_significant_digits(100 * half)}%" if rule in {_RELATIVE, _GEOMETRIC} else ""
-    width = width or format_significant_digits(half)
-    return " ".join(filter(None, (unit, f"± {width}" if half else "")))
+    tolerance_text = (
+        f"{format_significant_digits(100 * tolerance)}%"
+        if tolerance_type in {_RELATIVE, _GEOMETRIC}
+        else ""
+    )
+    tolerance_text = tolerance_text or format_significant_digits(tolerance)
+    return " ".join(filter(None, (unit, f"± {tolerance_text}" if tolerance else "")))
 
 
 def _add_parameters(item: Item, texts: CalculatedTexts, losses: PicturesAndLosses) -> Item:
-    shown = " ".join([item.stem, item.explanation, item.mistake, *item.hints, *texts.lets.values()])
-    shown += " ".join(f"{o.text} {o.feedback}" for o in item.options)
-    used = set(re.findall(r"\w+", shown))
-    params = {name: values for name, values in texts.params.items() if name in used}
+    texts_using_names = " ".join(
+        [item.stem, item.explanation, item.mistake, *item.hints, *texts.lets.values()]
+    )
+    texts_using_names += " ".join(f"{o.text} {o.feedback}" for o in item.options)
+    used_names = set(re.findall(r"\w+", texts_using_names))
+    params = {name: values for name, values in texts.params.items() if name in used_names}
     if not params:
         raise ItemSkippedError("it uses none of its data sets")
-    before = max(map(len, params.values()))
+    longest_count = max(map(len, params.values()))
     while math.prod(map(len, params.values())) > _MOST_COMBINATIONS:
         longest = max(params, key=lambda name: len(params[name]))
         params[longest] = params[longest][:-1]
     if len(params) > 1:
         losses.add("the values of its wildcards are drawn independently of each other")
-    if (most := max(map(len, params.values()))) < before:
-        losses.add(f"of up to {before} values of a wildcard the first {most} are drawn")
+    if (value_count := max(map(len, params.values()))) < longest_count:
+        losses.add(
+            f"of up to {longest_count} values of a wildcard the first {value_count} are drawn"
+        )
     pairs = tuple((name, tuple(values)) for name, values in params.items())
     return dataclasses.replace(item, params=pairs, lets=tuple(texts.lets.items()))

@@ -73,15 +73,15 @@ _WEIGHT = re.compile(r"^%(-?\d+(?:[.,]\d+)?)%")
 
 
 def read_gaps(text: str, losses: PicturesAndLosses) -> tuple[str, tuple[ItemBlank, ...]]:
-    """Return the text with a mark for each gap, and the gaps; raises ItemSkippedError."""
+    """Return the text with a `BLANK` for each gap, and the gaps; raises ItemSkippedError."""
     blanks: list[ItemBlank] = []
     pieces, at = [], 0
-    while head := _HEAD.search(text, at):
-        body = _BODY.match(text, head.end())
+    while opening := _HEAD.search(text, at):
+        body = _BODY.match(text, opening.end())
         if body is None:  # no gap is closed after this
             break
-        blanks.append(_read_blank(head[2], html.unescape(body[1]), losses))
-        pieces += [text[at : head.start()], BLANK]
+        blanks.append(_read_blank(opening[2], html.unescape(body[1]), losses))
+        pieces += [text[at : opening.start()], BLANK]
         at = body.end()
     if not blanks:
         raise ItemSkippedError("it has no gap that can be read")
@@ -101,22 +101,22 @@ def _read_blank(kind: str, body: str, losses: PicturesAndLosses) -> ItemBlank:
     if not accepted:
         raise ItemSkippedError("a gap has no right answer")
     hints = [note for answer, weight, note in answers if answer == "*" and weight <= 0]
-    others = [a for a, weight, _ in answers if weight < 100 and a and a != "*"]
+    wrong_answers = [a for a, weight, _ in answers if weight < 100 and a and a != "*"]
     if any(0 < weight < 100 for _, weight, _ in answers):
-        what = "a choice" if _CHOSEN.match(kind) else "a word"
-        losses.add(f"{what} of a gap that is partly right counts as wrong")
-    if _CHOSEN.match(kind) and others:
+        answer_kind = "a choice" if _CHOSEN.match(kind) else "a word"
+        losses.add(f"{answer_kind} of a gap that is partly right counts as wrong")
+    if _CHOSEN.match(kind) and wrong_answers:
         if len(accepted) > 1:
             losses.add("of several right choices of a gap the first is offered")
-        wrong = tuple(o for o in dict.fromkeys(others) if o not in accepted)
+        wrong = tuple(o for o in dict.fromkeys(wrong_answers) if o not in accepted)
         return ItemBlank(accepted[:1], "".join(hints[:1]), wrong)
     return ItemBlank(accepted, "".join(hints[:1]))
 
 
 def _number_spellings(answer: str) -> tuple[str, ...]:
     """Return a number as written and in digits only; its tolerance is left out."""
-    word = answer.partition(":")[0].strip()
-    return word, format_significant_digits(read_number(word))
+    number_text = answer.partition(":")[0].strip()
+    return number_text, format_significant_digits(read_number(number_text))
 
 
 def _read_gap_answers(body: str, losses: PicturesAndLosses) -> list[tuple[str, float, str]]:
@@ -213,9 +213,9 @@ def _read_item(node: ET.Element, losses: PicturesAndLosses) -> Item:
     if read is None:
         reason = f"questions of the type “{kind}” have no counterpart here"
         raise ItemSkippedError(_REASONS.get(kind, reason))
-    compute = None
+    add_parameters = None
     if kind in CALCULATED:
-        node, compute = prepare_calculated(node, losses)
+        node, add_parameters = prepare_calculated(node, losses)
     stem = "" if kind == "cloze" else _read_node_text(node.find("questiontext"), losses)
     hints = tuple(_read_node_text(h, losses) for h in node.findall("hint"))
     item = Item(
@@ -228,10 +228,10 @@ def _read_item(node: ET.Element, losses: PicturesAndLosses) -> Item:
     converted = read(node, item, losses)
     if not converted.stem:
         raise ItemSkippedError("it has no text")
-    converted = compute(converted) if compute else converted
-    missed = _read_node_text(node.find("incorrectfeedback"), losses)
-    if missed and missed.rstrip(".") not in _EMPTY_WORDS:
-        converted = add_default_feedback_as_mistake(converted, missed, losses)
+    converted = add_parameters(converted) if add_parameters else converted
+    incorrect_feedback = _read_node_text(node.find("incorrectfeedback"), losses)
+    if incorrect_feedback and incorrect_feedback.rstrip(".") not in _EMPTY_WORDS:
+        converted = add_default_feedback_as_mistake(converted, incorrect_feedback, losses)
     converted = restore_from_explanation(converted)
     for field in ("correctfeedback", "partiallycorrectfeedback"):
         feedback = _read_node_text(node.find(field), losses)
@@ -256,8 +256,8 @@ def _read_node_text(
 ) -> str:
     if node is None:
         return ""
-    form = _FORMS.get(node.get("format", ""), default)
-    return convert_text(node.findtext("text") or "", form, losses)
+    text_format = _FORMS.get(node.get("format", ""), default)
+    return convert_text(node.findtext("text") or "", text_format, losses)
 
 
 def _read_answer_percent(node: ET.Element) -> float:
@@ -283,12 +283,12 @@ def _read_choices(node: ET.Element, item: Item, losses: PicturesAndLosses) -> It
         for a in node.findall("answer")
     ]
     rule = _CREDIT.get(node.get("type", ""), "")
-    several = bool(rule) or not _has_true_child(node, "single")
+    multiple_answers = bool(rule) or not _has_true_child(node, "single")
     shuffle = node.find("shuffleanswers") is None or _has_true_child(node, "shuffleanswers")
     item = dataclasses.replace(item, shuffle=shuffle, partial=rule)
     has_tag = has_partial_credit_tag(_read_tags(node))
     return convert_weighted_choices(
-        item, choices, losses, multiple_answers=several, rule_named=has_tag
+        item, choices, losses, multiple_answers=multiple_answers, rule_named=has_tag
     )
 
 
@@ -406,18 +406,18 @@ def _read_cloze(node: ET.Element, item: Item, losses: PicturesAndLosses) -> Item
 
 def _chosen_gaps(node: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
     """Read words to choose or drag into gaps: each gap offers those of its group."""
-    found = (*node.findall("selectoption"), *node.findall("dragbox"))
-    given = [" ".join(option.findtext("text", "").split()) for option in found]
-    groups = [option.findtext("group", "") for option in found]
+    choice_nodes = (*node.findall("selectoption"), *node.findall("dragbox"))
+    choice_texts = [" ".join(option.findtext("text", "").split()) for option in choice_nodes]
+    groups = [option.findtext("group", "") for option in choice_nodes]
     blanks: list[ItemBlank] = []
 
     def gap(match: re.Match[str]) -> str:
-        place = int(match[1])
-        if not 1 <= place <= len(given) or not given[place - 1]:
+        number = int(match[1])
+        if not 1 <= number <= len(choice_texts) or not choice_texts[number - 1]:
             raise ItemSkippedError("a gap has no word that fits")
-        word, group = given[place - 1], groups[place - 1]
-        offered = [w for w, g in zip(given, groups, strict=True) if g == group]
-        wrong = tuple(w for w in dict.fromkeys(offered) if w and w != word)
+        word, group = choice_texts[number - 1], groups[number - 1]
+        group_texts = [w for w, g in zip(choice_texts, groups, strict=True) if g == group]
+        wrong = tuple(w for w in dict.fromkeys(group_texts) if w and w != word)
         blanks.append(ItemBlank((word,), "", wrong))
         return BLANK
 
@@ -470,8 +470,8 @@ def _question_element(item: Item) -> ET.Element:
     add_child(add_child(node, "name"), "text", item.name or item_label(item))
     _add_html(node, "questiontext", _stem_html(item))
     shows_mistake = item.kind in {*_COMBINED, *_WRITING_TYPED}
-    general = explanation_with_extras(item, mistake=not shows_mistake, hints=False)
-    _add_html(node, "generalfeedback", to_html_with_pictures(general))
+    explanation = explanation_with_extras(item, mistake=not shows_mistake, hints=False)
+    _add_html(node, "generalfeedback", to_html_with_pictures(explanation))
     add_child(node, "defaultgrade", "1")
     add_child(node, "idnumber", item.name)
     write(node, item)
@@ -492,8 +492,8 @@ def _question_element(item: Item) -> ET.Element:
 
 def _attach_pictures(node: ET.Element, item: Item) -> None:
     """Add each picture as a file next to the text that shows it."""
-    for holder in list(node.iter()):
-        text = holder.find("text")
+    for parent in list(node.iter()):
+        text = parent.find("text")
         for picture in item.pictures:
             attribute = f'src="{html.escape(picture.name)}"'
             if text is None or attribute not in (text.text or ""):
@@ -501,7 +501,7 @@ def _attach_pictures(node: ET.Element, item: Item) -> None:
             name = picture.name.replace("/", "-")
             address = f'src="@@PLUGINFILE@@/{quote(name)}"'
             text.text = (text.text or "").replace(attribute, address)
-            add_child(holder, "file", picture.data, name=name, path="/", encoding="base64")
+            add_child(parent, "file", picture.data, name=name, path="/", encoding="base64")
 
 
 def _add_html(parent: ET.Element, name: str, text: str) -> ET.Element:
@@ -522,10 +522,10 @@ def _gapped_html(item: Item) -> str:
     pieces = to_html_with_pictures(f"{item.stem}\n\n{item.text}").split(BLANK)
     if len(pieces) != len(item.blanks) + 1:
         raise ItemSkippedError("its gaps do not fit its text")
-    out = pieces[0]
+    html_text = pieces[0]
     for blank, piece in zip(item.blanks, pieces[1:], strict=True):
-        out += html.escape(write_gap(blank), quote=False) + piece
-    return out
+        html_text += html.escape(write_gap(blank), quote=False) + piece
+    return html_text
 
 
 def _add_answer(node: ET.Element, text: str, weight: float, option: ItemOption) -> ET.Element:

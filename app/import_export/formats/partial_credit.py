@@ -1,4 +1,4 @@
-"""Weighted choices; write items or skip them."""
+"""Convert rules of partial credit: weighted choices, and Moodle's ordering questions."""
 
 import dataclasses
 import re
@@ -40,10 +40,10 @@ def convert_weighted_choices(
 ) -> Item:
     """Return a single or multiple choice item; what our rules cannot express is a loss.
 
-    `rule_named`: the file names the rule of credit, instead of only giving weights. In a single choice
-    only the full mark is right, and less is partial credit. In a multiple choice everything with a
-    positive weight is right, and the penalties decide the rule of credit. A multiple choice with
-    only one right option becomes a single choice.
+    `rule_named`: the file names the rule of credit, instead of only giving weights. In a single
+    choice only the full mark is right, and less is partial credit. In a multiple choice everything
+    with a positive weight is right, and the penalties decide the rule of credit. A multiple choice
+    with only one right option becomes a single choice.
     """
     if multiple_answers and sum(choice.weight > 0 for choice in choices) == 1:
         losses.add("several boxes could be ticked there; here it is a single choice")
@@ -113,19 +113,19 @@ def choice_weight_percents(item: Item) -> list[float]:
 def convert_moodle_ordering(
     item: Item, settings: Sequence[str], tags: Iterable[str], losses: PicturesAndLosses
 ) -> Item:
-    """Return the item with our rule of credit for the one in Moodle's `words`.
+    """Return an ordering question with the closest of our rules of credit.
 
-    The words say how many steps are used, which, and how they are graded. What has no counterpart
-    is recorded as lost; one of our tags names the rule itself.
+    Moodle's `settings` say how many steps are used, which ones, and how they are graded. What has
+    no counterpart is recorded as a loss, unless one of our tags names the rule.
     """
     count = next((int(w) for w in settings if re.fullmatch(r"[0-9]{1,3}", w)), 0)
     if not _DRAWN.isdisjoint(settings) and 0 < count < len(item.steps):
         losses.add(f"all {len(item.steps)} steps are asked, not {count} of them")
-    named = next((w for w in settings if w in _RULES), "")
+    rule_name = next((w for w in settings if w in _RULES), "")
     has_tag = any(tag.startswith("partial:") for tag in tags)
-    if not has_tag and named not in {"ABS", "ABSOLUTE", *ORDERS.values()}:
+    if not has_tag and rule_name not in {"ABS", "ABSOLUTE", *ORDERS.values()}:
         losses.add("its rule of credit is replaced by the nearest one")
-    return dataclasses.replace(item, kind="order", partial=_RULES.get(named, "each"))
+    return dataclasses.replace(item, kind="order", partial=_RULES.get(rule_name, "each"))
 
 
 def differs_from_moodle_rule(item: Item) -> bool:

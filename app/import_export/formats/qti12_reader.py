@@ -74,8 +74,8 @@ def find_items(root: ET.Element) -> Iterator[Qti12Item]:
     titles = [find_attribute(node, "title") or find_attribute(node, "ident") for node in nodes]
     count = Counter(titles)
     for node, title in zip(nodes, titles, strict=True):
-        own = count[title] == 1 and title.lower() != _UNNAMED
-        yield Qti12Item(title, title if own else "", node)
+        is_unique = count[title] == 1 and title.lower() != _UNNAMED
+        yield Qti12Item(title, title if is_unique else "", node)
 
 
 def read_item(name: str, node: ET.Element, losses: PicturesAndLosses) -> Item:
@@ -94,9 +94,13 @@ class _Qti12Reader:
 
     def __post_init__(self) -> None:
         self.responses = list(elements_below(self.root, *_RESPONSES))
-        declared = itertools.islice(elements_below(self.root, "decvar"), 1)
-        scores = _SCORES | {find_attribute(node, "varname").lower() for node in declared}
-        self.rules = [_scoring_rule(n, scores) for n in elements_below(self.root, "respcondition")]
+        first_declared = itertools.islice(elements_below(self.root, "decvar"), 1)
+        score_variables = _SCORES | {
+            find_attribute(node, "varname").lower() for node in first_declared
+        }
+        self.rules = [
+            _scoring_rule(n, score_variables) for n in elements_below(self.root, "respcondition")
+        ]
         self.notes = {
             find_attribute(node, "ident"): self._text(node)
             for node in elements_below(self.root, "itemfeedback")
@@ -112,10 +116,10 @@ class _Qti12Reader:
         if not self.responses:
             raise ItemSkippedError("nothing is asked in it")
         self.shown = presentation
-        explained = [self.notes[n] for n in self.notes if n in _GENERAL]
+        general_feedback = [self.notes[n] for n in self.notes if n in _GENERAL]
         read = self._choose_reader()
         stem = "" if read == self._read_cloze else self._text(presentation)
-        explanation = "\n\n".join(filter(None, explained))
+        explanation = "\n\n".join(filter(None, general_feedback))
         converted = read(Item(name, "single", stem, explanation=explanation))
         if not converted.stem:
             raise ItemSkippedError("it has no text")
@@ -125,31 +129,35 @@ class _Qti12Reader:
         return converted
 
     def _choose_reader(self) -> Callable[[Item], Item]:
-        named, first = self._question_type(), element_name(self.responses[0])
-        if "essay" in named or "file_upload" in named:
+        question_type, response_kind = self._question_type(), element_name(self.responses[0])
+        if "essay" in question_type or "file_upload" in question_type:
             raise ItemSkippedError("it is an essay or an upload, which no rule can judge")
-        if "calculated" in named:
+        if "calculated" in question_type:
             raise ItemSkippedError("its numbers are drawn and computed by another program")
-        chosen = first == "response_lid" and ("blank" in named or "drop" in named)
-        if chosen or (first == "response_str" and "multiple_blanks" in named):
+        has_choices = response_kind == "response_lid" and (
+            "blank" in question_type or "drop" in question_type
+        )
+        if has_choices or (response_kind == "response_str" and "multiple_blanks" in question_type):
             return self._read_cloze
-        if "matching" in named or (len(self.responses) > 1 and self._have_same_choices()):
+        if "matching" in question_type or (len(self.responses) > 1 and self._have_same_choices()):
             return self._read_matching
         if len(self.responses) > 1:
             raise ItemSkippedError("it asks several questions at once: divide it")
-        if first == "response_lid":
+        if response_kind == "response_lid":
             return self._read_choices
         bounds = next(elements_below(self.root, "vargte", "varlte", "vargt", "varlt"), None)
-        number = bounds is not None or "numeric" in named or first == "response_num"
-        return self._read_numeric if number else self._read_short_answer
+        is_numeric = (
+            bounds is not None or "numeric" in question_type or response_kind == "response_num"
+        )
+        return self._read_numeric if is_numeric else self._read_short_answer
 
     def _have_same_choices(self) -> bool:
         """Return whether all responses offer the same choices, as match rows do."""
-        offered = {
+        choice_sets = {
             tuple(sorted(self._text(label) for _, label in _response_labels(response)))
             for response in self.responses
         }
-        return len(offered) == 1 and offered != {()}
+        return len(choice_sets) == 1 and choice_sets != {()}
 
     def _question_type(self) -> str:
         for field in elements_below(self.root, "qtimetadatafield"):
@@ -162,14 +170,18 @@ class _Qti12Reader:
 
     def _read_choices(self, item: Item) -> Item:
         response = self.responses[0]
-        several = find_attribute(response, "rcardinality").lower() == "multiple"
-        weights = self._multiple_choice_percents() if several else self._single_choice_percents()
+        multiple_answers = find_attribute(response, "rcardinality").lower() == "multiple"
+        weights = (
+            self._multiple_choice_percents() if multiple_answers else self._single_choice_percents()
+        )
         reasons = self._choice_reasons(find_attribute(response, "ident"))
         choices = [
             WeightedChoice(self._text(label), weights.get(name, 0.0), reasons.get(name, ""))
             for name, label in _response_labels(response)
         ]
-        return convert_weighted_choices(item, choices, self.losses, multiple_answers=several)
+        return convert_weighted_choices(
+            item, choices, self.losses, multiple_answers=multiple_answers
+        )
 
     def _single_choice_percents(self) -> dict[str, float]:
         """Return the worth of each single choice, in percent of the best."""
@@ -187,24 +199,24 @@ class _Qti12Reader:
         required = [
             (r, _values_condition_requires(r.node, response)) for r in self.rules if r.score > 0
         ]
-        joint = [
+        joint_rules = [
             (rule.score, values)
             for rule, values in required
             if len(values) > 1 or next(elements_below(rule.node, "not"), None) is not None
         ]
-        if not joint:
+        if not joint_rules:
             scores = self._response_scores(response)
             total = sum(score for score in scores.values() if score > 0) or 1.0
             return {name: 100 * score / total for name, score in scores.items()}
-        right = max(joint)[1]
+        right = max(joint_rules)[1]
         if not right:
             raise ItemSkippedError("it is right where nothing is ticked")
-        if len({score for score, _ in joint}) > 1:
+        if len({score for score, _ in joint_rules}) > 1:
             self.losses.add("its rule of credit is replaced by the nearest one")
         gain = 100 / len(right)
         cost = gain if "multiple_answers" in self._question_type() else 100.0
-        names = (name for name, _ in _response_labels(self.responses[0]))
-        return {name: gain if name in right else -cost for name in names}
+        choice_ids = (name for name, _ in _response_labels(self.responses[0]))
+        return {name: gain if name in right else -cost for name in choice_ids}
 
     def _response_scores(self, response: str) -> dict[str, float]:
         """Return what each value of a response earns by itself."""
@@ -219,8 +231,8 @@ class _Qti12Reader:
         reasons: dict[str, str] = {}
         for rule in self.rules:
             values = _values_condition_requires(rule.node, response)
-            own = [n for n in rule.said if n not in _GENERAL | _MISSED]
-            texts = [self.notes[n] for n in own if self.notes.get(n)]
+            specific_ids = [n for n in rule.said if n not in _GENERAL | _MISSED]
+            texts = [self.notes[n] for n in specific_ids if self.notes.get(n)]
             if len(values) == 1 and texts:
                 reasons.setdefault(values[0], texts[0])
         return reasons
@@ -265,17 +277,17 @@ class _Qti12Reader:
 
     def _read_matching(self, item: Item) -> Item:
         pairs = []
-        used: set[str] = set()
-        rights: dict[str, str] = {}
+        used_ids: set[str] = set()
+        right_texts: dict[str, str] = {}
         for response in self.responses:
             labels = dict(_response_labels(response))
-            rights |= {name: self._text(label) for name, label in labels.items()}
+            right_texts |= {name: self._text(label) for name, label in labels.items()}
             value = next(iter(self._right_values(response)), "")
             if value not in labels:
                 raise ItemSkippedError("a row of it has no partner")
-            used.add(value)
-            pairs.append(ItemPair(self._text(response), rights[value]))
-        pairs += [ItemPair("", text) for name, text in rights.items() if name not in used]
+            used_ids.add(value)
+            pairs.append(ItemPair(self._text(response), right_texts[value]))
+        pairs += [ItemPair("", text) for name, text in right_texts.items() if name not in used_ids]
         return dataclasses.replace(item, kind="match", pairs=tuple(pairs))
 
     def _read_cloze(self, item: Item) -> Item:
@@ -291,8 +303,8 @@ class _Qti12Reader:
             blanks.append(self._read_blank(gaps[html.unescape(match[1])], chosen=chosen))
             return BLANK
 
-        spelled = {s for n in gaps for s in (n, html.escape(n, quote=False))}
-        pattern = re.compile(rf"\[({'|'.join(map(re.escape, spelled))})\]")
+        spellings = {s for n in gaps for s in (n, html.escape(n, quote=False))}
+        pattern = re.compile(rf"\[({'|'.join(map(re.escape, spellings))})\]")
         text = self._text(self.shown, lambda raw: pattern.sub(replace, raw))
         if len(blanks) != len(gaps):
             raise ItemSkippedError("a gap has no place in its text, or more than one")
@@ -391,11 +403,11 @@ def _condition_spans(node: ET.Element) -> list[NumberRange]:
 
     Raises ItemSkippedError for a range with only one end.
     """
-    below = [read_number(collapsed_text(n)) for n in elements_below(node, "vargte", "vargt")]
-    above = [read_number(collapsed_text(n)) for n in elements_below(node, "varlte", "varlt")]
-    if len(below) != len(above):
+    lows = [read_number(collapsed_text(n)) for n in elements_below(node, "vargte", "vargt")]
+    highs = [read_number(collapsed_text(n)) for n in elements_below(node, "varlte", "varlt")]
+    if len(lows) != len(highs):
         raise ItemSkippedError("one of its ranges has one end only: give it the other")
-    ranges = [span_between(*ends) for ends in zip(below, above, strict=True)]
+    ranges = [span_between(*ends) for ends in zip(lows, highs, strict=True)]
     exact = [read_number(collapsed_text(n)) for n in elements_below(node, "varequal")]
-    points = (p for p in exact if not any(r.low <= p <= r.high for r in ranges))
-    return [*ranges, *(span_around(point, 0.0) for point in points)]
+    exact_outside_ranges = (p for p in exact if not any(r.low <= p <= r.high for r in ranges))
+    return [*ranges, *(span_around(point, 0.0) for point in exact_outside_ranges)]

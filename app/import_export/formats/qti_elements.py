@@ -44,12 +44,12 @@ def elements_below(node: ET.Element, *names: str) -> Iterator[ET.Element]:
 
 
 def first_below(node: ET.Element, *names: str) -> ET.Element | None:
-    """Return the first such element, or None."""
+    """Return the first element below `node` with one of the names, or None."""
     return next(elements_below(node, *names), None)
 
 
 def is_hint_element(node: ET.Element) -> bool:
-    """Return whether a note for tutors is one of our hints."""
+    """Return whether a note for tutors contains one of our hints."""
     return "hint" in find_attribute(node, "class").split()
 
 
@@ -79,8 +79,10 @@ def _element_html(node: ET.Element, replace: Replace) -> str:
         return ""
     inside = inner_html(node, replace)
     attributes = {k: node.get(k) for k in _SHOWN}
-    written = "".join(f' {k}="{html.escape(v)}"' for k, v in attributes.items() if v is not None)
-    return f"<{name}{written}>" + ("" if name in _VOID else f"{inside}</{name}>")
+    attribute_text = "".join(
+        f' {k}="{html.escape(v)}"' for k, v in attributes.items() if v is not None
+    )
+    return f"<{name}{attribute_text}>" + ("" if name in _VOID else f"{inside}</{name}>")
 
 
 def _formula_html(node: ET.Element) -> str:
@@ -141,14 +143,14 @@ class QtiBuilder:
         """Put a text into an element, as paragraphs if `block`."""
         element = parse_own_html(to_html_with_pictures(markdown))
         if block and _has_inline_content(element):
-            holder = ET.SubElement(parent, "p")
-            holder.text, holder[:] = element.text, list(element)
+            paragraph = ET.SubElement(parent, "p")
+            paragraph.text, paragraph[:] = element.text, list(element)
             return
-        last = parent[-1] if len(parent) else None
-        if last is None:
+        last_child = parent[-1] if len(parent) else None
+        if last_child is None:
             parent.text = (parent.text or "") + (element.text or "")
         else:
-            last.tail = (last.tail or "") + (element.text or "")
+            last_child.tail = (last_child.tail or "") + (element.text or "")
         parent.extend(list(element))
 
     def add_inline_feedback(
@@ -175,7 +177,7 @@ class QtiBuilder:
         self.add_markdown(node, markdown, block=True)
 
     def change_element(self, node: ET.Element, name: str, **attributes: str) -> None:
-        """Change an element of a text into another one."""
+        """Give an element another name and more attributes."""
         node.tag = self.spell_name(name)
         self._set_attributes(node, attributes)
 
@@ -197,17 +199,17 @@ def _has_inline_content(element: ET.Element) -> bool:
 
 
 def _to_camel_case(name: str) -> str:
-    head, *rest = name.split("_")
-    return head + "".join(word.capitalize() for word in rest)
+    first, *others = name.split("_")
+    return first + "".join(word.capitalize() for word in others)
 
 
 def parse_own_html(text: str) -> ET.Element:
     """Parse HTML of our own into one element; formulas become MathML."""
     parts = _CODE.split(text)
     parts[::2] = [_FORMULA.sub(_formula_to_mathml, part) for part in parts[::2]]
-    whole = remove_illegal_characters(f"<div>{''.join(parts)}</div>").replace("<s>", "<span>")
-    whole = whole.replace("</s>", "</span>").replace(BLANK, f"<{GAP}/>")
-    return ET.fromstring(whole)  # noqa: S314 - our own output, without a DTD
+    document = remove_illegal_characters(f"<div>{''.join(parts)}</div>").replace("<s>", "<span>")
+    document = document.replace("</s>", "</span>").replace(BLANK, f"<{GAP}/>")
+    return ET.fromstring(document)  # noqa: S314 - our own output, without a DTD
 
 
 def _formula_to_mathml(match: re.Match[str]) -> str:
@@ -215,11 +217,11 @@ def _formula_to_mathml(match: re.Match[str]) -> str:
     tex = html.unescape(match["inline"] or match["block"])
     block = match["inline"] is None
     try:
-        inner = ET.fromstring(latex_to_mathml(tex, block))  # noqa: S314 - our own output
+        math = ET.fromstring(latex_to_mathml(tex, block))  # noqa: S314 - our own output
     except MathError:
         return match[0]
-    mathml = "".join(ET.tostring(n, encoding="unicode") for n in inner)
-    note = f'<annotation encoding="application/x-tex">{html.escape(tex)}</annotation>'
+    mathml = "".join(ET.tostring(n, encoding="unicode") for n in math)
+    annotation = f'<annotation encoding="application/x-tex">{html.escape(tex)}</annotation>'
     display = ' display="block"' if block else ""
-    row = f"<semantics><mrow>{mathml}</mrow>{note}</semantics>"
+    row = f"<semantics><mrow>{mathml}</mrow>{annotation}</semantics>"
     return f'<math xmlns="{MATHML}"{display}>{row}</math>'

@@ -63,15 +63,19 @@ class ResponseDeclaration:
     def full_mark_values(self) -> tuple[str, ...]:
         """The values with a full mark, by the mapping or as declared."""
         best = max((w for _, w in self.worth), default=0.0)
-        full = [v for v, w in self.worth if w == best > 0]
-        return tuple(dict.fromkeys((*self.correct, *full)))
+        best_values = [v for v, w in self.worth if w == best > 0]
+        return tuple(dict.fromkeys((*self.correct, *best_values)))
 
     @property
     def partial_credit_by_value(self) -> dict[str, float]:
         """The values with partial credit, and how much."""
         best = max((w for _, w in self.worth), default=0.0)
-        shares = {v: credit_of_score(w, best).partial_credit for v, w in self.worth}
-        return {v: part for v, part in shares.items() if part and v not in self.full_mark_values}
+        credit_by_value = {v: credit_of_score(w, best).partial_credit for v, w in self.worth}
+        return {
+            v: credit
+            for v, credit in credit_by_value.items()
+            if credit and v not in self.full_mark_values
+        }
 
 
 def response_declarations(root: ET.Element) -> dict[str, ResponseDeclaration]:
@@ -83,20 +87,22 @@ def response_declarations(root: ET.Element) -> dict[str, ResponseDeclaration]:
 
 
 def _read_response(node: ET.Element) -> ResponseDeclaration:
-    declared = first_below(node, "correct-response")
+    correct_response = first_below(node, "correct-response")
     correct = (
         ()
-        if declared is None
-        else tuple(collapsed_text(v) for v in elements_below(declared, "value"))
+        if correct_response is None
+        else tuple(collapsed_text(v) for v in elements_below(correct_response, "value"))
     )
     entries = list(elements_below(node, "map-entry"))
-    worth = tuple(
+    mapped_scores = tuple(
         (find_attribute(e, "map-key"), read_number(find_attribute(e, "mapped-value")))
         for e in entries
     )
-    case = any(find_attribute(e, "case-sensitive") == "true" for e in entries)
-    base = find_attribute(node, "base-type")
-    return ResponseDeclaration(base, tuple(c for c in correct if c), worth, case)
+    case_sensitive = any(find_attribute(e, "case-sensitive") == "true" for e in entries)
+    base_type = find_attribute(node, "base-type")
+    return ResponseDeclaration(
+        base_type, tuple(c for c in correct if c), mapped_scores, case_sensitive
+    )
 
 
 def weigh_choices(
@@ -126,7 +132,7 @@ def _is_mapped(root: ET.Element) -> bool:
 def text_entry_options(
     root: ET.Element, response: ResponseDeclaration, notes: dict[str, str], unit: str
 ) -> tuple[ItemOption, ...]:
-    """Return the accepted and foreseen values of a text entry.
+    """Return the accepted answers of a text entry, and the others that it has feedback for.
 
     Conditions that compare with a value come first, as our export writes them; then the mapping and
     the declared answer.
@@ -193,9 +199,9 @@ def _tested_span(center: float, test: ET.Element | None, unit: str) -> NumberRan
     mode = "" if test is None else find_attribute(test, "tolerance-mode")
     if test is None or mode not in {"absolute", "relative"}:
         return span_around(center, 0.0, unit)
-    parts = [read_number(part) for part in find_attribute(test, "tolerance").split()] or [0.0]
-    share = abs(center) / 100 if mode == "relative" else 1.0
-    below, above = parts[0] * share, parts[-1] * share
+    tolerances = [read_number(part) for part in find_attribute(test, "tolerance").split()] or [0.0]
+    unit_size = abs(center) / 100 if mode == "relative" else 1.0
+    below, above = tolerances[0] * unit_size, tolerances[-1] * unit_size
     return span_between(center - below, center + above, unit)
 
 
@@ -218,17 +224,17 @@ def read_qti(data: bytes) -> ImportResult:
             name = element_name(document.root)
             raise UnusableFileError(f"The file begins with <{name}>, not with an item.")
         return read_source_items(sources)
-    pictures = {f.path: f.content for end in _PICTURES for f in read_archive_files(data, end)}
-    sources, broken = [], []
+    pictures = {f.path: f.content for ending in _PICTURES for f in read_archive_files(data, ending)}
+    sources, unreadable_files = [], []
     for file in read_archive_files(data, ".xml"):
         try:
             sources += _items_in(file.path, read_xml(file.content, *_ITEMS), pictures)
         except UnusableFileError as error:
-            broken.append(ItemRemark(file.path, 0, str(error)))
-    if not sources and not broken:
+            unreadable_files.append(ItemRemark(file.path, 0, str(error)))
+    if not sources and not unreadable_files:
         raise UnusableFileError("The package holds no items.")
     result = read_source_items(sources)
-    return dataclasses.replace(result, refused=(*broken, *result.refused))
+    return dataclasses.replace(result, refused=(*unreadable_files, *result.refused))
 
 
 def _items_in(
@@ -236,16 +242,18 @@ def _items_in(
 ) -> Iterator[SourceItem]:
     """Yield the items of a document; `path` is its path in a package, else empty."""
     root, lines = document.root, itertools.chain(document.lines, itertools.repeat(0))
-    find = functools.partial(_find_picture, path, pictures)
-    where = f"{path}: " if path else ""
+    find_picture = functools.partial(_find_picture, path, pictures)
+    prefix = f"{path}: " if path else ""
     if element_name(root) == qti12_reader.ROOT:
         for item, line in zip(qti12_reader.find_items(root), lines, strict=False):
             read = functools.partial(qti12_reader.read_item, item.unique_name, item.element)
-            yield SourceItem(f"{where}{item.title}", line, read, find)
+            yield SourceItem(f"{prefix}{item.title}", line, read, find_picture)
     elif element_name(root) == _ITEM:
         title = find_attribute(root, "title") or find_attribute(root, "identifier") or path
-        label = f"{where}{title}" if title != path else path
-        yield SourceItem(label, next(lines), functools.partial(_read_newer_item, title, root), find)
+        label = f"{prefix}{title}" if title != path else path
+        yield SourceItem(
+            label, next(lines), functools.partial(_read_newer_item, title, root), find_picture
+        )
 
 
 def _read_newer_item(name: str, root: ET.Element, losses: PicturesAndLosses) -> Item:
@@ -255,9 +263,16 @@ def _read_newer_item(name: str, root: ET.Element, losses: PicturesAndLosses) -> 
 def _find_picture(path: str, pictures: Mapping[str, bytes], address: str) -> bytes | None:
     """Return a picture of a package by the name that an item at `path` uses."""
     name = unquote(address).partition("?")[0]
-    rest = name.removeprefix(_BASE).lstrip("/")
-    places = (normpath(join(dirname(path), name)), rest, f"web_resources/{rest}")
-    return next((pictures[place] for place in places if place in pictures), None)
+    path_from_root = name.removeprefix(_BASE).lstrip("/")
+    possible_paths = (
+        normpath(join(dirname(path), name)),
+        path_from_root,
+        f"web_resources/{path_from_root}",
+    )
+    return next(
+        (pictures[known_path] for known_path in possible_paths if known_path in pictures),
+        None,
+    )
 
 
 @dataclasses.dataclass(slots=True)
@@ -322,13 +337,13 @@ class _QtiItemReader:
             raise ItemSkippedError("it asks nothing")
         if "extended-text-interaction" in kinds:
             raise ItemSkippedError("an essay cannot be judged by a program")
-        known = {
+        readers = {
             "choice-interaction": self._read_choices,
             "order-interaction": self._read_ordering,
             "match-interaction": self._read_matching,
             "gap-match-interaction": self._read_gap_match,
         }
-        read = known.get(kinds[0])
+        read = readers.get(kinds[0])
         if read is None:
             raise ItemSkippedError(f"its {kinds[0].replace('-', ' ')} has no counterpart here")
         if len(kinds) > 1:
@@ -382,8 +397,10 @@ class _QtiItemReader:
         converted = convert_weighted_choices(
             item, choices, self.losses, multiple_answers=not single
         )
-        fixed = converted.kind != "true-false" and find_attribute(interaction, "shuffle") == "false"
-        return dataclasses.replace(converted, shuffle=not fixed)
+        is_order_fixed = (
+            converted.kind != "true-false" and find_attribute(interaction, "shuffle") == "false"
+        )
+        return dataclasses.replace(converted, shuffle=not is_order_fixed)
 
     def _choice_feedback(self, choice: ET.Element) -> str:
         inline = first_below(choice, "feedback-inline", "feedback-block")
@@ -435,8 +452,8 @@ class _QtiItemReader:
             raise ItemSkippedError("not every left thing goes with one right thing")
         notes = self._feedback_by_identifier(interaction, "simple-associable-choice")
         pairs = [ItemPair(lefts[a], rights.get(b, ""), notes[a]) for a, b in matches]
-        used = {b for _, b in matches}
-        pairs += [ItemPair("", text) for i, text in rights.items() if i not in used]
+        used_rights = {b for _, b in matches}
+        pairs += [ItemPair("", text) for i, text in rights.items() if i not in used_rights]
         stem = self._stem(body, interaction)
         return dataclasses.replace(item, kind="match", stem=stem, pairs=tuple(pairs))
 
@@ -502,13 +519,13 @@ class _QtiItemReader:
             for n in elements_below(interaction, "gap-text")
         }
         answers = [pair.split() for pair in self._find_response(interaction).correct]
-        filled = {p[1]: texts.get(p[0], "") for p in answers if len(p) == 2}
+        word_by_gap = {p[1]: texts.get(p[0], "") for p in answers if len(p) == 2}
         blanks: list[ItemBlank] = []
 
         def gap(node: ET.Element) -> str | None:
             name = element_name(node)
             if name == "gap":
-                blanks.append(ItemBlank((filled.get(find_attribute(node, "identifier"), ""),)))
+                blanks.append(ItemBlank((word_by_gap.get(find_attribute(node, "identifier"), ""),)))
                 return BLANK
             if name in {"gap-text", "gap-img", "prompt"}:
                 return ""
@@ -521,5 +538,5 @@ class _QtiItemReader:
             raise ItemSkippedError("a gap has no word that fits")
         self.losses.add("the words to choose from are not shown; they are typed")
         prompt = first_below(interaction, "prompt")
-        lead = self._text(prompt) if prompt is not None else ""
-        return build_cloze(item, "\n\n".join(p for p in (lead, text) if p), blanks)
+        prompt_text = self._text(prompt) if prompt is not None else ""
+        return build_cloze(item, "\n\n".join(p for p in (prompt_text, text) if p), blanks)

@@ -41,14 +41,14 @@ def add_response_declaration(
 
 def add_outcomes(make: QtiBuilder, root: ET.Element, feedback: str = "single") -> None:
     """Declare the outcomes: score, shown feedback, shown explanation."""
-    for name, cardinality, base in (
+    for name, cardinality, base_type in (
         ("SCORE", "single", "float"),
         ("FEEDBACK", feedback, "identifier"),
         ("EXPLAINED", "single", "identifier"),
         ("MISTAKEN", "single", "identifier"),
     ):
-        settings = {"identifier": name, "cardinality": cardinality, "base_type": base}
-        node = make.add(root, "outcome_declaration", **settings)
+        attributes = {"identifier": name, "cardinality": cardinality, "base_type": base_type}
+        node = make.add(root, "outcome_declaration", **attributes)
         if name == "SCORE":
             make.add(make.add(node, "default_value"), "value", "0")
 
@@ -101,16 +101,16 @@ def add_sum_of_mappings_scoring(
 
 def add_choices(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     """Write single choice, multiple choice, true/false."""
-    several = item.kind == "multiple"
-    cardinality = "multiple" if several else "single"
-    names = [f"c{n}" for n in range(1, len(item.options) + 1)]
-    right = [n for n, o in zip(names, item.options, strict=True) if o.right]
+    multiple_answers = item.kind == "multiple"
+    cardinality = "multiple" if multiple_answers else "single"
+    choice_ids = [f"c{n}" for n in range(1, len(item.options) + 1)]
+    right = [n for n, o in zip(choice_ids, item.options, strict=True) if o.right]
     node = add_response_declaration(
         make, root, right, cardinality=cardinality, base_type="identifier"
     )
-    weighted = item.partial == "net" if several else any(o.credit for o in item.options)
-    if weighted:
-        _add_mapping(make, node, zip(names, choice_weight_percents(item), strict=True))
+    has_weights = item.partial == "net" if multiple_answers else any(o.credit for o in item.options)
+    if has_weights:
+        _add_mapping(make, node, zip(choice_ids, choice_weight_percents(item), strict=True))
     add_outcomes(make, root, cardinality)
     body = make.add(root, "item_body")
     make.add_markdown(body, item.stem, block=True)
@@ -119,12 +119,12 @@ def add_choices(make: QtiBuilder, root: ET.Element, item: Item) -> None:
         "choice_interaction",
         response_identifier="RESPONSE",
         shuffle="true" if item.shuffle and item.kind != "true-false" else "false",
-        max_choices="0" if several else "1",
+        max_choices="0" if multiple_answers else "1",
     )
-    for name, option in zip(names, item.options, strict=True):
+    for name, option in zip(choice_ids, item.options, strict=True):
         _add_choice(make, interaction, name, option)
     processing = make.add(root, "response_processing")
-    if weighted:
+    if has_weights:
         add_sum_of_mappings_scoring(make, processing, ["RESPONSE"])
     else:
         add_all_or_nothing_scoring(make, processing)
@@ -155,13 +155,13 @@ def add_text_entry(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     if any(o.span.unit != unit for o in item.options if o.span):
         raise ItemSkippedError("its answers are in different units")
     right = [_option_value(o) for o in item.options if o.right]
-    base = "float" if numeric else "string"
-    add_response_declaration(make, root, right[:1], cardinality="single", base_type=base)
+    base_type = "float" if numeric else "string"
+    add_response_declaration(make, root, right[:1], cardinality="single", base_type=base_type)
     add_outcomes(make, root)
     body = make.add(root, "item_body")
     make.add_markdown(body, add_unit_to_stem(item.stem, unit), block=True)
-    holder = ET.SubElement(body, "p")
-    make.add(holder, "text_entry_interaction", response_identifier="RESPONSE")
+    paragraph = ET.SubElement(body, "p")
+    make.add(paragraph, "text_entry_interaction", response_identifier="RESPONSE")
     processing = make.add(root, "response_processing")
     condition = make.add(processing, "response_condition")
     for number, option in enumerate(item.options, 1):
@@ -191,13 +191,13 @@ def _add_value_score(make: QtiBuilder, branch: ET.Element, option: ItemOption, n
 def _add_comparison(make: QtiBuilder, branch: ET.Element, option: ItemOption, item: Item) -> None:
     if option.span is not None:
         width = format_significant_digits(option.span.tolerance)
-        settings = {"tolerance_mode": "absolute", "tolerance": f"{width} {width}"}
-        test, base = make.add(branch, "equal", **settings), "float"
+        attributes = {"tolerance_mode": "absolute", "tolerance": f"{width} {width}"}
+        test, base_type = make.add(branch, "equal", **attributes), "float"
     else:
         case = "true" if item.case else "false"
-        test, base = make.add(branch, "string_match", case_sensitive=case), "string"
+        test, base_type = make.add(branch, "string_match", case_sensitive=case), "string"
     make.add(test, "variable", identifier="RESPONSE")
-    make.add(test, "base_value", _option_value(option), base_type=base)
+    make.add(test, "base_value", _option_value(option), base_type=base_type)
 
 
 def _option_value(option: ItemOption) -> str:
@@ -209,18 +209,18 @@ _CHOICE = "w{}"
 
 def add_ordering(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     """Write steps in order; distractors stay unchosen."""
-    right = [f"s{n}" for n in range(1, len(item.steps) + 1)]
-    wrong = [f"d{n}" for n in range(1, len(item.options) + 1)]
-    add_response_declaration(make, root, right, cardinality="ordered", base_type="identifier")
+    right_ids = [f"s{n}" for n in range(1, len(item.steps) + 1)]
+    wrong_ids = [f"d{n}" for n in range(1, len(item.options) + 1)]
+    add_response_declaration(make, root, right_ids, cardinality="ordered", base_type="identifier")
     add_outcomes(make, root)
     body = make.add(root, "item_body")
-    settings = {"response_identifier": "RESPONSE", "shuffle": "true"}
-    if wrong:
-        count = str(len(right))
-        settings |= {"min_choices": count, "max_choices": count}
+    attributes = {"response_identifier": "RESPONSE", "shuffle": "true"}
+    if wrong_ids:
+        count = str(len(right_ids))
+        attributes |= {"min_choices": count, "max_choices": count}
     make.add_markdown(body, item.stem, block=True)
-    interaction = make.add(body, "order_interaction", **settings)
-    for name, step in zip((*right, *wrong), (*item.steps, *item.options), strict=True):
+    interaction = make.add(body, "order_interaction", **attributes)
+    for name, step in zip((*right_ids, *wrong_ids), (*item.steps, *item.options), strict=True):
         node = make.add(interaction, "simple_choice", identifier=name)
         make.add_markdown(node, step.text, block=False)
         _add_feedback_shown_with_explanation(make, node, step.feedback)
@@ -233,27 +233,27 @@ def add_matching(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     """Write two sets; equal right sides are written once."""
     lefts = [p for p in item.pairs if p.left]
     rights = list(dict.fromkeys(p.right for p in item.pairs))
-    names = {text: f"r{n}" for n, text in enumerate(rights, 1)}
-    answers = [f"l{n} {names[p.right]}" for n, p in enumerate(lefts, 1)]
+    right_id_by_text = {text: f"r{n}" for n, text in enumerate(rights, 1)}
+    answers = [f"l{n} {right_id_by_text[p.right]}" for n, p in enumerate(lefts, 1)]
     node = add_response_declaration(
         make, root, answers, cardinality="multiple", base_type="directedPair"
     )
     mapping = make.add(node, "mapping", lower_bound="0", default_value="0")
     for pair in answers:
-        worth = format_significant_digits(1 / len(answers))
-        make.add(mapping, "map_entry", map_key=pair, mapped_value=worth)
+        share = format_significant_digits(1 / len(answers))
+        make.add(mapping, "map_entry", map_key=pair, mapped_value=share)
     add_outcomes(make, root)
     body = make.add(root, "item_body")
     settings = {"max_associations": str(len(lefts)), "response_identifier": "RESPONSE"}
     make.add_markdown(body, item.stem, block=True)
     interaction = make.add(body, "match_interaction", shuffle="true", **settings)
     left_rows = [(f"l{n}", p.left, "1", p.why) for n, p in enumerate(lefts, 1)]
-    right_rows = [(names[text], text, str(len(lefts)), "") for text in rights]
+    right_rows = [(right_id_by_text[text], text, str(len(lefts)), "") for text in rights]
     for rows in (left_rows, right_rows):
-        holder = make.add(interaction, "simple_match_set")
-        for name, text, most, why in rows:
-            settings = {"identifier": name, "match_max": most}
-            node = make.add(holder, "simple_associable_choice", **settings)
+        match_set = make.add(interaction, "simple_match_set")
+        for name, text, match_max, why in rows:
+            settings = {"identifier": name, "match_max": match_max}
+            node = make.add(match_set, "simple_associable_choice", **settings)
             make.add_markdown(node, text, block=False)
             _add_feedback_shown_with_explanation(make, node, why)
     processing = make.add(root, "response_processing")
@@ -269,20 +269,20 @@ def _add_feedback_shown_with_explanation(make: QtiBuilder, node: ET.Element, why
 
 def add_cloze(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     """Write a text entry or a choice for each gap; each earns its share."""
-    names = [f"RESPONSE{n}" for n in range(1, len(item.blanks) + 1)]
-    for name, blank in zip(names, item.blanks, strict=True):
-        _add_gap_scoring(make, root, name, blank, 1 / len(names))
+    response_ids = [f"RESPONSE{n}" for n in range(1, len(item.blanks) + 1)]
+    for name, blank in zip(response_ids, item.blanks, strict=True):
+        _add_gap_scoring(make, root, name, blank, 1 / len(response_ids))
     add_outcomes(make, root)
     body = make.add(root, "item_body")
     make.add_markdown(body, item.stem, block=True)
     make.add_markdown(body, item.text, block=True)
     gaps = list(body.iter(GAP))
-    if len(gaps) != len(names):
+    if len(gaps) != len(response_ids):
         raise ItemSkippedError("its gaps do not fit its text")
-    for gap, name, blank in zip(gaps, names, item.blanks, strict=True):
+    for gap, name, blank in zip(gaps, response_ids, item.blanks, strict=True):
         _add_gap_field(make, gap, name, blank)
     processing = make.add(root, "response_processing")
-    add_sum_of_mappings_scoring(make, processing, names)
+    add_sum_of_mappings_scoring(make, processing, response_ids)
     add_explanation_rules(make, processing, item)
 
 
@@ -290,10 +290,10 @@ def _add_gap_scoring(
     make: QtiBuilder, root: ET.Element, name: str, blank: ItemBlank, worth: float
 ) -> None:
     """Declare what fills a gap, with its share of the points."""
-    base = "identifier" if blank.wrong else "string"
+    base_type = "identifier" if blank.wrong else "string"
     answers = [_CHOICE.format(0)] if blank.wrong else list(blank.answers)
-    settings = {"identifier": name, "cardinality": "single", "base_type": base}
-    node = add_response_declaration(make, root, answers[:1], **settings)
+    attributes = {"identifier": name, "cardinality": "single", "base_type": base_type}
+    node = add_response_declaration(make, root, answers[:1], **attributes)
     mapping = make.add(node, "mapping", default_value="0")
     for answer in answers:
         entry = {"map_key": answer, "mapped_value": format_significant_digits(worth)}
@@ -302,13 +302,13 @@ def _add_gap_scoring(
 
 def _add_gap_field(make: QtiBuilder, gap: ET.Element, name: str, blank: ItemBlank) -> None:
     """Replace the mark of a gap by a text field or a list."""
-    settings = {"response_identifier": name}
+    attributes = {"response_identifier": name}
     if not blank.wrong:
         if blank.hint:
-            settings["placeholder_text"] = blank.hint
-        make.change_element(gap, "text_entry_interaction", **settings)
+            attributes["placeholder_text"] = blank.hint
+        make.change_element(gap, "text_entry_interaction", **attributes)
         return
-    make.change_element(gap, "inline_choice_interaction", shuffle="true", **settings)
+    make.change_element(gap, "inline_choice_interaction", shuffle="true", **attributes)
     for number, word in enumerate((blank.answers[0], *blank.wrong)):
         make.add(gap, "inline_choice", word, identifier=_CHOICE.format(number))
 
@@ -353,14 +353,14 @@ def write_qti(items: tuple[Item, ...], version: str, language: str = "") -> Expo
 def _use_package_files(root: ET.Element, item: Item) -> dict[str, bytes]:
     """Change an item's pictures to package files; returns their bytes by name."""
     contents = {picture.name: image_bytes(picture) for picture in item.pictures}
-    used: dict[str, bytes] = {}
+    used_files: dict[str, bytes] = {}
     for node in root.iter("img"):
         name = node.get("src", "")
         if name in contents:
             file = f"images/{name.replace('/', '-')}"
             node.set("src", f"../{file}")
-            used[file] = contents[name]
-    return used
+            used_files[file] = contents[name]
+    return used_files
 
 
 def _item_element(make: QtiBuilder, item: Item) -> ET.Element:
@@ -405,10 +405,10 @@ def _write_package(
 ) -> bytes:
     """Return the package: its items, and the pictures of each."""
     contents = {name: c for files_of_item in pictures.values() for name, c in files_of_item.items()}
-    needed = {name: list(pictures[name]) for name in files}
+    pictures_by_item = {name: list(pictures[name]) for name in files}
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("imsmanifest.xml", _write_manifest(needed, version))
+        archive.writestr("imsmanifest.xml", _write_manifest(pictures_by_item, version))
         for name, content in {**files, **contents}.items():
             archive.writestr(name, content)
     return out.getvalue()
@@ -417,9 +417,9 @@ def _write_package(
 def _write_manifest(needed: dict[str, list[str]], version: str) -> bytes:
     root = ET.Element("manifest", identifier="headroom", xmlns=_MANIFESTS[version])
     metadata = add_child(root, "metadata")
-    older = version == "2.1"
-    add_child(metadata, "schema", "QTIv2.1 Package" if older else "QTI Package")
-    add_child(metadata, "schemaversion", "1.0.0" if older else "3.0.0")
+    is_qti_21 = version == "2.1"
+    add_child(metadata, "schema", "QTIv2.1 Package" if is_qti_21 else "QTI Package")
+    add_child(metadata, "schemaversion", "1.0.0" if is_qti_21 else "3.0.0")
     add_child(root, "organizations")
     resources = add_child(root, "resources")
     kind = f"imsqti_item_xmlv{version.replace('.', 'p')}"

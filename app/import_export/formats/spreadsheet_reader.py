@@ -91,30 +91,30 @@ class TableHeader:
 
     def is_column_read(self, place: int) -> bool:
         """Return whether a column has a known meaning."""
-        known = (self.named, self.choices, self.reasons)
-        return place in self.wrong or any(place in k.values() for k in known)
+        known_columns = (self.named, self.choices, self.reasons)
+        return place in self.wrong or any(place in k.values() for k in known_columns)
 
     def describe_column(self, place: int) -> str:
         """Return a phrase that names a column."""
-        head = self.cells[place] if place < len(self.cells) else ""
-        title = " ".join(head.split())[:40]
+        cell = self.cells[place] if place < len(self.cells) else ""
+        title = " ".join(cell.split())[:40]
         return f"“{title}”" if title else f"{_column_letters(place)}, which has no name,"
 
     def may_unread_column_hold_answer(self, place: int) -> bool:
         """Return whether an unknown column may hold a choice or an answer."""
-        head = self.cells[place] if place < len(self.cells) else ""
-        word = _plain_column_name(head)
-        twice = _COLUMN.fullmatch(word) or _CHOICE.fullmatch(word)
-        return not word or bool(twice or _ANSWERING.search(word))
+        cell = self.cells[place] if place < len(self.cells) else ""
+        name = _plain_column_name(cell)
+        names_known_column = _COLUMN.fullmatch(name) or _CHOICE.fullmatch(name)
+        return not name or bool(names_known_column or _ANSWERING.search(name))
 
     def is_metadata(self, place: int) -> bool:
         """Return whether a column holds metadata: a source, a number, a topic.
 
         A numbered one, such as “Image 1”, may be a choice.
         """
-        word = _plain_column_name(self.cells[place]) if place < len(self.cells) else ""
-        series = re.search(r"(?:^| )(?:[a-z]|\d{1,2})$|\d$", word)
-        return _ASIDE.search(word) is not None and not series
+        name = _plain_column_name(self.cells[place]) if place < len(self.cells) else ""
+        is_numbered = re.search(r"(?:^| )(?:[a-z]|\d{1,2})$|\d$", name)
+        return _ASIDE.search(name) is not None and not is_numbered
 
 
 def parse_header(cells: Sequence[str]) -> TableHeader | None:
@@ -123,21 +123,21 @@ def parse_header(cells: Sequence[str]) -> TableHeader | None:
     choices: dict[str, int] = {}
     reasons: dict[str, int] = {}
     wrong: list[int] = []
-    for place, cell in enumerate(cells):
+    for column, cell in enumerate(cells):
         word = _plain_column_name(cell)
         choice = _CHOICE.fullmatch(word)
         reason = _REASON.fullmatch(word) or _REASON_BEHIND.fullmatch(word)
-        column = _COLUMN.fullmatch(word)
-        if column and column.lastgroup:
-            named.setdefault(column.lastgroup, place)
+        known_column = _COLUMN.fullmatch(word)
+        if known_column and known_column.lastgroup:
+            named.setdefault(known_column.lastgroup, column)
         elif _WRONG.fullmatch(word):
-            wrong.append(place)
+            wrong.append(column)
         elif choice:
             label = (choice["label"] or choice["letter"]).upper()
             if _fits_label_series(label, choices, single_letter=len(word) == 1):
-                choices.setdefault(label, place)
+                choices.setdefault(label, column)
         elif reason:
-            reasons.setdefault(reason["label"].upper(), place)
+            reasons.setdefault(reason["label"].upper(), column)
     if not {"question", "answer"} <= named.keys():
         return None
     return TableHeader(named, choices, reasons, tuple(wrong), tuple(cells))
@@ -159,11 +159,11 @@ def _plain_column_name(cell: str) -> str:
     >>> _plain_column_name("Answer 1 - max 75 characters"), _plain_column_name("Correct_Answer(s)*")
     ('answer 1', 'correct answer')
     """
-    parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", cell)  # “OptionA”
-    parted = re.sub(r"\(([a-rA-R]|\d{1,2})\)", r" \1", parted)  # “Option (A)”
-    bare = re.sub(r"\([^)]*\)|[*:?\"]|\.(?=\s)", " ", parted.lower())
-    bare = re.split(r"\s[-\u2013\u2014]\s", f"{bare} ")[0]
-    return " ".join(re.sub("[_-]", " ", bare).split()).rstrip(").")
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", cell)  # “OptionA”
+    spaced = re.sub(r"\(([a-rA-R]|\d{1,2})\)", r" \1", spaced)  # “Option (A)”
+    plain = re.sub(r"\([^)]*\)|[*:?\"]|\.(?=\s)", " ", spaced.lower())
+    plain = re.split(r"\s[-\u2013\u2014]\s", f"{plain} ")[0]
+    return " ".join(re.sub("[_-]", " ", plain).split()).rstrip(").")
 
 
 def _column_letters(place: int) -> str:
@@ -204,15 +204,15 @@ def read_spreadsheet(data: bytes) -> ImportResult:
         return _read_book(data)
     decoded = decode_or_guess(data)
     text = decoded.text
-    declared = _TOLD_SIGN.fullmatch(text.partition("\n")[0].strip())
-    separators = declared[1] if declared else _SIGNS
-    header, rows, place = _find_header_row([_split_rows(text, sign) for sign in separators])
-    table = _SheetTable(header, list(rows), comma=separators[place] == ";")
+    declared_separator = _TOLD_SIGN.fullmatch(text.partition("\n")[0].strip())
+    separators = declared_separator[1] if declared_separator else _SIGNS
+    header, rows, table_index = _find_header_row([_split_rows(text, sign) for sign in separators])
+    table = _SheetTable(header, list(rows), comma=separators[table_index] == ";")
     return read_source_items(table.sources(), *filter(None, (decoded.guess_note,)))
 
 
 def _split_rows(text: str, separator: str) -> Iterator[Row]:
-    """Yield the rows of a text with cells separated by `separator`, with their first line numbers."""
+    """Yield the rows of a text with the number of their first line; `separator` ends a cell."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
         line = 1
@@ -235,23 +235,23 @@ def _mark_cell_error(cell: str) -> str:
 
 
 def _find_header_row(tables: Sequence[Iterator[Row]]) -> tuple[TableHeader, Iterator[Row], int]:
-    """Return the header of the first table that has one, the rows below, and the table's index."""
-    best: Sequence[str] = ()
-    broken: UnusableFileError | None = None
-    for place, rows in enumerate(tables):
+    """Return the first header found, the rows below it, and the index of its table."""
+    longest_row: Sequence[str] = ()
+    first_error: UnusableFileError | None = None
+    for table_index, rows in enumerate(tables):
         try:
             for _, cells in itertools.islice(rows, _ABOVE):
                 if header := parse_header(cells):
-                    return header, rows, place
-                best = cells if len(cells) > len(best) and any(cells) else best
+                    return header, rows, table_index
+                longest_row = cells if len(cells) > len(longest_row) and any(cells) else longest_row
         except UnusableFileError as error:
-            broken = broken or error
-    if broken or not best:
-        raise broken or UnusableFileError("The table is empty.")
-    named = ", ".join(f"“{cell}”" for cell in best if cell)[:200]
-    missing = "answer" if "question" in (cell.lower() for cell in best) else "question"
+            first_error = first_error or error
+    if first_error or not longest_row:
+        raise first_error or UnusableFileError("The table is empty.")
+    column_names = ", ".join(f"“{cell}”" for cell in longest_row if cell)[:200]
+    missing = "answer" if "question" in (cell.lower() for cell in longest_row) else "question"
     raise UnusableFileError(
-        f"A row at the top must name the columns; there is no “{missing}” among {named}."
+        f"A row at the top must name the columns; there is no “{missing}” among {column_names}."
     )
 
 
@@ -268,17 +268,17 @@ def _read_book(data: bytes) -> ImportResult:
     book = read_workbook(data, refusal)
     notes = [f"The hidden sheet “{name}” is not read." for name in book.hidden]
     tables: dict[str, _SheetTable] = {}
-    unread: UnusableFileError | None = None
+    first_error: UnusableFileError | None = None
     for name, cells in book.sheets:
         try:
             header, rows, _ = _find_header_row([iter([*enumerate(cells, 1)])])
         except UnusableFileError as error:
-            unread = unread or error
+            first_error = first_error or error
             notes.append(f"The sheet “{name}” is not read. {error}")
             continue
         tables[name] = _SheetTable(header, list(rows))
     if not tables:
-        raise unread or UnusableFileError("The table is empty.")
+        raise first_error or UnusableFileError("The table is empty.")
     sources = (
         source
         for name, table in tables.items()
@@ -312,8 +312,10 @@ class _SheetTable:
     def _answers_are_labels(self) -> bool:
         """Return whether some answers can only be labels, and none only text."""
         readings = [row.answer_as_labels_and_texts() for row in self.rows if row.has_choices()]
-        labels = any(by_label and not by_words for by_label, by_words in readings)
-        return labels and not any(w and not by_label for by_label, w in readings)
+        some_are_labels = any(by_label and not by_text for by_label, by_text in readings)
+        return some_are_labels and not any(
+            by_text and not by_label for by_label, by_text in readings
+        )
 
     def sources(self, prefix: str = "") -> Iterator[SourceItem]:
         """Yield the questions; `prefix` stands before their names in reports."""
@@ -346,7 +348,7 @@ class _SheetRow:
         return "" if cell.startswith(UNREADABLE) else cell
 
     def require_readable_cell(self, name: str) -> str:
-        """Return the same cell; raises ItemSkippedError if it has an error."""
+        """Return the cell of a named column, empty if missing; raises ItemSkippedError."""
         return self._require_readable_cell_at(self.heads.named.get(name, -1))
 
     def _require_readable_cell_at(self, place: int) -> str:
@@ -360,13 +362,14 @@ class _SheetRow:
         """Return the question of a row of a table that we wrote."""
         titles = enumerate(self.heads.cells)
         return read_own_table_row(
-            {title: self._require_readable_cell_at(place) for place, title in titles if title}
+            {title: self._require_readable_cell_at(column) for column, title in titles if title}
         )
 
     def has_choices(self) -> bool:
         """Return whether any choice column has a value."""
         return any(
-            place < len(self.cells) and self.cells[place] for place in self.heads.choices.values()
+            column < len(self.cells) and self.cells[column]
+            for column in self.heads.choices.values()
         )
 
     def answer_as_labels_and_texts(self) -> tuple[frozenset[str], frozenset[str]]:
@@ -374,8 +377,8 @@ class _SheetRow:
 
         Empty for true or false, which authors write out in tables with letters.
         """
-        places = self.heads.choices.items()
-        choices = {label: self._readable_cell_or_empty_at(place) for label, place in places}
+        columns = self.heads.choices.items()
+        choices = {label: self._readable_cell_or_empty_at(column) for label, column in columns}
         filled = {label: text for label, text in choices.items() if text}
         answer = self.readable_cell_or_empty("answer")
         try:
@@ -421,19 +424,23 @@ class _SheetRow:
         It raises if such a cell may be a choice or an answer, because the question would be a
         different one without it.
         """
-        chosen = self.has_choices() or any(map(self._readable_cell_or_empty_at, self.heads.wrong))
-        for place, cell in enumerate(self.cells):
-            numbered = cell.isdigit() and place < self.heads.named["question"]
-            if not cell or self.heads.is_column_read(place):
+        offers_choices = self.has_choices() or any(
+            map(self._readable_cell_or_empty_at, self.heads.wrong)
+        )
+        for column, cell in enumerate(self.cells):
+            is_row_number = cell.isdigit() and column < self.heads.named["question"]
+            if not cell or self.heads.is_column_read(column):
                 continue
-            if place >= len(self.heads.cells):
+            if column >= len(self.heads.cells):
                 raise ItemSkippedError(
                     "it has more cells than the table has columns: write words with "
                     "a comma between quotation marks"
                 )
-            name = self.heads.describe_column(place)
-            known = chosen or self.heads.is_metadata(place)
-            if (self.heads.may_unread_column_hold_answer(place) or not known) and not numbered:
+            name = self.heads.describe_column(column)
+            is_harmless = offers_choices or self.heads.is_metadata(column)
+            if (
+                self.heads.may_unread_column_hold_answer(column) or not is_harmless
+            ) and not is_row_number:
                 raise ItemSkippedError(
                     f"the column {name} is not read and may hold a choice or an answer:"
                     " name the choices A, B, C … or Option 1, Option 2 …, or take the "
@@ -452,8 +459,8 @@ class _SheetRow:
         )
 
     def _choice(self, answer: str, *, letters: bool) -> tuple[Kind, tuple[ItemOption, ...]]:
-        places = self.heads.choices.items()
-        choices = {label: self._require_readable_cell_at(place) for label, place in places}
+        columns = self.heads.choices.items()
+        choices = {label: self._require_readable_cell_at(column) for label, column in columns}
         filled = {label: text for label, text in choices.items() if text}
         if any(map(self._readable_cell_or_empty_at, self.heads.wrong)):
             raise ItemSkippedError("it has choices and wrong answers beside them: keep one")
@@ -475,7 +482,7 @@ class _SheetRow:
     ) -> tuple[Kind, tuple[ItemOption, ...]] | None:
         """Return the answer and the wrong answers as choices, if there are any."""
         wrong = [
-            text for place in self.heads.wrong if (text := self._require_readable_cell_at(place))
+            text for column in self.heads.wrong if (text := self._require_readable_cell_at(column))
         ]
         if answer in wrong:
             raise ItemSkippedError(f"its answer “{answer[:40]}” is among the wrong ones too")
@@ -491,16 +498,18 @@ class _SheetRow:
         return (infer_choice_kind(options), options) if wrong else None
 
     def _check_declared_type(self, kind: Kind, options: Sequence[ItemOption]) -> Iterator[str]:
-        """Yield what the type in a row says that is lost; raises ItemSkippedError."""
-        named = self.require_readable_cell("type")
-        word = named.lower().replace("-", " ").replace("_", " ")
-        chosen = kind in {"single", "multiple", "true-false"}
-        if not named:
+        """Yield what is lost of the type that the row declares; raises ItemSkippedError."""
+        declared_type = self.require_readable_cell("type")
+        plain_type = declared_type.lower().replace("-", " ").replace("_", " ")
+        is_choice = kind in {"single", "multiple", "true-false"}
+        if not declared_type:
             return
-        if chosen != bool(_CHOSEN.search(word)):
-            has = f"{len(options)} choices" if chosen else "no choices"
-            raise ItemSkippedError(f"its type is “{named[:40]}”, but it has {has}: correct one")
-        if chosen and _SEVERAL.search(word) and kind != "multiple":
+        if is_choice != bool(_CHOSEN.search(plain_type)):
+            found_choices = f"{len(options)} choices" if is_choice else "no choices"
+            raise ItemSkippedError(
+                f"its type is “{declared_type[:40]}”, but it has {found_choices}: correct one"
+            )
+        if is_choice and _SEVERAL.search(plain_type) and kind != "multiple":
             yield "several boxes could be ticked there; here it is a single choice"
 
     def _read_difficulty_or_default(self) -> int:

@@ -94,13 +94,13 @@ def _describe_unmatched_answer(answer: str, choices: Choices) -> str:
 
 def _named_labels(answer: str, read: Callable[[str], str]) -> frozenset[str]:
     """Return the label that the whole answer names, or else those of all its parts."""
-    whole = read(answer)
-    if whole:
-        return frozenset({whole})
-    for parting in _PARTS:
-        named = list(map(read, parting.split(answer)[:_MOST_PARTS]))
-        if all(named):
-            return frozenset(named)
+    label = read(answer)
+    if label:
+        return frozenset({label})
+    for separator in _PARTS:
+        labels = list(map(read, separator.split(answer)[:_MOST_PARTS]))
+        if all(labels):
+            return frozenset(labels)
     return frozenset()
 
 
@@ -114,10 +114,10 @@ def _find_label(name: str, choices: Choices) -> str:
     label = name.upper()
     if label in choices or not choices:
         return label if choices else ""
-    letters = next(iter(choices)).isalpha()
-    if label.isdigit() and letters and not any(map(read_span, choices.values())):
+    uses_letters = next(iter(choices)).isalpha()
+    if label.isdigit() and uses_letters and not any(map(read_span, choices.values())):
         label = chr(ord("A") + int(label) - 1)
-    elif label.isalpha() and not letters:
+    elif label.isalpha() and not uses_letters:
         label = str(ord(label) - ord("A") + 1)
     return label if label in choices else ""
 
@@ -137,12 +137,12 @@ def _find_by_label_and_words(part: str, choices: Choices) -> str:
     """Return the choice named by its label and its text, such as “B) 443”."""
     match = _BOTH.fullmatch(part.strip())
     label = _find_label(match["label"], choices) if match else ""
-    same = (
+    is_same_text = (
         match
         and label
         and _normalize_for_comparison(choices[label]) == _normalize_for_comparison(match["words"])
     )
-    return label if same else ""
+    return label if is_same_text else ""
 
 
 def _collapse_spaces(text: str) -> str:
@@ -181,21 +181,22 @@ def read_answer_without_choices(
 ) -> tuple[Kind, tuple[ItemOption, ...]]:
     """Read an answer without choices: a number, true or false, or words separated by “|”.
 
-    `may_use_decimal_comma`: the author may use decimal commas, so “1,024” is ambiguous. Raises ItemSkippedError.
+    `may_use_decimal_comma`: the author may use decimal commas, so “1,024” is ambiguous. Raises
+    ItemSkippedError.
     """
-    word = answer.strip()
-    if span := read_span(word, may_use_decimal_comma=may_use_decimal_comma):
+    text = answer.strip()
+    if span := read_span(text, may_use_decimal_comma=may_use_decimal_comma):
         return "numeric", (ItemOption("", True, span=span),)
-    if word[:1] in set("~≈") and read_span(word[1:]):
-        raise ItemSkippedError(f"its answer “{word[:40]}” is about a number: write 5 ± 0.5")
-    if _DIGITS.fullmatch(word):
-        raise ItemSkippedError(f"its answer “{word[:40]}” is not a number: write its digits")
-    if word.casefold() in {"true", "false"}:
-        true = word.casefold() == "true"
+    if text[:1] in set("~≈") and read_span(text[1:]):
+        raise ItemSkippedError(f"its answer “{text[:40]}” is about a number: write 5 ± 0.5")
+    if _DIGITS.fullmatch(text):
+        raise ItemSkippedError(f"its answer “{text[:40]}” is not a number: write its digits")
+    if text.casefold() in {"true", "false"}:
+        true = text.casefold() == "true"
         return "true-false", (ItemOption("True", true), ItemOption("False", not true))
-    answers = [part.strip() for part in word.split("|") if part.strip()]
+    answers = [part.strip() for part in text.split("|") if part.strip()]
     if not answers:
-        raise ItemSkippedError(f"its answer “{word[:40]}” has no words")
+        raise ItemSkippedError(f"its answer “{text[:40]}” has no words")
     return "short", tuple(ItemOption(accepted, True) for accepted in answers)
 
 
@@ -277,17 +278,17 @@ def _draft_to_item(draft: _AikenDraft, _losses: PicturesAndLosses) -> Item:
     if not letters:
         raise ItemSkippedError("it has no question or no options")
     if letters != sorted(set(letters)) or letters[0] != "A":
-        shown = ", ".join(letters[:8])
+        shown_letters = ", ".join(letters[:8])
         raise ItemSkippedError(
-            f"its options are {shown}, not A, B, C in order: is a line “ANSWER: X” "
+            f"its options are {shown_letters}, not A, B, C in order: is a line “ANSWER: X” "
             "missing above one of them?"
         )
     if not draft.answer:
         raise ItemSkippedError("there is no line “ANSWER: X” below its options")
     texts = {letter: convert_plain_text("\n".join(lines)) for letter, lines in draft.options}
-    plain = {letter: " ".join(lines) for letter, lines in draft.options}
-    right = _right_label(draft.answer, plain)
-    options = tuple(ItemOption(text, key in right) for key, text in texts.items())
+    text_by_letter = {letter: " ".join(lines) for letter, lines in draft.options}
+    right_letters = _right_label(draft.answer, text_by_letter)
+    options = tuple(ItemOption(text, key in right_letters) for key, text in texts.items())
     stem = convert_plain_text("\n".join(draft.stem), join_wrapped_lines=True)
     return Item(
         "", infer_choice_kind(options), stem, options, explanation=convert_plain_text(draft.why)
@@ -298,10 +299,10 @@ def _right_label(answer: str, options: dict[str, str]) -> frozenset[str]:
     """Return the letter that an answer names, alone or before the text of its option."""
     if re.fullmatch("[A-Z]", answer) and answer not in options:
         raise ItemSkippedError(f"its answer {answer} is not among its options")
-    named = find_named_labels(answer, options, labels_first=True)
-    if len(named) > 1:
+    labels = find_named_labels(answer, options, labels_first=True)
+    if len(labels) > 1:
         raise ItemSkippedError(f"its answer “{answer[:40]}” names several, but Aiken has one")
-    return named
+    return labels
 
 
 def write_aiken(items: tuple[Item, ...]) -> ExportResult:

@@ -44,8 +44,10 @@ Row = dict[str, str]
 def write_xlsx(items: tuple[Item, ...]) -> ExportResult:
     """Return a workbook with one row per question."""
     rows, refused, lost = convert_items(items, _item_row, "xlsx")
-    most = max((sum(len(name) < 3 and name.isupper() for name in row) for row in rows), default=0)
-    labels = [_column_label(number) for number in range(most)]
+    most_choices = max(
+        (sum(len(name) < 3 and name.isupper() for name in row) for row in rows), default=0
+    )
+    labels = [_column_label(number) for number in range(most_choices)]
     choices = [name for label in labels for name in (label, f"{label} feedback")]
     columns = [*_HEAD, *choices, *_TAIL]
     table = [columns, *([row.get(name, "") for name in columns] for row in rows)]
@@ -150,7 +152,7 @@ def _answer_fields(kind: str, row: Mapping[str, str]) -> dict[str, Any]:
     question = row[QUESTION]
     if kind == "cloze":
         stem, _, text = question.partition("\n\n")
-        blanks = tuple(_read_blank(found[1]) for found in _BLANK.finditer(text))
+        blanks = tuple(_read_blank(match[1]) for match in _BLANK.finditer(text))
         if not blanks:
             raise ItemSkippedError("its question has no blank: write [[answer]] in its text")
         return {"stem": stem, "text": _BLANK.sub(BLANK, text), "blanks": blanks}
@@ -159,13 +161,22 @@ def _answer_fields(kind: str, row: Mapping[str, str]) -> dict[str, Any]:
         left, _, right = row.get("answer", "").partition(_ARROW.strip())
         pairs = tuple(_read_pair(text, feedback) for _, text, feedback in choices)
         return {"stem": question, "titles": (left.strip(), right.strip()), "pairs": pairs}
-    key = _read_answer_key(row.get("answer", ""), [label for label, _, _ in choices])
+    credit_by_label = _read_answer_key(row.get("answer", ""), [label for label, _, _ in choices])
     if kind == "order":
-        made = {label: ItemOption(text, label in key, why) for label, text, why in choices}
-        wrong = tuple(option for label, option in made.items() if label not in key)
-        return {"stem": question, "steps": tuple(made[label] for label in key), "options": wrong}
+        option_by_label = {
+            label: ItemOption(text, label in credit_by_label, why) for label, text, why in choices
+        }
+        wrong = tuple(
+            option for label, option in option_by_label.items() if label not in credit_by_label
+        )
+        return {
+            "stem": question,
+            "steps": tuple(option_by_label[label] for label in credit_by_label),
+            "options": wrong,
+        }
     options = tuple(
-        _read_option(kind, text, feedback, key.get(label)) for label, text, feedback in choices
+        _read_option(kind, text, feedback, credit_by_label.get(label))
+        for label, text, feedback in choices
     )
     return {"stem": question, "options": options}
 
