@@ -84,8 +84,8 @@ def format_term(value: float, unit: str = "") -> str:
         text = format_number(value, 6)
         looks_whole = "." not in text and value != int(value) and value < _WHOLE_DIGITS
         return format_number(value, 8) if looks_whole else text
-    for more in range(_DIGITS):
-        text = format_value(value, unit, more)
+    for extra_decimals in range(_DIGITS):
+        text = format_value(value, unit, extra_decimals)
         if sum(c.isdigit() for c in text.lstrip("0.")) >= _DIGITS:
             break
     return text
@@ -112,13 +112,13 @@ def decimals_for_exact_sum(parts: Iterable[float], unit: str) -> int:
     """
     parts = tuple(parts)
     total = format_value(math.fsum(parts), unit)
-    for more in range(3):
-        text = (format_value(value, unit, more) for value in parts)
-        read = math.fsum(parse_quantity(w.replace(NBSP, " "), unit) for w in text)
+    for extra_decimals in range(3):
+        text = (format_value(value, unit, extra_decimals) for value in parts)
+        printed_sum = math.fsum(parse_quantity(w.replace(NBSP, " "), unit) for w in text)
         # Some readers round half of the last place up, others down.
-        either = (format_value(read * near, unit) for near in (1 - 1e-9, 1 + 1e-9))
-        if set(either) == {total}:
-            return more
+        rounded_sums = (format_value(printed_sum * nudge, unit) for nudge in (1 - 1e-9, 1 + 1e-9))
+        if set(rounded_sums) == {total}:
+            return extra_decimals
     return 3
 
 
@@ -134,9 +134,9 @@ def format_exact_sum(values: Iterable[float], unit: str) -> str:
     '1.24 GB + 1.24 GB'
     """
     parts = [value for value in values if value]
-    more = decimals_for_exact_sum(parts, unit)
-    text = [format_value(value, unit, more) for value in parts]
-    return " + ".join(text) or format_value(0.0, unit)
+    extra_decimals = decimals_for_exact_sum(parts, unit)
+    terms = [format_value(value, unit, extra_decimals) for value in parts]
+    return " + ".join(terms) or format_value(0.0, unit)
 
 
 def format_share_per_gpu(
@@ -167,19 +167,23 @@ def format_cache_formula(
     groups: dict[tuple[int, int], float] = {}
     for layer, number in model.runs:
         mixer = layer.mixer
-        ways = round(1 / cache_share_per_gpu(mixer.kv_heads, gpus))
+        divisor = round(1 / cache_share_per_gpu(mixer.kv_heads, gpus))
         if mixer.cache:
-            cached = min(tokens, mixer.window) if mixer.window else tokens
-            each = number * cached_elements(mixer, element_bytes)
-            groups[cached, ways] = groups.get((cached, ways), 0.0) + each
+            cached_tokens = min(tokens, mixer.window) if mixer.window else tokens
+            elements_per_token = number * cached_elements(mixer, element_bytes)
+            groups[cached_tokens, divisor] = (
+                groups.get((cached_tokens, divisor), 0.0) + elements_per_token
+            )
         if mixer.near:
-            cached = min(tokens, mixer.near_tokens)
-            groups[cached, ways] = groups.get((cached, ways), 0.0) + number * mixer.near
+            cached_tokens = min(tokens, mixer.near_tokens)
+            groups[cached_tokens, divisor] = (
+                groups.get((cached_tokens, divisor), 0.0) + number * mixer.near
+            )
     parts = []
-    for (cached, ways), elements in groups.items():
-        over = f" ÷ {ways}" if gpus > 1 else ""
+    for (cached_tokens, divisor), elements in groups.items():
+        divisor_text = f" ÷ {divisor}" if gpus > 1 else ""
         size = format_term(elements * element_bytes, "B")
-        parts.append(f"{size} × {format_term(cached)}{over}")
+        parts.append(f"{size} × {format_term(cached_tokens)}{divisor_text}")
     if state_bytes:
         parts.append(format_term(state_bytes, "B") + (f" ÷ {gpus}" if gpus > 1 else ""))
     return " + ".join(parts) or format_term(0.0, "B")
@@ -233,12 +237,12 @@ def format_adapter_flops_per_token(
 
 def format_daly_interval(stall: float, mtbf: float) -> tuple[str, str]:
     """Return Daly's interval between checkpoints as formula and numbers."""
-    apart = format_term(mtbf, "s")
+    mtbf_text = format_term(mtbf, "s")
     if stall >= 2 * mtbf:
-        return "time between failures", apart
-    rule = "√(2 × {0} × {1}) × (1 + √({0} ÷ (2 × {1})) ÷ 3 + {0} ÷ (18 × {1})) − {0}"
-    formula = rule.format("stall", "failures") + ", failures: the time between them"
-    return formula, rule.format(format_term(stall, "s"), apart)
+        return "time between failures", mtbf_text
+    template = "√(2 × {0} × {1}) × (1 + √({0} ÷ (2 × {1})) ÷ 3 + {0} ÷ (18 × {1})) − {0}"
+    formula = template.format("stall", "failures") + ", failures: the time between them"
+    return formula, template.format(format_term(stall, "s"), mtbf_text)
 
 
 def format_training_flops_per_token(model: Architecture, flops_per_token: float) -> str:

@@ -76,9 +76,9 @@ def input_field(
     kinds must be given. A `unit` that isn't a base unit, such as GB, is the typed unit.
     """
     kind = {bool: "flag", int: "count", str: "choice"}.get(type(default), "number")
-    least, most = limits
-    usual = {"kind": kind, "optional": default is None, "minimum": least, "maximum": most}
-    spec = {**usual, **spec}
+    minimum, maximum = limits
+    defaults = {"kind": kind, "optional": default is None, "minimum": minimum, "maximum": maximum}
+    spec = {**defaults, **spec}
     unit = str(spec.get("unit", ""))
     base, _ = units.UNITS.get(unit, (unit, 1.0))
     if base != unit:
@@ -87,7 +87,7 @@ def input_field(
 
 
 def reuse_input(inputs_type: type, name: str, **changes: Any) -> Any:
-    """Declare an input that another estimate has, with what is different of it.
+    """Declare an input of another estimate again, with some changes.
 
     A `default` changes the default value, everything else the `InputSpec`.
     """
@@ -199,9 +199,9 @@ def format_typed_value(field: InputSpec, value: Any) -> str:
         return config_key(value) if field.kind == "model" and is_config_text(value) else value
     if field.typed_unit:
         typed = units.convert_unit(float(value), field.unit, field.typed_unit)
-        for short in (f"{typed:.12g}", _format_shortest_number(typed)):
-            if units.parse_quantity(short, field.unit, field.typed_unit) == value:
-                return short
+        for text in (f"{typed:.12g}", _format_shortest_number(typed)):
+            if units.parse_quantity(text, field.unit, field.typed_unit) == value:
+                return text
         if not field.unit:  # Shares are always typed without another unit.
             return f"{typed:.12g}"
     number = _format_shortest_number(value)
@@ -218,12 +218,12 @@ def describe_range(field: InputSpec) -> str:
         return _join_with_or(tuple(value for value, _ in field.choices))
     if field.kind == "flag":
         return "yes or no"
-    least, most = (_format_bound(field, b) for b in (field.minimum, field.maximum))
-    if least and most:
-        return f"{least} to {most}"
-    if least:
-        return f"at least {least}"
-    return f"at most {most}" if most else "a number"
+    minimum, maximum = (_format_bound(field, b) for b in (field.minimum, field.maximum))
+    if minimum and maximum:
+        return f"{minimum} to {maximum}"
+    if minimum:
+        return f"at least {minimum}"
+    return f"at most {maximum}" if maximum else "a number"
 
 
 def _split_counted_gpu(fields: dict[str, InputSpec], typed: Mapping[str, Any]) -> dict[str, Any]:
@@ -235,12 +235,12 @@ def _split_counted_gpu(fields: dict[str, InputSpec], typed: Mapping[str, Any]) -
             continue
         if len(raw) > LONGEST_VALUE:
             continue
-        counted = _COUNTED.match(raw)
-        if counted:
-            values[name] = counted["what"]
+        match = _COUNTED.match(raw)
+        if match:
+            values[name] = match["what"]
             count = typed.get(field.count_field)
             if count is None or count == "":
-                values[field.count_field] = counted["count"]
+                values[field.count_field] = match["count"]
     return values
 
 
@@ -255,8 +255,12 @@ def _unknown_field_problem(name: str, raw: Any, fields: dict[str, InputSpec]) ->
     if len(name) > LONGEST_VALUE:
         message = f"The name of an input has {len(name):,} characters; none here has."
         return InputProblem(_shorten_value(name), _shorten_value(raw), message)
-    near = difflib.get_close_matches(name.replace("-", "_"), fields, n=1, cutoff=0.4)
-    hint = f"Did you mean “{near[0]}”?" if near else f"Known: {_join_with_or(tuple(fields))}."
+    close_names = difflib.get_close_matches(name.replace("-", "_"), fields, n=1, cutoff=0.4)
+    hint = (
+        f"Did you mean “{close_names[0]}”?"
+        if close_names
+        else f"Known: {_join_with_or(tuple(fields))}."
+    )
     return InputProblem(name, _shorten_value(raw), f"“{name}” is not an input here. {hint}")
 
 
@@ -267,10 +271,10 @@ def _shorten_value(raw: Any) -> str:
 
 
 def _parse_value(field: InputSpec, raw: Any) -> Any:
-    most = _max_length(field, raw)
-    if most is not None and len(str(raw)) > most:
+    max_length = _max_length(field, raw)
+    if max_length is not None and len(str(raw)) > max_length:
         message = f"The value for {_field_label(field)} has {len(str(raw)):,} characters"
-        raise ValueError(f"{message}; at most {most} can be read.")
+        raise ValueError(f"{message}; at most {max_length} can be read.")
     reader = _READERS.get(field.kind)
     if reader is not None:
         return reader(field, raw)
@@ -318,10 +322,10 @@ def _check_range(field: InputSpec, raw: Any, number: float) -> None:
 
 
 def _parse_choice(field: InputSpec, raw: Any) -> str:
-    word = str(raw).strip().lower()
-    word = dict(field.aliases).get(word, word)
+    text = str(raw).strip().lower()
+    text = dict(field.aliases).get(text, text)
     for value, label in field.choices:
-        if word in {value.lower(), label.lower()}:
+        if text in {value.lower(), label.lower()}:
             return value
     message = f"“{raw}” is not a choice for {_field_label(field)}: {describe_range(field)}."
     raise ValueError(message)
@@ -334,9 +338,9 @@ _FALSE = frozenset({"no", "false", "off", "0", "n", ""})
 def _parse_flag(field: InputSpec, raw: Any) -> bool:
     if isinstance(raw, bool):
         return raw
-    word = str(raw).strip().lower()
-    if word in _TRUE or word in _FALSE:
-        return word in _TRUE
+    text = str(raw).strip().lower()
+    if text in _TRUE or text in _FALSE:
+        return text in _TRUE
     raise ValueError(f"“{raw}” for {_field_label(field)} is neither yes nor no.")
 
 
@@ -351,14 +355,14 @@ def _parse_text(field: InputSpec, raw: Any) -> str:
 
 def _parse_catalog_name(field: InputSpec, raw: Any) -> str:
     """Return the catalog id for a common name."""
-    finders: dict[str, Callable[[str], str]] = {
+    id_finders: dict[str, Callable[[str], str]] = {
         "model": normalize_model_name,
         "gpu": gpu_id_of_card_or_system,
         "system": system_id,
         "network": network_part_id,
     }
     try:
-        return finders[field.kind](str(raw))
+        return id_finders[field.kind](str(raw))
     except LookupError as error:
         raise ValueError(error.args[0]) from None
 

@@ -69,25 +69,27 @@ def memory_verdict(
     limit, whole, label = memory.limit, memory.whole, memory.label
     status = memory_status(need, limit)
     subject = "Each GPU" if gpus > 1 else "The GPU"
-    holds = decimals_for_exact_sum((limit, -need), "B") if need <= limit else 0
-    more = min(holds, 1)
-    has = f"has {capacity_text(whole, label, more)}"
+    exact_decimals = decimals_for_exact_sum((limit, -need), "B") if need <= limit else 0
+    extra_decimals = min(exact_decimals, 1)
+    capacity_clause = f"has {capacity_text(whole, label, extra_decimals)}"
     if limit < whole:
-        has = f"may use {format_value(limit, 'B', more)} of {capacity_text(whole, label)}"
-    texts = format_value(need, "B", more)
-    if status == "no" and texts == format_value(limit, "B"):
-        texts = f"{format_value(need - limit, 'B')} more than {texts}"
-    if close := _crossed_limit_text(need, limit, least, most):
+        capacity_clause = (
+            f"may use {format_value(limit, 'B', extra_decimals)} of {capacity_text(whole, label)}"
+        )
+    need_text = format_value(need, "B", extra_decimals)
+    if status == "no" and need_text == format_value(limit, "B"):
+        need_text = f"{format_value(need - limit, 'B')} more than {need_text}"
+    if uncertainty := _crossed_limit_text(need, limit, least, most):
         verb = "would need" if need > limit else "needs"
-        text = f"{subject} {verb} {texts} and {has}; {close}"
+        text = f"{subject} {verb} {need_text} and {capacity_clause}; {uncertainty}"
         return Verdict("tight", "May not fit.", text)
     if status == "no":
-        text = f"{subject} would need {texts} and {has}."
+        text = f"{subject} would need {need_text} and {capacity_clause}."
     else:
         free = format_value(limit - need, "B")
-        if holds > 1:
-            free = _difference_as_printed(texts, format_value(limit, "B", more))
-        text = f"{subject} needs {texts} and {has}: {free} free."
+        if exact_decimals > 1:
+            free = _difference_as_printed(need_text, format_value(limit, "B", extra_decimals))
+        text = f"{subject} needs {need_text} and {capacity_clause}: {free} free."
     return Verdict(status, _LEADS[status], text)
 
 
@@ -106,8 +108,8 @@ def _difference_as_printed(need: str, limit: str) -> str:
     >>> _difference_as_printed("76.42\u00a0GB", "76.97\u00a0GB").replace("\u00a0", " ")
     '0.55 GB'
     """
-    whole, used = (parse_quantity(w.replace(NBSP, " "), "B") for w in (limit, need))
-    return format_value(whole - used, limit.partition(NBSP)[2], 1)
+    limit_bytes, need_bytes = (parse_quantity(w.replace(NBSP, " "), "B") for w in (limit, need))
+    return format_value(limit_bytes - need_bytes, limit.partition(NBSP)[2], 1)
 
 
 def uncertain_fit_note(limit: float, least: float, most: float) -> str:
@@ -116,8 +118,8 @@ def uncertain_fit_note(limit: float, least: float, most: float) -> str:
     >>> uncertain_fit_note(80e9, 74e9, 90e9), uncertain_fit_note(80e9, 60e9, 70e9)
     ('Not sure: the limit lies within the range of the estimate.', '')
     """
-    within = least <= limit < most
-    return "Not sure: the limit lies within the range of the estimate." if within else ""
+    is_uncertain = least <= limit < most
+    return "Not sure: the limit lies within the range of the estimate." if is_uncertain else ""
 
 
 def capacity_text(capacity: float, label_size: float | None, extra_decimals: int = 0) -> str:
@@ -152,11 +154,11 @@ def capacity_note(gpu: Accelerator) -> str:
             f"{gpu.name}: {label} on the label; no reading of its driver is published, "
             "so the label counts."
         )
-    read = f"{format_value(gpu.capacity, 'B')} ({format_number(gpu.capacity / 2**20)} MiB)"
+    capacity = f"{format_value(gpu.capacity, 'B')} ({format_number(gpu.capacity / 2**20)} MiB)"
     if not gpu.driver_memory:
-        return f"{gpu.name}: {label} on the label; programs get {read}."
+        return f"{gpu.name}: {label} on the label; programs get {capacity}."
     tool = "rocm-smi" if gpu.vendor == "AMD" else "nvidia-smi"
-    note = f"{gpu.name}: {label} on the label; {tool} shows {read}"
+    note = f"{gpu.name}: {label} on the label; {tool} shows {capacity}"
     if gpu.engine_memory:
         note += f", of which programs get {format_value(gpu.engine_memory, 'B')}"
     return f"{note}."
@@ -198,8 +200,8 @@ def round_past_limit(value: float, *, up: bool) -> str:
     if value <= 0:
         return "0"
     scale = 10.0 ** (math.floor(math.log10(value)) - 2)
-    whole = math.ceil(value / scale) if up else math.floor(value / scale)
-    return format_number(float(f"{whole * scale:.6g}"))
+    steps = math.ceil(value / scale) if up else math.floor(value / scale)
+    return format_number(float(f"{steps * scale:.6g}"))
 
 
 def is_allowed_after_rounding(inputs: type, field: str, value: float) -> bool:

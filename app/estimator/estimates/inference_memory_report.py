@@ -150,8 +150,8 @@ def _engine_notes(model: Architecture, inputs: InferenceMemoryInputs) -> Iterato
             f"takes {format_number(shared.blocks_of_sequence(inputs.context))} of them."
         )
     if inputs.graphs:
-        taken = format_value(inputs.graphs, "B")
-        yield f"CUDA graphs take {taken} of each GPU beside the usable share."
+        graph_memory = format_value(inputs.graphs, "B")
+        yield f"CUDA graphs take {graph_memory} of each GPU beside the usable share."
     if inputs.engine == TRANSFORMERS:
         yield (
             "Transformers answers one batch until its longest answer ends, without a paged "
@@ -178,16 +178,16 @@ def _weight_notes(
             tensors = "embeddings, output head, norms, routers and linear attention"
         yield f"{form.label}: {tensors} stay in 16 bit."
     if load.padding:
-        more = format_value(load.padding, "B")
+        padding_text = format_value(load.padding, "B")
         yield (
             "Without 4-bit math the engine repacks the experts and pads their widths: "
-            f"{more} more on each GPU than the file has."
+            f"{padding_text} more on each GPU than the file has."
         )
 
 
 # In startup logs, memory outside of the model is between these shares of the default,
 # and the engine's own measurement of a step between these shares of the formula. With
-# the constants of an engine whose logs were read, both are nearer.
+# constants from an engine's own logs, both ranges are narrower.
 _OVERHEAD, _ACTIVE = (0.4, 2.0), (0.6, 1.6)
 _LOGGED_OVERHEAD, _LOGGED_ACTIVE = (0.5, 1.6), (0.85, 1.2)
 _LOGGED = ("vllm-0.2", "vllm-0.6", "vllm-0.7", "vllm-0.9", "sglang")
@@ -202,13 +202,13 @@ def _overhead_range_factors(inputs: InferenceMemoryInputs) -> tuple[float, float
 
 
 def _overhead_note(inputs: InferenceMemoryInputs, load: GpuMemoryUse) -> str:
-    """Return the overhead of a GPU with its range, and what logs it rests on."""
-    shares = _overhead_range_factors(inputs)
-    low, high = (format_value(load.overhead * share, "B") for share in shares)
+    """Return the overhead of a GPU with its range, and the logs behind it."""
+    factors = _overhead_range_factors(inputs)
+    low, high = (format_value(load.overhead * factor, "B") for factor in factors)
     note = f"Overhead is taken as {format_value(load.overhead, 'B')} per GPU ({low} to {high})"
     if inputs.engine in _LOGGED:
-        logged = ENGINES[inputs.engine].logged_gpus
-        return f"{note}, as start-up logs of up to {logged} GPUs show it."
+        logged_gpus = ENGINES[inputs.engine].logged_gpus
+        return f"{note}, as start-up logs of up to {logged_gpus} GPUs show it."
     return f"{note}." if inputs.engine != GENERAL else f"{note}; start-up logs show 0.3 to 4 GB."
 
 
@@ -224,21 +224,21 @@ def _plausible_memory_range(
     if inputs.engine == TRANSFORMERS:
         return load.total * _GENERATED[0], load.total * _GENERATED[1]
     fixed = load.weights + load.padding + load.cache
-    below, above = (
-        fixed + load.overhead * spread + load.activations * active
-        for spread, active in zip(
+    lowest, highest = (
+        fixed + load.overhead * overhead_factor + load.activations * activation_factor
+        for overhead_factor, activation_factor in zip(
             _overhead_range_factors(inputs), _activation_range_factors(inputs), strict=True
         )
     )
-    return below, max(above, fixed + load.started)
+    return lowest, max(highest, fixed + load.started)
 
 
 _MemoryResult = InferenceMemoryResult
 
 
 def _overhead_of_all_gpus(result: _MemoryResult) -> OutputValue:
-    overhead, shares = result.whole.overhead, _overhead_range_factors(result.inputs)
-    return OutputValue(overhead) if shares == (1.0, 1.0) else ranged_value(overhead, shares)
+    overhead, factors = result.whole.overhead, _overhead_range_factors(result.inputs)
+    return OutputValue(overhead) if factors == (1.0, 1.0) else ranged_value(overhead, factors)
 
 
 def _padding_of_all_gpus(result: _MemoryResult) -> OutputValue:
@@ -272,25 +272,27 @@ def _cache_limit_value(value: int | None) -> OutputValue:
 
 def _room_for_cache(result: _MemoryResult) -> OutputValue:
     """Return the room for the cache, with the range that follows from everything else."""
-    room, load = result.limits.cache_bytes, result.load
+    cache_bytes, load = result.limits.cache_bytes, result.load
     if result.inputs.cache_memory is not None:
-        return OutputValue(room)
+        return OutputValue(cache_bytes)
     low, high = (bound - load.cache for bound in _plausible_memory_range(result.inputs, load))
     limit = result.limits.usable
-    return OutputValue(room, max(0.0, limit - high), max(0.0, limit - low))
+    return OutputValue(cache_bytes, max(0.0, limit - high), max(0.0, limit - low))
 
 
 def _cache_capacity_in_units(result: _MemoryResult, tokens_per_unit: int) -> OutputValue:
     """Return the cache in units of `tokens_per_unit` tokens, with the range of its room."""
-    tokens, room = result.limits.tokens, _room_for_cache(result)
+    tokens, cache_value = result.limits.tokens, _room_for_cache(result)
     if tokens is None:
         return _cache_limit_value(None)
     count = tokens // tokens_per_unit
     note = "On each GPU." if result.inputs.attention == DATA_PARALLEL else ""
-    held = result.limits.cache_bytes
-    if not held or room.low is None or room.high is None:
+    cache_bytes = result.limits.cache_bytes
+    if not cache_bytes or cache_value.low is None or cache_value.high is None:
         return OutputValue(count, note=note)
-    return ranged_value(count, (room.low / held, room.high / held), note)
+    return ranged_value(
+        count, (cache_value.low / cache_bytes, cache_value.high / cache_bytes), note
+    )
 
 
 def _count_gpus(inputs: InferenceMemoryInputs) -> int:
@@ -415,26 +417,26 @@ def _cache_step(
     width, state = CACHE_BITS[inputs.cache] / 8, recurrent_state_bytes(model)
     gpus, tokens = inputs.tensor_parallel, round_up_to_blocks(inputs.context, inputs.block)
     formula = "bytes per token × tokens ÷ GPUs that share the KV heads × sequences"
-    own = sequences_per_gpu(inputs, gpus)
+    sequences = sequences_per_gpu(inputs, gpus)
     numbers = format_product(
         format_cache_formula(
             model, tokens, width, state, attention_tensor_parallel_size(inputs, gpus)
         ),
-        own,
+        sequences,
     )
-    if own != inputs.concurrent:
+    if sequences != inputs.concurrent:
         formula = "bytes per token × tokens × the sequences of one GPU"
     if inputs.engine == TRANSFORMERS:
         formula = "bytes per token × tokens × sequences ÷ GPUs"
-        whole = format_cache_formula(model, inputs.context, width, state)
-        numbers = f"{format_product(whole, inputs.concurrent)} ÷ {gpus}"
+        whole_cache = format_cache_formula(model, inputs.context, width, state)
+        numbers = f"{format_product(whole_cache, inputs.concurrent)} ÷ {gpus}"
     source = cache_source(model, "shazeer-2019")
     if shared := shared_blocks(model, inputs, gpus):
         formula = "(⌈tokens ÷ tokens of a block⌉ × groups + states) × bytes of a block × sequences"
         states = shared.blocks_of_sequence(0)
         numbers = (
             f"(⌈{format_term(inputs.context)} ÷ {format_term(shared.tokens)}⌉ × "
-            f"{shared.attention} + {states}) × {format_term(shared.size, 'B')} × {own}"
+            f"{shared.attention} + {states}) × {format_term(shared.size, 'B')} × {sequences}"
         )
         source = "vllm-hybrid"
     return _STEPS.line("kv_cache", formula, numbers, load.cache, source)
@@ -445,13 +447,13 @@ def _activations_step(
 ) -> FormulaStep:
     if inputs.engine != GENERAL:
         return _build_engine_activations_step(model, inputs, load)
-    own = sequences_per_gpu(inputs, inputs.tensor_parallel)
-    tokens = min(inputs.step_tokens or STEP_TOKENS, inputs.context * own)
+    sequences = sequences_per_gpu(inputs, inputs.tensor_parallel)
+    tokens = min(inputs.step_tokens or STEP_TOKENS, inputs.context * sequences)
     gpus = attention_tensor_parallel_size(inputs, inputs.tensor_parallel)
     numbers = (
         f"max({format_term(tokens)} × 2 B × (3 × {format_term(compute_active_mlp_width(model))} ÷ "
         f"{gpus} + 4 × {format_term(model.hidden)}), "
-        f"{format_term(own)} × {format_term(model.vocabulary)} × 6 B ÷ {gpus})"
+        f"{format_term(sequences)} × {format_term(model.vocabulary)} × 6 B ÷ {gpus})"
     )
     formula = (
         "the larger of tokens × 2 B × (3 × MLP width ÷ GPUs + 4 × hidden size), and sequences × "
@@ -465,12 +467,12 @@ def _build_engine_activations_step(
 ) -> FormulaStep:
     """Return temporary tensors as an engine measures them, or as a prompt creates them."""
     if inputs.engine == TRANSFORMERS:
-        prompt = min(inputs.prompt or inputs.context, inputs.context)
-        running = prompt_temporary_bytes(model, inputs.concurrent * prompt)
-        loading = compute_loaded_model_bytes(model, inputs.weights) / inputs.tensor_parallel
+        prompt_tokens = min(inputs.prompt or inputs.context, inputs.context)
+        running_bytes = prompt_temporary_bytes(model, inputs.concurrent * prompt_tokens)
+        loading_bytes = compute_loaded_model_bytes(model, inputs.weights) / inputs.tensor_parallel
         parts = (load.weights, load.cache, load.overhead)
         formula = "the larger of tokens × (6 × MLP width + 8 × hidden size), and what loading adds"
-        numbers = f"max({format_term(running, 'B')}, {format_term(loading, 'B')}"
+        numbers = f"max({format_term(running_bytes, 'B')}, {format_term(loading_bytes, 'B')}"
         numbers += "".join(f" − {format_term(part, 'B')}" for part in parts) + ")"
         return _activations_line(formula, numbers, load)
     engine = engine_memory(inputs, inputs.engine)
@@ -494,7 +496,7 @@ def _activations_line(formula: str, numbers: str, load: GpuMemoryUse) -> Formula
 
 
 def _overhead_step(inputs: InferenceMemoryInputs, load: GpuMemoryUse) -> FormulaStep:
-    formula, others = "CUDA context + communication buffers", inputs.tensor_parallel - 1
+    formula, further_gpus = "CUDA context + communication buffers", inputs.tensor_parallel - 1
     numbers = format_term(load.overhead, "B")
     if inputs.overhead is not None:
         formula = "as you set it"
@@ -503,12 +505,12 @@ def _overhead_step(inputs: InferenceMemoryInputs, load: GpuMemoryUse) -> Formula
     elif inputs.engine != GENERAL:
         engine = ENGINES[inputs.engine]
         formula = "memory outside PyTorch + memory for each further GPU, both from logs"
-        each = format_term(engine.outside_each, "B")
+        per_gpu = format_term(engine.outside_each, "B")
         if inputs.tensor_parallel > engine.logged_gpus:
             formula += f", which are of at most {engine.logged_gpus} GPUs"
-            others = engine.logged_gpus - 1
-        numbers = f"{format_term(engine.outside, 'B')} + {each} × {others}"
-    elif others:
+            further_gpus = engine.logged_gpus - 1
+        numbers = f"{format_term(engine.outside, 'B')} + {per_gpu} × {further_gpus}"
+    elif further_gpus:
         numbers = format_exact_sum((CONTEXT, COMMUNICATION), "B")
     return _STEPS.line("overhead", formula, numbers, load.overhead, "vllm-memory")
 
@@ -539,26 +541,26 @@ def _usable_memory_step(
     inputs: InferenceMemoryInputs, gpu: Accelerator, load: GpuMemoryUse, limit: float
 ) -> FormulaStep:
     share = format_term(inputs.memory_utilization, "%")
-    whole, formula = format_term(visible_memory(inputs, gpu), "B"), "memory × usable share"
-    numbers = f"{whole} × {share}"
+    memory, formula = format_term(visible_memory(inputs, gpu), "B"), "memory × usable share"
+    numbers = f"{memory} × {share}"
     if inputs.engine in ENGINES and ENGINES[inputs.engine].whole:
-        formula, numbers = "memory", whole
+        formula, numbers = "memory", memory
     elif inputs.engine in ENGINES and ENGINES[inputs.engine].free:
         formula = "memory − the share not used × what all but the cache leaves"
         fixed, unused = format_term(load.bytes_without_cache, "B"), 1 - inputs.memory_utilization
-        numbers = f"{whole} − {format_term(unused, '%')} × max({whole} − {fixed}, 0 B)"
+        numbers = f"{memory} − {format_term(unused, '%')} × max({memory} − {fixed}, 0 B)"
     elif inputs.engine in ENGINES and ENGINES[inputs.engine].static:
         formula = "(memory − outside) × usable share + outside"
-        outside = ENGINES[inputs.engine].bytes_outside_framework(inputs.tensor_parallel)
-        beside = format_term(outside, "B")
-        numbers = f"({whole} − {beside}) × {share} + {beside}"
+        outside_bytes = ENGINES[inputs.engine].bytes_outside_framework(inputs.tensor_parallel)
+        outside_text = format_term(outside_bytes, "B")
+        numbers = f"({memory} − {outside_text}) × {share} + {outside_text}"
     if inputs.graphs:
         formula = f"less of {formula} and memory − CUDA graphs"
-        numbers = f"min({numbers}, {whole} − {format_term(inputs.graphs, 'B')})"
+        numbers = f"min({numbers}, {memory} − {format_term(inputs.graphs, 'B')})"
     if inputs.cache_memory is not None:
         formula = f"less of {formula} and all but the cache + memory given for it"
-        rest = (load.total - load.cache, inputs.cache_memory)
-        numbers = f"min({numbers}, {format_sum_in_formula(rest, 'B')})"
+        parts = (load.total - load.cache, inputs.cache_memory)
+        numbers = f"min({numbers}, {format_sum_in_formula(parts, 'B')})"
     line = ("Usable", formula, numbers, limit, "B")
     return FormulaStep(*line, "catalogue", "cluster-components")
 

@@ -97,19 +97,21 @@ def compute_kv_cache(model: Architecture, inputs: KvCacheInputs) -> KvCacheResul
     """Compute all results, in bytes."""
     width, gpus = CACHE_BITS[inputs.cache] / 8, inputs.tensor_parallel
     tokens = round_up_to_blocks(inputs.context, inputs.block)
-    each = CACHE_BITS[inputs.state] / 8
-    state = recurrent_state_bytes(model, each)
+    state_element_bytes = CACHE_BITS[inputs.state] / 8
+    state = recurrent_state_bytes(model, state_element_bytes)
     attention = kv_cache_elements_per_sequence(model, tokens, 1, width) * width
-    on_one = kv_cache_elements_per_sequence(model, tokens, gpus, width) * width + state / gpus
+    sequence_per_gpu = (
+        kv_cache_elements_per_sequence(model, tokens, gpus, width) * width + state / gpus
+    )
     return KvCacheResult(
         tokens=tokens,
         per_token=kv_cache_elements_per_token(model, 1, width) * width,
         token_per_gpu=kv_cache_elements_per_token(model, gpus, width) * width,
         attention=attention,
         state=state,
-        recurrent=each * model.state_elements,
+        recurrent=state_element_bytes * model.state_elements,
         total=(attention + state) * inputs.sequences,
-        per_gpu=on_one * inputs.sequences,
+        per_gpu=sequence_per_gpu * inputs.sequences,
     )
 
 
@@ -130,15 +132,15 @@ def build_verdict(model: Architecture, inputs: KvCacheInputs, result: KvCacheRes
     """Return the size of the whole cache, and of one token."""
     tokens = format_number(inputs.context)
     count = format_value(inputs.sequences, "sequence")
-    keeps = f"{_format_size_with_whole_kib(result.per_token)} for each token"
+    cache_text = f"{_format_size_with_whole_kib(result.per_token)} for each token"
     if not result.per_token:
-        keeps = (
+        cache_text = (
             f"{_format_size_with_whole_kib(result.state)} for each sequence, whatever its length"
         )
     return Verdict(
         "info",
         f"{format_value(result.total, 'B')}.",
-        f"{model.name} keeps {keeps}; {count} of {tokens} tokens.",
+        f"{model.name} keeps {cache_text}; {count} of {tokens} tokens.",
     )
 
 
@@ -148,10 +150,10 @@ def _format_size_with_whole_kib(size: float) -> str:
     >>> _format_size_with_whole_kib(327680.0).replace("\u00a0", " ")
     '327.7 kB (320 KiB)'
     """
-    shown = format_value(size, "B")
+    text = format_value(size, "B")
     if size and size % 1024 == 0:
-        shown += f" ({format_number(size / 1024)}\u00a0KiB)"
-    return shown
+        text += f" ({format_number(size / 1024)}\u00a0KiB)"
+    return text
 
 
 def build_steps(
@@ -159,26 +161,26 @@ def build_steps(
 ) -> tuple[FormulaStep, ...]:
     """Return the steps from one token to all sequences."""
     bytes_each = CACHE_BITS[inputs.cache] / 8
-    rule = "bytes per token × tokens kept" + ", by window" * bool(model.window)
+    formula = "bytes per token × tokens kept" + ", by window" * bool(model.window)
     numbers = format_cache_formula(model, result.tokens, bytes_each, result.state)
     sequence = _STEPS.line(
         "per_sequence",
-        rule + " + state" * bool(result.state),
+        formula + " + state" * bool(result.state),
         numbers,
         result.per_sequence,
         cache_source(model, "shazeer-2019"),
         label="One sequence",
     )
     # Starts with one token: a page shows this line alone.
-    all_of_them = _STEPS.line(
+    all_sequences = _STEPS.line(
         "total",
-        f"({rule} + state) × sequences" if result.state else f"{rule} × sequences",
+        f"({formula} + state) × sequences" if result.state else f"{formula} × sequences",
         format_product(numbers, inputs.sequences),
         result.total,
         "paged-attention",
         topic="batching-and-latency",
     )
-    share = _STEPS.line(
+    per_gpu = _STEPS.line(
         "per_gpu",
         "bytes of one sequence ÷ GPUs that share the KV heads × sequences",
         format_product(
@@ -191,34 +193,39 @@ def build_steps(
         "gqa-2023" if model.window else cache_source(model, "gqa-2023"),
         topic="parallelism",
     )
-    return (_per_token_step(model, inputs.cache, result.per_token), sequence, all_of_them, share)
+    return (
+        _per_token_step(model, inputs.cache, result.per_token),
+        sequence,
+        all_sequences,
+        per_gpu,
+    )
 
 
 def _per_token_step(model: Architecture, cache: str, value: float) -> FormulaStep:
     width = f"{format_term(CACHE_BITS[cache] / 8)} B"
     mixer = next((a.mixer for a, _ in model.runs if a.mixer.cache), None)
-    kinds: dict[int, int] = {}
+    layers_by_size: dict[int, int] = {}
     for layer, number in model.runs:
         if layer.mixer.cache:
             size = layer.mixer.cache
-            kinds[size] = kinds.get(size, 0) + number
-    layers, source = sum(kinds.values()), "shazeer-2019"
+            layers_by_size[size] = layers_by_size.get(size, 0) + number
+    layers, source = sum(layers_by_size.values()), "shazeer-2019"
     if mixer is None:
         formula, numbers, source = "no cache that grows", "0 B", "mamba"
-    elif mixer.kind == "latent" and len(kinds) == 1:
+    elif mixer.kind == "latent" and len(layers_by_size) == 1:
         formula, source = "layers × (latent + rotary) × bytes per value", "deepseek-v2"
         numbers = f"{layers} × ({mixer.latent} + {mixer.rope_dim}) × {width}"
-    elif kinds == {2 * mixer.kv_heads * mixer.head_dim: layers}:
+    elif layers_by_size == {2 * mixer.kv_heads * mixer.head_dim: layers}:
         formula = "2 × layers × KV heads × head size × bytes per value"
         numbers = f"2 × {layers} × {mixer.kv_heads} × {mixer.head_dim} × {width}"
     else:
         formula = "layers of each kind × values of a token × bytes per value"
-        parts = (f"{n} × {format_term(size)}" for size, n in kinds.items())
+        parts = (f"{n} × {format_term(size)}" for size, n in layers_by_size.items())
         numbers = f"({' + '.join(parts)}) × {width}"
-    indexed = value - model.cache_elements * CACHE_BITS[cache] / 8
-    if indexed > 1e-6 * value:
+    indexer_bytes = value - model.cache_elements * CACHE_BITS[cache] / 8
+    if indexer_bytes > 1e-6 * value:
         formula += " + keys of the indexer in FP8, with scales"
-        numbers += f" + {format_term(indexed, 'B')}"
+        numbers += f" + {format_term(indexer_bytes, 'B')}"
     return _STEPS.line("per_token", formula, numbers, value, source, label="One token")
 
 
@@ -231,13 +238,15 @@ def build_picture(
         return StackedBar("Cache on one GPU", (segment,), None, "")
 
     def size(context: int) -> float:
-        one = kv_cache_elements_per_sequence(model, context, 1, width) * width + result.state
-        return one * inputs.sequences
+        sequence_bytes = (
+            kv_cache_elements_per_sequence(model, context, 1, width) * width + result.state
+        )
+        return sequence_bytes * inputs.sequences
 
-    ends = (0, inputs.context // 4, inputs.context // 2, inputs.context, 2 * inputs.context)
-    points = tuple((float(context), size(context)) for context in ends)
-    now = ((float(inputs.context), result.total),)
-    lines = (ChartLine("KV cache", points), ChartLine("Asked for", now, "mark"))
+    contexts = (0, inputs.context // 4, inputs.context // 2, inputs.context, 2 * inputs.context)
+    points = tuple((float(context), size(context)) for context in contexts)
+    requested_point = ((float(inputs.context), result.total),)
+    lines = (ChartLine("KV cache", points), ChartLine("Asked for", requested_point, "mark"))
     return Chart("Cache by context", "Context", "KV cache", "token", "B", lines)
 
 

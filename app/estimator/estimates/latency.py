@@ -101,8 +101,8 @@ class LatencyInputs:
 class LatencyResult:
     """Steps of prompt and answer, and times of the first and of each token [s].
 
-    `compute_bound_batch` is the batch from which compute takes longer than reading weights, `memory_bound_until_batch` the
-    batch from which the step is no longer memory-bound.
+    From `compute_bound_batch` on, compute takes longer than reading weights; from
+    `memory_bound_until_batch` on, the step is no longer memory-bound.
     """
 
     inputs: LatencyInputs
@@ -120,7 +120,7 @@ class LatencyResult:
     def error_interval_name(self, part: str) -> str:
         """Return the error interval of a part, decode or prefill; servers have their own.
 
-        No prompt without a server is among the measurements.
+        The measurements contain no prompt outside of a server.
         """
         if self.placed.engine.eager:
             return self.measurements.error_interval_name(
@@ -191,36 +191,38 @@ def place_requested_model(inputs: LatencyInputs) -> PlacedModel:
 
 def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult:
     """Compute all times, in seconds."""
-    new = max(1.0, inputs.prompt * (1 - inputs.cached_share))
+    uncached_tokens = max(1.0, inputs.prompt * (1 - inputs.cached_share))
     context = inputs.prompt + inputs.answer / 2
     decode = decode_time(placed, inputs.batch, context)
-    prefill = prefill_time(placed, new)
-    first = placed.time_before_prompt + prefill.total
-    if inputs.chunk and inputs.chunk < new:
-        first = _chunked_prefill_time(inputs, placed, inputs.chunk, new)
+    prefill = prefill_time(placed, uncached_tokens)
+    ttft = placed.time_before_prompt + prefill.total
+    if inputs.chunk and inputs.chunk < uncached_tokens:
+        ttft = _chunked_prefill_time(inputs, placed, inputs.chunk, uncached_tokens)
     draft = SpeculativeDecoding(inputs.draft_tokens, inputs.acceptance, inputs.draft_cost)
     tokens = draft.tokens_per_step
     per_token = (
         draft_and_verify_step_time(placed, draft, inputs.batch, context, decode.total) / tokens
     )
-    turns = flips = None
+    compute_bound_batch = memory_bound_until_batch = None
     if decode.weights > decode.compute:
-        turns = weights_compute_crossover_batch(placed, context, inputs.batch, decode)
-        flips = first_non_memory_bound_batch(placed, context, inputs.batch, turns)
-    most = max_sequences(placed, inputs.prompt + inputs.answer)
-    if flips is not None and flips > most:
-        flips = None
+        compute_bound_batch = weights_compute_crossover_batch(placed, context, inputs.batch, decode)
+        memory_bound_until_batch = first_non_memory_bound_batch(
+            placed, context, inputs.batch, compute_bound_batch
+        )
+    max_batch = max_sequences(placed, inputs.prompt + inputs.answer)
+    if memory_bound_until_batch is not None and memory_bound_until_batch > max_batch:
+        memory_bound_until_batch = None
     return LatencyResult(
         inputs=inputs,
         placed=placed,
         prefill=prefill,
         decode=decode,
-        first=first,
+        first=ttft,
         per_token=per_token,
         accepted=tokens,
-        compute_bound_batch=turns,
-        memory_bound_until_batch=flips,
-        fits=inputs.batch <= most,
+        compute_bound_batch=compute_bound_batch,
+        memory_bound_until_batch=memory_bound_until_batch,
+        fits=inputs.batch <= max_batch,
         measurements=count_matching_measurements(placed),
     )
 
@@ -231,12 +233,12 @@ def _chunked_prefill_time(
     """Return the time to first token of a prompt that takes several steps [s]."""
     chunks = math.ceil(uncached_tokens / chunk)
     context = inputs.prompt + inputs.answer / 2
-    others = inputs.batch - 1.0
-    total, done = 0.0, inputs.prompt - uncached_tokens
+    other_sequences = inputs.batch - 1.0
+    total, processed_tokens = 0.0, inputs.prompt - uncached_tokens
     for _ in range(min(chunks, _MOST_CHUNKS)):
-        size = min(chunk, inputs.prompt - done)
-        done += size
-        batch = StepBatch(size, done, others, context, others + 1)
+        size = min(chunk, inputs.prompt - processed_tokens)
+        processed_tokens += size
+        batch = StepBatch(size, processed_tokens, other_sequences, context, other_sequences + 1)
         total += step_time(placed, batch).total
     scale = chunks / min(chunks, _MOST_CHUNKS)
     return placed.time_before_prompt + total * scale
@@ -252,16 +254,15 @@ def weights_compute_crossover_batch(
     """Return the batch from which compute takes longer than reading the weights.
 
     Solved directly for a dense model, since compute grows with tiles of rows, or with each row
-    while they are multiplied as vectors. For experts,
-    found by doubling from `start`, whose step is `step`. None if no batch up to 65,536
-    reaches it.
+    while they are multiplied as vectors. For experts, found by doubling from `start`, whose
+    step is `step`. None if no batch up to 65,536 reaches it.
     """
     if not placed.model.is_routed:
         rows = padded_rows(placed, start) * step.weights / step.compute
-        turn = math.floor(rows) + 1
-        if turn > placed.engine.vector_rows:
-            turn = int(TILE) * math.floor(rows / TILE) + 1
-        return turn if turn <= _MOST_ROWS else None
+        crossover_batch = math.floor(rows) + 1
+        if crossover_batch > placed.engine.vector_rows:
+            crossover_batch = int(TILE) * math.floor(rows / TILE) + 1
+        return crossover_batch if crossover_batch <= _MOST_ROWS else None
     batch = start
     while step.compute <= step.weights and batch <= _MOST_ROWS:
         batch *= 2

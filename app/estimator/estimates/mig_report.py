@@ -65,13 +65,13 @@ class MigGpu:
 
         `1g` is the profile of that size with the least memory, on any GPU.
         """
-        word = name.strip().lower().removeprefix("mig-").removeprefix("mig ")
-        named = (p for p in self.profiles if word in (p.name, p.name_prefix))
-        return min(named, key=lambda p: p.memory, default=None)
+        text = name.strip().lower().removeprefix("mig-").removeprefix("mig ")
+        matching_profiles = (p for p in self.profiles if text in (p.name, p.name_prefix))
+        return min(matching_profiles, key=lambda p: p.memory, default=None)
 
 
 def find_mig_gpu(accelerator: str) -> MigGpu | None:
-    """Return the partitions of an accelerator by its id; None if it has none."""
+    """Return an accelerator with its MIG profiles by its id; None if it has no MIG."""
     row = data_files.load_table(*_CARDS).get(accelerator)
     if row is None:
         return None
@@ -110,10 +110,10 @@ def find_start_slices(card: MigGpu, profiles: tuple[MigProfile, ...]) -> tuple[i
     starts = _find_remaining_start_slices([profiles[i] for i in order], frozenset())
     if starts is None:
         return None
-    placed = [0] * len(profiles)
+    start_slices = [0] * len(profiles)
     for index, start in zip(order, starts, strict=True):
-        placed[index] = start
-    return tuple(placed)
+        start_slices[index] = start
+    return tuple(start_slices)
 
 
 def _find_remaining_start_slices(
@@ -121,13 +121,13 @@ def _find_remaining_start_slices(
 ) -> list[int] | None:
     if not profiles:
         return []
-    profile, *rest = profiles
+    profile, *other_profiles = profiles
     for start in profile.starts:
         slices = frozenset(range(start, start + profile.memory_slices))
         if not slices & occupied_slices:
-            others = _find_remaining_start_slices(rest, occupied_slices | slices)
-            if others is not None:
-                return [start, *others]
+            other_starts = _find_remaining_start_slices(other_profiles, occupied_slices | slices)
+            if other_starts is not None:
+                return [start, *other_starts]
     return None
 
 
@@ -176,15 +176,15 @@ _COUNTED = re.compile(r"^(?:(\d{1,3})\s*[x×*]\s*)?(\S.*)$")
 def parse_instances(card: MigGpu, text: str) -> tuple[MigProfile, ...]:
     """Parse `3g.40gb, 7x 1g.10gb`; the InvalidInputsError names the GPU's profiles."""
     mig_profiles: list[MigProfile] = []
-    for word in re.split(r"[,;+\n]+", text):
-        match = _COUNTED.match(word.strip())
+    for instance_text in re.split(r"[,;+\n]+", text):
+        match = _COUNTED.match(instance_text.strip())
         if match is None:
             continue
         profile = card.find_profile(match[2])
         if profile is None:
             names = ", ".join(p.name for p in card.profiles)
             message = f"“{match[2]}” is not a profile of this GPU: {names}."
-            raise input_error("instances", word.strip(), message)
+            raise input_error("instances", instance_text.strip(), message)
         mig_profiles += [profile] * min(int(match[1] or 1), 16)
     if not mig_profiles:
         names = ", ".join(p.name for p in card.profiles)
@@ -255,8 +255,8 @@ def build_verdict(result: MigResult) -> Verdict:
     """Return whether the instances fit together, and the slices they use."""
     card, compute_used, memory_used = result.card, result.compute_slices, result.memory_slices
     if result.fits:
-        one = len(result.wanted) == 1
-        count = "1 instance uses" if one else f"{len(result.wanted)} instances use"
+        is_single = len(result.wanted) == 1
+        count = "1 instance uses" if is_single else f"{len(result.wanted)} instances use"
         text = (
             f"{count} {compute_used} of {card.compute_slices} compute slices and "
             f"{memory_used} of {card.memory_slices} memory slices of the {result.gpu.name}."
@@ -266,23 +266,23 @@ def build_verdict(result: MigResult) -> Verdict:
         "There are slices enough, but a profile starts only at certain memory "
         "slices, and the instances would overlap."
     )
-    for used, kind, limit in (
+    for used_slices, kind, limit in (
         (memory_used, "memory slices", card.memory_slices),
         (compute_used, "compute slices", card.compute_slices),
     ):
-        if used > limit:
-            text = f"The instances ask for {used} {kind}, and the GPU has {limit}."
+        if used_slices > limit:
+            text = f"The instances ask for {used_slices} {kind}, and the GPU has {limit}."
     return Verdict("no", "Does not fit.", text)
 
 
 def build_steps(result: MigResult) -> tuple[FormulaStep, ...]:
     """Return the sum of slices, compared with those of the GPU."""
-    wanted = result.wanted
+    profiles = result.wanted
     return (
         _STEPS.line(
             "compute_slices",
             f"sum of the compute slices, at most {result.card.compute_slices} in all",
-            " + ".join(str(p.compute_slices) for p in wanted),
+            " + ".join(str(p.compute_slices) for p in profiles),
             result.compute_slices,
             "mig-guide",
             label="Compute slices",
@@ -290,7 +290,7 @@ def build_steps(result: MigResult) -> tuple[FormulaStep, ...]:
         _STEPS.line(
             "memory_slices",
             f"sum of the memory slices, at most {result.card.memory_slices} in all",
-            " + ".join(str(p.memory_slices) for p in wanted),
+            " + ".join(str(p.memory_slices) for p in profiles),
             result.memory_slices,
             "mig-guide",
             label="Memory slices",
@@ -298,7 +298,7 @@ def build_steps(result: MigResult) -> tuple[FormulaStep, ...]:
         _STEPS.line(
             "memory",
             "sum of the memory",
-            format_exact_sum((p.capacity for p in wanted), "B"),
+            format_exact_sum((p.capacity for p in profiles), "B"),
             result.memory,
             "mig-guide",
             label="Memory",
@@ -336,18 +336,18 @@ def build_profiles_table(result: MigResult) -> ResultTable:
 
 def build_notes(result: MigResult) -> tuple[str, ...]:
     """Return what instances of a GPU share and what is separate."""
-    apart = (
+    isolation_note = (
         "Memory, cache and compute of an instance are its own; instances have neither "
         "NVLink nor peer-to-peer transfers between them."
     )
-    notes = [apart, capacity_note(result.gpu)]
+    notes = [isolation_note, capacity_note(result.gpu)]
     if not all(p.reported for p in result.wanted):
         notes.append("Where no reading of an instance is published, the size in its name counts.")
     slices = result.card.compute_slices
-    idle = slices - result.compute_slices
-    if result.fits and idle and result.max_more_smallest == 0:
+    idle_slices = slices - result.compute_slices
+    if result.fits and idle_slices and result.max_more_smallest == 0:
         notes.append(
-            f"{idle} of {slices} compute slices stay idle: no memory slice is left for them."
+            f"{idle_slices} of {slices} compute slices stay idle: no memory slice is left for them."
         )
     return tuple(notes)
 
@@ -357,10 +357,10 @@ def estimate(inputs: MigInputs) -> Estimate:
     gpu = find_accelerator(inputs.gpu)
     card = find_mig_gpu(gpu.id)
     if card is None:
-        why = "cannot be partitioned"
+        reason = "cannot be partitioned"
         if gpu.mig_instances:
-            why = f"has {gpu.mig_instances} instances, whose profiles are not published"
-        message = f"The {gpu.name} {why}; GPUs that can: {', '.join(list_mig_gpus())}."
+            reason = f"has {gpu.mig_instances} instances, whose profiles are not published"
+        message = f"The {gpu.name} {reason}; GPUs that can: {', '.join(list_mig_gpus())}."
         raise input_error("gpu", inputs.gpu, message)
     instances = parse_instances(card, inputs.instances)
     result = MigResult(gpu, card, instances, find_start_slices(card, instances))

@@ -122,12 +122,12 @@ _STEPS = StepBuilder(OUTPUTS, "training-versus-inference")
 def build_verdict(model: Architecture) -> Verdict:
     """Return the number of parameters, and of active parameters per token."""
     total = _format_count_in_words(model.parameters)
-    kind = f"{model.layers} layers of width {format_number(model.hidden)}"
+    shape_text = f"{model.layers} layers of width {format_number(model.hidden)}"
     if model.is_routed:
         active = _format_count_in_words(model.active_parameters)
-        text = f"{active} of them work on each token; {kind}."
+        text = f"{active} of them work on each token; {shape_text}."
     else:
-        text = f"All of them work on each token; {kind}."
+        text = f"All of them work on each token; {shape_text}."
     if published := describe_quantized_weights(model, PUBLISHED, ""):
         size = format_value(weight_table(model, PUBLISHED).total, "B")
         text = f"{text} {published.removesuffix('.')}, {size}."
@@ -149,12 +149,12 @@ def _format_count_in_words(count: float) -> str:
 def build_steps(model: Architecture, training_flops: float) -> tuple[FormulaStep, ...]:
     """Return the steps: parameters by part, active parameters, FLOPs."""
     parts = model.parameters_by_part()
-    summed = " + ".join(format_term(count) for count in parts.values())
-    added = " + ".join(parts)
+    sum_of_counts = " + ".join(format_term(count) for count in parts.values())
+    sum_of_parts = " + ".join(parts)
     formula = "6 × weights that multiply a token + causal attention"
     numbers = format_training_flops_per_token(model, training_flops)
     return (
-        _STEPS.line("parameters", added, summed, model.parameters, "shape"),
+        _STEPS.line("parameters", sum_of_parts, sum_of_counts, model.parameters, "shape"),
         *((_active_parameters_step(model),) if model.is_routed else ()),
         *((_vision_tower_step(model.tower),) if model.tower else ()),
         *((_weights_step(model),) if model.tower else ()),
@@ -189,9 +189,9 @@ def _vision_tower_step(tower: VisionTower) -> FormulaStep:
 
 
 def _weights_step(model: Architecture) -> FormulaStep:
-    every = (model.parameters, model.tower_parameters)
-    numbers = f"({' + '.join(format_term(count) for count in every)}) × 2 B"
-    formula, value = "(parameters + vision tower) × 2 B", 2.0 * sum(every)
+    parameter_counts = (model.parameters, model.tower_parameters)
+    numbers = f"({' + '.join(format_term(count) for count in parameter_counts)}) × 2 B"
+    formula, value = "(parameters + vision tower) × 2 B", 2.0 * sum(parameter_counts)
     return _STEPS.line("weights", formula, numbers, value, "shape", topic="number-formats")
 
 
@@ -232,10 +232,10 @@ def build_notes(model: Architecture, sequence: int) -> tuple[str, ...]:
             "leave the input table out."
         )
     if model.predictors:
-        ahead = format_value(prediction_module_flops_per_token(model, sequence), "FLOP")
+        prediction_flops = format_value(prediction_module_flops_per_token(model, sequence), "FLOP")
         notes.append(
             "Multi-token prediction is counted beside the model; training with it "
-            f"takes {ahead} more for each token."
+            f"takes {prediction_flops} more for each token."
         )
     if model.encoder:
         notes.append("Layers and heads are those of the decoder.")

@@ -192,8 +192,10 @@ def list_splits(
                 data = job.gpus // (tensor * pipeline * context)
                 if job.global_batch % data:  # Also true if there are more replicas than sequences.
                     continue
-                each = job.global_batch // data
-                cuts = _micro_batches_by_pipeline_variant(model.layers, pipeline, data, each)
+                sequences_per_replica = job.global_batch // data
+                cuts = _micro_batches_by_pipeline_variant(
+                    model.layers, pipeline, data, sequences_per_replica
+                )
                 experts = _expert_degrees(model, data * context * tensor)
                 if cuts:
                     yield ModelSplit(tensor, pipeline, context, data, experts, cuts)
@@ -201,27 +203,27 @@ def list_splits(
 
 def _tensor_degrees(model: Architecture, fabric: Interconnect, gpus: int) -> tuple[int, ...]:
     """Return tensor-parallel degrees within the inner links."""
-    most = min(fabric.domain, 16, gpus)
+    max_degree = min(fabric.domain, 16, gpus)
     return tuple(
         n
         for n in (1, 2, 4, 8, 16)
-        if n <= most and gpus % n == 0 and tensor_parallel_problem(model, n) is None
+        if n <= max_degree and gpus % n == 0 and tensor_parallel_problem(model, n) is None
     )
 
 
 def _pipeline_degrees(model: Architecture, gpus: int) -> tuple[int, ...]:
     """Return pipeline degrees: powers of two and divisors of the layer count."""
-    most = min(model.layers, gpus, 64)
-    useful = {n for n in range(1, most + 1) if model.layers % n == 0}
-    useful |= {2**k for k in range(7) if 2**k <= most}
-    return tuple(n for n in sorted(useful) if gpus % n == 0)
+    max_degree = min(model.layers, gpus, 64)
+    degrees = {n for n in range(1, max_degree + 1) if model.layers % n == 0}
+    degrees |= {2**k for k in range(7) if 2**k <= max_degree}
+    return tuple(n for n in sorted(degrees) if gpus % n == 0)
 
 
 def _context_degrees(job: TrainingJob, gpus: int) -> tuple[int, ...]:
     if job.sequence < _LONG:
         return (1,)
-    most = min(gpus, job.sequence // 2048)
-    return tuple(2**k for k in range(8) if 2**k <= most and gpus % 2**k == 0)
+    max_degree = min(gpus, job.sequence // 2048)
+    return tuple(2**k for k in range(8) if 2**k <= max_degree and gpus % 2**k == 0)
 
 
 def _expert_degrees(model: Architecture, gpus: int) -> tuple[int, ...]:
@@ -237,7 +239,7 @@ def _expert_degrees(model: Architecture, gpus: int) -> tuple[int, ...]:
 def _micro_batches_by_pipeline_variant(
     layers: int, pipeline: int, data: int, sequences_per_replica: int
 ) -> tuple[tuple[tuple[int, int], tuple[tuple[int, int], ...]], ...]:
-    """Return (chunks, ZeRO stage) pairs with the micro-batches that `sequences_per_replica` replica can use."""
+    """Return (chunks, ZeRO stage) pairs with the micro-batches that divide a replica's sequences."""
     cuts: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for micro_batch in _MICRO_BATCHES:
         batches = sequences_per_replica // micro_batch
@@ -256,10 +258,10 @@ def _chunk_and_zero_choices(
         return ((1, 1), (1, 3)) if data > 1 else ((1, 1),)
     chunks = [1]
     if batches % pipeline == 0:
-        most = layers // pipeline
-        chunks += [v for v in (2, 3, 4, 5, 6, 7, 8, 10) if v <= most]
-        even = [v for v in chunks if -layers % (pipeline * v) <= FREE_PLACES]
-        chunks = even or [chunks[0]]
+        max_chunks = layers // pipeline
+        chunks += [v for v in (2, 3, 4, 5, 6, 7, 8, 10) if v <= max_chunks]
+        even_chunks = [v for v in chunks if -layers % (pipeline * v) <= FREE_PLACES]
+        chunks = even_chunks or [chunks[0]]
     return tuple((v, 1) for v in chunks)
 
 
@@ -291,10 +293,10 @@ class LayoutMemoryChecker:
     @property
     def fits_sharded_states(self) -> bool:
         """Return whether the model states fit if they are fully sharded."""
-        alone = resident_memory(
+        unsharded = resident_memory(
             self._model, ParallelLayout(), FRAMEWORKS["torch"], usual_bytes_per_parameter()
         )[0]
-        states = alone.weights + alone.gradients + alone.optimizer
+        states = unsharded.weights + unsharded.gradients + unsharded.optimizer
         return states / self._job.gpus <= self._limit
 
     def fitting_micro_batches(
@@ -302,29 +304,29 @@ class LayoutMemoryChecker:
     ) -> Iterator[tuple[tuple[int, int], Recompute, float]]:
         """Yield every micro-batch that fits, with the least recomputation and its memory [B]."""
         self.steps += 1
-        stays = self._resident_bytes(family)
-        if max(stays) > self._limit:
+        resident = self._resident_bytes(family)
+        if max(resident) > self._limit:
             return
         start = 0
         for size in family.sizes:
             self.steps += 1
-            for number in range(start, len(_RECOMPUTES)):
-                moves = self._transient_bytes(family, size, _RECOMPUTES[number])
-                memory = max(map(float.__add__, stays, moves))
+            for recompute_index in range(start, len(_RECOMPUTES)):
+                transient = self._transient_bytes(family, size, _RECOMPUTES[recompute_index])
+                memory = max(map(float.__add__, resident, transient))
                 if memory <= self._limit:
-                    yield size, _RECOMPUTES[number], memory
+                    yield size, _RECOMPUTES[recompute_index], memory
                     break
             else:
                 return  # A larger micro-batch needs even more memory.
-            start = number
+            start = recompute_index
 
     def has_fit(self, family: MicroBatchFamily) -> bool:
         """Return whether any layout of a family fits; the smallest micro-batch needs least."""
         return next(self.fitting_micro_batches(family), None) is not None
 
     def _resident_bytes(self, family: MicroBatchFamily) -> _BytesByStage:
-        shared = (family.tensor, family.pipeline, family.chunks)
-        key = (*shared, family.expert, family.zero)
+        split_key = (family.tensor, family.pipeline, family.chunks)
+        key = (*split_key, family.expert, family.zero)
         resident = self._resident.get(key)
         if resident is None:
             plan = family.build_plan(self._job, family.sizes[0])
@@ -332,8 +334,8 @@ class LayoutMemoryChecker:
             stages = resident_memory(
                 self._model, plan_to_parallel_layout(plan), framework, usual_bytes_per_parameter()
             )
-            beside = default_overhead_bytes(plan.gpus)
-            resident = tuple(stage.total + beside for stage in stages)
+            overhead = default_overhead_bytes(plan.gpus)
+            resident = tuple(stage.total + overhead for stage in stages)
             self._resident[key] = resident
             self.steps += _STAGE * len(resident)
         return resident
@@ -341,20 +343,22 @@ class LayoutMemoryChecker:
     def _transient_bytes(
         self, family: MicroBatchFamily, size: tuple[int, int], recompute: Recompute
     ) -> _BytesByStage:
-        shared = (family.tensor, family.pipeline, family.chunks, family.context)
-        key = (*shared, size, recompute)
+        split_key = (family.tensor, family.pipeline, family.chunks, family.context)
+        key = (*split_key, size, recompute)
         transient = self._transient.get(key)
         if transient is None:
-            layout, each = self._transient_bytes_per_token(family, (*shared, recompute), recompute)
+            layout, per_token_by_stage = self._transient_bytes_per_token(
+                family, (*split_key, recompute), recompute
+            )
             micro_batch, batches = size
             tokens = self._job.sequence * micro_batch / family.context
             transient = tuple(
                 sum(
-                    moves.activation_and_logit_bytes(
-                        tokens, micro_batches_in_flight(moves.stage, layout, batches)
+                    per_token.activation_and_logit_bytes(
+                        tokens, micro_batches_in_flight(per_token.stage, layout, batches)
                     )
                 )
-                for moves in each
+                for per_token in per_token_by_stage
             )
             self._transient[key] = transient
             self.steps += _STAGE * len(transient)
@@ -363,15 +367,15 @@ class LayoutMemoryChecker:
     def _transient_bytes_per_token(
         self, family: MicroBatchFamily, cache_key: tuple[object, ...], recompute: Recompute
     ) -> tuple[ParallelLayout, tuple[TransientMemory, ...]]:
-        per_token = self._per_token_memory.get(cache_key)
-        if per_token is None:
+        layout_and_memory = self._per_token_memory.get(cache_key)
+        if layout_and_memory is None:
             plan = family.build_plan(self._job, family.sizes[0], recompute)
             layout = plan_to_parallel_layout(plan)
-            each = transient_bytes_per_token_by_stage(
+            per_token_by_stage = transient_bytes_per_token_by_stage(
                 self._model, layout, plan_to_training_step(plan)
             )
-            per_token = self._per_token_memory[cache_key] = layout, each
-        return per_token
+            layout_and_memory = self._per_token_memory[cache_key] = layout, per_token_by_stage
+        return layout_and_memory
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -431,11 +435,11 @@ class _LayoutSearch:
         fabric: Interconnect,
         limit: int,
     ) -> None:
-        older = SOFTWARE[job.software].older_attention
+        older_kernels = SOFTWARE[job.software].older_attention
         self.fitting = 0
         self._timed = 0
         self._model, self._job, self._fabric, self._most = model, job, fabric, limit
-        self._engine = compute_sustained_rates(gpu, job.number_format, older_kernels=older)
+        self._engine = compute_sustained_rates(gpu, job.number_format, older_kernels=older_kernels)
         self._fits = LayoutMemoryChecker(model, job, gpu.engine_visible_memory * job.usable)
         self._times: dict[tuple[object, ...], LayerTimes] = {}
         self._stages: dict[tuple[int, int], float] = {}
@@ -455,12 +459,14 @@ class _LayoutSearch:
 
     def rank_family(self, family: MicroBatchFamily) -> None:
         """Rank the layouts of a family that fit, each with the least recomputation."""
-        fill = (family.pipeline - 1) / family.chunks
-        stage = self._fullest_stage_layer_share(family)
+        bubble_micro_batches = (family.pipeline - 1) / family.chunks
+        fullest_stage_share = self._fullest_stage_layer_share(family)
         for size, recompute, memory in self._fits.fitting_micro_batches(family):
             self.fitting += 1
             times = self._layer_times(family, size, recompute)
-            if self._is_too_slow((size[1] + fill) * times.time_without_gather * stage):
+            if self._is_too_slow(
+                (size[1] + bubble_micro_batches) * times.time_without_gather * fullest_stage_share
+            ):
                 continue
             plan = family.build_plan(self._job, size, recompute)
             self._timed += _TIMED
@@ -516,18 +522,18 @@ def search_layouts(
 
     `max_ranked`: how many layouts to rank; `max_steps`: how much work may be done; see `STEPS`.
     """
-    every = tuple(list_splits(model, fabric, job))
+    splits = tuple(list_splits(model, fabric, job))
     search = _LayoutSearch(model, gpu, job, fabric, max_ranked)
-    seen = 0
-    for split in every:
+    tried_count = 0
+    for split in splits:
         for family in split.families():
             if search.steps_done >= max_steps:
                 break
             search.rank_family(family)
-            seen += len(family.sizes)
-    legal = sum(split.layout_count for split in every)
+            tried_count += len(family.sizes)
+    legal = sum(split.layout_count for split in splits)
     return LayoutSearchResult(
-        search.ranked_candidates(), search.fitting, seen, legal, search.steps_done
+        search.ranked_candidates(), search.fitting, tried_count, legal, search.steps_done
     )
 
 
@@ -536,18 +542,18 @@ def find_fewest_gpus(
 ) -> FewestGpus:
     """Return the fewest GPUs that fit a layout, by powers of two up to the job's number."""
     limit = gpu.engine_visible_memory * job.usable
-    gpus, done = 1, 0
+    gpus, work_done = 1, 0
     while gpus <= job.gpus:
         batch = max(1, job.global_batch // gpus) * gpus
-        smaller = dataclasses.replace(job, gpus=gpus, global_batch=batch)
-        fits = LayoutMemoryChecker(model, smaller, limit)
-        if fits.fits_sharded_states:
-            for split in list_splits(model, fabric, smaller):
-                if any(map(fits.has_fit, split.families())):
+        smaller_job = dataclasses.replace(job, gpus=gpus, global_batch=batch)
+        memory_checker = LayoutMemoryChecker(model, smaller_job, limit)
+        if memory_checker.fits_sharded_states:
+            for split in list_splits(model, fabric, smaller_job):
+                if any(map(memory_checker.has_fit, split.families())):
                     return FewestGpus(gpus)
-                if done + fits.steps >= max_steps:
+                if work_done + memory_checker.steps >= max_steps:
                     return FewestGpus(None, sure=False)
-        done += fits.steps
+        work_done += memory_checker.steps
         gpus *= 2
     return FewestGpus(None)
 
@@ -638,12 +644,16 @@ def validate_inputs(inputs: ParallelismPlanInputs, gpu: Accelerator) -> None:
 
 def requested_job(inputs: ParallelismPlanInputs, model: Architecture) -> TrainingJob:
     """Return the job that the inputs describe."""
-    most, few = round(default_batch_tokens() / inputs.sequence), inputs.gpus
-    usual = max(1, min(most, few), round(default_batch_tokens(inputs.tokens) / inputs.sequence))
+    max_default_batch, gpus = round(default_batch_tokens() / inputs.sequence), inputs.gpus
+    default_batch = max(
+        1,
+        min(max_default_batch, gpus),
+        round(default_batch_tokens(inputs.tokens) / inputs.sequence),
+    )
     return TrainingJob(
         gpus=inputs.gpus,
         sequence=inputs.sequence,
-        global_batch=inputs.global_batch or _round_batch(usual, inputs.gpus),
+        global_batch=inputs.global_batch or _round_batch(default_batch, inputs.gpus),
         number_format=inputs.number_format,
         software=find_software(inputs.software, model).id,
         usable=inputs.usable_memory,
@@ -651,7 +661,7 @@ def requested_job(inputs: ParallelismPlanInputs, model: Architecture) -> Trainin
 
 
 def _round_batch(batch: int, gpus: int) -> int:
-    """Round a batch to a multiple of the GPUs; a smaller one down to what many divisors share.
+    """Round a batch to a multiple of the GPUs, or a smaller one down to many common divisors.
 
     That is a power of two times the odd part of the GPUs, so that replicas can divide both.
 
@@ -660,8 +670,8 @@ def _round_batch(batch: int, gpus: int) -> int:
     """
     if batch >= gpus:
         return round(batch / gpus) * gpus
-    odd = gpus // (gpus & -gpus)
-    rounded = odd if odd <= batch else 1
+    odd_factor = gpus // (gpus & -gpus)
+    rounded = odd_factor if odd_factor <= batch else 1
     while 2 * rounded <= batch:
         rounded *= 2
     return rounded
@@ -703,16 +713,16 @@ def _search_full_and_halved_clusters(
     The smallest is searched first; its unused work is available to the others.
     """
     halvings = _HALVINGS if inputs.objective == "cost" else 0
-    sizes = [n for n in range(halvings + 1) if job.gpus >> n]
+    remaining_halvings = [n for n in range(halvings + 1) if job.gpus >> n]
     searches: list[LayoutSearchResult] = []
-    left = STEPS
-    while sizes:
-        steps = left // len(sizes)
-        halving = sizes.pop()
-        part = dataclasses.replace(job, gpus=job.gpus >> halving)
-        most = _MOST_OF_PARTS if halving else _MOST
-        searches.insert(0, search_layouts(model, gpu, part, fabric, most, steps))
-        left -= searches[0].steps
+    remaining_work = STEPS
+    while remaining_halvings:
+        max_work = remaining_work // len(remaining_halvings)
+        halving = remaining_halvings.pop()
+        smaller_job = dataclasses.replace(job, gpus=job.gpus >> halving)
+        max_ranked = _MOST_OF_PARTS if halving else _MOST
+        searches.insert(0, search_layouts(model, gpu, smaller_job, fabric, max_ranked, max_work))
+        remaining_work -= searches[0].steps
     return searches
 
 

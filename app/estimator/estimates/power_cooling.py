@@ -205,8 +205,8 @@ class PowerCoolingResult:
     def lacking_supplies(self) -> tuple[int, int] | None:
         """Return supplies left when one of two feeds fails, and needed; None if enough."""
         supplies = self.system.power_supplies or 0
-        left, needed = supplies // 2, self.system.power_supplies_needed or 0
-        return (left, needed) if left < needed else None
+        supplies_left, needed = supplies // 2, self.system.power_supplies_needed or 0
+        return (supplies_left, needed) if supplies_left < needed else None
 
     @property
     def typical_power(self) -> float:
@@ -234,9 +234,9 @@ class PowerCoolingResult:
         limit = self.inputs.site_limit
         if self.racks is None or (limit is not None and self.site > limit):
             return "no"
-        near = limit is not None and self.site > _TIGHT * limit
-        hot = self.rack_power * (1 - self.liquid) > DENSE
-        return "tight" if near or hot else "fits"
+        is_near_site_limit = limit is not None and self.site > _TIGHT * limit
+        is_rack_dense = self.rack_power * (1 - self.liquid) > DENSE
+        return "tight" if is_near_site_limit or is_rack_dense else "fits"
 
     def air_flow(self, watts: float) -> float:
         """Return the air flow for the heat that liquid does not remove [m3/s]."""
@@ -262,13 +262,13 @@ def compute_site(inputs: PowerCoolingInputs) -> PowerCoolingResult:
     system = find_system(inputs.system)
     node, units = _system_power_and_height(inputs, system)
     in_rack = nodes_in_rack(inputs.rack_limit, node, inputs.rack_units, units)
-    others = inputs.nodes * node * inputs.other
-    machines = inputs.nodes * node + others
+    other_power = inputs.nodes * node * inputs.other
+    machines = inputs.nodes * node + other_power
     load = inputs.load or LOAD
     site = site_power(machines, inputs.pue)
-    full = node * max(1, in_rack)
-    current = phase_current(full, inputs.voltage, inputs.power_factor)
-    drawn = site_energy(inputs.duration, machines * load, inputs.pue)
+    full_rack_power = node * max(1, in_rack)
+    current = phase_current(full_rack_power, inputs.voltage, inputs.power_factor)
+    site_joules = site_energy(inputs.duration, machines * load, inputs.pue)
     return PowerCoolingResult(
         inputs=inputs,
         system=system,
@@ -276,7 +276,7 @@ def compute_site(inputs: PowerCoolingInputs) -> PowerCoolingResult:
         units=units,
         load=load,
         gpus=_sum_gpu_power_of_systems(inputs, system, node),
-        others=others,
+        others=other_power,
         in_rack=in_rack,
         racks=-(-inputs.nodes // in_rack) if in_rack else None,
         machines=machines,
@@ -284,8 +284,8 @@ def compute_site(inputs: PowerCoolingInputs) -> PowerCoolingResult:
         current=current,
         circuits=_count_circuits(inputs, current),
         liquid=_liquid_cooled_share(inputs, system),
-        energy=drawn / 3600,
-        carbon=carbon_emitted(drawn, inputs.carbon_intensity),
+        energy=site_joules / 3600,
+        carbon=carbon_emitted(site_joules, inputs.carbon_intensity),
     )
 
 
@@ -308,10 +308,10 @@ def _sum_gpu_power_of_systems(
     inputs: PowerCoolingInputs, system: System, system_power: float
 ) -> float | None:
     """Return the limits of all GPUs [W]; None if unknown or above the system's own power."""
-    each = find_accelerator(system.accelerator).tdp
-    if each is None or each * system.gpus > system_power:
+    tdp = find_accelerator(system.accelerator).tdp
+    if tdp is None or tdp * system.gpus > system_power:
         return None
-    return each * system.gpus * inputs.nodes
+    return tdp * system.gpus * inputs.nodes
 
 
 def _count_circuits(inputs: PowerCoolingInputs, current: float) -> int:
@@ -337,8 +337,8 @@ def _rack_flips(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
     now = format_value(inputs.rack_limit, "W")
     capacity = inputs.rack_units // result.units
     if capacity == 0:
-        was, flips = str(inputs.rack_units), str(result.units)
-        return (VerdictFlip("rack_units", "Height of a rack", was, flips, "Holds one."),)
+        units_now, flips = str(inputs.rack_units), str(result.units)
+        return (VerdictFlip("rack_units", "Height of a rack", units_now, flips, "Holds one."),)
     changes = []
     needed = (result.in_rack + 1) * result.node
     if result.in_rack < capacity and is_allowed_after_rounding(type(inputs), "rack_limit", needed):
@@ -359,12 +359,12 @@ def _site_flips(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
     limit = inputs.site_limit
     if limit is None or result.racks is None:
         return ()
-    each = result.site / inputs.nodes
-    most = int(limit / each + 1e-9)
+    site_power_per_node = result.site / inputs.nodes
+    max_nodes = int(limit / site_power_per_node + 1e-9)
     fits = result.site <= limit
     becomes = "Too much for the site." if fits else "Fits."
     changes = []
-    flips = most + 1 if fits else most
+    flips = max_nodes + 1 if fits else max_nodes
     if 0 < flips <= 1_000_000:
         now = format_number(inputs.nodes)
         changes.append(VerdictFlip("nodes", "Systems", now, format_number(flips), becomes))

@@ -114,10 +114,10 @@ def compute_format(
 
 def math_format_used(gpu: Accelerator, form: WeightFormat) -> str:
     """Return the format used for the math; 4 bit is unpacked on GPUs without it."""
-    narrow = {"mxfp4": "fp4", "nvfp4": "fp4"}.get(form.math, form.math)
-    if gpu.peak_rate(narrow) is None and narrow in {"fp4", "fp8"}:
+    number_format = {"mxfp4": "fp4", "nvfp4": "fp4"}.get(form.math, form.math)
+    if gpu.peak_rate(number_format) is None and number_format in {"fp4", "fp8"}:
         return "bf16"
-    return narrow
+    return number_format
 
 
 def _compute_weight_read_time(
@@ -179,22 +179,22 @@ def build_verdict(gpu: Accelerator, baseline: FormatResult, compared: FormatResu
     """Return what the narrower format saves, and whether its weights fit."""
     saved = baseline.total - compared.total
     lead = f"{format_value(abs(saved), 'B')} {'less' if saved >= 0 else 'more'}."
-    fit = compared.per_gpu <= gpu.engine_visible_memory
+    fits = compared.per_gpu <= gpu.engine_visible_memory
     text = (
         f"{compared.form.label} takes {format_value(compared.total, 'B')} instead of "
         f"{format_value(baseline.total, 'B')}; the weights alone "
-        f"{'fit' if fit else 'do not fit'} on the GPUs."
+        f"{'fit' if fits else 'do not fit'} on the GPUs."
     )
-    return Verdict("fits" if fit else "no", lead, text)
+    return Verdict("fits" if fits else "no", lead, text)
 
 
 def build_steps(
     model: Architecture, inputs: QuantizationInputs, gpu: Accelerator, compared: FormatResult
 ) -> tuple[FormulaStep, ...]:
     """Return the steps from bits to bytes and to the time of a token."""
-    whole = compared.form.covers == "all"
+    covers_all = compared.form.covers == "all"
     table = weight_table(model, inputs.weights)
-    covered = model.parameters if whole else table.quantized
+    covered = model.parameters if covers_all else table.quantized
     weights = _STEPS.line(
         "total",
         "parameters in the format × bits ÷ 8 + the others × their bytes",
@@ -206,11 +206,11 @@ def build_steps(
     )
     if compared.floor is None:
         return (weights,)
-    active = compared.language * model.active_parameters / model.parameters
+    active_bytes = compared.language * model.active_parameters / model.parameters
     floor = _STEPS.line_from_template(
         "decode_floor",
         "[bytes that one GPU reads] ÷ ([bandwidth] × [share of it that is reached])",
-        ((active, "B"), (gpu.memory_bandwidth or 0.0, "B/s"), (inputs.bandwidth_share, "%")),
+        ((active_bytes, "B"), (gpu.memory_bandwidth or 0.0, "B/s"), (inputs.bandwidth_share, "%")),
         compared.floor,
         "pope-2022",
         topic="batching-and-latency",

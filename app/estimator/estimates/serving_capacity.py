@@ -230,11 +230,10 @@ class CapacityResult:
     """Replicas and the operating point of each, the highest load, and what was simulated.
 
     `best` is the batch of a replica with the highest rate. `met` is whether the targets are
-    met, `memory` whether weights and one request fit.
-    `measurements` are those that the times rest on; `prefill_bound`: `top` and `best` are what
-    the prefill replicas can feed, not what those that answer could;
-    `alone` is a single request if no load meets the targets; `enough` the fewest GPUs per
-    replica for the weights if they do not fit.
+    met, `memory` whether weights and one request fit. `measurements` are those behind the
+    times. `prefill_bound`: `top` and `best` are limited by the prefill replicas, not by the
+    decode replicas. `alone` is the operating point of a single request if no load meets the
+    targets; `enough` the fewest GPUs per replica for the weights if they do not fit.
     """
 
     inputs: ServingCapacityInputs
@@ -334,8 +333,12 @@ class CapacityResult:
 
 def _count_nodes(copies: int, gpus: int, per_node: int) -> int:
     """Return the servers of `copies` replicas; one that fits in a server is not split."""
-    each = per_node // gpus
-    return math.ceil(copies / each) if each else copies * math.ceil(gpus / per_node)
+    replicas_per_node = per_node // gpus
+    return (
+        math.ceil(copies / replicas_per_node)
+        if replicas_per_node
+        else copies * math.ceil(gpus / per_node)
+    )
 
 
 _SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
@@ -345,11 +348,11 @@ def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return the nearest input values at which the verdict flips."""
     if not result.memory:
         return _more_gpus_flips(result) + _prefill_decode_flips(result)
-    other = _other_width_flips(result) + _prefill_decode_flips(result)
+    setup_flips = _other_width_flips(result) + _prefill_decode_flips(result)
     if result.top is None or result.replicas is None:
-        return _relaxed_target_flips(result) + other
-    load, replicas = _load_flips(result, result.top, result.replicas)
-    return _cache_flips(result) + load + other + replicas
+        return _relaxed_target_flips(result) + setup_flips
+    load_flips, replica_flips = _load_flips(result, result.top, result.replicas)
+    return _cache_flips(result) + load_flips + setup_flips + replica_flips
 
 
 def _cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
@@ -359,60 +362,62 @@ def _cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         return ()
     if profile.placed.gpu.lacks_format("fp8"):
         return ()
-    changed = dataclasses.replace(inputs, cache="fp8", replicas=result.replicas)
-    other = compute_capacity(changed, build_replica_profile(changed))
-    if not other.met and int(other.profile.most) <= int(profile.most):
+    changed_inputs = dataclasses.replace(inputs, cache="fp8", replicas=result.replicas)
+    changed_result = compute_capacity(changed_inputs, build_replica_profile(changed_inputs))
+    if not changed_result.met and int(changed_result.profile.most) <= int(profile.most):
         return ()
     becomes = _load_becomes(result)
-    if not other.met:
+    if not changed_result.met:
         users = inputs.concurrent * inputs.peak / (result.replicas or 1)
-        becomes = (
-            f"{int(other.profile.most)} of {format_number(users)} requests are answered at a time."
-        )
+        becomes = f"{int(changed_result.profile.most)} of {format_number(users)} requests are answered at a time."
     labels = dict(CACHE_CHOICES)
     return (VerdictFlip("cache", "KV cache", labels[inputs.cache], labels["fp8"], becomes),)
 
 
 def _load_becomes(result: CapacityResult) -> str:
-    """Return what is said of a load that is served as it should be."""
+    """Return what the verdict becomes for a load that is served well."""
     return "Meets the targets." if result.has_targets else "Nobody waits for memory."
 
 
 RACK = 32
 """GPUs of a link domain from which experts are spread widely [1]."""
-# GPUs of replicas that decode or read prompts, as they are tried in a rack.
+# GPU counts of decode and prefill replicas that are tried in a rack.
 _DECODE_GPUS, _PREFILL_GPUS = (16, 32, 40, 48, 64), (4, 8, 16)
 
 
 def _prefill_decode_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
-    """Return prefill and decode apart in a rack, if that takes fewer GPUs to keep the targets."""
+    """Return separate prefill and decode in a rack, if they meet the targets with fewer GPUs."""
     inputs, placed = result.inputs, result.profile.placed
-    tried = inputs.prefill_gpus or inputs.replicas or inputs.simulate
-    spread = inputs.attention_parallel * inputs.expert_parallel * inputs.pipeline_parallel
-    if tried or spread > 1 or not placed.model.is_routed or placed.fabric.domain < RACK:
+    is_fixed = inputs.prefill_gpus or inputs.replicas or inputs.simulate
+    split_degree = inputs.attention_parallel * inputs.expert_parallel * inputs.pipeline_parallel
+    if is_fixed or split_degree > 1 or not placed.model.is_routed or placed.fabric.domain < RACK:
         return ()
-    best = result.gpus if result.met else None
+    fewest_gpus = result.gpus if result.met else None
     flip: tuple[VerdictFlip, ...] = ()
     for prefill, decode in itertools.product(_PREFILL_GPUS, _DECODE_GPUS):
         if max(prefill, decode) > placed.model.experts:
             continue
-        apart = dataclasses.replace(inputs, prefill_gpus=prefill, decode_gpus=decode)
+        split_inputs = dataclasses.replace(inputs, prefill_gpus=prefill, decode_gpus=decode)
         try:
-            other = compute_capacity(apart, build_replica_profile(apart))
+            split_result = compute_capacity(split_inputs, build_replica_profile(split_inputs))
         except InvalidInputsError:
             continue
-        if not other.met or other.gpus is None or (best is not None and other.gpus >= best):
+        if (
+            not split_result.met
+            or split_result.gpus is None
+            or (fewest_gpus is not None and split_result.gpus >= fewest_gpus)
+        ):
             continue
-        best = other.gpus
-        field = "GPUs of a decode replica"
+        fewest_gpus = split_result.gpus
+        decode_label = "GPUs of a decode replica"
         flip = (
             VerdictFlip(
                 "prefill_gpus",
                 "GPUs of a prefill replica",
                 "together",
                 str(prefill),
-                f"{format_number(best)} GPUs in all keep the targets.",
-                (("decode_gpus", field, str(decode)),),
+                f"{format_number(fewest_gpus)} GPUs in all keep the targets.",
+                (("decode_gpus", decode_label, str(decode)),),
             ),
         )
     return flip
@@ -422,43 +427,47 @@ _WIDTHS = (1, 2, 4, 8)
 
 
 def _other_width_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
-    """Return the GPUs per replica that need fewest in all, if those are fewer than now.
+    """Return the GPUs per replica with the smallest total, if that is below the current one.
 
-    Where too few replicas are given: than with as many of them as the load takes.
+    If too few replicas are given, the current total is that of as many as the load takes.
     """
     inputs, model = result.inputs, result.profile.placed.model
-    spread = inputs.attention_parallel * inputs.expert_parallel * inputs.pipeline_parallel
-    if inputs.decode_gpus or inputs.simulate or spread > 1 or inputs.expert_tensor_parallel:
+    split_degree = inputs.attention_parallel * inputs.expert_parallel * inputs.pipeline_parallel
+    if inputs.decode_gpus or inputs.simulate or split_degree > 1 or inputs.expert_tensor_parallel:
         return ()
     if inputs.replicas and result.met:
         return ()
-    best, flip = result.gpus if result.met else None, None
+    fewest_gpus, flip = result.gpus if result.met else None, None
     if inputs.replicas and (needed := _fewest_replicas(inputs, result.top)):
-        best = (needed + inputs.spare) * inputs.tensor_parallel
+        fewest_gpus = (needed + inputs.spare) * inputs.tensor_parallel
     for tensor in _WIDTHS:
         if tensor == inputs.tensor_parallel or tensor_parallel_problem(model, tensor):
             continue
-        if best is not None and tensor * (1 + inputs.spare) >= best:
-            break  # Even one replica of so many takes no fewer.
-        other = dataclasses.replace(inputs, tensor_parallel=tensor)
-        whole = quantization_block_problem(model, inputs.weights, tensor, tensor)
-        if whole:
-            other = dataclasses.replace(other, expert_parallel=tensor, expert_tensor_parallel=1)
-        if whole and quantization_block_problem(model, inputs.weights, tensor, 1):
+        if fewest_gpus is not None and tensor * (1 + inputs.spare) >= fewest_gpus:
+            break  # Even one replica of this size takes no fewer.
+        other_inputs = dataclasses.replace(inputs, tensor_parallel=tensor)
+        block_problem = quantization_block_problem(model, inputs.weights, tensor, tensor)
+        if block_problem:
+            other_inputs = dataclasses.replace(
+                other_inputs, expert_parallel=tensor, expert_tensor_parallel=1
+            )
+        if block_problem and quantization_block_problem(model, inputs.weights, tensor, 1):
             continue
-        profile = build_replica_profile(other)
-        top = highest_load_within_targets(profile, latency_targets(other), max_rate_batch(profile))
-        replicas = _fewest_replicas(other, top)
+        profile = build_replica_profile(other_inputs)
+        highest_point = highest_load_within_targets(
+            profile, latency_targets(other_inputs), max_rate_batch(profile)
+        )
+        replicas = _fewest_replicas(other_inputs, highest_point)
         gpus = tensor * (replicas + inputs.spare) if replicas else None
-        if replicas and gpus and (best is None or gpus < best):
-            best, flip = gpus, _width_flip(result, other, replicas, gpus)
+        if replicas and gpus and (fewest_gpus is None or gpus < fewest_gpus):
+            fewest_gpus, flip = gpus, _width_flip(result, other_inputs, replicas, gpus)
     return (flip,) if flip else ()
 
 
 def _width_flip(
     result: CapacityResult, other: ServingCapacityInputs, replicas: int, gpus: int
 ) -> VerdictFlip:
-    """Return the change to other GPUs per replica, `gpus` in all; experts may be divided whole."""
+    """Return the change to another number of GPUs per replica, `gpus` in all."""
     inputs, also = result.inputs, tuple[tuple[str, str, str], ...]()
     becomes = f"{format_number(gpus)} GPUs in all are enough."
     if result.has_targets:
@@ -486,7 +495,7 @@ def _more_gpus_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
 
 
 def _whole_experts(parts: str) -> tuple[tuple[str, str, str], ...]:
-    """Return the inputs that divide experts whole into `parts`."""
+    """Return the inputs that divide experts into `parts` without splitting any."""
     return (
         ("expert_parallel", "Expert parallel", parts),
         ("expert_tensor_parallel", "GPUs that share an expert", "1"),
@@ -517,13 +526,13 @@ def _load_flips(
     """Return the load at which the verdict flips, and the replicas if too few are given."""
     inputs = result.inputs
     if inputs.requests_per_second is not None:
-        most = highest_point.rate * replicas / inputs.peak
+        max_load = highest_point.rate * replicas / inputs.peak
         field, label = "requests_per_second", "Requests per second"
-        now, flips = inputs.requests_per_second, round_past_limit(most, up=result.met)
+        now, flips = inputs.requests_per_second, round_past_limit(max_load, up=result.met)
     else:
-        most = math.floor(highest_point.batch * replicas / inputs.peak)
+        max_load = math.floor(highest_point.batch * replicas / inputs.peak)
         field, label, now = "concurrent", "Users at once", float(inputs.concurrent)
-        flips = format_number(most + (1 if result.met else 0))
+        flips = format_number(max_load + (1 if result.met else 0))
     becomes = _load_becomes(result)
     if result.met and not result.has_targets:
         becomes = "Others wait for memory."
@@ -536,7 +545,7 @@ def _load_flips(
     load = (VerdictFlip(field, label, format_number(now), flips, becomes),)
     if result.met or not inputs.replicas:
         return load, ()
-    needed = str(math.ceil(now / max(1e-9, most) * inputs.replicas))
+    needed = str(math.ceil(now / max(1e-9, max_load) * inputs.replicas))
     return load, (VerdictFlip("replicas", "Replicas", str(inputs.replicas), needed, becomes),)
 
 
@@ -546,8 +555,8 @@ def build_replica_profile(inputs: ServingCapacityInputs) -> ReplicaProfile:
     fabric = gpu_interconnect(gpu, inputs.network_rate, domain=inputs.domain or 0)
     model = find_model(inputs.model)
     placed = place_model(model, gpu, fabric, serving_setup(inputs))
-    cached = inputs.prompt_tokens * inputs.cached_share
-    requests = RequestLengths(inputs.prompt_tokens, inputs.output_tokens, cached)
+    cached_tokens = inputs.prompt_tokens * inputs.cached_share
+    requests = RequestLengths(inputs.prompt_tokens, inputs.output_tokens, cached_tokens)
     traffic = RequestPattern(
         requests,
         inputs.prompt_variation,
@@ -558,17 +567,17 @@ def build_replica_profile(inputs: ServingCapacityInputs) -> ReplicaProfile:
     prefill = None
     if inputs.prefill_gpus and inputs.decode_gpus:
         setup = _prefill_decode_setup(inputs, inputs.prefill_gpus)
-        outside = inputs.prefill_gpus + inputs.decode_gpus > fabric.domain
-        reading = place_model(model, gpu, fabric, setup)
-        if max_sequences(reading, inputs.prompt_tokens, inputs.memory_utilization) < 1:
+        crosses_domains = inputs.prefill_gpus + inputs.decode_gpus > fabric.domain
+        placed_prefill = place_model(model, gpu, fabric, setup)
+        if max_sequences(placed_prefill, inputs.prompt_tokens, inputs.memory_utilization) < 1:
             message = f"The weights leave no room for a prompt on {inputs.prefill_gpus} {gpu.name}."
             raise input_error("prefill_gpus", inputs.prefill_gpus, message)
-        prefill = build_prefill_replica(reading, traffic, outside)
+        prefill = build_prefill_replica(placed_prefill, traffic, crosses_domains)
     return profile_replica(placed, traffic, inputs.memory_utilization, draft, prefill)
 
 
 def serving_setup(inputs: ServingCapacityInputs) -> ServingSetup:
-    """Return the formats and splits of one replica; of one that decodes, if they are apart."""
+    """Return the formats and splits of a replica: of a decode replica if prefill is separate."""
     if inputs.decode_gpus:
         return _prefill_decode_setup(inputs, inputs.decode_gpus)
     return ServingSetup(
@@ -586,7 +595,7 @@ def serving_setup(inputs: ServingCapacityInputs) -> ServingSetup:
 
 
 def _prefill_decode_setup(inputs: ServingCapacityInputs, gpus: int) -> ServingSetup:
-    """Return the formats of a replica that only reads prompts or only answers, and its split."""
+    """Return the formats and splits of a replica that only prefills or only decodes."""
     routed = find_model(inputs.model).is_routed
     return ServingSetup(
         weights=inputs.weights,
@@ -603,7 +612,7 @@ def _prefill_decode_setup(inputs: ServingCapacityInputs, gpus: int) -> ServingSe
 
 
 def validate_prefill_decode_split(model: Architecture, inputs: ServingCapacityInputs) -> None:
-    """Reject half of a split into prefill and decode, and splits that are impossible."""
+    """Reject prefill GPUs without decode GPUs or the reverse, and impossible splits."""
     sizes = {"prefill_gpus": inputs.prefill_gpus, "decode_gpus": inputs.decode_gpus}
     if not any(sizes.values()):
         return
@@ -615,13 +624,13 @@ def validate_prefill_decode_split(model: Architecture, inputs: ServingCapacityIn
                 problem = f"{model.experts} experts cannot be divided over {gpus} GPUs."
         if problem:
             raise input_error(field, gpus, problem)
-    for field, value, usual in (
+    for field, value, default in (
         ("attention_parallel", inputs.attention_parallel, 1),
         ("expert_parallel", inputs.expert_parallel, 1),
         ("pipeline_parallel", inputs.pipeline_parallel, 1),
         ("simulate", inputs.simulate, False),
     ):
-        if value != usual:
+        if value != default:
             message = "With prefill and decode apart, the GPUs of their replicas say how."
             raise input_error(field, value, f"{message} Leave this at its default.")
 
@@ -656,27 +665,29 @@ def latency_targets(inputs: ServingCapacityInputs) -> LatencyTargets:
 def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> CapacityResult:
     """Return the number of replicas, and the operating point of each."""
     targets = latency_targets(inputs)
-    best = max_rate_batch(profile)
-    top = highest_load_within_targets(profile, targets, best)
-    replicas = inputs.replicas or _fewest_replicas(inputs, top)
-    settled = replica_load(inputs, profile, replicas or 1)
+    best_batch = max_rate_batch(profile)
+    highest_point = highest_load_within_targets(profile, targets, best_batch)
+    replicas = inputs.replicas or _fewest_replicas(inputs, highest_point)
+    operating_point = replica_load(inputs, profile, replicas or 1)
     result = CapacityResult(
         inputs=inputs,
         profile=profile,
         replicas=replicas,
-        settled=settled,
-        top=top,
-        best=best,
-        met=bool(replicas) and settled is not None and targets.are_met_at(settled),
+        settled=operating_point,
+        top=highest_point,
+        best=best_batch,
+        met=bool(replicas) and operating_point is not None and targets.are_met_at(operating_point),
         memory=profile.most >= 1,
         measurements=_find_measurements(profile),
-        simulated=_simulate_replica(inputs, profile, settled, replicas or 1),
-        prefill_replicas=_prefill_replicas(profile, settled, replicas),
-        alone=operating_point_at_batch(profile, 1.0) if profile.most >= 1 and top is None else None,
+        simulated=_simulate_replica(inputs, profile, operating_point, replicas or 1),
+        prefill_replicas=_prefill_replicas(profile, operating_point, replicas),
+        alone=operating_point_at_batch(profile, 1.0)
+        if profile.most >= 1 and highest_point is None
+        else None,
         enough=_fewest_gpus_per_replica(inputs, profile) if profile.most < 1 else None,
     )
     result = _limit_to_prefill(result)
-    # Without targets, what can be asked of a service is that nobody waits for memory.
+    # Without targets, a service keeps up if nobody waits for memory.
     if result.met and not result.has_targets and result.requests_waiting_for_memory:
         return dataclasses.replace(result, met=False)
     return result
@@ -689,9 +700,11 @@ def _limit_to_prefill(result: CapacityResult) -> CapacityResult:
     rate = result.prefill_rate / result.replicas
     if rate >= result.top.rate:
         return result
-    top = operating_point_at_rate(result.profile, rate)
-    batch = top.batch if top else result.best
-    return dataclasses.replace(result, top=top, best=min(result.best, batch), prefill_bound=True)
+    highest_point = operating_point_at_rate(result.profile, rate)
+    batch = highest_point.batch if highest_point else result.best
+    return dataclasses.replace(
+        result, top=highest_point, best=min(result.best, batch), prefill_bound=True
+    )
 
 
 def _fewest_gpus_per_replica(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> int | None:
@@ -703,15 +716,15 @@ def _fewest_gpus_per_replica(inputs: ServingCapacityInputs, profile: ReplicaProf
         if tensor <= inputs.tensor_parallel:
             continue
         serving = serving_setup(dataclasses.replace(inputs, tensor_parallel=tensor))
-        wider = place_model(model, gpu, profile.placed.fabric, serving)
+        placed = place_model(model, gpu, profile.placed.fabric, serving)
         context = profile.traffic.mean_context
-        if max_sequences(wider, context, inputs.memory_utilization) >= 1:
+        if max_sequences(placed, context, inputs.memory_utilization) >= 1:
             return tensor
     return None
 
 
 def _find_measurements(profile: ReplicaProfile) -> MeasurementCoverage:
-    """Return the measurements of setups like this one; there are none of prefill apart."""
+    """Return the measurements of setups like this one; none has separate prefill."""
     counts = count_matching_measurements(profile.placed)
     if profile.prefill:
         return MeasurementCoverage(0, f"{counts.setup} with prefill apart")

@@ -70,15 +70,15 @@ def build_load_and_simulation_tables(result: CapacityResult) -> tuple[ResultTabl
         return ()
     share, rows = target_share(result.inputs), []
     batch = 1.0
-    top = result.best
-    while batch < 2 * top:
-        settled = operating_point_at_batch(result.profile, min(batch, top), (share,))
+    max_batch = result.best
+    while batch < 2 * max_batch:
+        point = operating_point_at_batch(result.profile, min(batch, max_batch), (share,))
         rows.append(
             (
-                format_number(round(settled.batch)),
-                (settled.rate, "request/s"),
-                (settled.ttft[share], "s"),
-                (settled.tpot[share], "s"),
+                format_number(round(point.batch)),
+                (point.rate, "request/s"),
+                (point.ttft[share], "s"),
+                (point.tpot[share], "s"),
             )
         )
         batch *= 2
@@ -98,14 +98,14 @@ def build_load_and_simulation_tables(result: CapacityResult) -> tuple[ResultTabl
 def _simulation_table(outcome: SimulationResult, operating_point: OperatingPoint) -> ResultTable:
     rows = []
     for name, share in SHARES:
-        first, pace = quantile(outcome.ttft, share), quantile(outcome.tpot, share)
+        ttft, tpot = quantile(outcome.ttft, share), quantile(outcome.tpot, share)
         rows.append(
             (
                 name,
                 (operating_point.ttft[share], "s"),
-                (first or 0.0, "s"),
+                (ttft or 0.0, "s"),
                 (operating_point.tpot[share], "s"),
-                (pace or 0.0, "s"),
+                (tpot or 0.0, "s"),
             )
         )
     columns = (
@@ -210,20 +210,22 @@ def _monthly_cost(result: CapacityResult) -> OutputValue:
 def _read_requests_per_replica(result: CapacityResult) -> OutputValue:
     if result.settled is None:
         return _value_if_served(None)
-    most = int(result.profile.most)  # A part of a request fits on average, not at a time.
-    return OutputValue(min(round(result.settled.batch, 1), max(1, most)))
+    fitting_requests = int(
+        result.profile.most
+    )  # A fraction is an average: only whole requests fit at a time.
+    return OutputValue(min(round(result.settled.batch, 1), max(1, fitting_requests)))
 
 
 def _most_requests(result: CapacityResult) -> OutputValue:
-    """Return the requests that fit at their mean length, and at their whole one in a note."""
+    """Return the requests that fit at their mean length, with those at full length in a note."""
     profile, requests = result.profile, result.profile.traffic.requests
-    most, full = (max(0, int(n)) for n in (profile.most, profile.full))
-    if most == full:
-        return OutputValue(most)
-    mean = format_number(round(profile.traffic.mean_context))
-    whole = format_number(requests.prompt + requests.answer)
-    note = f"Of {mean} tokens on average; {format_number(full)} of {whole}."
-    return OutputValue(most, note=note)
+    fitting_at_mean, fitting_at_full = (max(0, int(n)) for n in (profile.most, profile.full))
+    if fitting_at_mean == fitting_at_full:
+        return OutputValue(fitting_at_mean)
+    mean_tokens = format_number(round(profile.traffic.mean_context))
+    full_tokens = format_number(requests.prompt + requests.answer)
+    note = f"Of {mean_tokens} tokens on average; {format_number(fitting_at_full)} of {full_tokens}."
+    return OutputValue(fitting_at_mean, note=note)
 
 
 def _million_tokens_cost(result: CapacityResult, with_prompts: bool = False) -> OutputValue:
@@ -309,8 +311,8 @@ def estimate(inputs: ServingCapacityInputs) -> Estimate:
     """Find the number of replicas that meet the targets, and their latencies."""
     refuse_transformers_engine(inputs.engine)
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
-    shared = 1 if inputs.decode_gpus else inputs.tensor_parallel
-    validate_inputs(model, gpu, inputs.weights, shared)
+    tensor = 1 if inputs.decode_gpus else inputs.tensor_parallel
+    validate_inputs(model, gpu, inputs.weights, tensor)
     validate_expert_split(model, inputs)
     validate_pipeline(model, inputs)
     validate_prefill_decode_split(model, inputs)
@@ -334,15 +336,15 @@ def estimate(inputs: ServingCapacityInputs) -> Estimate:
 
 def describe_missed_targets(flips: tuple[VerdictFlip, ...], percentile: str) -> str:
     """Say that one user alone misses the targets, and what would be met instead."""
-    late = [
+    missed_targets = [
         f"{change.label.removeprefix('Target: ')} {change.flips_at}, not {change.now}"
         for change in flips
         if change.field.endswith("_target")
     ]
     text = "Even one user at a time gets answers later than the targets on this hardware"
-    if not late:
+    if not missed_targets:
         return f"{text}."
-    return f"{text}: {', '.join(late)}, for {_REQUESTS[percentile]}."
+    return f"{text}: {', '.join(missed_targets)}, for {_REQUESTS[percentile]}."
 
 
 _SHARE_LABELS = {"p95": "95 of 100", "p99": "99 of 100"}
@@ -378,29 +380,31 @@ def _describe_other_acceptances(result: CapacityResult) -> str:
         return ""
     paces = []
     for acceptance in other_acceptances(inputs.acceptance):
-        changed = dataclasses.replace(inputs, acceptance=acceptance)
-        settled = replica_load(changed, build_replica_profile(changed), result.replicas or 1)
-        if settled is not None:
-            pace = format_value(settled.tpot[target_share(inputs)], "s")
+        changed_inputs = dataclasses.replace(inputs, acceptance=acceptance)
+        operating_point = replica_load(
+            changed_inputs, build_replica_profile(changed_inputs), result.replicas or 1
+        )
+        if operating_point is not None:
+            pace = format_value(operating_point.tpot[target_share(inputs)], "s")
             paces.append(f"one every {pace} at {format_value(acceptance, '%')}")
     assumed = format_value(inputs.acceptance, "%")
     return f" That assumes that {assumed} of the drafts are kept: {' and '.join(paces)}."
 
 
 def _load_status_and_lead(result: CapacityResult) -> tuple[Status, str]:
-    """Return how the replicas stand their load."""
-    users, holds = _requests_and_room(result)
-    most = 2 * (users - holds) > users
+    """Return the status and the lead of the verdict on the load."""
+    requests, memory_room = _requests_and_room(result)
+    most_wait = 2 * (requests - memory_room) > requests
     if not result.has_targets and result.met:
         return "fits", "Keeps up; no targets are set."
     if not result.has_targets:
         return (
             ("no", f"{_TOO_LITTLE}: most requests wait.")
-            if most
+            if most_wait
             else ("tight", f"{_TOO_LITTLE}: some requests wait.")
         )
     if not result.met:
-        return "no", "Too slow: most requests wait for memory." if most else "Too slow."
+        return "no", "Too slow: most requests wait for memory." if most_wait else "Too slow."
     if (result.utilization or 0.0) > 0.9:
         return "tight", "Meets the targets, close to their limit."
     return "fits", "Meets the targets."
@@ -410,7 +414,7 @@ _TOO_LITTLE = "Too little memory"
 
 
 def _requests_and_room(result: CapacityResult) -> tuple[int, int]:
-    """Return the requests of a replica, and as many as its memory holds at a time, in whole ones."""
+    """Return the requests of a replica, and how many its memory holds; zeros if none waits."""
     if not result.requests_waiting_for_memory:
         return 0, 0
     return round(result.profile.most + result.requests_waiting_for_memory), int(result.profile.most)
@@ -425,13 +429,13 @@ def _replicas_text(result: CapacityResult) -> str:
     gpu = result.profile.placed.gpu.name
     text = f"{format_number(result.replicas or 0)} {noun} of {serving_setup(inputs).gpus} {gpu}"
     if result.prefill_replicas and result.profile.prefill:
-        of_each = result.profile.prefill.placed.serving.gpus
+        gpus_each = result.profile.prefill.placed.serving.gpus
         noun = "replica" if result.prefill_replicas == 1 else "replicas"
-        text += f" and {format_number(result.prefill_replicas)} prefill {noun} of {of_each}"
+        text += f" and {format_number(result.prefill_replicas)} prefill {noun} of {gpus_each}"
     if inputs.spare:
-        whole = format_value(result.gpus, "GPU")
+        total_gpus = format_value(result.gpus, "GPU")
         kinds = " of both" if result.profile.prefill else ""
-        text += f" and {format_number(inputs.spare)} spare{kinds}, {whole} in all"
+        text += f" and {format_number(inputs.spare)} spare{kinds}, {total_gpus} in all"
     return text
 
 
@@ -440,17 +444,17 @@ def _times_text(result: CapacityResult, settled: OperatingPoint) -> str:
     percentile = result.inputs.percentile
     median = format_value(settled.ttft[0.5], "s")
     text = f"Half of the requests get their first token within {median}"
-    share = "half of them"
+    share_text = "half of them"
     if percentile != "p50":
-        share = _SHARE_LABELS[percentile]
-        late = format_value(settled.ttft[target_share(result.inputs)], "s")
-        text += f", {share} within {late}"
-    each = format_value(settled.tpot[target_share(result.inputs)], "s")
-    text += f". After that, {share} get a token every {each} or faster, on average."
+        share_text = _SHARE_LABELS[percentile]
+        percentile_ttft = format_value(settled.ttft[target_share(result.inputs)], "s")
+        text += f", {share_text} within {percentile_ttft}"
+    time_per_token = format_value(settled.tpot[target_share(result.inputs)], "s")
+    text += f". After that, {share_text} get a token every {time_per_token} or faster, on average."
     if result.requests_waiting_for_memory:
-        asking, holds = _requests_and_room(result)
+        requests, memory_room = _requests_and_room(result)
         text += (
-            f" The memory of a replica holds {format_number(holds)} of {format_number(asking)} "
+            f" The memory of a replica holds {format_number(memory_room)} of {format_number(requests)} "
             f"requests with a cache in {result.inputs.cache.upper()}; the others wait until one "
             "leaves."
         )
@@ -460,19 +464,19 @@ def _times_text(result: CapacityResult, settled: OperatingPoint) -> str:
 def _build_steps(result: CapacityResult) -> tuple[FormulaStep, ...]:
     profile = result.profile
     batch = result.settled.batch if result.settled else 1.0
-    timed = profile.timing_at(batch)
+    timing = profile.timing_at(batch)
     steps = [
         FormulaStep(
             "One decoding step",
             "computed for some numbers of requests; interpolated between the two nearest",
-            _interpolation_formula(profile.decode, timed.batch),
-            timed.step,
+            _interpolation_formula(profile.decode, timing.batch),
+            timing.step,
             "s",
             "pope-2022",
             "batching-and-latency",
         ),
-        *_prompt_steps(profile, timed),
-        *_time_per_token_steps(profile, timed),
+        *_prompt_steps(profile, timing),
+        *_time_per_token_steps(profile, timing),
         FormulaStep(
             "Requests per second of a replica",
             "requests at once ÷ (time to first token + tokens of an answer × time per token)",
@@ -491,7 +495,7 @@ def _build_steps(result: CapacityResult) -> tuple[FormulaStep, ...]:
 
 
 def _prompt_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[FormulaStep, ...]:
-    """Return the step for what a prompt adds, or for the first token of prompts read apart."""
+    """Return the step for what a prompt adds, or for the first token with separate prefill."""
     prefill = profile.prefill
     if prefill is None:
         return (
@@ -505,14 +509,14 @@ def _prompt_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[FormulaS
                 "batching-and-latency",
             ),
         )
-    seconds, front = (
+    seconds, launch_time = (
         format_term(prefill.seconds, "s"),
         format_term(prefill.placed.time_before_prompt, "s"),
     )
     waits = profile.placed.steps.waits
     formula = "time to reach the engine + rest of a step + own step + transfer + decoding steps"
     numbers = (
-        f"{front} + 0.5 × {seconds} + {seconds} + {format_term(prefill.transfer, 's')} + "
+        f"{launch_time} + 0.5 × {seconds} + {seconds} + {format_term(prefill.transfer, 's')} + "
         f"{format_term(waits)} × {format_term(timed.step, 's')}"
     )
     value = prefill.cache_arrival_time(0.5) + waits * timed.step
@@ -525,47 +529,51 @@ _TOPIC = "batching-and-latency"
 def _time_per_token_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[FormulaStep, ...]:
     """Return the steps for engine steps with and without prompts, and the time per token."""
     step, cost = format_term(timed.step, "s"), format_term(timed.cost, "s")
-    others = format_term(timed.batch - 1)
-    answer, kept = profile.steps_per_answer, profile.kept
-    share, mixed = prefill_step_share_and_time(timed, answer)
+    other_requests = format_term(timed.batch - 1)
+    steps_per_answer, tokens_per_step = profile.steps_per_answer, profile.kept
+    mixed_share, mixed_step = prefill_step_share_and_time(timed, steps_per_answer)
     value = profile.time_per_token(timed)
     if profile.prefill:
-        return (_time_per_token_line("step", format_term(timed.recorded, "s"), value, kept),)
-    if timed.recorded == timed.step and (timed.batch == 1 or mixed > timed.launching):
-        simple = f"{step} + {others} × {cost} ÷ {format_term(answer)}"
+        return (
+            _time_per_token_line("step", format_term(timed.recorded, "s"), value, tokens_per_step),
+        )
+    if timed.recorded == timed.step and (timed.batch == 1 or mixed_step > timed.launching):
+        simple = f"{step} + {other_requests} × {cost} ÷ {format_term(steps_per_answer)}"
         formula = "step + (requests − 1) × what a prompt adds ÷ tokens of an answer"
-        return (_time_per_token_line(formula, simple, value, kept),)
-    each = f"{format_term((timed.batch - 1) / answer)} ÷ {format_term(share)}"
-    filled = profile.placed.engine.padded_batch(timed.batch)
-    full = profile.timing_at(filled * profile.concurrent_batches).step
+        return (_time_per_token_line(formula, simple, value, tokens_per_step),)
+    prompts_per_step = (
+        f"{format_term((timed.batch - 1) / steps_per_answer)} ÷ {format_term(mixed_share)}"
+    )
+    padded_batch = profile.placed.engine.padded_batch(timed.batch)
+    padded_step = profile.timing_at(padded_batch * profile.concurrent_batches).step
     rows = (
         (
             "Steps that read prompts too",
             "1 − e^(−(requests − 1) ÷ answer)",
-            f"1 − exp(−{others} ÷ {format_term(answer)})",
-            share,
+            f"1 − exp(−{other_requests} ÷ {format_term(steps_per_answer)})",
+            mixed_share,
             "",
         ),
         (
             "Such a step",
             "step + prompts ÷ share of steps × prompt, or longer launches",
-            f"max({step} + {each} × {cost}, {format_term(timed.launching, 's')})",
-            mixed,
+            f"max({step} + {prompts_per_step} × {cost}, {format_term(timed.launching, 's')})",
+            mixed_step,
             "s",
         ),
         (
             "Another step",
-            f"step of {format_number(filled)} requests − those that are not there",
-            f"{format_term(full, 's')} − {format_term(full - timed.recorded, 's')}",
+            f"step of {format_number(padded_batch)} requests − those that are not there",
+            f"{format_term(padded_step, 's')} − {format_term(padded_step - timed.recorded, 's')}",
             timed.recorded,
             "s",
         ),
     )
     lines = [FormulaStep(*row, "inferencex", "batching-and-latency") for row in rows]
-    part, alone = format_term(share), format_term(timed.recorded, "s")
-    both = f"{part} × {format_term(mixed, 's')} + (1 − {part}) × {alone}"
+    share_text, plain_step = format_term(mixed_share), format_term(timed.recorded, "s")
+    numbers = f"{share_text} × {format_term(mixed_step, 's')} + (1 − {share_text}) × {plain_step}"
     formula = "share × such a step + (1 − share) × another step"
-    return *lines, _time_per_token_line(formula, both, value, kept)
+    return *lines, _time_per_token_line(formula, numbers, value, tokens_per_step)
 
 
 def _time_per_token_line(
@@ -591,15 +599,15 @@ def _replica_count_step(result: CapacityResult, top: OperatingPoint) -> FormulaS
     inputs = result.inputs
     if inputs.requests_per_second is not None:
         formula = "rate × peak factor ÷ highest rate of one replica, rounded up"
-        load, most = inputs.requests_per_second, top.rate
+        load, max_load = inputs.requests_per_second, top.rate
     else:
         formula = "users × peak factor ÷ users that one replica can serve, rounded up"
-        load, most = float(inputs.concurrent), top.batch
+        load, max_load = float(inputs.concurrent), top.batch
     numbers = f"⌈{format_term(load)} × {format_term(inputs.peak)} ÷ "
     return _STEPS.line(
         "replicas",
         "as you set it" if inputs.replicas else formula,
-        format_term(inputs.replicas) if inputs.replicas else f"{numbers}{format_term(most)}⌉",
+        format_term(inputs.replicas) if inputs.replicas else f"{numbers}{format_term(max_load)}⌉",
         result.replicas or 0,
         "little-1961",
     )
@@ -610,21 +618,24 @@ def _build_pictures(result: CapacityResult) -> tuple[Chart, ...]:
     inputs = result.inputs
     if not result.memory:
         return ()
-    share, top = target_share(inputs), result.best
-    first, each = [], []
-    batches = [max(1.0, top * (part / 20) ** 2) for part in range(1, 21)]
+    share, max_batch = target_share(inputs), result.best
+    first_token_points, answer_points = [], []
+    batches = [max(1.0, max_batch * (part / 20) ** 2) for part in range(1, 21)]
     if result.requests_waiting_for_memory:  # The rate stays, and the wait grows up to this load.
         users = result.profile.most + result.requests_waiting_for_memory
-        batches += [top + (users - top) * part / 5 for part in range(1, 6)]
+        batches += [max_batch + (users - max_batch) * part / 5 for part in range(1, 6)]
     for batch in batches:
-        settled = operating_point_at_batch(result.profile, batch, (share,))
-        first.append((settled.rate, settled.ttft[share]))
-        whole = settled.ttft[share] + settled.tpot[share] * inputs.output_tokens
-        each.append((settled.rate, whole))
-    lines = [ChartLine("First token", tuple(first)), ChartLine("Whole answer", tuple(each), "dash")]
+        point = operating_point_at_batch(result.profile, batch, (share,))
+        first_token_points.append((point.rate, point.ttft[share]))
+        answer_time = point.ttft[share] + point.tpot[share] * inputs.output_tokens
+        answer_points.append((point.rate, answer_time))
+    lines = [
+        ChartLine("First token", tuple(first_token_points)),
+        ChartLine("Whole answer", tuple(answer_points), "dash"),
+    ]
     if result.settled is not None:
-        here = (result.settled.rate, result.settled.ttft[share])
-        lines.append(ChartLine("First token at this load", (here,), "mark"))
+        current_point = (result.settled.rate, result.settled.ttft[share])
+        lines.append(ChartLine("First token at this load", (current_point,), "mark"))
     return (
         Chart(
             "Latency against load of one replica",
@@ -639,7 +650,7 @@ def _build_pictures(result: CapacityResult) -> tuple[Chart, ...]:
 
 
 def _split_notes(result: CapacityResult) -> list[str]:
-    """Return how prefill and decode apart are computed, or where they usually are apart."""
+    """Return how separate prefill and decode are computed, or where they are usual."""
     profile = result.profile
     prefill, placed = profile.prefill, profile.placed
     routed = placed.model.is_routed
@@ -660,16 +671,16 @@ def _split_notes(result: CapacityResult) -> list[str]:
         )
     ]
     if result.prefill_replicas:
-        read = format_value(result.prefill_rate, "request/s")
+        rate = format_value(result.prefill_rate, "request/s")
         count = format_number(result.prefill_replicas)
         replicas = "replica reads" if result.prefill_replicas == 1 else "replicas read"
         notes.append(
-            f"The {count} prefill {replicas} at most {read}; more requests need more of them, "
+            f"The {count} prefill {replicas} at most {rate}; more requests need more of them, "
             f"each of {prefill.placed.serving.gpus} GPUs."
         )
     if result.gpus and result.gpus > placed.fabric.domain >= RACK:
-        whole = format_value(result.gpus, "GPU")
-        notes.append(f"{whole} are more than the {placed.fabric.domain} of one rack.")
+        total_gpus = format_value(result.gpus, "GPU")
+        notes.append(f"{total_gpus} are more than the {placed.fabric.domain} of one rack.")
     if routed:
         notes.append(
             "Each GPU has the whole of attention, its own requests and a part of the experts. "
@@ -679,7 +690,7 @@ def _split_notes(result: CapacityResult) -> list[str]:
 
 
 def _block_notes(result: CapacityResult) -> tuple[str, ...]:
-    """Return a note if engines do not load blocks of scales that are divided so."""
+    """Return a note if the split cuts quantization blocks, which engines refuse to load."""
     inputs, setup = result.inputs, serving_setup(result.inputs)
     model = result.profile.placed.model
     problem = quantization_block_problem(model, inputs.weights, setup.tensor, setup.expert_tensor)
@@ -688,14 +699,14 @@ def _block_notes(result: CapacityResult) -> tuple[str, ...]:
 
 def _build_notes(result: CapacityResult) -> list[str]:
     inputs, placed = result.inputs, result.profile.placed
-    label, front = (
+    label, launch_time = (
         result.profile.placed.engine.label,
         format_value(result.profile.placed.time_before_prompt, "s"),
     )
     notes = [
         *_block_notes(result),
         result.measurements.note,
-        f"{label}: {front} pass until a request reaches the engine and its prompt is launched.",
+        f"{label}: {launch_time} pass until a request reaches the engine and its prompt is launched.",
         (
             "Requests arrive at random, and the users at once do not count; bursts beyond that "
             "need the peak factor."
@@ -705,12 +716,12 @@ def _build_notes(result: CapacityResult) -> list[str]:
     ]
     if result.profile.prefill is None:
         median = inputs.prompt_tokens / math.sqrt(1 + inputs.prompt_variation)
-        idle = format_value(result.profile.idle, "s")
+        idle_ttft = format_value(result.profile.idle, "s")
         notes.append(
             f"Half of the prompts have at most {format_number(round(median))} tokens; without "
-            f"load, the first token takes {idle} for such a prompt."
+            f"load, the first token takes {idle_ttft} for such a prompt."
             if inputs.prompt_variation
-            else f"Without load, the first token takes {idle}."
+            else f"Without load, the first token takes {idle_ttft}."
         )
     if inputs.spare:
         copies = "replica is" if inputs.spare == 1 else "replicas are"
@@ -722,8 +733,10 @@ def _build_notes(result: CapacityResult) -> list[str]:
         )
     notes += _split_notes(result)
     if inputs.draft_tokens:
-        kept = format_number(result.profile.kept)
-        notes.append(f"{kept} tokens are kept of each step; an answer takes fewer steps by that.")
+        tokens_per_step = format_number(result.profile.kept)
+        notes.append(
+            f"{tokens_per_step} tokens are kept of each step; an answer takes fewer steps by that."
+        )
         notes.append(describe_draft_model(placed))
     if inputs.cached_share:
         notes.append("Prompts that are cached save reading; their memory is counted whole.")
@@ -733,8 +746,8 @@ def _build_notes(result: CapacityResult) -> list[str]:
             "in blocks as inference-memory counts them, so that fewer requests fit."
         )
     if result.requests_waiting_for_memory:
-        asking, holds = _requests_and_room(result)
-        waiting = format_number(asking - holds)
+        requests, memory_room = _requests_and_room(result)
+        waiting = format_number(requests - memory_room)
         notes.append(f"{waiting} requests of a replica wait until others leave the memory.")
     if not (inputs.prompt_variation or inputs.answer_variation or inputs.requests_per_second):
         notes.append(

@@ -122,7 +122,7 @@ def estimate(inputs: StorageInputs) -> Estimate:
 
 def _build_verdict(result: StorageResult) -> Verdict:
     status = result.status
-    every = f"Save every {format_value(result.losses.interval, 's')}."
+    interval_text = f"Save every {format_value(result.losses.interval, 's')}."
     if result.needed_read > result.inputs.read_bandwidth:
         return Verdict(
             status,
@@ -137,18 +137,18 @@ def _build_verdict(result: StorageResult) -> Verdict:
             f"A checkpoint of {format_value(result.checkpoint, 'B')} takes "
             f"{format_value(result.write_time, 's')} to write.{_describe_save(result)}",
         )
-    lead = {"no": "Too much is lost.", "tight": "Tight.", "fits": every}
+    lead = {"no": "Too much is lost.", "tight": "Tight.", "fits": interval_text}
     lost = format_value(result.losses.lost_share, "%")
     size = format_value(result.checkpoint, "B")
-    takes = format_value(result.write_time, "s")
+    write_time = format_value(result.write_time, "s")
     text = (
-        f"A checkpoint of {size} takes {takes} to write; saving and failures cost "
+        f"A checkpoint of {size} takes {write_time} to write; saving and failures cost "
         f"{lost} of the time.{_describe_save(result)}"
     )
     if status == "no":
         text = f"{text} {describe_restart_loss_and_remedy(result)}"
     label = lead[status]
-    return Verdict(status, label, text if label == every else f"{every} {text}")
+    return Verdict(status, label, text if label == interval_text else f"{interval_text} {text}")
 
 
 def _describe_save(result: StorageResult) -> str:
@@ -163,7 +163,7 @@ def _build_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
     inputs = result.inputs
     losses = result.losses
     stall, mtbf = format_term(losses.stall, "s"), format_term(losses.mtbf, "s")
-    every = format_term(losses.interval, "s")
+    interval = format_term(losses.interval, "s")
     return (
         *_size_steps(result),
         *_needed_save_steps(result),
@@ -194,8 +194,8 @@ def _build_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
             "goodput",
             "interval ÷ (failures × e^(restart ÷ failures) × (e^((interval + stall) ÷ "
             "failures) − 1)), failures: the time between them",
-            f"{every} ÷ ({mtbf} × exp({format_term(losses.restart, 's')} ÷ {mtbf}) × "
-            f"(exp(({every} + {stall}) ÷ {mtbf}) − 1))",
+            f"{interval} ÷ ({mtbf} × exp({format_term(losses.restart, 's')} ÷ {mtbf}) × "
+            f"(exp(({interval} + {stall}) ÷ {mtbf}) − 1))",
             losses.goodput,
             "daly-2006",
         ),
@@ -232,10 +232,10 @@ def _checkpoint_stall_formula(result: StorageResult) -> tuple[str, str]:
         return "given", format_term(inputs.stall, "s")
     size = format_term(result.checkpoint, "B")
     if inputs.saving == "beside":
-        part = f"{size} ÷ {format_term(inputs.gpus)} ÷ {format_term(HOST_COPY, 'B/s')}"
+        copy_numbers = f"{size} ÷ {format_term(inputs.gpus)} ÷ {format_term(HOST_COPY, 'B/s')}"
         return (
             "wait of all ranks + checkpoint ÷ GPUs ÷ rate to host memory",
-            f"{format_term(BARRIER, 's')} + {part}",
+            f"{format_term(BARRIER, 's')} + {copy_numbers}",
         )
     return (
         "checkpoint ÷ write bandwidth",
@@ -246,21 +246,21 @@ def _checkpoint_stall_formula(result: StorageResult) -> tuple[str, str]:
 def _size_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
     inputs = result.inputs
     parts = CONTENTS[inputs.content].parts
-    added = " + ".join(f"{format_term(size)} B" for _, size in parts)
-    named = " + ".join(what for what, _ in parts)
-    several = len(parts) > 1
-    read = "bytes per token × tokens per second of a GPU × GPUs"
+    bytes_sum = " + ".join(f"{format_term(size)} B" for _, size in parts)
+    parts_sum = " + ".join(label for label, _ in parts)
+    is_sum = len(parts) > 1
+    formula = "bytes per token × tokens per second of a GPU × GPUs"
     return (
         _STEPS.line(
             "checkpoint",
-            f"parameters × bytes of {f'({named})' if several else named}",
-            f"{format_term(result.parameters)} × {f'({added})' if several else added}",
+            f"parameters × bytes of {f'({parts_sum})' if is_sum else parts_sum}",
+            f"{format_term(result.parameters)} × {f'({bytes_sum})' if is_sum else bytes_sum}",
             result.checkpoint,
             CONTENTS[inputs.content].source,
         ),
         _STEPS.line(
             "needed_read",
-            read,
+            formula,
             f"{format_term(inputs.bytes_per_token)} B × {format_term(inputs.gpu_rate)} × {format_term(inputs.gpus)}",
             result.needed_read,
             "mlperf-storage",
@@ -295,8 +295,8 @@ def _build_lost_time_chart(result: StorageResult) -> Chart:
 
 
 def _build_tier_table(result: StorageResult) -> ResultTable:
-    newest = format_number(result.inputs.kept)
-    rest = format_number(result.inputs.copies - 1)
+    checkpoints_kept = format_number(result.inputs.kept)
+    further_copies = format_number(result.inputs.copies - 1)
     return ResultTable(
         "Capacity by tier",
         ("Tier", "Holds", "Capacity"),
@@ -308,12 +308,12 @@ def _build_tier_table(result: StorageResult) -> ResultTable:
             ),
             (
                 "Parallel file system",
-                f"one copy of the data, checkpoints kept: {newest}",
+                f"one copy of the data, checkpoints kept: {checkpoints_kept}",
                 (result.fast, "B"),
             ),
             (
                 "Object store",
-                f"further copies of the data: {rest}, the last checkpoint",
+                f"further copies of the data: {further_copies}, the last checkpoint",
                 (result.bulk, "B"),
             ),
         ),

@@ -261,13 +261,13 @@ def requested_step(inputs: TrainingMemoryInputs) -> TrainingStep:
         foreach = inputs.optimizer_step == "foreach"
         framework = dataclasses.replace(framework, foreach=foreach)
     if framework.frees_gradients:  # Software for fine-tuning, which accumulates nothing by default.
-        usual = layout.pipeline
+        default_count = layout.pipeline
     else:
-        usual = default_micro_batch_count(layout, inputs.sequence, inputs.micro_batch)
+        default_count = default_micro_batch_count(layout, inputs.sequence, inputs.micro_batch)
     return TrainingStep(
         sequence=inputs.sequence,
         micro_batch=inputs.micro_batch,
-        micro_batches=inputs.micro_batches or usual,
+        micro_batches=inputs.micro_batches or default_count,
         recompute=inputs.recompute,
         flash=inputs.flash_attention,
         framework=framework,
@@ -278,7 +278,7 @@ def requested_step(inputs: TrainingMemoryInputs) -> TrainingStep:
 
 
 def requested_framework(inputs: TrainingMemoryInputs) -> TrainingFramework:
-    """Return the chosen framework, or that of the software that training-time takes."""
+    """Return the chosen framework, or that of the default software of training-time."""
     if inputs.framework == USUAL and inputs.method == "full":
         return FRAMEWORKS[find_software(USUAL_SOFTWARE, find_model(inputs.model)).framework]
     return find_training_framework(inputs.framework, inputs.method)
@@ -323,14 +323,14 @@ def validate_inputs(
 
 def _check_pipeline(model: Architecture, layout: ParallelLayout) -> None:
     chunks = layout.pipeline * layout.virtual
-    most = model.layers + FREE_PLACES
-    if chunks > most:
+    max_chunks = model.layers + FREE_PLACES
+    if chunks > max_chunks:
         field = "interleave" if layout.virtual > 1 else "pipeline_parallel"
         value = layout.virtual if layout.virtual > 1 else layout.pipeline
         raise input_error(
             field,
             value,
-            f"{model.layers} layers cannot fill {chunks} parts of a pipeline; at most {most}.",
+            f"{model.layers} layers cannot fill {chunks} parts of a pipeline; at most {max_chunks}.",
         )
     if layout.virtual > 1 and layout.pipeline == 1:
         raise input_error(
@@ -379,9 +379,9 @@ def find_fewest_gpus_by_replicas(
     Only what ZeRO shards shrinks with more replicas; the rest must fit on its own.
     """
     ranks = layout.tensor * layout.pipeline * layout.context
-    copies = 1
+    replicas = 1
     for load in loads:
-        divided = sum(
+        sharded = sum(
             value
             for stage, value in (
                 (3, load.weights),
@@ -390,14 +390,14 @@ def find_fewest_gpus_by_replicas(
             )
             if layout.zero >= stage
         )
-        free = limit - (load.total - divided)
+        free = limit - (load.total - sharded)
         if free <= 0:
             return None
-        copies = max(copies, math.ceil(divided * layout.data / free - 1e-9))
-    each = layout.tensor * layout.context
-    step = layout.expert // math.gcd(layout.expert, each)
-    copies = -(-copies // step) * step
-    return ranks * copies if ranks * copies <= _MOST_GPUS else None
+        replicas = max(replicas, math.ceil(sharded * layout.data / free - 1e-9))
+    replica_ranks = layout.tensor * layout.context
+    step = layout.expert // math.gcd(layout.expert, replica_ranks)
+    replicas = -(-replicas // step) * step
+    return ranks * replicas if ranks * replicas <= _MOST_GPUS else None
 
 
 _MOST_GPUS = 1_000_000
@@ -410,25 +410,25 @@ def find_flips(
     inputs, fits = result.inputs, load.total <= limit
     changes = []
     if result.fewest and result.fewest != inputs.gpus:
-        word = "The fewest that fit." if fits else "Fits."
-        changes.append(VerdictFlip("gpus", "GPUs", str(inputs.gpus), str(result.fewest), word))
+        becomes = "The fewest that fit." if fits else "Fits."
+        changes.append(VerdictFlip("gpus", "GPUs", str(inputs.gpus), str(result.fewest), becomes))
     longest = _longest_fitting_sequence(result, load, limit)
     if longest:
         flips = format_value(longest + (1 if fits else 0), "token")
         now = format_value(inputs.sequence, "token")
-        word = "No longer fits." if fits else "Fits."
-        changes.append(VerdictFlip("sequence", "Sequence", now, flips, word))
+        becomes = "No longer fits." if fits else "Fits."
+        changes.append(VerdictFlip("sequence", "Sequence", now, flips, becomes))
     changes += [_remedy_flip(inputs, field, value) for field, value in result.remedies]
     return tuple(changes)
 
 
 def _remedy_flip(inputs: TrainingMemoryInputs, field: str, value: str) -> VerdictFlip:
     """Return a change of the recipe with which the job fits."""
-    fields = {f.name: f.metadata["input"] for f in dataclasses.fields(inputs)}
-    meaning = fields[field]
-    labels = dict(meaning.choices)
+    specs = {f.name: f.metadata["input"] for f in dataclasses.fields(inputs)}
+    spec = specs[field]
+    labels = dict(spec.choices)
     now = labels[getattr(inputs, field)]
-    return VerdictFlip(field, meaning.label, now, labels[value], "Fits.")
+    return VerdictFlip(field, spec.label, now, labels[value], "Fits.")
 
 
 def _longest_fitting_sequence(result: TrainingMemoryResult, load: StageMemory, limit: float) -> int:
@@ -436,11 +436,11 @@ def _longest_fitting_sequence(result: TrainingMemoryResult, load: StageMemory, l
 
     Without flash attention, scores grow quadratically and this is a lower bound.
     """
-    moving = load.activations + load.logits
-    free = limit - (load.total - moving)
-    if moving <= 0 or free <= 0:
+    activation_bytes = load.activations + load.logits
+    free = limit - (load.total - activation_bytes)
+    if activation_bytes <= 0 or free <= 0:
         return 0
-    ratio = free / moving
+    ratio = free / activation_bytes
     if not result.inputs.flash_attention and result.inputs.recompute != "selective":
         ratio = ratio**0.5 if ratio > 1 else ratio
     return int(result.inputs.sequence * ratio)

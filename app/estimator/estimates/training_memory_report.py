@@ -274,18 +274,18 @@ def _scaled_stage_memory(
 
 
 def _build_steps(result: TrainingMemoryResult, load: StageMemory) -> tuple[FormulaStep, ...]:
-    each, layout = result.recipe, result.layout
+    bytes_each, layout = result.recipe, result.layout
     parts = (
-        ("weights", each.weights, load.weights, 3),
-        ("gradients", each.gradients, load.gradients, 2),
-        ("optimizer", each.optimizer, load.optimizer, 1),
+        ("weights", bytes_each.weights, load.weights, 3),
+        ("gradients", bytes_each.gradients, load.gradients, 2),
+        ("optimizer", bytes_each.optimizer, load.optimizer, 1),
     )
     states = tuple(
         _state_step(result, figure, width, value, layout.zero >= stage)
         for figure, width, value, stage in parts
     )
     if load.copies:
-        copies = _state_step(result, "copies", each.copy, load.copies, layout.zero >= 1)
+        copies = _state_step(result, "copies", bytes_each.copy, load.copies, layout.zero >= 1)
         states = (*states, copies)
     return (*states, *_activations_to_total_steps(result, load))
 
@@ -301,16 +301,16 @@ def _state_step(
     elif result.tuning.is_partial:
         formula, numbers = _adapter_bytes_formula(result, figure, bytes_each, divided=divided)
     else:
-        here, layout = _fullest_stage_parameters(result), result.layout
+        parameters, layout = _fullest_stage_parameters(result), result.layout
         formula = "parameters on this GPU"
-        numbers = format_term(here.dense)
+        numbers = format_term(parameters.dense)
         if divided:
             formula += " ÷ shards"
             numbers += f" ÷ {format_term(layout.shards)}"
-        if here.experts:
-            ways = layout.expert_shards if divided else 1
+        if parameters.experts:
+            expert_shards = layout.expert_shards if divided else 1
             formula += " + experts on it" + (" ÷ theirs" if divided else "")
-            numbers = f"({numbers} + {format_term(here.experts)} ÷ {ways})"
+            numbers = f"({numbers} + {format_term(parameters.experts)} ÷ {expert_shards})"
         formula = f"({formula}) × {format_term(bytes_each)} B"
         numbers += f" × {format_term(bytes_each)} B"
     source = _tuning_source(result, figure) if result.tuning.is_partial else "zero"
@@ -339,7 +339,7 @@ def _adapter_bytes_formula(
     result: TrainingMemoryResult, figure: str, bytes_each: float, *, divided: bool
 ) -> tuple[str, str]:
     """Return adapters on this GPU as a formula, for weights with the frozen parameters."""
-    here, layout, tuning = _fullest_stage_parameters(result), result.layout, result.tuning
+    parameters, layout, tuning = _fullest_stage_parameters(result), result.layout, result.tuning
     count = (
         tuning.adapters
         * _fullest_pipeline_stage(result).layers
@@ -350,7 +350,7 @@ def _adapter_bytes_formula(
     numbers = f"{format_term(count)} × {format_term(bytes_each)} B"
     if figure == "weights":
         base = f"{format_term(tuning.base)} B"
-        frozen = here.dense + here.experts
+        frozen = parameters.dense + parameters.experts
         formula = f"(frozen × {base} + {formula})"
         numbers = f"({format_term(frozen)} × {base} + {numbers})"
     if divided:
@@ -363,31 +363,35 @@ def _activations_to_total_steps(
 ) -> tuple[FormulaStep, ...]:
     layout = result.layout
     step = requested_step(result.inputs)
-    moves = transient_bytes_per_token_on_stage(
+    transient = transient_bytes_per_token_on_stage(
         result.model, _fullest_pipeline_stage(result), layout, step, result.tuning
     )
     tokens = micro_batch_tokens(layout, step)
-    flight = micro_batches_in_flight(moves.stage, layout, step.micro_batches)
-    saved, working = format_term(moves.saved, "B"), format_term(moves.working, "B")
-    rule = (
+    in_flight = micro_batches_in_flight(transient.stage, layout, step.micro_batches)
+    saved, working = format_term(transient.saved, "B"), format_term(transient.working, "B")
+    formula = (
         "tokens × (bytes that all layers keep per token × micro-batches in flight + "
         "bytes per token of the layer being computed)"
     )
-    numbers = f"{format_term(tokens)} × ({saved} × {format_term(flight)} + {working})"
+    numbers = f"{format_term(tokens)} × ({saved} × {format_term(in_flight)} + {working})"
     if load.moment == "end":
-        rule = "tokens × bytes per token of the layer being computed"
-        numbers = f"{format_term(tokens)} × {format_term(moves.opened, 'B')}"
+        formula = "tokens × bytes per token of the layer being computed"
+        numbers = f"{format_term(tokens)} × {format_term(transient.opened, 'B')}"
     elif load.moment == "step":
-        rule, numbers = "none held at the moment of highest memory use", "0 B"
+        formula, numbers = "none held at the moment of highest memory use", "0 B"
     states = (load.weights, load.gradients, load.optimizer, load.copies)
     parts = (load.activations, load.logits, load.overhead, load.buffers)
-    shares = format_exact_sum((load.overhead, load.buffers), "B")
+    overhead_numbers = format_exact_sum((load.overhead, load.buffers), "B")
     overhead = load.overhead + load.buffers
     return (
-        _STEPS.line("activations", rule, numbers, load.activations, "korthikanti-2022"),
+        _STEPS.line("activations", formula, numbers, load.activations, "korthikanti-2022"),
         _logits_step(result, load, tokens),
         _STEPS.line(
-            "overhead", "overhead that you set + buffers of the framework", shares, overhead, "fsdp"
+            "overhead",
+            "overhead that you set + buffers of the framework",
+            overhead_numbers,
+            overhead,
+            "fsdp",
         ),
         _STEPS.line(
             "per_gpu",
@@ -479,14 +483,19 @@ def _kbit_notes(result: TrainingMemoryResult, load: StageMemory) -> list[str]:
     if result.inputs.method != "qlora" or result.inputs.framework == "torchtune":
         return []
     model, layout = result.model, result.layout
-    tables = model.embedding_parameters + model.head_parameters
-    added = _KBIT_BYTES * tables / layout.tensor / (layout.shards if layout.zero == _FSDP else 1)
-    too_much = load.total + added > result.gpu.engine_visible_memory >= load.total
+    table_parameters = model.embedding_parameters + model.head_parameters
+    added_bytes = (
+        _KBIT_BYTES
+        * table_parameters
+        / layout.tensor
+        / (layout.shards if layout.zero == _FSDP else 1)
+    )
+    exceeds_memory = load.total + added_bytes > result.gpu.engine_visible_memory >= load.total
     return [
         (
             "Embeddings and output head stay in 16 bit, as in the measured runs. "
             "prepare_model_for_kbit_training of PEFT casts them to FP32, which adds "
-            f"{format_value(added, 'B')}{', more than is free' if too_much else ''}."
+            f"{format_value(added_bytes, 'B')}{', more than is free' if exceeds_memory else ''}."
         )
     ]
 

@@ -83,7 +83,7 @@ class TrainingRunInputs:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingRunResult(ComposedResult):
-    """A run: its GPUs and systems, and what each calculator says of it."""
+    """A run: its GPUs and systems, and the result of each calculator."""
 
     inputs: TrainingRunInputs
     gpu: Accelerator
@@ -158,22 +158,22 @@ def _search_gpus_for_deadline(
 ) -> tuple[SubEstimate, int]:
     """Return the plan on the fewest whole systems that meet the deadline, and their GPUs.
 
-    Hours hardly depend on the number of GPUs, so that a few searches find it.
+    GPU-hours hardly depend on the number of GPUs, so a few searches are enough.
     """
-    tried = {gpus: plan}
+    plans = {gpus: plan}
     limit = composer.inputs.deadline or math.inf
     for _ in range(_MOST_SEARCHES):
-        time = _run_time(tried[gpus])
-        if math.isinf(time) and gpus >= _LARGE:
+        seconds = _run_time(plans[gpus])
+        if math.isinf(seconds) and gpus >= _LARGE:
             break
-        more = 2.0 if math.isinf(time) else 1.0 if math.isinf(limit) else time / limit
-        gpus = round_to_systems(gpus * more, system_gpus)
-        if gpus in tried:
+        growth = 2.0 if math.isinf(seconds) else 1.0 if math.isinf(limit) else seconds / limit
+        gpus = round_to_systems(gpus * growth, system_gpus)
+        if gpus in plans:
             break
-        tried[gpus] = _compute_layout_section(composer, gpus)
-    meeting = [n for n, plan in tried.items() if _run_time(plan) <= limit]
-    best = min(meeting) if meeting else max(tried)
-    return tried[best], best
+        plans[gpus] = _compute_layout_section(composer, gpus)
+    in_time = [n for n, plan in plans.items() if _run_time(plan) <= limit]
+    chosen_gpus = min(in_time) if in_time else max(plans)
+    return plans[chosen_gpus], chosen_gpus
 
 
 def _run_time(plan: SubEstimate) -> float:
@@ -187,12 +187,12 @@ def _gpus_for_deadline(inputs: TrainingRunInputs, gpu: Accelerator, system: Syst
     if inputs.deadline is None:
         return USUAL_GPUS
     try:
-        each = gpu_hours_per_token(
+        gpu_hours = gpu_hours_per_token(
             find_model(inputs.model), gpu, inputs.number_format, inputs.software
         )
     except (ValueError, TypeError, KeyError):
         return USUAL_GPUS
-    needed = each * inputs.tokens / (1 - LOST) * 3600 / inputs.deadline
+    needed = gpu_hours * inputs.tokens / (1 - LOST) * 3600 / inputs.deadline
     return round_to_systems(needed, system.gpus if system else 1)
 
 
@@ -204,7 +204,7 @@ def _compute_layout_section(composer: SectionComposer, gpus: int) -> SubEstimate
 
 
 def _add_memory_section(composer: SectionComposer, layout: Mapping[str, Any], gpus: int) -> None:
-    """Add what the layout takes on each GPU, as the plan and the time count it."""
+    """Add the memory of the layout on each GPU, counted as in the plan and the time."""
     composer.add("Memory", "training-memory", _memory_inputs(composer, layout, gpus))
 
 
@@ -215,7 +215,9 @@ def _memory_inputs(
     values = _memory_and_time_inputs(composer, layout, gpus)
     values.pop("global_batch", None)
     if inputs.method == "full":
-        group = math.prod(layout[f"{of}_parallel"] for of in ("tensor", "pipeline", "context"))
+        group = math.prod(
+            layout[f"{degree}_parallel"] for degree in ("tensor", "pipeline", "context")
+        )
         replicas = gpus // group * layout["micro_batch"]
         software = find_software(inputs.software, find_model(inputs.model))
         values["micro_batches"] = max(1, layout["global_batch"] // replicas)
@@ -227,14 +229,14 @@ def _add_time_section(
     composer: SectionComposer, layout: Mapping[str, Any], gpus: int, watts: float | None
 ) -> None:
     values = _memory_and_time_inputs(composer, layout, gpus)
-    more = ("tokens", "number_format", "software", "deadline", "usd_per_gpu_hour", "pue")
-    values |= {name: getattr(composer.inputs, name) for name in more}
+    input_names = ("tokens", "number_format", "software", "deadline", "usd_per_gpu_hour", "pue")
+    values |= {name: getattr(composer.inputs, name) for name in input_names}
     values["checkpoint_time"] = _stall(composer.inputs)
     composer.add("Time", "training-time", {**values, "watts_per_gpu": watts})
 
 
 def _stall(inputs: TrainingRunInputs) -> float:
-    """Return the time of a save [s], as long as the storage takes for everything trained."""
+    """Return the time to write everything that is trained to storage [s]."""
     model = find_model(inputs.model)
     trained = float(model.parameters)
     if inputs.method != "full":
@@ -264,7 +266,7 @@ def _add_network_storage_cost(
     values["gpu_rate"] = time.estimate["tokens_per_second_per_gpu"].value
     values["mtbf"] = time.inputs.mtbf_per_gpu
     values["restart"] = time.inputs.restart_time
-    if inputs.method != "full":  # Of adapters; storage itself reckons with the whole model.
+    if inputs.method != "full":  # Of adapters; `storage` itself counts the whole model.
         values["stall"] = time.inputs.checkpoint_time
     composer.try_to_add("Storage", "storage", {**values, "gpus": gpus})
     add_cost_section(composer, system, gpus, {"run": time.estimate["gpu_hours"].value})

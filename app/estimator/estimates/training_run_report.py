@@ -51,7 +51,7 @@ _STEPS = StepBuilder(OUTPUTS, "parallelism")
 
 
 def estimate(inputs: TrainingRunInputs) -> Estimate:
-    """Take the run through all calculators that it concerns."""
+    """Compute the run with all calculators that it concerns."""
     result = compute_training_run(inputs)
     return Estimate(
         name="training-run",
@@ -71,17 +71,17 @@ def estimate(inputs: TrainingRunInputs) -> Estimate:
 
 def _lost_time_notes(result: _RunResult) -> tuple[str, ...]:
     """Say which part of the time brings no progress, and why."""
-    useful = result.find_figure(_TIME, "goodput")
-    if useful is None or not isinstance(useful.value, float):
+    goodput = result.find_figure(_TIME, "goodput")
+    if goodput is None or not isinstance(goodput.value, float):
         return ()
-    other = next(s.inputs.other_time for s in result.sections if s.name == _TIME)
-    saves = 1 - useful.value / (1 - other)
-    small = "less than 0.1%" if saves < _LEAST_SHARE else format_value(saves, "%")
+    other_share = next(s.inputs.other_time for s in result.sections if s.name == _TIME)
+    saves = 1 - goodput.value / (1 - other_share)
+    saves_text = "less than 0.1%" if saves < _LEAST_SHARE else format_value(saves, "%")
     return (
         (
-            f"{format_value(useful.value, '%')} of the time is progress. Evaluation, repeats and "
-            f"slower steps take {format_value(other, '%')}, an input of training-time; saving and "
-            f"failures take {small} of what is left."
+            f"{format_value(goodput.value, '%')} of the time is progress. Evaluation, repeats and "
+            f"slower steps take {format_value(other_share, '%')}, an input of training-time; saving and "
+            f"failures take {saves_text} of what is left."
         ),
     )
 
@@ -100,14 +100,14 @@ def _find_changes(result: _RunResult) -> tuple[VerdictFlip, ...]:
     section = next(s for s in result.sections if s.name == _TIME)
     flips = [flip for flip in section.estimate.changes if flip.field == "gpus"]
     needed = result.gpus * time.high / deadline
-    safe = round_to_systems(needed, result.gpus // result.nodes if result.nodes else 1)
+    safe_gpus = round_to_systems(needed, result.gpus // result.nodes if result.nodes else 1)
     becomes = "In time even if the run is as slow as the range of the estimate allows."
     now = format_number(result.gpus)
-    return (*flips, VerdictFlip("gpus", "GPUs", now, format_number(safe), becomes))
+    return (*flips, VerdictFlip("gpus", "GPUs", now, format_number(safe_gpus), becomes))
 
 
 def _build_verdict(result: _RunResult) -> Verdict:
-    where = f"{format_number(result.gpus)} {result.gpu.name}"
+    gpus_text = f"{format_number(result.gpus)} {result.gpu.name}"
     hours, time = result.find_figure(_TIME, "gpu_hours"), result.find_figure(_TIME, "time")
     layout = result.sections[0].estimate.verdict
     if hours is None or time is None:
@@ -116,7 +116,7 @@ def _build_verdict(result: _RunResult) -> Verdict:
         result.find_figure(_TIME, "cost"),
         result.find_figure("power-cooling", "site_power"),
     )
-    parts = [f"{where} {'take' if result.gpus > 1 else 'takes'} {hours.words}"]
+    parts = [f"{gpus_text} {'take' if result.gpus > 1 else 'takes'} {hours.words}"]
     if cost is not None and cost.value is not None:
         parts.append(f"{cost.words} rented")
     if power is not None and power.value is not None:

@@ -245,14 +245,14 @@ def requested_plan(inputs: TrainingTimeInputs) -> TrainingPlan:
         gradient_bytes=4 if inputs.gradients == "fp32" else 2,
         tuning=_requested_tuning(inputs),
     )
-    batches = plan.pipeline
+    micro_batch_count = plan.pipeline
     if not plan.tuning.is_partial:
-        batches = default_micro_batch_count(
+        micro_batch_count = default_micro_batch_count(
             plan_to_parallel_layout(plan), inputs.sequence, inputs.micro_batch, inputs.tokens
         )
     if inputs.global_batch:
-        batches = max(1, round(inputs.global_batch / (data * inputs.micro_batch)))
-    return dataclasses.replace(plan, micro_batches=batches)
+        micro_batch_count = max(1, round(inputs.global_batch / (data * inputs.micro_batch)))
+    return dataclasses.replace(plan, micro_batches=micro_batch_count)
 
 
 def _requested_tuning(inputs: TrainingTimeInputs) -> TrainedWeights:
@@ -281,15 +281,17 @@ def requested_plan_memory(
     model: Architecture, inputs: TrainingTimeInputs, plan: TrainingPlan
 ) -> StageMemory:
     """Return the memory use of a GPU of the fullest stage."""
-    wide = inputs.gradients == "fp32"
-    states = bytes_per_parameter("adamw", "bf16-mixed-fp32-grads" if wide else "bf16-mixed")
+    has_fp32_gradients = inputs.gradients == "fp32"
+    states = bytes_per_parameter(
+        "adamw", "bf16-mixed-fp32-grads" if has_fp32_gradients else "bf16-mixed"
+    )
     return fullest_stage_memory(model, plan, states)
 
 
 def with_least_recompute(
     model: Architecture, gpu: Accelerator, inputs: TrainingTimeInputs
 ) -> TrainingTimeInputs:
-    """Return the inputs with the least recomputation that fits where they leave it open."""
+    """Return the inputs with the least recomputation that fits, if they leave it open."""
     changed: TrainingTimeInputs = common_inputs.fill_in_recompute(
         inputs,
         lambda tried: requested_plan_memory(model, tried, requested_plan(tried)).total,
@@ -325,22 +327,22 @@ def compute_run(
     mtbf = job_mtbf(inputs.mtbf_per_gpu, inputs.gpus)
     stall = requested_stall(model, inputs, plan)
     interval = daly_interval(stall, mtbf)
-    productive = daly_goodput(interval, stall, inputs.restart_time, mtbf)
-    if productive <= 0:
+    goodput = daly_goodput(interval, stall, inputs.restart_time, mtbf)
+    if goodput <= 0:
         message = (
             f"With {format_value(mtbf, 's')} between failures a job that takes "
             f"{format_value(stall + inputs.restart_time, 's')} to save and restart "
             "makes no progress."
         )
         raise input_error("gpus", inputs.gpus, message)
-    useful = productive * (1 - inputs.other_time)
+    useful_share = goodput * (1 - inputs.other_time)
     computing = inputs.tokens / plan.tokens * step.total
     load = requested_plan_memory(model, inputs, plan)
     watts = inputs.watts_per_gpu or 1.7 * (gpu.tdp or 0.0)
     flops = training_flops_per_token(model, plan.sequence)
     if plan.tuning.is_partial:
         flops = adapter_training_flops_per_token(model, plan.sequence, plan.tuning.adapters)
-    again = recomputed_flops_per_token(model, plan.sequence, plan.recompute)
+    recomputed_flops = recomputed_flops_per_token(model, plan.sequence, plan.recompute)
     rate = plan.tokens / step.total / plan.gpus
     mfu = flops_utilization(flops, rate, gpu.peak_rate(plan.number_format) or 1.0)
     return TrainingTimeResult(
@@ -351,13 +353,13 @@ def compute_run(
         step=step,
         flops=flops,
         mfu=mfu,
-        hfu=mfu * (1 + again / flops),
+        hfu=mfu * (1 + recomputed_flops / flops),
         stall=stall,
         mtbf=mtbf,
         interval=interval,
-        useful=useful,
+        useful=useful_share,
         computing=computing,
-        seconds=computing / useful,
+        seconds=computing / useful_share,
         watts=watts,
         load=load,
     )
@@ -403,10 +405,13 @@ def find_bubble_reductions(result: TrainingTimeResult) -> tuple[tuple[str, int, 
     plan = result.plan
     if result.step.bubble <= _IDLE * result.step.total:
         return ()
-    batches = math.ceil((plan.pipeline - 1) / (plan.chunks * _IDLE))
-    tries = {"global_batch": plan.data * plan.micro_batch * batches, "interleave": 2 * plan.chunks}
-    faster = []
-    for field, value in tries.items():
+    micro_batch_count = math.ceil((plan.pipeline - 1) / (plan.chunks * _IDLE))
+    candidates = {
+        "global_batch": plan.data * plan.micro_batch * micro_batch_count,
+        "interleave": 2 * plan.chunks,
+    }
+    reductions = []
+    for field, value in candidates.items():
         change: dict[str, Any] = {field: value}
         changed = dataclasses.replace(result.inputs, **change)
         if field == "interleave" and plan.pipeline * value > model.layers + FREE_PLACES:
@@ -414,17 +419,19 @@ def find_bubble_reductions(result: TrainingTimeResult) -> tuple[tuple[str, int, 
         if result.least_recompute:
             changed = dataclasses.replace(changed, recompute=common_inputs.LEAST_RECOMPUTE)
             changed = with_least_recompute(model, gpu, changed)
-        other = requested_plan(changed)
-        if requested_plan_memory(model, changed, other).total > max(
+        changed_plan = requested_plan(changed)
+        if requested_plan_memory(model, changed, changed_plan).total > max(
             gpu.engine_visible_memory, result.memory
         ):
             continue
-        step = requested_step_time(model, gpu, changed, other)
-        rate = other.tokens / step.total / other.gpus
-        mfu = flops_utilization(result.flops, rate, gpu.peak_rate(other.number_format) or 1.0)
+        step = requested_step_time(model, gpu, changed, changed_plan)
+        rate = changed_plan.tokens / step.total / changed_plan.gpus
+        mfu = flops_utilization(
+            result.flops, rate, gpu.peak_rate(changed_plan.number_format) or 1.0
+        )
         if mfu > result.mfu:
-            faster.append((field, value, mfu))
-    return tuple(sorted(faster, key=lambda one: -one[2]))
+            reductions.append((field, value, mfu))
+    return tuple(sorted(reductions, key=lambda reduction: -reduction[2]))
 
 
 def find_gpus_for_deadline(
@@ -437,7 +444,7 @@ def find_gpus_for_deadline(
     limit = inputs.deadline or math.inf
     group = inputs.tensor_parallel * inputs.pipeline_parallel * inputs.context_parallel
     system = first_system_with_gpu(gpu)
-    each = math.lcm(group, system.gpus if system and inputs.gpus >= system.gpus else 1)
+    gpus_step = math.lcm(group, system.gpus if system and inputs.gpus >= system.gpus else 1)
     gpus = inputs.gpus
     for _ in range(12):
         changed = dataclasses.replace(inputs, gpus=gpus)
@@ -449,7 +456,7 @@ def find_gpus_for_deadline(
             break
         if run.seconds <= limit:
             return gpus
-        gpus = round_to_systems(max(gpus + 1, gpus * run.seconds / limit), each)
+        gpus = round_to_systems(max(gpus + 1, gpus * run.seconds / limit), gpus_step)
         if gpus >= _MOST_GPUS:
             break
     return None
@@ -463,8 +470,8 @@ def round_to_systems(gpus: float, system_gpus: int) -> int:
     """
     systems = math.ceil(gpus / system_gpus)
     step = 1 << max(0, (systems // 8).bit_length() - 1)
-    most = _MOST_GPUS // system_gpus * system_gpus
-    return max(system_gpus, min(math.ceil(systems / step) * step * system_gpus, most))
+    max_gpus = _MOST_GPUS // system_gpus * system_gpus
+    return max(system_gpus, min(math.ceil(systems / step) * step * system_gpus, max_gpus))
 
 
 def validate_inputs(model: Architecture, inputs: TrainingTimeInputs, gpu: Accelerator) -> None:
@@ -482,10 +489,10 @@ def validate_inputs(model: Architecture, inputs: TrainingTimeInputs, gpu: Accele
     problem = tensor_parallel_problem(model, inputs.tensor_parallel)
     if problem:
         raise input_error("tensor_parallel", inputs.tensor_parallel, problem)
-    stages = inputs.pipeline_parallel * inputs.interleave
-    if stages > model.layers + FREE_PLACES:
-        most = model.layers + FREE_PLACES
-        message = f"{model.layers} layers cannot fill {stages} chunks; at most {most}."
+    chunks = inputs.pipeline_parallel * inputs.interleave
+    if chunks > model.layers + FREE_PLACES:
+        max_chunks = model.layers + FREE_PLACES
+        message = f"{model.layers} layers cannot fill {chunks} chunks; at most {max_chunks}."
         raise input_error("pipeline_parallel", inputs.pipeline_parallel, message)
     _check_gpu_and_expert_groups(model, inputs)
 
@@ -527,9 +534,9 @@ def find_flips(result: TrainingTimeResult) -> tuple[VerdictFlip, ...]:
         field, then = result.lighter
         label, now = _CHANGES_LIGHTER[field], str(getattr(result.inputs, field))
         changes.append(VerdictFlip(field, label, now, then, "Fits in memory."))
-    nows = {"global_batch": result.plan.global_batch, "interleave": result.plan.chunks}
+    current_values = {"global_batch": result.plan.global_batch, "interleave": result.plan.chunks}
     for field, value, mfu in result.faster:
-        now, then = format_number(nows[field]), format_number(value)
+        now, then = format_number(current_values[field]), format_number(value)
         text = f"{mfu:.0%} of the peak."
         changes.append(VerdictFlip(field, _FASTER[field], now, then, text))
     return tuple(changes)

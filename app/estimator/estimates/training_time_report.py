@@ -91,7 +91,7 @@ _UNMEASURED = ("ada", "cdna", "other")
 
 
 def _unmeasured_part_text(result: TrainingTimeResult) -> str:
-    """Return what of a run nothing was fitted to; empty if all of it was measured."""
+    """Name the part of a run without measurements; empty if all of it was measured."""
     if find_sustained_shares(result.gpu.architecture).id in _UNMEASURED:
         return f"training on the {result.gpu.name}"
     if any(layer.state or layer.mixer.streams for layer, _ in result.model.runs):
@@ -223,24 +223,26 @@ def estimate(inputs: TrainingTimeInputs) -> Estimate:
 
 def _build_verdict(result: TrainingTimeResult) -> Verdict:
     inputs, gpu = result.inputs, result.gpu
-    takes = format_value(result.seconds, "s")
-    where = f"{format_number(inputs.gpus)} {gpu.name}"
+    duration = format_value(result.seconds, "s")
+    gpus_text = f"{format_number(inputs.gpus)} {gpu.name}"
     if result.memory > gpu.engine_visible_memory:
         memory = MemoryLimit(gpu.engine_visible_memory, gpu.engine_visible_memory, gpu.memory)
         least, _ = _plausible_memory_range(result)
         verdict = memory_verdict(result.memory, memory, inputs.gpus, least)
-        text = f"{verdict.text} The run would take {takes}."
+        text = f"{verdict.text} The run would take {duration}."
         return dataclasses.replace(verdict, text=text)
-    share = f"{result.mfu:.0%} of the peak"
-    packed = _describe_packing(result)
+    mfu_text = f"{result.mfu:.0%} of the peak"
+    packing_text = _describe_packing(result)
     if inputs.deadline is None:
-        return Verdict("info", f"{takes}.", f"On {where}, at {share}.{packed}")
+        return Verdict("info", f"{duration}.", f"On {gpus_text}, at {mfu_text}.{packing_text}")
     limit = format_value(inputs.deadline, "s")
-    text = f"It takes {takes} on {where}, at {share}; {limit} are allowed.{packed}"
+    text = f"It takes {duration} on {gpus_text}, at {mfu_text}; {limit} are allowed.{packing_text}"
     if result.seconds > inputs.deadline:
         return Verdict("no", "Too late.", text)
-    late = result.seconds > 0.9 * inputs.deadline
-    return Verdict("tight" if late else "fits", "Just in time." if late else "In time.", text)
+    is_close = result.seconds > 0.9 * inputs.deadline
+    return Verdict(
+        "tight" if is_close else "fits", "Just in time." if is_close else "In time.", text
+    )
 
 
 def _describe_packing(result: TrainingTimeResult) -> str:
@@ -265,17 +267,17 @@ def micro_batch_stage_time(plan: TrainingPlan, step: StepTime) -> float:
 
 def step_time_formula_step(plan: TrainingPlan, step: StepTime) -> FormulaStep:
     """Return the formula step for the time of one training step."""
-    rule = "micro-batches × time of one on a stage"
+    formula = "micro-batches × time of one on a stage"
     numbers = f"{format_term(plan.micro_batches)} × "
     numbers += format_term(micro_batch_stage_time(plan, step), "s")
     if plan.pipeline > 1:
-        rule += " + (stages − 1) ÷ chunks of a stage × its time on an average stage"
+        formula += " + (stages − 1) ÷ chunks of a stage × its time on an average stage"
         average = step.bubble * plan.chunks / (plan.pipeline - 1)
         numbers += f" + ({plan.pipeline} − 1) ÷ {plan.chunks} × "
         numbers += format_term(average, "s")
     return _STEPS.line(
         "step_time",
-        f"{rule} + gradients and weights + optimizer",
+        f"{formula} + gradients and weights + optimizer",
         f"{numbers} + {format_sum_in_formula((step.data, step.optimizer), 's')}",
         step.total,
         "megatron-2021",
@@ -314,14 +316,14 @@ def _build_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
 
 
 def _micro_batch_step(result: TrainingTimeResult) -> FormulaStep:
-    plan, left = result.plan, {"bubble", "data", "optimizer"}
-    names = [(name, label) for name, label in _PARTS if name not in left]
-    spent = [(label, getattr(result.step, name)) for name, label in names]
-    parts = format_sum_in_formula((seconds for _, seconds in spent), "s")
+    plan, other_parts = result.plan, {"bubble", "data", "optimizer"}
+    parts = [(name, label) for name, label in _PARTS if name not in other_parts]
+    part_times = [(label, getattr(result.step, name)) for name, label in parts]
+    sum_of_times = format_sum_in_formula((seconds for _, seconds in part_times), "s")
     return FormulaStep(
         "One micro-batch on a stage",
-        f"({' + '.join(label.lower() for label, seconds in spent if seconds)}) ÷ micro-batches",
-        f"({parts}) ÷ {format_term(plan.micro_batches)}",
+        f"({' + '.join(label.lower() for label, seconds in part_times if seconds)}) ÷ micro-batches",
+        f"({sum_of_times}) ÷ {format_term(plan.micro_batches)}",
         micro_batch_stage_time(plan, result.step),
         "s",
         "megatron-bridge",
@@ -331,8 +333,8 @@ def _micro_batch_step(result: TrainingTimeResult) -> FormulaStep:
 
 def _run_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
     inputs = result.inputs
-    save, apart = format_term(result.stall, "s"), format_term(result.mtbf, "s")
-    every, restart = format_term(result.interval, "s"), format_term(inputs.restart_time, "s")
+    stall, mtbf = format_term(result.stall, "s"), format_term(result.mtbf, "s")
+    interval, restart = format_term(result.interval, "s"), format_term(inputs.restart_time, "s")
     return (
         _STEPS.line(
             "checkpoint_interval",
@@ -345,8 +347,8 @@ def _run_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
             "goodput",
             "(1 − evaluation, repeats and slower steps) × interval ÷ (failures × e^(restart ÷ "
             "failures) × (e^((interval + stall) ÷ failures) − 1)), failures: the time between them",
-            f"(1 − {format_term(inputs.other_time, '%')}) × {every} ÷ ({apart} × exp({restart} ÷ "
-            f"{apart}) × (exp(({every} + {save}) ÷ {apart}) − 1))",
+            f"(1 − {format_term(inputs.other_time, '%')}) × {interval} ÷ ({mtbf} × exp({restart} ÷ "
+            f"{mtbf}) × (exp(({interval} + {stall}) ÷ {mtbf}) − 1))",
             result.useful,
             "daly-2006",
             topic="cluster-components",
@@ -379,7 +381,7 @@ def _run_cost_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
 
 def _build_timeline(result: TrainingTimeResult) -> Timeline:
     """Return one step as a timeline: compute and waiting."""
-    spans, now = [], 0.0
+    spans, start = [], 0.0
     for name, label in _PARTS:
         length = getattr(result.step, name)
         if length <= 0:
@@ -388,8 +390,8 @@ def _build_timeline(result: TrainingTimeResult) -> Timeline:
         lane = "Communication" if exposed else "Computing"
         if name == "bubble":
             lane, exposed = "Idle", True
-        spans.append(TimelineSpan(lane, label, now, now + length, exposed))
-        now += length
+        spans.append(TimelineSpan(lane, label, start, start + length, exposed))
+        start += length
     return Timeline("Where one step goes", tuple(spans))
 
 
@@ -402,11 +404,13 @@ def _build_step_parts_table(result: TrainingTimeResult) -> ResultTable:
 
 def _build_notes(result: TrainingTimeResult) -> tuple[str, ...]:
     plan = result.plan
-    rests = "Ranges rest on published training runs of such models on such GPUs."
-    if what := _unmeasured_part_text(result):
-        rests = f"No measurements of {what} were fitted yet, so the ranges are wider."
+    range_note = "Ranges rest on published training runs of such models on such GPUs."
+    if unmeasured_part := _unmeasured_part_text(result):
+        range_note = (
+            f"No measurements of {unmeasured_part} were fitted yet, so the ranges are wider."
+        )
     notes = [
-        rests,
+        range_note,
         _batch_note(plan),
         "Hidden traffic is not drawn: the timeline shows what a step waits for.",
         "MFU counts the causal half of attention and no recomputation.",
@@ -420,21 +424,22 @@ def _build_notes(result: TrainingTimeResult) -> tuple[str, ...]:
 
 
 def _attention_notes(result: TrainingTimeResult) -> list[str]:
-    """Return at which rate attention is reckoned, where newer kernels are much faster."""
+    """Return the assumed rate of attention, if newer kernels are much faster."""
     if not result.plan.software.older_attention or not result.step.attention:
         return []
-    gpu, form = result.gpu, result.plan.number_format
-    now, newer = (
-        compute_sustained_rates(gpu, form, older_kernels=older).attention for older in (True, False)
+    gpu, number_format = result.gpu, result.plan.number_format
+    rate, newer_rate = (
+        compute_sustained_rates(gpu, number_format, older_kernels=older_kernels).attention
+        for older_kernels in (True, False)
     )
-    if newer < _MUCH_FASTER * now:
+    if newer_rate < _MUCH_FASTER * rate:
         return []
     return [
         (
-            f"Attention is computed at {format_value(now, 'FLOP/s')}, counting the scores that the "
+            f"Attention is computed at {format_value(rate, 'FLOP/s')}, counting the scores that the "
             "backward pass computes again. That is measured: in runs of this software on sequences "
             "of 16,384 to 131,072 tokens, most of whose time is attention. With FlashAttention 3, "
-            f"as in Megatron Bridge, {format_value(newer, 'FLOP/s')} are assumed."
+            f"as in Megatron Bridge, {format_value(newer_rate, 'FLOP/s')} are assumed."
         )
     ]
 

@@ -117,13 +117,13 @@ def compute_weights(model: Architecture, inputs: WeightsInputs) -> WeightsResult
     padding = mxfp4_expert_padding_bytes(model, form, gpus) if inputs.repacked else 0.0
     covered = model.parameters if form.covers == "all" else table.quantized
     total, quantized = table.total + padding, covered * form.bits / 8 + padding
-    each = table.bytes_per_gpu(gpus) + padding / gpus
+    bytes_per_gpu = table.bytes_per_gpu(gpus) + padding / gpus
     return WeightsResult(
         total=total,
         quantized=quantized,
         rest=total - quantized - table.tower,
         tower=table.tower,
-        per_gpu=each / stages,
+        per_gpu=bytes_per_gpu / stages,
         covered=covered,
         language=model.parameters,
         parameters=model.loaded_parameters if table.tower else model.parameters,
@@ -149,18 +149,24 @@ def build_steps(
     """Return the steps from bits of a weight to bytes of a GPU."""
     form = _chosen_format(model, inputs)
     count, size = format_term(result.parameters), format_term(result.total, "B")
-    per = f"8 × {size} ÷ {count}"
+    bits_numbers = f"8 × {size} ÷ {count}"
     gpus, stages = inputs.tensor_parallel, inputs.pipeline_parallel
-    rule = "((all − what each GPU copies) ÷ tensor parallel + the copy) ÷ pipeline parallel"
-    whole = size if gpus * stages > 1 else format_exact_sum((result.total,), "B")
-    numbers = format_share_per_gpu(whole, result.total, result.per_gpu * stages, gpus)
+    per_gpu_formula = (
+        "((all − what each GPU copies) ÷ tensor parallel + the copy) ÷ pipeline parallel"
+    )
+    total_text = size if gpus * stages > 1 else format_exact_sum((result.total,), "B")
+    numbers = format_share_per_gpu(total_text, result.total, result.per_gpu * stages, gpus)
     if stages > 1:
         numbers = format_product(numbers, stages, sign="÷")
-    bits = "8 × bytes ÷ parameters"
+    bits_formula = "8 × bytes ÷ parameters"
     return (
         *(_format_steps(result, form) if form else (_gguf_file_step(count, result),)),
-        _STEPS.line("bits_per_parameter", bits, per, result.bits_per_parameter, "shape"),
-        _STEPS.line("per_gpu", rule, numbers, result.per_gpu, "shape", topic="parallelism"),
+        _STEPS.line(
+            "bits_per_parameter", bits_formula, bits_numbers, result.bits_per_parameter, "shape"
+        ),
+        _STEPS.line(
+            "per_gpu", per_gpu_formula, numbers, result.per_gpu, "shape", topic="parallelism"
+        ),
     )
 
 
@@ -202,20 +208,22 @@ class FormatLine(NamedTuple):
 def _format_steps(result: WeightsResult, form: WeightFormat) -> tuple[FormulaStep, ...]:
     source = _SOURCE.get(form.id, "shape")
     parts = format_exact_sum((result.quantized, result.rest, result.tower), "B")
-    packed = f" + {format_term(result.padding, 'B')}" if result.padding else ""
+    padding_text = f" + {format_term(result.padding, 'B')}" if result.padding else ""
     covered = f"{format_term(result.covered)} × {format_term(form.bits)} ÷ 8"
-    others = format_term(result.language - result.covered)
-    rest = f"{others} × {format_term(form.rest / 8)} B"
-    rule = " + padding" if result.padding else ""
+    other_parameters = format_term(result.language - result.covered)
+    rest_numbers = f"{other_parameters} × {format_term(form.rest / 8)} B"
+    padding_formula = " + padding" if result.padding else ""
     lines = (
         FormatLine(
             "In the format",
-            f"parameters in the format × bits ÷ 8{rule}",
-            covered + packed,
+            f"parameters in the format × bits ÷ 8{padding_formula}",
+            covered + padding_text,
             result.quantized,
             "quantised",
         ),
-        FormatLine("Kept wider", _unquantized_weights_formula(form), rest, result.rest, "rest"),
+        FormatLine(
+            "Kept wider", _unquantized_weights_formula(form), rest_numbers, result.rest, "rest"
+        ),
         *_vision_tower_line(result, form),
         FormatLine(
             "All weights",
@@ -286,7 +294,7 @@ def build_table(model: Architecture) -> ResultTable:
 def build_notes(model: Architecture, inputs: WeightsInputs) -> tuple[str, ...]:
     """Return which tensors stay wider, and what a weight includes."""
     form = _chosen_format(model, inputs)
-    ahead = _multi_token_prediction_notes(model, inputs)
+    prediction_notes = _multi_token_prediction_notes(model, inputs)
     if form is None:
         note = (
             "Counted as llama.cpp quantizes without an importance matrix; the file "
@@ -294,7 +302,7 @@ def build_notes(model: Architecture, inputs: WeightsInputs) -> tuple[str, ...]:
         )
         return (note,)
     if form.covers == "all":
-        return ahead
+        return prediction_notes
     notes = ["Embeddings, output head, norms and routers stay in 16 bit."]
     if form.covers == "calibrated" and "linear attention" in model.parameters_by_part():
         notes = ["Embeddings, head, norms, routers and linear attention stay in 16 bit."]
@@ -305,7 +313,7 @@ def build_notes(model: Architecture, inputs: WeightsInputs) -> tuple[str, ...]:
     if form.scale:
         notes.append(f"Each weight carries its part of the metadata: {form.scale}.")
     notes.append("Engines may pad or repack tensors when they load them.")
-    return (*notes, *ahead)
+    return (*notes, *prediction_notes)
 
 
 def _multi_token_prediction_notes(model: Architecture, inputs: WeightsInputs) -> tuple[str, ...]:
@@ -314,10 +322,10 @@ def _multi_token_prediction_notes(model: Architecture, inputs: WeightsInputs) ->
         return ()
     language = weight_table(model, inputs.weights)
     share = model.prediction_module_parameters / model.parameters
-    more = format_value((language.total - language.tower) * share, "B")
+    added_text = format_value((language.total - language.tower) * share, "B")
     return (
         (
-            f"Modules for multi-token prediction add about {more} to the files; engines load "
+            f"Modules for multi-token prediction add about {added_text} to the files; engines load "
             "them only to speculate."
         ),
     )

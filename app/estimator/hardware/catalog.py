@@ -96,7 +96,7 @@ class Accelerator:
     def engine_visible_memory(self) -> float:
         """Return the bytes that programs get, where that is known, or else the capacity [B].
 
-        Estimates count with them; by hand and in a first choice one takes the capacity.
+        Estimates use these; calculations by hand and the choice of a GPU use the capacity.
 
         >>> find_accelerator("H100").engine_visible_memory / 2**20
         80998.4
@@ -221,7 +221,7 @@ class NetworkPart:
     read_on: str = ""
 
 
-# Values of a card that somebody types: field by the unit, and by the word before a peak.
+# Typed values of a custom card: the unit gives the field, or the word before a peak.
 _OWN_VALUE = re.compile(
     r"(?:(?P<what>[A-Za-z]+\d*)\s+)?(?P<number>\d[\d,]*(?:\.\d+)?)\s*"
     r"(?P<unit>GB/s|TB/s|GiB|MiB|GB|TFLOPS|PFLOPS|TOPS|W)\s*"
@@ -242,26 +242,26 @@ _OWN_SHOWN = {"memory": (1e9, "GB"), "memory_bandwidth": (1e9, "GB/s"), "tdp": (
 
 
 def _parse_custom_gpu(text: str) -> dict[str, float]:
-    """Return the values of a card of your own; empty if the text is a name.
+    """Return the typed values of a custom card; empty if the text is a name.
 
     Raises LookupError if some of it cannot be read.
     """
     parts = re.split(r",\s+|;", text.strip())
-    read = [_OWN_VALUE.fullmatch(part.strip()) for part in parts]
-    known = {*_OWN_PEAKS, "nvlink"}
-    if read[0] is None or (read[0]["what"] or "fp8").lower() not in known:
+    matches = [_OWN_VALUE.fullmatch(part.strip()) for part in parts]
+    first_words = {*_OWN_PEAKS, "nvlink"}
+    if matches[0] is None or (matches[0]["what"] or "fp8").lower() not in first_words:
         return {}
     values: dict[str, float] = {}
-    for part, match in zip(parts, read, strict=True):
+    for part, match in zip(parts, matches, strict=True):
         if match is None:
             raise LookupError(f"“{part}” of this card cannot be read; {_OWN_EXAMPLE}.")
         field, factor = _OWN_UNITS[match["unit"]]
-        what = (match["what"] or "").lower()
-        if what == "nvlink" and field == "memory_bandwidth":
+        word = (match["what"] or "").lower()
+        if word == "nvlink" and field == "memory_bandwidth":
             field = "nvlink"
-        elif what and (what not in _OWN_PEAKS or "/" in match["unit"]):
+        elif word and (word not in _OWN_PEAKS or "/" in match["unit"]):
             raise LookupError(f"“{part}” of this card cannot be read; {_OWN_EXAMPLE}.")
-        field = what if what in _OWN_PEAKS else field
+        field = word if word in _OWN_PEAKS else field
         values[field] = float(match["number"].replace(",", "")) * factor
     if not 1e8 <= values.get("memory", 0.0) <= _LARGEST_CARD:
         raise LookupError(f"A card of your own needs its memory, 0.1 to 10,000 GB; {_OWN_EXAMPLE}.")
@@ -271,14 +271,14 @@ def _parse_custom_gpu(text: str) -> dict[str, float]:
 
 
 OWN_CARD = "own"
-"""Kind of a card that is not in the catalog, whose values somebody typed."""
+"""Kind of a custom card: its values were typed and are not from the catalog."""
 _LARGEST_CARD = 1e13
 _LARGEST_RATE = 1e18
 _OWN_EXAMPLE = "write its values like 24 GB (or 24564 MiB), 936 GB/s, 71 TFLOPS, FP8 142 TFLOPS, NVLink 56 GB/s, 350 W"
 
 
 def _format_custom_gpu_value(field: str, value: float) -> str:
-    """Format one value of a card of your own as it is typed.
+    """Format one value of a custom card as it is typed.
 
     >>> _format_custom_gpu_value("memory", 16e9), _format_custom_gpu_value("memory", 16303 * 2**20)
     ('16 GB', '16303 MiB')
@@ -296,7 +296,7 @@ def _format_custom_gpu_value(field: str, value: float) -> str:
 def accelerator_id(name: str) -> str:
     """Return the catalog id for a common name (`H100`, `H100-SXM-80GB`).
 
-    A card of your own is given by its values (`24 GB, 936 GB/s, 71 TFLOPS`), which are
+    A custom card is given by its values (`24 GB, 936 GB/s, 71 TFLOPS`), which are
     returned in a normal form. Raises LookupError with the closest ids.
 
     >>> accelerator_id("H100")
@@ -306,9 +306,11 @@ def accelerator_id(name: str) -> str:
     >>> accelerator_id("16 GiB, 960 GB/s")
     '16384 MiB, 960 GB/s'
     """
-    own = _parse_custom_gpu(name)
-    if own:
-        return ", ".join(_format_custom_gpu_value(field, value) for field, value in own.items())
+    custom_values = _parse_custom_gpu(name)
+    if custom_values:
+        return ", ".join(
+            _format_custom_gpu_value(field, value) for field, value in custom_values.items()
+        )
     return data_files.find_id_by_alias(*_ACCELERATORS, name, "an accelerator")
 
 
@@ -339,14 +341,14 @@ def network_part_id(name: str) -> str:
 
 @functools.lru_cache(maxsize=1024)
 def find_accelerator(name: str) -> Accelerator:
-    """Return the accelerator for an id, a common name or the values of a card of your own.
+    """Return the accelerator for an id, a common name or the values of a custom card.
 
     Raises LookupError.
     """
-    own = _parse_custom_gpu(name)
-    if own:
-        values: dict[str, Any] = dict(own)
-        size = _format_custom_gpu_value("memory", own["memory"])
+    custom_values = _parse_custom_gpu(name)
+    if custom_values:
+        values: dict[str, Any] = dict(custom_values)
+        size = _format_custom_gpu_value("memory", custom_values["memory"])
         return Accelerator(
             accelerator_id(name), f"own {size} card", kind=OWN_CARD, pcie_generation=4, **values
         )
@@ -402,9 +404,9 @@ def find_reference_design_for(system: str, switch: str = "") -> ReferenceDesign 
     >>> [find_reference_design_for("dgx-b300", s).nodes_per_unit for s in ("sn5600", "q3400-ra")]
     [64, 72]
     """
-    made = [d for d in list_reference_designs() if system in d.systems]
-    chosen = [d for d in made if d.switch == switch] or made
-    return chosen[0] if chosen else None
+    matching_designs = [d for d in list_reference_designs() if system in d.systems]
+    preferred_designs = [d for d in matching_designs if d.switch == switch] or matching_designs
+    return preferred_designs[0] if preferred_designs else None
 
 
 def list_network_parts() -> tuple[NetworkPart, ...]:

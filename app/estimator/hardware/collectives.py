@@ -146,8 +146,8 @@ def find_link_model(name: str) -> LinkModel:
     0.973
     """
     row = data_files.load_table("links.toml", "link")[name]
-    known = {f.name for f in dataclasses.fields(LinkModel)}
-    fields = {key: value for key, value in row.items() if key in known}
+    field_names = {f.name for f in dataclasses.fields(LinkModel)}
+    fields = {key: value for key, value in row.items() if key in field_names}
     for latency in ("base", "step", "ramp"):
         fields[latency] = fields[latency] * 1e-6
     return LinkModel(**fields)
@@ -209,14 +209,14 @@ def collective_time(
     """
     if ranks <= 1 or message <= 0:
         return 0.0
-    inside = max(1, min(ranks, fabric.domain // max(1, groups_per_domain)))
-    groups = math.ceil(ranks / inside)
+    ranks_per_domain = max(1, min(ranks, fabric.domain // max(1, groups_per_domain)))
+    groups = math.ceil(ranks / ranks_per_domain)
     inner = _combine_overlapping_times(
-        *domain_latency_and_transfer(operation, inside, message, fabric), OVERLAP
+        *domain_latency_and_transfer(operation, ranks_per_domain, message, fabric), OVERLAP
     )
     if groups == 1:
         return inner
-    outer = inter_domain_time(operation, inside, groups, message, fabric)
+    outer = inter_domain_time(operation, ranks_per_domain, groups, message, fabric)
     return _combine_overlapping_times(inner, outer, TIERS)
 
 
@@ -248,13 +248,13 @@ def send_time(message: float, fabric: Interconnect, *, outside: bool = False) ->
     """
     if message <= 0:
         return 0.0
-    way, rate = (fabric.nic, fabric.nic_rate) if outside else (fabric.link, fabric.rate)
-    if way is None or rate <= 0:
+    link, rate = (fabric.nic, fabric.nic_rate) if outside else (fabric.link, fabric.rate)
+    if link is None or rate <= 0:
         raise ValueError("GPUs of different domains need a network")
-    if way.id == "mesh":
+    if link.id == "mesh":
         rate /= fabric.domain - 1
     return _combine_overlapping_times(
-        *_latency_and_transfer(way, 1, message / (rate * way.share)), OVERLAP
+        *_latency_and_transfer(link, 1, message / (rate * link.share)), OVERLAP
     )
 
 
@@ -264,18 +264,18 @@ def domain_latency_and_transfer(
     """Latency and transfer within one domain [s]."""
     if ranks == 1:
         return 0.0, 0.0
-    way = fabric.link
-    rate = fabric.rate * way.share
-    if way.crowding:
-        rate *= (2 / ranks) ** way.crowding
-    if way.id == "mesh":
+    link = fabric.link
+    rate = fabric.rate * link.share
+    if link.crowding:
+        rate *= (2 / ranks) ** link.crowding
+    if link.id == "mesh":
         rate *= (ranks - 1) / (fabric.domain - 1)
     if operation == "alltoall":
         rate *= _ALLTOALL_SHARE
     elif operation == "all_reduce" and ranks >= _SWITCH_GPUS:
-        rate *= way.switch_gain
-    moved = bytes_sent(operation, ranks, message) + _LOCAL_COPY * message / ranks
-    return _latency_and_transfer(way, _count_hops(operation, ranks), moved / rate)
+        rate *= link.switch_gain
+    bytes_moved = bytes_sent(operation, ranks, message) + _LOCAL_COPY * message / ranks
+    return _latency_and_transfer(link, _count_hops(operation, ranks), bytes_moved / rate)
 
 
 def _count_hops(operation: Collective, ranks: int) -> float:
@@ -289,16 +289,16 @@ def inter_domain_time(
     operation: Collective, ranks_per_domain: int, groups: int, message: float, fabric: Interconnect
 ) -> float:
     """Time of the part between domains, where every GPU uses its own adapter."""
-    way = fabric.nic
-    if way is None or fabric.nic_rate <= 0:
+    link = fabric.nic
+    if link is None or fabric.nic_rate <= 0:
         raise ValueError(f"{ranks_per_domain * groups} GPUs need a network beyond one domain")
     if operation == "alltoall":
-        moved = message * (groups - 1) / groups
+        bytes_moved = message * (groups - 1) / groups
     else:
-        moved = bytes_sent(operation, groups, message / ranks_per_domain)
+        bytes_moved = bytes_sent(operation, groups, message / ranks_per_domain)
     hops = math.ceil(math.log2(groups)) * (2 if operation == "all_reduce" else 1)
-    wire = moved / (fabric.nic_rate * way.share)
-    return _combine_overlapping_times(*_latency_and_transfer(way, hops, wire), OVERLAP)
+    wire_time = bytes_moved / (fabric.nic_rate * link.share)
+    return _combine_overlapping_times(*_latency_and_transfer(link, hops, wire_time), OVERLAP)
 
 
 def _latency_and_transfer(link: LinkModel, hops: float, wire_time: float) -> tuple[float, float]:

@@ -84,9 +84,9 @@ def uplink_counts(ports: int, oversubscription: float) -> range:
     >>> list(uplink_counts(64, 1.0)), list(uplink_counts(64, 2.0))
     ([32], [22, 21])
     """
-    down, most = split_leaf_ports(ports, oversubscription)
-    fewest = max(1, math.ceil(down / oversubscription - 1e-9))
-    return range(most, min(fewest, most) - 1, -1)
+    down, max_uplinks = split_leaf_ports(ports, oversubscription)
+    min_uplinks = max(1, math.ceil(down / oversubscription - 1e-9))
+    return range(max_uplinks, min(min_uplinks, max_uplinks) - 1, -1)
 
 
 def build_two_tier_tree(leaves: int, ports: int, oversubscription: float = 1.0) -> FatTree | None:
@@ -119,16 +119,16 @@ def build_three_tier_tree(leaves: int, ports: int, oversubscription: float = 1.0
     (512, 256)
     """
     down, _ = split_leaf_ports(ports, oversubscription)
-    half = ports // 2
-    pods = -(-leaves // half)
-    cores = fewest_even_spines(pods, half, ports)
+    half_ports = ports // 2
+    pods = -(-leaves // half_ports)
+    cores = fewest_even_spines(pods, half_ports, ports)
     if cores is None:
         return None
     # A group of cores has p/2 links to each pod; a pod of s spines has s such groups.
     trees = [
         FatTree(3, ports, leaves, pods * spines, spines * cores, down, up, pods)
         for up in uplink_counts(ports, oversubscription)
-        if (spines := fewest_even_spines(-(-leaves // pods), up, half)) is not None
+        if (spines := fewest_even_spines(-(-leaves // pods), up, half_ports)) is not None
     ]
     return min(trees, key=lambda tree: tree.switches, default=None)
 
@@ -154,8 +154,8 @@ def build_fat_tree(
     (2, 3, None)
     """
     builders = {2: build_two_tier_tree, 3: build_three_tier_tree}
-    for wanted in (tiers,) if tiers else (2, 3):
-        tree = builders[wanted](leaves, ports, oversubscription)
+    for tier_count in (tiers,) if tiers else (2, 3):
+        tree = builders[tier_count](leaves, ports, oversubscription)
         if tree is not None:
             return tree
     return None
@@ -200,5 +200,5 @@ def count_rail_leaves(nodes: int, rails: int, down: int, other_links: int = 0) -
     units = count_rail_scalable_units(nodes, rails, down, other_links)
     if units > 1:
         return units * rails
-    shared = max(1, down // nodes)
-    return max(-(-rails // shared), -(-(nodes * rails + other_links) // down))
+    rails_per_leaf = max(1, down // nodes)
+    return max(-(-rails // rails_per_leaf), -(-(nodes * rails + other_links) // down))

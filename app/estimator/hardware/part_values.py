@@ -290,8 +290,8 @@ def part_url(part: str, field: str = "") -> str:
 def _build_part(entry: Entry) -> CatalogPart:
     kind = _part_kind(entry)
     row = data_files.load_table(*_FILES.get(kind, _NETWORKS))[entry.id]
-    made = _PartBuilder(entry, row)
-    values = [made.build_value(field) for field in FIELDS[kind]]
+    builder = _PartBuilder(entry, row)
+    values = [builder.build_value(field) for field in FIELDS[kind]]
     return CatalogPart(
         id=entry.id,
         name=entry.name,
@@ -325,7 +325,7 @@ class _PartBuilder:
         number = getattr(self._entry, field.name)
         if number in (None, "") or field.name in self._unknown:
             return None if field.optional else self._missing_value(field)
-        sources, read_on, own = self._value_sources_and_date(field.name)
+        sources, read_on, is_own_source = self._value_sources_and_date(field.name)
         return PartValue(
             field=field,
             number=number,
@@ -333,8 +333,8 @@ class _PartBuilder:
             beside=self._format_note_beside(field, number),
             sources=sources,
             read_on=read_on,
-            own=own,
-            unverified=field.name in self._unverified and not own,
+            own=is_own_source,
+            unverified=field.name in self._unverified and not is_own_source,
         )
 
     def _value_sources_and_date(self, name: str) -> tuple[tuple[str, ...], dt.date, bool]:
@@ -343,17 +343,17 @@ class _PartBuilder:
             if name in cited["values"]:
                 return (cited["source"],), cited["read_on"], True
         if name in {"driver_memory", "engine_memory"} or self._is_driver_reading(name):
-            read = self._row["memory_source"], self._row["memory_read_on"]
-            return tuple(read[0]), read[1], True
+            memory_source_and_date = self._row["memory_source"], self._row["memory_read_on"]
+            return tuple(memory_source_and_date[0]), memory_source_and_date[1], True
         return self._entry.source, self._row["read_on"], False
 
     def _is_driver_reading(self, name: str) -> bool:
         return name == "capacity" and "memory_source" in self._row
 
     def _missing_value(self, field: CatalogField) -> PartValue:
-        absent = self._absence_and_reason(field)
-        if absent[0]:
-            return PartValue(field, None, absent[0], reason=absent[1], state="absent")
+        absence = self._absence_and_reason(field)
+        if absence[0]:
+            return PartValue(field, None, absence[0], reason=absence[1], state="absent")
         reason = self._unknown.get(field.name) or _missing_reason(field)
         return PartValue(field, None, "unknown", reason=reason, state="unknown")
 
@@ -363,8 +363,8 @@ class _PartBuilder:
         if not isinstance(entry, Accelerator):
             return ("", "")
         if field.name in RATES and entry.lacks_format(field.name):
-            why = f"{entry.architecture} has no units for this format."
-            return ("not supported", why)
+            reason = f"{entry.architecture} has no units for this format."
+            return ("not supported", reason)
         if field.name == "nvlink" and entry.interconnect.startswith("none"):
             return ("none", "Cards of this kind connect over PCIe only.")
         if field.name == "pcie_generation" and entry.form_factor == "cloud-only":
@@ -395,8 +395,8 @@ class _PartBuilder:
             if catalog.find_accelerator(self._entry.accelerator).driver_memory:
                 return "what the drivers of its accelerators report"
             return "the labels of its accelerators, without a reading"
-        read = self._is_driver_reading(name)
-        return "what the driver reports" if read else "the label, without a reading"
+        is_driver_reading = self._is_driver_reading(name)
+        return "what the driver reports" if is_driver_reading else "the label, without a reading"
 
 
 def _format_field_value(field: CatalogField, number: Any) -> str:
@@ -408,8 +408,8 @@ def _format_field_value(field: CatalogField, number: Any) -> str:
         return str(number)
     if isinstance(number, str):
         return number
-    written = format_value(number, field.shown or field.unit, 0)
-    return written.replace("FLOP", "OP") if field.name == "int8" else written
+    text = format_value(number, field.shown or field.unit, 0)
+    return text.replace("FLOP", "OP") if field.name == "int8" else text
 
 
 def _accelerator_value_note(
@@ -433,8 +433,8 @@ def _pcie_bandwidth_note(card: Accelerator) -> str:
     rate = card.pcie_bandwidth
     if rate is None:
         return ""
-    one, both = format_value(rate, "GB/s"), format_value(2 * rate, "GB/s")
-    return f"{one} one way over 16 lanes, {both} both ways"
+    one_way, both_ways = format_value(rate, "GB/s"), format_value(2 * rate, "GB/s")
+    return f"{one_way} one way over 16 lanes, {both_ways} both ways"
 
 
 def _missing_reason(field: CatalogField) -> str:

@@ -63,8 +63,8 @@ def load_price_list(file: str) -> PriceList:
         return PriceList()
     try:
         return PriceList(read_price_file(Path(file)))
-    except PriceFileError as bad:
-        return PriceList(problem=f"The price file is not used: {bad}")
+    except PriceFileError as error:
+        return PriceList(problem=f"The price file is not used: {error}")
 
 
 def read_price_file(path: Path) -> tuple[PartPrice, ...]:
@@ -77,9 +77,9 @@ def read_price_file(path: Path) -> tuple[PartPrice, ...]:
         raise PriceFileError(f"{path}: it is not text in UTF-8.") from None
     try:
         return _parse_prices(text)
-    except _PriceRowError as mistake:
-        line = f", line {mistake.line}" if mistake.line else ""
-        raise PriceFileError(f"{path}{line}: {mistake.args[0]}") from None
+    except _PriceRowError as row_error:
+        line = f", line {row_error.line}" if row_error.line else ""
+        raise PriceFileError(f"{path}{line}: {row_error.args[0]}") from None
 
 
 class _PriceRowError(Exception):
@@ -92,33 +92,35 @@ def _parse_prices(text: str) -> tuple[PartPrice, ...]:
     try:
         table = tomllib.loads(text)
     except ValueError as error:  # Invalid TOML, or a number with thousands of digits.
-        at = _AT_LINE.search(str(error))
-        line = int(at[1]) if at and at[1] else len(text.splitlines())
+        location = _AT_LINE.search(str(error))
+        line = int(location[1]) if location and location[1] else len(text.splitlines())
         reason = _AT_LINE.sub("", str(error))
         raise _PriceRowError(f"it is not TOML: {reason}.", line) from None
     rows = table.get("price")
     if set(table) != {"price"} or not isinstance(rows, list):
         raise _PriceRowError("write one [[price]] for each price, and nothing beside it.")
-    known: dict[tuple[str, BillingPeriod], PartPrice] = {}
-    for place, row in enumerate(rows):
-        price = _parse_price(row, lambda key, at=place: _line_of_key(text, at, key))
-        if (price.part, price.per) in known:
-            what = f"“{price.part}” has two prices for “{price.per}”."
-            raise _PriceRowError(what, _line_of_key(text, place, "part"))
-        known[price.part, price.per] = price
-    return tuple(known.values())
+    prices: dict[tuple[str, BillingPeriod], PartPrice] = {}
+    for index, row in enumerate(rows):
+        price = _parse_price(row, lambda key, entry=index: _line_of_key(text, entry, key))
+        if (price.part, price.per) in prices:
+            message = f"“{price.part}” has two prices for “{price.per}”."
+            raise _PriceRowError(message, _line_of_key(text, index, "part"))
+        prices[price.part, price.per] = price
+    return tuple(prices.values())
 
 
 def _line_of_key(text: str, entry_index: int, key: str) -> int:
     """Return the line of a key in the entry at `entry_index`, or of the start of that entry."""
     lines = text.splitlines()
-    heads = [n for n, line in enumerate(lines, 1) if _HEADER.match(line)]
-    if entry_index >= len(heads):  # The entries are an inline array.
+    header_lines = [n for n, line in enumerate(lines, 1) if _HEADER.match(line)]
+    if entry_index >= len(header_lines):  # The entries are an inline array.
         return 0
-    end = heads[entry_index + 1] - 1 if entry_index + 1 < len(heads) else len(lines)
-    wanted = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=")
-    inside = range(heads[entry_index], end)
-    return next((n + 1 for n in inside if wanted.match(lines[n])), heads[entry_index])
+    end = header_lines[entry_index + 1] - 1 if entry_index + 1 < len(header_lines) else len(lines)
+    key_pattern = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=")
+    entry_lines = range(header_lines[entry_index], end)
+    return next(
+        (n + 1 for n in entry_lines if key_pattern.match(lines[n])), header_lines[entry_index]
+    )
 
 
 def _parse_price(row: Any, line_of_key: Any) -> PartPrice:
@@ -134,8 +136,8 @@ def _parse_price(row: Any, line_of_key: Any) -> PartPrice:
             per=_parse_billing_period(row["per"]),
             day=_parse_day(row["read_on"]),
         )
-    except _PriceKeyError as wrong:
-        key, allowed = wrong.args
+    except _PriceKeyError as error:
+        key, allowed = error.args
         message = f"{key} is “{row[key]}”; {allowed}."
         raise _PriceRowError(message, line_of_key(key)) from None
 
@@ -164,8 +166,8 @@ def _parse_part_id(name: Any) -> str:
 
 
 def _parse_amount(amount: Any) -> float:
-    number = isinstance(amount, int | float) and not isinstance(amount, bool)
-    if not number or not 0 < amount < _MOST:
+    is_number = isinstance(amount, int | float) and not isinstance(amount, bool)
+    if not is_number or not 0 < amount < _MOST:
         raise _PriceKeyError("price", "write a number above 0, such as 4.2")
     return float(amount)
 
@@ -179,8 +181,8 @@ def _parse_currency(code: Any) -> str:
 def _parse_billing_period(period: Any) -> BillingPeriod:
     if period not in get_args(BillingPeriod):
         raise _PriceKeyError("per", "write hour for rent or buy for a purchase")
-    found: BillingPeriod = period
-    return found
+    billing_period: BillingPeriod = period
+    return billing_period
 
 
 def _parse_day(day: Any) -> dt.date:
@@ -229,10 +231,10 @@ def find_rental_price(accelerator: str) -> RentalPrice | None:
 
 def default_rental_price() -> RentalPrice:
     """Return the default price for forms without a GPU input: that of an H100."""
-    rent = find_rental_price(_EXAMPLE)
-    if rent is None:
+    rental_price = find_rental_price(_EXAMPLE)
+    if rental_price is None:
         raise LookupError(f"rents.toml has no {_EXAMPLE}")
-    return rent
+    return rental_price
 
 
 def typed_or_list_price(gpu: Accelerator, typed: float | None) -> float | None:
@@ -245,14 +247,14 @@ def typed_or_list_price(gpu: Accelerator, typed: float | None) -> float | None:
     """
     if typed is not None:
         return typed
-    rent = find_rental_price(gpu.id)
-    return rent.usd_per_hour if rent else None
+    rental_price = find_rental_price(gpu.id)
+    return rental_price.usd_per_hour if rental_price else None
 
 
 def list_price_notes(gpu: Accelerator, typed: float | None) -> tuple[str, ...]:
     """Return the source of the price, unless the user typed one."""
-    rent = find_rental_price(gpu.id)
-    if typed is not None or rent is None:
+    rental_price = find_rental_price(gpu.id)
+    if typed is not None or rental_price is None:
         return ()
-    price = format_value(rent.usd_per_hour, "USD/h")
-    return (f"{price} is {rent.words} for the {gpu.name}; write what you pay.",)
+    price = format_value(rental_price.usd_per_hour, "USD/h")
+    return (f"{price} is {rental_price.words} for the {gpu.name}; write what you pay.",)

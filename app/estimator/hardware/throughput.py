@@ -57,8 +57,8 @@ def find_sustained_shares(architecture: str) -> SustainedShares:
     rows = data_files.load_table("training_rates.toml", "generation")
     row = next((r for r in rows.values() if architecture in r["architectures"]), None)
     row = row or rows["other"]
-    known = {f.name for f in dataclasses.fields(SustainedShares)}
-    return SustainedShares(**{k: v for k, v in row.items() if k in known})
+    field_names = {f.name for f in dataclasses.fields(SustainedShares)}
+    return SustainedShares(**{k: v for k, v in row.items() if k in field_names})
 
 
 def compute_sustained_rates(
@@ -77,7 +77,7 @@ def compute_sustained_rates(
     >>> round(compute_sustained_rates(find_accelerator("H100")).matmul / 1e12)
     620
     """
-    sustained = find_sustained_shares(gpu.architecture)
+    shares = find_sustained_shares(gpu.architecture)
     peak16 = gpu.peak_rate("bf16")
     peak = gpu.peak_rate(number_format)
     if peak16 is None or gpu.memory_bandwidth is None:
@@ -85,15 +85,15 @@ def compute_sustained_rates(
     if peak is None:
         raise ValueError(f"the {gpu.name} does not compute in {number_format}")
     scale = 1.0
-    if sustained.watts and gpu.tdp:
-        scale = (gpu.tdp / _scale_benchmark_power_limit(gpu, sustained)) ** _POWER
-    share = _sustained_attention_share(sustained, older_kernels)
+    if shares.watts and gpu.tdp:
+        scale = (gpu.tdp / _scale_benchmark_power_limit(gpu, shares)) ** _POWER
+    attention_share = _sustained_attention_share(shares, older_kernels)
     return SustainedRates(
-        matmul=peak * scale * _sustained_matmul_share(sustained, number_format),
-        matmul16=peak16 * scale * sustained.matmul_bf16,
-        attention=peak16 * scale * share,
+        matmul=peak * scale * _sustained_matmul_share(shares, number_format),
+        matmul16=peak16 * scale * shares.matmul_bf16,
+        attention=peak16 * scale * attention_share,
         bandwidth=gpu.memory_bandwidth * STREAMING,
-        multiprocessors=peak16 / sustained.flops_per_multiprocessor,
+        multiprocessors=peak16 / shares.flops_per_multiprocessor,
         peak=peak,
     )
 
@@ -101,9 +101,9 @@ def compute_sustained_rates(
 def _scale_benchmark_power_limit(gpu: Accelerator, shares: SustainedShares) -> float:
     """Power limit at which the share was measured, scaled to the size of this chip [W]."""
     multiprocessors = (gpu.peak_rate("bf16") or 0.0) / shares.flops_per_multiprocessor
-    whole = {"ampere": 108.0, "hopper": 132.0, "blackwell": 148.0, "ada": 142.0}
-    size = multiprocessors / whole.get(shares.id, multiprocessors)
-    return shares.watts * min(1.0, size)
+    full_chip_sizes = {"ampere": 108.0, "hopper": 132.0, "blackwell": 148.0, "ada": 142.0}
+    size_share = multiprocessors / full_chip_sizes.get(shares.id, multiprocessors)
+    return shares.watts * min(1.0, size_share)
 
 
 def _sustained_matmul_share(shares: SustainedShares, number_format: str) -> float:
@@ -136,11 +136,11 @@ def matmul_time(
     1.781
     """
     tiles = max(1.0, rows / _TILE) * max(1.0, outputs / _TILE)
-    computing = 2 * rows * inputs * outputs / matmul_rate
-    computing *= 1 + _FILL * rates.multiprocessors / tiles
-    moved = 2 * (inputs * outputs + rows * (inputs + outputs))
-    moving = moved / rates.bandwidth
-    time: float = (computing**3 + moving**3) ** (1 / 3)
+    compute_time = 2 * rows * inputs * outputs / matmul_rate
+    compute_time *= 1 + _FILL * rates.multiprocessors / tiles
+    bytes_moved = 2 * (inputs * outputs + rows * (inputs + outputs))
+    memory_time = bytes_moved / rates.bandwidth
+    time: float = (compute_time**3 + memory_time**3) ** (1 / 3)
     return time
 
 

@@ -26,12 +26,12 @@ def gpt_layer_bytes(
     2868903936.0
     """
     whole, divided, scores = 10.0, 24.0, 5 * heads * sequence / hidden
-    text = technique.split("+")
-    if "full" in text:
-        factor = 2.0 / (tensor if "sp" in text else 1)
+    techniques = technique.split("+")
+    if "full" in techniques:
+        factor = 2.0 / (tensor if "sp" in techniques else 1)
     else:
-        scores = 0.0 if "selective" in text else scores
-        whole = whole / tensor if "sp" in text else whole
+        scores = 0.0 if "selective" in techniques else scores
+        whole = whole / tensor if "sp" in techniques else whole
         factor = whole + (divided + scores) / tensor
     return sequence * micro_batch * hidden * factor
 
@@ -92,9 +92,9 @@ def layer_saved_activations(layer: Layer, hidden: int, *, flash: bool) -> SavedA
 
 def _compute_saved_matmul_bytes(mixer: TokenMixer, mlp: Mlp) -> float:
     """Queries, values, the attention output and the MLP's first product."""
-    values = mixer.heads * mixer.value_dim
-    queries = mixer.heads * mixer.head_dim
-    saved = queries + mixer.kv_heads * mixer.value_dim + values + _active_mlp_width(mlp)
+    value_width = mixer.heads * mixer.value_dim
+    query_width = mixer.heads * mixer.head_dim
+    saved = query_width + mixer.kv_heads * mixer.value_dim + value_width + _active_mlp_width(mlp)
     return 2.0 * saved + 4.0 * mixer.heads
 
 
@@ -125,14 +125,14 @@ def _mixer_saved_bytes(mixer: TokenMixer, *, flash: bool) -> MixerSavedBytes:
         return MixerSavedBytes(0.0)
     if not mixer.heads:
         return MixerSavedBytes(_recurrent_saved_bytes(mixer))
-    values = mixer.heads * mixer.value_dim
-    queries = mixer.heads * mixer.head_dim
+    value_width = mixer.heads * mixer.value_dim
+    query_width = mixer.heads * mixer.head_dim
     if mixer.kind == "latent":
         latents = 2.0 * (mixer.query_rank + mixer.cache) * 2
         expanded = mixer.heads * (mixer.head_dim + mixer.value_dim)
-        saved = 2.0 * (queries + expanded + values) + latents
+        saved = 2.0 * (query_width + expanded + value_width) + latents
     else:
-        saved = 2.0 * (queries + mixer.cache + values)
+        saved = 2.0 * (query_width + mixer.cache + value_width)
     if flash:
         return MixerSavedBytes(saved, statistics=4.0 * mixer.heads)
     return MixerSavedBytes(saved, scores=4.0 * mixer.heads)
@@ -140,9 +140,9 @@ def _mixer_saved_bytes(mixer: TokenMixer, *, flash: bool) -> MixerSavedBytes:
 
 def _recurrent_saved_bytes(mixer: TokenMixer) -> float:
     """Projections before and after the convolution, and the gated output."""
-    into = sum(m.outputs for m in mixer.matrices if m.name in {"in", "qkv", "gate"})
-    out = sum(m.inputs for m in mixer.matrices if m.name == "out")
-    return 2.0 * (2 * into + 2 * out)
+    projected_width = sum(m.outputs for m in mixer.matrices if m.name in {"in", "qkv", "gate"})
+    output_width = sum(m.inputs for m in mixer.matrices if m.name == "out")
+    return 2.0 * (2 * projected_width + 2 * output_width)
 
 
 class MlpSavedBytes(NamedTuple):
@@ -158,14 +158,14 @@ def _mlp_saved_bytes(mlp: Mlp, hidden: int) -> MlpSavedBytes:
     A routed layer saves, for every chosen expert, the copy of the token that was
     sent there and the result that comes back.
     """
-    widths = 3 if mlp.gated else 2
+    matrix_count = 3 if mlp.gated else 2
     if not mlp.is_routed:
-        return MlpSavedBytes(whole=0.0, divided=2.0 * widths * mlp.width)
+        return MlpSavedBytes(whole=0.0, divided=2.0 * matrix_count * mlp.width)
     per_token = mlp.experts_per_token
     copies = per_token * 2 * hidden * 2
     router = 4.0 * mlp.experts
-    routed = 2.0 * widths * mlp.width * per_token
-    divided = routed + 2.0 * widths * mlp.shared_width
+    routed = 2.0 * matrix_count * mlp.width * per_token
+    divided = routed + 2.0 * matrix_count * mlp.shared_width
     return MlpSavedBytes(whole=router + copies, divided=divided)
 
 
@@ -216,8 +216,8 @@ def _unfused_norm_saved_bytes_per_token(model: Architecture) -> float:
     """
     hidden = model.hidden
     if model.family in _GEMMA:
-        after = 0 if model.family == "gemma" else 2
-        return 2 * (10 * hidden + 4) + after * (8 * hidden + 4)
+        post_norms = 0 if model.family == "gemma" else 2
+        return 2 * (10 * hidden + 4) + post_norms * (8 * hidden + 4)
     if model.norm_terms == 2:
         return 2 * (4 * hidden + 4)
     return 2 * (8 * hidden + 4)
@@ -226,20 +226,22 @@ def _unfused_norm_saved_bytes_per_token(model: Architecture) -> float:
 def _attention_saved_bytes_per_token(
     model: Architecture, mixer: TokenMixer, sequence: float, eager: bool, dropout: bool
 ) -> float:
-    queries = mixer.heads * mixer.head_dim
-    out = 2.0 * mixer.heads * mixer.value_dim
+    query_width = mixer.heads * mixer.head_dim
+    output_bytes = 2.0 * mixer.heads * mixer.value_dim
     if not eager:
-        saved = 2 * queries + 2 * mixer.cache + out + 4 * mixer.heads
+        saved = 2 * query_width + 2 * mixer.cache + output_bytes + 4 * mixer.heads
         return saved + _query_key_norm_saved_bytes_per_token(model, mixer)
-    plain = model.norm_terms == 2
+    is_older_family = model.norm_terms == 2
     scores = mixer.heads * sequence
     # Scores in FP32 and their 16-bit copy; older families stay in 16 bit.
-    saved = 2 * scores if plain else 6 * scores
+    saved = 2 * scores if is_older_family else 6 * scores
     saved += 4 * scores if dropout else 0
-    if plain:
-        return saved + 2 * queries + 2 * mixer.cache + out
+    if is_older_family:
+        return saved + 2 * query_width + 2 * mixer.cache + output_bytes
     # Keys and values are repeated for every query head.
-    return saved + 6 * queries + out + _query_key_norm_saved_bytes_per_token(model, mixer)
+    return (
+        saved + 6 * query_width + output_bytes + _query_key_norm_saved_bytes_per_token(model, mixer)
+    )
 
 
 def _query_key_norm_saved_bytes_per_token(model: Architecture, mixer: TokenMixer) -> float:
@@ -247,15 +249,15 @@ def _query_key_norm_saved_bytes_per_token(model: Architecture, mixer: TokenMixer
     if model.family not in {"qwen3", "qwen3_moe", "gemma3", "gemma3_text"}:
         return 0.0
     width = (mixer.heads + mixer.kv_heads) * mixer.head_dim
-    each = 8 if model.family in _GEMMA else 6
-    return each * width + 4 * (mixer.heads + mixer.kv_heads)
+    bytes_per_element = 8 if model.family in _GEMMA else 6
+    return bytes_per_element * width + 4 * (mixer.heads + mixer.kv_heads)
 
 
 def _unfused_mlp_saved_bytes_per_token(model: Architecture, mlp: Mlp) -> float:
     """Products, activation and its gate: 8f gated; 4f, 10f or 2f without a gate."""
     if mlp.is_routed:
-        each = 4 * model.hidden + 6 * mlp.width
-        return mlp.experts_per_token * each + 8 * mlp.shared_width + 4 * mlp.experts
+        bytes_per_expert = 4 * model.hidden + 6 * mlp.width
+        return mlp.experts_per_token * bytes_per_expert + 8 * mlp.shared_width + 4 * mlp.experts
     if mlp.gated:
         return 8.0 * mlp.width
     if model.family in _WRITTEN_GELU:

@@ -74,11 +74,11 @@ def kv_cache_elements_per_sequence(
     for layer, number in model.runs:
         mixer = layer.mixer
         if mixer.cache:
-            cached = min(context, mixer.window) if mixer.window else context
-            each = cached_elements(mixer, width) * cache_share_per_gpu(
+            cached_tokens = min(context, mixer.window) if mixer.window else context
+            elements_per_token = cached_elements(mixer, width) * cache_share_per_gpu(
                 mixer.kv_heads, tensor_parallel
             )
-            total += number * each * cached
+            total += number * elements_per_token * cached_tokens
         total += number * mixer.near * min(context, mixer.near_tokens)
     return total
 
@@ -94,17 +94,17 @@ def longest_context(
 
     None if no layer's cache grows with the context. 0 if not even one block fits.
     """
-    ends = ((a.mixer.window, a.mixer.near_tokens) for a, _ in model.runs)
-    steps = sorted({end for pair in ends for end in pair if end})
+    window_pairs = ((a.mixer.window, a.mixer.near_tokens) for a, _ in model.runs)
+    window_ends = sorted({end for pair in window_pairs for end in pair if end})
     start = 0.0
-    for end in (*steps, math.inf):
-        used = kv_cache_elements_per_sequence(model, start, tensor_parallel, width)
-        rate = _elements_per_further_token(model, start, tensor_parallel, width)
-        if rate == 0:
+    for end in (*window_ends, math.inf):
+        used_elements = kv_cache_elements_per_sequence(model, start, tensor_parallel, width)
+        elements_per_token = _elements_per_further_token(model, start, tensor_parallel, width)
+        if elements_per_token == 0:
             return None
-        reach = start + (max_elements - used) / rate
-        if reach < end:
-            return max(0, int(reach // block) * block)
+        longest = start + (max_elements - used_elements) / elements_per_token
+        if longest < end:
+            return max(0, int(longest // block) * block)
         start = float(end)
     return None
 
@@ -117,8 +117,8 @@ def _elements_per_further_token(
     for layer, number in model.runs:
         mixer = layer.mixer
         if mixer.cache and (mixer.window is None or mixer.window > context):
-            part = cache_share_per_gpu(mixer.kv_heads, tensor_parallel)
-            total += number * cached_elements(mixer, width) * part
+            gpu_share = cache_share_per_gpu(mixer.kv_heads, tensor_parallel)
+            total += number * cached_elements(mixer, width) * gpu_share
         if mixer.near_tokens > context:
             total += number * mixer.near
     return total
@@ -175,23 +175,25 @@ def hybrid_blocks(model: Architecture, width: float, tensor_parallel: int) -> Hy
     >>> blocks.tokens, blocks.attention, blocks.recurrent, blocks.blocks_of_sequence(131072)
     (2096, 1, 3, 69)
     """
-    cached = [(layer.mixer, n) for layer, n in model.runs if layer.mixer.cache]
-    recurrent = [(layer, n) for layer, n in model.runs if layer.state]
-    mixers = {mixer for mixer, _ in cached}
-    states = {(layer.state, layer.convolution_state) for layer, _ in recurrent}
+    attention_layers = [(layer.mixer, n) for layer, n in model.runs if layer.mixer.cache]
+    recurrent_layers = [(layer, n) for layer, n in model.runs if layer.state]
+    mixers = {mixer for mixer, _ in attention_layers}
+    states = {(layer.state, layer.convolution_state) for layer, _ in recurrent_layers}
     if len(mixers) != 1 or len(states) != 1:
         return None
     mixer, (state, convolution) = mixers.pop(), states.pop()
     if mixer.kind != "attention" or mixer.window or mixer.near or mixer.index:
         return None
-    each = (
+    bytes_per_token = (
         cached_elements(mixer, width) * width * cache_share_per_gpu(mixer.kv_heads, tensor_parallel)
     )
-    page = (4.0 * state + 2.0 * _CONVOLUTION_SHARE * convolution) / tensor_parallel
-    tokens = round_up_to_blocks(page / each, _BLOCK_ALIGNMENT)
-    counts = sum(n for _, n in cached), sum(n for _, n in recurrent)
-    group = max(counts) if max(counts) < 1.25 * min(counts) else min(counts)
-    return HybridBlocks(tokens, tokens * each * group, *(-(-n // group) for n in counts))
+    state_bytes = (4.0 * state + 2.0 * _CONVOLUTION_SHARE * convolution) / tensor_parallel
+    tokens = round_up_to_blocks(state_bytes / bytes_per_token, _BLOCK_ALIGNMENT)
+    counts = sum(n for _, n in attention_layers), sum(n for _, n in recurrent_layers)
+    group_size = max(counts) if max(counts) < 1.25 * min(counts) else min(counts)
+    return HybridBlocks(
+        tokens, tokens * bytes_per_token * group_size, *(-(-n // group_size) for n in counts)
+    )
 
 
 GIB = 2.0**30
@@ -202,13 +204,13 @@ _LARGE = 70 * GIB
 class EngineMemory:
     """Memory that an engine uses in addition to weights and cache.
 
-    `outside` and `outside_each` are bytes outside of the framework, on the first
-    GPU and for each further one, up to the `logged_gpus` that start-up logs are of;
-    `sampler` bytes per logit of the `sequences` that are sampled when the peak is measured, on the whole vocabulary.
-    `outside` counts against the fraction of the GPU that may be used; with
-    `static` the fraction limits weights and cache together instead, and with `free` it is
-    that of what weights and temporary tensors leave; with `whole` there is no fraction. `small` replaces `sequences` and
-    `step_tokens` on GPUs of less than 70 GiB and on the A100.
+    `outside` and `outside_each` are bytes outside of the framework, on the first GPU and for
+    each further one, up to `logged_gpus`, the most GPUs in the start-up logs. `sampler` is
+    bytes per logit, over the whole vocabulary, of the `sequences` that are sampled when the
+    engine measures its peak. `outside` counts against the fraction of the GPU that may be
+    used. With `static` the fraction limits weights and cache together instead; with `free` it
+    is a fraction of what weights and temporary tensors leave; with `whole` there is none.
+    `small` replaces `sequences` and `step_tokens` on GPUs of less than 70 GiB and on the A100.
     """
 
     id: str
@@ -286,9 +288,9 @@ def compute_engine_memory_budget(
 ) -> float:
     """Bytes that an engine may use on a GPU that reports `visible_bytes` bytes [B].
 
-    fraction · shown; SGLang applies its fraction to the free memory before loading weights,
-    TensorRT-LLM to what is free beside the `bytes_without_cache` bytes of weights and temporary tensors;
-    llama.cpp takes what it needs of all.
+    fraction · visible_bytes; SGLang applies its fraction to the free memory before loading
+    weights, TensorRT-LLM to what `bytes_without_cache`, the weights and temporary tensors,
+    leave free; llama.cpp has no fraction.
 
     >>> compute_engine_memory_budget(ENGINES["vllm-0.6"], 100e9, 0.9, 1)
     90000000000.0
@@ -302,8 +304,8 @@ def compute_engine_memory_budget(
     if engine.free:
         return visible_bytes - (1 - fraction) * max(0.0, visible_bytes - bytes_without_cache)
     if engine.static:
-        outside = engine.bytes_outside_framework(gpus)
-        return fraction * (visible_bytes - outside) + outside
+        outside_bytes = engine.bytes_outside_framework(gpus)
+        return fraction * (visible_bytes - outside_bytes) + outside_bytes
     return fraction * visible_bytes
 
 
@@ -329,9 +331,9 @@ def profiled_peak_bytes(
     """
     tokens = engine.step_tokens if step_tokens is None else step_tokens
     width = profiled_mlp_width(model)
-    layer = tokens * 2 * (3 * width / gpus + 4 * model.hidden)
-    sampled = engine.sequences if sequences is None else sequences
-    return max(layer, sampled * model.vocabulary * engine.sampler)
+    layer_bytes = tokens * 2 * (3 * width / gpus + 4 * model.hidden)
+    sampled_sequences = engine.sequences if sequences is None else sequences
+    return max(layer_bytes, sampled_sequences * model.vocabulary * engine.sampler)
 
 
 # Library workspaces on each GPU, in addition to tensors.
@@ -363,7 +365,7 @@ def compute_loaded_model_bytes(model: Architecture, weights: str) -> float:
 
     AWQ files of tied models contain a copy of the embedding table.
     """
-    stored = weight_table(model, weights).total
+    file_bytes = weight_table(model, weights).total
     if weights.startswith("awq") and model.tied:
-        return stored + element_bytes(model.embedding_parameters, 16)
-    return stored
+        return file_bytes + element_bytes(model.embedding_parameters, 16)
+    return file_bytes

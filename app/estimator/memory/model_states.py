@@ -13,7 +13,7 @@ from app.estimator.models.number_formats import adapter_parameters, weight_table
 class BytesPerParameter:
     """Bytes per parameter of a training recipe.
 
-    `copy` is what an optimizer step on all tensors at once (foreach) makes beside them.
+    `copy` is made of all tensors by an optimizer step on all at once (foreach).
     """
 
     weights: float
@@ -191,13 +191,13 @@ def build_adapter_tuning(
     From Hu (2021); Dettmers (2023).
     """
     names = _TARGETS[targets]
-    base = 2.0
+    frozen_bytes = 2.0
     if method == "qlora":
         table = weight_table(model, "nf4-double")
-        base = (table.total - table.tower) / model.parameters
+        frozen_bytes = (table.total - table.tower) / model.parameters
     return TrainedWeights(
         adapters=adapter_parameters(model, rank, names),
-        base=base,
+        base=frozen_bytes,
         targets=frozenset(names),
         host=offload,
     )
@@ -213,7 +213,7 @@ class TrainingFramework:
     `unfused`: every operation saves its own inputs.
     `eager`: temporary bytes in the backward pass of one layer, as a multiple of what
     unfused modules save of it.
-    `frees_gradients`: gradients are freed after each step and come into being in the last
+    `frees_gradients`: gradients are freed after each step and allocated in the last
     backward pass, so that its peaks are separate moments; otherwise they are always there.
     `foreach`: the optimizer steps on all tensors at once and copies them.
     """

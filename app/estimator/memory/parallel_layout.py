@@ -79,18 +79,18 @@ def pipeline_stages(
         for chunk in range(index, pipeline * virtual, pipeline):
             for layer in model.stack[bounds[chunk] : bounds[chunk + 1]]:
                 counts[layer] = counts.get(layer, 0) + 1
-        first, last = index == 0, index == pipeline - 1
+        is_first, is_last = index == 0, index == pipeline - 1
         runs = tuple(counts.items())
-        stage = PipelineStage(index, runs, sum(counts.values()), first, last)
-        stages.setdefault((runs, first, last), stage)
+        stage = PipelineStage(index, runs, sum(counts.values()), is_first, is_last)
+        stages.setdefault((runs, is_first, is_last), stage)
     return tuple(stages.values())
 
 
 def _layer_bounds_of_chunks(layers: int, chunks: int) -> list[int]:
     """Return where each chunk of layers starts and ends; the first and last get fewer layers."""
-    base, more = divmod(layers, chunks)
-    start = (chunks - more) // 2
-    sizes = [base + (1 if start <= i < start + more else 0) for i in range(chunks)]
+    base, remainder = divmod(layers, chunks)
+    start = (chunks - remainder) // 2
+    sizes = [base + (1 if start <= i < start + remainder else 0) for i in range(chunks)]
     bounds = [0]
     for size in sizes:
         bounds.append(bounds[-1] + size)
@@ -111,14 +111,14 @@ def serving_stages(model: Architecture, stages: int) -> tuple[tuple[Architecture
     """
     if stages == 1:
         return ((model, 1),)
-    base, more = divmod(model.layers, stages)
-    sizes = [base + (stages - 1 - more <= i < stages - 1) for i in range(stages)]
+    base, remainder = divmod(model.layers, stages)
+    sizes = [base + (stages - 1 - remainder <= i < stages - 1) for i in range(stages)]
     start, counts = 0, dict[tuple[object, ...], int]()
     parts: dict[tuple[object, ...], Architecture] = {}
     for index, size in enumerate(sizes):
         layers, start = model.stack[start : start + size], start + size
-        first, last = index == 0, index == stages - 1
-        key = (layers, first, last)
+        is_first, is_last = index == 0, index == stages - 1
+        key = (layers, is_first, is_last)
         counts[key] = counts.get(key, 0) + 1
         if key not in parts:
             parts[key] = fill_in_counts(
@@ -126,12 +126,12 @@ def serving_stages(model: Architecture, stages: int) -> tuple[tuple[Architecture
                     model,
                     stack=layers,
                     tied=True,
-                    vocabulary=model.vocabulary if first or last else 0,
-                    encoder=model.encoder if first else (),
-                    positions=model.positions if first else 0,
-                    side_tables=model.side_tables if first else 0,
-                    tower=model.tower if first else None,
-                    other=model.other if last else 0,
+                    vocabulary=model.vocabulary if is_first or is_last else 0,
+                    encoder=model.encoder if is_first else (),
+                    positions=model.positions if is_first else 0,
+                    side_tables=model.side_tables if is_first else 0,
+                    tower=model.tower if is_first else None,
+                    other=model.other if is_last else 0,
                 )
             )
     return tuple((part, counts[key]) for key, part in parts.items())
@@ -194,8 +194,8 @@ def default_micro_batch_count(
 
     The default tokens of a step together, and at least one for every pipeline stage.
     """
-    each = sequence * micro_batch * layout.data
-    return max(layout.pipeline, round(default_batch_tokens(tokens) / each))
+    tokens_per_micro_batch = sequence * micro_batch * layout.data
+    return max(layout.pipeline, round(default_batch_tokens(tokens) / tokens_per_micro_batch))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -231,15 +231,15 @@ def stage_parameters_per_gpu(
     """
     dense = experts = 0.0
     for layer, number in stage.runs:
-        part = layer_parameters_per_gpu(layer, layout.tensor, layout.expert_split)
-        dense += part.dense * number
-        experts += part.experts * number
+        share = layer_parameters_per_gpu(layer, layout.tensor, layout.expert_split)
+        dense += share.dense * number
+        experts += share.experts * number
     table = model.vocabulary * model.hidden / layout.tensor
     if stage.first:
         dense += table + model.positions * model.hidden
     if stage.last:
-        twice = stage.first and model.tied
-        dense += (0 if twice else table) + model.other
+        shares_table = stage.first and model.tied
+        dense += (0 if shares_table else table) + model.other
     return ParameterShare(dense, experts)
 
 
@@ -266,7 +266,7 @@ def tensor_parallel_problem(model: Architecture, gpus: int) -> str | None:
 def quantization_block_problem(
     model: Architecture, weights: str, tensor: int, expert_tensor: int
 ) -> str | None:
-    """Return why engines do not load the blocks of a checkpoint divided so; None if they do.
+    """Return why engines refuse a split of quantization blocks; None if they accept it.
 
     Each GPU's part of an MLP has to be whole blocks with one scale each: vLLM issue 17569,
     SGLang issue 3345.
@@ -278,10 +278,14 @@ def quantization_block_problem(
     >>> quantization_block_problem(qwen, "published", 8, 1) is None
     True
     """
-    how = model.quantization
-    if how is None or how.scheme is None or weights not in (PUBLISHED, PUBLISHED_OR_FP8):
+    quantization = model.quantization
+    if (
+        quantization is None
+        or quantization.scheme is None
+        or weights not in (PUBLISHED, PUBLISHED_OR_FP8)
+    ):
         return None
-    block = how.scheme.block
+    block = quantization.scheme.block
     dense = model.mlp_width if model.dense_layers else 0
     for part, width, gpus in (
         ("The experts are", model.expert_width, expert_tensor),
@@ -292,10 +296,10 @@ def quantization_block_problem(
         remedy = "use fewer GPUs for a layer"
         if width == model.expert_width:
             remedy = "divide them whole, by expert parallelism (--enable-expert-parallel in vLLM)"
-        each = format_number(round(width / gpus, 1))
+        width_per_gpu = format_number(round(width / gpus, 1))
         return (
             f"{part} {format_number(width)} wide and quantized in blocks of {block}: over {gpus} "
-            f"GPUs each has {each}, which is not whole blocks, and vLLM and SGLang refuse to load "
+            f"GPUs each has {width_per_gpu}, which is not whole blocks, and vLLM and SGLang refuse to load "
             f"that; {remedy}."
         )
     return None
@@ -319,7 +323,7 @@ def _describe_possible_gpu_counts(model: Architecture) -> str:
 
 def _can_divide_mixer(mixer: object, gpus: int) -> bool:
     heads: int = getattr(mixer, "heads", 0)
-    kv: int = getattr(mixer, "kv_heads", 0)
+    kv_heads: int = getattr(mixer, "kv_heads", 0)
     latent = getattr(mixer, "kind", "") != "attention"
-    even = latent or not kv or kv % gpus == 0 or gpus % kv == 0
-    return heads % gpus == 0 and even
+    divides_kv_heads = latent or not kv_heads or kv_heads % gpus == 0 or gpus % kv_heads == 0
+    return heads % gpus == 0 and divides_kv_heads

@@ -143,17 +143,17 @@ def memory_by_stage(
     with all of them and one layer; and the optimizer step, with the copies it makes. With
     several micro-batches the gradients of the earlier ones are there from the start.
     """
-    standings = resident_memory(model, layout, step.framework, recipe, tuning)
-    movings = transient_bytes_per_token_by_stage(model, layout, step, tuning)
+    resident_by_stage = resident_memory(model, layout, step.framework, recipe, tuning)
+    transient_by_stage = transient_bytes_per_token_by_stage(model, layout, step, tuning)
     tokens = micro_batch_tokens(layout, step)
     loads = []
-    for stays, moves in zip(standings, movings, strict=True):
-        flight = micro_batches_in_flight(moves.stage, layout, step.micro_batches)
+    for resident, transient in zip(resident_by_stage, transient_by_stage, strict=True):
+        in_flight = micro_batches_in_flight(transient.stage, layout, step.micro_batches)
         load = _add_up_stage_memory(
-            stays, moves.activation_and_logit_bytes(tokens, flight), overhead, tuning
+            resident, transient.activation_and_logit_bytes(tokens, in_flight), overhead, tuning
         )
         if step.framework.frees_gradients:
-            load = _peak_stage_memory(load, stays, tokens * moves.opened, step, tuning)
+            load = _peak_stage_memory(load, resident, tokens * transient.opened, step, tuning)
         loads.append(load)
     return tuple(loads)
 
@@ -167,7 +167,8 @@ def _peak_stage_memory(
 ) -> StageMemory:
     """Return the memory of a stage at the largest of its moments.
 
-    `load` has everything at once; `backward_layer_bytes` bytes are in use in the backward pass of a layer.
+    `load` has everything at once; `backward_layer_bytes` are in use in the backward pass of
+    a layer.
     """
     copies = resident.copies if step.framework.foreach and tuning.host == "none" else 0.0
     moments = (
@@ -205,8 +206,8 @@ def plausible_bytes_range(load: StageMemory, framework: str) -> tuple[float, flo
     """Return the range of a GPU's total [B]: that of allocated memory, and of the overhead."""
     allocated = load.total - load.overhead
     least, most = (
-        allocated * share + load.overhead * part
-        for share, part in zip(
+        allocated * allocated_factor + load.overhead * overhead_factor
+        for allocated_factor, overhead_factor in zip(
             allocated_range_factors(load, framework), OVERHEAD_RANGE, strict=True
         )
     )
@@ -229,7 +230,7 @@ def resident_memory(
 
     Layouts that differ only in how sequences are divided have the same result.
     """
-    found = []
+    by_stage = []
     for stage in pipeline_stages(model, layout.pipeline, layout.virtual):
         states = _state_bytes_by_kind(model, stage, layout, recipe, tuning)
         if framework.dummies:
@@ -237,8 +238,8 @@ def resident_memory(
         else:
             buffers = _gathered_weight_bytes(model, stage, layout, recipe, tuning)
         copies = states[2] * recipe.copy / recipe.optimizer if recipe.optimizer else 0.0
-        found.append(ResidentMemory(stage.index, *states, buffers, copies))
-    return tuple(found)
+        by_stage.append(ResidentMemory(stage.index, *states, buffers, copies))
+    return tuple(by_stage)
 
 
 def transient_bytes_per_token_by_stage(
@@ -266,14 +267,18 @@ def _add_up_stage_memory(
     tuning: TrainedWeights,
 ) -> StageMemory:
     """Return everything on one stage, without what is offloaded to the host."""
-    saved = tuning.host == "none"
-    streamed = tuning.host == "all"
-    host = 0.0 if saved else resident.optimizer + (resident.weights if streamed else 0.0)
+    is_optimizer_on_gpu = tuning.host == "none"
+    are_weights_offloaded = tuning.host == "all"
+    host = (
+        0.0
+        if is_optimizer_on_gpu
+        else resident.optimizer + (resident.weights if are_weights_offloaded else 0.0)
+    )
     return StageMemory(
         stage=resident.stage,
-        weights=0.0 if streamed else resident.weights,
+        weights=0.0 if are_weights_offloaded else resident.weights,
         gradients=resident.gradients,
-        optimizer=resident.optimizer if saved else 0.0,
+        optimizer=resident.optimizer if is_optimizer_on_gpu else 0.0,
         activations=activation_and_logit_bytes[0],
         logits=activation_and_logit_bytes[1],
         buffers=resident.buffers,
@@ -295,8 +300,8 @@ def _state_bytes_by_kind(
         return model_state_bytes(share, recipe, layout)
     shards = layout.shards if layout.zero >= 3 else 1
     frozen = (share.dense + share.experts) * tuning.base / shards
-    part = tuning.adapters * stage.layers / model.layers / layout.tensor
-    adapters = zero_bytes(part, recipe, layout.shards, layout.zero)
+    adapter_parameters = tuning.adapters * stage.layers / model.layers / layout.tensor
+    adapters = zero_bytes(adapter_parameters, recipe, layout.shards, layout.zero)
     return adapters._replace(weights=frozen + adapters.weights)
 
 
@@ -318,17 +323,17 @@ def transient_bytes_per_token_on_stage(
         (_working_bytes_per_token(model, a, layout, step, tuning) for a, _ in stage.runs),
         default=0.0,
     )
-    during, logits = working, 0.0
+    peak_working, logits = working, 0.0
     if stage.last:
         width = loss_bytes_per_logit(layout, step)
-        each = logits_bytes(1.0, model.vocabulary, layout.tensor, width)
-        around = _head_input_bytes_per_token(model, layout, step)
-        if each + around >= working:
-            during, logits = around, each
+        logits_per_token = logits_bytes(1.0, model.vocabulary, layout.tensor, width)
+        head_inputs = _head_input_bytes_per_token(model, layout, step)
+        if logits_per_token + head_inputs >= working:
+            peak_working, logits = head_inputs, logits_per_token
     return TransientMemory(
         stage=stage.index,
         saved=saved,
-        working=during + _unreusable_bytes_per_token(model, stage, layout, step),
+        working=peak_working + _unreusable_bytes_per_token(model, stage, layout, step),
         logits=logits,
         opened=working,
     )
@@ -376,19 +381,19 @@ def _working_bytes_per_token(
         # are there as well. Adapters under FSDP have two layers at once: 123 to 126 bytes
         # per token and width, against 63 to 65 on one GPU (fms-acceleration, 2024-11).
         saved = layer_bytes_per_token(model, layer, step.sequence, eager=not step.flash)
-        opened = (saved + mlp_gradient_bytes(layer.mlp)) / layout.tensor
+        working = (saved + mlp_gradient_bytes(layer.mlp)) / layout.tensor
         sharded = layout.zero >= 3 and layout.shards > 1
-        opened *= 2 if tuning.is_partial and sharded else 1
+        working *= 2 if tuning.is_partial and sharded else 1
     elif step.recompute == "full":
-        opened = fused.bytes_per_token(layout, step.sequence, "none")
+        working = fused.bytes_per_token(layout, step.sequence, "none")
     else:
-        opened = fused.working / layout.tensor + hidden / layout.tensor
+        working = fused.working / layout.tensor + hidden / layout.tensor
     if layout.pipeline > 1:
-        opened += hidden / layout.tensor
+        working += hidden / layout.tensor
     if layout.tensor > 1:
         gathered = 1 if step.framework.dummies else 4 if step.overlapped else 6
-        opened += gathered * hidden
-    return opened
+        working += gathered * hidden
+    return working
 
 
 def _unreusable_bytes_per_token(
@@ -398,8 +403,8 @@ def _unreusable_bytes_per_token(
     if not step.framework.eager or not stage.runs:
         return 0.0
     layer = stage.runs[-1][0]
-    each = layer_bytes_per_token(model, layer, step.sequence, eager=not step.flash)
-    return step.framework.eager * each / layout.tensor
+    layer_bytes = layer_bytes_per_token(model, layer, step.sequence, eager=not step.flash)
+    return step.framework.eager * layer_bytes / layout.tensor
 
 
 def loss_bytes_per_logit(layout: ParallelLayout, step: TrainingStep) -> float:
@@ -436,12 +441,12 @@ def _preallocated_gradient_bytes(
     largest = 0.0
     for layer, _ in stage.runs:
         share = layer_parameters_per_gpu(layer, layout.tensor, layout.expert_split)
-        own = share.dense
+        gradient_elements = share.dense
         if layer.mlp.experts:
-            own += share.experts * layout.expert_split / layer.mlp.experts
-        largest = max(largest, own)
-    head = model.vocabulary * model.hidden / layout.tensor if stage.last else 0.0
-    return 2.0 * (largest + head) + _WORKSPACE
+            gradient_elements += share.experts * layout.expert_split / layer.mlp.experts
+        largest = max(largest, gradient_elements)
+    head_elements = model.vocabulary * model.hidden / layout.tensor if stage.last else 0.0
+    return 2.0 * (largest + head_elements) + _WORKSPACE
 
 
 def _gathered_weight_bytes(
@@ -457,14 +462,14 @@ def _gathered_weight_bytes(
     in a pipeline the whole stage stays gathered and its gradients accumulate in FP32.
     From Zhao (2023), section 3.
     """
-    streamed = tuning.host == "all"
-    if (layout.zero < 3 or layout.shards == 1) and not streamed:
+    are_weights_offloaded = tuning.host == "all"
+    if (layout.zero < 3 or layout.shards == 1) and not are_weights_offloaded:
         return 0.0
     width = tuning.base if tuning.is_partial else min(recipe.weights, 2.0)
-    if layout.pipeline > 1 and not streamed:
+    if layout.pipeline > 1 and not are_weights_offloaded:
         share = stage_parameters_per_gpu(model, stage, layout)
-        each = width if tuning.is_partial else width + 4.0
-        return each * (share.dense + share.experts)
+        bytes_per_weight = width if tuning.is_partial else width + 4.0
+        return bytes_per_weight * (share.dense + share.experts)
     largest = max((a.parameters for a, _ in stage.runs), default=0)
-    tables = model.embedding_parameters + model.head_parameters
-    return (width * 2 * largest + max(width, 2.0) * tables) / layout.tensor
+    table_parameters = model.embedding_parameters + model.head_parameters
+    return (width * 2 * largest + max(width, 2.0) * table_parameters) / layout.tensor

@@ -137,8 +137,8 @@ class Architecture:
 
         Each has a layer, a projection of the two inputs into one, and three norms.
         """
-        joining = 2 * self.hidden**2 + 3 * self.norm_terms * self.hidden
-        return sum(a.parameters for a in self.predicting) + self.predictors * joining
+        projection_parameters = 2 * self.hidden**2 + 3 * self.norm_terms * self.hidden
+        return sum(a.parameters for a in self.predicting) + self.predictors * projection_parameters
 
     @property
     def convolution_elements(self) -> int:
@@ -148,13 +148,13 @@ class Architecture:
 def fill_in_counts(model: Architecture) -> Architecture:
     """Compute once the counts that every estimate uses."""
     runs = tuple(collections.Counter(model.stack).items())
-    every = (*runs, *collections.Counter(model.encoder).items())
+    all_runs = (*runs, *collections.Counter(model.encoder).items())
     mixer = next((a.mixer for a, _ in runs if a.mixer.heads), TokenMixer(kind="none"))
     dense = next((a.mlp for a, _ in runs if a.mlp.width and not a.mlp.is_routed), None)
     routed = next((a.mlp for a, _ in runs if a.mlp.is_routed), Mlp())
     tables = model.embedding_parameters + model.head_parameters
-    outside = tables + model.positions * model.hidden + model.other
-    outside += model.side_tables
+    parameters_outside_layers = tables + model.positions * model.hidden + model.other
+    parameters_outside_layers += model.side_tables
     return dataclasses.replace(
         model,
         layers=len(model.stack),
@@ -168,12 +168,12 @@ def fill_in_counts(model: Architecture) -> Architecture:
         expert_width=routed.width,
         shared_width=routed.shared_width,
         dense_layers=sum(n for a, n in runs if a.mlp.width and not a.mlp.is_routed),
-        runs=every,
-        parameters=outside + sum(a.parameters * n for a, n in every),
+        runs=all_runs,
+        parameters=parameters_outside_layers + sum(a.parameters * n for a, n in all_runs),
         active_parameters=_whole_if_integer(
-            outside + sum(a.active_parameters * n for a, n in every)
+            parameters_outside_layers + sum(a.active_parameters * n for a, n in all_runs)
         ),
-        routed_parameters=sum(a.routed_parameters * n for a, n in every),
+        routed_parameters=sum(a.routed_parameters * n for a, n in all_runs),
         cache_elements=sum(a.mixer.cache * n for a, n in runs),
         window=next((a.mixer.window for a, _ in runs if a.mixer.window), None),
     )

@@ -95,8 +95,8 @@ def _with_flat_sparse_attention(config: Config) -> Config:
     if isinstance(layers, list):
         kinds = ("full_attention", "minimax_m3_sparse")
         flat["layer_types"] = [kinds[bool(on)] for on in layers]
-    rest = {key: value for key, value in config.items() if key != "sparse_attention_config"}
-    return {**flat, **rest}
+    other_fields = {key: value for key, value in config.items() if key != "sparse_attention_config"}
+    return {**flat, **other_fields}
 
 
 def reject_unreadable_family(config: Config) -> None:
@@ -142,10 +142,10 @@ def _infer_kinds_from_window_fields(config: Config, layers: int, full_every: int
 
 
 def _parse_layer_kind(word: str) -> str:
-    plain = word.lower()
-    if any(part in plain for part in _RECURRENT):
+    lowercase_word = word.lower()
+    if any(part in lowercase_word for part in _RECURRENT):
         return "linear"
-    return "sliding" if any(part in plain for part in _LOCAL) else "full"
+    return "sliding" if any(part in lowercase_word for part in _LOCAL) else "full"
 
 
 _RECURRENT = ("linear", "mamba", "recurrent", "conv", "delta", "ssm", "lightning")
@@ -154,17 +154,17 @@ _LOCAL = ("sliding", "chunked", "local", "swa", "window")
 
 def _parse_kind_phrase(pattern: str, layers: int) -> list[str]:
     """Parse `alternate sliding/full, sliding first` or `5 sliding : 1 full`."""
-    counted = re.search(r"(\d+)\s*(\w+)\s*:\s*(\d+)\s*(\w+)", pattern)
-    if counted:
-        first = [_parse_layer_kind(counted[2])] * int(counted[1])
-        unit = first + [_parse_layer_kind(counted[4])] * int(counted[3])
+    match = re.search(r"(\d+)\s*(\w+)\s*:\s*(\d+)\s*(\w+)", pattern)
+    if match:
+        first = [_parse_layer_kind(match[2])] * int(match[1])
+        period = first + [_parse_layer_kind(match[4])] * int(match[3])
     elif "full first" in pattern:
-        unit = ["full", "sliding"]
+        period = ["full", "sliding"]
     elif "alternate" in pattern:
-        unit = ["sliding", "full"]
+        period = ["sliding", "full"]
     else:
         raise UnreadableConfigError(f"layer_pattern “{pattern}” cannot be read.")
-    return [unit[i % len(unit)] for i in range(layers)]
+    return [period[i % len(period)] for i in range(layers)]
 
 
 _UNUSED_WINDOW = frozenset({"qwen2", "qwen2_moe", "qwen3", "qwen3_moe"})
@@ -172,8 +172,8 @@ _UNUSED_WINDOW = frozenset({"qwen2", "qwen2_moe", "qwen3", "qwen3_moe"})
 
 def sliding_window_tokens(config: Config) -> int | None:
     """Return the tokens that a sliding (or chunked) layer sees; None if there is no window."""
-    used = config.get("use_sliding_window")
-    if used is False or (used is None and config.get("model_type") in _UNUSED_WINDOW):
+    uses_window = config.get("use_sliding_window")
+    if uses_window is False or (uses_window is None and config.get("model_type") in _UNUSED_WINDOW):
         return None
     for key in ("sliding_window", "attention_chunk_size", "sliding_window_size"):
         value = config.get(key)
@@ -205,13 +205,13 @@ def read_moe_routing(config: Config, layers: int) -> MoeRouting | None:
     if experts < 2:
         return None
     width = config_int(config, "expert_width", 0) or config_int(config, "width")
-    chosen = float(min(config_int(config, "experts_per_token", 1), experts))
+    chosen_experts = float(min(config_int(config, "experts_per_token", 1), experts))
     # Experts without weights are chosen as often as any other.
     idle = int(config.get("zero_expert_num") or 0)
     return MoeRouting(
         layers=frozenset(_list_routed_layers(config, layers)),
         experts=experts,
-        per_token=chosen * experts / (experts + idle),
+        per_token=chosen_experts * experts / (experts + idle),
         width=width,
         shared_width=_shared_expert_width(config, width),
         idle=idle,
@@ -347,10 +347,12 @@ def _family_specific_traits(family: str, config: Config) -> dict[str, Any]:
 
 
 def _falcon_traits(config: Config) -> dict[str, Any]:
-    new = bool(config.get("new_decoder_architecture"))
+    is_new_architecture = bool(config.get("new_decoder_architecture"))
     parallel = bool(config.get("parallel_attn", True))
-    two = config.get("num_ln_in_parallel_attn", 2) == 2 if new else not parallel
-    return {"norms": 2 if two else 1}
+    has_two_norms = (
+        config.get("num_ln_in_parallel_attn", 2) == 2 if is_new_architecture else not parallel
+    )
+    return {"norms": 2 if has_two_norms else 1}
 
 
 def _mpt_traits(config: Config) -> dict[str, Any]:
@@ -472,14 +474,14 @@ class TrackedConfig(Mapping[str, Any]):
 
     def list_unread_relevant_fields(self) -> tuple[str, ...]:
         """Return unread fields that may affect the counts."""
-        known = is_known_family(str(self._given.get("model_type", "llama")))
+        known_family = is_known_family(str(self._given.get("model_type", "llama")))
         return tuple(
             key
             for key, value in self._given.items()
             if value is not None
             and value != _FIELDS_WORDS["neutral"].get(key)
             and key not in self._read
-            and not is_irrelevant_key(key, known_family=known)
+            and not is_irrelevant_key(key, known_family=known_family)
         )
 
 
@@ -494,9 +496,9 @@ def add_config_defaults(config: Config) -> CompletedConfig:
     """Add the defaults of its class to a nested configuration."""
     defaults = data_files.load_table("defaults.toml", "family")
     row = defaults.get(str(config.get("model_type")), {}).get("config", {})
-    added = {key: value for key, value in row.items() if key not in config}
-    defaulted = tuple(key for key, value in added.items() if value)
-    return CompletedConfig({**added, **config}, defaulted)
+    missing_defaults = {key: value for key, value in row.items() if key not in config}
+    defaulted = tuple(key for key, value in missing_defaults.items() if value)
+    return CompletedConfig({**missing_defaults, **config}, defaulted)
 
 
 def is_irrelevant_key(key: str, *, known_family: bool) -> bool:
@@ -582,9 +584,9 @@ def _mixer_kinds_by_layer(config: Config, traits: FamilyTraits, count: int) -> l
         return [_UNIFORM[family]] * count
     if family == "deepseek_v4":
         return _compressed_attention_kinds(config, count)
-    full = _full_attention_layers(config, count)
-    if full is not None:
-        return ["full" if i in full else "linear" for i in range(count)]
+    full_layers = _full_attention_layers(config, count)
+    if full_layers is not None:
+        return ["full" if i in full_layers else "linear" for i in range(count)]
     switches = config.get("hybrid_layer_pattern")
     if isinstance(switches, list) and sliding_window_tokens(config):
         return ["sliding" if on else "full" for on in switches[:count]]

@@ -37,18 +37,18 @@ def read_softmax_mixer(
             _read_latent_shape(config, traits, index), window
         )
     hidden = config_int(config, "hidden")
-    own = _head_overrides(config, index, sliding=sliding)
-    heads = own.get("heads") or config_int(config, "heads", layer=index)
+    overrides = _head_overrides(config, index, sliding=sliding)
+    heads = overrides.get("heads") or config_int(config, "heads", layer=index)
     if not heads:
         raise UnreadableConfigError("The configuration has no attention heads.")
     shape = layers.AttentionShape(
         hidden=hidden,
         heads=heads,
-        kv_heads=own.get("kv_heads") or _read_kv_heads(config, heads, index),
-        head_dim=own.get("head_dim")
+        kv_heads=overrides.get("kv_heads") or _read_kv_heads(config, heads, index),
+        head_dim=overrides.get("head_dim")
         or config_int(config, "head_dim", 0, layer=index)
         or hidden // heads,
-        value_dim=own.get("value_dim") or config.get("v_head_dim") or 0,
+        value_dim=overrides.get("value_dim") or config.get("v_head_dim") or 0,
         qkv_bias=traits.qkv_bias,
         out_bias=traits.out_bias,
         norm=traits.query_norm,
@@ -91,9 +91,9 @@ def shares_cache(config: Config, index: int) -> bool:
 
 def _head_overrides(config: Config, index: int, *, sliding: bool) -> dict[str, int]:
     """Return the head counts of one layer if they differ from the usual ones."""
-    own = config.get("per_layer_config")
-    if isinstance(own, dict):
-        row = own.get(f"{index:02d}") or own.get(str(index)) or {}
+    per_layer_config = config.get("per_layer_config")
+    if isinstance(per_layer_config, dict):
+        row = per_layer_config.get(f"{index:02d}") or per_layer_config.get(str(index)) or {}
         return {
             "head_dim": row.get("head_dim") or 0,
             "kv_heads": row.get("num_key_value_heads") or 0,
@@ -133,9 +133,9 @@ def _shares_selected_tokens(config: Config, index: int) -> bool:
     listed = config.get("indexer_types") or config.get("index_topk_pattern")
     if listed:
         return str(listed[index]) in {"shared", "S"}
-    every = max(int(config.get("index_topk_freq") or 1), 1)
+    period = max(int(config.get("index_topk_freq") or 1), 1)
     offset = int(config.get("index_skip_topk_offset", 2))
-    return max(index - offset + 1, 0) % every != 0
+    return max(index - offset + 1, 0) % period != 0
 
 
 def _read_latent_shape(
@@ -309,17 +309,19 @@ def build_decoder_layers(config: Config, traits: FamilyTraits) -> tuple[Layer, .
     """Return the layers of the decoder in order; equal layers are one shared object."""
     routing = read_moe_routing(config, layer_count(config))
     kinds = mixer_and_mlp_kinds_by_layer(config, traits, routing)
-    made: dict[tuple[TokenMixer, TokenMixer | None, Mlp], Layer] = {}
+    layer_by_parts: dict[tuple[TokenMixer, TokenMixer | None, Mlp], Layer] = {}
     stack = []
     for index, kind in enumerate(kinds):
-        mixer, beside = _layer_mixers(config, traits, index, kind.mixer)
+        mixer, second_mixer = _layer_mixers(config, traits, index, kind.mixer)
         mlp = _build_mlp(config, traits, routing, index, kind.mlp)
-        key = (mixer, beside, mlp)
-        if key not in made:
-            made[key] = Layer(mixer, mlp, _count_norm_weights(config, traits, mixer, mlp), beside)
-        stack.append(made[key])
-    if len(made) > _MOST_KINDS:
-        message = f"{len(made)} different layers; at most {_MOST_KINDS} can be read."
+        key = (mixer, second_mixer, mlp)
+        if key not in layer_by_parts:
+            layer_by_parts[key] = Layer(
+                mixer, mlp, _count_norm_weights(config, traits, mixer, mlp), second_mixer
+            )
+        stack.append(layer_by_parts[key])
+    if len(layer_by_parts) > _MOST_KINDS:
+        message = f"{len(layer_by_parts)} different layers; at most {_MOST_KINDS} can be read."
         raise UnreadableConfigError(message)
     return tuple(stack)
 
@@ -402,18 +404,18 @@ def _lfm2_mlp_width(config: Config, width: int) -> int:
 
 def _add_per_layer_embeddings(config: Config, mlp: Mlp) -> Mlp:
     """Add the projections of per-layer embeddings if the model has them."""
-    side = config.get("hidden_size_per_layer_input")
-    if not side:
+    side_width = config.get("hidden_size_per_layer_input")
+    if not side_width:
         return mlp
     hidden = config_int(config, "hidden")
     rank, streams = config.get("laurel_rank"), config.get("altup_num_inputs")
-    extra: tuple[WeightMatrix, ...] = (
-        WeightMatrix("side_in", hidden, side, "mlp", "whole"),
-        WeightMatrix("side_out", side, hidden, "mlp", "whole"),
+    side_matrices: tuple[WeightMatrix, ...] = (
+        WeightMatrix("side_in", hidden, side_width, "mlp", "whole"),
+        WeightMatrix("side_out", side_width, hidden, "mlp", "whole"),
     )
     vectors = 0
     if rank:
-        extra += (
+        side_matrices += (
             WeightMatrix("laurel_in", hidden, rank, "mlp", "whole"),
             WeightMatrix("laurel_out", rank, hidden, "mlp", "whole"),
         )
@@ -421,7 +423,7 @@ def _add_per_layer_embeddings(config: Config, mlp: Mlp) -> Mlp:
     if streams:
         vectors += streams**2 + streams**3 + streams * hidden + 2 * hidden
     return Mlp(
-        matrices=mlp.matrices + extra,
+        matrices=mlp.matrices + side_matrices,
         vectors=mlp.vectors + vectors,
         routed_vectors=mlp.routed_vectors,
         width=mlp.width,
@@ -503,21 +505,23 @@ class EncoderDecoderParts:
 
 def build_encoder_decoder_parts(config: Config) -> EncoderDecoderParts:
     """Read both halves of an encoder-decoder model."""
-    habits = _SEQ2SEQ_TRAITS[str(config["model_type"])]
+    traits = _SEQ2SEQ_TRAITS[str(config["model_type"])]
     hidden = config_int(config, "hidden")
-    encoders = config.get("encoder_layers") or config.get("num_layers") or 0
-    decoders = config.get("decoder_layers") or config.get("num_decoder_layers")
-    decoders = decoders or encoders
-    if not 1 <= max(encoders, decoders) <= 2000:
-        message = f"{max(encoders, decoders)} layers; 1 to 2,000 can be read."
+    encoder_count = config.get("encoder_layers") or config.get("num_layers") or 0
+    decoder_count = config.get("decoder_layers") or config.get("num_decoder_layers")
+    decoder_count = decoder_count or encoder_count
+    if not 1 <= max(encoder_count, decoder_count) <= 2000:
+        message = f"{max(encoder_count, decoder_count)} layers; 1 to 2,000 can be read."
         raise UnreadableConfigError(message)
-    encoder = _seq2seq_layer(config, habits, "encoder", cross=False)
-    decoder = _seq2seq_layer(config, habits, "decoder", cross=True)
+    encoder = _seq2seq_layer(config, traits, "encoder", cross=False)
+    decoder = _seq2seq_layer(config, traits, "decoder", cross=True)
     return EncoderDecoderParts(
-        encoder=(encoder,) * encoders,
-        decoder=(decoder,) * decoders,
-        outside=_count_other_seq2seq_parameters(config, habits, hidden, encoders + decoders),
-        norm_terms=habits.norm_terms,
+        encoder=(encoder,) * encoder_count,
+        decoder=(decoder,) * decoder_count,
+        outside=_count_other_seq2seq_parameters(
+            config, traits, hidden, encoder_count + decoder_count
+        ),
+        norm_terms=traits.norm_terms,
     )
 
 
@@ -590,21 +594,21 @@ def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
     ...     "intermediate_size": 11008, "vocab_size": 32000}).parameters
     6738415616
     """
-    alone = {k: v for k, v in normalize_text_config(config).items() if k not in SIDE_CONFIGS}
-    completed = add_config_defaults(alone)
+    text_config = {k: v for k, v in normalize_text_config(config).items() if k not in SIDE_CONFIGS}
+    completed = add_config_defaults(text_config)
     text = TrackedConfig(completed.fields)
     reject_unreadable_family(text)
-    read = _build_encoder_decoder if is_seq2seq(text) else _build_decoder_only
-    model = validate_architecture(read(text, name))
+    build = _build_encoder_decoder if is_seq2seq(text) else _build_decoder_only
+    model = validate_architecture(build(text, name))
     quantization = read_quantization(config, text)
-    beside = read_vision_tower(config, model.hidden)
+    vision_tower = read_vision_tower(config, model.hidden)
     return dataclasses.replace(
         model,
-        tower=beside.tower,
+        tower=vision_tower.tower,
         quantization=quantization,
-        unread=(*text.list_unread_relevant_fields(), *beside.unread),
+        unread=(*text.list_unread_relevant_fields(), *vision_tower.unread),
         unread_sizes=text.list_unread_size_fields(),
-        assumed=(*completed.defaulted, *beside.assumed),
+        assumed=(*completed.defaulted, *vision_tower.assumed),
     )
 
 
@@ -660,12 +664,12 @@ def _build_decoder_only(config: Mapping[str, Any], name: str) -> Architecture:
 def _count_prediction_modules(config: Mapping[str, Any]) -> int:
     """Return the number of modules for multi-token prediction."""
     names = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
-    given = [config.get(name) or 0 for name in (*names, "num_mtp_layers")]
-    most = max(given)
-    if not isinstance(most, int) or not 0 <= most <= _MOST_PREDICTORS:
-        message = f"{most} modules of multi-token prediction cannot be."
+    counts = [config.get(name) or 0 for name in (*names, "num_mtp_layers")]
+    count = max(counts)
+    if not isinstance(count, int) or not 0 <= count <= _MOST_PREDICTORS:
+        message = f"{count} modules of multi-token prediction cannot be."
         raise UnreadableConfigError(message)
-    return most
+    return count
 
 
 _MOST_PREDICTORS = 64
@@ -683,19 +687,19 @@ def _prediction_module_layers(decoder_layers: tuple[Layer, ...]) -> tuple[Layer,
 
 def _build_encoder_decoder(config: Mapping[str, Any], name: str) -> Architecture:
     """Build an encoder-decoder model; `stack` has its decoder."""
-    shape = build_encoder_decoder_parts(config)
+    parts = build_encoder_decoder_parts(config)
     return fill_in_counts(
         Architecture(
             name=name or "this model",
             hidden=config_int(config, "hidden"),
             vocabulary=config_int(config, "vocabulary"),
             tied=bool(config.get("tie_word_embeddings", True)),
-            stack=shape.decoder,
-            encoder=shape.encoder,
-            other=shape.outside,
+            stack=parts.decoder,
+            encoder=parts.encoder,
+            other=parts.outside,
             max_context=config_int(config, "positions", 0) or None,
             family=str(config["model_type"]),
-            norm_terms=shape.norm_terms,
+            norm_terms=parts.norm_terms,
         )
     )
 
@@ -706,23 +710,23 @@ def _count_other_decoder_parameters(
     """Return the parameters outside of layers and tables."""
     norms = int(traits.final_norm) + int(traits.embedding_norm)
     streams = config.get("hc_mult") or 0
-    mixing = streams * (streams * hidden + 1) + 1 if streams else 0
+    mixing_parameters = streams * (streams * hidden + 1) + 1 if streams else 0
     bias = vocabulary if traits.head_bias else 0
     if config.get("attn_res_block_size"):
         norms += 2
-    narrow = config.get("word_embed_proj_dim") or hidden
-    if narrow != hidden:  # One projection in and one out.
-        mixing += 2 * narrow * hidden
-    return norms * traits.norm_terms * hidden + bias + mixing
+    embedding_width = config.get("word_embed_proj_dim") or hidden
+    if embedding_width != hidden:  # One projection in and one out.
+        mixing_parameters += 2 * embedding_width * hidden
+    return norms * traits.norm_terms * hidden + bias + mixing_parameters
 
 
 def _per_layer_embedding_parameters(config: Mapping[str, Any], hidden: int) -> int:
     """Return the per-layer embedding tables, with their projection and norm."""
-    side = config.get("hidden_size_per_layer_input") or 0
-    if not side:
+    side_width = config.get("hidden_size_per_layer_input") or 0
+    if not side_width:
         return 0
-    width = side * config_int(config, "layers")
+    width = side_width * config_int(config, "layers")
     rows = config.get("vocab_size_per_layer_input") or config_int(config, "vocabulary")
     streams = config.get("altup_num_inputs") or 1
-    joining = 2 * (streams - 1) * hidden * hidden
-    return rows * width + width * hidden + side + joining
+    projection_parameters = 2 * (streams - 1) * hidden * hidden
+    return rows * width + width * hidden + side_width + projection_parameters

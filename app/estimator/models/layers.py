@@ -110,15 +110,15 @@ class Layer:
 
     @property
     def matrices(self) -> tuple[WeightMatrix, ...]:
-        beside = self.beside.matrices if self.beside else ()
-        return self.mixer.matrices + beside + self.mlp.matrices
+        second_matrices = self.beside.matrices if self.beside else ()
+        return self.mixer.matrices + second_matrices + self.mlp.matrices
 
     @property
     def vector_parameters(self) -> int:
         """Return the parameters outside of matrices: norms, biases, convolutions."""
-        beside = self.beside.vectors if self.beside else 0
-        own = self.mixer.vectors + self.mlp.vectors + self.mlp.routed_vectors
-        return own + beside + self.norms
+        second_vectors = self.beside.vectors if self.beside else 0
+        layer_vectors = self.mixer.vectors + self.mlp.vectors + self.mlp.routed_vectors
+        return layer_vectors + second_vectors + self.norms
 
     @property
     def state(self) -> int:
@@ -128,8 +128,8 @@ class Layer:
     @property
     def convolution_state(self) -> int:
         """Return the elements of convolution state per sequence."""
-        own = self.mixer.convolution
-        return own + (self.beside.convolution if self.beside else 0)
+        mixer_state = self.mixer.convolution
+        return mixer_state + (self.beside.convolution if self.beside else 0)
 
     @property
     def parameters(self) -> int:
@@ -179,29 +179,31 @@ def build_attention_mixer(
     biases, query and key norms (per head, or over all heads), sinks, and an output
     gate. Cache: g·(d_k + d_v) elements per token.
     """
-    values = shape.value_dim or shape.head_dim
-    query, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
-    kv_out = shape.kv_heads * values
-    out = shape.heads * values
-    matrices = [WeightMatrix("q", shape.hidden, query, "attention")]
+    value_dim = shape.value_dim or shape.head_dim
+    query_width, key_width = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+    value_width = shape.kv_heads * value_dim
+    output_width = shape.heads * value_dim
+    matrices = [WeightMatrix("q", shape.hidden, query_width, "attention")]
     if not shares_cache:
-        matrices.append(WeightMatrix("k", shape.hidden, keys, "attention", "heads"))
+        matrices.append(WeightMatrix("k", shape.hidden, key_width, "attention", "heads"))
         if not shape.keys_are_values:
-            matrices.append(WeightMatrix("v", shape.hidden, kv_out, "attention", "heads"))
-    matrices.append(WeightMatrix("o", out, shape.hidden, "attention", "rows"))
+            matrices.append(WeightMatrix("v", shape.hidden, value_width, "attention", "heads"))
+    matrices.append(WeightMatrix("o", output_width, shape.hidden, "attention", "rows"))
     if shape.gate or shape.head_gate:
-        gates = out if shape.gate else shape.heads
+        gates = output_width if shape.gate else shape.heads
         matrices.append(WeightMatrix("gate", shape.hidden, gates, "attention"))
     return TokenMixer(
         kind="attention",
         matrices=tuple(matrices),
-        vectors=_attention_vector_parameters(shape, query, keys, kv_out, shares_cache),
+        vectors=_attention_vector_parameters(
+            shape, query_width, key_width, value_width, shares_cache
+        ),
         heads=shape.heads,
         kv_heads=shape.kv_heads,
         head_dim=shape.head_dim,
-        value_dim=values,
+        value_dim=value_dim,
         window=window,
-        cache=0 if shares_cache else keys + kv_out,
+        cache=0 if shares_cache else key_width + value_width,
     )
 
 
@@ -216,8 +218,8 @@ def _attention_vector_parameters(
         "head": (shape.head_dim, shape.head_dim),
         "heads": (query_width, key_width),
     }
-    of_query, of_keys = norm_widths[shape.norm]
-    norms = of_query + (0 if shares_cache else of_keys)
+    query_norm_width, key_norm_width = norm_widths[shape.norm]
+    norms = query_norm_width + (0 if shares_cache else key_norm_width)
     return biases + norms * shape.norm_terms + (shape.heads if shape.sinks else 0)
 
 
@@ -256,18 +258,18 @@ def build_routed_mlp(shape: MoeShape) -> Mlp:
     A shared expert of width f_s adds 3·h·f_s. With `latent` the experts work on a
     vector of that width, reached by two projections.
     """
-    inner = shape.latent or shape.hidden
-    ups = ("gate", "up") if shape.gated else ("up",)
-    expert_bias = len(ups) * shape.width + inner if shape.bias else 0
+    expert_input_width = shape.latent or shape.hidden
+    up_names = ("gate", "up") if shape.gated else ("up",)
+    expert_bias = len(up_names) * shape.width + expert_input_width if shape.bias else 0
     vectors = shape.scales + (shape.latent if shape.latent_norm else 0)
     vectors += shape.hidden if shape.shared_gate else 0
     vectors += shape.experts if shape.router_bias else 0
     if shape.shared_bias and shape.shared_width:
-        vectors += len(ups) * shape.shared_width + shape.hidden
+        vectors += len(up_names) * shape.shared_width + shape.hidden
     return Mlp(
         matrices=(
-            *_router_and_expert_matrices(shape, ups, inner),
-            *_latent_and_shared_matrices(shape, ups, inner),
+            *_router_and_expert_matrices(shape, up_names, expert_input_width),
+            *_latent_and_shared_matrices(shape, up_names, expert_input_width),
         ),
         vectors=vectors,
         routed_vectors=shape.experts * expert_bias,
@@ -285,12 +287,12 @@ def _router_and_expert_matrices(
     """Return the router and the matrices of all experts."""
     count, active = shape.experts, shape.per_token
     router = WeightMatrix("router", shape.hidden, count + shape.idle, "router", "whole")
-    wide = [
+    up_matrices = [
         WeightMatrix(name, expert_input_width, shape.width, "experts", "columns", count, active)
         for name in up_names
     ]
     down = WeightMatrix("down", shape.width, expert_input_width, "experts", "rows", count, active)
-    return [router, *wide, down]
+    return [router, *up_matrices, down]
 
 
 def _latent_and_shared_matrices(
@@ -302,7 +304,7 @@ def _latent_and_shared_matrices(
         matrices.append(WeightMatrix("latent_in", shape.hidden, latent_width, "shared", "whole"))
         matrices.append(WeightMatrix("latent_out", latent_width, shape.hidden, "shared", "whole"))
     if shape.shared_width:
-        wide = shape.shared_width
-        matrices += [WeightMatrix(name, shape.hidden, wide, "shared") for name in up_names]
-        matrices.append(WeightMatrix("down", wide, shape.hidden, "shared", "rows"))
+        shared_width = shape.shared_width
+        matrices += [WeightMatrix(name, shape.hidden, shared_width, "shared") for name in up_names]
+        matrices.append(WeightMatrix("down", shared_width, shape.hidden, "shared", "rows"))
     return matrices
