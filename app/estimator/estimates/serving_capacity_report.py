@@ -461,6 +461,8 @@ def _build_steps(result: CapacityResult) -> tuple[FormulaStep, ...]:
     profile = result.profile
     batch = result.settled.batch if result.settled else 1.0
     timed = profile.timing_at(batch)
+    queued = profile.traffic.open_arrivals and profile.prefill is None
+    first = "first token without a queue" if queued else "time to first token"
     steps = [
         FormulaStep(
             "One decoding step",
@@ -475,7 +477,7 @@ def _build_steps(result: CapacityResult) -> tuple[FormulaStep, ...]:
         *_time_per_token_steps(profile, timed),
         FormulaStep(
             "Requests per second of a replica",
-            "requests at once ÷ (time to first token + tokens of an answer × time per token)",
+            f"requests at once ÷ ({first} + tokens of an answer × time per token)",
             f"{format_term(batch)} ÷ ({format_term(profile.ttft_at(batch), 's')} + "
             f"{format_term(result.inputs.output_tokens)} × "
             f"{format_term(profile.tpot_at(batch), 's')})",
@@ -525,31 +527,34 @@ _TOPIC = "batching-and-latency"
 def _time_per_token_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[FormulaStep, ...]:
     """Return the steps for engine steps with and without prompts, and the time per token."""
     step, cost = format_term(timed.step, "s"), format_term(timed.cost, "s")
-    others = format_term(timed.batch - 1)
-    answer, kept = profile.steps_per_answer, profile.kept
-    share, mixed = prefill_step_share_and_time(timed, answer)
+    prompts, kept = profile.prompts_per_step(timed), profile.kept
+    each = format_term(prompts)
+    share, mixed = prefill_step_share_and_time(timed, prompts)
     value = profile.time_per_token(timed)
     if profile.prefill:
         return (_time_per_token_line("step", format_term(timed.recorded, "s"), value, kept),)
     if timed.recorded == timed.step and (timed.batch == 1 or mixed > timed.launching):
-        simple = f"{step} + {others} × {cost} ÷ {format_term(answer)}"
-        formula = "step + (requests − 1) × what a prompt adds ÷ tokens of an answer"
-        return (_time_per_token_line(formula, simple, value, kept),)
-    each = f"{format_term((timed.batch - 1) / answer)} ÷ {format_term(share)}"
+        simple = f"{step} + {each} × {cost}"
+        formula = "step + prompts of others per step × what a prompt adds"
+        return (
+            _prompts_per_step_line(profile, timed, prompts),
+            _time_per_token_line(formula, simple, value, kept),
+        )
+    at_once = f"{each} ÷ {format_term(share)}"
     filled = profile.placed.engine.padded_batch(timed.batch)
     full = profile.timing_at(filled * profile.concurrent_batches).step
     rows = (
         (
             "Steps that read prompts too",
-            "1 − e^(−(requests − 1) ÷ answer)",
-            f"1 − exp(−{others} ÷ {format_term(answer)})",
+            "1 − e^(−prompts of others per step)",
+            f"1 − exp(−{each})",
             share,
             "",
         ),
         (
             "Such a step",
             "step + prompts ÷ share of steps × prompt, or longer launches",
-            f"max({step} + {each} × {cost}, {format_term(timed.launching, 's')})",
+            f"max({step} + {at_once} × {cost}, {format_term(timed.launching, 's')})",
             mixed,
             "s",
         ),
@@ -565,7 +570,24 @@ def _time_per_token_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[
     part, alone = format_term(share), format_term(timed.recorded, "s")
     both = f"{part} × {format_term(mixed, 's')} + (1 − {part}) × {alone}"
     formula = "share × such a step + (1 − share) × another step"
-    return *lines, _time_per_token_line(formula, both, value, kept)
+    first = _prompts_per_step_line(profile, timed, prompts)
+    return first, *lines, _time_per_token_line(formula, both, value, kept)
+
+
+def _prompts_per_step_line(
+    profile: ReplicaProfile, timed: BatchTiming, prompts: float
+) -> FormulaStep:
+    """Return the line of the prompts of other requests that a step reads."""
+    formula = "(requests − 1) ÷ steps of an answer"
+    numbers = f"{format_term(timed.batch - 1)} ÷ {format_term(profile.steps_per_answer)}"
+    if profile.traffic.open_arrivals:
+        rate = profile.rate_at(timed.batch * profile.concurrent_batches)
+        step = format_term(profile.time_per_token(timed) * profile.kept, "s")
+        formula = "requests per second × mean time of a step"
+        numbers = f"{format_term(rate / profile.concurrent_batches, 'request/s')} × {step}"
+    return FormulaStep(
+        "Prompts of others per step", formula, numbers, prompts, "", "little-1961", _TOPIC
+    )
 
 
 def _time_per_token_line(
