@@ -56,13 +56,34 @@ def test_blocks_that_tensor_parallelism_cuts_are_named_with_expert_parallelism()
     capacity = ask("serving-capacity", QWEN, tensor_parallel="8")
     latency = ask("latency", QWEN, tensor_parallel="8")
     for answer in (memory, capacity, latency):
-        assert any("each has 192" in note and "expert parallel" in note for note in answer.notes)
-    whole = {"expert_parallel": "8", "expert_tensor_parallel": "1"}
-    assert not any("blocks of" in n for n in ask("serving-capacity", CROWD, **whole).notes[:1])
+        assert "each has 192" in answer.verdict.text
+        assert "--enable-expert-parallel" in answer.verdict.text
+    assert capacity.verdict.lead == "The engine refuses this layout."
+    assert capacity["fits"].value is False
+    chosen = {"model": "qwen3-235b-a22b", "gpu": "H100", "weights": "fp8-block"}
+    assert ask("serving-capacity", chosen, tensor_parallel="8")["fits"].value is False
     four = ask("inference-memory", QWEN, tensor_parallel="4", context="30000", concurrent="20")
     assert not any("each has" in note for note in four.notes)
     gpus = next(flip for flip in four.changes if flip.field == "tensor_parallel")
     assert (gpus.flips_at, gpus.becomes) == ("8", "Fits, with expert parallelism.")
+
+
+def test_expert_parallel_stays_on_the_gpus_that_share_the_model() -> None:
+    refused = ask("serving-capacity", QWEN, tensor_parallel="8", spare="0")
+    change = next(flip for flip in refused.changes if flip.field == "expert_parallel")
+    assert change.typed_values == {"expert_parallel": "8"}
+    whole = ask("serving-capacity", QWEN, tensor_parallel="8", spare="0", expert_parallel="8")
+    assert whole["fits"].value is True
+    assert number(whole, "gpus") == 8
+
+
+def test_no_layout_is_offered_that_engines_refuse() -> None:
+    for width in ("1", "2", "4"):
+        answer = ask("serving-capacity", QWEN, tensor_parallel=width, concurrent="2000")
+        for change in answer.changes:
+            if change.field == "tensor_parallel":
+                after = ask("serving-capacity", QWEN, concurrent="2000", **change.typed_values)
+                assert after.verdict.lead != "The engine refuses this layout."
 
 
 @pytest.mark.parametrize("cache", ["bf16", "fp8"])

@@ -32,7 +32,7 @@ from app.estimator.hardware.catalog import (
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InputGroup, InvalidInputsError, input_field
 from app.estimator.memory.inference_memory import ENGINES, EngineMemory
-from app.estimator.memory.parallel_layout import tensor_parallel_choices
+from app.estimator.memory.parallel_layout import loadable_gpu_counts, tensor_parallel_choices
 from app.estimator.memory_verdict import is_allowed_after_rounding
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
@@ -506,7 +506,8 @@ def _memory_by_gpu_count(
         context=inputs.context,
         concurrent=inputs.concurrent,
     )
-    return {n: gpu_memory_use(model, memory, n) for n in tensor_parallel_choices(model, 72)}
+    counts = loadable_gpu_counts(model, inputs.weights, tensor_parallel_choices(model, 72))
+    return {n: gpu_memory_use(model, memory, n) for n in counts}
 
 
 def _ranking_key(criterion: str, candidate: GpuCandidate) -> tuple[float, ...]:

@@ -21,7 +21,7 @@ from app.estimator.estimates.power_cooling import PowerCoolingInputs
 from app.estimator.estimates.serving_capacity import ServingCapacityInputs
 from app.estimator.hardware.catalog import Accelerator, System, find_accelerator, find_system
 from app.estimator.inputs import reuse_input
-from app.estimator.memory.parallel_layout import tensor_parallel_problem
+from app.estimator.memory.parallel_layout import quantization_block_problem, tensor_parallel_problem
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import PUBLISHED, PUBLISHED_OR_FP8
 from app.estimator.result import SubEstimate
@@ -132,7 +132,8 @@ def _choose_tensor_parallel(composer: SectionComposer, system: System | None) ->
     """Return the capacity with the fewest GPUs in all that keep the targets.
 
     Tried are the fewest for a replica that hold one request, and twice as many up to a whole
-    system. If none keeps the targets, it is the last of them.
+    system. If none keeps the targets, it is the last of them. Experts whose parts engines do
+    not load are divided whole.
     """
     inputs = composer.inputs
     if inputs.tensor_parallel:
@@ -144,15 +145,23 @@ def _choose_tensor_parallel(composer: SectionComposer, system: System | None) ->
     )
     fewest = memory.estimate["fewest_gpus"].value
     width = fewest if isinstance(fewest, int) else 1
-    sections = [_compute_capacity_section(composer, width)]
+    sections = [_compute_loadable_capacity(composer, width)]
     most = system.gpus if system else 8
     while (
         2 * width <= most and tensor_parallel_problem(find_model(inputs.model), 2 * width) is None
     ):
         width *= 2
-        sections.append(_compute_capacity_section(composer, width))
+        sections.append(_compute_loadable_capacity(composer, width))
     keeping = [s for s in sections if s.estimate["fits"].value]
     return min(keeping, key=_count_gpus) if keeping else sections[-1]
+
+
+def _compute_loadable_capacity(composer: SectionComposer, width: int) -> SubEstimate:
+    inputs = composer.inputs
+    model, weights = find_model(inputs.model), _weight_format(inputs)
+    if inputs.expert_parallel == 1 and quantization_block_problem(model, weights, width, width):
+        return _compute_capacity_section(composer, width, expert_parallel=width)
+    return _compute_capacity_section(composer, width)
 
 
 def _count_gpus(section: SubEstimate) -> int:
@@ -179,7 +188,9 @@ _PASSED = (
 _MEMORY_ENGINES = {"vllm": "vllm-0.9", "vllm-2024": "vllm-0.6", "compiled": "general"}
 
 
-def _compute_capacity_section(composer: SectionComposer, tensor_parallel: int) -> SubEstimate:
+def _compute_capacity_section(
+    composer: SectionComposer, tensor_parallel: int, **changes: int
+) -> SubEstimate:
     shared = ("model", "weights", "cache", "gpu", "concurrent", "prompt_tokens", "output_tokens")
     more = ("peak", "spare", "memory_utilization", *_PASSED)
     targets = ("ttft_target", "tpot_target")
@@ -189,6 +200,7 @@ def _compute_capacity_section(composer: SectionComposer, tensor_parallel: int) -
     values |= {
         "tensor_parallel": tensor_parallel,
         "cost_per_gpu_hour": composer.inputs.usd_per_gpu_hour,
+        **changes,
     }
     return composer.compute_section("Latency", "serving-capacity", values)
 

@@ -72,7 +72,12 @@ def estimate(inputs: DeploymentInputs) -> Estimate:
         verdict=_build_verdict(result),
         figures=read_figures(OUTPUTS, result),
         steps=(_gpu_step(result),),
-        notes=(NOTE, *result.missing_notes, *list_price_notes(result.gpu, inputs.usd_per_gpu_hour)),
+        notes=(
+            NOTE,
+            *_split_notes(result),
+            *result.missing_notes,
+            *list_price_notes(result.gpu, inputs.usd_per_gpu_hour),
+        ),
         changes=tuple(
             change
             for change in _capacity_section(result).estimate.changes
@@ -106,13 +111,24 @@ def _build_verdict(result: DeploymentResult) -> Verdict:
     return Verdict(status, count, f"{', '.join(parts)}. {objections}".strip())
 
 
+def _split_notes(result: DeploymentResult) -> tuple[str, ...]:
+    """Return a note on experts that are divided whole because engines load them only so."""
+    parts = _capacity_section(result).inputs.expert_parallel
+    if parts == result.inputs.expert_parallel:
+        return ()
+    return (
+        f"Experts are divided whole over {parts} GPUs (--enable-expert-parallel in vLLM): engines "
+        "do not load parts of these.",
+    )
+
+
 def _is_latency_target_flip(flip: VerdictFlip) -> bool:
     return flip.field in {"ttft_target", "tpot_target"}
 
 
 def _is_of_deployment(change: VerdictFlip) -> bool:
     """Return whether a change of the capacity is one of the deployment's inputs too."""
-    return _is_latency_target_flip(change) or change.field == "prefill_gpus"
+    return _is_latency_target_flip(change) or change.field in {"prefill_gpus", "expert_parallel"}
 
 
 def _capacity_section(result: DeploymentResult) -> SubEstimate:

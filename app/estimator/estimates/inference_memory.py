@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from app.estimator import common_inputs
@@ -25,6 +25,7 @@ from app.estimator.memory.inference_memory import (
     round_up_to_blocks,
 )
 from app.estimator.memory.parallel_layout import (
+    loadable_gpu_counts,
     pipeline_problem,
     quantization_block_problem,
     serving_stages,
@@ -683,7 +684,9 @@ def _memory_and_limit_by_gpu_count(
     `requested_load` is the memory use for the typed number.
     """
     whole = inputs.engine == TRANSFORMERS or inputs.attention == DATA_PARALLEL
-    counts = range(1, 65) if whole else tensor_parallel_choices(model)
+    counts: Iterable[int] = range(1, 65) if whole else tensor_parallel_choices(model)
+    if inputs.engine not in (TRANSFORMERS, LLAMA_CPP):
+        counts = loadable_gpu_counts(model, inputs.weights, counts)
     loads = (
         (n, requested_load if n == inputs.tensor_parallel else gpu_memory_use(model, inputs, n))
         for n in counts

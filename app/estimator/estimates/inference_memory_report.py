@@ -1,5 +1,6 @@
 """`inference-memory`: verdict, figures, charts and formula steps of a result."""
 
+import dataclasses
 from collections.abc import Iterator
 
 from app.estimator.estimates.inference_memory import (
@@ -110,8 +111,7 @@ def build_table(load: GpuMemoryUse, whole: GpuMemoryUse) -> ResultTable:
 def build_notes(
     model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse
 ) -> tuple[str, ...]:
-    problem = block_problem(inputs, inputs.tensor_parallel)
-    notes = [*((problem,) if problem else ()), *_weight_notes(model, inputs, load)]
+    notes = [*_weight_notes(model, inputs, load)]
     notes += _engine_notes(model, inputs)
     if inputs.overhead is None:
         notes.append(_overhead_note(inputs, load))
@@ -379,9 +379,11 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
     limit = limits.usable
     memory = MemoryLimit(limit, visible_memory(inputs, gpu), gpu.memory)
     bounds = _plausible_memory_range(inputs, load)
+    verdict = memory_verdict(load.total, memory, _count_gpus(inputs), *bounds)
+    problem = block_problem(inputs, inputs.tensor_parallel) or ""
     return Estimate(
         name="inference-memory",
-        verdict=memory_verdict(load.total, memory, _count_gpus(inputs), *bounds),
+        verdict=dataclasses.replace(verdict, text=f"{verdict.text} {problem}".strip()),
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result.model, inputs, gpu, load, limit),
         pictures=(build_bar(gpu, load, limit),),

@@ -134,8 +134,18 @@ def _build_verdict(result: LatencyResult) -> Verdict:
     return Verdict(
         "info",
         _LEADS[result.bound],
-        f"First token {then} It fits in memory.{_describe_other_acceptances(result)}",
+        f"First token {then} It fits in memory.{_describe_other_acceptances(result)}"
+        f"{_describe_refusal(result.placed)}",
     )
+
+
+def _describe_refusal(placed: PlacedModel) -> str:
+    """Return why engines do not load the weights divided so; empty if they do."""
+    serving = placed.serving
+    problem = quantization_block_problem(
+        placed.model, serving.weights, serving.tensor, serving.expert_tensor
+    )
+    return f" {problem}" if problem else ""
 
 
 def _describe_other_acceptances(result: LatencyResult) -> str:
@@ -314,12 +324,7 @@ def _build_step_parts_table(result: LatencyResult) -> ResultTable:
 
 def _build_notes(result: LatencyResult) -> tuple[str, ...]:
     placed = result.placed
-    serving, weights = placed.serving, result.inputs.weights
-    problem = quantization_block_problem(
-        placed.model, weights, serving.tensor, serving.expert_tensor
-    )
     notes = [
-        *((problem,) if problem and not serving.in_turn else ()),
         result.measurements.note,
         "Time per output token is the pause between tokens of one sequence.",
         "No other request waits; serving-capacity adds the queue.",

@@ -114,7 +114,8 @@ class ServingCapacityInputs:
         1,
         "Expert parallel",
         limits=(1, 1024),
-        help="Parts that the experts of a layer are divided into.",
+        help="Parts that the experts of a layer are divided into, on the same GPUs: as many as "
+        "share the model, or those of all groups, is what --enable-expert-parallel does in vLLM.",
         term="expert-parallelism",
     )
     expert_tensor_parallel: int | None = HARDWARE.add_folded_input(
@@ -123,7 +124,7 @@ class ServingCapacityInputs:
         kind="count",
         unit="GPU",
         limits=(1, 1024),
-        help="Left empty: as many as share the model.",
+        help="Left empty: those of a replica, divided by expert parallel.",
         term="tensor-parallelism",
     )
     pipeline_parallel: int = common_inputs.serving_pipeline_input()
@@ -253,6 +254,14 @@ class CapacityResult:
     enough: int | None = None
 
     @property
+    def refusal(self) -> str | None:
+        """Return why engines do not load the weights divided so; None if they do."""
+        serving = self.profile.placed.serving
+        return quantization_block_problem(
+            self.profile.placed.model, serving.weights, serving.tensor, serving.expert_tensor
+        )
+
+    @property
     def has_targets(self) -> bool:
         return self.inputs.ttft_target is not None or self.inputs.tpot_target is not None
 
@@ -346,6 +355,8 @@ def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     if not result.memory:
         return _more_gpus_flips(result) + _prefill_decode_flips(result)
     other = _other_width_flips(result) + _prefill_decode_flips(result)
+    if result.refusal:
+        return _expert_parallel_flips(result) + other
     if result.top is None or result.replicas is None:
         return _relaxed_target_flips(result) + other
     load, replicas = _load_flips(result, result.top, result.replicas)
@@ -440,11 +451,8 @@ def _other_width_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
             continue
         if best is not None and tensor * (1 + inputs.spare) >= best:
             break  # Even one replica of so many takes no fewer.
-        other = dataclasses.replace(inputs, tensor_parallel=tensor)
-        whole = quantization_block_problem(model, inputs.weights, tensor, tensor)
-        if whole:
-            other = dataclasses.replace(other, expert_parallel=tensor, expert_tensor_parallel=1)
-        if whole and quantization_block_problem(model, inputs.weights, tensor, 1):
+        other = _loadable_split(model, dataclasses.replace(inputs, tensor_parallel=tensor))
+        if other is None:
             continue
         profile = build_replica_profile(other)
         top = highest_load_within_targets(profile, latency_targets(other), max_rate_batch(profile))
@@ -464,7 +472,7 @@ def _width_flip(
     if result.has_targets:
         becomes = f"{format_number(gpus)} GPUs in all keep the targets."
     if other.expert_parallel > 1:
-        also = _whole_experts(str(other.expert_parallel))
+        also = (("expert_parallel", "Expert parallel", str(other.expert_parallel)),)
     if inputs.replicas and replicas != inputs.replicas:
         also = (*also, ("replicas", "Replicas", str(replicas)))
     now, then = str(inputs.tensor_parallel), str(other.tensor_parallel)
@@ -479,18 +487,40 @@ def _more_gpus_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     inputs, then = result.inputs, str(result.enough)
     now, label = str(inputs.tensor_parallel), "GPUs that share the model"
     also: tuple[tuple[str, str, str], ...] = ()
-    model, gpus = result.profile.placed.model, inputs.expert_tensor_parallel or result.enough
-    if model.is_routed and quantization_block_problem(model, inputs.weights, result.enough, gpus):
-        also = _whole_experts(then)
+    wider = dataclasses.replace(inputs, tensor_parallel=result.enough)
+    split = _loadable_split(result.profile.placed.model, wider)
+    if split and split.expert_parallel != inputs.expert_parallel:
+        also = (("expert_parallel", "Expert parallel", str(split.expert_parallel)),)
     return (VerdictFlip("tensor_parallel", label, now, then, "The weights fit.", also),)
 
 
-def _whole_experts(parts: str) -> tuple[tuple[str, str, str], ...]:
-    """Return the inputs that divide experts whole into `parts`."""
-    return (
-        ("expert_parallel", "Expert parallel", parts),
-        ("expert_tensor_parallel", "GPUs that share an expert", "1"),
-    )
+def _loadable_split(
+    model: Architecture, inputs: ServingCapacityInputs
+) -> ServingCapacityInputs | None:
+    """Return the inputs, with experts divided whole if engines load them only so; None if never."""
+    gpus = inputs.tensor_parallel * inputs.attention_parallel
+    whole = dataclasses.replace(inputs, expert_parallel=gpus, expert_tensor_parallel=None)
+    for split in (inputs, whole):
+        setup = serving_setup(split)
+        tensor, expert = setup.tensor, setup.expert_tensor
+        if not quantization_block_problem(model, inputs.weights, tensor, expert):
+            return split
+    return None
+
+
+def _expert_parallel_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """Return experts divided whole, if engines do not load their parts."""
+    if not result.refusal:
+        return ()
+    inputs = result.inputs
+    split = _loadable_split(result.profile.placed.model, inputs)
+    if split is None:
+        return ()
+    now, then = str(inputs.expert_parallel), str(split.expert_parallel)
+    shared = inputs.expert_tensor_parallel
+    also = (("expert_tensor_parallel", "GPUs that share an expert", ""),) if shared else ()
+    becomes = "The engine loads it, on the same GPUs."
+    return (VerdictFlip("expert_parallel", "Expert parallel", now, then, becomes, also),)
 
 
 def _relaxed_target_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
@@ -577,12 +607,18 @@ def serving_setup(inputs: ServingCapacityInputs) -> ServingSetup:
         tensor=inputs.tensor_parallel,
         replicas=inputs.attention_parallel,
         expert=inputs.expert_parallel,
-        expert_tensor=inputs.expert_tensor_parallel or inputs.tensor_parallel,
+        expert_tensor=inputs.expert_tensor_parallel or _gpus_per_expert(inputs),
         software=inputs.engine,
         polling=inputs.polling,
         pipeline=inputs.pipeline_parallel,
         drafts=inputs.draft_tokens > 0,
     )
+
+
+def _gpus_per_expert(inputs: ServingCapacityInputs) -> int:
+    """Return the GPUs that share an expert where the experts stay on those of attention."""
+    gpus = inputs.tensor_parallel * inputs.attention_parallel
+    return max(1, gpus // inputs.expert_parallel)
 
 
 def _prefill_decode_setup(inputs: ServingCapacityInputs, gpus: int) -> ServingSetup:
@@ -676,6 +712,8 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
         enough=_fewest_gpus_per_replica(inputs, profile) if profile.most < 1 else None,
     )
     result = _limit_to_prefill(result)
+    if result.met and result.refusal:
+        return dataclasses.replace(result, met=False)
     # Without targets, what can be asked of a service is that nobody waits for memory.
     if result.met and not result.has_targets and result.requests_waiting_for_memory:
         return dataclasses.replace(result, met=False)

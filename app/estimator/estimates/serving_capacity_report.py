@@ -23,7 +23,6 @@ from app.estimator.estimates.serving_capacity import (
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.prices import UNKNOWN, list_price_notes, typed_or_list_price
-from app.estimator.memory.parallel_layout import quantization_block_problem
 from app.estimator.memory_verdict import capacity_note
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
@@ -173,6 +172,8 @@ def _transfer(result: CapacityResult) -> OutputValue:
 
 
 def _met(result: CapacityResult) -> OutputValue:
+    if result.refusal:
+        return OutputValue(False, note="The engine does not load it.")
     if result.has_targets:
         return OutputValue(result.met, note=f"It {_MET[result.met]} the targets.")
     waits = "no request waits" if result.met else "requests wait"
@@ -360,6 +361,8 @@ def _build_verdict(result: CapacityResult) -> Verdict:
         gpus = serving_setup(inputs).gpus
         text = f"The weights leave no room for a request on {gpus} {gpu}."
         return Verdict("no", "Does not fit.", text)
+    if result.refusal:
+        return Verdict("no", "The engine refuses this layout.", result.refusal)
     if result.replicas is None:
         text = describe_missed_targets(find_flips(result), inputs.percentile)
         return Verdict("no", "Targets cannot be met.", text)
@@ -700,14 +703,6 @@ def _split_notes(result: CapacityResult) -> list[str]:
     return notes
 
 
-def _block_notes(result: CapacityResult) -> tuple[str, ...]:
-    """Return a note if engines do not load blocks of scales that are divided so."""
-    inputs, setup = result.inputs, serving_setup(result.inputs)
-    model = result.profile.placed.model
-    problem = quantization_block_problem(model, inputs.weights, setup.tensor, setup.expert_tensor)
-    return (problem,) if problem else ()
-
-
 def _build_notes(result: CapacityResult) -> list[str]:
     inputs, placed = result.inputs, result.profile.placed
     label, front = (
@@ -715,7 +710,6 @@ def _build_notes(result: CapacityResult) -> list[str]:
         format_value(result.profile.placed.time_before_prompt, "s"),
     )
     notes = [
-        *_block_notes(result),
         result.measurements.note,
         f"{label}: {front} pass until a request reaches the engine and its prompt is launched.",
         (

@@ -3,10 +3,11 @@
 import dataclasses
 import functools
 import math
+from collections.abc import Iterable
 
 from app.estimator.models.architecture import Architecture, fill_in_counts
-from app.estimator.models.layers import Layer
-from app.estimator.models.number_formats import PUBLISHED, PUBLISHED_OR_FP8
+from app.estimator.models.layers import Layer, WeightMatrix
+from app.estimator.models.number_formats import quantized_share, resolve_weight_format
 from app.estimator.units import format_number
 
 
@@ -266,9 +267,9 @@ def tensor_parallel_problem(model: Architecture, gpus: int) -> str | None:
 def quantization_block_problem(
     model: Architecture, weights: str, tensor: int, expert_tensor: int
 ) -> str | None:
-    """Return why engines do not load the blocks of a checkpoint divided so; None if they do.
+    """Return why engines do not load blocks of weights divided so; None if they do.
 
-    Each GPU's part of an MLP has to be whole blocks with one scale each: vLLM issue 17569,
+    Each GPU's part of a matrix has to be whole blocks with one scale each: vLLM issue 17569,
     SGLang issue 3345.
 
     >>> from app.estimator.models.lookup import find_model
@@ -278,27 +279,44 @@ def quantization_block_problem(
     >>> quantization_block_problem(qwen, "published", 8, 1) is None
     True
     """
-    how = model.quantization
-    if how is None or how.scheme is None or weights not in (PUBLISHED, PUBLISHED_OR_FP8):
+    form = resolve_weight_format(model, weights)
+    if not form.block:
         return None
-    block = how.scheme.block
-    dense = model.mlp_width if model.dense_layers else 0
-    for part, width, gpus in (
-        ("The experts are", model.expert_width, expert_tensor),
-        ("The MLP is", dense, tensor),
-    ):
-        if gpus == 1 or not block or width % (gpus * block) == 0:
-            continue
-        remedy = "use fewer GPUs for a layer"
-        if width == model.expert_width:
-            remedy = "divide them whole, by expert parallelism (--enable-expert-parallel in vLLM)"
-        each = format_number(round(width / gpus, 1))
-        return (
-            f"{part} {format_number(width)} wide and quantized in blocks of {block}: over {gpus} "
-            f"GPUs each has {each}, which is not whole blocks, and vLLM and SGLang refuse to load "
-            f"that; {remedy}."
-        )
+    for layer, _ in model.runs:
+        for matrix in layer.matrices:
+            gpus = expert_tensor if matrix.part == "experts" else tensor
+            if matrix.split == "heads":
+                gpus = min(gpus, max(1, layer.mixer.kv_heads))
+            width = matrix.inputs if matrix.split == "rows" else matrix.outputs
+            divided = gpus > 1 and matrix.split != "whole" and quantized_share(form, matrix)
+            if divided and width % (gpus * form.block):
+                return _describe_block_problem(matrix, width, form.block, gpus)
     return None
+
+
+_BLOCK_PARTS = {"experts": "The experts are", "shared": "The shared experts are"}
+
+
+def _describe_block_problem(matrix: WeightMatrix, width: int, block: int, gpus: int) -> str:
+    part = _BLOCK_PARTS.get(matrix.part, f"The {matrix.name} projections are")
+    if matrix.part == "mlp":
+        part = "The MLP is"
+    remedy = "use fewer GPUs for a layer"
+    if matrix.part == "experts":
+        remedy = "divide them whole, by expert parallelism (--enable-expert-parallel in vLLM)"
+    each = format_number(round(width / gpus, 1))
+    return (
+        f"{part} {format_number(width)} wide and quantized in blocks of {block}: over {gpus} "
+        f"GPUs each has {each}, which is not whole blocks, and vLLM and SGLang refuse to load "
+        f"that; {remedy}."
+    )
+
+
+def loadable_gpu_counts(
+    model: Architecture, weights: str, counts: Iterable[int]
+) -> tuple[int, ...]:
+    """Return those of `counts` GPUs on which engines load the weights, if experts stay whole."""
+    return tuple(n for n in counts if quantization_block_problem(model, weights, n, 1) is None)
 
 
 @functools.lru_cache(maxsize=2048)

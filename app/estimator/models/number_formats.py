@@ -176,8 +176,9 @@ class WeightFormat:
 
     `bits` per covered weight, with scales; `covers` says which matrices are covered: all
     tensors, the linear layers, those but linear attention, or only routed experts. `rest` is the width of all other
-    tensors. `math` is the format of the multiplication. For a published checkpoint that
-    mixes formats, `widths` replaces these values.
+    tensors. `math` is the format of the multiplication. `block` outputs share a scale, in
+    blocks of outputs and inputs (0: no such blocks). For a published checkpoint that mixes
+    formats, `widths` replaces these values.
     """
 
     id: str
@@ -187,6 +188,7 @@ class WeightFormat:
     rest: float = 16.0
     math: str = "bf16"
     scale: str = ""
+    block: int = 0
     widths: CheckpointWidths | None = None
 
 
@@ -292,6 +294,7 @@ def _published_format(model: Architecture) -> WeightFormat:
         bits=widths.bits,
         math=most.math,
         scale=most.scale,
+        block=most.block,
         widths=widths,
     )
 
