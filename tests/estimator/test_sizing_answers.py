@@ -86,6 +86,17 @@ def test_no_layout_is_offered_that_engines_refuse() -> None:
                 assert after.verdict.lead != "The engine refuses this layout."
 
 
+def test_the_published_format_by_its_name_is_the_published_checkpoint() -> None:
+    # Meta leaves layers in BF16: 487 GB, not the 410 GB of all of them in FP8.
+    typed = {"model": "meta-llama/Llama-3.1-405B-Instruct-FP8", "gpu": "H100", "context": "131072"}
+    chosen = ask("inference-memory", typed, tensor_parallel="8", weights="fp8")
+    published = ask("inference-memory", typed, tensor_parallel="8")
+    assert number(chosen, "weights") == number(published, "weights") > 480e9
+    assert "Weights as published: FP8." in chosen.verdict.text
+    for answer in (chosen, published):
+        assert all(change.now != change.flips_at for change in answer.changes)
+
+
 @pytest.mark.parametrize("cache", ["bf16", "fp8"])
 def test_requests_in_memory_and_waiting_add_up(cache: str) -> None:
     answer = ask("serving-capacity", CROWD, replicas="1", cache=cache)

@@ -116,10 +116,11 @@ def _split_notes(result: DeploymentResult) -> tuple[str, ...]:
     parts = _capacity_section(result).inputs.expert_parallel
     if parts == result.inputs.expert_parallel:
         return ()
-    return (
+    note = (
         f"Experts are divided whole over {parts} GPUs (--enable-expert-parallel in vLLM): engines "
-        "do not load parts of these.",
+        "do not load parts of these."
     )
+    return (note,)
 
 
 def _is_latency_target_flip(flip: VerdictFlip) -> bool:

@@ -15,7 +15,6 @@ from app.estimator.models.architecture import Architecture, fill_in_counts
 from app.estimator.models.hf_config import UnreadableConfigError, is_irrelevant_key, is_known_family
 from app.estimator.models.hf_loader import from_config
 from app.estimator.models.number_formats import (
-    FORMATS,
     PUBLISHED,
     PUBLISHED_OR_FP8,
     resolve_weight_format,
@@ -376,12 +375,11 @@ def describe_quantized_weights(model: Architecture, format_name: str, format_lab
     if how is None:
         return ""
     published = resolve_weight_format(model, PUBLISHED)
-    if format_name not in (PUBLISHED, PUBLISHED_OR_FP8):
+    if format_name not in (PUBLISHED, PUBLISHED_OR_FP8, published.id):
         text = f"Weights in {format_label}, as chosen; "
         if how.problem:
             return f"{text}how they are published, {how.problem}, cannot be read."
-        same = published is FORMATS.get(format_name)
-        return "" if same else f"{text}published in {published.label}."
+        return f"{text}published in {published.label}."
     if how.problem:
         return f"Its quantization, {how.problem}, cannot be read: counted in BF16."
     return f"Weights as published: {published.label}."

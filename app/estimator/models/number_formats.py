@@ -256,6 +256,8 @@ class WeightTable:
 def resolve_weight_format(model: Architecture, format_name: str) -> WeightFormat:
     """Return the format called `format_name`; for `published` that of the model's checkpoint.
 
+    Its name means the checkpoint too, which may leave out layers.
+
     BF16 if the checkpoint is not quantized, or in an unsupported way;
     `published-or-fp8` is FP8 if it is not quantized. A GGUF mixture has its mean bits.
 
@@ -271,7 +273,10 @@ def resolve_weight_format(model: Architecture, format_name: str) -> WeightFormat
         mixture = GGUF_FORMATS[format_name]
         bits = 8 * gguf_file_bytes(model, mixture) / model.parameters
         return WeightFormat(format_name, f"GGUF {mixture}", bits, covers="all")
-    return _published_format(model) if format_name == PUBLISHED else FORMATS[format_name]
+    published = _published_format(model)
+    if format_name in (PUBLISHED, published.id):
+        return published
+    return FORMATS[format_name]
 
 
 def suggest_other_weight_format(model: Architecture, rejected_format: str) -> str:
