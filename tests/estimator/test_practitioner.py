@@ -341,7 +341,7 @@ def test_the_smallest_change_that_makes_a_load_fit_comes_first() -> None:
 def test_a_small_card_is_told_what_fits_it_in_llama_cpp() -> None:
     typed = {"model": "gpt-oss-20b", "gpu": "RTX 5080", "tensor_parallel": "1"}
     change = next(c for c in ask("inference-memory", **typed).changes if c.field == "engine")
-    assert change.values_text == "llama.cpp, Ollama, weights GGUF Q8_0"
+    assert change.values_text == "llama.cpp, Ollama, weights GGUF MXFP4_MOE"
     answer = ask("inference-memory", **typed | change.typed_values)
     assert answer["fits"].value is True
 

@@ -8,6 +8,7 @@ from app.calculators.comparison import compare_scenarios, compute_scenarios
 from app.estimator import registry
 from app.estimator.estimates.accelerator_choice import find_objection
 from app.estimator.hardware.catalog import find_accelerator
+from app.estimator.inputs import InvalidInputsError
 from app.estimator.models.lookup import find_model
 from app.estimator.result import Estimate, StackedBar
 from app.estimator.serving.replica import draft_weight_bytes
@@ -278,3 +279,23 @@ def test_the_time_of_adapters_says_that_sequences_are_packed() -> None:
     assert "packed into sequences of 4,096 tokens (the input “Sequence”)" in lora.verdict.text
     assert "fall by the share of padding" in lora.verdict.text
     assert "packed" not in ask("training-time", {"model": "8B"}).verdict.text
+
+
+def test_llama_cpp_loads_the_usual_file_of_a_published_model() -> None:
+    card = {"model": "gpt-oss-20b", "gpu": "RTX 5080", "tensor_parallel": "1"}
+    # ggml-org/gpt-oss-20b-GGUF: gpt-oss-20b-mxfp4.gguf has 12.1 GB.
+    answer = ask("inference-memory", card, engine="llama.cpp")
+    assert number(answer, "weights") == pytest.approx(12.1e9, rel=0.005)
+    assert "GGUF files: MXFP4_MOE, the usual one, is counted" in answer.verdict.text
+    change = next(c for c in ask("inference-memory", card).changes if c.field == "engine")
+    assert change.typed_values["weights"] == "GGUF MXFP4_MOE"
+    dense = ask("latency", card, model="llama-3.1-8b", engine="llama.cpp")
+    assert "Q4_K_M, the usual one" in dense.verdict.text
+
+
+def test_capacity_and_deployment_take_files_of_llama_cpp() -> None:
+    typed = {"model": "llama-3.1-8b", "gpu": "L40S", "concurrent": "2", "weights": "gguf-q8-0"}
+    for name in ("serving-capacity", "deployment"):
+        assert ask(name, typed, engine="llama.cpp")["gpus"].value
+        with pytest.raises(InvalidInputsError, match=r"llama\.cpp and Ollama"):
+            ask(name, typed)

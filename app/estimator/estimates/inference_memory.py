@@ -6,7 +6,14 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from app.estimator import common_inputs
-from app.estimator.common_inputs import ENGINE, HARDWARE, LOAD, input_error
+from app.estimator.common_inputs import (
+    ENGINE,
+    HARDWARE,
+    LLAMA_CPP,
+    LOAD,
+    TRANSFORMERS,
+    input_error,
+)
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.memory.inference_memory import (
     ENGINES,
@@ -38,20 +45,19 @@ from app.estimator.models.number_formats import (
     CACHE_BITS,
     CACHE_CHOICES,
     GGUF_CACHES,
-    GGUF_CHOICES,
     GGUF_FORMATS,
-    PUBLISHED_CHOICES,
     gpu_weight_bytes,
     mxfp4_expert_padding_bytes,
     resolve_weight_format,
     suggest_other_weight_format,
+    usual_gguf_file,
     weight_table,
 )
 from app.estimator.result import VerdictFlip
 from app.estimator.serving.engine import is_unpacked
 from app.estimator.units import format_number, format_value
 
-GENERAL, TRANSFORMERS, LLAMA_CPP, NEWEST = "general", "transformers", "llama.cpp", "vllm-0.9"
+GENERAL, NEWEST = "general", "vllm-0.9"
 DIVIDED, DATA_PARALLEL = "divided", "data-parallel"
 _ATTENTION = ((DIVIDED, "Divided over the GPUs"), (DATA_PARALLEL, "Data parallel"))
 _ENGINES = (
@@ -66,11 +72,7 @@ class InferenceMemoryInputs:
     """The model, the requests, and the GPUs that serve it."""
 
     model: str = common_inputs.model_input()
-    weights: str = common_inputs.weights_input(
-        choices=(*PUBLISHED_CHOICES, *GGUF_CHOICES),
-        help="As published: as the checkpoint is quantized, BF16 where it is not. Quantized "
-        "formats leave embeddings, output head and norms in 16 bit. GGUF is for llama.cpp.",
-    )
+    weights: str = common_inputs.engine_weights_input()
     cache: str = common_inputs.cache_input()
     context: int = common_inputs.context_input()
     concurrent: int = LOAD.add_input(
@@ -563,7 +565,7 @@ def _fitting_gguf_file(
         return None
     fitting = (
         name
-        for name in _LIGHTER_GGUF
+        for name in _lighter_gguf_files(model)
         if _fits_with(model, inputs, gpu, engine=LLAMA_CPP, weights=name)
     )
     return next(fitting, None)
@@ -725,6 +727,12 @@ _WORTH_IT = 0.9
 _LIGHTER_GGUF = ("gguf-q8-0", "gguf-q6-k", "gguf-q4-k-m")
 
 
+def _lighter_gguf_files(model: Architecture) -> tuple[str, ...]:
+    """Return the files to try, widest first; experts that are published in MXFP4 stay in it."""
+    usual = usual_gguf_file(model)
+    return _LIGHTER_GGUF if usual in _LIGHTER_GGUF else (usual,)
+
+
 def _find_lighter_fitting_format(
     model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse, limit: float
 ) -> str | None:
@@ -732,7 +740,7 @@ def _find_lighter_fitting_format(
     if load.total <= limit or load.cache + load.overhead > limit:
         return None  # It fits unchanged, or would not fit even without weights.
     gpu = find_accelerator(inputs.gpu)
-    for name in _LIGHTER_GGUF if inputs.engine == LLAMA_CPP else _LIGHTER:
+    for name in _lighter_gguf_files(model) if inputs.engine == LLAMA_CPP else _LIGHTER:
         if gpu.lacks_format(name):
             continue
         changed = dataclasses.replace(inputs, weights=name)

@@ -3,14 +3,13 @@
 import dataclasses
 from collections.abc import Iterator
 
+from app.estimator.common_inputs import LLAMA_CPP, TRANSFORMERS
 from app.estimator.estimates.inference_memory import (
     COMMUNICATION,
     CONTEXT,
     DATA_PARALLEL,
     GENERAL,
-    LLAMA_CPP,
     STEP_TOKENS,
-    TRANSFORMERS,
     GpuMemoryUse,
     InferenceMemoryInputs,
     InferenceMemoryResult,

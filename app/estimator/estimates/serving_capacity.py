@@ -22,6 +22,7 @@ from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import (
     CACHE_BITS,
     CACHE_CHOICES,
+    GGUF_CHOICES,
     PUBLISHED_CHOICES,
     PUBLISHED_OR_FP8,
 )
@@ -93,9 +94,9 @@ class ServingCapacityInputs:
     """A service: the model, its users, and their latency targets."""
 
     model: str = common_inputs.model_input()
-    weights: str = common_inputs.weights_input(
+    weights: str = common_inputs.engine_weights_input(
         default=PUBLISHED_OR_FP8,
-        choices=((PUBLISHED_OR_FP8, "As published, or FP8"), *PUBLISHED_CHOICES),
+        choices=((PUBLISHED_OR_FP8, "As published, or FP8"), *PUBLISHED_CHOICES, *GGUF_CHOICES),
     )
     cache: str = common_inputs.cache_input()
     gpu: str = common_inputs.counted_gpu_input(count_field="tensor_parallel")

@@ -4,7 +4,7 @@ import dataclasses
 import math
 from collections.abc import Callable
 
-from app.estimator.common_inputs import refuse_transformers_engine
+from app.estimator.common_inputs import refuse_gguf_elsewhere, refuse_transformers_engine
 from app.estimator.data_files import modeled_rate, modeled_time
 from app.estimator.estimates.latency import validate_inputs
 from app.estimator.estimates.serving_capacity import (
@@ -309,6 +309,7 @@ _HOURS = 730.5
 def estimate(inputs: ServingCapacityInputs) -> Estimate:
     """Find the number of replicas that meet the targets, and their latencies."""
     refuse_transformers_engine(inputs.engine)
+    refuse_gguf_elsewhere(inputs.weights, inputs.engine)
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
     shared = 1 if inputs.decode_gpus else inputs.tensor_parallel
     validate_inputs(model, gpu, inputs.weights, shared)

@@ -435,6 +435,20 @@ MIXTURES: tuple[str, ...] = tuple(_MIXTURES)
 GGUF_FORMATS = {f"gguf-{name.lower().replace('_', '-')}": name for name in MIXTURES}
 """Ids of the choices that are GGUF mixtures, with their names."""
 GGUF_CHOICES = tuple((key, f"GGUF {name}") for key, name in GGUF_FORMATS.items())
+USUAL_GGUF = "gguf-q4-k-m"
+MXFP4_GGUF = "gguf-mxfp4-moe"
+
+
+def usual_gguf_file(model: Architecture) -> str:
+    """Return the file of a model that llama.cpp and Ollama usually load.
+
+    >>> from app.estimator.models.lookup import find_model
+    >>> usual_gguf_file(find_model("gpt-oss-20b")), usual_gguf_file(find_model("llama-3-8b"))
+    ('gguf-mxfp4-moe', 'gguf-q4-k-m')
+    """
+    return MXFP4_GGUF if _published_format(model).math == "mxfp4" else USUAL_GGUF
+
+
 # Mixtures whose output projection is Q5_K; all others up to Q8_0 use Q6_K.
 _LOW_HEAD = frozenset({"IQ3_XXS", "IQ2_M", "IQ2_S", "IQ2_XS", "IQ2_XXS", "IQ1_M", "IQ1_S"})
 _WIDE = frozenset({"F32", "F16", "BF16", "Q8_0"})
