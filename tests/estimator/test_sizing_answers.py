@@ -299,3 +299,15 @@ def test_capacity_and_deployment_take_files_of_llama_cpp() -> None:
         assert ask(name, typed, engine="llama.cpp")["gpus"].value
         with pytest.raises(InvalidInputsError, match=r"llama\.cpp and Ollama"):
             ask(name, typed)
+
+
+def test_no_context_beyond_that_of_the_model_is_offered() -> None:
+    card = {"model": "gpt-oss-20b", "gpu": "H100", "tensor_parallel": "1", "concurrent": "1"}
+    long = ask("inference-memory", card, context="200000")
+    assert long.verdict.lead == "Longer than the model takes."
+    assert "configured for 131,072\u00a0tokens" in long.verdict.text
+    (change,) = (c for c in long.changes if c.field == "context")
+    assert change.flips_at == "131,072\u00a0tokens"
+    for answer in (long, ask("inference-memory", card)):
+        assert number(answer, "max_context") == 131_072
+    assert not any(c.field == "context" for c in ask("inference-memory", card).changes)

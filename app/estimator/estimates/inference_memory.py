@@ -785,7 +785,11 @@ def find_flips(
         labels = dict(CACHE_CHOICES)
         now, flips = labels[inputs.cache], labels[limits.cache]
         changes.append(VerdictFlip("cache", "KV cache", now, flips, "Fits."))
-    if limits.context:
+    longest = find_model(inputs.model).max_context
+    if longest and inputs.context > longest:
+        now, flips = (format_value(n, "token") for n in (inputs.context, longest))
+        changes.append(VerdictFlip("context", "Context", now, flips, "As long as the model takes."))
+    elif limits.context and (longest is None or limits.context < longest):
         flips = format_value(limits.context + step, "token")
         now = format_value(inputs.context, "token")
         changes.append(VerdictFlip("context", "Context", now, flips, becomes))

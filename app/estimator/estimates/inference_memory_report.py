@@ -70,6 +70,7 @@ from app.estimator.result import (
     OutputValue,
     ResultTable,
     StackedBar,
+    Verdict,
     ranged_value,
     read_figures,
 )
@@ -129,8 +130,6 @@ def build_notes(
             f"Sliding layers keep at most {format_number(model.window)} tokens; an "
             "engine without support for it keeps all."
         )
-    if model.max_context and inputs.context > model.max_context:
-        notes.append(f"The model is configured for {format_number(model.max_context)} tokens.")
     return tuple(notes)
 
 
@@ -269,6 +268,17 @@ def _cache_limit_value(value: int | None) -> OutputValue:
     return OutputValue(value, note="" if value is not None else "The cache does not grow with it.")
 
 
+def _longest_context(result: _MemoryResult) -> OutputValue:
+    """Return the longest context that memory holds and the model takes."""
+    held, most = result.limits.context, result.model.max_context
+    if most is None or (held is not None and held <= most):
+        return _cache_limit_value(held)
+    note = "As long as the model takes."
+    if held is not None:
+        note += f" Memory holds {format_value(held, 'token')}."
+    return OutputValue(most, note=note)
+
+
 def _room_for_cache(result: _MemoryResult) -> OutputValue:
     """Return the room for the cache, with the range that follows from everything else."""
     room, load = result.limits.cache_bytes, result.load
@@ -334,7 +344,7 @@ OUTPUTS: tuple[OutputSpec[_MemoryResult], ...] = (
         "Longest context",
         "token",
         "more",
-        lambda r: _cache_limit_value(r.limits.context),
+        _longest_context,
     ),
     OutputSpec(
         "max_concurrent",
@@ -380,6 +390,8 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
     bounds = _plausible_memory_range(inputs, load)
     verdict = memory_verdict(load.total, memory, _count_gpus(inputs), *bounds)
     problem = block_problem(inputs, inputs.tensor_parallel) or ""
+    if model.max_context and inputs.context > model.max_context:
+        verdict = _build_longer_context_verdict(verdict, model.max_context)
     return Estimate(
         name="inference-memory",
         verdict=dataclasses.replace(verdict, text=f"{verdict.text} {problem}".strip()),
@@ -390,6 +402,17 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
         notes=(*build_notes(result.model, inputs, load), capacity_note(gpu)),
         changes=find_flips(inputs, limits, load.total <= limit),
     )
+
+
+def _build_longer_context_verdict(verdict: Verdict, most: int) -> Verdict:
+    """Return the verdict on memory for a context that is longer than the model takes."""
+    text = (
+        f"It is configured for {format_value(most, 'token')}, and engines refuse longer contexts "
+        f"unless its positions are scaled (RoPE scaling such as YaRN). {verdict.text}"
+    )
+    if verdict.status == "no":
+        return dataclasses.replace(verdict, text=text)
+    return Verdict("tight", "Longer than the model takes.", text)
 
 
 def _build_steps(
