@@ -543,3 +543,11 @@ def test_half_of_a_split_and_other_splits_beside_it_are_refused(
             with pytest.raises(InvalidInputsError) as refused:
                 registry.run_estimate("serving-capacity", {"model": "deepseek-v3"} | typed)
             assert refused.value.problems[0].field == field
+
+
+def test_few_rows_of_experts_are_multiplied_as_vectors_without_padding() -> None:
+    one = placed("gpt-oss-20b", "RTX 5080", weights="gguf-mxfp4-moe", software="llama.cpp")
+    step = decode_time(one, 1, 128)
+    work = 2 * find_model("gpt-oss-20b").active_parameters
+    assert step.compute < 4 * work / one.rates.matmul16
+    assert step.weights > 10 * step.compute
