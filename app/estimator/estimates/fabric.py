@@ -82,7 +82,7 @@ class FabricInputs:
         "Links of fabric managers",
         limits=(0, 64),
         help="Ports that the fabric manager takes; published designs give it four, in "
-        "place of a node.",
+        "place of a node. They are left out where no port is free.",
     )
     planes: int = _COMPUTE_NETWORK.add_folded_input(
         1, "Planes", limits=(1, 8), help="Separate fabrics over which each adapter splits its rate."
@@ -183,8 +183,12 @@ class FabricResult:
 
     @property
     def fabric_manager_links(self) -> int:
-        """Return the number of fabric manager links on each plane."""
-        return self.way.managers
+        """Return the links of fabric managers on each plane; none where no port is free.
+
+        Nobody adds a group of switches for a few links of management.
+        """
+        free = self.tree.leaves * self.tree.down - self.hosts.ports
+        return self.way.managers if free >= self.way.managers else 0
 
     @property
     def hosts_per_group(self) -> int:
@@ -198,10 +202,7 @@ class FabricResult:
         """Return the number of groups, each with one leaf per rail, partly filled ones included."""
         if self.tree.tiers == 1:
             return 1
-        hosts = self.hosts
-        return count_rail_scalable_units(
-            hosts.count, hosts.rails, self.tree.down, self.fabric_manager_links
-        )
+        return count_rail_scalable_units(self.hosts.count, self.tree.down)
 
     @property
     def reference_design(self) -> ReferenceDesign | None:
@@ -339,13 +340,13 @@ def requested_wiring(inputs: FabricInputs, ports: int) -> PlaneWiring:
 
 def build_plane_tree(wiring: PlaneWiring, hosts: int, rails: int) -> FatTree | None:
     """Return the tree of one plane; None if there are more hosts than its tiers connect."""
-    endpoints = hosts * rails + wiring.managers
+    endpoints = hosts * rails
     single = None if wiring.tiers else build_single_switch(endpoints, wiring.ports)
     if single is not None:
         return single
     down, _ = split_leaf_ports(wiring.ports, wiring.ratio)
     if wiring.layout == "rail":
-        leaves = count_rail_leaves(hosts, rails, down, wiring.managers)
+        leaves = count_rail_leaves(hosts, rails, down)
     else:
         leaves = -(-endpoints // down)
     return build_fat_tree(leaves, wiring.ports, wiring.ratio, wiring.tiers)
@@ -357,7 +358,7 @@ def max_systems(wiring: PlaneWiring, hosts: FabricHosts, tiers: int) -> int:
     leaves = max_leaves(wiring.ports, wiring.ratio, tiers)
     if wiring.layout == "rail":
         leaves -= leaves % hosts.rails
-    capacity = (leaves * down - wiring.managers) // hosts.rails
+    capacity = leaves * down // hosts.rails
     return max(0, capacity // hosts.per_system)
 
 
@@ -441,11 +442,9 @@ def switch_count_chart(result: FabricResult) -> Chart:
     unit = max(1, result.hosts_per_group // hosts.per_system)
     reach = max(2 * hosts.systems, 2 * unit)
     stride = max(unit, -(-reach // (_POINTS * unit)) * unit)
-    # Full units have no port left for a fabric manager, as in the published tables.
-    way = dataclasses.replace(result.way, managers=0)
     points: list[tuple[float, float]] = []
     for nodes in range(stride, reach + stride, stride):
-        tree = build_plane_tree(way, nodes * hosts.per_system, hosts.rails)
+        tree = build_plane_tree(result.way, nodes * hosts.per_system, hosts.rails)
         if tree is None:
             break
         height = float(tree.switches * result.planes)
@@ -464,9 +463,7 @@ def switch_count_chart(result: FabricResult) -> Chart:
 def find_flips(inputs: FabricInputs, result: FabricResult) -> tuple[VerdictFlip, ...]:
     """Return the nearest input values that need a different number of switches."""
     hosts, way = result.hosts, result.way
-    capacity = (
-        (result.tree.leaves * result.tree.down - way.managers) // hosts.rails // hosts.per_system
-    )
+    capacity = result.tree.leaves * result.tree.down // hosts.rails // hosts.per_system
     more = max(capacity, hosts.systems) + 1
     ratio = 1.0 if way.ratio > 1 else 2.0
     layout = "tree" if way.layout == "rail" else "rail"
@@ -475,7 +472,6 @@ def find_flips(inputs: FabricInputs, result: FabricResult) -> tuple[VerdictFlip,
         ("nodes", "Systems", hosts.systems, more, way),
         ("oversubscription", "Oversubscription", way.ratio, ratio, other(way, ratio=ratio)),
         ("layout", "Layout", inputs.layout, layout, other(way, layout=layout)),
-        ("managers", "Links of fabric managers", way.managers, 0, other(way, managers=0)),
     )
     return tuple(
         VerdictFlip(
@@ -501,22 +497,13 @@ def _describe_switch_change(result: FabricResult, wiring: PlaneWiring, systems: 
 
 
 def describe_manager_links(result: FabricResult) -> str:
-    """Return what the links of fabric managers cost in switches; empty if nothing."""
-    way, hosts = result.way, result.hosts
-    free = dataclasses.replace(way, managers=0)
-    tree = build_plane_tree(free, hosts.count, hosts.rails)
-    if not way.managers or tree is None or tree.switches >= result.tree.switches:
+    """Return that the links of fabric managers find no port; empty if they do, or there are none."""
+    if result.fabric_manager_links == result.way.managers:
         return ""
-    fewer = hosts.systems - 1
-    smaller = build_plane_tree(way, fewer * hosts.per_system, hosts.rails) if fewer else None
-    also = ""
-    if smaller is not None and smaller.switches <= tree.switches:
-        also = f" or with {format_number(fewer)} systems"
     return (
-        f"{format_number(result.compute_network_switches - tree.switches * result.planes)} of the switches are "
-        f"for the {way.managers} links of fabric managers, which find no free port beside "
-        f"{format_number(hosts.systems)} systems: without them{also}, "
-        f"{format_number(tree.switches * result.planes)} switches do."
+        f"All leaf ports are taken by {format_number(result.hosts.systems)} systems, so that the "
+        f"{result.way.managers} links of fabric managers are left out: leave the place of one "
+        "system free for them, as published designs do, or connect them in its stead."
     )
 
 

@@ -174,31 +174,30 @@ def max_leaves(ports: int, oversubscription: float = 1.0, tiers: int = 2) -> int
     return ports if tiers == 2 else ports * (ports // 2)
 
 
-def count_rail_scalable_units(nodes: int, rails: int, down: int, other_links: int = 0) -> int:
+def count_rail_scalable_units(nodes: int, down: int) -> int:
     """Return the scalable units of a rail-optimized fabric.
 
     A unit has one leaf for each rail and as many nodes as a leaf has ports to nodes.
 
-    `nodes`: total nodes; `rails`: adapters per node; `down`: ports of a leaf towards nodes;
-    `other_links`: links of other endpoints, such as fabric managers. From superpod-h100.
+    `nodes`: total nodes; `down`: ports of a leaf towards nodes. From superpod-h100.
 
-    >>> count_rail_scalable_units(127, 8, 32, other_links=4), count_rail_scalable_units(128, 8, 32, other_links=4)
+    >>> count_rail_scalable_units(127, 32), count_rail_scalable_units(129, 32)
     (4, 5)
     """
-    return max(-(-nodes // down), -(-(nodes * rails + other_links) // (rails * down)))
+    return -(-nodes // down)
 
 
-def count_rail_leaves(nodes: int, rails: int, down: int, other_links: int = 0) -> int:
+def count_rail_leaves(nodes: int, rails: int, down: int) -> int:
     """Return the leaves of a rail-optimized fabric: adapter i of every node on leaf i.
 
     A single unit that is less than half full lets several rails share a leaf.
-    Arguments as for `count_rail_scalable_units`.
+    `rails`: adapters per node; the others as for `count_rail_scalable_units`.
 
-    >>> count_rail_leaves(127, 8, 32, other_links=4), count_rail_leaves(4, 8, 32)
+    >>> count_rail_leaves(127, 8, 32), count_rail_leaves(4, 8, 32)
     (32, 1)
     """
-    units = count_rail_scalable_units(nodes, rails, down, other_links)
+    units = count_rail_scalable_units(nodes, down)
     if units > 1:
         return units * rails
     shared = max(1, down // nodes)
-    return max(-(-rails // shared), -(-(nodes * rails + other_links) // down))
+    return max(-(-rails // shared), -(-nodes * rails // down))
