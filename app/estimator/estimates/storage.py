@@ -109,11 +109,12 @@ class StorageInputs:
         help="Training waits for the write, or copies to host memory and goes on.",
     )
     write_bandwidth: float = _STORAGE.add_input(
-        WRITE_BANDWIDTH,
+        None,
         "Write bandwidth",
         unit="GB/s",
         limits=(1e6, 1e15),
-        help="What the storage takes from all nodes together.",
+        help="What the storage takes from all nodes together; left empty: as much as a save in "
+        "the time that it may take needs, or 100 GB/s.",
         term="parallel-file-system",
     )
     read_bandwidth: float = _STORAGE.add_input(
@@ -137,7 +138,7 @@ class StorageInputs:
         unit="s",
         typed_unit="s",
         limits=(0.001, 7 * 86400.0),
-        help="For the write bandwidth that this takes; left empty: no limit of its own.",
+        help="A deadline for a save, from which the write bandwidth follows; left empty: none.",
         term="checkpoint",
     )
     kept: int = _CHECKPOINTS.add_folded_input(
@@ -234,11 +235,13 @@ class GoodputLosses:
 class StorageResult:
     """All sizes [B], rates [B/s] and times [s] of one job.
 
-    `loss_bounds` are the losses with the lowest and the highest published failure rate;
+    `inputs` have the write bandwidth that counts; `typed_bandwidth` is None if it follows from
+    others. `loss_bounds` are the losses with the lowest and the highest published failure rate;
     none if the failure rate is typed.
     """
 
     inputs: StorageInputs
+    typed_bandwidth: float | None
     parameters: float
     dataset: float
     needed_read: float
@@ -272,15 +275,20 @@ class StorageResult:
     @property
     def saves_in_time(self) -> bool:
         """Return whether a save takes no longer than it may."""
-        return self.write_time <= (self.inputs.save_within or math.inf)
+        return self._save_share <= 1
+
+    @property
+    def _save_share(self) -> float:
+        """Return the time of a save over what it may take; 0 if the bandwidth is chosen for it."""
+        within = self.inputs.save_within
+        return self.write_time / within if within and self.typed_bandwidth else 0.0
 
     @property
     def status(self) -> Status:
         """Return `no` if reading or a save is too slow or too much is lost, `tight` if nearly so."""
         reads = self.needed_read / self.inputs.read_bandwidth
         loses = self.losses.lost_share / self.inputs.acceptable
-        saves = self.write_time / (self.inputs.save_within or math.inf)
-        worst = max(reads, loses, saves)
+        worst = max(reads, loses, self._save_share)
         return "no" if worst > 1 else "tight" if worst > _TIGHT else "fits"
 
 
@@ -298,6 +306,9 @@ def compute_storage(inputs: StorageInputs) -> StorageResult:
     parameters = find_model(inputs.model).parameters
     each = CONTENTS[inputs.content].bytes_per_parameter
     size = checkpoint_bytes(parameters, each)
+    typed = inputs.write_bandwidth
+    needed = write_rate(size, inputs.save_within) if inputs.save_within else WRITE_BANDWIDTH
+    inputs = dataclasses.replace(inputs, write_bandwidth=typed or needed)
     losses = compute_losses(inputs, size)
     if not math.isfinite(losses.goodput) or losses.goodput <= 0:
         message = (
@@ -309,6 +320,7 @@ def compute_storage(inputs: StorageInputs) -> StorageResult:
     rates = GPU_MTBF_RANGE if inputs.mtbf is None else ()
     return StorageResult(
         inputs=inputs,
+        typed_bandwidth=typed,
         parameters=parameters,
         dataset=dataset_bytes(inputs.tokens, inputs.bytes_per_token),
         needed_read=data_read_rate(inputs.gpus * inputs.gpu_rate, inputs.bytes_per_token),
@@ -354,6 +366,8 @@ def longest_acceptable_restart(inputs: StorageInputs, losses: GoodputLosses) -> 
     Goodput falls by e^(−restart ÷ time between failures), so there is a closed form; the
     time to read the checkpoint is subtracted. None if checkpoints alone cost too much.
     """
+    if losses.goodput <= 0:
+        return None
     without = losses.goodput * math.exp(losses.restart / losses.mtbf)
     longest = losses.mtbf * math.log(without / (1 - inputs.acceptable))
     rest = longest - (losses.restart - inputs.restart)
