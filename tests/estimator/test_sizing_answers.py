@@ -127,7 +127,7 @@ def test_targets_are_not_spoken_of_where_none_are_set() -> None:
     assert ask("serving-capacity", QWEN, tensor_parallel="4")["max_rate"].note == (
         "Within the targets."
     )
-    assert "or faster, on average" in answer.verdict.text
+    assert "for each token, averaged over their answer" in answer.verdict.text
 
 
 RACK = {
@@ -311,3 +311,28 @@ def test_no_context_beyond_that_of_the_model_is_offered() -> None:
     for answer in (long, ask("inference-memory", card)):
         assert number(answer, "max_context") == 131_072
     assert not any(c.field == "context" for c in ask("inference-memory", card).changes)
+
+
+def test_the_range_of_a_service_is_in_its_gpus_and_not_in_its_load() -> None:
+    typed = {"model": "llama-3.1-70b", "gpu": "H200", "tensor_parallel": "2"}
+    answer = ask("serving-capacity", typed, requests_per_second="20", spare="0")
+    for name in ("requests_per_second", "throughput"):
+        assert answer[name].exact
+    for name in ("replicas", "gpus", "nodes", "cost_per_month", "cost_per_million_tokens"):
+        figure = answer[name]
+        assert figure.low is not None
+        assert figure.high is not None
+        assert figure.low <= number(answer, name) <= figure.high
+    assert answer["replicas"].high > 1.3 * number(answer, "replicas")
+    given = ask("serving-capacity", typed, requests_per_second="20", replicas="9")
+    assert given["replicas"].exact
+
+
+def test_rates_beyond_and_within_the_targets_are_told_apart() -> None:
+    typed = {"model": "llama-3.1-8b", "gpu": "l40s", "tensor_parallel": "1", "concurrent": "400"}
+    answer = ask("serving-capacity", typed, replicas="3")
+    assert answer["fits"].value is False
+    assert answer["max_rate"].note == "Within the targets, which this load misses."
+    assert answer["saturated_throughput"].note.startswith("Whatever the targets.")
+    drafts = ask("serving-capacity", typed, draft_tokens="3")
+    assert "of the drafts are kept; 95 of 100 get one every" in drafts.verdict.text

@@ -28,8 +28,8 @@ from app.estimator.units import format_number, format_value, round_estimate
 _CAPACITY = "serving-capacity"
 OUTPUTS: tuple[OutputSpec[DeploymentResult], ...] = (
     section_output("fits", "Keeps up", "", "more", (_CAPACITY, "fits")),
-    section_output("gpus", "GPUs", "GPU", "less", (_CAPACITY, "gpus"), primary=True),
-    section_output("replicas", "Replicas", "", "less", (_CAPACITY, "replicas")),
+    section_output("gpus", "GPUs", "GPU", "less", (_CAPACITY, "gpus"), modeled=True, primary=True),
+    section_output("replicas", "Replicas", "", "less", (_CAPACITY, "replicas"), modeled=True),
     OutputSpec(
         "nodes", "Systems", "node", "less", lambda r: r.nodes or OutputValue(None, applies=False)
     ),
@@ -52,7 +52,12 @@ OUTPUTS: tuple[OutputSpec[DeploymentResult], ...] = (
         modeled=True,
     ),
     section_output(
-        "cost_per_month", "Cost, rented", "USD/month", "less", (_CAPACITY, "cost_per_month")
+        "cost_per_month",
+        "Cost, rented",
+        "USD/month",
+        "less",
+        (_CAPACITY, "cost_per_month"),
+        modeled=True,
     ),
     section_output(
         "tokens_owned", "Million tokens, owned", "USD/Mtoken", "less", ("cost", "tokens_owned")

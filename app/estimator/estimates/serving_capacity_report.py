@@ -2,27 +2,27 @@
 
 import dataclasses
 import math
-from collections.abc import Callable
 
 from app.estimator.common_inputs import refuse_gguf_elsewhere, refuse_transformers_engine
-from app.estimator.data_files import modeled_rate, modeled_time
 from app.estimator.estimates.latency import validate_inputs
 from app.estimator.estimates.serving_capacity import (
-    RACK,
+    SHARES,
     CapacityResult,
     ServingCapacityInputs,
     build_replica_profile,
     compute_capacity,
-    find_flips,
+    find_replica_bounds,
     replica_load,
     serving_setup,
     validate_expert_split,
     validate_pipeline,
     validate_prefill_decode_split,
 )
+from app.estimator.estimates.serving_capacity_flips import RACK, find_flips
+from app.estimator.estimates.serving_capacity_outputs import OUTPUTS
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.catalog import find_accelerator
-from app.estimator.hardware.prices import UNKNOWN, list_price_notes, typed_or_list_price
+from app.estimator.hardware.prices import list_price_notes
 from app.estimator.memory_verdict import capacity_note
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
@@ -31,8 +31,6 @@ from app.estimator.result import (
     ChartLine,
     Estimate,
     FormulaStep,
-    OutputSpec,
-    OutputValue,
     ResultTable,
     Status,
     Verdict,
@@ -51,23 +49,14 @@ from app.estimator.serving.replica import (
 )
 from app.estimator.serving.simulation import SimulationResult, quantile
 from app.estimator.serving.step_time import other_acceptances
-from app.estimator.training.run_costs import usd_per_million_tokens
 from app.estimator.units import format_number, format_value
-
-SHARES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
-"""Percentiles by name, and the shares of requests that they mean."""
-
-
-def target_share(inputs: ServingCapacityInputs) -> float:
-    """Return the share of requests that must meet the targets [1]."""
-    return next(share for name, share in SHARES if name == inputs.percentile)
 
 
 def build_load_and_simulation_tables(result: CapacityResult) -> tuple[ResultTable, ...]:
     """Return a replica by load, with a simulation next to it if requested."""
     if not result.memory:
         return ()
-    share, rows = target_share(result.inputs), []
+    share, rows = SHARES[result.inputs.percentile], []
     batch = 1.0
     top = result.best
     while batch < 2 * top:
@@ -96,7 +85,7 @@ def build_load_and_simulation_tables(result: CapacityResult) -> tuple[ResultTabl
 
 def _simulation_table(outcome: SimulationResult, operating_point: OperatingPoint) -> ResultTable:
     rows = []
-    for name, share in SHARES:
+    for name, share in SHARES.items():
         first, pace = quantile(outcome.ttft, share), quantile(outcome.tpot, share)
         rows.append(
             (
@@ -117,193 +106,7 @@ def _simulation_table(outcome: SimulationResult, operating_point: OperatingPoint
     return ResultTable("Formula and simulation", columns, tuple(rows))
 
 
-def _value_if_served(value: float | None) -> OutputValue:
-    """Return a value that exists only if the load can be served."""
-    if value is None:
-        return OutputValue(None, note="No load settles.", applies=False)
-    return OutputValue(value)
-
-
-def _rate_output(
-    name: str,
-    label: str,
-    unit: str,
-    read: Callable[[CapacityResult], float | None],
-    interval_name: str = "throughput",
-) -> OutputSpec[CapacityResult]:
-    """Declare a modeled rate; `interval_name` is the error interval of the time behind it."""
-
-    def read_rate(result: CapacityResult) -> OutputValue:
-        value = read(result)
-        if value is None:
-            return _value_if_served(None)
-        return modeled_rate(result.measurements.error_interval_name(interval_name), value)
-
-    return OutputSpec(name, label, unit, "more", read_rate, modeled=True)
-
-
-def _latency_output(
-    latency: str, label: str, name: str, share: float
-) -> OutputSpec[CapacityResult]:
-    """Declare a percentile of a latency [s]; `latency` is ttft or tpot."""
-
-    def read(result: CapacityResult) -> OutputValue:
-        if result.settled is None:
-            return _value_if_served(None)
-        value = getattr(result.settled, latency)[share]
-        return modeled_time(result.measurements.error_interval_name(latency), value)
-
-    return OutputSpec(f"{latency}_{name}", f"{name} {label}", "s", "less", read, modeled=True)
-
-
-_TOGETHER = "Prefill and decode are on the same GPUs."
-
-
-def _prefill_replicas(result: CapacityResult) -> OutputValue:
-    if result.profile.prefill is None:
-        return OutputValue(None, note=_TOGETHER, applies=False)
-    return _value_if_served(result.prefill_replicas)
-
-
-def _transfer(result: CapacityResult) -> OutputValue:
-    if result.profile.prefill is None:
-        return OutputValue(None, note=_TOGETHER, applies=False)
-    return modeled_time("collective", result.profile.prefill.transfer)
-
-
-def _met(result: CapacityResult) -> OutputValue:
-    if result.refusal:
-        return OutputValue(False, note="The engine does not load it.")
-    if result.has_targets:
-        return OutputValue(result.met, note=f"It {_MET[result.met]} the targets.")
-    waits = "no request waits" if result.met else "requests wait"
-    return OutputValue(result.met, note=f"No targets are set; {waits} for memory.")
-
-
-_MET = {True: "meets", False: "misses"}
-
-
-def _max_rate(result: CapacityResult) -> OutputValue:
-    """Return the most requests per second of the replicas that are counted, as a figure."""
-    if result.max_request_rate is None:
-        return _value_if_served(None)
-    name = result.measurements.error_interval_name("throughput")
-    rate = modeled_rate(name, result.max_request_rate)
-    note = "Within the targets." if result.has_targets else ""
-    if result.prefill_bound:
-        note = "As many as the prefill replicas read."
-    return dataclasses.replace(rate, note=note)
-
-
-def _utilization(result: CapacityResult) -> OutputValue:
-    note = "Of the most within the targets." if result.has_targets else "Of the most."
-    value = _value_if_served(result.utilization)
-    return dataclasses.replace(value, note=note) if value.applies else value
-
-
-def _monthly_cost(result: CapacityResult) -> OutputValue:
-    price = typed_or_list_price(result.profile.placed.gpu, result.inputs.cost_per_gpu_hour)
-    if price is None:
-        return OutputValue(None, note=UNKNOWN)
-    return _value_if_served(None if result.gpus is None else result.gpus * price * _HOURS)
-
-
-def _read_requests_per_replica(result: CapacityResult) -> OutputValue:
-    if result.settled is None:
-        return _value_if_served(None)
-    most = int(result.profile.most)  # A part of a request fits on average, not at a time.
-    return OutputValue(min(round(result.settled.batch, 1), max(1, most)))
-
-
-def _most_requests(result: CapacityResult) -> OutputValue:
-    """Return the requests that fit at their mean length, and at their whole one in a note."""
-    profile, requests = result.profile, result.profile.traffic.requests
-    most, full = (max(0, int(n)) for n in (profile.most, profile.full))
-    if most == full:
-        return OutputValue(most)
-    mean = format_number(round(profile.traffic.mean_context))
-    whole = format_number(requests.prompt + requests.answer)
-    note = f"Of {mean} tokens on average; {format_number(full)} of {whole}."
-    return OutputValue(most, note=note)
-
-
-def _million_tokens_cost(result: CapacityResult, with_prompts: bool = False) -> OutputValue:
-    """Return the cost of a million output tokens, or of all tokens, prompts included."""
-    price = typed_or_list_price(result.profile.placed.gpu, result.inputs.cost_per_gpu_hour)
-    if price is None:
-        return OutputValue(None, note=UNKNOWN)
-    if result.gpus is None or not result.output_token_rate:
-        return _value_if_served(None)
-    rate = result.output_token_rate
-    if with_prompts:
-        rate *= 1 + result.inputs.prompt_tokens / result.inputs.output_tokens
-    cost = usd_per_million_tokens(rate, result.gpus, price)
-    return modeled_time(result.measurements.error_interval_name("throughput"), cost)
-
-
-OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
-    OutputSpec("fits", "Keeps up", better="more", read=_met),
-    OutputSpec("replicas", "Replicas", better="less", read=lambda r: _value_if_served(r.replicas)),
-    OutputSpec("prefill_replicas", "Prefill replicas", better="less", read=_prefill_replicas),
-    OutputSpec("gpus", "GPUs", "GPU", "less", lambda r: _value_if_served(r.gpus), primary=True),
-    OutputSpec("nodes", "Nodes", "node", "less", lambda r: _value_if_served(r.nodes)),
-    *(_latency_output("ttft", "time to first token", name, share) for name, share in SHARES),
-    *(_latency_output("tpot", "time per output token", name, share) for name, share in SHARES),
-    _rate_output(
-        "throughput", "Output tokens per second", "token/s", lambda r: r.output_token_rate
-    ),
-    _rate_output(
-        "requests_per_second", "Requests per second", "request/s", lambda r: r.request_rate
-    ),
-    OutputSpec(
-        "max_rate", "Most requests per second", "request/s", "more", _max_rate, modeled=True
-    ),
-    _rate_output(
-        "saturated_throughput",
-        "Output tokens per second, saturated",
-        "token/s",
-        lambda r: r.saturated_token_rate,
-        "saturated",
-    ),
-    OutputSpec(
-        "utilisation",
-        "Load",
-        "%",
-        read=_utilization,
-    ),
-    OutputSpec(
-        "concurrent",
-        "Requests at once on a replica",
-        read=_read_requests_per_replica,
-    ),
-    OutputSpec(
-        "max_concurrent",
-        "Most requests in memory of a replica",
-        better="more",
-        read=_most_requests,
-    ),
-    OutputSpec("transfer", "Transfer of a prompt's cache", "s", "less", _transfer, modeled=True),
-    OutputSpec("cost_per_month", "Cost per month", "USD/month", "less", _monthly_cost),
-    OutputSpec(
-        "cost_per_million_tokens",
-        "Cost per million output tokens",
-        "USD/Mtoken",
-        "less",
-        _million_tokens_cost,
-        modeled=True,
-    ),
-    OutputSpec(
-        "cost_per_million_tokens_of_both",
-        "Cost per million tokens of prompts and answers",
-        "USD/Mtoken",
-        "less",
-        lambda r: _million_tokens_cost(r, with_prompts=True),
-        modeled=True,
-    ),
-)
 _STEPS = StepBuilder(OUTPUTS, "batching-and-latency")
-
-_HOURS = 730.5
 
 
 def estimate(inputs: ServingCapacityInputs) -> Estimate:
@@ -318,6 +121,7 @@ def estimate(inputs: ServingCapacityInputs) -> Estimate:
     validate_prefill_decode_split(model, inputs)
     profile = build_replica_profile(inputs)
     result = compute_capacity(inputs, profile)
+    result = dataclasses.replace(result, replica_bounds=find_replica_bounds(result))
     return Estimate(
         name="serving-capacity",
         verdict=_build_verdict(result),
@@ -347,7 +151,7 @@ def describe_missed_targets(flips: tuple[VerdictFlip, ...], percentile: str) -> 
     return f"{text}: {', '.join(late)}, for {_REQUESTS[percentile]}."
 
 
-_SHARE_LABELS = {"p95": "95 of 100", "p99": "99 of 100"}
+_SHARE_LABELS = {"p50": "half of them", "p95": "95 of 100", "p99": "99 of 100"}
 _REQUESTS = {
     "p50": "half of the requests",
     "p95": "95 of 100 requests, whose prompts vary in length",
@@ -385,10 +189,12 @@ def _describe_other_acceptances(result: CapacityResult) -> str:
         changed = dataclasses.replace(inputs, acceptance=acceptance)
         settled = replica_load(changed, build_replica_profile(changed), result.replicas or 1)
         if settled is not None:
-            pace = format_value(settled.tpot[target_share(inputs)], "s")
+            pace = format_value(settled.tpot[SHARES[inputs.percentile]], "s")
             paces.append(f"one every {pace} at {format_value(acceptance, '%')}")
-    assumed = format_value(inputs.acceptance, "%")
-    return f" That assumes that {assumed} of the drafts are kept: {' and '.join(paces)}."
+    assumed, share = format_value(inputs.acceptance, "%"), _SHARE_LABELS[inputs.percentile]
+    return (
+        f" That assumes that {assumed} of the drafts are kept; {share} get {' and '.join(paces)}."
+    )
 
 
 def _load_status_and_lead(result: CapacityResult) -> tuple[Status, str]:
@@ -444,13 +250,12 @@ def _times_text(result: CapacityResult, settled: OperatingPoint) -> str:
     percentile = result.inputs.percentile
     median = format_value(settled.ttft[0.5], "s")
     text = f"Half of the requests get their first token within {median}"
-    share = "half of them"
+    share = _SHARE_LABELS[percentile]
     if percentile != "p50":
-        share = _SHARE_LABELS[percentile]
-        late = format_value(settled.ttft[target_share(result.inputs)], "s")
+        late = format_value(settled.ttft[SHARES[result.inputs.percentile]], "s")
         text += f", {share} within {late}"
-    each = format_value(settled.tpot[target_share(result.inputs)], "s")
-    text += f". After that, {share} get a token every {each} or faster, on average."
+    each = format_value(settled.tpot[SHARES[result.inputs.percentile]], "s")
+    text += f". Then {share} wait at most {each} for each token, averaged over their answer."
     if result.requests_waiting_for_memory:
         asking, holds = _requests_and_room(result)
         text += (
@@ -636,7 +441,7 @@ def _build_pictures(result: CapacityResult) -> tuple[Chart, ...]:
     inputs = result.inputs
     if not result.memory:
         return ()
-    share, top = target_share(inputs), result.best
+    share, top = SHARES[inputs.percentile], result.best
     first, each = [], []
     batches = [max(1.0, top * (part / 20) ** 2) for part in range(1, 21)]
     if result.requests_waiting_for_memory:  # The rate stays, and the wait grows up to this load.
