@@ -336,3 +336,17 @@ def test_rates_beyond_and_within_the_targets_are_told_apart() -> None:
     assert answer["saturated_throughput"].note.startswith("Whatever the targets.")
     drafts = ask("serving-capacity", typed, draft_tokens="3")
     assert "of the drafts are kept; 95 of 100 get one every" in drafts.verdict.text
+
+
+def test_a_full_card_is_told_its_parts_and_settings_before_a_second_card() -> None:
+    typed = {"model": "gpt-oss-120b", "gpu": "H100", "tensor_parallel": "1", "spare": "0"}
+    full = ask("serving-capacity", typed)
+    assert "weights take 70.8\u00a0GB, 5.5\u00a0GB of it padding" in full.verdict.text
+    fields = [change.field for change in full.changes]
+    assert fields == ["max_sequences", "memory_utilization", "tensor_parallel"]
+    for change in full.changes:
+        after = ask("serving-capacity", typed, **change.typed_values)
+        assert number(after, "max_concurrent") >= 1
+    # vLLM issue 33155: 64.38 GiB with Triton, 65.97 with Marlin, of which 60.77 are the file's.
+    memory = ask("inference-memory", {"model": "gpt-oss-120b", "gpu": "H100"}, tensor_parallel="1")
+    assert memory["padding"].low == pytest.approx((64.38 - 60.77) * 2**30, rel=0.03)

@@ -7,9 +7,10 @@ from typing import Any
 from app.estimator import common_inputs
 from app.estimator.common_inputs import ENGINE, HARDWARE, LOAD, input_error
 from app.estimator.data_files import error_range
+from app.estimator.estimates.inference_memory import InferenceMemoryInputs
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
-from app.estimator.inputs import InputGroup
+from app.estimator.inputs import InputGroup, reuse_input
 from app.estimator.memory.parallel_layout import (
     pipeline_problem,
     quantization_block_problem,
@@ -201,6 +202,7 @@ class ServingCapacityInputs:
         topic="cluster-components",
     )
     memory_utilization: float = common_inputs.usable_share_input(advanced=True)
+    max_sequences: int | None = reuse_input(InferenceMemoryInputs, "max_sequences")
     engine: str = common_inputs.engine_input()
     polling: int = ENGINE.add_folded_input(
         1,
@@ -390,6 +392,7 @@ def serving_setup(inputs: ServingCapacityInputs) -> ServingSetup:
         polling=inputs.polling,
         pipeline=inputs.pipeline_parallel,
         drafts=inputs.draft_tokens > 0,
+        sequences=inputs.max_sequences,
     )
 
 
@@ -413,6 +416,7 @@ def _prefill_decode_setup(inputs: ServingCapacityInputs, gpus: int) -> ServingSe
         polling=inputs.polling,
         dispatch=routed,
         drafts=inputs.draft_tokens > 0,
+        sequences=inputs.max_sequences,
     )
 
 

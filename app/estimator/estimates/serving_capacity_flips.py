@@ -34,7 +34,8 @@ from app.estimator.units import NBSP, format_number, format_value
 def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return the nearest input values at which the verdict flips."""
     if not result.memory:
-        return _more_gpus_flips(result) + _prefill_decode_flips(result)
+        settings = _engine_settings_flips(result)
+        return settings + _more_gpus_flips(result) + _prefill_decode_flips(result)
     other = _other_width_flips(result) + _prefill_decode_flips(result)
     if result.refusal:
         return _expert_parallel_flips(result) + other
@@ -159,6 +160,37 @@ def _width_flip(
     now, then = str(inputs.tensor_parallel), str(other.tensor_parallel)
     label = "GPUs that share the model"
     return VerdictFlip("tensor_parallel", label, now, then, becomes, also)
+
+
+_FEWER_SEQUENCES, _LARGER_SHARE = 128, 0.95
+
+
+def _engine_settings_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """Return the settings of the engine that make room for a request, before more GPUs do."""
+    inputs = result.inputs
+    larger = max(_LARGER_SHARE, inputs.memory_utilization)
+    fewer = min(_FEWER_SEQUENCES, inputs.max_sequences or _FEWER_SEQUENCES)
+    now = format_value(inputs.memory_utilization, "%")
+    share = ("memory_utilization", "Usable share of memory", format_value(larger, "%"))
+    asked = format_number(inputs.max_sequences) if inputs.max_sequences else "its default"
+    most = ("max_sequences", "Most sequences of the engine")
+    sequences = VerdictFlip(*most, asked, str(fewer), _ROOM)
+    flips = []
+    for flip, changes in (
+        (sequences, {"max_sequences": fewer}),
+        (VerdictFlip(*share[:2], now, share[2], _ROOM), {"memory_utilization": larger}),
+    ):
+        if build_replica_profile(dataclasses.replace(inputs, **changes)).most >= 1:
+            flips.append(flip)
+    if flips:
+        return tuple(flips)
+    both = dataclasses.replace(inputs, max_sequences=fewer, memory_utilization=larger)
+    if build_replica_profile(both).most >= 1:
+        return (dataclasses.replace(sequences, also=(share,)),)
+    return ()
+
+
+_ROOM = "There is room for a request."
 
 
 def _more_gpus_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:

@@ -23,6 +23,7 @@ from app.estimator.estimates.serving_capacity_outputs import OUTPUTS
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.prices import list_price_notes
+from app.estimator.memory.parallel_layout import serving_stages
 from app.estimator.memory_verdict import capacity_note
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
@@ -44,6 +45,8 @@ from app.estimator.serving.replica import (
     ReplicaProfile,
     bracket_values_at_batch,
     describe_draft_model,
+    engine_memory_parts,
+    expert_padding_bytes_per_gpu,
     operating_point_at_batch,
     prefill_step_share_and_time,
 )
@@ -161,11 +164,8 @@ _REQUESTS = {
 
 def _build_verdict(result: CapacityResult) -> Verdict:
     inputs = result.inputs
-    gpu = result.profile.placed.gpu.name
     if not result.memory:
-        gpus = serving_setup(inputs).gpus
-        text = f"The weights leave no room for a request on {gpus} {gpu}."
-        return Verdict("no", "Does not fit.", text)
+        return Verdict("no", "Does not fit.", _describe_full_memory(result))
     if result.refusal:
         return Verdict("no", "The engine refuses this layout.", result.refusal)
     if result.replicas is None:
@@ -177,6 +177,25 @@ def _build_verdict(result: CapacityResult) -> Verdict:
     status, lead = _load_status_and_lead(result)
     text = f"{copies}. {_times_text(result, result.settled)}{_describe_other_acceptances(result)}"
     return Verdict(status, lead, text)
+
+
+def _describe_full_memory(result: CapacityResult) -> str:
+    """Return what takes the memory if nothing is left for a request."""
+    placed, share = result.profile.placed, result.inputs.memory_utilization
+    stages = serving_stages(placed.model, placed.serving.pipeline)
+    parts = min(
+        (engine_memory_parts(placed, share, stage) for stage, _ in stages), key=lambda p: p.cache
+    )
+    weights, outside, usable = (
+        format_value(size, "B") for size in (parts.weights, parts.outside, parts.usable)
+    )
+    padding = expert_padding_bytes_per_gpu(placed)
+    padded = f", {format_value(padding, 'B')} of it padding" if padding else ""
+    return (
+        f"No room for a request is left on {placed.serving.gpus} {placed.gpu.name}: of the {usable} "
+        f"that the engine may use on each, weights take {weights}{padded}, and its start-up and "
+        f"libraries {outside}."
+    )
 
 
 def _describe_other_acceptances(result: CapacityResult) -> str:

@@ -58,10 +58,17 @@ def weight_bytes_per_gpu(placed: PlacedModel, stage: Architecture | None = None)
     if not model.is_routed:
         return table.bytes_per_gpu(serving.tensor)
     dense = table.bytes_per_gpu(serving.tensor) - table.experts / serving.tensor
-    experts, parts = table.experts, serving.expert_tensor
-    if placed.narrow and not placed.engine.deals_layers:
-        experts += mxfp4_expert_padding_bytes(model, placed.form, parts)
-    return dense + experts / (serving.expert * parts)
+    experts = table.experts / (serving.expert * serving.expert_tensor)
+    return dense + experts + expert_padding_bytes_per_gpu(placed, stage)
+
+
+def expert_padding_bytes_per_gpu(placed: PlacedModel, stage: Architecture | None = None) -> float:
+    """Bytes that repacking adds to the experts of one GPU without 4-bit math [B]."""
+    serving, model = placed.serving, stage or placed.model
+    if not placed.narrow or placed.engine.deals_layers:
+        return 0.0
+    added = mxfp4_expert_padding_bytes(model, placed.form, serving.expert_tensor)
+    return added / (serving.expert * serving.expert_tensor)
 
 
 # Inputs of an EAGLE-3 head, each as wide as the model, and tokens of its own vocabulary: the
@@ -111,20 +118,39 @@ def sequence_bytes_per_gpu(
     return cached + recurrent_state_bytes(model) / tensor
 
 
-def cache_bytes_per_gpu(
+class EngineMemoryParts(NamedTuple):
+    """Bytes that the engine may use on one GPU, and what it takes besides the cache [B].
+
+    `outside`: CUDA, libraries, and tensors of its largest step or of sampling at start-up.
+    """
+
+    usable: float
+    weights: float
+    outside: float
+
+    @property
+    def cache(self) -> float:
+        """Return the bytes that are left for the cache; negative if there are none [B]."""
+        return self.usable - self.weights - self.outside
+
+
+def engine_memory_parts(
     placed: PlacedModel, usable_share: float = _USABLE, stage: Architecture | None = None
-) -> float:
-    """Bytes available for the cache on one GPU [B]; negative if weights do not fit."""
+) -> EngineMemoryParts:
+    """Return the memory of one GPU without the cache, of a pipeline stage if given."""
     tensor, model = placed.serving.tensor, stage or placed.model
     memory = placed.gpu.engine_visible_memory
     engine = _DEALING if placed.engine.deals_layers else _LOGGED
     engine = engine.with_defaults_for_gpu(placed.gpu.name, memory)
-    outside = engine.bytes_outside_framework(tensor) + profiled_peak_bytes(model, engine, tensor)
-    most = compute_engine_memory_budget(engine, memory, usable_share, tensor)
+    peak = profiled_peak_bytes(model, engine, tensor, sequences=placed.serving.sequences)
     drafting = 0.0
     if placed.serving.drafts:
         drafting = draft_weight_bytes(placed.model, placed.serving.weights) / placed.serving.gpus
-    return most - weight_bytes_per_gpu(placed, model) - outside - drafting
+    return EngineMemoryParts(
+        usable=compute_engine_memory_budget(engine, memory, usable_share, tensor),
+        weights=weight_bytes_per_gpu(placed, model) + drafting,
+        outside=engine.bytes_outside_framework(tensor) + peak,
+    )
 
 
 def max_sequences(placed: PlacedModel, context: float, usable_share: float = _USABLE) -> float:
@@ -139,10 +165,8 @@ def max_sequences(placed: PlacedModel, context: float, usable_share: float = _US
 def _stage_sequences(
     placed: PlacedModel, context: float, usable: float, stage: Architecture
 ) -> float:
-    each, room = (
-        sequence_bytes_per_gpu(placed, context, stage),
-        cache_bytes_per_gpu(placed, usable, stage),
-    )
+    each = sequence_bytes_per_gpu(placed, context, stage)
+    room = engine_memory_parts(placed, usable, stage).cache
     if each <= 0:
         return math.inf if room >= 0 else 0.0
     return max(0.0, room / each) * placed.serving.replicas
@@ -489,7 +513,7 @@ def profile_replica(
 
 def _max_accepted_sequences(placed: PlacedModel, context: float, usable_share: float) -> float:
     """Sequences that fit in memory and that an engine accepts [1]."""
-    accepted = _ACCEPTED * placed.serving.replicas
+    accepted = (placed.serving.sequences or _ACCEPTED) * placed.serving.replicas
     return min(accepted, max_sequences(placed, context, usable_share))
 
 
