@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from app.estimator import common_inputs
@@ -25,6 +26,7 @@ from app.estimator.memory.parallel_layout import quantization_block_problem, ten
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import PUBLISHED, PUBLISHED_OR_FP8
 from app.estimator.result import SubEstimate
+from app.estimator.units import NBSP, parse_quantity
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -34,6 +36,7 @@ class DeploymentInputs:
     model: str = common_inputs.model_input()
     gpu: str = common_inputs.counted_gpu_input(count_field="tensor_parallel")
     concurrent: int = reuse_input(ServingCapacityInputs, "concurrent", default=500)
+    requests_per_second: float | None = reuse_input(ServingCapacityInputs, "requests_per_second")
     tensor_parallel: int | None = common_inputs.tensor_parallel_input(
         default=None,
         kind="count",
@@ -81,13 +84,15 @@ class DeploymentInputs:
 class DeploymentResult(ComposedResult):
     """A service: its GPUs and systems, and what each calculator says of it.
 
-    `gpus` is None if the targets cannot be met.
+    `gpus` is None if no number of them serves. `late` are the targets that counted instead of
+    those that even one request misses.
     """
 
     inputs: DeploymentInputs
     gpu: Accelerator
     gpus: int | None
     nodes: int
+    late: Mapping[str, str]
 
 
 def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
@@ -97,7 +102,12 @@ def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
     run = SectionComposer(inputs)
     capacity = _choose_tensor_parallel(run, system)
     width, estimate = capacity.inputs.tensor_parallel, capacity.estimate
-    replicas = int(estimate["replicas"].value or 1)
+    late = _relax_targets(capacity)
+    if late:
+        capacity = _compute_capacity_section(
+            run, width, expert_parallel=capacity.inputs.expert_parallel, **late
+        )
+        estimate = capacity.estimate
     shared = 1 if inputs.decode_gpus else width
     weights = {
         "model": inputs.model,
@@ -110,11 +120,12 @@ def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
             "inference-memory divides attention over all GPUs of a replica or over none."
         )
     else:
-        run.add("Memory", "inference-memory", _memory_inputs(run, width, replicas))
+        at_once = math.ceil(float(estimate["concurrent"].value or 1))
+        run.add("Memory", "inference-memory", _memory_inputs(run, width, max(1, at_once)))
     run.sections.append(capacity)
     gpus = estimate["gpus"].value
     if not isinstance(gpus, int):
-        return DeploymentResult(tuple(run.sections), {}, inputs, gpu, None, 0)
+        return DeploymentResult(tuple(run.sections), {}, inputs, gpu, None, 0, late)
     nodes = math.ceil(gpus / system.gpus) if system else 0
     reason = no_cluster_reason(gpu, system, gpus)
     if system is None or reason:
@@ -125,7 +136,24 @@ def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
         add_power_section(run, system, nodes)
         rate = float(estimate["throughput"].value or 0) / gpus
         add_cost_section(run, system, gpus, {"token_rate": rate})
-    return DeploymentResult(tuple(run.sections), run.missing, inputs, gpu, gpus, nodes)
+    return DeploymentResult(tuple(run.sections), run.missing, inputs, gpu, gpus, nodes, late)
+
+
+_SLACK = 1.5
+
+
+def _relax_targets(capacity: SubEstimate) -> dict[str, str]:
+    """Return targets instead of those that even one request misses: half again what it takes.
+
+    At just what one request takes, each replica would answer one at a time.
+    """
+    if capacity.estimate["gpus"].value is not None:
+        return {}
+    return {
+        change.field: f"{_SLACK * parse_quantity(change.flips_at.replace(NBSP, ' '), 's'):.3g} s"
+        for change in capacity.estimate.changes
+        if change.field.endswith("_target")
+    }
 
 
 def _choose_tensor_parallel(composer: SectionComposer, system: System | None) -> SubEstimate:
@@ -140,9 +168,7 @@ def _choose_tensor_parallel(composer: SectionComposer, system: System | None) ->
         return _compute_capacity_section(composer, inputs.tensor_parallel)
     if inputs.decode_gpus or inputs.prefill_gpus or inputs.attention_parallel > 1:
         return _compute_capacity_section(composer, 1)
-    memory = composer.compute_section(
-        "Memory", "inference-memory", _memory_inputs(composer, 1, inputs.concurrent)
-    )
+    memory = composer.compute_section("Memory", "inference-memory", _memory_inputs(composer, 1, 1))
     fewest = memory.estimate["fewest_gpus"].value
     width = fewest if isinstance(fewest, int) else 1
     sections = [_compute_loadable_capacity(composer, width)]
@@ -189,10 +215,10 @@ _MEMORY_ENGINES = {"vllm": "vllm-0.9", "vllm-2024": "vllm-0.6", "compiled": "gen
 
 
 def _compute_capacity_section(
-    composer: SectionComposer, tensor_parallel: int, **changes: int
+    composer: SectionComposer, tensor_parallel: int, **changes: int | str
 ) -> SubEstimate:
     shared = ("model", "weights", "cache", "gpu", "concurrent", "prompt_tokens", "output_tokens")
-    more = ("peak", "spare", "memory_utilization", *_PASSED)
+    more = ("requests_per_second", "peak", "spare", "memory_utilization", *_PASSED)
     targets = ("ttft_target", "tpot_target")
     values = composer.select_inputs(*shared, *more, *targets)
     # An emptied target is no target, where a missing one is the default.
@@ -212,10 +238,8 @@ def _weight_format(inputs: DeploymentInputs) -> str:
     return PUBLISHED if find_model(inputs.model).quantization else "fp8"
 
 
-def _memory_inputs(
-    composer: SectionComposer, tensor_parallel: int, replicas: int
-) -> dict[str, Any]:
-    """Return the inputs of memory for one replica, with its share of the users.
+def _memory_inputs(composer: SectionComposer, tensor_parallel: int, at_once: int) -> dict[str, Any]:
+    """Return the inputs of memory for one replica, with the requests that it answers at once.
 
     Where groups of GPUs have requests of their own, attention is data parallel.
     """
@@ -235,5 +259,5 @@ def _memory_inputs(
         "attention": attention,
         "engine": _MEMORY_ENGINES.get(inputs.engine, inputs.engine),
         "context": inputs.prompt_tokens + inputs.output_tokens,
-        "concurrent": max(1, math.ceil(inputs.concurrent / replicas)),
+        "concurrent": at_once,
     }

@@ -141,7 +141,7 @@ def estimate(inputs: ServingCapacityInputs) -> Estimate:
     )
 
 
-def describe_missed_targets(flips: tuple[VerdictFlip, ...], percentile: str) -> str:
+def _describe_missed_targets(flips: tuple[VerdictFlip, ...], percentile: str) -> str:
     """Say that one user alone misses the targets, and what would be met instead."""
     late = [
         f"{change.label.removeprefix('Target: ')} {change.flips_at}, not {change.now}"
@@ -169,7 +169,7 @@ def _build_verdict(result: CapacityResult) -> Verdict:
     if result.refusal:
         return Verdict("no", "The engine refuses this layout.", result.refusal)
     if result.replicas is None:
-        text = describe_missed_targets(find_flips(result), inputs.percentile)
+        text = _describe_missed_targets(find_flips(result), inputs.percentile)
         return Verdict("no", "Targets cannot be met.", text)
     copies = _replicas_text(result)
     if result.settled is None:
