@@ -233,7 +233,8 @@ def test_a_run_of_29_days_is_not_told_that_buying_is_cheaper() -> None:
     sections = {section.name: section.estimate for section in run.sections}
     cost = sections["cost"].verdict
     assert cost.lead.startswith("This run costs 264,")
-    assert "only if machines for 3,600,000\u00a0USD work 60% of 4\u00a0years" in cost.text
+    assert "which cost 3,600,000\u00a0USD" in cost.text
+    assert "if the machines are in use for 60% of 4\u00a0years" in cost.text
     assert "InfiniBand of 400 Gbit/s" in sections["fabric"].verdict.text
     # Saves are as long and as often in both, and what is lost is said of the whole.
     steps = sections["training-time"].steps
@@ -493,7 +494,7 @@ def test_fine_tuning_takes_a_batch_for_a_thousand_steps() -> None:
     tuning = {"model": "8B", "tokens": "100M", "gpus": 8}
     for answer in (ask("training-time", **tuning), ask("parallelism-plan", **tuning)):
         # 24 sequences of 4,096 tokens are 98,304.
-        assert any("24 sequences or 98,304 tokens" in n for n in answer.notes) or (
+        assert any("24 sequences with 98,304 tokens" in n for n in answer.notes) or (
             answer["global_batch"].value == 24
         )
 

@@ -350,3 +350,15 @@ def test_a_full_card_is_told_its_parts_and_settings_before_a_second_card() -> No
     # vLLM issue 33155: 64.38 GiB with Triton, 65.97 with Marlin, of which 60.77 are the file's.
     memory = ask("inference-memory", {"model": "gpt-oss-120b", "gpu": "H100"}, tensor_parallel="1")
     assert memory["padding"].low == pytest.approx((64.38 - 60.77) * 2**30, rel=0.03)
+
+
+def test_the_headline_of_a_plan_names_its_zero_stage() -> None:
+    plan = ask("parallelism-plan", {"model": "8B", "gpus": "8"})
+    assert f"ZeRO {plan['zero'].value}" in plan.verdict.text
+
+
+def test_a_gpu_of_unknown_speed_is_kept_where_memory_decides() -> None:
+    answer = ask("accelerator-choice", {"model": "qwen3-32b", "weights": "fp8"})
+    ranked = next(table for table in answer.tables if "RTX PRO 6000" in str(table.rows))
+    assert "RTX PRO 6000" in str(ranked.rows[-1])
+    assert "then NVIDIA's, then least power" in answer.notes[0]

@@ -518,7 +518,8 @@ def _ranking_key(criterion: str, candidate: GpuCandidate) -> tuple[float, ...]:
     cost = math.inf if candidate.ranking_cost is None else candidate.ranking_cost
     first = {"gpus": candidate.count, "power": power, "speed": time, "cost": cost}[criterion]
     maker = 0 if candidate.gpu.vendor == "NVIDIA" else 1
-    return (first, candidate.count, maker, power, time, -(candidate.gpu.launch_year or 0))
+    unknown = float(math.isinf(time))
+    return (unknown, first, candidate.count, maker, power, time, -(candidate.gpu.launch_year or 0))
 
 
 def _find_candidate(
@@ -581,9 +582,7 @@ def _find_serving_candidate(
         if load.total > limit:
             continue
         seconds = time_per_token_on_gpus(inputs, model, gpu, count)
-        if seconds is None:
-            return "Its 16-bit rate is not published, so its speed is not known."
-        if seconds > inputs.slowest:
+        if seconds is not None and seconds > inputs.slowest:
             why = f"{format_value(seconds, 's')} for a token on {count}."
             continue
         power = None if gpu.tdp is None else gpu.tdp * count

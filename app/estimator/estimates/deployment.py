@@ -41,7 +41,8 @@ class DeploymentInputs:
         default=None,
         kind="count",
         label="GPUs that share the model",
-        help="Left empty: those with which the fewest GPUs in all keep the targets.",
+        help="GPUs of one replica. Left empty: the number with which the fewest GPUs in all keep "
+        "the targets.",
     )
     weights: str = reuse_input(ServingCapacityInputs, "weights")
     cache: str = reuse_input(ServingCapacityInputs, "cache")

@@ -142,10 +142,10 @@ def _engine_notes(model: Architecture, inputs: InferenceMemoryInputs) -> Iterato
         )
     if shared := shared_blocks(model, inputs, inputs.tensor_parallel):
         yield (
-            "vLLM caches attention and recurrent layers in blocks of one size: "
-            f"{format_number(shared.tokens)} tokens, or a state, of which prefix caching keeps "
-            "two for each group of layers. A sequence of this context "
-            f"takes {format_number(shared.blocks_of_sequence(inputs.context))} of them."
+            "vLLM divides the cache into blocks of one size. A block holds the attention of "
+            f"{format_number(shared.tokens)} tokens, or one state of the recurrent layers. Prefix "
+            "caching keeps two such states for each group of layers. A sequence of this context "
+            f"takes {format_number(shared.blocks_of_sequence(inputs.context))} blocks."
         )
     if inputs.graphs:
         taken = format_value(inputs.graphs, "B")
@@ -159,7 +159,7 @@ def _engine_notes(model: Architecture, inputs: InferenceMemoryInputs) -> Iterato
         label = ENGINES[inputs.engine].label
         yield f"{label} take what they need of the whole memory: the usable share does not count."
     if inputs.engine in (TRANSFORMERS, LLAMA_CPP) and inputs.tensor_parallel > 1:
-        yield "Whole layers are dealt to the GPUs; none of them is divided."
+        yield "Each GPU holds whole layers; no layer is divided among GPUs."
 
 
 def _weight_notes(

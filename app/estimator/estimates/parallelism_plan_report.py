@@ -318,10 +318,14 @@ def _build_verdict(result: ParallelismPlanResult) -> Verdict:
     limit = gpu.engine_visible_memory * result.inputs.usable_memory
     rate = format_number(first.tokens_per_second / plan.gpus)
     count = format_number(plan.gpus)
-    text = f"{describe_layout(first)} on {count} {gpu.name}: {rate} tokens/s each."
+    text = (
+        f"{describe_layout(first)}, ZeRO {plan.zero}, on {count} {gpu.name}: {rate} tokens/s each."
+    )
     text += _search_limit_text(result)
     tight = first.memory > 0.95 * limit
-    return Verdict("tight" if tight else "fits", "Fits tightly." if tight else "Fits.", text)
+    return Verdict(
+        "tight" if tight else "fits", "Fits, with little memory left." if tight else "Fits.", text
+    )
 
 
 def _no_layout_verdict(where: str, result: ParallelismPlanResult) -> Verdict:

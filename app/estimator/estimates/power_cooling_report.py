@@ -166,9 +166,8 @@ def _lost_feed_text(result: PowerCoolingResult) -> str:
         return ""
     left, needed = result.lacking_supplies
     return (
-        f" Without one of two feeds a system keeps {left} of its "
-        f"{result.system.power_supplies} supplies and needs {needed} for full power: "
-        "it runs on, slower."
+        f" If one of the two feeds fails, {left} of the {result.system.power_supplies} power "
+        f"supplies of a system still work. Full power needs {needed}, so that it runs on, slower."
     )
 
 
@@ -296,7 +295,7 @@ def _energy_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
 def _build_bar(result: PowerCoolingResult) -> StackedBar:
     """Return the maximum power of the site as a bar, GPUs first."""
     gpus = result.gpus or 0.0
-    named = BarSegment("weights", "GPUs", gpus)
+    named = BarSegment("weights", "GPU power", gpus)
     rest = "Rest of the systems" if gpus else "Systems"
     parts = (
         *((named,) if gpus else ()),

@@ -147,7 +147,10 @@ class ServingCapacityInputs:
         100,
         "Users at once",
         limits=(1, 10_000_000),
-        help="Requests that are being answered at the same time. Requests per second replace them.",
+        help="Requests that are being answered at the same time, of people who wait for one: "
+        "people × time of an answer ÷ (time of an answer + pause until the next question). "
+        "40 people with 8 s for an answer and pauses of 40 s are 40 × 8 ÷ 48 = 7 of them. "
+        "Requests per second replace them.",
         replaced_by="requests_per_second",
     )
     requests_per_second: float | None = LOAD.add_input(
