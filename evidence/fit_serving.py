@@ -42,11 +42,11 @@ from app.estimator.serving.replica import (
     RequestPattern,
     added_prompt_time,
     idle_ttft,
+    mean_step_time,
     median_ttft,
     min_mixed_step_time,
     profile_replica,
     rounds_of_run,
-    time_per_token,
 )
 from app.estimator.serving.step_time import PlacedModel, decode_time, measurement_key, place_model
 from evidence import DATA
@@ -164,7 +164,7 @@ def predicted(row: Measured, constants: Constants) -> float:
         own = max(1.0, batch / row.asked.attention_parallel)
         timed = _timed(placed, row.traffic, own)
         first = median_ttft(placed, timed, row.traffic, idle_ttft(placed, row.traffic))
-        each = time_per_token(timed, answer)
+        each = mean_step_time(timed, (own - 1) / max(1.0, answer))
         if row.kind in ("serving_ttft", "serving_tpot"):
             return first if row.kind == "serving_ttft" else each
         requests += count * batch

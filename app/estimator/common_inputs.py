@@ -9,7 +9,13 @@ from functools import partial
 from typing import Any
 
 from app.estimator.inputs import InputGroup, InputProblem, InvalidInputsError
-from app.estimator.models.number_formats import CACHE_CHOICES, PUBLISHED, PUBLISHED_CHOICES
+from app.estimator.models.number_formats import (
+    CACHE_CHOICES,
+    GGUF_CHOICES,
+    GGUF_FORMATS,
+    PUBLISHED,
+    PUBLISHED_CHOICES,
+)
 from app.estimator.serving import engine
 from app.estimator.training.training_plan import SOFTWARE, USUAL_SOFTWARE
 
@@ -63,6 +69,14 @@ weights_input = partial(
     "Quantized formats leave embeddings, output head and norms in 16 bit.",
     term="quantisation",
     topic="number-formats",
+)
+# With the files of llama.cpp, where the engine is an input too.
+engine_weights_input = partial(
+    weights_input,
+    choices=(*PUBLISHED_CHOICES, *GGUF_CHOICES),
+    help="As published: as the checkpoint is quantized, BF16 where it is not; in llama.cpp its "
+    "usual GGUF file. Quantized formats leave embeddings, output head and norms in 16 bit. GGUF "
+    "is for llama.cpp.",
 )
 cache_input = partial(
     LOAD.add_input,
@@ -310,7 +324,7 @@ training_software_input = partial(
     "dense model and tuned software for a mixture of experts.",
     topic="parallelism",
 )
-TRANSFORMERS = "transformers"
+TRANSFORMERS, LLAMA_CPP = "transformers", "llama.cpp"
 engine_input = partial(
     ENGINE.add_folded_input,
     default="vllm",
@@ -388,6 +402,13 @@ usable_share_input = partial(
     help="The share of GPU memory that the engine may take.",
     topic="inference-memory",
 )
+
+
+def refuse_gguf_elsewhere(weights: str, chosen: str) -> None:
+    """Reject GGUF files for engines other than llama.cpp and Ollama."""
+    if weights in GGUF_FORMATS and chosen != LLAMA_CPP:
+        message = "This format is of llama.cpp and Ollama: choose them as the engine."
+        raise input_error("weights", weights, message)
 
 
 def refuse_transformers_engine(chosen: str) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from app.estimator.hardware import collectives as traffic
 from app.estimator.hardware.catalog import find_accelerator, find_system
 from app.estimator.hardware.throughput import critical_batch, routed_critical_batch
-from app.estimator.serving import replica
+from app.estimator.serving import queueing
 from app.estimator.serving import step_time as speculative
 from app.estimator.training import run_costs
 from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError
@@ -131,9 +131,9 @@ def queue_wait(asked: CaseInputs) -> FormulaValue:
     service = asked.number("mean_service_s")
     answers = {"mean wait in queue": True, "probability of waiting": False}
     if asked.word("answer", answers):
-        wait = replica.mean_wait(servers, rate, service)
-        return formula(replica.mean_wait, wait, alone=True)
-    return formula(replica.erlang_c, replica.erlang_c(servers, rate * service))
+        wait = queueing.mean_wait(servers, rate, service)
+        return formula(queueing.mean_wait, wait, alone=True)
+    return formula(queueing.erlang_c, queueing.erlang_c(servers, rate * service))
 
 
 _YOUNG = "Young: sqrt(2 C M)"

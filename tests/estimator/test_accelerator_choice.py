@@ -76,8 +76,9 @@ def test_reasons_name_the_limit_that_was_set():
 
 
 def test_an_unknown_rate_is_said_and_not_guessed():
-    why = reason("rtx-pro-6000-bw-server")
-    assert why == "Its 16-bit rate is not published, so its speed is not known."
+    candidates = found().candidates
+    assert [c.gpu.id for c in candidates if c.seconds is None] == ["rtx-pro-6000-bw-server"]
+    assert candidates[-1].gpu.id == "rtx-pro-6000-bw-server"
     beside = next(t for t in estimate().tables if t.label == "Beside the ranking")
     wafer = next(row for row in beside.rows if row[0].startswith("Cerebras"))
     assert wafer[-1] == "16-bit rate, 8-bit rate"
@@ -238,7 +239,9 @@ def test_the_order_is_that_of_the_ranking(rank, model):
         "power": lambda c: c.power,
         "speed": lambda c: c.seconds,
     }[rank]
-    values = [key(c) for c in result]
+    unknown = [c.seconds is None for c in result]
+    assert unknown == sorted(unknown), "those of unknown speed come last"
+    values = [key(c) for c in result if c.seconds is not None]
     assert values == sorted(values)
 
 

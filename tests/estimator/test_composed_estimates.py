@@ -165,8 +165,20 @@ def test_a_target_that_no_load_meets_is_named_with_what_one_request_takes():
     (change,) = service.changes
 
     assert (change.field, change.now) == ("ttft_target", "2\u00a0s")
-    assert f"first token {change.flips_at}, not 2\u00a0s" in service.verdict.text
-    assert run_estimate("deployment", {**long, **change.typed_values})["fits"].value is not None
+    assert f"first token within {change.flips_at}, not 2\u00a0s" in service.verdict.text
+    assert service.verdict.lead.endswith("GPUs, later than the targets.")
+    assert service["fits"].value is False
+    later = run_estimate("deployment", {**long, **change.typed_values})
+    assert later["fits"].value is True
+    assert later["gpus"].value == service["gpus"].value
+
+
+def test_a_deployment_takes_a_rate_of_requests_as_its_capacity_does():
+    load = {"model": "llama-3.1-70b", "gpu": "H200", "requests_per_second": 20}
+    service = run_estimate("deployment", load)
+    capacity = _section(service, "serving-capacity")
+    assert capacity.inputs.requests_per_second == 20
+    assert service["throughput"].value == pytest.approx(20 * 300)
 
 
 def _section(answer: Estimate, name: str) -> SubEstimate:

@@ -1,4 +1,4 @@
-"""Waiting lines against Erlang's formulas and what must always hold."""
+"""Waiting lines against Erlang's formulas, simulations and what must always hold."""
 
 import doctest
 import math
@@ -7,14 +7,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.estimator.serving import replica
+from app.estimator.estimates.serving_capacity import (
+    ServingCapacityInputs,
+    build_replica_profile,
+)
+from app.estimator.serving import queueing
+from app.estimator.serving.replica import (
+    max_rate_batch,
+    operating_point_at_batch,
+    operating_point_at_rate,
+)
+from app.estimator.serving.simulation import quantile, simulate_replica
 
 servers = st.integers(1, 200)
 busy = st.floats(0.01, 0.99)
 
 
 def test_examples_in_the_docstrings_hold() -> None:
-    assert doctest.testmod(replica).failed == 0
+    assert doctest.testmod(queueing).failed == 0
 
 
 @pytest.mark.parametrize(
@@ -23,40 +33,85 @@ def test_examples_in_the_docstrings_hold() -> None:
     [(1, 0.5, 0.5), (2, 1.0, 1 / 3), (4, 3.0, 0.50943), (10, 8.0, 0.40918)],
 )
 def test_erlang_c_agrees_with_the_tables(count: int, load: float, waiting: float) -> None:
-    assert replica.erlang_c(count, load) == pytest.approx(waiting, rel=1e-4)
+    assert queueing.erlang_c(count, load) == pytest.approx(waiting, rel=1e-4)
 
 
 @given(servers, busy)
 def test_the_chance_of_waiting_is_between_that_of_loss_and_one(count: int, share: float) -> None:
     load = count * share
-    assert replica.erlang_b(count, load) <= replica.erlang_c(count, load) + 1e-12
-    assert 0 <= replica.erlang_c(count, load) <= 1
+    assert queueing.erlang_b(count, load) <= queueing.erlang_c(count, load) + 1e-12
+    assert 0 <= queueing.erlang_c(count, load) <= 1
 
 
 @given(servers, busy)
 def test_one_more_server_never_lengthens_the_wait(count: int, share: float) -> None:
     rate = count * share
-    now = replica.mean_wait(count, rate, 1.0)
-    assert replica.mean_wait(count + 1, rate, 1.0) <= now + 1e-12
+    now = queueing.mean_wait(count, rate, 1.0)
+    assert queueing.mean_wait(count + 1, rate, 1.0) <= now + 1e-12
 
 
 def test_a_queue_without_room_grows_forever() -> None:
-    assert replica.mean_wait(4, 4.0, 1.0) == math.inf
-    assert replica.wait_quantile(4, 5.0, 1.0)(0.99) == math.inf
-    assert replica.erlang_c(4, 4.0) == 1.0
+    assert queueing.mean_wait(4, 4.0, 1.0) == math.inf
+    assert queueing.wait_quantile(4, 5.0, 1.0)(0.99) == math.inf
+    assert queueing.erlang_c(4, 4.0) == 1.0
 
 
 @given(servers, busy)
 def test_the_mean_wait_is_the_integral_of_the_quantiles(count: int, share: float) -> None:
     rate = count * share
     steps = 2000
-    quantile = replica.wait_quantile(count, rate, 1.0)
+    quantile = queueing.wait_quantile(count, rate, 1.0)
     waits = [quantile((i + 0.5) / steps) for i in range(steps)]
-    mean = replica.mean_wait(count, rate, 1.0)
+    mean = queueing.mean_wait(count, rate, 1.0)
     assert sum(waits) / steps == pytest.approx(mean, rel=0.02, abs=1e-3)
 
 
 @pytest.mark.parametrize(("count", "load"), [(0, 1.0), (3, -1.0)])
 def test_impossible_queues_are_refused(count: int, load: float) -> None:
     with pytest.raises(ValueError, match=r"server|load"):
-        replica.erlang_b(count, load)
+        queueing.erlang_b(count, load)
+
+
+@pytest.mark.parametrize(
+    ("model", "gpu", "tensor", "prompt", "answer"),
+    [
+        ("llama-3.1-70b", "H200", 2, 4000, 300),
+        ("llama-3.1-70b", "H200", 4, 4000, 300),
+        ("llama-3.1-70b", "H100", 4, 500, 1000),
+        ("llama-3.1-8b", "H100", 1, 1000, 200),
+        ("llama-3.1-8b", "H100", 1, 200, 200),
+        ("gpt-oss-120b", "H100", 2, 2000, 500),
+    ],
+)
+def test_random_arrivals_see_what_a_simulation_sees(
+    model: str, gpu: str, tensor: int, prompt: int, answer: int, subtests: pytest.Subtests
+) -> None:
+    inputs = ServingCapacityInputs(
+        model=model,
+        gpu=gpu,
+        tensor_parallel=tensor,
+        prompt_tokens=prompt,
+        output_tokens=answer,
+        requests_per_second=1.0,
+    )
+    profile = build_replica_profile(inputs)
+    most = profile.rate_at(max_rate_batch(profile))
+    for load in (0.05, 0.2, 0.4, 0.6, 0.8):
+        point = operating_point_at_rate(profile, load * most)
+        assert point is not None
+        drawn = [simulate_replica(profile, point.rate, 2000, seed) for seed in (1, 2)]
+        for share in (0.5, 0.95):
+            for name in ("ttft", "tpot"):
+                with subtests.test(load=load, share=share, name=name):
+                    seen = [quantile(getattr(result, name), share) or 0.0 for result in drawn]
+                    formula = getattr(point, name)[share]
+                    assert 0.8 < formula / (sum(seen) / len(seen)) < 1.25
+
+
+@pytest.mark.parametrize("users", [4, 16, 64])
+def test_a_fixed_number_of_users_sees_the_spread_of_a_simulation(users: int) -> None:
+    profile = build_replica_profile(ServingCapacityInputs(tensor_parallel=4))
+    point = operating_point_at_batch(profile, users)
+    drawn = simulate_replica(profile, point.rate, 2000, users=users)
+    for share in (0.5, 0.95, 0.99):
+        assert point.tpot[share] == pytest.approx(quantile(drawn.tpot, share), rel=0.1)

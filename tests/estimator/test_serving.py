@@ -27,11 +27,11 @@ from app.estimator.serving.replica import (
     RequestPattern,
     idle_ttft,
     max_sequences,
+    mean_step_time,
     median_ttft,
     prefill_step_share_and_time,
     profile_replica,
     saturated_rate,
-    time_per_token,
 )
 from app.estimator.serving.step_time import (
     PlacedModel,
@@ -288,11 +288,11 @@ def test_a_step_is_filled_up_to_a_recorded_batch() -> None:
 
 def test_a_step_with_prompts_takes_at_least_its_launches() -> None:
     slow = BatchTiming(step=0.01, cost=0.02, batch=11, recorded=0.01, launching=0.05)
-    share, mixed = prefill_step_share_and_time(slow, 100)
+    share, mixed = prefill_step_share_and_time(slow, 0.1)
     assert (share, mixed) == (pytest.approx(1 - math.exp(-0.1)), 0.05)
-    assert time_per_token(slow, 100) == pytest.approx(0.01 + share * 0.04)
+    assert mean_step_time(slow, 0.1) == pytest.approx(0.01 + share * 0.04)
     quick = slow._replace(launching=0.0)
-    assert time_per_token(quick, 100) == pytest.approx(0.01 + 0.1 * 0.02)
+    assert mean_step_time(quick, 0.1) == pytest.approx(0.01 + 0.1 * 0.02)
 
 
 def test_an_arm_host_takes_longer_to_launch() -> None:
@@ -543,3 +543,11 @@ def test_half_of_a_split_and_other_splits_beside_it_are_refused(
             with pytest.raises(InvalidInputsError) as refused:
                 registry.run_estimate("serving-capacity", {"model": "deepseek-v3"} | typed)
             assert refused.value.problems[0].field == field
+
+
+def test_few_rows_of_experts_are_multiplied_as_vectors_without_padding() -> None:
+    one = placed("gpt-oss-20b", "RTX 5080", weights="gguf-mxfp4-moe", software="llama.cpp")
+    step = decode_time(one, 1, 128)
+    work = 2 * find_model("gpt-oss-20b").active_parameters
+    assert step.compute < 4 * work / one.rates.matmul16
+    assert step.weights > 10 * step.compute

@@ -32,7 +32,7 @@ from app.estimator.hardware.catalog import (
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InputGroup, InvalidInputsError, input_field
 from app.estimator.memory.inference_memory import ENGINES, EngineMemory
-from app.estimator.memory.parallel_layout import tensor_parallel_choices
+from app.estimator.memory.parallel_layout import loadable_gpu_counts, tensor_parallel_choices
 from app.estimator.memory_verdict import is_allowed_after_rounding
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
@@ -242,10 +242,8 @@ def find_gpu_cooling(gpu_id: str) -> str:
     """
     if is_pcie_card(find_accelerator(gpu_id)):
         return "air"
-    coolings = {
-        s.cooling.split()[0] for s in list_systems() if s.accelerator == gpu_id and s.cooling
-    }
-    return "air" if "air" in coolings else "liquid" if coolings else ""
+    ways = {s.cooling.split()[0] for s in list_systems() if s.accelerator == gpu_id and s.cooling}
+    return "air" if "air" in ways else "liquid" if ways else ""
 
 
 def is_pcie_card(gpu: Accelerator) -> bool:
@@ -276,8 +274,8 @@ def sales_units(gpu: Accelerator) -> tuple[SalesUnit, ...]:
         return (SalesUnit(1, "card"),)
     if gpu.form_factor.startswith("Superchip"):
         return (SalesUnit(1, "module"),)
-    board_of_four = (SalesUnit(4, "board"),) if gpu.id in _BOARDS_OF_FOUR else ()
-    return (*board_of_four, SalesUnit(8, "board"))
+    four = (SalesUnit(4, "board"),) if gpu.id in _BOARDS_OF_FOUR else ()
+    return (*four, SalesUnit(8, "board"))
 
 
 class BoughtGpus(NamedTuple):
@@ -325,21 +323,21 @@ def find_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
         _power_or_memory_objection,
         _number_format_objection,
     )
-    return next((objection for check in checks if (objection := check(inputs, gpu))), "")
+    return next((why for check in checks if (why := check(inputs, gpu))), "")
 
 
 def _find_product_or_cooling_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
     if inputs.vendor not in {"any", gpu.vendor}:
         return f"Made by {gpu.vendor}."
-    rarity = "Announced, not sold yet." if gpu.announced else _RARE.get(gpu.id, "")
-    if rarity and not (inputs.rare or inputs.only):
-        return rarity
+    rare = "Announced, not sold yet." if gpu.announced else _RARE.get(gpu.id, "")
+    if rare and not (inputs.rare or inputs.only):
+        return rare
     if inputs.form != "any" and (inputs.form == "card") != is_pcie_card(gpu):
         return "A module." if inputs.form == "card" else "A card."
     if inputs.cooling == "air":
-        cooling = find_gpu_cooling(gpu.id)
-        if cooling != "air":
-            return "Cooled by liquid." if cooling else "Its cooling is not known here."
+        way = find_gpu_cooling(gpu.id)
+        if way != "air":
+            return "Cooled by liquid." if way else "Its cooling is not known here."
     return ""
 
 
@@ -357,11 +355,11 @@ def _power_or_memory_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator
 
 
 def _number_format_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
-    weight_format = FORMATS["bf16"]
+    form = FORMATS["bf16"]
     if inputs.job != "training":
-        weight_format = resolve_weight_format(find_model(inputs.model), inputs.weights)
-    needed = "fp8" if weight_format.math == "fp8" else weight_format.id
-    return f"Cannot compute in {weight_format.label}." if gpu.lacks_format(needed) else ""
+        form = resolve_weight_format(find_model(inputs.model), inputs.weights)
+    needed = "fp8" if form.math == "fp8" else form.id
+    return f"Cannot compute in {form.label}." if gpu.lacks_format(needed) else ""
 
 
 def parse_prices_by_gpu(inputs: AcceleratorChoiceInputs) -> Mapping[str, float]:
@@ -383,8 +381,8 @@ def parse_prices_by_gpu(inputs: AcceleratorChoiceInputs) -> Mapping[str, float]:
         if not 0 < prices[key] < 1e6:
             raise input_error("prices", part, f"The price in “{part}” must lie above 0.")
     if not prices and (inputs.budget is not None or inputs.rank == "cost"):
-        subject = "Ranking by cost" if inputs.rank == "cost" else "A budget"
-        raise input_error("prices", inputs.prices, f"{subject} needs prices, such as h100 4.")
+        what = "Ranking by cost" if inputs.rank == "cost" else "A budget"
+        raise input_error("prices", inputs.prices, f"{what} needs prices, such as h100 4.")
     return prices
 
 
@@ -455,31 +453,25 @@ def rank_gpus(inputs: AcceleratorChoiceInputs) -> GpuRanking:
     """Evaluate every GPU; raises InvalidInputsError for invalid or missing prices."""
     model = find_model(inputs.model)
     prices = parse_prices_by_gpu(inputs)
-    memory_by_group = _memory_by_group(inputs, model) if inputs.job == "serving" else {}
-    weight_format = resolve_weight_format(model, inputs.weights)
+    loads = _memory_by_group(inputs, model) if inputs.job == "serving" else {}
+    form = resolve_weight_format(model, inputs.weights)
     candidates: list[GpuCandidate] = []
     excluded: list[ExcludedGpu] = []
     for gpu in list_gpus():
-        objection = find_objection(inputs, gpu)
-        memory_by_count = memory_by_group.get(_memory_group_key(gpu, weight_format), {})
-        candidate_or_reason = objection or _find_candidate(
-            inputs, model, gpu, memory_by_count, prices.get(gpu.id)
-        )
-        if isinstance(candidate_or_reason, str):
-            excluded.append(ExcludedGpu(gpu, candidate_or_reason))
+        why = find_objection(inputs, gpu)
+        load = loads.get(_memory_group_key(gpu, form), {})
+        tried = why or _find_candidate(inputs, model, gpu, load, prices.get(gpu.id))
+        if isinstance(tried, str):
+            excluded.append(ExcludedGpu(gpu, tried))
         else:
-            candidates.append(candidate_or_reason)
+            candidates.append(tried)
     candidates.sort(key=lambda c: _ranking_key(inputs.rank, c))
-    memory_of_best = (
-        memory_by_group.get(_memory_group_key(candidates[0].gpu, weight_format), {})
-        if candidates
-        else {}
-    )
-    return GpuRanking(inputs, model, tuple(candidates), tuple(excluded), memory_of_best)
+    best = loads.get(_memory_group_key(candidates[0].gpu, form), {}) if candidates else {}
+    return GpuRanking(inputs, model, tuple(candidates), tuple(excluded), best)
 
 
 class MemoryGroup(NamedTuple):
-    """The properties of a GPU that decide how much of its memory a model takes.
+    """What of a GPU decides how much of its memory a model takes.
 
     Whether it unpacks weights to 16 bit, and what the engine's defaults on it use.
     """
@@ -497,9 +489,9 @@ def _memory_by_group(
     inputs: AcceleratorChoiceInputs, model: Architecture
 ) -> dict[MemoryGroup, dict[int, GpuMemoryUse]]:
     """Return the memory use on an example of each kind of GPU."""
-    weight_format = resolve_weight_format(model, inputs.weights)
-    examples = {_memory_group_key(gpu, weight_format): gpu for gpu in list_gpus()}
-    return {group: _memory_by_gpu_count(inputs, model, gpu) for group, gpu in examples.items()}
+    form = resolve_weight_format(model, inputs.weights)
+    examples = {_memory_group_key(gpu, form): gpu for gpu in list_gpus()}
+    return {kind: _memory_by_gpu_count(inputs, model, gpu) for kind, gpu in examples.items()}
 
 
 def _memory_by_gpu_count(
@@ -514,27 +506,20 @@ def _memory_by_gpu_count(
         context=inputs.context,
         concurrent=inputs.concurrent,
     )
-    return {n: gpu_memory_use(model, memory, n) for n in tensor_parallel_choices(model, 72)}
+    counts = loadable_gpu_counts(model, inputs.weights, tensor_parallel_choices(model, 72))
+    return {n: gpu_memory_use(model, memory, n) for n in counts}
 
 
 def _ranking_key(criterion: str, candidate: GpuCandidate) -> tuple[float, ...]:
     """Return the sort key of the ranking; unknown values come last, NVIDIA's first of equals."""
     power = math.inf if candidate.power is None else candidate.power
-    time_or_hours = candidate.seconds if candidate.hours is None else candidate.hours
-    time = math.inf if time_or_hours is None else time_or_hours
+    work = candidate.seconds if candidate.hours is None else candidate.hours
+    time = math.inf if work is None else work
     cost = math.inf if candidate.ranking_cost is None else candidate.ranking_cost
-    criterion_value = {"gpus": candidate.count, "power": power, "speed": time, "cost": cost}[
-        criterion
-    ]
-    vendor_rank = 0 if candidate.gpu.vendor == "NVIDIA" else 1
-    return (
-        criterion_value,
-        candidate.count,
-        vendor_rank,
-        power,
-        time,
-        -(candidate.gpu.launch_year or 0),
-    )
+    first = {"gpus": candidate.count, "power": power, "speed": time, "cost": cost}[criterion]
+    maker = 0 if candidate.gpu.vendor == "NVIDIA" else 1
+    unknown = float(math.isinf(time))
+    return (unknown, first, candidate.count, maker, power, time, -(candidate.gpu.launch_year or 0))
 
 
 def _find_candidate(
@@ -548,20 +533,18 @@ def _find_candidate(
     if inputs.budget is not None and price is None:
         return "No price was given for it."
     if inputs.job == "training":
-        candidate_or_reason = _find_training_candidate(inputs, model, gpu, price)
+        tried = _find_training_candidate(inputs, model, gpu, price)
     else:
-        candidate_or_reason = _find_serving_candidate(
-            inputs, model, gpu, memory_by_gpu_count, price
-        )
-    if isinstance(candidate_or_reason, str):
-        return candidate_or_reason
-    return _total_power_or_budget_objection(inputs, candidate_or_reason) or candidate_or_reason
+        tried = _find_serving_candidate(inputs, model, gpu, memory_by_gpu_count, price)
+    if isinstance(tried, str):
+        return tried
+    return _total_power_or_budget_objection(inputs, tried) or tried
 
 
 def _total_power_or_budget_objection(
     inputs: AcceleratorChoiceInputs, candidate: GpuCandidate
 ) -> str:
-    """Return how all GPUs together exceed the power limit or the budget; empty if they do not."""
+    """Return whether all GPUs together exceed the power limit or the budget."""
     count = format_value(candidate.count, "GPU")
     if inputs.total_power is not None:
         if candidate.power is None:
@@ -591,30 +574,28 @@ def _find_serving_candidate(
     memory_by_gpu_count: Mapping[int, GpuMemoryUse],
     price: float | None,
 ) -> GpuCandidate | str:
-    limit, domain_size = gpu.capacity * USABLE, fast_domain_size(gpu)
-    objection = ""
+    limit, most = gpu.capacity * USABLE, fast_domain_size(gpu)
+    why = ""
     for count, load in memory_by_gpu_count.items():
-        if count > domain_size:
+        if count > most:
             break
         if load.total > limit:
             continue
         seconds = time_per_token_on_gpus(inputs, model, gpu, count)
-        if seconds is None:
-            return "Its 16-bit rate is not published, so its speed is not known."
-        if seconds > inputs.slowest:
-            objection = f"{format_value(seconds, 's')} for a token on {count}."
+        if seconds is not None and seconds > inputs.slowest:
+            why = f"{format_value(seconds, 's')} for a token on {count}."
             continue
         power = None if gpu.tdp is None else gpu.tdp * count
         return GpuCandidate(gpu, count, load.total, seconds, None, power, price)
-    if objection:
-        return objection
-    return f"Does not fit on {domain_size} in one domain."
+    if why:
+        return why
+    return f"Does not fit on {most} in one domain."
 
 
 def time_per_token_on_gpus(
     inputs: AcceleratorChoiceInputs, model: Architecture, gpu: Accelerator, count: int
 ) -> float | None:
-    """Return the time for one token of every sequence [s]; None if rates are unknown."""
+    """Time for one token of every sequence [s]; None if rates are unknown."""
     serving = ServingSetup(
         weights=inputs.weights, cache=inputs.cache, tensor=count, expert_tensor=count
     )
@@ -637,10 +618,10 @@ def _find_gpu_with_usable_nvlink(gpu_id: str, count: int) -> Accelerator:
 
 @functools.lru_cache(maxsize=2048)
 def _gpu_hours_per_token(model: str, gpu: str, number_format: str, software: str) -> float | None:
-    """Return the GPU-hours for one token of a run without lost time [h]; None if unknown."""
+    """GPU-hours for one token of a run without lost time [h]; None if unknown."""
     try:
-        accelerator = _find_gpu_with_usable_nvlink(gpu, _SERVER)
-        return gpu_hours_per_token(find_model(model), accelerator, number_format, software)
+        on = _find_gpu_with_usable_nvlink(gpu, _SERVER)
+        return gpu_hours_per_token(find_model(model), on, number_format, software)
     except (ValueError, TypeError):
         return None
 
@@ -650,12 +631,10 @@ def _find_training_candidate(
 ) -> GpuCandidate | str:
     if gpu.peak_rate(inputs.number_format) is None and inputs.number_format != "bf16":
         return f"It does not compute in {inputs.number_format.upper()}."
-    hours_per_token = _gpu_hours_per_token(
-        inputs.model, gpu.id, inputs.number_format, inputs.software
-    )
-    if hours_per_token is None or not math.isfinite(hours_per_token):
+    each = _gpu_hours_per_token(inputs.model, gpu.id, inputs.number_format, inputs.software)
+    if each is None or not math.isfinite(each):
         return "Its 16-bit rate is not published, so its speed is not known."
-    hours = hours_per_token * inputs.tokens / (1 - inputs.lost)
+    hours = each * inputs.tokens / (1 - inputs.lost)
     capacity = gpu.capacity * FOR_STATES
     states = model.parameters * STATES
     count = max(1, math.ceil(states / capacity), math.ceil(hours * 3600 / inputs.days))
@@ -671,17 +650,17 @@ def find_flips(result: GpuRanking) -> tuple[VerdictFlip, ...]:
     for variation in _flip_candidates(result):
         changed: dict[str, Any] = {variation.field: variation.value}
         try:
-            varied_ranking = rank_gpus(dataclasses.replace(result.inputs, **changed))
+            other = rank_gpus(dataclasses.replace(result.inputs, **changed))
         except InvalidInputsError:
             continue
-        if _best_gpu_and_count(varied_ranking) != _best_gpu_and_count(result):
+        if _best_gpu_and_count(other) != _best_gpu_and_count(result):
             changes.append(
                 VerdictFlip(
                     variation.field,
                     variation.label,
                     variation.current_text,
                     variation.varied_text,
-                    _describe_new_best(varied_ranking),
+                    _describe_new_best(other),
                 )
             )
     return tuple(changes)
@@ -714,31 +693,29 @@ def _flip_candidates(result: GpuRanking) -> tuple[InputVariation, ...]:
     best = result.best
     if inputs.job == "training":
         return _half_deadline_variation(inputs)
-    variations: list[InputVariation] = []
+    tries: list[InputVariation] = []
     if best is not None:
-        variations += _find_unfit_concurrency_variation(result, best)
-    weight_format = resolve_weight_format(result.model, inputs.weights)
-    lighter = {"bf16": "fp8", "fp16": "fp8", "fp8": "int4"}.get(weight_format.id)
+        tries += _find_unfit_concurrency_variation(result, best)
+    form = resolve_weight_format(result.model, inputs.weights)
+    lighter = {"bf16": "fp8", "fp16": "fp8", "fp8": "int4"}.get(form.id)
     if best is None:
-        current_text, value = f"{format_number(inputs.slowest * 1e3)} ms", inputs.slowest * 4
-        varied_text = f"{format_number(value * 1e3)} ms"
+        now, value = f"{format_number(inputs.slowest * 1e3)} ms", inputs.slowest * 4
+        flips = f"{format_number(value * 1e3)} ms"
         limit = min(value, 100.0)
-        variations.append(
-            InputVariation("slowest", "Slowest token", limit, current_text, varied_text)
-        )
+        tries.append(InputVariation("slowest", "Slowest token", limit, now, flips))
     if lighter:
-        current_text, varied_text = weight_format.label, FORMATS[lighter].label
-        variations.append(InputVariation("weights", "Weights", lighter, current_text, varied_text))
-    return tuple(variations)
+        now, flips = form.label, FORMATS[lighter].label
+        tries.append(InputVariation("weights", "Weights", lighter, now, flips))
+    return tuple(tries)
 
 
 def _half_deadline_variation(inputs: AcceleratorChoiceInputs) -> tuple[InputVariation, ...]:
-    current_text = format_value(inputs.days, "s").replace("\u00a0", " ")
+    now = format_value(inputs.days, "s").replace("\u00a0", " ")
     half = inputs.days / 2
     if not is_allowed_after_rounding(type(inputs), "days", half):
         return ()
-    varied_text = f"{format_number(half / 86400)} days"
-    return (InputVariation("days", "Time for the training", half, current_text, varied_text),)
+    days = f"{format_number(half / 86400)} days"
+    return (InputVariation("days", "Time for the training", half, now, days),)
 
 
 def _find_unfit_concurrency_variation(
@@ -747,14 +724,12 @@ def _find_unfit_concurrency_variation(
     """Return the first number of sequences that no longer fits on the best GPUs."""
     inputs = result.inputs
     load = result.loads[best.count]
-    free_bytes = best.gpu.capacity * USABLE - load.bytes_without_cache
-    bytes_per_sequence = load.cache / inputs.concurrent
-    if bytes_per_sequence <= 0 or free_bytes <= 0:
+    free = best.gpu.capacity * USABLE - load.bytes_without_cache
+    each = load.cache / inputs.concurrent
+    if each <= 0 or free <= 0:
         return ()
-    sequences = max(int(free_bytes // bytes_per_sequence), inputs.concurrent) + 1
-    if sequences > 1_000_000:
+    more = max(int(free // each), inputs.concurrent) + 1
+    if more > 1_000_000:
         return ()
-    current_text, varied_text = format_number(inputs.concurrent), format_number(sequences)
-    return (
-        InputVariation("concurrent", "Concurrent sequences", sequences, current_text, varied_text),
-    )
+    now, flips = format_number(inputs.concurrent), format_number(more)
+    return (InputVariation("concurrent", "Concurrent sequences", more, now, flips),)

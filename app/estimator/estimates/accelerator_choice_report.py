@@ -453,7 +453,10 @@ def _build_bar(result: GpuRanking, best: GpuCandidate) -> StackedBar:
 
 
 _RANKED = {
-    "gpus": "Fewest GPUs come first, then least power, then speed.",
+    "gpus": (
+        "Fewest GPUs come first, then NVIDIA's, then least power, then speed. A GPU whose 16-bit "
+        "rate is not published fits by its memory, and comes after all whose speed is known."
+    ),
     "power": "Least power of the accelerators comes first, then fewest of them.",
     "speed": "The fastest comes first, each with the fewest GPUs that do the job.",
     "cost": "The cheapest comes first; those without a price come last.",

@@ -163,9 +163,9 @@ def _build_run_verdict(result: CostResult) -> Verdict:
     return Verdict(
         "info",
         f"This run costs {rented} rented.",
-        f"Owned, the same hours come to {owned}, but only if machines for "
-        f"{format_value(result.purchase, 'USD')} work {format_value(inputs.utilisation, '%')} "
-        f"of {format_value(inputs.life, 's')}.",
+        f"On machines of your own, which cost {format_value(result.purchase, 'USD')}, the same "
+        f"hours cost {owned} if the machines are in use for "
+        f"{format_value(inputs.utilisation, '%')} of {format_value(inputs.life, 's')}.",
     )
 
 

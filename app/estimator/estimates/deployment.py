@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from app.estimator import common_inputs
@@ -21,10 +22,11 @@ from app.estimator.estimates.power_cooling import PowerCoolingInputs
 from app.estimator.estimates.serving_capacity import ServingCapacityInputs
 from app.estimator.hardware.catalog import Accelerator, System, find_accelerator, find_system
 from app.estimator.inputs import reuse_input
-from app.estimator.memory.parallel_layout import tensor_parallel_problem
+from app.estimator.memory.parallel_layout import quantization_block_problem, tensor_parallel_problem
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import PUBLISHED, PUBLISHED_OR_FP8
 from app.estimator.result import SubEstimate
+from app.estimator.units import NBSP, parse_quantity
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -34,11 +36,13 @@ class DeploymentInputs:
     model: str = common_inputs.model_input()
     gpu: str = common_inputs.counted_gpu_input(count_field="tensor_parallel")
     concurrent: int = reuse_input(ServingCapacityInputs, "concurrent", default=500)
+    requests_per_second: float | None = reuse_input(ServingCapacityInputs, "requests_per_second")
     tensor_parallel: int | None = common_inputs.tensor_parallel_input(
         default=None,
         kind="count",
         label="GPUs that share the model",
-        help="Left empty: those with which the fewest GPUs in all keep the targets.",
+        help="GPUs of one replica. Left empty: the number with which the fewest GPUs in all keep "
+        "the targets.",
     )
     weights: str = reuse_input(ServingCapacityInputs, "weights")
     cache: str = reuse_input(ServingCapacityInputs, "cache")
@@ -81,85 +85,110 @@ class DeploymentInputs:
 class DeploymentResult(ComposedResult):
     """A service: its GPUs and systems, and what each calculator says of it.
 
-    `gpus` is None if the targets cannot be met.
+    `gpus` is None if no number of them serves. `late` are the targets that counted instead of
+    those that even one request misses.
     """
 
     inputs: DeploymentInputs
     gpu: Accelerator
     gpus: int | None
     nodes: int
+    late: Mapping[str, str]
 
 
 def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
     """Take a service through weights, memory, latency, network, power and cost."""
     gpu = find_accelerator(inputs.gpu)
     system = find_system(inputs.system) if inputs.system else first_system_with_gpu(gpu)
-    composer = SectionComposer(inputs)
-    capacity = _choose_tensor_parallel(composer, system)
-    tensor_parallel, estimate = capacity.inputs.tensor_parallel, capacity.estimate
-    replicas = int(estimate["replicas"].value or 1)
-    weight_gpus = 1 if inputs.decode_gpus else tensor_parallel
+    run = SectionComposer(inputs)
+    capacity = _choose_tensor_parallel(run, system)
+    width, estimate = capacity.inputs.tensor_parallel, capacity.estimate
+    late = _relax_targets(capacity)
+    if late:
+        capacity = _compute_capacity_section(
+            run, width, expert_parallel=capacity.inputs.expert_parallel, **late
+        )
+        estimate = capacity.estimate
+    shared = 1 if inputs.decode_gpus else width
     weights = {
         "model": inputs.model,
         "weights": _weight_format(inputs),
-        "tensor_parallel": weight_gpus,
+        "tensor_parallel": shared,
     }
-    composer.add("Weights", "weights", weights)
-    if inputs.attention_parallel > 1 and tensor_parallel > 1:
-        composer.missing["Memory"] = (
+    run.add("Weights", "weights", weights)
+    if inputs.attention_parallel > 1 and width > 1:
+        run.missing["Memory"] = (
             "inference-memory divides attention over all GPUs of a replica or over none."
         )
     else:
-        composer.add(
-            "Memory", "inference-memory", _memory_inputs(composer, tensor_parallel, replicas)
-        )
-    composer.sections.append(capacity)
+        at_once = math.ceil(float(estimate["concurrent"].value or 1))
+        run.add("Memory", "inference-memory", _memory_inputs(run, width, max(1, at_once)))
+    run.sections.append(capacity)
     gpus = estimate["gpus"].value
     if not isinstance(gpus, int):
-        return DeploymentResult(tuple(composer.sections), {}, inputs, gpu, None, 0)
+        return DeploymentResult(tuple(run.sections), {}, inputs, gpu, None, 0, late)
     nodes = math.ceil(gpus / system.gpus) if system else 0
     reason = no_cluster_reason(gpu, system, gpus)
     if system is None or reason:
-        composer.missing |= dict.fromkeys(("Network", "Power", "Cost"), reason)
+        run.missing |= dict.fromkeys(("Network", "Power", "Cost"), reason)
     else:
-        network = {
-            "system": system.id,
-            "nodes": nodes,
-            **composer.select_inputs("oversubscription"),
-        }
-        composer.try_to_add("Network", "fabric", network)
-        add_power_section(composer, system, nodes)
+        network = {"system": system.id, "nodes": nodes, **run.select_inputs("oversubscription")}
+        run.try_to_add("Network", "fabric", network)
+        add_power_section(run, system, nodes)
         rate = float(estimate["throughput"].value or 0) / gpus
-        add_cost_section(composer, system, gpus, {"token_rate": rate})
-    return DeploymentResult(tuple(composer.sections), composer.missing, inputs, gpu, gpus, nodes)
+        add_cost_section(run, system, gpus, {"token_rate": rate})
+    return DeploymentResult(tuple(run.sections), run.missing, inputs, gpu, gpus, nodes, late)
+
+
+_SLACK = 1.5
+
+
+def _relax_targets(capacity: SubEstimate) -> dict[str, str]:
+    """Return targets instead of those that even one request misses: half again what it takes.
+
+    At just what one request takes, each replica would answer one at a time.
+    """
+    if capacity.estimate["gpus"].value is not None:
+        return {}
+    return {
+        change.field: f"{_SLACK * parse_quantity(change.flips_at.replace(NBSP, ' '), 's'):.3g} s"
+        for change in capacity.estimate.changes
+        if change.field.endswith("_target")
+    }
 
 
 def _choose_tensor_parallel(composer: SectionComposer, system: System | None) -> SubEstimate:
     """Return the capacity with the fewest GPUs in all that keep the targets.
 
-    Tries the fewest GPUs of a replica that hold one request, then twice as many, up to a whole
-    system. If none keeps the targets, returns the last one tried.
+    Tried are the fewest for a replica that hold one request, and twice as many up to a whole
+    system. If none keeps the targets, it is the last of them. Experts whose parts engines do
+    not load are divided whole.
     """
     inputs = composer.inputs
     if inputs.tensor_parallel:
         return _compute_capacity_section(composer, inputs.tensor_parallel)
     if inputs.decode_gpus or inputs.prefill_gpus or inputs.attention_parallel > 1:
         return _compute_capacity_section(composer, 1)
-    memory = composer.compute_section(
-        "Memory", "inference-memory", _memory_inputs(composer, 1, inputs.concurrent)
-    )
+    memory = composer.compute_section("Memory", "inference-memory", _memory_inputs(composer, 1, 1))
     fewest = memory.estimate["fewest_gpus"].value
-    tensor_parallel = fewest if isinstance(fewest, int) else 1
-    sections = [_compute_capacity_section(composer, tensor_parallel)]
-    max_tensor_parallel = system.gpus if system else 8
+    width = fewest if isinstance(fewest, int) else 1
+    sections = [_compute_loadable_capacity(composer, width)]
+    most = system.gpus if system else 8
     while (
-        2 * tensor_parallel <= max_tensor_parallel
-        and tensor_parallel_problem(find_model(inputs.model), 2 * tensor_parallel) is None
+        2 * width <= most and tensor_parallel_problem(find_model(inputs.model), 2 * width) is None
     ):
-        tensor_parallel *= 2
-        sections.append(_compute_capacity_section(composer, tensor_parallel))
-    fitting_sections = [s for s in sections if s.estimate["fits"].value]
-    return min(fitting_sections, key=_count_gpus) if fitting_sections else sections[-1]
+        width *= 2
+        sections.append(_compute_loadable_capacity(composer, width))
+    keeping = [s for s in sections if s.estimate["fits"].value]
+    return min(keeping, key=_count_gpus) if keeping else sections[-1]
+
+
+def _compute_loadable_capacity(composer: SectionComposer, width: int) -> SubEstimate:
+    inputs = composer.inputs
+    model, weights = find_model(inputs.model), _weight_format(inputs)
+    if inputs.expert_parallel == 1 and quantization_block_problem(model, weights, width, width):
+        return _compute_capacity_section(composer, width, expert_parallel=width)
+    return _compute_capacity_section(composer, width)
 
 
 def _count_gpus(section: SubEstimate) -> int:
@@ -167,7 +196,7 @@ def _count_gpus(section: SubEstimate) -> int:
     return int(section.estimate["gpus"].value or 0)
 
 
-# Inputs that the capacity estimate takes unchanged.
+# Inputs that go to the capacity as they are.
 _PASSED = (
     "prompt_variation",
     "answer_variation",
@@ -182,43 +211,36 @@ _PASSED = (
     "acceptance",
     "draft_cost",
 )
-# Engines of the memory estimate by those of the capacity estimate.
+# Engines of the memory by those of the speed.
 _MEMORY_ENGINES = {"vllm": "vllm-0.9", "vllm-2024": "vllm-0.6", "compiled": "general"}
 
 
-def _compute_capacity_section(composer: SectionComposer, tensor_parallel: int) -> SubEstimate:
-    first_names = (
-        "model",
-        "weights",
-        "cache",
-        "gpu",
-        "concurrent",
-        "prompt_tokens",
-        "output_tokens",
-    )
-    other_names = ("peak", "spare", "memory_utilization", *_PASSED)
+def _compute_capacity_section(
+    composer: SectionComposer, tensor_parallel: int, **changes: int | str
+) -> SubEstimate:
+    shared = ("model", "weights", "cache", "gpu", "concurrent", "prompt_tokens", "output_tokens")
+    more = ("requests_per_second", "peak", "spare", "memory_utilization", *_PASSED)
     targets = ("ttft_target", "tpot_target")
-    values = composer.select_inputs(*first_names, *other_names, *targets)
-    # An empty value means no target; a missing one would mean the default.
+    values = composer.select_inputs(*shared, *more, *targets)
+    # An emptied target is no target, where a missing one is the default.
     values |= {name: "" for name in targets if values[name] is None}
     values |= {
         "tensor_parallel": tensor_parallel,
         "cost_per_gpu_hour": composer.inputs.usd_per_gpu_hour,
+        **changes,
     }
     return composer.compute_section("Latency", "serving-capacity", values)
 
 
 def _weight_format(inputs: DeploymentInputs) -> str:
-    """Return the weight format by its name in the memory estimates."""
+    """Return the weights by the name that the calculators of memory have for them."""
     if inputs.weights != PUBLISHED_OR_FP8:
         return inputs.weights
     return PUBLISHED if find_model(inputs.model).quantization else "fp8"
 
 
-def _memory_inputs(
-    composer: SectionComposer, tensor_parallel: int, replicas: int
-) -> dict[str, Any]:
-    """Return the inputs of memory for one replica, with its share of the users.
+def _memory_inputs(composer: SectionComposer, tensor_parallel: int, at_once: int) -> dict[str, Any]:
+    """Return the inputs of memory for one replica, with the requests that it answers at once.
 
     Where groups of GPUs have requests of their own, attention is data parallel.
     """
@@ -238,5 +260,5 @@ def _memory_inputs(
         "attention": attention,
         "engine": _MEMORY_ENGINES.get(inputs.engine, inputs.engine),
         "context": inputs.prompt_tokens + inputs.output_tokens,
-        "concurrent": max(1, math.ceil(inputs.concurrent / replicas)),
+        "concurrent": at_once,
     }

@@ -9,7 +9,6 @@ from app.estimator.estimates.deployment import (
     compute_deployment,
 )
 from app.estimator.estimates.serving_capacity import ServingCapacityInputs, serving_setup
-from app.estimator.estimates.serving_capacity_report import describe_missed_targets
 from app.estimator.formula_steps import StepBuilder, Term
 from app.estimator.hardware.prices import list_price_notes
 from app.estimator.registry import EstimateSpec
@@ -23,13 +22,22 @@ from app.estimator.result import (
     VerdictFlip,
     read_figures,
 )
-from app.estimator.units import format_number, format_value, round_estimate
+from app.estimator.units import NBSP, format_number, format_value, round_estimate
 
 _CAPACITY = "serving-capacity"
+
+
+def _read_fits(result: DeploymentResult) -> OutputValue:
+    if result.late:
+        return OutputValue(False, note="Later than the targets.")
+    figure = _capacity_section(result).estimate["fits"]
+    return OutputValue(figure.value, note=figure.note)
+
+
 OUTPUTS: tuple[OutputSpec[DeploymentResult], ...] = (
-    section_output("fits", "Keeps up", "", "more", (_CAPACITY, "fits")),
-    section_output("gpus", "GPUs", "GPU", "less", (_CAPACITY, "gpus"), primary=True),
-    section_output("replicas", "Replicas", "", "less", (_CAPACITY, "replicas")),
+    OutputSpec("fits", "Keeps up", better="more", read=_read_fits),
+    section_output("gpus", "GPUs", "GPU", "less", (_CAPACITY, "gpus"), modeled=True, primary=True),
+    section_output("replicas", "Replicas", "", "less", (_CAPACITY, "replicas"), modeled=True),
     OutputSpec(
         "nodes", "Systems", "node", "less", lambda r: r.nodes or OutputValue(None, applies=False)
     ),
@@ -52,7 +60,12 @@ OUTPUTS: tuple[OutputSpec[DeploymentResult], ...] = (
         modeled=True,
     ),
     section_output(
-        "cost_per_month", "Cost, rented", "USD/month", "less", (_CAPACITY, "cost_per_month")
+        "cost_per_month",
+        "Cost, rented",
+        "USD/month",
+        "less",
+        (_CAPACITY, "cost_per_month"),
+        modeled=True,
     ),
     section_output(
         "tokens_owned", "Million tokens, owned", "USD/Mtoken", "less", ("cost", "tokens_owned")
@@ -72,26 +85,24 @@ def estimate(inputs: DeploymentInputs) -> Estimate:
         verdict=_build_verdict(result),
         figures=read_figures(OUTPUTS, result),
         steps=(_gpu_step(result),),
-        notes=(NOTE, *result.missing_notes, *list_price_notes(result.gpu, inputs.usd_per_gpu_hour)),
-        changes=tuple(
-            change
-            for change in _capacity_section(result).estimate.changes
-            if _is_of_deployment(change)
+        notes=(
+            NOTE,
+            *_split_notes(result),
+            *result.missing_notes,
+            *list_price_notes(result.gpu, inputs.usd_per_gpu_hour),
+        ),
+        changes=(
+            *_late_target_flips(result),
+            *(c for c in _capacity_section(result).estimate.changes if _is_of_deployment(c)),
         ),
         sections=result.sections,
     )
 
 
 def _build_verdict(result: DeploymentResult) -> Verdict:
-    status, objections = result.worst_status_and_objections()
+    status, objections = result.worst_status_and_objections("Latency" if result.late else "")
     if result.gpus is None:
-        changes = _capacity_section(result).estimate.changes
-        explanation = (
-            describe_missed_targets(changes, _capacity_section(result).inputs.percentile)
-            if any(map(_is_latency_target_flip, changes))
-            else objections
-        )
-        return Verdict("no", "Targets cannot be met.", explanation)
+        return Verdict("no", "No number of GPUs serves it.", objections)
     parts = [f"{format_number(result.gpus)} {result.gpu.name} answer all users"]
     cost, power = (
         result.find_figure(_CAPACITY, "cost_per_month"),
@@ -103,16 +114,57 @@ def _build_verdict(result: DeploymentResult) -> Verdict:
     if power is not None and power.value is not None:
         parts.append(f"{power.words} at the site")
     count = f"{format_number(result.gpus)} GPUs." if result.gpus > 1 else "One GPU."
+    if result.late:
+        status, count = "no", f"{count.removesuffix('.')}, later than the targets."
+        objections = f"{_describe_late_targets(result)} {objections}"
     return Verdict(status, count, f"{', '.join(parts)}. {objections}".strip())
 
 
-def _is_latency_target_flip(flip: VerdictFlip) -> bool:
-    return flip.field in {"ttft_target", "tpot_target"}
+_LATE_LABELS = {"ttft_target": "first token", "tpot_target": "time per token"}
+
+
+def _describe_late_targets(result: DeploymentResult) -> str:
+    """Return which targets even one request misses, and which counted instead."""
+    changes = [
+        f"{_LATE_LABELS[field]} within {value.replace(' ', NBSP)}, not "
+        f"{format_value(getattr(result.inputs, field), 's')}"
+        for field, value in result.late.items()
+    ]
+    return (
+        "Even one request misses the targets on this hardware, so it is sized for half again what "
+        f"one takes: {' and '.join(changes)}."
+    )
+
+
+def _split_notes(result: DeploymentResult) -> tuple[str, ...]:
+    """Return a note on experts that are divided whole because engines load them only so."""
+    parts = _capacity_section(result).inputs.expert_parallel
+    if parts == result.inputs.expert_parallel:
+        return ()
+    note = (
+        f"Experts are divided whole over {parts} GPUs (--enable-expert-parallel in vLLM): engines "
+        "do not load parts of these."
+    )
+    return (note,)
+
+
+def _late_target_flips(result: DeploymentResult) -> tuple[VerdictFlip, ...]:
+    """Return the targets that counted as changes of those that were typed."""
+    return tuple(
+        VerdictFlip(
+            field,
+            f"Target: {_LATE_LABELS[field].removeprefix('time ')}",
+            format_value(getattr(result.inputs, field), "s"),
+            value.replace(" ", NBSP),
+            "Met by what is counted here.",
+        )
+        for field, value in result.late.items()
+    )
 
 
 def _is_of_deployment(change: VerdictFlip) -> bool:
     """Return whether a change of the capacity is one of the deployment's inputs too."""
-    return _is_latency_target_flip(change) or change.field == "prefill_gpus"
+    return change.field in {"prefill_gpus", "expert_parallel"}
 
 
 def _capacity_section(result: DeploymentResult) -> SubEstimate:

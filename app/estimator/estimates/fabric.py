@@ -82,7 +82,7 @@ class FabricInputs:
         "Links of fabric managers",
         limits=(0, 64),
         help="Ports that the fabric manager takes; published designs give it four, in "
-        "place of a node.",
+        "place of a node. They are left out where no port is free.",
     )
     planes: int = _COMPUTE_NETWORK.add_folded_input(
         1, "Planes", limits=(1, 8), help="Separate fabrics over which each adapter splits its rate."
@@ -183,8 +183,12 @@ class FabricResult:
 
     @property
     def fabric_manager_links(self) -> int:
-        """Return the number of fabric manager links on each plane."""
-        return self.way.managers
+        """Return the links of fabric managers on each plane; none where no port is free.
+
+        Nobody adds a group of switches for a few links of management.
+        """
+        free = self.tree.leaves * self.tree.down - self.hosts.ports
+        return self.way.managers if free >= self.way.managers else 0
 
     @property
     def hosts_per_group(self) -> int:
@@ -198,10 +202,7 @@ class FabricResult:
         """Return the number of groups, each with one leaf per rail, partly filled ones included."""
         if self.tree.tiers == 1:
             return 1
-        hosts = self.hosts
-        return count_rail_scalable_units(
-            hosts.count, hosts.rails, self.tree.down, self.fabric_manager_links
-        )
+        return count_rail_scalable_units(self.hosts.count, self.tree.down)
 
     @property
     def reference_design(self) -> ReferenceDesign | None:
@@ -239,25 +240,23 @@ class FabricResult:
     @property
     def compute_network_cables(self) -> int:
         """Return the links of the compute network."""
-        switch_links = self.tree.leaf_spine_links + self.tree.spine_core_links
-        return self.node_links + switch_links * self.planes
+        between = self.tree.leaf_spine_links + self.tree.spine_core_links
+        return self.node_links + between * self.planes
 
     @property
     def compute_network_transceivers(self) -> int:
         """Return the transceivers at both ends of all links of the compute network."""
-        switch_links = self.tree.leaf_spine_links + self.tree.spine_core_links
-        link_ends = self.node_links + 2 * switch_links * self.planes
-        cages_per_system = self.hosts.system.nic_cages or self.hosts.rails * self.hosts.per_system
-        node_transceivers = (
-            self.hosts.systems * cages_per_system + self.fabric_manager_links * self.planes
-        )
-        return node_transceivers + -(-link_ends // (self.switch.ports_per_cage * self.split))
+        between = self.tree.leaf_spine_links + self.tree.spine_core_links
+        used = self.node_links + 2 * between * self.planes
+        each = self.hosts.system.nic_cages or self.hosts.rails * self.hosts.per_system
+        at_nodes = self.hosts.systems * each + self.fabric_manager_links * self.planes
+        return at_nodes + -(-used // (self.switch.ports_per_cage * self.split))
 
     @property
     def bisection(self) -> float:
         """Return the bandwidth between two halves of the nodes [B/s, one way]."""
-        half_bandwidth = self.hosts.ports * self.planes * self.link / 2
-        return half_bandwidth / max(1.0, self.tree.oversubscription)
+        whole = self.hosts.ports * self.planes * self.link / 2
+        return whole / max(1.0, self.tree.oversubscription)
 
     def find_side_network(self, name: str) -> SideNetwork:
         return next(side for side in self.sides if side.name == name)
@@ -283,18 +282,16 @@ def compute_fabric(inputs: FabricInputs) -> FabricResult:
     """Size all networks; raises InvalidInputsError if no tree of switches is large enough."""
     hosts = requested_hosts(inputs)
     switch = requested_switch(inputs, hosts.rate / inputs.planes)
-    port_rate = switch.port_rate or 0.0
-    link_rate = min(hosts.rate / inputs.planes, port_rate)
-    links_per_port = 4 if port_rate >= 4 * link_rate else 2 if port_rate >= 2 * link_rate else 1
-    wiring = requested_wiring(inputs, (switch.ports or 0) * links_per_port)
-    tree = build_plane_tree(wiring, hosts.count, hosts.rails)
+    rate = switch.port_rate or 0.0
+    link = min(hosts.rate / inputs.planes, rate)
+    split = 4 if rate >= 4 * link else 2 if rate >= 2 * link else 1
+    way = requested_wiring(inputs, (switch.ports or 0) * split)
+    tree = build_plane_tree(way, hosts.count, hosts.rails)
     if tree is None:
-        raise _too_many_hosts_error(wiring, hosts)
+        raise _too_many_hosts_error(way, hosts)
     switches = tree.switches * inputs.planes
-    side_networks = _build_side_networks(inputs, hosts, switch, switches)
-    return FabricResult(
-        hosts, switch, wiring, tree, inputs.planes, links_per_port, link_rate, side_networks
-    )
+    sides = _build_side_networks(inputs, hosts, switch, switches)
+    return FabricResult(hosts, switch, way, tree, inputs.planes, split, link, sides)
 
 
 def requested_hosts(inputs: FabricInputs) -> FabricHosts:
@@ -319,14 +316,14 @@ def _unknown_value_message(value_name: str, system: System) -> str:
 
 
 def requested_switch(inputs: FabricInputs, port_rate: float) -> NetworkPart:
-    """Return the chosen switch, or the slowest InfiniBand switch with ports of this rate.
+    """Return the chosen switch, or one with ports of a rate.
 
     Raises InvalidInputsError if the part is not a switch.
     """
     if inputs.switch is None:
         parts = [find_network_part(name) for name in _INFINIBAND]
-        fast_parts = [p for p in parts if (p.port_rate or 0.0) >= port_rate]
-        return fast_parts[0] if fast_parts else parts[-1]
+        fast = [p for p in parts if (p.port_rate or 0.0) >= port_rate]
+        return fast[0] if fast else parts[-1]
     part = find_network_part(inputs.switch)
     if part.kind != "switch" or not part.ports or not part.port_rate:
         message = f"The {part.name} is not a switch; take for example the QM9700."
@@ -343,13 +340,13 @@ def requested_wiring(inputs: FabricInputs, ports: int) -> PlaneWiring:
 
 def build_plane_tree(wiring: PlaneWiring, hosts: int, rails: int) -> FatTree | None:
     """Return the tree of one plane; None if there are more hosts than its tiers connect."""
-    endpoints = hosts * rails + wiring.managers
+    endpoints = hosts * rails
     single = None if wiring.tiers else build_single_switch(endpoints, wiring.ports)
     if single is not None:
         return single
     down, _ = split_leaf_ports(wiring.ports, wiring.ratio)
     if wiring.layout == "rail":
-        leaves = count_rail_leaves(hosts, rails, down, wiring.managers)
+        leaves = count_rail_leaves(hosts, rails, down)
     else:
         leaves = -(-endpoints // down)
     return build_fat_tree(leaves, wiring.ports, wiring.ratio, wiring.tiers)
@@ -361,18 +358,18 @@ def max_systems(wiring: PlaneWiring, hosts: FabricHosts, tiers: int) -> int:
     leaves = max_leaves(wiring.ports, wiring.ratio, tiers)
     if wiring.layout == "rail":
         leaves -= leaves % hosts.rails
-    capacity = (leaves * down - wiring.managers) // hosts.rails
+    capacity = leaves * down // hosts.rails
     return max(0, capacity // hosts.per_system)
 
 
 def _too_many_hosts_error(wiring: PlaneWiring, hosts: FabricHosts) -> Exception:
     tiers = wiring.tiers or 3
-    max_count = format_number(max_systems(wiring, hosts, tiers))
+    most = format_number(max_systems(wiring, hosts, tiers))
     return input_error(
         "nodes",
         hosts.systems,
         f"{format_number(hosts.systems)} systems are too many for {tiers} tiers of "
-        f"switches with {wiring.ports} ports: they join at most {max_count}.",
+        f"switches with {wiring.ports} ports: they join at most {most}.",
     )
 
 
@@ -380,28 +377,21 @@ def _build_side_networks(
     inputs: FabricInputs, hosts: FabricHosts, switch: NetworkPart, compute_switches: int
 ) -> tuple[SideNetwork, ...]:
     """Return the storage, in-band and out-of-band networks."""
-    node_links = hosts.count * inputs.storage_links
-    storage_ports = inputs.storage_ports
-    storage_endpoints = node_links + (
-        -(-node_links // 4) if storage_ports is None else storage_ports
-    )
+    of_nodes = hosts.count * inputs.storage_links
+    extra = inputs.storage_ports
+    stored = of_nodes + (-(-of_nodes // 4) if extra is None else extra)
     in_band = 2 * (hosts.count + inputs.servers)
-    networks = [
-        _build_side_network("Storage", switch, storage_endpoints, 1.0),
+    sides = [
+        _build_side_network("Storage", switch, stored, 1.0),
         _build_side_network("In-band", find_network_part(_IN_BAND), in_band, _IN_BAND_RATIO),
     ]
-    compute_switches += sum(s.tree.switches for s in networks)
-    management_endpoints = hosts.count + inputs.servers + compute_switches
+    compute_switches += sum(s.tree.switches for s in sides)
+    boards = hosts.count + inputs.servers + compute_switches
     part = find_network_part(_OUT_OF_BAND)
-    networks.append(
-        SideNetwork(
-            "Out-of-band",
-            part,
-            management_endpoints,
-            _build_leaf_only_tree(management_endpoints, part.ports or 48),
-        )
+    sides.append(
+        SideNetwork("Out-of-band", part, boards, _build_leaf_only_tree(boards, part.ports or 48))
     )
-    return tuple(networks)
+    return tuple(sides)
 
 
 def _build_side_network(
@@ -440,7 +430,7 @@ def describe_switches(tree: FatTree, planes: int = 1) -> str:
         (tree.spines * planes, "spine"),
         (tree.cores * planes, "core"),
     )
-    text = [f"{format_number(n)} {tier}" for n, tier in counts if n]
+    text = [f"{format_number(n)} {what}" for n, what in counts if n]
     if not tree.spines:
         return "one switch" if planes * tree.leaves == 1 else f"{text[0]} switches"
     return f"{', '.join(text[:-1])} and {text[-1]} switches"
@@ -449,62 +439,46 @@ def describe_switches(tree: FatTree, planes: int = 1) -> str:
 def switch_count_chart(result: FabricResult) -> Chart:
     """Return the chart of compute switches by number of systems."""
     hosts = result.hosts
-    unit_systems = max(1, result.hosts_per_group // hosts.per_system)
-    max_nodes = max(2 * hosts.systems, 2 * unit_systems)
-    stride = max(unit_systems, -(-max_nodes // (_POINTS * unit_systems)) * unit_systems)
-    # Full units have no port left for a fabric manager, as in the published tables.
-    wiring = dataclasses.replace(result.way, managers=0)
+    unit = max(1, result.hosts_per_group // hosts.per_system)
+    reach = max(2 * hosts.systems, 2 * unit)
+    stride = max(unit, -(-reach // (_POINTS * unit)) * unit)
     points: list[tuple[float, float]] = []
-    for nodes in range(stride, max_nodes + stride, stride):
-        tree = build_plane_tree(wiring, nodes * hosts.per_system, hosts.rails)
+    for nodes in range(stride, reach + stride, stride):
+        tree = build_plane_tree(result.way, nodes * hosts.per_system, hosts.rails)
         if tree is None:
             break
         height = float(tree.switches * result.planes)
         points += [(float(nodes - stride), height), (float(nodes), height)]
-    requested_point = (float(hosts.systems), float(result.compute_network_switches))
+    here = (float(hosts.systems), float(result.compute_network_switches))
     return Chart(
         "Switches by number of systems",
         "Systems",
         "Compute switches",
         "node",
         "",
-        (
-            ChartLine("Full leaves", tuple(points)),
-            ChartLine("Asked for", (requested_point,), "mark"),
-        ),
+        (ChartLine("Full leaves", tuple(points)), ChartLine("Asked for", (here,), "mark")),
     )
 
 
 def find_flips(inputs: FabricInputs, result: FabricResult) -> tuple[VerdictFlip, ...]:
     """Return the nearest input values that need a different number of switches."""
-    hosts, wiring = result.hosts, result.way
-    capacity = (
-        (result.tree.leaves * result.tree.down - wiring.managers) // hosts.rails // hosts.per_system
-    )
-    next_systems = max(capacity, hosts.systems) + 1
-    ratio = 1.0 if wiring.ratio > 1 else 2.0
-    layout = "tree" if wiring.layout == "rail" else "rail"
-    replace = dataclasses.replace
-    variations = (
-        ("nodes", "Systems", hosts.systems, next_systems, wiring),
-        ("oversubscription", "Oversubscription", wiring.ratio, ratio, replace(wiring, ratio=ratio)),
-        ("layout", "Layout", inputs.layout, layout, replace(wiring, layout=layout)),
-        ("managers", "Links of fabric managers", wiring.managers, 0, replace(wiring, managers=0)),
+    hosts, way = result.hosts, result.way
+    capacity = result.tree.leaves * result.tree.down // hosts.rails // hosts.per_system
+    more = max(capacity, hosts.systems) + 1
+    ratio = 1.0 if way.ratio > 1 else 2.0
+    layout = "tree" if way.layout == "rail" else "rail"
+    other = dataclasses.replace
+    tried = (
+        ("nodes", "Systems", hosts.systems, more, way),
+        ("oversubscription", "Oversubscription", way.ratio, ratio, other(way, ratio=ratio)),
+        ("layout", "Layout", inputs.layout, layout, other(way, layout=layout)),
     )
     return tuple(
         VerdictFlip(
-            field,
-            label,
-            _format_layout_or_number(current_value),
-            _format_layout_or_number(value),
-            outcome,
+            field, label, _format_layout_or_number(now), _format_layout_or_number(value), becomes
         )
-        for field, label, current_value, value, varied_wiring in variations
-        if (
-            outcome := _describe_switch_change(
-                result, varied_wiring, next_systems if field == "nodes" else 0
-            )
-        )
+        for field, label, now, value, new in tried
+        if (becomes := _describe_switch_change(result, new, more if field == "nodes" else 0))
     )
 
 
@@ -514,8 +488,8 @@ def _describe_switch_change(result: FabricResult, wiring: PlaneWiring, systems: 
     count = (systems or hosts.systems) * hosts.per_system
     tree = build_plane_tree(wiring, count, hosts.rails)
     if tree is None:
-        max_count = format_number(max_systems(wiring, hosts, wiring.tiers or 3))
-        return f"Too many: {max_count} systems at most."
+        most = format_number(max_systems(wiring, hosts, wiring.tiers or 3))
+        return f"Too many: {most} systems at most."
     text = describe_switches(tree, result.planes)
     if text == describe_switches(result.tree, result.planes):
         return ""
@@ -523,26 +497,13 @@ def _describe_switch_change(result: FabricResult, wiring: PlaneWiring, systems: 
 
 
 def describe_manager_links(result: FabricResult) -> str:
-    """Return what the links of fabric managers cost in switches; empty if nothing."""
-    wiring, hosts = result.way, result.hosts
-    wiring_without_managers = dataclasses.replace(wiring, managers=0)
-    tree = build_plane_tree(wiring_without_managers, hosts.count, hosts.rails)
-    if not wiring.managers or tree is None or tree.switches >= result.tree.switches:
+    """Return that the links of fabric managers find no port; empty if they do, or there are none."""
+    if result.fabric_manager_links == result.way.managers:
         return ""
-    fewer_systems = hosts.systems - 1
-    smaller_tree = (
-        build_plane_tree(wiring, fewer_systems * hosts.per_system, hosts.rails)
-        if fewer_systems
-        else None
-    )
-    alternative = ""
-    if smaller_tree is not None and smaller_tree.switches <= tree.switches:
-        alternative = f" or with {format_number(fewer_systems)} systems"
     return (
-        f"{format_number(result.compute_network_switches - tree.switches * result.planes)} of the switches are "
-        f"for the {wiring.managers} links of fabric managers, which find no free port beside "
-        f"{format_number(hosts.systems)} systems: without them{alternative}, "
-        f"{format_number(tree.switches * result.planes)} switches do."
+        f"All leaf ports are taken by {format_number(result.hosts.systems)} systems, so that the "
+        f"{result.way.managers} links of fabric managers are left out: leave the place of one "
+        "system free for them, as published designs do, or connect them in its stead."
     )
 
 

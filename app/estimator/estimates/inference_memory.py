@@ -2,11 +2,18 @@
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from app.estimator import common_inputs
-from app.estimator.common_inputs import ENGINE, HARDWARE, LOAD, input_error
+from app.estimator.common_inputs import (
+    ENGINE,
+    HARDWARE,
+    LLAMA_CPP,
+    LOAD,
+    TRANSFORMERS,
+    input_error,
+)
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.memory.inference_memory import (
     ENGINES,
@@ -25,6 +32,7 @@ from app.estimator.memory.inference_memory import (
     round_up_to_blocks,
 )
 from app.estimator.memory.parallel_layout import (
+    loadable_gpu_counts,
     pipeline_problem,
     quantization_block_problem,
     serving_stages,
@@ -37,20 +45,19 @@ from app.estimator.models.number_formats import (
     CACHE_BITS,
     CACHE_CHOICES,
     GGUF_CACHES,
-    GGUF_CHOICES,
     GGUF_FORMATS,
-    PUBLISHED_CHOICES,
     gpu_weight_bytes,
     mxfp4_expert_padding_bytes,
     resolve_weight_format,
     suggest_other_weight_format,
+    usual_gguf_file,
     weight_table,
 )
 from app.estimator.result import VerdictFlip
 from app.estimator.serving.engine import is_unpacked
 from app.estimator.units import format_number, format_value
 
-GENERAL, TRANSFORMERS, LLAMA_CPP, NEWEST = "general", "transformers", "llama.cpp", "vllm-0.9"
+GENERAL, NEWEST = "general", "vllm-0.9"
 DIVIDED, DATA_PARALLEL = "divided", "data-parallel"
 _ATTENTION = ((DIVIDED, "Divided over the GPUs"), (DATA_PARALLEL, "Data parallel"))
 _ENGINES = (
@@ -65,11 +72,7 @@ class InferenceMemoryInputs:
     """The model, the requests, and the GPUs that serve it."""
 
     model: str = common_inputs.model_input()
-    weights: str = common_inputs.weights_input(
-        choices=(*PUBLISHED_CHOICES, *GGUF_CHOICES),
-        help="As published: as the checkpoint is quantized, BF16 where it is not. Quantized "
-        "formats leave embeddings, output head and norms in 16 bit. GGUF is for llama.cpp.",
-    )
+    weights: str = common_inputs.engine_weights_input()
     cache: str = common_inputs.cache_input()
     context: int = common_inputs.context_input()
     concurrent: int = LOAD.add_input(
@@ -272,8 +275,8 @@ def activation_bytes(model: Architecture, tokens: int, sequences: int, gpus: int
     T · 2 B · (3f/t + 4h) while a layer runs, or the logits of the sampled tokens in
     16 and 32 bit, n · V · 6 B / t, whichever is larger.
     """
-    layer_bytes = tokens * 2 * (3 * compute_active_mlp_width(model) / gpus + 4 * model.hidden)
-    return max(layer_bytes, sequences * model.vocabulary * 6 / gpus)
+    running = tokens * 2 * (3 * compute_active_mlp_width(model) / gpus + 4 * model.hidden)
+    return max(running, sequences * model.vocabulary * 6 / gpus)
 
 
 def compute_active_mlp_width(model: Architecture) -> float:
@@ -292,27 +295,19 @@ def gpu_memory_use(model: Architecture, inputs: InferenceMemoryInputs, gpus: int
     """Return the memory use of one of `gpus` GPUs."""
     if inputs.engine == TRANSFORMERS:
         return _transformers_memory_use(model, inputs, gpus)
-    bytes_per_element, attention_gpus = (
-        CACHE_BITS[inputs.cache] / 8,
-        attention_tensor_parallel_size(inputs, gpus),
-    )
-    own_sequences = sequences_per_gpu(inputs, gpus)
+    width, sharing = CACHE_BITS[inputs.cache] / 8, attention_tensor_parallel_size(inputs, gpus)
+    own = sequences_per_gpu(inputs, gpus)
     tokens = round_up_to_blocks(inputs.context, inputs.block)
-    sequence_bytes = (
-        kv_cache_elements_per_sequence(model, tokens, attention_gpus, bytes_per_element)
-        * bytes_per_element
-    )
-    sequence_bytes += recurrent_state_bytes(model) / attention_gpus
-    if blocks := shared_blocks(model, inputs, gpus):
-        sequence_bytes = blocks.blocks_of_sequence(inputs.context) * blocks.size
-    temporary_bytes, outside_bytes = _temporary_and_outside_bytes(
-        model, inputs, gpus, own_sequences
-    )
+    sequence = kv_cache_elements_per_sequence(model, tokens, sharing, width) * width
+    sequence += recurrent_state_bytes(model) / sharing
+    if shared := shared_blocks(model, inputs, gpus):
+        sequence = shared.blocks_of_sequence(inputs.context) * shared.size
+    active, default = _temporary_and_outside_bytes(model, inputs, gpus, own)
     return GpuMemoryUse(
-        weights=gpu_weight_bytes(model, inputs.weights, attention_gpus, gpus),
-        cache=sequence_bytes * own_sequences,
-        activations=temporary_bytes,
-        overhead=outside_bytes if inputs.overhead is None else inputs.overhead,
+        weights=gpu_weight_bytes(model, inputs.weights, sharing, gpus),
+        cache=sequence * own,
+        activations=active,
+        overhead=default if inputs.overhead is None else inputs.overhead,
         padding=_expert_padding_bytes(model, inputs, gpus),
         started=_compute_newest_engine_startup_bytes(model, inputs, gpus),
     )
@@ -344,8 +339,8 @@ def shared_blocks(
     """Return the blocks that attention and recurrent layers share, as in vLLM 0.9 and later."""
     if inputs.engine != NEWEST:
         return None
-    attention_gpus = attention_tensor_parallel_size(inputs, gpus)
-    return hybrid_blocks(model, CACHE_BITS[inputs.cache] / 8, attention_gpus)
+    sharing = attention_tensor_parallel_size(inputs, gpus)
+    return hybrid_blocks(model, CACHE_BITS[inputs.cache] / 8, sharing)
 
 
 def _compute_newest_engine_startup_bytes(
@@ -357,12 +352,9 @@ def _compute_newest_engine_startup_bytes(
     """
     if inputs.engine != GENERAL or inputs.overhead is not None:
         return 0.0
-    newest, attention_gpus = (
-        engine_memory(inputs, NEWEST),
-        attention_tensor_parallel_size(inputs, gpus),
-    )
+    newest, sharing = engine_memory(inputs, NEWEST), attention_tensor_parallel_size(inputs, gpus)
     return profiled_peak_bytes(
-        model, newest, attention_gpus, inputs.step_tokens
+        model, newest, sharing, inputs.step_tokens
     ) + newest.bytes_outside_framework(gpus)
 
 
@@ -371,10 +363,10 @@ def _expert_padding_bytes(model: Architecture, inputs: InferenceMemoryInputs, gp
 
     llama.cpp multiplies them as they are in the file.
     """
-    weight_format = resolve_weight_format(model, inputs.weights)
-    if inputs.engine == LLAMA_CPP or not is_unpacked(find_accelerator(inputs.gpu), weight_format):
+    form = resolve_weight_format(model, inputs.weights)
+    if inputs.engine == LLAMA_CPP or not is_unpacked(find_accelerator(inputs.gpu), form):
         return 0.0
-    return mxfp4_expert_padding_bytes(model, weight_format, gpus) / gpus
+    return mxfp4_expert_padding_bytes(model, form, gpus) / gpus
 
 
 def attention_tensor_parallel_size(inputs: InferenceMemoryInputs, gpus: int) -> int:
@@ -391,16 +383,14 @@ def _temporary_and_outside_bytes(
     model: Architecture, inputs: InferenceMemoryInputs, gpus: int, sequences: int
 ) -> tuple[float, float]:
     """Return temporary tensors, and memory outside of the framework unless it is given."""
-    attention_gpus = attention_tensor_parallel_size(inputs, gpus)
+    sharing = attention_tensor_parallel_size(inputs, gpus)
     if inputs.engine == GENERAL:
         tokens = min(inputs.step_tokens or STEP_TOKENS, inputs.context * sequences)
-        temporary_bytes = activation_bytes(model, tokens, sequences, attention_gpus)
-        return temporary_bytes, CONTEXT + (COMMUNICATION if gpus > 1 else 0.0)
+        active = activation_bytes(model, tokens, sequences, sharing)
+        return active, CONTEXT + (COMMUNICATION if gpus > 1 else 0.0)
     engine = engine_memory(inputs, inputs.engine)
-    temporary_bytes = profiled_peak_bytes(
-        model, engine, attention_gpus, inputs.step_tokens, inputs.max_sequences
-    )
-    return temporary_bytes, engine.bytes_outside_framework(gpus)
+    active = profiled_peak_bytes(model, engine, sharing, inputs.step_tokens, inputs.max_sequences)
+    return active, engine.bytes_outside_framework(gpus)
 
 
 def _transformers_memory_use(
@@ -410,22 +400,19 @@ def _transformers_memory_use(
 
     Each GPU has its own temporary tensors; the peak may occur while loading.
     """
-    weight_bytes = weight_table(model, inputs.weights).total / gpus
-    bytes_per_element = CACHE_BITS[inputs.cache] / 8
-    sequence_bytes = (
-        kv_cache_elements_per_sequence(model, inputs.context, 1, bytes_per_element)
-        * bytes_per_element
-    )
-    sequence_bytes += recurrent_state_bytes(model)
-    cache_bytes = inputs.concurrent * sequence_bytes / gpus
+    stored = weight_table(model, inputs.weights).total / gpus
+    width = CACHE_BITS[inputs.cache] / 8
+    sequence = kv_cache_elements_per_sequence(model, inputs.context, 1, width) * width
+    sequence += recurrent_state_bytes(model)
+    cache = inputs.concurrent * sequence / gpus
     prompt = min(inputs.prompt or inputs.context, inputs.context)
     overhead = WORKSPACE if inputs.overhead is None else inputs.overhead
-    running_bytes = prompt_temporary_bytes(model, inputs.concurrent * prompt)
-    loading_bytes = compute_loaded_model_bytes(model, inputs.weights) / gpus
+    running = prompt_temporary_bytes(model, inputs.concurrent * prompt)
+    loading = compute_loaded_model_bytes(model, inputs.weights) / gpus
     return GpuMemoryUse(
-        weights=weight_bytes,
-        cache=cache_bytes,
-        activations=max(running_bytes, loading_bytes - weight_bytes - cache_bytes - overhead),
+        weights=stored,
+        cache=cache,
+        activations=max(running, loading - stored - cache - overhead),
         overhead=overhead,
     )
 
@@ -466,25 +453,25 @@ def usable_memory(
 
 def validate_inputs(model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator) -> None:
     """Reject formats that the GPU lacks, and heads that cannot be divided."""
-    weight_format = resolve_weight_format(model, inputs.weights)
-    needed = "fp8" if weight_format.math == "fp8" else weight_format.id
+    form = resolve_weight_format(model, inputs.weights)
+    needed = "fp8" if form.math == "fp8" else form.id
     if gpu.lacks_format(needed):
         raise input_error(
             "weights",
             inputs.weights,
-            f"The {gpu.name} cannot compute in {weight_format.label}"
+            f"The {gpu.name} cannot compute in {form.label}"
             f"{suggest_other_weight_format(model, inputs.weights)}; it has {dense_rate_formats(gpu)}.",
         )
-    for field, value, is_llama_cpp_format in (
+    for field, value, owner in (
         ("weights", inputs.weights, inputs.weights in GGUF_FORMATS),
         ("cache", inputs.cache, inputs.cache in GGUF_CACHES),
     ):
-        if is_llama_cpp_format and inputs.engine not in (LLAMA_CPP, GENERAL):
+        if owner and inputs.engine not in (LLAMA_CPP, GENERAL):
             message = "This format is of llama.cpp and Ollama: choose them as the engine."
             raise input_error(field, value, message)
     problem = tensor_parallel_problem(model, inputs.tensor_parallel)
-    is_undivided = inputs.engine == TRANSFORMERS or inputs.attention == DATA_PARALLEL
-    if problem and not is_undivided:
+    whole = inputs.engine == TRANSFORMERS or inputs.attention == DATA_PARALLEL
+    if problem and not whole:
         raise input_error("tensor_parallel", inputs.tensor_parallel, problem)
     if inputs.pipeline_parallel > 1:
         _validate_pipeline(model, inputs)
@@ -515,8 +502,8 @@ def _validate_pipeline(model: Architecture, inputs: InferenceMemoryInputs) -> No
 def dense_rate_formats(gpu: Accelerator) -> str:
     """Return the formats that a GPU has dense rates for, as text."""
     names = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
-    rated_formats = [n.upper() for n in names if getattr(gpu, n)]
-    return ", ".join(rated_formats) if rated_formats else "no published rates"
+    known = [n.upper() for n in names if getattr(gpu, n)]
+    return ", ".join(known) if known else "no published rates"
 
 
 def find_limits(
@@ -526,20 +513,18 @@ def find_limits(
     gpus = inputs.tensor_parallel
     limit = usable_memory(inputs, gpu, load, gpus)
     sizes = _memory_and_limit_by_gpu_count(model, inputs, gpu, load)
-    free_bytes = limit - load.bytes_without_cache
+    free = limit - load.bytes_without_cache
     if inputs.engine == TRANSFORMERS:
-        max_context, max_sequences = _search_context_and_sequence_limits(model, inputs, gpu)
+        longest, most = _search_context_and_sequence_limits(model, inputs, gpu)
     else:
-        max_context, max_sequences = _solve_context_and_sequence_limits(
-            model, inputs, load, free_bytes
-        )
-    cache_bytes = max(free_bytes, 0.0) if inputs.cache_memory is None else inputs.cache_memory
+        longest, most = _solve_context_and_sequence_limits(model, inputs, load, free)
+    cache_bytes = max(free, 0.0) if inputs.cache_memory is None else inputs.cache_memory
     return InferenceLimits(
         usable=limit,
         cache_bytes=cache_bytes,
         tokens=_cached_tokens(model, inputs, cache_bytes),
-        context=max_context,
-        concurrent=max_sequences if max_sequences is None else max(0, max_sequences),
+        context=longest,
+        concurrent=most if most is None else max(0, most),
         gpus=fewest_fitting_gpus(sizes, lambda load: load.total),
         sizes=sizes,
         weights=_find_lighter_fitting_format(model, inputs, load, limit),
@@ -563,11 +548,11 @@ def _fitting_cache_format(
     model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator
 ) -> str | None:
     """Return the 8-bit cache of the engine, if the load fits with it and not with its own."""
-    narrow_format = "q8-0" if inputs.engine == LLAMA_CPP else "fp8"
-    is_wide = CACHE_BITS[inputs.cache] >= _WIDE_CACHE
-    if not is_wide or inputs.engine == TRANSFORMERS or gpu.lacks_format(narrow_format):
+    narrow = "q8-0" if inputs.engine == LLAMA_CPP else "fp8"
+    wide = CACHE_BITS[inputs.cache] >= _WIDE_CACHE
+    if not wide or inputs.engine == TRANSFORMERS or gpu.lacks_format(narrow):
         return None
-    return narrow_format if _fits_with(model, inputs, gpu, cache=narrow_format) else None
+    return narrow if _fits_with(model, inputs, gpu, cache=narrow) else None
 
 
 def _fitting_gguf_file(
@@ -578,18 +563,18 @@ def _fitting_gguf_file(
         return None
     if inputs.pipeline_parallel > 1 or inputs.weights in GGUF_FORMATS:
         return None
-    fitting_formats = (
+    fitting = (
         name
-        for name in _LIGHTER_GGUF
+        for name in _lighter_gguf_files(model)
         if _fits_with(model, inputs, gpu, engine=LLAMA_CPP, weights=name)
     )
-    return next(fitting_formats, None)
+    return next(fitting, None)
 
 
 _WIDE_CACHE = 16
 
 
-# Settings that people try first when an engine runs out of memory.
+# What people set first where an engine runs out of memory.
 _FEWER_SEQUENCES, _LARGER_SHARE = 256, 0.95
 
 
@@ -599,19 +584,15 @@ def _fitting_engine_settings(
     """Return the settings of an engine with which its load fits."""
     if inputs.engine not in ENGINES or ENGINES[inputs.engine].whole:
         return None
-    current_sequences = inputs.max_sequences or engine_memory(inputs, inputs.engine).sequences
+    now = inputs.max_sequences or engine_memory(inputs, inputs.engine).sequences
     share = inputs.memory_utilization
-    fewer_sequences = min(current_sequences, max(_FEWER_SEQUENCES, inputs.concurrent))
-    larger_share = max(share, _LARGER_SHARE)
-    for sequences, tried_share in (
-        (fewer_sequences, share),
-        (current_sequences, larger_share),
-        (fewer_sequences, larger_share),
-    ):
+    fewer = min(now, max(_FEWER_SEQUENCES, inputs.concurrent))
+    larger = max(share, _LARGER_SHARE)
+    for sequences, part in ((fewer, share), (now, larger), (fewer, larger)):
         if not sequences:
             continue
-        if _fits_with(model, inputs, gpu, max_sequences=sequences, memory_utilization=tried_share):
-            return EngineSettings(sequences, tried_share)
+        if _fits_with(model, inputs, gpu, max_sequences=sequences, memory_utilization=part):
+            return EngineSettings(sequences, part)
     return None
 
 
@@ -620,17 +601,11 @@ def _cached_tokens(
 ) -> int | None:
     """Return the tokens that the cache has room for, in sequences of the given context."""
     gpus = inputs.tensor_parallel
-    if hybrid := shared_blocks(model, inputs, gpus):
-        blocks = int(cache_bytes // hybrid.size)
-        return int(blocks / hybrid.blocks_of_sequence(inputs.context) * inputs.context)
-    bytes_per_token = _bytes_per_cached_token(
-        model, inputs, attention_tensor_parallel_size(inputs, gpus)
-    )
-    return (
-        int(cache_bytes // (bytes_per_token * inputs.block)) * inputs.block
-        if bytes_per_token
-        else None
-    )
+    if shared := shared_blocks(model, inputs, gpus):
+        blocks = int(cache_bytes // shared.size)
+        return int(blocks / shared.blocks_of_sequence(inputs.context) * inputs.context)
+    each = _bytes_per_cached_token(model, inputs, attention_tensor_parallel_size(inputs, gpus))
+    return int(cache_bytes // (each * inputs.block)) * inputs.block if each else None
 
 
 def _bytes_per_cached_token(
@@ -641,43 +616,33 @@ def _bytes_per_cached_token(
     Windows and recurrent states take a fixed amount for each sequence, so that a token of a
     longer sequence takes less: with them it is the mean of a sequence of the given context.
     """
-    bytes_per_element = CACHE_BITS[inputs.cache] / 8
-    state_bytes, has_windows = (
-        recurrent_state_bytes(model),
-        any(a.mixer.window for a, _ in model.runs),
-    )
-    bytes_per_token = (
-        kv_cache_elements_per_token(model, attention_gpus, bytes_per_element) * bytes_per_element
-    )
-    if not bytes_per_token or not (state_bytes or has_windows):
-        return bytes_per_token
+    width = CACHE_BITS[inputs.cache] / 8
+    state, windows = recurrent_state_bytes(model), any(a.mixer.window for a, _ in model.runs)
+    each = kv_cache_elements_per_token(model, attention_gpus, width) * width
+    if not each or not (state or windows):
+        return each
     tokens = round_up_to_blocks(inputs.context, inputs.block)
-    elements = kv_cache_elements_per_sequence(model, tokens, attention_gpus, bytes_per_element)
-    return (elements * bytes_per_element + state_bytes / attention_gpus) / tokens
+    elements = kv_cache_elements_per_sequence(model, tokens, attention_gpus, width)
+    return (elements * width + state / attention_gpus) / tokens
 
 
 def _solve_context_and_sequence_limits(
     model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse, free_bytes: float
 ) -> tuple[int | None, int | None]:
     """Solve for context and sequences if only the cache grows with them."""
-    bytes_per_element = CACHE_BITS[inputs.cache] / 8
+    width = CACHE_BITS[inputs.cache] / 8
     gpus = inputs.tensor_parallel
-    attention_gpus, own_sequences = (
-        attention_tensor_parallel_size(inputs, gpus),
-        sequences_per_gpu(inputs, gpus),
-    )
-    if hybrid := shared_blocks(model, inputs, gpus):
-        blocks = int(max(0.0, free_bytes) // hybrid.size)
-        sequences = blocks // hybrid.blocks_of_sequence(inputs.context)
-        return hybrid.longest_context(blocks // own_sequences), sequences * (gpus // attention_gpus)
-    state_bytes = recurrent_state_bytes(model) / attention_gpus
-    per_sequence = load.cache / own_sequences
-    elements = (free_bytes / own_sequences - state_bytes) / bytes_per_element
-    max_context = longest_context(model, elements, attention_gpus, inputs.block, bytes_per_element)
-    max_sequences = (
-        int(free_bytes // per_sequence) * (gpus // attention_gpus) if per_sequence else None
-    )
-    return max_context, max_sequences
+    sharing, own = attention_tensor_parallel_size(inputs, gpus), sequences_per_gpu(inputs, gpus)
+    if shared := shared_blocks(model, inputs, gpus):
+        blocks = int(max(0.0, free_bytes) // shared.size)
+        sequences = blocks // shared.blocks_of_sequence(inputs.context)
+        return shared.longest_context(blocks // own), sequences * (gpus // sharing)
+    state = recurrent_state_bytes(model) / sharing
+    per_sequence = load.cache / own
+    elements = (free_bytes / own - state) / width
+    longest = longest_context(model, elements, sharing, inputs.block, width)
+    most = int(free_bytes // per_sequence) * (gpus // sharing) if per_sequence else None
+    return longest, most
 
 
 def _search_context_and_sequence_limits(
@@ -690,8 +655,8 @@ def _search_context_and_sequence_limits(
         load = gpu_memory_use(model, changed, inputs.tensor_parallel)
         return load.total <= usable_memory(changed, gpu, load, inputs.tensor_parallel)
 
-    max_context = _find_fit_limit(lambda n: fits(n, inputs.concurrent))
-    return max_context, _find_fit_limit(lambda n: fits(inputs.context, n))
+    longest = _find_fit_limit(lambda n: fits(n, inputs.concurrent))
+    return longest, _find_fit_limit(lambda n: fits(inputs.context, n))
 
 
 def _find_fit_limit(fits: Callable[[int], bool]) -> int | None:
@@ -720,8 +685,10 @@ def _memory_and_limit_by_gpu_count(
 
     `requested_load` is the memory use for the typed number.
     """
-    is_undivided = inputs.engine == TRANSFORMERS or inputs.attention == DATA_PARALLEL
-    counts = range(1, 65) if is_undivided else tensor_parallel_choices(model)
+    whole = inputs.engine == TRANSFORMERS or inputs.attention == DATA_PARALLEL
+    counts: Iterable[int] = range(1, 65) if whole else tensor_parallel_choices(model)
+    if inputs.engine not in (TRANSFORMERS, LLAMA_CPP):
+        counts = loadable_gpu_counts(model, inputs.weights, counts)
     loads = (
         (n, requested_load if n == inputs.tensor_parallel else gpu_memory_use(model, inputs, n))
         for n in counts
@@ -734,7 +701,7 @@ def _memory_and_limit_by_gpu_count(
 def fewest_fitting_gpus(
     sizes: tuple[MemoryAtGpuCount, ...], needed_bytes: Callable[[GpuMemoryUse], float]
 ) -> int | None:
-    """Return the fewest GPUs on which `needed_bytes` of the load fit; None if none suffice."""
+    """Return the fewest GPUs on which a load of some weight fits."""
     return next((size.gpus for size in sizes if needed_bytes(size.load) <= size.limit), None)
 
 
@@ -746,8 +713,8 @@ def _fits_only_with_data_parallel_attention(
     A latent cache has no heads to divide: every GPU that shares attention stores all
     of it. From DeepSeek-V3 (2024), section 3.4.2.
     """
-    gpus, is_data_parallel = inputs.tensor_parallel, inputs.attention == DATA_PARALLEL
-    if fits or is_data_parallel or gpus == 1 or inputs.engine == TRANSFORMERS:
+    gpus, apart = inputs.tensor_parallel, inputs.attention == DATA_PARALLEL
+    if fits or apart or gpus == 1 or inputs.engine == TRANSFORMERS:
         return False
     changed = dataclasses.replace(inputs, attention=DATA_PARALLEL)
     load = gpu_memory_use(model, changed, gpus)
@@ -760,6 +727,12 @@ _WORTH_IT = 0.9
 _LIGHTER_GGUF = ("gguf-q8-0", "gguf-q6-k", "gguf-q4-k-m")
 
 
+def _lighter_gguf_files(model: Architecture) -> tuple[str, ...]:
+    """Return the files to try, widest first; experts that are published in MXFP4 stay in it."""
+    usual = usual_gguf_file(model)
+    return _LIGHTER_GGUF if usual in _LIGHTER_GGUF else (usual,)
+
+
 def _find_lighter_fitting_format(
     model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse, limit: float
 ) -> str | None:
@@ -767,7 +740,7 @@ def _find_lighter_fitting_format(
     if load.total <= limit or load.cache + load.overhead > limit:
         return None  # It fits unchanged, or would not fit even without weights.
     gpu = find_accelerator(inputs.gpu)
-    for name in _LIGHTER_GGUF if inputs.engine == LLAMA_CPP else _LIGHTER:
+    for name in _lighter_gguf_files(model) if inputs.engine == LLAMA_CPP else _LIGHTER:
         if gpu.lacks_format(name):
             continue
         changed = dataclasses.replace(inputs, weights=name)
@@ -783,27 +756,19 @@ def _settings_flips(inputs: InferenceMemoryInputs, limits: InferenceLimits) -> l
     if limits.settings is None:
         return []
     sequences, share = limits.settings
-    current_sequences = inputs.max_sequences or engine_memory(inputs, inputs.engine).sequences
+    now = inputs.max_sequences or engine_memory(inputs, inputs.engine).sequences
     field, label = "memory_utilization", "Usable share of memory"
-    share_text = format_value(share, "%")
-    if sequences == current_sequences:
-        current_share_text = format_value(inputs.memory_utilization, "%")
-        return [VerdictFlip(field, label, current_share_text, share_text, "Fits.")]
-    also_changed = ((field, label, share_text),) if share != inputs.memory_utilization else ()
-    sequences_field = "max_sequences", "Most sequences of the engine"
-    return [
-        VerdictFlip(
-            *sequences_field,
-            format_number(current_sequences),
-            format_number(sequences),
-            "Fits.",
-            also_changed,
-        )
-    ]
+    part = format_value(share, "%")
+    if sequences == now:
+        used = format_value(inputs.memory_utilization, "%")
+        return [VerdictFlip(field, label, used, part, "Fits.")]
+    also = ((field, label, part),) if share != inputs.memory_utilization else ()
+    most = "max_sequences", "Most sequences of the engine"
+    return [VerdictFlip(*most, format_number(now), format_number(sequences), "Fits.", also)]
 
 
 def block_problem(inputs: InferenceMemoryInputs, gpus: int) -> str | None:
-    """Return why the engine cannot load quantization blocks divided over `gpus`; None if it can."""
+    """Return why the engine does not load blocks of scales divided over `gpus`, if it does not."""
     if inputs.engine in (TRANSFORMERS, LLAMA_CPP):
         return None
     return quantization_block_problem(find_model(inputs.model), inputs.weights, gpus, gpus)
@@ -813,44 +778,42 @@ def find_flips(
     inputs: InferenceMemoryInputs, limits: InferenceLimits, fits: bool
 ) -> tuple[VerdictFlip, ...]:
     """Return the nearest input values at which the verdict flips."""
-    outcome = "No longer fits." if fits else "Fits."
+    becomes = "No longer fits." if fits else "Fits."
     step = 1 if fits else 0
     changes = _settings_flips(inputs, limits)
     if limits.cache:
         labels = dict(CACHE_CHOICES)
-        current_text, varied_text = labels[inputs.cache], labels[limits.cache]
-        changes.append(VerdictFlip("cache", "KV cache", current_text, varied_text, "Fits."))
-    if limits.context:
-        varied_text = format_value(limits.context + step, "token")
-        current_text = format_value(inputs.context, "token")
-        changes.append(VerdictFlip("context", "Context", current_text, varied_text, outcome))
+        now, flips = labels[inputs.cache], labels[limits.cache]
+        changes.append(VerdictFlip("cache", "KV cache", now, flips, "Fits."))
+    longest = find_model(inputs.model).max_context
+    if longest and inputs.context > longest:
+        now, flips = (format_value(n, "token") for n in (inputs.context, longest))
+        changes.append(VerdictFlip("context", "Context", now, flips, "As long as the model takes."))
+    elif limits.context and (longest is None or limits.context < longest):
+        flips = format_value(limits.context + step, "token")
+        now = format_value(inputs.context, "token")
+        changes.append(VerdictFlip("context", "Context", now, flips, becomes))
     if limits.concurrent:
-        varied_text = format_number(limits.concurrent + step)
-        current_text = format_number(inputs.concurrent)
-        changes.append(
-            VerdictFlip("concurrent", "Concurrent sequences", current_text, varied_text, outcome)
-        )
+        flips = format_number(limits.concurrent + step)
+        now = format_number(inputs.concurrent)
+        changes.append(VerdictFlip("concurrent", "Concurrent sequences", now, flips, becomes))
     if limits.gguf:
         engines, file = dict(_ENGINES), f"GGUF {GGUF_FORMATS[limits.gguf]}"
-        current_text, varied_text = engines[inputs.engine], engines[LLAMA_CPP]
-        also_changed = (("weights", "Weights", file),)
-        changes.append(
-            VerdictFlip("engine", "Engine", current_text, varied_text, "Fits.", also_changed)
-        )
+        now, flips = engines[inputs.engine], engines[LLAMA_CPP]
+        also = (("weights", "Weights", file),)
+        changes.append(VerdictFlip("engine", "Engine", now, flips, "Fits.", also))
     if limits.gpus and limits.gpus != inputs.tensor_parallel:
-        current_text, varied_text = str(inputs.tensor_parallel), str(limits.gpus)
-        outcome_text = "The fewest that fit." if fits else "Fits."
+        now, flips = str(inputs.tensor_parallel), str(limits.gpus)
+        word = "The fewest that fit." if fits else "Fits."
         if block_problem(inputs, limits.gpus):
-            outcome_text = f"{outcome_text.removesuffix('.')}, with expert parallelism."
-        changes.append(
-            VerdictFlip("tensor_parallel", "GPUs", current_text, varied_text, outcome_text)
-        )
+            word = f"{word.removesuffix('.')}, with expert parallelism."
+        changes.append(VerdictFlip("tensor_parallel", "GPUs", now, flips, word))
     if limits.weights:
         model = find_model(inputs.model)
-        current_text, varied_text = (
+        now, flips = (
             resolve_weight_format(model, name).label for name in (inputs.weights, limits.weights)
         )
-        changes.append(VerdictFlip("weights", "Weights", current_text, varied_text, "Fits."))
+        changes.append(VerdictFlip("weights", "Weights", now, flips, "Fits."))
     if limits.attention:
         text = "Divided", "Data parallel", "Fits."
         changes.append(VerdictFlip("attention", "Attention", *text))

@@ -1,15 +1,15 @@
 """`inference-memory`: verdict, figures, charts and formula steps of a result."""
 
+import dataclasses
 from collections.abc import Iterator
 
+from app.estimator.common_inputs import LLAMA_CPP, TRANSFORMERS
 from app.estimator.estimates.inference_memory import (
     COMMUNICATION,
     CONTEXT,
     DATA_PARALLEL,
     GENERAL,
-    LLAMA_CPP,
     STEP_TOKENS,
-    TRANSFORMERS,
     GpuMemoryUse,
     InferenceMemoryInputs,
     InferenceMemoryResult,
@@ -70,6 +70,7 @@ from app.estimator.result import (
     OutputValue,
     ResultTable,
     StackedBar,
+    Verdict,
     ranged_value,
     read_figures,
 )
@@ -110,8 +111,7 @@ def build_table(load: GpuMemoryUse, whole: GpuMemoryUse) -> ResultTable:
 def build_notes(
     model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse
 ) -> tuple[str, ...]:
-    problem = block_problem(inputs, inputs.tensor_parallel)
-    notes = [*((problem,) if problem else ()), *_weight_notes(model, inputs, load)]
+    notes = [*_weight_notes(model, inputs, load)]
     notes += _engine_notes(model, inputs)
     if inputs.overhead is None:
         notes.append(_overhead_note(inputs, load))
@@ -130,8 +130,6 @@ def build_notes(
             f"Sliding layers keep at most {format_number(model.window)} tokens; an "
             "engine without support for it keeps all."
         )
-    if model.max_context and inputs.context > model.max_context:
-        notes.append(f"The model is configured for {format_number(model.max_context)} tokens.")
     return tuple(notes)
 
 
@@ -144,10 +142,10 @@ def _engine_notes(model: Architecture, inputs: InferenceMemoryInputs) -> Iterato
         )
     if shared := shared_blocks(model, inputs, inputs.tensor_parallel):
         yield (
-            "vLLM caches attention and recurrent layers in blocks of one size: "
-            f"{format_number(shared.tokens)} tokens, or a state, of which prefix caching keeps "
-            "two for each group of layers. A sequence of this context "
-            f"takes {format_number(shared.blocks_of_sequence(inputs.context))} of them."
+            "vLLM divides the cache into blocks of one size. A block holds the attention of "
+            f"{format_number(shared.tokens)} tokens, or one state of the recurrent layers. Prefix "
+            "caching keeps two such states for each group of layers. A sequence of this context "
+            f"takes {format_number(shared.blocks_of_sequence(inputs.context))} blocks."
         )
     if inputs.graphs:
         graph_memory = format_value(inputs.graphs, "B")
@@ -161,7 +159,7 @@ def _engine_notes(model: Architecture, inputs: InferenceMemoryInputs) -> Iterato
         label = ENGINES[inputs.engine].label
         yield f"{label} take what they need of the whole memory: the usable share does not count."
     if inputs.engine in (TRANSFORMERS, LLAMA_CPP) and inputs.tensor_parallel > 1:
-        yield "Whole layers are dealt to the GPUs; none of them is divided."
+        yield "Each GPU holds whole layers; no layer is divided among GPUs."
 
 
 def _weight_notes(
@@ -191,6 +189,9 @@ def _weight_notes(
 _OVERHEAD, _ACTIVE = (0.4, 2.0), (0.6, 1.6)
 _LOGGED_OVERHEAD, _LOGGED_ACTIVE = (0.5, 1.6), (0.85, 1.2)
 _LOGGED = ("vllm-0.2", "vllm-0.6", "vllm-0.7", "vllm-0.9", "sglang")
+# gpt-oss 120B loads 65.97 GiB with Marlin and 64.38 GiB with Triton: vLLM issue 33155. The
+# checkpoint has 60.77 GiB.
+_LEAST_PADDING = 0.69
 _GENERATED = (0.965, 1.04)  # Measured over computed memory of plain generation.
 
 
@@ -245,7 +246,8 @@ def _padding_of_all_gpus(result: _MemoryResult) -> OutputValue:
     """Return what repacking adds; it applies to few formats and GPUs."""
     if not result.load.padding:
         return OutputValue(None, note="None is added.", applies=False)
-    return OutputValue(result.whole.padding)
+    note = "Of the Marlin kernels of vLLM; Triton's pad less."
+    return ranged_value(result.whole.padding, (_LEAST_PADDING, 1.0), note)
 
 
 def _total_of_all_gpus(result: _MemoryResult) -> OutputValue:
@@ -268,6 +270,17 @@ def _fits_memory(result: _MemoryResult) -> OutputValue:
 
 def _cache_limit_value(value: int | None) -> OutputValue:
     return OutputValue(value, note="" if value is not None else "The cache does not grow with it.")
+
+
+def _longest_context(result: _MemoryResult) -> OutputValue:
+    """Return the longest context that memory holds and the model takes."""
+    held, most = result.limits.context, result.model.max_context
+    if most is None or (held is not None and held <= most):
+        return _cache_limit_value(held)
+    note = "As long as the model takes."
+    if held is not None:
+        note += f" Memory holds {format_value(held, 'token')}."
+    return OutputValue(most, note=note)
 
 
 def _room_for_cache(result: _MemoryResult) -> OutputValue:
@@ -327,7 +340,9 @@ OUTPUTS: tuple[OutputSpec[_MemoryResult], ...] = (
         modeled=True,
     ),
     OutputSpec("overhead", "Overhead", "B", "less", _overhead_of_all_gpus, modeled=True),
-    OutputSpec("padding", "Padding of repacked experts", "B", "less", _padding_of_all_gpus),
+    OutputSpec(
+        "padding", "Padding of repacked experts", "B", "less", _padding_of_all_gpus, modeled=True
+    ),
     OutputSpec("total", "In all", "B", "less", _total_of_all_gpus, modeled=True),
     OutputSpec("per_gpu", "On each GPU", "B", "less", _memory_per_gpu, modeled=True, primary=True),
     OutputSpec("free", "Free on each GPU", "B", "more", _free_memory, modeled=True),
@@ -337,7 +352,7 @@ OUTPUTS: tuple[OutputSpec[_MemoryResult], ...] = (
         "Longest context",
         "token",
         "more",
-        lambda r: _cache_limit_value(r.limits.context),
+        _longest_context,
     ),
     OutputSpec(
         "max_concurrent",
@@ -381,9 +396,13 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
     limit = limits.usable
     memory = MemoryLimit(limit, visible_memory(inputs, gpu), gpu.memory)
     bounds = _plausible_memory_range(inputs, load)
+    verdict = memory_verdict(load.total, memory, _count_gpus(inputs), *bounds)
+    problem = block_problem(inputs, inputs.tensor_parallel) or ""
+    if model.max_context and inputs.context > model.max_context:
+        verdict = _build_longer_context_verdict(verdict, model.max_context)
     return Estimate(
         name="inference-memory",
-        verdict=memory_verdict(load.total, memory, _count_gpus(inputs), *bounds),
+        verdict=dataclasses.replace(verdict, text=f"{verdict.text} {problem}".strip()),
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result.model, inputs, gpu, load, limit),
         pictures=(build_bar(gpu, load, limit),),
@@ -391,6 +410,17 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
         notes=(*build_notes(result.model, inputs, load), capacity_note(gpu)),
         changes=find_flips(inputs, limits, load.total <= limit),
     )
+
+
+def _build_longer_context_verdict(verdict: Verdict, most: int) -> Verdict:
+    """Return the verdict on memory for a context that is longer than the model takes."""
+    text = (
+        f"It is configured for {format_value(most, 'token')}, and engines refuse longer contexts "
+        f"unless its positions are scaled (RoPE scaling such as YaRN). {verdict.text}"
+    )
+    if verdict.status == "no":
+        return dataclasses.replace(verdict, text=text)
+    return Verdict("tight", "Longer than the model takes.", text)
 
 
 def _build_steps(

@@ -9,6 +9,7 @@ from app.estimator.common_inputs import (
     HARDWARE,
     LOAD,
     input_error,
+    refuse_gguf_elsewhere,
     refuse_transformers_engine,
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
@@ -17,14 +18,11 @@ from app.estimator.memory.parallel_layout import pipeline_problem, tensor_parall
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import (
-    GGUF_CHOICES,
-    GGUF_FORMATS,
-    PUBLISHED_CHOICES,
     resolve_weight_format,
     suggest_other_weight_format,
 )
 from app.estimator.result import VerdictFlip
-from app.estimator.serving.engine import ServingSetup, find_engine
+from app.estimator.serving.engine import ServingSetup
 from app.estimator.serving.replica import max_sequences
 from app.estimator.serving.step_time import (
     TILE,
@@ -49,11 +47,7 @@ class LatencyInputs:
     """The model, the GPUs and one batch of requests."""
 
     model: str = common_inputs.model_input(default="llama-3.1-8b")
-    weights: str = common_inputs.weights_input(
-        choices=(*PUBLISHED_CHOICES, *GGUF_CHOICES),
-        help="As published: as the checkpoint is quantized, BF16 where it is not. Quantized "
-        "formats leave embeddings, output head and norms in 16 bit. GGUF is for llama.cpp.",
-    )
+    weights: str = common_inputs.engine_weights_input()
     cache: str = common_inputs.cache_input()
     gpu: str = common_inputs.counted_gpu_input(count_field="tensor_parallel")
     tensor_parallel: int = common_inputs.tensor_parallel_input()
@@ -173,9 +167,7 @@ def place_requested_model(inputs: LatencyInputs) -> PlacedModel:
     problem = pipeline_problem(model, inputs.pipeline_parallel, inputs.engine)
     if problem:
         raise input_error("pipeline_parallel", inputs.pipeline_parallel, problem)
-    if inputs.weights in GGUF_FORMATS and not find_engine(inputs.engine).deals_layers:
-        message = "This format is of llama.cpp and Ollama: choose them as the engine."
-        raise input_error("weights", inputs.weights, message)
+    refuse_gguf_elsewhere(inputs.weights, inputs.engine)
     fabric = gpu_interconnect(gpu, inputs.network_rate, domain=inputs.domain or 0)
     serving = ServingSetup(
         weights=inputs.weights,

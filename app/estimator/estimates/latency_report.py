@@ -122,20 +122,30 @@ _LEADS = {
 
 
 def _build_verdict(result: LatencyResult) -> Verdict:
-    first_token = format_value(result.first, "s")
-    pace_text = (
-        f"after {first_token}, then one every {format_value(result.per_token, 's')} "
+    first = format_value(result.first, "s")
+    then = (
+        f"after {first}, then one every {format_value(result.per_token, 's')} "
         f"({format_number(1 / result.per_token)} tokens/s for each sequence)."
     )
     if not result.fits:
-        gpus_text = f"{result.placed.serving.gpus} {result.placed.gpu.name}"
-        text = f"Too large for {gpus_text}. With enough memory: first token {pace_text}"
+        where = f"{result.placed.serving.gpus} {result.placed.gpu.name}"
+        text = f"Too large for {where}. With enough memory: first token {then}"
         return Verdict("no", "Does not fit.", text)
     return Verdict(
         "info",
         _LEADS[result.bound],
-        f"First token {pace_text} It fits in memory.{_describe_other_acceptances(result)}",
+        f"First token {then} It fits in memory.{_describe_other_acceptances(result)}"
+        f"{_describe_refusal(result.placed)}",
     )
+
+
+def _describe_refusal(placed: PlacedModel) -> str:
+    """Return why engines do not load the weights divided so; empty if they do."""
+    serving = placed.serving
+    problem = quantization_block_problem(
+        placed.model, serving.weights, serving.tensor, serving.expert_tensor
+    )
+    return f" {problem}" if problem else ""
 
 
 def _describe_other_acceptances(result: LatencyResult) -> str:
@@ -145,47 +155,42 @@ def _describe_other_acceptances(result: LatencyResult) -> str:
         return ""
     step = result.per_token * result.accepted
     paces = [
-        f"one every {format_value(step / tokens_per_step(acceptance, inputs.draft_tokens), 's')} "
-        f"at {format_value(acceptance, '%')}"
-        for acceptance in other_acceptances(inputs.acceptance)
+        f"one every {format_value(step / tokens_per_step(other, inputs.draft_tokens), 's')} "
+        f"at {format_value(other, '%')}"
+        for other in other_acceptances(inputs.acceptance)
     ]
     assumed = format_value(inputs.acceptance, "%")
     return f" That assumes that {assumed} of the drafts are kept: {' and '.join(paces)}."
 
 
 def _datasheet_critical_batch(placed: PlacedModel) -> float:
-    """Return the batch from which reading weights no longer bounds the time.
+    """Return the sequences from which weights no longer bound the time.
 
     By the peaks of the data sheet, or what the engine reaches at most if that is less.
     """
     gpu, form = placed.gpu, placed.form
-    number_format = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_bits(gpu, form)]
-    peak = gpu.peak_rate(number_format) or gpu.peak_rate("int8") or gpu.peak_rate("bf16") or 0.0
+    kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_bits(gpu, form)]
+    peak = gpu.peak_rate(kind) or gpu.peak_rate("int8") or gpu.peak_rate("bf16") or 0.0
     peak = min(peak, placed.engine.compute_limit)
     bandwidth = min(gpu.memory_bandwidth or 1.0, placed.engine.bandwidth_limit)
     dense = critical_batch(peak, bandwidth, form.bits / 8)
     if not placed.model.is_routed:
         return dense
-    experts_per_token = placed.model.experts_per_token
-    return routed_critical_batch(dense, placed.model.experts, experts_per_token)
+    per_token = placed.model.experts_per_token
+    return routed_critical_batch(dense, placed.model.experts, per_token)
 
 
 def _build_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
     placed = result.placed
-    stage_transfer_time = 0.0
+    handing = 0.0
     if placed.serving.pipeline > 1:
-        stage_transfer_time = pipeline_time(placed, float(result.inputs.batch))
+        handing = pipeline_time(placed, float(result.inputs.batch))
     exchanges = 2 * placed.model.layers
-    exchange_time = (
-        (result.decode.communication - stage_transfer_time) / exchanges if exchanges else 0.0
-    )
+    each = (result.decode.communication - handing) / exchanges if exchanges else 0.0
     template = "[exchanges, two for each layer] × [time of one]"
-    terms: tuple[Term, ...] = (str(exchanges), (exchange_time, "s"))
-    if stage_transfer_time:
-        template, terms = (
-            f"{template} + [from stage to stage]",
-            (*terms, (stage_transfer_time, "s")),
-        )
+    terms: tuple[Term, ...] = (str(exchanges), (each, "s"))
+    if handing:
+        template, terms = f"{template} + [from stage to stage]", (*terms, (handing, "s"))
     return (
         _STEPS.line(
             "memory_time",
@@ -251,29 +256,27 @@ _PARTS = {
 def _sum_of_parts_step(figure: str, step: InferenceStepTime) -> FormulaStep:
     """Return the sum of a step's parts that take time, in their order."""
     seconds = {name: getattr(step, part) for part, name in _PARTS.items()}
-    part_names = [name for name, value in seconds.items() if value]
+    named = [name for name, value in seconds.items() if value]
     numbers = format_exact_sum(seconds.values(), "s")
-    return _STEPS.line(figure, " + ".join(part_names), numbers, step.total, "pope-2022")
+    return _STEPS.line(figure, " + ".join(named), numbers, step.total, "pope-2022")
 
 
 def _build_roofline(inputs: LatencyInputs, placed: PlacedModel) -> Chart:
     """Return the roofline of the GPU, with prompt and answer marked."""
     gpu = placed.gpu
-    number_format = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_bits(gpu, placed.form)]
-    peak = gpu.peak_rate(number_format) or gpu.peak_rate("int8") or gpu.peak_rate("bf16") or 1.0
-    bandwidth = gpu.memory_bandwidth or 1.0
-    ridge_intensity = peak / bandwidth
-    lowest, highest = ridge_intensity / 4096, ridge_intensity * 16
-    roof_points = tuple(
-        (x, roofline(x, peak, bandwidth)) for x in (lowest, ridge_intensity, highest)
-    )
+    kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_bits(gpu, placed.form)]
+    peak = gpu.peak_rate(kind) or gpu.peak_rate("int8") or gpu.peak_rate("bf16") or 1.0
+    band = gpu.memory_bandwidth or 1.0
+    turn = peak / band
+    lowest, highest = turn / 4096, turn * 16
+    roof = tuple((x, roofline(x, peak, band)) for x in (lowest, turn, highest))
     marks = []
     for label, rows, context in (
         ("Answer", float(inputs.batch), inputs.prompt + inputs.answer / 2),
         ("Prompt", float(inputs.prompt), inputs.prompt / 2),
     ):
-        intensity = min(max(_arithmetic_intensity(placed, rows, context, label), lowest), highest)
-        point = (intensity, roofline(intensity, peak, bandwidth))
+        each = min(max(_arithmetic_intensity(placed, rows, context, label), lowest), highest)
+        point = (each, roofline(each, peak, band))
         marks.append(ChartLine(label, (point,), "mark"))
     return Chart(
         f"Roofline of {gpu.name} in {placed.form.label}",
@@ -281,7 +284,7 @@ def _build_roofline(inputs: LatencyInputs, placed: PlacedModel) -> Chart:
         "Rate",
         "",
         "FLOP/s",
-        (ChartLine("Highest rate", roof_points), *marks),
+        (ChartLine("Highest rate", roof), *marks),
         x_log=True,
         y_log=True,
     )
@@ -290,16 +293,16 @@ def _build_roofline(inputs: LatencyInputs, placed: PlacedModel) -> Chart:
 def _arithmetic_intensity(placed: PlacedModel, rows: float, context: float, part: str) -> float:
     """Return the FLOPs per byte of one step on one GPU [FLOP/B]."""
     model, tensor = placed.model, placed.serving.tensor
-    matmul_flops = 2.0 * (model.active_parameters - model.embedding_parameters)
-    score_flops = sum(
+    work = 2.0 * (model.active_parameters - model.embedding_parameters)
+    scores = sum(
         number * mixer_flops_outside_matrices(layer.mixer, 2 * context)
         for layer, number in model.runs
     )
-    bytes_read = weight_bytes_per_gpu(placed)
+    read = weight_bytes_per_gpu(placed)
     if part == "Answer":
-        cache_elements = model.cache_elements_of_sequence(max(1, round(context)))
-        bytes_read += rows * cache_elements * placed.element / tensor
-    return rows * (matmul_flops + score_flops) / tensor / bytes_read
+        each = model.cache_elements_of_sequence(max(1, round(context)))
+        read += rows * each * placed.element / tensor
+    return rows * (work + scores) / tensor / read
 
 
 def _build_step_parts_table(result: LatencyResult) -> ResultTable:
@@ -321,12 +324,7 @@ def _build_step_parts_table(result: LatencyResult) -> ResultTable:
 
 def _build_notes(result: LatencyResult) -> tuple[str, ...]:
     placed = result.placed
-    serving, weights = placed.serving, result.inputs.weights
-    problem = quantization_block_problem(
-        placed.model, weights, serving.tensor, serving.expert_tensor
-    )
     notes = [
-        *((problem,) if problem and not serving.in_turn else ()),
         result.measurements.note,
         "Time per output token is the pause between tokens of one sequence.",
         "No other request waits; serving-capacity adds the queue.",
@@ -353,8 +351,8 @@ def _build_notes(result: LatencyResult) -> tuple[str, ...]:
             "no faster."
         )
     if result.compute_bound_batch is not None:
-        batch = format_number(result.compute_bound_batch)
-        notes.append(f"From {batch} sequences on, computing outweighs the weights.")
+        turns = format_number(result.compute_bound_batch)
+        notes.append(f"From {turns} sequences on, computing outweighs the weights.")
     if result.inputs.beyond_heads:
         notes.append("Layers may be divided over more chips than there are heads.")
     if result.inputs.draft_tokens:

@@ -69,12 +69,12 @@ def describe_layout(candidate: LayoutCandidate) -> str:
         ("data", plan.data),
     )
     chunks = f" ({plan.chunks} chunks a stage)" if plan.chunks > 1 else ""
-    degree_texts = [
+    named = [
         f"{name} {degree}{chunks if name == 'pipeline' else ''}"
         for name, degree in degrees
         if degree > 1
     ]
-    text = " × ".join(degree_texts) or "one GPU"
+    text = " × ".join(named) or "one GPU"
     if plan.expert > 1:
         text += f", experts over {plan.expert}"
     if plan.recompute == "full":
@@ -113,20 +113,20 @@ def _describe_layout_and_batch(candidate: LayoutCandidate) -> str:
 
 def describe_main_loss(first: LayoutCandidate, other: LayoutCandidate) -> str:
     """Return the part of the step in which a layout loses most against the best one."""
-    growth_by_part = {
+    grown = {
         label: _gpu_seconds_per_token(other, name) - _gpu_seconds_per_token(first, name)
         for name, label in PARTS
     }
-    label = max(growth_by_part, key=lambda part: growth_by_part[part])
+    label = max(grown, key=lambda part: grown[part])
     scale = other.plan.tokens / other.plan.gpus
-    loss = growth_by_part[label] * scale
-    if loss <= 0.001 * other.step.total:
+    lost = grown[label] * scale
+    if lost <= 0.001 * other.step.total:
         return "about as fast"
-    gaining_part = min(growth_by_part, key=lambda part: growth_by_part[part])
-    text = f"loses {format_value(loss, 's')} to {label}"
-    gain = -growth_by_part[gaining_part] * scale
-    if gain > 0.3 * loss:
-        text += f", gains {format_value(gain, 's')} in {gaining_part}"
+    won = min(grown, key=lambda part: grown[part])
+    text = f"loses {format_value(lost, 's')} to {label}"
+    gained = -grown[won] * scale
+    if gained > 0.3 * lost:
+        text += f", gains {format_value(gained, 's')} in {won}"
     return text
 
 
@@ -137,11 +137,9 @@ def _gpu_seconds_per_token(candidate: LayoutCandidate, part: str) -> float:
 
 
 def _best_mfu(result: ParallelismPlanResult, first: LayoutCandidate) -> float:
-    flops_per_token = training_flops_per_token(result.model, first.plan.sequence)
+    each = training_flops_per_token(result.model, first.plan.sequence)
     rate = first.tokens_per_second / first.plan.gpus
-    return flops_utilization(
-        flops_per_token, rate, result.gpu.peak_rate(first.plan.number_format) or 1.0
-    )
+    return flops_utilization(each, rate, result.gpu.peak_rate(first.plan.number_format) or 1.0)
 
 
 _PlanResult = ParallelismPlanResult
@@ -313,17 +311,21 @@ def estimate(inputs: ParallelismPlanInputs) -> Estimate:
 def _build_verdict(result: ParallelismPlanResult) -> Verdict:
     gpu = result.gpu
     first = result.best_layout
-    gpus_text = f"{format_number(result.inputs.gpus)} {gpu.name}"
+    where = f"{format_number(result.inputs.gpus)} {gpu.name}"
     if first is None:
-        return _no_layout_verdict(gpus_text, result)
+        return _no_layout_verdict(where, result)
     plan = first.plan
     limit = gpu.engine_visible_memory * result.inputs.usable_memory
     rate = format_number(first.tokens_per_second / plan.gpus)
     count = format_number(plan.gpus)
-    text = f"{describe_layout(first)} on {count} {gpu.name}: {rate} tokens/s each."
+    text = (
+        f"{describe_layout(first)}, ZeRO {plan.zero}, on {count} {gpu.name}: {rate} tokens/s each."
+    )
     text += _search_limit_text(result)
-    is_tight = first.memory > 0.95 * limit
-    return Verdict("tight" if is_tight else "fits", "Fits tightly." if is_tight else "Fits.", text)
+    tight = first.memory > 0.95 * limit
+    return Verdict(
+        "tight" if tight else "fits", "Fits, with little memory left." if tight else "Fits.", text
+    )
 
 
 def _no_layout_verdict(where: str, result: ParallelismPlanResult) -> Verdict:
@@ -344,14 +346,14 @@ def _search_limit_text(result: ParallelismPlanResult) -> str:
 
 def describe_reference_design(gpu: Accelerator, gpus: int) -> str:
     """Return the published reference architecture of this size, as text."""
-    design_id = _DESIGNS.get(gpu.id)
-    if design_id is None:
+    known = _DESIGNS.get(gpu.id)
+    if known is None:
         return "none for this card"
     if gpus <= 8:
         return "one server"
     if gpus <= 64 and "gb" not in gpu.id:
         return find_reference_design("dgx-basepod").name
-    design = find_reference_design(design_id)
+    design = find_reference_design(known)
     units = math.ceil(gpus / (design.gpus_per_unit or 256))
     word = "unit" if units == 1 else "units"
     return f"{design.name}, {format_number(units)} scalable {word}"
@@ -362,7 +364,7 @@ def _build_steps(result: ParallelismPlanResult) -> tuple[FormulaStep, ...]:
     if first is None or run is None:
         return (_fitting_layouts_step(result),)
     plan, step = first.plan, first.step
-    flops_per_token = training_flops_per_token(result.model, plan.sequence)
+    each = training_flops_per_token(result.model, plan.sequence)
     rate = first.tokens_per_second / plan.gpus
     return (
         _fitting_layouts_step(result),
@@ -393,11 +395,7 @@ def _build_steps(result: ParallelismPlanResult) -> tuple[FormulaStep, ...]:
         _STEPS.line_from_template(
             "mfu",
             "[operations per token] × [tokens per second and GPU] ÷ [peak]",
-            (
-                (flops_per_token, "FLOP"),
-                rate,
-                (result.gpu.peak_rate(plan.number_format) or 0.0, "FLOP/s"),
-            ),
+            ((each, "FLOP"), rate, (result.gpu.peak_rate(plan.number_format) or 0.0, "FLOP/s")),
             _best_mfu(result, first),
             "palm",
             topic="number-formats",
@@ -418,18 +416,18 @@ def _fitting_layouts_step(result: ParallelismPlanResult) -> FormulaStep:
 
 
 def _build_pictures(gpu: Accelerator, first: LayoutCandidate) -> tuple[Timeline | StackedBar, ...]:
-    spans, start = [], 0.0
-    communication_parts = {"tensor", "expert", "context", "gather", "data"}
+    spans, now = [], 0.0
+    waiting = {"tensor", "expert", "context", "gather", "data"}
     for name, label in PARTS:
         length = getattr(first.step, name)
         if length <= 0:
             continue
-        lane = "Communication" if name in communication_parts else "Computing"
+        lane = "Communication" if name in waiting else "Computing"
         lane = "Idle" if name == "bubble" else lane
         text = label[0].upper() + label[1:]
-        spans.append(TimelineSpan(lane, text, start, start + length, lane != "Computing"))
-        start += length
-    memory = gpu.engine_visible_memory
+        spans.append(TimelineSpan(lane, text, now, now + length, lane != "Computing"))
+        now += length
+    whole = gpu.engine_visible_memory
     load = first.load
     bar = StackedBar(
         "Memory of each GPU",
@@ -440,8 +438,8 @@ def _build_pictures(gpu: Accelerator, first: LayoutCandidate) -> tuple[Timeline 
             BarSegment("activations", "Activations", load.activations + load.logits),
             BarSegment("overhead", "Overhead", load.overhead + load.buffers),
         ),
-        memory,
-        f"{format_value(memory, 'B')} of {gpu.name}",
+        whole,
+        f"{format_value(whole, 'B')} of {gpu.name}",
     )
     return Timeline("Where one step goes", tuple(spans)), bar
 

@@ -118,7 +118,7 @@ def estimate(inputs: PowerCoolingInputs) -> Estimate:
 def _build_verdict(result: PowerCoolingResult) -> Verdict:
     inputs = result.inputs
     status = result.status
-    name, system_power = result.system.name, format_value(result.node, "W")
+    name, most = result.system.name, format_value(result.node, "W")
     if result.racks is None:
         return Verdict(status, "Too dense for the racks.", _too_dense_text(result))
     site = format_value(result.site, "W")
@@ -129,20 +129,20 @@ def _build_verdict(result: PowerCoolingResult) -> Verdict:
         )
         return Verdict(status, "Too much for the site.", text)
     limit = inputs.site_limit
-    limit_text = f" of the {format_value(limit, 'W')} that it has" if limit else ""
-    systems_per_rack = min(result.in_rack, inputs.nodes)
-    systems = "one system" if systems_per_rack == 1 else f"{systems_per_rack} systems"
+    of = f" of the {format_value(limit, 'W')} that it has" if limit else ""
+    each = min(result.in_rack, inputs.nodes)
+    systems = "one system" if each == 1 else f"{each} systems"
     racks = f"One rack with {systems}."
     if result.racks > 1:
-        up_to = "up to " if inputs.nodes % systems_per_rack else ""
-        racks = f"{format_number(result.racks)} racks of {up_to}{systems}."
+        upto = "up to " if inputs.nodes % each else ""
+        racks = f"{format_number(result.racks)} racks of {upto}{systems}."
     return Verdict(
         status,
         racks,
         f"Racks for network and storage come on top. "
-        f"{_count_systems(inputs.nodes, f'{name} of {system_power}', 'draws')} at most "
+        f"{_count_systems(inputs.nodes, f'{name} of {most}', 'draws')} at most "
         f"{format_value(result.machines, 'W')} with network and storage, and the "
-        f"site {site}{limit_text}.{_lost_feed_text(result)}",
+        f"site {site}{of}.{_lost_feed_text(result)}",
     )
 
 
@@ -164,11 +164,10 @@ def _lost_feed_text(result: PowerCoolingResult) -> str:
     """
     if result.inputs.feeds != "2n" or result.lacking_supplies is None:
         return ""
-    supplies_left, needed = result.lacking_supplies
+    left, needed = result.lacking_supplies
     return (
-        f" Without one of two feeds a system keeps {supplies_left} of its "
-        f"{result.system.power_supplies} supplies and needs {needed} for full power: "
-        "it runs on, slower."
+        f" If one of the two feeds fails, {left} of the {result.system.power_supplies} power "
+        f"supplies of a system still work. Full power needs {needed}, so that it runs on, slower."
     )
 
 
@@ -177,8 +176,8 @@ def _too_dense_text(result: PowerCoolingResult) -> str:
     name = result.system.name
     if result.units > inputs.rack_units:
         return f"The {name} is {result.units} units high and a rack {inputs.rack_units}."
-    power, limit = format_value(result.node, "W"), format_value(inputs.rack_limit, "W")
-    return f"One {name} draws up to {power} and a rack has {limit}."
+    most, limit = format_value(result.node, "W"), format_value(inputs.rack_limit, "W")
+    return f"One {name} draws up to {most} and a rack has {limit}."
 
 
 def _build_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
@@ -222,7 +221,7 @@ def _build_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
 def _rack_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
     inputs = result.inputs
     breaker = f"{format_term(inputs.circuit)} A × {format_term(CONTINUOUS, '%')}"
-    redundancy = {"2n": "2 × ", "n+1": "1 + ", "n": ""}[inputs.feeds]
+    twice = {"2n": "2 × ", "n+1": "1 + ", "n": ""}[inputs.feeds]
     return (
         _STEPS.line(
             "current",
@@ -234,8 +233,8 @@ def _rack_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
         ),
         _STEPS.line(
             "circuits",
-            f"{redundancy}⌈current ÷ (breaker × {format_term(CONTINUOUS, '%')})⌉",
-            f"{redundancy}⌈{format_term(result.current, 'A')} ÷ ({breaker})⌉",
+            f"{twice}⌈current ÷ (breaker × {format_term(CONTINUOUS, '%')})⌉",
+            f"{twice}⌈{format_term(result.current, 'A')} ÷ ({breaker})⌉",
             result.circuits,
             "nfpa-70",
         ),
@@ -243,8 +242,8 @@ def _rack_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
 
 
 def _cooling_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
-    heat = format_term(result.max_systems_power, "W")
-    air = f"{heat} × {format_term(1 - result.liquid, '%')}"
+    shown = format_term(result.max_systems_power, "W")
+    air = f"{shown} × {format_term(1 - result.liquid, '%')}"
     steps = [
         _STEPS.line(
             "heat_btu",
@@ -266,7 +265,7 @@ def _cooling_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
             _STEPS.line(
                 "coolant",
                 "heat to liquid ÷ (997 kg/m³ × 4,180 J/(kg·°C) × warming)",
-                f"{heat} × {format_term(result.liquid, '%')} ÷ (997 × 4,180 × {format_term(result.inputs.liquid_rise)})",
+                f"{shown} × {format_term(result.liquid, '%')} ÷ (997 × 4,180 × {format_term(result.inputs.liquid_rise)})",
                 result.needed_coolant_flow,
                 "ashrae-datacom",
             )
@@ -296,11 +295,11 @@ def _energy_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
 def _build_bar(result: PowerCoolingResult) -> StackedBar:
     """Return the maximum power of the site as a bar, GPUs first."""
     gpus = result.gpus or 0.0
-    gpu_segment = BarSegment("weights", "GPUs", gpus)
-    systems_label = "Rest of the systems" if gpus else "Systems"
+    named = BarSegment("weights", "GPU power", gpus)
+    rest = "Rest of the systems" if gpus else "Systems"
     parts = (
-        *((gpu_segment,) if gpus else ()),
-        BarSegment("kv", systems_label, result.max_systems_power - gpus),
+        *((named,) if gpus else ()),
+        BarSegment("kv", rest, result.max_systems_power - gpus),
         BarSegment("activations", "Network and storage", result.others),
         BarSegment("overhead", "Cooling and losses", result.site - result.machines),
     )

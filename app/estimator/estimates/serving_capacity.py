@@ -1,31 +1,29 @@
 """`serving-capacity`: inputs, result, and the input values where the verdict changes."""
 
 import dataclasses
-import itertools
 import math
 from typing import Any
 
 from app.estimator import common_inputs
 from app.estimator.common_inputs import ENGINE, HARDWARE, LOAD, input_error
+from app.estimator.data_files import error_range
+from app.estimator.estimates.inference_memory import InferenceMemoryInputs
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
-from app.estimator.inputs import InputGroup, InvalidInputsError
+from app.estimator.inputs import InputGroup, reuse_input
 from app.estimator.memory.parallel_layout import (
     pipeline_problem,
     quantization_block_problem,
     tensor_parallel_choices,
     tensor_parallel_problem,
 )
-from app.estimator.memory_verdict import round_past_limit
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import (
-    CACHE_BITS,
-    CACHE_CHOICES,
+    GGUF_CHOICES,
     PUBLISHED_CHOICES,
     PUBLISHED_OR_FP8,
 )
-from app.estimator.result import VerdictFlip
 from app.estimator.serving.engine import ServingSetup
 from app.estimator.serving.replica import (
     PREFILL_LOAD,
@@ -50,7 +48,6 @@ from app.estimator.serving.step_time import (
     count_matching_measurements,
     place_model,
 )
-from app.estimator.units import NBSP, format_number, format_value
 
 _TARGETS = InputGroup("Targets", "batching-and-latency")
 
@@ -62,6 +59,8 @@ def _latency_target_field(default: float, label: str, help_text: str) -> Any:
 
 
 MOST_REPLICAS = 100_000
+SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+"""Percentiles by name, and the shares of requests that they mean."""
 
 
 def _prefill_decode_field(name: str, does: str) -> Any:
@@ -93,9 +92,9 @@ class ServingCapacityInputs:
     """A service: the model, its users, and their latency targets."""
 
     model: str = common_inputs.model_input()
-    weights: str = common_inputs.weights_input(
+    weights: str = common_inputs.engine_weights_input(
         default=PUBLISHED_OR_FP8,
-        choices=((PUBLISHED_OR_FP8, "As published, or FP8"), *PUBLISHED_CHOICES),
+        choices=((PUBLISHED_OR_FP8, "As published, or FP8"), *PUBLISHED_CHOICES, *GGUF_CHOICES),
     )
     cache: str = common_inputs.cache_input()
     gpu: str = common_inputs.counted_gpu_input(count_field="tensor_parallel")
@@ -114,7 +113,8 @@ class ServingCapacityInputs:
         1,
         "Expert parallel",
         limits=(1, 1024),
-        help="Parts that the experts of a layer are divided into.",
+        help="Parts that the experts of a layer are divided into, on the same GPUs: as many as "
+        "share the model, or those of all groups, is what --enable-expert-parallel does in vLLM.",
         term="expert-parallelism",
     )
     expert_tensor_parallel: int | None = HARDWARE.add_folded_input(
@@ -123,7 +123,7 @@ class ServingCapacityInputs:
         kind="count",
         unit="GPU",
         limits=(1, 1024),
-        help="Left empty: as many as share the model.",
+        help="Left empty: those of a replica, divided by expert parallel.",
         term="tensor-parallelism",
     )
     pipeline_parallel: int = common_inputs.serving_pipeline_input()
@@ -147,7 +147,10 @@ class ServingCapacityInputs:
         100,
         "Users at once",
         limits=(1, 10_000_000),
-        help="Requests that are being answered at the same time. Requests per second replace them.",
+        help="Requests that are being answered at the same time, of people who wait for one: "
+        "people × time of an answer ÷ (time of an answer + pause until the next question). "
+        "40 people with 8 s for an answer and pauses of 40 s are 40 × 8 ÷ 48 = 7 of them. "
+        "Requests per second replace them.",
         replaced_by="requests_per_second",
     )
     requests_per_second: float | None = LOAD.add_input(
@@ -202,6 +205,7 @@ class ServingCapacityInputs:
         topic="cluster-components",
     )
     memory_utilization: float = common_inputs.usable_share_input(advanced=True)
+    max_sequences: int | None = reuse_input(InferenceMemoryInputs, "max_sequences")
     engine: str = common_inputs.engine_input()
     polling: int = ENGINE.add_folded_input(
         1,
@@ -230,10 +234,13 @@ class CapacityResult:
     """Replicas and the operating point of each, the highest load, and what was simulated.
 
     `best` is the batch of a replica with the highest rate. `met` is whether the targets are
-    met, `memory` whether weights and one request fit. `measurements` are those behind the
-    times. `prefill_bound`: `top` and `best` are limited by the prefill replicas, not by the
-    decode replicas. `alone` is the operating point of a single request if no load meets the
-    targets; `enough` the fewest GPUs per replica for the weights if they do not fit.
+    met, `memory` whether weights and one request fit.
+    `measurements` are those that the times rest on; `prefill_bound`: `top` and `best` are what
+    the prefill replicas can feed, not what those that answer could;
+    `replica_bounds` are the replicas if all times lie at either end of their range, of which
+    None is more than any number; None where they are given or not counted.
+    `alone` is a single request if no load meets the targets; `enough` the fewest GPUs per
+    replica for the weights if they do not fit.
     """
 
     inputs: ServingCapacityInputs
@@ -250,6 +257,15 @@ class CapacityResult:
     prefill_replicas: int | None = None
     prefill_bound: bool = False
     enough: int | None = None
+    replica_bounds: tuple[int | None, int | None] | None = None
+
+    @property
+    def refusal(self) -> str | None:
+        """Return why engines do not load the weights divided so; None if they do."""
+        serving = self.profile.placed.serving
+        return quantization_block_problem(
+            self.profile.placed.model, serving.weights, serving.tensor, serving.expert_tensor
+        )
 
     @property
     def has_targets(self) -> bool:
@@ -333,220 +349,8 @@ class CapacityResult:
 
 def _count_nodes(copies: int, gpus: int, per_node: int) -> int:
     """Return the servers of `copies` replicas; one that fits in a server is not split."""
-    replicas_per_node = per_node // gpus
-    return (
-        math.ceil(copies / replicas_per_node)
-        if replicas_per_node
-        else copies * math.ceil(gpus / per_node)
-    )
-
-
-_SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
-
-
-def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
-    """Return the nearest input values at which the verdict flips."""
-    if not result.memory:
-        return _more_gpus_flips(result) + _prefill_decode_flips(result)
-    setup_flips = _other_width_flips(result) + _prefill_decode_flips(result)
-    if result.top is None or result.replicas is None:
-        return _relaxed_target_flips(result) + setup_flips
-    load_flips, replica_flips = _load_flips(result, result.top, result.replicas)
-    return _cache_flips(result) + load_flips + setup_flips + replica_flips
-
-
-def _cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
-    """Return a cache in FP8 if requests wait for memory and fewer would with it."""
-    inputs, profile = result.inputs, result.profile
-    if not result.requests_waiting_for_memory or CACHE_BITS[inputs.cache] < CACHE_BITS["bf16"]:
-        return ()
-    if profile.placed.gpu.lacks_format("fp8"):
-        return ()
-    changed_inputs = dataclasses.replace(inputs, cache="fp8", replicas=result.replicas)
-    changed_result = compute_capacity(changed_inputs, build_replica_profile(changed_inputs))
-    if not changed_result.met and int(changed_result.profile.most) <= int(profile.most):
-        return ()
-    becomes = _load_becomes(result)
-    if not changed_result.met:
-        users = inputs.concurrent * inputs.peak / (result.replicas or 1)
-        becomes = f"{int(changed_result.profile.most)} of {format_number(users)} requests are answered at a time."
-    labels = dict(CACHE_CHOICES)
-    return (VerdictFlip("cache", "KV cache", labels[inputs.cache], labels["fp8"], becomes),)
-
-
-def _load_becomes(result: CapacityResult) -> str:
-    """Return what the verdict becomes for a load that is served well."""
-    return "Meets the targets." if result.has_targets else "Nobody waits for memory."
-
-
-RACK = 32
-"""GPUs of a link domain from which experts are spread widely [1]."""
-# GPU counts of decode and prefill replicas that are tried in a rack.
-_DECODE_GPUS, _PREFILL_GPUS = (16, 32, 40, 48, 64), (4, 8, 16)
-
-
-def _prefill_decode_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
-    """Return separate prefill and decode in a rack, if they meet the targets with fewer GPUs."""
-    inputs, placed = result.inputs, result.profile.placed
-    is_fixed = inputs.prefill_gpus or inputs.replicas or inputs.simulate
-    split_degree = inputs.attention_parallel * inputs.expert_parallel * inputs.pipeline_parallel
-    if is_fixed or split_degree > 1 or not placed.model.is_routed or placed.fabric.domain < RACK:
-        return ()
-    fewest_gpus = result.gpus if result.met else None
-    flip: tuple[VerdictFlip, ...] = ()
-    for prefill, decode in itertools.product(_PREFILL_GPUS, _DECODE_GPUS):
-        if max(prefill, decode) > placed.model.experts:
-            continue
-        split_inputs = dataclasses.replace(inputs, prefill_gpus=prefill, decode_gpus=decode)
-        try:
-            split_result = compute_capacity(split_inputs, build_replica_profile(split_inputs))
-        except InvalidInputsError:
-            continue
-        if (
-            not split_result.met
-            or split_result.gpus is None
-            or (fewest_gpus is not None and split_result.gpus >= fewest_gpus)
-        ):
-            continue
-        fewest_gpus = split_result.gpus
-        decode_label = "GPUs of a decode replica"
-        flip = (
-            VerdictFlip(
-                "prefill_gpus",
-                "GPUs of a prefill replica",
-                "together",
-                str(prefill),
-                f"{format_number(fewest_gpus)} GPUs in all keep the targets.",
-                (("decode_gpus", decode_label, str(decode)),),
-            ),
-        )
-    return flip
-
-
-_WIDTHS = (1, 2, 4, 8)
-
-
-def _other_width_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
-    """Return the GPUs per replica with the smallest total, if that is below the current one.
-
-    If too few replicas are given, the current total is that of as many as the load takes.
-    """
-    inputs, model = result.inputs, result.profile.placed.model
-    split_degree = inputs.attention_parallel * inputs.expert_parallel * inputs.pipeline_parallel
-    if inputs.decode_gpus or inputs.simulate or split_degree > 1 or inputs.expert_tensor_parallel:
-        return ()
-    if inputs.replicas and result.met:
-        return ()
-    fewest_gpus, flip = result.gpus if result.met else None, None
-    if inputs.replicas and (needed := _fewest_replicas(inputs, result.top)):
-        fewest_gpus = (needed + inputs.spare) * inputs.tensor_parallel
-    for tensor in _WIDTHS:
-        if tensor == inputs.tensor_parallel or tensor_parallel_problem(model, tensor):
-            continue
-        if fewest_gpus is not None and tensor * (1 + inputs.spare) >= fewest_gpus:
-            break  # Even one replica of this size takes no fewer.
-        other_inputs = dataclasses.replace(inputs, tensor_parallel=tensor)
-        block_problem = quantization_block_problem(model, inputs.weights, tensor, tensor)
-        if block_problem:
-            other_inputs = dataclasses.replace(
-                other_inputs, expert_parallel=tensor, expert_tensor_parallel=1
-            )
-        if block_problem and quantization_block_problem(model, inputs.weights, tensor, 1):
-            continue
-        profile = build_replica_profile(other_inputs)
-        highest_point = highest_load_within_targets(
-            profile, latency_targets(other_inputs), max_rate_batch(profile)
-        )
-        replicas = _fewest_replicas(other_inputs, highest_point)
-        gpus = tensor * (replicas + inputs.spare) if replicas else None
-        if replicas and gpus and (fewest_gpus is None or gpus < fewest_gpus):
-            fewest_gpus, flip = gpus, _width_flip(result, other_inputs, replicas, gpus)
-    return (flip,) if flip else ()
-
-
-def _width_flip(
-    result: CapacityResult, other: ServingCapacityInputs, replicas: int, gpus: int
-) -> VerdictFlip:
-    """Return the change to another number of GPUs per replica, `gpus` in all."""
-    inputs, also = result.inputs, tuple[tuple[str, str, str], ...]()
-    becomes = f"{format_number(gpus)} GPUs in all are enough."
-    if result.has_targets:
-        becomes = f"{format_number(gpus)} GPUs in all keep the targets."
-    if other.expert_parallel > 1:
-        also = _whole_experts(str(other.expert_parallel))
-    if inputs.replicas and replicas != inputs.replicas:
-        also = (*also, ("replicas", "Replicas", str(replicas)))
-    now, then = str(inputs.tensor_parallel), str(other.tensor_parallel)
-    label = "GPUs that share the model"
-    return VerdictFlip("tensor_parallel", label, now, then, becomes, also)
-
-
-def _more_gpus_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
-    """Return the fewest GPUs per replica on which weights and a request fit."""
-    if result.enough is None:
-        return ()
-    inputs, then = result.inputs, str(result.enough)
-    now, label = str(inputs.tensor_parallel), "GPUs that share the model"
-    also: tuple[tuple[str, str, str], ...] = ()
-    model, gpus = result.profile.placed.model, inputs.expert_tensor_parallel or result.enough
-    if model.is_routed and quantization_block_problem(model, inputs.weights, result.enough, gpus):
-        also = _whole_experts(then)
-    return (VerdictFlip("tensor_parallel", label, now, then, "The weights fit.", also),)
-
-
-def _whole_experts(parts: str) -> tuple[tuple[str, str, str], ...]:
-    """Return the inputs that divide experts into `parts` without splitting any."""
-    return (
-        ("expert_parallel", "Expert parallel", parts),
-        ("expert_tensor_parallel", "GPUs that share an expert", "1"),
-    )
-
-
-def _relaxed_target_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
-    """Return the tightest latency targets that a single request meets."""
-    if result.alone is None:
-        return ()
-    changes, share = [], _SHARES[result.inputs.percentile]
-    for kind, label in (("ttft", "first token"), ("tpot", "per token")):
-        limit = getattr(result.inputs, f"{kind}_target")
-        value = getattr(result.alone, kind)[share]
-        if limit is not None and value > limit:
-            unit, size = ("s", 1.0) if value >= 1 else ("ms", 1e-3)
-            now = format_value(limit, "s")
-            then = f"{round_past_limit(value / size, up=True)}{NBSP}{unit}"
-            reason = "One request alone keeps it."
-            change = VerdictFlip(f"{kind}_target", f"Target: {label}", now, then, reason)
-            changes.append(change)
-    return tuple(changes)
-
-
-def _load_flips(
-    result: CapacityResult, highest_point: OperatingPoint, replicas: int
-) -> tuple[tuple[VerdictFlip, ...], tuple[VerdictFlip, ...]]:
-    """Return the load at which the verdict flips, and the replicas if too few are given."""
-    inputs = result.inputs
-    if inputs.requests_per_second is not None:
-        max_load = highest_point.rate * replicas / inputs.peak
-        field, label = "requests_per_second", "Requests per second"
-        now, flips = inputs.requests_per_second, round_past_limit(max_load, up=result.met)
-    else:
-        max_load = math.floor(highest_point.batch * replicas / inputs.peak)
-        field, label, now = "concurrent", "Users at once", float(inputs.concurrent)
-        flips = format_number(max_load + (1 if result.met else 0))
-    becomes = _load_becomes(result)
-    if result.met and not result.has_targets:
-        becomes = "Others wait for memory."
-    elif result.met:
-        becomes = "Too slow."
-    if result.prefill_bound:
-        becomes = "Takes one more prefill replica."
-    elif result.met and not inputs.replicas:
-        becomes = "Takes one more replica."
-    load = (VerdictFlip(field, label, format_number(now), flips, becomes),)
-    if result.met or not inputs.replicas:
-        return load, ()
-    needed = str(math.ceil(now / max(1e-9, max_load) * inputs.replicas))
-    return load, (VerdictFlip("replicas", "Replicas", str(inputs.replicas), needed, becomes),)
+    each = per_node // gpus
+    return math.ceil(copies / each) if each else copies * math.ceil(gpus / per_node)
 
 
 def build_replica_profile(inputs: ServingCapacityInputs) -> ReplicaProfile:
@@ -555,8 +359,8 @@ def build_replica_profile(inputs: ServingCapacityInputs) -> ReplicaProfile:
     fabric = gpu_interconnect(gpu, inputs.network_rate, domain=inputs.domain or 0)
     model = find_model(inputs.model)
     placed = place_model(model, gpu, fabric, serving_setup(inputs))
-    cached_tokens = inputs.prompt_tokens * inputs.cached_share
-    requests = RequestLengths(inputs.prompt_tokens, inputs.output_tokens, cached_tokens)
+    cached = inputs.prompt_tokens * inputs.cached_share
+    requests = RequestLengths(inputs.prompt_tokens, inputs.output_tokens, cached)
     traffic = RequestPattern(
         requests,
         inputs.prompt_variation,
@@ -567,17 +371,17 @@ def build_replica_profile(inputs: ServingCapacityInputs) -> ReplicaProfile:
     prefill = None
     if inputs.prefill_gpus and inputs.decode_gpus:
         setup = _prefill_decode_setup(inputs, inputs.prefill_gpus)
-        crosses_domains = inputs.prefill_gpus + inputs.decode_gpus > fabric.domain
-        placed_prefill = place_model(model, gpu, fabric, setup)
-        if max_sequences(placed_prefill, inputs.prompt_tokens, inputs.memory_utilization) < 1:
+        outside = inputs.prefill_gpus + inputs.decode_gpus > fabric.domain
+        reading = place_model(model, gpu, fabric, setup)
+        if max_sequences(reading, inputs.prompt_tokens, inputs.memory_utilization) < 1:
             message = f"The weights leave no room for a prompt on {inputs.prefill_gpus} {gpu.name}."
             raise input_error("prefill_gpus", inputs.prefill_gpus, message)
-        prefill = build_prefill_replica(placed_prefill, traffic, crosses_domains)
+        prefill = build_prefill_replica(reading, traffic, outside)
     return profile_replica(placed, traffic, inputs.memory_utilization, draft, prefill)
 
 
 def serving_setup(inputs: ServingCapacityInputs) -> ServingSetup:
-    """Return the formats and splits of a replica: of a decode replica if prefill is separate."""
+    """Return the formats and splits of one replica; of one that decodes, if they are apart."""
     if inputs.decode_gpus:
         return _prefill_decode_setup(inputs, inputs.decode_gpus)
     return ServingSetup(
@@ -586,16 +390,23 @@ def serving_setup(inputs: ServingCapacityInputs) -> ServingSetup:
         tensor=inputs.tensor_parallel,
         replicas=inputs.attention_parallel,
         expert=inputs.expert_parallel,
-        expert_tensor=inputs.expert_tensor_parallel or inputs.tensor_parallel,
+        expert_tensor=inputs.expert_tensor_parallel or _gpus_per_expert(inputs),
         software=inputs.engine,
         polling=inputs.polling,
         pipeline=inputs.pipeline_parallel,
         drafts=inputs.draft_tokens > 0,
+        sequences=inputs.max_sequences,
     )
 
 
+def _gpus_per_expert(inputs: ServingCapacityInputs) -> int:
+    """Return the GPUs that share an expert where the experts stay on those of attention."""
+    gpus = inputs.tensor_parallel * inputs.attention_parallel
+    return max(1, gpus // inputs.expert_parallel)
+
+
 def _prefill_decode_setup(inputs: ServingCapacityInputs, gpus: int) -> ServingSetup:
-    """Return the formats and splits of a replica that only prefills or only decodes."""
+    """Return the formats of a replica that only reads prompts or only answers, and its split."""
     routed = find_model(inputs.model).is_routed
     return ServingSetup(
         weights=inputs.weights,
@@ -608,11 +419,12 @@ def _prefill_decode_setup(inputs: ServingCapacityInputs, gpus: int) -> ServingSe
         polling=inputs.polling,
         dispatch=routed,
         drafts=inputs.draft_tokens > 0,
+        sequences=inputs.max_sequences,
     )
 
 
 def validate_prefill_decode_split(model: Architecture, inputs: ServingCapacityInputs) -> None:
-    """Reject prefill GPUs without decode GPUs or the reverse, and impossible splits."""
+    """Reject half of a split into prefill and decode, and splits that are impossible."""
     sizes = {"prefill_gpus": inputs.prefill_gpus, "decode_gpus": inputs.decode_gpus}
     if not any(sizes.values()):
         return
@@ -624,13 +436,13 @@ def validate_prefill_decode_split(model: Architecture, inputs: ServingCapacityIn
                 problem = f"{model.experts} experts cannot be divided over {gpus} GPUs."
         if problem:
             raise input_error(field, gpus, problem)
-    for field, value, default in (
+    for field, value, usual in (
         ("attention_parallel", inputs.attention_parallel, 1),
         ("expert_parallel", inputs.expert_parallel, 1),
         ("pipeline_parallel", inputs.pipeline_parallel, 1),
         ("simulate", inputs.simulate, False),
     ):
-        if value != default:
+        if value != usual:
             message = "With prefill and decode apart, the GPUs of their replicas say how."
             raise input_error(field, value, f"{message} Leave this at its default.")
 
@@ -658,36 +470,35 @@ def validate_pipeline(model: Architecture, inputs: ServingCapacityInputs) -> Non
 
 def latency_targets(inputs: ServingCapacityInputs) -> LatencyTargets:
     """Return the targets as numbers."""
-    share = {"p50": 0.5, "p95": 0.95, "p99": 0.99}[inputs.percentile]
-    return LatencyTargets(share, inputs.ttft_target, inputs.tpot_target)
+    return LatencyTargets(SHARES[inputs.percentile], inputs.ttft_target, inputs.tpot_target)
 
 
 def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> CapacityResult:
     """Return the number of replicas, and the operating point of each."""
     targets = latency_targets(inputs)
-    best_batch = max_rate_batch(profile)
-    highest_point = highest_load_within_targets(profile, targets, best_batch)
-    replicas = inputs.replicas or _fewest_replicas(inputs, highest_point)
-    operating_point = replica_load(inputs, profile, replicas or 1)
+    best = max_rate_batch(profile)
+    top = highest_load_within_targets(profile, targets, best)
+    replicas = inputs.replicas or fewest_replicas(inputs, top)
+    settled = replica_load(inputs, profile, replicas or 1)
     result = CapacityResult(
         inputs=inputs,
         profile=profile,
         replicas=replicas,
-        settled=operating_point,
-        top=highest_point,
-        best=best_batch,
-        met=bool(replicas) and operating_point is not None and targets.are_met_at(operating_point),
+        settled=settled,
+        top=top,
+        best=best,
+        met=bool(replicas) and settled is not None and targets.are_met_at(settled),
         memory=profile.most >= 1,
         measurements=_find_measurements(profile),
-        simulated=_simulate_replica(inputs, profile, operating_point, replicas or 1),
-        prefill_replicas=_prefill_replicas(profile, operating_point, replicas),
-        alone=operating_point_at_batch(profile, 1.0)
-        if profile.most >= 1 and highest_point is None
-        else None,
+        simulated=_simulate_replica(inputs, profile, settled, replicas or 1),
+        prefill_replicas=_prefill_replicas(profile, settled, replicas),
+        alone=operating_point_at_batch(profile, 1.0) if profile.most >= 1 and top is None else None,
         enough=_fewest_gpus_per_replica(inputs, profile) if profile.most < 1 else None,
     )
     result = _limit_to_prefill(result)
-    # Without targets, a service keeps up if nobody waits for memory.
+    if result.met and result.refusal:
+        return dataclasses.replace(result, met=False)
+    # Without targets, what can be asked of a service is that nobody waits for memory.
     if result.met and not result.has_targets and result.requests_waiting_for_memory:
         return dataclasses.replace(result, met=False)
     return result
@@ -700,11 +511,9 @@ def _limit_to_prefill(result: CapacityResult) -> CapacityResult:
     rate = result.prefill_rate / result.replicas
     if rate >= result.top.rate:
         return result
-    highest_point = operating_point_at_rate(result.profile, rate)
-    batch = highest_point.batch if highest_point else result.best
-    return dataclasses.replace(
-        result, top=highest_point, best=min(result.best, batch), prefill_bound=True
-    )
+    top = operating_point_at_rate(result.profile, rate)
+    batch = top.batch if top else result.best
+    return dataclasses.replace(result, top=top, best=min(result.best, batch), prefill_bound=True)
 
 
 def _fewest_gpus_per_replica(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> int | None:
@@ -716,15 +525,36 @@ def _fewest_gpus_per_replica(inputs: ServingCapacityInputs, profile: ReplicaProf
         if tensor <= inputs.tensor_parallel:
             continue
         serving = serving_setup(dataclasses.replace(inputs, tensor_parallel=tensor))
-        placed = place_model(model, gpu, profile.placed.fabric, serving)
+        wider = place_model(model, gpu, profile.placed.fabric, serving)
         context = profile.traffic.mean_context
-        if max_sequences(placed, context, inputs.memory_utilization) >= 1:
+        if max_sequences(wider, context, inputs.memory_utilization) >= 1:
             return tensor
     return None
 
 
+def find_replica_bounds(
+    result: CapacityResult,
+) -> tuple[int | None, int | None] | None:
+    """Return the fewest replicas if all times are at the low or the high end of their range."""
+    inputs, profile = result.inputs, result.profile
+    if inputs.replicas or result.replicas is None or profile.prefill or not result.memory:
+        return None
+    targets = latency_targets(inputs)
+    bounds = []
+    for longer in error_range(result.measurements.error_interval_name("tpot"), 1.0):
+        scaled = LatencyTargets(
+            targets.share,
+            targets.ttft and targets.ttft / longer,
+            targets.tpot and targets.tpot / longer,
+        )
+        top = highest_load_within_targets(profile, scaled, result.best)
+        top = top and dataclasses.replace(top, rate=top.rate / longer)
+        bounds.append(fewest_replicas(inputs, top))
+    return bounds[0], bounds[1]
+
+
 def _find_measurements(profile: ReplicaProfile) -> MeasurementCoverage:
-    """Return the measurements of setups like this one; none has separate prefill."""
+    """Return the measurements of setups like this one; there are none of prefill apart."""
     counts = count_matching_measurements(profile.placed)
     if profile.prefill:
         return MeasurementCoverage(0, f"{counts.setup} with prefill apart")
@@ -740,7 +570,7 @@ def _prefill_replicas(
     return max(1, math.ceil(settled.rate * replicas / (PREFILL_LOAD * profile.prefill.rate)))
 
 
-def _fewest_replicas(
+def fewest_replicas(
     inputs: ServingCapacityInputs, highest_point: OperatingPoint | None
 ) -> int | None:
     """Return the fewest replicas that stay within the highest load; None if none do."""

@@ -2,28 +2,28 @@
 
 import dataclasses
 import math
-from collections.abc import Callable
 
-from app.estimator.common_inputs import refuse_transformers_engine
-from app.estimator.data_files import modeled_rate, modeled_time
+from app.estimator.common_inputs import refuse_gguf_elsewhere, refuse_transformers_engine
 from app.estimator.estimates.latency import validate_inputs
 from app.estimator.estimates.serving_capacity import (
-    RACK,
+    SHARES,
     CapacityResult,
     ServingCapacityInputs,
     build_replica_profile,
     compute_capacity,
-    find_flips,
+    find_replica_bounds,
     replica_load,
     serving_setup,
     validate_expert_split,
     validate_pipeline,
     validate_prefill_decode_split,
 )
+from app.estimator.estimates.serving_capacity_flips import RACK, find_flips
+from app.estimator.estimates.serving_capacity_outputs import OUTPUTS
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.catalog import find_accelerator
-from app.estimator.hardware.prices import UNKNOWN, list_price_notes, typed_or_list_price
-from app.estimator.memory.parallel_layout import quantization_block_problem
+from app.estimator.hardware.prices import list_price_notes
+from app.estimator.memory.parallel_layout import serving_stages
 from app.estimator.memory_verdict import capacity_note
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
@@ -32,8 +32,6 @@ from app.estimator.result import (
     ChartLine,
     Estimate,
     FormulaStep,
-    OutputSpec,
-    OutputValue,
     ResultTable,
     Status,
     Verdict,
@@ -47,38 +45,31 @@ from app.estimator.serving.replica import (
     ReplicaProfile,
     bracket_values_at_batch,
     describe_draft_model,
+    engine_memory_parts,
+    expert_padding_bytes_per_gpu,
     operating_point_at_batch,
     prefill_step_share_and_time,
 )
 from app.estimator.serving.simulation import SimulationResult, quantile
 from app.estimator.serving.step_time import other_acceptances
-from app.estimator.training.run_costs import usd_per_million_tokens
 from app.estimator.units import format_number, format_value
-
-SHARES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
-"""Percentiles by name, and the shares of requests that they mean."""
-
-
-def target_share(inputs: ServingCapacityInputs) -> float:
-    """Return the share of requests that must meet the targets [1]."""
-    return next(share for name, share in SHARES if name == inputs.percentile)
 
 
 def build_load_and_simulation_tables(result: CapacityResult) -> tuple[ResultTable, ...]:
     """Return a replica by load, with a simulation next to it if requested."""
     if not result.memory:
         return ()
-    share, rows = target_share(result.inputs), []
+    share, rows = SHARES[result.inputs.percentile], []
     batch = 1.0
-    max_batch = result.best
-    while batch < 2 * max_batch:
-        point = operating_point_at_batch(result.profile, min(batch, max_batch), (share,))
+    top = result.best
+    while batch < 2 * top:
+        settled = operating_point_at_batch(result.profile, min(batch, top), (share,))
         rows.append(
             (
-                format_number(round(point.batch)),
-                (point.rate, "request/s"),
-                (point.ttft[share], "s"),
-                (point.tpot[share], "s"),
+                format_number(round(settled.batch)),
+                (settled.rate, "request/s"),
+                (settled.ttft[share], "s"),
+                (settled.tpot[share], "s"),
             )
         )
         batch *= 2
@@ -97,15 +88,15 @@ def build_load_and_simulation_tables(result: CapacityResult) -> tuple[ResultTabl
 
 def _simulation_table(outcome: SimulationResult, operating_point: OperatingPoint) -> ResultTable:
     rows = []
-    for name, share in SHARES:
-        ttft, tpot = quantile(outcome.ttft, share), quantile(outcome.tpot, share)
+    for name, share in SHARES.items():
+        first, pace = quantile(outcome.ttft, share), quantile(outcome.tpot, share)
         rows.append(
             (
                 name,
                 (operating_point.ttft[share], "s"),
-                (ttft or 0.0, "s"),
+                (first or 0.0, "s"),
                 (operating_point.tpot[share], "s"),
-                (tpot or 0.0, "s"),
+                (pace or 0.0, "s"),
             )
         )
     columns = (
@@ -118,206 +109,22 @@ def _simulation_table(outcome: SimulationResult, operating_point: OperatingPoint
     return ResultTable("Formula and simulation", columns, tuple(rows))
 
 
-def _value_if_served(value: float | None) -> OutputValue:
-    """Return a value that exists only if the load can be served."""
-    if value is None:
-        return OutputValue(None, note="No load settles.", applies=False)
-    return OutputValue(value)
-
-
-def _rate_output(
-    name: str,
-    label: str,
-    unit: str,
-    read: Callable[[CapacityResult], float | None],
-    interval_name: str = "throughput",
-) -> OutputSpec[CapacityResult]:
-    """Declare a modeled rate; `interval_name` is the error interval of the time behind it."""
-
-    def read_rate(result: CapacityResult) -> OutputValue:
-        value = read(result)
-        if value is None:
-            return _value_if_served(None)
-        return modeled_rate(result.measurements.error_interval_name(interval_name), value)
-
-    return OutputSpec(name, label, unit, "more", read_rate, modeled=True)
-
-
-def _latency_output(
-    latency: str, label: str, name: str, share: float
-) -> OutputSpec[CapacityResult]:
-    """Declare a percentile of a latency [s]; `latency` is ttft or tpot."""
-
-    def read(result: CapacityResult) -> OutputValue:
-        if result.settled is None:
-            return _value_if_served(None)
-        value = getattr(result.settled, latency)[share]
-        return modeled_time(result.measurements.error_interval_name(latency), value)
-
-    return OutputSpec(f"{latency}_{name}", f"{name} {label}", "s", "less", read, modeled=True)
-
-
-_TOGETHER = "Prefill and decode are on the same GPUs."
-
-
-def _prefill_replicas(result: CapacityResult) -> OutputValue:
-    if result.profile.prefill is None:
-        return OutputValue(None, note=_TOGETHER, applies=False)
-    return _value_if_served(result.prefill_replicas)
-
-
-def _transfer(result: CapacityResult) -> OutputValue:
-    if result.profile.prefill is None:
-        return OutputValue(None, note=_TOGETHER, applies=False)
-    return modeled_time("collective", result.profile.prefill.transfer)
-
-
-def _met(result: CapacityResult) -> OutputValue:
-    if result.has_targets:
-        return OutputValue(result.met, note=f"It {_MET[result.met]} the targets.")
-    waits = "no request waits" if result.met else "requests wait"
-    return OutputValue(result.met, note=f"No targets are set; {waits} for memory.")
-
-
-_MET = {True: "meets", False: "misses"}
-
-
-def _max_rate(result: CapacityResult) -> OutputValue:
-    """Return the most requests per second of the replicas that are counted, as a figure."""
-    if result.max_request_rate is None:
-        return _value_if_served(None)
-    name = result.measurements.error_interval_name("throughput")
-    rate = modeled_rate(name, result.max_request_rate)
-    note = "Within the targets." if result.has_targets else ""
-    if result.prefill_bound:
-        note = "As many as the prefill replicas read."
-    return dataclasses.replace(rate, note=note)
-
-
-def _utilization(result: CapacityResult) -> OutputValue:
-    note = "Of the most within the targets." if result.has_targets else "Of the most."
-    value = _value_if_served(result.utilization)
-    return dataclasses.replace(value, note=note) if value.applies else value
-
-
-def _monthly_cost(result: CapacityResult) -> OutputValue:
-    price = typed_or_list_price(result.profile.placed.gpu, result.inputs.cost_per_gpu_hour)
-    if price is None:
-        return OutputValue(None, note=UNKNOWN)
-    return _value_if_served(None if result.gpus is None else result.gpus * price * _HOURS)
-
-
-def _read_requests_per_replica(result: CapacityResult) -> OutputValue:
-    if result.settled is None:
-        return _value_if_served(None)
-    fitting_requests = int(
-        result.profile.most
-    )  # A fraction is an average: only whole requests fit at a time.
-    return OutputValue(min(round(result.settled.batch, 1), max(1, fitting_requests)))
-
-
-def _most_requests(result: CapacityResult) -> OutputValue:
-    """Return the requests that fit at their mean length, with those at full length in a note."""
-    profile, requests = result.profile, result.profile.traffic.requests
-    fitting_at_mean, fitting_at_full = (max(0, int(n)) for n in (profile.most, profile.full))
-    if fitting_at_mean == fitting_at_full:
-        return OutputValue(fitting_at_mean)
-    mean_tokens = format_number(round(profile.traffic.mean_context))
-    full_tokens = format_number(requests.prompt + requests.answer)
-    note = f"Of {mean_tokens} tokens on average; {format_number(fitting_at_full)} of {full_tokens}."
-    return OutputValue(fitting_at_mean, note=note)
-
-
-def _million_tokens_cost(result: CapacityResult, with_prompts: bool = False) -> OutputValue:
-    """Return the cost of a million output tokens, or of all tokens, prompts included."""
-    price = typed_or_list_price(result.profile.placed.gpu, result.inputs.cost_per_gpu_hour)
-    if price is None:
-        return OutputValue(None, note=UNKNOWN)
-    if result.gpus is None or not result.output_token_rate:
-        return _value_if_served(None)
-    rate = result.output_token_rate
-    if with_prompts:
-        rate *= 1 + result.inputs.prompt_tokens / result.inputs.output_tokens
-    cost = usd_per_million_tokens(rate, result.gpus, price)
-    return modeled_time(result.measurements.error_interval_name("throughput"), cost)
-
-
-OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
-    OutputSpec("fits", "Keeps up", better="more", read=_met),
-    OutputSpec("replicas", "Replicas", better="less", read=lambda r: _value_if_served(r.replicas)),
-    OutputSpec("prefill_replicas", "Prefill replicas", better="less", read=_prefill_replicas),
-    OutputSpec("gpus", "GPUs", "GPU", "less", lambda r: _value_if_served(r.gpus), primary=True),
-    OutputSpec("nodes", "Nodes", "node", "less", lambda r: _value_if_served(r.nodes)),
-    *(_latency_output("ttft", "time to first token", name, share) for name, share in SHARES),
-    *(_latency_output("tpot", "time per output token", name, share) for name, share in SHARES),
-    _rate_output(
-        "throughput", "Output tokens per second", "token/s", lambda r: r.output_token_rate
-    ),
-    _rate_output(
-        "requests_per_second", "Requests per second", "request/s", lambda r: r.request_rate
-    ),
-    OutputSpec(
-        "max_rate", "Most requests per second", "request/s", "more", _max_rate, modeled=True
-    ),
-    _rate_output(
-        "saturated_throughput",
-        "Output tokens per second, saturated",
-        "token/s",
-        lambda r: r.saturated_token_rate,
-        "saturated",
-    ),
-    OutputSpec(
-        "utilisation",
-        "Load",
-        "%",
-        read=_utilization,
-    ),
-    OutputSpec(
-        "concurrent",
-        "Requests at once on a replica",
-        read=_read_requests_per_replica,
-    ),
-    OutputSpec(
-        "max_concurrent",
-        "Most requests in memory of a replica",
-        better="more",
-        read=_most_requests,
-    ),
-    OutputSpec("transfer", "Transfer of a prompt's cache", "s", "less", _transfer, modeled=True),
-    OutputSpec("cost_per_month", "Cost per month", "USD/month", "less", _monthly_cost),
-    OutputSpec(
-        "cost_per_million_tokens",
-        "Cost per million output tokens",
-        "USD/Mtoken",
-        "less",
-        _million_tokens_cost,
-        modeled=True,
-    ),
-    OutputSpec(
-        "cost_per_million_tokens_of_both",
-        "Cost per million tokens of prompts and answers",
-        "USD/Mtoken",
-        "less",
-        lambda r: _million_tokens_cost(r, with_prompts=True),
-        modeled=True,
-    ),
-)
 _STEPS = StepBuilder(OUTPUTS, "batching-and-latency")
-
-_HOURS = 730.5
 
 
 def estimate(inputs: ServingCapacityInputs) -> Estimate:
     """Find the number of replicas that meet the targets, and their latencies."""
     refuse_transformers_engine(inputs.engine)
+    refuse_gguf_elsewhere(inputs.weights, inputs.engine)
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
-    tensor = 1 if inputs.decode_gpus else inputs.tensor_parallel
-    validate_inputs(model, gpu, inputs.weights, tensor)
+    shared = 1 if inputs.decode_gpus else inputs.tensor_parallel
+    validate_inputs(model, gpu, inputs.weights, shared)
     validate_expert_split(model, inputs)
     validate_pipeline(model, inputs)
     validate_prefill_decode_split(model, inputs)
     profile = build_replica_profile(inputs)
     result = compute_capacity(inputs, profile)
+    result = dataclasses.replace(result, replica_bounds=find_replica_bounds(result))
     return Estimate(
         name="serving-capacity",
         verdict=_build_verdict(result),
@@ -334,20 +141,20 @@ def estimate(inputs: ServingCapacityInputs) -> Estimate:
     )
 
 
-def describe_missed_targets(flips: tuple[VerdictFlip, ...], percentile: str) -> str:
+def _describe_missed_targets(flips: tuple[VerdictFlip, ...], percentile: str) -> str:
     """Say that one user alone misses the targets, and what would be met instead."""
-    missed_targets = [
+    late = [
         f"{change.label.removeprefix('Target: ')} {change.flips_at}, not {change.now}"
         for change in flips
         if change.field.endswith("_target")
     ]
     text = "Even one user at a time gets answers later than the targets on this hardware"
-    if not missed_targets:
+    if not late:
         return f"{text}."
-    return f"{text}: {', '.join(missed_targets)}, for {_REQUESTS[percentile]}."
+    return f"{text}: {', '.join(late)}, for {_REQUESTS[percentile]}."
 
 
-_SHARE_LABELS = {"p95": "95 of 100", "p99": "99 of 100"}
+_SHARE_LABELS = {"p50": "half of them", "p95": "95 of 100", "p99": "99 of 100"}
 _REQUESTS = {
     "p50": "half of the requests",
     "p95": "95 of 100 requests, whose prompts vary in length",
@@ -357,13 +164,12 @@ _REQUESTS = {
 
 def _build_verdict(result: CapacityResult) -> Verdict:
     inputs = result.inputs
-    gpu = result.profile.placed.gpu.name
     if not result.memory:
-        gpus = serving_setup(inputs).gpus
-        text = f"The weights leave no room for a request on {gpus} {gpu}."
-        return Verdict("no", "Does not fit.", text)
+        return Verdict("no", "Does not fit.", _describe_full_memory(result))
+    if result.refusal:
+        return Verdict("no", "The engine refuses this layout.", result.refusal)
     if result.replicas is None:
-        text = describe_missed_targets(find_flips(result), inputs.percentile)
+        text = _describe_missed_targets(find_flips(result), inputs.percentile)
         return Verdict("no", "Targets cannot be met.", text)
     copies = _replicas_text(result)
     if result.settled is None:
@@ -373,6 +179,25 @@ def _build_verdict(result: CapacityResult) -> Verdict:
     return Verdict(status, lead, text)
 
 
+def _describe_full_memory(result: CapacityResult) -> str:
+    """Return what takes the memory if nothing is left for a request."""
+    placed, share = result.profile.placed, result.inputs.memory_utilization
+    stages = serving_stages(placed.model, placed.serving.pipeline)
+    parts = min(
+        (engine_memory_parts(placed, share, stage) for stage, _ in stages), key=lambda p: p.cache
+    )
+    weights, outside, usable = (
+        format_value(size, "B") for size in (parts.weights, parts.outside, parts.usable)
+    )
+    padding = expert_padding_bytes_per_gpu(placed)
+    padded = f", {format_value(padding, 'B')} of it padding" if padding else ""
+    return (
+        f"No room for a request is left on {placed.serving.gpus} {placed.gpu.name}: of the {usable} "
+        f"that the engine may use on each, weights take {weights}{padded}, and its start-up and "
+        f"libraries {outside}."
+    )
+
+
 def _describe_other_acceptances(result: CapacityResult) -> str:
     """Return the pace at other acceptances than the assumed one; empty without drafts."""
     inputs = result.inputs
@@ -380,31 +205,31 @@ def _describe_other_acceptances(result: CapacityResult) -> str:
         return ""
     paces = []
     for acceptance in other_acceptances(inputs.acceptance):
-        changed_inputs = dataclasses.replace(inputs, acceptance=acceptance)
-        operating_point = replica_load(
-            changed_inputs, build_replica_profile(changed_inputs), result.replicas or 1
-        )
-        if operating_point is not None:
-            pace = format_value(operating_point.tpot[target_share(inputs)], "s")
+        changed = dataclasses.replace(inputs, acceptance=acceptance)
+        settled = replica_load(changed, build_replica_profile(changed), result.replicas or 1)
+        if settled is not None:
+            pace = format_value(settled.tpot[SHARES[inputs.percentile]], "s")
             paces.append(f"one every {pace} at {format_value(acceptance, '%')}")
-    assumed = format_value(inputs.acceptance, "%")
-    return f" That assumes that {assumed} of the drafts are kept: {' and '.join(paces)}."
+    assumed, share = format_value(inputs.acceptance, "%"), _SHARE_LABELS[inputs.percentile]
+    return (
+        f" That assumes that {assumed} of the drafts are kept; {share} get {' and '.join(paces)}."
+    )
 
 
 def _load_status_and_lead(result: CapacityResult) -> tuple[Status, str]:
-    """Return the status and the lead of the verdict on the load."""
-    requests, memory_room = _requests_and_room(result)
-    most_wait = 2 * (requests - memory_room) > requests
+    """Return how the replicas stand their load."""
+    users, holds = _requests_and_room(result)
+    most = 2 * (users - holds) > users
     if not result.has_targets and result.met:
         return "fits", "Keeps up; no targets are set."
     if not result.has_targets:
         return (
             ("no", f"{_TOO_LITTLE}: most requests wait.")
-            if most_wait
+            if most
             else ("tight", f"{_TOO_LITTLE}: some requests wait.")
         )
     if not result.met:
-        return "no", "Too slow: most requests wait for memory." if most_wait else "Too slow."
+        return "no", "Too slow: most requests wait for memory." if most else "Too slow."
     if (result.utilization or 0.0) > 0.9:
         return "tight", "Meets the targets, close to their limit."
     return "fits", "Meets the targets."
@@ -414,7 +239,7 @@ _TOO_LITTLE = "Too little memory"
 
 
 def _requests_and_room(result: CapacityResult) -> tuple[int, int]:
-    """Return the requests of a replica, and how many its memory holds; zeros if none waits."""
+    """Return the requests of a replica, and as many as its memory holds at a time, in whole ones."""
     if not result.requests_waiting_for_memory:
         return 0, 0
     return round(result.profile.most + result.requests_waiting_for_memory), int(result.profile.most)
@@ -429,13 +254,13 @@ def _replicas_text(result: CapacityResult) -> str:
     gpu = result.profile.placed.gpu.name
     text = f"{format_number(result.replicas or 0)} {noun} of {serving_setup(inputs).gpus} {gpu}"
     if result.prefill_replicas and result.profile.prefill:
-        gpus_each = result.profile.prefill.placed.serving.gpus
+        of_each = result.profile.prefill.placed.serving.gpus
         noun = "replica" if result.prefill_replicas == 1 else "replicas"
-        text += f" and {format_number(result.prefill_replicas)} prefill {noun} of {gpus_each}"
+        text += f" and {format_number(result.prefill_replicas)} prefill {noun} of {of_each}"
     if inputs.spare:
-        total_gpus = format_value(result.gpus, "GPU")
+        whole = format_value(result.gpus, "GPU")
         kinds = " of both" if result.profile.prefill else ""
-        text += f" and {format_number(inputs.spare)} spare{kinds}, {total_gpus} in all"
+        text += f" and {format_number(inputs.spare)} spare{kinds}, {whole} in all"
     return text
 
 
@@ -444,17 +269,16 @@ def _times_text(result: CapacityResult, settled: OperatingPoint) -> str:
     percentile = result.inputs.percentile
     median = format_value(settled.ttft[0.5], "s")
     text = f"Half of the requests get their first token within {median}"
-    share_text = "half of them"
+    share = _SHARE_LABELS[percentile]
     if percentile != "p50":
-        share_text = _SHARE_LABELS[percentile]
-        percentile_ttft = format_value(settled.ttft[target_share(result.inputs)], "s")
-        text += f", {share_text} within {percentile_ttft}"
-    time_per_token = format_value(settled.tpot[target_share(result.inputs)], "s")
-    text += f". After that, {share_text} get a token every {time_per_token} or faster, on average."
+        late = format_value(settled.ttft[SHARES[result.inputs.percentile]], "s")
+        text += f", {share} within {late}"
+    each = format_value(settled.tpot[SHARES[result.inputs.percentile]], "s")
+    text += f". Then {share} wait at most {each} for each token, averaged over their answer."
     if result.requests_waiting_for_memory:
-        requests, memory_room = _requests_and_room(result)
+        asking, holds = _requests_and_room(result)
         text += (
-            f" The memory of a replica holds {format_number(memory_room)} of {format_number(requests)} "
+            f" The memory of a replica holds {format_number(holds)} of {format_number(asking)} "
             f"requests with a cache in {result.inputs.cache.upper()}; the others wait until one "
             "leaves."
         )
@@ -464,22 +288,24 @@ def _times_text(result: CapacityResult, settled: OperatingPoint) -> str:
 def _build_steps(result: CapacityResult) -> tuple[FormulaStep, ...]:
     profile = result.profile
     batch = result.settled.batch if result.settled else 1.0
-    timing = profile.timing_at(batch)
+    timed = profile.timing_at(batch)
+    queued = profile.traffic.open_arrivals and profile.prefill is None
+    first = "first token without a queue" if queued else "time to first token"
     steps = [
         FormulaStep(
             "One decoding step",
             "computed for some numbers of requests; interpolated between the two nearest",
-            _interpolation_formula(profile.decode, timing.batch),
-            timing.step,
+            _interpolation_formula(profile.decode, timed.batch),
+            timed.step,
             "s",
             "pope-2022",
             "batching-and-latency",
         ),
-        *_prompt_steps(profile, timing),
-        *_time_per_token_steps(profile, timing),
+        *_prompt_steps(profile, timed),
+        *_time_per_token_steps(profile, timed),
         FormulaStep(
             "Requests per second of a replica",
-            "requests at once ÷ (time to first token + tokens of an answer × time per token)",
+            f"requests at once ÷ ({first} + tokens of an answer × time per token)",
             f"{format_term(batch)} ÷ ({format_term(profile.ttft_at(batch), 's')} + "
             f"{format_term(result.inputs.output_tokens)} × "
             f"{format_term(profile.tpot_at(batch), 's')})",
@@ -495,7 +321,7 @@ def _build_steps(result: CapacityResult) -> tuple[FormulaStep, ...]:
 
 
 def _prompt_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[FormulaStep, ...]:
-    """Return the step for what a prompt adds, or for the first token with separate prefill."""
+    """Return the step for what a prompt adds, or for the first token of prompts read apart."""
     prefill = profile.prefill
     if prefill is None:
         return (
@@ -509,14 +335,14 @@ def _prompt_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[FormulaS
                 "batching-and-latency",
             ),
         )
-    seconds, launch_time = (
+    seconds, front = (
         format_term(prefill.seconds, "s"),
         format_term(prefill.placed.time_before_prompt, "s"),
     )
     waits = profile.placed.steps.waits
     formula = "time to reach the engine + rest of a step + own step + transfer + decoding steps"
     numbers = (
-        f"{launch_time} + 0.5 × {seconds} + {seconds} + {format_term(prefill.transfer, 's')} + "
+        f"{front} + 0.5 × {seconds} + {seconds} + {format_term(prefill.transfer, 's')} + "
         f"{format_term(waits)} × {format_term(timed.step, 's')}"
     )
     value = prefill.cache_arrival_time(0.5) + waits * timed.step
@@ -529,51 +355,67 @@ _TOPIC = "batching-and-latency"
 def _time_per_token_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[FormulaStep, ...]:
     """Return the steps for engine steps with and without prompts, and the time per token."""
     step, cost = format_term(timed.step, "s"), format_term(timed.cost, "s")
-    other_requests = format_term(timed.batch - 1)
-    steps_per_answer, tokens_per_step = profile.steps_per_answer, profile.kept
-    mixed_share, mixed_step = prefill_step_share_and_time(timed, steps_per_answer)
+    prompts, kept = profile.prompts_per_step(timed), profile.kept
+    each = format_term(prompts)
+    share, mixed = prefill_step_share_and_time(timed, prompts)
     value = profile.time_per_token(timed)
     if profile.prefill:
+        return (_time_per_token_line("step", format_term(timed.recorded, "s"), value, kept),)
+    if timed.recorded == timed.step and (timed.batch == 1 or mixed > timed.launching):
+        simple = f"{step} + {each} × {cost}"
+        formula = "step + prompts of others per step × what a prompt adds"
         return (
-            _time_per_token_line("step", format_term(timed.recorded, "s"), value, tokens_per_step),
+            _prompts_per_step_line(profile, timed, prompts),
+            _time_per_token_line(formula, simple, value, kept),
         )
-    if timed.recorded == timed.step and (timed.batch == 1 or mixed_step > timed.launching):
-        simple = f"{step} + {other_requests} × {cost} ÷ {format_term(steps_per_answer)}"
-        formula = "step + (requests − 1) × what a prompt adds ÷ tokens of an answer"
-        return (_time_per_token_line(formula, simple, value, tokens_per_step),)
-    prompts_per_step = (
-        f"{format_term((timed.batch - 1) / steps_per_answer)} ÷ {format_term(mixed_share)}"
-    )
-    padded_batch = profile.placed.engine.padded_batch(timed.batch)
-    padded_step = profile.timing_at(padded_batch * profile.concurrent_batches).step
+    at_once = f"{each} ÷ {format_term(share)}"
+    filled = profile.placed.engine.padded_batch(timed.batch)
+    full = profile.timing_at(filled * profile.concurrent_batches).step
     rows = (
         (
             "Steps that read prompts too",
-            "1 − e^(−(requests − 1) ÷ answer)",
-            f"1 − exp(−{other_requests} ÷ {format_term(steps_per_answer)})",
-            mixed_share,
+            "1 − e^(−prompts of others per step)",
+            f"1 − exp(−{each})",
+            share,
             "",
         ),
         (
             "Such a step",
             "step + prompts ÷ share of steps × prompt, or longer launches",
-            f"max({step} + {prompts_per_step} × {cost}, {format_term(timed.launching, 's')})",
-            mixed_step,
+            f"max({step} + {at_once} × {cost}, {format_term(timed.launching, 's')})",
+            mixed,
             "s",
         ),
         (
             "Another step",
-            f"step of {format_number(padded_batch)} requests − those that are not there",
-            f"{format_term(padded_step, 's')} − {format_term(padded_step - timed.recorded, 's')}",
+            f"step of {format_number(filled)} requests − those that are not there",
+            f"{format_term(full, 's')} − {format_term(full - timed.recorded, 's')}",
             timed.recorded,
             "s",
         ),
     )
     lines = [FormulaStep(*row, "inferencex", "batching-and-latency") for row in rows]
-    share_text, plain_step = format_term(mixed_share), format_term(timed.recorded, "s")
-    numbers = f"{share_text} × {format_term(mixed_step, 's')} + (1 − {share_text}) × {plain_step}"
+    part, alone = format_term(share), format_term(timed.recorded, "s")
+    both = f"{part} × {format_term(mixed, 's')} + (1 − {part}) × {alone}"
     formula = "share × such a step + (1 − share) × another step"
-    return *lines, _time_per_token_line(formula, numbers, value, tokens_per_step)
+    first = _prompts_per_step_line(profile, timed, prompts)
+    return first, *lines, _time_per_token_line(formula, both, value, kept)
+
+
+def _prompts_per_step_line(
+    profile: ReplicaProfile, timed: BatchTiming, prompts: float
+) -> FormulaStep:
+    """Return the line of the prompts of other requests that a step reads."""
+    formula = "(requests − 1) ÷ steps of an answer"
+    numbers = f"{format_term(timed.batch - 1)} ÷ {format_term(profile.steps_per_answer)}"
+    if profile.traffic.open_arrivals:
+        rate = profile.rate_at(timed.batch * profile.concurrent_batches)
+        step = format_term(profile.time_per_token(timed) * profile.kept, "s")
+        formula = "requests per second × mean time of a step"
+        numbers = f"{format_term(rate / profile.concurrent_batches, 'request/s')} × {step}"
+    return FormulaStep(
+        "Prompts of others per step", formula, numbers, prompts, "", "little-1961", _TOPIC
+    )
 
 
 def _time_per_token_line(
@@ -599,15 +441,15 @@ def _replica_count_step(result: CapacityResult, top: OperatingPoint) -> FormulaS
     inputs = result.inputs
     if inputs.requests_per_second is not None:
         formula = "rate × peak factor ÷ highest rate of one replica, rounded up"
-        load, max_load = inputs.requests_per_second, top.rate
+        load, most = inputs.requests_per_second, top.rate
     else:
         formula = "users × peak factor ÷ users that one replica can serve, rounded up"
-        load, max_load = float(inputs.concurrent), top.batch
+        load, most = float(inputs.concurrent), top.batch
     numbers = f"⌈{format_term(load)} × {format_term(inputs.peak)} ÷ "
     return _STEPS.line(
         "replicas",
         "as you set it" if inputs.replicas else formula,
-        format_term(inputs.replicas) if inputs.replicas else f"{numbers}{format_term(max_load)}⌉",
+        format_term(inputs.replicas) if inputs.replicas else f"{numbers}{format_term(most)}⌉",
         result.replicas or 0,
         "little-1961",
     )
@@ -618,24 +460,21 @@ def _build_pictures(result: CapacityResult) -> tuple[Chart, ...]:
     inputs = result.inputs
     if not result.memory:
         return ()
-    share, max_batch = target_share(inputs), result.best
-    first_token_points, answer_points = [], []
-    batches = [max(1.0, max_batch * (part / 20) ** 2) for part in range(1, 21)]
+    share, top = SHARES[inputs.percentile], result.best
+    first, each = [], []
+    batches = [max(1.0, top * (part / 20) ** 2) for part in range(1, 21)]
     if result.requests_waiting_for_memory:  # The rate stays, and the wait grows up to this load.
         users = result.profile.most + result.requests_waiting_for_memory
-        batches += [max_batch + (users - max_batch) * part / 5 for part in range(1, 6)]
+        batches += [top + (users - top) * part / 5 for part in range(1, 6)]
     for batch in batches:
-        point = operating_point_at_batch(result.profile, batch, (share,))
-        first_token_points.append((point.rate, point.ttft[share]))
-        answer_time = point.ttft[share] + point.tpot[share] * inputs.output_tokens
-        answer_points.append((point.rate, answer_time))
-    lines = [
-        ChartLine("First token", tuple(first_token_points)),
-        ChartLine("Whole answer", tuple(answer_points), "dash"),
-    ]
+        settled = operating_point_at_batch(result.profile, batch, (share,))
+        first.append((settled.rate, settled.ttft[share]))
+        whole = settled.ttft[share] + settled.tpot[share] * inputs.output_tokens
+        each.append((settled.rate, whole))
+    lines = [ChartLine("First token", tuple(first)), ChartLine("Whole answer", tuple(each), "dash")]
     if result.settled is not None:
-        current_point = (result.settled.rate, result.settled.ttft[share])
-        lines.append(ChartLine("First token at this load", (current_point,), "mark"))
+        here = (result.settled.rate, result.settled.ttft[share])
+        lines.append(ChartLine("First token at this load", (here,), "mark"))
     return (
         Chart(
             "Latency against load of one replica",
@@ -650,7 +489,7 @@ def _build_pictures(result: CapacityResult) -> tuple[Chart, ...]:
 
 
 def _split_notes(result: CapacityResult) -> list[str]:
-    """Return how separate prefill and decode are computed, or where they are usual."""
+    """Return how prefill and decode apart are computed, or where they usually are apart."""
     profile = result.profile
     prefill, placed = profile.prefill, profile.placed
     routed = placed.model.is_routed
@@ -671,16 +510,16 @@ def _split_notes(result: CapacityResult) -> list[str]:
         )
     ]
     if result.prefill_replicas:
-        rate = format_value(result.prefill_rate, "request/s")
+        read = format_value(result.prefill_rate, "request/s")
         count = format_number(result.prefill_replicas)
         replicas = "replica reads" if result.prefill_replicas == 1 else "replicas read"
         notes.append(
-            f"The {count} prefill {replicas} at most {rate}; more requests need more of them, "
+            f"The {count} prefill {replicas} at most {read}; more requests need more of them, "
             f"each of {prefill.placed.serving.gpus} GPUs."
         )
     if result.gpus and result.gpus > placed.fabric.domain >= RACK:
-        total_gpus = format_value(result.gpus, "GPU")
-        notes.append(f"{total_gpus} are more than the {placed.fabric.domain} of one rack.")
+        whole = format_value(result.gpus, "GPU")
+        notes.append(f"{whole} are more than the {placed.fabric.domain} of one rack.")
     if routed:
         notes.append(
             "Each GPU has the whole of attention, its own requests and a part of the experts. "
@@ -689,24 +528,15 @@ def _split_notes(result: CapacityResult) -> list[str]:
     return notes
 
 
-def _block_notes(result: CapacityResult) -> tuple[str, ...]:
-    """Return a note if the split cuts quantization blocks, which engines refuse to load."""
-    inputs, setup = result.inputs, serving_setup(result.inputs)
-    model = result.profile.placed.model
-    problem = quantization_block_problem(model, inputs.weights, setup.tensor, setup.expert_tensor)
-    return (problem,) if problem else ()
-
-
 def _build_notes(result: CapacityResult) -> list[str]:
     inputs, placed = result.inputs, result.profile.placed
-    label, launch_time = (
+    label, front = (
         result.profile.placed.engine.label,
         format_value(result.profile.placed.time_before_prompt, "s"),
     )
     notes = [
-        *_block_notes(result),
         result.measurements.note,
-        f"{label}: {launch_time} pass until a request reaches the engine and its prompt is launched.",
+        f"{label}: {front} pass until a request reaches the engine and its prompt is launched.",
         (
             "Requests arrive at random, and the users at once do not count; bursts beyond that "
             "need the peak factor."
@@ -716,12 +546,12 @@ def _build_notes(result: CapacityResult) -> list[str]:
     ]
     if result.profile.prefill is None:
         median = inputs.prompt_tokens / math.sqrt(1 + inputs.prompt_variation)
-        idle_ttft = format_value(result.profile.idle, "s")
+        idle = format_value(result.profile.idle, "s")
         notes.append(
             f"Half of the prompts have at most {format_number(round(median))} tokens; without "
-            f"load, the first token takes {idle_ttft} for such a prompt."
+            f"load, the first token takes {idle} for such a prompt."
             if inputs.prompt_variation
-            else f"Without load, the first token takes {idle_ttft}."
+            else f"Without load, the first token takes {idle}."
         )
     if inputs.spare:
         copies = "replica is" if inputs.spare == 1 else "replicas are"
@@ -733,10 +563,8 @@ def _build_notes(result: CapacityResult) -> list[str]:
         )
     notes += _split_notes(result)
     if inputs.draft_tokens:
-        tokens_per_step = format_number(result.profile.kept)
-        notes.append(
-            f"{tokens_per_step} tokens are kept of each step; an answer takes fewer steps by that."
-        )
+        kept = format_number(result.profile.kept)
+        notes.append(f"{kept} tokens are kept of each step; an answer takes fewer steps by that.")
         notes.append(describe_draft_model(placed))
     if inputs.cached_share:
         notes.append("Prompts that are cached save reading; their memory is counted whole.")
@@ -746,8 +574,8 @@ def _build_notes(result: CapacityResult) -> list[str]:
             "in blocks as inference-memory counts them, so that fewer requests fit."
         )
     if result.requests_waiting_for_memory:
-        requests, memory_room = _requests_and_room(result)
-        waiting = format_number(requests - memory_room)
+        asking, holds = _requests_and_room(result)
+        waiting = format_number(asking - holds)
         notes.append(f"{waiting} requests of a replica wait until others leave the memory.")
     if not (inputs.prompt_variation or inputs.answer_variation or inputs.requests_per_second):
         notes.append(

@@ -109,11 +109,12 @@ class StorageInputs:
         help="Training waits for the write, or copies to host memory and goes on.",
     )
     write_bandwidth: float = _STORAGE.add_input(
-        WRITE_BANDWIDTH,
+        None,
         "Write bandwidth",
         unit="GB/s",
         limits=(1e6, 1e15),
-        help="What the storage takes from all nodes together.",
+        help="What the storage takes from all nodes together; left empty: as much as a save in "
+        "the time that it may take needs, or 100 GB/s.",
         term="parallel-file-system",
     )
     read_bandwidth: float = _STORAGE.add_input(
@@ -137,7 +138,7 @@ class StorageInputs:
         unit="s",
         typed_unit="s",
         limits=(0.001, 7 * 86400.0),
-        help="For the write bandwidth that this takes; left empty: no limit of its own.",
+        help="A deadline for a save, from which the write bandwidth follows; left empty: none.",
         term="checkpoint",
     )
     kept: int = _CHECKPOINTS.add_folded_input(
@@ -234,11 +235,13 @@ class GoodputLosses:
 class StorageResult:
     """All sizes [B], rates [B/s] and times [s] of one job.
 
-    `loss_bounds` are the losses with the lowest and the highest published failure rate;
+    `inputs` have the write bandwidth that counts; `typed_bandwidth` is None if it follows from
+    others. `loss_bounds` are the losses with the lowest and the highest published failure rate;
     none if the failure rate is typed.
     """
 
     inputs: StorageInputs
+    typed_bandwidth: float | None
     parameters: float
     dataset: float
     needed_read: float
@@ -272,16 +275,21 @@ class StorageResult:
     @property
     def saves_in_time(self) -> bool:
         """Return whether a save takes no longer than it may."""
-        return self.write_time <= (self.inputs.save_within or math.inf)
+        return self._save_share <= 1
+
+    @property
+    def _save_share(self) -> float:
+        """Return the time of a save over what it may take; 0 if the bandwidth is chosen for it."""
+        within = self.inputs.save_within
+        return self.write_time / within if within and self.typed_bandwidth else 0.0
 
     @property
     def status(self) -> Status:
         """Return `no` if reading or a save is too slow or too much is lost, `tight` if nearly so."""
-        read_ratio = self.needed_read / self.inputs.read_bandwidth
-        loss_ratio = self.losses.lost_share / self.inputs.acceptable
-        save_ratio = self.write_time / (self.inputs.save_within or math.inf)
-        highest_ratio = max(read_ratio, loss_ratio, save_ratio)
-        return "no" if highest_ratio > 1 else "tight" if highest_ratio > _TIGHT else "fits"
+        reads = self.needed_read / self.inputs.read_bandwidth
+        loses = self.losses.lost_share / self.inputs.acceptable
+        worst = max(reads, loses, self._save_share)
+        return "no" if worst > 1 else "tight" if worst > _TIGHT else "fits"
 
 
 # Asynchronous checkpoints: rate of the copy from each GPU to host memory over its PCIe
@@ -296,8 +304,11 @@ _TIGHT = 0.8
 def compute_storage(inputs: StorageInputs) -> StorageResult:
     """Compute sizes, rates and times of a job's storage."""
     parameters = find_model(inputs.model).parameters
-    bytes_each = CONTENTS[inputs.content].bytes_per_parameter
-    size = checkpoint_bytes(parameters, bytes_each)
+    each = CONTENTS[inputs.content].bytes_per_parameter
+    size = checkpoint_bytes(parameters, each)
+    typed = inputs.write_bandwidth
+    needed = write_rate(size, inputs.save_within) if inputs.save_within else WRITE_BANDWIDTH
+    inputs = dataclasses.replace(inputs, write_bandwidth=typed or needed)
     losses = compute_losses(inputs, size)
     if not math.isfinite(losses.goodput) or losses.goodput <= 0:
         message = (
@@ -306,9 +317,10 @@ def compute_storage(inputs: StorageInputs) -> StorageResult:
             "makes no progress."
         )
         raise input_error("gpus", inputs.gpus, message)
-    gpu_mtbfs = GPU_MTBF_RANGE if inputs.mtbf is None else ()
+    rates = GPU_MTBF_RANGE if inputs.mtbf is None else ()
     return StorageResult(
         inputs=inputs,
+        typed_bandwidth=typed,
         parameters=parameters,
         dataset=dataset_bytes(inputs.tokens, inputs.bytes_per_token),
         needed_read=data_read_rate(inputs.gpus * inputs.gpu_rate, inputs.bytes_per_token),
@@ -317,7 +329,7 @@ def compute_storage(inputs: StorageInputs) -> StorageResult:
         restart_read=size * inputs.replicas / inputs.read_bandwidth,
         losses=losses,
         needed_write=needed_write_bandwidth(inputs, size, losses),
-        loss_bounds=tuple(compute_losses(inputs, size, gpu_mtbf=mtbf) for mtbf in gpu_mtbfs),
+        loss_bounds=tuple(compute_losses(inputs, size, gpu_mtbf=each) for each in rates),
     )
 
 
@@ -335,19 +347,17 @@ def compute_losses(
     next one cannot start before it is written.
     """
     count, bandwidth = gpus or inputs.gpus, write_bandwidth or inputs.write_bandwidth
-    write_time = checkpoint_size / bandwidth
-    is_asynchronous = inputs.saving == "beside"
-    stall = inputs.stall or (
-        BARRIER + checkpoint_size / count / HOST_COPY if is_asynchronous else write_time
-    )
+    written = checkpoint_size / bandwidth
+    beside = inputs.saving == "beside"
+    stall = inputs.stall or (BARRIER + checkpoint_size / count / HOST_COPY if beside else written)
     mtbf = job_mtbf(gpu_mtbf or inputs.mtbf or GPU_MTBF, count)
     restart = inputs.restart + checkpoint_size * inputs.replicas / inputs.read_bandwidth
     interval = daly_interval(stall, mtbf)
-    if is_asynchronous:
-        interval = max(interval, write_time)
+    if beside:
+        interval = max(interval, written)
     young = young_interval(stall, mtbf)
-    goodput = daly_goodput(interval, stall, restart, mtbf)
-    return GoodputLosses(stall, mtbf, restart, young, interval, goodput)
+    share = daly_goodput(interval, stall, restart, mtbf)
+    return GoodputLosses(stall, mtbf, restart, young, interval, share)
 
 
 def longest_acceptable_restart(inputs: StorageInputs, losses: GoodputLosses) -> float | None:
@@ -356,10 +366,12 @@ def longest_acceptable_restart(inputs: StorageInputs, losses: GoodputLosses) -> 
     Goodput falls by e^(−restart ÷ time between failures), so there is a closed form; the
     time to read the checkpoint is subtracted. None if checkpoints alone cost too much.
     """
-    goodput_without_restart = losses.goodput * math.exp(losses.restart / losses.mtbf)
-    longest = losses.mtbf * math.log(goodput_without_restart / (1 - inputs.acceptable))
-    longest_restart = longest - (losses.restart - inputs.restart)
-    return longest_restart if longest_restart > 0 else None
+    if losses.goodput <= 0:
+        return None
+    without = losses.goodput * math.exp(losses.restart / losses.mtbf)
+    longest = losses.mtbf * math.log(without / (1 - inputs.acceptable))
+    rest = longest - (losses.restart - inputs.restart)
+    return rest if rest > 0 else None
 
 
 def needed_write_bandwidth(
@@ -372,22 +384,22 @@ def needed_write_bandwidth(
     steps on the exact one.
     """
     allowed = inputs.acceptable / (1 - inputs.acceptable)
-    saving_budget = allowed - losses.restart / losses.mtbf
-    if saving_budget <= 0:
+    rest = allowed - losses.restart / losses.mtbf
+    if rest <= 0:
         return None
     if inputs.saving == "beside":
-        discriminant = saving_budget * saving_budget - 2 * losses.stall / losses.mtbf
-        if discriminant <= 0:
+        under = rest * rest - 2 * losses.stall / losses.mtbf
+        if under <= 0:
             return None
-        seconds = losses.mtbf * (saving_budget + math.sqrt(discriminant))
+        seconds = losses.mtbf * (rest + math.sqrt(under))
     elif inputs.stall is not None:
         return None
     else:
-        seconds = losses.mtbf * saving_budget * saving_budget / 2
+        seconds = losses.mtbf * rest * rest / 2
 
     def excess(log_rate: float) -> float:
-        other_losses = compute_losses(inputs, checkpoint_size, write_bandwidth=math.exp(log_rate))
-        return other_losses.lost_share - inputs.acceptable
+        other = compute_losses(inputs, checkpoint_size, write_bandwidth=math.exp(log_rate))
+        return other.lost_share - inputs.acceptable
 
     start = write_rate(checkpoint_size, seconds)
     root = find_root(excess, math.log(start), math.log(start * 1.2))
@@ -400,18 +412,12 @@ def find_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
     If both reading and checkpoints are insufficient, no single input helps.
     """
     inputs = result.inputs
-    loss_is_acceptable = result.losses.lost_share <= inputs.acceptable
-    reads_fast_enough = result.needed_read <= inputs.read_bandwidth
+    good = result.losses.lost_share <= inputs.acceptable
+    fed = result.needed_read <= inputs.read_bandwidth
     if not result.saves_in_time:
-        return _save_bandwidth_flip(result) if loss_is_acceptable and reads_fast_enough else ()
-    saving_flips = (
-        _goodput_flips(result, is_acceptable=loss_is_acceptable) if reads_fast_enough else ()
-    )
-    reading_flips = (
-        _bytes_per_token_flip(inputs, reads_fast_enough=reads_fast_enough)
-        if loss_is_acceptable
-        else ()
-    )
+        return _save_bandwidth_flip(result) if good and fed else ()
+    saving_flips = _goodput_flips(result, is_acceptable=good) if fed else ()
+    reading_flips = _bytes_per_token_flip(inputs, reads_fast_enough=fed) if good else ()
     return (*saving_flips, *reading_flips)
 
 
@@ -427,25 +433,23 @@ def _save_bandwidth_flip(result: StorageResult) -> tuple[VerdictFlip, ...]:
 def describe_restart_loss_and_remedy(result: StorageResult) -> str:
     """Return what costs most, and what would reduce the loss."""
     inputs = result.inputs
-    restart_share = result.losses.restart_share
-    share, limit = format_value(restart_share, "%"), format_value(inputs.acceptable, "%")
-    if restart_share * 2 <= result.losses.lost_share and restart_share <= inputs.acceptable:
+    restarting = result.losses.restart_share
+    share, limit = format_value(restarting, "%"), format_value(inputs.acceptable, "%")
+    if restarting * 2 <= result.losses.lost_share and restarting <= inputs.acceptable:
         return f"Restarts alone cost {share}, saves and work done twice the rest."
     text = f"Restarts alone cost {share}"
-    if restart_share > inputs.acceptable:
+    if restarting > inputs.acceptable:
         text += f", more than the {limit} that are acceptable"
-    asynchronous_inputs = dataclasses.replace(inputs, saving="beside", stall=None)
-    longest_restart = longest_acceptable_restart(inputs, result.losses)
-    if longest_restart is not None:
-        return f"{text}: a restart within {format_value(longest_restart, 's')} would do."
-    longest_restart = longest_acceptable_restart(
-        asynchronous_inputs, compute_losses(asynchronous_inputs, result.checkpoint)
-    )
-    if longest_restart is None:
+    beside = dataclasses.replace(inputs, saving="beside", stall=None)
+    longest = longest_acceptable_restart(inputs, result.losses)
+    if longest is not None:
+        return f"{text}: a restart within {format_value(longest, 's')} would do."
+    longest = longest_acceptable_restart(beside, compute_losses(beside, result.checkpoint))
+    if longest is None:
         return f"{text}."
     return (
         f"{text}: with saves beside the training, a restart within "
-        f"{format_value(longest_restart, 's')} would do."
+        f"{format_value(longest, 's')} would do."
     )
 
 
@@ -460,8 +464,8 @@ def _goodput_flips(result: StorageResult, *, is_acceptable: bool) -> tuple[Verdi
         flips = f"{rate} GB/s"
         changes.append(VerdictFlip("write_bandwidth", "Write bandwidth", now, flips, becomes))
     restart = _restart_time_flip(result, becomes)
-    restarts_dominate = result.losses.restart_share * 2 > result.losses.lost_share
-    changes = [*restart, *changes] if restarts_dominate else [*changes, *restart]
+    decides = result.losses.restart_share * 2 > result.losses.lost_share
+    changes = [*restart, *changes] if decides else [*changes, *restart]
     gpus = _gpu_count_at_flip(result, is_acceptable=is_acceptable)
     if gpus:
         now, flips = format_number(result.inputs.gpus), format_number(gpus)
@@ -476,11 +480,11 @@ def _asynchronous_checkpoint_flip(
     inputs = result.inputs
     if is_acceptable or inputs.saving == "beside" or inputs.stall is not None:
         return ()
-    asynchronous_inputs = dataclasses.replace(inputs, saving="beside")
-    if compute_losses(asynchronous_inputs, result.checkpoint).lost_share > inputs.acceptable:
+    beside = dataclasses.replace(inputs, saving="beside")
+    if compute_losses(beside, result.checkpoint).lost_share > inputs.acceptable:
         return ()
-    labels = dict(SAVING)
-    now, flips = labels["wait"], labels["beside"]
+    text = dict(SAVING)
+    now, flips = text["wait"], text["beside"]
     return (VerdictFlip("saving", "While saving", now, flips, "Fits."),)
 
 
@@ -491,17 +495,13 @@ def _asynchronous_and_restart_flip(
     inputs = result.inputs
     if is_acceptable or inputs.saving == "beside" or inputs.stall is not None:
         return ()
-    asynchronous_inputs = dataclasses.replace(inputs, saving="beside")
-    longest_restart = longest_acceptable_restart(
-        asynchronous_inputs, compute_losses(asynchronous_inputs, result.checkpoint)
-    )
-    if longest_restart is None or not is_allowed_after_rounding(
-        StorageInputs, "restart", longest_restart
-    ):
+    beside = dataclasses.replace(inputs, saving="beside")
+    longest = longest_acceptable_restart(beside, compute_losses(beside, result.checkpoint))
+    if longest is None or not is_allowed_after_rounding(StorageInputs, "restart", longest):
         return ()
-    labels = dict(SAVING)
-    now, flips = labels["wait"], labels["beside"]
-    minutes = f"{round_past_limit(longest_restart / 60, up=False)} min"
+    text = dict(SAVING)
+    now, flips = text["wait"], text["beside"]
+    minutes = f"{round_past_limit(longest / 60, up=False)} min"
     also = (("restart", "Restart", minutes),)
     return (VerdictFlip("saving", "While saving", now, flips, "Fits.", also),)
 
@@ -509,13 +509,11 @@ def _asynchronous_and_restart_flip(
 def _restart_time_flip(result: StorageResult, becomes: str) -> tuple[VerdictFlip, ...]:
     """Return the restart time at which the loss becomes acceptable or unacceptable."""
     inputs = result.inputs
-    longest_restart = longest_acceptable_restart(inputs, result.losses)
-    if longest_restart is None or not is_allowed_after_rounding(
-        StorageInputs, "restart", longest_restart
-    ):
+    longest = longest_acceptable_restart(inputs, result.losses)
+    if longest is None or not is_allowed_after_rounding(StorageInputs, "restart", longest):
         return ()
-    is_acceptable = result.losses.lost_share <= inputs.acceptable
-    flips = f"{round_past_limit(longest_restart / 60, up=is_acceptable)} min"
+    good = result.losses.lost_share <= inputs.acceptable
+    flips = f"{round_past_limit(longest / 60, up=good)} min"
     now = f"{format_number(inputs.restart / 60)} min"
     return (VerdictFlip("restart", "Restart", now, flips, becomes),)
 
@@ -542,13 +540,13 @@ def _gpu_count_at_flip(result: StorageResult, *, is_acceptable: bool) -> int | N
     inputs = result.inputs
 
     def excess(log_gpus: float) -> float:
-        losses = compute_losses(inputs, result.checkpoint, gpus=math.exp(log_gpus))
-        return losses.lost_share - inputs.acceptable
+        other = compute_losses(inputs, result.checkpoint, gpus=math.exp(log_gpus))
+        return other.lost_share - inputs.acceptable
 
     # The loss grows with about the square root of the number of GPUs.
-    guess = inputs.gpus * (inputs.acceptable / max(result.losses.lost_share, 1e-9)) ** 1.5
-    guess = min(max(guess, 1.0), 1e6)
-    crossing = find_root(excess, math.log(inputs.gpus), math.log(guess * 1.01))
+    near = inputs.gpus * (inputs.acceptable / max(result.losses.lost_share, 1e-9)) ** 1.5
+    near = min(max(near, 1.0), 1e6)
+    crossing = find_root(excess, math.log(inputs.gpus), math.log(near * 1.01))
     if crossing is None or not 0 <= crossing < math.log(1e6):
         return None
     gpus = math.exp(crossing)

@@ -156,7 +156,10 @@ def _describe_save(result: StorageResult) -> str:
     within, needed = result.inputs.save_within, result.needed_save
     if within is None or needed is None:
         return ""
-    return f" A save within {format_value(within, 's')} needs {format_value(needed, 'B/s')}."
+    text = f" A save within {format_value(within, 's')} needs {format_value(needed, 'B/s')}"
+    if result.typed_bandwidth is None:
+        return f"{text}, which is what counts here."
+    return f"{text}."
 
 
 def _build_steps(result: StorageResult) -> tuple[FormulaStep, ...]:

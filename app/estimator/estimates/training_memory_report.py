@@ -297,7 +297,10 @@ def _state_step(
     if not value and result.tuning.host != "none":
         formula, numbers = "waits on the host", "0 B"
     elif figure == "gradients" and not value:
-        formula, numbers = "freed until the backward pass", "0 B"
+        formula, numbers = (
+            "none yet at the peak, which is before the backward pass makes them",
+            "0 B",
+        )
     elif result.tuning.is_partial:
         formula, numbers = _adapter_bytes_formula(result, figure, bytes_each, divided=divided)
     else:

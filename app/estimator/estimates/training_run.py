@@ -30,7 +30,7 @@ from app.estimator.inputs import reuse_input
 from app.estimator.memory.model_states import build_adapter_tuning
 from app.estimator.models.lookup import find_model
 from app.estimator.result import SubEstimate
-from app.estimator.training.run_costs import checkpoint_bytes
+from app.estimator.training.run_costs import WRITE_BANDWIDTH, checkpoint_bytes
 from app.estimator.training.step_time import LOST, gpu_hours_per_token
 from app.estimator.training.training_plan import find_software
 
@@ -69,7 +69,7 @@ class TrainingRunInputs:
         help="What the cluster is made of; left empty: the first of the catalog with this GPU.",
     )
     oversubscription: float = reuse_input(FabricInputs, "oversubscription", group=NETWORK.heading)
-    write_bandwidth: float = reuse_input(StorageInputs, "write_bandwidth")
+    write_bandwidth: float | None = reuse_input(StorageInputs, "write_bandwidth")
     read_bandwidth: float = reuse_input(StorageInputs, "read_bandwidth")
     bytes_per_token: float = reuse_input(StorageInputs, "bytes_per_token", group="Storage")
     rack_limit: float = reuse_input(PowerCoolingInputs, "rack_limit", group="Power")
@@ -242,7 +242,9 @@ def _stall(inputs: TrainingRunInputs) -> float:
     if inputs.method != "full":
         tuning = build_adapter_tuning(model, inputs.method, inputs.rank, inputs.targets, "none")
         trained = tuning.adapters
-    return min(max(checkpoint_bytes(trained) / inputs.write_bandwidth, 0.001), 86400.0)
+    return min(
+        max(checkpoint_bytes(trained) / (inputs.write_bandwidth or WRITE_BANDWIDTH), 0.001), 86400.0
+    )
 
 
 def _memory_and_time_inputs(

@@ -449,7 +449,8 @@ _MUCH_FASTER = 1.5
 
 def _batch_note(plan: TrainingPlan) -> str:
     tokens = format_number(plan.tokens)
-    return f"{format_number(plan.global_batch)} sequences or {tokens} tokens per step."
+    noun = "sequence" if plan.global_batch == 1 else "sequences"
+    return f"{format_number(plan.global_batch)} {noun} with {tokens} tokens per step."
 
 
 ENTRY = EstimateSpec(

@@ -84,9 +84,9 @@ def uplink_counts(ports: int, oversubscription: float) -> range:
     >>> list(uplink_counts(64, 1.0)), list(uplink_counts(64, 2.0))
     ([32], [22, 21])
     """
-    down, max_uplinks = split_leaf_ports(ports, oversubscription)
-    min_uplinks = max(1, math.ceil(down / oversubscription - 1e-9))
-    return range(max_uplinks, min(min_uplinks, max_uplinks) - 1, -1)
+    down, most = split_leaf_ports(ports, oversubscription)
+    fewest = max(1, math.ceil(down / oversubscription - 1e-9))
+    return range(most, min(fewest, most) - 1, -1)
 
 
 def build_two_tier_tree(leaves: int, ports: int, oversubscription: float = 1.0) -> FatTree | None:
@@ -119,16 +119,16 @@ def build_three_tier_tree(leaves: int, ports: int, oversubscription: float = 1.0
     (512, 256)
     """
     down, _ = split_leaf_ports(ports, oversubscription)
-    half_ports = ports // 2
-    pods = -(-leaves // half_ports)
-    cores = fewest_even_spines(pods, half_ports, ports)
+    half = ports // 2
+    pods = -(-leaves // half)
+    cores = fewest_even_spines(pods, half, ports)
     if cores is None:
         return None
     # A group of cores has p/2 links to each pod; a pod of s spines has s such groups.
     trees = [
         FatTree(3, ports, leaves, pods * spines, spines * cores, down, up, pods)
         for up in uplink_counts(ports, oversubscription)
-        if (spines := fewest_even_spines(-(-leaves // pods), up, half_ports)) is not None
+        if (spines := fewest_even_spines(-(-leaves // pods), up, half)) is not None
     ]
     return min(trees, key=lambda tree: tree.switches, default=None)
 
@@ -154,8 +154,8 @@ def build_fat_tree(
     (2, 3, None)
     """
     builders = {2: build_two_tier_tree, 3: build_three_tier_tree}
-    for tier_count in (tiers,) if tiers else (2, 3):
-        tree = builders[tier_count](leaves, ports, oversubscription)
+    for wanted in (tiers,) if tiers else (2, 3):
+        tree = builders[wanted](leaves, ports, oversubscription)
         if tree is not None:
             return tree
     return None
@@ -174,31 +174,30 @@ def max_leaves(ports: int, oversubscription: float = 1.0, tiers: int = 2) -> int
     return ports if tiers == 2 else ports * (ports // 2)
 
 
-def count_rail_scalable_units(nodes: int, rails: int, down: int, other_links: int = 0) -> int:
+def count_rail_scalable_units(nodes: int, down: int) -> int:
     """Return the scalable units of a rail-optimized fabric.
 
     A unit has one leaf for each rail and as many nodes as a leaf has ports to nodes.
 
-    `nodes`: total nodes; `rails`: adapters per node; `down`: ports of a leaf towards nodes;
-    `other_links`: links of other endpoints, such as fabric managers. From superpod-h100.
+    `nodes`: total nodes; `down`: ports of a leaf towards nodes. From superpod-h100.
 
-    >>> count_rail_scalable_units(127, 8, 32, other_links=4), count_rail_scalable_units(128, 8, 32, other_links=4)
+    >>> count_rail_scalable_units(127, 32), count_rail_scalable_units(129, 32)
     (4, 5)
     """
-    return max(-(-nodes // down), -(-(nodes * rails + other_links) // (rails * down)))
+    return -(-nodes // down)
 
 
-def count_rail_leaves(nodes: int, rails: int, down: int, other_links: int = 0) -> int:
+def count_rail_leaves(nodes: int, rails: int, down: int) -> int:
     """Return the leaves of a rail-optimized fabric: adapter i of every node on leaf i.
 
     A single unit that is less than half full lets several rails share a leaf.
-    Arguments as for `count_rail_scalable_units`.
+    `rails`: adapters per node; the others as for `count_rail_scalable_units`.
 
-    >>> count_rail_leaves(127, 8, 32, other_links=4), count_rail_leaves(4, 8, 32)
+    >>> count_rail_leaves(127, 8, 32), count_rail_leaves(4, 8, 32)
     (32, 1)
     """
-    units = count_rail_scalable_units(nodes, rails, down, other_links)
+    units = count_rail_scalable_units(nodes, down)
     if units > 1:
         return units * rails
-    rails_per_leaf = max(1, down // nodes)
-    return max(-(-rails // rails_per_leaf), -(-(nodes * rails + other_links) // down))
+    shared = max(1, down // nodes)
+    return max(-(-rails // shared), -(-nodes * rails // down))

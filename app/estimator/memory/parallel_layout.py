@@ -3,10 +3,11 @@
 import dataclasses
 import functools
 import math
+from collections.abc import Iterable
 
 from app.estimator.models.architecture import Architecture, fill_in_counts
-from app.estimator.models.layers import Layer
-from app.estimator.models.number_formats import PUBLISHED, PUBLISHED_OR_FP8
+from app.estimator.models.layers import Layer, WeightMatrix
+from app.estimator.models.number_formats import quantized_share, resolve_weight_format
 from app.estimator.units import format_number
 
 
@@ -79,18 +80,18 @@ def pipeline_stages(
         for chunk in range(index, pipeline * virtual, pipeline):
             for layer in model.stack[bounds[chunk] : bounds[chunk + 1]]:
                 counts[layer] = counts.get(layer, 0) + 1
-        is_first, is_last = index == 0, index == pipeline - 1
+        first, last = index == 0, index == pipeline - 1
         runs = tuple(counts.items())
-        stage = PipelineStage(index, runs, sum(counts.values()), is_first, is_last)
-        stages.setdefault((runs, is_first, is_last), stage)
+        stage = PipelineStage(index, runs, sum(counts.values()), first, last)
+        stages.setdefault((runs, first, last), stage)
     return tuple(stages.values())
 
 
 def _layer_bounds_of_chunks(layers: int, chunks: int) -> list[int]:
     """Return where each chunk of layers starts and ends; the first and last get fewer layers."""
-    base, remainder = divmod(layers, chunks)
-    start = (chunks - remainder) // 2
-    sizes = [base + (1 if start <= i < start + remainder else 0) for i in range(chunks)]
+    base, more = divmod(layers, chunks)
+    start = (chunks - more) // 2
+    sizes = [base + (1 if start <= i < start + more else 0) for i in range(chunks)]
     bounds = [0]
     for size in sizes:
         bounds.append(bounds[-1] + size)
@@ -111,14 +112,14 @@ def serving_stages(model: Architecture, stages: int) -> tuple[tuple[Architecture
     """
     if stages == 1:
         return ((model, 1),)
-    base, remainder = divmod(model.layers, stages)
-    sizes = [base + (stages - 1 - remainder <= i < stages - 1) for i in range(stages)]
+    base, more = divmod(model.layers, stages)
+    sizes = [base + (stages - 1 - more <= i < stages - 1) for i in range(stages)]
     start, counts = 0, dict[tuple[object, ...], int]()
     parts: dict[tuple[object, ...], Architecture] = {}
     for index, size in enumerate(sizes):
         layers, start = model.stack[start : start + size], start + size
-        is_first, is_last = index == 0, index == stages - 1
-        key = (layers, is_first, is_last)
+        first, last = index == 0, index == stages - 1
+        key = (layers, first, last)
         counts[key] = counts.get(key, 0) + 1
         if key not in parts:
             parts[key] = fill_in_counts(
@@ -126,12 +127,12 @@ def serving_stages(model: Architecture, stages: int) -> tuple[tuple[Architecture
                     model,
                     stack=layers,
                     tied=True,
-                    vocabulary=model.vocabulary if is_first or is_last else 0,
-                    encoder=model.encoder if is_first else (),
-                    positions=model.positions if is_first else 0,
-                    side_tables=model.side_tables if is_first else 0,
-                    tower=model.tower if is_first else None,
-                    other=model.other if is_last else 0,
+                    vocabulary=model.vocabulary if first or last else 0,
+                    encoder=model.encoder if first else (),
+                    positions=model.positions if first else 0,
+                    side_tables=model.side_tables if first else 0,
+                    tower=model.tower if first else None,
+                    other=model.other if last else 0,
                 )
             )
     return tuple((part, counts[key]) for key, part in parts.items())
@@ -194,8 +195,8 @@ def default_micro_batch_count(
 
     The default tokens of a step together, and at least one for every pipeline stage.
     """
-    tokens_per_micro_batch = sequence * micro_batch * layout.data
-    return max(layout.pipeline, round(default_batch_tokens(tokens) / tokens_per_micro_batch))
+    each = sequence * micro_batch * layout.data
+    return max(layout.pipeline, round(default_batch_tokens(tokens) / each))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -231,15 +232,15 @@ def stage_parameters_per_gpu(
     """
     dense = experts = 0.0
     for layer, number in stage.runs:
-        share = layer_parameters_per_gpu(layer, layout.tensor, layout.expert_split)
-        dense += share.dense * number
-        experts += share.experts * number
+        part = layer_parameters_per_gpu(layer, layout.tensor, layout.expert_split)
+        dense += part.dense * number
+        experts += part.experts * number
     table = model.vocabulary * model.hidden / layout.tensor
     if stage.first:
         dense += table + model.positions * model.hidden
     if stage.last:
-        shares_table = stage.first and model.tied
-        dense += (0 if shares_table else table) + model.other
+        twice = stage.first and model.tied
+        dense += (0 if twice else table) + model.other
     return ParameterShare(dense, experts)
 
 
@@ -266,9 +267,9 @@ def tensor_parallel_problem(model: Architecture, gpus: int) -> str | None:
 def quantization_block_problem(
     model: Architecture, weights: str, tensor: int, expert_tensor: int
 ) -> str | None:
-    """Return why engines refuse a split of quantization blocks; None if they accept it.
+    """Return why engines do not load blocks of weights divided so; None if they do.
 
-    Each GPU's part of an MLP has to be whole blocks with one scale each: vLLM issue 17569,
+    Each GPU's part of a matrix has to be whole blocks with one scale each: vLLM issue 17569,
     SGLang issue 3345.
 
     >>> from app.estimator.models.lookup import find_model
@@ -278,31 +279,44 @@ def quantization_block_problem(
     >>> quantization_block_problem(qwen, "published", 8, 1) is None
     True
     """
-    quantization = model.quantization
-    if (
-        quantization is None
-        or quantization.scheme is None
-        or weights not in (PUBLISHED, PUBLISHED_OR_FP8)
-    ):
+    form = resolve_weight_format(model, weights)
+    if not form.block:
         return None
-    block = quantization.scheme.block
-    dense = model.mlp_width if model.dense_layers else 0
-    for part, width, gpus in (
-        ("The experts are", model.expert_width, expert_tensor),
-        ("The MLP is", dense, tensor),
-    ):
-        if gpus == 1 or not block or width % (gpus * block) == 0:
-            continue
-        remedy = "use fewer GPUs for a layer"
-        if width == model.expert_width:
-            remedy = "divide them whole, by expert parallelism (--enable-expert-parallel in vLLM)"
-        width_per_gpu = format_number(round(width / gpus, 1))
-        return (
-            f"{part} {format_number(width)} wide and quantized in blocks of {block}: over {gpus} "
-            f"GPUs each has {width_per_gpu}, which is not whole blocks, and vLLM and SGLang refuse to load "
-            f"that; {remedy}."
-        )
+    for layer, _ in model.runs:
+        for matrix in layer.matrices:
+            gpus = expert_tensor if matrix.part == "experts" else tensor
+            if matrix.split == "heads":
+                gpus = min(gpus, max(1, layer.mixer.kv_heads))
+            width = matrix.inputs if matrix.split == "rows" else matrix.outputs
+            divided = gpus > 1 and matrix.split != "whole" and quantized_share(form, matrix)
+            if divided and width % (gpus * form.block):
+                return _describe_block_problem(matrix, width, form.block, gpus)
     return None
+
+
+_BLOCK_PARTS = {"experts": "The experts are", "shared": "The shared experts are"}
+
+
+def _describe_block_problem(matrix: WeightMatrix, width: int, block: int, gpus: int) -> str:
+    part = _BLOCK_PARTS.get(matrix.part, f"The {matrix.name} projections are")
+    if matrix.part == "mlp":
+        part = "The MLP is"
+    remedy = "use fewer GPUs for a layer"
+    if matrix.part == "experts":
+        remedy = "divide them whole, by expert parallelism (--enable-expert-parallel in vLLM)"
+    each = format_number(round(width / gpus, 1))
+    return (
+        f"{part} {format_number(width)} wide and quantized in blocks of {block}: over {gpus} "
+        f"GPUs each has {each}, which is not whole blocks, and vLLM and SGLang refuse to load "
+        f"that; {remedy}."
+    )
+
+
+def loadable_gpu_counts(
+    model: Architecture, weights: str, counts: Iterable[int]
+) -> tuple[int, ...]:
+    """Return those of `counts` GPUs on which engines load the weights, if experts stay whole."""
+    return tuple(n for n in counts if quantization_block_problem(model, weights, n, 1) is None)
 
 
 @functools.lru_cache(maxsize=2048)
@@ -323,7 +337,7 @@ def _describe_possible_gpu_counts(model: Architecture) -> str:
 
 def _can_divide_mixer(mixer: object, gpus: int) -> bool:
     heads: int = getattr(mixer, "heads", 0)
-    kv_heads: int = getattr(mixer, "kv_heads", 0)
+    kv: int = getattr(mixer, "kv_heads", 0)
     latent = getattr(mixer, "kind", "") != "attention"
-    divides_kv_heads = latent or not kv_heads or kv_heads % gpus == 0 or gpus % kv_heads == 0
-    return heads % gpus == 0 and divides_kv_heads
+    even = latent or not kv or kv % gpus == 0 or gpus % kv == 0
+    return heads % gpus == 0 and even

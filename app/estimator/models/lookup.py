@@ -15,7 +15,6 @@ from app.estimator.models.architecture import Architecture, fill_in_counts
 from app.estimator.models.hf_config import UnreadableConfigError, is_irrelevant_key, is_known_family
 from app.estimator.models.hf_loader import from_config
 from app.estimator.models.number_formats import (
-    FORMATS,
     PUBLISHED,
     PUBLISHED_OR_FP8,
     resolve_weight_format,
@@ -109,10 +108,10 @@ def llama_config_of_size(parameters: int) -> dict[str, Any]:
         tied = parameters < 4 * 10**9
         kv_heads = 8 if heads % 8 == 0 else heads
         tables = vocabulary * hidden * (1 if tied else 2)
-        head_dim = hidden // heads
-        attention = 2 * hidden * hidden + 2 * hidden * kv_heads * head_dim
-        mlp_parameters = parameters - tables - hidden - layers * (attention + 2 * hidden)
-        width = mlp_parameters // (3 * hidden * layers)
+        head = hidden // heads
+        attention = 2 * hidden * hidden + 2 * hidden * kv_heads * head
+        left = parameters - tables - hidden - layers * (attention + 2 * hidden)
+        width = left // (3 * hidden * layers)
         if width >= hidden:
             return {
                 "model_type": "llama",
@@ -219,20 +218,20 @@ def config_key(text: str) -> str:
     >>> expand_key(config_key('{"hidden_size":64}'))
     '{"hidden_size":64}'
     """
-    encoded = base64.urlsafe_b64encode(zlib.compress(text.encode(), 9))
-    return _KEY + encoded.decode().rstrip("=")
+    packed = base64.urlsafe_b64encode(zlib.compress(text.encode(), 9))
+    return _KEY + packed.decode().rstrip("=")
 
 
 def expand_key(key: str) -> str:
     """Return the configuration of a key; raises LookupError if it is damaged."""
-    encoded = key.removeprefix(_KEY)
-    decompressor = zlib.decompressobj()
+    packed = key.removeprefix(_KEY)
+    unpack = zlib.decompressobj()
     try:
-        data = base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4))
-        text = decompressor.decompress(data, LONGEST_CONFIG).decode()
+        data = base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4))
+        text = unpack.decompress(data, LONGEST_CONFIG).decode()
     except (ValueError, zlib.error):
         text = ""
-    if not text or not decompressor.eof:
+    if not text or not unpack.eof:
         raise LookupError("The key of this configuration is damaged; paste config.json again.")
     return text
 
@@ -277,16 +276,16 @@ def normalize_model_name(name: str) -> str:
         return _normalize_config(name)
     if is_parameter_count(name):
         return format_parameter_count(parse_parameter_count(name))
-    model_id = data_files.load_ids_by_alias(*_MODELS).get(data_files.normalize_name(name.strip()))
-    if model_id:
-        return model_id
-    bare_name = _ORGANIZATION.sub("", name.strip())
-    match = _match_hub_name(data_files.normalize_name(bare_name))
+    published = data_files.load_ids_by_alias(*_MODELS).get(data_files.normalize_name(name.strip()))
+    if published:
+        return published
+    bare = _ORGANIZATION.sub("", name.strip())
+    match = _match_hub_name(data_files.normalize_name(bare))
     if match.format_ending:
         return f"{match.model_id}-{match.format_ending}"
     if match.model_id:
         return match.model_id
-    return data_files.find_id_by_alias(*_MODELS, bare_name, "a model")
+    return data_files.find_id_by_alias(*_MODELS, bare, "a model")
 
 
 class CatalogMatch(NamedTuple):
@@ -301,9 +300,9 @@ def _match_hub_name(name: str) -> CatalogMatch:
 
     Both are empty if the catalog has no such model.
     """
-    ids_by_alias = data_files.load_ids_by_alias(*_MODELS)
-    if name in ids_by_alias:
-        return CatalogMatch(ids_by_alias[name], "")
+    known = data_files.load_ids_by_alias(*_MODELS)
+    if name in known:
+        return CatalogMatch(known[name], "")
     quantized = ""
     for ending in _QUANTIZED:
         if name.endswith(f"-{ending}"):
@@ -311,9 +310,9 @@ def _match_hub_name(name: str) -> CatalogMatch:
             break
     parts = [part for part in name.split("-") if part not in _VARIANTS]
     undated = [part for part in parts if not _DATE_OR_LENGTH.fullmatch(part)]
-    for candidate in (name, "-".join(parts), "-".join(undated)):
-        if candidate in ids_by_alias:
-            return CatalogMatch(ids_by_alias[candidate], quantized)
+    for words in (name, "-".join(parts), "-".join(undated)):
+        if words in known:
+            return CatalogMatch(known[words], quantized)
     return CatalogMatch("", "")
 
 
@@ -372,18 +371,17 @@ def describe_quantized_weights(model: Architecture, format_name: str, format_lab
 
     `format_name` and `format_label` are the chosen format; empty if there is nothing to say.
     """
-    quantization = model.quantization
-    if quantization is None:
+    how = model.quantization
+    if how is None:
         return ""
     published = resolve_weight_format(model, PUBLISHED)
-    if format_name not in (PUBLISHED, PUBLISHED_OR_FP8):
+    if format_name not in (PUBLISHED, PUBLISHED_OR_FP8, published.id):
         text = f"Weights in {format_label}, as chosen; "
-        if quantization.problem:
-            return f"{text}how they are published, {quantization.problem}, cannot be read."
-        is_published = published is FORMATS.get(format_name)
-        return "" if is_published else f"{text}published in {published.label}."
-    if quantization.problem:
-        return f"Its quantization, {quantization.problem}, cannot be read: counted in BF16."
+        if how.problem:
+            return f"{text}how they are published, {how.problem}, cannot be read."
+        return f"{text}published in {published.label}."
+    if how.problem:
+        return f"Its quantization, {how.problem}, cannot be read: counted in BF16."
     return f"Weights as published: {published.label}."
 
 
@@ -398,27 +396,27 @@ def unread_sizes_warning(model: Architecture) -> str:
 
 def model_caveats(model: Architecture) -> tuple[str, ...]:
     """Return what the counts of `model` leave out or assume; empty if nothing."""
-    caveats = []
+    found = []
     if model.family and not is_known_family(model.family):
-        caveats.append(f"The family “{model.family}” is not known; it was read as Llama-shaped.")
+        found.append(f"The family “{model.family}” is not known; it was read as Llama-shaped.")
     if model.unread:
-        caveats.append(f"Not understood, and not counted: {_join_names_up_to_limit(model.unread)}.")
+        found.append(f"Not understood, and not counted: {_join_names_up_to_limit(model.unread)}.")
     if model.assumed:
-        caveats.append(
+        found.append(
             f"Not given, and taken from the defaults of its class: {_join_names_up_to_limit(model.assumed)}."
         )
     if model.family == "deepseek_v4":
-        caveats.append(
+        found.append(
             "Its cache is that of its paper, which engines do not reach: vLLM 0.22 took 6.66 GiB "
             "per GPU for 30,000 tokens of the Flash model (vllm#44376)."
         )
     if model.tower:
-        caveats.append(
+        found.append(
             f"Its vision tower has {format_number(model.tower_parameters)} parameters: "
             "loaded with the weights to answer, left out of training, operations and "
             "GGUF files."
         )
-    return tuple(caveats)
+    return tuple(found)
 
 
 def _join_names_up_to_limit(names: tuple[str, ...]) -> str:
@@ -427,6 +425,6 @@ def _join_names_up_to_limit(names: tuple[str, ...]) -> str:
     >>> _join_names_up_to_limit(("a", "b"))
     'a, b'
     """
-    listed_names = ", ".join(names[:_MOST])
-    remaining = len(names) - _MOST
-    return f"{listed_names} and {remaining} more" if remaining > 0 else listed_names
+    shown = ", ".join(names[:_MOST])
+    more = len(names) - _MOST
+    return f"{shown} and {more} more" if more > 0 else shown

@@ -176,8 +176,9 @@ class WeightFormat:
 
     `bits` per covered weight, with scales; `covers` says which matrices are covered: all
     tensors, the linear layers, those but linear attention, or only routed experts. `rest` is the width of all other
-    tensors. `math` is the format of the multiplication. For a published checkpoint that
-    mixes formats, `widths` replaces these values.
+    tensors. `math` is the format of the multiplication. `block` outputs share a scale, in
+    blocks of outputs and inputs (0: no such blocks). For a published checkpoint that mixes
+    formats, `widths` replaces these values.
     """
 
     id: str
@@ -187,6 +188,7 @@ class WeightFormat:
     rest: float = 16.0
     math: str = "bf16"
     scale: str = ""
+    block: int = 0
     widths: CheckpointWidths | None = None
 
 
@@ -254,6 +256,8 @@ class WeightTable:
 def resolve_weight_format(model: Architecture, format_name: str) -> WeightFormat:
     """Return the format called `format_name`; for `published` that of the model's checkpoint.
 
+    Its name means the checkpoint too, which may leave out layers.
+
     BF16 if the checkpoint is not quantized, or in an unsupported way;
     `published-or-fp8` is FP8 if it is not quantized. A GGUF mixture has its mean bits.
 
@@ -269,7 +273,10 @@ def resolve_weight_format(model: Architecture, format_name: str) -> WeightFormat
         mixture = GGUF_FORMATS[format_name]
         bits = 8 * gguf_file_bytes(model, mixture) / model.parameters
         return WeightFormat(format_name, f"GGUF {mixture}", bits, covers="all")
-    return _published_format(model) if format_name == PUBLISHED else FORMATS[format_name]
+    published = _published_format(model)
+    if format_name in (PUBLISHED, published.id):
+        return published
+    return FORMATS[format_name]
 
 
 def suggest_other_weight_format(model: Architecture, rejected_format: str) -> str:
@@ -292,6 +299,7 @@ def _published_format(model: Architecture) -> WeightFormat:
         bits=widths.bits,
         math=most.math,
         scale=most.scale,
+        block=most.block,
         widths=widths,
     )
 
@@ -427,6 +435,20 @@ MIXTURES: tuple[str, ...] = tuple(_MIXTURES)
 GGUF_FORMATS = {f"gguf-{name.lower().replace('_', '-')}": name for name in MIXTURES}
 """Ids of the choices that are GGUF mixtures, with their names."""
 GGUF_CHOICES = tuple((key, f"GGUF {name}") for key, name in GGUF_FORMATS.items())
+USUAL_GGUF = "gguf-q4-k-m"
+MXFP4_GGUF = "gguf-mxfp4-moe"
+
+
+def usual_gguf_file(model: Architecture) -> str:
+    """Return the file of a model that llama.cpp and Ollama usually load.
+
+    >>> from app.estimator.models.lookup import find_model
+    >>> usual_gguf_file(find_model("gpt-oss-20b")), usual_gguf_file(find_model("llama-3-8b"))
+    ('gguf-mxfp4-moe', 'gguf-q4-k-m')
+    """
+    return MXFP4_GGUF if _published_format(model).math == "mxfp4" else USUAL_GGUF
+
+
 # Mixtures whose output projection is Q5_K; all others up to Q8_0 use Q6_K.
 _LOW_HEAD = frozenset({"IQ3_XXS", "IQ2_M", "IQ2_S", "IQ2_XS", "IQ2_XXS", "IQ1_M", "IQ1_S"})
 _WIDE = frozenset({"F32", "F16", "BF16", "Q8_0"})

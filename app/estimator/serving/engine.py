@@ -107,7 +107,8 @@ class ServingSetup:
     GPUs have a part of the layers each. With `dispatch`, tokens are sent to the GPUs of their
     experts only, instead of to all. With `in_turn` the stages never work at the same time.
     The engine checks for new requests every `polling`
-    steps. With `drafts`, a head that proposes tokens is in memory too.
+    steps, and answers at most `sequences` at once, for which it keeps memory (None: its
+    default). With `drafts`, a head that proposes tokens is in memory too.
     """
 
     weights: str = "bf16"
@@ -122,6 +123,7 @@ class ServingSetup:
     dispatch: bool = False
     in_turn: bool = False
     drafts: bool = False
+    sequences: int | None = None
 
     @property
     def gpus(self) -> int:

@@ -2,7 +2,6 @@
 
 import bisect
 import dataclasses
-import functools
 import math
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
@@ -19,6 +18,7 @@ from app.estimator.memory.inference_memory import (
 from app.estimator.memory.parallel_layout import serving_stages
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.number_formats import mxfp4_expert_padding_bytes, weight_table
+from app.estimator.serving.queueing import DEVIATIONS, PromptQueue, wait_quantile
 from app.estimator.serving.step_time import (
     PlacedModel,
     SpeculativeDecoding,
@@ -58,10 +58,17 @@ def weight_bytes_per_gpu(placed: PlacedModel, stage: Architecture | None = None)
     if not model.is_routed:
         return table.bytes_per_gpu(serving.tensor)
     dense = table.bytes_per_gpu(serving.tensor) - table.experts / serving.tensor
-    experts, parts = table.experts, serving.expert_tensor
-    if placed.narrow and not placed.engine.deals_layers:
-        experts += mxfp4_expert_padding_bytes(model, placed.form, parts)
-    return dense + experts / (serving.expert * parts)
+    experts = table.experts / (serving.expert * serving.expert_tensor)
+    return dense + experts + expert_padding_bytes_per_gpu(placed, stage)
+
+
+def expert_padding_bytes_per_gpu(placed: PlacedModel, stage: Architecture | None = None) -> float:
+    """Bytes that repacking adds to the experts of one GPU without 4-bit math [B]."""
+    serving, model = placed.serving, stage or placed.model
+    if not placed.narrow or placed.engine.deals_layers:
+        return 0.0
+    added = mxfp4_expert_padding_bytes(model, placed.form, serving.expert_tensor)
+    return added / (serving.expert * serving.expert_tensor)
 
 
 # Inputs of an EAGLE-3 head, each as wide as the model, and tokens of its own vocabulary: the
@@ -111,20 +118,39 @@ def sequence_bytes_per_gpu(
     return cached + recurrent_state_bytes(model) / tensor
 
 
-def cache_bytes_per_gpu(
+class EngineMemoryParts(NamedTuple):
+    """Bytes that the engine may use on one GPU, and what it takes besides the cache [B].
+
+    `outside`: CUDA, libraries, and tensors of its largest step or of sampling at start-up.
+    """
+
+    usable: float
+    weights: float
+    outside: float
+
+    @property
+    def cache(self) -> float:
+        """Return the bytes that are left for the cache; negative if there are none [B]."""
+        return self.usable - self.weights - self.outside
+
+
+def engine_memory_parts(
     placed: PlacedModel, usable_share: float = _USABLE, stage: Architecture | None = None
-) -> float:
-    """Bytes available for the cache on one GPU [B]; negative if weights do not fit."""
+) -> EngineMemoryParts:
+    """Return the memory of one GPU without the cache, of a pipeline stage if given."""
     tensor, model = placed.serving.tensor, stage or placed.model
     memory = placed.gpu.engine_visible_memory
     engine = _DEALING if placed.engine.deals_layers else _LOGGED
     engine = engine.with_defaults_for_gpu(placed.gpu.name, memory)
-    outside = engine.bytes_outside_framework(tensor) + profiled_peak_bytes(model, engine, tensor)
-    most = compute_engine_memory_budget(engine, memory, usable_share, tensor)
+    peak = profiled_peak_bytes(model, engine, tensor, sequences=placed.serving.sequences)
     drafting = 0.0
     if placed.serving.drafts:
         drafting = draft_weight_bytes(placed.model, placed.serving.weights) / placed.serving.gpus
-    return most - weight_bytes_per_gpu(placed, model) - outside - drafting
+    return EngineMemoryParts(
+        usable=compute_engine_memory_budget(engine, memory, usable_share, tensor),
+        weights=weight_bytes_per_gpu(placed, model) + drafting,
+        outside=engine.bytes_outside_framework(tensor) + peak,
+    )
 
 
 def max_sequences(placed: PlacedModel, context: float, usable_share: float = _USABLE) -> float:
@@ -139,10 +165,8 @@ def max_sequences(placed: PlacedModel, context: float, usable_share: float = _US
 def _stage_sequences(
     placed: PlacedModel, context: float, usable: float, stage: Architecture
 ) -> float:
-    each, room = (
-        sequence_bytes_per_gpu(placed, context, stage),
-        cache_bytes_per_gpu(placed, usable, stage),
-    )
+    each = sequence_bytes_per_gpu(placed, context, stage)
+    room = engine_memory_parts(placed, usable, stage).cache
     if each <= 0:
         return math.inf if room >= 0 else 0.0
     return max(0.0, room / each) * placed.serving.replicas
@@ -153,9 +177,10 @@ def _stage_sequences(
 _ACCEPTED = 4096.0
 # Batch sizes at which steps are timed; times between them are interpolated linearly.
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
-# Standard deviations above the median by share of requests.
-_SPREAD = {0.5: 0.0, 0.95: 1.645, 0.99: 2.326}
 _SEARCH = 18
+# Steps towards the prompts per step that agree with the rate, each of which shrinks the rest
+# to the share that reads prompts; and the larger batch that shows how far requests slow others.
+_ROUNDS, _MORE = 5, 1.05
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -200,9 +225,9 @@ class RequestPattern:
         return math.exp(-math.sqrt(self.prompt_variation + self.answer_variation) / spread)
 
 
-# Tokens of a step that only reads prompts, for each group of attention: the default of a
-# vLLM server on a large GPU (get_batch_defaults in vllm/engine/arg_utils.py).
-_PREFILL_TOKENS = 8192.0
+PREFILL_TOKENS = 8192.0
+"""Tokens of prompts in a step, for each group of attention: the default of a vLLM server on a
+large GPU (get_batch_defaults in vllm/engine/arg_utils.py)."""
 # Share of its time that a prefill replica works, so that prompts rarely wait for more than
 # the step that is under way: an assumption.
 PREFILL_LOAD = 0.7
@@ -239,7 +264,7 @@ def build_prefill_replica(
     is read.
     """
     requests = traffic.requests
-    tokens = max(requests.uncached_prompt, _PREFILL_TOKENS)
+    tokens = max(requests.uncached_prompt, PREFILL_TOKENS)
     reach = (2 * requests.prompt - requests.uncached_prompt + tokens) / 2
     step = StepBatch(tokens, reach, 0.0, 0.0, tokens / requests.uncached_prompt)
     slower = 1.0 if placed.serving.dispatch else placed.engine.prefill
@@ -322,11 +347,26 @@ class ReplicaProfile:
         """Return the steps of an answer; speculation takes fewer than it has tokens."""
         return self.traffic.requests.answer / self.kept
 
+    def prompts_per_step(self, timing: BatchTiming) -> float:
+        """Return the prompts of other requests that a step of an answer reads on average [1].
+
+        Of a fixed number of users, each of the others asks once in the meantime. Where requests
+        arrive at random, as many come per second as Little's law says of the batch.
+        """
+        answer = max(1.0, self.steps_per_answer)
+        if self.prefill:
+            return 0.0
+        if not self.traffic.open_arrivals:
+            return (timing.batch - 1) / answer
+        first, prompts = self._first_token(timing), timing.batch / answer
+        for _ in range(_ROUNDS):
+            decoding = answer * mean_step_time(timing, prompts)
+            prompts = timing.batch / answer * decoding / (first + decoding)
+        return prompts
+
     def time_per_token(self, timing: BatchTiming) -> float:
         """Return the time per token [s]."""
-        if self.prefill:
-            return timing.recorded / self.kept
-        return time_per_token(timing, self.steps_per_answer) / self.kept
+        return mean_step_time(timing, self.prompts_per_step(timing)) / self.kept
 
     @property
     def concurrent_batches(self) -> int:
@@ -335,7 +375,9 @@ class ReplicaProfile:
 
     def timing_at(self, batch: float) -> BatchTiming:
         """Return the timing of a group with `batch` requests in the replica."""
-        there = max(1.0, batch / self.concurrent_batches)
+        there = batch / self.concurrent_batches
+        if not self.traffic.open_arrivals:
+            there = max(1.0, there)
         above, part = at = _timed_batch_index_and_fraction(there)
         low, few = self.decode[above - 1], self.prompt[above - 1]
         step = recorded = low + part * (self.decode[above] - low)
@@ -371,35 +413,31 @@ class ReplicaProfile:
         return batch / (first + answer * self.time_per_token(timed)), first, timed
 
 
-def time_per_token(timing: BatchTiming, answer_tokens: float) -> float:
-    """Time per token of an answer [s].
+def mean_step_time(timing: BatchTiming, prompts: float) -> float:
+    """Mean time of the steps of an answer, which read `prompts` of other requests each [s].
 
-    s·t_mixed + (1 − s)·t_recorded: while an answer of n tokens is generated, a prompt of
-    each of b − 1 other requests is processed, in a share s of the steps.
+    s·t_mixed + (1 − s)·t_recorded of a share s of steps that read prompts.
 
-    `answer_tokens`: tokens of an answer n.
-
-    >>> round(time_per_token(BatchTiming(0.01, 0.1, 11, 0.01, 0.0), 100), 3)
+    >>> round(mean_step_time(BatchTiming(0.01, 0.1, 11, 0.01, 0.0), 0.1), 3)
     0.02
     """
-    step, cost, batch, recorded, launching = timing
+    step, cost, _, recorded, launching = timing
     if recorded == step and launching <= step + cost:  # The sum does not depend on s.
-        return step + (batch - 1) * cost / max(1.0, answer_tokens)
-    share, mixed = prefill_step_share_and_time(timing, answer_tokens)
+        return step + prompts * cost
+    share, mixed = prefill_step_share_and_time(timing, prompts)
     return recorded + share * (mixed - recorded)
 
 
-def prefill_step_share_and_time(timing: BatchTiming, answer_tokens: float) -> tuple[float, float]:
+def prefill_step_share_and_time(timing: BatchTiming, prompts: float) -> tuple[float, float]:
     """Share of steps that process prompts [1], and how long each of them takes [s].
 
-    s = 1 − e^(−x) of x = (b − 1) / n prompts per step that arrive at random, and
+    s = 1 − e^(−x) of x prompts per step that arrive at random, and
     t_mixed = max(t_step + x/s·t_prompt, t_launching): such a step is launched kernel by
     kernel, which can take longer than its work.
 
-    >>> [round(value, 3) for value in prefill_step_share_and_time(BatchTiming(0.01, 0.1, 11, 0.01, 0.2), 5)]
+    >>> [round(value, 3) for value in prefill_step_share_and_time(BatchTiming(0.01, 0.1, 11, 0.01, 0.2), 2)]
     [0.865, 0.241]
     """
-    prompts = (timing.batch - 1) / max(1.0, answer_tokens)
     share = -math.expm1(-prompts)
     at_once = prompts / share if share else 1.0
     return share, max(timing.step + at_once * timing.cost, timing.launching)
@@ -431,8 +469,13 @@ def median_ttft(
     """
     common = placed.steps
     others = common.others * traffic.synchrony(common.spread) * timing.batch
-    steps = common.waits + (placed.serving.polling - 1) / 2
-    return idle + steps * timing.step + others * timing.cost
+    steps = common.waits * timing.step + _polling_wait(placed, timing)
+    return idle + steps + others * timing.cost
+
+
+def _polling_wait(placed: PlacedModel, timing: BatchTiming) -> float:
+    """Return the mean wait until the engine checks for requests, beyond its next step [s]."""
+    return (placed.serving.polling - 1) / 2 * timing.step
 
 
 def profile_replica(
@@ -470,7 +513,7 @@ def profile_replica(
 
 def _max_accepted_sequences(placed: PlacedModel, context: float, usable_share: float) -> float:
     """Sequences that fit in memory and that an engine accepts [1]."""
-    accepted = _ACCEPTED * placed.serving.replicas
+    accepted = (placed.serving.sequences or _ACCEPTED) * placed.serving.replicas
     return min(accepted, max_sequences(placed, context, usable_share))
 
 
@@ -500,54 +543,94 @@ def bracket_values_at_batch(values: tuple[float, ...], batch: float) -> ValueBra
 
 
 def operating_point_at_batch(
-    profile: ReplicaProfile, batch: float, quantiles: Iterable[float] = tuple(_SPREAD)
+    profile: ReplicaProfile, batch: float, quantiles: Iterable[float] = tuple(DEVIATIONS)
 ) -> OperatingPoint:
     """Return a replica with a mean of `batch` requests, for shares of the requests.
 
-    Time per token at the quantile q is that of b + z_q·√b requests. Time to first
-    token adds waits for other prompts, with an exponential tail, and for memory. Of a fixed
-    number of users, a request finds only the others before it, which is none if it is alone,
-    and those beyond the memory wait until as many have left; requests that arrive when they
-    like wait as for servers in Erlang's formula.
+    The time per token differs with the prompts that interrupt an answer. Of a fixed number of
+    users, a request finds only the others before it, which is none if it is alone, and those
+    beyond the memory wait until as many have left. Requests that arrive when they like queue
+    for the steps that read them, and wait for memory as for servers in Erlang's formula.
     """
+    if profile.traffic.open_arrivals:
+        return _operating_point_of_open_arrivals(profile, min(batch, profile.most), quantiles)
     users, batch = batch, max(1.0, min(batch, profile.most))
     rate, first, timed = profile.rate_ttft_and_timing(batch)
     queued = max(0.0, users - batch)
-    busy = min(0.98, rate / profile.concurrent_batches * timed.cost)
-    if not profile.traffic.open_arrivals:
-        busy *= max(0.0, 1 - profile.concurrent_batches / batch)
-    waiting = _prompt_wait_by_quantile(profile.traffic, timed.cost, busy)
-    if profile.prefill:
-        waiting = _prefill_wait_by_quantile(profile.prefill)
-    if profile.traffic.open_arrivals:
-        memory_wait = _memory_wait_by_quantile(profile, batch, rate)
-    else:
-        memory_wait = _departure_wait_by_quantile(queued, rate)
+    waiting = _prompt_wait_by_quantile(profile, timed, rate, batch)
+    memory_wait = _departure_wait_by_quantile(queued, rate)
+    queue = _prompt_queue(profile, timed, rate)
+    each = profile.time_per_token(timed)
+    pause = queue.pause(each * profile.kept, *_interruptions(profile, timed)).deviation
     return OperatingPoint(
         batch=batch,
         rate=rate,
         ttft={q: first + waiting(q) + memory_wait(q) for q in quantiles},
-        tpot={
-            q: profile.tpot_at(min(profile.most, batch + _SPREAD[q] * math.sqrt(batch)))
-            for q in quantiles
-        },
+        tpot={q: each * math.exp(DEVIATIONS[q] * pause) for q in quantiles},
     )
 
 
-def _prompt_wait_by_quantile(
-    traffic: RequestPattern, cost: float, busy: float
-) -> Callable[[float], float]:
-    """Return the wait for prompts beyond the median, by share of requests [s].
+def _operating_point_of_open_arrivals(
+    profile: ReplicaProfile, batch: float, quantiles: Iterable[float]
+) -> OperatingPoint:
+    rate, first, timed = profile.rate_ttft_and_timing(batch)
+    queue = _prompt_queue(profile, timed, rate)
+    # The answers at a time vary more than Poisson's, since each slows the others down.
+    more = profile.rate_at(batch * _MORE) - rate
+    variance = rate * batch * (_MORE - 1) / more if more > 0 else batch
+    memory_wait = _memory_wait_by_quantile(profile, batch, rate, variance)
+    crowded = profile.timing_at(min(profile.most, batch + math.sqrt(variance))).step
+    feedback = 1 / (1 - queue.busy)
+    each = profile.time_per_token(timed)
+    pause = queue.pause(each * profile.kept, *_interruptions(profile, timed), feedback)
+    pause = pause._replace(variance=pause.variance + ((crowded - timed.step) * feedback) ** 2)
+    if profile.prefill:
+        reading = _prefill_wait_by_quantile(profile.prefill)
+        ttft = {q: first + reading(q) + memory_wait(q) for q in quantiles}
+    else:
+        front = profile.placed.time_before_prompt + _polling_wait(profile.placed, timed)
+        ttft = {q: front + queue.first_token.quantile(q) + memory_wait(q) for q in quantiles}
+    return OperatingPoint(
+        batch=batch,
+        rate=rate,
+        ttft=ttft,
+        tpot={q: each * math.exp(DEVIATIONS[q] * pause.deviation) for q in quantiles},
+    )
 
-    Of a fixed number of users, those who wait ask nothing more, so that no queue builds up.
+
+def _prompt_queue(profile: ReplicaProfile, timing: BatchTiming, rate: float) -> PromptQueue:
+    """Return the prompts that one group of a replica reads, of `rate` in all of it [1/s]."""
+    traffic = profile.traffic
+    return PromptQueue(
+        step=timing.step,
+        prompt=timing.cost,
+        variation=traffic.prompt_variation,
+        rate=rate / profile.concurrent_batches,
+        together=max(1.0, PREFILL_TOKENS / traffic.requests.uncached_prompt),
+    )
+
+
+def _interruptions(profile: ReplicaProfile, timing: BatchTiming) -> tuple[float, float]:
+    """Return the prompts per step, and the mean of 1 ÷ steps of answers of log-normal lengths."""
+    inverse = (1 + profile.traffic.answer_variation) / max(1.0, profile.steps_per_answer)
+    return profile.prompts_per_step(timing), inverse
+
+
+def _prompt_wait_by_quantile(
+    profile: ReplicaProfile, timing: BatchTiming, rate: float, batch: float
+) -> Callable[[float], float]:
+    """Return the wait for prompts beyond the median, by share of a fixed number of users [s].
+
+    Those who wait ask nothing more, so that no queue builds up.
     """
-    variation = traffic.prompt_variation
-    spread = math.sqrt(variation) * cost
-    tail = cost * (1 + variation) / 2
-    if traffic.open_arrivals:
-        tail /= 1 - busy
+    if profile.prefill:
+        return _prefill_wait_by_quantile(profile.prefill)
+    variation, cost = profile.traffic.prompt_variation, timing.cost
+    busy = min(0.98, rate / profile.concurrent_batches * cost)
+    busy *= max(0.0, 1 - profile.concurrent_batches / batch)
+    spread, tail = math.sqrt(variation) * cost, cost * (1 + variation) / 2
     return lambda share: (
-        _SPREAD[share] * spread
+        DEVIATIONS[share] * spread
         + tail * (_wait_quantile_in_means(busy, share) - _wait_quantile_in_means(busy, 0.5))
     )
 
@@ -562,18 +645,23 @@ def _departure_wait_by_quantile(queued: float, rate: float) -> Callable[[float],
 
     They leave one by one at random, so that the time varies by the root of their number.
     """
-    return lambda share: max(0.0, queued + _SPREAD[share] * math.sqrt(queued)) / rate
+    return lambda share: max(0.0, queued + DEVIATIONS[share] * math.sqrt(queued)) / rate
 
 
 def _memory_wait_by_quantile(
-    profile: ReplicaProfile, batch: float, rate: float
+    profile: ReplicaProfile, batch: float, rate: float, variance: float
 ) -> Callable[[float], float]:
-    """Return the wait for memory beyond the median, by share [s]; 0 if memory is sufficient."""
-    life, slots = batch / rate, max(1, int(profile.most))
-    if batch + 4 * math.sqrt(batch) <= slots:
+    """Return the wait for memory, by share [s]; 0 if memory is sufficient.
+
+    Erlang's formula with servers and load divided by the ratio of the variance of the batch to
+    its mean, as Hayward does.
+    """
+    ratio = max(1.0, variance / max(1.0, batch))
+    slots = max(1, int(profile.most))
+    if batch + 4 * math.sqrt(variance) <= slots:
         return lambda _: 0.0
-    wait = wait_quantile(slots, min(rate, 0.98 * slots / life), life)
-    return lambda share: wait(share) - wait(0.5)
+    life, servers = batch / rate, max(1, round(slots / ratio))
+    return wait_quantile(servers, min(rate / ratio, 0.98 * servers / life), life)
 
 
 def _wait_quantile_in_means(busy: float, share: float) -> float:
@@ -672,104 +760,3 @@ def highest_load_within_targets(
         else:
             high = middle
     return operating_point_at_batch(profile, low)
-
-
-# A term that is this much smaller than the sum does not change it.
-_NEGLIGIBLE = 1e-18
-
-
-# Charts, tables and figures ask for the same full replica: a fifth of an estimate's time.
-@functools.lru_cache(maxsize=1024)
-def erlang_b(servers: int, load: float) -> float:
-    """Probability that all `servers` are busy in a system without a queue.
-
-    1/B = Σₖ c·(c−1)···(c−k+1) / aᵏ for k from 0 to c, with the offered load a = λ·S.
-
-    `servers`: parallel servers c, at least 1; `load`: arrival rate times mean service time, not
-    negative. From erlang-1917.
-
-    >>> round(erlang_b(4, 3.0), 6)
-    0.206107
-    """
-    _check_queue(servers, load)
-    if load == 0:
-        return 0.0
-    inverse = term = 1.0
-    for busy in range(servers, 0, -1):
-        term *= busy / load
-        inverse += term
-        if busy < load and term < _NEGLIGIBLE * inverse:  # All further terms are even smaller.
-            break
-    return 1 / inverse
-
-
-def erlang_c(servers: int, load: float) -> float:
-    """Probability that a request has to wait in an M/M/c queue.
-
-    C = B / (1 − ρ(1 − B)) with ρ = a/c; 1 when the load reaches the servers. From erlang-1917.
-
-    >>> round(erlang_c(4, 3.0), 6)
-    0.509434
-    """
-    busy = server_utilization(servers, load)
-    if busy >= 1:
-        return 1.0
-    blocked = erlang_b(servers, load)
-    return blocked / (1 - busy * (1 - blocked))
-
-
-def server_utilization(servers: int, load: float) -> float:
-    """Share of time that a server is busy: ρ = a/c [1]; at 1 the queue grows without limit."""
-    _check_queue(servers, load)
-    return load / servers
-
-
-def mean_wait(servers: int, arrival_rate: float, service_time: float) -> float:
-    """Mean time in the queue before service [s]; infinite from full load on.
-
-    W = C·S / (c − a), by Erlang's formula for Poisson arrivals and exponential
-    service times.
-
-    `servers`: parallel servers c; `arrival_rate`: requests per second λ [1/s]; `service_time`:
-    mean time S one server needs for one request [s].
-
-    >>> round(mean_wait(4, 3.0, 1.0), 6)
-    0.509434
-    """
-    load = arrival_rate * service_time
-    if load >= servers:
-        return math.inf
-    return erlang_c(servers, load) * service_time / (servers - load)
-
-
-def wait_quantile(
-    servers: int, arrival_rate: float, service_time: float
-) -> Callable[[float], float]:
-    """Return a function from a share of requests to the wait that they do not exceed [s].
-
-    P(W > t) = C·e^{−(c−a)t/S}, so t = S·ln(C/(1−share)) / (c−a), at least 0.
-
-    >>> quantile = wait_quantile(4, 3.0, 1.0)
-    >>> quantile(0.5) < quantile(0.99)
-    True
-    """
-    load = arrival_rate * service_time
-    waiting = erlang_c(servers, load)
-
-    def quantile(share: float) -> float:
-        if not 0 <= share < 1:
-            raise ValueError(f"the share must lie in [0, 1), not {share}")
-        if load >= servers:
-            return math.inf
-        if waiting <= 1 - share:
-            return 0.0
-        return service_time * math.log(waiting / (1 - share)) / (servers - load)
-
-    return quantile
-
-
-def _check_queue(servers: int, load: float) -> None:
-    if servers < 1:
-        raise ValueError(f"there must be at least one server, not {servers}")
-    if load < 0:
-        raise ValueError(f"the offered load cannot be negative: {load}")

@@ -6,7 +6,7 @@ import heapq
 import math
 import random
 
-from app.estimator.serving.replica import ReplicaProfile
+from app.estimator.serving.replica import PREFILL_TOKENS, ReplicaProfile
 
 # Requests that are ignored at the start, until the replica has filled up.
 _WARM_UP = 0.2
@@ -42,7 +42,7 @@ def simulate_replica(
     seed: int = 1,
     users: int | None = None,
 ) -> SimulationResult:
-    """Simulate random requests, one engine step after another.
+    """Simulate random requests, one engine step after another, in one group of the replica.
 
     Requests arrive at random (Poisson), or each of `users` asks again once answered. Their
     lengths have the given variation; a step
@@ -54,13 +54,15 @@ def simulate_replica(
     the random numbers, so that the same inputs have the same result.
     """
     rng = random.Random(seed)  # noqa: S311 - not cryptographic
-    line = _draw_requests(profile, rate, requests + (users or 0), rng)
+    groups = profile.concurrent_batches
+    users = None if users is None else max(1, round(users / groups))
+    line = _draw_requests(profile, rate / groups, requests + (users or 0), rng)
     coming = line if users is None else _pop_first_requests(line, users)
     waiting: collections.deque[_SimulatedRequest] = collections.deque()
     running: list[tuple[int, int, _SimulatedRequest]] = []
     done: list[_SimulatedRequest] = []
     now, step, occupied, weight = 0.0, 0, 0.0, 0.0
-    most, each = max(1, int(profile.most)), profile.kept
+    most, each = max(1, int(profile.most / groups)), profile.kept
     while len(done) < requests:
         if not running and not waiting and coming:
             now = max(now, coming[-1].arrival)
@@ -84,7 +86,7 @@ def simulate_replica(
             if users is not None and line:
                 line[-1].arrival = now
                 waiting.append(line.pop())
-    return _summarize_requests(done, occupied / max(weight, 1e-12))
+    return _summarize_requests(done, occupied / max(weight, 1e-12), profile)
 
 
 def _count_equal_steps(
@@ -132,9 +134,6 @@ def _draw_length(mean: float, variation: float, rng: random.Random) -> float:
     return max(1.0, min(drawn, 50 * mean))
 
 
-_STEP_TOKENS = 8192.0
-
-
 def _admit_prompts(
     waiting: collections.deque[_SimulatedRequest], max_prompts: int
 ) -> list[_SimulatedRequest]:
@@ -142,7 +141,7 @@ def _admit_prompts(
     admitted: list[_SimulatedRequest] = []
     tokens = 0.0
     while waiting and len(admitted) < max_prompts:
-        if admitted and tokens + waiting[0].prompt > _STEP_TOKENS:
+        if admitted and tokens + waiting[0].prompt > PREFILL_TOKENS:
             break
         tokens += waiting[0].prompt
         admitted.append(waiting.popleft())
@@ -153,7 +152,7 @@ def _simulated_step_time(
     profile: ReplicaProfile, running: int, admitted: list[_SimulatedRequest]
 ) -> float:
     """Return the time of one step, with all running answers and the prompts taken."""
-    timed = profile.timing_at(max(1, running))
+    timed = profile.timing_at(max(1, running) * profile.concurrent_batches)
     if not admitted:
         return timed.recorded
     cost = timed.cost / profile.traffic.requests.prompt
@@ -161,12 +160,18 @@ def _simulated_step_time(
     return max(timed.step + added, timed.launching)
 
 
-def _summarize_requests(requests: list[_SimulatedRequest], batch: float) -> SimulationResult:
+def _summarize_requests(
+    requests: list[_SimulatedRequest], batch: float, profile: ReplicaProfile
+) -> SimulationResult:
     counted = requests[int(len(requests) * _WARM_UP) :] or requests
-    first = sorted(r.first - r.arrival for r in counted)
+    front, groups = profile.placed.time_before_prompt, profile.concurrent_batches
+    first = sorted(front + r.first - r.arrival for r in counted)
     tpot = sorted((r.last - r.first) / (r.answer - 1) for r in counted if r.answer > 1)
     return SimulationResult(
-        ttft=tuple(first), tpot=tuple(tpot), served=_served_rate(counted), batch=batch
+        ttft=tuple(first),
+        tpot=tuple(tpot),
+        served=_served_rate(counted) * groups,
+        batch=batch * groups,
     )
 
 

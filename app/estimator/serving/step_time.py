@@ -297,7 +297,8 @@ def _add_routed_experts(
     pairs = tokens * mlp.experts_per_token / serving.expert
     most = max_experts_per_gpu(hit, mlp.experts / serving.expert, serving.expert)
     pairs, hit = pairs * most / hit, most
-    pairs += hit * common.padding
+    if batch.rows > placed.engine.vector_rows:
+        pairs += hit * common.padding
     rate = math.sqrt(placed.rates.matmul * placed.rates.matmul16)
     rate *= placed.engine.grouped
     if serving.dispatch:  # Few experts on each GPU have many rows, as one product has.
