@@ -29,7 +29,7 @@ class OutputValue:
 
 
 def ranged_value(value: float, bound_factors: tuple[float, float], note: str = "") -> OutputValue:
-    """Return a value that may be these shares of itself."""
+    """Return a value with a low and a high bound that are these multiples of it."""
     return OutputValue(value, value * bound_factors[0], value * bound_factors[1], note)
 
 
@@ -222,8 +222,8 @@ class VerdictFlip:
         >>> VerdictFlip("saving", "While saving", "waits", "goes on", "Fits.").values_text
         'goes on'
         """
-        beside = (f"{self._inside_sentence(label)} {value}" for _, label, value in self.also)
-        return ", ".join((self.flips_at, *beside))
+        other_changes = (f"{self._inside_sentence(label)} {value}" for _, label, value in self.also)
+        return ", ".join((self.flips_at, *other_changes))
 
     @staticmethod
     def _inside_sentence(label: str) -> str:
@@ -247,7 +247,7 @@ class Verdict:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SubEstimate:
-    """A part of a larger estimate: what the estimate `name` says of these inputs of its own."""
+    """A part of a larger estimate: the result of the estimate `name` for inputs of its own."""
 
     heading: str
     name: str

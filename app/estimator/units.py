@@ -184,20 +184,20 @@ def parse_quantity(text: str, unit: str, typed_unit: str = "") -> float:
     >>> parse_quantity("400 Gbit/s", "B/s")
     50000000000.0
     """
-    number, written = split_number_and_unit(text)
-    if not written:
+    number, unit_text = split_number_and_unit(text)
+    if not unit_text:
         return convert_unit(number, typed_unit, unit) if typed_unit else number
-    known = UNITS.get(written)
-    if known is not None and known[0] == unit and written:
-        return _multiply_exactly(number, known[1])
-    return number * _count_suffix_factor(written, unit, typed_unit)
+    base_and_factor = UNITS.get(unit_text)
+    if base_and_factor is not None and base_and_factor[0] == unit and unit_text:
+        return _multiply_exactly(number, base_and_factor[1])
+    return number * _count_suffix_factor(unit_text, unit, typed_unit)
 
 
 def _count_suffix_factor(unit_text: str, unit: str, typed_unit: str) -> float:
     """Return the factor of a suffix such as `B`, `k tokens` or `billion parameters`."""
-    suffix, _, rest = unit_text.partition(" ")
+    suffix, _, noun = unit_text.partition(" ")
     suffix = _SPELLED.get(suffix.lower(), suffix)
-    fits = not rest or UNITS.get(rest.strip(), ("?", 0))[0] == unit
+    fits = not noun or UNITS.get(noun.strip(), ("?", 0))[0] == unit
     if fits and suffix in COUNT_SUFFIX and UNITS.get(unit, ("", 1.0))[0] in _COUNTED:
         return COUNT_SUFFIX[suffix]
     example = typed_unit or unit or "a plain number"
@@ -338,7 +338,6 @@ def is_rounded_measurement(written_number: float, value: float, unit: str) -> bo
 
 
 # A result formats the same numbers several times. `typed` keeps 1, 1.0 and True apart.
-# not one value.
 @functools.lru_cache(maxsize=8192, typed=True)
 def format_value(
     value: float | str | bool | None, unit: str = "", extra_decimals: int | None = None
@@ -387,38 +386,38 @@ def format_range(low: float, high: float, unit: str = "", value: float | None = 
     """
     if value and unit in _RUNGS and not unit.startswith("FLOP"):
         name, factor = _display_unit(abs(round_estimate(value, unit)), unit)
-        shown = (bound / factor for bound in (low, high))
-        digits = [x if unit in _SUMMED or x < 100 else float(f"{x:.3g}") for x in shown]
-        bounds = dict.fromkeys(_format_up_to_one_decimal(x) for x in digits)
+        scaled = (bound / factor for bound in (low, high))
+        rounded = [x if unit in _SUMMED or x < 100 else float(f"{x:.3g}") for x in scaled]
+        bounds = dict.fromkeys(_format_up_to_one_decimal(x) for x in rounded)
         return append_unit(" to ".join(bounds), PLURALS.get(name, name))
     low, high = round_estimate(low, unit), round_estimate(high, unit)
-    least, most = format_value(low, unit), format_value(high, unit)
-    number, _, word = most.partition(NBSP)
+    low_text, high_text = format_value(low, unit), format_value(high, unit)
+    number, _, high_unit = high_text.partition(NBSP)
     name, factor = _display_unit(abs(high), unit)
-    if least.endswith(f"{NBSP}{word}"):
-        least = least.partition(NBSP)[0]
-    elif word in {name, PLURALS.get(name)} and (not low or low >= _LEAST * factor):
+    if low_text.endswith(f"{NBSP}{high_unit}"):
+        low_text = low_text.partition(NBSP)[0]
+    elif high_unit in {name, PLURALS.get(name)} and (not low or low >= _LEAST * factor):
         size = low / factor
-        least = _format_up_to_one_decimal(size) if size >= 1 else format_number(size, 2)
-    return most if least in {number, most} else f"{least} to {most}"
+        low_text = _format_up_to_one_decimal(size) if size >= 1 else format_number(size, 2)
+    return high_text if low_text in {number, high_text} else f"{low_text} to {high_text}"
 
 
 _LEAST = 0.01  # Smallest value shown in a unit: 0.012 s, but 5 µs.
 
 
 def _format_scaled(value: float, unit: str, extra_decimals: int) -> str:
-    shown, factor = _display_unit(abs(value), unit)
+    unit_name, factor = _display_unit(abs(value), unit)
     scaled = value if factor == 1.0 else value / factor
-    decimal = unit in _ONE_DECIMAL
+    has_one_decimal = unit in _ONE_DECIMAL
     text = (
         _format_up_to_one_decimal(scaled, extra_decimals)
-        if decimal
+        if has_one_decimal
         else format_number(scaled, 3 + extra_decimals)
     )
-    if not shown:
+    if not unit_name:
         return text
-    word = shown if abs(scaled) == 1 else PLURALS.get(shown, shown)
-    return append_unit(text, word)
+    unit_text = unit_name if abs(scaled) == 1 else PLURALS.get(unit_name, unit_name)
+    return append_unit(text, unit_text)
 
 
 def append_unit(number: str, unit: str) -> str:
@@ -448,6 +447,6 @@ def _format_up_to_one_decimal(value: float, extra_decimals: int = 0) -> str:
 
 def _format_money(value: float, extra_decimals: int) -> str:
     size = abs(value)
-    places = 0 if size >= 1000 else 2 if size >= 0.1 or not size else 4
-    usual, exact = f"{size:,.{places}f}", _trim_zeros(f"{size:,.{places + extra_decimals}f}")
-    return (MINUS if value < 0 else "") + max(usual, exact, key=len)
+    decimals = 0 if size >= 1000 else 2 if size >= 0.1 or not size else 4
+    rounded, exact = f"{size:,.{decimals}f}", _trim_zeros(f"{size:,.{decimals + extra_decimals}f}")
+    return (MINUS if value < 0 else "") + max(rounded, exact, key=len)

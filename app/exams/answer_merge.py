@@ -53,23 +53,25 @@ def merge_answers(
 ) -> MergedAnswer:
     """Apply to `saved` what differs between a form as `displayed` and as `submitted`.
 
-    If the answer was also changed in between, the form's answer counts if it is `form_is_newer`. The fields
-    of a response are one answer, or `independent_fields` of each other.
+    If the answer was also changed in between, the form's answer counts only if `form_is_newer`.
+    With `independent_fields`, each field of a response is merged on its own.
     """
     names = {*saved.raw, *displayed.raw, *submitted.raw}
     raw: dict[str, Sequence[str]] = {}
     replaced = refused = False
     for group in [{name} for name in sorted(names)] if independent_fields else [names]:
-        before, base, now = (_entered_fields(s.raw, group) for s in (saved, displayed, submitted))
-        touched = not _are_same_responses(now, base)
+        saved_fields, displayed_fields, submitted_fields = (
+            _entered_fields(s.raw, group) for s in (saved, displayed, submitted)
+        )
+        is_changed_in_form = not _are_same_responses(submitted_fields, displayed_fields)
         conflict = (
-            touched
-            and not _are_same_responses(before, base)
-            and not _are_same_responses(before, now)
+            is_changed_in_form
+            and not _are_same_responses(saved_fields, displayed_fields)
+            and not _are_same_responses(saved_fields, submitted_fields)
         )
         replaced |= conflict and form_is_newer
         refused |= conflict and not form_is_newer
-        source = submitted if touched and (form_is_newer or not conflict) else saved
+        source = submitted if is_changed_in_form and (form_is_newer or not conflict) else saved
         raw |= {name: source.raw[name] for name in group if name in source.raw}
     state = AnswerState(
         raw,
@@ -93,8 +95,8 @@ def _entered_fields(raw: Raw, names: Collection[str]) -> dict[str, list[str]]:
     """Return the given fields, normalized, without differences that do not matter."""
     typed = {name: sorted(v.strip() for v in raw.get(name, ())) for name in names}
     entered = {name: [v for v in values if v] for name, values in typed.items()}
-    full = {name: values for name, values in entered.items() if values}
-    return {} if full.keys() <= {"unit"} else full
+    filled = {name: values for name, values in entered.items() if values}
+    return {} if filled.keys() <= {"unit"} else filled
 
 
 def _are_same_responses(one: dict[str, list[str]], other: dict[str, list[str]]) -> bool:
@@ -107,15 +109,13 @@ def _are_same_responses(one: dict[str, list[str]], other: dict[str, list[str]]) 
 def _merged_strikes(
     saved: Sequence[str], shown: Sequence[str], sent: Sequence[str]
 ) -> tuple[str, ...]:
-    every = dict.fromkeys([*saved, *sent])
-    return tuple(
-        key for key in every if key in (sent if (key in sent) != (key in shown) else saved)
-    )
+    keys = dict.fromkeys([*saved, *sent])
+    return tuple(key for key in keys if key in (sent if (key in sent) != (key in shown) else saved))
 
 
 def _are_same_states(one: AnswerState, other: AnswerState) -> bool:
-    same = _are_same_responses(
+    same_responses = _are_same_responses(
         _entered_fields(one.raw, one.raw), _entered_fields(other.raw, other.raw)
     )
-    flags = one.flagged == other.flagged and {*one.struck} == {*other.struck}
-    return same and flags
+    same_marks = one.flagged == other.flagged and {*one.struck} == {*other.struck}
+    return same_responses and same_marks

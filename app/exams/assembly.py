@@ -32,7 +32,7 @@ class PaperItem:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ExamPaper:
-    """The questions in order; `missing` says what the bank lacks."""
+    """The questions in order; `missing` is how many the bank lacks in each domain."""
 
     slots: tuple[PaperItem, ...]
     missing: Mapping[str, int]
@@ -48,26 +48,26 @@ def assemble_paper(
 ) -> ExamPaper:
     """Draw a paper by blueprint: unseen questions first, objectives evenly, none twice.
 
-    `domain_of` maps an objective to its domain, `times_seen` a question to how often the learner saw it.
-    `previous_questions` are the questions of the previous paper, which come last. Among equally new questions,
-    those reserved for exams come first. The same arguments give the same paper. A domain with too
-    few questions gives all it has, and `missing` counts the rest.
+    `domain_of` maps an objective to its domain, `times_seen` a question to how often the learner
+    saw it. `previous_questions` are those of the previous paper, which come last. Among equally
+    new questions, those reserved for exams come first. The same arguments give the same paper. A
+    domain with too few questions gives all it has, and `missing` counts the rest.
     """
-    chance = random.Random(seed)  # noqa: S311 - a paper must be repeatable, not secret
-    bank = drawable_questions_by_domain(questions, domain_of)
+    rng = random.Random(seed)  # noqa: S311 - a paper must be repeatable, not secret
+    questions_by_domain = drawable_questions_by_domain(questions, domain_of)
     chosen: list[tuple[str, Question]] = []
     missing: dict[str, int] = {}
-    for domain, wanted in blueprint.domains.items():
+    for domain, wanted_count in blueprint.domains.items():
         picked = _pick_questions(
-            bank.get(domain, []), wanted, (times_seen, previous_questions), chance
+            questions_by_domain.get(domain, []), wanted_count, (times_seen, previous_questions), rng
         )
         chosen += [(domain, question) for question in picked]
-        if len(picked) < wanted:
-            missing[domain] = wanted - len(picked)
-    chance.shuffle(chosen)
+        if len(picked) < wanted_count:
+            missing[domain] = wanted_count - len(picked)
+    rng.shuffle(chosen)
     return ExamPaper(
         tuple(
-            PaperItem(n, q.id, q.revision, chance.getrandbits(31), domain)
+            PaperItem(n, q.id, q.revision, rng.getrandbits(31), domain)
             for n, (domain, q) in enumerate(chosen, 1)
         ),
         missing,
@@ -78,12 +78,12 @@ def drawable_questions_by_domain(
     questions: Iterable[Question], domain_of: Mapping[str, str]
 ) -> dict[str, list[Question]]:
     """Return the questions that a paper can include, by the domain of their first objective."""
-    bank: dict[str, list[Question]] = {}
+    questions_by_domain: dict[str, list[Question]] = {}
     for question in sorted(questions, key=lambda q: q.id):
-        home = question.domain(domain_of)
-        if home and question.is_for_exams:
-            bank.setdefault(home, []).append(question)
-    return bank
+        domain = question.domain(domain_of)
+        if domain and question.is_for_exams:
+            questions_by_domain.setdefault(domain, []).append(question)
+    return questions_by_domain
 
 
 def keep_common_exam_types(questions: Iterable[Question]) -> list[Question]:
@@ -101,24 +101,24 @@ def _pick_questions(
 
     Ties go to questions reserved for exams, then to chance.
     """
-    seen, before = seen_and_previous
-    order = {q.id: rng.random() for q in candidates}
-    rest = list(candidates)
-    counts: Counter[str] = Counter()
+    times_seen, previous = seen_and_previous
+    tie_breaker = {q.id: rng.random() for q in candidates}
+    remaining = list(candidates)
+    objective_counts: Counter[str] = Counter()
     picked: list[Question] = []
-    while rest and len(picked) < wanted:
+    while remaining and len(picked) < wanted:
         best = min(
-            rest,
+            remaining,
             key=lambda q: (
-                q.id in before,
-                seen.get(q.id, 0),
-                counts[q.objectives[0]],
+                q.id in previous,
+                times_seen.get(q.id, 0),
+                objective_counts[q.objectives[0]],
                 not q.is_reserved_for_exams,
-                order[q.id],
+                tie_breaker[q.id],
             ),
         )
-        rest.remove(best)
-        counts[best.objectives[0]] += 1
+        remaining.remove(best)
+        objective_counts[best.objectives[0]] += 1
         picked.append(best)
     return picked
 
@@ -174,13 +174,15 @@ def yield_derived_exams(
     """Yield every paper that can be derived from an exam now, at its pace."""
     if not can_be_shortened(exam):
         return
-    count = short_exam_question_count(exam)
+    short_count = short_exam_question_count(exam)
     yield short_exam(exam)
     for domain in domains:
-        held = min(count, counts.all.get(domain.number, 0))
-        if domain.number in exam.domains and held:
-            way = f"domain-{domain.number}"
-            yield derive_exam(exam, way, f"{domain.title} only", {domain.number: held})
+        question_count = min(short_count, counts.all.get(domain.number, 0))
+        if domain.number in exam.domains and question_count:
+            slug_suffix = f"domain-{domain.number}"
+            yield derive_exam(
+                exam, slug_suffix, f"{domain.title} only", {domain.number: question_count}
+            )
     missed = {d: n for d, n in counts.missed.items() if d in exam.domains and n}
     if sum(missed.values()) > exam.questions:
         missed = apportion(missed, exam.questions)

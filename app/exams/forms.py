@@ -42,11 +42,11 @@ class StartExamDraft:
         """The invalid fields."""
         messages = []
         if self.factor not in _ALLOWED:
-            words = f"Time factor: “{self.factor}” is not one of {', '.join(_ALLOWED)}."
-            messages.append({"field": "factor", "message": words})
+            message = f"Time factor: “{self.factor}” is not one of {', '.join(_ALLOWED)}."
+            messages.append({"field": "factor", "message": message})
         if self.kinds not in {"", EVERY_KIND}:
-            words = f"Kinds of questions: “{self.kinds}” is neither empty nor all."
-            messages.append({"field": "kinds", "message": words})
+            message = f"Kinds of questions: “{self.kinds}” is neither empty nor all."
+            messages.append({"field": "kinds", "message": message})
         return messages
 
     @property
@@ -92,8 +92,8 @@ async def _parse_answer_form(request: Request) -> ExamAnswerForm:
 
 def parse_answer_fields(pairs: Sequence[tuple[str, Any]]) -> ExamAnswerForm:
     """Split the submitted fields into form fields and response."""
-    own = {"flag", "strike", "go", "since", "move", "age", "settled", "shown"}
-    raw = parse_submission_fields((k, v) for k, v in pairs if k not in own).raw
+    field_names = {"flag", "strike", "go", "since", "move", "age", "settled", "shown"}
+    raw = parse_submission_fields((k, v) for k, v in pairs if k not in field_names).raw
     fields = {k: v for k, v in pairs if isinstance(v, str)}
     struck = [v[:40] for k, v in pairs if k == "strike" and isinstance(v, str)]
     return ExamAnswerForm(

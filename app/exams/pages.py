@@ -104,7 +104,9 @@ class ExamOffer:
 def build_exam_home(ctx: RequestContext, running: SittingState | None) -> dict[str, Any]:
     """Return the template variables of the exam home."""
     full_exams = sorted(ctx.library.exams.values(), key=lambda e: (-e.questions, e.slug))
-    finished = [_build_past_sitting(ctx.library, one) for one in _list_finished_sittings(ctx)]
+    finished = [
+        _build_past_sitting(ctx.library, sitting) for sitting in _list_finished_sittings(ctx)
+    ]
     question_pool = _count_all_and_missed(ctx)
     return {
         "full_exams": full_exams,
@@ -120,17 +122,19 @@ def build_exam_home(ctx: RequestContext, running: SittingState | None) -> dict[s
 
 def require_exam_offer(ctx: RequestContext, slug: str) -> ExamOffer:
     """Return the exam in the URL, or the derived one; raises NotFoundError."""
-    there = solvable_questions(ctx.library)
+    questions = solvable_questions(ctx.library)
     exam = ctx.library.exams.get(slug)
     if exam is None:
-        base = ctx.library.exams.get(assembly.whole_exam_slug(slug))
-        made = _derived_exams(ctx, base, _count_all_and_missed(ctx)) if base else ()
-        exam = next((cut for cut in made if cut.slug == slug), None)
+        whole_exam = ctx.library.exams.get(assembly.whole_exam_slug(slug))
+        derived = _derived_exams(ctx, whole_exam, _count_all_and_missed(ctx)) if whole_exam else ()
+        exam = next((derived_exam for derived_exam in derived if derived_exam.slug == slug), None)
     if exam is None:
         raise NotFoundError(f"There is no mock exam “{slug}”.")
     return ExamOffer(
         exam,
-        _list_missed_questions(ctx, there) if assembly.is_exam_of_missed_questions(slug) else there,
+        _list_missed_questions(ctx, questions)
+        if assembly.is_exam_of_missed_questions(slug)
+        else questions,
     )
 
 
@@ -147,17 +151,20 @@ def _derived_exams(
 
 
 def _count_all_and_missed(ctx: RequestContext) -> assembly.DomainQuestionCounts:
-    there, domains = solvable_questions(ctx.library), domain_by_objective(ctx.library)
-    held, missed = (
-        {domain: len(mine) for domain, mine in drawable_questions_by_domain(pool, domains).items()}
-        for pool in (there, _list_missed_questions(ctx, there))
+    questions, domain_of = solvable_questions(ctx.library), domain_by_objective(ctx.library)
+    all_counts, missed_counts = (
+        {
+            domain: len(drawable)
+            for domain, drawable in drawable_questions_by_domain(candidates, domain_of).items()
+        }
+        for candidates in (questions, _list_missed_questions(ctx, questions))
     )
-    return assembly.DomainQuestionCounts(held, missed)
+    return assembly.DomainQuestionCounts(all_counts, missed_counts)
 
 
 def _list_missed_questions(ctx: RequestContext, there: Sequence[Question]) -> list[Question]:
-    past = load_past_attempts(ctx.db, ctx.learner.id)
-    return [q for q in there if q.id in past and past[q.id].missed]
+    attempts = load_past_attempts(ctx.db, ctx.learner.id)
+    return [q for q in there if q.id in attempts and attempts[q.id].missed]
 
 
 def _list_finished_sittings(ctx: RequestContext) -> list[store.FinishedSitting]:
@@ -166,7 +173,7 @@ def _list_finished_sittings(ctx: RequestContext) -> list[store.FinishedSitting]:
 
 def _build_past_sitting(library: Library, finished: store.FinishedSitting) -> PastSitting:
     sitting = finished.sitting
-    used = ((sitting.closed_at or sitting.deadline) - sitting.started_at).total_seconds()
+    used_seconds = ((sitting.closed_at or sitting.deadline) - sitting.started_at).total_seconds()
     return PastSitting(
         number=sitting.id,
         title=exam_title(library, sitting.exam),
@@ -175,7 +182,7 @@ def _build_past_sitting(library: Library, finished: store.FinishedSitting) -> Pa
         score=finished.score,
         questions=len(sitting.slots),
         answered=finished.answer_count,
-        minutes=used / 60,
+        minutes=used_seconds / 60,
         by_clock=sitting.closed_by == "time",
     )
 
@@ -197,17 +204,18 @@ def list_exams(ctx: ReadContext) -> HTMLResponse:
 @router.get("/{exam}")
 def show_exam(ctx: ReadContext, exam: str) -> HTMLResponse:
     """The description of an exam, before the clock starts."""
-    paper = require_exam_offer(ctx, exam)
-    draft = StartExamDraft(new_submission_token(), kinds=_propose_question_types(ctx, paper))
-    return _start_page(ctx, paper, draft, [], 200)
+    offer = require_exam_offer(ctx, exam)
+    draft = StartExamDraft(new_submission_token(), kinds=_propose_question_types(ctx, offer))
+    return _start_page(ctx, offer, draft, [], 200)
 
 
 def _propose_question_types(ctx: RequestContext, offer: ExamOffer) -> str:
     """Return all kinds if choices alone give a shorter paper, else choices."""
-    choices, every = _count_choices_and_all(ctx, offer)
+    choice_counts, all_counts = _count_choices_and_all(ctx, offer)
     return (
         EVERY_KIND
-        if _count_drawable_for_exam(offer, choices) < _count_drawable_for_exam(offer, every)
+        if _count_drawable_for_exam(offer, choice_counts)
+        < _count_drawable_for_exam(offer, all_counts)
         else ""
     )
 
@@ -216,14 +224,17 @@ def _count_choices_and_all(
     ctx: RequestContext, offer: ExamOffer
 ) -> tuple[Counter[str], Counter[str]]:
     """Return how many single and multiple choices each domain has, and questions of all kinds."""
-    domains = domain_by_objective(ctx.library)
-    choices, every = (
+    domain_of = domain_by_objective(ctx.library)
+    choice_counts, all_counts = (
         Counter(
-            {d: len(found) for d, found in drawable_questions_by_domain(questions, domains).items()}
+            {
+                d: len(drawable)
+                for d, drawable in drawable_questions_by_domain(questions, domain_of).items()
+            }
         )
         for questions in (keep_common_exam_types(offer.questions), offer.questions)
     )
-    return choices, every
+    return choice_counts, all_counts
 
 
 def _count_drawable_for_exam(offer: ExamOffer, available: Counter[str]) -> int:
@@ -238,16 +249,19 @@ def _start_page(
     status: int,
 ) -> HTMLResponse:
     exam = offer.exam
-    choices, every = _count_choices_and_all(ctx, offer)
+    choice_counts, all_counts = _count_choices_and_all(ctx, offer)
     return ctx.page(
         "exams/start.html",
         status=status,
         exam=exam,
         is_exam_of_missed=is_exam_of_missed_questions(exam.slug),
         domains=[d for d in ctx.library.syllabus.domains if d.number in exam.domains],
-        choice_counts=choices,
-        all_counts=every,
-        drawn=(_count_drawable_for_exam(offer, choices), _count_drawable_for_exam(offer, every)),
+        choice_counts=choice_counts,
+        all_counts=all_counts,
+        drawn=(
+            _count_drawable_for_exam(offer, choice_counts),
+            _count_drawable_for_exam(offer, all_counts),
+        ),
         kinds=[("", "Single and multiple choice"), (EVERY_KIND, "All kinds")],
         factors=[(f"{f:g}", _describe_time_limit(f, exam)) for f in FACTORS],
         running=_find_running_sitting(ctx),
@@ -265,34 +279,36 @@ async def add_sitting(request: Request, exam: str, typed: PostedExamStart) -> Re
     drawn = await run_in_read_session(request, lambda ctx: _draw_or_refuse(ctx, exam, typed))
     if isinstance(drawn, Response):
         return drawn
-    number = await run_in_write_transaction(
+    sitting_id = await run_in_write_transaction(
         request, lambda ctx: _resume_or_start_sitting(ctx, drawn)
     )
-    return _redirect_to_first(number)
+    return _redirect_to_first(sitting_id)
 
 
 def _draw_or_refuse(
     ctx: RequestContext, exam: str, typed: StartExamDraft
 ) -> DrawnSitting | Response:
     """Return a paper to start; or the response, if a sitting is in progress or none can be drawn."""
-    paper = require_exam_offer(ctx, exam)
+    offer = require_exam_offer(ctx, exam)
     running = _find_running_sitting(ctx)
     if running is not None:
         return _redirect_to_first(running.id)
     if not ctx.library.questions:
         raise ConflictError("This course has no questions yet.")
     if typed.kinds is None:
-        typed = dataclasses.replace(typed, kinds=_propose_question_types(ctx, paper))
+        typed = dataclasses.replace(typed, kinds=_propose_question_types(ctx, offer))
     problems = typed.problems
     if not (typed.kinds or problems or is_exam_of_missed_questions(exam)):
-        choices, every = _count_choices_and_all(ctx, paper)
-        if not _count_drawable_for_exam(paper, choices) and _count_drawable_for_exam(paper, every):
+        choice_counts, all_counts = _count_choices_and_all(ctx, offer)
+        if not _count_drawable_for_exam(offer, choice_counts) and _count_drawable_for_exam(
+            offer, all_counts
+        ):
             message = "Kinds of questions: this exam has no single or multiple choice. Choose all."
             problems = [{"field": "kinds", "message": message}]
     if problems:
-        return _start_page(ctx, paper, typed, problems, 422)
-    target = math.ceil((ctx.learner.target or 0) * paper.exam.questions / 100) or None
-    sitting_request = SittingRequest(paper.exam, paper.questions, typed.validated_form, target)
+        return _start_page(ctx, offer, typed, problems, 422)
+    target = math.ceil((ctx.learner.target or 0) * offer.exam.questions / 100) or None
+    sitting_request = SittingRequest(offer.exam, offer.questions, typed.validated_form, target)
     return draw_sitting(ctx.db, ctx.library, ctx.learner.id, sitting_request)
 
 
@@ -316,13 +332,13 @@ def show_exam_question(
 
     `told` is the message code about an answer that was just sent.
     """
-    sat = _load_sitting_closing_overdue(ctx, sitting)
-    slot = _require_slot(sat, number)
-    if sat.closed_at is not None:
-        return _render_solution(ctx, sat, slot, reported=reported)
-    frame = _build_exam_frame(ctx, sat, number, AnswerConflictNote(told))
+    state = _load_sitting_closing_overdue(ctx, sitting)
+    slot = _require_slot(state, number)
+    if state.closed_at is not None:
+        return _render_solution(ctx, state, slot, reported=reported)
+    frame = _build_exam_frame(ctx, state, number, AnswerConflictNote(told))
     return ctx.page(
-        "exams/question.html", open_question=_open_exam_question(ctx, sat, slot, frame), **frame
+        "exams/question.html", open_question=_open_exam_question(ctx, state, slot, frame), **frame
     )
 
 
@@ -331,47 +347,49 @@ def save_answer_form(
     ctx: WriteContext, sitting: RowNumber, number: RowNumber, form: PostedExamAnswer
 ) -> Response:
     """Save what was changed in a question; after the end nothing changes."""
-    sat = _load_sitting_closing_overdue_in_write(ctx, sitting)
-    slot = _require_slot(sat, number)
-    if sat.closed_at is not None:
-        return _render_too_late(ctx, sat)
-    done = store.save_answer(ctx.db, sat, _build_answer_change(ctx, slot, form), ctx.now)
-    frame = _build_exam_frame(ctx, sat, number, AnswerConflictNote(done.message_key, done.saved_at))
+    state = _load_sitting_closing_overdue_in_write(ctx, sitting)
+    slot = _require_slot(state, number)
+    if state.closed_at is not None:
+        return _render_too_late(ctx, state)
+    merged = store.save_answer(ctx.db, state, _build_answer_change(ctx, slot, form), ctx.now)
+    frame = _build_exam_frame(
+        ctx, state, number, AnswerConflictNote(merged.message_key, merged.saved_at)
+    )
     if is_htmx_request(ctx.request):
-        status = 409 if done.refused else 200
+        status = 409 if merged.refused else 200
         return render_page(ctx.request, "exams/_saved.html", status=status, **frame)
-    if done.replaced or done.refused:
-        onward = f"{_next_exam_url(sat, number, '')}?told={done.message_key}"
-    elif done.changed and number in frame["unreadable"]:
-        onward = _next_exam_url(
-            sat, number, ""
+    if merged.replaced or merged.refused:
+        next_url = f"{_next_exam_url(state, number, '')}?told={merged.message_key}"
+    elif merged.changed and number in frame["unreadable"]:
+        next_url = _next_exam_url(
+            state, number, ""
         )  # the question page shows the problem while there is still time
     else:
-        onward = _next_exam_url(sat, number, form.go)
-    return RedirectResponse(onward, 303)
+        next_url = _next_exam_url(state, number, form.go)
+    return RedirectResponse(next_url, 303)
 
 
 @router.get("/sittings/{sitting}/review")
 def review_answers(ctx: ReadContext, sitting: RowNumber, show: Filter = "all") -> Response:
     """The review screen before the end: what is unanswered, what is flagged."""
-    sat = _load_sitting_closing_overdue(ctx, sitting)
-    if sat.closed_at is not None:
-        return RedirectResponse(f"/exams/sittings/{sat.id}/report", 303)
-    answers = store.load_answers(ctx.db, sat.id)
-    words = {
+    state = _load_sitting_closing_overdue(ctx, sitting)
+    if state.closed_at is not None:
+        return RedirectResponse(f"/exams/sittings/{state.id}/report", 303)
+    answers = store.load_answers(ctx.db, state.id)
+    excerpts = {
         slot.number: excerpt_for_title(
             draw_variant(
                 load_exact_revision(ctx.db, ctx.library, slot.item, slot.revision), slot.seed
             ).stem
         )
-        for slot in sat.slots
+        for slot in state.slots
     }
-    frame = _build_exam_frame(ctx, sat, 0)
-    everything = build_paper_rows(sat.slots, answers, words, frame["unreadable"])
+    frame = _build_exam_frame(ctx, state, 0)
+    rows = build_paper_rows(state.slots, answers, excerpts, frame["unreadable"])
     return ctx.page(
         "exams/review.html",
         show=show,
-        rows=[row for row in everything if row.matches(show)],
+        rows=[row for row in rows if row.matches(show)],
         **frame,
     )
 
@@ -379,46 +397,46 @@ def review_answers(ctx: ReadContext, sitting: RowNumber, show: Filter = "all") -
 @router.post("/sittings/{sitting}/submission")
 def submit_exam(ctx: WriteContext, sitting: RowNumber) -> Response:
     """Submit the exam; a second submission changes nothing and says so."""
-    sat = _load_sitting_closing_overdue_in_write(ctx, sitting)
-    if sat.closed_at is not None:
-        return _render_too_late(ctx, sat)
-    close_sitting(ctx.db, ctx.library, sat, "learner", ctx.now)
-    return RedirectResponse(f"/exams/sittings/{sat.id}/report", 303)
+    state = _load_sitting_closing_overdue_in_write(ctx, sitting)
+    if state.closed_at is not None:
+        return _render_too_late(ctx, state)
+    close_sitting(ctx.db, ctx.library, state, "learner", ctx.now)
+    return RedirectResponse(f"/exams/sittings/{state.id}/report", 303)
 
 
 @router.get("/sittings/{sitting}/report")
 def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) -> Response:
-    sat = _load_sitting_closing_overdue(ctx, sitting)
-    if sat.closed_at is None:
-        return RedirectResponse(f"/exams/sittings/{sat.id}/questions/1", 303)
-    paper = load_graded_items(ctx.db, ctx.library, sat)
-    earlier = [
-        (other.sitting, other.score)
-        for other in store.load_finished_sittings(ctx.db, ctx.learner.id)
-        if other.sitting.exam == sat.exam and other.sitting.started_at < sat.started_at
+    state = _load_sitting_closing_overdue(ctx, sitting)
+    if state.closed_at is None:
+        return RedirectResponse(f"/exams/sittings/{state.id}/questions/1", 303)
+    paper = load_graded_items(ctx.db, ctx.library, state)
+    earlier_scores = [
+        (finished.sitting, finished.score)
+        for finished in store.load_finished_sittings(ctx.db, ctx.learner.id)
+        if finished.sitting.exam == state.exam and finished.sitting.started_at < state.started_at
     ]
     report = build_score_report(paper)
-    again = _in_learning_order(ctx, report.questions_to_repeat)
-    seeds = {slot.item: slot.seed for slot in sat.slots}
+    to_repeat = _in_learning_order(ctx, report.questions_to_repeat)
+    seeds = {slot.item: slot.seed for slot in state.slots}
     return ctx.page(
         "exams/report.html",
-        sitting=sat,
-        title=exam_title(ctx.library, sat.exam),
+        sitting=state,
+        title=exam_title(ctx.library, state.exam),
         report=report,
-        drawn=draw_report_charts(report, paper, sat.target, sat.time_limit_seconds),
+        drawn=draw_report_charts(report, paper, state.target, state.time_limit_seconds),
         paper=paper,
         missed_card_count=_count_missed_questions_with_card(ctx, paper),
-        again=again,
+        again=to_repeat,
         titles={
             row.item: question_title(ctx.library.questions[row.item], seeds[row.item])
-            for row in again
+            for row in to_repeat
             if row.item in ctx.library.questions
         },
         syllabus=ctx.library.syllabus,
         topics=first_page_by_objective(ctx.library),
         names=objective_short_names(ctx.library),
         page_titles={slug: topic.title for slug, topic in ctx.library.topics.items()},
-        earlier=earlier[:5],
+        earlier=earlier_scores[:5],
         late=late,
         token=new_submission_token(),
     )
@@ -430,14 +448,14 @@ def _in_learning_order(ctx: RequestContext, rows: Sequence[GradedItem]) -> list[
     Those that are no longer in the course come last.
     """
     order = sort_in_course_order(ctx.library, [row.item for row in rows])
-    places = {item: place for place, item in enumerate(order)}
-    return sorted(rows, key=lambda row: places.get(row.item, len(places)))
+    index_by_item = {item: index for index, item in enumerate(order)}
+    return sorted(rows, key=lambda row: index_by_item.get(row.item, len(index_by_item)))
 
 
 def _count_missed_questions_with_card(ctx: RequestContext, paper: Sequence[GradedItem]) -> int:
     """Return how many of the missed questions became cards of the learner."""
-    missed = [question_card_id(m.item) for m in paper if m.score < 1]
-    added = load_added_cards(ctx.db, ctx.learner.id, missed).values()
+    card_ids = [question_card_id(m.item) for m in paper if m.score < 1]
+    added = load_added_cards(ctx.db, ctx.learner.id, card_ids).values()
     return sum(not a.aside and is_source_in_course(ctx.library, a.card) for a in added)
 
 
@@ -447,16 +465,16 @@ def _load_sitting_closing_overdue(ctx: RequestContext, sitting: int) -> SittingS
 
 def _load_sitting_closing_overdue_in_write(ctx: RequestContext, sitting: int) -> SittingState:
     """Return the sitting for a route that writes, closed if its time is up."""
-    sat = store.load_sitting(ctx.db, ctx.learner.id, sitting)
-    return close_if_past_deadline(ctx.db, ctx.library, sat, ctx.now)
+    state = store.load_sitting(ctx.db, ctx.learner.id, sitting)
+    return close_if_past_deadline(ctx.db, ctx.library, state, ctx.now)
 
 
 def _find_running_sitting(ctx: RequestContext) -> SittingState | None:
-    sat = store.find_running_sitting(ctx.db, ctx.learner.id)
-    if sat is None:
+    running = store.find_running_sitting(ctx.db, ctx.learner.id)
+    if running is None:
         return None
-    sat = _close_if_overdue(ctx, sat)
-    return sat if sat.closed_at is None else None
+    running = _close_if_overdue(ctx, running)
+    return running if running.closed_at is None else None
 
 
 def _close_if_overdue(ctx: RequestContext, sitting: SittingState) -> SittingState:
@@ -480,8 +498,8 @@ def _require_slot(sitting: SittingState, number: int) -> PaperItem:
 
 
 def _describe_time_limit(factor: float, exam: ExamBlueprint) -> str:
-    words = "the usual time" if factor == 1 else f"{factor:g} times the time"
-    return f"{words}, {exam.minutes * factor:g} minutes"
+    factor_text = "the usual time" if factor == 1 else f"{factor:g} times the time"
+    return f"{factor_text}, {exam.minutes * factor:g} minutes"
 
 
 def _build_answer_change(
@@ -503,8 +521,8 @@ def _build_answer_change(
 def _answer_state(variant: Variant, form: ExamAnswerForm) -> AnswerState:
     kind = types.type_of(variant)
     raw = kind.respond_to_button(form.raw, form.move) if form.move else form.raw
-    said = form.settled if raw == form.raw else "yes"
-    raw = kind.autosaved_response(variant.answer, raw, said)
+    order_confirmed = form.settled if raw == form.raw else "yes"
+    raw = kind.autosaved_response(variant.answer, raw, order_confirmed)
     return AnswerState(raw, form.flagged, form.struck)
 
 
@@ -528,8 +546,8 @@ def _render_too_late(ctx: RequestContext, sitting: SittingState) -> Response:
 def _open_exam_question(
     ctx: RequestContext, sitting: SittingState, slot: PaperItem, frame: Mapping[str, Any]
 ) -> OpenQuestion:
-    kept: SavedAnswer = frame["saved_answer"]
-    why: UnreadableResponse | None = frame["unreadable"].get(slot.number)
+    saved: SavedAnswer = frame["saved_answer"]
+    unreadable: UnreadableResponse | None = frame["unreadable"].get(slot.number)
     return OpenQuestion(
         variant=draw_variant(
             load_exact_revision(ctx.db, ctx.library, slot.item, slot.revision), slot.seed
@@ -538,8 +556,8 @@ def _open_exam_question(
         context="exam",
         place=slot.number,
         since=to_milliseconds(ctx.now),
-        typed=kept.raw if kept.answered else {},
-        refused=why.message if why else "",
+        typed=saved.raw if saved.answered else {},
+        refused=unreadable.message if unreadable else "",
         at=f"/exams/sittings/{sitting.id}/answers/{slot.number}",
     )
 
@@ -552,7 +570,7 @@ def _build_exam_frame(
     unreadable = find_unreadable_answers(ctx.db, ctx.library, sitting, answers)
     palette = build_paper_rows(sitting.slots, answers, {}, unreadable)
     answered = sum(row.answered for row in palette)
-    mine = answers.get(number) or SavedAnswer(number, {})
+    saved = answers.get(number) or SavedAnswer(number, {})
     return {
         "sitting": sitting,
         "title": exam_title(ctx.library, sitting.exam),
@@ -565,8 +583,8 @@ def _build_exam_frame(
         "seconds_left": max(0, int((sitting.deadline - ctx.now).total_seconds())),
         "since": to_milliseconds(ctx.now),
         "pace": compute_exam_pace(sitting, answered, ctx.now),
-        "saved_answer": mine,
-        "shown_answer": serialize_shown_answer(mine.state),
+        "saved_answer": saved,
+        "shown_answer": serialize_shown_answer(saved.state),
         "note": note,
     }
 
@@ -579,8 +597,8 @@ def _render_solution(
     )
     paper = {row.number: row for row in load_graded_items(ctx.db, ctx.library, sitting)}
     missed = _in_learning_order(ctx, build_score_report(list(paper.values())).questions_to_repeat)
-    numbers = [row.number for row in missed]
-    place = numbers.index(slot.number) if slot.number in numbers else -1
+    missed_numbers = [row.number for row in missed]
+    index = missed_numbers.index(slot.number) if slot.number in missed_numbers else -1
     return ctx.page(
         "exams/solution.html",
         outcome=attach_card_of_question(ctx, _answer_feedback(ctx, sitting, slot)),
@@ -589,36 +607,36 @@ def _render_solution(
         number=slot.number,
         palette=[paper[s.number] for s in sitting.slots],
         result=paper[slot.number].result,
-        place=place + 1,
-        missed_count=len(numbers),
-        next_missed=numbers[place + 1] if place + 1 < len(numbers) else 0,
-        previous_missed=numbers[place - 1] if place > 0 else 0,
+        place=index + 1,
+        missed_count=len(missed_numbers),
+        next_missed=missed_numbers[index + 1] if index + 1 < len(missed_numbers) else 0,
+        previous_missed=missed_numbers[index - 1] if index > 0 else 0,
     )
 
 
 def _answer_feedback(ctx: RequestContext, sitting: SittingState, slot: PaperItem) -> AnswerFeedback:
-    given = store.load_item_scores(ctx.db, sitting).get(slot.item)
-    kept = store.load_answers(ctx.db, sitting.id).get(slot.number) or SavedAnswer(slot.number, {})
-    graded = slot_with_graded_wording(slot, given)
-    question = load_exact_revision(ctx.db, ctx.library, graded.item, graded.revision)
+    item_score = store.load_item_scores(ctx.db, sitting).get(slot.item)
+    saved = store.load_answers(ctx.db, sitting.id).get(slot.number) or SavedAnswer(slot.number, {})
+    graded_slot = slot_with_graded_wording(slot, item_score)
+    question = load_exact_revision(ctx.db, ctx.library, graded_slot.item, graded_slot.revision)
     answer = RecordedAttempt(
-        given.attempt if given else 0,
+        item_score.attempt if item_score else 0,
         slot.item,
         question.topic,
-        graded.revision,
+        graded_slot.revision,
         slot.seed,
-        kept.raw,
-        given.score if given else 0.0,
+        saved.raw,
+        item_score.score if item_score else 0.0,
         None,
         "exam",
         None,
         0,
-        regraded=given is not None and given.before is not None,
+        regraded=item_score is not None and item_score.before is not None,
     )
-    here = f"/exams/sittings/{sitting.id}/questions/{slot.number}"
-    way = NextLinks(here=here, token=new_submission_token())
-    outcome = build_feedback(ctx.db, ctx.library, answer, way)
-    if given is None:
+    url = f"/exams/sittings/{sitting.id}/questions/{slot.number}"
+    links = NextLinks(here=url, token=new_submission_token())
+    outcome = build_feedback(ctx.db, ctx.library, answer, links)
+    if item_score is None:
         verdict = grade_unanswered(outcome.variant)
         return dataclasses.replace(outcome, verdict=verdict)
     return outcome

@@ -139,7 +139,7 @@ def build_score_report(graded: Sequence[GradedItem]) -> ScoreReport:
         missed=tuple(m for m in answered if m.score < 1),
         open=tuple(m for m in graded if not m.answered),
         weakest=largest_losses(_score_shares((m.objective, m.score) for m in answered)),
-        changes=tuple((way, _changed_question_numbers(graded, way)) for way in CHANGES),
+        changes=tuple((change, _changed_question_numbers(graded, change)) for change in CHANGES),
         mended=sum(m.was_regraded for m in graded),
         before=sum(m.score if m.old_key is None else m.old_key for m in graded),
     )
@@ -151,8 +151,8 @@ def largest_losses(shares: Iterable[ScoreShare]) -> tuple[ScoreShare, ...]:
     One answer says nothing about a part. Of parts that lost as much, the one with the lower share
     of right answers comes first.
     """
-    many = [s for s in shares if s.lost > 0 and s.count > 1]
-    return tuple(sorted(many, key=lambda s: (-s.lost, s.score / s.count))[:3])
+    candidates = [s for s in shares if s.lost > 0 and s.count > 1]
+    return tuple(sorted(candidates, key=lambda s: (-s.lost, s.score / s.count))[:3])
 
 
 def _changed_question_numbers(marked: Sequence[GradedItem], change: str) -> tuple[int, ...]:
@@ -238,39 +238,49 @@ def draw_report_charts(
 
 def draw_score_range_chart(report: ScoreReport, target: int | None) -> Markup:
     """Return the chart of the score with its range; `target` is in points."""
-    words = f"your target {target}" if target else ""
+    target_text = f"your target {target}" if target else ""
     score = ScoreRange(
         score=report.score,
         low=report.low if report.is_conclusive else report.score,
         high=report.high if report.is_conclusive else report.score,
         of=report.count,
         target=target or 0,
-        target_words=words,
+        target_words=target_text,
     )
-    says = f"{round(report.score, 1):g} of {report.count}"
+    alt_text = f"{round(report.score, 1):g} of {report.count}"
     if report.is_conclusive:
-        says += f"; on a similar exam probably {report.low:.0f} to {report.high:.0f}"
-    return draw_score_range(score, f"{says}; {words}" if words else says, (0, report.count))
+        alt_text += f"; on a similar exam probably {report.low:.0f} to {report.high:.0f}"
+    return draw_score_range(
+        score, f"{alt_text}; {target_text}" if target_text else alt_text, (0, report.count)
+    )
 
 
 def draw_question_time_chart(paper: Sequence[GradedItem], longest: float, even: float) -> Markup:
     """Return the chart of seconds per question; × marks wrong ones, `even` is the even pace."""
-    slot = 100 / (len(paper) or 1)
+    slot_width = 100 / (len(paper) or 1)
     marks: list[str] = []
-    for place, one in enumerate(paper):
-        high = _HEIGHT * one.seconds / longest
-        look = "fill" if one.score >= 1 else "bad-f"
+    for index, item in enumerate(paper):
+        bar_height = _HEIGHT * item.seconds / longest
+        css_class = "fill" if item.score >= 1 else "bad-f"
         marks.append(
-            draw_rect_in_percent(look, slot * (place + 0.15), _BASE - high, slot * 0.7, high)
+            draw_rect_in_percent(
+                css_class,
+                slot_width * (index + 0.15),
+                _BASE - bar_height,
+                slot_width * 0.7,
+                bar_height,
+            )
         )
-        if one.score < 1:
-            marks.append(draw_text("×", slot * (place + 0.5), 81, "m bad-f"))
+        if item.score < 1:
+            marks.append(draw_text("×", slot_width * (index + 0.5), 81, "m bad-f"))
     if even <= longest:
-        at = _BASE - _HEIGHT * even / longest
-        marks.append(draw_line("dash", 0, at, 100, at))
+        even_y = _BASE - _HEIGHT * even / longest
+        marks.append(draw_line("dash", 0, even_y, 100, even_y))
     marks += [draw_text("1", 0, 100), draw_text(str(len(paper)), 100, 100, "e")]
-    says = f"Seconds per question, {len(paper)} questions; the longest took {longest:.0f} seconds"
-    return build_svg_element(marks, 108, says)
+    alt_text = (
+        f"Seconds per question, {len(paper)} questions; the longest took {longest:.0f} seconds"
+    )
+    return build_svg_element(marks, 108, alt_text)
 
 
 MAX_TREND_EXAMS = 12
@@ -323,23 +333,28 @@ def build_exam_score_trend(
     if not finished:
         return None
     last = list(reversed(finished[:MAX_TREND_EXAMS]))
-    said = _trend_sentence(finished)
-    return ExamScoreTrend(_draw_trend(last, target, day_of, f"{said} The table has each."), said)
+    sentence = _trend_sentence(finished)
+    return ExamScoreTrend(
+        _draw_trend(last, target, day_of, f"{sentence} The table has each."), sentence
+    )
 
 
 def _trend_sentence(finished: Sequence[PastSitting]) -> str:
-    full = [past for past in finished if past.whole and past.range]
-    if len(full) < 2:
+    full_exams = [past for past in finished if past.whole and past.range]
+    if len(full_exams) < 2:
         return "Each point is one exam; the line through it is the likely range."
-    now, before = full[:2]
-    was, is_ = (format_percent(past.share) for past in (before, now))
-    if _ranges_overlap(now.range, before.range):
+    latest, previous = full_exams[:2]
+    previous_percent, latest_percent = (format_percent(past.share) for past in (previous, latest))
+    if _ranges_overlap(latest.range, previous.range):
         return (
-            f"Your last two full exams: {was}, then {is_}. Their ranges overlap, so "
-            "the difference may be chance."
+            f"Your last two full exams: {previous_percent}, then {latest_percent}. "
+            "Their ranges overlap, so the difference may be chance."
         )
-    way = "better" if now.share > before.share else "worse"
-    return f"Your last full exam, {is_}, was clearly {way} than the one before, {was}."
+    comparison = "better" if latest.share > previous.share else "worse"
+    return (
+        f"Your last full exam, {latest_percent}, was clearly {comparison} than the one before, "
+        f"{previous_percent}."
+    )
 
 
 def _ranges_overlap(one: tuple[float, float] | None, other: tuple[float, float] | None) -> bool:
@@ -354,10 +369,10 @@ def _draw_trend(
 ) -> Markup:
     marks = _PLANE.draw_ticks(format_in_percent)
     if target:
-        at = _PLANE.y_pixels(target / 100)
-        marks.append(draw_line("dash", 0, at, _PLANE.box.width, at))
-    for place, past in enumerate(last):
-        x = _PLANE.box.width * (place + 0.5) / len(last)
+        target_y = _PLANE.y_pixels(target / 100)
+        marks.append(draw_line("dash", 0, target_y, _PLANE.box.width, target_y))
+    for index, past in enumerate(last):
+        x = _PLANE.box.width * (index + 0.5) / len(last)
         if past.range:
             low, high = (_PLANE.y_pixels(share) for share in past.range)
             marks.append(draw_line("thin", x, high, x, low))

@@ -60,21 +60,23 @@ def draw_sitting(
 ) -> DrawnSitting:
     """Draw a paper. Start it in a separate, shorter transaction."""
     seed = secrets.randbits(48)
-    blueprint, wish = sitting_request.exam, sitting_request.wish
-    domains = domain_by_objective(library)
-    there: Sequence[Question] = list(filter(has_solvable_variant, sitting_request.questions))
-    if not wish.every_kind and not is_exam_of_missed_questions(blueprint.slug):
-        there = keep_common_exam_types(there)
+    blueprint, form = sitting_request.exam, sitting_request.wish
+    domain_of = domain_by_objective(library)
+    questions: Sequence[Question] = list(filter(has_solvable_variant, sitting_request.questions))
+    if not form.every_kind and not is_exam_of_missed_questions(blueprint.slug):
+        questions = keep_common_exam_types(questions)
     seen = store.load_items_seen_anywhere(db, learner_id)
-    paper = assemble_paper(blueprint, domains, there, seen.times_seen, seed, seen.on_newest_paper)
+    paper = assemble_paper(
+        blueprint, domain_of, questions, seen.times_seen, seed, seen.on_newest_paper
+    )
     return DrawnSitting(
-        token=wish.token or secrets.token_urlsafe(9),
+        token=form.token or secrets.token_urlsafe(9),
         exam=blueprint.slug,
         seed=seed,
         paper=paper,
-        factor=wish.factor,
+        factor=form.factor,
         target=sitting_request.target,
-        minutes=exam_minutes(blueprint, paper, wish.factor),
+        minutes=exam_minutes(blueprint, paper, form.factor),
     )
 
 
@@ -127,12 +129,12 @@ def _cards_of_missed_questions(
 ) -> list[CardToAdd]:
     """Return the questions of a paper that were left unanswered or not fully right, as cards.
 
-    Questions after the last one `last_reached` do not count as missed, so that a paper submitted early
-    does not fill the next day.
+    Questions after `last_reached` do not count as missed, so that a paper submitted early does not
+    fill the next day.
     """
-    right = {one.slot.number for one in graded if one.score >= 1}
+    right_numbers = {answer.slot.number for answer in graded if answer.score >= 1}
     slots = [slot for slot in sitting.slots if slot.number <= last_reached]
-    missed = [slot for slot in slots if slot.number not in right]
+    missed = [slot for slot in slots if slot.number not in right_numbers]
     return [
         CardToAdd(question_card_id(slot.item), question.topic, slot.seed)
         for slot in missed
@@ -142,26 +144,28 @@ def _cards_of_missed_questions(
 
 def load_graded_items(db: Session, library: Library, sitting: SittingState) -> list[GradedItem]:
     """Return each question of a closed sitting with its score."""
-    given = store.load_item_scores(db, sitting)
+    item_scores = store.load_item_scores(db, sitting)
     answers = store.load_answers(db, sitting.id)
     rows = []
     for slot in sitting.slots:
-        point = given.get(slot.item)
-        drawn = slot_with_graded_wording(slot, point)
-        question = quiz_store.load_exact_revision(db, library, drawn.item, drawn.revision)
-        mine = answers.get(slot.number) or SavedAnswer(slot.number, {})
+        item_score = item_scores.get(slot.item)
+        graded_slot = slot_with_graded_wording(slot, item_score)
+        question = quiz_store.load_exact_revision(
+            db, library, graded_slot.item, graded_slot.revision
+        )
+        saved = answers.get(slot.number) or SavedAnswer(slot.number, {})
         rows.append(
             GradedItem(
                 number=slot.number,
                 item=slot.item,
                 domain=slot.domain,
                 objective=question.objectives[0] if question.objectives else "",
-                score=point.score if point else 0.0,
-                answered=point is not None,
-                seconds=mine.milliseconds / 1000,
-                before=_score_before_change(question, slot, mine),
-                old_key=point.before if point else None,
-                unreadable=_unreadable_response(question, slot, mine) is not None,
+                score=item_score.score if item_score else 0.0,
+                answered=item_score is not None,
+                seconds=saved.milliseconds / 1000,
+                before=_score_before_change(question, slot, saved),
+                old_key=item_score.before if item_score else None,
+                unreadable=_unreadable_response(question, slot, saved) is not None,
             )
         )
     return rows
@@ -191,13 +195,13 @@ _FEW = 6  # courses, or versions of one
 
 def solvable_questions(library: Library) -> tuple[Question, ...]:
     """Return the questions of a course that have an answer, computed once per version."""
-    for known, questions in tuple(_asked):
-        if known is library:
+    for cached_library, questions in tuple(_asked):
+        if cached_library is library:
             return questions
-    made = tuple(filter(has_solvable_variant, library.questions.values()))
-    _asked.insert(0, (library, made))
+    solvable = tuple(filter(has_solvable_variant, library.questions.values()))
+    _asked.insert(0, (library, solvable))
     del _asked[_FEW:]
-    return made
+    return solvable
 
 
 def has_solvable_variant(question: Question) -> bool:
@@ -224,7 +228,7 @@ def find_unreadable_answers(
         for slot in sitting.slots
         if slot.number in answers and answers[slot.number].answered
     }
-    return {number: why for number, why in unreadable.items() if why}
+    return {number: reason for number, reason in unreadable.items() if reason}
 
 
 def _unreadable_response(
@@ -270,7 +274,7 @@ Told = Literal["", "replaced", "refused", "stale"]
 class AnswerConflictNote:
     """The message about a form if another page had changed the same question.
 
-    `told` is one of Merge.told; the other change was saved `at`, if known.
+    `told` is a `MergedAnswer.message_key`; the other change was saved `at`, if known.
     """
 
     told: Told = ""
@@ -329,13 +333,13 @@ def build_paper_rows(
     words: Mapping[int, str],
     unreadable: Mapping[int, UnreadableResponse],
 ) -> list[PaperRow]:
-    nothing = SavedAnswer(0, {})
+    unanswered = SavedAnswer(0, {})
     return [
         PaperRow(
             slot.number,
             words.get(slot.number, ""),
-            answers.get(slot.number, nothing).answered and slot.number not in unreadable,
-            answers.get(slot.number, nothing).flagged,
+            answers.get(slot.number, unanswered).answered and slot.number not in unreadable,
+            answers.get(slot.number, unanswered).flagged,
             unreadable[slot.number].message if slot.number in unreadable else "",
         )
         for slot in slots
@@ -344,16 +348,16 @@ def build_paper_rows(
 
 def compute_exam_pace(sitting: SittingState, answered: int, now: dt.datetime) -> ExamPace:
     """Compare the time used with the questions answered."""
-    whole = sitting.time_limit_seconds or 1.0
-    time = min(1.0, max(0.0, (now - sitting.started_at).total_seconds() / whole))
-    count = len(sitting.slots) or 1
-    ahead = round(answered - time * count)
+    limit_seconds = sitting.time_limit_seconds or 1.0
+    time_share = min(1.0, max(0.0, (now - sitting.started_at).total_seconds() / limit_seconds))
+    question_count = len(sitting.slots) or 1
+    ahead = round(answered - time_share * question_count)
     if ahead == 0:
-        words = "even with the clock"
+        difference = "even with the clock"
     else:
         noun = "question" if abs(ahead) == 1 else "questions"
-        words = f"{abs(ahead)} {noun} {'ahead' if ahead > 0 else 'behind'}"
-    return ExamPace(time, answered / count, words)
+        difference = f"{abs(ahead)} {noun} {'ahead' if ahead > 0 else 'behind'}"
+    return ExamPace(time_share, answered / question_count, difference)
 
 
 _EVERY = 30.0
@@ -387,14 +391,14 @@ def close_overdue_sittings(
     end at the same moment.
     """
     with Session(engine) as db:
-        late = store.load_overdue_sittings(db, now, course)
-    for sat in late:
+        overdue = store.load_overdue_sittings(db, now, course)
+    for sitting in overdue:
         with Session(engine) as db:
             db.connection(execution_options=WRITING)
-            close_sitting(db, library.current(), sat, "time", sat.deadline)
+            close_sitting(db, library.current(), sitting, "time", sitting.deadline)
             db.commit()
         time.sleep(_GAP)
-    return len(late)
+    return len(overdue)
 
 
 async def _watch_deadlines(

@@ -151,7 +151,7 @@ def insert_sitting(db: Session, learner_id: int, sitting: DrawnSitting, now: dt.
     ).first()
     if earlier:
         return earlier
-    end = now + dt.timedelta(minutes=sitting.minutes)
+    deadline = now + dt.timedelta(minutes=sitting.minutes)
     row = Sitting(
         learner_id=learner_id,
         token=sitting.token,
@@ -161,7 +161,7 @@ def insert_sitting(db: Session, learner_id: int, sitting: DrawnSitting, now: dt.
         factor=sitting.factor,
         target=sitting.target,
         started_at=to_milliseconds(now),
-        deadline_at=to_milliseconds(end),
+        deadline_at=to_milliseconds(deadline),
     )
     db.add(row)
     db.flush()
@@ -213,9 +213,9 @@ class FinishedSitting(NamedTuple):
 
 def load_finished_sittings(db: Session, learner_id: int) -> list[FinishedSitting]:
     """Return closed sittings, newest first."""
-    points = func.coalesce(func.sum(SCORE), 0.0)
+    total_score = func.coalesce(func.sum(SCORE), 0.0)
     rows = db.exec(
-        select(Sitting, points, func.count(ATTEMPT.c.id))
+        select(Sitting, total_score, func.count(ATTEMPT.c.id))
         .join(ATTEMPT, ATTEMPT.c.sitting_id == col(Sitting.id), isouter=True)
         .join(REGRADE, NEWEST, isouter=True)
         .where(Sitting.learner_id == learner_id, col(Sitting.closed_at).is_not(None))
@@ -253,10 +253,10 @@ def load_items_seen_anywhere(db: Session, learner_id: int) -> SeenItems:
         .order_by(col(Sitting.started_at).desc())
     )
     papers = [frozenset(slot[1] for slot in json.loads(paper)) for paper in rows]
-    met = count_attempts_in_practice_and_exams(db, learner_id)
+    times_seen = count_attempts_in_practice_and_exams(db, learner_id)
     for item in frozenset().union(*papers):
-        met[item] = max(met[item], 1)
-    return SeenItems(next(iter(papers), frozenset()), met)
+        times_seen[item] = max(times_seen[item], 1)
+    return SeenItems(next(iter(papers), frozenset()), times_seen)
 
 
 def load_answers(db: Session, sitting_id: int) -> dict[int, SavedAnswer]:
@@ -277,12 +277,12 @@ def save_answer(
             SittingAnswer.sitting_id == sitting.id, SittingAnswer.number == change.number
         )
     ).first() or SittingAnswer(sitting_id=sitting.id, number=change.number, at=0)
-    at = max(to_milliseconds(sitting.started_at), to_milliseconds(now) - change.age)
+    changed_at = max(to_milliseconds(sitting.started_at), to_milliseconds(now) - change.age)
     merged = merge_answers(
         _saved_answer_from_row(row).state,
         change.shown,
         change.sent,
-        form_is_newer=at >= row.at,
+        form_is_newer=changed_at >= row.at,
         independent_fields=change.independent,
     )
     row.raw = json.dumps({name: list(v) for name, v in merged.state.raw.items()})
@@ -290,9 +290,9 @@ def save_answer(
         row.first = row.raw
     row.flagged = merged.state.flagged
     row.struck = json.dumps(merged.state.struck)
-    row.milliseconds += change.milliseconds_spent(row.at, at)
+    row.milliseconds += change.milliseconds_spent(row.at, changed_at)
     saved_at = from_milliseconds(row.at) if row.at else None
-    row.at = max(row.at, at)
+    row.at = max(row.at, changed_at)
     db.add(row)
     db.flush()
     return dataclasses.replace(merged, saved_at=saved_at)
@@ -300,53 +300,53 @@ def save_answer(
 
 def close_sitting(db: Session, sitting: SittingState, by: str, at: dt.datetime) -> bool:
     """Close a sitting once; returns False if it was already closed."""
-    done = db.execute(
+    result = db.execute(
         update(Sitting)
         .where(col(Sitting.id) == sitting.id, col(Sitting.closed_at).is_(None))
         .values(closed_at=to_milliseconds(at), closed_by=by)
     )
-    return bool(done.rowcount)  # type: ignore[attr-defined] # a cursor result
+    return bool(result.rowcount)  # type: ignore[attr-defined] # a cursor result
 
 
 def record_graded_answers(
     db: Session, sitting: SittingState, graded: Sequence[GradedAnswer], now: dt.datetime
 ) -> None:
     """Write the graded answers of a closed sitting into the attempt log, once."""
-    met = count_attempts_in_practice_and_exams(db, sitting.learner_id)
+    times_answered = count_attempts_in_practice_and_exams(db, sitting.learner_id)
     zone = db.exec(select(Learner.zone).where(Learner.id == sitting.learner_id)).first()
     day = LearnerProfile("", zone=zone or "UTC").study_day(now).isoformat()
-    work = DayTotals()
-    for one in graded:
+    totals = DayTotals()
+    for answer in graded:
         values = {
             "learner_id": sitting.learner_id,
-            "token": f"sitting-{sitting.id}-{one.slot.number}",
-            "item": one.slot.item,
-            "revision": one.slot.revision,
-            "topic": one.topic,
-            "seed": one.slot.seed,
+            "token": f"sitting-{sitting.id}-{answer.slot.number}",
+            "item": answer.slot.item,
+            "revision": answer.slot.revision,
+            "topic": answer.topic,
+            "seed": answer.slot.seed,
             "context": "exam",
             "sitting_id": sitting.id,
-            "raw": json.dumps({k: list(v) for k, v in one.raw.items()}),
-            "parsed": json.dumps(one.parsed, ensure_ascii=False),
-            "score": one.score,
-            "first": not met[one.slot.item],
+            "raw": json.dumps({k: list(v) for k, v in answer.raw.items()}),
+            "parsed": json.dumps(answer.parsed, ensure_ascii=False),
+            "score": answer.score,
+            "first": not times_answered[answer.slot.item],
             "hints": 0,
-            "milliseconds": one.milliseconds or None,
+            "milliseconds": answer.milliseconds or None,
             "study_day": day,
             "at": to_milliseconds(now),
         }
         if insert_if_absent(db, Attempt, values) is not None:
-            work += DayTotals(answers=1, milliseconds=one.milliseconds)
-    if work.answers:
-        add_to_day_totals(db, sitting.learner_id, day, work)
+            totals += DayTotals(answers=1, milliseconds=answer.milliseconds)
+    if totals.answers:
+        add_to_day_totals(db, sitting.learner_id, day, totals)
 
 
 def readd_missed_cards_if_wanted(
     db: Session, sitting: SittingState, missed: Sequence[CardToAdd], now: dt.datetime
 ) -> None:
     """Make the questions missed in a closed sitting due again, if the learner wants that."""
-    wish = select(Learner.missed, Learner.zone).where(Learner.id == sitting.learner_id)
-    row = db.exec(wish).first()
+    query = select(Learner.missed, Learner.zone).where(Learner.id == sitting.learner_id)
+    row = db.exec(query).first()
     if row is not None and row[0]:
         day = LearnerProfile("", zone=row[1]).study_day(now)
         schedule_missed_questions_for_tomorrow(db, sitting.learner_id, missed, day, now)

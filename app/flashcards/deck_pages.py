@@ -112,8 +112,8 @@ def page_of_added_cards(ctx: RequestContext, page_number: int) -> AddedCardsPage
     pages = max(1, -(-count // _PAGE))
     number = min(max(page_number, 1), pages)
     added = load_added_cards_page(db, learner, limit=_PAGE, offset=(number - 1) * _PAGE)
-    cards = resolve_cards_once_per_request(ctx, [one.card for one in added])
-    rows = tuple(build_listed_card(ctx, one, cards.get(one.card)) for one in added)
+    cards = resolve_cards_once_per_request(ctx, [record.card for record in added])
+    rows = tuple(build_listed_card(ctx, record, cards.get(record.card)) for record in added)
     return AddedCardsPage(rows, number, pages, count)
 
 
@@ -205,9 +205,9 @@ def _searchable_text(library: Library, card: str) -> str:
         term = library.glossary.get(name)
         parts = [term.name, term.meaning.plain] if term else []
     else:
-        course = library.cards[card]
-        title = library.topics[course.topic].title
-        parts = [course.front.plain, course.back.plain, title, *course.tags]
+        card_content = library.cards[card]
+        title = library.topics[card_content.topic].title
+        parts = [card_content.front.plain, card_content.back.plain, title, *card_content.tags]
     return normalize_search_text(" ".join(parts))
 
 
@@ -216,23 +216,23 @@ def _contains_words(text: str, words: list[str]) -> bool:
 
 
 def _list_rows(ctx: RequestContext, names: list[str]) -> Iterator[ListedCard]:
-    mine = [name for name in names if is_added_card(name)]
-    added = added_cards.load_added_cards(ctx.db, ctx.learner.id, mine)
-    course = [name for name in names if not is_added_card(name)]
-    held = queue.load_card_states(ctx.db, ctx.learner.id, course)
-    cards = resolve_cards_once_per_request(ctx, mine)
+    added_names = [name for name in names if is_added_card(name)]
+    added = added_cards.load_added_cards(ctx.db, ctx.learner.id, added_names)
+    course_names = [name for name in names if not is_added_card(name)]
+    states = queue.load_card_states(ctx.db, ctx.learner.id, course_names)
+    cards = resolve_cards_once_per_request(ctx, added_names)
     for name in names:
         if name in added:
             yield build_listed_card(ctx, added[name], cards.get(name))
         elif parse_card_id(name)[0] != OWN:
-            standing, aside = held.get(name, (None, False))
+            state, suspended = states.get(name, (None, False))
             card = ctx.library.cards[name]
             yield ListedCard(
                 card=name,
                 words=excerpt_for_title(card.front),
-                state=describe_schedule(standing, ctx),
-                aside=aside,
-                leech=standing is not None and standing.lapses >= LEECH,
+                state=describe_schedule(state, ctx),
+                aside=suspended,
+                leech=state is not None and state.lapses >= LEECH,
                 kind=ctx.library.topics[card.topic].title,
             )
 
@@ -249,7 +249,7 @@ def show_deck(ctx: ReadContext, query: ReviewFilterQuery) -> HTMLResponse:
     topics = [t for t in ctx.library.topics.values() if t.cards]
     chosen = require_topic(ctx.library, query.topic) if query.topic else None
     topic = chosen or (topics[0] if topics else None)
-    aside = review_log.list_suspended(ctx.db, ctx.learner.id) if ctx.learner.id else ()
+    suspended = review_log.list_suspended(ctx.db, ctx.learner.id) if ctx.learner.id else ()
     return ctx.page(
         "flashcards/deck.html",
         topics=topics,
@@ -257,22 +257,22 @@ def show_deck(ctx: ReadContext, query: ReviewFilterQuery) -> HTMLResponse:
         rows=_deck_rows(ctx, topic) if topic else [],
         own=page_of_added_cards(ctx, query.own),
         matches=search_cards(ctx, query.q),
-        suspended_cards=[ctx.library.cards[c] for c in aside if c in ctx.library.cards],
+        suspended_cards=[ctx.library.cards[c] for c in suspended if c in ctx.library.cards],
     )
 
 
 def _deck_rows(ctx: RequestContext, topic: Topic) -> list[ListedCard]:
-    held = queue.load_card_states_of_topic(ctx.db, ctx.learner.id, topic.slug)
+    states = queue.load_card_states_of_topic(ctx.db, ctx.learner.id, topic.slug)
     rows = []
     for card in topic.cards:
-        standing, aside = held.get(card, (None, False))
+        state, suspended = states.get(card, (None, False))
         rows.append(
             ListedCard(
                 card=card,
                 words=excerpt_for_title(ctx.library.cards[card].front),
-                state=describe_schedule(standing, ctx),
-                aside=aside,
-                leech=standing is not None and standing.lapses >= LEECH,
+                state=describe_schedule(state, ctx),
+                aside=suspended,
+                leech=state is not None and state.lapses >= LEECH,
             )
         )
     return rows
@@ -288,10 +288,10 @@ def add_or_decline_card(ctx: WriteContext, card: str, chosen: PostedCardChoice) 
     if kind == TERM and chosen.wanted:
         if name not in ctx.library.glossary:
             raise NotFoundError(f"There is no term “{name}”.")
-        new = CardToAdd(card, find_topic_of_added_card(ctx.library, card))
-        add_cards(ctx.db, ctx.learner.id, [new], ctx.day, ctx.now)
-    done = set_declined_if_added(ctx.db, ctx.learner.id, card, declined=not chosen.wanted)
-    if not done and kind != TERM:
+        new_card = CardToAdd(card, find_topic_of_added_card(ctx.library, card))
+        add_cards(ctx.db, ctx.learner.id, [new_card], ctx.day, ctx.now)
+    was_added = set_declined_if_added(ctx.db, ctx.learner.id, card, declined=not chosen.wanted)
+    if not was_added and kind != TERM:
         raise NotFoundError(f"There is no card “{card}” of yours.")
     return _respond_to_card_choice(ctx, card, wanted=chosen.wanted, back=chosen.back)
 
@@ -299,11 +299,13 @@ def add_or_decline_card(ctx: WriteContext, card: str, chosen: PostedCardChoice) 
 def _respond_to_card_choice(ctx: RequestContext, card: str, *, wanted: bool, back: str) -> Response:
     kind, name = parse_card_id(card)
     if not is_htmx_request(ctx.request):
-        home = f"/glossary?cards=1#{name}" if kind == TERM else "/flashcards/deck#own"
-        return RedirectResponse(back or home, 303)
+        default_url = f"/glossary?cards=1#{name}" if kind == TERM else "/flashcards/deck#own"
+        return RedirectResponse(back or default_url, 303)
     if kind == QUESTION:
-        comeback = find_missed_question_card(ctx.db, ctx.learner.id, name, ctx.day)
-        return render_page(ctx.request, "flashcards/_comeback.html", comeback=comeback, back=back)
+        missed_card = find_missed_question_card(ctx.db, ctx.learner.id, name, ctx.day)
+        return render_page(
+            ctx.request, "flashcards/_comeback.html", comeback=missed_card, back=back
+        )
     term = ctx.library.glossary.get(name)
     if term is None:
         return Response(status_code=204)
@@ -348,18 +350,18 @@ def load_card_details(ctx: RequestContext, name: str) -> CardDetails:
     """Return the details of a card; raises NotFoundError, or ConflictError during an exam with it."""
     resolved = find_card(ctx, name)
     db, learner = ctx.db, ctx.learner.id
-    card = review_log.load_card_record(db, learner, name)
-    done = find_last_undoable_row(db, learner, ctx.day) if learner else None
+    record = review_log.load_card_record(db, learner, name)
+    last_undoable = find_last_undoable_row(db, learner, ctx.day) if learner else None
     history = load_recent_history(db, learner, name)
     return CardDetails(
         card=resolved.card,
         links=resolved.links,
-        facts=tuple(_card_facts(ctx, card, history)),
+        facts=tuple(_card_facts(ctx, record, history)),
         log=tuple(_history_line(ctx, row) for row in history),
-        token=showing_token(name, card.turns),
-        aside=card.suspended,
+        token=showing_token(name, record.turns),
+        aside=record.suspended,
         own=parse_card_id(name)[0] == OWN,
-        undo=done[0] if done and done[1] == name else 0,
+        undo=last_undoable[0] if last_undoable and last_undoable[1] == name else 0,
         day=ctx.day,
         last=latest_allowed_due_day(ctx.day, ctx.learner.exam_day),
     )
@@ -368,22 +370,24 @@ def load_card_details(ctx: RequestContext, name: str) -> CardDetails:
 def _card_facts(
     ctx: RequestContext, record: review_log.CardRecord, history: Sequence[ReviewHistoryRow]
 ) -> list[tuple[str, str]]:
-    standing = record.standing
+    state = record.standing
     facts = [("State", "put aside" if record.suspended else _describe_state(ctx, record))]
-    acts = [row.until_day or "" for row in history if row.act == "bury" and not row.undone]
-    if standing is None and acts and max(acts) > ctx.day.isoformat():
-        facts.append(("Skipped until", format_date_with_year(dt.date.fromisoformat(max(acts)))))
-    if standing is not None:
-        stability = format_days(max(1, round(standing.stability)))
-        known = f"{round(retrievability(standing, ctx.day) * 100)}%"
+    bury_days = [row.until_day or "" for row in history if row.act == "bury" and not row.undone]
+    if state is None and bury_days and max(bury_days) > ctx.day.isoformat():
+        facts.append(
+            ("Skipped until", format_date_with_year(dt.date.fromisoformat(max(bury_days))))
+        )
+    if state is not None:
+        stability = format_days(max(1, round(state.stability)))
+        recall_percent = f"{round(retrievability(state, ctx.day) * 100)}%"
         # FSRS knows too little about a card that is still in its steps.
-        settled = standing.state == "review"
-        facts += [("Likely to be known today", known)] if settled else []
+        is_in_review = state.state == "review"
+        facts += [("Likely to be known today", recall_percent)] if is_in_review else []
         facts += [
             ("Falls to 90% after", stability),
-            ("Last review", format_date_with_year(standing.last_day)),
-            ("Reviews", f"{standing.reviews:,}"),
-            ("Forgotten after learning", f"{standing.lapses:,}"),
+            ("Last review", format_date_with_year(state.last_day)),
+            ("Reviews", f"{state.reviews:,}"),
+            ("Forgotten after learning", f"{state.lapses:,}"),
         ]
     return facts
 
@@ -398,12 +402,12 @@ def _describe_state(ctx: RequestContext, record: review_log.CardRecord) -> str:
 def _history_line(ctx: RequestContext, row: ReviewHistoryRow) -> HistoryLine:
     day = format_date_with_year(ctx.learner.study_day(from_milliseconds(row.at)))
     until = format_date_with_year(dt.date.fromisoformat(row.until_day)) if row.until_day else ""
-    said = {
+    text_by_act = {
         "bury": f"Skipped until {until}",
         "due": f"Due date set to {until}",
         "forget": "Reset to new",
     }
-    return HistoryLine(day, said.get(row.act) or _GRADES[row.rating], bool(row.undone))
+    return HistoryLine(day, text_by_act.get(row.act) or _GRADES[row.rating], bool(row.undone))
 
 
 @router.get("/{card}/more")
@@ -421,14 +425,16 @@ async def edit_card_state(request: Request, card: str, form: PostedManualEdit) -
     The next card is looked up after the commit. The plan of the day is computed again, which takes
     long, and other writers would have to wait for it.
     """
-    number = await run_in_write_transaction(request, lambda ctx: _save_manual_edit(ctx, card, form))
+    log_row_id = await run_in_write_transaction(
+        request, lambda ctx: _save_manual_edit(ctx, card, form)
+    )
     if form.page:
         return RedirectResponse(f"/flashcards/{card}/more?done={form.act}", 303)
 
-    def answer(ctx: RequestContext) -> Response:
-        return next_card_response(ctx, parse_review_filter(ctx, form), undo=number)
+    def respond(ctx: RequestContext) -> Response:
+        return next_card_response(ctx, parse_review_filter(ctx, form), undo=log_row_id)
 
-    return await run_in_read_session(request, answer)
+    return await run_in_read_session(request, respond)
 
 
 def _save_manual_edit(ctx: RequestContext, card: str, form: ManualEditForm) -> int:
@@ -448,9 +454,9 @@ def _parse_edit(ctx: RequestContext, form: ManualEditForm) -> ManualEdit:
     try:
         day = dt.date.fromisoformat(form.day)
     except ValueError:
-        said = "Choose the day on which the card is due, as YYYY-MM-DD."
-        raise InvalidInputError(said, "day") from None
-    why = explain_invalid_due_date(day, ctx.day, ctx.learner.exam_day)
-    if why:
-        raise InvalidInputError(why, "day")
+        message = "Choose the day on which the card is due, as YYYY-MM-DD."
+        raise InvalidInputError(message, "day") from None
+    problem = explain_invalid_due_date(day, ctx.day, ctx.learner.exam_day)
+    if problem:
+        raise InvalidInputError(problem, "day")
     return ManualEdit("due", day)

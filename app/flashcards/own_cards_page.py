@@ -47,12 +47,12 @@ def _parse_table_within_cell_limit(state: StateBlock, start: int, end: int, sile
         return False
     if silent:
         return True
-    begin = state.bMarks[start + 1] + state.tShift[start + 1]
-    rule = state.src[begin : state.eMarks[start + 1]]
-    columns = sum(bool(mark.strip()) for mark in rule.split("|"))
-    left = max(0, MOST_CELLS - state.env["cells"])
-    table(state, start, min(end, start + 2 + left // columns), False)
-    if (state.line - start - 1) * columns > left:
+    rule_start = state.bMarks[start + 1] + state.tShift[start + 1]
+    delimiter_row = state.src[rule_start : state.eMarks[start + 1]]
+    columns = sum(bool(mark.strip()) for mark in delimiter_row.split("|"))
+    cells_left = max(0, MOST_CELLS - state.env["cells"])
+    table(state, start, min(end, start + 2 + cells_left // columns), False)
+    if (state.line - start - 1) * columns > cells_left:
         while state.line < end and not state.isEmpty(state.line):
             state.line += 1  # count the row for the error message, but do not render it
     state.env["cells"] += (state.line - start - 1) * columns
@@ -78,18 +78,18 @@ class OwnCardDraft:
         messages = []
         for field, text in (("front", self.front), ("back", self.back)):
             if len(text) > MAX_SIDE_LENGTH:
-                said = f"At most {MAX_SIDE_LENGTH:,} characters; this has {len(text):,}."
-                messages.append({"field": field, "message": said})
+                message = f"At most {MAX_SIDE_LENGTH:,} characters; this has {len(text):,}."
+                messages.append({"field": field, "message": message})
         if not self.front.strip():
             messages.append({"field": "front", "message": "Write what the card asks."})
         elif not self.back.strip() and not _GAP.search(self.front):
-            said = "Write the answer, or hide a word of the front in {{double braces}}."
-            messages.append({"field": "back", "message": said})
+            message = "Write the answer, or hide a word of the front in {{double braces}}."
+            messages.append({"field": "back", "message": message})
         return messages
 
     @property
     def as_stored_source(self) -> str:
-        """Both sides as one text, which `typed_of` parses."""
+        """Both sides as one text, which `restore_typed_draft` parses."""
         return json.dumps([self.front, self.back], ensure_ascii=False)
 
 
@@ -104,8 +104,8 @@ class RenderedCard:
     @property
     def stored_bytes(self) -> int:
         """The stored size in bytes."""
-        words = (self.faces.front, self.faces.back, self.typed.as_stored_source)
-        return sum(len(text.encode()) for text in words)
+        texts = (self.faces.front, self.faces.back, self.typed.as_stored_source)
+        return sum(len(text.encode()) for text in texts)
 
 
 def render_card(typed: OwnCardDraft) -> RenderedCard:
@@ -115,26 +115,26 @@ def render_card(typed: OwnCardDraft) -> RenderedCard:
     """
     if typed.problems:
         return RenderedCard(typed, CardFaces("", ""), typed.problems)
-    words: list[str] = []
+    answers: list[str] = []
     hints: list[str] = []
 
-    def marked(gap: re.Match[str]) -> str:
-        words.append(gap["word"])
+    def mark_gap(gap: re.Match[str]) -> str:
+        answers.append(gap["word"])
         hints.append(gap["hint"] or "…")
-        return f"\ue000{len(words) - 1}\ue001"
+        return f"\ue000{len(answers) - 1}\ue001"
 
-    bare = typed.front.replace("\ue000", "").replace("\ue001", "")
-    asked, cells = _render_text(_GAP.sub(marked, bare))
+    front_source = typed.front.replace("\ue000", "").replace("\ue001", "")
+    front_html, front_cells = _render_text(_GAP.sub(mark_gap, front_source))
     back, back_cells = _render_text(typed.back)
     problems = [
-        *_too_many_cells_problem("front", cells),
+        *_too_many_cells_problem("front", front_cells),
         *_too_many_cells_problem("back", back_cells),
     ]
     if problems:
         return RenderedCard(typed, CardFaces("", ""), problems)
-    front = _fill_cloze(asked, [f"[{hint}]" for hint in hints])
-    if words:
-        back = _fill_cloze(asked, words) + back
+    front = _fill_cloze(front_html, [f"[{hint}]" for hint in hints])
+    if answers:
+        back = _fill_cloze(front_html, answers) + back
     # Anki trims fields, so untrimmed sides would count as changed on import.
     faces = CardFaces(sanitize_card_html(front).strip(), sanitize_card_html(back).strip())
     return RenderedCard(typed, faces, _too_long_problem(faces))
@@ -149,11 +149,11 @@ def _render_text(text: str) -> tuple[str, int]:
 def _too_many_cells_problem(field: str, cells: int) -> Problems:
     if cells <= MOST_CELLS:
         return []
-    said = (
+    message = (
         f"The {field} has {cells:,} table cells, empty ones included, and at most "
         f"{MOST_CELLS} are taken. Write fewer rows or columns."
     )
-    return [{"field": field, "message": said}]
+    return [{"field": field, "message": message}]
 
 
 def _too_long_problem(faces: CardFaces) -> Problems:
@@ -179,8 +179,8 @@ def restore_typed_draft(source: str, faces: CardFaces) -> OwnCardDraft | None:
     typed = OwnCardDraft(*json.loads(source))
     rendered = render_card(typed)
     # Cards saved before trimming was introduced end with a newline.
-    bare = CardFaces(faces.front.strip(), faces.back.strip())
-    return typed if rendered.problems or rendered.faces == bare else None
+    trimmed = CardFaces(faces.front.strip(), faces.back.strip())
+    return typed if rendered.problems or rendered.faces == trimmed else None
 
 
 def _fill_cloze(html: str, answers: list[str]) -> str:
@@ -201,10 +201,10 @@ def show_own_picture(ctx: ReadContext, name: str) -> Response:
     content = added_cards.load_own_card_picture(ctx.db, ctx.learner.id, name)
     if content is None:
         raise NotFoundError("There is no such picture on a card of yours.")
-    ending = name.rpartition(".")[2]
+    extension = name.rpartition(".")[2]
     return Response(
         content,
-        media_type=_PICTURES.get(ending, f"image/{ending}"),
+        media_type=_PICTURES.get(extension, f"image/{extension}"),
         headers={"cache-control": f"private, max-age={_A_YEAR}, immutable"},
     )
 
@@ -261,8 +261,8 @@ def _save_own_card(
     if replaced_course_card:
         course_card = _require_course_card(ctx, replaced_course_card)
         review_log.set_suspended(ctx.db, ctx.learner.id, course_card, ctx.now, suspended=True)
-    words = f"{ctx.learner.key}:{token or new_submission_token()}"
-    card = f"{OWN}:{hashlib.sha256(words.encode()).hexdigest()[:32]}"
+    identity = f"{ctx.learner.key}:{token or new_submission_token()}"
+    card = f"{OWN}:{hashlib.sha256(identity.encode()).hexdigest()[:32]}"
     own_card_content = added_cards.OwnCardContent(rendered.faces, rendered.typed.as_stored_source)
     added_cards.insert_own_card(ctx.db, ctx.learner.id, card, own_card_content, ctx.now)
     add_cards(ctx.db, ctx.learner.id, [CardToAdd(card)], ctx.day, ctx.now)
@@ -299,10 +299,10 @@ def _save_change(ctx: RequestContext, card: str, rendered: RenderedCard) -> None
 
 
 def _require_own_card(ctx: RequestContext, card: str) -> added_cards.OwnCardContent:
-    kept = added_cards.load_own_card(ctx.db, ctx.learner.id, card) if ctx.learner.id else None
-    if kept is None:
+    own_card = added_cards.load_own_card(ctx.db, ctx.learner.id, card) if ctx.learner.id else None
+    if own_card is None:
         raise NotFoundError(f"There is no card “{card}” of yours.")
-    return kept
+    return own_card
 
 
 def _require_course_card(ctx: RequestContext, card: str) -> Flashcard:

@@ -93,8 +93,8 @@ class ReviewFilter:
     def query(self) -> str:
         """The filter as a query string, without the single card."""
         pairs = {"topic": self.topic, "more": self.more, "task": self.task}
-        words = urlencode({name: value for name, value in pairs.items() if value})
-        return f"?{words}" if words else ""
+        encoded = urlencode({name: value for name, value in pairs.items() if value})
+        return f"?{encoded}" if encoded else ""
 
     @property
     def address(self) -> str:
@@ -191,15 +191,21 @@ def build_review_page(
             if is_review
             else CardsOnDayList(new=listed.new, is_task=True)
         )
-    stack = load_todays_queue(ctx, listed, QueueRequest(review_filter.topic, review_filter.more))
-    done, held = stack.queue.finished, _next_card_to_show(ctx, review_filter, stack)
-    left = max(stack.left.cards, 1) if held else 0
+    todays_queue = load_todays_queue(
+        ctx, listed, QueueRequest(review_filter.topic, review_filter.more)
+    )
+    done, record = todays_queue.queue.finished, _next_card_to_show(ctx, review_filter, todays_queue)
+    cards_left = max(todays_queue.left.cards, 1) if record else 0
     return ReviewPage(
         done=done,
-        total=done + left,
-        counters=count_by_queue(stack.left, _counter_of_card(held, stack) if held else ""),
-        turn=(build_card_view(ctx, held, show=show, since=since, token=token) if held else None),
-        rest=None if held else _explain_no_cards_due(ctx, review_filter, stack, listed),
+        total=done + cards_left,
+        counters=count_by_queue(
+            todays_queue.left, _counter_of_card(record, todays_queue) if record else ""
+        ),
+        turn=(
+            build_card_view(ctx, record, show=show, since=since, token=token) if record else None
+        ),
+        rest=None if record else _explain_no_cards_due(ctx, review_filter, todays_queue, listed),
     )
 
 
@@ -208,10 +214,10 @@ def _counter_of_card(record: CardRecord, queue: TodaysQueue) -> str:
 
     The list counts steps left unfinished on an earlier day as due.
     """
-    first = queue.queue.first
+    first_record = queue.queue.first
     if record.standing is None:
         return "new"
-    if first is not None and first.card == record.card:
+    if first_record is not None and first_record.card == record.card:
         return "due" if queue.queue.kind == "review" else "learning"
     return "due" if record.standing.state == "review" else "learning"
 
@@ -268,10 +274,10 @@ def _grade_buttons(ctx: RequestContext, record: CardRecord) -> tuple[GradeButton
     review_event = ReviewEvent(3, ctx.now, ctx.day, ctx.learner.retention)
     outcomes = preview_ratings(record.standing, review_event, record.card)
     calendar, exam = ctx.learner.plan_calendar(ctx.day), ctx.learner.exam_day
-    is_exam_ahead, later = exam is not None and exam > ctx.day, 0
+    is_exam_ahead, later_reviews = exam is not None and exam > ctx.day, 0
     if is_exam_ahead and record.standing is not None:
         days = review_log.count_review_days_by_card(ctx.db, ctx.learner.id, record.card)
-        later = days.get(record.card, 0) - (record.standing.last_day == ctx.day)
+        later_reviews = days.get(record.card, 0) - (record.standing.last_day == ctx.day)
 
     def interval(outcome: CardState) -> str:
         """Return when the plan asks for the card again, which is sooner than FSRS if it must be."""
@@ -285,14 +291,14 @@ def _grade_buttons(ctx: RequestContext, record: CardRecord) -> tuple[GradeButton
             first_day=outcome.first_day,
             last_day=ctx.day,
             due=outcome.due_day,
-            later_reviews=later,
+            later_reviews=later_reviews,
         )
         day = planned_review_day(fact, calendar)
         return format_days((day - ctx.day).days) if day < exam else "after the exam"
 
     return tuple(
-        GradeButton(rating, words, interval(outcome))
-        for rating, (words, outcome) in enumerate(zip(GRADES, outcomes, strict=True), 1)
+        GradeButton(rating, label, interval(outcome))
+        for rating, (label, outcome) in enumerate(zip(GRADES, outcomes, strict=True), 1)
     )
 
 
@@ -306,8 +312,8 @@ def _next_card_to_show(
         return queue.first
     if stack.new:
         return review_log.load_unseen_card(db, learner, stack.new[0])
-    soon = queue.first and queue.first.standing
-    return queue.first if soon and soon.due_at - ctx.now <= _AHEAD else None
+    waiting_state = queue.first and queue.first.standing
+    return queue.first if waiting_state and waiting_state.due_at - ctx.now <= _AHEAD else None
 
 
 def _explain_no_cards_due(
@@ -317,24 +323,24 @@ def _explain_no_cards_due(
     listed: CardsOnDayList | None,
 ) -> NoCardsDueInfo:
     learner, library, queue, limits = ctx.learner.id, ctx.library, stack.queue, stack.limits
-    later = store.find_next_due_day(ctx.db, learner, limits)
-    standing = queue.first.standing if queue.first else None
+    next_due = store.find_next_due_day(ctx.db, learner, limits)
+    state = queue.first.standing if queue.first else None
     unseen = count_unseen_by_topic(ctx, limits, begun_first=listed is not None)
     new = choose_new_cards(ctx, limits, unseen, 1)
     last_new = last_day_for_new_cards(ctx.learner.plan_calendar(ctx.day))
     topic = library.topics.get(library.cards[new[0]].topic) if new else None
     more = len(choose_new_cards(ctx, limits, [topic.slug], _OFFER)) if topic else 0
-    begun = 0
+    extra_new_count = 0
     if listed is not None and not review_filter.topic:
-        begun = count_extra_new_cards(listed, queue)
+        extra_new_count = count_extra_new_cards(listed, queue)
     return NoCardsDueInfo(
-        on=later[0] if later else None,
-        count=later[1] if later else 0,
-        wait=format_wait(standing.due_at - ctx.now) if standing else "",
+        on=next_due[0] if next_due else None,
+        count=next_due[1] if next_due else 0,
+        wait=format_wait(state.due_at - ctx.now) if state else "",
         more=more,
-        wanted=max(begun, review_filter.more if listed is None else 0) + more,
+        wanted=max(extra_new_count, review_filter.more if listed is None else 0) + more,
         topic=topic.title if topic else "",
-        tomorrow=bool(later and (later[0] - ctx.day).days == 1),
+        tomorrow=bool(next_due and (next_due[0] - ctx.day).days == 1),
         reverses=bool(unseen) and not new,
         too_late=last_new is not None and last_new < ctx.day,
         has_list=listed is not None,
@@ -345,8 +351,8 @@ def parse_review_filter(ctx: RequestContext, sent: ReviewScopeForm, card: str = 
     """Return the filter as sent; raises NotFoundError for an unknown topic."""
     if sent.topic:
         require_topic(ctx.library, sent.topic)
-    shown = card if card and is_card_visible(ctx, card) else ""
-    return ReviewFilter(sent.topic, sent.more, sent.task, shown)
+    visible_card = card if card and is_card_visible(ctx, card) else ""
+    return ReviewFilter(sent.topic, sent.more, sent.task, visible_card)
 
 
 def next_card_response(
@@ -367,11 +373,15 @@ def next_card_response(
             "leech": leech.card.id if leech else "",
             "graded": earlier_rating or "",
         }
-        more = urlencode({name: value for name, value in pairs.items() if value})
-        join = "&" if review_filter.query else "?"
-        address = f"/flashcards{review_filter.query}{join}{more}" if more else review_filter.address
-        return RedirectResponse(address, 303)
-    table = dataclasses.replace(
+        query = urlencode({name: value for name, value in pairs.items() if value})
+        separator = "&" if review_filter.query else "?"
+        url = (
+            f"/flashcards{review_filter.query}{separator}{query}"
+            if query
+            else review_filter.address
+        )
+        return RedirectResponse(url, 303)
+    page = dataclasses.replace(
         build_review_page(ctx, review_filter),
         undo=undo or find_undoable_review_today(ctx),
         leech=leech,
@@ -382,7 +392,7 @@ def next_card_response(
         ctx.request,
         "flashcards/_review.html",
         status=status,
-        table=table,
+        table=page,
         review_filter=review_filter,
     )
     if earlier_rating:  # for a request from any part of the page
@@ -420,18 +430,22 @@ def record_delayed_rating(ctx: RequestContext, card: Flashcard, graded: GradeFor
     Raises InvalidInputError if it is too old, and ConflictError if the same showing already has
     another rating.
     """
-    given = from_milliseconds(graded.given)
-    if is_rating_too_old(given, ctx.now):
+    rated_at = from_milliseconds(graded.given)
+    if is_rating_too_old(rated_at, ctx.now):
         raise InvalidInputError(
-            f"Given: {given:%B %-d, %Y} is more than {OLDEST.days} days ago, "
+            f"Given: {rated_at:%B %-d, %Y} is more than {OLDEST.days} days ago, "
             "so the grade was not counted.",
             "given",
         )
-    held = review_log.load_card_record(ctx.db, ctx.learner.id, card.id)
-    at = clamp_review_time(given, ctx.now, held.standing.last_at if held.standing else None)
-    grade = ReviewEvent(graded.rating, at, ctx.learner.study_day(at), ctx.learner.retention)
-    sent = review_log.ReviewSubmission(graded.token, _reported_review_milliseconds(graded))
-    if review_log.record_review(ctx.db, ctx.learner.id, card, grade, sent) is None:
+    record = review_log.load_card_record(ctx.db, ctx.learner.id, card.id)
+    review_time = clamp_review_time(
+        rated_at, ctx.now, record.standing.last_at if record.standing else None
+    )
+    review_event = ReviewEvent(
+        graded.rating, review_time, ctx.learner.study_day(review_time), ctx.learner.retention
+    )
+    submission = review_log.ReviewSubmission(graded.token, _reported_review_milliseconds(graded))
+    if review_log.record_review(ctx.db, ctx.learner.id, card, review_event, submission) is None:
         learner = ctx.learner.id
         earlier = review_log.find_rating(ctx.db, learner, card.id, graded.token)
         if earlier != graded.rating:
@@ -447,8 +461,8 @@ def _reported_review_milliseconds(graded: GradeForm) -> int | None:
 
     None if that is not plausible.
     """
-    passed = graded.given - graded.since
-    return passed if graded.since and 0 <= passed <= _LONGEST_LOOK else None
+    duration = graded.given - graded.since
+    return duration if graded.since and 0 <= duration <= _LONGEST_LOOK else None
 
 
 router = APIRouter()
@@ -461,20 +475,20 @@ def show_review(
     """The review page: the most urgent card, or the requested one."""
     if query.card:
         find_card(ctx, query.card)
-    graded = _find_earlier_rating(ctx, query.card, query.token)
-    review_filter = parse_review_filter(ctx, query, "" if graded else query.card)
-    show = query.show and not graded
+    earlier_rating = _find_earlier_rating(ctx, query.card, query.token)
+    review_filter = parse_review_filter(ctx, query, "" if earlier_rating else query.card)
+    show = query.show and not earlier_rating
     token = query.token if review_filter.card else ""
-    table = build_review_page(ctx, review_filter, show=show, since=query.since, token=token)
+    page = build_review_page(ctx, review_filter, show=show, since=query.since, token=token)
     leech = resolve_cards_once_per_request(ctx, [query.leech]).get(query.leech)
-    already = rating_label(graded or query.graded)
+    rating_name = rating_label(earlier_rating or query.graded)
     return ctx.page(
         "flashcards/index.html",
         table=dataclasses.replace(
-            table, undo=find_undoable_review_today(ctx), leech=leech, already=already
+            page, undo=find_undoable_review_today(ctx), leech=leech, already=rating_name
         ),
         review_filter=review_filter,
-        empty=not ctx.library.cards and _has_no_cards(table),
+        empty=not ctx.library.cards and _has_no_cards(page),
     )
 
 
@@ -484,12 +498,12 @@ def show_answer(ctx: ReadContext, card: str, query: ReviewFilterQuery) -> Respon
     name = find_card(ctx, card).card.id
     if graded := _find_earlier_rating(ctx, name, query.token):
         return next_card_response(ctx, parse_review_filter(ctx, query), earlier_rating=graded)
-    held = review_log.load_card_record(ctx.db, ctx.learner.id, name)
+    record = review_log.load_card_record(ctx.db, ctx.learner.id, name)
     token, since = query.token, query.since
     return render_page(
         ctx.request,
         "flashcards/_card.html",
-        card_view=build_card_view(ctx, held, show=True, since=since, token=token),
+        card_view=build_card_view(ctx, record, show=True, since=since, token=token),
         review_filter=ReviewFilter(query.topic, query.more, query.task),
     )
 
@@ -528,17 +542,17 @@ async def grade_review(request: Request) -> Response:
             return await run_in_thread_unless_sqlite(
                 db, lambda: _save_delayed_rating(ctx, card, graded)
             )
-        done = await run_in_thread_unless_sqlite(db, lambda: _save_rating(ctx, card, graded))
+        outcome = await run_in_thread_unless_sqlite(db, lambda: _save_rating(ctx, card, graded))
     async with read_only_session(request) as db:
-        after = await build_request_context(request, learner, db)
+        next_ctx = await build_request_context(request, learner, db)
         # In a thread: on some days the first rating waits for the plan of the day.
         return await run_in_threadpool(
             next_card_response,
-            after,
-            done.wish,
-            undo=done.undo,
-            leech=done.leech,
-            earlier_rating=done.graded,
+            next_ctx,
+            outcome.wish,
+            undo=outcome.undo,
+            leech=outcome.leech,
+            earlier_rating=outcome.graded,
         )
 
 
@@ -551,18 +565,20 @@ def _save_delayed_rating(ctx: RequestContext, card: str, graded: GradeForm) -> R
 def _save_rating(ctx: RequestContext, card: str, graded: GradeForm) -> _ReviewOutcome:
     resolved = find_card(ctx, card)
     require_same_learner(ctx, graded.who)
-    wish = parse_review_filter(ctx, graded)
-    grade = ReviewEvent(graded.rating, ctx.now, ctx.day, ctx.learner.retention)
+    review_filter = parse_review_filter(ctx, graded)
+    review_event = ReviewEvent(graded.rating, ctx.now, ctx.day, ctx.learner.retention)
     submission = review_log.ReviewSubmission(
         graded.token, _measure_review_milliseconds(ctx, graded.since)
     )
-    done = review_log.record_review(ctx.db, ctx.learner.id, resolved.card, grade, submission)
-    if done is None:
+    saved = review_log.record_review(
+        ctx.db, ctx.learner.id, resolved.card, review_event, submission
+    )
+    if saved is None:
         return _ReviewOutcome(
-            wish, graded=_find_earlier_rating(ctx, resolved.card.id, graded.token)
+            review_filter, graded=_find_earlier_rating(ctx, resolved.card.id, graded.token)
         )
-    leech = done.lapsed and is_leech_warning_due(done.standing.lapses)
-    return _ReviewOutcome(wish, done.number, resolved if leech else None)
+    leech = saved.lapsed and is_leech_warning_due(saved.standing.lapses)
+    return _ReviewOutcome(review_filter, saved.number, resolved if leech else None)
 
 
 @router.post("/undo")
@@ -573,10 +589,10 @@ async def undo_last_review(request: Request, undone: PostedUndo) -> Response:
     """
     card = await run_in_write_transaction(request, lambda ctx: _undo_log_entry(ctx, undone))
 
-    def answer(ctx: RequestContext) -> Response:
+    def respond(ctx: RequestContext) -> Response:
         return next_card_response(ctx, parse_review_filter(ctx, undone, card))
 
-    return await run_in_read_session(request, answer)
+    return await run_in_read_session(request, respond)
 
 
 def _undo_log_entry(ctx: RequestContext, undone: UndoForm) -> str:
@@ -593,13 +609,13 @@ async def suspend_card(request: Request, card: str, form: PostedSuspension) -> R
         request, lambda ctx: _suspend_and_get_topic(ctx, card, form)
     )
     if form.deck:
-        where = "#own" if is_added_card(card) else f"?topic={topic}"
-        return RedirectResponse(f"/flashcards/deck{where}", 303)
+        fragment_or_query = "#own" if is_added_card(card) else f"?topic={topic}"
+        return RedirectResponse(f"/flashcards/deck{fragment_or_query}", 303)
 
-    def answer(ctx: RequestContext) -> Response:
+    def respond(ctx: RequestContext) -> Response:
         return next_card_response(ctx, parse_review_filter(ctx, form))
 
-    return await run_in_read_session(request, answer)
+    return await run_in_read_session(request, respond)
 
 
 def _suspend_and_get_topic(ctx: RequestContext, card: str, form: SuspensionForm) -> str:
@@ -617,8 +633,8 @@ def _has_no_cards(table: ReviewPage) -> bool:
 
 def _measure_review_milliseconds(ctx: RequestContext, since: int) -> int | None:
     """Return the milliseconds from showing the card to its rating; None if not plausible."""
-    passed = to_milliseconds(ctx.now) - since
-    return passed if since and 0 <= passed <= _LONGEST_LOOK else None
+    duration = to_milliseconds(ctx.now) - since
+    return duration if since and 0 <= duration <= _LONGEST_LOOK else None
 
 
 _MAX_OFFLINE_CARDS = 100
@@ -642,8 +658,8 @@ def show_offline_cards(ctx: ReadContext) -> HTMLResponse:
     cards = build_offline_cards(ctx)
     return ctx.page(
         "flashcards/offline.html",
-        today=[leaf for leaf in cards if not leaf.later],
-        later=[leaf for leaf in cards if leaf.later],
+        today=[offline_card for offline_card in cards if not offline_card.later],
+        later=[offline_card for offline_card in cards if offline_card.later],
         who=learner_marker(ctx.learner),
         max_cards=_MAX_OFFLINE_CARDS,
     )
@@ -652,11 +668,13 @@ def show_offline_cards(ctx: ReadContext) -> HTMLResponse:
 def build_offline_cards(ctx: RequestContext) -> list[OfflineCard]:
     """Return at most 100 cards: today's in queue order, then those due by tomorrow."""
     today, later = load_upcoming_cards(ctx, load_cards_on_day_list(ctx), _MAX_OFFLINE_CARDS)
-    held = {one.card: one.turns for one in (*today, *later)}
-    names = {one.card for one in today}
-    resolved = resolve_cards_once_per_request(ctx, list(held)[:_MAX_OFFLINE_CARDS])
+    turns_by_card = {record.card: record.turns for record in (*today, *later)}
+    todays_ids = {record.card for record in today}
+    resolved = resolve_cards_once_per_request(ctx, list(turns_by_card)[:_MAX_OFFLINE_CARDS])
     return [
-        OfflineCard(one.card, showing_token(card, held[card]), later=card not in names)
-        for card, one in resolved.items()
-        if not one.sat
+        OfflineCard(
+            content.card, showing_token(card, turns_by_card[card]), later=card not in todays_ids
+        )
+        for card, content in resolved.items()
+        if not content.sat
     ]

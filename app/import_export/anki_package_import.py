@@ -84,39 +84,39 @@ def match_package(package: AnkiPackage, library: Library) -> MatchedPackage:
     course_cards = dict(_cards_by_guid(library))
     cards_left: collections.Counter[str] = collections.Counter()
     grades_left: collections.Counter[str] = collections.Counter()
-    media = 0
+    lost_media_count = 0
     pictures = {n: p for n, c in package.media.items() if (p := name_picture_or_empty(c))}
     cards: dict[str, ImportedCard] = {}
     if package.stray:
         grades_left["about cards that the file does not hold"] = package.stray
     for card in sorted(package.cards, key=lambda c: c.place):
-        name = _assign_card_id(card, course_cards)
-        own = _OwnContent()
-        reason = _NO_SIDE if not name else _TWICE if name in cards else ""
+        card_id = _assign_card_id(card, course_cards)
+        content = _OwnContent()
+        reason = _NO_SIDE if not card_id else _TWICE if card_id in cards else ""
         try:
-            if not reason and parse_card_id(name)[0] == OWN:
-                own = _read_own_card(card, pictures)
+            if not reason and parse_card_id(card_id)[0] == OWN:
+                content = _read_own_card(card, pictures)
         except ItemSkippedError as error:
             reason = str(error)
         if reason:
             cards_left[reason] += 1
             continue
-        media += own.lost
-        placement = card_placement(library, name)
-        cards[name] = ImportedCard(
-            card=name,
+        lost_media_count += content.lost
+        placement = card_placement(library, card_id)
+        cards[card_id] = ImportedCard(
+            card=card_id,
             note=placement.note,
             topic=placement.topic,
             origin=f"{card.guid}\0{card.ordinal}",
             log=tuple(_imported_reviews(card, grades_left)),
-            own=own.text,
-            pictures={pictures[file]: package.media[file] for file in own.files},
+            own=content.text,
+            pictures={pictures[file]: package.media[file] for file in content.files},
             suspended=card.suspended,
             retention=card.retention,
             seed=card.aside.seed,
-            since=card.aside.since if is_added_card(name) else None,
+            since=card.aside.since if is_added_card(card_id) else None,
         )
-    return MatchedPackage(tuple(cards.values()), cards_left, grades_left, media)
+    return MatchedPackage(tuple(cards.values()), cards_left, grades_left, lost_media_count)
 
 
 def _cards_by_guid(library: Library) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -135,9 +135,9 @@ def _cards_by_guid(library: Library) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 def _assign_card_id(card: PackageCard, course_cards: Mapping[str, tuple[str, ...]]) -> str:
     """Return our id of a card; empty if our note has no such card."""
-    ours = course_cards.get(card.guid)
-    if ours is not None:
-        return ours[card.ordinal] if 0 <= card.ordinal < len(ours) else ""
+    note_cards = course_cards.get(card.guid)
+    if note_cards is not None:
+        return note_cards[card.ordinal] if 0 <= card.ordinal < len(note_cards) else ""
     if _OURS.match(card.guid):
         return card.guid if card.ordinal == 0 else ""
     identity = f"anki {card.guid}\0{card.ordinal}"
@@ -157,21 +157,21 @@ def _read_own_card(card: PackageCard, pictures: Mapping[str, str]) -> _OwnConten
     """Return the content of an own card; raises ItemSkippedError."""
     _require_importable_text(card)
     addresses = {file: f"{PICTURES}{name}" for file, name in pictures.items()}
-    lost, files = 0, frozenset[str]()
+    lost_count, files = 0, frozenset[str]()
     faces: list[str] = []
     for face in card.faces:
         replaced = replace_picture_urls(convert_anki_formulas_to_tex(face), addresses)
         faces.append(sanitize_html(replaced.html))
-        lost, files = lost + replaced.lost_media_count, files | replaced.picture_names
+        lost_count, files = lost_count + replaced.lost_media_count, files | replaced.picture_names
     if any(map(is_blank, faces)):
         raise ItemSkippedError(_WORDLESS)
     if any(len(face) > LONGEST_FACE for face in faces):
         raise ItemSkippedError(_TOO_LONG)
-    ours = _OWN_DECK.match(card.deck)
-    deck = (ours["deck"] or "") if ours else card.deck
+    own_deck = _OWN_DECK.match(card.deck)
+    deck = (own_deck["deck"] or "") if own_deck else card.deck
     guid = "" if _OURS.match(card.guid) else card.guid
     text = OwnCardText(deck, faces[0], faces[1], guid, card.ordinal, card.tags)
-    return _OwnContent(text, files, lost)
+    return _OwnContent(text, files, lost_count)
 
 
 def _require_importable_text(card: PackageCard) -> None:
@@ -198,19 +198,21 @@ def _imported_reviews(
     log = card.log[-_MOST_GRADES:]
     if len(card.log) > _MOST_GRADES:
         skipped[_TOO_MANY] += len(card.log) - _MOST_GRADES
-    last = None
+    last_entry = None
     for row in log:
-        review = _imported_review(row, card, is_last=row is log[-1])
-        if review is None:
+        entry = _imported_review(row, card, is_last=row is log[-1])
+        if entry is None:
             skipped[_NOT_SCHEDULED.get(row.kind, _BY_HAND)] += 1
         else:
-            last = review
-            yield review
-    if last is not None and last.rating and card.is_new:
-        last = ImportedLogEntry(last.at_ms + 1, 0, 0, "forget")
-        yield last
+            last_entry = entry
+            yield entry
+    if last_entry is not None and last_entry.rating and card.is_new:
+        last_entry = ImportedLogEntry(last_entry.at_ms + 1, 0, 0, "forget")
+        yield last_entry
     if card.buried is not None:
-        yield ImportedLogEntry(max(card.buried, last.at_ms + 1 if last else 0), 0, 0, "bury")
+        yield ImportedLogEntry(
+            max(card.buried, last_entry.at_ms + 1 if last_entry else 0), 0, 0, "bury"
+        )
 
 
 def _imported_review(
@@ -236,10 +238,10 @@ class CardPlacement:
 
 def card_placement(library: Library, card: str) -> CardPlacement:
     """Return the placement of a card; from its id alone if it left the course."""
-    known = library.cards.get(card)
-    if known is None:
+    course_card = library.cards.get(card)
+    if course_card is None:
         return CardPlacement(card, find_topic_of_added_card(library, card))
-    return CardPlacement(min(card, known.sibling or card), known.topic)
+    return CardPlacement(min(card, course_card.sibling or card), course_card.topic)
 
 
 AT_ONCE = 2
@@ -280,14 +282,14 @@ class ImportRunner:
         Clients without a slot come first. The caller that starts an import keeps the slot
         (`pop_all`).
         """
-        async with contextlib.AsyncExitStack() as room:
+        async with contextlib.AsyncExitStack() as stack:
             slot = self._slots.hold_slot(client, seconds=self._patience)
             try:
-                await room.enter_async_context(slot)
+                await stack.enter_async_context(slot)
             except TimeoutError:
                 message = "Other files are being imported. Send yours in a minute."
                 raise HTTPException(503, message, {"retry-after": "60"}) from None
-            yield room
+            yield stack
 
     async def start_and_wait_briefly(
         self, learner: LearnerProfile, began_at: int, cards: Sequence[ImportedCard], slot: FileSlot
@@ -315,21 +317,21 @@ class ImportRunner:
         self, learner: LearnerProfile, began_at: int, cards: Sequence[ImportedCard]
     ) -> str:
         """Write all batches; returns how it ended: done, canceled, stopped, or full."""
-        waiting = 0
-        for part in import_store.batch_cards_by_write_cost(cards):
+        waiting_count = 0
+        for batch in import_store.batch_cards_by_write_cost(cards):
             if self._ending:
                 return import_progress_store.STOPPED
             now = self._clock()
             try:
                 async with self._turn() as db:
                     outcome = await run_in_threadpool(
-                        _write_batch, db, learner, began_at, part, now, waiting
+                        _write_batch, db, learner, began_at, batch, now, waiting_count
                     )
             except ConflictError:  # the learner has the maximum number of own cards
                 return import_progress_store.FULL
             if outcome is None:
                 return import_progress_store.CANCELLED
-            waiting += outcome.waiting
+            waiting_count += outcome.waiting
         return import_progress_store.DONE
 
     async def _end_import(self, learner_id: int, began_at: int, state: str) -> None:

@@ -80,14 +80,14 @@ class LearnerTime:
     zone: dt.tzinfo
 
     def collection_dates(self, first_study_day: dt.date | None) -> CollectionDates:
-        """Return the dates of the collection, from the `first_study_day` study day or from today."""
-        here = self.now.astimezone(self.zone)
-        first_study_day = first_study_day or here.date()
-        today = here.date() - dt.timedelta(days=here.time() < _ROLLOVER)
-        born = dt.datetime.combine(first_study_day, _ROLLOVER, self.zone)
-        west = -round((born.utcoffset() or dt.timedelta()).total_seconds() / 60)
-        birth = CollectionStart(int(born.timestamp()), west)
-        return CollectionDates(int(self.now.timestamp()), today, first_study_day, birth)
+        """Return the dates of the collection, counted from `first_study_day` or from today."""
+        local_now = self.now.astimezone(self.zone)
+        first_study_day = first_study_day or local_now.date()
+        today = local_now.date() - dt.timedelta(days=local_now.time() < _ROLLOVER)
+        start = dt.datetime.combine(first_study_day, _ROLLOVER, self.zone)
+        minutes_west = -round((start.utcoffset() or dt.timedelta()).total_seconds() / 60)
+        collection_start = CollectionStart(int(start.timestamp()), minutes_west)
+        return CollectionDates(int(self.now.timestamp()), today, first_study_day, collection_start)
 
 
 def is_card_available(library: Library, own_card_ids: Collection[str], card: str) -> bool:
@@ -108,22 +108,22 @@ def group_cards_by_note(
     """Group cards into notes, by note name.
 
     A reverse shares the note of its card. Own cards from one Anki note return as cards of one note,
-    because Anki would otherwise have each twice.
+    because Anki would otherwise contain each card twice.
     """
-    together: dict[str, dict[int, str]] = {}
+    cards_by_guid: dict[str, dict[int, str]] = {}
     for card in cards:
-        guid_, ordinal = origins.get(card, ("", 0))
-        if can_return_to_anki_note(guid_, ordinal):
-            together.setdefault(guid_, {})[ordinal] = card
+        guid, ordinal = origins.get(card, ("", 0))
+        if can_return_to_anki_note(guid, ordinal):
+            cards_by_guid.setdefault(guid, {})[ordinal] = card
     notes: dict[str, tuple[str, ...]] = {}
     for card in cards:
-        group = together.get(origins.get(card, ("", 0))[0])
+        group = cards_by_guid.get(origins.get(card, ("", 0))[0])
         if group:
             names = tuple(name for _, name in sorted(group.items()))
             notes[min(names)] = names
         else:
-            known = library.cards.get(card)
-            names = (card, known.sibling) if known and known.sibling else (card,)
+            course_card = library.cards.get(card)
+            names = (card, course_card.sibling) if course_card and course_card.sibling else (card,)
             notes[min(names)] = tuple(sorted(names))
     return notes
 
@@ -169,17 +169,17 @@ class _NoteBuilder:
     def build_notes(self, cards: LearnerCards) -> Iterator[AnkiNote]:
         """Yield all notes of a learner."""
         origins = cards.note_origins()
-        shown_cards = [
+        available_cards = [
             c for c in cards.list_card_ids() if is_card_available(self._library, origins, c)
         ]
-        notes = list(group_cards_by_note(self._library, shown_cards, origins).items())
+        notes = list(group_cards_by_note(self._library, available_cards, origins).items())
         for begin in range(0, len(notes), _NOTES_AT_ONCE):
-            some = notes[begin : begin + _NOTES_AT_ONCE]
-            self._studied = cards.read_study_data([name for _, names in some for name in names])
-            for note, names in some:
-                built = self._build_by_kind(note, names)
-                if built is not None:
-                    yield built
+            batch = notes[begin : begin + _NOTES_AT_ONCE]
+            self._studied = cards.read_study_data([name for _, names in batch for name in names])
+            for note, names in batch:
+                anki_note = self._build_by_kind(note, names)
+                if anki_note is not None:
+                    yield anki_note
 
     def _build_by_kind(self, note: str, cards: tuple[str, ...]) -> AnkiNote | None:
         """Return the note with its cards; None if its text no longer exists."""
@@ -193,9 +193,9 @@ class _NoteBuilder:
             faces = html.escape(term.name), portable_html(term.meaning.html)
             return self._build_note((note,), "terms", faces)
         card = self._library.cards[note]
-        built = self._build_note(cards, card.topic, self._card_faces(card))
+        anki_note = self._build_note(cards, card.topic, self._card_faces(card))
         tags = (*card.tags, *(f"objective::{o}" for o in card.objectives))
-        return dataclasses.replace(built, tags=tags)
+        return dataclasses.replace(anki_note, tags=tags)
 
     def _own_note(self, note: str, cards: tuple[str, ...]) -> AnkiNote:
         """Return the note of an own card, with the cards of the same Anki note."""
@@ -267,8 +267,8 @@ class _NoteBuilder:
         contents = {p.name: image_bytes(p) for p in card.pictures}
         names = {
             name: stored_name
-            for name, c in contents.items()
-            if (stored_name := name_picture_or_empty(c))
+            for name, content in contents.items()
+            if (stored_name := name_picture_or_empty(content))
         }
         self._pictures |= {stored_name: contents[name] for name, stored_name in names.items()}
         card = rename_images(card, {name: name for name in names})

@@ -78,12 +78,12 @@ def add_items_to_topic(result: ImportResult, target: TargetTopic) -> TopicUpdate
     """
     texts = {name: _text_to_append_to(name, text, target) for name, text in target.files.items()}
     ids = set(target.ids)
-    known = {
+    known_keys = {
         _comparison_key(rename_images(item, target.pictures))
         for name, text in target.files.items()
         for item in read_authored_items(text, f"topics/{target.slug}/{name}").items
     }
-    carried: list[tuple[str, Item]] = []
+    added: list[tuple[str, Item]] = []
     refused = list(result.refused)
     item_remarks: list[ItemRemark] = []
     changed: set[str] = set()
@@ -92,23 +92,23 @@ def add_items_to_topic(result: ImportResult, target: TargetTopic) -> TopicUpdate
         item, new_pictures = _with_unique_pictures(_fit_item_to_topic(raw, target))
         file = "cards.md" if item.kind == "card" else "quiz.md"
         name = new_item_id(item, ids)
-        likeness = _comparison_key(
+        key = _comparison_key(
             rename_images(
                 _drawn_variant(item), {n: image_digest(c) for n, c in new_pictures.items()}
             )
         )
-        if reason := _KNOWN * (likeness in known) or _placement_refusal(item, name, file, target):
+        if reason := _KNOWN * (key in known_keys) or _placement_refusal(item, name, file, target):
             refused.append(ItemRemark(item_label(raw), raw.line, reason))
             continue
         ids.add(name)
-        known.add(likeness)
+        known_keys.add(key)
         texts[file] = f"{texts[file].rstrip()}\n\n{write_item_block(item, name)}"
-        carried.append((name, item))
-        item_remarks += (ItemRemark(item_label(raw), raw.line, what) for what in item.lost)
+        added.append((name, item))
+        item_remarks += (ItemRemark(item_label(raw), raw.line, loss) for loss in item.lost)
         changed.add(file)
         pictures |= new_pictures
     files = {name: texts[name] for name in sorted(changed)}
-    return TopicUpdate(files, pictures, tuple(carried), tuple(refused), tuple(item_remarks))
+    return TopicUpdate(files, pictures, tuple(added), tuple(refused), tuple(item_remarks))
 
 
 def _drawn_variant(item: Item) -> Item:
@@ -123,8 +123,8 @@ def _text_to_append_to(name: str, text: str, target: TargetTopic) -> str:
     """Return the file to append to, or new front matter."""
     if text.strip():
         return text
-    what = "cards" if name == "cards.md" else "questions"
-    title = f"{target.title}: {what}".replace('"', "'").replace("\\", "/")
+    noun = "cards" if name == "cards.md" else "questions"
+    title = f"{target.title}: {noun}".replace('"', "'").replace("\\", "/")
     return f'---\ntitle: "{title}"\nobjective: {target.objective}\nsource: {target.source}\n---\n'
 
 
@@ -132,15 +132,15 @@ def _fit_item_to_topic(item: Item, target: TargetTopic) -> Item:
     """Return the item with only the objectives and sources that the course has."""
     objectives = tuple(o for o in item.objectives if o in target.objectives)
     sources = tuple(s for s in item.sources if s in target.sources)
-    gone = {*item.objectives, *item.sources} - {*objectives, *sources}
-    if gone:
-        item = _with_recorded_loss(item, f"unknown here: {', '.join(sorted(gone))}")
+    unknown = {*item.objectives, *item.sources} - {*objectives, *sources}
+    if unknown:
+        item = _with_recorded_loss(item, f"unknown here: {', '.join(sorted(unknown))}")
     if objectives == (target.objective,):
         objectives = ()
     if sources == (target.source,):
         sources = ()
-    known = dataclasses.replace(item, objectives=objectives, sources=sources)
-    return _mark_shared_right_sides(ensure_heading_paragraph(known))
+    adapted = dataclasses.replace(item, objectives=objectives, sources=sources)
+    return _mark_shared_right_sides(ensure_heading_paragraph(adapted))
 
 
 def _with_recorded_loss(item: Item, loss: str) -> Item:
@@ -156,8 +156,8 @@ def _with_unique_pictures(item: Item) -> tuple[Item, dict[str, bytes]]:
             item = _with_recorded_loss(
                 item, f"the picture {name} is left out: it is not in the file"
             )
-    shown = {names[n]: contents[n] for n in picture_names_shown(item) if names.get(n)}
-    return rename_images(item, names), shown
+    shown_pictures = {names[n]: contents[n] for n in picture_names_shown(item) if names.get(n)}
+    return rename_images(item, names), shown_pictures
 
 
 def _mark_shared_right_sides(item: Item) -> Item:
@@ -235,10 +235,12 @@ def read_target_topic(folder: Path, slug: str) -> TargetTopic:
     readings, _ = WatchedFiles(folder, None).parse_current_files()
     page = readings.get(f"topics/{slug}/concept.md")
     if page is None or page.topic is None:
-        known = ", ".join(sorted({p.split("/")[1] for p in readings if p.startswith("topics/")}))
-        where = f"{folder.absolute().name} has"
+        known_slugs = ", ".join(
+            sorted({p.split("/")[1] for p in readings if p.startswith("topics/")})
+        )
+        sentence_start = f"{folder.absolute().name} has"
         raise UnusableFileError(
-            f"There is no topic “{slug}” with a concept.md; {where} {known or 'none'}."
+            f"There is no topic “{slug}” with a concept.md; {sentence_start} {known_slugs or 'none'}."
         )
     topic = page.topic
     syllabus = readings["syllabus.toml"].syllabus if "syllabus.toml" in readings else None
@@ -267,14 +269,14 @@ def _picture_digests(folder: Path, slug: str) -> dict[str, str]:
 
 
 def attach_pictures(topic_folder: Path, item: Item) -> Item:
-    """Return an item with its pictures from its topic's `folder`."""
+    """Return an item with its pictures from the folder of its topic."""
     course = topic_folder.parent.parent
-    sound = (
+    usable_names = (
         name
         for name in picture_names_shown(item)
         if not explain_unshowable_image(course, f"topics/{topic_folder.name}/{name}")
     )
-    pictures = tuple(make_image(name, (topic_folder / name).read_bytes()) for name in sound)
+    pictures = tuple(make_image(name, (topic_folder / name).read_bytes()) for name in usable_names)
     return dataclasses.replace(item, pictures=pictures)
 
 
@@ -297,8 +299,8 @@ def write_files(folder: Path, slug: str, update: TopicUpdate) -> None:
 def read_course_info(folder: Path) -> CourseInfo:
     """Return the title and language of a course; the title defaults to its folder name."""
     readings, _ = WatchedFiles(folder, None).parse_current_files()
-    read = readings["syllabus.toml"].syllabus if "syllabus.toml" in readings else None
-    syllabus = read or NO_SYLLABUS
+    course_syllabus = readings["syllabus.toml"].syllabus if "syllabus.toml" in readings else None
+    syllabus = course_syllabus or NO_SYLLABUS
     return CourseInfo(syllabus.exam or folder.resolve().name, syllabus.language)
 
 

@@ -71,17 +71,19 @@ def read_authored_items(text: str, path: str, seed: int = 0) -> ImportResult:
     refused: list[ItemRemark] = []
     drafts = split_into_regions(body, source)
     # Building an item consumes its tokens, and a computed one is built twice.
-    others = split_into_regions(body, source) if any(map(_is_computed_item, drafts)) else drafts
-    for first, second in zip(drafts, others, strict=True):
-        if not isinstance(first, ItemSource) or not isinstance(second, ItemSource):
+    draft_copies = (
+        split_into_regions(body, source) if any(map(_is_computed_item, drafts)) else drafts
+    )
+    for draft, draft_copy in zip(drafts, draft_copies, strict=True):
+        if not isinstance(draft, ItemSource) or not isinstance(draft_copy, ItemSource):
             continue
-        name, line = first.comment.id or "(no id)", first.line
+        name, line = draft.comment.id or "(no id)", draft.line
         try:
-            item = _convert_draft(first, second, front, source, seed)
+            item = _convert_draft(draft, draft_copy, front, source, seed)
         except ItemSkippedError as error:
             refused.append(ItemRemark(name, line, str(error), path))
             continue
-        lost = (_ONE_DRAW,) if _is_computed_item(first) else ()
+        lost = (_ONE_DRAW,) if _is_computed_item(draft) else ()
         items.append(dataclasses.replace(item, lost=(*lost, *item.lost), path=path))
     return ImportResult(tuple(items), tuple(refused))
 
@@ -156,21 +158,21 @@ def _convert_question(
         return dataclasses.replace(item, text=back, reverse=reverse)
     # The text between the heading and the answers, unless it is the answer.
     is_answer = types.type_of(question).blank
-    below = "" if is_answer else tokens_to_markdown([t for t in parts.stem if t.type != "hr"])
+    body = "" if is_answer else tokens_to_markdown([t for t in parts.stem if t.type != "hr"])
     if isinstance(question.answer, ConsoleSpec):
-        below = f"{below}\n\n{_solution_transcript(question.answer.lab)}".strip()
-    instead = _INSTEAD.get(question.type)
+        body = f"{body}\n\n{_solution_transcript(question.answer.lab)}".strip()
+    replacement = _INSTEAD.get(question.type)
     return dataclasses.replace(
         item,
-        kind=instead[0] if instead else cast(Kind, question.type),
-        stem="\n\n".join(p for p in (heading, below) if p),
+        kind=replacement[0] if replacement else cast(Kind, question.type),
+        stem="\n\n".join(p for p in (heading, body) if p),
         hints=tuple(tokens_to_markdown(h) for h in parts.hints),
         explanation=tokens_to_markdown(parts.explanation),
         mistake=tokens_to_markdown(parts.mistake),
         partial=question.partial,
         difficulty=question.difficulty,
         use=question.use,
-        lost=(instead[1],) if instead else (),
+        lost=(replacement[1],) if replacement else (),
         **_answer_fields(parts, question, values),
     )
 
@@ -209,8 +211,8 @@ def _answer_fields(  # noqa: PLR0911 - one return per type
 
 def _solution_transcript(lab: Lab) -> str:
     """Return the shortest way to the goal of a lab as a code block."""
-    way = [lab.commands[index] for index in shortest_command_sequence(lab) or ()]
-    lines = [f"$ {c.sample_line}\n{c.output.plain}".rstrip() for c in way]
+    commands = [lab.commands[index] for index in shortest_command_sequence(lab) or ()]
+    lines = [f"$ {c.sample_line}\n{c.output.plain}".rstrip() for c in commands]
     return "\n".join(["```", *lines, "```"])
 
 
@@ -256,14 +258,16 @@ def _number_span(accepted: AnswerRange) -> NumberRange:
 
 def _step_options(tokens: Sequence[Token]) -> tuple[ItemOption, ...]:
     steps = []
-    at = 1
-    while at < len(tokens) - 1:
-        end = closing_index(tokens, at)
-        inside = list(tokens[at + 1 : end])
-        quote = next((i for i, t in enumerate(inside) if t.type == "blockquote_open"), len(inside))
-        why = tokens_to_markdown(inside[quote + 1 : -1])
-        steps.append(ItemOption(tokens_to_markdown(inside[:quote]), True, why))
-        at = end + 1
+    position = 1
+    while position < len(tokens) - 1:
+        end = closing_index(tokens, position)
+        step_tokens = list(tokens[position + 1 : end])
+        quote = next(
+            (i for i, t in enumerate(step_tokens) if t.type == "blockquote_open"), len(step_tokens)
+        )
+        feedback = tokens_to_markdown(step_tokens[quote + 1 : -1])
+        steps.append(ItemOption(tokens_to_markdown(step_tokens[:quote]), True, feedback))
+        position = end + 1
     return tuple(steps)
 
 
@@ -271,8 +275,8 @@ def _read_pairs(table: list[Token]) -> tuple[tuple[str, str], tuple[ItemPair, ..
     cells = [[tokens_to_markdown(c) for c in row] + [""] * 3 for row in table_rows(table)]
     if not cells:
         raise ItemSkippedError("it has no table")
-    head, *rows = cells
-    return (head[0], head[1]), tuple(ItemPair(r[0], r[1], r[2]) for r in rows)
+    header, *rows = cells
+    return (header[0], header[1]), tuple(ItemPair(r[0], r[1], r[2]) for r in rows)
 
 
 _LONGEST_ID = 48
@@ -283,7 +287,7 @@ _STRUCTURED = re.compile(r"(?:`{3}|\| |> |- |\d+\. |\$\$)")
 
 
 def write_item_block(item: Item, item_id: str) -> str:
-    """Return one item as Markdown with the id `item_id`: heading, comment, answers, alerts."""
+    """Return one item as Markdown with this id: heading, comment, answers, alerts."""
     heading, rest = _split_heading(item)
     comment = "\n".join([f"<!-- q: {item_id}", *_comment_lines(item)])
     comment += "\n-->" if "\n" in comment else " -->"
@@ -324,12 +328,14 @@ def _split_heading(item: Item) -> tuple[str, str]:
 def _comment_lines(item: Item) -> list[str]:
     """Return the lines of the comment below the id, without default values."""
     named_types = {"numeric", "short", "order", "match", "cloze", "card"}
-    lone = item.kind == "multiple" and sum(o.right for o in item.options) == 1
-    typed = bool(item.options) and all(_LIKE_TYPED.match(o.text) for o in item.options)
-    named = lone or (item.kind == "single" and is_true_or_false(item.options))
-    named = named or (typed and item.kind in {"single", "multiple"})
+    is_single_answer_multiple = item.kind == "multiple" and sum(o.right for o in item.options) == 1
+    look_typed = bool(item.options) and all(_LIKE_TYPED.match(o.text) for o in item.options)
+    needs_type = is_single_answer_multiple or (
+        item.kind == "single" and is_true_or_false(item.options)
+    )
+    needs_type = needs_type or (look_typed and item.kind in {"single", "multiple"})
     rows = (
-        ("type", item.kind if item.kind in named_types or named else ""),
+        ("type", item.kind if item.kind in named_types or needs_type else ""),
         ("objective", _quote_list(item.objectives)),
         ("source", _quote_list(item.sources)),
         ("tags", _quote_list(item.tags)),
@@ -369,8 +375,8 @@ def _answer_lines(item: Item) -> list[str]:
         return [fill_blanks(item.text, item.blanks)]
     if item.kind == "card":
         return [item.text]
-    written = _short_answer_line if item.kind == "short" else _choice_line
-    return ["\n".join(map(written, item.options))]
+    format_line = _short_answer_line if item.kind == "short" else _choice_line
+    return ["\n".join(map(format_line, item.options))]
 
 
 def _use_stars_after_list(stem: str, answers: list[str]) -> list[str]:
@@ -387,8 +393,8 @@ def _choice_line(option: ItemOption) -> str:
 
 
 def _short_answer_line(option: ItemOption) -> str:
-    bare = dataclasses.replace(option, text=code_span(option.text))
-    return _choice_line(bare)
+    as_code = dataclasses.replace(option, text=code_span(option.text))
+    return _choice_line(as_code)
 
 
 def _option_with_feedback(mark: str, option: ItemOption) -> str:
@@ -407,21 +413,21 @@ def _option_with_feedback(mark: str, option: ItemOption) -> str:
 def format_range(span: NumberRange) -> str:
     """Return the range as it is authored: `140 GB ± 4.2`."""
     unit = f" {span.unit}" if span.unit else ""
-    whole = span.center == int(span.center)
-    if not span.tolerance and whole:
+    is_whole_number = span.center == int(span.center)
+    if not span.tolerance and is_whole_number:
         return f"{format_significant_digits(span.center)}{unit}"
     return f"{format_significant_digits(span.center)}{unit} ± {format_significant_digits(span.tolerance)}"
 
 
 def _pair_table(titles: tuple[str, str], pairs: tuple[ItemPair, ...]) -> str:
-    why = any(p.why for p in pairs)
+    has_reasons = any(p.why for p in pairs)
     left, right = titles[0] or "Item", titles[1] or "Match"
     rows = [[left, right, "Why"], ["---"] * 3]
     rows += [
         [join_into_one_line(p.left), join_into_one_line(p.right), join_into_one_line(p.why)]
         for p in pairs
     ]
-    columns = 3 if why else 2
+    columns = 3 if has_reasons else 2
     return "\n".join("| " + " | ".join(row[:columns]) + " |" for row in rows)
 
 

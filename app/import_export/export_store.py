@@ -86,16 +86,18 @@ class LearnerCards:
 
     def list_card_ids(self) -> list[str]:
         """Return every card that was started, suspended or added, each once."""
-        undoing = LOG.alias()
-        stands = (LOG.c.rating > 0) | ((LOG.c.act != "") & LOG.c.voids.is_(None))
-        undone = select(undoing.c.id).where(undoing.c.voids == LOG.c.id).exists()
-        begun = self._select_from_own_rows(LOG, LOG.c.card).where(stands, ~undone).distinct()
-        aside = self._select_from_own_rows(ASIDE, ASIDE.c.card)
+        undo_row = LOG.alias()
+        is_effective = (LOG.c.rating > 0) | ((LOG.c.act != "") & LOG.c.voids.is_(None))
+        undone = select(undo_row.c.id).where(undo_row.c.voids == LOG.c.id).exists()
+        started = (
+            self._select_from_own_rows(LOG, LOG.c.card).where(is_effective, ~undone).distinct()
+        )
+        suspended = self._select_from_own_rows(ASIDE, ASIDE.c.card)
         added = self._select_from_own_rows(ADDED, ADDED.c.card).where(ADDED.c.declined.is_(False))
-        queries = (begun.order_by(LOG.c.card), aside, added.order_by(ADDED.c.id))
-        named = (self._db.scalars(query) for query in queries)
-        every = dict.fromkeys(itertools.chain.from_iterable(named))
-        return [card for card in every if card not in self._away]
+        queries = (started.order_by(LOG.c.card), suspended, added.order_by(ADDED.c.id))
+        id_groups = (self._db.scalars(query) for query in queries)
+        card_ids = dict.fromkeys(itertools.chain.from_iterable(id_groups))
+        return [card for card in card_ids if card not in self._away]
 
     def note_origins(self) -> dict[str, tuple[str, int]]:
         """Return the GUID and the ordinal in Anki of each own card."""
@@ -152,8 +154,8 @@ class LearnerCards:
 
 def list_own_card_ids(db: Session, learner_id: int) -> frozenset[str]:
     """Return the ids of the learner's own cards."""
-    names = select(OWN.c.card).where(OWN.c.learner_id == learner_id)
-    return frozenset(db.connection().scalars(names))
+    query = select(OWN.c.card).where(OWN.c.learner_id == learner_id)
+    return frozenset(db.connection().scalars(query))
 
 
 def parse_entries_not_undone(rows: Iterable[Row[Any]]) -> list[ReviewWithDuration | DatedEdit]:
@@ -201,8 +203,8 @@ def list_attempts(session: Session, course: str | None = None) -> Iterator[dict[
     """Yield the attempts of a course, or all, in log order; `at` is in UTC."""
     query = select(*_COLUMNS).select_from(GRADED).order_by(ATTEMPT.c.id)
     if course is not None:
-        mine = select(col(Learner.id)).where(col(Learner.course) == course)
-        query = query.where(ATTEMPT.c.learner_id.in_(mine))
+        course_learners = select(col(Learner.id)).where(col(Learner.course) == course)
+        query = query.where(ATTEMPT.c.learner_id.in_(course_learners))
     rows = session.execute(query.execution_options(yield_per=1000))
     for row in rows.mappings():
         moment = dt.datetime.fromtimestamp(row["at"] / 1000, dt.UTC)

@@ -25,13 +25,13 @@ HEAD: tuple[str, ...] = tuple(_WORDS["head"])
 @functools.lru_cache(maxsize=4096)
 def _dotted_subpaths(names: tuple[str, ...]) -> frozenset[str]:
     """Return every run of whole components of these dotted names."""
-    found: set[str] = set()
+    subpaths: set[str] = set()
     for name in names:
         parts = name.split(".")
-        found.update(
+        subpaths.update(
             ".".join(parts[a:b]) for a in range(len(parts)) for b in range(a + 1, len(parts) + 1)
         )
-    return frozenset(found)
+    return frozenset(subpaths)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -53,8 +53,12 @@ def list_matrix_names(layer: Layer, matrix: WeightMatrix) -> tuple[str, ...]:
     if part == "linear attention" or (part == "attention" and recurrent):
         part = "linear"
     table = _NAMES.get(part, _NAMES["mlp"])
-    text = table.get(matrix.name, [matrix.name])
-    return tuple(f"model.{_IN_LAYER}{block}.{word}" for block in _CONTAINERS[part] for word in text)
+    published_names = table.get(matrix.name, [matrix.name])
+    return tuple(
+        f"model.{_IN_LAYER}{block}.{name}"
+        for block in _CONTAINERS[part]
+        for name in published_names
+    )
 
 
 class ModulePatterns:
@@ -98,7 +102,7 @@ class ModulePatterns:
         return bool(self._of_layer or self._of_layers)
 
     def matches(self, names: tuple[str, ...], layer_index: str = "") -> bool:
-        """Return whether one of these full names in the layer `layer` is named."""
+        """Return whether a pattern names one of these full names, in this layer if given."""
         if not self._plain.isdisjoint(_dotted_subpaths(names)):
             return True
         if any(_any_matches_glob(names, glob) for glob in self._wild):
@@ -143,14 +147,14 @@ def _has_wildcard(glob: str) -> bool:
 
 def _strip_layers_prefix(glob: str) -> str:
     """Return a pattern without the prefix of the layers; empty if it names other parts."""
-    known = glob.replace("transformer.h.", "layers.")
-    head, found, tail = known.partition("layers.")
-    if not found:
+    normalized = glob.replace("transformer.h.", "layers.")
+    prefix, separator, suffix = normalized.partition("layers.")
+    if not separator:
         return glob.removeprefix("model.") or glob
-    before = [part for part in head.lstrip("*").split(".") if part]
-    if not all(part in _BEFORE_LAYERS for part in before):
+    prefix_parts = [part for part in prefix.lstrip("*").split(".") if part]
+    if not all(part in _BEFORE_LAYERS for part in prefix_parts):
         return ""
-    name = found + tail
+    name = separator + suffix
     return f"*.{name}" if _has_wildcard(name) else name
 
 
@@ -162,12 +166,12 @@ def _convert_entry_to_globs(entry: str) -> list[str] | None:
     if any(sign in text for sign in "\\^$(|+"):
         return _convert_regex_to_globs(text)
     # A star at either end matches the components before or after.
-    bare = text.removesuffix("*").removesuffix(".")
-    bare = bare.removeprefix("*.") or text
-    if not _has_wildcard(bare):
-        return [bare]
+    pattern = text.removesuffix("*").removesuffix(".")
+    pattern = pattern.removeprefix("*.") or text
+    if not _has_wildcard(pattern):
+        return [pattern]
     ending = "*" if text.endswith("*") else ""
-    return [f"*{bare}{ending}", f"*{bare}.*"]
+    return [f"*{pattern}{ending}", f"*{pattern}.*"]
 
 
 _SIMPLE = re.compile(r"[\w.*\[\]\-]*")
@@ -176,27 +180,27 @@ _MOST_STARS = 8
 
 def _convert_regex_to_globs(regex: str) -> list[str] | None:
     """Convert an expression of names, wildcards, digits and alternatives to wildcards."""
-    ends = regex.endswith("$") and not regex.endswith("\\$")
+    is_anchored_at_end = regex.endswith("$") and not regex.endswith("\\$")
     body = regex.removeprefix("^").removesuffix("$").replace("\\b", "")
-    for many in ("[0-9]+", "\\d+", ".*?", ".*", ".+", "[^.]+", "\\w+"):
-        body = body.replace(many, "*")
+    for repetition in ("[0-9]+", "\\d+", ".*?", ".*", ".+", "[^.]+", "\\w+"):
+        body = body.replace(repetition, "*")
     # An unescaped dot also means a literal dot.
     body = body.replace("\\d", "[0-9]").replace("\\.", ".").replace("(?:", "(")
     bodies = _expand_alternatives(body)
     if bodies is None:
         return None
-    found = []
-    for each in bodies:
-        name = each.replace("\\", "")
+    globs = []
+    for alternative in bodies:
+        name = alternative.replace("\\", "")
         if not _SIMPLE.fullmatch(name) or name.count("*") > _MOST_STARS:
             return None
-        found.append(f"*{name}" if ends else f"*{name}*")
-    return [re.sub(r"\*+", "*", glob) for glob in found]
+        globs.append(f"*{name}" if is_anchored_at_end else f"*{name}*")
+    return [re.sub(r"\*+", "*", glob) for glob in globs]
 
 
 def _expand_alternatives(regex: str) -> list[str] | None:
     """Expand every `(a|b)`; None if there are too many or nested ones."""
-    done = [""]
+    expanded = [""]
     rest = regex
     while (start := rest.find("(")) >= 0:
         end = rest.find(")", start)
@@ -205,13 +209,13 @@ def _expand_alternatives(regex: str) -> list[str] | None:
             return None
         if rest[end + 1 : end + 2] in ("*", "+", "?"):
             return None
-        before = rest[:start]
-        done = [f"{d}{before}{choice}" for d in done for choice in inner.split("|")]
-        if len(done) > _MOST_WILDCARDS:
+        prefix = rest[:start]
+        expanded = [f"{d}{prefix}{choice}" for d in expanded for choice in inner.split("|")]
+        if len(expanded) > _MOST_WILDCARDS:
             return None
         rest = rest[end + 1 :]
-    whole = [f"{d}{rest}" for d in done]
-    return [part for each in whole for part in each.split("|")]
+    completed = [f"{d}{rest}" for d in expanded]
+    return [part for expression in completed for part in expression.split("|")]
 
 
 Config = Mapping[str, Any]
@@ -309,11 +313,11 @@ def _integer_scheme(bits: int, group: int, *, zeros: bool, math: str = "bf16") -
     if group <= 0:
         return NumberScheme(f"int{bits}", f"{label}, scales by channel", float(bits), math)
     width = bits + (16 + (bits if zeros else 0)) / group
-    what = "16-bit scale"
+    scale_description = "16-bit scale"
     if zeros:
-        what += f" and {bits}-bit zero"
+        scale_description += f" and {bits}-bit zero"
     return NumberScheme(
-        f"int{bits}", f"{label}, groups of {group}", width, math, f"{what} per {group}"
+        f"int{bits}", f"{label}, groups of {group}", width, math, f"{scale_description} per {group}"
     )
 
 
@@ -330,9 +334,9 @@ def _fp8_scheme(block: Any) -> NumberScheme:
     rows, columns = (int(side) for side in block)
     if rows < 1 or columns < 1:
         raise UnknownFormatError(f"FP8 in blocks of {rows}×{columns}")
-    what = f"FP8 in blocks of {rows}×{columns}"
+    label = f"FP8 in blocks of {rows}×{columns}"
     scale = f"FP32 scale per block of {rows}×{columns}"
-    return NumberScheme("fp8-block", what, 8 + 32 / (rows * columns), "fp8", scale, rows)
+    return NumberScheme("fp8-block", label, 8 + 32 / (rows * columns), "fp8", scale, rows)
 
 
 def _read_fp8(table: Config) -> Quantization:
@@ -350,8 +354,8 @@ def _read_gptq(table: Config) -> Quantization:
     zeros = table.get("zero_point", True) is not False
     overrides = [*_read_gptqmodel_overrides(table, bits, group), *_unquantized_modules(table)]
     if table.get("lm_head") is True:
-        head = _integer_scheme(bits, group, zeros=zeros, math="fp16")
-        overrides.append(ModuleOverride(ModulePatterns(("lm_head",)), head))
+        head_scheme = _integer_scheme(bits, group, zeros=zeros, math="fp16")
+        overrides.append(ModuleOverride(ModulePatterns(("lm_head",)), head_scheme))
     scheme = _integer_scheme(bits, group, zeros=zeros, math="fp16")
     return Quantization(scheme, overrides=tuple(overrides))
 
@@ -363,14 +367,14 @@ def _read_group_size(table: Config) -> int:
 
 def _read_gptqmodel_overrides(table: Config, bits: int, group: int) -> tuple[ModuleOverride, ...]:
     """Read exceptions of GPTQModel: `-:` excludes modules, `+:` sets other bits."""
-    found: list[tuple[str, NumberScheme | None]] = []
-    for key, given in (table.get("dynamic") or {}).items():
+    scheme_by_pattern: list[tuple[str, NumberScheme | None]] = []
+    for key, settings in (table.get("dynamic") or {}).items():
         sign, pattern = (key[0], key[2:]) if key[1:2] == ":" else ("+", key)
-        values = given or {}
-        own = int(values.get("bits", bits)), int(values.get("group_size", group))
-        scheme = None if sign == "-" else _integer_scheme(*own, zeros=True, math="fp16")
-        found.append((f"re:{pattern}", scheme))
-    return _overrides_by_scheme(found)
+        values = settings or {}
+        bits_and_group = int(values.get("bits", bits)), int(values.get("group_size", group))
+        scheme = None if sign == "-" else _integer_scheme(*bits_and_group, zeros=True, math="fp16")
+        scheme_by_pattern.append((f"re:{pattern}", scheme))
+    return _overrides_by_scheme(scheme_by_pattern)
 
 
 # Published checkpoints mix two to four formats.
@@ -381,13 +385,14 @@ def _overrides_by_scheme(
     pairs: Iterable[tuple[str, NumberScheme | None]],
 ) -> tuple[ModuleOverride, ...]:
     """Return one override per format, with all modules that have it."""
-    named: dict[NumberScheme | None, list[str]] = {}
+    names_by_scheme: dict[NumberScheme | None, list[str]] = {}
     for name, scheme in pairs:
-        named.setdefault(scheme, []).append(name)
-        if len(named) > _MOST_FORMATS:
+        names_by_scheme.setdefault(scheme, []).append(name)
+        if len(names_by_scheme) > _MOST_FORMATS:
             raise UnknownFormatError(f"one of more than {_MOST_FORMATS} formats")
     return tuple(
-        ModuleOverride(_parse_module_patterns(tuple(n)), scheme) for scheme, n in named.items()
+        ModuleOverride(_parse_module_patterns(tuple(names)), scheme)
+        for scheme, names in names_by_scheme.items()
     )
 
 
@@ -402,14 +407,18 @@ def _read_auto_round(table: Config) -> Quantization:
         scheme = _float_scheme(bits, 0)
     else:
         scheme = _integer_scheme(bits, group, zeros=True, math="fp16")
-    others: list[tuple[str, NumberScheme | None]] = []
+    module_schemes: list[tuple[str, NumberScheme | None]] = []
     for name, values in (table.get("extra_config") or {}).items():
-        own = int((values or {}).get("bits", bits))
-        size = int((values or {}).get("group_size", group) or -1)
-        other = None if own >= 16 else _integer_scheme(own, size, zeros=True, math="fp16")
-        others.append((str(name), other))
+        module_bits = int((values or {}).get("bits", bits))
+        module_group = int((values or {}).get("group_size", group) or -1)
+        module_scheme = (
+            None
+            if module_bits >= 16
+            else _integer_scheme(module_bits, module_group, zeros=True, math="fp16")
+        )
+        module_schemes.append((str(name), module_scheme))
     return Quantization(
-        scheme, overrides=(*_overrides_by_scheme(others), *_unquantized_modules(table))
+        scheme, overrides=(*_overrides_by_scheme(module_schemes), *_unquantized_modules(table))
     )
 
 
@@ -445,20 +454,20 @@ def _read_compressed_tensors(table: Config) -> Quantization:
     packing = str(table.get("format") or "")
     if "sparse" in packing or "marlin-24" in packing:
         raise UnknownFormatError(f"“{packing[:40]}”")
-    base = None
-    others: list[tuple[str, NumberScheme | None]] = []
+    default_scheme = None
+    module_schemes: list[tuple[str, NumberScheme | None]] = []
     for group in (table.get("config_groups") or {}).values():
         scheme = _compressed_tensors_scheme(group) if group.get("weights") else None
         targets = [str(target) for target in group.get("targets") or ("Linear",)]
         if "Linear" in targets:
-            base = base or scheme
-        others += [(target, scheme) for target in targets if target != "Linear"]
-    overrides = (*_unquantized_modules(table), *_overrides_by_scheme(others))
-    if base is None and not any(o.scheme for o in overrides):
+            default_scheme = default_scheme or scheme
+        module_schemes += [(target, scheme) for target in targets if target != "Linear"]
+    overrides = (*_unquantized_modules(table), *_overrides_by_scheme(module_schemes))
+    if default_scheme is None and not any(o.scheme for o in overrides):
         raise UnknownFormatError(
             f"{describe_quantization_method(table)} without any format of weights"
         )
-    return Quantization(base, overrides=overrides)
+    return Quantization(default_scheme, overrides=overrides)
 
 
 def _compressed_tensors_scheme(group: Config) -> NumberScheme:
@@ -475,27 +484,27 @@ def _compressed_tensors_scheme(group: Config) -> NumberScheme:
 
 def _read_modelopt(table: Config) -> Quantization:
     """Read NVIDIA ModelOpt: one algorithm, groups of modules, or one per module."""
-    kept = _unquantized_modules(table)
+    unquantized = _unquantized_modules(table)
     layers = table.get("quantized_layers")
     if isinstance(layers, Mapping) and layers:
-        others = (
+        module_schemes = (
             (str(name), _modelopt_scheme(str((values or {}).get("quant_algo")), table))
             for name, values in layers.items()
         )
-        return Quantization(None, overrides=(*kept, *_overrides_by_scheme(others)))
-    word = table.get("quant_algo")
-    if word in (None, "", "MIXED_PRECISION") and table.get("config_groups"):
+        return Quantization(None, overrides=(*unquantized, *_overrides_by_scheme(module_schemes)))
+    algorithm = table.get("quant_algo")
+    if algorithm in (None, "", "MIXED_PRECISION") and table.get("config_groups"):
         return _read_compressed_tensors(table)
-    return Quantization(_modelopt_scheme(str(word), table), overrides=kept)
+    return Quantization(_modelopt_scheme(str(algorithm), table), overrides=unquantized)
 
 
 def _modelopt_scheme(algorithm: str, table: Config) -> NumberScheme:
     """Return the weight format of a ModelOpt algorithm."""
     name = algorithm.upper()
-    found = next((make for start, make in _ALGORITHMS if name.startswith(start)), None)
-    if found is None:
+    build_scheme = next((make for start, make in _ALGORITHMS if name.startswith(start)), None)
+    if build_scheme is None:
         raise UnknownFormatError(f"“{algorithm[:40]}”")
-    return found(table)
+    return build_scheme(table)
 
 
 _ALGORITHMS: tuple[tuple[str, Callable[[Config], NumberScheme]], ...] = (
@@ -517,12 +526,12 @@ _ALGORITHMS: tuple[tuple[str, Callable[[Config], NumberScheme]], ...] = (
 
 def _read_quark(table: Config) -> Quantization:
     """Read AMD Quark: a format for all modules, and others for named ones."""
-    base = _quark_scheme(table["global_quant_config"])
-    others = _overrides_by_scheme(
+    default_scheme = _quark_scheme(table["global_quant_config"])
+    overrides = _overrides_by_scheme(
         (str(name), _quark_scheme(values))
         for name, values in (table.get("layer_quant_config") or {}).items()
     )
-    return Quantization(base, overrides=(*_unquantized_modules(table), *others))
+    return Quantization(default_scheme, overrides=(*_unquantized_modules(table), *overrides))
 
 
 def _quark_scheme(values: Config) -> NumberScheme | None:
@@ -546,20 +555,20 @@ def _read_hqq(table: Config) -> Quantization:
     values = table.get("quant_config") or table
     values = values.get("weight_quant_params") or values
     bits, group = int(values["nbits"]), int(values.get("group_size") or -1)
-    extra = 32 / group if group > 0 else 0.0
+    scale_bits = 32 / group if group > 0 else 0.0
     label = f"HQQ INT{bits}, groups of {group}"
     scale = f"16-bit scale and zero per {group}"
-    scheme = NumberScheme(f"int{bits}", label, bits + extra, "bf16", scale)
+    scheme = NumberScheme(f"int{bits}", label, bits + scale_bits, "bf16", scale)
     return Quantization(scheme, overrides=_unquantized_modules(table))
 
 
 def _read_quanto(table: Config) -> Quantization:
-    word = str(table.get("weights"))
-    if word.startswith("float8"):
+    weight_type = str(table.get("weights"))
+    if weight_type.startswith("float8"):
         return Quantization(FP8, overrides=_unquantized_modules(table))
-    digits = word.removeprefix("qint").removeprefix("int")
+    digits = weight_type.removeprefix("qint").removeprefix("int")
     if not digits.isdigit():
-        raise UnknownFormatError(f"Quanto's “{word[:40]}”")
+        raise UnknownFormatError(f"Quanto's “{weight_type[:40]}”")
     group = 128 if int(digits) < 8 else -1
     scheme = _integer_scheme(int(digits), group, zeros=group > 0)
     return Quantization(scheme, overrides=_unquantized_modules(table))
@@ -575,15 +584,22 @@ def _read_mlx(table: Config) -> Quantization:
         raise UnknownFormatError(f"MLX with {bits} bits in groups of {group}")
     label, scale = f"INT{bits}, groups of {group}", f"16-bit scale and bias per {group}"
     scheme = NumberScheme(f"int{bits}", label, bits + 32 / group, "bf16", scale)
-    others: list[tuple[str, NumberScheme | None]] = []
+    module_schemes: list[tuple[str, NumberScheme | None]] = []
     for name, values in table.items():
         if values is False:
-            others.append((str(name), None))
+            module_schemes.append((str(name), None))
         elif isinstance(values, Mapping):
-            own, size = int(values["bits"]), int(values["group_size"])
-            text = f"INT{own}, groups of {size}"
-            others.append((str(name), NumberScheme(f"int{own}", text, own + 32 / size)))
-    return Quantization(scheme, "everything", _overrides_by_scheme(others))
+            module_bits, module_group = int(values["bits"]), int(values["group_size"])
+            module_label = f"INT{module_bits}, groups of {module_group}"
+            module_schemes.append(
+                (
+                    str(name),
+                    NumberScheme(
+                        f"int{module_bits}", module_label, module_bits + 32 / module_group
+                    ),
+                )
+            )
+    return Quantization(scheme, "everything", _overrides_by_scheme(module_schemes))
 
 
 def _read_int8(table: Config) -> Quantization:
@@ -628,18 +644,20 @@ def read_quantization(config: Config, language_config: Config) -> Quantization |
 
     `language_config` is the part for the language model.
     """
-    inner = _find_quantization_table(language_config)
-    found = _find_quantization_table(config) or inner
+    language_table = _find_quantization_table(language_config)
+    table = _find_quantization_table(config) or language_table
     try:
-        if found is None:
+        if table is None:
             return _read_unscaled_dtype(config, language_config)
-        read = dataclasses.replace(_read_by_method(found), cache=_requested_cache_format(found))
-        return _add_expert_override(read, language_config)
+        quantization = dataclasses.replace(
+            _read_by_method(table), cache=_requested_cache_format(table)
+        )
+        return _add_expert_override(quantization, language_config)
     except UnknownFormatError as error:
         return Quantization(problem=str(error))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return Quantization(
-            problem=describe_quantization_method(found or {}) + ", with unusable values"
+            problem=describe_quantization_method(table or {}) + ", with unusable values"
         )
 
 
@@ -650,8 +668,8 @@ def _requested_cache_format(table: Config) -> str:
     scheme = table.get("kv_cache_scheme")
     if isinstance(scheme, Mapping) and scheme.get("num_bits") == 8:
         return "fp8" if scheme.get("type") == "float" else "int8"
-    word = str(table.get("kv_cache_quant_algo") or "").lower()
-    return word if word in {"fp8", "int8"} else ""
+    algorithm = str(table.get("kv_cache_quant_algo") or "").lower()
+    return algorithm if algorithm in {"fp8", "int8"} else ""
 
 
 def _find_quantization_table(config: Config) -> Config | None:
@@ -679,12 +697,12 @@ def _read_unscaled_dtype(config: Config, language_config: Config) -> Quantizatio
 
 def _add_expert_override(quantization: Quantization, language_config: Config) -> Quantization:
     """Add the routed experts' format, which DeepSeek V4 stores outside the table."""
-    word = language_config.get("expert_dtype")
-    if not word or quantization.problem:
+    expert_dtype = language_config.get("expert_dtype")
+    if not expert_dtype or quantization.problem:
         return quantization
-    if word not in ("fp4", "fp8"):
-        raise UnknownFormatError(f"experts of type {str(word)[:40]}")
-    if word == "fp8":
+    if expert_dtype not in ("fp4", "fp8"):
+        raise UnknownFormatError(f"experts of type {str(expert_dtype)[:40]}")
+    if expert_dtype == "fp8":
         return quantization
     experts = ModuleOverride(ModulePatterns(("experts",)), MXFP4)
     return dataclasses.replace(quantization, overrides=(*quantization.overrides, experts))

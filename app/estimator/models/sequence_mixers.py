@@ -31,36 +31,36 @@ def build_latent_attention(shape: LatentAttentionShape, window: int | None) -> T
     Cache: r_kv + d_r elements per token, whatever the number of heads; it is not
     divided by tensor parallelism. From DeepSeek-V2 (2024), section 2.1.
     """
-    wide = shape.nope_dim + shape.rope_dim
-    down = shape.kv_rank + shape.rope_dim
-    query = _latent_query_matrices(shape, wide)
-    up = shape.heads * (shape.nope_dim + shape.value_dim)
+    head_width = shape.nope_dim + shape.rope_dim
+    latent_width = shape.kv_rank + shape.rope_dim
+    query = _latent_query_matrices(shape, head_width)
+    unpacked_width = shape.heads * (shape.nope_dim + shape.value_dim)
     matrices = (
         *query,
-        WeightMatrix("kv_a", shape.hidden, down, "attention", "whole"),
-        WeightMatrix("kv_b", shape.kv_rank, up, "attention"),
+        WeightMatrix("kv_a", shape.hidden, latent_width, "attention", "whole"),
+        WeightMatrix("kv_b", shape.kv_rank, unpacked_width, "attention"),
         WeightMatrix("o", shape.heads * shape.value_dim, shape.hidden, "attention", "rows"),
         *_indexer_matrices(shape),
     )
     if shape.head_gate or shape.output_gate:
         gates = shape.heads * (shape.value_dim if shape.output_gate else 1)
         matrices = (*matrices, WeightMatrix("gate", shape.hidden, gates, "attention"))
-    biases = (shape.query_rank + down + shape.hidden) if shape.bias else 0
-    owns = bool(shape.index_heads) and not shape.index_shared
-    index_norm = 2 * shape.index_dim if owns else 0
+    biases = (shape.query_rank + latent_width + shape.hidden) if shape.bias else 0
+    has_own_indexer = bool(shape.index_heads) and not shape.index_shared
+    index_norm = 2 * shape.index_dim if has_own_indexer else 0
     return TokenMixer(
         kind="latent",
         matrices=matrices,
         vectors=shape.query_rank + shape.kv_rank + biases + index_norm,
         heads=shape.heads,
         kv_heads=1,
-        head_dim=wide,
+        head_dim=head_width,
         value_dim=shape.value_dim,
         window=window,
-        cache=down,
-        index=shape.index_dim if owns else 0,
-        index_heads=shape.index_heads if owns else 0,
-        index_dim=shape.index_dim if owns else 0,
+        cache=latent_width,
+        index=shape.index_dim if has_own_indexer else 0,
+        index_heads=shape.index_heads if has_own_indexer else 0,
+        index_dim=shape.index_dim if has_own_indexer else 0,
         top=shape.top if shape.index_heads else None,
         latent=shape.kv_rank,
         query_rank=shape.query_rank,
@@ -120,12 +120,12 @@ def build_compressed_attention(shape: CompressedAttentionShape) -> TokenMixer:
     The cache has a window of whole entries and one entry of d per `rate` tokens, plus a
     smaller one for the indexer.
     """
-    twice = 2 if shape.index_heads else 1
-    packed = twice * shape.head_dim if shape.rate else 0
+    compressor_copies = 2 if shape.index_heads else 1
+    compressor_width = compressor_copies * shape.head_dim if shape.rate else 0
     return TokenMixer(
         kind="compressed",
-        matrices=tuple(_compressed_matrices(shape, packed)),
-        vectors=_compressed_vector_parameters(shape, packed),
+        matrices=tuple(_compressed_matrices(shape, compressor_width)),
+        vectors=_compressed_vector_parameters(shape, compressor_width),
         heads=shape.heads,
         kv_heads=1,
         head_dim=shape.head_dim,
@@ -147,14 +147,14 @@ def _compressed_matrices(
     shape: CompressedAttentionShape, compressor_width: int
 ) -> list[WeightMatrix]:
     """Return queries, one KV head, a grouped output, and the compressor."""
-    wide = shape.heads * shape.head_dim
-    out = shape.out_groups * shape.out_rank
+    query_width = shape.heads * shape.head_dim
+    output_width = shape.out_groups * shape.out_rank
     matrices = [
         WeightMatrix("q_a", shape.hidden, shape.query_rank, "attention", "whole"),
-        WeightMatrix("q_b", shape.query_rank, wide, "attention"),
+        WeightMatrix("q_b", shape.query_rank, query_width, "attention"),
         WeightMatrix("kv", shape.hidden, shape.head_dim, "attention", "whole"),
-        WeightMatrix("o_a", wide // shape.out_groups, out, "attention"),
-        WeightMatrix("o_b", out, shape.hidden, "attention", "rows"),
+        WeightMatrix("o_a", query_width // shape.out_groups, output_width, "attention"),
+        WeightMatrix("o_b", output_width, shape.hidden, "attention", "rows"),
     ]
     if compressor_width:
         matrices += [
@@ -260,22 +260,22 @@ def build_mamba2_mixer(shape: Mamba2Shape) -> TokenMixer:
     Parameters: h(2d_i+2GS+H) + (d_i+2GS)(k+1) + 3H + d_i + d_i·h.
     """
     inner = shape.heads * shape.head_dim
-    mixed = inner + 2 * shape.groups * shape.state
+    convolved_width = inner + 2 * shape.groups * shape.state
     matrices = (
-        WeightMatrix("in", shape.hidden, inner + mixed + shape.heads, "attention"),
+        WeightMatrix("in", shape.hidden, inner + convolved_width + shape.heads, "attention"),
         WeightMatrix("out", inner, shape.hidden, "attention", "rows"),
     )
-    vectors = mixed * shape.convolution + (mixed if shape.conv_bias else 0)
+    vectors = convolved_width * shape.convolution + (convolved_width if shape.conv_bias else 0)
     vectors += 3 * shape.heads + (inner if shape.norm else 0)
     if shape.projection_bias:
-        vectors += inner + mixed + shape.heads + shape.hidden
+        vectors += inner + convolved_width + shape.heads + shape.hidden
     return TokenMixer(
         kind="mamba2",
         matrices=matrices,
         vectors=vectors,
         state=inner * shape.state,
         scan=SCAN,
-        convolution=mixed * shape.convolution,
+        convolution=convolved_width * shape.convolution,
     )
 
 
@@ -297,22 +297,22 @@ def build_gated_delta_mixer(shape: GatedDeltaShape) -> TokenMixer:
     Parameters: h(2H_k·d_k + 2H_v·d_v) + 2h·H_v + k(2H_k·d_k + H_v·d_v) + 2H_v +
     d_v + H_v·d_v·h.
     """
-    keys = shape.key_heads * shape.key_dim
-    values = shape.value_heads * shape.value_dim
+    key_width = shape.key_heads * shape.key_dim
+    value_width = shape.value_heads * shape.value_dim
     matrices = (
-        WeightMatrix("qkv", shape.hidden, 2 * keys + values, "linear attention"),
-        WeightMatrix("gate", shape.hidden, values, "linear attention"),
+        WeightMatrix("qkv", shape.hidden, 2 * key_width + value_width, "linear attention"),
+        WeightMatrix("gate", shape.hidden, value_width, "linear attention"),
         WeightMatrix("decay", shape.hidden, 2 * shape.value_heads, "linear attention"),
-        WeightMatrix("out", values, shape.hidden, "linear attention", "rows"),
+        WeightMatrix("out", value_width, shape.hidden, "linear attention", "rows"),
     )
-    mixed = 2 * keys + values
+    convolved_width = 2 * key_width + value_width
     return TokenMixer(
         kind="delta",
         matrices=matrices,
-        vectors=shape.convolution * mixed + 2 * shape.value_heads + shape.value_dim,
+        vectors=shape.convolution * convolved_width + 2 * shape.value_heads + shape.value_dim,
         state=shape.value_heads * shape.key_dim * shape.value_dim,
         scan=DELTA,
-        convolution=mixed * shape.convolution,
+        convolution=convolved_width * shape.convolution,
     )
 
 
@@ -333,14 +333,14 @@ class KimiDeltaShape:
 
 def _kimi_gate_matrices(shape: KimiDeltaShape, inner: int) -> tuple[WeightMatrix, ...]:
     """Return the gates for forgetting and for the output."""
-    weight_matrces: list[WeightMatrix] = []
+    gate_matrices: list[WeightMatrix] = []
     for name, low_rank in (("forget", shape.low_rank_decay), ("gate", shape.low_rank_gate)):
         if not low_rank:
-            weight_matrces.append(WeightMatrix(name, shape.hidden, inner, "linear attention"))
+            gate_matrices.append(WeightMatrix(name, shape.hidden, inner, "linear attention"))
             continue
         down = WeightMatrix(f"{name}_a", shape.hidden, shape.dim, "linear attention", "whole")
-        weight_matrces += (down, WeightMatrix(f"{name}_b", shape.dim, inner, "linear attention"))
-    return tuple(weight_matrces)
+        gate_matrices += (down, WeightMatrix(f"{name}_b", shape.dim, inner, "linear attention"))
+    return tuple(gate_matrices)
 
 
 def build_kimi_delta_mixer(shape: KimiDeltaShape) -> TokenMixer:

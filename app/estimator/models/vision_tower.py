@@ -2,7 +2,7 @@
 
 Each function counts the parameters of the Transformers 5.23 class of that name:
 `vision` has the fields of its `vision_config`, `outer` those of the whole model,
-and `text` is the width of the language model.
+and `text_width` is the width of the language model.
 """
 
 import dataclasses
@@ -77,7 +77,9 @@ def _patches_per_image(vision: Config) -> int:
         _read_height_and_width(vision, "image_size"),
         _read_height_and_width(vision, "patch_size"),
     )
-    return math.prod(whole // part for whole, part in zip(image, patch, strict=True))
+    return math.prod(
+        image_side // patch_side for image_side, patch_side in zip(image, patch, strict=True)
+    )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -134,18 +136,18 @@ def _pixtral_encoder_and_width(vision: Config) -> PixtralEncoder:
     """Return parameters and width of Pixtral's tower: rotary positions, no biases."""
     layers = _read_tower_layers(vision, gated=True, qkv_bias=False, bias=False, norm_terms=1)
     hidden = layers.hidden
-    first = _patch_embedding_parameters(vision, hidden, bias=False)
-    return PixtralEncoder(first + hidden + layers.parameters, width=hidden)
+    patch_embedding = _patch_embedding_parameters(vision, hidden, bias=False)
+    return PixtralEncoder(patch_embedding + hidden + layers.parameters, width=hidden)
 
 
 def _two_matrix_projector_parameters(
     outer: Config, inputs: int, text_width: int, *, bias: bool
 ) -> int:
     """Return a projector of two matrices over the features of one or more layers."""
-    taken = outer.get("vision_feature_layer")
-    number = len(taken) if isinstance(taken, list) and taken else 1
+    feature_layers = outer.get("vision_feature_layer")
+    layer_count = len(feature_layers) if isinstance(feature_layers, list) and feature_layers else 1
     bias = bool(outer.get("multimodal_projector_bias", bias))
-    return _linear_parameters(inputs * number, text_width, bias=bias) + _linear_parameters(
+    return _linear_parameters(inputs * layer_count, text_width, bias=bias) + _linear_parameters(
         text_width, text_width, bias=bias
     )
 
@@ -161,8 +163,10 @@ def _count_mistral3_parameters(vision: Config, outer: Config, text_width: int) -
     """Mistral Small 3.1 and later: neighboring patches are merged first."""
     encoder = _pixtral_encoder_and_width(vision)
     hidden = encoder.width
-    merged = read_first_size({"spatial_merge_size": 2, **outer}, "spatial_merge_size") ** 2
-    projector = hidden + merged * hidden * hidden
+    patches_per_merge = (
+        read_first_size({"spatial_merge_size": 2, **outer}, "spatial_merge_size") ** 2
+    )
+    projector = hidden + patches_per_merge * hidden * hidden
     projector += _two_matrix_projector_parameters(outer, hidden, text_width, bias=False)
     return TowerParameters(encoder.parameters, projector)
 
@@ -187,14 +191,14 @@ def _patches_per_merge(vision: Config) -> int:
 
 def _count_qwen2_vl_parameters(vision: Config, _: Config, __: int) -> TowerParameters:
     """Qwen2-VL: the MLP width is a multiple of the tower's width."""
-    hidden, number = read_first_size(vision, "embed_dim"), read_first_size(vision, "depth")
-    layers = _TowerLayers(hidden, hidden * read_first_size(vision, "mlp_ratio"), number)
+    hidden, layer_count = read_first_size(vision, "embed_dim"), read_first_size(vision, "depth")
+    layers = _TowerLayers(hidden, hidden * read_first_size(vision, "mlp_ratio"), layer_count)
     encoder = _patch_embedding_parameters(
         vision, hidden, frames=_frames_per_patch(vision), bias=False
     )
-    out = read_first_size(vision, "hidden_size")
+    output_width = read_first_size(vision, "hidden_size")
     merger = _patch_merger_parameters(
-        hidden, _patches_per_merge(vision), out, norm_parameters=2 * hidden
+        hidden, _patches_per_merge(vision), output_width, norm_parameters=2 * hidden
     )
     return TowerParameters(encoder + layers.parameters, projector=merger)
 
@@ -202,12 +206,12 @@ def _count_qwen2_vl_parameters(vision: Config, _: Config, __: int) -> TowerParam
 def _count_qwen25_vl_parameters(vision: Config, _: Config, __: int) -> TowerParameters:
     """Qwen2.5-VL: gated MLPs with biases, RMS norms."""
     layers = _read_tower_layers(vision, gated=True, norm_terms=1)
-    hidden, out = layers.hidden, read_first_size(vision, "out_hidden_size")
+    hidden, output_width = layers.hidden, read_first_size(vision, "out_hidden_size")
     encoder = _patch_embedding_parameters(
         vision, hidden, frames=_frames_per_patch(vision), bias=False
     )
     merger = _patch_merger_parameters(
-        hidden, _patches_per_merge(vision), out, norm_parameters=hidden
+        hidden, _patches_per_merge(vision), output_width, norm_parameters=hidden
     )
     return TowerParameters(encoder + layers.parameters, projector=merger)
 
@@ -215,7 +219,7 @@ def _count_qwen25_vl_parameters(vision: Config, _: Config, __: int) -> TowerPara
 def _count_qwen3_vl_parameters(vision: Config, _: Config, __: int) -> TowerParameters:
     """Qwen3-VL and Qwen3.5: an additional merger for each intermediate layer that is used."""
     layers = _read_tower_layers(vision)
-    hidden, out, merged = (
+    hidden, output_width, patches_per_merge = (
         layers.hidden,
         read_first_size(vision, "out_hidden_size"),
         _patches_per_merge(vision),
@@ -225,12 +229,16 @@ def _count_qwen3_vl_parameters(vision: Config, _: Config, __: int) -> TowerParam
         + layers.parameters
     )
     encoder += read_first_size(vision, "num_position_embeddings") * hidden
-    tapped = vision.get("deepstack_visual_indexes") or ()
-    if not isinstance(tapped, list | tuple):
+    deepstack_layers = vision.get("deepstack_visual_indexes") or ()
+    if not isinstance(deepstack_layers, list | tuple):
         raise UnreadableConfigError("deepstack_visual_indexes is not a list.")
-    merger = _patch_merger_parameters(hidden, merged, out, norm_parameters=2 * hidden)
-    deep = _patch_merger_parameters(hidden, merged, out, norm_parameters=2 * merged * hidden)
-    return TowerParameters(encoder, projector=merger + len(tapped) * deep)
+    merger = _patch_merger_parameters(
+        hidden, patches_per_merge, output_width, norm_parameters=2 * hidden
+    )
+    deepstack_merger = _patch_merger_parameters(
+        hidden, patches_per_merge, output_width, norm_parameters=2 * patches_per_merge * hidden
+    )
+    return TowerParameters(encoder, projector=merger + len(deepstack_layers) * deepstack_merger)
 
 
 def _count_llama4_parameters(vision: Config, _: Config, text_width: int) -> TowerParameters:
@@ -249,12 +257,12 @@ def _count_internvit_parameters(vision: Config, outer: Config, text_width: int) 
     """InternViT: a class token, scaled residuals; query norms in the 6B."""
     hidden = read_first_size(vision, "hidden_size")
     scales = 2 * hidden
-    normed = vision.get("use_qk_norm") or vision.get("qk_normalization")
+    has_query_key_norms = vision.get("use_qk_norm") or vision.get("qk_normalization")
     layers = _read_tower_layers(
         vision,
         qkv_bias=bool(vision.get("attention_bias") or vision.get("qkv_bias")),
         norm_terms=1 if vision.get("norm_type") == "rms_norm" else 2,
-        extra=scales + (2 * hidden if normed else 0),
+        extra=scales + (2 * hidden if has_query_key_norms else 0),
     )
     encoder = _patch_embedding_parameters(vision, hidden) + layers.parameters
     encoder += hidden + (_patches_per_image(vision) + 1) * hidden
@@ -277,8 +285,10 @@ def _count_moonvit_parameters(vision: Config, _: Config, text_width: int) -> Tow
     columns = read_first_size(vision, "init_pos_emb_width", "pos_emb_width")
     encoder = _patch_embedding_parameters(vision, hidden) + rows * columns * hidden
     encoder += layers.parameters + 2 * hidden
-    merged = math.prod(_read_height_and_width(vision, "merge_kernel_size"))
-    projector = _patch_merger_parameters(hidden, merged, text_width, norm_parameters=2 * hidden)
+    patches_per_merge = math.prod(_read_height_and_width(vision, "merge_kernel_size"))
+    projector = _patch_merger_parameters(
+        hidden, patches_per_merge, text_width, norm_parameters=2 * hidden
+    )
     return TowerParameters(encoder, projector)
 
 
@@ -288,10 +298,10 @@ def _count_gemma4_parameters(vision: Config, _: Config, text_width: int) -> Towe
         read_first_size(vision, "hidden_size"),
         read_first_size(vision, "intermediate_size"),
     )
-    head = read_first_size(vision, "head_dim")
-    queries = head * read_first_size(vision, "num_attention_heads")
-    keys = head * read_first_size(vision, "num_key_value_heads")
-    layer = 2 * hidden * (queries + keys) + 3 * hidden * width + 4 * hidden + 2 * head
+    head_dim = read_first_size(vision, "head_dim")
+    queries = head_dim * read_first_size(vision, "num_attention_heads")
+    keys = head_dim * read_first_size(vision, "num_key_value_heads")
+    layer = 2 * hidden * (queries + keys) + 3 * hidden * width + 4 * hidden + 2 * head_dim
     encoder = _patch_embedding_parameters(vision, hidden, bias=False)
     encoder += 2 * read_first_size(vision, "position_embedding_size") * hidden
     encoder += read_first_size(vision, "num_hidden_layers") * layer
@@ -379,28 +389,28 @@ def read_vision_tower(config: Config, text_width: int) -> VisionTowerInfo:
 
     Parts of unknown kind, or without a size, are listed in `unread` and not counted.
     """
-    named = tuple(key for key in SIDE_CONFIGS if config.get(key))
+    side_configs = tuple(key for key in SIDE_CONFIGS if config.get(key))
     family, vision = str(config.get("model_type")), config.get(_VISION)
     kind = KINDS.get(family)
-    if kind is None or not isinstance(vision, Mapping) or _VISION not in named:
-        return VisionTowerInfo(unread=named)
+    if kind is None or not isinstance(vision, Mapping) or _VISION not in side_configs:
+        return VisionTowerInfo(unread=side_configs)
     if str(vision.get("model_type") or "") not in {"", family, *kind.names}:
-        return VisionTowerInfo(unread=named)
-    rest = tuple(key for key in named if key != _VISION)
-    tower = _read_tower(kind, vision, config, text_width)
-    return dataclasses.replace(tower, unread=(*tower.unread, *rest))
+        return VisionTowerInfo(unread=side_configs)
+    uncounted = tuple(key for key in side_configs if key != _VISION)
+    info = _read_tower(kind, vision, config, text_width)
+    return dataclasses.replace(info, unread=(*info.unread, *uncounted))
 
 
 def _read_tower(kind: TowerKind, vision: Config, outer: Config, text_width: int) -> VisionTowerInfo:
     completed = add_config_defaults({**vision, "model_type": kind.defaults})
     fields = TrackedConfig(completed.fields)
     try:
-        tower = kind.count(fields, outer, text_width)
+        counts = kind.count(fields, outer, text_width)
     except UnreadableConfigError:
         return VisionTowerInfo(unread=(_VISION,))
     unread = (key for key in fields.list_unread_relevant_fields() if key not in _HARMLESS)
     return VisionTowerInfo(
-        VisionTower(kind.defaults, tower.encoder, tower.projector),
+        VisionTower(kind.defaults, counts.encoder, counts.projector),
         tuple(f"{_VISION}.{key}" for key in unread),
         tuple(f"{_VISION}.{key}" for key in completed.defaulted),
     )

@@ -20,18 +20,18 @@ class InferenceEngine:
     """Overheads of an engine in addition to its kernels.
 
     `host`: per step, what scheduling and sampling add [s]; `kernel`: per kernel,
-    launch and gap [s]; `prefill`: times the computing of a prompt [1]; `grouped`: rate
-    of products of many experts, of the geometric mean of that of one product and of
-    that in 16 bit, since a narrower format shortens only a part of them [1];
+    launch and gap [s]; `prefill`: factor of the compute time of a prompt [1]; `grouped`:
+    rate of expert products, as a share of the geometric mean of the rates of one product in its
+    format and in 16 bit, because a narrower format speeds up only a part of them [1];
     `front`: tokenizing and transfer to the engine, before a prompt is queued [s];
     `eager`: per kernel of a prompt, because these are launched one by one [s];
     `sequence`: per sequence and step, for sampling and streaming [s];
     `library_reduce`: all-reduce is that of the communication library;
     `whole_windows`: layers with a sliding window cache every token; `separate`: prompts
-    are read in steps of their own, during which no answer continues; `bandwidth_limit`: the
-    most that its kernels read of a GPU's memory [B/s]; `compute_limit`: the most that its
-    products reach [FLOP/s]; `deals_layers`: each GPU has whole layers, and
-    one works after the other; `vector_rows`: up to so many rows are multiplied as vectors
+    are processed in steps of their own, during which no answer continues; `bandwidth_limit`: the
+    highest rate at which its kernels read GPU memory [B/s]; `compute_limit`: the highest rate of
+    its products [FLOP/s]; `deals_layers`: each GPU has whole layers, and the GPUs work one after
+    the other; `vector_rows`: up to so many rows are multiplied as vectors
     and not padded to a tile [1];
     `graphs`: batch sizes with a recorded CUDA graph, which is launched as a whole.
     """
@@ -69,8 +69,8 @@ class InferenceEngine:
         >>> find_engine("trtllm").padded_batch(155), find_engine("vllm").padded_batch(155)
         (256.0, 155)
         """
-        above = bisect.bisect_left(self.graphs, sequences)
-        return float(self.graphs[above]) if above < len(self.graphs) else sequences
+        index = bisect.bisect_left(self.graphs, sequences)
+        return float(self.graphs[index]) if index < len(self.graphs) else sequences
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -78,14 +78,12 @@ class SharedEngineConstants:
     """Constants of a step and of the first token that all engines share.
 
     `attention`: of a decode kernel in addition to reading its bytes [s]; `routed`: of a layer with
-    experts in addition to its bytes, for routing and sorting [s]; `grouped`: rate of products
-    of many experts, of the geometric mean of that of one product and of that in 16 bit,
-    since a narrower format shortens only a part of them [1]; `padding`: rows by which
+    experts in addition to its bytes, for routing and sorting [s]; `padding`: rows by which
     the tiles of an expert are padded [1]; `skew`: T tokens choose as many experts as
-    T^skew would evenly [1]. Beside the time on an idle replica,
-    `waits` decoding steps pass before the first token of a request [1], and `others` of the
-    time of each other sequence's prompt [1] if all requests start together, which they do less
-    the more their lengths vary, in units of `spread` [1].
+    T^skew tokens would with even routing [1]. In addition to the time on an idle replica, the
+    first token of a request takes `waits` decoding steps [1], and the share `others` of the
+    prompt time of every other sequence [1] if all requests start together. The more their
+    lengths vary, relative to `spread` [1], the less they do.
     """
 
     attention: float
@@ -103,8 +101,8 @@ class ServingSetup:
 
     `weights` is a weight format, `cache` the format of keys and values. `tensor` GPUs share
     each layer; `replicas` of attention process different requests in parallel; experts are
-    split over `expert` GPUs, each expert over `expert_tensor`. `pipeline` stages of so many
-    GPUs have a part of the layers each. With `dispatch`, tokens are sent to the GPUs of their
+    split over `expert` GPUs, each expert over `expert_tensor`. The layers are divided among
+    `pipeline` stages, each of that many GPUs. With `dispatch`, tokens are sent to the GPUs of their
     experts only, instead of to all. With `in_turn` the stages never work at the same time.
     The engine checks for new requests every `polling`
     steps, and answers at most `sequences` at once, for which it keeps memory (None: its
@@ -136,7 +134,7 @@ class ServingSetup:
 
     @property
     def concurrent_batches(self) -> int:
-        """Return the batches that are under way at once, on different GPUs."""
+        """Return the number of batches that run at the same time, on different GPUs."""
         return self.replicas if self.in_turn else self.replicas * self.pipeline
 
 
@@ -218,8 +216,8 @@ def list_engines() -> tuple[tuple[str, str], ...]:
 
 def _kernel_rates_row(architecture: str) -> dict[str, Any]:
     rows = data_files.load_table("engines.toml", "kernels")
-    tables = (r for r in rows.values() if architecture in r["architectures"])
-    return next(tables, rows["other"])
+    matching = (r for r in rows.values() if architecture in r["architectures"])
+    return next(matching, rows["other"])
 
 
 def kernel_rates(gpu: Accelerator, form: WeightFormat) -> KernelRates:
@@ -236,22 +234,22 @@ def kernel_rates(gpu: Accelerator, form: WeightFormat) -> KernelRates:
     peak16, bandwidth = gpu.peak_rate("bf16"), gpu.memory_bandwidth
     if peak16 is None or bandwidth is None:
         raise ValueError(f"16-bit rate and bandwidth of the {gpu.name} are not known")
-    kind = math_bits(gpu, form)
+    width = math_bits(gpu, form)
     share = row["product_16"]
-    nibble = _NIBBLE if form.bits < 6 else 1.0
+    unpack_factor = _NIBBLE if form.bits < 6 else 1.0
     peak = peak16
-    if kind != "16":
-        share = row[f"product_{kind}"]
-        peak = gpu.peak_rate(_peak_rate_format(kind, form)) or peak16
+    if width != "16":
+        share = row[f"product_{width}"]
+        peak = gpu.peak_rate(_peak_rate_format(width, form)) or peak16
     return KernelRates(
         matmul=peak * share,
         matmul16=peak16 * row["product_16"],
         attention=peak16 * row["attention"],
         bandwidth=bandwidth * row["memory"],
-        narrow=bandwidth * row["memory"] * row["unpacking"] * nibble,
+        narrow=bandwidth * row["memory"] * row["unpacking"] * unpack_factor,
         cache=bandwidth * row["cache"],
         rank_latency=row["reduce_us"] * 1e-6,
-        scaling=row.get("scaling_us", 0.0) * 1e-6 if kind == "8" and form.bits > 8 else 0.0,
+        scaling=row.get("scaling_us", 0.0) * 1e-6 if width == "8" and form.bits > 8 else 0.0,
         kernels=row["id"],
     )
 
@@ -306,8 +304,8 @@ def expected_experts_hit(
     if experts <= per_token:
         return experts
     draws = max(1.0, tokens) ** skew
-    missed: float = (1 - per_token / experts) ** draws
-    return experts * (1 - missed)
+    miss_probability: float = (1 - per_token / experts) ** draws
+    return experts * (1 - miss_probability)
 
 
 def max_experts_per_gpu(mean_hit: float, experts: float, gpus: float) -> float:
@@ -319,8 +317,8 @@ def max_experts_per_gpu(mean_hit: float, experts: float, gpus: float) -> float:
     >>> max_experts_per_gpu(10.0, 16.0, 1), round(max_experts_per_gpu(10.0, 16.0, 8), 1)
     (10.0, 13.9)
     """
-    spread = mean_hit * max(0.0, 1 - mean_hit / experts)
-    return min(experts, mean_hit + math.sqrt(2 * math.log(gpus) * spread))
+    variance = mean_hit * max(0.0, 1 - mean_hit / experts)
+    return min(experts, mean_hit + math.sqrt(2 * math.log(gpus) * variance))
 
 
 def count_matmul_launches(layer: Layer) -> int:

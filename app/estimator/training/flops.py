@@ -51,14 +51,16 @@ def mixer_flops_outside_matrices(
     """
     if not mixer.heads:
         return mixer.scan * mixer.state + 2.0 * mixer.convolution
-    times = 1 if causal else 2
-    within = context / mixer.rate
-    only_near = mixer.near_tokens and not mixer.cache
-    seen = 0.0 if only_near else mean_visible_tokens(within, mixer.top or mixer.window)
-    near = mean_visible_tokens(context, mixer.near_tokens) if mixer.near_tokens else 0.0
-    scored = mean_visible_tokens(within, None) * mixer.index_heads * mixer.index_dim
-    each = 2.0 * mixer.heads * (mixer.head_dim + mixer.value_dim)
-    return times * (each * (seen + near) + 2.0 * scored)
+    mask_factor = 1 if causal else 2
+    entries = context / mixer.rate
+    is_window_only = mixer.near_tokens and not mixer.cache
+    attended = 0.0 if is_window_only else mean_visible_tokens(entries, mixer.top or mixer.window)
+    attended_in_window = (
+        mean_visible_tokens(context, mixer.near_tokens) if mixer.near_tokens else 0.0
+    )
+    scored_products = mean_visible_tokens(entries, None) * mixer.index_heads * mixer.index_dim
+    flops_per_entry = 2.0 * mixer.heads * (mixer.head_dim + mixer.value_dim)
+    return mask_factor * (flops_per_entry * (attended + attended_in_window) + 2.0 * scored_products)
 
 
 def layer_forward_flops(layer: Layer, context: float, *, causal: bool = True) -> float:
@@ -67,10 +69,12 @@ def layer_forward_flops(layer: Layer, context: float, *, causal: bool = True) ->
     Two per active weight, and those of its mixers outside of their matrices.
     """
     matmuls = 2 * sum(m.active_parameters for m in layer.matrices)
-    beside = (
+    second_mixer = (
         mixer_flops_outside_matrices(layer.beside, context, causal=causal) if layer.beside else 0.0
     )
-    return matmuls + mixer_flops_outside_matrices(layer.mixer, context, causal=causal) + beside
+    return (
+        matmuls + mixer_flops_outside_matrices(layer.mixer, context, causal=causal) + second_mixer
+    )
 
 
 def training_flops_per_token(model: Architecture, context: float, *, causal: bool = True) -> float:
@@ -97,9 +101,9 @@ def adapter_training_flops_per_token(model: Architecture, context: float, adapte
     of 6; attention takes as much as in full training, and every weight of the adapters 6.
     From lora.
     """
-    whole = training_flops_per_token(model, context)
+    full_training = training_flops_per_token(model, context)
     scores = sum(mixer_flops_outside_matrices(layer.mixer, context) * n for layer, n in model.runs)
-    return whole - (whole / 3 - scores) + 6 * adapters
+    return full_training - (full_training / 3 - scores) + 6 * adapters
 
 
 def prediction_module_flops_per_token(model: Architecture, context: float) -> float:
@@ -126,13 +130,13 @@ def recomputed_flops_per_token(model: Architecture, context: float, recompute: s
     >>> round(again / training_flops_per_token(model, 2048), 3)
     0.332
     """
-    again = 0.0
+    recomputed = 0.0
     for layer, number in model.runs:
         scores = mixer_flops_outside_matrices(layer.mixer, context)
-        whole = layer_forward_flops(layer, context)
-        each = {"full": whole, "selective": scores, "operators": (whole - scores) / 2}
-        again += number * each.get(recompute, 0.0)
-    return again
+        forward = layer_forward_flops(layer, context)
+        flops_by_mode = {"full": forward, "selective": scores, "operators": (forward - scores) / 2}
+        recomputed += number * flops_by_mode.get(recompute, 0.0)
+    return recomputed
 
 
 def flops_utilization(flops_per_token: float, tokens_per_second: float, peak: float) -> float:

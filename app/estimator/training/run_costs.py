@@ -110,8 +110,8 @@ def daly_interval(checkpoint: float, mtbf: float) -> float:
     if checkpoint >= 2 * mtbf:
         return mtbf
     ratio = checkpoint / (2 * mtbf)
-    first = young_interval(checkpoint, mtbf)
-    return first * (1 + math.sqrt(ratio) / 3 + ratio / 9) - checkpoint
+    young = young_interval(checkpoint, mtbf)
+    return young * (1 + math.sqrt(ratio) / 3 + ratio / 9) - checkpoint
 
 
 def goodput(interval: float, checkpoint: float, restart: float, mtbf: float) -> float:
@@ -210,8 +210,8 @@ def capital_cost_per_year(price: float, resale: float, rate: float, years: float
     >>> capital_cost_per_year(100_000.0, 20_000.0, 0.0, 4.0)
     20000.0
     """
-    today: float = resale / (1 + rate) ** years
-    return (price - today) * annuity(rate, years)
+    present_resale: float = resale / (1 + rate) ** years
+    return (price - present_resale) * annuity(rate, years)
 
 
 def average_power(loaded_watts: float, idle_share: float, utilization: float) -> float:

@@ -165,26 +165,26 @@ def _assemble_step(
     parts: tuple[LayerTimes, float, float, float],
 ) -> StepTime:
     sums, stage, head, gather = parts
-    times, stages = plan.micro_batches, plan.pipeline
+    micro_batches, stages = plan.micro_batches, plan.pipeline
     head_share = 1.0 / stages if has_free_places_for_head(model, plan) else 1.0
-    on_stage = sums.time_without_gather * stage + gather
-    bubble = (stages - 1) / plan.chunks * (on_stage + head / stages)
+    stage_seconds = sums.time_without_gather * stage + gather
+    bubble = (stages - 1) / plan.chunks * (stage_seconds + head / stages)
     parameters = count_parameters_per_gpu_before_zero(model, plan)
     if plan.tuning.is_partial:
         parameters = plan.tuning.adapters / (plan.tensor * stages)
     shards = plan.data * plan.context if plan.zero else 1
     return StepTime(
-        matmul=times * sums.matmul * stage,
-        attention=times * sums.attention * stage,
-        traffic=times * sums.traffic * stage,
-        launch=times * sums.launch * stage,
-        head=times * head * head_share,
-        tensor=times * sums.tensor * stage,
-        expert=times * sums.expert * stage,
-        context=times * sums.context * stage,
-        gather=times * gather,
+        matmul=micro_batches * sums.matmul * stage,
+        attention=micro_batches * sums.attention * stage,
+        traffic=micro_batches * sums.traffic * stage,
+        launch=micro_batches * sums.launch * stage,
+        head=micro_batches * head * head_share,
+        tensor=micro_batches * sums.tensor * stage,
+        expert=micro_batches * sums.expert * stage,
+        context=micro_batches * sums.context * stage,
+        gather=micro_batches * gather,
         bubble=bubble,
-        data=_data_parallel_time(parameters, fabric, plan, on_stage),
+        data=_data_parallel_time(parameters, fabric, plan, stage_seconds),
         optimizer=parameters / shards * _OPTIMIZER_BYTES / rates.bandwidth,
     )
 
@@ -209,8 +209,8 @@ def layer_times(
         sums.launch += number * _layer_launch_time(layer, plan)
         sums.tensor += number * tensor
         if plan.expert > 1 and layer.mlp.is_routed:
-            sent = tokens * layer.mlp.expert_input_width * 2
-            sums.expert += number * _expert_parallel_time(layer, sent, fabric, plan)
+            expert_message = tokens * layer.mlp.expert_input_width * 2
+            sums.expert += number * _expert_parallel_time(layer, expert_message, fabric, plan)
         if plan.context > 1:
             sums.context += number * _context_parallel_time(layer, tokens, fabric, plan)
     return sums
@@ -241,12 +241,16 @@ def _expert_products_time(
 ) -> float:
     """Time of the products of the experts on this GPU [s]."""
     experts = layer.mlp.experts
-    local = experts / plan.expert
-    rows = tokens * layer.mlp.experts_per_token / local / plan.tensor
-    share = _GROUPED if rates.matmul == rates.matmul16 else _GROUPED_LOW
-    one = dataclasses.replace(rates, multiprocessors=rates.multiprocessors / local)
-    each = matmul_time(rows, matrix.inputs, matrix.outputs, rates.matmul * share, one)
-    return each * local
+    experts_per_gpu = experts / plan.expert
+    rows = tokens * layer.mlp.experts_per_token / experts_per_gpu / plan.tensor
+    grouped_factor = _GROUPED if rates.matmul == rates.matmul16 else _GROUPED_LOW
+    rates_per_expert = dataclasses.replace(
+        rates, multiprocessors=rates.multiprocessors / experts_per_gpu
+    )
+    product_time = matmul_time(
+        rows, matrix.inputs, matrix.outputs, rates.matmul * grouped_factor, rates_per_expert
+    )
+    return product_time * experts_per_gpu
 
 
 def _attention_time(
@@ -265,8 +269,8 @@ def _attention_time(
         rate *= _CHOSEN_RATE
     forward = mixer_flops_outside_matrices(mixer, plan.sequence) * tokens / plan.tensor / rate
     forward *= 1 + 300 / plan.sequence
-    again = 1 if plan.recompute in ("full", "selective") else 0
-    return forward * (1 + again + _BACKWARD_ATTENTION)
+    recomputed_passes = 1 if plan.recompute in ("full", "selective") else 0
+    return forward * (1 + recomputed_passes + _BACKWARD_ATTENTION)
 
 
 def _unfused_attention_time(
@@ -278,11 +282,11 @@ def _unfused_attention_time(
     skips masked scores, and between them softmax and dropout of all scores.
     """
     rows = tokens * mixer.heads / plan.tensor
-    again = 1 if plan.recompute in ("full", "selective") else 0
+    recomputed_passes = 1 if plan.recompute in ("full", "selective") else 0
     product = matmul_time(rows, mixer.head_dim, plan.sequence, rates.matmul16, rates)
-    passes = _SCORES_FORWARD * (1 + again) + _SCORES_BACKWARD
-    moved = rows * plan.sequence * passes
-    return (2 * (1 + again) + 4) * product + moved / rates.bandwidth
+    bytes_per_score = _SCORES_FORWARD * (1 + recomputed_passes) + _SCORES_BACKWARD
+    moved_bytes = rows * plan.sequence * bytes_per_score
+    return (2 * (1 + recomputed_passes) + 4) * product + moved_bytes / rates.bandwidth
 
 
 def _memory_traffic_time(
@@ -298,15 +302,15 @@ def _memory_traffic_time(
     heads = mixer.heads * mixer.head_dim / tensor
     keys = 2 * mixer.kv_heads * mixer.head_dim / tensor
     passes = _norm_and_residual_passes(layer) * hidden + (_GATED if mlp.gated else _PLAIN) * width
-    turned = 2 if mixer.kind == "compressed" else 1  # Outputs are turned back as well.
-    passes += _ROPE * (heads * turned + keys) + _recurrent_memory_passes(mixer) / tensor
+    rope_passes = 2 if mixer.kind == "compressed" else 1  # Outputs are rotated back as well.
+    passes += _ROPE * (heads * rope_passes + keys) + _recurrent_memory_passes(mixer) / tensor
     if mlp.is_routed:
         passes += _ROUTE * mlp.experts_per_token * mlp.expert_input_width / tensor
     if plan.number_format not in ("bf16", "fp16"):
         passes += _format_conversion_passes(layer, hidden, width, heads)
-    again = {"full": 1.35, "operators": 1.15}.get(plan.recompute, 1.0)
-    share = _TRAFFIC * (1.0 if plan.software.fused else _UNFUSED)
-    return 2 * passes * tokens * again * share / rates.bandwidth
+    recompute_factor = {"full": 1.35, "operators": 1.15}.get(plan.recompute, 1.0)
+    traffic_factor = _TRAFFIC * (1.0 if plan.software.fused else _UNFUSED)
+    return 2 * passes * tokens * recompute_factor * traffic_factor / rates.bandwidth
 
 
 def _recurrent_memory_passes(mixer: TokenMixer) -> float:
@@ -334,8 +338,8 @@ def _weight_unpack_time(layer: Layer, rates: SustainedRates, plan: TrainingPlan)
     if not plan.tuning.is_partial or plan.tuning.base >= _WHOLE:
         return 0.0
     passes = 3 if plan.recompute == "full" else 2
-    moved = layer.parameters / plan.tensor * (plan.tuning.base + _WHOLE)
-    return passes * moved / rates.bandwidth
+    moved_bytes = layer.parameters / plan.tensor * (plan.tuning.base + _WHOLE)
+    return passes * moved_bytes / rates.bandwidth
 
 
 _WHOLE = 2.0  # Bytes of a weight in 16 bit.
@@ -352,9 +356,9 @@ def _format_conversion_passes(layer: Layer, hidden: float, width: float, heads: 
 def _layer_launch_time(layer: Layer, plan: TrainingPlan) -> float:
     """Time between the kernels of a layer [s]."""
     passes = 4 if plan.recompute == "full" else 3
-    others = 20.0 if plan.software.fused else 45.0
-    others *= (bool(layer.mixer.matrices) + bool(layer.mlp.matrices)) / 2
-    gaps = _LAUNCH * (len(layer.matrices) * passes + others)
+    other_kernels = 20.0 if plan.software.fused else 45.0
+    other_kernels *= (bool(layer.mixer.matrices) + bool(layer.mlp.matrices)) / 2
+    gaps = _LAUNCH * (len(layer.matrices) * passes + other_kernels)
     if layer.mlp.is_routed:
         gaps += _EXPERT_LAUNCH * (_GRAPHS if plan.software.graphs else 1.0)
     return gaps
@@ -364,23 +368,23 @@ def _tensor_parallel_time(message: float, fabric: Interconnect, plan: TrainingPl
     """Time of tensor-parallel communication in one layer [s]."""
     if plan.tensor == 1:
         return 0.0
-    pairs = 3 if plan.recompute == "full" else 2
+    collective_pairs = 3 if plan.recompute == "full" else 2
     if plan.sequence_parallel:
-        one = collective_time("all_gather", plan.tensor, message, fabric)
-        one += collective_time("reduce_scatter", plan.tensor, message, fabric)
+        pair_time = collective_time("all_gather", plan.tensor, message, fabric)
+        pair_time += collective_time("reduce_scatter", plan.tensor, message, fabric)
     else:
-        one = 2 * collective_time("all_reduce", plan.tensor, message, fabric)
-    return _TENSOR_TRAFFIC * pairs * one
+        pair_time = 2 * collective_time("all_reduce", plan.tensor, message, fabric)
+    return _TENSOR_TRAFFIC * collective_pairs * pair_time
 
 
 def _expert_parallel_time(
     layer: Layer, message: float, fabric: Interconnect, plan: TrainingPlan
 ) -> float:
     """Exposed time of one layer's all-to-all [s]."""
-    times = 6 if plan.recompute == "full" else 4
+    exchanges = 6 if plan.recompute == "full" else 4
     size = message * layer.mlp.experts_per_token / plan.tensor
-    one = collective_time("alltoall", plan.expert, size, fabric)
-    return _EXPERT_TRAFFIC * times * one
+    exchange_time = collective_time("alltoall", plan.expert, size, fabric)
+    return _EXPERT_TRAFFIC * exchanges * exchange_time
 
 
 def _context_parallel_time(
@@ -388,8 +392,8 @@ def _context_parallel_time(
 ) -> float:
     """Time to exchange keys and values in context parallelism, half of it overlapped [s]."""
     kv_bytes = layer.mixer.cache / plan.tensor * 2 * tokens * plan.context
-    one = collective_time("all_gather", plan.context, kv_bytes, fabric, plan.tensor)
-    return _TENSOR_TRAFFIC * 1.5 * one
+    gather_time = collective_time("all_gather", plan.context, kv_bytes, fabric, plan.tensor)
+    return _TENSOR_TRAFFIC * 1.5 * gather_time
 
 
 def _output_head_time(model: Architecture, rates: SustainedRates, plan: TrainingPlan) -> float:
@@ -397,9 +401,9 @@ def _output_head_time(model: Architecture, rates: SustainedRates, plan: Training
     tokens = plan.micro_batch * plan.sequence / plan.context
     outputs = model.vocabulary / plan.tensor
     product = matmul_time(tokens, model.hidden, outputs, rates.matmul16, rates)
-    logit = _HEAD_FUSED if plan.software.fused_loss else _HEAD_PLAIN
+    bytes_per_logit = _HEAD_FUSED if plan.software.fused_loss else _HEAD_PLAIN
     products = (2 if plan.tuning.is_partial else 3) * product
-    return products + tokens * outputs * logit / rates.bandwidth
+    return products + tokens * outputs * bytes_per_logit / rates.bandwidth
 
 
 def _weight_gather_time(
@@ -409,14 +413,16 @@ def _weight_gather_time(
     if plan.zero != 3:
         return 0.0
     ranks = plan.data * plan.context
-    units = max(1.0, model.layers / plan.pipeline)
-    width = plan.tuning.base if plan.tuning.is_partial else 2.0
-    unit = width * count_parameters_per_gpu_before_zero(model, plan) / units
-    one = 2 * collective_time("all_gather", ranks, unit, fabric, plan.tensor)
+    layer_count = max(1.0, model.layers / plan.pipeline)
+    bytes_per_parameter = plan.tuning.base if plan.tuning.is_partial else 2.0
+    layer_bytes = (
+        bytes_per_parameter * count_parameters_per_gpu_before_zero(model, plan) / layer_count
+    )
+    layer_time = 2 * collective_time("all_gather", ranks, layer_bytes, fabric, plan.tensor)
     if not plan.tuning.is_partial:
-        one += collective_time("reduce_scatter", ranks, unit, fabric, plan.tensor)
-    moving = one * units
-    return max(0.0, moving - busy) + _GATHER_TRAFFIC * min(moving, busy)
+        layer_time += collective_time("reduce_scatter", ranks, layer_bytes, fabric, plan.tensor)
+    communication = layer_time * layer_count
+    return max(0.0, communication - busy) + _GATHER_TRAFFIC * min(communication, busy)
 
 
 def _data_parallel_time(
@@ -429,17 +435,17 @@ def _data_parallel_time(
     ranks = plan.data * plan.context
     if plan.zero == 3 or ranks == 1:
         return 0.0
-    out = parameters * plan.gradient_bytes
-    reduced = collective_time("reduce_scatter", ranks, out, fabric, plan.tensor)
+    gradient_size = parameters * plan.gradient_bytes
+    reduced = collective_time("reduce_scatter", ranks, gradient_size, fabric, plan.tensor)
     gathered = collective_time("all_gather", ranks, 2 * parameters, fabric, plan.tensor)
-    once = _DATA_TRAFFIC * (reduced + gathered)
+    per_step = _DATA_TRAFFIC * (reduced + gathered)
     if plan.zero != 2:
-        return once
+        return per_step
     # Divided gradients are reduced after every micro-batch, which slows concurrent products
     # where the backward pass, two thirds of the time, is long enough to hide it.
-    hidden = min(reduced, busy * 2 / 3)
-    earlier = reduced - hidden + _GATHER_TRAFFIC * hidden
-    return once + (plan.micro_batches - 1) * earlier
+    overlapped = min(reduced, busy * 2 / 3)
+    exposed_per_micro_batch = reduced - overlapped + _GATHER_TRAFFIC * overlapped
+    return per_step + (plan.micro_batches - 1) * exposed_per_micro_batch
 
 
 def pipeline_bubble(stages: int, microbatches: int, virtual_stages: int = 1) -> float:
@@ -494,10 +500,7 @@ def usual_plans(
 def _plan_with_fewest_stages(
     model: Architecture, gpu: Accelerator, plan_without_pipeline: TrainingPlan
 ) -> tuple[TrainingPlan, bool]:
-    """Return the plan with the fewest stages that fits, and whether one fits.
-
-    `plan_without_pipeline` is the plan without a pipeline.
-    """
+    """Return the plan with the fewest stages that fits, and whether one fits."""
     pipeline = 1
     while True:
         plan = _with_pipeline_stages(model, plan_without_pipeline, pipeline)
@@ -531,8 +534,10 @@ def _with_pipeline_stages(
 ) -> TrainingPlan:
     """Return the plan on the usual cluster with `pipeline` stages."""
     data = max(1, _CLUSTER // (plan_without_pipeline.tensor * pipeline))
-    at_once = plan_without_pipeline.micro_batch
-    batches = max(1, round(_TOKENS_PER_STEP / plan_without_pipeline.sequence / data / at_once))
+    sequences_at_once = plan_without_pipeline.micro_batch
+    batches = max(
+        1, round(_TOKENS_PER_STEP / plan_without_pipeline.sequence / data / sequences_at_once)
+    )
     return dataclasses.replace(
         plan_without_pipeline,
         pipeline=pipeline,
@@ -546,8 +551,8 @@ def _with_pipeline_stages(
 def _usual_expert_degree(model: Architecture, data: int) -> int:
     if not model.is_routed:
         return 1
-    most: int = math.gcd(model.experts, 64)
-    return max(1, min(most, data))
+    max_degree: int = math.gcd(model.experts, 64)
+    return max(1, min(max_degree, data))
 
 
 def gpu_hours_per_token(

@@ -154,7 +154,7 @@ def usual_bytes_per_parameter() -> BytesPerParameter:
 def fullest_stage_bytes(
     model: Architecture, plan: TrainingPlan, states: BytesPerParameter | None = None
 ) -> float:
-    """Return the bytes on a GPU of the fullest pipeline stage [B]; see `load_of`."""
+    """Return the bytes on a GPU of the fullest pipeline stage [B]."""
     return fullest_stage_memory(model, plan, states).total
 
 

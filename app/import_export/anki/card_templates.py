@@ -51,12 +51,12 @@ def read_note_types(db: sqlite3.Connection) -> dict[int, NoteType]:
 def read_deck_names(db: sqlite3.Connection) -> dict[int, str]:
     """Return the name of every deck by id."""
     ((decks,),) = db.execute("SELECT decks FROM col LIMIT 1").fetchall() or ((None,),)
-    pairs: Iterable[tuple[Any, Any]]
+    ids_and_names: Iterable[tuple[Any, Any]]
     if decks:
-        pairs = [(d.get("id"), d.get("name")) for d in _json_objects(decks)]
+        ids_and_names = [(d.get("id"), d.get("name")) for d in _json_objects(decks)]
     else:
-        pairs = db.execute("SELECT id, name FROM decks").fetchmany(10_000)
-    return {_whole_number_or_minus_one(number): _deck_title(name) for number, name in pairs}
+        ids_and_names = db.execute("SELECT id, name FROM decks").fetchmany(10_000)
+    return {_whole_number_or_minus_one(number): _deck_title(name) for number, name in ids_and_names}
 
 
 def _deck_title(name: Any) -> str:
@@ -91,24 +91,26 @@ def _read_legacy_note_types(models: Iterable[dict[str, Any]]) -> Iterator[tuple[
 def _read_note_type_table(db: sqlite3.Connection) -> dict[int, NoteType]:
     """Read note types from separate tables, with settings as protocol buffers."""
     fields: dict[int, list[tuple[int, str]]] = {}
-    for number, place, name in db.execute("SELECT ntid, ord, name FROM fields"):
-        fields.setdefault(_whole_number_or_minus_one(number), []).append(
-            (_whole_number_or_minus_one(place), str(name))
+    for note_type_id, ordinal, name in db.execute("SELECT ntid, ord, name FROM fields"):
+        fields.setdefault(_whole_number_or_minus_one(note_type_id), []).append(
+            (_whole_number_or_minus_one(ordinal), str(name))
         )
     templates: dict[int, dict[int, CardTemplate]] = {}
-    for number, place, config in db.execute("SELECT ntid, ord, config FROM templates"):
+    for note_type_id, ordinal, config in db.execute("SELECT ntid, ord, config FROM templates"):
         parts = _decode_protobuf_message(config)
         template = CardTemplate(_decode_text(parts.get(1)), _decode_text(parts.get(2)))
-        templates.setdefault(_whole_number_or_minus_one(number), {})[
-            _whole_number_or_minus_one(place)
+        templates.setdefault(_whole_number_or_minus_one(note_type_id), {})[
+            _whole_number_or_minus_one(ordinal)
         ] = template
     types = {}
-    for number, name, config in db.execute("SELECT id, name, config FROM notetypes"):
-        key = _whole_number_or_minus_one(number)
+    for note_type_id, name, config in db.execute("SELECT id, name, config FROM notetypes"):
+        key = _whole_number_or_minus_one(note_type_id)
         names = tuple(name for _, name in sorted(fields.get(key, [])))
         cloze = _decode_protobuf_message(config).get(1) == _CLOZE
-        faces = templates.get(key, {})
-        types[key] = NoteType(str(name), names, faces, cloze, _longest_template(faces))
+        type_templates = templates.get(key, {})
+        types[key] = NoteType(
+            str(name), names, type_templates, cloze, _longest_template(type_templates)
+        )
     return types
 
 
@@ -212,15 +214,15 @@ def render_card_sides(kind: NoteType, fields: Sequence[str], ordinal: int) -> Ca
 
 def _remove_repeated_front(front: str, back: str) -> str:
     """Return the back without what stands above its line and is read on the front too."""
-    above, *below = _RULE.split(back, maxsplit=1)
-    if not below:
+    above, *answer_parts = _RULE.split(back, maxsplit=1)
+    if not answer_parts:
         return back
-    rest = above
+    remaining = above
     if front.strip():  # not where a reading in brackets follows, which belongs to it
-        rest = re.sub(rf"{re.escape(front.strip())}(?!\[)", "", above, count=1)
-    if is_blank(rest) or _plain_words(rest) in _plain_words(front):
-        return below[0]
-    return f"<div>{rest.strip()}</div>{below[0]}"
+        remaining = re.sub(rf"{re.escape(front.strip())}(?!\[)", "", above, count=1)
+    if is_blank(remaining) or _plain_words(remaining) in _plain_words(front):
+        return answer_parts[0]
+    return f"<div>{remaining.strip()}</div>{answer_parts[0]}"
 
 
 def _plain_words(html: str) -> str:
@@ -229,12 +231,12 @@ def _plain_words(html: str) -> str:
 
 def _sides_without_template(kind: NoteType, fields: Sequence[str], ordinal: int) -> CardSides:
     """Return the first field, and all other fields."""
-    first, rest = fields[0], "<br>".join(filter(None, fields[1:]))
+    first, other_fields = fields[0], "<br>".join(filter(None, fields[1:]))
     if not kind.cloze:
-        return CardSides(first, rest)
-    below = f"<div>{rest}</div>" if rest else ""
+        return CardSides(first, other_fields)
+    rest_html = f"<div>{other_fields}</div>" if other_fields else ""
     number = ordinal + 1
-    back = render_cloze(first, number, "back") + below
+    back = render_cloze(first, number, "back") + rest_html
     return CardSides(render_cloze(first, number, "front"), back)
 
 
@@ -271,21 +273,21 @@ def replace_picture_urls(html: str, addresses: Mapping[str, str]) -> MediaReplac
 
     Sounds, and pictures without a URL in `addresses`, are removed and counted.
     """
-    quiet, sounds = _SOUND.subn("", html)
-    plain, others = _OTHER_MEDIA.subn("", quiet)
-    lost, used = sounds + others, set[str]()
+    without_sounds, sounds = _SOUND.subn("", html)
+    without_media, others = _OTHER_MEDIA.subn("", without_sounds)
+    lost_count, used_names = sounds + others, set[str]()
 
     def replace(match: re.Match[str]) -> str:
-        nonlocal lost
+        nonlocal lost_count
         name = _picture_name(match[0])
         if name not in addresses:
-            lost += 1
+            lost_count += 1
             return ""
-        used.add(name)
+        used_names.add(name)
         return f'<img src="{addresses[name]}" alt="Picture">'
 
-    replaced = _PICTURE.sub(replace, plain)
-    return MediaReplacement(replaced, lost, frozenset(used))
+    replaced = _PICTURE.sub(replace, without_media)
+    return MediaReplacement(replaced, lost_count, frozenset(used_names))
 
 
 def convert_anki_formulas_to_tex(html: str) -> str:
@@ -339,7 +341,7 @@ def render_cloze(text: str, number: int, side: Side, *, only_cloze: bool = False
     hit = False
     parts: list[str] = []
 
-    def shown(match: re.Match[str]) -> str:
+    def show_or_hide(match: re.Match[str]) -> str:
         nonlocal hit
         answer, _, hint = match[2].partition("::")
         if str(number) not in match[1].split(","):
@@ -350,7 +352,7 @@ def render_cloze(text: str, number: int, side: Side, *, only_cloze: bool = False
         return hidden
 
     for _ in range(_DEPTH):  # innermost first
-        text, count = _SHOWING_CLOZE.subn(shown, text)
+        text, count = _SHOWING_CLOZE.subn(show_or_hide, text)
         if not count:
             break
     if not hit:
@@ -373,15 +375,15 @@ def _fill_template(
         raise _UnsupportedTemplateError
     out: list[str] = []
     stack: list[OpenCondition] = []
-    length = at = 0
+    length = position = 0
     for token in _TOKEN.finditer(template):
-        shown = all(condition.is_met for condition in stack)
-        text = template[at : token.start()] if shown else ""
-        at = token.end()
+        is_shown = all(condition.is_met for condition in stack)
+        text = template[position : token.start()] if is_shown else ""
+        position = token.end()
         name = token[1].strip()
         if name[:1] in {"#", "^", "/", "=", "!"}:
             _enter_or_leave_condition(name, stack, field_values, ordinal)
-        elif shown:
+        elif is_shown:
             text += _field_value(name, field_values, ordinal, side)
         length += len(text)
         if length > LONGEST_FACE:
@@ -389,7 +391,7 @@ def _fill_template(
         out.append(text)
     if stack:
         raise _UnsupportedTemplateError
-    return "".join(out) + template[at:]
+    return "".join(out) + template[position:]
 
 
 def _enter_or_leave_condition(
@@ -420,14 +422,14 @@ def _is_filled(field: str, values: Mapping[str, str], ordinal: int) -> bool:
 
 
 def _field_value(name: str, values: Mapping[str, str], ordinal: int, side: Side) -> str:
-    *filters, field = (part.strip() for part in name.split(":"))
+    *filters, field = (piece.strip() for piece in name.split(":"))
     if field in _SPECIAL or any(f.startswith("tts") for f in filters):
         return ""
     if field not in values:
         raise _UnsupportedTemplateError
     value = values[field]
-    for word in reversed(filters):
-        value = _apply_field_filter(word, value, ordinal + 1, side)
+    for filter_name in reversed(filters):
+        value = _apply_field_filter(filter_name, value, ordinal + 1, side)
     return value
 
 

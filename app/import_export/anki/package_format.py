@@ -39,11 +39,11 @@ def import_zstd_or_none() -> Any:
 
 
 def open_compressed(stream: IO[bytes]) -> IO[bytes]:
-    """Return a decompressing stream; reading it may raise `zstd().ZstdError`."""
+    """Return a decompressing stream; reading it may raise the `ZstdError` of that module."""
     module = import_zstd_or_none()
-    limit = {module.DecompressionParameter.window_log_max: _WINDOW_LOG_MAX}
-    unpacked: IO[bytes] = module.ZstdFile(stream, options=limit)
-    return unpacked
+    options = {module.DecompressionParameter.window_log_max: _WINDOW_LOG_MAX}
+    decompressed: IO[bytes] = module.ZstdFile(stream, options=options)
+    return decompressed
 
 
 class PackageWriter:
@@ -76,16 +76,16 @@ class PackageWriter:
             archive.writestr("media", json.dumps(names), zipfile.ZIP_DEFLATED)
 
     def _compress(self, content: bytes) -> bytes:
-        packed: bytes = import_zstd_or_none().compress(content) if self._modern else content
-        return packed
+        compressed: bytes = import_zstd_or_none().compress(content) if self._modern else content
+        return compressed
 
     def _pack_collection(self, path: Path) -> None:
-        packer = import_zstd_or_none().ZstdCompressor()
-        packer.set_pledged_input_size(path.stat().st_size)
+        compressor = import_zstd_or_none().ZstdCompressor()
+        compressor.set_pledged_input_size(path.stat().st_size)
         with path.open("rb") as source, self._archive.open(NEWEST, "w") as out:
             while chunk := source.read(_CHUNK):
-                out.write(packer.compress(chunk))
-            out.write(packer.flush())
+                out.write(compressor.compress(chunk))
+            out.write(compressor.flush())
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -128,20 +128,20 @@ class _VarintCursor:
 
 def decode_protobuf_fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Yield the numbers and strings of a protocol buffer, up to the first invalid byte."""
-    at = 0
-    while at < len(data):
-        key = _decode_varint(data, at)
-        at = key.end
+    offset = 0
+    while offset < len(data):
+        key = _decode_varint(data, offset)
+        offset = key.end
         if key.value & 7 == 0:
-            number = _decode_varint(data, at)
+            number = _decode_varint(data, offset)
             yield key.value >> 3, number.value
-            at = number.end
+            offset = number.end
         elif key.value & 7 == 2:
-            length = _decode_varint(data, at)
-            at = length.end + length.value
-            yield key.value >> 3, data[length.end : at]
+            length = _decode_varint(data, offset)
+            offset = length.end + length.value
+            yield key.value >> 3, data[length.end : offset]
         elif key.value & 7 in (1, 5):
-            at += 8 if key.value & 7 == 1 else 4
+            offset += 8 if key.value & 7 == 1 else 4
         else:
             return
 
@@ -167,14 +167,14 @@ def parse_media_name_by_entry(media_list: bytes, *, modern: bool) -> dict[str, s
             return {}
         pairs = document.items() if isinstance(document, dict) else ()
         return {str(key): str(name) for key, name in pairs}
-    every = (value for key, value in decode_protobuf_fields(media_list) if key == 1)
-    entries = itertools.islice(every, MOST_FILES)
+    encoded_entries = (value for key, value in decode_protobuf_fields(media_list) if key == 1)
+    entries = itertools.islice(encoded_entries, MOST_FILES)
     names: dict[str, str] = {}
-    for place, entry in enumerate(entries):
-        known = dict(decode_protobuf_fields(entry)) if isinstance(entry, bytes) else {}
-        name = known.get(1)
+    for index, entry in enumerate(entries):
+        fields = dict(decode_protobuf_fields(entry)) if isinstance(entry, bytes) else {}
+        name = fields.get(1)
         if isinstance(name, bytes):
-            names[str(known.get(255, place))] = name.decode("utf-8", "replace")
+            names[str(fields.get(255, index))] = name.decode("utf-8", "replace")
     return names
 
 
@@ -268,17 +268,19 @@ def collection_row(
 
 
 def _note_type_rows(card_counts: Iterable[int]) -> Iterable[dict[str, Any]]:
-    forth = ("Card 1", "{{Front}}", "Back")
-    back = ("Card 2", "{{Back}}", "Front")
-    yield _note_type_row(ONE_WAY, "Headroom", [forth], ["Front", "Back"])
-    yield _note_type_row(BOTH_WAYS, "Headroom (both ways)", [forth, back], ["Front", "Back"])
+    front_to_back = ("Card 1", "{{Front}}", "Back")
+    back_to_front = ("Card 2", "{{Back}}", "Front")
+    yield _note_type_row(ONE_WAY, "Headroom", [front_to_back], ["Front", "Back"])
+    yield _note_type_row(
+        BOTH_WAYS, "Headroom (both ways)", [front_to_back, back_to_front], ["Front", "Back"]
+    )
     for count in sorted({count for count in card_counts if count > 1}):
-        numbers = range(1, count + 1)
+        card_numbers = range(1, count + 1)
         yield _note_type_row(
             note_type_id_for_card_count(count),
             f"Headroom ({count} cards)",
-            [(f"Card {n}", f"{{{{Front {n}}}}}", f"Back {n}") for n in numbers],
-            [f"{side} {n}" for n in numbers for side in ("Front", "Back")],
+            [(f"Card {n}", f"{{{{Front {n}}}}}", f"Back {n}") for n in card_numbers],
+            [f"{side} {n}" for n in card_numbers for side in ("Front", "Back")],
         )
 
 

@@ -79,18 +79,18 @@ def read_media(file: IO[bytes], wanted_names: Collection[str]) -> dict[str, byte
     if not wanted_names:
         return {}
     media: dict[str, bytes] = {}
-    left, in_vain = MOST_OF_MEDIA, 0
+    bytes_left, unusable_count = MOST_OF_MEDIA, 0
     with open_archive(file, _NONE_OF_ANKI) as archive:
-        known = {entry.filename: entry for entry in archive.infolist()}
-        modern = NEWEST in known
-        listed = _read_small_entry(archive, known.get("media"), modern=modern)
-        for key, name in parse_media_name_by_entry(listed, modern=modern).items():
-            if left <= 0 or in_vain > _MOST_IN_VAIN:
+        entries = {entry.filename: entry for entry in archive.infolist()}
+        modern = NEWEST in entries
+        media_list = _read_small_entry(archive, entries.get("media"), modern=modern)
+        for key, name in parse_media_name_by_entry(media_list, modern=modern).items():
+            if bytes_left <= 0 or unusable_count > _MOST_IN_VAIN:
                 break
-            if name in wanted_names and name not in media and key in known:
-                content = _read_small_entry(archive, known[key], modern=modern)
-                left -= len(content)
-                in_vain += not content
+            if name in wanted_names and name not in media and key in entries:
+                content = _read_small_entry(archive, entries[key], modern=modern)
+                bytes_left -= len(content)
+                unusable_count += not content
                 if content:
                     media[name] = content
     return media
@@ -119,11 +119,11 @@ def _damage_errors() -> tuple[type[Exception], ...]:
 
 def _unpack_collection(file: IO[bytes], path: Path) -> None:
     with open_archive(file, _NONE_OF_ANKI) as archive:
-        known = {entry.filename: entry for entry in archive.infolist()}
-        name = next((n for n in _NAMES if n in known), None)
+        entries = {entry.filename: entry for entry in archive.infolist()}
+        name = next((n for n in _NAMES if n in entries), None)
         if name is None:
             raise UnusableFileError("It holds no collection of Anki; .apkg and .colpkg do.")
-        with archive.open(known[name]) as stream, path.open("wb") as out:
+        with archive.open(entries[name]) as stream, path.open("wb") as out:
             if name == NEWEST:
                 _copy_newest_zstd(stream, out)
             else:
@@ -141,10 +141,10 @@ def _copy_newest_zstd(stream: IO[bytes], out: IO[bytes]) -> None:
 
 def _copy_limited(source: IO[bytes], out: IO[bytes]) -> None:
     """Copy at most the archive limit, whatever size the archive states."""
-    left = ARCHIVE_MOST_BYTES
+    bytes_left = ARCHIVE_MOST_BYTES
     while chunk := source.read(_CHUNK):
-        left -= len(chunk)
-        if left < 0:
+        bytes_left -= len(chunk)
+        if bytes_left < 0:
             raise UnusableFileError(
                 f"The collection is larger than {ARCHIVE_MOST_BYTES // 1_000_000} MB."
             )
@@ -163,16 +163,16 @@ def _connect_read_only(path: Path) -> sqlite3.Connection:
     connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
     for pragma in ("trusted_schema=OFF", "query_only=ON", "cell_size_check=ON"):
         connection.execute(f"PRAGMA {pragma}")
-    looks = iter(range(_MOST_LOOKS))
-    connection.set_progress_handler(lambda: next(looks, None) is None, _EVERY)
+    remaining_checks = iter(range(_MOST_LOOKS))
+    connection.set_progress_handler(lambda: next(remaining_checks, None) is None, _EVERY)
     connection.set_authorizer(_authorize_read)
     return connection
 
 
 def _authorize_read(action: int, table: str | None, *_: str | None) -> int:
     """Allow only plain reads of the tables that a collection has."""
-    known = action != sqlite3.SQLITE_READ or table in _TABLES | {"sqlite_master"}
-    allowed = action in _READS and known
+    is_known_table = action != sqlite3.SQLITE_READ or table in _TABLES | {"sqlite_master"}
+    allowed = action in _READS and is_known_table
     return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 
 
@@ -297,10 +297,10 @@ def read_package(file: IO[bytes]) -> AnkiPackage:
         notes = _read_notes(db)
         log = _read_revlog(db)
         cards = tuple(_read_cards(db, notes, log.entries_by_card))
-    carried = sum(len(card.log) for card in cards)
+    log_rows_of_cards = sum(len(card.log) for card in cards)
     picture_names = {name for note in notes.values() for name in find_pictures(note.fields)}
     file.seek(0)
-    stray = log.row_count - carried
+    stray = log.row_count - log_rows_of_cards
     return AnkiPackage(len(notes), cards, stray, read_media(file, picture_names))
 
 
@@ -347,34 +347,36 @@ def _read_revlog(db: sqlite3.Connection) -> Revlog:
 def _read_cards(
     db: sqlite3.Connection, notes: Mapping[int, _PackageNote], log: Mapping[int, list[RevlogEntry]]
 ) -> Iterator[PackageCard]:
-    decks, born = read_deck_names(db), _collection_start_day(db)
+    decks, first_day = read_deck_names(db), _collection_start_day(db)
     rows = db.execute(_CARDS).fetchmany(_MOST_CARDS + 1)
     if len(rows) > _MOST_CARDS:
         raise UnusableFileError(f"It holds more than {_MOST_CARDS:,} cards; export fewer decks.")
     length = 0
     for row in _keep_valid_distinct_cards(rows):
-        number, note, deck, home, ordinal, queue, due, kind, before, mod, data = row
+        number, note, deck, original_deck, ordinal, queue, due, kind, original_due, mod, data = row
         note_content = notes.get(note)
         if note_content is None:
             continue
         length += note_content.card_text_length
         if length > _MOST_WORDS:
             raise UnusableFileError("Its cards hold more text than can be taken in at once.")
-        own_data = _read_card_data(data)
+        card_data = _read_card_data(data)
         yield PackageCard(
             note_content.guid,
             ordinal,
-            decks.get(home or deck, ""),
+            decks.get(original_deck or deck, ""),
             note_content.kind,
             note_content.fields,
             tuple(log.get(number, ())),
             queue == _ASIDE,
-            own_data.desired_retention,
-            own_data.added_info,
+            card_data.desired_retention,
+            card_data.added_info,
             due,
             note_content.tags,
             kind == _NEW,
-            _day_from_offset(born, before if home else due) if kind == _REVIEW else None,
+            _day_from_offset(first_day, original_due if original_deck else due)
+            if kind == _REVIEW
+            else None,
             mod * 1000 if queue in _BURIED else None,
         )
 
@@ -392,12 +394,14 @@ def _collection_start_day(db: sqlite3.Connection) -> dt.date | None:
     if not rows or not isinstance(rows[0][0], int) or not 0 <= rows[0][0] < _LATEST:
         return None
     try:
-        west = json.loads(rows[0][1] or "{}").get("creationOffset", 0)
+        minutes_west = json.loads(rows[0][1] or "{}").get("creationOffset", 0)
     except (ValueError, TypeError, AttributeError, RecursionError):
-        west = 0
-    west = west if isinstance(west, int) and abs(west) <= 24 * 60 else 0
+        minutes_west = 0
+    minutes_west = (
+        minutes_west if isinstance(minutes_west, int) and abs(minutes_west) <= 24 * 60 else 0
+    )
     moment = dt.datetime.fromtimestamp(rows[0][0], dt.UTC)
-    return (moment - dt.timedelta(minutes=west)).date()
+    return (moment - dt.timedelta(minutes=minutes_west)).date()
 
 
 def _day_from_offset(first_day: dt.date | None, offset: int) -> dt.date | None:
@@ -425,15 +429,17 @@ class AnkiCardData(NamedTuple):
 
 def _read_card_data(data: Any) -> AnkiCardData:
     try:
-        known = json.loads(data or "{}")
-        own = json.loads(known.get("cd") or "{}")
-        aside = AddedCardInfo(_natural_number(own.get("seed")), _natural_number(own.get("since")))
-        retention = known.get("dr")
+        card_json = json.loads(data or "{}")
+        own_json = json.loads(card_json.get("cd") or "{}")
+        added_info = AddedCardInfo(
+            _natural_number(own_json.get("seed")), _natural_number(own_json.get("since"))
+        )
+        retention = card_json.get("dr")
     except (ValueError, TypeError, AttributeError, RecursionError):
         return AnkiCardData(None, _NO_CARD_INFO)
     if not isinstance(retention, float) or not math.isfinite(retention):
-        return AnkiCardData(None, aside)
-    return AnkiCardData(min(_HIGHEST, max(_LOWEST, retention)), aside)
+        return AnkiCardData(None, added_info)
+    return AnkiCardData(min(_HIGHEST, max(_LOWEST, retention)), added_info)
 
 
 def _natural_number(value: Any) -> int | None:

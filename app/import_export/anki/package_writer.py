@@ -73,9 +73,9 @@ def note_columns_after_guid(
     """Return the columns of a note after its id and GUID; `faces` are HTML."""
     text = html.unescape(re.sub(r"<[^>]*>", "", faces[0]))
     checksum = int(hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()[:8], 16)
-    joined = " ".join(re.sub(r"\s+", "-", t) for t in tags)
-    written = f" {joined} " if joined else ""
-    return note_type_id, moment, -1, written, "\x1f".join(faces), text, checksum, 0, ""
+    joined_tags = " ".join(re.sub(r"\s+", "-", t) for t in tags)
+    tags_column = f" {joined_tags} " if joined_tags else ""
+    return note_type_id, moment, -1, tags_column, "\x1f".join(faces), text, checksum, 0, ""
 
 
 def note_guid(card_id: str) -> str:
@@ -164,8 +164,8 @@ class CardHistory:
 
     def is_buried(self, day: dt.date) -> bool:
         """Return whether it is buried for the rest of this study day."""
-        act = self.buried and self.buried.act
-        return bool(act and act.until and act.until > day)
+        edit = self.buried and self.buried.act
+        return bool(edit and edit.until and edit.until > day)
 
 
 def replay_for_anki(
@@ -176,21 +176,21 @@ def replay_for_anki(
     aside: AddedCardInfo | None = None,
 ) -> CardHistory:
     """Replay the log of a card, in order, into what Anki stores about it."""
-    now = ReplayedCard()
+    replayed = ReplayedCard()
     log: list[NewRevlogEntry] = []
     retention = DEFAULT_RETENTION
     row = None
     for row in rows:
-        before = now.standing
+        previous_state = replayed.standing
         if isinstance(row, DatedEdit):
-            now = apply_manual_edit(now, row.act)
-            log += _manual_revlog_entries(before, now.standing, row)
+            replayed = apply_manual_edit(replayed, row.act)
+            log += _manual_revlog_entries(previous_state, replayed.standing, row)
             continue
-        standing = apply_review(before, row.grade, card)
-        log.append(_graded_revlog_entry(before, standing, row))
-        now, retention = ReplayedCard(standing), row.grade.retention
+        state = apply_review(previous_state, row.grade, card)
+        log.append(_graded_revlog_entry(previous_state, state, row))
+        replayed, retention = ReplayedCard(state), row.grade.retention
     buried = row if isinstance(row, DatedEdit) and row.act.kind == "bury" else None
-    return CardHistory(card, now.standing, retention, tuple(log), suspended, aside, buried)
+    return CardHistory(card, replayed.standing, retention, tuple(log), suspended, aside, buried)
 
 
 def _manual_revlog_entries(
@@ -199,12 +199,14 @@ def _manual_revlog_entries(
     """Yield the revlog row of a manual edit, if Anki has one: only for started cards."""
     if before is None or row.act.kind == "bury":
         return
-    at, last = round(row.at.timestamp() * 1000), _interval_for_anki(before)
+    at_ms, last_interval = round(row.at.timestamp() * 1000), _interval_for_anki(before)
     if now is None:
-        yield NewRevlogEntry(at, 0, 0, last, 0, 0, _BY_HAND)
+        yield NewRevlogEntry(at_ms, 0, 0, last_interval, 0, 0, _BY_HAND)
     else:
         days = max(1, (now.due_day - row.day).days)
-        yield NewRevlogEntry(at, 0, days, last, _difficulty_as_ease_factor(now), 0, _BY_HAND)
+        yield NewRevlogEntry(
+            at_ms, 0, days, last_interval, _difficulty_as_ease_factor(now), 0, _BY_HAND
+        )
 
 
 def _difficulty_as_ease_factor(state: CardState) -> int:
@@ -236,25 +238,25 @@ def state_columns(
     card: CardHistory, calendar: "CollectionDates", new_card_position: int
 ) -> tuple[object, ...]:
     """Return the columns of a card from `type` on; `new_card_position` is its position among new ones."""
-    standing, buried = card.standing, card.is_buried(calendar.today)
-    off = _ASIDE if card.suspended else _BURIED if buried else None
-    if standing is None:
-        return 0, off or 0, new_card_position, 0, 0, 0, 0, 0, 0, 0, 0, _card_data_json(card)
+    state, buried = card.standing, card.is_buried(calendar.today)
+    off_queue = _ASIDE if card.suspended else _BURIED if buried else None
+    if state is None:
+        return 0, off_queue or 0, new_card_position, 0, 0, 0, 0, 0, 0, 0, 0, _card_data_json(card)
     # A card in steps has a due moment. With a manually set day it is a review on that day.
-    set_day = standing.due_day > standing.last_day and not buried
-    stepping = standing.state != "review" and not set_day
+    set_day = state.due_day > state.last_day and not buried
+    stepping = state.state != "review" and not set_day
     queue = 1 if stepping else 2
-    due = (standing.due_day - calendar.first).days
-    left = max(1, _count_all_steps(standing) - (standing.step or 0)) if stepping else 0
+    due = (state.due_day - calendar.first).days
+    steps_left = max(1, _count_all_steps(state) - (state.step or 0)) if stepping else 0
     return (
-        _KINDS[standing.state if stepping else "review"],
-        off or queue,
-        round(standing.due_at.timestamp()) if stepping else due,
-        0 if stepping and standing.state == "learning" else max(1, _interval_for_anki(standing)),
+        _KINDS[state.state if stepping else "review"],
+        off_queue or queue,
+        round(state.due_at.timestamp()) if stepping else due,
+        0 if stepping and state.state == "learning" else max(1, _interval_for_anki(state)),
         _EASE,
-        standing.reviews,
-        standing.lapses,
-        left * 1001,  # steps left today, and steps left in all
+        state.reviews,
+        state.lapses,
+        steps_left * 1001,  # steps left today, and steps left in all
         0,
         0,
         0,
@@ -269,19 +271,19 @@ def _count_all_steps(state: CardState) -> int:
 
 def _card_data_json(card: CardHistory) -> str:
     """Return the FSRS state and our own data of the card as JSON."""
-    known: dict[str, Any] = {}
+    card_json: dict[str, Any] = {}
     if card.standing is not None:
-        known = {
+        card_json = {
             "s": round(card.standing.stability, 4),
             "d": round(card.standing.difficulty, 3),
             "dr": card.retention,
             "lrt": int(card.standing.last_at.timestamp()),
         }
     if card.aside is not None:
-        own = {"seed": card.aside.seed, "since": card.aside.since}
-        stored = {name: value for name, value in own.items() if value is not None}
-        known["cd"] = json.dumps(stored, separators=(",", ":"))
-    return json.dumps(known, separators=(",", ":")) if known else ""
+        own_json = {"seed": card.aside.seed, "since": card.aside.since}
+        stored = {name: value for name, value in own_json.items() if value is not None}
+        card_json["cd"] = json.dumps(stored, separators=(",", ":"))
+    return json.dumps(card_json, separators=(",", ":")) if card_json else ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -310,8 +312,8 @@ class AnkiNote:
     @property
     def cards_with_ordinals(self) -> Iterable[tuple[int, CardHistory]]:
         """Its cards with their ordinals."""
-        places = self.ordinals or range(len(self.cards))
-        return zip(places, self.cards, strict=True)
+        ordinals = self.ordinals or range(len(self.cards))
+        return zip(ordinals, self.cards, strict=True)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -346,33 +348,33 @@ def write_notes_to_package(
     Each is written before the next is taken from `notes`, so a generator saves memory.
     """
     decks: dict[str, int] = {}
-    sides: set[int] = set()
-    taken: set[int] = set()
+    card_counts: set[int] = set()
+    taken_ids: set[int] = set()
     with new_collection() as (db, path):
         db.execute(_LOGGED)
-        for place, note in enumerate(notes):
+        for position, note in enumerate(notes):
             decks.setdefault(note.deck, stable_row_id(f"deck {note.deck}", set()))
             if note.ordinals:
-                sides.add(len(note.faces) // 2)
-            note_id = stable_row_id(note.name, taken)
+                card_counts.add(len(note.faces) // 2)
+            note_id = stable_row_id(note.name, taken_ids)
             columns = note_columns_after_guid(
                 note.note_type_id, note.faces, note.tags, calendar.moment
             )
             add_row(db, "notes", (note_id, note.guid, *columns))
-            for side, card in note.cards_with_ordinals:
-                card_id = stable_row_id(f"{note.name}~{side}", taken)
-                head = (
+            for ordinal, card in note.cards_with_ordinals:
+                card_id = stable_row_id(f"{note.name}~{ordinal}", taken_ids)
+                leading_columns = (
                     card_id,
                     note_id,
                     decks[note.deck],
-                    side,
+                    ordinal,
                     calendar.card_modified_at(card),
                     -1,
                 )
-                add_row(db, "cards", (*head, *state_columns(card, calendar, place)))
+                add_row(db, "cards", (*leading_columns, *state_columns(card, calendar, position)))
                 _stage_log_rows(db, card_id, card)
         _write_revlog_with_unique_ids(db)
-        row = collection_row(decks, calendar.moment, calendar.birth, sides)
+        row = collection_row(decks, calendar.moment, calendar.birth, card_counts)
         add_row(db, "col", row)
         db.commit()
         package.finish(path)
@@ -398,10 +400,10 @@ def _write_revlog_with_unique_ids(db: sqlite3.Connection) -> None:
 
 
 def _make_ids_unique(rows: Iterable[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
-    last = 0
+    last_id = 0
     for at, *rest in rows:
-        last = max(at, last + 1)
-        yield (last, *rest)
+        last_id = max(at, last_id + 1)
+        yield (last_id, *rest)
 
 
 def write_apkg(items: tuple[Item, ...], title: str, moment: int) -> ExportResult:

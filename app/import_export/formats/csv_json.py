@@ -40,9 +40,9 @@ _SEPARATOR = re.compile(r"sep=(.)\n", re.IGNORECASE)  # a line that Excel reads 
 
 def write_json(items: tuple[Item, ...], language: str = "") -> ExportResult:
     """Return all items as JSON; `language` is that of their text, if known."""
-    head = {"version": VERSION} | ({"language": language} if language else {})
+    header = {"version": VERSION} | ({"language": language} if language else {})
     rows = [_item_row(item) for item in items]
-    text = json.dumps({**head, "items": rows}, ensure_ascii=False, indent=1)
+    text = json.dumps({**header, "items": rows}, ensure_ascii=False, indent=1)
     return ExportResult(f"{text}\n".encode(), len(rows))
 
 
@@ -51,8 +51,8 @@ def read_json(text: str) -> ImportResult:
     try:
         document = json.loads(text)
     except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise UnusableFileError(f"The file is not JSON: there is an error in {place}.") from None
+        location = f"line {error.lineno}, column {error.colno}"
+        raise UnusableFileError(f"The file is not JSON: there is an error in {location}.") from None
     except (ValueError, RecursionError):
         reason = "it is nested too deeply, or a number in it is too long"
         raise UnusableFileError(f"The file is not JSON: {reason}.") from None
@@ -77,52 +77,52 @@ def write_csv(items: tuple[Item, ...]) -> ExportResult:
 def read_csv(text: str) -> ImportResult:
     """Read the items of a `write_csv` file; raises UnusableFileError."""
     rows: list[tuple[int, Any]] = []
-    declared = _SEPARATOR.match(text)
-    text = text[declared.end() :] if declared else text
+    separator_line = _SEPARATOR.match(text)
+    text = text[separator_line.end() :] if separator_line else text
     header = text.partition("\n")[0]
-    separator = declared[1] if declared else max(",;\t", key=header.count)
+    separator = separator_line[1] if separator_line else max(",;\t", key=header.count)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
         rows.extend(
-            (reader.line_num + bool(declared), _decode_row_or_reason(row)) for row in reader
+            (reader.line_num + bool(separator_line), _decode_row_or_reason(row)) for row in reader
         )
     except csv.Error:
         reason = f"line {reader.line_num} cannot be split into cells"
         raise UnusableFileError(f"The file is not CSV: {reason}.") from None
     if not {"kind", "stem"} <= set(reader.fieldnames or ()):
         raise UnusableFileError("The first line must name the columns, among them kind and stem.")
-    twice = [n for n, count in Counter(reader.fieldnames or ()).items() if count > 1]
-    if twice:
-        raise UnusableFileError(f"The column “{twice[0]}” is there twice: take one out.")
+    repeated = [n for n, count in Counter(reader.fieldnames or ()).items() if count > 1]
+    if repeated:
+        raise UnusableFileError(f"The column “{repeated[0]}” is there twice: take one out.")
     return _read_rows(rows)
 
 
 def _decode_row_or_reason(row: Mapping[str | None, Any]) -> Any:
     """Return the fields of a row, or why it cannot be read."""
-    out: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if None in row:
         return "it has more cells than the table has columns"
     for name, cell in row.items():
         if not isinstance(cell, str) or not cell or name is None:
             continue
         if _TYPES.get(name, str) in {str, Kind}:
-            out[name] = cell
+            fields[name] = cell
             continue
         try:
             # Spreadsheets write TRUE for true.
-            out[name] = json.loads(cell.lower() if _TYPES[name] is bool else cell)
+            fields[name] = json.loads(cell.lower() if _TYPES[name] is bool else cell)
         except (ValueError, RecursionError):
             return f"the cell “{name}” is not JSON"
-    return out
+    return fields
 
 
 def write_table(columns: list[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
     """Return a CSV file with a header line, marked as UTF-8 for spreadsheets."""
-    out = io.StringIO(newline="")
-    writer = csv.DictWriter(out, columns, lineterminator="\r\n")
+    buffer = io.StringIO(newline="")
+    writer = csv.DictWriter(buffer, columns, lineterminator="\r\n")
     writer.writeheader()
     writer.writerows(rows)
-    return out.getvalue().encode("utf-8-sig")
+    return buffer.getvalue().encode("utf-8-sig")
 
 
 def _item_row(item: Item) -> dict[str, Any]:

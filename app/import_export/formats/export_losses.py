@@ -130,8 +130,8 @@ def convert_items(
             refused.append(ItemRemark(item_label(item), item.line, str(error), item.path))
             continue
         item_remarks += [
-            ItemRemark(item_label(item), item.line, what, item.path)
-            for what in list_export_losses(file_format, item)
+            ItemRemark(item_label(item), item.line, loss, item.path)
+            for loss in list_export_losses(file_format, item)
         ]
     return ConvertedItems(tuple(converted), tuple(refused), tuple(item_remarks))
 
