@@ -24,7 +24,7 @@ class NotFoundError(AppError):
     status = 404
 
 
-class MovedError(AppError):
+class TopicMovedError(AppError):
     """The page of the topic `old` now has the address of the topic `new`."""
 
     status = 308

@@ -114,12 +114,14 @@ def measured(case: ReferenceCase, file: CaseFile) -> Measured:
     gpu, model = find_accelerator(asked.gpu), find_model(asked.model)
     # Llama 3.1 and 3.3 have the same shape, so they count as one model.
     shape = f"{model.layers} layers of {model.hidden}, {model.vocabulary} words"
-    fabric = gpu_interconnect(gpu, asked.network_rate, domain=asked.domain or 0)
+    fabric = gpu_interconnect(gpu, asked.network_rate, gpus_per_domain=asked.domain or 0)
     batches = [EqualRounds(1.0, float(asked.concurrent))]
     if case.kind == "offline_throughput":
         traffic = RequestPattern(RequestLengths(asked.prompt_tokens, asked.output_tokens))
         placed = place_model(model, gpu, fabric, serving_setup(asked))
-        full = max(1.0, profile_replica(placed, traffic, asked.memory_utilization).full)
+        full = max(
+            1.0, profile_replica(placed, traffic, asked.memory_utilization).max_reserved_batch
+        )
         run = (asked.run_requests or full) / (asked.replicas or 1)
         batches = rounds_of_run(run, full)
     return Measured(
@@ -138,16 +140,23 @@ def measured(case: ReferenceCase, file: CaseFile) -> Measured:
 def fitted_with(engine: str, constants: Constants) -> tuple[InferenceEngine, SharedEngineConstants]:
     """Return the engine and step overheads for these constants."""
     of = {name: constants[f"{engine}.{name}"] for name in _EACH[engine]}
-    everywhere = {name: constants[f"all.{name}"] for name in _COMMON}
-    routed = everywhere.pop("routed_us") * 1e-6
+    common = {name: constants[f"all.{name}"] for name in _COMMON}
     own = dataclasses.replace(
         find_engine(engine),
-        kernel=of["kernel_us"] * 1e-6,
-        prefill=of["prefill"],
-        grouped=of["grouped"],
-        eager=of["eager_us"] * 1e-6,
+        seconds_per_kernel=of["kernel_us"] * 1e-6,
+        prefill_time_factor=of["prefill"],
+        grouped_matmul_factor=of["grouped"],
+        seconds_per_eager_kernel=of["eager_us"] * 1e-6,
     )
-    return own, dataclasses.replace(load_shared_engine_constants(), routed=routed, **everywhere)
+    return own, dataclasses.replace(
+        load_shared_engine_constants(),
+        routing_seconds=common["routed_us"] * 1e-6,
+        padding_rows_per_expert=common["padding"],
+        routing_skew=common["skew"],
+        steps_before_first_token=common["waits"],
+        other_prompts_factor=common["others"],
+        synchrony_spread=common["spread"],
+    )
 
 
 def placed_with(row: Measured, constants: Constants) -> PlacedModel:

@@ -59,9 +59,9 @@ CurrentAuthor = Annotated[SignedInAuthor, Depends(_get_current_author)]
 """The signed-in author. Only for routes of the class `AuthorRoute`."""
 
 
-def _set_author_cookie(request: Request, answer: Response, token: str) -> None:
+def _set_author_cookie(request: Request, response: Response, token: str) -> None:
     """Set the session cookie, valid as long as the session."""
-    answer.set_cookie(
+    response.set_cookie(
         _cookie_name(request),
         token,
         max_age=int(SESSION_LIFETIME.total_seconds()),
@@ -70,8 +70,8 @@ def _set_author_cookie(request: Request, answer: Response, token: str) -> None:
     )
 
 
-def forget_author_cookie(request: Request, answer: Response) -> None:
-    answer.delete_cookie(_cookie_name(request))
+def forget_author_cookie(request: Request, response: Response) -> None:
+    response.delete_cookie(_cookie_name(request))
 
 
 def _cookie_name(request: Request) -> str:
@@ -101,7 +101,7 @@ async def _renew_session_daily(request: Request, author: SignedInAuthor) -> bool
     now = await current_time(request)
     if now - author.last_used < RENEWAL_INTERVAL:
         return False
-    work = functools.partial(author_store.renew_author_session, number=author.id, now=now)
+    work = functools.partial(author_store.renew_author_session, session_id=author.id, now=now)
     try:
         await write_in_own_transaction(request, work)
     except SQLAlchemyError:
@@ -172,6 +172,6 @@ def _link_refused_page(request: Request, state: State) -> HTMLResponse:
     )
 
 
-def _forbid_caching(answer: HTMLResponse) -> HTMLResponse:
-    answer.headers["cache-control"] = "no-store"
-    return answer
+def _forbid_caching(response: HTMLResponse) -> HTMLResponse:
+    response.headers["cache-control"] = "no-store"
+    return response

@@ -129,10 +129,10 @@ def find_author_session(db: Session, digest: str, now: dt.datetime) -> SignedInA
     return SignedInAuthor(row[0] or 0, from_milliseconds(row[1])) if row else None
 
 
-def renew_author_session(db: Session, number: int, now: dt.datetime) -> None:
+def renew_author_session(db: Session, session_id: int, now: dt.datetime) -> None:
     db.execute(
         update(AuthorSession)
-        .where(col(AuthorSession.id) == number)
+        .where(col(AuthorSession.id) == session_id)
         .values(last_used=to_milliseconds(now))
     )
 

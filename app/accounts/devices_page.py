@@ -127,7 +127,7 @@ def sign_in_with_code(
 def sign_out_device(
     request: Request, session: Number, learner: CurrentLearner, db: DbSession, now: Now
 ) -> Response:
-    digest = learner_store.revoke_session(db, learner.home, session, now)
+    digest = learner_store.revoke_session_returning_digest(db, learner.home, session, now)
     if digest is None:
         raise NotFoundError("This browser is signed out already, or it is not yours.")
     learner_store.void_device_codes(db, learner.home)

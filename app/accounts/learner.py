@@ -42,7 +42,7 @@ class PlanCalendar:
     begin: dt.date
     exam: dt.date | None = None
     mocks: tuple[dt.date, ...] = ()
-    off: frozenset[int] = frozenset()
+    weekdays_off: frozenset[int] = frozenset()
 
     @property
     def days(self) -> int:
@@ -56,13 +56,13 @@ class PlanCalendar:
     def study_days_after(self, day: dt.date) -> int:
         """Return how many days after `day` and before the exam have study time."""
         days = (day + n * _DAY for n in range(1, self.days_left(day)))
-        return sum(date.weekday() not in self.off for date in days)
+        return sum(date.weekday() not in self.weekdays_off for date in days)
 
     def is_off(self, day: dt.date) -> bool:
         """Return whether nothing is planned for a day. The exam day is never off."""
-        return self.exam is not None and day < self.exam and day.weekday() in self.off
+        return self.exam is not None and day < self.exam and day.weekday() in self.weekdays_off
 
-    def due_mock_exam_day(self, day: dt.date, last_sat: dt.date | None) -> dt.date | None:
+    def due_mock_exam_day(self, day: dt.date, last_sitting_day: dt.date | None) -> dt.date | None:
         """Return the date of the mock exam to sit on `day`, which may be an earlier one; or None.
 
         `last_sat` is the study day of the last mock exam that was finished.
@@ -70,7 +70,7 @@ class PlanCalendar:
         planned_day = max((mock for mock in self.mocks if mock <= day), default=None)
         if planned_day is None or self.exam is None or day >= self.exam:
             return None
-        if last_sat is not None and last_sat >= planned_day:
+        if last_sitting_day is not None and last_sitting_day >= planned_day:
             return None
         days_late = (day - planned_day).days
         return planned_day if days_late <= _MOST_LATE or planned_day == self.mocks[-1] else None
@@ -98,9 +98,9 @@ def plan_mock_exam_days(
     return tuple(dict.fromkeys(dates))
 
 
-def _first_study_day_from(day: dt.date, exam: dt.date, off: frozenset[int]) -> dt.date:
+def _first_study_day_from(day: dt.date, exam: dt.date, weekdays_off: frozenset[int]) -> dt.date:
     study_day = day
-    while study_day < exam and study_day.weekday() in off:
+    while study_day < exam and study_day.weekday() in weekdays_off:
         study_day += _DAY
     return study_day if study_day < exam else day
 
@@ -185,7 +185,7 @@ class LearnerProfile:
     def plan_calendar(self, day: dt.date) -> PlanCalendar:
         """Return the dates of the plan as of a study day; without an exam day if it is over."""
         if self.exam_day is None or self.exam_day < day:
-            return PlanCalendar(day, off=self.days_off)
+            return PlanCalendar(day, weekdays_off=self.days_off)
         begin = self.plan_begun or day
         return PlanCalendar(begin, self.exam_day, self.mock_days, self.days_off)
 

@@ -117,12 +117,14 @@ def list_browser_sessions(db: Session, learner_id: int, digest: str) -> list[Bro
     return sorted(sessions, key=lambda session: not session.here)
 
 
-def revoke_session(db: Session, learner_id: int, number: int, now: dt.datetime) -> str | None:
+def revoke_session_returning_digest(
+    db: Session, learner_id: int, session_id: int, now: dt.datetime
+) -> str | None:
     """End one session of a learner; returns its key hash, None if there is no such session."""
     digest: str | None = db.scalar(
         _revoke_statement(now)
         .where(
-            col(LearnerSession.id) == number,
+            col(LearnerSession.id) == session_id,
             col(LearnerSession.learner_id).in_(select_person_learner_ids(learner_id)),
         )
         .returning(col(LearnerSession.digest))

@@ -28,7 +28,26 @@ from app.web.render import render_page
 from app.widgets.calculator_form import inputs_from_query
 
 # Leave out the layers, which are internal to the estimator; their sums are included.
-_INNER = frozenset({"stack", "encoder", "runs", "tower", "quantization", "predicting"})
+_INNER = frozenset(
+    {
+        "decoder_layers",
+        "encoder_layers",
+        "runs",
+        "tower",
+        "quantization",
+        "prediction_module_layers",
+    }
+)
+# The API's names of fields that are called otherwise in the code.
+_API_NAMES = {
+    "learned_positions": "positions",
+    "per_layer_embedding_parameters": "side_tables",
+    "embedding_width": "table_width",
+    "prediction_module_count": "predictors",
+    "unread_size_fields": "unread_sizes",
+    "defaulted_fields": "assumed",
+    "sliding_window": "window",
+}
 
 
 def catalog_json(kind: str) -> dict[str, Any]:
@@ -45,7 +64,7 @@ def _list_models() -> list[dict[str, Any]]:
 
 def _model_fields(model: Architecture) -> dict[str, Any]:
     names = [f.name for f in dataclasses.fields(model) if f.name not in _INNER]
-    fields = {name: getattr(model, name) for name in names}
+    fields = {_API_NAMES.get(name, name): getattr(model, name) for name in names}
     published = resolve_weight_format(model, PUBLISHED)
     return {
         **fields,

@@ -134,7 +134,7 @@ def _count_pictures(html: str) -> int:
     return html.count("<figure") or html.count("<img ")
 
 
-def count_disjoint_papers(library: Library) -> dict[str, int]:
+def count_disjoint_papers_by_title(library: Library) -> dict[str, int]:
     """Return how many full papers of each mock exam share no question."""
     domains = domain_by_objective(library)
     available = Counter(q.domain(domains) for q in library.questions.values() if q.is_for_exams)

@@ -43,7 +43,7 @@ class ItemResponse:
 class OptionStatistics:
     """How often an option was chosen, and how its choosers did on the other items.
 
-    `rest` is their mean share of marks there, 0..1; None if nobody chose it. `rest_error` is the
+    `rest` is their mean share of marks there, 0..1; None if nobody chose it. `rest_score_error` is the
     standard error of that mean; None for fewer than two choosers.
     """
 
@@ -51,7 +51,7 @@ class OptionStatistics:
     count: int
     share: float
     rest: float | None
-    rest_error: float | None = None
+    rest_score_error: float | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -168,9 +168,9 @@ def find_probably_right_distractor(item: ItemStatistics, right: Sequence[str]) -
     if not item.has_enough_responses:
         return None
     compared = {
-        o.key: (o.rest, o.rest_error)
+        o.key: (o.rest, o.rest_score_error)
         for o in item.options
-        if o.rest is not None and o.rest_error is not None and o.count >= _MIN_CHOOSERS
+        if o.rest is not None and o.rest_score_error is not None and o.count >= _MIN_CHOOSERS
     }
     key_statistics = [compared[key] for key in right if key in compared]
     if not key_statistics:

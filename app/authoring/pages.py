@@ -18,7 +18,7 @@ from app.authoring.answers_page import answers_router
 from app.authoring.course_report import (
     AuthoredLibrary,
     compute_coverage,
-    count_disjoint_papers,
+    count_disjoint_papers_by_title,
     coverage_column_titles,
     list_due_content_reviews,
     measure_answer_cues,
@@ -354,7 +354,7 @@ def show_question(
         reports=store.list_learner_reports(
             db, context.learner.course, include_settled=True, item=question.id
         ),
-        unregraded=statistics.unregraded.get(question.id, 0),
+        unregraded=statistics.unregraded_counts.get(question.id, 0),
         statistics=current_statistics,
         guess=blind_guess_percent(question),
         reasons=sorted(
@@ -364,7 +364,7 @@ def show_question(
         tallies=_tally_response_habits(context, question),
         wordings=list_statistics_by_revision(
             question,
-            unique_wordings(question, seen_wordings, statistics.canonical),
+            unique_wordings(question, seen_wordings, statistics.canonical_revisions),
             statistics.items,
         ),
     )
@@ -459,7 +459,7 @@ def show_coverage(
         learner=learner,
         heads=coverage_column_titles(),
         rows=compute_coverage(library),
-        papers=count_disjoint_papers(library),
+        papers=count_disjoint_papers_by_title(library),
         answer_cues=measure_answer_cues(library.questions.values()),
         due=list_due_content_reviews(library, now.date()),
     )

@@ -107,7 +107,7 @@ def preview_regrade(
     } | {question.revision: question}
     regrader = _CachedRegrader(question, wordings, reworded=reworded)
     earlier_versions = (
-        _versions_with_other_key(question, wordings) if policy is RegradePolicy.BOTH else ()
+        _versions_differing_in_key_alone(question, wordings) if policy is RegradePolicy.BOTH else ()
     )
     regraders = [
         regrader,
@@ -133,7 +133,7 @@ def preview_regrade(
     )
 
 
-def _versions_with_other_key(
+def _versions_differing_in_key_alone(
     question: Question, wordings: Mapping[str, Question | None]
 ) -> list[Question]:
     """Return the earlier versions of a question that differ in the key alone."""

@@ -382,7 +382,7 @@ def _accept_option(source: str, question: Question, text: str) -> str:
     lines = source.splitlines(keepends=True)
     options = [
         (line_index, m)
-        for line_index in _line_numbers_of_question(lines, question)
+        for line_index in _line_indices_of_question(lines, question)
         if (m := _OPTION.match(lines[line_index]))
     ]
     for line_index, option in options:
@@ -420,7 +420,7 @@ def _accept_in_gap(source: str, question: Question, accepted: AcceptedText) -> s
             f"“{accepted.text}” has a character that a gap cannot have.", "answer"
         )
     lines = source.splitlines(keepends=True)
-    line_indices = list(_line_numbers_of_question(lines, question))
+    line_indices = list(_line_indices_of_question(lines, question))
     body = "".join(lines[line_index] for line_index in line_indices)
     blanks = list(_BLANK.finditer(body))
     if len(blanks) != len(keys):
@@ -436,7 +436,7 @@ def _accept_in_gap(source: str, question: Question, accepted: AcceptedText) -> s
     return "".join(lines[: line_indices[0]]) + body + "".join(lines[line_indices[-1] + 1 :])
 
 
-def _line_numbers_of_question(lines: Sequence[str], question: Question) -> Iterator[int]:
+def _line_indices_of_question(lines: Sequence[str], question: Question) -> Iterator[int]:
     """Yield the indices of the lines below the question's heading, up to the next heading."""
     fenced = False
     for index in range(question.place.line, len(lines)):
@@ -447,9 +447,9 @@ def _line_numbers_of_question(lines: Sequence[str], question: Question) -> Itera
         yield index
 
 
-def _index_behind_option(lines: Sequence[str], at: int) -> int:
+def _index_behind_option(lines: Sequence[str], option_index: int) -> int:
     """Return the index behind an option and its indented reason."""
-    index = at + 1
+    index = option_index + 1
     while index < len(lines) and re.match(r"\s+\S", lines[index]):
         index += 1
     return index

@@ -190,7 +190,7 @@ def new_exam(
             counts = _apportion_questions_to_domains(course.library.with_drafts(), questions)
         except ScaffoldError:
             raise error from None
-        drafts = _list_drafts_for_exams(course.library)
+        drafts = _describe_exam_drafts_by_file(course.library)
     total = sum(counts.values())
     titles = {d.number: d.title for d in course.library.syllabus.domains}
     values = {
@@ -218,7 +218,7 @@ def _apportion_questions_to_domains(library: Library, questions: int) -> dict[st
     raise _build_insufficient_questions_error(available, apportion(weights, questions or 1), 0)
 
 
-def _list_drafts_for_exams(library: Library) -> list[str]:
+def _describe_exam_drafts_by_file(library: Library) -> list[str]:
     """Return how many questions of each file exams would draw if they were live."""
     drafts = (
         question.place.path
@@ -229,16 +229,16 @@ def _list_drafts_for_exams(library: Library) -> list[str]:
 
 
 def _build_insufficient_questions_error(
-    have: Counter[str], wanted: Mapping[str, int], fine: int
+    available: Counter[str], wanted: Mapping[str, int], largest_count: int
 ) -> ScaffoldError:
     """Return an error with what each domain has and needs, and the largest possible count."""
     shortages = ", ".join(
-        f"domain {name} has {have[name]} of {count}"
+        f"domain {name} has {available[name]} of {count}"
         for name, count in wanted.items()
-        if have[name] < count
+        if available[name] < count
     )
     message = f"The course has too few questions for this exam: {shortages or 'no domain'}."
-    hint = f" --questions {fine} would do." if fine else ""
+    hint = f" --questions {largest_count} would do." if largest_count else ""
     explanation = (
         "Not counted are drafts, labs, designs, questions with “level: deeper”, and choices "
     )

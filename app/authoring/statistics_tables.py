@@ -88,8 +88,8 @@ class QuestionStatisticsRow:
     guess: float | None
     before: int
     reasons: tuple[FixReason, ...] = ()
-    reports: int = 0
-    unregraded: int = 0
+    report_count: int = 0
+    unregraded_count: int = 0
 
     def column_value(self, column: str) -> float | None:
         """Return a column of the table; None if there is nothing to show yet."""
@@ -169,7 +169,7 @@ def build_question_rows(
                 blind_guess_percent(question),
                 before=counts[question.id] - (current.count if current else 0),
                 reasons=tuple(find_statistics_reasons(question, current)),
-                unregraded=unregraded.get(question.id, 0),
+                unregraded_count=unregraded.get(question.id, 0),
             )
         )
     return rows
@@ -181,7 +181,7 @@ def add_report_counts(
     """Return the rows with the number of open reports about each question."""
     counts = Counter(report.item for report in reports)
     return [
-        dataclasses.replace(row, reports=counts[row.question.id])
+        dataclasses.replace(row, report_count=counts[row.question.id])
         if row.question.id in counts
         else row
         for row in rows
@@ -207,8 +207,8 @@ def items_to_fix(
     items = []
     for row in rows:
         reasons = [*row.reasons]
-        reasons += [report_reason(row.reports)] if row.reports else []
-        reasons += [unregraded_reason(row.unregraded)] if row.unregraded else []
+        reasons += [report_reason(row.report_count)] if row.report_count else []
+        reasons += [unregraded_reason(row.unregraded_count)] if row.unregraded_count else []
         items.append(build_item_to_fix(row.question.id, "question", row.question.place, reasons))
     for lapses in cards:
         card = library.cards.get(lapses.card)
@@ -218,7 +218,7 @@ def items_to_fix(
 
 
 def compute_exam_statistics(
-    library: Library, papers: Sequence[FirstSitting]
+    library: Library, first_sittings: Sequence[FirstSitting]
 ) -> list[ExamStatisticsRow]:
     """Return the test statistics of every mock exam of the course.
 
@@ -229,7 +229,7 @@ def compute_exam_statistics(
     for slug, exam in library.exams.items():
         responses = [
             ItemResponse(number, str(position), points)
-            for number, paper in enumerate(papers)
+            for number, paper in enumerate(first_sittings)
             if paper.exam == slug and len(paper.points) == exam.questions
             for position, points in enumerate(paper.points)
         ]
@@ -283,7 +283,7 @@ def _csv_row(row: QuestionStatisticsRow) -> list[object]:
         *(_format_plain_value(row.column_value(name)) for name in COLUMNS),
         *(_format_plain_value(end) for end in interval),
         row.before,
-        row.reports,
+        row.report_count,
         " ".join(f"{s.letter}{'*' if s.right else ''}={100 * s.share:.1f}" for s in row.shares),
     ]
 
@@ -478,8 +478,8 @@ class BankStatistics:
     rows: Sequence[QuestionStatisticsRow]
     exams: Sequence[ExamStatisticsRow]
     lapsed_cards: Sequence[CardLapses]
-    canonical: CanonicalRevisions
-    unregraded: Mapping[str, int]
+    canonical_revisions: CanonicalRevisions
+    unregraded_counts: Mapping[str, int]
 
 
 class StatisticsCache:
@@ -550,8 +550,8 @@ def _compute_statistics(
         rows=build_question_rows(library, items, unregraded),
         exams=compute_exam_statistics(library, store.load_first_exam_sittings(db, course)),
         lapsed_cards=store.list_lapsed_cards(db, course),
-        canonical=canonical,
-        unregraded=unregraded,
+        canonical_revisions=canonical,
+        unregraded_counts=unregraded,
     )
 
 

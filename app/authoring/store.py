@@ -386,7 +386,7 @@ class RegradableAttempt:
     seed: int
     raw: str
     score: float
-    regrade: int
+    regrade_id: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -447,7 +447,7 @@ def add_regrades_returning_learners(
         {
             "attempt_id": row.answer.attempt,
             "learner_id": row.answer.learner,
-            "after": row.answer.regrade,
+            "after": row.answer.regrade_id,
             "revision": row.revision,
             "score": row.score,
             "at": to_milliseconds(now),
@@ -456,11 +456,11 @@ def add_regrades_returning_learners(
     ]
     if not values:
         return []
-    statement = _insert_statement(db.connection().dialect.name)
+    statement = _insert_regrade_statement(db.connection().dialect.name)
     return list(db.connection().execute(statement, values).scalars())
 
 
 @functools.cache
-def _insert_statement(dialect: str) -> Any:
+def _insert_regrade_statement(dialect: str) -> Any:
     insert = sqlite.insert if dialect == "sqlite" else postgresql.insert
     return insert(REGRADE).on_conflict_do_nothing().returning(REGRADE.c.learner_id)

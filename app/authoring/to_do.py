@@ -74,7 +74,7 @@ class ProblemList:
 
 
 def build_problem_list(
-    library: Library, problem_filter: ProblemFilter, at: str = ""
+    library: Library, problem_filter: ProblemFilter, chosen_key: str = ""
 ) -> ProblemList:
     """Return the problems of a course that pass a filter; `at` is the key of the selected one."""
     all_problems = sorted(library.problems, key=lambda p: (p.severity, p))
@@ -83,7 +83,7 @@ def build_problem_list(
     errors = sum(p.severity == "error" for p in all_problems)
     return ProblemList(
         matching,
-        keys.index(at) if at in keys else 0,
+        keys.index(chosen_key) if chosen_key in keys else 0,
         tuple(sorted(Counter(p.path for p in all_problems).items())),
         errors,
         len(all_problems) - errors,

@@ -72,7 +72,7 @@ def build_scenarios_query(typed_by_letter: Mapping[str, QueryInputs]) -> str:
     return urlencode(pairs)
 
 
-def is_better(one: Figure, other: Figure) -> bool:
+def is_better(figure: Figure, other: Figure) -> bool:
     """Return whether `one` is the better of two figures of the same name.
 
     Their output declares which direction is better; without that, neither is.
@@ -82,7 +82,7 @@ def is_better(one: Figure, other: Figure) -> bool:
     >>> is_better(Figure(free, 2e9), Figure(free, 1e9))
     True
     """
-    a, b, better = _comparable_number(one), _comparable_number(other), one.output.better
+    a, b, better = _comparable_number(figure), _comparable_number(other), figure.output.better
     if a is None or b is None or a == b or not better:
         return False
     return (a > b) == (better == "more")
@@ -103,7 +103,7 @@ def comparison_sentence(estimates: Mapping[str, Estimate], differing: Collection
     doubtful = [
         s
         for s, e in estimates.items()
-        if e.verdict.status == "tight" and (fits := e.find("fits")) and not fits.value
+        if e.verdict.status == "tight" and (fits := e.find_figure("fits")) and not fits.value
     ]
     fit = [s for s in estimates if s not in {*not_fitting, *doubtful}]
     if max(len(fit), len(doubtful), len(not_fitting)) < len(estimates):
@@ -136,7 +136,7 @@ def _describe_which_fit(
 
 
 def _describe_free_memory(estimates: Mapping[str, Estimate]) -> str:
-    free = {s.upper(): e.find("free") for s, e in estimates.items()}
+    free = {s.upper(): e.find_figure("free") for s, e in estimates.items()}
     figures = {s: f for s, f in free.items() if f and _comparable_number(f) is not None}
     values = {s: _comparable_number(f) or 0.0 for s, f in figures.items()}
     if len(values) < len(estimates) or len(set(values.values())) == 1:
@@ -147,10 +147,12 @@ def _describe_free_memory(estimates: Mapping[str, Estimate]) -> str:
     return f"{best} has {comparative} room: {figures[best].words} free, against {others_text}."
 
 
-def _describe_first_difference(estimates: Mapping[str, Estimate], about: Collection[str]) -> str:
+def _describe_first_difference(
+    estimates: Mapping[str, Estimate], relevant_names: Collection[str]
+) -> str:
     """Return a sentence about the first figure that differs, most important figures first."""
-    for candidate in _sort_figures_by_relevance(estimates, about):
-        figures = {s.upper(): e.find(candidate.name) for s, e in estimates.items()}
+    for candidate in _sort_figures_by_relevance(estimates, relevant_names):
+        figures = {s.upper(): e.find_figure(candidate.name) for s, e in estimates.items()}
         texts = {s: f.words for s, f in figures.items() if f}
         if len(set(texts.values())) > 1:
             values = ", ".join(f"{value} with {s}" for s, value in texts.items())
@@ -159,10 +161,10 @@ def _describe_first_difference(estimates: Mapping[str, Estimate], about: Collect
 
 
 def _sort_figures_by_relevance(
-    estimates: Mapping[str, Estimate], about: Collection[str]
+    estimates: Mapping[str, Estimate], relevant_names: Collection[str]
 ) -> list[Figure]:
     first = next(iter(estimates.values()))
-    return sorted(first.figures, key=lambda f: (f.name not in about, not f.primary))
+    return sorted(first.figures, key=lambda f: (f.name not in relevant_names, not f.primary))
 
 
 def _comparable_number(figure: Figure) -> float | None:
@@ -427,7 +429,7 @@ def _labels_of_overlapping_ranges(
     for figure in estimates[0].figures:
         if figure.name.endswith(("_p50", "_p99")):
             continue
-        figures = [f for e in estimates if (f := e.find(figure.name)) is not None]
+        figures = [f for e in estimates if (f := e.find_figure(figure.name)) is not None]
         lows = [f.low for f in figures if f.low is not None]
         highs = [f.high for f in figures if f.high is not None]
         differ = len({f.words for f in figures}) > 1
@@ -449,7 +451,7 @@ def _notes_not_shared(estimates: Mapping[str, Estimate]) -> tuple[tuple[str, str
 def _figure_rows(estimates: Sequence[Estimate]) -> tuple[FigureRow, ...]:
     rows = []
     for figure in estimates[0].figures:
-        figures = [f for e in estimates if (f := e.find(figure.name)) is not None]
+        figures = [f for e in estimates if (f := e.find_figure(figure.name)) is not None]
         if len(figures) == len(estimates):
             rows.append(FigureRow(figure.label, _scenario_figures(figures)))
     return tuple(rows)

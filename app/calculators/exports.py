@@ -180,7 +180,12 @@ def format_comparison_csv(scenarios: Scenarios) -> str:
     """Return one row per figure: name, label, unit, and its value in each scenario."""
     estimates = [s.estimate for s in scenarios.values() if s.estimate is not None]
     rows = [
-        (f.name, f.label, f.unit, *(o.value if (o := e.find(f.name)) else None for e in estimates))
+        (
+            f.name,
+            f.label,
+            f.unit,
+            *(o.value if (o := e.find_figure(f.name)) else None for e in estimates),
+        )
         for f in estimates[0].figures
     ]
     return write_csv(("name", "label", "unit", *scenarios), rows)

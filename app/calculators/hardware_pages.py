@@ -308,7 +308,7 @@ class PartQuery:
     least: str = ""
     columns: str = ""
     sort: str = ""
-    rising: bool = False
+    ascending: bool = False
 
     def address(self, **changes: str) -> str:
         """Return the URL of the list with some parameters changed."""
@@ -318,7 +318,7 @@ class PartQuery:
             "memory": self.least,
             "columns": self.columns,
             "sort": self.sort,
-            "order": "rising" if self.rising else "",
+            "order": "rising" if self.ascending else "",
         } | changes
         first = next(iter(CATEGORIES))
         query = {k: v for k, v in text.items() if v and (k, v) != ("kind", first)}
@@ -379,7 +379,7 @@ def parse_part_query(query: Mapping[str, str]) -> PartQuery:
             query.get("columns", ""), [group.title for group in category.groups]
         ),
         sort=sort if sort in names else "",
-        rising=query.get("order") == "rising",
+        ascending=query.get("order") == "rising",
     )
 
 
@@ -431,10 +431,10 @@ def _sort_parts(parts: Sequence[CatalogPart], query: PartQuery) -> list[CatalogP
     name = query.sort or query.category.sort
     if name == "name":
         ordered = sorted(parts, key=lambda part: part.name.casefold())
-        return ordered[::-1] if query.rising else ordered
+        return ordered[::-1] if query.ascending else ordered
     with_value = [part for part in parts if _sort_value(part, name) is not None]
     without_value = [part for part in parts if _sort_value(part, name) is None]
-    return [*sorted(with_value, key=_sort_key(name), reverse=not query.rising), *without_value]
+    return [*sorted(with_value, key=_sort_key(name), reverse=not query.ascending), *without_value]
 
 
 def _sort_key(field: str) -> Callable[[CatalogPart], tuple[bool, str | float]]:
@@ -453,16 +453,16 @@ def _sort_value(part: CatalogPart, field: str) -> str | float | None:
 def _describe_sort_order(query: PartQuery) -> str:
     name = query.sort or query.category.sort
     if name == "name":
-        return "name, backward" if query.rising else "name"
+        return "name, backward" if query.ascending else "name"
     columns = (column for group in query.category.groups for column in group.columns)
     text = next((column.title for column in columns if column.field == name), name)
-    return f"“{text}”, {'smallest' if query.rising else 'largest'} first"
+    return f"“{text}”, {'smallest' if query.ascending else 'largest'} first"
 
 
 def _build_column_header(column: PartColumn, query: PartQuery) -> ColumnHeader:
     name = column.field
     is_sort_column = (query.sort or query.category.sort) == name
-    is_descending = is_sort_column and not query.rising
+    is_descending = is_sort_column and not query.ascending
     sorts_numbers = name != "name"  # the first click sorts names ascending, numbers descending
     state = (
         ""

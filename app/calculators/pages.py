@@ -267,7 +267,7 @@ def build_price_links(
         return _gpu_ranking_price_links(entry, typed, usd_prices)
     links = []
     for part in dict.fromkeys(p.part for p in usd_prices if _is_accelerator(p.part)):
-        prices_by_period = {p.per: p for p in usd_prices if p.part == part}
+        prices_by_period = {p.billing_period: p for p in usd_prices if p.part == part}
         prices_by_field = {
             name: prices_by_period[period]
             for name, period in fields.items()
@@ -297,7 +297,7 @@ def _gpu_ranking_price_links(
 ) -> tuple[PriceLink, ...]:
     """Return all hourly prices at once, for the calculator that ranks GPUs."""
     ranked_ids = {gpu.id for gpu in list_gpus()}
-    hourly_prices = [p for p in prices if p.per == "hour" and p.part in ranked_ids]
+    hourly_prices = [p for p in prices if p.billing_period == "hour" and p.part in ranked_ids]
     if not hourly_prices:
         return ()
     text = ", ".join(f"{p.part} {p.amount:.12g}" for p in hourly_prices)
@@ -467,13 +467,13 @@ def show_posted_calculator(
     entry = _require_calculator(name)
     query = build_query(typed)
     if len(query) > LONGEST_LINK:
-        query = _normalized_query(entry, typed)
+        query = _normalized_query_or_empty(entry, typed)
     if query and len(query) <= LONGEST_LINK:
         return RedirectResponse(calculator_url(name, query), status_code=303)
     return _render_calculator_page(request, entry, typed, learner, library)
 
 
-def _normalized_query(entry: EstimateSpec, typed: Mapping[str, str]) -> str:
+def _normalized_query_or_empty(entry: EstimateSpec, typed: Mapping[str, str]) -> str:
     """Return the inputs in their normal form, with the key of a config.json; empty if invalid."""
     try:
         return encode_inputs_query(inputs_to_query(parse_inputs(entry.inputs, typed)))

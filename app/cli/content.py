@@ -15,7 +15,7 @@ from typing import NamedTuple
 from app.authoring import scaffold
 from app.authoring.course_report import (
     compute_coverage,
-    count_disjoint_papers,
+    count_disjoint_papers_by_title,
     coverage_column_titles,
     list_due_content_reviews,
     measure_answer_cues,
@@ -287,12 +287,12 @@ def print_coverage(options: argparse.Namespace) -> int:
     if has_short_route(library.topics.values()):
         short = measure_short_route(library)
         print(
-            f"short route: {short.words:,} words, {short.covered:,} of {short.questions:,} "
+            f"short route: {short.words:,} words, {short.covered_question_count:,} of {short.questions:,} "
             "exam-level questions"
         )
         for item in list_questions_on_folded_sections(library):
             print(f"asked on the short route, which folds its answer: {item}")
-    for title, count in count_disjoint_papers(library).items():
+    for title, count in count_disjoint_papers_by_title(library).items():
         print(f"{title}: {count} papers without a repeat")
     for due in list_due_content_reviews(library, dt.datetime.now(dt.UTC).date()):
         print(f"due for review: {due.path} “{due.name}” {due.why}")

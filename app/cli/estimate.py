@@ -221,7 +221,7 @@ def _section_text(section: SubEstimate) -> str:
     """Return a section of a larger estimate: its heading, its verdict, its first figures."""
     entry, result = registry.require_estimate(section.name), section.estimate
     verdict = _with_plain_spaces(f"{result.verdict.lead} {result.verdict.text}")
-    figures = [f for name in entry.first if (f := result.find(name)) and f.applies]
+    figures = [f for name in entry.first if (f := result.find_figure(name)) and f.applies]
     return "\n".join(
         (
             f"{section.heading} ({entry.name})",

@@ -97,7 +97,7 @@ def import_file(
         if not dry_run:
             write_files(folder, slug, update)
         written_paths += [f"topics/{slug}/{name}" for name in (*update.files, *update.pictures)]
-    count = sum(len(update.carried) for update in updates.values())
+    count = sum(len(update.added_items) for update in updates.values())
     summary = f"{format_count_noun(count, 'item')} {'would be ' * dry_run}imported"
     summary += f" into {', '.join(written_paths)}." if written_paths else "; nothing was written."
     summary = "\n".join((summary, *result.notes))
@@ -134,7 +134,7 @@ def _plan_updates_by_topic(result: ImportResult, folder: Path) -> dict[str, Topi
         target = dataclasses.replace(target, ids=target.ids | ids)
         topic_result = ImportResult(items, (*result.refused, *refused) if slug == slugs[0] else ())
         updates[slug] = add_items_to_topic(topic_result, target)
-        ids |= {name for name, _ in updates[slug].carried}
+        ids |= {name for name, _ in updates[slug].added_items}
     return updates
 
 
@@ -151,8 +151,8 @@ def export_items(file_format: str, path: Path, folder: Path, topic: str, number_
     losses = (*(r for item in items for r in list_losses(item)), *exported.lost)
     cards = len(result.items) - len(items)
     reserved = sum(item.use == "exam" for item in items)
-    not_live = sum(_does_format_hold_item(file_format, item) for item in result.waiting)
-    summary = f"{format_count_noun(exported.carried, 'item')} written."
+    not_live = sum(_does_format_hold_item(file_format, item) for item in result.not_live_items)
+    summary = f"{format_count_noun(exported.written_count, 'item')} written."
     if cards and file_format not in CARDS:
         summary += f" {format_count_noun(cards, 'card')} left out; apkg exports them."
     if reserved:

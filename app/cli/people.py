@@ -307,8 +307,8 @@ def _format_answer_count(number: int) -> str:
     return f"{number:,} answer{'' if number == 1 else 's'}"
 
 
-def _impact_cells(reach: RegradeImpact) -> tuple[str, ...]:
-    return tuple(f"{number}" for number in dataclasses.astuple(reach))
+def _impact_cells(impact: RegradeImpact) -> tuple[str, ...]:
+    return tuple(f"{number}" for number in dataclasses.astuple(impact))
 
 
 def _format_score(score: float) -> str:

@@ -108,8 +108,8 @@ def _missing_id_edits(owners: IdOwners, used: set[str]) -> dict[str, list[TextEd
     for path, item in owners.unidentified:
         edits[path].append(item.build_id_edit(_unique_id(_id_from_heading(item.title), used)))
     for copy in owners.copies:
-        line, column = copy.fact.id_at
-        copied_id = copy.fact.id
+        line, column = copy.fingerprint.id_location
+        copied_id = copy.fingerprint.id
         edits[copy.path].append(TextEdit(line, column, copied_id, _unique_id(copied_id, used)))
     return edits
 
@@ -162,25 +162,25 @@ def _apply_text_edits(
 
 
 def _update_lock_file(
-    folder: Path, readings: Mapping[str, ParsedFile], today: dt.date, accepted: Collection[str]
+    folder: Path, parsed_files: Mapping[str, ParsedFile], today: dt.date, accepted: Collection[str]
 ) -> FileChange:
     """Update ids.lock with new ids and new wordings. Missing ids stay until they are retired.
 
     The line of an item with errors or doubtful ownership is not changed.
     """
-    parsed_lock = readings.get(LOCK)
+    parsed_lock = parsed_files.get(LOCK)
     entries = {e.id: e for e in parsed_lock.lock} if parsed_lock else {}
-    owners = find_id_owners(ParsedCourse(readings, today), accepted)
+    owners = find_id_owners(ParsedCourse(parsed_files, today), accepted)
     ids_with_errors = {
-        p.item for p in find_problems(readings, folder, today) if p.severity == "error"
+        p.item for p in find_problems(parsed_files, folder, today) if p.severity == "error"
     }
     for name, owner in owners.items.items():
-        has_errors = owner.fact.broken if name in accepted else name in ids_with_errors
-        if has_errors or name in owners.doubtful:
+        has_errors = owner.fingerprint.broken if name in accepted else name in ids_with_errors
+        if has_errors or name in owners.doubtful_ids:
             continue
-        reviewed = review_date_of_item_page(owner.path, readings)
+        reviewed = review_date_of_item_page(owner.path, parsed_files)
         entry = _new_lock_entry(owner, entries.get(name), today)
-        entries[name] = _with_review_date(entry, owner.fact, reviewed, today)
+        entries[name] = _with_reviewed_key(entry, owner.fingerprint, reviewed, today)
     lock = folder / LOCK
     old_text = lock.read_bytes().decode("utf-8", "replace") if lock.is_file() else None
     # Do not rewrite a file that cannot be parsed: its content would be lost.
@@ -192,11 +192,11 @@ def _update_lock_file(
     )
 
 
-def _with_review_date(
+def _with_reviewed_key(
     entry: LockEntry, fact: ItemFingerprint, reviewed: dt.date | None, today: dt.date
 ) -> LockEntry:
     """Return the entry with the reviewed key. A changed key is entered only after a review."""
-    if reviewed is None or fact.broken or not fact.key or entry.retired:
+    if reviewed is None or fact.broken or not fact.key or entry.retired_on:
         return entry
     if entry.key and is_key_changed_since_review(entry, fact, reviewed, today):
         return entry
@@ -204,7 +204,7 @@ def _with_review_date(
 
 
 def _new_lock_entry(owner: IdClaim, known: LockEntry | None, today: dt.date) -> LockEntry:
-    fact = owner.fact
+    fact = owner.fingerprint
     counted_keys = map_new_to_counted_keys(known, fact) if known else {}
     return LockEntry(
         fact.id,
@@ -277,12 +277,12 @@ def check_course(
 
 def _with_problems_of_unidentified_items(
     found: Sequence[ContentProblem],
-    readings: Mapping[str, ParsedFile],
+    parsed_files: Mapping[str, ParsedFile],
     folder: Path,
     today: dt.date,
 ) -> list[ContentProblem]:
     """Return the problems with those of items without an id, as if `--fix` had written one."""
-    files_with_ids, insertion_lines = read_with_missing_ids(readings, folder, today)
+    files_with_ids, insertion_lines = read_with_missing_ids(parsed_files, folder, today)
     known_keys = {(p.path, p.line, p.code) for p in found}
     additional = []
     for problem in find_problems(files_with_ids, folder, today):
@@ -296,12 +296,12 @@ def _with_problems_of_unidentified_items(
 
 
 def read_with_missing_ids(
-    readings: Mapping[str, ParsedFile], folder: Path, today: dt.date
+    parsed_files: Mapping[str, ParsedFile], folder: Path, today: dt.date
 ) -> tuple[dict[str, ParsedFile], dict[str, list[int]]]:
     """Return the files as if `--fix` had written missing ids, and where it would add lines."""
-    owners = find_id_owners(ParsedCourse(readings, today), ())
-    edits = _missing_id_edits(dataclasses.replace(owners, copies=[]), list_used_ids(readings))
-    files_with_ids = dict(readings)
+    owners = find_id_owners(ParsedCourse(parsed_files, today), ())
+    edits = _missing_id_edits(dataclasses.replace(owners, copies=[]), list_used_ids(parsed_files))
+    files_with_ids = dict(parsed_files)
     insertion_lines: dict[str, list[int]] = {}
     for path, file_edits in edits.items():
         change = _apply_text_edits(folder, path, file_edits, reuse_blank_lines=True)

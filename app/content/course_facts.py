@@ -128,7 +128,7 @@ class PageFacts:
     domain: str
     objectives: tuple[str, ...]
     cards: tuple[str, ...]
-    peers: tuple[str, ...] = ()
+    same_objective_pages: tuple[str, ...] = ()
     short_minutes: float = 0.0
     requires: tuple[str, ...] = ()
 
@@ -153,7 +153,7 @@ class QuestionFacts:
     page: str
     objectives: tuple[str, ...]
     guess: float
-    reserved: bool = False
+    exam_only: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

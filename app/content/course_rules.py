@@ -152,7 +152,7 @@ def check_references(course: ParsedCourse) -> list[ContentProblem]:
     renamed = course.guess_renamed_topics()
     problems: list[ContentProblem] = []
     for path, parsed_file in course.readings.items():
-        for mention in parsed_file.mentions:
+        for mention in parsed_file.cross_references:
             if mention.kind in unread:
                 continue
             if mention.kind not in known_by_kind:
@@ -205,13 +205,13 @@ def _calculators_off_problem(
 
 
 def _nearest_hint(
-    mention: CrossReference, known: set[str], hints: dict[tuple[str, str], str]
+    mention: CrossReference, known: set[str], hint_cache: dict[tuple[str, str], str]
 ) -> str:
     """Return the nearest known name. Searches only for the first `_MOST_HINTS` names."""
     hint_key = (mention.kind, mention.value)
-    if hint_key not in hints and len(hints) < _MOST_HINTS:
-        hints[hint_key] = hint_for_unknown_word(mention.value, known)
-    return hints.get(hint_key, "")
+    if hint_key not in hint_cache and len(hint_cache) < _MOST_HINTS:
+        hint_cache[hint_key] = hint_for_unknown_word(mention.value, known)
+    return hint_cache.get(hint_key, "")
 
 
 def _unknown_mention_problem(path: str, mention: CrossReference, hint: str) -> ContentProblem:
@@ -268,7 +268,7 @@ def check_near_duplicate_stems(
             ),
         )
         for path, fact in course.fingerprints()
-        if fact.id in questions and fact.asks
+        if fact.id in questions and fact.has_stem_words
     ]
     common = Counter(word for _, _, stem_words in stems for word in stem_words)
     problems = []
@@ -318,7 +318,7 @@ def _check_topic_order(
     order = course.syllabus.topics
     if register is None or not order:
         return
-    lines = {m.value: (m.line, m.column) for m in register.mentions}
+    lines = {m.value: (m.line, m.column) for m in register.cross_references}
     for topic, count in Counter(order).items():
         if count > 1:
             message = f"“{topic}” stands {count} times in the order."
@@ -363,7 +363,7 @@ def _check_prerequisite_cycle(
 ) -> Iterator[ContentProblem]:
     """Report E39: a topic that requires itself, directly or through others."""
     page = pages[slug]
-    mentions = course.readings[page.place.path].mentions
+    mentions = course.readings[page.place.path].cross_references
     for required in page.requires:
         path = _prerequisite_path(required, slug, pages)
         if not path:
@@ -396,7 +396,7 @@ def check_links_to_drafts(
     """Report E61: links from live pages to pages that are not live."""
     hidden = {slug: p.status for slug, p in pages.items() if p.status != "live"}
     for page in pages.values():
-        for mention in course.readings[page.place.path].mentions if hidden else ():
+        for mention in course.readings[page.place.path].cross_references if hidden else ():
             slug = mention.value.removeprefix("/concepts/").partition("#")[0]
             leads_to_hidden = mention.kind in {"page", "topic"} and slug in hidden
             if leads_to_hidden and page.status == "live":
@@ -577,7 +577,7 @@ _LEAST_QUESTIONS = 5
 
 def check_topics(
     topics: Mapping[str, Topic],
-    readings: Mapping[str, ParsedFile],
+    parsed_files: Mapping[str, ParsedFile],
     questions: Mapping[str, Question],
     cards: Mapping[str, Flashcard],
 ) -> list[ContentProblem]:
@@ -587,16 +587,16 @@ def check_topics(
     """
     problems: list[ContentProblem] = []
     for topic in topics.values():
-        page_file = readings[topic.place.path]
+        page_file = parsed_files[topic.place.path]
         problems += _check_missing_front_matter_keys(topic)
         missing = []
-        alert_kinds = [kind for kind, _ in page_file.alerts]
+        alert_kinds = [kind for kind, _ in page_file.alert_lines]
         if "IMPORTANT" not in alert_kinds:
             missing.append("exam box ([!IMPORTANT])")
         if "TIP" not in alert_kinds:
             missing.append("memory hook ([!TIP])")
         forward_cards = (c for c in cards.values() if not c.is_reverse)
-        drafts = [] if topic.cards else _list_draft_items(topic, forward_cards, "card")
+        drafts = [] if topic.cards else _describe_topic_drafts_by_file(topic, forward_cards, "card")
         if not topic.cards and not drafts:
             missing.append("cards")
         if missing:
@@ -606,13 +606,13 @@ def check_topics(
             message = f"“{topic.title}” has no cards that are live."
             problems.append(_incomplete_topic_problem(topic, message, drafts))
         problems += _check_extra_memory_hooks(topic, page_file)
-        problems += _check_too_few_questions(topic, readings, questions.values())
-        problems += _check_folder_slug(topic)
+        problems += _check_too_few_questions(topic, parsed_files, questions.values())
+        problems += _check_folder_name_is_slug(topic)
     return problems
 
 
 def _check_extra_memory_hooks(topic: Topic, reading: ParsedFile) -> Iterator[ContentProblem]:
-    hooks = [line for kind, line in reading.alerts if kind == "TIP"]
+    hooks = [line for kind, line in reading.alert_lines if kind == "TIP"]
     if len(hooks) > 1:
         message = f"“{topic.title}” has {len(hooks)} memory hooks ([!TIP])."
         hint = f"Keep it or the one on line {hooks[0]}; the other can be a [!NOTE]."
@@ -620,22 +620,24 @@ def _check_extra_memory_hooks(topic: Topic, reading: ParsedFile) -> Iterator[Con
 
 
 def _check_too_few_questions(
-    topic: Topic, readings: Mapping[str, ParsedFile], questions: Iterable[Question]
+    topic: Topic, parsed_files: Mapping[str, ParsedFile], questions: Iterable[Question]
 ) -> Iterator[ContentProblem]:
     count = len(topic.questions)
     if count >= _LEAST_QUESTIONS:
         return
-    drafts = _list_draft_items(topic, questions, "question")
+    drafts = _describe_topic_drafts_by_file(topic, questions, "question")
     live = f" that {'is' if count == 1 else 'are'} live" if drafts else ""
     count_text = f"{count} question{'s' * (count != 1)}"
     message = f"“{topic.title}” has {count_text}{live}, not five."
-    if f"topics/{topic.slug}/quiz.md" not in readings:
+    if f"topics/{topic.slug}/quiz.md" not in parsed_files:
         page_count_text = f"{count or 'no'} question{'s' * (count != 1)} on its page"
         message = f"“{topic.title}” has no quiz.md, and {page_count_text}."
     yield _incomplete_topic_problem(topic, message, drafts)
 
 
-def _list_draft_items(topic: Topic, items: Iterable[Question | Flashcard], noun: str) -> list[str]:
+def _describe_topic_drafts_by_file(
+    topic: Topic, items: Iterable[Question | Flashcard], noun: str
+) -> list[str]:
     """Describe the topic's items that are not live, by file."""
     topic_drafts = [i for i in items if i.topic == topic.slug and i.status != "live"]
     return [
@@ -644,7 +646,7 @@ def _list_draft_items(topic: Topic, items: Iterable[Question | Flashcard], noun:
     ]
 
 
-def _check_folder_slug(topic: Topic) -> Iterator[ContentProblem]:
+def _check_folder_name_is_slug(topic: Topic) -> Iterator[ContentProblem]:
     if not is_slug(topic.slug):
         message = f"The folder “{topic.slug}” makes a poor address."
         hint = "Rename it in lower-case letters, digits and hyphens"
@@ -675,14 +677,14 @@ _NO_KEY = content_hash("")[:6]
 
 
 def check_keys_changed_since_review(
-    readings: Mapping[str, ParsedFile], today: dt.date
+    parsed_files: Mapping[str, ParsedFile], today: dt.date
 ) -> Iterator[ContentProblem]:
     """Report W19: the key of an item changed since its last review."""
-    lock = readings.get("ids.lock")
+    lock = parsed_files.get("ids.lock")
     entries = {e.id: e for e in lock.lock} if lock else {}
-    for path, parsed_file in readings.items():
+    for path, parsed_file in parsed_files.items():
         page = page_path_of_item_file(path)
-        reviewed = review_date_of_item_page(path, readings)
+        reviewed = review_date_of_item_page(path, parsed_files)
         for fact in parsed_file.facts:
             entry = entries.get(fact.id)
             if entry and reviewed and is_key_changed_since_review(entry, fact, reviewed, today):
@@ -700,9 +702,9 @@ def page_path_of_item_file(path: str) -> str:
     return f"{path.rpartition('/')[0]}/concept.md"
 
 
-def review_date_of_item_page(path: str, readings: Mapping[str, ParsedFile]) -> dt.date | None:
+def review_date_of_item_page(path: str, parsed_files: Mapping[str, ParsedFile]) -> dt.date | None:
     """Return the date on which the page of an item's topic was last reviewed."""
-    page = readings.get(page_path_of_item_file(path))
+    page = parsed_files.get(page_path_of_item_file(path))
     return page.topic.reviewed if page and page.topic else None
 
 
@@ -713,7 +715,7 @@ def is_key_changed_since_review(
 
     A review dated today counts as newer than the change.
     """
-    if not entry.key or entry.retired or fact.broken or entry.type != fact.type:
+    if not entry.key or entry.retired_on or fact.broken or entry.type != fact.type:
         return False
     if entry.key == _NO_KEY and fact.type != "card":
         return False

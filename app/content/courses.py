@@ -51,12 +51,16 @@ class CourseRegistry:
         self.libraries = dict(libraries)
 
     @classmethod
-    def find_courses(cls, content: Path, make: Callable[[Path], LiveLibrary]) -> "CourseRegistry":
+    def find_courses(
+        cls, content: Path, make_library: Callable[[Path], LiveLibrary]
+    ) -> "CourseRegistry":
         """Create the registry for a content folder, with `make` creating each library."""
         for name, reason in skipped_folders(content).items():
             message = "content %s: this folder is not served as a course: %s"
             _log.warning(message, replace_unprintable_characters(name), reason)
-        return cls({name: make(folder) for name, folder in find_course_folders(content).items()})
+        return cls(
+            {name: make_library(folder) for name, folder in find_course_folders(content).items()}
+        )
 
     @property
     def has_several_courses(self) -> bool:

@@ -10,7 +10,7 @@ from typing import Protocol
 from markdown_it.token import Token
 
 from app.content.front_matter import FileKind, FrontMatter, parse_front_matter
-from app.content.glossary_rules import check_term_heading, check_term_text
+from app.content.glossary_rules import check_term_and_meaning, check_term_heading
 from app.content.item_reader import ParsedItem, build_item
 from app.content.item_rules import (
     check_item,
@@ -242,7 +242,7 @@ class _PageBuilder:
                 self.scope.source_file.report("W64", first_line(block[0]), 1, message, hint)
             self.open = _OpenSection(anchor, title, self.numbered)
             self.scope.section = title
-            self.scope.worked = False
+            self.scope.has_steps_aside = False
         elif block[0].type == "note_open":
             self._add_footnote(block)
         elif image := find_standalone_picture(block):
@@ -341,11 +341,11 @@ _FIGURE = re.compile(r"\d[\d.,]*")
 
 
 def read_topic_file(
-    source_file: SourceFile, where: PurePosixPath, names: GlossaryNames
+    source_file: SourceFile, path: PurePosixPath, names: GlossaryNames
 ) -> ParsedFile:
     """Parse a page, a quiz or cards, depending on the file name."""
-    kind = _KINDS.get(where.name, "quiz")
-    slug = where.parts[1] if len(where.parts) > 2 else where.stem
+    kind = _KINDS.get(path.name, "quiz")
+    slug = path.parts[1] if len(path.parts) > 2 else path.stem
     front, text = parse_front_matter(source_file, page=kind == "page")
     regions = read_regions(text, source_file, kind)
     scope = RenderContext(source_file, folder=slug)
@@ -537,19 +537,19 @@ def _with_page(
         questions=questions,
         cards=_flashcards_only(items),
         anchors=tuple(scope.anchors),
-        alerts=page.alerts,
+        alert_lines=page.alerts,
     )
 
 
 def _build_topic(
-    page: PageLayout, front: FrontMatter, scope: RenderContext, linked: tuple[str, ...]
+    page: PageLayout, front: FrontMatter, scope: RenderContext, linked_terms: tuple[str, ...]
 ) -> Topic:
     source_file = scope.source_file
     is_unreadable = any(p.code in {"E10", "E12"} and not p.item for p in source_file.problems)
     if not front.title and not is_unreadable:
         hint = "Begin the file with --- and a line “title: …”."
         source_file.report("E10", 1, 1, "The page has no title in its front matter.", hint)
-    cited = tuple(dict.fromkeys((*scope.cited, *front.sources)))
+    cited = tuple(dict.fromkeys((*scope.cited_sources, *front.sources)))
     if not cited:
         hint = "Name sources in the front matter, and where they are used: [^key]."
         source_file.report("E16", 1, 1, "The page names no source.", hint, derived=True)
@@ -568,7 +568,7 @@ def _build_topic(
         (),
         SourceLocation(source_file.path, 1),
         content_hash(source_file.text),
-        linked,
+        linked_terms,
         page.notes,
         front.level,
         front.status,
@@ -646,7 +646,7 @@ def read_glossary(source_file: SourceFile) -> tuple[GlossaryTerm, ...]:
             message = f"“{title}” is a title, and no term."
             source_file.report("W64", first_line(tokens[index]), 1, message, f"Write ## {title}")
         else:
-            check_term_text("", 1, tokens[index:end], source_file)
+            check_term_and_meaning("", 1, tokens[index:end], source_file)
         index = end
     return _drop_duplicate_terms([t for t in terms if t.meaning.html], source_file)
 
@@ -663,7 +663,7 @@ def _build_term(block: list[Token], scope: RenderContext) -> GlossaryTerm:
     name = plain_text(block[1:2])[:_MAX_TERM_LENGTH]
     line = first_line(block[0])
     body, related = _split_see_also(block[3:])
-    check_term_text(name, line, body, scope.source_file)
+    check_term_and_meaning(name, line, body, scope.source_file)
     for related_name in related:
         see_line = scope.source_file.locate_text("See:", line, line + _MAX_TERM_LENGTH)[0]
         term_location = scope.source_file.locate_text(
@@ -798,9 +798,9 @@ def _with_collected_records(source_file: SourceFile, parsed: ParsedFile) -> Pars
         if source_file.path.endswith((".md", ".svg"))
         else NO_AMOUNTS,
         digest=text.hexdigest()[:16],
-        mentions=tuple(source_file.mentions),
+        cross_references=tuple(source_file.mentions),
         edits=tuple(source_file.edits),
-        claims=tuple(dict.fromkeys(source_file.claims)),
+        broken_comment_ids=tuple(dict.fromkeys(source_file.claims)),
         unidentified=tuple(source_file.unidentified),
         problems=tuple(sorted(set(source_file.problems))),
     )

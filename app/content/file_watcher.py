@@ -247,12 +247,14 @@ class FileStamps:
         return any(_file_stamp(path) != stamp for path, stamp in self.stamps.items())
 
 
-def stamp_files_and_folders(folder: Path, names: list[str]) -> FileStamps:
+def stamp_files_and_folders(folder: Path, course_paths: list[str]) -> FileStamps:
     """Record the timestamps of the files, and of folders in which new files may appear."""
     folders = [folder, folder / "exams", folder / "topics", *folder.glob("topics/*")]
     folders += folder.glob("topics/*/**/")  # folders with pictures
     folders += [folder.absolute().parent / SHARED]
-    paths = [str(p) for p in folders] + [str(locate_course_file(folder, name)) for name in names]
+    paths = [str(p) for p in folders] + [
+        str(locate_course_file(folder, name)) for name in course_paths
+    ]
     stamps = {path: _file_stamp(path) for path in paths}
     newest = max((s[0] for s in stamps.values() if s), default=0)
     return FileStamps(stamps, time.time() - newest / 1e9 > _FRESH_SECONDS)
@@ -464,9 +466,9 @@ def _undecodable_name_problem(path: str) -> ContentProblem:
     return make_problem((path, 1, 1), "E00", "This name is not UTF-8 text.", hint)
 
 
-def _misnamed_file_problem(name: str, near: str) -> ContentProblem:
+def _misnamed_file_problem(name: str, intended_name: str) -> ContentProblem:
     message = "Nothing reads a file or folder of this name."
-    return make_problem((name, 1, 1), "E00", message, f"Is it to be {near}?")
+    return make_problem((name, 1, 1), "E00", message, f"Is it to be {intended_name}?")
 
 
 def _nested_topic_problem(path: str) -> ContentProblem:

@@ -41,7 +41,9 @@ def check_term_heading(name: str, tag: str, line: int, source_file: SourceFile) 
         source_file.report("W70", line, 1, message, hint)
 
 
-def check_term_text(name: str, line: int, body: Sequence[Token], source_file: SourceFile) -> None:
+def check_term_and_meaning(
+    name: str, line: int, body: Sequence[Token], source_file: SourceFile
+) -> None:
     """Report W70 for the heading and the text of a term; an empty name means text of no term."""
     misreading = (
         f"is part of the meaning of “{name[:_MOST_SHOWN]}”" if name else "defines no term here"

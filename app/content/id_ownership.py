@@ -40,16 +40,16 @@ class HasTextHashes(Protocol):
 @dataclasses.dataclass(frozen=True, slots=True)
 class IdClaim:
     path: str
-    fact: ItemFingerprint
+    fingerprint: ItemFingerprint
 
     @property
     def place(self) -> tuple[str, int, int]:
         """Path, line and column of the item."""
-        return self.path, self.fact.line, self.fact.column
+        return self.path, self.fingerprint.line, self.fingerprint.column
 
     @property
     def path_and_line(self) -> str:
-        return f"{self.path}:{self.fact.line}"
+        return f"{self.path}:{self.fingerprint.line}"
 
 
 class IdEvidence:
@@ -66,12 +66,12 @@ class IdEvidence:
         self.whole = not any(_is_incompletely_parsed(r) for r in readings.values())
         self.broken: dict[str, str] = {}
         for path, reading in readings.items():
-            for name, line in reading.claims:
+            for name, line in reading.broken_comment_ids:
                 self.broken.setdefault(name, f"{path}:{line}")
         self.gone = {
             name: entry
             for name, entry in self.entries.items()
-            if not (entry.retired or name in claims or name in self.broken)
+            if not (entry.retired_on or name in claims or name in self.broken)
         }
         self.relocated: set[str] = set()  # missing ids whose items were found elsewhere
         self._alike: dict[str, list[LockEntry]] = defaultdict(list)
@@ -107,7 +107,7 @@ class IdEvidence:
         if (own_entry.heading, own_entry.body) == (wording.heading, wording.body):
             return None
         own_similarity = _similarity_to_entry(own_entry, wording)
-        candidates = self._find_similar_entries_sharing_text(wording)
+        candidates = self._find_similar_entries_sharing_heading_or_body(wording)
         if own_similarity < COPIED:
             candidates += self._find_similar_entries(wording, self.entries)
         best = self._find_nearest_entry([e for e in candidates if e.id != own_entry.id], wording)
@@ -125,13 +125,15 @@ class IdEvidence:
         )
         return best if lead >= CLEAR_MARGIN else None
 
-    def find_missing_id(
+    def find_missing_entry(
         self, wording: HasTextHashes, candidate_ids: Collection[str] = ()
     ) -> LockEntry | None:
         """Return the line of a missing id whose item this seems to be; else None."""
         named_entries = [self.gone[name] for name in candidate_ids if name in self.gone]
         similar_entries = [
-            e for e in self._find_similar_entries_sharing_text(wording) if e.id in self.gone
+            e
+            for e in self._find_similar_entries_sharing_heading_or_body(wording)
+            if e.id in self.gone
         ]
         return self._find_nearest_entry(
             named_entries or similar_entries + self._find_similar_entries(wording, self.gone),
@@ -155,7 +157,9 @@ class IdEvidence:
             entries += equal_entries if len(equal_entries) <= _MAX_EQUAL_LINES else []
         return entries
 
-    def _find_similar_entries_sharing_text(self, wording: HasTextHashes) -> list[LockEntry]:
+    def _find_similar_entries_sharing_heading_or_body(
+        self, wording: HasTextHashes
+    ) -> list[LockEntry]:
         """Return the lines with the same heading or body whose text is not entirely different."""
         sharing_entries = self._find_entries_sharing_heading_or_body(wording)
         return [e for e in sharing_entries if _similarity_to_entry(e, wording) >= _REPLACED]
@@ -204,10 +208,10 @@ class IdOwners:
     problems: list[ContentProblem] = dataclasses.field(default_factory=list)
     copies: list[IdClaim] = dataclasses.field(default_factory=list)
     unidentified: list[tuple[str, UnidentifiedItem]] = dataclasses.field(default_factory=list)
-    doubtful: set[str] = dataclasses.field(default_factory=set)
+    doubtful_ids: set[str] = dataclasses.field(default_factory=set)
 
     def report(self, claim: IdClaim, code: str, message: str, hint: str) -> None:
-        problem = make_problem(claim.place, code, message, hint, claim.fact.id)
+        problem = make_problem(claim.place, code, message, hint, claim.fingerprint.id)
         self.problems.append(problem)
 
 
@@ -243,8 +247,8 @@ def _report_id_in_broken_comment(
     claimed: list[IdClaim], evidence: IdEvidence, owners: IdOwners
 ) -> None:
     """Report E04: the id also appears in a broken comment, which may be its owner's."""
-    item_id = claimed[0].fact.id
-    owners.doubtful.add(item_id)
+    item_id = claimed[0].fingerprint.id
+    owners.doubtful_ids.add(item_id)
     for claim in claimed:
         broken_place = evidence.broken[item_id]
         message = f"“{item_id}” stands in {broken_place} as well, in a comment that is broken."
@@ -254,16 +258,16 @@ def _report_id_in_broken_comment(
 
 def _assign_new_id_owner(claimed: list[IdClaim], evidence: IdEvidence, owners: IdOwners) -> None:
     """Settle an id that is not in ids.lock."""
-    owner, item_id = _find_original_owner(None, claimed, evidence), claimed[0].fact.id
+    owner, item_id = _find_original_owner(None, claimed, evidence), claimed[0].fingerprint.id
     if owner is None:
         _report_ambiguous_owner(claimed, "ids.lock does not know it", owners)
         return
     owners.items[item_id] = owner
     _report_copies(claimed, owner, evidence, owners)
-    if missing_id := evidence.find_missing_id(owner.fact):
-        owners.doubtful.add(item_id)
+    if missing_id := evidence.find_missing_entry(owner.fingerprint):
+        owners.doubtful_ids.add(item_id)
         _report_relocated_id(missing_id, owner.place, f" as “{item_id}”", evidence, owners)
-    elif evidence.has_lock and not owner.fact.broken:
+    elif evidence.has_lock and not owner.fingerprint.broken:
         message = f"“{item_id}” is not in ids.lock yet, so that nothing guards it."
         hint = "Run the check with --fix, and commit ids.lock."
         owners.report(owner, "W97", message, hint)
@@ -274,8 +278,8 @@ def _report_ambiguous_owner(claimed: list[IdClaim], reason: str, owners: IdOwner
 
     If all have the same text, the first is served.
     """
-    item_id = claimed[0].fact.id
-    owners.doubtful.add(item_id)
+    item_id = claimed[0].fingerprint.id
+    owners.doubtful_ids.add(item_id)
     reported_claims = claimed
     if _have_all_same_text(claimed):
         owners.items[item_id], *reported_claims = claimed
@@ -287,28 +291,30 @@ def _report_ambiguous_owner(claimed: list[IdClaim], reason: str, owners: IdOwner
 
 
 def _have_all_same_text(claimed: list[IdClaim]) -> bool:
-    return len({(c.fact.heading, c.fact.body) for c in claimed}) == 1
+    return len({(c.fingerprint.heading, c.fingerprint.body) for c in claimed}) == 1
 
 
 def _assign_locked_id_owner(
     entry: LockEntry, claimed: list[IdClaim], evidence: IdEvidence, owners: IdOwners
 ) -> None:
     """Settle an id of ids.lock: find its owner, copies, and other items that use it."""
-    if entry.retired:
-        owners.doubtful.add(entry.id)
+    if entry.retired_on:
+        owners.doubtful_ids.add(entry.id)
         for claim in claimed:
-            message = f"“{entry.id}” was retired on {entry.retired}."
+            message = f"“{entry.id}” was retired on {entry.retired_on}."
             hint = "Use a new id: answers to the old item would count for this one."
             owners.report(claim, "E05", message, hint)
         return
-    rivals = {claim.place: evidence.find_closer_entry(entry, claim.fact) for claim in claimed}
+    rivals = {
+        claim.place: evidence.find_closer_entry(entry, claim.fingerprint) for claim in claimed
+    }
     for claim in claimed:
         if rival := rivals[claim.place]:
             _report_text_of_other_id(entry, claim, rival, evidence, owners)
     remaining_claims = [claim for claim in claimed if rivals[claim.place] is None]
     owner = _find_original_owner(entry, remaining_claims, evidence)
     if owner is None:
-        owners.doubtful.add(entry.id)
+        owners.doubtful_ids.add(entry.id)
         if remaining_claims:
             reason = "ids.lock does not tell which of them had it first"
             _report_ambiguous_owner(remaining_claims, reason, owners)
@@ -322,7 +328,7 @@ def _report_text_of_other_id(
     entry: LockEntry, claim: IdClaim, rival: LockEntry, evidence: IdEvidence, owners: IdOwners
 ) -> None:
     """Report E07: the text is that of another id."""
-    owners.doubtful.add(entry.id)
+    owners.doubtful_ids.add(entry.id)
     evidence.relocated.add(rival.id)
     message = f"“{entry.id}” stands here with the words of “{rival.id}”."
     hint = f"Write q: {rival.id}"
@@ -357,8 +363,10 @@ def _find_nearest_claims(
     entry: LockEntry, claimed: list[IdClaim], evidence: IdEvidence
 ) -> list[IdClaim]:
     """Return the items that are most similar to a line of ids.lock."""
-    similar_claims = [c for c in claimed if not evidence.is_replaced(entry, c.fact)]
-    scores = [evidence.score_entry_resemblance(entry, claim.fact) for claim in similar_claims]
+    similar_claims = [c for c in claimed if not evidence.is_replaced(entry, c.fingerprint)]
+    scores = [
+        evidence.score_entry_resemblance(entry, claim.fingerprint) for claim in similar_claims
+    ]
     best_score = max(scores, default=0.0)
     return [
         c
@@ -377,8 +385,8 @@ def _report_copies(
 
 def _report_copy(claim: IdClaim, owner: IdClaim, evidence: IdEvidence, owners: IdOwners) -> None:
     """Report E08 for a copy, or E04 for a different item with the id."""
-    item_id, missing_entry = claim.fact.id, evidence.find_missing_id(claim.fact)
-    if jaccard_similarity(owner.fact.sketch, claim.fact.sketch) < COPIED:
+    item_id, missing_entry = claim.fingerprint.id, evidence.find_missing_entry(claim.fingerprint)
+    if jaccard_similarity(owner.fingerprint.sketch, claim.fingerprint.sketch) < COPIED:
         message = f"“{item_id}” is the id of the item in {owner.path_and_line}, by ids.lock."
         hint = f"Give this one an id of its own: {_OWN_ID}."
         owners.report(claim, "E04", message, hint)
@@ -398,7 +406,7 @@ def _compare_with_lock(
     entry: LockEntry, owner: IdClaim, evidence: IdEvidence, owners: IdOwners
 ) -> None:
     """Report W07, W34, W09: differences between an item and its line of ids.lock."""
-    fingerprint = owner.fact
+    fingerprint = owner.fingerprint
     if evidence.is_replaced(entry, fingerprint):
         _report_replaced_item(owner, evidence, owners)
     elif entry.type != fingerprint.type and not fingerprint.broken:
@@ -416,8 +424,8 @@ def _report_replaced_item(owner: IdClaim, evidence: IdEvidence, owners: IdOwners
 
     A rewritten or translated text usually is the same item.
     """
-    item_id, missing_entry = owner.fact.id, evidence.nearest_missing_entry(owner.fact)
-    owners.doubtful.add(item_id)
+    item_id, missing_entry = owner.fingerprint.id, evidence.nearest_missing_entry(owner.fingerprint)
+    owners.doubtful_ids.add(item_id)
     message = f"“{item_id}” says something quite different than it did"
     hint = "If it is another item, give it a new id; "
     hint += f"else run the check with --fix --accept {item_id}."
@@ -428,11 +436,11 @@ def _report_replaced_item(owner: IdClaim, evidence: IdEvidence, owners: IdOwners
     owners.report(owner, "E07" if missing_entry else "W07", f"{message}.", hint)
 
 
-def have_several_options_changed(entry: LockEntry, fact: ItemFingerprint) -> bool:
+def have_several_options_changed(entry: LockEntry, fingerprint: ItemFingerprint) -> bool:
     """Return whether several options changed, so that old and new cannot be paired."""
-    if not entry.options or not fact.options or entry.type != fact.type:
+    if not entry.options or not fingerprint.options or entry.type != fingerprint.type:
         return False
-    old, new = Counter(d for _, d in entry.options), Counter(d for _, d in fact.options)
+    old, new = Counter(d for _, d in entry.options), Counter(d for _, d in fingerprint.options)
     return sum((new - old).values()) > 1 and sum((old - new).values()) > 1
 
 
@@ -440,7 +448,7 @@ def _collect_items_without_id(evidence: IdEvidence, owners: IdOwners) -> None:
     """Collect items without an id. Reports E06 for those that seem to have had one."""
     for path, reading in evidence.readings.items():
         for item in reading.unidentified:
-            if missing_id := evidence.find_missing_id(item, item.named):
+            if missing_id := evidence.find_missing_entry(item, item.named):
                 location = path, item.line, item.column
                 _report_relocated_id(missing_id, location, "", evidence, owners)
             else:

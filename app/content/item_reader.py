@@ -69,7 +69,7 @@ def build_item(
     if computed:
         expressions.protect_placeholders_in_math([draft.heading, *draft.body], computed)
     parts = _split_body_into_parts(draft, source_file)
-    item_type = _declared_type(draft, parts, kind, source_file)
+    item_type = _declared_or_inferred_type(draft, parts, kind, source_file)
     # A question must not link to its answer; its explanation keeps the links.
     explanation_blocks = [parts.explanation, parts.mistake, *(o.feedback for o in parts.options)]
     explanation_ids = (
@@ -266,15 +266,17 @@ def _infer_non_choice_type(draft: ItemSource, options: list[ParsedOption]) -> st
     return next(matching_types, "")
 
 
-def _extract_answer_block(parts: ItemParts, opening_type: str) -> None:
+def _extract_answer_block(parts: ItemParts, opening_token_type: str) -> None:
     """Move the list or table with the answer from the stem or explanation to `block`.
 
     The text after it becomes explanation, as in an item with a declared type.
     """
-    if not opening_type:
+    if not opening_token_type:
         return
     for tokens in (parts.stem, parts.explanation):
-        at = next((i for i, t in enumerate(tokens) if t.type == opening_type and not t.level), None)
+        at = next(
+            (i for i, t in enumerate(tokens) if t.type == opening_token_type and not t.level), None
+        )
         if at is None:
             continue
         end = closing_index(tokens, at) + 1
@@ -309,7 +311,7 @@ _MEANT = {
 }
 
 
-def _declared_type(
+def _declared_or_inferred_type(
     draft: ItemSource, parts: ItemParts, kind: FileKind, source_file: SourceFile
 ) -> str:
     """Return the declared or inferred type; reports a missing one and returns ""."""
@@ -357,14 +359,14 @@ def _infer_missing_type(
     return ""
 
 
-def _build_flashcard(written: AuthoredItem, metadata: ItemMetadata) -> Flashcard:
+def _build_flashcard(authored: AuthoredItem, metadata: ItemMetadata) -> Flashcard:
     """Build a card. A front with blanks and no back becomes a cloze card."""
-    draft, scope = written.draft, written.scope
+    draft, scope = authored.draft, authored.scope
     body = [t for t in draft.body if t.type != "hr"]
     has_gap = find_block_with_blank([draft.heading]) is not None
     _report_misplaced_card_gaps(draft, scope.source_file)
     if has_gap and not body:
-        front, back = read_cloze_card_faces(written)
+        front, back = read_cloze_card_faces(authored)
     else:
         front, back = render_tokens([draft.heading], scope), render_tokens(body, scope)
     if back.plain.strip() and reduce_to_words(back.plain) == reduce_to_words(front.plain):
@@ -397,8 +399,8 @@ def _build_question(
     metadata: ItemMetadata,
 ) -> Question:
     draft, parts, scope = authored.draft, authored.parts, authored.scope
-    outer_citations = list(scope.cited)
-    scope.cited.clear()
+    outer_citations = list(scope.cited_sources)
+    scope.cited_sources.clear()
     answer = kind.parse(authored)
     if not kind.weighed:
         check_no_partial_credit(parts.options, kind.name, scope.source_file)
@@ -424,8 +426,8 @@ def _build_question(
         use=metadata.use,
         status=metadata.status,
     )
-    sources = tuple(dict.fromkeys((*metadata.sources, *scope.cited)))
-    scope.cited[:] = outer_citations
+    sources = tuple(dict.fromkeys((*metadata.sources, *scope.cited_sources)))
+    scope.cited_sources[:] = outer_citations
     question = dataclasses.replace(question, sources=sources)
     return expressions.restore_placeholders_in_math(question, computed) if computed else question
 

@@ -63,10 +63,12 @@ def check_computed(question: Question, comment: ItemComment, source_file: Source
 
 
 def _check_all_combinations(
-    question: Question, computed: QuestionParameters, where: tuple[ItemComment, SourceFile]
+    question: Question,
+    computed: QuestionParameters,
+    comment_and_source: tuple[ItemComment, SourceFile],
 ) -> bool:
     """Return whether every combination has an answer. Stops after three kinds of faults."""
-    comment, source_file = where
+    comment, source_file = comment_and_source
     reported_codes: set[str] = set()
     for index in model.seeds_up_to_variant_limit(question):
         chosen = model.nth_combination(computed, index)
@@ -79,7 +81,9 @@ def _check_all_combinations(
             )
             location = comment.field_location("params")
             if code != "W48":  # it is caused by a parameter, not an answer
-                location = _locate_quoted_expression(message, question, computed, where)
+                location = _locate_quoted_expression(
+                    message, question, computed, comment_and_source
+                )
             source_file.report(code, *location, f"With {values_text}: {message}", hint)
         if len(reported_codes) >= 3:
             break
@@ -90,10 +94,10 @@ def _locate_quoted_expression(
     message: str,
     question: Question,
     computed: QuestionParameters,
-    where: tuple[ItemComment, SourceFile],
+    comment_and_source: tuple[ItemComment, SourceFile],
 ) -> tuple[int, int]:
     """Return the position of the expression that a message quotes, or of a computed answer."""
-    comment, source_file = where
+    comment, source_file = comment_and_source
     quoted = [text for _, text in computed.lets if f"“{text}”" in message]
     quoted_names = set(_QUOTED.findall(message)) if not quoted else set()
     quoted += [text for _, text in computed.lets if quoted_names & set(_WORDS.findall(text))]
@@ -180,14 +184,14 @@ def _expressions_mention(expressions: str, name: str) -> bool:
 
 
 def _check_placeholders(
-    text: str, known: set[str], where: tuple[int, int], source_file: SourceFile
+    text: str, known: set[str], line_range: tuple[int, int], source_file: SourceFile
 ) -> bool:
     """Report E46: text that looks like a placeholder but is not one."""
     malformed_texts = templates.find_malformed_placeholders(text, known)
     for text_part in malformed_texts:
         message = f"“{text_part[:40]}” is not a placeholder, and is shown as it is."
         hint = "Write {name} or {name:.3g}, and compute in let."
-        source_file.report("E46", *source_file.locate_text(text_part, *where), message, hint)
+        source_file.report("E46", *source_file.locate_text(text_part, *line_range), message, hint)
     return not malformed_texts
 
 
@@ -720,10 +724,13 @@ def _is_alert_empty(tokens: list[Token], at: int) -> bool:
 
 
 def _report_misplaced_alert_marker(
-    marker: re.Match[str], place: tuple[int, bool], quote: Token, source_file: SourceFile
+    marker: re.Match[str],
+    line_and_is_first: tuple[int, bool],
+    quote: Token,
+    source_file: SourceFile,
 ) -> None:
     name, text = marker[1].upper(), marker[3].strip()[:_MAX_SHOWN]
-    line, first = place
+    line, first = line_and_is_first
     is_inside = not first or bool(quote.meta.get("alert"))
     if name not in KINDS:
         message = f"“[!{marker[1][:_MAX_SHOWN]}]” is not a kind of box."

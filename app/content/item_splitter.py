@@ -242,7 +242,7 @@ def split_into_regions(text: str, source_file: SourceFile) -> list[Region]:
                 regions.append(ProseRegion(prose))
                 prose = []
             end = _end_of_item(tokens, at)
-            regions.append(_build_draft(tokens, at, end, source_file))
+            regions.append(_build_item_source(tokens, at, end, source_file))
             at = end
             continue
         if _is_item_comment(tokens[at]):
@@ -356,7 +356,9 @@ def _end_of_item(tokens: list[Token], at: int) -> int:
     return len(tokens)
 
 
-def _build_draft(tokens: list[Token], at: int, end: int, source_file: SourceFile) -> ItemSource:
+def _build_item_source(
+    tokens: list[Token], at: int, end: int, source_file: SourceFile
+) -> ItemSource:
     line = first_line(tokens[at])
     last = first_line(tokens[end]) - 1 if end < len(tokens) else len(source_file.lines)
     before = len(source_file.problems)
@@ -566,7 +568,7 @@ def _report_heading_without_id(prose: list[Token], at: int, source_file: SourceF
     if match:
         report_unspaced_heading("E01", first_line(heading), match, source_file)
         return
-    if stray_line := _line_of_stray_comment(prose, at, source_file):
+    if stray_line := _stray_comment_line_or_zero(prose, at, source_file):
         excerpt = source_file.lines[stray_line - 1].strip()[:40]
         message = f"“{excerpt}” is not the comment of this question."
         hint = "Write <!-- q: and the id right below the heading, and --> behind them."
@@ -580,7 +582,7 @@ def _report_heading_without_id(prose: list[Token], at: int, source_file: SourceF
     source_file.unidentified.append(_unidentified_item(prose, at, source_file))
 
 
-def _line_of_stray_comment(prose: list[Token], at: int, source_file: SourceFile) -> int:
+def _stray_comment_line_or_zero(prose: list[Token], at: int, source_file: SourceFile) -> int:
     """Return the line that looks like the heading's comment; 0 if there is none."""
     section = prose[at : find_heading_after(prose, at)]
     end = max(map(last_line, section))

@@ -102,12 +102,15 @@ class ItemStart(NamedTuple):
 
 
 def drop_scaffold_warnings_in_drafts(
-    problems: Iterable[ContentProblem], authored: CourseWithDrafts
+    problems: Iterable[ContentProblem], course_with_drafts: CourseWithDrafts
 ) -> list[ContentProblem]:
     """Drop W77 (scaffold text) in what is not live: it is allowed there."""
-    draft_topics = {t.slug for t in authored.topics.values() if t.status != "live"}
+    draft_topics = {t.slug for t in course_with_drafts.topics.values() if t.status != "live"}
     starts: dict[str, list[ItemStart]] = {}
-    items: list[Question | Flashcard] = [*authored.questions.values(), *authored.cards.values()]
+    items: list[Question | Flashcard] = [
+        *course_with_drafts.questions.values(),
+        *course_with_drafts.cards.values(),
+    ]
     for item in items:
         start = ItemStart(item.place.line, is_live=item.status == "live")
         starts.setdefault(item.place.path, []).append(start)
@@ -138,7 +141,7 @@ def _is_in_unpublished_item(problem: ContentProblem, starts: list[ItemStart]) ->
 
 
 # item id: new option key to the key whose counts it continues
-Renamed = Mapping[str, Mapping[str, str]]
+CountedOptionKeys = Mapping[str, Mapping[str, str]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -152,7 +155,7 @@ class AssembledCourse:
     questions: dict[str, Question]
     cards: dict[str, Flashcard]
     problems: tuple[ContentProblem, ...]
-    authored: CourseWithDrafts = NOTHING
+    course_with_drafts: CourseWithDrafts = NOTHING
 
 
 def assemble_course(course: ParsedCourse) -> AssembledCourse:
@@ -162,7 +165,7 @@ def assemble_course(course: ParsedCourse) -> AssembledCourse:
     questions, cards = _owned_items(course, pages, owners.items)
     problems = [
         *_check_across_files(course, pages, questions, cards),
-        *_check_owner_reviews(course, owners.items),
+        *_check_changed_keys_of_owners(course, owners.items),
     ]
     missing_page_problems = _check_items_without_topic(course, pages)
     problems += missing_page_problems
@@ -216,7 +219,7 @@ def _check_across_files(
     yield from (_unsourced_problem(q) for q in questions.values() if not q.sources)
 
 
-def _check_owner_reviews(
+def _check_changed_keys_of_owners(
     course: ParsedCourse, owners: Mapping[str, IdClaim]
 ) -> Iterator[ContentProblem]:
     """Report W19 for the owners of ids only: the key of a copy tells nothing about reviews."""
@@ -282,7 +285,7 @@ def _check_items_without_topic(
 def _owned_items(
     course: ParsedCourse, pages: Mapping[str, Topic], owners: Mapping[str, IdClaim]
 ) -> tuple[dict[str, Question], dict[str, Flashcard]]:
-    counted_keys = _counted_keys_by_question(course, owners)
+    counted_keys = _counted_option_keys_by_question(course, owners)
     questions: dict[str, Question] = {}
     cards: dict[str, Flashcard] = {}
     for path, reading in course.sort_listed_topics_first():
@@ -291,7 +294,7 @@ def _owned_items(
                 full_question = _with_embedded_figures(
                     _inherit_metadata_from_page(question, pages), course
                 )
-                questions[question.id] = _with_renamed_keys(
+                questions[question.id] = _with_renamed_option_keys(
                     full_question, counted_keys.get(question.id, {})
                 )
         for card in reading.cards:
@@ -303,7 +306,7 @@ def _owned_items(
 
 def _is_owner_at(owner: IdClaim | None, path: str, line: int) -> bool:
     """Return whether the item at this path and line owns the id."""
-    return owner is not None and (owner.path, owner.fact.line) == (path, line)
+    return owner is not None and (owner.path, owner.fingerprint.line) == (path, line)
 
 
 def _inherit_metadata_from_page(item: Any, pages: Mapping[str, Topic]) -> Any:
@@ -343,16 +346,19 @@ def _with_embedded_figures(question: Question, course: ParsedCourse) -> Question
     return dataclasses.replace(question, answer=answer, revision=revision)
 
 
-def _counted_keys_by_question(course: ParsedCourse, owners: Mapping[str, IdClaim]) -> Renamed:
+def _counted_option_keys_by_question(
+    course: ParsedCourse, owners: Mapping[str, IdClaim]
+) -> CountedOptionKeys:
     lock = course.readings.get("ids.lock")
     return {
         e.id: names
         for e in (lock.lock if lock else ())
-        if e.id in owners and (names := course_rules.map_new_to_counted_keys(e, owners[e.id].fact))
+        if e.id in owners
+        and (names := course_rules.map_new_to_counted_keys(e, owners[e.id].fingerprint))
     }
 
 
-def _with_renamed_keys(question: Question, counted_keys: Mapping[str, str]) -> Question:
+def _with_renamed_option_keys(question: Question, counted_keys: Mapping[str, str]) -> Question:
     """Return a question with the option keys under which responses were counted before."""
     if not counted_keys:
         return question
@@ -378,7 +384,7 @@ def _ordered_topics(
     return {
         slug: dataclasses.replace(
             pages[slug],
-            sections=_live_sections(pages[slug], questions, course),
+            sections=_sections_with_served_questions(pages[slug], questions, course),
             questions=tuple(question_ids[slug]),
             cards=tuple(card_ids[slug]),
         )
@@ -386,7 +392,7 @@ def _ordered_topics(
     }
 
 
-def _live_sections(
+def _sections_with_served_questions(
     page: Topic, questions: Mapping[str, Question], course: ParsedCourse
 ) -> tuple[Section, ...]:
     """Return the sections without omitted questions, with their drawings."""
@@ -488,14 +494,14 @@ def _image_size(file: Path) -> Size | None:
         return None
 
 
-def _nearest_picture_hint(folder: Path, place: list[str]) -> str:
+def _nearest_picture_hint(folder: Path, path_parts: list[str]) -> str:
     """Return a second line that suggests the topic's picture with the most similar name."""
-    topic = folder.joinpath(*place[:2])
-    if len(place) < 3 or not is_path_inside("/".join(place[2:])) or not topic.is_dir():
+    topic = folder.joinpath(*path_parts[:2])
+    if len(path_parts) < 3 or not is_path_inside("/".join(path_parts[2:])) or not topic.is_dir():
         return ""
     files = itertools.islice(topic.rglob("*"), _MOST_FILES)
     names = [f.relative_to(topic).as_posix() for f in files if f.suffix in PICTURES]
-    suggestion = closest_word("/".join(place[2:]), names)
+    suggestion = closest_word("/".join(path_parts[2:]), names)
     return f"\nDid you mean “{suggestion}”?" if suggestion else ""
 
 
@@ -534,11 +540,11 @@ class Library:
     exams: Mapping[str, ExamBlueprint]
     problems: tuple[ContentProblem, ...]
     outdated: tuple[str, ...] = ()
-    authored: CourseWithDrafts = NOTHING
+    course_with_drafts: CourseWithDrafts = NOTHING
 
     def with_drafts(self) -> "Library":
         """Return the course with everything that is not live, for authors only."""
-        course = self.authored
+        course = self.course_with_drafts
         if course is NOTHING:
             return self
         return dataclasses.replace(
@@ -596,7 +602,7 @@ def assemble_library(
             )
         ),
         tuple(path for path, reading in readings.items() if reading.outdated),
-        assembled_course.authored,
+        assembled_course.course_with_drafts,
     )
 
 
@@ -616,24 +622,24 @@ def _assemble_readings(
     readings: Mapping[str, ParsedFile],
     folder: Path,
     today: dt.date | None,
-    earlier: Mapping[str, ParsedFile] = _NOTHING,
+    previous_files: Mapping[str, ParsedFile] = _NOTHING,
 ) -> tuple[ParsedCourse, AssembledCourse]:
     day = today or dt.datetime.now(dt.UTC).date()
     course = ParsedCourse(readings, day, _find_picture_faults(readings, folder))
     try:
         return course, assemble_course(course)
     except Exception as error:  # noqa: BLE001 - no file may stop the server
-        return _assemble_without_file(course, error, earlier)
+        return _assemble_without_file(course, error, previous_files)
 
 
 def _assemble_without_file(
-    course: ParsedCourse, error: Exception, earlier: Mapping[str, ParsedFile]
+    course: ParsedCourse, error: Exception, previous_files: Mapping[str, ParsedFile]
 ) -> tuple[ParsedCourse, AssembledCourse]:
     """Assemble the course without the current version of the one file that fails.
 
     If several files fail, the whole previous course is used.
     """
-    for path, readings in _fallback_candidates(course.readings, earlier):
+    for path, readings in _fallback_candidates(course.readings, previous_files):
         reduced_course = dataclasses.replace(course, readings=readings)
         try:
             assembled_course = assemble_course(reduced_course)
@@ -682,7 +688,7 @@ def _find_picture_faults(readings: Mapping[str, ParsedFile], folder: Path) -> di
     picture_paths = (
         f"{path.rpartition('/')[0]}/{mention.value}"
         for path, reading in readings.items()
-        for mention in reading.mentions
+        for mention in reading.cross_references
         if mention.kind == "file"
     )
     return {name: explain_unshowable_image(folder, name) for name in picture_paths}
@@ -697,15 +703,21 @@ class LiveLibrary:
     """
 
     def __init__(
-        self, folder: Path, cache: Path | None = None, glance: float = 0.0, kept: Path | None = None
+        self,
+        folder: Path,
+        cache: Path | None = None,
+        check_interval: float = 0.0,
+        last_good_folder: Path | None = None,
     ) -> None:
         self.folder = folder
         self.cache = cache
-        self._glance = glance
+        self._glance = check_interval
         self._glanced = -math.inf
-        self._files = WatchedFiles(folder, cache, LastGoodFiles(kept, folder) if kept else None)
+        self._files = WatchedFiles(
+            folder, cache, LastGoodFiles(last_good_folder, folder) if last_good_folder else None
+        )
         self._lock = threading.Lock()
-        self._state: tuple[Library, FileStamps | _RetryTimes] | None = None
+        self._state: tuple[Library, FileStamps | _RetryDeadline] | None = None
         self._readings = _NOTHING
         self._failed = ""
         self._told: dict[str, ContentProblem] = {}
@@ -743,7 +755,7 @@ class LiveLibrary:
         errors = sum(p.severity == "error" for p in library.problems)
         return CourseStatus(bool(library.topics), library.outdated, errors)
 
-    def _renew_state(self) -> "tuple[Library, FileStamps | _RetryTimes]":
+    def _renew_state(self) -> "tuple[Library, FileStamps | _RetryDeadline]":
         """Reload the course. On failure, return the previous state with the error."""
         try:
             readings, stamps = self._files.parse_current_files()
@@ -759,7 +771,7 @@ class LiveLibrary:
             library_with_error = dataclasses.replace(
                 library_with_error, problems=(*problems, problem)
             )
-            return library_with_error, _RetryTimes(time.monotonic() + _RETRY)
+            return library_with_error, _RetryDeadline(time.monotonic() + _RETRY)
         self._failed = library_version(readings) if failed_paths else ""
         good_files = {p: r for p, r in readings.items() if p not in failed_paths}
         previous_files = {
@@ -787,7 +799,7 @@ class LiveLibrary:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _RetryTimes:
+class _RetryDeadline:
     """Timestamps of an unreadable course: it counts as changed once the retry is due."""
 
     at: float

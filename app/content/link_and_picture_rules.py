@@ -79,11 +79,11 @@ def _nearest_glossary_name_hint(word: str, known: set[str]) -> str:
 
 
 def check_picture(
-    path: str, mention: CrossReference, files: Mapping[str, str]
+    path: str, mention: CrossReference, picture_faults: Mapping[str, str]
 ) -> Iterable[ContentProblem]:
     """Report E61, E78: missing or invalid pictures. `files` maps names to their problem."""
     name = f"{path.rpartition('/')[0]}/{mention.value}"
-    fault = files.get(name, f"There is no file “{mention.value}”.")
+    fault = picture_faults.get(name, f"There is no file “{mention.value}”.")
     if not fault:
         return
     message, _, suggestion = fault.partition("\n")

@@ -105,7 +105,7 @@ def _format_lock_line(entry: LockEntry) -> str:
             entry.id,
             entry.type,
             entry.first_seen,
-            entry.retired or "-",
+            entry.retired_on or "-",
             ".".join(map(_to_base36, entry.sketch)) or "-",
             ",".join(f"{k}:{d}" for k, d in entry.options) or "-",
             *_format_optional_columns(entry),

@@ -157,36 +157,36 @@ _LITERAL_BLOCKS = ("fence", "code_block", "html_block", "math_block", "table_ope
 
 
 def report_misread_answer_lines(
-    draft: ItemSource, parts: ItemParts, kind: str, source_file: SourceFile
+    draft: ItemSource, parts: ItemParts, type_name: str, source_file: SourceFile
 ) -> None:
     """Report lines that look like an option, a step or a table row but are read as text.
 
     Otherwise, because of a typo, they would appear as part of the line above.
     """
-    if kind == "card":
+    if type_name == "card":
         return
     _check_late_hints(parts, source_file)
     handled_lines = {p.line for p in source_file.problems if p.severity == "error"}
     handled_lines |= {option.line for option in parts.options} | _block_lines(
         draft, *_LITERAL_BLOCKS
     )
-    if kind == "order":
+    if type_name == "order":
         handled_lines |= {first_line(t) for t in draft.body if t.type == "list_item_open"}
     lines = {*_matching_lines(_OPTION, draft, source_file, handled_lines)}
     if parts.options:
         lines |= _lines_near_options(draft) & {
             *_matching_lines(_BESIDE, draft, source_file, handled_lines)
         }
-        lines |= _find_adjoining_item_lines(draft, parts, source_file) - handled_lines
+        lines |= _find_list_items_next_to_options(draft, parts, source_file) - handled_lines
     _report_lines_read_as_text(sorted(lines), "E24", source_file)
     if parts.options:
         _report_lines_joined_to_option(draft, parts, source_file, handled_lines | lines)
     handled_lines |= _block_lines(draft, "blockquote_open")
-    if kind == "order":
+    if type_name == "order":
         _report_lines_read_as_text(
             _matching_lines(_STEP, draft, source_file, handled_lines), "E50", source_file
         )
-    elif kind == "match" and parts.block:
+    elif type_name == "match" and parts.block:
         _report_lines_read_as_text(
             _matching_lines(_ROW, draft, source_file, handled_lines), "E52", source_file
         )
@@ -218,13 +218,13 @@ def _report_lines_read_as_text(lines: Iterable[int], code: str, source_file: Sou
 
 
 def _matching_lines(
-    pattern: re.Pattern[str], draft: ItemSource, source_file: SourceFile, read: set[int]
+    pattern: re.Pattern[str], draft: ItemSource, source_file: SourceFile, handled_lines: set[int]
 ) -> Iterator[int]:
     """Yield the matching lines below the item's comment, except those in `read`."""
     last = draft.line + draft.text.count("\n")
     for line in range(last - draft.below.count("\n"), last + 1):
         text = unicodedata.normalize("NFKC", html.unescape(source_file.lines[line - 1]))
-        if line not in read and pattern.match(text):
+        if line not in handled_lines and pattern.match(text):
             yield line
 
 
@@ -236,7 +236,7 @@ def _lines_near_options(draft: ItemSource) -> set[int]:
     return lines_above_quotes | lists | {n + 1 for n in lists} | {n - 1 for n in lists}
 
 
-def _find_adjoining_item_lines(
+def _find_list_items_next_to_options(
     draft: ItemSource, parts: ItemParts, source_file: SourceFile
 ) -> set[int]:
     """Return items of lists without options that directly adjoin a list of options."""
@@ -259,7 +259,7 @@ def _find_adjoining_item_lines(
 
 
 def _report_lines_joined_to_option(
-    draft: ItemSource, parts: ItemParts, source_file: SourceFile, read: set[int]
+    draft: ItemSource, parts: ItemParts, source_file: SourceFile, handled_lines: set[int]
 ) -> None:
     """Report E24 for lines that Markdown reads as part of the option above them.
 
@@ -275,7 +275,7 @@ def _report_lines_joined_to_option(
         if first_line(t) in option_lines
         for line in range(first_line(t) + 1, last_line(t) + 1)
     }
-    for line in sorted(continuation_lines - read):
+    for line in sorted(continuation_lines - handled_lines):
         raw = source_file.lines[line - 1]
         text = unicodedata.normalize("NFKC", html.unescape(raw))
         is_unindented = raw.strip() and not raw[0].isspace()

@@ -147,9 +147,9 @@ class ParseCache:
         self.version = parser_code_hash()
         self.used: set[str] = set()
 
-    def entry_file_name(self, path: str, content: bytes, context: str) -> str:
+    def entry_file_name(self, path: str, content: bytes, names_fingerprint: str) -> str:
         """Return the file name of the cache entry for `content`."""
-        digest = hashlib.sha256(f"{self.version}\0{path}\0{context}\0".encode())
+        digest = hashlib.sha256(f"{self.version}\0{path}\0{names_fingerprint}\0".encode())
         digest.update(content)
         return f"{digest.hexdigest()[:40]}.json"
 

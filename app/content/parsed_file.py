@@ -28,7 +28,7 @@ class ItemFingerprint:
     has words. `key` is a hash of the correct answer, for cards of their figures.
     `sketch` samples the words (see `text.bottom_k_sketch`); `heading` and `body` are
     hashes, all without the comment. `sketch_with_comment` includes the comment, as older lines
-    of ids.lock did. `id_at` is line and column of the id.
+    of ids.lock did. `id_location` is line and column of the id.
     """
 
     id: str
@@ -36,14 +36,14 @@ class ItemFingerprint:
     line: int
     column: int
     sketch: tuple[int, ...]
-    asks: bool
+    has_stem_words: bool
     options: tuple[tuple[str, str], ...] = ()
     broken: bool = False
     key: str = ""
     heading: str = ""
     body: str = ""
     sketch_with_comment: tuple[int, ...] = ()
-    id_at: tuple[int, int] = (1, 1)
+    id_location: tuple[int, int] = (1, 1)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class LockEntry:
     id: str
     type: str
     first_seen: str
-    retired: str
+    retired_on: str
     sketch: tuple[int, ...]
     options: tuple[tuple[str, str], ...]
     line: int
@@ -86,7 +86,7 @@ class ParsedFile:
     cards: tuple[Flashcard, ...] = ()
     facts: tuple[ItemFingerprint, ...] = ()
     unidentified: tuple[UnidentifiedItem, ...] = ()
-    claims: tuple[tuple[str, int], ...] = ()
+    broken_comment_ids: tuple[tuple[str, int], ...] = ()
     terms: tuple[GlossaryTerm, ...] = ()
     syllabus: Syllabus | None = None
     sources: tuple[CitedSource, ...] = ()
@@ -95,8 +95,8 @@ class ParsedFile:
     drawing: SvgFigure | SvgProblem | None = None
     anchors: tuple[str, ...] = ()
     entries: tuple[tuple[str, int], ...] = ()
-    alerts: tuple[tuple[str, int], ...] = ()
-    mentions: tuple[CrossReference, ...] = ()
+    alert_lines: tuple[tuple[str, int], ...] = ()
+    cross_references: tuple[CrossReference, ...] = ()
     edits: tuple[TextEdit, ...] = ()
     problems: tuple[ContentProblem, ...] = ()
     amounts: FileAmounts = NO_AMOUNTS
@@ -108,7 +108,7 @@ def list_used_ids(readings: Mapping[str, ParsedFile]) -> set[str]:
     parsed_files = readings.values()
     ids = {fact.id for r in parsed_files for fact in r.facts}
     ids |= {entry.id for r in parsed_files for entry in r.lock}
-    return ids | {name for r in parsed_files for name, _ in r.claims}
+    return ids | {name for r in parsed_files for name, _ in r.broken_comment_ids}
 
 
 _TAG = re.compile(r"(<[^>]*>)")
@@ -127,9 +127,9 @@ class GlossaryNames:
     """
 
     pattern: re.Pattern[str] | None
-    anchors: dict[str, str]
+    anchor_by_name: dict[str, str]
     fingerprint: str
-    capitals: frozenset[str] = frozenset()
+    capitalized_names: frozenset[str] = frozenset()
 
 
 def compile_glossary_names(terms: Sequence[tuple[str, str]]) -> GlossaryNames:
@@ -192,10 +192,10 @@ class FirstMentionLinker:
         for match in pattern.finditer(lower):
             mention = text[match.start() : match.end()]
             name = " ".join(unescape(match[1]).split())
-            anchor = self.names.anchors.get(name)
+            anchor = self.names.anchor_by_name.get(name)
             if anchor is None or anchor in self.linked:
                 continue
-            if mention.islower() and (len(name) <= 3 or name in self.names.capitals):
+            if mention.islower() and (len(name) <= 3 or name in self.names.capitalized_names):
                 continue  # an ordinary word: "it" is not IT
             self.linked[anchor] = None
             link = f'<a class="term" href="/glossary#{anchor}">{mention}</a>'
@@ -204,15 +204,15 @@ class FirstMentionLinker:
         return "".join([*parts, text[end:]])
 
 
-def _track_unlinked_elements(tag: str, closed: list[str]) -> None:
+def _track_unlinked_elements(tag: str, open_elements: list[str]) -> None:
     match = re.match(r"</?([a-zA-Z0-9]+)", tag)
     if match is None or match[1].lower() not in _CLOSED:
         return
     if tag.startswith("</"):
-        if closed:
-            closed.pop()
+        if open_elements:
+            open_elements.pop()
     elif not tag.endswith("/>"):
-        closed.append(match[1])
+        open_elements.append(match[1])
 
 
 def term_anchors(terms: Sequence[GlossaryTerm]) -> list[tuple[str, str]]:

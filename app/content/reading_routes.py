@@ -89,7 +89,7 @@ class ShortRouteCoverage:
     """The words of the short route, and how many exam-level questions it covers."""
 
     words: int
-    covered: int
+    covered_question_count: int
     questions: int
 
 

@@ -350,13 +350,15 @@ def _expected_weight_sum(rows: list[Any]) -> int:
     return 100 if any(isinstance(w, int | float) and w > 1 for w in weights) else 1
 
 
-def _check_weight_sum(domains: tuple[Domain, ...], full: int, source_file: SourceFile) -> None:
+def _check_weight_sum(
+    domains: tuple[Domain, ...], expected_sum: int, source_file: SourceFile
+) -> None:
     """Report E70: weights that do not add up to 100%."""
     total = sum(d.weight for d in domains)
     if abs(total - 1) <= 0.005 or not domains:  # without any, something else is reported
         return
     message = f"The weights of the domains add up to {total:.0%}, not to 100%."
-    parts = " + ".join(f"{full * d.weight:.3g}" for d in domains)
+    parts = " + ".join(f"{expected_sum * d.weight:.3g}" for d in domains)
     hint = f"They are {parts}. Correct one of them."
     source_file.report("E70", *locate_toml_value("weight", source_file), message, hint)
 
@@ -379,7 +381,7 @@ def _check_duplicate_numbers(domains: tuple[Domain, ...], source_file: SourceFil
             source_file.report("E11", lines[1] if lines[1:] else 1, 1, message, hint)
 
 
-def _read_domain(table: Mapping[str, Any], full: int, source_file: SourceFile) -> Domain:
+def _read_domain(table: Mapping[str, Any], expected_sum: int, source_file: SourceFile) -> Domain:
     number = _read_text(table, "number", source_file)
     _report_unknown_keys(table, _DOMAIN_KEYS, source_file)
     _report_missing_number_or_title("domain", table, source_file)
@@ -411,7 +413,9 @@ def _read_domain(table: Mapping[str, Any], full: int, source_file: SourceFile) -
         message = "“weight” has to be a number from 0 to 100."
         source_file.report("E13", *weight_location, message, "Write it without quotes: weight = 40")
         weight = 0
-    return Domain(number, _read_text(table, "title", source_file), weight / full, objectives)
+    return Domain(
+        number, _read_text(table, "title", source_file), weight / expected_sum, objectives
+    )
 
 
 def _report_missing_number_or_title(

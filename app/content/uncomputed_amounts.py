@@ -185,7 +185,7 @@ class _Section:
     """A section or item: its text, the parts of the title, and the parts it names."""
 
     text: str
-    titled: tuple[str, ...]
+    title_part_ids: tuple[str, ...]
     _named: tuple[str, ...] | None = None
 
     @property
@@ -261,7 +261,7 @@ def _find_plain_amounts(
     matches = [m for m in _AMOUNT.finditer(sentence) if not m["plain"]]
     if not matches:
         return
-    contexts = (_named_parts(sentence), section.named_parts, section.titled)
+    contexts = (_named_parts(sentence), section.named_parts, section.title_part_ids)
     counts = _numbers_beside_amounts(sentence)
     for match in matches:
         amount = match["amount"]

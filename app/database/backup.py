@@ -437,24 +437,24 @@ def _check_extracted_database(database: Path, manifest: BackupManifest) -> None:
 
 
 def _replace_file(
-    place: Path, new: Path, replaced: _ReplacedFiles, replace_key: Callable[[], None]
+    target: Path, new: Path, replaced: _ReplacedFiles, replace_key: Callable[[], None]
 ) -> None:
-    database_copies.checkpoint_wal(place)
+    database_copies.checkpoint_wal(target)
     # While a file of this name exists, no server starts. So a crash at this point
     # leaves neither a new, empty database nor one with another's log.
-    staged_file = Path(f"{place}{RESTORING}")
+    staged_file = Path(f"{target}{RESTORING}")
     new.replace(staged_file)
-    sync_to_disk(place.parent)
+    sync_to_disk(target.parent)
     try:
-        for path in database_copies.database_files(place):
+        for path in database_copies.database_files(target):
             replaced.move_aside(path)
         replace_key()
-        staged_file.replace(place)
+        staged_file.replace(target)
     except OSError:
         replaced.move_back()
         staged_file.unlink()
         raise
-    sync_to_disk(place.parent)
+    sync_to_disk(target.parent)
 
 
 _FIRST = 60.0  # after the start, which is busy enough
@@ -597,14 +597,14 @@ class _DailyBackup:
 
 
 async def _watch_schedule(
-    copier: _DailyBackup, stopping: asyncio.Event, first_delay: float
+    daily_backup: _DailyBackup, stopping: asyncio.Event, first_delay: float
 ) -> None:
     seconds = first_delay
     while not stopping.is_set():
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stopping.wait(), seconds)
             return
-        await asyncio.to_thread(copier.back_up_if_due)
+        await asyncio.to_thread(daily_backup.back_up_if_due)
         seconds = _EVERY
 
 

@@ -178,11 +178,11 @@ def _run_postgres_program(
         raise InstallationError(f"{command[0]} failed ({last_line or process.returncode}).")
 
 
-def _wait_for_program(running: "subprocess.Popen[bytes]", pause: Callable[[], object]) -> str:
+def _wait_for_program(process: "subprocess.Popen[bytes]", pause: Callable[[], object]) -> str:
     while True:
         pause()
         try:
-            _output, error_output = running.communicate(timeout=0.2)
+            _output, error_output = process.communicate(timeout=0.2)
         except subprocess.TimeoutExpired:
             continue
         return error_output.decode(errors="replace")

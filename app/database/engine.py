@@ -121,10 +121,10 @@ def make_write_session_factory(engine: Engine) -> OpenWriteSession:
 
 @contextlib.asynccontextmanager
 async def _concurrent_writer_session(
-    engine: Engine, room: asyncio.Semaphore
+    engine: Engine, writer_slots: asyncio.Semaphore
 ) -> AsyncIterator[Session]:
     """Yield a session with its own transaction, on a database with concurrent writers."""
-    async with room:
+    async with writer_slots:
         session = Session(engine, expire_on_commit=False)
         connect = functools.partial(session.connection, execution_options=WRITING)
         try:
@@ -293,7 +293,7 @@ def create_read_semaphore() -> asyncio.Semaphore:
     return asyncio.Semaphore(READERS)
 
 
-async def get_session(request: Request) -> AsyncIterator[Session]:
+async def get_request_session(request: Request) -> AsyncIterator[Session]:
     """Yield the session of this request: committed after a POST returned, otherwise rolled back.
 
     Stores never commit. The dependency has function scope, so that a failed commit is
@@ -365,7 +365,7 @@ async def write_in_own_transaction(request: Request, work: Callable[[Session], o
             await read_semaphore.acquire()
 
 
-DbSession = Annotated[Session, Depends(get_session, scope="function")]
+DbSession = Annotated[Session, Depends(get_request_session, scope="function")]
 
 
 def _make_postgresql_engine(address: str) -> Engine:

@@ -213,16 +213,16 @@ def _folder_owner(folder: Path) -> tuple[int, int]:
     return status.st_uid, status.st_gid
 
 
-def _chown_if_root_owned(name: str, place: int, owner: tuple[int, int]) -> None:
+def _chown_if_root_owned(name: str, folder_descriptor: int, owner: tuple[int, int]) -> None:
     """Change the owner of one file or folder that root owns.
 
     Skips a file with several hard links: the folder's owner could have linked a system
     file there to take it over.
     """
-    if os.stat(name, dir_fd=place, follow_symlinks=False).st_uid != _ROOT:
+    if os.stat(name, dir_fd=folder_descriptor, follow_symlinks=False).st_uid != _ROOT:
         return
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    handle = os.open(name, flags, dir_fd=place)
+    handle = os.open(name, flags, dir_fd=folder_descriptor)
     try:
         status = os.fstat(handle)
         has_one_link = stat.S_ISREG(status.st_mode) and status.st_nlink == 1

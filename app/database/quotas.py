@@ -63,13 +63,13 @@ MOST_RUNS = 1_000
 """Practice runs saved per learner. Older ones are deleted, their answers remain."""
 
 
-def check_row_quota(db: Session, quota: RowQuota, *rows: ColumnElement[bool]) -> None:
+def check_row_quota(db: Session, quota: RowQuota, *conditions: ColumnElement[bool]) -> None:
     """Raise ConflictError if more rows than the quota allows meet the conditions.
 
     Call it after inserting the row: a repeated request that inserts nothing passes, and
     the error rolls the insert back.
     """
-    excess_row = select(literal(1)).where(*rows).limit(1).offset(quota.most)
+    excess_row = select(literal(1)).where(*conditions).limit(1).offset(quota.most)
     if db.scalar(excess_row) is not None:
         quota.raise_if_exceeded(quota.most + 1)
 
@@ -93,8 +93,8 @@ class DailyQuota:
     A day is a UTC day. `clock` returns seconds since 1970.
     """
 
-    def __init__(self, most: float, clock: Callable[[], float] = time.time) -> None:
-        self._most = most
+    def __init__(self, max_bytes: float, clock: Callable[[], float] = time.time) -> None:
+        self._most = max_bytes
         self._clock = clock
         self._stored: LRUCache[str, tuple[int, int]] = LRUCache(_CLIENTS)
 

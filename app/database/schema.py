@@ -171,8 +171,8 @@ def _read_checked_revision(path: Path, connection: sqlite3.Connection) -> str:
     return current
 
 
-def _damaged_database_error(path: Path, words: str) -> UnusableDatabaseError:
-    detail = " ".join(words.split()).rstrip(".")
+def _damaged_database_error(path: Path, sqlite_message: str) -> UnusableDatabaseError:
+    detail = " ".join(sqlite_message.split()).rstrip(".")
     return UnusableDatabaseError(f"the database {path} is damaged ({detail}): {_RESTORE}.")
 
 

@@ -30,28 +30,34 @@ class StepBuilder:
     topic: str
 
     def line(
-        self, figure: str, formula: str, substituted: str, value: float, source: str, **other: str
+        self,
+        output_name: str,
+        formula: str,
+        substituted: str,
+        value: float,
+        source: str,
+        **label_or_topic: str,
     ) -> FormulaStep:
         """Build one line, labeled with its output or another label and topic."""
-        output = next(o for o in self.outputs if o.name == figure)
+        output = next(o for o in self.outputs if o.name == output_name)
         return FormulaStep(
             formula=formula,
             substituted=substituted,
             value=value,
             unit=output.unit,
             source=source,
-            figure=figure,
-            **{"label": output.label, "topic": self.topic, **other},
+            figure=output_name,
+            **{"label": output.label, "topic": self.topic, **label_or_topic},
         )
 
     def line_from_template(
         self,
-        figure: str,
+        output_name: str,
         template: str,
         terms: tuple[Term, ...],
         value: float,
         source: str,
-        **other: str,
+        **label_or_topic: str,
     ) -> FormulaStep:
         """Build a line from one template: its [names] are the formula, their values the numbers.
 
@@ -60,7 +66,9 @@ class StepBuilder:
         names = dict.fromkeys(_NAME.findall(template))
         texts = dict(zip(names, map(_term_text, terms), strict=True))
         numbers = _NAME.sub(lambda name: texts[name[1]], template)
-        return self.line(figure, _NAME.sub(r"\1", template), numbers, value, source, **other)
+        return self.line(
+            output_name, _NAME.sub(r"\1", template), numbers, value, source, **label_or_topic
+        )
 
 
 _NAME = re.compile(r"\[([^]]+)\]")
@@ -104,10 +112,10 @@ def format_sum_in_formula(values: Iterable[float], unit: str) -> str:
     return " + ".join(format_term(value, unit) for value in values if value) or format_term(0, unit)
 
 
-def decimals_for_exact_sum(parts: Iterable[float], unit: str) -> int:
+def extra_decimals_for_exact_sum(parts: Iterable[float], unit: str) -> int:
     """Return the extra decimals with which rounded terms add up to their rounded sum.
 
-    >>> decimals_for_exact_sum([1e9, 2e9], "B"), decimals_for_exact_sum([1.24e9, 1.24e9], "B")
+    >>> extra_decimals_for_exact_sum([1e9, 2e9], "B"), extra_decimals_for_exact_sum([1.24e9, 1.24e9], "B")
     (0, 1)
     """
     parts = tuple(parts)
@@ -134,7 +142,7 @@ def format_exact_sum(values: Iterable[float], unit: str) -> str:
     '1.24 GB + 1.24 GB'
     """
     parts = [value for value in values if value]
-    extra_decimals = decimals_for_exact_sum(parts, unit)
+    extra_decimals = extra_decimals_for_exact_sum(parts, unit)
     terms = [format_value(value, unit, extra_decimals) for value in parts]
     return " + ".join(terms) or format_value(0.0, unit)
 
@@ -199,7 +207,7 @@ def cache_source(model: Architecture, default: str) -> str:
     kinds = {a.mixer.kind for a, _ in model.runs if a.mixer.cache}
     if kinds == {"latent"}:
         return "deepseek-v2"
-    if model.window:
+    if model.sliding_window:
         return "mistral-7b"
     return default if kinds else "mamba"
 

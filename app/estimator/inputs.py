@@ -273,7 +273,7 @@ def _shorten_value(raw: Any) -> str:
 def _parse_value(field: InputSpec, raw: Any) -> Any:
     max_length = _max_length(field, raw)
     if max_length is not None and len(str(raw)) > max_length:
-        message = f"The value for {_field_label(field)} has {len(str(raw)):,} characters"
+        message = f"The value for {_label_in_sentence(field)} has {len(str(raw)):,} characters"
         raise ValueError(f"{message}; at most {max_length} can be read.")
     reader = _READERS.get(field.kind)
     if reader is not None:
@@ -281,7 +281,7 @@ def _parse_value(field: InputSpec, raw: Any) -> Any:
     number = _parse_number(field, raw)
     if field.kind == "count":
         if number != int(number):
-            raise ValueError(f"“{raw}” for {_field_label(field)} is not a whole number.")
+            raise ValueError(f"“{raw}” for {_label_in_sentence(field)} is not a whole number.")
         number = int(number)
     _check_range(field, raw, number)
     return number
@@ -298,7 +298,7 @@ def _max_length(field: InputSpec, raw: Any) -> int | None:
 
 def _parse_number(field: InputSpec, raw: Any) -> float:
     if isinstance(raw, bool) or not isinstance(raw, int | float | str):
-        message = f"“{raw}” for {_field_label(field)} is not a number."
+        message = f"“{raw}” for {_label_in_sentence(field)} is not a number."
         raise ValueError(message)  # noqa: TRY004 - all errors of typed values are ValueError
     try:
         if isinstance(raw, str):
@@ -306,10 +306,10 @@ def _parse_number(field: InputSpec, raw: Any) -> float:
         else:
             number = float(raw)
     except (ValueError, OverflowError):
-        message = f"“{raw}” for {_field_label(field)} cannot be read; {_input_hint(field)}."
+        message = f"“{raw}” for {_label_in_sentence(field)} cannot be read; {_input_hint(field)}."
         raise ValueError(message) from None
     if not math.isfinite(number):
-        raise ValueError(f"“{raw}” for {_field_label(field)} is not a finite number.")
+        raise ValueError(f"“{raw}” for {_label_in_sentence(field)} is not a finite number.")
     return number
 
 
@@ -317,7 +317,7 @@ def _check_range(field: InputSpec, raw: Any, number: float) -> None:
     too_small = field.minimum is not None and number < field.minimum
     if too_small or (field.maximum is not None and number > field.maximum):
         size = "small" if too_small else "large"
-        message = f"“{raw}” for {_field_label(field)} is too {size}: {describe_range(field)}."
+        message = f"“{raw}” for {_label_in_sentence(field)} is too {size}: {describe_range(field)}."
         raise ValueError(message)
 
 
@@ -327,7 +327,7 @@ def _parse_choice(field: InputSpec, raw: Any) -> str:
     for value, label in field.choices:
         if text in {value.lower(), label.lower()}:
             return value
-    message = f"“{raw}” is not a choice for {_field_label(field)}: {describe_range(field)}."
+    message = f"“{raw}” is not a choice for {_label_in_sentence(field)}: {describe_range(field)}."
     raise ValueError(message)
 
 
@@ -341,14 +341,14 @@ def _parse_flag(field: InputSpec, raw: Any) -> bool:
     text = str(raw).strip().lower()
     if text in _TRUE or text in _FALSE:
         return text in _TRUE
-    raise ValueError(f"“{raw}” for {_field_label(field)} is neither yes nor no.")
+    raise ValueError(f"“{raw}” for {_label_in_sentence(field)} is neither yes nor no.")
 
 
 def _parse_text(field: InputSpec, raw: Any) -> str:
     text = raw if isinstance(raw, str) else json.dumps(raw)
     if field.maximum is not None and len(text) > field.maximum:
         raise ValueError(
-            f"The text for {_field_label(field)} is too long: {describe_range(field)}."
+            f"The text for {_label_in_sentence(field)} is too long: {describe_range(field)}."
         )
     return text
 
@@ -378,7 +378,7 @@ _READERS: dict[str, Callable[[InputSpec, Any], Any]] = {
 }
 
 
-def _field_label(field: InputSpec) -> str:
+def _label_in_sentence(field: InputSpec) -> str:
     label = field.label or "the field"
     return label if label[1:2].isupper() else label[:1].lower() + label[1:]
 

@@ -4,7 +4,7 @@ import dataclasses
 import math
 from collections.abc import Callable
 
-from app.estimator.formula_steps import decimals_for_exact_sum
+from app.estimator.formula_steps import extra_decimals_for_exact_sum
 from app.estimator.hardware.catalog import OWN_CARD, Accelerator
 from app.estimator.inputs import input_specs
 from app.estimator.result import Status, Verdict
@@ -31,7 +31,7 @@ _LEADS: dict[Status, str] = {"no": "Does not fit.", "tight": "Tight.", "fits": "
 class MemoryLimit:
     """Memory of a GPU: the usable part, and the size on the label [B]."""
 
-    limit: float
+    usable: float
     whole: float
     label: float | None = None
 
@@ -66,10 +66,10 @@ def memory_verdict(
     >>> close.text.replace("\u00a0", " ")
     'Each GPU needs 76 GB and has 80 GB; the estimate may be as high as 82 GB.'
     """
-    limit, whole, label = memory.limit, memory.whole, memory.label
+    limit, whole, label = memory.usable, memory.whole, memory.label
     status = memory_status(need, limit)
     subject = "Each GPU" if gpus > 1 else "The GPU"
-    exact_decimals = decimals_for_exact_sum((limit, -need), "B") if need <= limit else 0
+    exact_decimals = extra_decimals_for_exact_sum((limit, -need), "B") if need <= limit else 0
     extra_decimals = min(exact_decimals, 1)
     capacity_clause = f"has {capacity_text(whole, label, extra_decimals)}"
     if limit < whole:
@@ -204,8 +204,8 @@ def round_past_limit(value: float, *, up: bool) -> str:
     return format_number(float(f"{steps * scale:.6g}"))
 
 
-def is_allowed_after_rounding(inputs: type, field: str, value: float) -> bool:
+def is_allowed_after_rounding(inputs_type: type, field: str, value: float) -> bool:
     """Return whether a value in base units is valid for a field after rounding."""
-    spec = input_specs(inputs)[field]
+    spec = input_specs(inputs_type)[field]
     low, high = spec.minimum or 0.0, spec.maximum or math.inf
     return low * 1.01 <= value <= high * 0.99

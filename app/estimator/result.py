@@ -274,12 +274,12 @@ class Estimate:
     changes: tuple[VerdictFlip, ...] = ()
     sections: tuple[SubEstimate, ...] = ()
 
-    def find(self, name: str) -> Figure | None:
+    def find_figure(self, name: str) -> Figure | None:
         """Return the figure of an output, or None."""
         return next((figure for figure in self.figures if figure.name == name), None)
 
     def __getitem__(self, name: str) -> Figure:
-        figure = self.find(name)
+        figure = self.find_figure(name)
         if figure is None:
             raise KeyError(name)
         return figure

@@ -118,9 +118,9 @@ def serialize_shown_answer(state: AnswerState) -> str:
     return urlencode(pairs)
 
 
-def _parse_shown_answer(words: str) -> ExamAnswerForm | None:
+def _parse_shown_answer(encoded_form: str) -> ExamAnswerForm | None:
     try:
-        pairs = parse_qsl(words, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+        pairs = parse_qsl(encoded_form, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     except ValueError:  # none of our forms has that many fields
         return None
     return parse_answer_fields([(k, v) for k, v in pairs if k != "shown"])

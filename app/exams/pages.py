@@ -46,7 +46,7 @@ from app.exams.report import (
     build_exam_score_trend,
     build_score_report,
     draw_report_charts,
-    first_page_by_objective,
+    first_topic_by_objective,
     objective_short_names,
 )
 from app.exams.sitting import (
@@ -62,7 +62,7 @@ from app.exams.sitting import (
     draw_sitting,
     find_unreadable_answers,
     load_graded_items,
-    slot_with_graded_wording,
+    slot_in_graded_revision,
     solvable_questions,
     start_sitting,
 )
@@ -162,9 +162,9 @@ def _count_all_and_missed(ctx: RequestContext) -> assembly.DomainQuestionCounts:
     return assembly.DomainQuestionCounts(all_counts, missed_counts)
 
 
-def _list_missed_questions(ctx: RequestContext, there: Sequence[Question]) -> list[Question]:
+def _list_missed_questions(ctx: RequestContext, questions: Sequence[Question]) -> list[Question]:
     attempts = load_past_attempts(ctx.db, ctx.learner.id)
-    return [q for q in there if q.id in attempts and attempts[q.id].missed]
+    return [q for q in questions if q.id in attempts and attempts[q.id].missed]
 
 
 def _list_finished_sittings(ctx: RequestContext) -> list[store.FinishedSitting]:
@@ -433,7 +433,7 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
             if row.item in ctx.library.questions
         },
         syllabus=ctx.library.syllabus,
-        topics=first_page_by_objective(ctx.library),
+        topics=first_topic_by_objective(ctx.library),
         names=objective_short_names(ctx.library),
         page_titles={slug: topic.title for slug, topic in ctx.library.topics.items()},
         earlier=earlier_scores[:5],
@@ -512,7 +512,7 @@ def _build_answer_change(
         number=slot.number,
         sent=_answer_state(variant, form),
         shown=_answer_state(variant, form.shown) if form.shown else AnswerState(),
-        independent=types.type_of(variant).independent,
+        has_independent_fields=types.type_of(variant).independent,
         since=form.since,
         age=form.age,
     )
@@ -617,7 +617,7 @@ def _render_solution(
 def _answer_feedback(ctx: RequestContext, sitting: SittingState, slot: PaperItem) -> AnswerFeedback:
     item_score = store.load_item_scores(ctx.db, sitting).get(slot.item)
     saved = store.load_answers(ctx.db, sitting.id).get(slot.number) or SavedAnswer(slot.number, {})
-    graded_slot = slot_with_graded_wording(slot, item_score)
+    graded_slot = slot_in_graded_revision(slot, item_score)
     question = load_exact_revision(ctx.db, ctx.library, graded_slot.item, graded_slot.revision)
     answer = RecordedAttempt(
         item_score.attempt if item_score else 0,

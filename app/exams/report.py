@@ -29,7 +29,7 @@ from app.widgets.svg import (
 class GradedItem:
     """One question after the end: `score` 0..1, `answered` false if left unanswered.
 
-    `before` is what the first answer would have scored, if it was changed later. `old_key` is what
+    `before` is what the first answer would have scored, if it was changed later. `score_before_regrade` is what
     the answer scored before it was regraded with a corrected key. `unreadable` marks an answer that
     could not be parsed and scores 0.
     """
@@ -42,7 +42,7 @@ class GradedItem:
     answered: bool
     seconds: float
     before: float | None = None
-    old_key: float | None = None
+    score_before_regrade: float | None = None
     unreadable: bool = False
 
     @property
@@ -58,7 +58,7 @@ class GradedItem:
     @property
     def was_regraded(self) -> bool:
         """Whether regrading with a corrected key changed the score."""
-        return self.old_key is not None and self.old_key != self.score
+        return self.score_before_regrade is not None and self.score_before_regrade != self.score
 
     @property
     def change(self) -> str:
@@ -73,7 +73,7 @@ def _say_right_or_wrong(score: float) -> str:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ScoreShare:
+class PartScore:
     """The score of a part of the paper: `score` of `count` questions."""
 
     name: str
@@ -100,11 +100,11 @@ class ScoreReport:
     low: float
     high: float
     answered: int
-    domains: tuple[ScoreShare, ...]
-    objectives: tuple[ScoreShare, ...]
+    domains: tuple[PartScore, ...]
+    objectives: tuple[PartScore, ...]
     missed: tuple[GradedItem, ...]
     open: tuple[GradedItem, ...] = ()
-    weakest: tuple[ScoreShare, ...] = ()
+    weakest: tuple[PartScore, ...] = ()
     changes: tuple[tuple[str, tuple[int, ...]], ...] = ()
     mended: int = 0
     before: float = 0.0
@@ -126,7 +126,7 @@ CHANGES = ("wrong to right", "right to wrong", "wrong to wrong")
 def build_score_report(graded: Sequence[GradedItem]) -> ScoreReport:
     """Return the score report of a paper; partial credit counts as part of a point."""
     score = sum(m.score for m in graded)
-    low, high = score_interval(score, len(graded))
+    low, high = score_interval_in_points(score, len(graded))
     answered = [m for m in graded if m.answered]
     return ScoreReport(
         score=score,
@@ -134,18 +134,20 @@ def build_score_report(graded: Sequence[GradedItem]) -> ScoreReport:
         low=low,
         high=high,
         answered=len(answered),
-        domains=_score_shares((m.domain, m.score) for m in graded),
-        objectives=_score_shares((m.objective, m.score) for m in graded),
+        domains=_part_scores((m.domain, m.score) for m in graded),
+        objectives=_part_scores((m.objective, m.score) for m in graded),
         missed=tuple(m for m in answered if m.score < 1),
         open=tuple(m for m in graded if not m.answered),
-        weakest=largest_losses(_score_shares((m.objective, m.score) for m in answered)),
+        weakest=largest_losses(_part_scores((m.objective, m.score) for m in answered)),
         changes=tuple((change, _changed_question_numbers(graded, change)) for change in CHANGES),
         mended=sum(m.was_regraded for m in graded),
-        before=sum(m.score if m.old_key is None else m.old_key for m in graded),
+        before=sum(
+            m.score if m.score_before_regrade is None else m.score_before_regrade for m in graded
+        ),
     )
 
 
-def largest_losses(shares: Iterable[ScoreShare]) -> tuple[ScoreShare, ...]:
+def largest_losses(shares: Iterable[PartScore]) -> tuple[PartScore, ...]:
     """Return at most three parts that lost the most points.
 
     One answer says nothing about a part. Of parts that lost as much, the one with the lower share
@@ -160,12 +162,12 @@ def _changed_question_numbers(marked: Sequence[GradedItem], change: str) -> tupl
     return tuple(m.number for m in marked if m.change == change)
 
 
-def score_interval(score: float, count: int) -> tuple[float, float]:
+def score_interval_in_points(score: float, count: int) -> tuple[float, float]:
     """Return the score range that a similar paper would give, in points.
 
     The range holds it in 95% of cases.
 
-    >>> [round(x, 1) for x in score_interval(37, 50)]
+    >>> [round(x, 1) for x in score_interval_in_points(37, 50)]
     [30.2, 42.1]
     """
     if count == 0:
@@ -174,12 +176,12 @@ def score_interval(score: float, count: int) -> tuple[float, float]:
     return low * count, high * count
 
 
-def _score_shares(parts: Iterable[tuple[str, float]]) -> tuple[ScoreShare, ...]:
+def _part_scores(parts: Iterable[tuple[str, float]]) -> tuple[PartScore, ...]:
     sums: dict[str, tuple[float, int]] = {}
     for name, score in parts:
         total, count = sums.get(name, (0.0, 0))
         sums[name] = (total + score, count + 1)
-    return tuple(ScoreShare(name, *sums[name]) for name in sorted(sums, key=_objective_sort_key))
+    return tuple(PartScore(name, *sums[name]) for name in sorted(sums, key=_objective_sort_key))
 
 
 def _objective_sort_key(name: str) -> tuple[float | str, ...]:
@@ -190,7 +192,7 @@ def _objective_sort_key(name: str) -> tuple[float | str, ...]:
         return (math.inf, name)
 
 
-def first_page_by_objective(library: Library) -> dict[str, str]:
+def first_topic_by_objective(library: Library) -> dict[str, str]:
     """Return the slug of the first page on each objective."""
     topics: dict[str, str] = {}
     for topic in library.topics.values():
@@ -255,12 +257,14 @@ def draw_score_range_chart(report: ScoreReport, target: int | None) -> Markup:
     )
 
 
-def draw_question_time_chart(paper: Sequence[GradedItem], longest: float, even: float) -> Markup:
+def draw_question_time_chart(
+    paper: Sequence[GradedItem], longest_seconds: float, even_pace_seconds: float
+) -> Markup:
     """Return the chart of seconds per question; × marks wrong ones, `even` is the even pace."""
     slot_width = 100 / (len(paper) or 1)
     marks: list[str] = []
     for index, item in enumerate(paper):
-        bar_height = _HEIGHT * item.seconds / longest
+        bar_height = _HEIGHT * item.seconds / longest_seconds
         css_class = "fill" if item.score >= 1 else "bad-f"
         marks.append(
             draw_rect_in_percent(
@@ -273,13 +277,11 @@ def draw_question_time_chart(paper: Sequence[GradedItem], longest: float, even: 
         )
         if item.score < 1:
             marks.append(draw_text("×", slot_width * (index + 0.5), 81, "m bad-f"))
-    if even <= longest:
-        even_y = _BASE - _HEIGHT * even / longest
+    if even_pace_seconds <= longest_seconds:
+        even_y = _BASE - _HEIGHT * even_pace_seconds / longest_seconds
         marks.append(draw_line("dash", 0, even_y, 100, even_y))
     marks += [draw_text("1", 0, 100), draw_text(str(len(paper)), 100, 100, "e")]
-    alt_text = (
-        f"Seconds per question, {len(paper)} questions; the longest took {longest:.0f} seconds"
-    )
+    alt_text = f"Seconds per question, {len(paper)} questions; the longest took {longest_seconds:.0f} seconds"
     return build_svg_element(marks, 108, alt_text)
 
 
@@ -314,7 +316,7 @@ class PastSitting:
         """
         if not has_enough_answers(self.answered, self.questions):
             return None
-        low, high = score_interval(self.score, self.questions)
+        low, high = score_interval_in_points(self.score, self.questions)
         return low / self.questions, high / self.questions
 
 

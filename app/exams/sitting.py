@@ -51,7 +51,7 @@ class SittingRequest:
 
     exam: ExamBlueprint
     questions: Sequence[Question]
-    wish: StartExamForm
+    start_form: StartExamForm
     target: int | None = None
 
 
@@ -60,7 +60,7 @@ def draw_sitting(
 ) -> DrawnSitting:
     """Draw a paper. Start it in a separate, shorter transaction."""
     seed = secrets.randbits(48)
-    blueprint, form = sitting_request.exam, sitting_request.wish
+    blueprint, form = sitting_request.exam, sitting_request.start_form
     domain_of = domain_by_objective(library)
     questions: Sequence[Question] = list(filter(has_solvable_variant, sitting_request.questions))
     if not form.every_kind and not is_exam_of_missed_questions(blueprint.slug):
@@ -149,7 +149,7 @@ def load_graded_items(db: Session, library: Library, sitting: SittingState) -> l
     rows = []
     for slot in sitting.slots:
         item_score = item_scores.get(slot.item)
-        graded_slot = slot_with_graded_wording(slot, item_score)
+        graded_slot = slot_in_graded_revision(slot, item_score)
         question = quiz_store.load_exact_revision(
             db, library, graded_slot.item, graded_slot.revision
         )
@@ -163,20 +163,20 @@ def load_graded_items(db: Session, library: Library, sitting: SittingState) -> l
                 score=item_score.score if item_score else 0.0,
                 answered=item_score is not None,
                 seconds=saved.milliseconds / 1000,
-                before=_score_before_change(question, slot, saved),
-                old_key=item_score.before if item_score else None,
+                before=_first_answer_score(question, slot, saved),
+                score_before_regrade=item_score.before if item_score else None,
                 unreadable=_unreadable_response(question, slot, saved) is not None,
             )
         )
     return rows
 
 
-def slot_with_graded_wording(slot: PaperItem, point: ItemScore | None) -> PaperItem:
+def slot_in_graded_revision(slot: PaperItem, point: ItemScore | None) -> PaperItem:
     """Return the paper item in the revision it was graded with; its key may have been corrected."""
     return dataclasses.replace(slot, revision=point.revision) if point else slot
 
 
-def _score_before_change(question: Question, slot: PaperItem, saved: SavedAnswer) -> float | None:
+def _first_answer_score(question: Question, slot: PaperItem, saved: SavedAnswer) -> float | None:
     """Return what the first answer would have scored; None if it was not changed later.
 
     Only for single choice. Other answers are entered in several steps, so their first state says
@@ -330,14 +330,14 @@ class ExamPace:
 def build_paper_rows(
     slots: Sequence[PaperItem],
     answers: Mapping[int, SavedAnswer],
-    words: Mapping[int, str],
+    question_excerpts: Mapping[int, str],
     unreadable: Mapping[int, UnreadableResponse],
 ) -> list[PaperRow]:
     unanswered = SavedAnswer(0, {})
     return [
         PaperRow(
             slot.number,
-            words.get(slot.number, ""),
+            question_excerpts.get(slot.number, ""),
             answers.get(slot.number, unanswered).answered and slot.number not in unreadable,
             answers.get(slot.number, unanswered).flagged,
             unreadable[slot.number].message if slot.number in unreadable else "",

@@ -102,7 +102,7 @@ class AnswerChange:
     number: int
     sent: AnswerState
     shown: AnswerState = AnswerState()  # noqa: RUF009 - cannot be changed
-    independent: bool = False
+    has_independent_fields: bool = False
     since: int = 0
     age: int = 0
 
@@ -283,7 +283,7 @@ def save_answer(
         change.shown,
         change.sent,
         form_is_newer=changed_at >= row.at,
-        independent_fields=change.independent,
+        independent_fields=change.has_independent_fields,
     )
     row.raw = json.dumps({name: list(v) for name, v in merged.state.raw.items()})
     if not row.first and is_entered(merged.state.raw):

@@ -522,7 +522,7 @@ class _ReviewOutcome:
     `graded` is the rating that this showing already had.
     """
 
-    wish: ReviewFilter
+    review_filter: ReviewFilter
     undo: int = 0
     leech: ResolvedCard | None = None
     graded: int = 0
@@ -549,7 +549,7 @@ async def grade_review(request: Request) -> Response:
         return await run_in_threadpool(
             next_card_response,
             next_ctx,
-            outcome.wish,
+            outcome.review_filter,
             undo=outcome.undo,
             leech=outcome.leech,
             earlier_rating=outcome.graded,
@@ -626,9 +626,9 @@ def _suspend_and_get_topic(ctx: RequestContext, card: str, form: SuspensionForm)
     return flashcard.topic
 
 
-def _has_no_cards(table: ReviewPage) -> bool:
+def _has_no_cards(page: ReviewPage) -> bool:
     """Return whether there is no card at all, now or later."""
-    return not (table.turn or table.done or (table.rest and table.rest.on))
+    return not (page.turn or page.done or (page.rest and page.rest.on))
 
 
 def _measure_review_milliseconds(ctx: RequestContext, since: int) -> int | None:

@@ -23,7 +23,7 @@ from app.import_export import import_progress_store, import_store
 from app.import_export.anki.card_templates import (
     convert_anki_formulas_to_tex,
     is_blank,
-    replace_picture_urls,
+    replace_pictures_and_remove_media,
 )
 from app.import_export.anki.package_format import name_picture_or_empty
 from app.import_export.anki.package_reader import BY_HAND, AnkiPackage, PackageCard, RevlogEntry
@@ -75,7 +75,7 @@ class MatchedPackage:
 
     arrivals: tuple[ImportedCard, ...]
     cards_left: Mapping[str, int]
-    grades_left: Mapping[str, int]
+    skipped_log_rows: Mapping[str, int]
     media: int
 
 
@@ -87,10 +87,10 @@ def match_package(package: AnkiPackage, library: Library) -> MatchedPackage:
     lost_media_count = 0
     pictures = {n: p for n, c in package.media.items() if (p := name_picture_or_empty(c))}
     cards: dict[str, ImportedCard] = {}
-    if package.stray:
-        grades_left["about cards that the file does not hold"] = package.stray
+    if package.stray_log_row_count:
+        grades_left["about cards that the file does not hold"] = package.stray_log_row_count
     for card in sorted(package.cards, key=lambda c: c.place):
-        card_id = _assign_card_id(card, course_cards)
+        card_id = _card_id_or_empty(card, course_cards)
         content = _OwnContent()
         reason = _NO_SIDE if not card_id else _TWICE if card_id in cards else ""
         try:
@@ -102,13 +102,13 @@ def match_package(package: AnkiPackage, library: Library) -> MatchedPackage:
             cards_left[reason] += 1
             continue
         lost_media_count += content.lost
-        placement = card_placement(library, card_id)
+        placement = find_note_and_topic(library, card_id)
         cards[card_id] = ImportedCard(
             card=card_id,
             note=placement.note,
             topic=placement.topic,
             origin=f"{card.guid}\0{card.ordinal}",
-            log=tuple(_imported_reviews(card, grades_left)),
+            log=tuple(_imported_log_entries(card, grades_left)),
             own=content.text,
             pictures={pictures[file]: package.media[file] for file in content.files},
             suspended=card.suspended,
@@ -133,7 +133,7 @@ def _cards_by_guid(library: Library) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield note_guid(term_card_id(anchor)), (term_card_id(anchor),)
 
 
-def _assign_card_id(card: PackageCard, course_cards: Mapping[str, tuple[str, ...]]) -> str:
+def _card_id_or_empty(card: PackageCard, course_cards: Mapping[str, tuple[str, ...]]) -> str:
     """Return our id of a card; empty if our note has no such card."""
     note_cards = course_cards.get(card.guid)
     if note_cards is not None:
@@ -160,7 +160,7 @@ def _read_own_card(card: PackageCard, pictures: Mapping[str, str]) -> _OwnConten
     lost_count, files = 0, frozenset[str]()
     faces: list[str] = []
     for face in card.faces:
-        replaced = replace_picture_urls(convert_anki_formulas_to_tex(face), addresses)
+        replaced = replace_pictures_and_remove_media(convert_anki_formulas_to_tex(face), addresses)
         faces.append(sanitize_html(replaced.html))
         lost_count, files = lost_count + replaced.lost_media_count, files | replaced.picture_names
     if any(map(is_blank, faces)):
@@ -187,7 +187,7 @@ def _require_importable_text(card: PackageCard) -> None:
             raise ItemSkippedError(_TOO_DEEP)
 
 
-def _imported_reviews(
+def _imported_log_entries(
     card: PackageCard, skipped: collections.Counter[str]
 ) -> Iterator[ImportedLogEntry]:
     """Yield the reviews and manual edits of a card; other rows are counted.
@@ -200,7 +200,7 @@ def _imported_reviews(
         skipped[_TOO_MANY] += len(card.log) - _MOST_GRADES
     last_entry = None
     for row in log:
-        entry = _imported_review(row, card, is_last=row is log[-1])
+        entry = _imported_log_entry(row, card, is_last=row is log[-1])
         if entry is None:
             skipped[_NOT_SCHEDULED.get(row.kind, _BY_HAND)] += 1
         else:
@@ -209,13 +209,13 @@ def _imported_reviews(
     if last_entry is not None and last_entry.rating and card.is_new:
         last_entry = ImportedLogEntry(last_entry.at_ms + 1, 0, 0, "forget")
         yield last_entry
-    if card.buried is not None:
+    if card.buried_at_ms is not None:
         yield ImportedLogEntry(
-            max(card.buried, last_entry.at_ms + 1 if last_entry else 0), 0, 0, "bury"
+            max(card.buried_at_ms, last_entry.at_ms + 1 if last_entry else 0), 0, 0, "bury"
         )
 
 
-def _imported_review(
+def _imported_log_entry(
     row: RevlogEntry, card: PackageCard, *, is_last: bool
 ) -> ImportedLogEntry | None:
     rescheduled = row.kind == _FILTERED and row.factor > 0  # early, in a filtered deck
@@ -229,19 +229,19 @@ def _imported_review(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class CardPlacement:
+class NoteAndTopic:
     """The note shared with the card's reverse, and its topic."""
 
     note: str
     topic: str
 
 
-def card_placement(library: Library, card: str) -> CardPlacement:
+def find_note_and_topic(library: Library, card: str) -> NoteAndTopic:
     """Return the placement of a card; from its id alone if it left the course."""
     course_card = library.cards.get(card)
     if course_card is None:
-        return CardPlacement(card, find_topic_of_added_card(library, card))
-    return CardPlacement(min(card, course_card.sibling or card), course_card.topic)
+        return NoteAndTopic(card, find_topic_of_added_card(library, card))
+    return NoteAndTopic(min(card, course_card.sibling or card), course_card.topic)
 
 
 AT_ONCE = 2
@@ -331,7 +331,7 @@ class ImportRunner:
                 return import_progress_store.FULL
             if outcome is None:
                 return import_progress_store.CANCELLED
-            waiting_count += outcome.waiting
+            waiting_count += outcome.waiting_cards
         return import_progress_store.DONE
 
     async def _end_import(self, learner_id: int, began_at: int, state: str) -> None:

@@ -214,7 +214,7 @@ class _NoteBuilder:
         return AnkiNote(note, own.guid, deck, tuple(faces), histories, tags, ordinals)
 
     def _question_note(self, note: str, name: str) -> AnkiNote | None:
-        seed = self._studied.added.get(note, AddedCardInfo()).seed or 0
+        seed = self._studied.added_info.get(note, AddedCardInfo()).seed or 0
         try:
             variant = draw_variant(self._library.questions[name], seed)
         except (ExpressionError, ArithmeticError):
@@ -232,7 +232,7 @@ class _NoteBuilder:
             card,
             self._studied.grades.get(card, ()),
             suspended=card in self._studied.suspended,
-            aside=self._studied.added.get(card),
+            added_info=self._studied.added_info.get(card),
         )
         due = self._studied.due.get(card)
         if history.standing is None or due is None:

@@ -65,7 +65,7 @@ class TopicUpdate:
 
     files: Mapping[str, str]
     pictures: Mapping[str, bytes]
-    carried: tuple[tuple[str, Item], ...]
+    added_items: tuple[tuple[str, Item], ...]
     refused: tuple[ItemRemark, ...]
     lost: tuple[ItemRemark, ...]
 

@@ -103,7 +103,7 @@ def _convert_draft(
         values = _draw_values(question, seed)
         plain = dataclasses.replace(draft_copy, comment=_comment_without_computed(draft_copy))
         built = build_item(plain, kind, front, scope) or built
-    item = _convert_question(built, question, values)
+    item = _convert_parsed_item(built, question, values)
     if not values:
         return item
     return map_item_texts(item, lambda text: expressions.fill_template(text, values), answers=True)
@@ -137,7 +137,7 @@ def _comment_without_computed(draft: ItemSource) -> ItemComment:
 # --- from a parsed item to a neutral one ---
 
 
-def _convert_question(
+def _convert_parsed_item(
     built: ParsedItem, question: Question | Flashcard, values: Mapping[str, Value]
 ) -> Item:
     draft, parts = built.written.draft, built.written.parts

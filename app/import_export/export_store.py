@@ -71,7 +71,7 @@ class StudiedCards:
 
     grades: Mapping[str, list[ReviewWithDuration | DatedEdit]]
     suspended: frozenset[str]
-    added: Mapping[str, AddedCardInfo]
+    added_info: Mapping[str, AddedCardInfo]
     due: Mapping[str, dt.date]
     own: Mapping[str, OwnCardText]
 
@@ -79,10 +79,10 @@ class StudiedCards:
 class LearnerCards:
     """All cards of a learner except those in `away`; data is read a few cards at a time."""
 
-    def __init__(self, db: Session, learner_id: int, away: Collection[str] = ()) -> None:
+    def __init__(self, db: Session, learner_id: int, excluded_cards: Collection[str] = ()) -> None:
         self._db = db
         self._learner_id = learner_id
-        self._away = away
+        self._away = excluded_cards
 
     def list_card_ids(self) -> list[str]:
         """Return every card that was started, suspended or added, each once."""

@@ -218,22 +218,26 @@ def find_hiding_selectors(html: str) -> frozenset[str]:
                     s[0].lower() for s in last_parts if s and _SELECTOR.fullmatch(s[0])
                 }
     return frozenset(
-        f"{mark}{name}" for selector in selectors_found for mark, name in _selector_parts(selector)
+        f"{mark}{name}"
+        for selector in selectors_found
+        for mark, name in _class_and_id_parts(selector)
     )
 
 
-def _selector_parts(selector: str) -> list[tuple[str, str]]:
+def _class_and_id_parts(selector: str) -> list[tuple[str, str]]:
     return re.findall(r"([.#])([\w-]+)", selector)
 
 
-def is_hiding_style(style: str, *, dark: bool = False) -> bool:
+def is_hiding_style(style: str, *, dark_background: bool = False) -> bool:
     """Return whether a style hides text, on a white page unless it is `dark`."""
     plain = _COMMENT.sub("", style)
     tiny = _TINY.search(plain) and _CUT.search(plain)
-    return bool(tiny or _HIDES.search(plain) or _is_colorless(plain, dark=dark))
+    return bool(
+        tiny or _HIDES.search(plain) or _is_colorless(plain, dark_background=dark_background)
+    )
 
 
-def _is_colorless(style: str, *, dark: bool) -> bool:
+def _is_colorless(style: str, *, dark_background: bool) -> bool:
     """Return whether text has the color of its background, or is transparent."""
     colors = _COLOR.findall(style)
     backgrounds = _BACKGROUND.findall(style)
@@ -246,7 +250,9 @@ def _is_colorless(style: str, *, dark: bool) -> bool:
     background = _parse_color(backgrounds[-1]) if backgrounds else None
     if alpha < _UNSEEN or (background and color == background):
         return True
-    on_white = (not backgrounds and not dark) or bool(background and _is_white(background))
+    on_white = (not backgrounds and not dark_background) or bool(
+        background and _is_white(background)
+    )
     return on_white and min(shade) >= _WHITISH
 
 
@@ -309,6 +315,6 @@ def is_hidden(
         or styled & hiding_selectors
         or is_hiding_style(
             color + (attributes.get("style") or ""),
-            dark=dark_background or has_dark_background(attributes),
+            dark_background=dark_background or has_dark_background(attributes),
         )
     )

@@ -34,7 +34,7 @@ from app.import_export.markdown_text import (
     make_emphasis_placeholder,
     make_formulas_inline,
     split_prose_code_tables,
-    write_code_spans_by_line,
+    write_code_span_per_line,
     write_code_spans_on_one_line,
     write_paragraph_line,
     write_table,
@@ -267,10 +267,12 @@ _SPACED = re.compile(r"white-space\s*:\s*(?:pre|break-spaces)", re.IGNORECASE)
 class HtmlReader(HTMLParser):
     """Builds blocks from a sanitized fragment, which limits the nesting."""
 
-    def __init__(self, picture: Callable[[str], str], hiding: frozenset[str]) -> None:
+    def __init__(
+        self, name_picture: Callable[[str], str], hiding_selectors: frozenset[str]
+    ) -> None:
         super().__init__(convert_charrefs=True)
-        self.picture = picture
-        self.hiding = hiding
+        self.picture = name_picture
+        self.hiding = hiding_selectors
         self.hidden = 0  # how many open elements are skipped
         self.veiled = False  # whether they are skipped because they are hidden
         self.open: list[tuple[bool, bool]] = []  # per element: line breaks count, it is dark
@@ -295,7 +297,7 @@ class HtmlReader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = dict(attrs)
         keeps_line_breaks, dark = self.open[-1] if self.open else (False, False)
-        if self.hidden or self._is_skipped(tag, attributes, dark=dark):
+        if self.hidden or self._is_skipped(tag, attributes, dark_background=dark):
             self.hidden += tag not in _VOID
             return
         if tag not in _VOID:
@@ -360,8 +362,10 @@ class HtmlReader(HTMLParser):
         text = re.sub(r"[ \t\r\n]+", " ", data)
         return text.lstrip(" ") if self.code and self.code[-1][-1:] == " " else text
 
-    def _is_skipped(self, tag: str, given: dict[str, str | None], *, dark: bool) -> bool:
-        self.veiled = is_hidden(tag, given, self.hiding, dark_background=dark) or (
+    def _is_skipped(
+        self, tag: str, attributes: dict[str, str | None], *, dark_background: bool
+    ) -> bool:
+        self.veiled = is_hidden(tag, attributes, self.hiding, dark_background=dark_background) or (
             self.hidden > 0 and self.veiled
         )
         if self.veiled:
@@ -414,23 +418,23 @@ class HtmlReader(HTMLParser):
             self.code.append(BREAK)
         self.in_code += tag in _CODE
 
-    def _handle_other_tag(self, tag: str, given: dict[str, str | None]) -> None:
+    def _handle_other_tag(self, tag: str, attributes: dict[str, str | None]) -> None:
         if tag == "br":
             self.line = self.line.rstrip() + BREAK
         elif tag == "q":
             self.line += "\u201c"
         elif tag in _UNMARKED:
             self._note_loss(f"{_UNMARKED[tag]} is left out: mark the words if it matters")
-        elif tag == "img" and (formula := given.get(EQUATION)) is not None:
+        elif tag == "img" and (formula := attributes.get(EQUATION)) is not None:
             if not formula.strip():
                 raise ItemSkippedError("its formulas are in MathML without TeX")
             space = " " if _JOINS.fullmatch(self.line[-1:]) else ""
             self.line += space + escape_except_formulas(f"\\({formula}\\)")
         elif tag == "img":
-            alt = " ".join((given.get("alt") or "").split())
-            self.line += self._picture(alt, given.get("src") or "")
+            alt = " ".join((attributes.get("alt") or "").split())
+            self.line += self._picture(alt, attributes.get("src") or "")
         elif tag == "a":
-            self.links.append(given.get("href") or "")
+            self.links.append(attributes.get("href") or "")
             self.line += LINK
 
     def _picture(self, alt: str, address: str) -> str:
@@ -452,35 +456,35 @@ class HtmlReader(HTMLParser):
 
     # --- blocks ---
 
-    def _open_block(self, tag: str, given: dict[str, str | None]) -> None:
+    def _open_block(self, tag: str, attributes: dict[str, str | None]) -> None:
         if self.rows is not None:
-            self._open_in_cell(tag, given)
+            self._open_in_cell(tag, attributes)
             return
         self._flush_line()
         if tag == "pre":
             self.pre = ""
         elif tag in _LISTS:
             self._write_pending_label()
-            self.lists.append(start_list(tag, given))
+            self.lists.append(start_list(tag, attributes))
             if self.lists[-1].loses_its_numbers:
                 self._note_loss("a list that counts down has no numbers here: add them")
             if self.lists[-1].has_unsupported_numbering:
                 self._note_loss("a list has other numbers here: look at what names them")
         elif tag == "li" and self.lists:
-            self.prefix.append(self._start_list_item(given))
+            self.prefix.append(self._start_list_item(attributes))
         elif tag == "blockquote":
             self.prefix.append("> ")
 
-    def _open_in_cell(self, tag: str, given: dict[str, str | None]) -> None:
+    def _open_in_cell(self, tag: str, attributes: dict[str, str | None]) -> None:
         """Open a block in a cell: it becomes a line, code a span, items get marks."""
         self.line += BREAK
         if tag == "pre":
             self.open[-1] = (True, self.open[-1][1])
             self.code, self.in_code = [], 1
         elif tag in _LISTS:
-            self.lists.append(start_list(tag, given))
+            self.lists.append(start_list(tag, attributes))
         elif tag == "li" and self.lists:
-            mark, label = self.lists[-1].next_marker_or_label(given)
+            mark, label = self.lists[-1].next_marker_or_label(attributes)
             self.line += f"{mark.replace('-', '•') or f'{label} '}"
 
     def _close_in_cell(self, tag: str) -> None:
@@ -488,9 +492,9 @@ class HtmlReader(HTMLParser):
         if tag in _LISTS and self.lists:
             self.lists.pop()
 
-    def _start_list_item(self, given: dict[str, str | None]) -> str:
+    def _start_list_item(self, attributes: dict[str, str | None]) -> str:
         """Return the marker before the next item, Markdown or a label as text."""
-        mark, label = self.lists[-1].next_marker_or_label(given)
+        mark, label = self.lists[-1].next_marker_or_label(attributes)
         self.label = escape_line_start(label)
         return mark
 
@@ -540,7 +544,7 @@ class HtmlReader(HTMLParser):
 
     # --- tables ---
 
-    def _open_table(self, tag: str, given: dict[str, str | None]) -> None:
+    def _open_table(self, tag: str, attributes: dict[str, str | None]) -> None:
         if tag == "table" and self.rows is None:
             self._flush_line()
             self.rows = []
@@ -548,7 +552,7 @@ class HtmlReader(HTMLParser):
             self.rows.append([])
         elif tag in {"td", "th", "caption"}:
             self.line = ""
-            if {given.get("colspan", "1"), given.get("rowspan", "1")} - {"1", None}:
+            if {attributes.get("colspan", "1"), attributes.get("rowspan", "1")} - {"1", None}:
                 self._note_loss("a cell of a table that spans others is a single one here")
 
     def _close_table(self, tag: str) -> None:
@@ -671,7 +675,7 @@ def join_into_one_line(markdown: str) -> str:
     """
     text = re.sub(
         r"^(`{3,})[^\n]*\n(.*?)\n\1$",
-        lambda m: write_code_spans_by_line(m[2]),
+        lambda m: write_code_span_per_line(m[2]),
         markdown,
         flags=re.DOTALL | re.MULTILINE,
     )

@@ -32,7 +32,7 @@ class ImportCounts:
     same: int = 0
     grades: int = 0
     left: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    waiting: int = 0
+    waiting_cards: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class NewImport:
     file: str
     cards: int
     cards_left: Mapping[str, int]
-    grades_left: Mapping[str, int]
+    skipped_reviews: Mapping[str, int]
     media: int
 
 
@@ -69,7 +69,7 @@ class ImportProgress:
 
 
 def save_import_start(
-    db: Session, learner_id: int, batch: NewImport, now: dt.datetime
+    db: Session, learner_id: int, new_import: NewImport, now: dt.datetime
 ) -> int | None:
     """Save the start of an import; returns its id, None if another is running."""
     last = read_last_import(db, learner_id, now)
@@ -77,15 +77,18 @@ def save_import_start(
         return None
     at = to_milliseconds(now)
     began_at = max(at, last.began_at + 1) if last else at
-    skipped_by_reason = {"cards": dict(batch.cards_left), "grades": dict(batch.grades_left)}
+    skipped_by_reason = {
+        "cards": dict(new_import.cards_left),
+        "grades": dict(new_import.skipped_reviews),
+    }
     db.connection().execute(delete(IMPORTS).where(IMPORTS.c.learner_id == learner_id))
     row = {
         **dict.fromkeys(("seen", "new", "changed", "same", "grades"), 0),
         "learner_id": learner_id,
-        "file": batch.file,
+        "file": new_import.file,
         "state": RUNNING,
-        "cards": batch.cards,
-        "media": batch.media,
+        "cards": new_import.cards,
+        "media": new_import.media,
         "refused": json.dumps(skipped_by_reason),
         "began_at": began_at,
         "at": at,
@@ -95,7 +98,12 @@ def save_import_start(
 
 
 def add_batch_result(
-    db: Session, learner_id: int, began_at: int, seen: int, outcome: ImportCounts, now: dt.datetime
+    db: Session,
+    learner_id: int,
+    began_at: int,
+    processed_cards: int,
+    outcome: ImportCounts,
+    now: dt.datetime,
 ) -> None:
     """Add the result of a batch of `seen` cards to an import."""
     import_filter = _import_filter(learner_id, began_at)
@@ -108,7 +116,7 @@ def add_batch_result(
         update(IMPORTS)
         .where(*import_filter)
         .values(
-            seen=IMPORTS.c.seen + seen,
+            seen=IMPORTS.c.seen + processed_cards,
             refused=json.dumps({**refused, "grades": grades}),
             at=to_milliseconds(now),
             **counts,

@@ -69,18 +69,20 @@ class HasNoteAndTopic(Protocol):
 
 
 def rebuild_memory_rows(
-    db: Session, learner_id: int, places: Mapping[str, HasNoteAndTopic], logs: LogRowsByCard
+    db: Session, learner_id: int, placements: Mapping[str, HasNoteAndTopic], logs: LogRowsByCard
 ) -> None:
     """Rebuild the memory rows of these cards from their logs and starts.
 
     Cards without a log in `logs` get a row if they have none.
     """
     connection = db.connection()
-    for names in batch_for_query(places):
+    for names in batch_for_query(placements):
         in_batch = (MEMORY.c.learner_id == learner_id) & MEMORY.c.card.in_(names)
         cards_with_row = set(connection.scalars(select(MEMORY.c.card).where(in_batch)))
         cards_to_rebuild = [card for card in names if card in logs or card not in cards_with_row]
-        rows = _memory_rows(db, learner_id, {card: places[card] for card in cards_to_rebuild}, logs)
+        rows = _memory_rows(
+            db, learner_id, {card: placements[card] for card in cards_to_rebuild}, logs
+        )
         outdated = sorted(cards_with_row.intersection(cards_to_rebuild))
         connection.execute(delete(MEMORY).where(in_batch, MEMORY.c.card.in_(outdated)))
         if rows:
@@ -88,13 +90,13 @@ def rebuild_memory_rows(
 
 
 def _memory_rows(
-    db: Session, learner_id: int, places: Mapping[str, HasNoteAndTopic], logs: LogRowsByCard
+    db: Session, learner_id: int, placements: Mapping[str, HasNoteAndTopic], logs: LogRowsByCard
 ) -> list[dict[str, Any]]:
-    in_cards = (ASIDE.c.learner_id == learner_id) & ASIDE.c.card.in_(places)
+    in_cards = (ASIDE.c.learner_id == learner_id) & ASIDE.c.card.in_(placements)
     suspended = set(db.connection().scalars(select(ASIDE.c.card).where(in_cards)))
-    added = load_added_card_starts(db, learner_id, places.keys())
+    added = load_added_card_starts(db, learner_id, placements.keys())
     rows = []
-    for card, placement in places.items():
+    for card, placement in placements.items():
         log, start = logs.get(card, ()), added.get(card)
         replayed = replay_card(card, log, start)
         values = columns_of_replayed_card(replayed, len(log), start, suspended=card in suspended)
@@ -203,9 +205,9 @@ class _ExistingCards:
     """What a learner already had of some cards: logs, review times, ids, texts."""
 
     logs: LogRowsByCard
-    moments: dict[tuple[str, int | str], list[int]]
+    review_times: dict[tuple[str, int | str], list[int]]
     begun: set[str]
-    added: set[str]
+    added_ids: set[str]
     own: dict[str, OwnCardText]
 
 
@@ -266,7 +268,7 @@ def import_cards(
     )
     store_pictures(db, learner.id, cards, at)
     changed_texts = _store_changed_own_texts(db, learner.id, cards, existing, at)
-    _suspend_new_cards(db, learner.id, new_cards, at)
+    _suspend_cards_suspended_in_file(db, learner.id, new_cards, at)
     _rebuild_memory_and_days(db, learner.id, cards, existing, first_reviews)
     new = {card.card for card in new_cards}
     changed = ({*first_reviews} | changed_texts) - new
@@ -301,7 +303,7 @@ def _load_existing(db: Session, learner_id: int, cards: Sequence[str]) -> _Exist
     existing = _ExistingCards(logs, moments, set(), set(), {})
     connection = db.connection()
     for names in batch_for_query(cards):
-        for table, ids in ((MEMORY, existing.begun), (ADDED, existing.added)):
+        for table, ids in ((MEMORY, existing.begun), (ADDED, existing.added_ids)):
             in_batch = (table.c.learner_id == learner_id) & table.c.card.in_(names)
             ids.update(connection.scalars(select(table.c.card).where(in_batch)))
         own_texts = select(OWN.c.card, *OWN_TEXT).where(
@@ -323,7 +325,7 @@ def _review_rows(
     rows: dict[int, dict[str, Any]] = {}
     free_entries = CARD_LOG.most - len(existing.logs.get(card.card, ()))
     for entry in card.log:
-        times = existing.moments.get((card.card, entry.rating or entry.act), [])
+        times = existing.review_times.get((card.card, entry.rating or entry.act), [])
         if entry.act == "bury" and _is_burial_expired(learner, entry.at_ms, now):
             continue
         if not _ANKI_BEGAN < entry.at_ms <= now:
@@ -344,9 +346,9 @@ def _is_burial_expired(learner: LearnerProfile, at: int, now: int) -> bool:
     )
 
 
-def _contains_nearby_time(times: list[int], moment: int) -> bool:
-    index = bisect.bisect_left(times, moment - _SAME)
-    return index < len(times) and times[index] <= moment + _SAME
+def _contains_nearby_time(times: list[int], time: int) -> bool:
+    index = bisect.bisect_left(times, time - _SAME)
+    return index < len(times) and times[index] <= time + _SAME
 
 
 def _review_row(
@@ -376,7 +378,7 @@ def _select_gained_cards(
     return [
         card
         for card in cards
-        if card.card not in existing.begun | existing.added
+        if card.card not in existing.begun | existing.added_ids
         and (card.card in reviewed or is_added_card(card.card) or card.suspended)
     ]
 
@@ -438,7 +440,7 @@ def _store_changed_own_texts(
     return changed
 
 
-def _suspend_new_cards(
+def _suspend_cards_suspended_in_file(
     db: Session, learner_id: int, cards: Sequence[ImportedCard], at: int
 ) -> None:
     """Suspend new cards that were suspended in the file."""
@@ -602,7 +604,7 @@ PictureSizes = Mapping[tuple[int, str], int]
 """Bytes of pictures by learner row id and picture name."""
 
 
-def read_picture_sizes(db: Session, learner_id: int) -> PictureSizes:
+def read_person_picture_sizes(db: Session, learner_id: int) -> PictureSizes:
     """Return the size of every picture of a person, in all courses.
 
     The database reads all of them, so call this before a write transaction.
@@ -620,7 +622,7 @@ def _select_picture_sizes(db: Session, condition: ColumnElement[bool]) -> Pictur
 
 
 def drop_cards_beyond_picture_quota(
-    db: Session, learner_id: int, cards: Sequence[Card], measured: PictureSizes
+    db: Session, learner_id: int, cards: Sequence[Card], earlier_sizes: PictureSizes
 ) -> tuple[Card, ...]:
     """Return the cards without those whose new pictures exceed the limit.
 
@@ -629,7 +631,7 @@ def drop_cards_beyond_picture_quota(
     """
     if not any(card.pictures for card in cards):
         return tuple(cards)
-    sizes = _refresh_picture_sizes(db, learner_id, measured)
+    sizes = _refresh_picture_sizes(db, learner_id, earlier_sizes)
     stored_names = {name for owner, name in sizes if owner == learner_id}
     free_bytes = MOST_BYTES - sum(sizes.values())
     free_pictures = MOST_PICTURES - len(sizes)
@@ -645,13 +647,15 @@ def drop_cards_beyond_picture_quota(
     return tuple(fitting_cards)
 
 
-def _refresh_picture_sizes(db: Session, learner_id: int, measured: PictureSizes) -> PictureSizes:
+def _refresh_picture_sizes(
+    db: Session, learner_id: int, earlier_sizes: PictureSizes
+) -> PictureSizes:
     """Return the current sizes; reads only the pictures not yet measured."""
     all_names = select(PICTURE.c.learner_id, PICTURE.c.name)
     query = all_names.where(PICTURE.c.learner_id.in_(select_person_learner_ids(learner_id)))
     present = {(owner, name) for owner, name in db.connection().execute(query)}
-    sizes = {key: measured[key] for key in present & measured.keys()}
-    for owner, name in present - measured.keys():
+    sizes = {key: earlier_sizes[key] for key in present & earlier_sizes.keys()}
+    for owner, name in present - earlier_sizes.keys():
         this_picture = (PICTURE.c.learner_id == owner) & (PICTURE.c.name == name)
         sizes |= _select_picture_sizes(db, this_picture)
     return sizes

@@ -188,7 +188,7 @@ class ImportResult:
 
     items: tuple[Item, ...]
     refused: tuple[ItemRemark, ...] = ()
-    waiting: tuple[Item, ...] = ()
+    not_live_items: tuple[Item, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -210,7 +210,7 @@ class ExportResult:
     """Items in another format, which were refused, and what was lost."""
 
     content: bytes
-    carried: int
+    written_count: int
     refused: tuple[ItemRemark, ...] = ()
     lost: tuple[ItemRemark, ...] = ()
 
@@ -262,8 +262,8 @@ class ImageCollector:
     `find` returns the bytes for a URL in the file, or None.
     """
 
-    def __init__(self, find: Callable[[str], bytes | None] | None = None) -> None:
-        self._find = find
+    def __init__(self, find_picture: Callable[[str], bytes | None] | None = None) -> None:
+        self._find = find_picture
         self._taken: dict[str, ItemImage] = {}
 
     @property

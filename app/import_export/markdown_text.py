@@ -128,7 +128,7 @@ def write_code_spans_on_one_line(code: str) -> str:
     return BREAK.join(code_span(_harden_indent(line)) for line in lines if line.strip())
 
 
-def write_code_spans_by_line(code: str) -> str:
+def write_code_span_per_line(code: str) -> str:
     """Return the spans of the lines of some code, each on its own line."""
     return (
         write_code_spans_on_one_line(code.replace("\n", BREAK))

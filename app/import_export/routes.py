@@ -33,7 +33,7 @@ from app.import_export.anki.package_reader import read_package
 from app.import_export.anki_package_import import (
     ImportRunner,
     MatchedPackage,
-    card_placement,
+    find_note_and_topic,
     match_package,
 )
 from app.import_export.card_export import (
@@ -124,7 +124,8 @@ async def import_cards_file(
         try:
             package = await run_in_threadpool(_read_upload, library, file, name)
             sizes = await run_in_read_session(
-                request, lambda ctx: import_store.read_picture_sizes(ctx.db, ctx.learner.home)
+                request,
+                lambda ctx: import_store.read_person_picture_sizes(ctx.db, ctx.learner.home),
             )
             async with open_learner_write_transaction(request) as (db, learner):
                 cards, began_at = await run_in_threadpool(
@@ -169,7 +170,7 @@ def _begin_import(
     if len(cards) < len(package.arrivals):
         skipped_by_reason[import_store.TOO_MANY] = len(package.arrivals) - len(cards)
     batch = import_progress_store.NewImport(
-        name, len(cards), skipped_by_reason, package.grades_left, package.media
+        name, len(cards), skipped_by_reason, package.skipped_log_rows, package.media
     )
     began_at = import_progress_store.save_import_start(db, learner.id, batch, now)
     if began_at is None:
@@ -267,7 +268,7 @@ def _remove_batch(
         import_store.delete_own_cards(db, learner_id, cards)
     else:
         import_store.delete_imported_reviews(
-            db, learner_id, cards, lambda card: card_placement(library, card)
+            db, learner_id, cards, lambda card: find_note_and_topic(library, card)
         )
 
 

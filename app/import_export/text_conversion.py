@@ -45,17 +45,17 @@ class PicturesAndLosses:
     `album` collects the pictures that can be imported.
     """
 
-    album: ImageCollector = dataclasses.field(default_factory=ImageCollector)
-    noted: dict[str, None] = dataclasses.field(default_factory=dict)
+    image_collector: ImageCollector = dataclasses.field(default_factory=ImageCollector)
+    loss_texts: dict[str, None] = dataclasses.field(default_factory=dict)
 
     def add(self, loss: str) -> None:
         """Record a loss, once."""
-        self.noted[loss] = None
+        self.loss_texts[loss] = None
 
     def add_to_item(self, item: Item) -> Item:
         """Return the item with its pictures and all recorded losses."""
-        pictures = (*item.pictures, *self.album.pictures)
-        return dataclasses.replace(item, pictures=pictures, lost=(*item.lost, *self.noted))
+        pictures = (*item.pictures, *self.image_collector.pictures)
+        return dataclasses.replace(item, pictures=pictures, lost=(*item.lost, *self.loss_texts))
 
 
 class SourceItem(NamedTuple):
@@ -113,7 +113,7 @@ def _insert_br_tags(text: str) -> str:
 
 def convert_html(html: str, losses: PicturesAndLosses) -> str:
     """Return the Markdown of an HTML fragment."""
-    converted = to_markdown(html, losses.album.name_image)
+    converted = to_markdown(html, losses.image_collector.name_image)
     for loss in converted.lost:
         losses.add(loss)
     return converted.text

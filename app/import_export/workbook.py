@@ -123,7 +123,7 @@ def _read_xlsx_non_text_cells(archive: zipfile.ZipFile) -> dict[str, CellTexts]:
     }
     formats = _cell_formats(archive)
     result: dict[str, CellTexts] = {}
-    for sheet in _elements(read_xml(archive.read("xl/workbook.xml")).root, "sheet"):
+    for sheet in _elements_below(read_xml(archive.read("xl/workbook.xml")).root, "sheet"):
         root = read_xml(archive.read(targets[_attribute(sheet, "id")])).root
         texts = (
             (position, _format_xlsx_non_text_cell(cell, formats))
@@ -140,17 +140,17 @@ def _cell_formats(archive: zipfile.ZipFile) -> list[str | None]:
     root = read_xml(archive.read("xl/styles.xml")).root
     custom = {
         int(node.get("numFmtId", "0")): node.get("formatCode", "")
-        for node in _elements(root, "numFmt")
+        for node in _elements_below(root, "numFmt")
     }
     formats: dict[int, str] = {**BUILTIN_FORMATS, **custom}
-    styles = next(_elements(root, "cellXfs"), ())
+    styles = next(_elements_below(root, "cellXfs"), ())
     return [formats.get(int(style.get("numFmtId", "0"))) for style in styles]
 
 
 def _xlsx_cells(root: ET.Element) -> Iterator[tuple[tuple[int, int], ET.Element]]:
     """Yield the cells of a sheet with their positions; one without a name follows the last."""
     row = -1
-    for line in _elements(root, "row"):
+    for line in _elements_below(root, "row"):
         row = int(line.get("r", row + 2)) - 1
         column = -1
         for cell in line:
@@ -169,14 +169,14 @@ def _column_number(name: str, following: int) -> int:
 def _format_xlsx_non_text_cell(cell: ET.Element, formats: list[str | None]) -> str | None:
     """Return what a cell shows that is not text; None for text and empty cells."""
     kind = cell.get("t", "n")
-    value = next(_elements(cell, "v"), None)
+    value = next(_elements_below(cell, "v"), None)
     text = "" if value is None else (value.text or "").strip()
     if kind == "e":
         return f"{UNREADABLE}shows the error {text[:20]}"
     if kind != "n":
         return None
     if not text:
-        return _NO_RESULT if next(_elements(cell, "f"), None) is not None else None
+        return _NO_RESULT if next(_elements_below(cell, "f"), None) is not None else None
     style = int(cell.get("s", "0"))
     code = formats[style] if style < len(formats) else "General"
     displayed = None if code is None else format_number_like_cell(float(text), code)
@@ -194,12 +194,14 @@ _NO_RESULT = f"{UNREADABLE}holds a formula whose value is not in the file"
 def _read_ods_non_text_cells(archive: zipfile.ZipFile) -> dict[str, CellTexts]:
     """Return what the cells of each sheet show that are not text: ODS stores it as text."""
     root = read_xml(archive.read("content.xml")).root
-    return {_attribute(t, "name"): dict(_ods_non_text_cells(t)) for t in _elements(root, "table")}
+    return {
+        _attribute(t, "name"): dict(_ods_non_text_cells(t)) for t in _elements_below(root, "table")
+    }
 
 
 def _ods_non_text_cells(table: ET.Element) -> Iterator[tuple[tuple[int, int], str]]:
     row = 0
-    for line in _elements(table, "table-row"):
+    for line in _elements_below(table, "table-row"):
         repeated_rows = int(_attribute(line, "number-rows-repeated") or 1)
         column = 0
         for cell in line:
@@ -236,7 +238,7 @@ def _local_name(node: ET.Element) -> str:
     return str(node.tag).rpartition("}")[2]
 
 
-def _elements(node: ET.Element, name: str) -> Iterator[ET.Element]:
+def _elements_below(node: ET.Element, name: str) -> Iterator[ET.Element]:
     return (n for n in node.iter() if _local_name(n) == name)
 
 
@@ -305,15 +307,17 @@ def format_number_like_cell(value: float, format_code: str) -> str | None:
     return f"{sign}{before}{digits}{after}".strip()
 
 
-def _format_digits(value: Decimal, whole: str, decimals: str) -> str:
-    rounded = value.quantize(Decimal(1).scaleb(-len(decimals)), ROUND_HALF_UP)
+def _format_digits(value: Decimal, whole_pattern: str, decimals_pattern: str) -> str:
+    rounded = value.quantize(Decimal(1).scaleb(-len(decimals_pattern)), ROUND_HALF_UP)
     integer_digits, _, decimal_digits = (
-        f"{rounded:,f}" if "," in whole else f"{rounded:f}"
+        f"{rounded:,f}" if "," in whole_pattern else f"{rounded:f}"
     ).partition(".")
-    integer_digits = integer_digits if "," in whole else integer_digits.zfill(whole.count("0"))
-    fixed_count = len(decimals.rstrip("#?"))
+    integer_digits = (
+        integer_digits if "," in whole_pattern else integer_digits.zfill(whole_pattern.count("0"))
+    )
+    fixed_count = len(decimals_pattern.rstrip("#?"))
     decimal_digits = decimal_digits[:fixed_count] + decimal_digits[fixed_count:].rstrip("0")
-    if integer_digits == "0" and "0" not in whole:
+    if integer_digits == "0" and "0" not in whole_pattern:
         integer_digits = ""
     return f"{integer_digits}.{decimal_digits}" if decimal_digits else integer_digits
 

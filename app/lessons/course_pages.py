@@ -115,9 +115,9 @@ def _measure_objective_progress(
     objective: Objective,
     ready: Collection[str],
     estimate: ScoreEstimate | None,
-    opened: Collection[str],
-    read: Collection[str],
-    asked: Collection[str],
+    opened_pages: Collection[str],
+    read_pages: Collection[str],
+    answered_objectives: Collection[str],
 ) -> ObjectiveProgress:
     topics = (library.topics.get(slug) for slug in library.syllabus.topics)
     pages = [topic.slug for topic in topics if topic and objective.number in topic.objectives]
@@ -127,11 +127,11 @@ def _measure_objective_progress(
         state = "ready"
     elif (
         (estimated and estimated.answers)
-        or objective.number in asked
-        or any(page in opened for page in pages)
+        or objective.number in answered_objectives
+        or any(page in opened_pages for page in pages)
     ):
         state = "begun"
-    page = next((page for page in pages if page not in read), pages[0] if pages else "")
+    page = next((page for page in pages if page not in read_pages), pages[0] if pages else "")
     return ObjectiveProgress(
         objective=objective,
         state=state,
@@ -171,7 +171,7 @@ class PageRouteProgress:
         return self.read >= self.sections
 
 
-def measure_page_progress(
+def measure_progress_if_on_route(
     topic: Topic, route: Route, read_anchors: Collection[str]
 ) -> PageRouteProgress | None:
     """Return the progress on a page from the anchors that were read; None if skipped.
@@ -346,7 +346,7 @@ def show_course(
     pages = {
         slug: page
         for slug, topic in library.topics.items()
-        if (page := measure_page_progress(topic, route, sections_read.get(slug, ())))
+        if (page := measure_progress_if_on_route(topic, route, sections_read.get(slug, ())))
     }
     read = _pages_read(library, sections_read) & pages.keys()
     progress = domain_progress(
@@ -521,13 +521,16 @@ def show_sources(
 
 
 def _open_page_questions(
-    library: Library, page: RenderedPage, key: str, seeds_by_question: Mapping[str, Sequence[int]]
+    library: Library,
+    page: RenderedPage,
+    learner_key: str,
+    seeds_by_question: Mapping[str, Sequence[int]],
 ) -> dict[str, OpenQuestion]:
     """Return the questions of the page as this learner sees them."""
     return {
         item: build_open_question(
             library.questions[item],
-            learner_key=key,
+            learner_key=learner_key,
             earlier_seeds=seeds_by_question.get(item, ()),
             context="page",
             back=f"/concepts/{page.topic.slug}#q-{item}",

@@ -36,7 +36,9 @@ class NotesPage:
     places: tuple[NotedSection, ...]
 
 
-def sections_with_notes(topic: Topic, saved_notes: Sequence[SavedNote]) -> tuple[NotedSection, ...]:
+def pair_sections_with_notes(
+    topic: Topic, saved_notes: Sequence[SavedNote]
+) -> tuple[NotedSection, ...]:
     """Return every section of a page, then the notes whose section was removed."""
     by_section = {note.section: note for note in saved_notes}
     titled_sections = [s for s in topic.sections if s.anchor]
@@ -60,11 +62,11 @@ def build_notes_pages(library: Library, saved_notes: Sequence[SavedNote]) -> tup
     return tuple(_build_notes_page(library.topics, slug, by_topic[slug]) for slug in ordered)
 
 
-def filter_notes(listed: Sequence[NotesPage], query: str) -> tuple[NotesPage, ...]:
+def filter_notes(pages: Sequence[NotesPage], query: str) -> tuple[NotesPage, ...]:
     """Return the notes that contain every word of the query, titles included."""
     words = split_query(query)
     matching_pages = []
-    for page in listed:
+    for page in pages:
         matching_sections = tuple(
             section
             for section in page.places
@@ -80,14 +82,14 @@ def _contains_words(text: str, words: Sequence[str]) -> bool:
     return all(word in folded for word in words)
 
 
-def format_notes_as_markdown(listed: Sequence[NotesPage], site: str) -> str:
+def format_notes_as_markdown(pages: Sequence[NotesPage], base_url: str) -> str:
     """Return the notes as a Markdown file; `site` is the base URL of this server."""
     parts = ["# Notes"]
-    for page in listed:
+    for page in pages:
         parts.append(f"## {page.title}")
         for section in page.places:
             bookmark_label = " (bookmark)" if section.note.marked else ""
-            parts.append(f"### [{section.title}]({site}{section.address}){bookmark_label}")
+            parts.append(f"### [{section.title}]({base_url}{section.address}){bookmark_label}")
             parts += [section.note.words] if section.note.words else []
     return "\n\n".join(parts) + "\n"
 
@@ -100,7 +102,7 @@ def _build_notes_page(
         sections = tuple(NotedSection(n.section, f"/concepts/{slug}", n) for n in saved_notes)
         return NotesPage(slug, slug, sections)
     noted_anchors = {note.section for note in saved_notes}
-    all_sections = sections_with_notes(topic, saved_notes)
+    all_sections = pair_sections_with_notes(topic, saved_notes)
     return NotesPage(
         slug, topic.title, tuple(p for p in all_sections if p.note.section in noted_anchors)
     )
@@ -133,7 +135,10 @@ class NoteForm(BaseModel):
         Text in `saved_text` that another tab saved in the meantime is preserved: alone if this tab
         changed nothing, above its own text if it did.
         """
-        text, shown_text = _normalize_line_ends(self.words), _normalize_line_ends(self.shown[1:])
+        text, shown_text = (
+            _normalize_line_ends_and_trim(self.words),
+            _normalize_line_ends_and_trim(self.shown[1:]),
+        )
         if self.shown and saved_text not in {shown_text, text}:
             text = (
                 saved_text
@@ -143,8 +148,8 @@ class NoteForm(BaseModel):
         return SavedNote(topic, self.section, text, self.marked)
 
 
-def _normalize_line_ends(words: str) -> str:
-    return words.replace("\r\n", "\n").strip()
+def _normalize_line_ends_and_trim(text: str) -> str:
+    return text.replace("\r\n", "\n").strip()
 
 
 router = APIRouter(include_in_schema=False)
@@ -171,15 +176,15 @@ def download_notes(ctx: ReadContext) -> Response:
     )
 
 
-def _render_section_note(request: Request, topic: Topic, place: NotedSection) -> Response:
+def _render_section_note(request: Request, topic: Topic, noted_section: NotedSection) -> Response:
     return render_fragment_or_redirect(
         request,
         "lessons/_section_notes.html",
-        redirect_url=f"{place.address.partition('#')[0]}#n-{place.note.section}",
+        redirect_url=f"{noted_section.address.partition('#')[0]}#n-{noted_section.note.section}",
         slug=topic.slug,
-        anchor=place.note.section,
-        title=place.title,
-        note=place.note,
+        anchor=noted_section.note.section,
+        title=noted_section.title,
+        note=noted_section.note,
         saved=True,
     )
 
@@ -198,7 +203,7 @@ def show_topic_notes(
         topic=page_topic,
         longest=MAX_NOTE_LENGTH,
         saved=False,
-        places=sections_with_notes(
+        places=pair_sections_with_notes(
             page_topic, store.load_saved_notes(db, learner.id, page_topic.slug)
         ),
     )
@@ -222,7 +227,7 @@ def save_section_note(
         message = f"A note has at most {MAX_NOTE_LENGTH:,} characters; this has {{}}."
         raise InvalidInputError(message.format(f"{len(note.words):,}"), "words")
     store.save_note(ctx.db, ctx.learner.id, note, ctx.now)
-    sections = sections_with_notes(page_topic, [note])
+    sections = pair_sections_with_notes(page_topic, [note])
     if form.beside:
         return _render_section_note(
             ctx.request, page_topic, next(p for p in sections if p.note == note)

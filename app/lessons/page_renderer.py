@@ -142,7 +142,7 @@ class RenderedPageCache:
             ),
         )
 
-    def _render_piece(self, library: Library, piece: Piece, name: str) -> RenderedPart:
+    def _render_piece(self, library: Library, piece: Piece, form_id: str) -> RenderedPart:
         if isinstance(piece, QuestionBlock):
             return piece
         if not isinstance(piece, CalculatorBlock):
@@ -154,7 +154,7 @@ class RenderedPageCache:
         if entry is None:  # the course check reports it; the rest of the page is still shown
             return Markup()
         block = build_calculator_form(
-            entry, piece.inputs, course=collect_course_link_targets(library), id=name, block=True
+            entry, piece.inputs, course=collect_course_link_targets(library), id=form_id, block=True
         )
         return self._render(library, "calculators/_form.html", instrument=block)
 
@@ -244,7 +244,7 @@ _SENTENCE = re.compile(rf".+?(?:[{ENDS}](?=\s|$)|[{UNSPACED_ENDS}])", re.DOTALL)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class CheatSheetPage:
+class CheatSheetEntry:
     """A lesson in short; the texts are HTML, without links and sources."""
 
     slug: str
@@ -265,7 +265,7 @@ class CheatSheet:
     """
 
     domain: Domain
-    entries: tuple[CheatSheetPage, ...]
+    entries: tuple[CheatSheetEntry, ...]
     own: tuple[str, ...] = ()
     elsewhere: tuple[tuple[Domain, str], ...] = ()
 
@@ -291,7 +291,7 @@ def build_cheat_sheet(
     """
     own_lines = tuple(_cut_first_line(line) for line in notes if line.strip())[:_OWN]
     topics = list_pages_by_home_domain(library, domain)
-    entries = [_start_cheat_sheet_page(topic) for topic in topics]
+    entries = [_entry_without_errors_and_terms(topic) for topic in topics]
     elsewhere = tuple(_other_domains_covering(library, domain))
     letters_left = letter_limit - CheatSheet(domain, tuple(entries), own_lines, elsewhere).length
     if letters_left < 0:
@@ -319,7 +319,7 @@ def list_pages_by_home_domain(library: Library, domain: Domain) -> list[Topic]:
     return [
         topic
         for topic in order
-        if not topic.level and _home_domain(library.syllabus.domains, topic) == domain.number
+        if not topic.level and _home_domain_number(library.syllabus.domains, topic) == domain.number
     ]
 
 
@@ -334,7 +334,7 @@ def _other_domains_covering(library: Library, domain: Domain) -> Iterator[tuple[
             yield other, ", ".join(shared_numbers)
 
 
-def _home_domain(domains: Iterable[Domain], topic: Topic) -> str:
+def _home_domain_number(domains: Iterable[Domain], topic: Topic) -> str:
     best_number, best_count = "", 0
     for domain in domains:
         shared_objectives = {o.number for o in domain.objectives}.intersection(topic.objectives)
@@ -343,9 +343,9 @@ def _home_domain(domains: Iterable[Domain], topic: Topic) -> str:
     return best_number
 
 
-def _start_cheat_sheet_page(topic: Topic) -> CheatSheetPage:
+def _entry_without_errors_and_terms(topic: Topic) -> CheatSheetEntry:
     html = _topic_html(topic)
-    return CheatSheetPage(
+    return CheatSheetEntry(
         slug=topic.slug,
         title=topic.title,
         objectives=", ".join(topic.objectives),
@@ -380,8 +380,8 @@ def _introduced_terms(library: Library, topic: Topic) -> list[tuple[str, str]]:
 
 
 def _cut_tested_to_fit(
-    entries: Sequence[CheatSheetPage], letters_left: int
-) -> tuple[list[CheatSheetPage], int]:
+    entries: Sequence[CheatSheetEntry], letters_left: int
+) -> tuple[list[CheatSheetEntry], int]:
     """Return entries with as many sentences on what is tested as fit, one from each in turn."""
     texts = [" ".join(map(_text_of_html, entry.tested)) for entry in entries]
     matches = [_SENTENCE.findall(text) for text in texts]
@@ -421,7 +421,7 @@ def _text_length(value: object) -> int:
     return sum(map(len, value)) if isinstance(value, tuple) else len(str(value))
 
 
-def _length_of_entry(entry: CheatSheetPage) -> int:
+def _length_of_entry(entry: CheatSheetEntry) -> int:
     texts = (*entry.hooks, *entry.tested, *entry.errors)
     letter_count = sum(len(_text_of_html(text)) for text in texts) + sum(
         map(_text_length, entry.terms)

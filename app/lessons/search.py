@@ -494,13 +494,13 @@ FROM document WHERE document MATCH ? ORDER BY bm25(document, 8.0, 1.0)
 """
 
 
-def search_course(library: Library, words: str, limit: int = _MOST_OF_A_KIND) -> SearchResults:
+def search_course(library: Library, query: str, limit: int = _MOST_OF_A_KIND) -> SearchResults:
     """Search the course for all of the words, as prefixes.
 
     If nothing matches, unknown words are corrected; if that does not help, documents with some of
     the words are returned. At most `limit` are listed of each kind.
     """
-    search_words = split_search_words(words)
+    search_words = split_search_words(query)
     if not search_words:
         return SearchResults()
     return _build_index(_CourseVersion(library)).search(search_words, limit)
@@ -562,9 +562,9 @@ class _SearchIndex:
                 return dataclasses.replace(results, meant=corrected_query, some=operator == "OR")
         return SearchResults()
 
-    def _query_rows(self, wanted: str) -> list[Any]:
+    def _query_rows(self, match_expression: str) -> list[Any]:
         with self._lock:
-            return self._rows.execute(_ASK, (wanted,)).fetchall()
+            return self._rows.execute(_ASK, (match_expression,)).fetchall()
 
     def _rank_rows(self, rows: Sequence[Any], words: Sequence[str], limit: int) -> SearchResults:
         name = " ".join(words)
@@ -641,8 +641,8 @@ def _cut_to_whole_sentences(marked: str) -> str:
 
 
 @functools.lru_cache(maxsize=6)  # courses, or versions of one
-def _build_index(state: _CourseVersion) -> _SearchIndex:
-    return _SearchIndex(list_search_documents(state.library, registry.entries()))
+def _build_index(course_version: _CourseVersion) -> _SearchIndex:
+    return _SearchIndex(list_search_documents(course_version.library, registry.entries()))
 
 
 router = APIRouter(include_in_schema=False)

@@ -153,8 +153,8 @@ class DisplayedNumber:
     before: str
     value: float
     places: int
-    commas: bool
-    gap: str
+    has_commas: bool
+    space_before_unit: str
     unit: str
 
 
@@ -220,7 +220,11 @@ def replace_figure_links_by_text(source: str) -> str:
 
 
 def check_and_unlink_figures(
-    text: str, link: re.Pattern[str], source_file: SourceFile, first: int, last: int
+    text: str,
+    figure_pattern: re.Pattern[str],
+    source_file: SourceFile,
+    first_line: int,
+    last_line: int,
 ) -> str:
     """Return a text with each checked figure replaced by its words, and report wrong ones.
 
@@ -231,23 +235,23 @@ def check_and_unlink_figures(
         target = parse_figure_link(unescape(match["target"]))
         if target is None:
             message = f"“{match['target'][:60]}” is not the target of a figure."
-            location = source_file.locate_text(match[0], first, last)
+            location = source_file.locate_text(match[0], first_line, last_line)
             source_file.report("E81", *location, message, "Write calc:…, hw:… or model:….")
             return match["text"]
         source_file.spend_effort(estimate_call_effort(target.name), match["target"])
         try:
             comparison = compare_figure_with_value(match["text"], compute_link_target(target).value)
         except FigureError as error:
-            location = source_file.locate_text(match[0], first, last)
+            location = source_file.locate_text(match[0], first_line, last_line)
             source_file.report(error.code, *location, error.message, error.hint)
             return match["text"]
         if not comparison.is_equal:
             texts = match["text"], comparison.right_text
             code = comparison.problem_code
-            report_wrong_figure(code, texts, match[0], source_file, (first, last))
+            report_wrong_figure(code, texts, match[0], source_file, (first_line, last_line))
         return match["text"]
 
-    return link.sub(resolve, text).replace(KEEP_PLAIN, "")
+    return figure_pattern.sub(resolve, text).replace(KEEP_PLAIN, "")
 
 
 def fill_figure_placeholders(text: str, line: int, source_file: SourceFile) -> str:
@@ -315,7 +319,7 @@ def _factor_to_displayed_unit(displayed: DisplayedNumber, value: Quantity) -> fl
     factor = _SPELLED.get(unit_word.lower())
     base_unit = value.unit or ""
     if base_unit not in _PHYSICAL:
-        if factor is None and unit_word in COUNT_SUFFIX and displayed.gap == "":
+        if factor is None and unit_word in COUNT_SUFFIX and displayed.space_before_unit == "":
             factor = COUNT_SUFFIX[unit_word]
         percent = 100.0 if unit_word.startswith("%") else 1.0
         return percent / (factor or 1.0)
@@ -343,10 +347,12 @@ def _format_suggestion(value: Quantity) -> str:
 
 def _rewrite_figure(displayed: DisplayedNumber, value: float) -> str:
     number = (
-        f"{value:,.{displayed.places}f}" if displayed.commas else f"{value:.{displayed.places}f}"
+        f"{value:,.{displayed.places}f}"
+        if displayed.has_commas
+        else f"{value:.{displayed.places}f}"
     )
     number = number.replace("-", MINUS)
-    return f"{displayed.before}{number}{displayed.gap}{displayed.unit}"
+    return f"{displayed.before}{number}{displayed.space_before_unit}{displayed.unit}"
 
 
 def keep_unit_on_line(text: str) -> str:
@@ -357,14 +363,14 @@ def keep_unit_on_line(text: str) -> str:
 _MOST_STEPS = 4
 
 
-def figure_steps_html(text: str, output: str, answer: ComputedFigure) -> str:
+def figure_steps_html(text: str, output: str, computed_figure: ComputedFigure) -> str:
     """Render the steps of one output as HTML; empty if the estimate records no steps for it."""
-    steps = _output_steps(output.replace("-", "_"), answer)
+    steps = _output_steps(output.replace("-", "_"), computed_figure)
     if not steps:
         return ""
     displayed_text = escapeHtml(keep_unit_on_line(text))
     lines = "".join(map(_formula_step_html, steps))
-    address = escapeHtml(answer.address)
+    address = escapeHtml(computed_figure.address)
     link = f'<p class="on-screen"><a href="{address}">Change the inputs</a></p>'
     return (
         f'<aside class="side" aria-label="Working for {displayed_text}">'
@@ -372,12 +378,12 @@ def figure_steps_html(text: str, output: str, answer: ComputedFigure) -> str:
     )
 
 
-def _output_steps(output: str, answer: ComputedFigure) -> list[FormulaStep]:
+def _output_steps(output: str, computed_figure: ComputedFigure) -> list[FormulaStep]:
     """Return the recorded steps of an output, if the last one has its value."""
-    if answer.estimate is None or not isinstance(answer.value, Quantity):
+    if computed_figure.estimate is None or not isinstance(computed_figure.value, Quantity):
         return []
-    steps = [s for s in answer.estimate.steps if s.figure == output][-_MOST_STEPS:]
-    if not steps or not math.isclose(steps[-1].value, answer.value.value, rel_tol=1e-6):
+    steps = [s for s in computed_figure.estimate.steps if s.figure == output][-_MOST_STEPS:]
+    if not steps or not math.isclose(steps[-1].value, computed_figure.value.value, rel_tol=1e-6):
         return []
     return steps
 
@@ -508,13 +514,13 @@ def _not_an_amount_error(node: YamlText, written: str) -> _FigureBlockError:
     return _FigureBlockError(node, "E42", f"“{written}” has a unit that is not known.", hint)
 
 
-def _row_chart_html(rows: RowChart) -> str:
+def _row_chart_html(chart: RowChart) -> str:
     legend_entries = " ".join(
         f'<span class="key {entry.css_class}">{entry.text}</span>'
-        for entry in row_chart_legend(rows)
+        for entry in row_chart_legend(chart)
     )
     legend = f' <span class="row">{legend_entries}</span>' if legend_entries else ""
     return (
-        f'<figure class="fig">{draw_row_chart(rows)}'
-        f"<figcaption>{escapeHtml(rows.title)}{legend}</figcaption></figure>\n"
+        f'<figure class="fig">{draw_row_chart(chart)}'
+        f"<figcaption>{escapeHtml(chart.title)}{legend}</figcaption></figure>\n"
     )

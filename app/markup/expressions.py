@@ -225,7 +225,7 @@ def compile_expression(text: str) -> Expression:
         raise ExpressionError("E45", f"“{text}” is not an expression.", hint) from None
     used_names = _UsedNames(set(), [])
     _check_node_allowed(tree, used_names)
-    return Expression(text, tree, frozenset(used_names.names), tuple(used_names.calls))
+    return Expression(text, tree, frozenset(used_names.names), tuple(used_names.estimate_calls))
 
 
 def _reject_hyphenated_estimate_name(text: str) -> None:
@@ -251,7 +251,7 @@ def _quote_units(text: str) -> str:
 @dataclasses.dataclass(slots=True)
 class _UsedNames:
     names: set[str]
-    calls: list[ast.Call]
+    estimate_calls: list[ast.Call]
 
 
 def _check_node_allowed(node: ast.AST, used_names: _UsedNames) -> None:
@@ -308,7 +308,7 @@ def _check_estimate_call(call: ast.Call, used_names: _UsedNames) -> None:
         require_estimate(name)
     except FigureError as error:
         raise ExpressionError("E44", error.message, error.hint) from None
-    used_names.calls.append(call)
+    used_names.estimate_calls.append(call)
     for keyword in call.keywords:
         _check_node_allowed(keyword.value, used_names)
 
@@ -470,12 +470,12 @@ def find_malformed_placeholders(text: str, known: Collection[str]) -> list[str]:
     ]
 
 
-def protect_placeholders_in_math(tokens: Sequence[Token], computed: QuestionParameters) -> None:
+def protect_placeholders_in_math(tokens: Sequence[Token], parameters: QuestionParameters) -> None:
     """Replace placeholders in math with private-use characters.
 
     `restore_placeholders_in_math` puts them back.
     """
-    placeholder_names = _placeholder_names(computed)
+    placeholder_names = _placeholder_names(parameters)
     for token in tokens:
         for child in (token, *(token.children or [])):
             if child.type.startswith("math"):
@@ -484,8 +484,8 @@ def protect_placeholders_in_math(tokens: Sequence[Token], computed: QuestionPara
                 )
 
 
-def _placeholder_names(computed: QuestionParameters) -> list[str]:
-    return [*computed.params, *(name for name, _ in computed.lets)]
+def _placeholder_names(parameters: QuestionParameters) -> list[str]:
+    return [*parameters.params, *(name for name, _ in parameters.lets)]
 
 
 _SPECS = ["", ",", ".0f", ".1f", ".2f", ".3f", ".1g", ".2g", ".3g", ".4g", ".5g", ",d"]
@@ -502,9 +502,9 @@ def _make_placeholder_protector(known: list[str]) -> Callable[[re.Match[str]], s
     return replace
 
 
-def restore_placeholders_in_math(question: T, computed: QuestionParameters) -> T:
+def restore_placeholders_in_math(question: T, parameters: QuestionParameters) -> T:
     """Return the question with placeholders put back into its math."""
-    placeholder_names = _placeholder_names(computed)
+    placeholder_names = _placeholder_names(parameters)
 
     def back(match: re.Match[str]) -> str:
         name, spec = divmod(ord(match[1]) - _FIRST, len(_SPECS))

@@ -74,17 +74,17 @@ def render_alert_closing(alert_type: str) -> str:
     return "</aside>\n" if alert_type == "NOTE" else "</blockquote>\n"
 
 
-def _message_opening_html(look: str, icon: str) -> str:
+def _message_opening_html(css_class: str, icon: str) -> str:
     drawing = f'<svg class="i" aria-hidden="true"><use href="#{icon}"/></svg>'
-    return f'<div class="msg {look}" role="note">{drawing}<div>\n'
+    return f'<div class="msg {css_class}" role="note">{drawing}<div>\n'
 
 
-def _prepend_alert_title(words: str, inside: Sequence[Token]) -> None:
+def _prepend_alert_title(title: str, inside: Sequence[Token]) -> None:
     """Add the alert's title to its first paragraph, unless that starts with bold text."""
     for token in inside:
         if token.type == "inline":
             if not token.content.startswith("**"):
-                lead = Token("lead", "", 0, content=f"{words} ")
+                lead = Token("lead", "", 0, content=f"{title} ")
                 token.children = [lead, *(token.children or [])]
             return
 
@@ -131,9 +131,9 @@ def _sanitize_tag(tag: str) -> str | None:
     return f"<{slash}{name}{attributes}>"
 
 
-def _is_allowed_attribute(name: str, key: str, value: str) -> bool:
+def _is_allowed_attribute(tag_name: str, key: str, value: str) -> bool:
     if key == "title":
-        return name == "abbr"
+        return tag_name == "abbr"
     return key == "class" and set(value.split()) <= _CLASSES
 
 
@@ -272,10 +272,10 @@ class RenderContext:
     source_file: SourceFile
     page: bool = False
     folder: str = ""
-    cited: list[str] = dataclasses.field(default_factory=list)
+    cited_sources: list[str] = dataclasses.field(default_factory=list)
     anchors: dict[str, int] = dataclasses.field(default_factory=dict)
-    asides: list[str] = dataclasses.field(default_factory=list)
-    worked: bool = False
+    pending_asides: list[str] = dataclasses.field(default_factory=list)
+    has_steps_aside: bool = False
     top: bool = True
     section: str = ""
     first: int = 1
@@ -362,11 +362,11 @@ class _HtmlRenderer(RendererHTML):
         key = tokens[index].content
         line, column = scope.source_file.locate_text(f"[^{key}]", scope.first, scope.last)
         scope.source_file.add_reference("source", key, line, column)
-        if key not in scope.cited:
-            if len(scope.cited) >= MOST_ENTRIES:
+        if key not in scope.cited_sources:
+            if len(scope.cited_sources) >= MOST_ENTRIES:
                 scope.report("E88", f"[^{key}]", _SOURCES, "Cite fewer.")
                 return ""
-            scope.cited.append(key)
+            scope.cited_sources.append(key)
         if not scope.page:
             message = f"“[^{key}]” is shown on pages only, and stands in an item or a term."
             hint = (
@@ -374,7 +374,7 @@ class _HtmlRenderer(RendererHTML):
             )
             scope.report("W96", f"[^{key}]", message, hint, derived=True)
             return ""
-        number = scope.cited.index(key) + 1
+        number = scope.cited_sources.index(key) + 1
         attributes = f'href="#src-{escapeHtml(key)}" aria-label="Source {number}"'
         return f'<a class="cite" {attributes}>&#8288;[{number}]</a>'  # No space before it: the mark belongs to the word.
 
@@ -473,10 +473,10 @@ class _HtmlRenderer(RendererHTML):
         scope: RenderContext = rest[-1]["scope"]
         if tokens[index].hidden:
             return "\n" if index + 1 < len(tokens) else ""
-        if tokens[index].level or not scope.asides:
+        if tokens[index].level or not scope.pending_asides:
             return "</p>\n"
-        asides = "".join(scope.asides)
-        scope.asides.clear()
+        asides = "".join(scope.pending_asides)
+        scope.pending_asides.clear()
         return f"</p>\n{asides}"
 
     def heading_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
@@ -587,12 +587,12 @@ def _open_checked_figure(
     if inner.type == "text":
         inner.content = checked_figures.keep_unit_on_line(inner.content)
     is_requested = tokens[index].attrs.get("title") == "working"
-    shows_steps = is_requested or (scope.top and not scope.worked)
+    shows_steps = is_requested or (scope.top and not scope.has_steps_aside)
     if scope.page and computed_figure.estimate is not None and shows_steps:
         aside = checked_figures.figure_steps_html(text, target.field, computed_figure)
         if aside:
-            scope.asides.append(aside)
-            scope.worked = True
+            scope.pending_asides.append(aside)
+            scope.has_steps_aside = True
     if not computed_figure.address:
         return _render_link_as_span(
             tokens, index, f' class="num" title="{escapeHtml(computed_figure.title)}"'

@@ -218,7 +218,7 @@ def _read_svg(text: str) -> SvgFigure | SvgProblem:
     except _SvgError as refused:
         return SvgProblem(parser.CurrentLineNumber, refused.why, remedy=refused.remedy)
     except expat.ExpatError as error:
-        return _malformed_svg_problem(error, [name for name, _ in reader.opened])
+        return _malformed_svg_problem(error, [name for name, _ in reader.open_elements])
 
 
 def _malformed_svg_problem(error: expat.ExpatError, opened: list[str]) -> SvgProblem:
@@ -266,16 +266,16 @@ class _SvgParser:
     out: list[str] = dataclasses.field(default_factory=list)
     said: dict[str, str] = dataclasses.field(default_factory=lambda: {"title": "", "desc": ""})
     size: tuple[str, str] = ("", "")
-    opened: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+    open_elements: list[tuple[str, str]] = dataclasses.field(default_factory=list)
     areas: dict[str, RegionBox | None] = dataclasses.field(default_factory=dict)
-    sizes: list[float] = dataclasses.field(default_factory=list)
+    font_sizes: list[float] = dataclasses.field(default_factory=list)
     least: float = _TEXT
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         """Write an element's opening tag after checking all of its attributes."""
-        if name not in _ELEMENTS or (name == "svg") == bool(self.opened):
+        if name not in _ELEMENTS or (name == "svg") == bool(self.open_elements):
             raise _SvgError(f"the element <{name}> is not allowed here", _replacement_hint(name))
-        if len(self.opened) >= _DEEPEST:
+        if len(self.open_elements) >= _DEEPEST:
             remedy = f"Take groups out: at most {_DEEPEST} stand in each other."
             raise _SvgError("its groups are nested too deep", remedy)
         if name == "svg":
@@ -283,32 +283,32 @@ class _SvgParser:
         elif name not in self.said:
             self._write_element(name, attributes)
         region_name = attributes.get("id") or attributes.get("data-region", "")
-        self.opened.append((name, region_name if name == "g" else ""))
-        size = self.sizes[-1] if self.sizes and name != "svg" else _TEXT
-        self.sizes.append(float(attributes.get("font-size", size)) if name != "svg" else size)
+        self.open_elements.append((name, region_name if name == "g" else ""))
+        size = self.font_sizes[-1] if self.font_sizes and name != "svg" else _TEXT
+        self.font_sizes.append(float(attributes.get("font-size", size)) if name != "svg" else size)
         if name == "rect":
             self._extend_region_boxes(attributes)
 
     def end(self, name: str) -> None:
         """Write the end tag of an element."""
-        self.opened.pop()
-        self.sizes.pop()
+        self.open_elements.pop()
+        self.font_sizes.pop()
         if name != "svg" and name not in self.said:
             self.out.append(f"</{name}>")
 
     def add_text(self, data: str) -> None:
         """Write text where text is allowed; drop white space elsewhere."""
-        name = self.opened[-1][0] if self.opened else ""
+        name = self.open_elements[-1][0] if self.open_elements else ""
         if name in self.said:
             self.said[name] += data
         elif name in _WORDS:
             self.out.append(escape(data))
             if data.strip():
-                self.least = min(self.least, self.sizes[-1])
+                self.least = min(self.least, self.font_sizes[-1])
         elif data.strip():
             raise _SvgError("words stand outside of a text", "Put them into <text>.")
 
-    def build_figure(self, last: int) -> SvgFigure:
+    def build_figure(self, last_line: int) -> SvgFigure:
         """Return the finished figure; `last` is the last line of the file."""
         for name, text in self.said.items():
             if not text.strip():
@@ -322,26 +322,26 @@ class _SvgParser:
         width, height = map(float, self.size)
         markup = "".join(self.out)
         return SvgFigure(
-            markup, width, height, title, desc, areas, problem_by_region, self.least, line=last
+            markup, width, height, title, desc, areas, problem_by_region, self.least, line=last_line
         )
 
-    def _open_root(self, given: dict[str, str]) -> None:
-        box = _BOX.match(given.get("viewBox", ""))
+    def _open_root(self, attributes: dict[str, str]) -> None:
+        box = _BOX.match(attributes.get("viewBox", ""))
         if box is None:
             remedy = 'Write its size in units: viewBox="0 0 680 200".'
             raise _SvgError("its viewBox is not “0 0 WIDTH HEIGHT”", remedy)
-        unknown = sorted(set(given) - _OF_ROOT)
+        unknown = sorted(set(attributes) - _OF_ROOT)
         if unknown:
             remedy = f"Take it out; allowed are {', '.join(sorted(_OF_ROOT))}."
             raise _SvgError(f"the attribute {unknown[0]} is not allowed on <svg>", remedy)
-        if given.get("font-size", f"{_TEXT:g}") != f"{_TEXT:g}":
+        if attributes.get("font-size", f"{_TEXT:g}") != f"{_TEXT:g}":
             remedy = f'Write font-size="{_TEXT:g}" here, and other sizes on each <text>.'
             raise _SvgError(f"its font-size is not {_TEXT:g}", remedy)
         self.size = (box[1], box[2])
 
-    def _write_element(self, name: str, given: dict[str, str]) -> None:
+    def _write_element(self, name: str, attributes: dict[str, str]) -> None:
         self.out.append(f"<{name}")
-        for key, value in given.items():
+        for key, value in attributes.items():
             if not _is_attribute_allowed(key, value) or (key in _NAMES and name != "g"):
                 why = f"the attribute {key}=“{value[:40]}” is not allowed"
                 raise _SvgError(why, _allowed_values_hint(key, value, name))
@@ -357,10 +357,12 @@ class _SvgParser:
             raise _SvgError(f"the id “{name}” stands twice", remedy)
         self.areas[name] = None
 
-    def _extend_region_boxes(self, given: dict[str, str]) -> None:
+    def _extend_region_boxes(self, attributes: dict[str, str]) -> None:
         """Extend the box of every region that contains this rectangle."""
-        x, y, width, height = (float(given.get(key, "0")) for key in ("x", "y", "width", "height"))
-        for region in [name for _, name in self.opened if name]:
+        x, y, width, height = (
+            float(attributes.get(key, "0")) for key in ("x", "y", "width", "height")
+        )
+        for region in [name for _, name in self.open_elements if name]:
             area = self.areas[region]
             left, top = (x, y) if area is None else (min(area.x, x), min(area.y, y))
             right, bottom = x + width, y + height
@@ -370,11 +372,11 @@ class _SvgParser:
             self.areas[region] = RegionBox(region, left, top, right - left, bottom - top)
 
 
-def _explain_unclickable_region(name: str, area: RegionBox | None) -> str:
+def _explain_unclickable_region(name: str, box: RegionBox | None) -> str:
     """Return why a region cannot be clicked; empty if it can."""
-    if area is None:
+    if box is None:
         return f"the region “{name}” has no <rect> to point at"
-    if min(area.width, area.height) < SMALLEST_REGION:
+    if min(box.width, box.height) < SMALLEST_REGION:
         return f"the region “{name}” is smaller than {SMALLEST_REGION} × {SMALLEST_REGION}"
     return ""
 

@@ -387,7 +387,7 @@ def draw_practice_questions(
     """
     rng = random.Random(f"{seed} {learner.day}")  # noqa: S311  # it draws questions, no secrets
     questions = {answer.question for answer in learner.answers}
-    free = {q.id: q for q in course.questions.values() if q.id not in questions and not q.reserved}
+    free = {q.id: q for q in course.questions.values() if q.id not in questions and not q.exam_only}
     sat = any(answer.context == "exam" for answer in learner.answers)
     read_share, weak_share = _MIX_AFTER_MOCK if sat else _MIX
     since = learner.day - dt.timedelta(days=_JUST_READ)

@@ -200,15 +200,17 @@ class ScoreModel:
         terms = [(self._index[o], 1 / len(page.objectives)) for o in page.objectives]
         share, day = self._read.get(page.slug, (0.0, self._day))
         read = share * 2 ** (-(self._day - day).days / _READING_HALVES)
-        if page.peers:
-            others = sum(self._read[peer][0] for peer in page.peers if peer in self._read)
-            read += _PEER_READING * others / len(page.peers)
+        if page.same_objective_pages:
+            others = sum(
+                self._read[peer][0] for peer in page.same_objective_pages if peer in self._read
+            )
+            read += _PEER_READING * others / len(page.same_objective_pages)
         if read:
             terms.append((self._reading, read))
         recall = self._mean_recall(page)
         if recall:
             terms.append((self._recall, recall))
-        near = sum(self._answers[peer] for peer in page.peers)
+        near = sum(self._answers[peer] for peer in page.same_objective_pages)
         answers = self._answers[page.slug] + _PEER_ANSWERS * near
         if answers:
             terms.append((self._answering, math.log1p(answers)))

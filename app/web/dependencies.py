@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from starlette.types import Scope
 
 from app.content.library import Library
-from app.errors import MovedError, NotFoundError
+from app.errors import NotFoundError, TopicMovedError
 from app.markup.model import Topic
 from app.questions.model import Question
 from app.widgets.calculator_form import CourseLinks
@@ -37,7 +37,7 @@ def require_topic(library: Library, slug: str) -> Topic:
     if topic is None:
         for other in library.topics.values():
             if slug in other.aliases:
-                raise MovedError(slug, other.slug)
+                raise TopicMovedError(slug, other.slug)
         raise NotFoundError(f"This course has no page “{slug}”.")
     return topic
 

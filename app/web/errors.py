@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
 
 from app.database.engine import convert_to_app_error
-from app.errors import AppError, MovedError
+from app.errors import AppError, TopicMovedError
 from app.estimator.inputs import InvalidInputsError
 from app.markup.expressions import ExpressionError
 from app.web.render import is_htmx_request, render_page
@@ -132,7 +132,7 @@ def _read_submitted_fields(request: Request) -> list[_SubmittedField]:
 
 def _app_error_response(request: Request, error: Exception) -> Response:
     assert isinstance(error, AppError)  # noqa: S101 - for the type checker
-    if isinstance(error, MovedError):
+    if isinstance(error, TopicMovedError):
         return _moved_response(request, error)
     field = getattr(error, "field", "")
     problem = {"field": field, "message": error.message}
@@ -142,7 +142,7 @@ def _app_error_response(request: Request, error: Exception) -> Response:
     return response
 
 
-def _moved_response(request: Request, moved: MovedError) -> Response:
+def _moved_response(request: Request, moved: TopicMovedError) -> Response:
     """Redirect to the same page of the topic's present slug."""
     path: str = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
     target = "/".join(moved.new if part == moved.old else part for part in path.split("/"))

@@ -199,7 +199,7 @@ def _is_known(name: str, text: str) -> bool:
         return False
 
 
-_LAYERED = frozenset({"name", "stack", "encoder", "runs"})
+_LAYERED = frozenset({"name", "decoder_layers", "encoder_layers", "runs"})
 
 
 def _shape(model: Architecture) -> tuple[Any, ...]:
@@ -214,7 +214,7 @@ def _shape(model: Architecture) -> tuple[Any, ...]:
     layers = [
         tuple(getattr(layer, field.name) for field in dataclasses.fields(layer)) for layer in kinds
     ]
-    places = [kinds[layer] for layer in (*model.stack, *model.encoder)]
+    places = [kinds[layer] for layer in (*model.decoder_layers, *model.encoder_layers)]
     return (*sizes, *layers, *places)
 
 

@@ -1,6 +1,10 @@
 """Cases of weights, caches, model states and activations computed by formulas."""
 
-from app.estimator.memory.activations import gpt_layer_bytes, layer_bytes_per_token, logits_bytes
+from app.estimator.memory.activations import (
+    gpt_layer_bytes,
+    logits_bytes,
+    unfused_layer_saved_bytes_per_token,
+)
 from app.estimator.memory.model_states import BytesPerParameter, zero_bytes
 from app.estimator.models import number_formats as gguf
 from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError
@@ -216,9 +220,9 @@ def _module_layer(asked: CaseInputs) -> FormulaValue:
     eager = bool(asked.word("attention", _ATTENTION, "sdpa"))
     dropout = asked.number("dropout", 0.0) > 0
     sequence, batch = asked.number("seq"), asked.number("microbatch", 1)
-    layer = model.stack[-1]
-    each = layer_bytes_per_token(model, layer, sequence, eager=eager, dropout=dropout)
-    return formula(layer_bytes_per_token, each * sequence * batch)
+    layer = model.decoder_layers[-1]
+    each = unfused_layer_saved_bytes_per_token(model, layer, sequence, eager=eager, dropout=dropout)
+    return formula(unfused_layer_saved_bytes_per_token, each * sequence * batch)
 
 
 _LOSS = {

@@ -33,8 +33,8 @@ def train_total_flops(asked: CaseInputs) -> FormulaValue:
     else:
         model = llama_model_of_size(round(parameters))
         layers, width, context = model.layers, model.hidden, 2048
-    total += flops.attention_flops(width, layers, context) * tokens
-    return formula(flops.attention_flops, total, alone=True)
+    total += flops.attention_flops_per_token(width, layers, context) * tokens
+    return formula(flops.attention_flops_per_token, total, alone=True)
 
 
 _CAUSAL = "forward+backward, causal attention counted half"
@@ -90,19 +90,19 @@ def _flops_and_rate(asked: CaseInputs) -> _Counted:
     if convention == 2:
         width = asked.whole("heads") * asked.whole("head_dim")
         each = 6 * asked.number("params")
-        each += flops.attention_flops(width, layers, context)
+        each += flops.attention_flops_per_token(width, layers, context)
         rate = asked.number("tokens_per_s") / asked.number("chips")
-        return flops.attention_flops, each, rate
+        return flops.attention_flops_per_token, each, rate
     hidden = asked.whole("hidden")
     asked.note("heads")
     shape = (layers, hidden, asked.whole("vocab"))
-    each = flops.narayanan_flops(shape, context)
+    each = flops.narayanan_flops_per_token(shape, context)
     if convention == 3:
         # Scores are computed twice more: in the recomputed forward pass, and in the backward.
-        each += flops.attention_flops(hidden, layers, context)
+        each += flops.attention_flops_per_token(hidden, layers, context)
     tokens = asked.whole("global_batch") * context
     rate = tokens / asked.number("step_time_s") / asked.whole("gpus")
-    return flops.narayanan_flops, each, rate
+    return flops.narayanan_flops_per_token, each, rate
 
 
 def _of_model(asked: CaseInputs) -> _Counted:
@@ -112,7 +112,7 @@ def _of_model(asked: CaseInputs) -> _Counted:
     asked.note("gpus", "global_batch")
     rate = asked.number("tokens_per_s_per_gpu")
     if convention == _MOSAIC:
-        return flops.attention_flops, _mosaic(model, context), rate
+        return flops.attention_flops_per_token, _mosaic(model, context), rate
     if convention not in ("", _FULL):
         raise UnsupportedCaseError(f"convention “{convention}” is not known for a model")
     causal = convention != _FULL and "non-causal" not in str(attention)
@@ -121,9 +121,9 @@ def _of_model(asked: CaseInputs) -> _Counted:
 
 
 def _mosaic(model: Architecture, context: int) -> float:
-    parameters = model.parameters + (context - model.positions) * model.hidden
+    parameters = model.parameters + (context - model.learned_positions) * model.hidden
     width = model.heads * model.head_dim
-    return 6 * parameters + flops.attention_flops(width, model.layers, context)
+    return 6 * parameters + flops.attention_flops_per_token(width, model.layers, context)
 
 
 _WALL = {"8TP/(nX)": 8, "8TP/(nX) (full recompute)": 8, "": 0}

@@ -55,7 +55,7 @@ def _published_bar(asked: CaseInputs) -> FormulaValue:
         gpus=tensor * pipeline,
         tensor=tensor,
         pipeline=pipeline,
-        virtual=asked.whole("interleave", 1),
+        chunks_per_stage=asked.whole("interleave", 1),
     )
     heads, sequence = asked.number("heads"), asked.number("seq")
     batch = asked.number("microbatch", 1)

@@ -6,7 +6,11 @@ import random
 import pytest
 from fastapi.testclient import TestClient
 
-from app.authoring.course_report import compute_coverage, count_disjoint_papers, measure_answer_cues
+from app.authoring.course_report import (
+    compute_coverage,
+    count_disjoint_papers_by_title,
+    measure_answer_cues,
+)
 from app.cli import main
 from app.content.library import Library
 from app.markup.model import RichText
@@ -73,7 +77,7 @@ def test_publishers_of_one_number_stand_by_name(library: Library) -> None:
 
 
 def test_papers_without_a_repeat_are_counted(library: Library) -> None:
-    assert set(count_disjoint_papers(library)) == {e.title for e in library.exams.values()}
+    assert set(count_disjoint_papers_by_title(library)) == {e.title for e in library.exams.values()}
 
 
 def test_the_command_prints_each_objective(capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,7 +42,7 @@ def data(tmp_path: Path) -> Path:
 
 def start(course: Path, data: Path) -> LiveLibrary:
     """The library of a server process that starts now."""
-    return LiveLibrary(course, data / "cache", kept=data / "last-good")
+    return LiveLibrary(course, data / "cache", last_good_folder=data / "last-good")
 
 
 def errors_of(library: Library) -> set[str]:
@@ -382,7 +382,7 @@ def test_a_course_that_cannot_be_built_at_all_is_empty(
 
 
 def test_a_folder_that_cannot_be_looked_at_is_a_problem(tmp_path: Path) -> None:
-    live = LiveLibrary(Path(f"{tmp_path}/\0"), kept=tmp_path / "kept")
+    live = LiveLibrary(Path(f"{tmp_path}/\0"), last_good_folder=tmp_path / "kept")
 
     library = live.current()
 

@@ -184,14 +184,14 @@ def test_old_readings_are_forgotten(tmp_path: Path) -> None:
 def test_nothing_is_written_where_the_data_folder_was(tmp_path: Path) -> None:
     data, course = tmp_path / "data", tmp_path / "course"
     shutil.copytree(TINY, course)
-    live = LiveLibrary(course, data / "cache", kept=data / "last-good")
+    live = LiveLibrary(course, data / "cache", last_good_folder=data / "last-good")
     assert live.current().topics
 
     assert not data.exists(), "a disk that is missing comes back there"
     data.mkdir()
     quiz = course / "topics/weights/quiz.md"
     quiz.write_text(quiz.read_text().replace("About 70 GB", "Roughly 70 GB"))
-    assert LiveLibrary(course, data / "cache", kept=data / "last-good").current().topics
+    assert LiveLibrary(course, data / "cache", last_good_folder=data / "last-good").current().topics
     assert {f.name for f in data.iterdir()} == {"cache", "last-good"}
 
 

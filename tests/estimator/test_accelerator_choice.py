@@ -236,7 +236,7 @@ def test_the_order_is_that_of_the_ranking(rank, model):
     result = found(rank=rank, model=model).candidates
     key = {
         "gpus": lambda c: c.count,
-        "power": lambda c: c.power,
+        "power": lambda c: c.total_power,
         "speed": lambda c: c.seconds,
     }[rank]
     unknown = [c.seconds is None for c in result]

@@ -65,9 +65,9 @@ def test_every_reading_of_an_instance_has_a_source_and_lies_below_its_card() -> 
         card, row = find_mig_gpu(key), catalogue.load_table("mig.toml", "card")[key]
         for profile in card.profiles:
             assert profile.capacity <= find_accelerator(key).capacity
-            if profile.reported:
+            if profile.reported_memory:
                 assert row["memory_source"]
-                assert 0.8 * profile.memory < profile.reported < 1.1 * profile.memory
+                assert 0.8 * profile.memory < profile.reported_memory < 1.1 * profile.memory
 
 
 def test_an_8b_model_trains_fully_on_one_h200() -> None:

@@ -18,8 +18,8 @@ from app.estimator.memory.inference_memory import kv_cache_elements_per_sequence
 from app.estimator.memory.model_states import bytes_per_parameter, zero_bytes
 from app.estimator.memory.parallel_layout import (
     ParallelLayout,
+    distinct_pipeline_stages,
     micro_batches_in_flight,
-    pipeline_stages,
     serving_stages,
     stage_parameters_per_gpu,
     tensor_parallel_choices,
@@ -29,7 +29,7 @@ from app.estimator.models.number_formats import (
     FORMATS,
     adapter_parameters,
     gguf_file_bytes,
-    weight_table,
+    weight_bytes_by_split,
 )
 from app.estimator.registry import run_estimate
 from app.estimator.result import StackedBar
@@ -119,13 +119,13 @@ def test_adapters_have_as_many_parameters_as_peft_prints() -> None:
 
 def test_mxfp4_experts_are_as_large_as_the_hub_says() -> None:
     """gpt-oss-120b: 65,248,815,744 bytes on the hub."""
-    table = weight_table(find_model("gpt-oss-120b"), "mxfp4-experts")
+    table = weight_bytes_by_split(find_model("gpt-oss-120b"), "mxfp4-experts")
     assert table.total == pytest.approx(65_248_815_744, rel=1e-9)
 
 
 def test_interleaving_keeps_more_micro_batches_on_the_first_stage() -> None:
     """Korthikanti (2022): L·(1 + (p − 1)/(p·v)) layers are kept."""
-    layout = ParallelLayout(gpus=64, tensor=8, pipeline=8, virtual=3)
+    layout = ParallelLayout(gpus=64, tensor=8, pipeline=8, chunks_per_stage=3)
     assert micro_batches_in_flight(0, layout, 64) * 12 == pytest.approx(96 * (1 + 7 / 24))
 
 
@@ -135,16 +135,18 @@ def test_interleaving_keeps_more_micro_batches_on_the_first_stage() -> None:
 @given(MODELS, FORMAT)
 def test_narrower_formats_never_take_more(name: str, form: str) -> None:
     model = find_model(name)
-    assert weight_table(model, form).total <= weight_table(model, "fp32").total
-    assert weight_table(model, form).total >= 0.4 * model.parameters
+    assert weight_bytes_by_split(model, form).total <= weight_bytes_by_split(model, "fp32").total
+    assert weight_bytes_by_split(model, form).total >= 0.4 * model.parameters
 
 
 @given(MODELS, FORMAT)
 def test_more_gpus_never_raise_the_share_of_one(name: str, form: str) -> None:
     model = find_model(name)
-    shares = [weight_table(model, form).bytes_per_gpu(n) for n in tensor_parallel_choices(model)]
+    shares = [
+        weight_bytes_by_split(model, form).bytes_per_gpu(n) for n in tensor_parallel_choices(model)
+    ]
     assert shares == sorted(shares, reverse=True)
-    total = weight_table(model, form).total
+    total = weight_bytes_by_split(model, form).total
     assert all(
         share * n >= total * 0.999999
         for share, n in zip(shares, tensor_parallel_choices(model), strict=True)
@@ -182,7 +184,7 @@ def test_stages_hold_every_parameter_once(
 ) -> None:
     model = find_model(name)
     layout = ParallelLayout(gpus=pipeline * tensor, tensor=tensor, pipeline=pipeline)
-    kinds = {stage.index: stage for stage in pipeline_stages(model, pipeline, virtual)}
+    kinds = {stage.index: stage for stage in distinct_pipeline_stages(model, pipeline, virtual)}
     layers = sum(stage.layers for stage in kinds.values())
     assert layers <= model.layers
     if len(kinds) == pipeline:
@@ -439,7 +441,7 @@ def test_a_pipeline_leaves_places_for_embedding_and_head() -> None:
     held = run_estimate("training-memory", layout | {"framework": "megatron"})
     timed = run_estimate("training-time", layout | {"global_batch": 2048})
     assert held["per_gpu"].value == pytest.approx(timed["memory"].value, rel=1e-3)
-    by_stage = pipeline_stages(find_model("llama-3.1-405b"), 16, 8)
+    by_stage = distinct_pipeline_stages(find_model("llama-3.1-405b"), 16, 8)
     assert [stage.layers for stage in by_stage] == [7, 8, 7]
 
 

@@ -80,8 +80,8 @@ def test_a_list_has_a_value_for_each_layer() -> None:
         {**SMALL, "num_key_value_heads": [8, 8, 4, 4], "intermediate_size": [1024, 1024, 512, 512]}
     )
 
-    assert [layer.mixer.cache for layer in model.stack] == [1024, 1024, 512, 512]
-    assert [layer.mlp.width for layer in model.stack] == [1024, 1024, 512, 512]
+    assert [layer.mixer.cache for layer in model.decoder_layers] == [1024, 1024, 512, 512]
+    assert [layer.mlp.width for layer in model.decoder_layers] == [1024, 1024, 512, 512]
 
 
 def test_a_list_that_is_too_short_or_in_the_wrong_place_is_refused() -> None:

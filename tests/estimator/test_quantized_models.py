@@ -9,7 +9,7 @@ from app.estimator import registry
 from app.estimator.inputs import InvalidInputsError
 from app.estimator.memory.inference_memory import hybrid_blocks
 from app.estimator.models.lookup import find_model, list_models, read_pasted_config
-from app.estimator.models.number_formats import resolve_weight_format, weight_table
+from app.estimator.models.number_formats import resolve_weight_format, weight_bytes_by_split
 
 GIB = 2.0**30
 GPT_OSS_120B = 65_248_815_744  # total_size of its index of tensors
@@ -52,7 +52,7 @@ def weigh(table: dict[str, Any] | None, **more: Any) -> float:
     config = {**SMALL, **more}
     if table is not None:
         config["quantization_config"] = table
-    return weight_table(read_pasted_config(json.dumps(config)), "published").total
+    return weight_bytes_by_split(read_pasted_config(json.dumps(config)), "published").total
 
 
 def expected(
@@ -245,7 +245,7 @@ def test_the_table_is_found_at_the_top_and_in_the_part_of_the_language_model() -
     none = {"text_config": SMALL, "quantization_config": None}
     older = {**SMALL, "compression_config": {"config_groups": {"a": group(8)}}}
     sizes = [
-        weight_table(read_pasted_config(json.dumps(config)), "published").total
+        weight_bytes_by_split(read_pasted_config(json.dumps(config)), "published").total
         for config in (inner, outer, none, older)
     ]
     assert sizes[0] == sizes[1] == pytest.approx(expected(BLOCK, BLOCK))
@@ -347,7 +347,7 @@ def test_a_checkpoint_with_attention_in_16_bit_loads_as_much_as_its_log_says() -
             "modules_to_not_convert": [*attention, *ends],
         },
     }
-    table = weight_table(read_pasted_config(json.dumps(config)), "published")
+    table = weight_bytes_by_split(read_pasted_config(json.dumps(config)), "published")
     # Loading took 57.752 GiB on each of 8 GPUs.
     assert table.bytes_per_gpu(8) == pytest.approx(57.752 * GIB, rel=0.02)
 
@@ -360,11 +360,11 @@ def test_calibrated_formats_leave_linear_attention_in_16_bit() -> None:
     assert linear == 48 * (5120 * (2 * 2048 + 2 * 6144 + 2 * 48) + 6144 * 5120)
     for name in ("nvfp4", "awq-int4", "gptq-int4", "int8"):
         covered = hybrid.parameters_by_part()["attention"] + hybrid.parameters_by_part()["mlp"]
-        assert weight_table(hybrid, name).quantized == covered, name
+        assert weight_bytes_by_split(hybrid, name).quantized == covered, name
         assert "linear attention" not in dense.parameters_by_part()
-    assert weight_table(hybrid, "fp8-block").quantized == covered + linear
-    assert weight_table(hybrid, "nf4").quantized == covered + linear
-    named = weight_table(find_model("Qwen/Qwen3.5-27B-NVFP4"), "published")
+    assert weight_bytes_by_split(hybrid, "fp8-block").quantized == covered + linear
+    assert weight_bytes_by_split(hybrid, "nf4").quantized == covered + linear
+    named = weight_bytes_by_split(find_model("Qwen/Qwen3.5-27B-NVFP4"), "published")
     assert named.quantized == covered
 
 
@@ -401,8 +401,8 @@ def test_experts_in_another_format_than_the_rest_are_counted_in_theirs() -> None
     model = read_pasted_config(json.dumps(config))
     assert "expert_dtype" not in model.unread
     experts = 2 * 16 * 3 * 1024 * 512
-    plain = weight_table(model, "fp8-block").total
-    mixed = weight_table(model, "published")
+    plain = weight_bytes_by_split(model, "fp8-block").total
+    mixed = weight_bytes_by_split(model, "published")
     assert mixed.total == pytest.approx(plain - experts * (BLOCK - 4.25) / 8)
     assert resolve_weight_format(model, "published").label.startswith("MXFP4 and FP8")
 
@@ -581,9 +581,9 @@ def test_experts_published_in_mxfp4_stay_so_in_every_gguf_file() -> None:
         ("gpt-oss-120b", "q8-0", 59.03 * GIB),
         ("gpt-oss-120b", "f16", 60.88 * GIB),
     ):
-        table = weight_table(find_model(model), f"gguf-{mixture}")
+        table = weight_bytes_by_split(find_model(model), f"gguf-{mixture}")
         assert table.total == pytest.approx(size, rel=0.003)
-    mixture = weight_table(find_model("mixtral-8x7b"), "gguf-mxfp4-moe").total
+    mixture = weight_bytes_by_split(find_model("mixtral-8x7b"), "gguf-mxfp4-moe").total
     assert mixture == pytest.approx(46.7e9 * 4.4 / 8, rel=0.01)
 
 

@@ -99,7 +99,9 @@ def test_random_arrivals_see_what_a_simulation_sees(
     for load in (0.05, 0.2, 0.4, 0.6, 0.8):
         point = operating_point_at_rate(profile, load * most)
         assert point is not None
-        drawn = [simulate_replica(profile, point.rate, 2000, seed) for seed in (1, 2)]
+        drawn = [
+            simulate_replica(profile, point.requests_per_second, 2000, seed) for seed in (1, 2)
+        ]
         for share in (0.5, 0.95):
             for name in ("ttft", "tpot"):
                 with subtests.test(load=load, share=share, name=name):
@@ -112,6 +114,6 @@ def test_random_arrivals_see_what_a_simulation_sees(
 def test_a_fixed_number_of_users_sees_the_spread_of_a_simulation(users: int) -> None:
     profile = build_replica_profile(ServingCapacityInputs(tensor_parallel=4))
     point = operating_point_at_batch(profile, users)
-    drawn = simulate_replica(profile, point.rate, 2000, users=users)
+    drawn = simulate_replica(profile, point.requests_per_second, 2000, users=users)
     for share in (0.5, 0.95, 0.99):
         assert point.tpot[share] == pytest.approx(quantile(drawn.tpot, share), rel=0.1)

@@ -38,7 +38,7 @@ def test_no_inputs_make_a_search_go_beyond_its_steps(typed: dict[str, object]) -
         ParallelismPlanInputs(global_batch=4 * int(str(typed["gpus"]))), **typed
     )
     model, gpu = find_model(asked.model), find_accelerator(asked.gpu)
-    links = gpu_interconnect(gpu, domain=asked.domain or 0)
+    links = gpu_interconnect(gpu, gpus_per_domain=asked.domain or 0)
     job = TrainingJob(asked.gpus, asked.sequence, asked.global_batch or 1)
 
     steps = search_layouts(model, gpu, job, links).steps
@@ -72,9 +72,9 @@ def test_nothing_found_early_is_not_called_impossible() -> None:
     model, gpu = find_model("deepseek-v2"), find_accelerator("H100")
     job = TrainingJob(gpus=10080, sequence=131072, global_batch=40320)
 
-    early = search_layouts(model, gpu, job, gpu_interconnect(gpu), max_steps=1)
+    early = search_layouts(model, gpu, job, gpu_interconnect(gpu), max_work=1)
 
-    assert early.seen < early.legal
+    assert early.seen < early.legal_count
 
 
 def test_the_best_layouts_are_those_of_trying_each_alone() -> None:
@@ -86,20 +86,20 @@ def test_the_best_layouts_are_those_of_trying_each_alone() -> None:
         family.build_plan(job, size)
         for split in list_splits(model, links, job)
         for family in split.families()
-        for size in family.sizes
+        for size in family.micro_batches_and_counts
     ]
     for plan in every:
         for recompute in ("none", "selective", "full"):
             tried = dataclasses.replace(plan, recompute=recompute)
             load = fullest_stage_memory(model, tried)
-            if load.total <= gpu.engine_visible_memory * job.usable:
+            if load.total <= gpu.engine_visible_memory * job.usable_memory_share:
                 slow.append((step_time(model, gpu, links, tried).total, load.total))
                 break
 
     found = search_layouts(model, gpu, job, links)
 
-    assert found.seen == found.legal == len(every)
-    assert found.fitting == len(slow)
+    assert found.seen == found.legal_count == len(every)
+    assert found.fitting_count == len(slow)
     assert [(c.step.total, c.memory) for c in found.ranked] == sorted(slow)[:10]
 
 
@@ -122,9 +122,9 @@ def test_the_fewest_gpus_are_those_of_the_smallest_cluster_with_a_layout() -> No
 
 def test_a_count_of_gpus_that_was_not_found_in_time_is_left_open() -> None:
     model, gpu = find_model("deepseek-v3"), find_accelerator("H100")
-    job = TrainingJob(gpus=4096, sequence=131072, global_batch=4096, usable=0.3)
+    job = TrainingJob(gpus=4096, sequence=131072, global_batch=4096, usable_memory_share=0.3)
 
-    fewest = search.find_fewest_gpus(model, gpu, job, gpu_interconnect(gpu), max_steps=1)
+    fewest = search.find_fewest_gpus(model, gpu, job, gpu_interconnect(gpu), max_work=1)
 
     assert fewest.gpus is None
     assert not fewest.sure
@@ -139,7 +139,7 @@ def test_states_are_worked_out_once_for_all_ways_to_divide_sequences() -> None:
     for split in list_splits(model, gpu_interconnect(gpu), job):
         for family in split.families():
             list(fits.fitting_micro_batches(family))
-            layouts += len(family.sizes)
+            layouts += len(family.micro_batches_and_counts)
 
     assert fits.steps < 3 * layouts
 

@@ -35,8 +35,8 @@ from app.estimator.serving.replica import (
 )
 from app.estimator.serving.step_time import (
     PlacedModel,
-    count_matching_measurements,
     decode_time,
+    measurement_coverage,
     place_model,
     prefill_time,
 )
@@ -183,10 +183,10 @@ ALIKE = RequestPattern(RequestLengths(1000, 300))
 def test_a_first_token_waits_for_steps_its_prompt_and_other_prompts() -> None:
     common = CHAT.steps
     assert _first(CHAT, 0.0, 1, ALIKE) == pytest.approx(
-        idle_ttft(CHAT, ALIKE) + 0.01 * common.waits
+        idle_ttft(CHAT, ALIKE) + 0.01 * common.steps_before_first_token
     )
     more = _first(CHAT, 0.1, 9, ALIKE) - _first(CHAT, 0.1, 8, ALIKE)
-    assert more == pytest.approx(0.1 * common.others)
+    assert more == pytest.approx(0.1 * common.other_prompts_factor)
 
 
 @pytest.mark.parametrize("load", [1.0, 16.0, 256.0])
@@ -204,21 +204,23 @@ def test_requests_wait_for_others_only_as_far_as_they_start_together() -> None:
         return _first(CHAT, 0.1, 64, one) - _first(CHAT, 0.1, 1, one)
 
     alike = wait()
-    nearly = wait(prompt_variation=0.004, answer_variation=0.004)
-    spread = wait(prompt_variation=0.33, answer_variation=0.33)
+    nearly = wait(prompt_cv_squared=0.004, answer_cv_squared=0.004)
+    spread = wait(prompt_cv_squared=0.33, answer_cv_squared=0.33)
     assert alike > 1.5 * nearly > 10 * spread
     assert wait(open_arrivals=True) == 0.0
 
 
 def test_the_median_of_prompts_that_vary_is_below_their_mean() -> None:
-    varied = RequestPattern(RequestLengths(1000, 300), prompt_variation=3.0, open_arrivals=True)
+    varied = RequestPattern(RequestLengths(1000, 300), prompt_cv_squared=3.0, open_arrivals=True)
     half = CHAT.time_before_prompt + prefill_time(CHAT, 500).total
     assert idle_ttft(CHAT, varied) == pytest.approx(half)
 
 
 def test_an_engine_that_reads_prompts_in_separate_steps_lets_answers_wait() -> None:
     mixed = dataclasses.replace(CHAT, engine=engine.find_engine("vllm"))
-    apart = dataclasses.replace(CHAT, engine=dataclasses.replace(mixed.engine, separate=True))
+    apart = dataclasses.replace(
+        CHAT, engine=dataclasses.replace(mixed.engine, has_separate_prefill_steps=True)
+    )
     for batch in (8, 64):
         both, alone = (profile_replica(one, ALIKE).timing_at(batch) for one in (mixed, apart))
         assert alone.cost > both.cost
@@ -235,7 +237,9 @@ def test_block_scaled_weights_take_longer_where_their_kernels_are_slow() -> None
 
 
 def test_an_engine_that_looks_seldom_lets_requests_wait_for_half_of_that() -> None:
-    seldom = dataclasses.replace(CHAT, serving=dataclasses.replace(CHAT.serving, polling=31))
+    seldom = dataclasses.replace(
+        CHAT, serving=dataclasses.replace(CHAT.serving, polling_interval_steps=31)
+    )
     later = _first(seldom, 0.1, 8, ALIKE) - _first(CHAT, 0.1, 8, ALIKE)
     assert later == pytest.approx(15 * 0.01)
 
@@ -262,9 +266,9 @@ def test_divided_experts_wait_for_the_gpu_with_most_of_them() -> None:
 def test_a_run_ends_with_a_round_that_is_not_full() -> None:
     profile = profile_replica(CHAT, RequestPattern(RequestLengths(1000, 1000)))
     steady = saturated_rate(profile)
-    assert saturated_rate(profile, 3 * profile.full) == pytest.approx(steady)
-    assert saturated_rate(profile, 1.1 * profile.full) < 0.9 * steady
-    few = profile.full / 10
+    assert saturated_rate(profile, 3 * profile.max_reserved_batch) == pytest.approx(steady)
+    assert saturated_rate(profile, 1.1 * profile.max_reserved_batch) < 0.9 * steady
+    few = profile.max_reserved_batch / 10
     assert saturated_rate(profile, few) == pytest.approx(profile.rate_at(few))
 
 
@@ -418,7 +422,7 @@ def test_a_cached_prompt_is_not_read_again() -> None:
 
 def test_answers_of_many_lengths_leave_longer_sequences_in_memory() -> None:
     alike = RequestPattern(RequestLengths(1000, 1000))
-    varied = RequestPattern(RequestLengths(1000, 1000), answer_variation=0.5)
+    varied = RequestPattern(RequestLengths(1000, 1000), answer_cv_squared=0.5)
     # Drawn at random in time, an answer is longer than the mean by its squared variation.
     assert (alike.mean_context, varied.mean_context) == (1500, 1750)
     fewer, more = (profile_replica(CHAT, t) for t in (varied, alike))
@@ -448,8 +452,8 @@ def test_pipeline_stages_add_sends_and_divide_the_batch() -> None:
     divided = profiled(stages, 1000, 300)
     assert divided.concurrent_batches == 8
     assert divided.timing_at(64).batch == 8
-    assert not count_matching_measurements(stages).is_enough
-    assert "pipeline stages" in count_matching_measurements(stages).setup
+    assert not measurement_coverage(stages).is_enough
+    assert "pipeline stages" in measurement_coverage(stages).setup_description
 
 
 def test_the_fullest_stage_decides_how_many_sequences_fit() -> None:
@@ -491,14 +495,16 @@ def test_impossible_pipelines_are_refused_in_serving(subtests: pytest.Subtests) 
 def test_prefill_and_decode_apart_are_near_published_rates(
     gpu: str, weights: str, cache: str, gpus: int, batch: int, published: float
 ) -> None:
-    split = {"replicas": gpus, "expert": gpus, "software": "sglang", "dispatch": True}
+    split = {"replicas": gpus, "expert": gpus, "software": "sglang", "dispatches_tokens": True}
     one = placed("deepseek-v3", gpu, weights=weights, cache=cache, **split)
     if batch:
         said = batch / decode_time(one, batch, 2100).total
     else:
         traffic = RequestPattern(RequestLengths(2000, 100))
         said = (
-            profile.build_prefill_replica(one, traffic, answers_outside_domain=False).rate
+            profile.build_prefill_replica(
+                one, traffic, answers_outside_domain=False
+            ).prompts_per_second
             * 2000
             / gpus
         )

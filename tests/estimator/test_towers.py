@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.estimator.models.hf_config import UnreadableConfigError
 from app.estimator.models.hf_loader import from_config
 from app.estimator.models.lookup import find_model, model_caveats
-from app.estimator.models.number_formats import gpu_weight_bytes, weight_table
+from app.estimator.models.number_formats import gpu_weight_bytes, weight_bytes_by_split
 from app.estimator.models.vision_tower import KINDS, SIDE_CONFIGS
 from app.estimator.registry import run_estimate
 from app.estimator.result import Estimate
@@ -94,16 +94,16 @@ def test_what_is_not_known_is_named_and_not_counted(subtests: pytest.Subtests) -
 
 def test_what_a_tower_leaves_out_is_that_of_its_class_and_named() -> None:
     model = from_config(SEEING["pixtral-12b"])
-    assert "vision_config.num_hidden_layers" in model.assumed
+    assert "vision_config.num_hidden_layers" in model.defaulted_fields
     assert model.tower_parameters == 434_957_312
 
 
 def test_a_tower_is_in_memory_and_keeps_its_width() -> None:
     model = find_model("gemma-3-27b")
     for form in ("bf16", "fp8", "awq-int4"):
-        table = weight_table(model, form)
+        table = weight_bytes_by_split(model, form)
         assert table.tower == 2 * model.tower_parameters
-        alone = weight_table(from_config(BLIND), form)
+        alone = weight_bytes_by_split(from_config(BLIND), form)
         assert table.total == alone.total + table.tower
         assert gpu_weight_bytes(model, form, 4) == pytest.approx(
             alone.bytes_per_gpu(4) + table.tower / 4

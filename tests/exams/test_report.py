@@ -14,10 +14,10 @@ from app.content.library import Library
 from app.database.tables import Sitting
 from app.exams.report import (
     GradedItem,
-    ScoreShare,
+    PartScore,
     build_score_report,
     largest_losses,
-    score_interval,
+    score_interval_in_points,
 )
 from app.questions.model import draw_variant
 from app.questions.types.choice import ChoiceSpec
@@ -68,7 +68,7 @@ def test_open_questions_were_not_missed_and_tell_nothing_of_the_next_paper() -> 
 
 def test_of_parts_that_lost_as_much_the_one_with_less_right_is_named_first() -> None:
     def names(*shares: tuple[float, int]) -> list[str]:
-        parts = (ScoreShare(f"{n}", count - lost, count) for n, (lost, count) in enumerate(shares))
+        parts = (PartScore(f"{n}", count - lost, count) for n, (lost, count) in enumerate(shares))
         return [s.name for s in largest_losses(parts)]
 
     assert names((2, 4), (2, 5), (2, 2), (2, 3)) == ["2", "3", "0"]
@@ -82,7 +82,7 @@ def test_an_empty_paper_has_no_score_and_no_interval() -> None:
 
 @given(st.integers(1, 200), st.floats(0, 1))
 def test_the_interval_holds_the_score_and_stays_on_the_scale(count: int, share: float) -> None:
-    low, high = score_interval(share * count, count)
+    low, high = score_interval_in_points(share * count, count)
 
     assert 0 <= low <= share * count + 1e-9
     assert share * count - 1e-9 <= high <= count
@@ -90,7 +90,7 @@ def test_the_interval_holds_the_score_and_stays_on_the_scale(count: int, share: 
 
 def test_the_interval_is_wilsons() -> None:
     # With no hit in n the closed form of the upper end is z²/(n + z²).
-    low, high = score_interval(0, 10)
+    low, high = score_interval_in_points(0, 10)
 
     assert low == 0
     assert high / 10 == pytest.approx(1.96**2 / (10 + 1.96**2))

@@ -58,7 +58,7 @@ def test_a_question_that_other_programs_take_for_no_question_is_refused(
 ) -> None:
     options = (ItemOption("One", True), ItemOption("Two", False))
 
-    assert write_aiken((Item("", "single", stem, options),)).carried == 0
+    assert write_aiken((Item("", "single", stem, options),)).written_count == 0
 
 
 def test_a_letter_needs_no_space_where_it_comes_next() -> None:
@@ -71,7 +71,7 @@ def test_a_letter_needs_no_space_where_it_comes_next() -> None:
 def test_what_is_no_single_choice_is_refused() -> None:
     written = write_aiken((Item("x", "numeric", "How much?"),))
 
-    assert written.carried == 0
+    assert written.written_count == 0
     assert str(written.refused[0]) == "x: Aiken knows single choices only"
 
 

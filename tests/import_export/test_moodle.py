@@ -87,7 +87,7 @@ def test_choices_of_a_gap_are_carried_and_partial_credit_is_told() -> None:
 
     assert gap == ItemBlank(("GPU",), wrong=("card", "CPU"))
     assert write_gap(gap) == "{1:MULTICHOICE_S:=GPU~card~CPU}"
-    assert any("partly right" in words for words in losses.noted)
+    assert any("partly right" in words for words in losses.loss_texts)
 
 
 def test_a_gap_without_its_word_is_refused() -> None:
@@ -310,4 +310,4 @@ def test_a_word_of_a_gap_that_is_partly_right_is_told(gap: str) -> None:
     losses = PicturesAndLosses()
     read_gaps(f"The {{1:{gap}}} shines.", losses)
 
-    assert "a word of a gap that is partly right counts as wrong" in losses.noted
+    assert "a word of a gap that is partly right counts as wrong" in losses.loss_texts

@@ -101,4 +101,4 @@ def test_a_row_that_is_no_question_says_why(change: dict[str, str], reason: str)
 
 def test_the_same_questions_give_the_same_file() -> None:
     assert write_xlsx((CHOICE,)).content == write_xlsx((CHOICE,)).content
-    assert write_xlsx(()).carried == 0
+    assert write_xlsx(()).written_count == 0

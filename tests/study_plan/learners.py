@@ -161,7 +161,7 @@ class SimulatedLearner:
         after = PageFraction(ESSENTIAL_SHARE, 1.0) if short else PageFraction(1.0, 1.0)
         gain = self.gain * (after.share - before.share)
         self._lift(page, gain, 1.3)
-        peers = self.course.pages[page].peers
+        peers = self.course.pages[page].same_objective_pages
         for peer in peers:
             self.level[peer] += 0.3 * gain / len(peers)
         self.clock += 1
@@ -187,7 +187,7 @@ class SimulatedLearner:
         gain *= 0.7 if context == "exam" else 1.0
         self.answered[facts.page] += 1
         self._lift(facts.page, gain, 1.05)
-        for peer in self.course.pages[facts.page].peers:
+        for peer in self.course.pages[facts.page].same_objective_pages:
             self.level[peer] += 0.2 * gain
         self.clock += 1
         if question not in self.last:

@@ -164,7 +164,7 @@ def test_on_the_day_of_a_mock_exam_there_are_only_reviews_beside_it(course: Cour
 
 
 def test_a_day_off_has_no_list_and_the_exam_day_only_reviews(course: CourseFacts) -> None:
-    off = dataclasses.replace(CALENDAR, off=frozenset({DAY.weekday()}))
+    off = dataclasses.replace(CALENDAR, weekdays_off=frozenset({DAY.weekday()}))
     assert a_list(course, a_learner(course), off).tasks == ()
 
     learner = dataclasses.replace(a_learner(course, EXAM), cards=[a_card("own:1", DAY, DAY)])
@@ -339,7 +339,7 @@ def test_questions_are_unseen_but_for_missed_ones_and_none_is_kept_for_exams(
 
     seen = {answer.question for answer in learner.answers}
     assert seen & set(practice.questions) == {missed}
-    assert not any(course.questions[q].reserved for q in practice.questions)
+    assert not any(course.questions[q].exam_only for q in practice.questions)
     assert len(set(practice.questions)) == len(practice.questions)
 
 

@@ -396,10 +396,10 @@ class GpuCandidate:
 
     gpu: Accelerator
     count: int
-    need: float
+    needed_bytes_per_gpu: float
     seconds: float | None
     hours: float | None
-    power: float | None
+    total_power: float | None
     price: float | None
 
     @property
@@ -480,9 +480,9 @@ class MemoryGroup(NamedTuple):
     engine: EngineMemory
 
 
-def _memory_group_key(gpu: Accelerator, form: WeightFormat) -> MemoryGroup:
+def _memory_group_key(gpu: Accelerator, weight_format: WeightFormat) -> MemoryGroup:
     engine = ENGINES[NEWEST].with_defaults_for_gpu(gpu.name, gpu.capacity)
-    return MemoryGroup(is_unpacked(gpu, form), engine)
+    return MemoryGroup(is_unpacked(gpu, weight_format), engine)
 
 
 def _memory_by_group(
@@ -512,7 +512,7 @@ def _memory_by_gpu_count(
 
 def _ranking_key(criterion: str, candidate: GpuCandidate) -> tuple[float, ...]:
     """Return the sort key of the ranking; unknown values come last, NVIDIA's first of equals."""
-    power = math.inf if candidate.power is None else candidate.power
+    power = math.inf if candidate.total_power is None else candidate.total_power
     work = candidate.seconds if candidate.hours is None else candidate.hours
     time = math.inf if work is None else work
     cost = math.inf if candidate.ranking_cost is None else candidate.ranking_cost
@@ -547,10 +547,10 @@ def _total_power_or_budget_objection(
     """Return whether all GPUs together exceed the power limit or the budget."""
     count = format_value(candidate.count, "GPU")
     if inputs.total_power is not None:
-        if candidate.power is None:
+        if candidate.total_power is None:
             return "Its power is not known."
-        if candidate.power > inputs.total_power:
-            return f"{count} draw {format_value(candidate.power, 'W')}."
+        if candidate.total_power > inputs.total_power:
+            return f"{count} draw {format_value(candidate.total_power, 'W')}."
     cost = candidate.hourly_cost
     if inputs.budget is not None and cost is not None and cost > inputs.budget:
         return f"{count} cost {format_value(cost, 'USD/h')}."

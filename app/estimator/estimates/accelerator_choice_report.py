@@ -25,7 +25,7 @@ from app.estimator.formula_steps import StepBuilder, format_exact_sum, format_te
 from app.estimator.hardware.catalog import Accelerator, field_of_toml_key
 from app.estimator.hardware.part_values import FIELDS, RATES
 from app.estimator.memory_verdict import capacity_note
-from app.estimator.models.number_formats import weight_table
+from app.estimator.models.number_formats import weight_bytes_by_split
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
@@ -56,9 +56,9 @@ def build_ranking_table(result: GpuRanking) -> ResultTable:
             candidate.gpu.name,
             (float(candidate.count), ""),
             (float(round_up_to_sales_unit(candidate.gpu, candidate.count).gpus), ""),
-            (candidate.need, "B"),
+            (candidate.needed_bytes_per_gpu, "B"),
             _time_or_gpu_hours_cell(candidate),
-            _cell_or_unknown(candidate.power, "W"),
+            _cell_or_unknown(candidate.total_power, "W"),
             *((_cell_or_unknown(candidate.ranking_cost, cost_unit),) if has_prices else ()),
             _rank_reason(result.inputs, best, candidate),
         )
@@ -95,9 +95,13 @@ def _rank_reason(
         needs_more = candidate.count > best.count
         number = format_number(abs(candidate.count - best.count))
         reasons.append(f"{number} {'more' if needs_more else 'fewer'}")
-    if candidate.power is not None and best.power is not None and candidate.power != best.power:
-        gap = format_value(abs(candidate.power - best.power), "W")
-        reasons.append(f"{gap} {'more' if candidate.power > best.power else 'less'}")
+    if (
+        candidate.total_power is not None
+        and best.total_power is not None
+        and candidate.total_power != best.total_power
+    ):
+        gap = format_value(abs(candidate.total_power - best.total_power), "W")
+        reasons.append(f"{gap} {'more' if candidate.total_power > best.total_power else 'less'}")
     ratio = _slowdown_to_best(best, candidate)
     if ratio and abs(ratio - 1) > 0.02:
         share = format_value(abs(ratio - 1), "%")
@@ -131,7 +135,7 @@ def build_non_gpu_table(result: GpuRanking) -> ResultTable:
     if result.inputs.job == "training":
         needed_bytes = result.model.parameters * STATES
     else:
-        needed_bytes = weight_table(result.model, result.inputs.weights).total
+        needed_bytes = weight_bytes_by_split(result.model, result.inputs.weights).total
     rows = tuple(_non_gpu_cells(chip, needed_bytes) for chip in list_non_gpu_accelerators())
     columns = ("Not a GPU", "For the memory alone", "Memory", "Bandwidth", "Power")
     return ResultTable("Beside the ranking", (*columns, "Not known"), rows)
@@ -185,7 +189,8 @@ def _purchased_gpu_count(_: AcceleratorChoiceInputs, best: GpuCandidate) -> Outp
 
 def _power_of_best(_: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
     return OutputValue(
-        best.power, note="At most, without their servers." if best.power else "Not known."
+        best.total_power,
+        note="At most, without their servers." if best.total_power else "Not known.",
     )
 
 
@@ -248,7 +253,9 @@ OUTPUTS: tuple[OutputSpec[GpuRanking], ...] = (
         "B",
         read=_read_best(lambda _, best: best.count * best.gpu.capacity),
     ),
-    OutputSpec("need", "Needed on each", "B", "less", _read_best(lambda _, best: best.need)),
+    OutputSpec(
+        "need", "Needed on each", "B", "less", _read_best(lambda _, best: best.needed_bytes_per_gpu)
+    ),
     OutputSpec("power", "Power of all", "W", "less", _read_best(_power_of_best)),
     OutputSpec(
         "token_time", "Time per token", "s", "less", _read_best(_token_time_of_best), modeled=True
@@ -379,7 +386,7 @@ def _serving_steps(
             "weights + KV cache + activations + overhead"
             + (" + padding of repacked experts" if load.padding else ""),
             format_exact_sum(_memory_parts(load), "B"),
-            best.need,
+            best.needed_bytes_per_gpu,
             "vllm-memory",
             topic="inference-memory",
         ),
@@ -405,14 +412,14 @@ def _serving_steps(
 
 
 def _power_steps(best: GpuCandidate) -> tuple[FormulaStep, ...]:
-    if best.power is None:
+    if best.total_power is None:
         return ()
     return (
         _STEPS.line_from_template(
             "power",
             "[GPUs] × [TDP]",
             (best.count, (best.gpu.tdp or 0.0, "W")),
-            best.power,
+            best.total_power,
             "catalogue",
             topic="power-and-cooling",
         ),
@@ -437,7 +444,7 @@ def _build_bar(result: GpuRanking, best: GpuCandidate) -> StackedBar:
     if result.inputs.job == "training":
         limit, text = memory * FOR_STATES, "for states"
         parts: tuple[BarSegment, ...] = (
-            BarSegment("optimizer", "Weights, gradients, optimizer", best.need),
+            BarSegment("optimizer", "Weights, gradients, optimizer", best.needed_bytes_per_gpu),
         )
     else:
         load = result.loads[best.count]

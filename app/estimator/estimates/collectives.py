@@ -80,16 +80,16 @@ class CollectivesResult:
     inputs: CollectivesInputs
     fabric: Interconnect
     seconds: float
-    floor: float
-    inner: float
-    crosses: bool
+    latency_floor: float
+    seconds_within_domain: float
+    crosses_domains: bool
 
     @property
     def bottleneck(self) -> str:
         """Return what bounds the time: latency, links of the domain, or the network."""
-        if self.seconds < 3 * self.floor:
+        if self.seconds < 3 * self.latency_floor:
             return "latency"
-        if self.crosses and self.inner < 0.7 * self.seconds:
+        if self.crosses_domains and self.seconds_within_domain < 0.7 * self.seconds:
             return "network"
         return "links"
 
@@ -114,7 +114,7 @@ class CollectivesResult:
     @property
     def link_share(self) -> float:
         """Return the share of the rate of the link, or of the adapter if the network limits."""
-        bytes_moved, rate = self.bytes_sent, self.fabric.rate
+        bytes_moved, rate = self.bytes_sent, self.fabric.link_rate
         if self.bottleneck == "network":
             bytes_moved, rate = self.bytes_across, self.fabric.nic_rate
         return self.transfer_rate(bytes_moved) / rate
@@ -149,9 +149,9 @@ def compute_collectives(
         inputs=inputs,
         fabric=fabric,
         seconds=seconds,
-        floor=requested_collective_time(inputs, fabric, 1.0),
-        inner=inner if ranks > fabric.domain else seconds,
-        crosses=ranks > fabric.domain,
+        latency_floor=requested_collective_time(inputs, fabric, 1.0),
+        seconds_within_domain=inner if ranks > fabric.domain else seconds,
+        crosses_domains=ranks > fabric.domain,
     )
 
 
@@ -182,7 +182,7 @@ def find_flips(
         while size < 1e15:
             size *= 2
             time = collective_time(chosen_operation(inputs), max(2, inputs.gpus), size, fabric)
-            if time >= 3 * result.floor:
+            if time >= 3 * result.latency_floor:
                 break
         changes.append(
             VerdictFlip(
@@ -193,7 +193,7 @@ def find_flips(
                 "Bound by bandwidth.",
             )
         )
-    if not result.crosses and inputs.gpus > 1:
+    if not result.crosses_domains and inputs.gpus > 1:
         changes.append(
             VerdictFlip(
                 "gpus",

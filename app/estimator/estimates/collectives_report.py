@@ -81,7 +81,7 @@ OUTPUTS: tuple[OutputSpec[CollectivesResult], ...] = (
         "Latency floor",
         "s",
         "less",
-        lambda r: modeled_time("collective", r.floor),
+        lambda r: modeled_time("collective", r.latency_floor),
         modeled=True,
     ),
     OutputSpec("link_share", "Share of the link", "%", read=_link_share, modeled=True),
@@ -154,7 +154,7 @@ def _describe_limiting_link(result: CollectivesResult) -> str:
         used_rate = format_value(share * fabric.nic_rate, "B/s")
         rate = format_value(fabric.nic_rate, "B/s")
         return f"{used_rate} between nodes, of the network adapter's {rate}."
-    text = f"Of the {format_value(fabric.rate, 'B/s')} of {fabric.link.name}."
+    text = f"Of the {format_value(fabric.link_rate, 'B/s')} of {fabric.link.name}."
     adds_in_switch = inputs.operation == "all_reduce" and fabric.link.switch_gain > 1
     if share > 1 and adds_in_switch:
         text += " The switch adds up, so a GPU sends less than is counted."
@@ -198,7 +198,7 @@ _BOTH = "(within domains² + between them²)^½"
 def _build_steps(result: CollectivesResult) -> tuple[FormulaStep, ...]:
     inputs, fabric = result.inputs, result.fabric
     operation, ranks = chosen_operation(inputs), inputs.gpus
-    size, crosses = format_term(inputs.message, "B"), result.crosses
+    size, crosses = format_term(inputs.message, "B"), result.crosses_domains
     latency_formula = (
         _total_time_formula(inputs, fabric, 1.0)
         if crosses
@@ -212,13 +212,19 @@ def _build_steps(result: CollectivesResult) -> tuple[FormulaStep, ...]:
     floor = f"for one byte: {rule}"
     bytes_formula = _bytes_sent_formula(operation, ranks, size)
     source = "aiconfigurator"
-    domain_step = ("Inside the link domain", _INSIDE, domain_formula, result.inner, "s")
+    domain_step = (
+        "Inside the link domain",
+        _INSIDE,
+        domain_formula,
+        result.seconds_within_domain,
+        "s",
+    )
     time_rule = rule if crosses else "within the domain"
     return (
         _STEPS.line(
             "bytes_sent", _FACTORS[operation], bytes_formula, result.bytes_sent, "nccl-tests"
         ),
-        _STEPS.line("latency", floor, latency_formula, result.floor, source),
+        _STEPS.line("latency", floor, latency_formula, result.latency_floor, source),
         FormulaStep(*domain_step, source, "interconnects"),
         *((_build_bytes_across_step(result),) if crosses else ()),
         _STEPS.line("time", time_rule, total_formula, result.seconds, "ml-engineering"),
@@ -250,7 +256,7 @@ def _build_bandwidth_curve(inputs: CollectivesInputs, fabric: Interconnect) -> C
         points.append((size, bus_bandwidth(operation, ranks, size, seconds)))
     message_seconds = collective_time(operation, ranks, inputs.message, fabric)
     mark = (inputs.message, bus_bandwidth(operation, ranks, inputs.message, message_seconds))
-    limit = tuple((size, fabric.rate) for size, _ in (points[0], points[-1]))
+    limit = tuple((size, fabric.link_rate) for size, _ in (points[0], points[-1]))
     return Chart(
         "Bandwidth by message size",
         "Message",
@@ -305,7 +311,7 @@ def _parallelism_traffic_table(
 def _build_notes(result: CollectivesResult) -> tuple[str, ...]:
     inputs, fabric, across = result.inputs, result.fabric, result.bytes_across
     notes = [
-        f"{fabric.link.name}: {format_value(fabric.rate, 'B/s')} in one direction.",
+        f"{fabric.link.name}: {format_value(fabric.link_rate, 'B/s')} in one direction.",
         "The interval holds nine of ten measurements that were not fitted.",
     ]
     bus_note = "Bus bandwidth, as NCCL's tests print it: bytes sent per GPU over the time."

@@ -36,7 +36,7 @@ class ComposedResult:
 
     def find_figure(self, estimate: str, figure: str) -> Figure | None:
         """Return a figure of a section; None if the section is left out."""
-        figures = (s.estimate.find(figure) for s in self.sections if s.name == estimate)
+        figures = (s.estimate.find_figure(figure) for s in self.sections if s.name == estimate)
         return next(figures, None)
 
     @property

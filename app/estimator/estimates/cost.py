@@ -230,25 +230,25 @@ class CostResult:
     """Owning and renting compared. Money a year [USD/year], hours [GPU-h], utilizations [1]."""
 
     inputs: CostInputs
-    years: float
+    life_years: float
     purchase: float
-    owned: YearlyOwnershipCost
-    rented: float
-    egress: float
+    ownership_cost: YearlyOwnershipCost
+    yearly_rental_cost: float
+    yearly_egress_cost: float
     hours: float
-    ends: tuple[float, float]
-    rent_ends: tuple[float, float]
-    meets: float | None
+    owned_idle_and_full: tuple[float, float]
+    rented_idle_and_full: tuple[float, float]
+    break_even_utilization: float | None
 
     @property
     def owned_hour(self) -> float:
         """Return the cost of a used hour of an owned GPU [USD/h]."""
-        return self.owned.total / self.hours
+        return self.ownership_cost.total / self.hours
 
     @property
     def rented_hour(self) -> float:
         """Return the cost of a used hour of a rented GPU, including data egress [USD/h]."""
-        return self.rented / self.hours
+        return self.yearly_rental_cost / self.hours
 
     def gpu_hour_costs(self, utilization: float, yearly_gpu_hours: float) -> tuple[float, float]:
         """Return the cost of a used GPU-hour, owned and rented, at a utilization [USD/h].
@@ -258,7 +258,7 @@ class CostResult:
         used_hours = yearly_gpu_hours * utilization
         owned, rented = (
             idle_cost + (full_cost - idle_cost) * utilization
-            for idle_cost, full_cost in (self.ends, self.rent_ends)
+            for idle_cost, full_cost in (self.owned_idle_and_full, self.rented_idle_and_full)
         )
         return owned / used_hours, rented / used_hours
 
@@ -294,15 +294,15 @@ def compute_cost(inputs: CostInputs) -> CostResult:
     rented_idle_and_full = yearly_rental_cost(inputs, 0.0), yearly_rental_cost(inputs, 1.0)
     return CostResult(
         inputs=inputs,
-        years=inputs.life / _YEAR,
+        life_years=inputs.life / _YEAR,
         purchase=initial_payment(inputs),
-        owned=yearly_ownership_cost(inputs, inputs.utilisation),
-        rented=yearly_rental_cost(inputs, inputs.utilisation),
-        egress=_yearly_egress_cost(inputs),
+        ownership_cost=yearly_ownership_cost(inputs, inputs.utilisation),
+        yearly_rental_cost=yearly_rental_cost(inputs, inputs.utilisation),
+        yearly_egress_cost=_yearly_egress_cost(inputs),
         hours=inputs.gpus * HOURS_PER_YEAR * inputs.utilisation,
-        ends=owned_idle_and_full,
-        rent_ends=rented_idle_and_full,
-        meets=_break_even_utilization(owned_idle_and_full, rented_idle_and_full),
+        owned_idle_and_full=owned_idle_and_full,
+        rented_idle_and_full=rented_idle_and_full,
+        break_even_utilization=_break_even_utilization(owned_idle_and_full, rented_idle_and_full),
     )
 
 
@@ -322,7 +322,7 @@ def yearly_ownership_cost(inputs: CostInputs, utilization: float) -> YearlyOwner
         upkeep=purchase * inputs.upkeep,
         electricity=electricity_cost_per_year(mean_power, inputs.pue, inputs.electricity),
         place=max_power / 1000 * inputs.place * 12,
-        staff=requested_staff(inputs),
+        staff=requested_staff_cost(inputs),
     )
 
 
@@ -344,7 +344,7 @@ def _yearly_egress_cost(inputs: CostInputs) -> float:
 _USUAL_GPUS, _USUAL_STAFF, _USUAL_EGRESS = 64, 250_000.0, 10e12
 
 
-def requested_staff(inputs: CostInputs) -> float:
+def requested_staff_cost(inputs: CostInputs) -> float:
     """Return the typed or the usual cost of staff [USD/year].
 
     Usual staff grows with the square root of the GPUs: many machines alike need fewer people
@@ -374,7 +374,7 @@ def find_flips(result: CostResult) -> tuple[VerdictFlip, ...]:
     # Near the break-even point the verdict still says that both cost about the same.
     outcome = f"{'Renting' if is_buying else 'Buying'} begins to be cheaper."
     changes = []
-    break_even = result.meets or 0.0
+    break_even = result.break_even_utilization or 0.0
     if break_even <= inputs.availability and is_allowed_after_rounding(
         type(inputs), "utilisation", break_even
     ):
@@ -405,17 +405,21 @@ def _break_even_rent(result: CostResult) -> float:
     inputs = result.inputs
     share = 1.0 if inputs.commitment == "all" else inputs.utilisation
     hours = inputs.gpus * HOURS_PER_YEAR * share
-    return (result.owned.total - result.egress) / hours / (1 - inputs.discount)
+    return (result.ownership_cost.total - result.yearly_egress_cost) / hours / (1 - inputs.discount)
 
 
 def _break_even_purchase_price(result: CostResult) -> float:
     """Return the price at which both cost the same [USD]; negative if there is none."""
     inputs = result.inputs
     purchase_factor = initial_payment(inputs) / inputs.price
-    resale_factor = inputs.gpus * inputs.resale / (1 + inputs.interest) ** result.years
-    annuity_factor = annuity(inputs.interest, result.years)
+    resale_factor = inputs.gpus * inputs.resale / (1 + inputs.interest) ** result.life_years
+    annuity_factor = annuity(inputs.interest, result.life_years)
     yearly_cost_factor = (
         purchase_factor - resale_factor
     ) * annuity_factor + purchase_factor * inputs.upkeep
-    other_costs = result.owned.total - yearly_cost_factor * inputs.price
-    return (result.rented - other_costs) / yearly_cost_factor if yearly_cost_factor > 0 else -1.0
+    other_costs = result.ownership_cost.total - yearly_cost_factor * inputs.price
+    return (
+        (result.yearly_rental_cost - other_costs) / yearly_cost_factor
+        if yearly_cost_factor > 0
+        else -1.0
+    )

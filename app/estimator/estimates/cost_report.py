@@ -29,7 +29,7 @@ from app.estimator.units import format_value
 
 
 def _payback_time(result: CostResult) -> OutputValue:
-    yearly_saving = result.rented - result.owned.running_cost
+    yearly_saving = result.yearly_rental_cost - result.ownership_cost.running_cost
     if yearly_saving > 0:
         return OutputValue(
             result.purchase / yearly_saving * _YEAR, note="Without interest and resale."
@@ -39,7 +39,7 @@ def _payback_time(result: CostResult) -> OutputValue:
 
 
 def _rented_hour_value(result: CostResult) -> OutputValue:
-    egress_per_hour = result.egress / result.hours
+    egress_per_hour = result.yearly_egress_cost / result.hours
     rent = result.rented_hour - egress_per_hour
     note = f"{format_value(rent, 'USD/h')} of rent and {format_value(egress_per_hour, 'USD/h')} for data moved out."
     if not egress_per_hour:
@@ -49,8 +49,12 @@ def _rented_hour_value(result: CostResult) -> OutputValue:
 
 def _break_even_utilization_value(result: CostResult) -> OutputValue:
     cheaper = "Owning" if result.buying else "Renting"
-    note = "" if result.meets is not None else f"{cheaper} is cheaper at any utilization."
-    return OutputValue(result.meets, note=note)
+    note = (
+        ""
+        if result.break_even_utilization is not None
+        else f"{cheaper} is cheaper at any utilization."
+    )
+    return OutputValue(result.break_even_utilization, note=note)
 
 
 OUTPUTS: tuple[OutputSpec[CostResult], ...] = (
@@ -60,14 +64,14 @@ OUTPUTS: tuple[OutputSpec[CostResult], ...] = (
     ),
     OutputSpec("break_even", "Break-even utilization", "%", read=_break_even_utilization_value),
     OutputSpec("purchase", "Purchase", "USD", "less"),
-    OutputSpec("owned_year", "Owned, a year", "USD/year", "less", lambda r: r.owned.total),
-    OutputSpec("rented_year", "Rented, a year", "USD/year", "less", lambda r: r.rented),
+    OutputSpec("owned_year", "Owned, a year", "USD/year", "less", lambda r: r.ownership_cost.total),
+    OutputSpec("rented_year", "Rented, a year", "USD/year", "less", lambda r: r.yearly_rental_cost),
     OutputSpec(
         "saved",
         "Saved by owning over its life",
         "USD",
         "more",
-        lambda r: (r.rented - r.owned.total) * r.years,
+        lambda r: (r.yearly_rental_cost - r.ownership_cost.total) * r.life_years,
     ),
     OutputSpec("repaid", "Purchase repaid after", "s", "less", _payback_time),
     OutputSpec(
@@ -130,7 +134,11 @@ def _build_verdict(result: CostResult) -> Verdict:
     lead = "Buying is cheaper." if owned < rented else "Renting is cheaper."
     if abs(owned - rented) < _EQUAL * rented:
         lead = "About the same."
-    meeting_text = f"; they meet at {format_value(result.meets, '%')}." if result.meets else "."
+    meeting_text = (
+        f"; they meet at {format_value(result.break_even_utilization, '%')}."
+        if result.break_even_utilization
+        else "."
+    )
     return Verdict(
         "info",
         lead,
@@ -142,7 +150,7 @@ def _build_verdict(result: CostResult) -> Verdict:
 
 def _describe_largest_parts(result: CostResult) -> str:
     """Return which two parts an owned hour mostly consists of, as a sentence."""
-    owned = result.owned
+    owned = result.ownership_cost
     parts = {
         "machines": owned.capital,
         "support and repair": owned.upkeep,
@@ -185,7 +193,7 @@ def _build_steps(result: CostResult) -> tuple[FormulaStep, ...]:
         _STEPS.line(
             "owned_hour",
             "a year of owning ÷ used GPU-hours",
-            f"{format_term(result.owned.total, 'USD/year')} ÷ "
+            f"{format_term(result.ownership_cost.total, 'USD/year')} ÷ "
             f"({gpus} × {format_term(HOURS_PER_YEAR)} h × {share})",
             result.owned_hour,
             "barroso-2018",
@@ -211,7 +219,7 @@ def _build_steps(result: CostResult) -> tuple[FormulaStep, ...]:
 
 def _owned_steps(result: CostResult) -> tuple[FormulaStep, ...]:
     inputs = result.inputs
-    owned = result.owned
+    owned = result.ownership_cost
     resale_price = inputs.gpus * inputs.price * inputs.resale
     kilowatts = inputs.gpus * inputs.power / 1000
     return (
@@ -254,7 +262,7 @@ def _yearly_capital_formula(result: CostResult, resale_price: float) -> str:
     """Return the yearly share of a price with interest, as a formula with numbers."""
     inputs = result.inputs
     purchase, resale = format_term(result.purchase, "USD"), format_term(resale_price, "USD")
-    years, growth = format_term(result.years), format_term(1 + inputs.interest)
+    years, growth = format_term(result.life_years), format_term(1 + inputs.interest)
     if not inputs.interest:
         return f"({purchase} − {resale}) ÷ {years}"
     interest = format_term(inputs.interest)
@@ -271,15 +279,15 @@ def _rented_steps(result: CostResult) -> tuple[FormulaStep, ...]:
             f"GPUs × {'all' if is_reserved else 'used'} hours × rent × (1 − discount) + data moved out",
             f"{format_term(inputs.gpus)} × {format_term(HOURS_PER_YEAR)} h{share} × "
             f"{format_term(inputs.rent, 'USD/h')} × "
-            f"{format_term(1 - inputs.discount)} + {format_term(result.egress, 'USD')}",
-            result.rented,
+            f"{format_term(1 - inputs.discount)} + {format_term(result.yearly_egress_cost, 'USD')}",
+            result.yearly_rental_cost,
             "barroso-2018",
             label="A year of renting",
         ),
         _STEPS.line_from_template(
             "rented_hour",
             "[a year of renting] ÷ [used GPU-hours]",
-            ((result.rented, "USD/year"), result.hours),
+            ((result.yearly_rental_cost, "USD/year"), result.hours),
             result.rented_hour,
             "barroso-2018",
         ),
@@ -287,9 +295,12 @@ def _rented_steps(result: CostResult) -> tuple[FormulaStep, ...]:
 
 
 def _break_even_steps(result: CostResult) -> tuple[FormulaStep, ...]:
-    if result.meets is None:
+    if result.break_even_utilization is None:
         return ()
-    (owned_idle, owned_full), (rented_idle, rented_full) = result.ends, result.rent_ends
+    (owned_idle, owned_full), (rented_idle, rented_full) = (
+        result.owned_idle_and_full,
+        result.rented_idle_and_full,
+    )
     return (
         _STEPS.line_from_template(
             "break_even",
@@ -300,7 +311,7 @@ def _break_even_steps(result: CostResult) -> tuple[FormulaStep, ...]:
                 (rented_full - rented_idle, "USD"),
                 (owned_full - owned_idle, "USD"),
             ),
-            result.meets,
+            result.break_even_utilization,
             "barroso-2018",
         ),
     )
@@ -335,7 +346,7 @@ def _build_utilization_chart(result: CostResult) -> Chart:
 
 
 def _build_owned_hour_bar(result: CostResult) -> StackedBar:
-    owned, hours = result.owned, result.hours
+    owned, hours = result.ownership_cost, result.hours
     return StackedBar(
         "A used GPU-hour when owned",
         (
@@ -380,7 +391,7 @@ def _build_notes(result: CostResult) -> tuple[str, ...]:
         notes.append("On demand, hours without work cost nothing; nor are they kept.")
     else:
         notes.append("A reservation is paid whether the GPUs work or not.")
-    if result.meets and result.meets > inputs.availability:
+    if result.break_even_utilization and result.break_even_utilization > inputs.availability:
         notes.append("The break-even lies above the availability, so owning never reaches it.")
     notes.append(
         "Not counted: the time until machines stand and run, taxes, and a cheaper next "

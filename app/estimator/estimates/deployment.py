@@ -101,7 +101,7 @@ def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
     gpu = find_accelerator(inputs.gpu)
     system = find_system(inputs.system) if inputs.system else first_system_with_gpu(gpu)
     run = SectionComposer(inputs)
-    capacity = _choose_tensor_parallel(run, system)
+    capacity = _find_capacity_with_fewest_gpus(run, system)
     width, estimate = capacity.inputs.tensor_parallel, capacity.estimate
     late = _relax_targets(capacity)
     if late:
@@ -157,7 +157,9 @@ def _relax_targets(capacity: SubEstimate) -> dict[str, str]:
     }
 
 
-def _choose_tensor_parallel(composer: SectionComposer, system: System | None) -> SubEstimate:
+def _find_capacity_with_fewest_gpus(
+    composer: SectionComposer, system: System | None
+) -> SubEstimate:
     """Return the capacity with the fewest GPUs in all that keep the targets.
 
     Tried are the fewest for a replica that hold one request, and twice as many up to a whole

@@ -130,11 +130,11 @@ class FabricHosts:
     """The endpoints: servers or compute trays with one adapter per rail."""
 
     system: System
-    systems: int
+    system_count: int
     count: int
     rails: int
-    per_system: int
-    rate: float
+    hosts_per_system: int
+    adapter_rate: float
 
     @property
     def ports(self) -> int:
@@ -161,11 +161,11 @@ class SideNetwork:
 class PlaneWiring:
     """Wiring of one plane: switch ports, oversubscription, layout, tiers, fabric managers."""
 
-    ports: int
-    ratio: float
+    switch_ports: int
+    oversubscription: float
     layout: str
     tiers: int
-    managers: int
+    manager_links: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -188,13 +188,13 @@ class FabricResult:
         Nobody adds a group of switches for a few links of management.
         """
         free = self.tree.leaves * self.tree.down - self.hosts.ports
-        return self.way.managers if free >= self.way.managers else 0
+        return self.way.manager_links if free >= self.way.manager_links else 0
 
     @property
     def hosts_per_group(self) -> int:
         """Return the hosts of a full group: the ports of a leaf to nodes."""
         if self.tree.tiers == 1:
-            return max(1, self.tree.ports // self.hosts.rails)
+            return max(1, self.tree.ports_per_switch // self.hosts.rails)
         return self.tree.down
 
     @property
@@ -213,19 +213,19 @@ class FabricResult:
     def systems_per_scalable_unit(self) -> int:
         """Return the systems of a scalable unit: as published, or those of a group."""
         published = self.reference_design.nodes_per_unit if self.reference_design else None
-        return published or max(1, self.hosts_per_group // self.hosts.per_system)
+        return published or max(1, self.hosts_per_group // self.hosts.hosts_per_system)
 
     @property
     def scalable_units(self) -> int:
         """Return the number of scalable units, partly filled ones included."""
         if self.reference_design:
-            return -(-self.hosts.systems // self.systems_per_scalable_unit)
+            return -(-self.hosts.system_count // self.systems_per_scalable_unit)
         return self.leaf_groups
 
     @property
     def adapter_bandwidth_share(self) -> float:
         """Return the share of the adapters' bandwidth that the links carry."""
-        return min(1.0, self.link * self.planes / self.hosts.rate)
+        return min(1.0, self.link * self.planes / self.hosts.adapter_rate)
 
     @property
     def compute_network_switches(self) -> int:
@@ -248,8 +248,8 @@ class FabricResult:
         """Return the transceivers at both ends of all links of the compute network."""
         between = self.tree.leaf_spine_links + self.tree.spine_core_links
         used = self.node_links + 2 * between * self.planes
-        each = self.hosts.system.nic_cages or self.hosts.rails * self.hosts.per_system
-        at_nodes = self.hosts.systems * each + self.fabric_manager_links * self.planes
+        each = self.hosts.system.nic_cages or self.hosts.rails * self.hosts.hosts_per_system
+        at_nodes = self.hosts.system_count * each + self.fabric_manager_links * self.planes
         return at_nodes + -(-used // (self.switch.ports_per_cage * self.split))
 
     @property
@@ -281,9 +281,9 @@ _TRAY = 4
 def compute_fabric(inputs: FabricInputs) -> FabricResult:
     """Size all networks; raises InvalidInputsError if no tree of switches is large enough."""
     hosts = requested_hosts(inputs)
-    switch = requested_switch(inputs, hosts.rate / inputs.planes)
+    switch = requested_switch(inputs, hosts.adapter_rate / inputs.planes)
     rate = switch.port_rate or 0.0
-    link = min(hosts.rate / inputs.planes, rate)
+    link = min(hosts.adapter_rate / inputs.planes, rate)
     split = 4 if rate >= 4 * link else 2 if rate >= 2 * link else 1
     way = requested_wiring(inputs, (switch.ports or 0) * split)
     tree = build_plane_tree(way, hosts.count, hosts.rails)
@@ -341,25 +341,25 @@ def requested_wiring(inputs: FabricInputs, ports: int) -> PlaneWiring:
 def build_plane_tree(wiring: PlaneWiring, hosts: int, rails: int) -> FatTree | None:
     """Return the tree of one plane; None if there are more hosts than its tiers connect."""
     endpoints = hosts * rails
-    single = None if wiring.tiers else build_single_switch(endpoints, wiring.ports)
+    single = None if wiring.tiers else build_single_switch(endpoints, wiring.switch_ports)
     if single is not None:
         return single
-    down, _ = split_leaf_ports(wiring.ports, wiring.ratio)
+    down, _ = split_leaf_ports(wiring.switch_ports, wiring.oversubscription)
     if wiring.layout == "rail":
         leaves = count_rail_leaves(hosts, rails, down)
     else:
         leaves = -(-endpoints // down)
-    return build_fat_tree(leaves, wiring.ports, wiring.ratio, wiring.tiers)
+    return build_fat_tree(leaves, wiring.switch_ports, wiring.oversubscription, wiring.tiers)
 
 
 def max_systems(wiring: PlaneWiring, hosts: FabricHosts, tiers: int) -> int:
     """Return the most systems that a tree with this number of tiers can connect [1]."""
-    down, _ = split_leaf_ports(wiring.ports, wiring.ratio)
-    leaves = max_leaves(wiring.ports, wiring.ratio, tiers)
+    down, _ = split_leaf_ports(wiring.switch_ports, wiring.oversubscription)
+    leaves = max_leaves(wiring.switch_ports, wiring.oversubscription, tiers)
     if wiring.layout == "rail":
         leaves -= leaves % hosts.rails
     capacity = leaves * down // hosts.rails
-    return max(0, capacity // hosts.per_system)
+    return max(0, capacity // hosts.hosts_per_system)
 
 
 def _too_many_hosts_error(wiring: PlaneWiring, hosts: FabricHosts) -> Exception:
@@ -367,9 +367,9 @@ def _too_many_hosts_error(wiring: PlaneWiring, hosts: FabricHosts) -> Exception:
     most = format_number(max_systems(wiring, hosts, tiers))
     return input_error(
         "nodes",
-        hosts.systems,
-        f"{format_number(hosts.systems)} systems are too many for {tiers} tiers of "
-        f"switches with {wiring.ports} ports: they join at most {most}.",
+        hosts.system_count,
+        f"{format_number(hosts.system_count)} systems are too many for {tiers} tiers of "
+        f"switches with {wiring.switch_ports} ports: they join at most {most}.",
     )
 
 
@@ -439,17 +439,17 @@ def describe_switches(tree: FatTree, planes: int = 1) -> str:
 def switch_count_chart(result: FabricResult) -> Chart:
     """Return the chart of compute switches by number of systems."""
     hosts = result.hosts
-    unit = max(1, result.hosts_per_group // hosts.per_system)
-    reach = max(2 * hosts.systems, 2 * unit)
+    unit = max(1, result.hosts_per_group // hosts.hosts_per_system)
+    reach = max(2 * hosts.system_count, 2 * unit)
     stride = max(unit, -(-reach // (_POINTS * unit)) * unit)
     points: list[tuple[float, float]] = []
     for nodes in range(stride, reach + stride, stride):
-        tree = build_plane_tree(result.way, nodes * hosts.per_system, hosts.rails)
+        tree = build_plane_tree(result.way, nodes * hosts.hosts_per_system, hosts.rails)
         if tree is None:
             break
         height = float(tree.switches * result.planes)
         points += [(float(nodes - stride), height), (float(nodes), height)]
-    here = (float(hosts.systems), float(result.compute_network_switches))
+    here = (float(hosts.system_count), float(result.compute_network_switches))
     return Chart(
         "Switches by number of systems",
         "Systems",
@@ -463,14 +463,20 @@ def switch_count_chart(result: FabricResult) -> Chart:
 def find_flips(inputs: FabricInputs, result: FabricResult) -> tuple[VerdictFlip, ...]:
     """Return the nearest input values that need a different number of switches."""
     hosts, way = result.hosts, result.way
-    capacity = result.tree.leaves * result.tree.down // hosts.rails // hosts.per_system
-    more = max(capacity, hosts.systems) + 1
-    ratio = 1.0 if way.ratio > 1 else 2.0
+    capacity = result.tree.leaves * result.tree.down // hosts.rails // hosts.hosts_per_system
+    more = max(capacity, hosts.system_count) + 1
+    ratio = 1.0 if way.oversubscription > 1 else 2.0
     layout = "tree" if way.layout == "rail" else "rail"
     other = dataclasses.replace
     tried = (
-        ("nodes", "Systems", hosts.systems, more, way),
-        ("oversubscription", "Oversubscription", way.ratio, ratio, other(way, ratio=ratio)),
+        ("nodes", "Systems", hosts.system_count, more, way),
+        (
+            "oversubscription",
+            "Oversubscription",
+            way.oversubscription,
+            ratio,
+            other(way, oversubscription=ratio),
+        ),
         ("layout", "Layout", inputs.layout, layout, other(way, layout=layout)),
     )
     return tuple(
@@ -485,7 +491,7 @@ def find_flips(inputs: FabricInputs, result: FabricResult) -> tuple[VerdictFlip,
 def _describe_switch_change(result: FabricResult, wiring: PlaneWiring, systems: int) -> str:
     """Return the switches for another wiring or number of systems; empty if unchanged."""
     hosts = result.hosts
-    count = (systems or hosts.systems) * hosts.per_system
+    count = (systems or hosts.system_count) * hosts.hosts_per_system
     tree = build_plane_tree(wiring, count, hosts.rails)
     if tree is None:
         most = format_number(max_systems(wiring, hosts, wiring.tiers or 3))
@@ -498,11 +504,11 @@ def _describe_switch_change(result: FabricResult, wiring: PlaneWiring, systems: 
 
 def describe_manager_links(result: FabricResult) -> str:
     """Return that the links of fabric managers find no port; empty if they do, or there are none."""
-    if result.fabric_manager_links == result.way.managers:
+    if result.fabric_manager_links == result.way.manager_links:
         return ""
     return (
-        f"All leaf ports are taken by {format_number(result.hosts.systems)} systems, so that the "
-        f"{result.way.managers} links of fabric managers are left out: leave the place of one "
+        f"All leaf ports are taken by {format_number(result.hosts.system_count)} systems, so that the "
+        f"{result.way.manager_links} links of fabric managers are left out: leave the place of one "
         "system free for them, as published designs do, or connect them in its stead."
     )
 

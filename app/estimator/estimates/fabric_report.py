@@ -113,8 +113,8 @@ def estimate(inputs: FabricInputs) -> Estimate:
 def _build_verdict(result: FabricResult) -> Verdict:
     hosts = result.hosts
     text = describe_switches(result.tree, result.planes)
-    gpus = format_value(hosts.systems * hosts.system.gpus, "GPU")
-    size = f"{format_number(hosts.systems)} {hosts.system.name} with {gpus}"
+    gpus = format_value(hosts.system_count * hosts.system.gpus, "GPU")
+    size = f"{format_number(hosts.system_count)} {hosts.system.name} with {gpus}"
     units = ""
     if result.scalable_units > 1:
         units = f" in {format_number(result.scalable_units)} scalable units"
@@ -172,12 +172,12 @@ def _build_steps(inputs: FabricInputs, result: FabricResult) -> tuple[FormulaSte
 
 def _tree_steps(inputs: FabricInputs, result: FabricResult) -> list[FormulaStep]:
     tree, planes = result.tree, result.planes
-    free_ports = tree.ports - tree.down - tree.up
+    free_ports = tree.ports_per_switch - tree.down - tree.up
     steps = [
         _STEPS.line(
             "leaves",
             "ports − uplinks to spines" + " − ports left free" * bool(free_ports),
-            f"{tree.ports} − {tree.up}" + f" − {free_ports}" * bool(free_ports),
+            f"{tree.ports_per_switch} − {tree.up}" + f" − {free_ports}" * bool(free_ports),
             tree.down,
             "leiserson-1985",
             label="Ports of a leaf to nodes",
@@ -209,7 +209,7 @@ def _tree_steps(inputs: FabricInputs, result: FabricResult) -> list[FormulaStep]
             "leaves × uplinks of a leaf" + (" + spines × half of the ports" * bool(tree.cores)),
             _multiply_by_planes(
                 f"{tree.leaves} × {tree.up}"
-                + (f" + {tree.spines} × {tree.ports // 2}" if tree.cores else ""),
+                + (f" + {tree.spines} × {tree.ports_per_switch // 2}" if tree.cores else ""),
                 planes,
             ),
             (tree.leaf_spine_links + tree.spine_core_links) * planes,
@@ -308,9 +308,9 @@ def _build_notes(inputs: FabricInputs, result: FabricResult) -> tuple[str, ...]:
         )
     if inputs.managers > 0 and (tree.leaves * tree.down) % hosts.rails == 0:
         notes.append(_MANAGERS)
-    if hosts.per_system > 1:
+    if hosts.hosts_per_system > 1:
         notes.append(
-            f"The {hosts.system.name} counts as {hosts.per_system} compute trays with "
+            f"The {hosts.system.name} counts as {hosts.hosts_per_system} compute trays with "
             f"{hosts.rails} adapters each, as a leaf counts ports."
         )
     if inputs.layout == "rail" and 0 < tree.leaves < hosts.rails and tree.spines:

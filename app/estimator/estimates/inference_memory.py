@@ -20,8 +20,8 @@ from app.estimator.memory.inference_memory import (
     WORKSPACE,
     EngineMemory,
     HybridBlocks,
-    compute_engine_memory_budget,
     compute_loaded_model_bytes,
+    compute_usable_engine_bytes,
     hybrid_blocks,
     kv_cache_elements_per_sequence,
     kv_cache_elements_per_token,
@@ -33,8 +33,8 @@ from app.estimator.memory.inference_memory import (
 )
 from app.estimator.memory.parallel_layout import (
     loadable_gpu_counts,
-    pipeline_problem,
     quantization_block_problem,
+    serving_pipeline_problem,
     serving_stages,
     tensor_parallel_choices,
     tensor_parallel_problem,
@@ -51,7 +51,7 @@ from app.estimator.models.number_formats import (
     resolve_weight_format,
     suggest_other_weight_format,
     usual_gguf_file,
-    weight_table,
+    weight_bytes_by_split,
 )
 from app.estimator.result import VerdictFlip
 from app.estimator.serving.engine import is_unpacked
@@ -207,8 +207,8 @@ class MemoryAtGpuCount(NamedTuple):
     """A number of GPUs, the memory use of each, and its limit [B]."""
 
     gpus: int
-    load: GpuMemoryUse
-    limit: float
+    memory_use: GpuMemoryUse
+    usable_bytes: float
 
 
 class EngineSettings(NamedTuple):
@@ -235,11 +235,11 @@ class InferenceLimits:
     attention: bool = False
     settings: EngineSettings | None = None
     cache: str | None = None
-    gguf: str | None = None
-    usable: float = 0.0
+    fitting_gguf_format: str | None = None
+    usable_bytes: float = 0.0
     cache_bytes: float = 0.0
     tokens: int | None = None
-    sizes: tuple[MemoryAtGpuCount, ...] = ()
+    memory_by_gpu_count: tuple[MemoryAtGpuCount, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -253,7 +253,7 @@ class InferenceMemoryResult:
     model: Architecture
     inputs: InferenceMemoryInputs
     gpu: Accelerator
-    load: GpuMemoryUse
+    memory_per_gpu: GpuMemoryUse
     whole: GpuMemoryUse
     limits: InferenceLimits
 
@@ -300,9 +300,9 @@ def gpu_memory_use(model: Architecture, inputs: InferenceMemoryInputs, gpus: int
     tokens = round_up_to_blocks(inputs.context, inputs.block)
     sequence = kv_cache_elements_per_sequence(model, tokens, sharing, width) * width
     sequence += recurrent_state_bytes(model) / sharing
-    if shared := shared_blocks(model, inputs, gpus):
+    if shared := shared_hybrid_blocks(model, inputs, gpus):
         sequence = shared.blocks_of_sequence(inputs.context) * shared.size
-    active, default = _temporary_and_outside_bytes(model, inputs, gpus, own)
+    active, default = _temporary_and_outside_framework_bytes(model, inputs, gpus, own)
     return GpuMemoryUse(
         weights=gpu_weight_bytes(model, inputs.weights, sharing, gpus),
         cache=sequence * own,
@@ -333,7 +333,7 @@ def memory_use_of_all_gpus(model: Architecture, inputs: InferenceMemoryInputs) -
     return GpuMemoryUse(**{n: sum(getattr(use, n) * times for use, times in uses) for n in names})
 
 
-def shared_blocks(
+def shared_hybrid_blocks(
     model: Architecture, inputs: InferenceMemoryInputs, gpus: int
 ) -> HybridBlocks | None:
     """Return the blocks that attention and recurrent layers share, as in vLLM 0.9 and later."""
@@ -379,7 +379,7 @@ def sequences_per_gpu(inputs: InferenceMemoryInputs, gpus: int) -> int:
     return math.ceil(inputs.concurrent * attention_tensor_parallel_size(inputs, gpus) / gpus)
 
 
-def _temporary_and_outside_bytes(
+def _temporary_and_outside_framework_bytes(
     model: Architecture, inputs: InferenceMemoryInputs, gpus: int, sequences: int
 ) -> tuple[float, float]:
     """Return temporary tensors, and memory outside of the framework unless it is given."""
@@ -400,7 +400,7 @@ def _transformers_memory_use(
 
     Each GPU has its own temporary tensors; the peak may occur while loading.
     """
-    stored = weight_table(model, inputs.weights).total / gpus
+    stored = weight_bytes_by_split(model, inputs.weights).total / gpus
     width = CACHE_BITS[inputs.cache] / 8
     sequence = kv_cache_elements_per_sequence(model, inputs.context, 1, width) * width
     sequence += recurrent_state_bytes(model)
@@ -442,7 +442,7 @@ def usable_memory(
     memory, share = visible_memory(inputs, gpu), inputs.memory_utilization
     limit = memory * share
     if inputs.engine in ENGINES:
-        limit = compute_engine_memory_budget(
+        limit = compute_usable_engine_bytes(
             ENGINES[inputs.engine], memory, share, gpus, load.bytes_without_cache
         )
     limit = min(limit, memory - inputs.graphs)
@@ -487,7 +487,7 @@ def validate_inputs(model: Architecture, inputs: InferenceMemoryInputs, gpu: Acc
 
 def _validate_pipeline(model: Architecture, inputs: InferenceMemoryInputs) -> None:
     stages = inputs.pipeline_parallel
-    problem = pipeline_problem(model, stages)
+    problem = serving_pipeline_problem(model, stages)
     if inputs.engine in (TRANSFORMERS, LLAMA_CPP) or inputs.weights in GGUF_FORMATS:
         problem = (
             "Transformers and llama.cpp deal out whole layers by themselves: use 1, and count "
@@ -520,18 +520,18 @@ def find_limits(
         longest, most = _solve_context_and_sequence_limits(model, inputs, load, free)
     cache_bytes = max(free, 0.0) if inputs.cache_memory is None else inputs.cache_memory
     return InferenceLimits(
-        usable=limit,
+        usable_bytes=limit,
         cache_bytes=cache_bytes,
         tokens=_cached_tokens(model, inputs, cache_bytes),
         context=longest,
         concurrent=most if most is None else max(0, most),
         gpus=fewest_fitting_gpus(sizes, lambda load: load.total),
-        sizes=sizes,
+        memory_by_gpu_count=sizes,
         weights=_find_lighter_fitting_format(model, inputs, load, limit),
         attention=_fits_only_with_data_parallel_attention(model, inputs, gpu, load.total <= limit),
         settings=_fitting_engine_settings(model, inputs, gpu) if load.total > limit else None,
         cache=_fitting_cache_format(model, inputs, gpu) if load.total > limit else None,
-        gguf=_fitting_gguf_file(model, inputs, gpu) if load.total > limit else None,
+        fitting_gguf_format=_fitting_gguf_file(model, inputs, gpu) if load.total > limit else None,
     )
 
 
@@ -584,7 +584,7 @@ def _fitting_engine_settings(
     """Return the settings of an engine with which its load fits."""
     if inputs.engine not in ENGINES or ENGINES[inputs.engine].whole:
         return None
-    now = inputs.max_sequences or engine_memory(inputs, inputs.engine).sequences
+    now = inputs.max_sequences or engine_memory(inputs, inputs.engine).profiled_sequences
     share = inputs.memory_utilization
     fewer = min(now, max(_FEWER_SEQUENCES, inputs.concurrent))
     larger = max(share, _LARGER_SHARE)
@@ -601,7 +601,7 @@ def _cached_tokens(
 ) -> int | None:
     """Return the tokens that the cache has room for, in sequences of the given context."""
     gpus = inputs.tensor_parallel
-    if shared := shared_blocks(model, inputs, gpus):
+    if shared := shared_hybrid_blocks(model, inputs, gpus):
         blocks = int(cache_bytes // shared.size)
         return int(blocks / shared.blocks_of_sequence(inputs.context) * inputs.context)
     each = _bytes_per_cached_token(model, inputs, attention_tensor_parallel_size(inputs, gpus))
@@ -633,7 +633,7 @@ def _solve_context_and_sequence_limits(
     width = CACHE_BITS[inputs.cache] / 8
     gpus = inputs.tensor_parallel
     sharing, own = attention_tensor_parallel_size(inputs, gpus), sequences_per_gpu(inputs, gpus)
-    if shared := shared_blocks(model, inputs, gpus):
+    if shared := shared_hybrid_blocks(model, inputs, gpus):
         blocks = int(max(0.0, free_bytes) // shared.size)
         sequences = blocks // shared.blocks_of_sequence(inputs.context)
         return shared.longest_context(blocks // own), sequences * (gpus // sharing)
@@ -655,11 +655,11 @@ def _search_context_and_sequence_limits(
         load = gpu_memory_use(model, changed, inputs.tensor_parallel)
         return load.total <= usable_memory(changed, gpu, load, inputs.tensor_parallel)
 
-    longest = _find_fit_limit(lambda n: fits(n, inputs.concurrent))
-    return longest, _find_fit_limit(lambda n: fits(inputs.context, n))
+    longest = _largest_fit_unless_unlimited(lambda n: fits(n, inputs.concurrent))
+    return longest, _largest_fit_unless_unlimited(lambda n: fits(inputs.context, n))
 
 
-def _find_fit_limit(fits: Callable[[int], bool]) -> int | None:
+def _largest_fit_unless_unlimited(fits: Callable[[int], bool]) -> int | None:
     """Return the largest number that fits; None if every number does."""
     low, high = 0, 1
     while fits(high):
@@ -702,7 +702,9 @@ def fewest_fitting_gpus(
     sizes: tuple[MemoryAtGpuCount, ...], needed_bytes: Callable[[GpuMemoryUse], float]
 ) -> int | None:
     """Return the fewest GPUs on which a load of some weight fits."""
-    return next((size.gpus for size in sizes if needed_bytes(size.load) <= size.limit), None)
+    return next(
+        (size.gpus for size in sizes if needed_bytes(size.memory_use) <= size.usable_bytes), None
+    )
 
 
 def _fits_only_with_data_parallel_attention(
@@ -756,7 +758,7 @@ def _settings_flips(inputs: InferenceMemoryInputs, limits: InferenceLimits) -> l
     if limits.settings is None:
         return []
     sequences, share = limits.settings
-    now = inputs.max_sequences or engine_memory(inputs, inputs.engine).sequences
+    now = inputs.max_sequences or engine_memory(inputs, inputs.engine).profiled_sequences
     field, label = "memory_utilization", "Usable share of memory"
     part = format_value(share, "%")
     if sequences == now:
@@ -767,7 +769,7 @@ def _settings_flips(inputs: InferenceMemoryInputs, limits: InferenceLimits) -> l
     return [VerdictFlip(*most, format_number(now), format_number(sequences), "Fits.", also)]
 
 
-def block_problem(inputs: InferenceMemoryInputs, gpus: int) -> str | None:
+def scale_block_problem(inputs: InferenceMemoryInputs, gpus: int) -> str | None:
     """Return why the engine does not load blocks of scales divided over `gpus`, if it does not."""
     if inputs.engine in (TRANSFORMERS, LLAMA_CPP):
         return None
@@ -797,15 +799,15 @@ def find_flips(
         flips = format_number(limits.concurrent + step)
         now = format_number(inputs.concurrent)
         changes.append(VerdictFlip("concurrent", "Concurrent sequences", now, flips, becomes))
-    if limits.gguf:
-        engines, file = dict(_ENGINES), f"GGUF {GGUF_FORMATS[limits.gguf]}"
+    if limits.fitting_gguf_format:
+        engines, file = dict(_ENGINES), f"GGUF {GGUF_FORMATS[limits.fitting_gguf_format]}"
         now, flips = engines[inputs.engine], engines[LLAMA_CPP]
         also = (("weights", "Weights", file),)
         changes.append(VerdictFlip("engine", "Engine", now, flips, "Fits.", also))
     if limits.gpus and limits.gpus != inputs.tensor_parallel:
         now, flips = str(inputs.tensor_parallel), str(limits.gpus)
         word = "The fewest that fit." if fits else "Fits."
-        if block_problem(inputs, limits.gpus):
+        if scale_block_problem(inputs, limits.gpus):
             word = f"{word.removesuffix('.')}, with expert parallelism."
         changes.append(VerdictFlip("tensor_parallel", "GPUs", now, flips, word))
     if limits.weights:

@@ -14,7 +14,6 @@ from app.estimator.estimates.inference_memory import (
     InferenceMemoryInputs,
     InferenceMemoryResult,
     attention_tensor_parallel_size,
-    block_problem,
     compute_active_mlp_width,
     engine_memory,
     fewest_fitting_gpus,
@@ -23,8 +22,9 @@ from app.estimator.estimates.inference_memory import (
     fullest_stage,
     gpu_memory_use,
     memory_use_of_all_gpus,
+    scale_block_problem,
     sequences_per_gpu,
-    shared_blocks,
+    shared_hybrid_blocks,
     validate_inputs,
     visible_memory,
 )
@@ -59,7 +59,7 @@ from app.estimator.models.number_formats import (
     CACHE_BITS,
     GGUF_FORMATS,
     resolve_weight_format,
-    weight_table,
+    weight_bytes_by_split,
 )
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
@@ -121,13 +121,13 @@ def build_notes(
             f"vLLM 0.9 keeps {startup} beside weights and cache at its start, for "
             "sampling many sequences; the upper end counts that."
         )
-    if any(a.mixer.latent for a, _ in model.runs) and inputs.tensor_parallel > 1:
+    if any(a.mixer.latent_width for a, _ in model.runs) and inputs.tensor_parallel > 1:
         notes.append("A latent cache is divided by data-parallel attention alone.")
     if model.is_routed:
         notes.append("All experts are in memory, although few work on one token.")
-    if model.window:
+    if model.sliding_window:
         notes.append(
-            f"Sliding layers keep at most {format_number(model.window)} tokens; an "
+            f"Sliding layers keep at most {format_number(model.sliding_window)} tokens; an "
             "engine without support for it keeps all."
         )
     return tuple(notes)
@@ -140,7 +140,7 @@ def _engine_notes(model: Architecture, inputs: InferenceMemoryInputs) -> Iterato
             f"The figures of one GPU are those of the stage with most memory, of "
             f"{model.layers} layers; all stages cache as many tokens as that one."
         )
-    if shared := shared_blocks(model, inputs, inputs.tensor_parallel):
+    if shared := shared_hybrid_blocks(model, inputs, inputs.tensor_parallel):
         yield (
             "vLLM divides the cache into blocks of one size. A block holds the attention of "
             f"{format_number(shared.tokens)} tokens, or one state of the recurrent layers. Prefix "
@@ -244,7 +244,7 @@ def _overhead_of_all_gpus(result: _MemoryResult) -> OutputValue:
 
 def _padding_of_all_gpus(result: _MemoryResult) -> OutputValue:
     """Return what repacking adds; it applies to few formats and GPUs."""
-    if not result.load.padding:
+    if not result.memory_per_gpu.padding:
         return OutputValue(None, note="None is added.", applies=False)
     note = "Of the Marlin kernels of vLLM; Triton's pad less."
     return ranged_value(result.whole.padding, (_LEAST_PADDING, 1.0), note)
@@ -255,17 +255,27 @@ def _total_of_all_gpus(result: _MemoryResult) -> OutputValue:
 
 
 def _memory_per_gpu(result: _MemoryResult) -> OutputValue:
-    return OutputValue(result.load.total, *_plausible_memory_range(result.inputs, result.load))
+    return OutputValue(
+        result.memory_per_gpu.total, *_plausible_memory_range(result.inputs, result.memory_per_gpu)
+    )
 
 
 def _free_memory(result: _MemoryResult) -> OutputValue:
-    limit, (low, high) = result.limits.usable, _plausible_memory_range(result.inputs, result.load)
-    return OutputValue(limit - result.load.total, limit - high, limit - low)
+    limit, (low, high) = (
+        result.limits.usable_bytes,
+        _plausible_memory_range(result.inputs, result.memory_per_gpu),
+    )
+    return OutputValue(limit - result.memory_per_gpu.total, limit - high, limit - low)
 
 
 def _fits_memory(result: _MemoryResult) -> OutputValue:
-    limit, bounds = result.limits.usable, _plausible_memory_range(result.inputs, result.load)
-    return OutputValue(result.load.total <= limit, note=uncertain_fit_note(limit, *bounds))
+    limit, bounds = (
+        result.limits.usable_bytes,
+        _plausible_memory_range(result.inputs, result.memory_per_gpu),
+    )
+    return OutputValue(
+        result.memory_per_gpu.total <= limit, note=uncertain_fit_note(limit, *bounds)
+    )
 
 
 def _cache_limit_value(value: int | None) -> OutputValue:
@@ -285,11 +295,11 @@ def _longest_context(result: _MemoryResult) -> OutputValue:
 
 def _room_for_cache(result: _MemoryResult) -> OutputValue:
     """Return the room for the cache, with the range that follows from everything else."""
-    cache_bytes, load = result.limits.cache_bytes, result.load
+    cache_bytes, load = result.limits.cache_bytes, result.memory_per_gpu
     if result.inputs.cache_memory is not None:
         return OutputValue(cache_bytes)
     low, high = (bound - load.cache for bound in _plausible_memory_range(result.inputs, load))
-    limit = result.limits.usable
+    limit = result.limits.usable_bytes
     return OutputValue(cache_bytes, max(0.0, limit - high), max(0.0, limit - low))
 
 
@@ -320,8 +330,12 @@ def _fewest_gpus(result: _MemoryResult) -> OutputValue:
         return OutputValue(None, note="More than 64 GPUs, or not at all.")
     if inputs.cache_memory is not None:
         return OutputValue(limits.gpus * stages, note="With the memory given for the cache.")
-    low = fewest_fitting_gpus(limits.sizes, lambda load: _plausible_memory_range(inputs, load)[0])
-    high = fewest_fitting_gpus(limits.sizes, lambda load: _plausible_memory_range(inputs, load)[1])
+    low = fewest_fitting_gpus(
+        limits.memory_by_gpu_count, lambda load: _plausible_memory_range(inputs, load)[0]
+    )
+    high = fewest_fitting_gpus(
+        limits.memory_by_gpu_count, lambda load: _plausible_memory_range(inputs, load)[1]
+    )
     if low is None or high is None:
         note = "More than 64 with the most that activations and overhead may take."
         return OutputValue(limits.gpus * stages, note=note)
@@ -393,11 +407,11 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
     load = gpu_memory_use(model, inputs, inputs.tensor_parallel)
     limits = find_limits(model, inputs, gpu, load)
     result = InferenceMemoryResult(model, inputs, gpu, load, whole, limits)
-    limit = limits.usable
+    limit = limits.usable_bytes
     memory = MemoryLimit(limit, visible_memory(inputs, gpu), gpu.memory)
     bounds = _plausible_memory_range(inputs, load)
     verdict = memory_verdict(load.total, memory, _count_gpus(inputs), *bounds)
-    problem = block_problem(inputs, inputs.tensor_parallel) or ""
+    problem = scale_block_problem(inputs, inputs.tensor_parallel) or ""
     if model.max_context and inputs.context > model.max_context:
         verdict = _build_longer_context_verdict(verdict, model.max_context)
     return Estimate(
@@ -461,7 +475,7 @@ def _cache_step(
         whole_cache = format_cache_formula(model, inputs.context, width, state)
         numbers = f"{format_product(whole_cache, inputs.concurrent)} ÷ {gpus}"
     source = cache_source(model, "shazeer-2019")
-    if shared := shared_blocks(model, inputs, gpus):
+    if shared := shared_hybrid_blocks(model, inputs, gpus):
         formula = "(⌈tokens ÷ tokens of a block⌉ × groups + states) × bytes of a block × sequences"
         states = shared.blocks_of_sequence(0)
         numbers = (
@@ -514,8 +528,8 @@ def _build_engine_activations_step(
     numbers = (
         f"max({format_term(tokens)} × 2 B × (3 × {format_term(profiled_mlp_width(model))} ÷ "
         f"{attention_tensor_parallel_size(inputs, inputs.tensor_parallel)} + 4 × "
-        f"{format_term(model.hidden)}), {format_term(inputs.max_sequences or engine.sequences)} × "
-        f"{format_term(model.vocabulary)} × {format_term(engine.sampler)} B)"
+        f"{format_term(model.hidden)}), {format_term(inputs.max_sequences or engine.profiled_sequences)} × "
+        f"{format_term(model.vocabulary)} × {format_term(engine.sampler_bytes_per_logit)} B)"
     )
     return _activations_line(formula, numbers, load)
 
@@ -535,11 +549,11 @@ def _overhead_step(inputs: InferenceMemoryInputs, load: GpuMemoryUse) -> Formula
     elif inputs.engine != GENERAL:
         engine = ENGINES[inputs.engine]
         formula = "memory outside PyTorch + memory for each further GPU, both from logs"
-        per_gpu = format_term(engine.outside_each, "B")
+        per_gpu = format_term(engine.outside_framework_per_further_gpu, "B")
         if inputs.tensor_parallel > engine.logged_gpus:
             formula += f", which are of at most {engine.logged_gpus} GPUs"
             further_gpus = engine.logged_gpus - 1
-        numbers = f"{format_term(engine.outside, 'B')} + {per_gpu} × {further_gpus}"
+        numbers = f"{format_term(engine.outside_framework, 'B')} + {per_gpu} × {further_gpus}"
     elif further_gpus:
         numbers = format_exact_sum((CONTEXT, COMMUNICATION), "B")
     return _STEPS.line("overhead", formula, numbers, load.overhead, "vllm-memory")
@@ -551,7 +565,7 @@ def _padding_steps(
     """Return the steps for what repacking adds to the experts, if it adds anything."""
     if not load.padding:
         return ()
-    experts = weight_table(model, inputs.weights).experts / inputs.tensor_parallel
+    experts = weight_bytes_by_split(model, inputs.weights).expert_bytes / inputs.tensor_parallel
     formula = "experts × (padded widths ÷ widths − 1)"
     numbers = f"{format_term(experts, 'B')} × ({format_term(1 + load.padding / experts)} − 1)"
     return (_STEPS.line("padding", formula, numbers, load.padding, "vllm-memory"),)
@@ -575,11 +589,11 @@ def _usable_memory_step(
     numbers = f"{memory} × {share}"
     if inputs.engine in ENGINES and ENGINES[inputs.engine].whole:
         formula, numbers = "memory", memory
-    elif inputs.engine in ENGINES and ENGINES[inputs.engine].free:
+    elif inputs.engine in ENGINES and ENGINES[inputs.engine].has_free_memory_fraction:
         formula = "memory − the share not used × what all but the cache leaves"
         fixed, unused = format_term(load.bytes_without_cache, "B"), 1 - inputs.memory_utilization
         numbers = f"{memory} − {format_term(unused, '%')} × max({memory} − {fixed}, 0 B)"
-    elif inputs.engine in ENGINES and ENGINES[inputs.engine].static:
+    elif inputs.engine in ENGINES and ENGINES[inputs.engine].has_static_fraction:
         formula = "(memory − outside) × usable share + outside"
         outside_bytes = ENGINES[inputs.engine].bytes_outside_framework(inputs.tensor_parallel)
         outside_text = format_term(outside_bytes, "B")
@@ -599,7 +613,7 @@ def _weights_step(
     model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse
 ) -> FormulaStep:
     form = resolve_weight_format(model, inputs.weights)
-    table, gpus = weight_table(model, inputs.weights), inputs.tensor_parallel
+    table, gpus = weight_bytes_by_split(model, inputs.weights), inputs.tensor_parallel
     covered = model.parameters if form.covers == "all" else table.quantized
     formula = "parameters × bits ÷ 8"
     numbers = f"{format_term(covered)} × {format_term(form.bits)} ÷ 8"

@@ -161,7 +161,7 @@ def build_steps(
 ) -> tuple[FormulaStep, ...]:
     """Return the steps from one token to all sequences."""
     bytes_each = CACHE_BITS[inputs.cache] / 8
-    formula = "bytes per token × tokens kept" + ", by window" * bool(model.window)
+    formula = "bytes per token × tokens kept" + ", by window" * bool(model.sliding_window)
     numbers = format_cache_formula(model, result.tokens, bytes_each, result.state)
     sequence = _STEPS.line(
         "per_sequence",
@@ -190,7 +190,7 @@ def build_steps(
             inputs.sequences,
         ),
         result.per_gpu,
-        "gqa-2023" if model.window else cache_source(model, "gqa-2023"),
+        "gqa-2023" if model.sliding_window else cache_source(model, "gqa-2023"),
         topic="parallelism",
     )
     return (
@@ -214,7 +214,7 @@ def _per_token_step(model: Architecture, cache: str, value: float) -> FormulaSte
         formula, numbers, source = "no cache that grows", "0 B", "mamba"
     elif mixer.kind == "latent" and len(layers_by_size) == 1:
         formula, source = "layers × (latent + rotary) × bytes per value", "deepseek-v2"
-        numbers = f"{layers} × ({mixer.latent} + {mixer.rope_dim}) × {width}"
+        numbers = f"{layers} × ({mixer.latent_width} + {mixer.rope_dim}) × {width}"
     elif layers_by_size == {2 * mixer.kv_heads * mixer.head_dim: layers}:
         formula = "2 × layers × KV heads × head size × bytes per value"
         numbers = f"2 × {layers} × {mixer.kv_heads} × {mixer.head_dim} × {width}"
@@ -271,8 +271,8 @@ def build_notes(
 ) -> tuple[str, ...]:
     """Return the assumptions about windows, states and heads."""
     notes = []
-    if model.window:
-        notes.append(f"Sliding layers keep at most {format_number(model.window)} tokens.")
+    if model.sliding_window:
+        notes.append(f"Sliding layers keep at most {format_number(model.sliding_window)} tokens.")
     if result.state:
         notes.append(
             f"Recurrent layers keep {format_value(result.state, 'B')} per sequence, "

@@ -14,7 +14,7 @@ from app.estimator.common_inputs import (
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
-from app.estimator.memory.parallel_layout import pipeline_problem, tensor_parallel_problem
+from app.estimator.memory.parallel_layout import serving_pipeline_problem, tensor_parallel_problem
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import (
@@ -31,9 +31,9 @@ from app.estimator.serving.step_time import (
     PlacedModel,
     SpeculativeDecoding,
     StepBatch,
-    count_matching_measurements,
     decode_time,
     draft_and_verify_step_time,
+    measurement_coverage,
     padded_rows,
     place_model,
     prefill_time,
@@ -104,23 +104,23 @@ class LatencyResult:
     prefill: InferenceStepTime
     decode: InferenceStepTime
     first: float
-    per_token: float
+    time_per_output_token: float
     accepted: float
     compute_bound_batch: int | None
     memory_bound_until_batch: int | None
     fits: bool
     measurements: MeasurementCoverage
 
-    def error_interval_name(self, part: str) -> str:
+    def error_interval_name(self, phase: str) -> str:
         """Return the error interval of a part, decode or prefill; servers have their own.
 
         The measurements contain no prompt outside of a server.
         """
-        if self.placed.engine.eager:
+        if self.placed.engine.seconds_per_eager_kernel:
             return self.measurements.error_interval_name(
-                {"decode": "tpot", "prefill": "ttft"}[part]
+                {"decode": "tpot", "prefill": "ttft"}[phase]
             )
-        return "prefill" if part == "prefill" else self.measurements.error_interval_name(part)
+        return "prefill" if phase == "prefill" else self.measurements.error_interval_name(phase)
 
     @property
     def memory_time(self) -> float:
@@ -164,11 +164,11 @@ def place_requested_model(inputs: LatencyInputs) -> PlacedModel:
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
     tensor = 1 if inputs.beyond_heads else inputs.tensor_parallel
     validate_inputs(model, gpu, inputs.weights, tensor)
-    problem = pipeline_problem(model, inputs.pipeline_parallel, inputs.engine)
+    problem = serving_pipeline_problem(model, inputs.pipeline_parallel, inputs.engine)
     if problem:
         raise input_error("pipeline_parallel", inputs.pipeline_parallel, problem)
     refuse_gguf_elsewhere(inputs.weights, inputs.engine)
-    fabric = gpu_interconnect(gpu, inputs.network_rate, domain=inputs.domain or 0)
+    fabric = gpu_interconnect(gpu, inputs.network_rate, gpus_per_domain=inputs.domain or 0)
     serving = ServingSetup(
         weights=inputs.weights,
         cache=inputs.cache,
@@ -176,7 +176,7 @@ def place_requested_model(inputs: LatencyInputs) -> PlacedModel:
         expert_tensor=inputs.tensor_parallel,
         software=inputs.engine,
         pipeline=inputs.pipeline_parallel,
-        drafts=inputs.draft_tokens > 0,
+        has_draft_head=inputs.draft_tokens > 0,
     )
     return place_model(model, gpu, fabric, serving)
 
@@ -210,12 +210,12 @@ def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult
         prefill=prefill,
         decode=decode,
         first=ttft,
-        per_token=per_token,
+        time_per_output_token=per_token,
         accepted=tokens,
         compute_bound_batch=compute_bound_batch,
         memory_bound_until_batch=memory_bound_until_batch,
         fits=inputs.batch <= max_batch,
-        measurements=count_matching_measurements(placed),
+        measurements=measurement_coverage(placed),
     )
 
 
@@ -252,7 +252,7 @@ def weights_compute_crossover_batch(
     if not placed.model.is_routed:
         rows = padded_rows(placed, start) * step.weights / step.compute
         crossover_batch = math.floor(rows) + 1
-        if crossover_batch > placed.engine.vector_rows:
+        if crossover_batch > placed.engine.max_unpadded_rows:
             crossover_batch = int(TILE) * math.floor(rows / TILE) + 1
         return crossover_batch if crossover_batch <= _MOST_ROWS else None
     batch = start

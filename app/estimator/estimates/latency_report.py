@@ -43,7 +43,7 @@ _Read = Callable[[LatencyResult], float]
 
 
 def _time_output(
-    name: str, label: str, read: _Read, step_part: str = "decode", *, primary: bool = False
+    name: str, label: str, read: _Read, phase: str = "decode", *, primary: bool = False
 ) -> OutputSpec[LatencyResult]:
     """Declare a modeled time [s]; `step_part` is its error interval."""
     return OutputSpec(
@@ -51,7 +51,7 @@ def _time_output(
         label,
         "s",
         "less",
-        lambda r: modeled_time(r.error_interval_name(step_part), read(r)),
+        lambda r: modeled_time(r.error_interval_name(phase), read(r)),
         modeled=True,
         primary=primary,
     )
@@ -71,17 +71,23 @@ def _rate_output(name: str, label: str, read: _Read) -> OutputSpec[LatencyResult
 
 OUTPUTS: tuple[OutputSpec[LatencyResult], ...] = (
     _time_output("ttft", "Time to first token", lambda r: r.first, "prefill", primary=True),
-    _time_output("tpot", "Time per output token", lambda r: r.per_token, primary=True),
-    _time_output("total", "Whole answer", lambda r: r.first + (r.inputs.answer - 1) * r.per_token),
+    _time_output("tpot", "Time per output token", lambda r: r.time_per_output_token, primary=True),
+    _time_output(
+        "total", "Whole answer", lambda r: r.first + (r.inputs.answer - 1) * r.time_per_output_token
+    ),
     _time_output("prefill_time", "Computing the prompt", lambda r: r.prefill.total, "prefill"),
     _time_output("decode_time", "One decoding step", lambda r: r.decode.total),
     _time_output("memory_time", "Reading weights and cache", lambda r: r.memory_time),
     _time_output("compute_time", "Computing", lambda r: r.decode.compute),
     _time_output("communication_time", "Exchanging between GPUs", lambda r: r.decode.communication),
     _time_output("overhead_time", "Launches and host", lambda r: r.overhead_time),
-    _rate_output("tokens_per_second", "Tokens per second and sequence", lambda r: 1 / r.per_token),
     _rate_output(
-        "throughput", "Tokens per second of the batch", lambda r: 1 / r.per_token * r.inputs.batch
+        "tokens_per_second", "Tokens per second and sequence", lambda r: 1 / r.time_per_output_token
+    ),
+    _rate_output(
+        "throughput",
+        "Tokens per second of the batch",
+        lambda r: 1 / r.time_per_output_token * r.inputs.batch,
     ),
     OutputSpec("bound", "Decoding is bound by"),
     OutputSpec(
@@ -124,8 +130,8 @@ _LEADS = {
 def _build_verdict(result: LatencyResult) -> Verdict:
     first = format_value(result.first, "s")
     then = (
-        f"after {first}, then one every {format_value(result.per_token, 's')} "
-        f"({format_number(1 / result.per_token)} tokens/s for each sequence)."
+        f"after {first}, then one every {format_value(result.time_per_output_token, 's')} "
+        f"({format_number(1 / result.time_per_output_token)} tokens/s for each sequence)."
     )
     if not result.fits:
         where = f"{result.placed.serving.gpus} {result.placed.gpu.name}"
@@ -153,7 +159,7 @@ def _describe_other_acceptances(result: LatencyResult) -> str:
     inputs = result.inputs
     if not inputs.draft_tokens:
         return ""
-    step = result.per_token * result.accepted
+    step = result.time_per_output_token * result.accepted
     paces = [
         f"one every {format_value(step / tokens_per_step(other, inputs.draft_tokens), 's')} "
         f"at {format_value(other, '%')}"
@@ -225,8 +231,8 @@ def _token_time_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
         _STEPS.line_from_template(
             "tpot",
             "[one step] ÷ [tokens kept per step]",
-            ((result.per_token * result.accepted, "s"), tokens),
-            result.per_token,
+            ((result.time_per_output_token * result.accepted, "s"), tokens),
+            result.time_per_output_token,
             "leviathan-2023" if result.inputs.draft_tokens else "pope-2022",
         ),
         _sum_of_parts_step("prefill_time", result.prefill),
@@ -253,12 +259,12 @@ _PARTS = {
 }
 
 
-def _sum_of_parts_step(figure: str, step: InferenceStepTime) -> FormulaStep:
+def _sum_of_parts_step(output_name: str, step: InferenceStepTime) -> FormulaStep:
     """Return the sum of a step's parts that take time, in their order."""
     seconds = {name: getattr(step, part) for part, name in _PARTS.items()}
     named = [name for name, value in seconds.items() if value]
     numbers = format_exact_sum(seconds.values(), "s")
-    return _STEPS.line(figure, " + ".join(named), numbers, step.total, "pope-2022")
+    return _STEPS.line(output_name, " + ".join(named), numbers, step.total, "pope-2022")
 
 
 def _build_roofline(inputs: LatencyInputs, placed: PlacedModel) -> Chart:
@@ -290,7 +296,9 @@ def _build_roofline(inputs: LatencyInputs, placed: PlacedModel) -> Chart:
     )
 
 
-def _arithmetic_intensity(placed: PlacedModel, rows: float, context: float, part: str) -> float:
+def _arithmetic_intensity(
+    placed: PlacedModel, rows: float, context: float, phase_label: str
+) -> float:
     """Return the FLOPs per byte of one step on one GPU [FLOP/B]."""
     model, tensor = placed.model, placed.serving.tensor
     work = 2.0 * (model.active_parameters - model.embedding_parameters)
@@ -299,7 +307,7 @@ def _arithmetic_intensity(placed: PlacedModel, rows: float, context: float, part
         for layer, number in model.runs
     )
     read = weight_bytes_per_gpu(placed)
-    if part == "Answer":
+    if phase_label == "Answer":
         each = model.cache_elements_of_sequence(max(1, round(context)))
         read += rows * each * placed.element / tensor
     return rows * (work + scores) / tensor / read
@@ -329,7 +337,7 @@ def _build_notes(result: LatencyResult) -> tuple[str, ...]:
         "Time per output token is the pause between tokens of one sequence.",
         "No other request waits; serving-capacity adds the queue.",
     ]
-    if placed.serving.in_turn:
+    if placed.serving.stages_take_turns:
         notes.append(
             f"{placed.engine.label} deal out whole layers: each token passes one GPU after the "
             "other, so that more GPUs give more memory and no more speed."

@@ -34,10 +34,10 @@ class MigProfile:
 
     name: str
     memory: float
-    reported: float | None
+    reported_memory: float | None
     compute_slices: int
     memory_slices: int
-    starts: tuple[int, ...]
+    start_slices: tuple[int, ...]
 
     @property
     def name_prefix(self) -> str:
@@ -47,7 +47,7 @@ class MigProfile:
     @property
     def capacity(self) -> float:
         """Return the usable bytes: as reported by the driver, or else by its name [B]."""
-        return self.reported or self.memory
+        return self.reported_memory or self.memory
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -83,10 +83,10 @@ def find_mig_gpu(accelerator: str) -> MigGpu | None:
             MigProfile(
                 name=p["name"],
                 memory=p["memory_gb"] * 1e9,
-                reported=p["reported_gib"] * 2.0**30 if "reported_gib" in p else None,
+                reported_memory=p["reported_gib"] * 2.0**30 if "reported_gib" in p else None,
                 compute_slices=p["compute"],
                 memory_slices=p["memory"],
-                starts=tuple(p["starts"]),
+                start_slices=tuple(p["starts"]),
             )
             for p in row["profiles"]
         ),
@@ -122,7 +122,7 @@ def _find_remaining_start_slices(
     if not profiles:
         return []
     profile, *other_profiles = profiles
-    for start in profile.starts:
+    for start in profile.start_slices:
         slices = frozenset(range(start, start + profile.memory_slices))
         if not slices & occupied_slices:
             other_starts = _find_remaining_start_slices(other_profiles, occupied_slices | slices)
@@ -199,7 +199,7 @@ class MigResult:
     gpu: Accelerator
     card: MigGpu
     wanted: tuple[MigProfile, ...]
-    starts: tuple[int, ...] | None
+    start_slices: tuple[int, ...] | None
 
     @property
     def compute_slices(self) -> int:
@@ -216,13 +216,13 @@ class MigResult:
     @property
     def max_more_smallest(self) -> int:
         """Return how many of the smallest instances fit beside."""
-        if self.starts is None:
+        if self.start_slices is None:
             return 0
         return max_more_instances(self.card, self.card.profiles[0], self.wanted)
 
     @property
     def fits(self) -> bool:
-        return self.starts is not None
+        return self.start_slices is not None
 
     @property
     def compute_share(self) -> float:
@@ -315,12 +315,12 @@ def build_bar(result: MigResult) -> StackedBar:
 
 def build_profiles_table(result: MigResult) -> ResultTable:
     """Return the profiles of the GPU, with the start slices of chosen instances."""
-    card, starts = result.card, tuple(zip(result.wanted, result.starts or (), strict=False))
+    card, starts = result.card, tuple(zip(result.wanted, result.start_slices or (), strict=False))
     rows = tuple(
         (
             profile.name,
             (profile.memory, "B"),
-            (profile.reported, "B") if profile.reported else "not published",
+            (profile.reported_memory, "B") if profile.reported_memory else "not published",
             f"{profile.compute_slices} of {card.compute_slices}",
             f"{profile.memory_slices} of {card.memory_slices}",
             str(max_more_instances(card, profile)),
@@ -341,7 +341,7 @@ def build_notes(result: MigResult) -> tuple[str, ...]:
         "NVLink nor peer-to-peer transfers between them."
     )
     notes = [isolation_note, capacity_note(result.gpu)]
-    if not all(p.reported for p in result.wanted):
+    if not all(p.reported_memory for p in result.wanted):
         notes.append("Where no reading of an instance is published, the size in its name counts.")
     slices = result.card.compute_slices
     idle_slices = slices - result.compute_slices

@@ -8,7 +8,7 @@ from app.estimator.memory.inference_memory import kv_cache_elements_per_token
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.hf_config import UnreadableConfigError
 from app.estimator.models.lookup import describe_quantized_weights, find_model, read_pasted_config
-from app.estimator.models.number_formats import PUBLISHED, weight_table
+from app.estimator.models.number_formats import PUBLISHED, weight_bytes_by_split
 from app.estimator.models.vision_tower import VisionTower
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
@@ -129,7 +129,7 @@ def build_verdict(model: Architecture) -> Verdict:
     else:
         text = f"All of them work on each token; {shape_text}."
     if published := describe_quantized_weights(model, PUBLISHED, ""):
-        size = format_value(weight_table(model, PUBLISHED).total, "B")
+        size = format_value(weight_bytes_by_split(model, PUBLISHED).total, "B")
         text = f"{text} {published.removesuffix('.')}, {size}."
     return Verdict("info", f"{total} parameters.", text)
 
@@ -231,13 +231,13 @@ def build_notes(model: Architecture, sequence: int) -> tuple[str, ...]:
             "Active counts embeddings, router and shared experts; some model cards "
             "leave the input table out."
         )
-    if model.predictors:
+    if model.prediction_module_count:
         prediction_flops = format_value(prediction_module_flops_per_token(model, sequence), "FLOP")
         notes.append(
             "Multi-token prediction is counted beside the model; training with it "
             f"takes {prediction_flops} more for each token."
         )
-    if model.encoder:
+    if model.encoder_layers:
         notes.append("Layers and heads are those of the decoder.")
     return tuple(notes)
 

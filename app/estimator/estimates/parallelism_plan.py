@@ -24,14 +24,14 @@ from app.estimator.memory.parallel_layout import (
 )
 from app.estimator.memory.training_memory import (
     StageMemory,
-    TransientMemory,
+    TransientBytesPerToken,
     default_overhead_bytes,
-    resident_memory,
+    resident_memory_by_stage,
     transient_bytes_per_token_by_stage,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.result import VerdictFlip
-from app.estimator.training.step_time import LayerTimes, StepTime, layer_times
+from app.estimator.training.step_time import AllLayersTime, StepTime, all_layers_time
 from app.estimator.training.step_time import build_step_time as step_step_of
 from app.estimator.training.training_plan import (
     FREE_PLACES,
@@ -106,7 +106,7 @@ class TrainingJob:
     global_batch: int
     number_format: str = "bf16"
     software: str = "tuned"
-    usable: float = 0.95
+    usable_memory_share: float = 0.95
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -121,9 +121,9 @@ class MicroBatchFamily:
     context: int
     data: int
     expert: int
-    chunks: int
+    chunks_per_stage: int
     zero: int
-    sizes: tuple[tuple[int, int], ...]
+    micro_batches_and_counts: tuple[tuple[int, int], ...]
 
     def build_plan(
         self,
@@ -137,7 +137,7 @@ class MicroBatchFamily:
             data=self.data,
             context=self.context,
             expert=self.expert,
-            chunks=self.chunks,
+            chunks=self.chunks_per_stage,
             sequence=job.sequence,
             micro_batch=micro_batch_and_count[0],
             micro_batches=micro_batch_and_count[1],
@@ -159,19 +159,21 @@ class ModelSplit:
     pipeline: int
     context: int
     data: int
-    experts: tuple[int, ...]
-    cuts: tuple[tuple[tuple[int, int], tuple[tuple[int, int], ...]], ...]
+    expert_degrees: tuple[int, ...]
+    micro_batches_by_variant: tuple[tuple[tuple[int, int], tuple[tuple[int, int], ...]], ...]
 
     @property
     def layout_count(self) -> int:
         """Return the number of layouts, not counting recomputation."""
-        return len(self.experts) * sum(len(sizes) for _, sizes in self.cuts)
+        return len(self.expert_degrees) * sum(
+            len(sizes) for _, sizes in self.micro_batches_by_variant
+        )
 
     def families(self) -> Iterator[MicroBatchFamily]:
         """Yield its layouts, grouped by everything but the micro-batch."""
         degrees = (self.tensor, self.pipeline, self.context, self.data)
-        for expert in self.experts:
-            for variant, sizes in self.cuts:
+        for expert in self.expert_degrees:
+            for variant, sizes in self.micro_batches_by_variant:
                 yield MicroBatchFamily(*degrees, expert, *variant, sizes)
 
 
@@ -251,13 +253,13 @@ def _micro_batches_by_pipeline_variant(
 
 
 def _chunk_and_zero_choices(
-    layers: int, pipeline: int, data: int, batches: int
+    layers: int, pipeline: int, data: int, micro_batch_count: int
 ) -> tuple[tuple[int, int], ...]:
     """Return (chunks, ZeRO stage) pairs: sharded weights only without a pipeline."""
     if pipeline == 1:
         return ((1, 1), (1, 3)) if data > 1 else ((1, 1),)
     chunks = [1]
-    if batches % pipeline == 0:
+    if micro_batch_count % pipeline == 0:
         max_chunks = layers // pipeline
         chunks += [v for v in (2, 3, 4, 5, 6, 7, 8, 10) if v <= max_chunks]
         even_chunks = [v for v in chunks if -layers % (pipeline * v) <= FREE_PLACES]
@@ -287,13 +289,13 @@ class LayoutMemoryChecker:
         self._resident: dict[tuple[int, ...], _BytesByStage] = {}
         self._transient: dict[tuple[object, ...], _BytesByStage] = {}
         self._per_token_memory: dict[
-            tuple[object, ...], tuple[ParallelLayout, tuple[TransientMemory, ...]]
+            tuple[object, ...], tuple[ParallelLayout, tuple[TransientBytesPerToken, ...]]
         ] = {}
 
     @property
     def fits_sharded_states(self) -> bool:
         """Return whether the model states fit if they are fully sharded."""
-        unsharded = resident_memory(
+        unsharded = resident_memory_by_stage(
             self._model, ParallelLayout(), FRAMEWORKS["torch"], usual_bytes_per_parameter()
         )[0]
         states = unsharded.weights + unsharded.gradients + unsharded.optimizer
@@ -308,7 +310,7 @@ class LayoutMemoryChecker:
         if max(resident) > self._limit:
             return
         start = 0
-        for size in family.sizes:
+        for size in family.micro_batches_and_counts:
             self.steps += 1
             for recompute_index in range(start, len(_RECOMPUTES)):
                 transient = self._transient_bytes(family, size, _RECOMPUTES[recompute_index])
@@ -325,13 +327,13 @@ class LayoutMemoryChecker:
         return next(self.fitting_micro_batches(family), None) is not None
 
     def _resident_bytes(self, family: MicroBatchFamily) -> _BytesByStage:
-        split_key = (family.tensor, family.pipeline, family.chunks)
+        split_key = (family.tensor, family.pipeline, family.chunks_per_stage)
         key = (*split_key, family.expert, family.zero)
         resident = self._resident.get(key)
         if resident is None:
-            plan = family.build_plan(self._job, family.sizes[0])
+            plan = family.build_plan(self._job, family.micro_batches_and_counts[0])
             framework = plan_to_training_step(plan).framework
-            stages = resident_memory(
+            stages = resident_memory_by_stage(
                 self._model, plan_to_parallel_layout(plan), framework, usual_bytes_per_parameter()
             )
             overhead = default_overhead_bytes(plan.gpus)
@@ -341,21 +343,21 @@ class LayoutMemoryChecker:
         return resident
 
     def _transient_bytes(
-        self, family: MicroBatchFamily, size: tuple[int, int], recompute: Recompute
+        self, family: MicroBatchFamily, micro_batch_and_count: tuple[int, int], recompute: Recompute
     ) -> _BytesByStage:
-        split_key = (family.tensor, family.pipeline, family.chunks, family.context)
-        key = (*split_key, size, recompute)
+        split_key = (family.tensor, family.pipeline, family.chunks_per_stage, family.context)
+        key = (*split_key, micro_batch_and_count, recompute)
         transient = self._transient.get(key)
         if transient is None:
             layout, per_token_by_stage = self._transient_bytes_per_token(
                 family, (*split_key, recompute), recompute
             )
-            micro_batch, batches = size
+            micro_batch, batches = micro_batch_and_count
             tokens = self._job.sequence * micro_batch / family.context
             transient = tuple(
                 sum(
                     per_token.activation_and_logit_bytes(
-                        tokens, micro_batches_in_flight(per_token.stage, layout, batches)
+                        tokens, micro_batches_in_flight(per_token.stage_index, layout, batches)
                     )
                 )
                 for per_token in per_token_by_stage
@@ -366,10 +368,10 @@ class LayoutMemoryChecker:
 
     def _transient_bytes_per_token(
         self, family: MicroBatchFamily, cache_key: tuple[object, ...], recompute: Recompute
-    ) -> tuple[ParallelLayout, tuple[TransientMemory, ...]]:
+    ) -> tuple[ParallelLayout, tuple[TransientBytesPerToken, ...]]:
         layout_and_memory = self._per_token_memory.get(cache_key)
         if layout_and_memory is None:
-            plan = family.build_plan(self._job, family.sizes[0], recompute)
+            plan = family.build_plan(self._job, family.micro_batches_and_counts[0], recompute)
             layout = plan_to_parallel_layout(plan)
             per_token_by_stage = transient_bytes_per_token_by_stage(
                 self._model, layout, plan_to_training_step(plan)
@@ -384,12 +386,12 @@ class LayoutCandidate:
 
     plan: TrainingPlan
     step: StepTime
-    load: StageMemory
+    stage_memory: StageMemory
 
     @property
     def memory(self) -> float:
         """Return the bytes on a GPU of the fullest stage [B]."""
-        return self.load.total
+        return self.stage_memory.total
 
     @property
     def tokens_per_second(self) -> float:
@@ -405,9 +407,9 @@ class LayoutSearchResult:
     """
 
     ranked: tuple[LayoutCandidate, ...]
-    fitting: int
+    fitting_count: int
     seen: int
-    legal: int
+    legal_count: int
     steps: int
 
 
@@ -440,13 +442,15 @@ class _LayoutSearch:
         self._timed = 0
         self._model, self._job, self._fabric, self._most = model, job, fabric, limit
         self._engine = compute_sustained_rates(gpu, job.number_format, older_kernels=older_kernels)
-        self._fits = LayoutMemoryChecker(model, job, gpu.engine_visible_memory * job.usable)
-        self._times: dict[tuple[object, ...], LayerTimes] = {}
+        self._fits = LayoutMemoryChecker(
+            model, job, gpu.engine_visible_memory * job.usable_memory_share
+        )
+        self._times: dict[tuple[object, ...], AllLayersTime] = {}
         self._stages: dict[tuple[int, int], float] = {}
         self._ranked: list[tuple[float, float, int, TrainingPlan, StepTime]] = []
 
     @property
-    def steps_done(self) -> int:
+    def work_done(self) -> int:
         """Return the work done so far."""
         return self._fits.steps + self._timed
 
@@ -459,7 +463,7 @@ class _LayoutSearch:
 
     def rank_family(self, family: MicroBatchFamily) -> None:
         """Rank the layouts of a family that fit, each with the least recomputation."""
-        bubble_micro_batches = (family.pipeline - 1) / family.chunks
+        bubble_micro_batches = (family.pipeline - 1) / family.chunks_per_stage
         fullest_stage_share = self._fullest_stage_layer_share(family)
         for size, recompute, memory in self._fits.fitting_micro_batches(family):
             self.fitting += 1
@@ -477,9 +481,9 @@ class _LayoutSearch:
 
     def _fullest_stage_layer_share(self, family: MicroBatchFamily) -> float:
         """Return the share of the layers on the fullest stage."""
-        key = family.pipeline, family.chunks
+        key = family.pipeline, family.chunks_per_stage
         if key not in self._stages:
-            plan = family.build_plan(self._job, family.sizes[0])
+            plan = family.build_plan(self._job, family.micro_batches_and_counts[0])
             self._stages[key] = layers_of_fullest_stage(self._model, plan) / self._model.layers
         return self._stages[key]
 
@@ -488,13 +492,13 @@ class _LayoutSearch:
         return len(self._ranked) >= self._most and min_seconds > self._ranked[-1][0]
 
     def _layer_times(
-        self, family: MicroBatchFamily, size: tuple[int, int], recompute: Recompute
-    ) -> LayerTimes:
-        key = (family.tensor, family.context, family.expert, size[0], recompute)
+        self, family: MicroBatchFamily, micro_batch_and_count: tuple[int, int], recompute: Recompute
+    ) -> AllLayersTime:
+        key = (family.tensor, family.context, family.expert, micro_batch_and_count[0], recompute)
         times = self._times.get(key)
         if times is None:
-            plan = family.build_plan(self._job, size, recompute)
-            times = layer_times(self._model, self._engine, self._fabric, plan)
+            plan = family.build_plan(self._job, micro_batch_and_count, recompute)
+            times = all_layers_time(self._model, self._engine, self._fabric, plan)
             self._times[key] = times
             self._timed += _LAYER * len(self._model.runs)
         return times
@@ -511,7 +515,7 @@ def search_layouts(
     job: TrainingJob,
     fabric: Interconnect,
     max_ranked: int = 10,
-    max_steps: int = STEPS,
+    max_work: int = STEPS,
 ) -> LayoutSearchResult:
     """Return the best of all layouts that fit, or of those tried within the work limit.
 
@@ -527,21 +531,21 @@ def search_layouts(
     tried_count = 0
     for split in splits:
         for family in split.families():
-            if search.steps_done >= max_steps:
+            if search.work_done >= max_work:
                 break
             search.rank_family(family)
-            tried_count += len(family.sizes)
+            tried_count += len(family.micro_batches_and_counts)
     legal = sum(split.layout_count for split in splits)
     return LayoutSearchResult(
-        search.ranked_candidates(), search.fitting, tried_count, legal, search.steps_done
+        search.ranked_candidates(), search.fitting, tried_count, legal, search.work_done
     )
 
 
 def find_fewest_gpus(
-    model: Architecture, gpu: Accelerator, job: TrainingJob, fabric: Interconnect, max_steps: int
+    model: Architecture, gpu: Accelerator, job: TrainingJob, fabric: Interconnect, max_work: int
 ) -> FewestGpus:
     """Return the fewest GPUs that fit a layout, by powers of two up to the job's number."""
-    limit = gpu.engine_visible_memory * job.usable
+    limit = gpu.engine_visible_memory * job.usable_memory_share
     gpus, work_done = 1, 0
     while gpus <= job.gpus:
         batch = max(1, job.global_batch // gpus) * gpus
@@ -551,7 +555,7 @@ def find_fewest_gpus(
             for split in list_splits(model, fabric, smaller_job):
                 if any(map(memory_checker.has_fit, split.families())):
                     return FewestGpus(gpus)
-                if work_done + memory_checker.steps >= max_steps:
+                if work_done + memory_checker.steps >= max_work:
                     return FewestGpus(None, sure=False)
         work_done += memory_checker.steps
         gpus *= 2
@@ -571,10 +575,10 @@ class ParallelismPlanResult:
     job: TrainingJob
     fabric: Interconnect
     ranked: tuple[LayoutCandidate, ...]
-    fewest: FewestGpus
+    fewest_gpus: FewestGpus
     count: int
     seen: int
-    legal: int
+    legal_count: int
 
     @property
     def best_layout(self) -> LayoutCandidate | None:
@@ -656,7 +660,7 @@ def requested_job(inputs: ParallelismPlanInputs, model: Architecture) -> Trainin
         global_batch=inputs.global_batch or _round_batch(default_batch, inputs.gpus),
         number_format=inputs.number_format,
         software=find_software(inputs.software, model).id,
-        usable=inputs.usable_memory,
+        usable_memory_share=inputs.usable_memory,
     )
 
 
@@ -694,10 +698,10 @@ def compute_parallelism_plan(
         job=job,
         fabric=fabric,
         ranked=tuple(ranked[:10]),
-        fewest=find_fewest_gpus(model, gpu, job, fabric, _STEPS_OF_FEWEST),
-        count=searches[0].fitting,
+        fewest_gpus=find_fewest_gpus(model, gpu, job, fabric, _STEPS_OF_FEWEST),
+        count=searches[0].fitting_count,
         seen=sum(search.seen for search in searches),
-        legal=sum(search.legal for search in searches),
+        legal_count=sum(search.legal_count for search in searches),
     )
 
 
@@ -728,7 +732,7 @@ def _search_full_and_halved_clusters(
 
 def find_flips(result: ParallelismPlanResult) -> tuple[VerdictFlip, ...]:
     """Return the cluster size at which no layout fits any more."""
-    fewest = result.fewest.gpus
+    fewest = result.fewest_gpus.gpus
     if result.best_layout is None or fewest is None or not 2 <= fewest < result.inputs.gpus:
         return ()
     now, then = format_number(result.inputs.gpus), format_number(fewest // 2)

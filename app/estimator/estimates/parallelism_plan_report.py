@@ -151,7 +151,7 @@ def _best_memory(result: _PlanResult) -> OutputValue:
     if first is None:
         return _MISSING
     framework = first.plan.software.framework
-    return OutputValue(first.memory, *plausible_bytes_range(first.load, framework))
+    return OutputValue(first.memory, *plausible_bytes_range(first.stage_memory, framework))
 
 
 def _plan_property_output(
@@ -203,9 +203,9 @@ def _run_cost(result: _PlanResult) -> OutputValue:
 
 def _fewest_gpus(result: _PlanResult) -> OutputValue:
     note = "The search ended before it found a size on which a layout fits."
-    if result.fewest.sure:
+    if result.fewest_gpus.sure:
         note = "Powers of two up to the cluster were tried."
-    return OutputValue(result.fewest.gpus, note=note)
+    return OutputValue(result.fewest_gpus.gpus, note=note)
 
 
 OUTPUTS: tuple[OutputSpec[_PlanResult], ...] = (
@@ -328,19 +328,19 @@ def _build_verdict(result: ParallelismPlanResult) -> Verdict:
     )
 
 
-def _no_layout_verdict(where: str, result: ParallelismPlanResult) -> Verdict:
-    if result.seen == result.legal:
-        text = f"No layout of the model fits on {where} with this batch."
+def _no_layout_verdict(gpus_text: str, result: ParallelismPlanResult) -> Verdict:
+    if result.seen == result.legal_count:
+        text = f"No layout of the model fits on {gpus_text} with this batch."
         return Verdict("no", "Does not fit.", text)
-    text = f"No layout that was looked at fits on {where} with this batch."
+    text = f"No layout that was looked at fits on {gpus_text} with this batch."
     return Verdict("no", "No layout was found.", text + _search_limit_text(result))
 
 
 def _search_limit_text(result: ParallelismPlanResult) -> str:
     """Return a note if the search reached its work limit; else empty."""
-    if result.seen == result.legal:
+    if result.seen == result.legal_count:
         return ""
-    seen, legal = format_number(result.seen), format_number(result.legal)
+    seen, legal = format_number(result.seen), format_number(result.legal_count)
     return f" The search looked at {seen} of {legal} layouts; a better one may exist."
 
 
@@ -373,10 +373,12 @@ def _build_steps(result: ParallelismPlanResult) -> tuple[FormulaStep, ...]:
             "states + activations in flight + logits + overhead and buffers",
             format_exact_sum(
                 (
-                    first.load.weights + first.load.gradients + first.load.optimizer,
-                    first.load.activations,
-                    first.load.logits,
-                    first.load.overhead + first.load.buffers,
+                    first.stage_memory.weights
+                    + first.stage_memory.gradients
+                    + first.stage_memory.optimizer,
+                    first.stage_memory.activations,
+                    first.stage_memory.logits,
+                    first.stage_memory.overhead + first.stage_memory.buffers,
                 ),
                 "B",
             ),
@@ -387,7 +389,7 @@ def _build_steps(result: ParallelismPlanResult) -> tuple[FormulaStep, ...]:
         _STEPS.line_from_template(
             "time",
             "[tokens] ÷ [tokens per step] × [step] ÷ [useful share]",
-            (result.inputs.tokens, plan.tokens, (step.total, "s"), (run.useful, "%")),
+            (result.inputs.tokens, plan.tokens, (step.total, "s"), (run.useful_share, "%")),
             run.seconds,
             "megatron-2021",
             topic="parallelism",
@@ -428,7 +430,7 @@ def _build_pictures(gpu: Accelerator, first: LayoutCandidate) -> tuple[Timeline 
         spans.append(TimelineSpan(lane, text, now, now + length, lane != "Computing"))
         now += length
     whole = gpu.engine_visible_memory
-    load = first.load
+    load = first.stage_memory
     bar = StackedBar(
         "Memory of each GPU",
         (

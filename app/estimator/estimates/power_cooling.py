@@ -181,25 +181,25 @@ class PowerCoolingResult:
 
     inputs: PowerCoolingInputs
     system: System
-    node: float
+    system_power: float
     units: int
-    load: float
+    load_share: float
     gpus: float | None
-    others: float
-    in_rack: int
+    network_and_storage_power: float
+    systems_per_rack: int
     racks: int | None
-    machines: float
-    site: float
+    machines_power: float
+    site_power: float
     current: float
     circuits: int
-    liquid: float
-    energy: float
-    carbon: float
+    liquid_cooled_share: float
+    energy_wh: float
+    carbon_kg: float
 
     @property
     def rack_power(self) -> float:
         """Return the maximum power of a full rack, or of one system if none fits [W]."""
-        return self.node * max(1, self.in_rack)
+        return self.system_power * max(1, self.systems_per_rack)
 
     @property
     def lacking_supplies(self) -> tuple[int, int] | None:
@@ -211,36 +211,38 @@ class PowerCoolingResult:
     @property
     def typical_power(self) -> float:
         """Return the typical power of the machines [W]."""
-        return self.machines * self.load
+        return self.machines_power * self.load_share
 
     @property
     def typical_site_power(self) -> float:
         """Return the typical power of the site [W]."""
-        return self.site * self.load
+        return self.site_power * self.load_share
 
     @property
     def max_systems_power(self) -> float:
         """Return the maximum power of all systems [W]."""
-        return self.inputs.nodes * self.node
+        return self.inputs.nodes * self.system_power
 
     @property
     def needed_coolant_flow(self) -> float:
         """Return the coolant flow for the liquid-cooled share of the heat [m3/s]."""
-        return coolant_flow(self.max_systems_power * self.liquid, self.inputs.liquid_rise)
+        return coolant_flow(
+            self.max_systems_power * self.liquid_cooled_share, self.inputs.liquid_rise
+        )
 
     @property
     def status(self) -> Status:
         """Return `no` if a system does not fit in a rack or the site lacks the power."""
         limit = self.inputs.site_limit
-        if self.racks is None or (limit is not None and self.site > limit):
+        if self.racks is None or (limit is not None and self.site_power > limit):
             return "no"
-        is_near_site_limit = limit is not None and self.site > _TIGHT * limit
-        is_rack_dense = self.rack_power * (1 - self.liquid) > DENSE
+        is_near_site_limit = limit is not None and self.site_power > _TIGHT * limit
+        is_rack_dense = self.rack_power * (1 - self.liquid_cooled_share) > DENSE
         return "tight" if is_near_site_limit or is_rack_dense else "fits"
 
     def air_flow(self, watts: float) -> float:
         """Return the air flow for the heat that liquid does not remove [m3/s]."""
-        return air_flow(watts * (1 - self.liquid), self.inputs.air_rise)
+        return air_flow(watts * (1 - self.liquid_cooled_share), self.inputs.air_rise)
 
 
 # Typical over maximum power: a server with eight H100 drew at most 8.4 of its 10.2 kW
@@ -272,20 +274,20 @@ def compute_site(inputs: PowerCoolingInputs) -> PowerCoolingResult:
     return PowerCoolingResult(
         inputs=inputs,
         system=system,
-        node=node,
+        system_power=node,
         units=units,
-        load=load,
+        load_share=load,
         gpus=_sum_gpu_power_of_systems(inputs, system, node),
-        others=other_power,
-        in_rack=in_rack,
+        network_and_storage_power=other_power,
+        systems_per_rack=in_rack,
         racks=-(-inputs.nodes // in_rack) if in_rack else None,
-        machines=machines,
-        site=site,
+        machines_power=machines,
+        site_power=site,
         current=current,
-        circuits=_count_circuits(inputs, current),
-        liquid=_liquid_cooled_share(inputs, system),
-        energy=site_joules / 3600,
-        carbon=carbon_emitted(site_joules, inputs.carbon_intensity),
+        circuits=_count_rack_circuits(inputs, current),
+        liquid_cooled_share=_liquid_cooled_share(inputs, system),
+        energy_wh=site_joules / 3600,
+        carbon_kg=carbon_emitted(site_joules, inputs.carbon_intensity),
     )
 
 
@@ -314,7 +316,7 @@ def _sum_gpu_power_of_systems(
     return tdp * system.gpus * inputs.nodes
 
 
-def _count_circuits(inputs: PowerCoolingInputs, current: float) -> int:
+def _count_rack_circuits(inputs: PowerCoolingInputs, current: float) -> int:
     needed = math.ceil(current / (inputs.circuit * CONTINUOUS) - 1e-9)
     return {"2n": 2 * needed, "n+1": needed + 1, "n": needed}[inputs.feeds]
 
@@ -340,16 +342,20 @@ def _rack_flips(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
         units_now, flips = str(inputs.rack_units), str(result.units)
         return (VerdictFlip("rack_units", "Height of a rack", units_now, flips, "Holds one."),)
     changes = []
-    needed = (result.in_rack + 1) * result.node
-    if result.in_rack < capacity and is_allowed_after_rounding(type(inputs), "rack_limit", needed):
+    needed = (result.systems_per_rack + 1) * result.system_power
+    if result.systems_per_rack < capacity and is_allowed_after_rounding(
+        type(inputs), "rack_limit", needed
+    ):
         flips = f"{round_past_limit(needed / 1e3, up=True)} kW"
-        count = result.in_rack + 1
+        count = result.systems_per_rack + 1
         racks = format_number(-(-inputs.nodes // count))
         holds = "one system" if count == 1 else f"{count} systems"
         becomes = f"Holds {holds}: {racks} racks."
         changes.append(VerdictFlip("rack_limit", "Power of a rack", now, flips, becomes))
-    if result.in_rack and is_allowed_after_rounding(type(inputs), "rack_limit", result.node):
-        flips = f"{round_past_limit(result.node / 1e3 * 0.999, up=False)} kW"
+    if result.systems_per_rack and is_allowed_after_rounding(
+        type(inputs), "rack_limit", result.system_power
+    ):
+        flips = f"{round_past_limit(result.system_power / 1e3 * 0.999, up=False)} kW"
         changes.append(VerdictFlip("rack_limit", "Power of a rack", now, flips, "Holds none."))
     return tuple(changes)
 
@@ -359,16 +365,16 @@ def _site_flips(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
     limit = inputs.site_limit
     if limit is None or result.racks is None:
         return ()
-    site_power_per_node = result.site / inputs.nodes
+    site_power_per_node = result.site_power / inputs.nodes
     max_nodes = int(limit / site_power_per_node + 1e-9)
-    fits = result.site <= limit
+    fits = result.site_power <= limit
     becomes = "Too much for the site." if fits else "Fits."
     changes = []
     flips = max_nodes + 1 if fits else max_nodes
     if 0 < flips <= 1_000_000:
         now = format_number(inputs.nodes)
         changes.append(VerdictFlip("nodes", "Systems", now, format_number(flips), becomes))
-    pue = limit / result.machines
+    pue = limit / result.machines_power
     if 1 <= pue <= 5:
         now = format_number(inputs.pue)
         changes.append(VerdictFlip("pue", "PUE", now, round_past_limit(pue, up=fits), becomes))

@@ -40,7 +40,7 @@ def _typical_load_output(
         value = read(result)
         if result.inputs.load is not None:
             return OutputValue(value)
-        low, high = (value * share / result.load for share in LOAD_RANGE)
+        low, high = (value * share / result.load_share for share in LOAD_RANGE)
         return OutputValue(value, low, high)
 
     return OutputSpec(name, label, unit, "less", read_with_range, modeled=True)
@@ -59,28 +59,28 @@ def _rack_power_value(result: PowerCoolingResult) -> OutputValue:
 
 
 def _coolant_flow_value(result: PowerCoolingResult) -> OutputValue:
-    if result.liquid:
+    if result.liquid_cooled_share:
         return OutputValue(result.needed_coolant_flow)
     return OutputValue(None, note="Air takes all heat of the systems.", applies=False)
 
 
 OUTPUTS: tuple[OutputSpec[PowerCoolingResult], ...] = (
     OutputSpec("racks", "Racks", better="less", read=_racks_value, primary=True),
-    OutputSpec("nodes_per_rack", "Systems in a rack", "node", "more", lambda r: r.in_rack),
+    OutputSpec("nodes_per_rack", "Systems in a rack", "node", "more", lambda r: r.systems_per_rack),
     OutputSpec("rack_power", "Power of a full rack", "W", "less", _rack_power_value),
-    OutputSpec("machines_power", "Machines, highest", "W", "less", lambda r: r.machines),
+    OutputSpec("machines_power", "Machines, highest", "W", "less", lambda r: r.machines_power),
     _typical_load_output("machines_typical", "Machines, typical", "W", lambda r: r.typical_power),
-    OutputSpec("site_power", "Site, highest", "W", "less", lambda r: r.site),
+    OutputSpec("site_power", "Site, highest", "W", "less", lambda r: r.site_power),
     _typical_load_output("site_typical", "Site, typical", "W", lambda r: r.typical_site_power),
     OutputSpec("current", "Current of a rack, each phase", "A", "less"),
     OutputSpec("circuits", "Circuits of a rack"),
-    OutputSpec("heat", "Heat of the machines", "W", "less", lambda r: r.machines),
+    OutputSpec("heat", "Heat of the machines", "W", "less", lambda r: r.machines_power),
     OutputSpec(
         "heat_btu",
         "Heat in BTU/h",
         "BTU/h",
         "less",
-        lambda r: round(heat_in_btu_per_hour(r.machines)),
+        lambda r: round(heat_in_btu_per_hour(r.machines_power)),
     ),
     OutputSpec(
         "air", "Air through the systems", "m3/s", "less", lambda r: r.air_flow(r.max_systems_power)
@@ -90,11 +90,11 @@ OUTPUTS: tuple[OutputSpec[PowerCoolingResult], ...] = (
         "Air through one system",
         "CFM",
         "less",
-        lambda r: round(r.air_flow(r.node) * CUBIC_FEET_PER_MINUTE),
+        lambda r: round(r.air_flow(r.system_power) * CUBIC_FEET_PER_MINUTE),
     ),
     OutputSpec("coolant", "Coolant", "m3/s", "less", _coolant_flow_value),
-    _typical_load_output("energy", "Energy", "Wh", lambda r: r.energy),
-    _typical_load_output("carbon", "Carbon dioxide", "kg", lambda r: r.carbon),
+    _typical_load_output("energy", "Energy", "Wh", lambda r: r.energy_wh),
+    _typical_load_output("carbon", "Carbon dioxide", "kg", lambda r: r.carbon_kg),
     OutputSpec("fits", "Fits", better="more", read=lambda r: r.status != "no"),
 )
 _STEPS = StepBuilder(OUTPUTS, "power-and-cooling")
@@ -118,19 +118,19 @@ def estimate(inputs: PowerCoolingInputs) -> Estimate:
 def _build_verdict(result: PowerCoolingResult) -> Verdict:
     inputs = result.inputs
     status = result.status
-    name, most = result.system.name, format_value(result.node, "W")
+    name, most = result.system.name, format_value(result.system_power, "W")
     if result.racks is None:
         return Verdict(status, "Too dense for the racks.", _too_dense_text(result))
-    site = format_value(result.site, "W")
+    site = format_value(result.site_power, "W")
     if status == "no":
         text = (
-            f"{_count_systems(inputs.nodes, name, 'needs')} {site} with cooling and "
+            f"{_systems_with_verb(inputs.nodes, name, 'needs')} {site} with cooling and "
             f"the site has {format_value(inputs.site_limit, 'W')}."
         )
         return Verdict(status, "Too much for the site.", text)
     limit = inputs.site_limit
     of = f" of the {format_value(limit, 'W')} that it has" if limit else ""
-    each = min(result.in_rack, inputs.nodes)
+    each = min(result.systems_per_rack, inputs.nodes)
     systems = "one system" if each == 1 else f"{each} systems"
     racks = f"One rack with {systems}."
     if result.racks > 1:
@@ -140,16 +140,16 @@ def _build_verdict(result: PowerCoolingResult) -> Verdict:
         status,
         racks,
         f"Racks for network and storage come on top. "
-        f"{_count_systems(inputs.nodes, f'{name} of {most}', 'draws')} at most "
-        f"{format_value(result.machines, 'W')} with network and storage, and the "
+        f"{_systems_with_verb(inputs.nodes, f'{name} of {most}', 'draws')} at most "
+        f"{format_value(result.machines_power, 'W')} with network and storage, and the "
         f"site {site}{of}.{_lost_feed_text(result)}",
     )
 
 
-def _count_systems(nodes: int, name: str, verb: str) -> str:
+def _systems_with_verb(nodes: int, name: str, verb: str) -> str:
     """Return a number of systems with a verb that agrees with it.
 
-    >>> _count_systems(1, "DGX H100", "draws"), _count_systems(2, "DGX H100", "draws")
+    >>> _systems_with_verb(1, "DGX H100", "draws"), _systems_with_verb(2, "DGX H100", "draws")
     ('One DGX H100 draws', '2 DGX H100 draw')
     """
     if nodes == 1:
@@ -176,40 +176,40 @@ def _too_dense_text(result: PowerCoolingResult) -> str:
     name = result.system.name
     if result.units > inputs.rack_units:
         return f"The {name} is {result.units} units high and a rack {inputs.rack_units}."
-    most, limit = format_value(result.node, "W"), format_value(inputs.rack_limit, "W")
+    most, limit = format_value(result.system_power, "W"), format_value(inputs.rack_limit, "W")
     return f"One {name} draws up to {most} and a rack has {limit}."
 
 
 def _build_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
     inputs = result.inputs
-    node, nodes = format_term(result.node, "W"), format_term(inputs.nodes)
+    node, nodes = format_term(result.system_power, "W"), format_term(inputs.nodes)
     return (
         _STEPS.line(
             "nodes_per_rack",
             "the smaller of ⌊rack power ÷ power of a system⌋ and ⌊rack height ÷ height of a system⌋",
             f"min(⌊{format_term(inputs.rack_limit, 'W')} ÷ {node}⌋, ⌊{inputs.rack_units} ÷ {result.units}⌋)",
-            result.in_rack,
+            result.systems_per_rack,
             "catalogue",
         ),
         _STEPS.line(
             "machines_power",
             "systems × highest power × (1 + network and storage)",
             f"{nodes} × {node} × {format_term(1 + inputs.other)}",
-            result.machines,
+            result.machines_power,
             "catalogue",
         ),
         _STEPS.line_from_template(
             "machines_typical",
             "[highest] × [typical load]",
-            ((result.machines, "W"), (result.load, "%")),
+            ((result.machines_power, "W"), (result.load_share, "%")),
             result.typical_power,
             "latif-2025",
         ),
         _STEPS.line_from_template(
             "site_power",
             "[machines] × [PUE]",
-            ((result.machines, "W"), inputs.pue),
-            result.site,
+            ((result.machines_power, "W"), inputs.pue),
+            result.site_power,
             "iso-30134-2",
         ),
         *_rack_steps(result),
@@ -243,13 +243,13 @@ def _rack_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
 
 def _cooling_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
     shown = format_term(result.max_systems_power, "W")
-    air = f"{shown} × {format_term(1 - result.liquid, '%')}"
+    air = f"{shown} × {format_term(1 - result.liquid_cooled_share, '%')}"
     steps = [
         _STEPS.line(
             "heat_btu",
             "watts × 3.412, rounded",
-            f"⌊{format_term(result.machines, 'W')} × 3.412 + 0.5⌋",
-            round(heat_in_btu_per_hour(result.machines)),
+            f"⌊{format_term(result.machines_power, 'W')} × 3.412 + 0.5⌋",
+            round(heat_in_btu_per_hour(result.machines_power)),
             "ashrae-datacom",
         ),
         _STEPS.line(
@@ -260,12 +260,13 @@ def _cooling_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
             "ashrae-datacom",
         ),
     ]
-    if result.liquid:
+    if result.liquid_cooled_share:
         steps.append(
             _STEPS.line(
                 "coolant",
                 "heat to liquid ÷ (997 kg/m³ × 4,180 J/(kg·°C) × warming)",
-                f"{shown} × {format_term(result.liquid, '%')} ÷ (997 × 4,180 × {format_term(result.inputs.liquid_rise)})",
+                f"{shown} × {format_term(result.liquid_cooled_share, '%')} ÷ "
+                f"(997 × 4,180 × {format_term(result.inputs.liquid_rise)})",
                 result.needed_coolant_flow,
                 "ashrae-datacom",
             )
@@ -279,14 +280,14 @@ def _energy_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
             "energy",
             "[site, typical] × [running time]",
             ((result.typical_site_power, "W"), (result.inputs.duration, "s")),
-            result.energy,
+            result.energy_wh,
             "patterson-2021",
         ),
         _STEPS.line(
             "carbon",
             "energy × carbon intensity",
-            f"{format_term(result.energy, 'Wh')} × {format_term(result.inputs.carbon_intensity * 1000)} g/kWh",
-            result.carbon,
+            f"{format_term(result.energy_wh, 'Wh')} × {format_term(result.inputs.carbon_intensity * 1000)} g/kWh",
+            result.carbon_kg,
             "patterson-2021",
         ),
     )
@@ -300,8 +301,8 @@ def _build_bar(result: PowerCoolingResult) -> StackedBar:
     parts = (
         *((named,) if gpus else ()),
         BarSegment("kv", rest, result.max_systems_power - gpus),
-        BarSegment("activations", "Network and storage", result.others),
-        BarSegment("overhead", "Cooling and losses", result.site - result.machines),
+        BarSegment("activations", "Network and storage", result.network_and_storage_power),
+        BarSegment("overhead", "Cooling and losses", result.site_power - result.machines_power),
     )
     limit = result.inputs.site_limit
     text = f"{format_value(limit, 'W')} of the site" if limit else ""
@@ -313,14 +314,14 @@ def _build_power_and_heat_table(result: PowerCoolingResult) -> ResultTable:
         (
             text,
             (watts, "W"),
-            (watts * result.load, "W"),
+            (watts * result.load_share, "W"),
             (round(heat_in_btu_per_hour(watts)), "BTU/h"),
         )
         for text, watts in (
-            ("One system", result.node),
+            ("One system", result.system_power),
             ("A full rack", result.rack_power),
-            ("All machines", result.machines),
-            ("The site", result.site),
+            ("All machines", result.machines_power),
+            ("The site", result.site_power),
         )
     )
     columns = ("What", "Highest", "Typical", "Highest heat")
@@ -333,17 +334,17 @@ def _build_notes(result: PowerCoolingResult) -> tuple[str, ...]:
         notes.append(
             "Typical load is taken as 80%; measured servers with eight GPUs lie between 60 and 90%."
         )
-    if result.rack_power * (1 - result.liquid) > DENSE:
+    if result.rack_power * (1 - result.liquid_cooled_share) > DENSE:
         notes.append(
-            f"{format_value(result.rack_power * (1 - result.liquid), 'W')} of heat in the air "
+            f"{format_value(result.rack_power * (1 - result.liquid_cooled_share), 'W')} of heat in the air "
             "of one rack is more than most buildings carry away."
         )
     notes.append(
         "Network, storage and management stand in racks of their own, which are not counted."
     )
-    if result.liquid:
+    if result.liquid_cooled_share:
         notes.append(
-            f"Liquid takes {format_value(result.liquid, '%')} of the heat of the "
+            f"Liquid takes {format_value(result.liquid_cooled_share, '%')} of the heat of the "
             "systems, reckoned as water at sea level pressure."
         )
     notes.append("Air is reckoned at sea level; at 1,500 m it takes a fifth more.")

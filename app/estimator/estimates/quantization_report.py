@@ -16,7 +16,12 @@ from app.estimator.memory.parallel_layout import tensor_parallel_problem
 from app.estimator.memory_verdict import capacity_note
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import FORMATS, WEIGHT_CHOICES, WeightFormat, weight_table
+from app.estimator.models.number_formats import (
+    FORMATS,
+    WEIGHT_CHOICES,
+    WeightFormat,
+    weight_bytes_by_split,
+)
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Estimate,
@@ -71,10 +76,10 @@ class FormatResult:
 
     form: WeightFormat
     total: float
-    per_gpu: float
-    language: float
-    floor: float | None
-    peak: float | None
+    bytes_per_gpu: float
+    language_bytes_per_gpu: float
+    weight_read_time: float | None
+    peak_rate: float | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -99,16 +104,16 @@ def compute_format(
     model: Architecture, inputs: QuantizationInputs, gpu: Accelerator, format_name: str
 ) -> FormatResult:
     """Compute the sizes and rates of the format called `format_name`."""
-    table, form = weight_table(model, format_name), FORMATS[format_name]
+    table, form = weight_bytes_by_split(model, format_name), FORMATS[format_name]
     per_gpu = table.bytes_per_gpu(inputs.tensor_parallel)
     language = per_gpu - table.tower / inputs.tensor_parallel
     return FormatResult(
         form=form,
         total=table.total,
-        per_gpu=per_gpu,
-        language=language,
-        floor=_compute_weight_read_time(model, inputs, gpu, language),
-        peak=gpu.peak_rate(math_format_used(gpu, form)),
+        bytes_per_gpu=per_gpu,
+        language_bytes_per_gpu=language,
+        weight_read_time=_compute_weight_read_time(model, inputs, gpu, language),
+        peak_rate=gpu.peak_rate(math_format_used(gpu, form)),
     )
 
 
@@ -140,20 +145,22 @@ OUTPUTS: tuple[OutputSpec[QuantizationResult], ...] = (
     OutputSpec("total", "Weights after", "B", "less", lambda r: r.compared.total, primary=True),
     OutputSpec("before", "Weights before", "B", read=lambda r: r.baseline.total),
     OutputSpec("saved", "Saved", "B", "more", lambda r: r.baseline.total - r.compared.total),
-    OutputSpec("per_gpu", "On one GPU", "B", "less", lambda r: r.compared.per_gpu),
+    OutputSpec("per_gpu", "On one GPU", "B", "less", lambda r: r.compared.bytes_per_gpu),
     OutputSpec(
         "fits",
         "Weights fit",
         "",
         "more",
-        lambda r: r.compared.per_gpu <= r.gpu.engine_visible_memory,
+        lambda r: r.compared.bytes_per_gpu <= r.gpu.engine_visible_memory,
     ),
     OutputSpec(
         "decode_floor",
         "Fastest token",
         "s",
         "less",
-        lambda r: r.compared.floor and ranged_value(r.compared.floor, (0.85, 1.5)),
+        lambda r: (
+            r.compared.weight_read_time and ranged_value(r.compared.weight_read_time, (0.85, 1.5))
+        ),
         modeled=True,
     ),
     OutputSpec(
@@ -161,15 +168,17 @@ OUTPUTS: tuple[OutputSpec[QuantizationResult], ...] = (
         "Faster decoding at most",
         "×",
         "more",
-        lambda r: _ratio_value(r.baseline.floor, r.compared.floor),
+        lambda r: _ratio_value(r.baseline.weight_read_time, r.compared.weight_read_time),
     ),
-    OutputSpec("peak", "Peak rate of matrix products", "FLOP/s", "more", lambda r: r.compared.peak),
+    OutputSpec(
+        "peak", "Peak rate of matrix products", "FLOP/s", "more", lambda r: r.compared.peak_rate
+    ),
     OutputSpec(
         "peak_ratio",
         "Faster prefill at most",
         "×",
         "more",
-        lambda r: _ratio_value(r.compared.peak, r.baseline.peak),
+        lambda r: _ratio_value(r.compared.peak_rate, r.baseline.peak_rate),
     ),
 )
 _STEPS = StepBuilder(OUTPUTS, "number-formats")
@@ -179,7 +188,7 @@ def build_verdict(gpu: Accelerator, baseline: FormatResult, compared: FormatResu
     """Return what the narrower format saves, and whether its weights fit."""
     saved = baseline.total - compared.total
     lead = f"{format_value(abs(saved), 'B')} {'less' if saved >= 0 else 'more'}."
-    fits = compared.per_gpu <= gpu.engine_visible_memory
+    fits = compared.bytes_per_gpu <= gpu.engine_visible_memory
     text = (
         f"{compared.form.label} takes {format_value(compared.total, 'B')} instead of "
         f"{format_value(baseline.total, 'B')}; the weights alone "
@@ -193,7 +202,7 @@ def build_steps(
 ) -> tuple[FormulaStep, ...]:
     """Return the steps from bits to bytes and to the time of a token."""
     covers_all = compared.form.covers == "all"
-    table = weight_table(model, inputs.weights)
+    table = weight_bytes_by_split(model, inputs.weights)
     covered = model.parameters if covers_all else table.quantized
     weights = _STEPS.line(
         "total",
@@ -204,14 +213,14 @@ def build_steps(
         compared.total,
         "shape",
     )
-    if compared.floor is None:
+    if compared.weight_read_time is None:
         return (weights,)
-    active_bytes = compared.language * model.active_parameters / model.parameters
+    active_bytes = compared.language_bytes_per_gpu * model.active_parameters / model.parameters
     floor = _STEPS.line_from_template(
         "decode_floor",
         "[bytes that one GPU reads] ÷ ([bandwidth] × [share of it that is reached])",
         ((active_bytes, "B"), (gpu.memory_bandwidth or 0.0, "B/s"), (inputs.bandwidth_share, "%")),
-        compared.floor,
+        compared.weight_read_time,
         "pope-2022",
         topic="batching-and-latency",
     )
@@ -225,9 +234,9 @@ def build_table(gpu: Accelerator, baseline: FormatResult, compared: FormatResult
         return (
             side.form.label,
             (side.total, "B"),
-            (side.per_gpu, "B"),
-            (side.floor, "s") if side.floor is not None else "unknown",
-            (side.peak, "FLOP/s") if side.peak is not None else "unknown",
+            (side.bytes_per_gpu, "B"),
+            (side.weight_read_time, "s") if side.weight_read_time is not None else "unknown",
+            (side.peak_rate, "FLOP/s") if side.peak_rate is not None else "unknown",
         )
 
     columns = ("Format", "Weights", "On one GPU", "Fastest token", "Peak rate")

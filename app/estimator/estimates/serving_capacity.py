@@ -12,8 +12,8 @@ from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InputGroup, reuse_input
 from app.estimator.memory.parallel_layout import (
-    pipeline_problem,
     quantization_block_problem,
+    serving_pipeline_problem,
     tensor_parallel_choices,
     tensor_parallel_problem,
 )
@@ -45,7 +45,7 @@ from app.estimator.serving.simulation import SimulationResult, simulate_replica
 from app.estimator.serving.step_time import (
     MeasurementCoverage,
     SpeculativeDecoding,
-    count_matching_measurements,
+    measurement_coverage,
     place_model,
 )
 
@@ -249,14 +249,14 @@ class CapacityResult:
     settled: OperatingPoint | None
     top: OperatingPoint | None
     best: float
-    met: bool
+    targets_met: bool
     memory: bool
     measurements: MeasurementCoverage
-    simulated: SimulationResult | None = None
-    alone: OperatingPoint | None = None
+    simulation: SimulationResult | None = None
+    single_request_point: OperatingPoint | None = None
     prefill_replicas: int | None = None
     prefill_bound: bool = False
-    enough: int | None = None
+    fewest_fitting_gpus: int | None = None
     replica_bounds: tuple[int | None, int | None] | None = None
 
     @property
@@ -272,7 +272,7 @@ class CapacityResult:
         return self.inputs.ttft_target is not None or self.inputs.tpot_target is not None
 
     @property
-    def requests_waiting_for_memory(self) -> float:
+    def waiting_requests_per_replica(self) -> float:
         """Return the requests of a replica that wait for memory, at a fixed number of users."""
         if not self.memory or self.replicas is None or self.inputs.requests_per_second:
             return 0.0
@@ -280,18 +280,18 @@ class CapacityResult:
         return max(0.0, users - self.profile.most)
 
     @property
-    def prefill_rate(self) -> float:
+    def prefill_request_rate(self) -> float:
         """Return the requests per second that the prefill replicas read [1/s]; inf without any."""
         if self.profile.prefill is None or self.prefill_replicas is None:
             return math.inf
-        return PREFILL_LOAD * self.profile.prefill.rate * self.prefill_replicas
+        return PREFILL_LOAD * self.profile.prefill.prompts_per_second * self.prefill_replicas
 
     @property
     def utilization(self) -> float | None:
         """Return the load as a share of the highest one that meets the targets."""
         if self.settled is None or self.top is None:
             return None
-        return self.settled.rate / self.top.rate
+        return self.settled.requests_per_second / self.top.requests_per_second
 
     @property
     def gpus(self) -> int | None:
@@ -325,7 +325,11 @@ class CapacityResult:
     @property
     def request_rate(self) -> float | None:
         """Return the requests per second of all replicas."""
-        return self.settled.rate * self.replicas if self.settled and self.replicas else None
+        return (
+            self.settled.requests_per_second * self.replicas
+            if self.settled and self.replicas
+            else None
+        )
 
     @property
     def output_token_rate(self) -> float | None:
@@ -334,7 +338,7 @@ class CapacityResult:
 
     @property
     def max_request_rate(self) -> float | None:
-        return self.top.rate * self.replicas if self.top and self.replicas else None
+        return self.top.requests_per_second * self.replicas if self.top and self.replicas else None
 
     @property
     def saturated_token_rate(self) -> float | None:
@@ -343,7 +347,7 @@ class CapacityResult:
             return None
         requests = self.inputs.run_requests
         run = requests / self.replicas if requests else None
-        rate = min(self.prefill_rate, saturated_rate(self.profile, run) * self.replicas)
+        rate = min(self.prefill_request_rate, saturated_rate(self.profile, run) * self.replicas)
         return rate * self.inputs.output_tokens
 
 
@@ -356,7 +360,7 @@ def _count_nodes(copies: int, gpus: int, per_node: int) -> int:
 def build_replica_profile(inputs: ServingCapacityInputs) -> ReplicaProfile:
     """Return the profile of one replica."""
     gpu = find_accelerator(inputs.gpu)
-    fabric = gpu_interconnect(gpu, inputs.network_rate, domain=inputs.domain or 0)
+    fabric = gpu_interconnect(gpu, inputs.network_rate, gpus_per_domain=inputs.domain or 0)
     model = find_model(inputs.model)
     placed = place_model(model, gpu, fabric, serving_setup(inputs))
     cached = inputs.prompt_tokens * inputs.cached_share
@@ -392,9 +396,9 @@ def serving_setup(inputs: ServingCapacityInputs) -> ServingSetup:
         expert=inputs.expert_parallel,
         expert_tensor=inputs.expert_tensor_parallel or _gpus_per_expert(inputs),
         software=inputs.engine,
-        polling=inputs.polling,
+        polling_interval_steps=inputs.polling,
         pipeline=inputs.pipeline_parallel,
-        drafts=inputs.draft_tokens > 0,
+        has_draft_head=inputs.draft_tokens > 0,
         sequences=inputs.max_sequences,
     )
 
@@ -416,9 +420,9 @@ def _prefill_decode_setup(inputs: ServingCapacityInputs, gpus: int) -> ServingSe
         expert=gpus if routed else 1,
         expert_tensor=1 if routed else gpus,
         software=inputs.engine,
-        polling=inputs.polling,
-        dispatch=routed,
-        drafts=inputs.draft_tokens > 0,
+        polling_interval_steps=inputs.polling,
+        dispatches_tokens=routed,
+        has_draft_head=inputs.draft_tokens > 0,
         sequences=inputs.max_sequences,
     )
 
@@ -461,7 +465,7 @@ def validate_expert_split(model: Architecture, inputs: ServingCapacityInputs) ->
 def validate_pipeline(model: Architecture, inputs: ServingCapacityInputs) -> None:
     """Reject impossible pipelines, and engines that have none."""
     stages = inputs.pipeline_parallel
-    problem = pipeline_problem(model, stages, inputs.engine)
+    problem = serving_pipeline_problem(model, stages, inputs.engine)
     if inputs.attention_parallel > 1 and stages > 1:
         problem = "Stages are not computed together with data-parallel attention: use 1."
     if problem:
@@ -487,20 +491,22 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
         settled=settled,
         top=top,
         best=best,
-        met=bool(replicas) and settled is not None and targets.are_met_at(settled),
+        targets_met=bool(replicas) and settled is not None and targets.are_met_at(settled),
         memory=profile.most >= 1,
         measurements=_find_measurements(profile),
-        simulated=_simulate_replica(inputs, profile, settled, replicas or 1),
+        simulation=_simulate_replica(inputs, profile, settled, replicas or 1),
         prefill_replicas=_prefill_replicas(profile, settled, replicas),
-        alone=operating_point_at_batch(profile, 1.0) if profile.most >= 1 and top is None else None,
-        enough=_fewest_gpus_per_replica(inputs, profile) if profile.most < 1 else None,
+        single_request_point=operating_point_at_batch(profile, 1.0)
+        if profile.most >= 1 and top is None
+        else None,
+        fewest_fitting_gpus=_fewest_gpus_per_replica(inputs, profile) if profile.most < 1 else None,
     )
     result = _limit_to_prefill(result)
-    if result.met and result.refusal:
-        return dataclasses.replace(result, met=False)
+    if result.targets_met and result.refusal:
+        return dataclasses.replace(result, targets_met=False)
     # Without targets, what can be asked of a service is that nobody waits for memory.
-    if result.met and not result.has_targets and result.requests_waiting_for_memory:
-        return dataclasses.replace(result, met=False)
+    if result.targets_met and not result.has_targets and result.waiting_requests_per_replica:
+        return dataclasses.replace(result, targets_met=False)
     return result
 
 
@@ -508,8 +514,8 @@ def _limit_to_prefill(result: CapacityResult) -> CapacityResult:
     """Return a result whose highest load is what the counted prefill replicas can feed."""
     if result.top is None or not result.replicas:
         return result
-    rate = result.prefill_rate / result.replicas
-    if rate >= result.top.rate:
+    rate = result.prefill_request_rate / result.replicas
+    if rate >= result.top.requests_per_second:
         return result
     top = operating_point_at_rate(result.profile, rate)
     batch = top.batch if top else result.best
@@ -548,26 +554,33 @@ def find_replica_bounds(
             targets.tpot and targets.tpot / longer,
         )
         top = highest_load_within_targets(profile, scaled, result.best)
-        top = top and dataclasses.replace(top, rate=top.rate / longer)
+        top = top and dataclasses.replace(top, requests_per_second=top.requests_per_second / longer)
         bounds.append(fewest_replicas(inputs, top))
     return bounds[0], bounds[1]
 
 
 def _find_measurements(profile: ReplicaProfile) -> MeasurementCoverage:
     """Return the measurements of setups like this one; there are none of prefill apart."""
-    counts = count_matching_measurements(profile.placed)
+    counts = measurement_coverage(profile.placed)
     if profile.prefill:
-        return MeasurementCoverage(0, f"{counts.setup} with prefill apart")
+        return MeasurementCoverage(0, f"{counts.setup_description} with prefill apart")
     return counts
 
 
 def _prefill_replicas(
-    profile: ReplicaProfile, settled: OperatingPoint | None, replicas: int | None
+    profile: ReplicaProfile, operating_point: OperatingPoint | None, replicas: int | None
 ) -> int | None:
     """Return the prefill replicas that read all prompts at their usual load."""
-    if profile.prefill is None or settled is None or replicas is None:
+    if profile.prefill is None or operating_point is None or replicas is None:
         return None
-    return max(1, math.ceil(settled.rate * replicas / (PREFILL_LOAD * profile.prefill.rate)))
+    return max(
+        1,
+        math.ceil(
+            operating_point.requests_per_second
+            * replicas
+            / (PREFILL_LOAD * profile.prefill.prompts_per_second)
+        ),
+    )
 
 
 def fewest_replicas(
@@ -577,7 +590,7 @@ def fewest_replicas(
     if highest_point is None:
         return None
     if inputs.requests_per_second is not None:
-        needed = inputs.requests_per_second * inputs.peak / highest_point.rate
+        needed = inputs.requests_per_second * inputs.peak / highest_point.requests_per_second
     else:
         needed = inputs.concurrent * inputs.peak / highest_point.batch
     count = max(1, math.ceil(needed - 1e-9))
@@ -606,4 +619,6 @@ def _simulate_replica(
     users = None
     if inputs.requests_per_second is None:
         users = max(1, round(inputs.concurrent * inputs.peak / replicas))
-    return simulate_replica(profile, operating_point.rate, seed=inputs.seed, users=users)
+    return simulate_replica(
+        profile, operating_point.requests_per_second, seed=inputs.seed, users=users
+    )

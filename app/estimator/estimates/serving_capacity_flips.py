@@ -41,23 +41,23 @@ def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         return _expert_parallel_flips(result) + other
     if result.top is None or result.replicas is None:
         return _relaxed_target_flips(result) + other
-    load, replicas = _load_flips(result, result.top, result.replicas)
-    return _cache_flips(result) + load + other + replicas
+    load, replicas = _load_and_replica_flips(result, result.top, result.replicas)
+    return _fp8_cache_flips(result) + load + other + replicas
 
 
-def _cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+def _fp8_cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return a cache in FP8 if requests wait for memory and fewer would with it."""
     inputs, profile = result.inputs, result.profile
-    if not result.requests_waiting_for_memory or CACHE_BITS[inputs.cache] < CACHE_BITS["bf16"]:
+    if not result.waiting_requests_per_replica or CACHE_BITS[inputs.cache] < CACHE_BITS["bf16"]:
         return ()
     if profile.placed.gpu.lacks_format("fp8"):
         return ()
     changed = dataclasses.replace(inputs, cache="fp8", replicas=result.replicas)
     other = compute_capacity(changed, build_replica_profile(changed))
-    if not other.met and int(other.profile.most) <= int(profile.most):
+    if not other.targets_met and int(other.profile.most) <= int(profile.most):
         return ()
-    becomes = _load_becomes(result)
-    if not other.met:
+    becomes = _served_load_text(result)
+    if not other.targets_met:
         users = inputs.concurrent * inputs.peak / (result.replicas or 1)
         becomes = (
             f"{int(other.profile.most)} of {format_number(users)} requests are answered at a time."
@@ -66,7 +66,7 @@ def _cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     return (VerdictFlip("cache", "KV cache", labels[inputs.cache], labels["fp8"], becomes),)
 
 
-def _load_becomes(result: CapacityResult) -> str:
+def _served_load_text(result: CapacityResult) -> str:
     """Return what is said of a load that is served as it should be."""
     return "Meets the targets." if result.has_targets else "Nobody waits for memory."
 
@@ -84,7 +84,7 @@ def _prefill_decode_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     spread = inputs.attention_parallel * inputs.expert_parallel * inputs.pipeline_parallel
     if tried or spread > 1 or not placed.model.is_routed or placed.fabric.domain < RACK:
         return ()
-    best = result.gpus if result.met else None
+    best = result.gpus if result.targets_met else None
     flip: tuple[VerdictFlip, ...] = ()
     for prefill, decode in itertools.product(_PREFILL_GPUS, _DECODE_GPUS):
         if max(prefill, decode) > placed.model.experts:
@@ -94,7 +94,7 @@ def _prefill_decode_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
             other = compute_capacity(apart, build_replica_profile(apart))
         except InvalidInputsError:
             continue
-        if not other.met or other.gpus is None or (best is not None and other.gpus >= best):
+        if not other.targets_met or other.gpus is None or (best is not None and other.gpus >= best):
             continue
         best = other.gpus
         field = "GPUs of a decode replica"
@@ -123,9 +123,9 @@ def _other_width_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     spread = inputs.attention_parallel * inputs.expert_parallel * inputs.pipeline_parallel
     if inputs.decode_gpus or inputs.simulate or spread > 1 or inputs.expert_tensor_parallel:
         return ()
-    if inputs.replicas and result.met:
+    if inputs.replicas and result.targets_met:
         return ()
-    best, flip = result.gpus if result.met else None, None
+    best, flip = result.gpus if result.targets_met else None, None
     if inputs.replicas and (needed := fewest_replicas(inputs, result.top)):
         best = (needed + inputs.spare) * inputs.tensor_parallel
     for tensor in _WIDTHS:
@@ -195,12 +195,12 @@ _ROOM = "There is room for a request."
 
 def _more_gpus_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return the fewest GPUs per replica on which weights and a request fit."""
-    if result.enough is None:
+    if result.fewest_fitting_gpus is None:
         return ()
-    inputs, then = result.inputs, str(result.enough)
+    inputs, then = result.inputs, str(result.fewest_fitting_gpus)
     now, label = str(inputs.tensor_parallel), "GPUs that share the model"
     also: tuple[tuple[str, str, str], ...] = ()
-    wider = dataclasses.replace(inputs, tensor_parallel=result.enough)
+    wider = dataclasses.replace(inputs, tensor_parallel=result.fewest_fitting_gpus)
     split = _loadable_split(result.profile.placed.model, wider)
     if split and split.expert_parallel != inputs.expert_parallel:
         also = (("expert_parallel", "Expert parallel", str(split.expert_parallel)),)
@@ -238,12 +238,12 @@ def _expert_parallel_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
 
 def _relaxed_target_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return the tightest latency targets that a single request meets."""
-    if result.alone is None:
+    if result.single_request_point is None:
         return ()
     changes, share = [], SHARES[result.inputs.percentile]
     for kind, label in (("ttft", "first token"), ("tpot", "per token")):
         limit = getattr(result.inputs, f"{kind}_target")
-        value = getattr(result.alone, kind)[share]
+        value = getattr(result.single_request_point, kind)[share]
         if limit is not None and value > limit:
             unit, size = ("s", 1.0) if value >= 1 else ("ms", 1e-3)
             now = format_value(limit, "s")
@@ -254,30 +254,30 @@ def _relaxed_target_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     return tuple(changes)
 
 
-def _load_flips(
+def _load_and_replica_flips(
     result: CapacityResult, highest_point: OperatingPoint, replicas: int
 ) -> tuple[tuple[VerdictFlip, ...], tuple[VerdictFlip, ...]]:
     """Return the load at which the verdict flips, and the replicas if too few are given."""
     inputs = result.inputs
     if inputs.requests_per_second is not None:
-        most = highest_point.rate * replicas / inputs.peak
+        most = highest_point.requests_per_second * replicas / inputs.peak
         field, label = "requests_per_second", "Requests per second"
-        now, flips = inputs.requests_per_second, round_past_limit(most, up=result.met)
+        now, flips = inputs.requests_per_second, round_past_limit(most, up=result.targets_met)
     else:
         most = math.floor(highest_point.batch * replicas / inputs.peak)
         field, label, now = "concurrent", "Users at once", float(inputs.concurrent)
-        flips = format_number(most + (1 if result.met else 0))
-    becomes = _load_becomes(result)
-    if result.met and not result.has_targets:
+        flips = format_number(most + (1 if result.targets_met else 0))
+    becomes = _served_load_text(result)
+    if result.targets_met and not result.has_targets:
         becomes = "Others wait for memory."
-    elif result.met:
+    elif result.targets_met:
         becomes = "Too slow."
     if result.prefill_bound:
         becomes = "Takes one more prefill replica."
-    elif result.met and not inputs.replicas:
+    elif result.targets_met and not inputs.replicas:
         becomes = "Takes one more replica."
     load = (VerdictFlip(field, label, format_number(now), flips, becomes),)
-    if result.met or not inputs.replicas:
+    if result.targets_met or not inputs.replicas:
         return load, ()
     needed = str(math.ceil(now / max(1e-9, most) * inputs.replicas))
     return load, (VerdictFlip("replicas", "Replicas", str(inputs.replicas), needed, becomes),)

@@ -61,7 +61,7 @@ def _rate_output(
 
 
 def _latency_output(
-    latency: str, label: str, name: str, share: float
+    latency: str, label: str, percentile: str, share: float
 ) -> OutputSpec[CapacityResult]:
     """Declare a percentile of a latency [s]; `latency` is ttft or tpot."""
 
@@ -71,7 +71,9 @@ def _latency_output(
         value = getattr(result.settled, latency)[share]
         return modeled_time(result.measurements.error_interval_name(latency), value)
 
-    return OutputSpec(f"{latency}_{name}", f"{name} {label}", "s", "less", read, modeled=True)
+    return OutputSpec(
+        f"{latency}_{percentile}", f"{percentile} {label}", "s", "less", read, modeled=True
+    )
 
 
 _TOGETHER = "Prefill and decode are on the same GPUs."
@@ -86,16 +88,16 @@ def _prefill_replicas(result: CapacityResult) -> OutputValue:
 def _transfer(result: CapacityResult) -> OutputValue:
     if result.profile.prefill is None:
         return OutputValue(None, note=_TOGETHER, applies=False)
-    return modeled_time("collective", result.profile.prefill.transfer)
+    return modeled_time("collective", result.profile.prefill.transfer_seconds)
 
 
 def _met(result: CapacityResult) -> OutputValue:
     if result.refusal:
         return OutputValue(False, note="The engine does not load it.")
     if result.has_targets:
-        return OutputValue(result.met, note=f"It {_MET[result.met]} the targets.")
-    waits = "no request waits" if result.met else "requests wait"
-    return OutputValue(result.met, note=f"No targets are set; {waits} for memory.")
+        return OutputValue(result.targets_met, note=f"It {_MET[result.targets_met]} the targets.")
+    waits = "no request waits" if result.targets_met else "requests wait"
+    return OutputValue(result.targets_met, note=f"No targets are set; {waits} for memory.")
 
 
 _MET = {True: "meets", False: "misses"}
@@ -108,7 +110,7 @@ def _max_rate(result: CapacityResult) -> OutputValue:
     name = result.measurements.error_interval_name("throughput")
     rate = modeled_rate(name, result.max_request_rate)
     note = "Within the targets." if result.has_targets else ""
-    if result.has_targets and not result.met:
+    if result.has_targets and not result.targets_met:
         note = "Within the targets, which this load misses."
     if result.prefill_bound:
         note = "As many as the prefill replicas read."
@@ -122,7 +124,7 @@ def _saturated_throughput(result: CapacityResult) -> OutputValue:
         return _value_if_served(None)
     rate = modeled_rate(result.measurements.error_interval_name("saturated"), value)
     note = "Whatever the targets." if result.has_targets else ""
-    if int(result.profile.full) < int(result.profile.most):
+    if int(result.profile.max_reserved_batch) < int(result.profile.most):
         note = f"{note} Room for whole answers is kept, so fewer run at once.".strip()
     return dataclasses.replace(rate, note=note)
 
@@ -163,7 +165,7 @@ def _read_requests_per_replica(result: CapacityResult) -> OutputValue:
 def _most_requests(result: CapacityResult) -> OutputValue:
     """Return the requests that fit at their mean length, and at their whole one in a note."""
     profile, requests = result.profile, result.profile.traffic.requests
-    most, full = (max(0, int(n)) for n in (profile.most, profile.full))
+    most, full = (max(0, int(n)) for n in (profile.most, profile.max_reserved_batch))
     if most == full:
         return OutputValue(most)
     mean = format_number(round(profile.traffic.mean_context))

@@ -67,7 +67,7 @@ def build_load_and_simulation_tables(result: CapacityResult) -> tuple[ResultTabl
         rows.append(
             (
                 format_number(round(settled.batch)),
-                (settled.rate, "request/s"),
+                (settled.requests_per_second, "request/s"),
                 (settled.ttft[share], "s"),
                 (settled.tpot[share], "s"),
             )
@@ -81,8 +81,8 @@ def build_load_and_simulation_tables(result: CapacityResult) -> tuple[ResultTabl
         f"Per token, {percentile}",
     )
     tables = [ResultTable("One replica by load", columns, tuple(rows))]
-    if result.simulated is not None and result.settled is not None:
-        tables.append(_simulation_table(result.simulated, result.settled))
+    if result.simulation is not None and result.settled is not None:
+        tables.append(_simulation_table(result.simulation, result.settled))
     return tuple(tables)
 
 
@@ -220,7 +220,7 @@ def _load_status_and_lead(result: CapacityResult) -> tuple[Status, str]:
     """Return how the replicas stand their load."""
     users, holds = _requests_and_room(result)
     most = 2 * (users - holds) > users
-    if not result.has_targets and result.met:
+    if not result.has_targets and result.targets_met:
         return "fits", "Keeps up; no targets are set."
     if not result.has_targets:
         return (
@@ -228,7 +228,7 @@ def _load_status_and_lead(result: CapacityResult) -> tuple[Status, str]:
             if most
             else ("tight", f"{_TOO_LITTLE}: some requests wait.")
         )
-    if not result.met:
+    if not result.targets_met:
         return "no", "Too slow: most requests wait for memory." if most else "Too slow."
     if (result.utilization or 0.0) > 0.9:
         return "tight", "Meets the targets, close to their limit."
@@ -240,9 +240,11 @@ _TOO_LITTLE = "Too little memory"
 
 def _requests_and_room(result: CapacityResult) -> tuple[int, int]:
     """Return the requests of a replica, and as many as its memory holds at a time, in whole ones."""
-    if not result.requests_waiting_for_memory:
+    if not result.waiting_requests_per_replica:
         return 0, 0
-    return round(result.profile.most + result.requests_waiting_for_memory), int(result.profile.most)
+    return round(result.profile.most + result.waiting_requests_per_replica), int(
+        result.profile.most
+    )
 
 
 def _replicas_text(result: CapacityResult) -> str:
@@ -264,18 +266,18 @@ def _replicas_text(result: CapacityResult) -> str:
     return text
 
 
-def _times_text(result: CapacityResult, settled: OperatingPoint) -> str:
+def _times_text(result: CapacityResult, operating_point: OperatingPoint) -> str:
     """Return what users see: the first token, the pace, and whether requests wait for memory."""
     percentile = result.inputs.percentile
-    median = format_value(settled.ttft[0.5], "s")
+    median = format_value(operating_point.ttft[0.5], "s")
     text = f"Half of the requests get their first token within {median}"
     share = _SHARE_LABELS[percentile]
     if percentile != "p50":
-        late = format_value(settled.ttft[SHARES[result.inputs.percentile]], "s")
+        late = format_value(operating_point.ttft[SHARES[result.inputs.percentile]], "s")
         text += f", {share} within {late}"
-    each = format_value(settled.tpot[SHARES[result.inputs.percentile]], "s")
+    each = format_value(operating_point.tpot[SHARES[result.inputs.percentile]], "s")
     text += f". Then {share} wait at most {each} for each token, averaged over their answer."
-    if result.requests_waiting_for_memory:
+    if result.waiting_requests_per_replica:
         asking, holds = _requests_and_room(result)
         text += (
             f" The memory of a replica holds {format_number(holds)} of {format_number(asking)} "
@@ -339,10 +341,10 @@ def _prompt_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[FormulaS
         format_term(prefill.seconds, "s"),
         format_term(prefill.placed.time_before_prompt, "s"),
     )
-    waits = profile.placed.steps.waits
+    waits = profile.placed.steps.steps_before_first_token
     formula = "time to reach the engine + rest of a step + own step + transfer + decoding steps"
     numbers = (
-        f"{front} + 0.5 × {seconds} + {seconds} + {format_term(prefill.transfer, 's')} + "
+        f"{front} + 0.5 × {seconds} + {seconds} + {format_term(prefill.transfer_seconds, 's')} + "
         f"{format_term(waits)} × {format_term(timed.step, 's')}"
     )
     value = prefill.cache_arrival_time(0.5) + waits * timed.step
@@ -437,14 +439,14 @@ def _interpolation_formula(values: tuple[float, ...], batch: float) -> str:
     return f"{low} + {format_term(bracket.fraction)} × ({high} − {low})"
 
 
-def _replica_count_step(result: CapacityResult, top: OperatingPoint) -> FormulaStep:
+def _replica_count_step(result: CapacityResult, highest_point: OperatingPoint) -> FormulaStep:
     inputs = result.inputs
     if inputs.requests_per_second is not None:
         formula = "rate × peak factor ÷ highest rate of one replica, rounded up"
-        load, most = inputs.requests_per_second, top.rate
+        load, most = inputs.requests_per_second, highest_point.requests_per_second
     else:
         formula = "users × peak factor ÷ users that one replica can serve, rounded up"
-        load, most = float(inputs.concurrent), top.batch
+        load, most = float(inputs.concurrent), highest_point.batch
     numbers = f"⌈{format_term(load)} × {format_term(inputs.peak)} ÷ "
     return _STEPS.line(
         "replicas",
@@ -463,17 +465,17 @@ def _build_pictures(result: CapacityResult) -> tuple[Chart, ...]:
     share, top = SHARES[inputs.percentile], result.best
     first, each = [], []
     batches = [max(1.0, top * (part / 20) ** 2) for part in range(1, 21)]
-    if result.requests_waiting_for_memory:  # The rate stays, and the wait grows up to this load.
-        users = result.profile.most + result.requests_waiting_for_memory
+    if result.waiting_requests_per_replica:  # The rate stays, and the wait grows up to this load.
+        users = result.profile.most + result.waiting_requests_per_replica
         batches += [top + (users - top) * part / 5 for part in range(1, 6)]
     for batch in batches:
         settled = operating_point_at_batch(result.profile, batch, (share,))
-        first.append((settled.rate, settled.ttft[share]))
+        first.append((settled.requests_per_second, settled.ttft[share]))
         whole = settled.ttft[share] + settled.tpot[share] * inputs.output_tokens
-        each.append((settled.rate, whole))
+        each.append((settled.requests_per_second, whole))
     lines = [ChartLine("First token", tuple(first)), ChartLine("Whole answer", tuple(each), "dash")]
     if result.settled is not None:
-        here = (result.settled.rate, result.settled.ttft[share])
+        here = (result.settled.requests_per_second, result.settled.ttft[share])
         lines.append(ChartLine("First token at this load", (here,), "mark"))
     return (
         Chart(
@@ -488,7 +490,7 @@ def _build_pictures(result: CapacityResult) -> tuple[Chart, ...]:
     )
 
 
-def _split_notes(result: CapacityResult) -> list[str]:
+def _prefill_decode_notes(result: CapacityResult) -> list[str]:
     """Return how prefill and decode apart are computed, or where they usually are apart."""
     profile = result.profile
     prefill, placed = profile.prefill, profile.placed
@@ -510,7 +512,7 @@ def _split_notes(result: CapacityResult) -> list[str]:
         )
     ]
     if result.prefill_replicas:
-        read = format_value(result.prefill_rate, "request/s")
+        read = format_value(result.prefill_request_rate, "request/s")
         count = format_number(result.prefill_replicas)
         replicas = "replica reads" if result.prefill_replicas == 1 else "replicas read"
         notes.append(
@@ -546,7 +548,7 @@ def _build_notes(result: CapacityResult) -> list[str]:
     ]
     if result.profile.prefill is None:
         median = inputs.prompt_tokens / math.sqrt(1 + inputs.prompt_variation)
-        idle = format_value(result.profile.idle, "s")
+        idle = format_value(result.profile.idle_median_ttft, "s")
         notes.append(
             f"Half of the prompts have at most {format_number(round(median))} tokens; without "
             f"load, the first token takes {idle} for such a prompt."
@@ -561,7 +563,7 @@ def _build_notes(result: CapacityResult) -> list[str]:
             f"Requests are divided into {inputs.pipeline_parallel} batches, one for each stage, "
             "so that all stages work; a stage that waits for another is not counted."
         )
-    notes += _split_notes(result)
+    notes += _prefill_decode_notes(result)
     if inputs.draft_tokens:
         kept = format_number(result.profile.kept)
         notes.append(f"{kept} tokens are kept of each step; an answer takes fewer steps by that.")
@@ -573,7 +575,7 @@ def _build_notes(result: CapacityResult) -> list[str]:
             "One state of each recurrent layer is counted for a request. Prefix caching keeps two, "
             "in blocks as inference-memory counts them, so that fewer requests fit."
         )
-    if result.requests_waiting_for_memory:
+    if result.waiting_requests_per_replica:
         asking, holds = _requests_and_room(result)
         waiting = format_number(asking - holds)
         notes.append(f"{waiting} requests of a replica wait until others leave the memory.")
@@ -582,8 +584,8 @@ def _build_notes(result: CapacityResult) -> list[str]:
             "Lengths that are all alike keep the requests in step, as in a benchmark: they come "
             "at the same time and wait for each other. Where lengths vary, they soon do not."
         )
-    if result.simulated is not None:
-        served = format_number(result.simulated.served)
+    if result.simulation is not None:
+        served = format_number(result.simulation.requests_per_second)
         notes.append(f"The simulated replica served {served} requests/s.")
     return notes
 

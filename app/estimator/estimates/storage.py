@@ -207,8 +207,8 @@ class GoodputLosses:
 
     stall: float
     mtbf: float
-    restart: float
-    young: float
+    restart_and_read_time: float
+    young_interval: float
     interval: float
     goodput: float
 
@@ -220,11 +220,11 @@ class GoodputLosses:
     @property
     def restart_share(self) -> float:
         """Return the share of time lost to restarts if nothing else were lost."""
-        return -math.expm1(-self.restart / self.mtbf)
+        return -math.expm1(-self.restart_and_read_time / self.mtbf)
 
     def goodput_at(self, interval: float) -> float:
         """Return the goodput with another checkpoint interval."""
-        return daly_goodput(interval, self.stall, self.restart, self.mtbf)
+        return daly_goodput(interval, self.stall, self.restart_and_read_time, self.mtbf)
 
     @property
     def saves_per_day(self) -> float:
@@ -249,7 +249,7 @@ class StorageResult:
     write_time: float
     restart_read: float
     losses: GoodputLosses
-    needed_write: float | None
+    needed_write_bandwidth: float | None
     loss_bounds: tuple[GoodputLosses, ...]
 
     def writing_time_share(self, losses: GoodputLosses) -> float:
@@ -267,7 +267,7 @@ class StorageResult:
         return ((self.inputs.copies - 1) * self.dataset + self.checkpoint) / self.inputs.fill
 
     @property
-    def needed_save(self) -> float | None:
+    def needed_save_bandwidth(self) -> float | None:
         """Return the write bandwidth for a save in the time that it may take [B/s]."""
         within = self.inputs.save_within
         return None if within is None else write_rate(self.checkpoint, within)
@@ -313,7 +313,7 @@ def compute_storage(inputs: StorageInputs) -> StorageResult:
     if not math.isfinite(losses.goodput) or losses.goodput <= 0:
         message = (
             f"With {format_value(losses.mtbf, 's')} between failures a job that takes "
-            f"{format_value(losses.stall + losses.restart, 's')} to save and restart "
+            f"{format_value(losses.stall + losses.restart_and_read_time, 's')} to save and restart "
             "makes no progress."
         )
         raise input_error("gpus", inputs.gpus, message)
@@ -328,7 +328,7 @@ def compute_storage(inputs: StorageInputs) -> StorageResult:
         write_time=size / inputs.write_bandwidth,
         restart_read=size * inputs.replicas / inputs.read_bandwidth,
         losses=losses,
-        needed_write=needed_write_bandwidth(inputs, size, losses),
+        needed_write_bandwidth=needed_write_bandwidth(inputs, size, losses),
         loss_bounds=tuple(compute_losses(inputs, size, gpu_mtbf=each) for each in rates),
     )
 
@@ -368,9 +368,9 @@ def longest_acceptable_restart(inputs: StorageInputs, losses: GoodputLosses) -> 
     """
     if losses.goodput <= 0:
         return None
-    without = losses.goodput * math.exp(losses.restart / losses.mtbf)
+    without = losses.goodput * math.exp(losses.restart_and_read_time / losses.mtbf)
     longest = losses.mtbf * math.log(without / (1 - inputs.acceptable))
-    rest = longest - (losses.restart - inputs.restart)
+    rest = longest - (losses.restart_and_read_time - inputs.restart)
     return rest if rest > 0 else None
 
 
@@ -384,7 +384,7 @@ def needed_write_bandwidth(
     steps on the exact one.
     """
     allowed = inputs.acceptable / (1 - inputs.acceptable)
-    rest = allowed - losses.restart / losses.mtbf
+    rest = allowed - losses.restart_and_read_time / losses.mtbf
     if rest <= 0:
         return None
     if inputs.saving == "beside":
@@ -422,7 +422,7 @@ def find_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
 
 
 def _save_bandwidth_flip(result: StorageResult) -> tuple[VerdictFlip, ...]:
-    needed = result.needed_save
+    needed = result.needed_save_bandwidth
     if needed is None or not is_allowed_after_rounding(StorageInputs, "write_bandwidth", needed):
         return ()
     now = f"{format_number(result.inputs.write_bandwidth / 1e9)} GB/s"
@@ -458,8 +458,8 @@ def _goodput_flips(result: StorageResult, *, is_acceptable: bool) -> tuple[Verdi
     becomes = "Too much is lost." if is_acceptable else "Fits."
     changes = [*_asynchronous_checkpoint_flip(result, is_acceptable=is_acceptable)]
     changes = changes or [*_asynchronous_and_restart_flip(result, is_acceptable=is_acceptable)]
-    if result.needed_write and 1e6 < result.needed_write < 1e15:
-        rate = round_past_limit(result.needed_write / 1e9, up=not is_acceptable)
+    if result.needed_write_bandwidth and 1e6 < result.needed_write_bandwidth < 1e15:
+        rate = round_past_limit(result.needed_write_bandwidth / 1e9, up=not is_acceptable)
         now = f"{format_number(result.inputs.write_bandwidth / 1e9)} GB/s"
         flips = f"{rate} GB/s"
         changes.append(VerdictFlip("write_bandwidth", "Write bandwidth", now, flips, becomes))

@@ -31,7 +31,7 @@ from app.estimator.training.run_costs import GPU_MTBF
 from app.estimator.units import format_number, format_value
 
 
-def _failure_dependent_output(
+def _failure_rate_ranged_output(
     name: str,
     label: str,
     unit: str,
@@ -52,49 +52,61 @@ def _failure_dependent_output(
     return OutputSpec(name, label, unit, better, read_with_range, modeled=True, primary=primary)
 
 
-def _needed_write_value(result: StorageResult) -> OutputValue:
-    if result.needed_write:
-        return OutputValue(result.needed_write)
+def _needed_write_bandwidth_value(result: StorageResult) -> OutputValue:
+    if result.needed_write_bandwidth:
+        return OutputValue(result.needed_write_bandwidth)
     note = "No bandwidth decides whether the acceptable loss is met."
-    return OutputValue(result.needed_write, note=note, applies=result.needed_write is not None)
+    return OutputValue(
+        result.needed_write_bandwidth, note=note, applies=result.needed_write_bandwidth is not None
+    )
 
 
-def _needed_save_value(result: StorageResult) -> OutputValue:
-    note = "" if result.needed_save else "Write how long a save may take."
-    return OutputValue(result.needed_save, note=note, applies=result.needed_save is not None)
+def _needed_save_bandwidth_value(result: StorageResult) -> OutputValue:
+    note = "" if result.needed_save_bandwidth else "Write how long a save may take."
+    return OutputValue(
+        result.needed_save_bandwidth, note=note, applies=result.needed_save_bandwidth is not None
+    )
 
 
 OUTPUTS: tuple[OutputSpec[StorageResult], ...] = (
-    _failure_dependent_output(
+    _failure_rate_ranged_output(
         "interval", "Save every", "s", lambda _, losses: losses.interval, primary=True
     ),
-    _failure_dependent_output(
+    _failure_rate_ranged_output(
         "lost", "Lost time", "%", lambda _, losses: losses.lost_share, "less"
     ),
-    _failure_dependent_output("goodput", "Goodput", "%", lambda _, losses: losses.goodput, "more"),
+    _failure_rate_ranged_output(
+        "goodput", "Goodput", "%", lambda _, losses: losses.goodput, "more"
+    ),
     OutputSpec("checkpoint", "Checkpoint", "B", "less"),
     OutputSpec("write_time", "Time to write it", "s", "less"),
     OutputSpec("stall", "Stall of a save", "s", "less", lambda r: r.losses.stall),
-    _failure_dependent_output(
+    _failure_rate_ranged_output(
         "writing", "Share of time writing", "%", StorageResult.writing_time_share, "less"
     ),
     OutputSpec(
-        "needed_save", "Write bandwidth for a save in time", "B/s", "less", _needed_save_value
+        "needed_save",
+        "Write bandwidth for a save in time",
+        "B/s",
+        "less",
+        _needed_save_bandwidth_value,
     ),
     OutputSpec(
         "needed_write",
         "Write bandwidth for the acceptable loss",
         "B/s",
         "less",
-        _needed_write_value,
+        _needed_write_bandwidth_value,
     ),
     OutputSpec("needed_read", "Read bandwidth needed", "B/s", "less"),
     OutputSpec("restart_read", "Time to read a checkpoint", "s", "less"),
-    _failure_dependent_output(
+    _failure_rate_ranged_output(
         "mtbf", "Between failures of the job", "s", lambda _, losses: losses.mtbf, "more"
     ),
-    _failure_dependent_output("young", "Young's interval", "s", lambda _, losses: losses.young),
-    _failure_dependent_output(
+    _failure_rate_ranged_output(
+        "young", "Young's interval", "s", lambda _, losses: losses.young_interval
+    ),
+    _failure_rate_ranged_output(
         "saves_per_day", "Checkpoints a day", "", lambda _, losses: losses.saves_per_day
     ),
     OutputSpec("dataset", "Data set", "B"),
@@ -135,7 +147,7 @@ def _build_verdict(result: StorageResult) -> Verdict:
             status,
             "Saves take too long.",
             f"A checkpoint of {format_value(result.checkpoint, 'B')} takes "
-            f"{format_value(result.write_time, 's')} to write.{_describe_save(result)}",
+            f"{format_value(result.write_time, 's')} to write.{_needed_save_bandwidth_text(result)}",
         )
     lead = {"no": "Too much is lost.", "tight": "Tight.", "fits": interval_text}
     lost = format_value(result.losses.lost_share, "%")
@@ -143,7 +155,7 @@ def _build_verdict(result: StorageResult) -> Verdict:
     write_time = format_value(result.write_time, "s")
     text = (
         f"A checkpoint of {size} takes {write_time} to write; saving and failures cost "
-        f"{lost} of the time.{_describe_save(result)}"
+        f"{lost} of the time.{_needed_save_bandwidth_text(result)}"
     )
     if status == "no":
         text = f"{text} {describe_restart_loss_and_remedy(result)}"
@@ -151,9 +163,9 @@ def _build_verdict(result: StorageResult) -> Verdict:
     return Verdict(status, label, text if label == interval_text else f"{interval_text} {text}")
 
 
-def _describe_save(result: StorageResult) -> str:
+def _needed_save_bandwidth_text(result: StorageResult) -> str:
     """Return the write bandwidth for a save in time as a sentence; empty without a limit."""
-    within, needed = result.inputs.save_within, result.needed_save
+    within, needed = result.inputs.save_within, result.needed_save_bandwidth
     if within is None or needed is None:
         return ""
     text = f" A save within {format_value(within, 's')} needs {format_value(needed, 'B/s')}"
@@ -169,7 +181,7 @@ def _build_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
     interval = format_term(losses.interval, "s")
     return (
         *_size_steps(result),
-        *_needed_save_steps(result),
+        *_needed_save_bandwidth_steps(result),
         _STEPS.line(
             "stall",
             *_checkpoint_stall_formula(result),
@@ -187,7 +199,7 @@ def _build_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
             "young",
             "√(2 × [stall] × [time between failures])",
             (stall, mtbf),
-            losses.young,
+            losses.young_interval,
             "young-1974",
         ),
         _STEPS.line(
@@ -197,7 +209,7 @@ def _build_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
             "goodput",
             "interval ÷ (failures × e^(restart ÷ failures) × (e^((interval + stall) ÷ "
             "failures) − 1)), failures: the time between them",
-            f"{interval} ÷ ({mtbf} × exp({format_term(losses.restart, 's')} ÷ {mtbf}) × "
+            f"{interval} ÷ ({mtbf} × exp({format_term(losses.restart_and_read_time, 's')} ÷ {mtbf}) × "
             f"(exp(({interval} + {stall}) ÷ {mtbf}) − 1))",
             losses.goodput,
             "daly-2006",
@@ -205,8 +217,8 @@ def _build_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
     )
 
 
-def _needed_save_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
-    if result.inputs.save_within is None or result.needed_save is None:
+def _needed_save_bandwidth_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
+    if result.inputs.save_within is None or result.needed_save_bandwidth is None:
         return ()
     size, within = result.checkpoint, result.inputs.save_within
     return (
@@ -214,7 +226,7 @@ def _needed_save_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
             "needed_save",
             "[checkpoint] ÷ [time a save may take]",
             ((size, "B"), (within, "s")),
-            result.needed_save,
+            result.needed_save_bandwidth,
             "mlperf-storage",
         ),
     )

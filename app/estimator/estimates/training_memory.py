@@ -163,11 +163,11 @@ class TrainingMemoryResult:
     inputs: TrainingMemoryInputs
     gpu: Accelerator
     layout: ParallelLayout
-    recipe: BytesPerParameter
-    tuning: TrainedWeights
+    state_bytes_per_parameter: BytesPerParameter
+    trained_weights: TrainedWeights
     loads: tuple[StageMemory, ...]
-    least_loads: tuple[StageMemory, ...]
-    fewest: int | None
+    least_stage_memories: tuple[StageMemory, ...]
+    fewest_gpus: int | None
     remedies: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -182,21 +182,29 @@ class TrainingMemoryResult:
     @property
     def trained(self) -> float:
         """Return the number of trained parameters."""
-        return self.tuning.adapters if self.tuning.is_partial else float(self.model.parameters)
+        return (
+            self.trained_weights.adapter_parameters
+            if self.trained_weights.is_partial
+            else float(self.model.parameters)
+        )
 
     @property
     def weights_total(self) -> float:
         """Return the weights of the whole model, before they are sharded [B]."""
-        frozen = self.model.parameters * self.tuning.base if self.tuning.is_partial else 0.0
-        return frozen + self.recipe.weights * self.trained
+        frozen = (
+            self.model.parameters * self.trained_weights.frozen_bytes_per_parameter
+            if self.trained_weights.is_partial
+            else 0.0
+        )
+        return frozen + self.state_bytes_per_parameter.weights * self.trained
 
     @property
     def gradients_total(self) -> float:
-        return self.recipe.gradients * self.trained
+        return self.state_bytes_per_parameter.gradients * self.trained
 
     @property
     def optimizer_total(self) -> float:
-        return self.recipe.optimizer * self.trained
+        return self.state_bytes_per_parameter.optimizer * self.trained
 
     @property
     def states(self) -> float:
@@ -242,7 +250,7 @@ def requested_layout(inputs: TrainingMemoryInputs) -> ParallelLayout:
         pipeline=inputs.pipeline_parallel,
         context=inputs.context_parallel,
         expert=inputs.expert_parallel,
-        virtual=inputs.interleave,
+        chunks_per_stage=inputs.interleave,
         zero=int(inputs.zero),
         sequence_parallel=inputs.sequence_parallel,
     )
@@ -269,11 +277,11 @@ def requested_step(inputs: TrainingMemoryInputs) -> TrainingStep:
         micro_batch=inputs.micro_batch,
         micro_batches=inputs.micro_batches or default_count,
         recompute=inputs.recompute,
-        flash=inputs.flash_attention,
+        flash_attention=inputs.flash_attention,
         framework=framework,
         fused_loss=inputs.fused_loss or _has_usual_fused_loss(inputs),
-        loss_width={name: width for name, _, width in LOSSES}[inputs.loss],
-        overlapped=inputs.overlapped,
+        loss_bytes_per_logit={name: width for name, _, width in LOSSES}[inputs.loss],
+        overlaps_tensor_parallel=inputs.overlapped,
     )
 
 
@@ -322,21 +330,21 @@ def validate_inputs(
 
 
 def _check_pipeline(model: Architecture, layout: ParallelLayout) -> None:
-    chunks = layout.pipeline * layout.virtual
+    chunks = layout.pipeline * layout.chunks_per_stage
     max_chunks = model.layers + FREE_PLACES
     if chunks > max_chunks:
-        field = "interleave" if layout.virtual > 1 else "pipeline_parallel"
-        value = layout.virtual if layout.virtual > 1 else layout.pipeline
+        field = "interleave" if layout.chunks_per_stage > 1 else "pipeline_parallel"
+        value = layout.chunks_per_stage if layout.chunks_per_stage > 1 else layout.pipeline
         raise input_error(
             field,
             value,
             f"{model.layers} layers cannot fill {chunks} parts of a pipeline; at most {max_chunks}.",
         )
-    if layout.virtual > 1 and layout.pipeline == 1:
+    if layout.chunks_per_stage > 1 and layout.pipeline == 1:
         raise input_error(
             "interleave",
-            layout.virtual,
-            f"Interleaving {layout.virtual} chunks needs a pipeline of at least 2.",
+            layout.chunks_per_stage,
+            f"Interleaving {layout.chunks_per_stage} chunks needs a pipeline of at least 2.",
         )
 
 
@@ -409,9 +417,11 @@ def find_flips(
     """Return GPU counts, lengths and recipes at which the verdict flips."""
     inputs, fits = result.inputs, load.total <= limit
     changes = []
-    if result.fewest and result.fewest != inputs.gpus:
+    if result.fewest_gpus and result.fewest_gpus != inputs.gpus:
         becomes = "The fewest that fit." if fits else "Fits."
-        changes.append(VerdictFlip("gpus", "GPUs", str(inputs.gpus), str(result.fewest), becomes))
+        changes.append(
+            VerdictFlip("gpus", "GPUs", str(inputs.gpus), str(result.fewest_gpus), becomes)
+        )
     longest = _longest_fitting_sequence(result, load, limit)
     if longest:
         flips = format_value(longest + (1 if fits else 0), "token")

@@ -29,8 +29,8 @@ from app.estimator.memory.model_states import bytes_per_parameter
 from app.estimator.memory.parallel_layout import (
     ParameterShare,
     PipelineStage,
+    distinct_pipeline_stages,
     micro_batches_in_flight,
-    pipeline_stages,
     stage_parameters_per_gpu,
 )
 from app.estimator.memory.training_memory import (
@@ -119,12 +119,12 @@ def _reserved_peak(result: TrainingMemoryResult) -> OutputValue:
 
 def _fewest_gpus(result: TrainingMemoryResult) -> OutputValue:
     """Return the fewest GPUs, with the range that follows from the least and most memory."""
-    if result.fewest is None:
+    if result.fewest_gpus is None:
         return OutputValue(None, note="More copies alone do not make it fit.")
     low, high = (
         find_fewest_gpus_by_replicas(
             result.layout,
-            tuple(_scaled_stage_memory(load, *f) for load in result.least_loads),
+            tuple(_scaled_stage_memory(load, *f) for load in result.least_stage_memories),
             result.memory_limit,
         )
         for f in zip(_ACTIVATION_RANGE, OVERHEAD_RANGE, strict=True)
@@ -134,8 +134,8 @@ def _fewest_gpus(result: TrainingMemoryResult) -> OutputValue:
             "By the middle of the estimate. If activations take as much as its range allows, "
             "more GPUs alone do not make it fit."
         )
-        return OutputValue(result.fewest, note=note)
-    return OutputValue(result.fewest, low, high)
+        return OutputValue(result.fewest_gpus, note=note)
+    return OutputValue(result.fewest_gpus, low, high)
 
 
 def _modeled_memory_output(
@@ -208,18 +208,18 @@ def estimate(inputs: TrainingMemoryInputs) -> Estimate:
         inputs=inputs,
         gpu=gpu,
         layout=layout,
-        recipe=bytes_per_parameter(inputs.optimizer, inputs.precision),
-        tuning=requested_tuning(model, inputs),
+        state_bytes_per_parameter=bytes_per_parameter(inputs.optimizer, inputs.precision),
+        trained_weights=requested_tuning(model, inputs),
         loads=loads,
-        least_loads=least_loads,
-        fewest=find_fewest_gpus_by_replicas(layout, least_loads, limit),
+        least_stage_memories=least_loads,
+        fewest_gpus=find_fewest_gpus_by_replicas(layout, least_loads, limit),
         remedies=find_remedies(model, inputs) if fullest_stage(loads).total > limit else (),
     )
     load = fullest_stage(result.loads)
     memory = MemoryLimit(limit, limit, result.gpu.memory)
     least, _ = _plausible_memory_range(result)
     verdict = memory_verdict(load.total, memory, result.inputs.gpus, least)
-    text = f"{verdict.text} {_describe_recipe(result)}"
+    text = f"{verdict.text} {_describe_zero_and_recompute(result)}"
     return Estimate(
         name="training-memory",
         verdict=dataclasses.replace(verdict, text=text),
@@ -250,7 +250,7 @@ _RECOMPUTE_TEXTS = {
 }
 
 
-def _describe_recipe(result: TrainingMemoryResult) -> str:
+def _describe_zero_and_recompute(result: TrainingMemoryResult) -> str:
     """Return the ZeRO stage and the recomputation that the memory is for, as a sentence."""
     zero, recompute = result.inputs.zero, _RECOMPUTE_TEXTS[result.inputs.recompute]
     if result.layout.shards == 1:
@@ -274,7 +274,7 @@ def _scaled_stage_memory(
 
 
 def _build_steps(result: TrainingMemoryResult, load: StageMemory) -> tuple[FormulaStep, ...]:
-    bytes_each, layout = result.recipe, result.layout
+    bytes_each, layout = result.state_bytes_per_parameter, result.layout
     parts = (
         ("weights", bytes_each.weights, load.weights, 3),
         ("gradients", bytes_each.gradients, load.gradients, 2),
@@ -291,45 +291,55 @@ def _build_steps(result: TrainingMemoryResult, load: StageMemory) -> tuple[Formu
 
 
 def _state_step(
-    result: TrainingMemoryResult, figure: str, bytes_each: float, value: float, divided: bool
+    result: TrainingMemoryResult,
+    output_name: str,
+    bytes_each: float,
+    value: float,
+    is_sharded: bool,
 ) -> FormulaStep:
     """Return the step: parameters of the fullest stage, times bytes, over the shards."""
-    if not value and result.tuning.host != "none":
+    if not value and result.trained_weights.host != "none":
         formula, numbers = "waits on the host", "0 B"
-    elif figure == "gradients" and not value:
+    elif output_name == "gradients" and not value:
         formula, numbers = (
             "none yet at the peak, which is before the backward pass makes them",
             "0 B",
         )
-    elif result.tuning.is_partial:
-        formula, numbers = _adapter_bytes_formula(result, figure, bytes_each, divided=divided)
+    elif result.trained_weights.is_partial:
+        formula, numbers = _adapter_bytes_formula(
+            result, output_name, bytes_each, is_sharded=is_sharded
+        )
     else:
         parameters, layout = _fullest_stage_parameters(result), result.layout
         formula = "parameters on this GPU"
         numbers = format_term(parameters.dense)
-        if divided:
+        if is_sharded:
             formula += " ÷ shards"
             numbers += f" ÷ {format_term(layout.shards)}"
         if parameters.experts:
-            expert_shards = layout.expert_shards if divided else 1
-            formula += " + experts on it" + (" ÷ theirs" if divided else "")
+            expert_shards = layout.expert_shards if is_sharded else 1
+            formula += " + experts on it" + (" ÷ theirs" if is_sharded else "")
             numbers = f"({numbers} + {format_term(parameters.experts)} ÷ {expert_shards})"
         formula = f"({formula}) × {format_term(bytes_each)} B"
         numbers += f" × {format_term(bytes_each)} B"
-    source = _tuning_source(result, figure) if result.tuning.is_partial else "zero"
-    source = "torch-foreach" if figure == "copies" else source
-    return _STEPS.line(figure, formula, numbers, value, source)
+    source = _tuning_source(result, output_name) if result.trained_weights.is_partial else "zero"
+    source = "torch-foreach" if output_name == "copies" else source
+    return _STEPS.line(output_name, formula, numbers, value, source)
 
 
-def _tuning_source(result: TrainingMemoryResult, figure: str) -> str:
+def _tuning_source(result: TrainingMemoryResult, output_name: str) -> str:
     """Return the source for adapters, or for frozen weights in four bits."""
-    return "qlora" if figure == "weights" and result.tuning.base < 2 else "lora"
+    return (
+        "qlora"
+        if output_name == "weights" and result.trained_weights.frozen_bytes_per_parameter < 2
+        else "lora"
+    )
 
 
 def _fullest_pipeline_stage(result: TrainingMemoryResult) -> PipelineStage:
     """Return the fullest stage of the pipeline."""
-    layout, index = result.layout, fullest_stage(result.loads).stage
-    stages = pipeline_stages(result.model, layout.pipeline, layout.virtual)
+    layout, index = result.layout, fullest_stage(result.loads).stage_index
+    stages = distinct_pipeline_stages(result.model, layout.pipeline, layout.chunks_per_stage)
     return next(stage for stage in stages if stage.index == index)
 
 
@@ -339,24 +349,28 @@ def _fullest_stage_parameters(result: TrainingMemoryResult) -> ParameterShare:
 
 
 def _adapter_bytes_formula(
-    result: TrainingMemoryResult, figure: str, bytes_each: float, *, divided: bool
+    result: TrainingMemoryResult, output_name: str, bytes_each: float, *, is_sharded: bool
 ) -> tuple[str, str]:
     """Return adapters on this GPU as a formula, for weights with the frozen parameters."""
-    parameters, layout, tuning = _fullest_stage_parameters(result), result.layout, result.tuning
+    parameters, layout, tuning = (
+        _fullest_stage_parameters(result),
+        result.layout,
+        result.trained_weights,
+    )
     count = (
-        tuning.adapters
+        tuning.adapter_parameters
         * _fullest_pipeline_stage(result).layers
         / result.model.layers
         / layout.tensor
     )
     formula = f"adapters × {format_term(bytes_each)} B"
     numbers = f"{format_term(count)} × {format_term(bytes_each)} B"
-    if figure == "weights":
-        base = f"{format_term(tuning.base)} B"
+    if output_name == "weights":
+        base = f"{format_term(tuning.frozen_bytes_per_parameter)} B"
         frozen = parameters.dense + parameters.experts
         formula = f"(frozen × {base} + {formula})"
         numbers = f"({format_term(frozen)} × {base} + {numbers})"
-    if divided:
+    if is_sharded:
         formula, numbers = f"{formula} ÷ shards", f"{numbers} ÷ {layout.shards}"
     return formula, numbers
 
@@ -367,20 +381,20 @@ def _activations_to_total_steps(
     layout = result.layout
     step = requested_step(result.inputs)
     transient = transient_bytes_per_token_on_stage(
-        result.model, _fullest_pipeline_stage(result), layout, step, result.tuning
+        result.model, _fullest_pipeline_stage(result), layout, step, result.trained_weights
     )
     tokens = micro_batch_tokens(layout, step)
-    in_flight = micro_batches_in_flight(transient.stage, layout, step.micro_batches)
+    in_flight = micro_batches_in_flight(transient.stage_index, layout, step.micro_batches)
     saved, working = format_term(transient.saved, "B"), format_term(transient.working, "B")
     formula = (
         "tokens × (bytes that all layers keep per token × micro-batches in flight + "
         "bytes per token of the layer being computed)"
     )
     numbers = f"{format_term(tokens)} × ({saved} × {format_term(in_flight)} + {working})"
-    if load.moment == "end":
+    if load.peak_moment == "end":
         formula = "tokens × bytes per token of the layer being computed"
-        numbers = f"{format_term(tokens)} × {format_term(transient.opened, 'B')}"
-    elif load.moment == "step":
+        numbers = f"{format_term(tokens)} × {format_term(transient.layer_backward, 'B')}"
+    elif load.peak_moment == "step":
         formula, numbers = "none held at the moment of highest memory use", "0 B"
     states = (load.weights, load.gradients, load.optimizer, load.copies)
     parts = (load.activations, load.logits, load.overhead, load.buffers)
@@ -398,7 +412,7 @@ def _activations_to_total_steps(
         ),
         _STEPS.line(
             "per_gpu",
-            f"states + activations + logits + overhead + buffers, {_MOMENTS[load.moment]}",
+            f"states + activations + logits + overhead + buffers, {_MOMENTS[load.peak_moment]}",
             format_exact_sum((*states, *parts), "B"),
             load.total,
             "zero",
@@ -438,7 +452,7 @@ def _build_stages_table(result: TrainingMemoryResult) -> ResultTable:
     columns = ("Stage", "States", "Activations", "Logits", "Overhead", "Sum")
     rows = tuple(
         (
-            str(load.stage + 1),
+            str(load.stage_index + 1),
             (load.weights + load.gradients + load.optimizer + load.copies, "B"),
             (load.activations, "B"),
             (load.logits, "B"),
@@ -455,7 +469,7 @@ def _build_notes(result: TrainingMemoryResult, load: StageMemory) -> tuple[str, 
     notes = [f"Overhead of {format_value(load.overhead, 'B')} per GPU is assumed."]
     if inputs.pipeline_parallel > 1:
         notes.append(
-            f"Stage {load.stage + 1} is the fullest: early stages keep the most "
+            f"Stage {load.stage_index + 1} is the fullest: early stages keep the most "
             "micro-batches, the last one the logits."
         )
     if inputs.recompute != "full":
@@ -463,13 +477,13 @@ def _build_notes(result: TrainingMemoryResult, load: StageMemory) -> tuple[str, 
             "Activations are those of fused kernels; unfused ones keep up to a quarter more."
         )
     notes += _memory_peak_notes(result, load)
-    if result.tuning.is_partial:
+    if result.trained_weights.is_partial:
         notes.append(
             "Frozen weights have neither gradients nor optimizer; gradients still pass "
             "through them, so most activations stay."
         )
         notes += _kbit_notes(result, load)
-    if result.tuning.host != "none":
+    if result.trained_weights.host != "none":
         notes.append(
             f"{format_value(load.host, 'B')} per GPU wait on the host and cross PCIe in every step."
         )
@@ -512,7 +526,7 @@ def _memory_peak_notes(result: TrainingMemoryResult, load: StageMemory) -> list[
     framework = requested_framework(result.inputs)
     if not framework.frees_gradients:
         return []
-    if load.moment == "step":
+    if load.peak_moment == "step":
         return ["The peak is in the optimizer step, so shorter sequences alone do not lower it."]
     if load.gradients:
         return ["Gradients of earlier micro-batches are in memory during the passes."]

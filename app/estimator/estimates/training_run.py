@@ -231,17 +231,17 @@ def _add_time_section(
     values = _memory_and_time_inputs(composer, layout, gpus)
     input_names = ("tokens", "number_format", "software", "deadline", "usd_per_gpu_hour", "pue")
     values |= {name: getattr(composer.inputs, name) for name in input_names}
-    values["checkpoint_time"] = _stall(composer.inputs)
+    values["checkpoint_time"] = _save_stall_seconds(composer.inputs)
     composer.add("Time", "training-time", {**values, "watts_per_gpu": watts})
 
 
-def _stall(inputs: TrainingRunInputs) -> float:
+def _save_stall_seconds(inputs: TrainingRunInputs) -> float:
     """Return the time to write everything that is trained to storage [s]."""
     model = find_model(inputs.model)
     trained = float(model.parameters)
     if inputs.method != "full":
         tuning = build_adapter_tuning(model, inputs.method, inputs.rank, inputs.targets, "none")
-        trained = tuning.adapters
+        trained = tuning.adapter_parameters
     return min(
         max(checkpoint_bytes(trained) / (inputs.write_bandwidth or WRITE_BANDWIDTH), 0.001), 86400.0
     )

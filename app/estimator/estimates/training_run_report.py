@@ -64,7 +64,7 @@ def estimate(inputs: TrainingRunInputs) -> Estimate:
             *result.missing_notes,
             *list_price_notes(result.gpu, inputs.usd_per_gpu_hour),
         ),
-        changes=_find_changes(result),
+        changes=_find_flips(result),
         sections=result.sections,
     )
 
@@ -89,7 +89,7 @@ def _lost_time_notes(result: _RunResult) -> tuple[str, ...]:
 _LEAST_SHARE = 0.001
 
 
-def _find_changes(result: _RunResult) -> tuple[VerdictFlip, ...]:
+def _find_flips(result: _RunResult) -> tuple[VerdictFlip, ...]:
     """Return the GPUs that meet the deadline as estimated, and at the slow end of the range.
 
     The first are those of training-time.

@@ -184,26 +184,26 @@ class TrainingTimeResult:
     gpu: Accelerator
     plan: TrainingPlan
     step: StepTime
-    flops: float
+    flops_per_token: float
     mfu: float
     hfu: float
-    stall: float
+    save_stall: float
     mtbf: float
     interval: float
-    useful: float
-    computing: float
+    useful_share: float
+    lossless_seconds: float
     seconds: float
-    watts: float
-    load: StageMemory
-    lighter: tuple[str, str] | None = None
-    enough: int | None = None
+    watts_per_gpu: float
+    stage_memory: StageMemory
+    memory_remedy: tuple[str, str] | None = None
+    gpus_for_deadline: int | None = None
     least_recompute: bool = False
-    faster: tuple[tuple[str, int, float], ...] = ()
+    bubble_reductions: tuple[tuple[str, int, float], ...] = ()
 
     @property
     def memory(self) -> float:
         """Return the bytes on a GPU of the fullest stage [B]."""
-        return self.load.total
+        return self.stage_memory.total
 
     @property
     def token_rate(self) -> float:
@@ -216,9 +216,11 @@ class TrainingTimeResult:
         return self.seconds * self.inputs.gpus / 3600
 
     @property
-    def site_energy(self) -> float:
+    def site_energy_wh(self) -> float:
         """Return the energy of the site [Wh]."""
-        return site_energy(self.seconds * self.inputs.gpus, self.watts, self.inputs.pue) / 3600
+        return (
+            site_energy(self.seconds * self.inputs.gpus, self.watts_per_gpu, self.inputs.pue) / 3600
+        )
 
 
 _MOST_GPUS = 1_000_000
@@ -243,10 +245,10 @@ def requested_plan(inputs: TrainingTimeInputs) -> TrainingPlan:
         sequence_parallel=inputs.sequence_parallel,
         software=find_software(inputs.software, find_model(inputs.model)),
         gradient_bytes=4 if inputs.gradients == "fp32" else 2,
-        tuning=_requested_tuning(inputs),
+        trained_weights=_requested_tuning(inputs),
     )
     micro_batch_count = plan.pipeline
-    if not plan.tuning.is_partial:
+    if not plan.trained_weights.is_partial:
         micro_batch_count = default_micro_batch_count(
             plan_to_parallel_layout(plan), inputs.sequence, inputs.micro_batch, inputs.tokens
         )
@@ -262,7 +264,7 @@ def _requested_tuning(inputs: TrainingTimeInputs) -> TrainedWeights:
     return build_adapter_tuning(model, inputs.method, inputs.rank, inputs.targets, "none")
 
 
-def requested_framework(inputs: TrainingTimeInputs, model: Architecture) -> str:
+def requested_framework_id(inputs: TrainingTimeInputs, model: Architecture) -> str:
     """Return the framework whose memory behavior a plan has."""
     if inputs.method != "full":
         return "torchtune"
@@ -312,7 +314,11 @@ def requested_stall(model: Architecture, inputs: TrainingTimeInputs, plan: Train
     """Return the time for which a save stops the training [s]: typed, or the whole write."""
     if inputs.checkpoint_time is not None:
         return inputs.checkpoint_time
-    trained = plan.tuning.adapters if plan.tuning.is_partial else float(model.parameters)
+    trained = (
+        plan.trained_weights.adapter_parameters
+        if plan.trained_weights.is_partial
+        else float(model.parameters)
+    )
     return checkpoint_bytes(trained) / WRITE_BANDWIDTH
 
 
@@ -340,8 +346,10 @@ def compute_run(
     load = requested_plan_memory(model, inputs, plan)
     watts = inputs.watts_per_gpu or 1.7 * (gpu.tdp or 0.0)
     flops = training_flops_per_token(model, plan.sequence)
-    if plan.tuning.is_partial:
-        flops = adapter_training_flops_per_token(model, plan.sequence, plan.tuning.adapters)
+    if plan.trained_weights.is_partial:
+        flops = adapter_training_flops_per_token(
+            model, plan.sequence, plan.trained_weights.adapter_parameters
+        )
     recomputed_flops = recomputed_flops_per_token(model, plan.sequence, plan.recompute)
     rate = plan.tokens / step.total / plan.gpus
     mfu = flops_utilization(flops, rate, gpu.peak_rate(plan.number_format) or 1.0)
@@ -351,17 +359,17 @@ def compute_run(
         gpu=gpu,
         plan=plan,
         step=step,
-        flops=flops,
+        flops_per_token=flops,
         mfu=mfu,
         hfu=mfu * (1 + recomputed_flops / flops),
-        stall=stall,
+        save_stall=stall,
         mtbf=mtbf,
         interval=interval,
-        useful=useful_share,
-        computing=computing,
+        useful_share=useful_share,
+        lossless_seconds=computing,
         seconds=computing / useful_share,
-        watts=watts,
-        load=load,
+        watts_per_gpu=watts,
+        stage_memory=load,
     )
 
 
@@ -427,7 +435,7 @@ def find_bubble_reductions(result: TrainingTimeResult) -> tuple[tuple[str, int, 
         step = requested_step_time(model, gpu, changed, changed_plan)
         rate = changed_plan.tokens / step.total / changed_plan.gpus
         mfu = flops_utilization(
-            result.flops, rate, gpu.peak_rate(changed_plan.number_format) or 1.0
+            result.flops_per_token, rate, gpu.peak_rate(changed_plan.number_format) or 1.0
         )
         if mfu > result.mfu:
             reductions.append((field, value, mfu))
@@ -527,15 +535,15 @@ _FASTER = {"global_batch": "Global batch", "interleave": "Interleaving"}
 def find_flips(result: TrainingTimeResult) -> tuple[VerdictFlip, ...]:
     """Return what meets the deadline, fits in memory or reduces the bubble."""
     changes = []
-    if result.enough is not None:
-        now, then = format_number(result.inputs.gpus), format_number(result.enough)
+    if result.gpus_for_deadline is not None:
+        now, then = format_number(result.inputs.gpus), format_number(result.gpus_for_deadline)
         changes.append(VerdictFlip("gpus", "GPUs", now, then, "In time."))
-    if result.lighter is not None:
-        field, then = result.lighter
+    if result.memory_remedy is not None:
+        field, then = result.memory_remedy
         label, now = _CHANGES_LIGHTER[field], str(getattr(result.inputs, field))
         changes.append(VerdictFlip(field, label, now, then, "Fits in memory."))
     current_values = {"global_batch": result.plan.global_batch, "interleave": result.plan.chunks}
-    for field, value, mfu in result.faster:
+    for field, value, mfu in result.bubble_reductions:
         now, then = format_number(current_values[field]), format_number(value)
         text = f"{mfu:.0%} of the peak."
         changes.append(VerdictFlip(field, _FASTER[field], now, then, text))

@@ -18,7 +18,7 @@ from app.estimator.estimates.training_time import (
     find_flips,
     find_gpus_for_deadline,
     find_memory_remedy,
-    requested_framework,
+    requested_framework_id,
     requested_plan,
     requested_step_time,
     validate_inputs,
@@ -94,7 +94,7 @@ def _unmeasured_part_text(result: TrainingTimeResult) -> str:
     """Name the part of a run without measurements; empty if all of it was measured."""
     if find_sustained_shares(result.gpu.architecture).id in _UNMEASURED:
         return f"training on the {result.gpu.name}"
-    if any(layer.state or layer.mixer.streams for layer, _ in result.model.runs):
+    if any(layer.state or layer.mixer.residual_streams for layer, _ in result.model.runs):
         return "training recurrent layers or several residual streams"
     return ""
 
@@ -112,8 +112,8 @@ def _fits_memory(result: TrainingTimeResult) -> OutputValue:
 
 
 def _plausible_memory_range(result: TrainingTimeResult) -> tuple[float, float]:
-    framework = requested_framework(result.inputs, result.model)
-    return plausible_bytes_range(result.load, framework)
+    framework = requested_framework_id(result.inputs, result.model)
+    return plausible_bytes_range(result.stage_memory, framework)
 
 
 def _run_cost(result: TrainingTimeResult) -> OutputValue:
@@ -136,11 +136,14 @@ OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
     _rate_output("hfu", "HFU", "%", lambda r: r.hfu),
     _modeled_time_output("time", "Whole run", "s", lambda r: r.seconds, "run", primary=True),
     _modeled_time_output("gpu_hours", "GPU-hours", "GPU-h", lambda r: r.gpu_hours, "run"),
-    OutputSpec("goodput", "Useful share of the time", "%", "more", lambda r: r.useful),
+    OutputSpec("goodput", "Useful share of the time", "%", "more", lambda r: r.useful_share),
     OutputSpec(
-        "total_flops", "Operations of the run", "FLOP", read=lambda r: r.flops * r.inputs.tokens
+        "total_flops",
+        "Operations of the run",
+        "FLOP",
+        read=lambda r: r.flops_per_token * r.inputs.tokens,
     ),
-    OutputSpec("flops_per_token", "Operations per token", "FLOP", read=lambda r: r.flops),
+    OutputSpec("flops_per_token", "Operations per token", "FLOP", read=lambda r: r.flops_per_token),
     _modeled_time_output(
         "communication",
         "Exposed communication per step",
@@ -165,7 +168,7 @@ OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
     ),
     OutputSpec("fits", "Fits in memory", better="more", read=_fits_memory),
     OutputSpec("cost", "Cost", "USD", "less", _run_cost, modeled=True),
-    _modeled_time_output("energy", "Energy", "Wh", lambda r: r.site_energy, "run"),
+    _modeled_time_output("energy", "Energy", "Wh", lambda r: r.site_energy_wh, "run"),
     OutputSpec("checkpoint_interval", "Time between checkpoints", "s", read=lambda r: r.interval),
 )
 _STEPS = StepBuilder(OUTPUTS, "parallelism")
@@ -192,7 +195,7 @@ def estimate(inputs: TrainingTimeInputs) -> Estimate:
     """Compute the step time of the plan, and from it the whole run."""
     typed = fill_in_default_gpus(inputs, USUAL_GPUS)
     model, gpu = find_model(typed.model), find_accelerator(typed.gpu)
-    typed = fill_in_zero(typed, requested_framework(typed, model))
+    typed = fill_in_zero(typed, requested_framework_id(typed, model))
     validate_inputs(model, typed, gpu)
     inputs = with_least_recompute(model, gpu, typed)
     plan = requested_plan(inputs)
@@ -200,10 +203,12 @@ def estimate(inputs: TrainingTimeInputs) -> Estimate:
     result = compute_run(model, gpu, inputs, plan, step)
     result = dataclasses.replace(result, least_recompute=inputs is not typed)
     if result.memory > gpu.engine_visible_memory:
-        result = dataclasses.replace(result, lighter=find_memory_remedy(model, gpu, inputs))
+        result = dataclasses.replace(result, memory_remedy=find_memory_remedy(model, gpu, inputs))
     elif inputs.deadline is not None and result.seconds > inputs.deadline:
-        result = dataclasses.replace(result, enough=find_gpus_for_deadline(model, gpu, inputs))
-    result = dataclasses.replace(result, faster=find_bubble_reductions(result))
+        result = dataclasses.replace(
+            result, gpus_for_deadline=find_gpus_for_deadline(model, gpu, inputs)
+        )
+    result = dataclasses.replace(result, bubble_reductions=find_bubble_reductions(result))
     return Estimate(
         name="training-time",
         verdict=_build_verdict(result),
@@ -292,20 +297,22 @@ def _build_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
         _STEPS.line(
             "flops_per_token",
             "4 × frozen weights + 6 × weights of the adapters + causal attention"
-            if plan.tuning.is_partial
+            if plan.trained_weights.is_partial
             else "6 × weights that multiply a token + causal attention",
-            format_adapter_flops_per_token(result.model, result.flops, plan.tuning.adapters)
-            if plan.tuning.is_partial
-            else format_training_flops_per_token(result.model, result.flops),
-            result.flops,
-            "lora" if plan.tuning.is_partial else "megatron-2021",
+            format_adapter_flops_per_token(
+                result.model, result.flops_per_token, plan.trained_weights.adapter_parameters
+            )
+            if plan.trained_weights.is_partial
+            else format_training_flops_per_token(result.model, result.flops_per_token),
+            result.flops_per_token,
+            "lora" if plan.trained_weights.is_partial else "megatron-2021",
         ),
         _micro_batch_step(result),
         step_time_formula_step(plan, step),
         _STEPS.line_from_template(
             "mfu",
             "[operations per token] × [tokens per second and GPU] ÷ [peak]",
-            ((result.flops, "FLOP"), rate, (peak, "FLOP/s")),
+            ((result.flops_per_token, "FLOP"), rate, (peak, "FLOP/s")),
             result.mfu,
             "palm",
             topic="number-formats",
@@ -333,12 +340,12 @@ def _micro_batch_step(result: TrainingTimeResult) -> FormulaStep:
 
 def _run_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
     inputs = result.inputs
-    stall, mtbf = format_term(result.stall, "s"), format_term(result.mtbf, "s")
+    stall, mtbf = format_term(result.save_stall, "s"), format_term(result.mtbf, "s")
     interval, restart = format_term(result.interval, "s"), format_term(inputs.restart_time, "s")
     return (
         _STEPS.line(
             "checkpoint_interval",
-            *format_daly_interval(result.stall, result.mtbf),
+            *format_daly_interval(result.save_stall, result.mtbf),
             result.interval,
             "daly-2006",
             topic="cluster-components",
@@ -349,14 +356,19 @@ def _run_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
             "failures) × (e^((interval + stall) ÷ failures) − 1)), failures: the time between them",
             f"(1 − {format_term(inputs.other_time, '%')}) × {interval} ÷ ({mtbf} × exp({restart} ÷ "
             f"{mtbf}) × (exp(({interval} + {stall}) ÷ {mtbf}) − 1))",
-            result.useful,
+            result.useful_share,
             "daly-2006",
             topic="cluster-components",
         ),
         _STEPS.line_from_template(
             "time",
             "[tokens] ÷ [tokens per step] × [step] ÷ [useful share]",
-            (inputs.tokens, result.plan.tokens, (result.step.total, "s"), (result.useful, "%")),
+            (
+                inputs.tokens,
+                result.plan.tokens,
+                (result.step.total, "s"),
+                (result.useful_share, "%"),
+            ),
             result.seconds,
             "megatron-2021",
         ),
@@ -419,7 +431,7 @@ def _build_notes(result: TrainingTimeResult) -> tuple[str, ...]:
     if plan.micro_batches < plan.pipeline:
         notes.append("Fewer micro-batches than stages: most of the pipeline idles.")
     if result.inputs.watts_per_gpu is None:
-        notes.append(f"{format_value(result.watts, 'W')} per GPU with its server assumed.")
+        notes.append(f"{format_value(result.watts_per_gpu, 'W')} per GPU with its server assumed.")
     return tuple(notes)
 
 

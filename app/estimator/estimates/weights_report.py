@@ -29,7 +29,7 @@ from app.estimator.models.number_formats import (
     WeightFormat,
     mxfp4_expert_padding_bytes,
     resolve_weight_format,
-    weight_table,
+    weight_bytes_by_split,
 )
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
@@ -89,10 +89,10 @@ class WeightsResult:
     rest: float
     tower: float
     per_gpu: float
-    covered: int
-    language: int
+    quantized_parameters: int
+    language_parameters: int
     parameters: int
-    padding: float
+    padding_bytes: float
 
     @property
     def bits_per_parameter(self) -> float:
@@ -102,7 +102,7 @@ class WeightsResult:
     @property
     def bits_per_weight(self) -> float | None:
         """Return the bits of a weight in the format, with scales [1]; None if no weight has it."""
-        return 8 * self.quantized / self.covered if self.covered else None
+        return 8 * self.quantized / self.quantized_parameters if self.quantized_parameters else None
 
     @property
     def saved_share(self) -> float:
@@ -113,7 +113,10 @@ class WeightsResult:
 def compute_weights(model: Architecture, inputs: WeightsInputs) -> WeightsResult:
     """Compute the bytes of a model in a format, as stored or as repacked by a kernel."""
     gpus, stages = inputs.tensor_parallel, inputs.pipeline_parallel
-    table, form = weight_table(model, inputs.weights), resolve_weight_format(model, inputs.weights)
+    table, form = (
+        weight_bytes_by_split(model, inputs.weights),
+        resolve_weight_format(model, inputs.weights),
+    )
     padding = mxfp4_expert_padding_bytes(model, form, gpus) if inputs.repacked else 0.0
     covered = model.parameters if form.covers == "all" else table.quantized
     total, quantized = table.total + padding, covered * form.bits / 8 + padding
@@ -124,10 +127,10 @@ def compute_weights(model: Architecture, inputs: WeightsInputs) -> WeightsResult
         rest=total - quantized - table.tower,
         tower=table.tower,
         per_gpu=bytes_per_gpu / stages,
-        covered=covered,
-        language=model.parameters,
+        quantized_parameters=covered,
+        language_parameters=model.parameters,
         parameters=model.loaded_parameters if table.tower else model.parameters,
-        padding=padding,
+        padding_bytes=padding,
     )
 
 
@@ -208,11 +211,11 @@ class FormatLine(NamedTuple):
 def _format_steps(result: WeightsResult, form: WeightFormat) -> tuple[FormulaStep, ...]:
     source = _SOURCE.get(form.id, "shape")
     parts = format_exact_sum((result.quantized, result.rest, result.tower), "B")
-    padding_text = f" + {format_term(result.padding, 'B')}" if result.padding else ""
-    covered = f"{format_term(result.covered)} × {format_term(form.bits)} ÷ 8"
-    other_parameters = format_term(result.language - result.covered)
+    padding_text = f" + {format_term(result.padding_bytes, 'B')}" if result.padding_bytes else ""
+    covered = f"{format_term(result.quantized_parameters)} × {format_term(form.bits)} ÷ 8"
+    other_parameters = format_term(result.language_parameters - result.quantized_parameters)
     rest_numbers = f"{other_parameters} × {format_term(form.rest / 8)} B"
-    padding_formula = " + padding" if result.padding else ""
+    padding_formula = " + padding" if result.padding_bytes else ""
     lines = (
         FormatLine(
             "In the format",
@@ -259,7 +262,7 @@ def _vision_tower_line(result: WeightsResult, form: WeightFormat) -> tuple[Forma
     """Return the line of the vision tower, if there is one."""
     if not result.tower:
         return ()
-    count = format_number(result.parameters - result.language)
+    count = format_number(result.parameters - result.language_parameters)
     numbers = f"{count} × {format_number(form.rest / 8)} B"
     label, formula = "Vision tower", "parameters of tower and projector × bytes"
     return (FormatLine(label, formula, numbers, result.tower, figure=""),)
@@ -283,8 +286,8 @@ def build_table(model: Architecture) -> ResultTable:
     rows = tuple(
         (
             FORMATS[name].label,
-            (weight_table(model, name).total, "B"),
-            format_number(8 * weight_table(model, name).total / model.loaded_parameters),
+            (weight_bytes_by_split(model, name).total, "B"),
+            format_number(8 * weight_bytes_by_split(model, name).total / model.loaded_parameters),
         )
         for name in _SHOWN_FORMATS
     )
@@ -320,7 +323,7 @@ def _multi_token_prediction_notes(model: Architecture, inputs: WeightsInputs) ->
     """Return what multi-token prediction adds to the files, at the mean bits of the model."""
     if not model.prediction_module_parameters:
         return ()
-    language = weight_table(model, inputs.weights)
+    language = weight_bytes_by_split(model, inputs.weights)
     share = model.prediction_module_parameters / model.parameters
     added_text = format_value((language.total - language.tower) * share, "B")
     return (

@@ -505,7 +505,7 @@ _NONE = frozenset({"Volta", "Turing", "TPU", "Gaudi"})
 
 
 def sparse_peak_rate(
-    card: Accelerator, number_format: str, stated_rates: Mapping[str, float]
+    card: Accelerator, number_format: str, stated_tflops: Mapping[str, float]
 ) -> float | None:
     """Return the peak with 2:4 sparsity [FLOP/s]; None if there is none or it is unknown.
 
@@ -515,8 +515,8 @@ def sparse_peak_rate(
     >>> sparse_peak_rate(find_accelerator("H100"), "fp8", {})
     3957800000000000.0
     """
-    if number_format in stated_rates:
-        return stated_rates[number_format] * 1e12
+    if number_format in stated_tflops:
+        return stated_tflops[number_format] * 1e12
     dense: float | None = getattr(card, number_format)
     if dense is None or number_format not in _DOUBLED.get(card.architecture, ()):
         return None

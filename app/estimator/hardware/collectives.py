@@ -41,7 +41,7 @@ def bytes_sent(operation: Collective, ranks: int, message: float) -> float:
     return _PASSES[operation] * (ranks - 1) * message / ranks
 
 
-def data_parallel_bytes(parameters: float, bytes_per_value: float, stage: int = 0) -> float:
+def data_parallel_bytes(parameters: float, bytes_per_value: float, zero_stage: int = 0) -> float:
     """Bytes sent per rank and step for gradients and weights, many ranks.
 
     2Ψ·W for plain data parallelism and ZeRO 1 and 2 (reduce-scatter and all-gather, or an
@@ -50,7 +50,7 @@ def data_parallel_bytes(parameters: float, bytes_per_value: float, stage: int = 
     >>> data_parallel_bytes(7.5e9, 2)
     30000000000.0
     """
-    return (3 if stage == 3 else 2) * parameters * bytes_per_value
+    return (3 if zero_stage == 3 else 2) * parameters * bytes_per_value
 
 
 def tensor_parallel_microbatch_bytes(layers: int, message: float, ranks: int) -> float:
@@ -132,7 +132,7 @@ class Interconnect:
     """
 
     link: LinkModel
-    rate: float
+    link_rate: float
     domain: int = 8
     nic: LinkModel | None = None
     nic_rate: float = 0.0
@@ -170,7 +170,7 @@ def inner_link_model(gpu: Accelerator) -> LinkModel:
 
 
 def gpu_interconnect(
-    gpu: Accelerator, nic_rate: float = 50e9, nic: str = "infiniband", domain: int = 0
+    gpu: Accelerator, nic_rate: float = 50e9, nic: str = "infiniband", gpus_per_domain: int = 0
 ) -> Interconnect:
     """Return the links of a GPU: the inner links and one network adapter per GPU.
 
@@ -180,7 +180,7 @@ def gpu_interconnect(
     otherwise.
     """
     rate = gpu.nvlink or gpu.pcie_bandwidth or 15.75e9
-    size = domain or (72 if "72" in gpu.interconnect else 8)
+    size = gpus_per_domain or (72 if "72" in gpu.interconnect else 8)
     return Interconnect(inner_link_model(gpu), rate, size, find_link_model(nic), nic_rate)
 
 
@@ -248,7 +248,7 @@ def send_time(message: float, fabric: Interconnect, *, outside: bool = False) ->
     """
     if message <= 0:
         return 0.0
-    link, rate = (fabric.nic, fabric.nic_rate) if outside else (fabric.link, fabric.rate)
+    link, rate = (fabric.nic, fabric.nic_rate) if outside else (fabric.link, fabric.link_rate)
     if link is None or rate <= 0:
         raise ValueError("GPUs of different domains need a network")
     if link.id == "mesh":
@@ -265,7 +265,7 @@ def domain_latency_and_transfer(
     if ranks == 1:
         return 0.0, 0.0
     link = fabric.link
-    rate = fabric.rate * link.share
+    rate = fabric.link_rate * link.share
     if link.crowding:
         rate *= (2 / ranks) ** link.crowding
     if link.id == "mesh":

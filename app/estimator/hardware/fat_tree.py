@@ -15,7 +15,7 @@ class FatTree:
     """
 
     tiers: int
-    ports: int
+    ports_per_switch: int
     leaves: int
     spines: int
     cores: int
@@ -36,7 +36,7 @@ class FatTree:
     @property
     def spine_core_links(self) -> int:
         """Return the links between spines and cores: half of the ports of each spine."""
-        return self.spines * (self.ports // 2) if self.cores else 0
+        return self.spines * (self.ports_per_switch // 2) if self.cores else 0
 
     @property
     def oversubscription(self) -> float:
@@ -63,7 +63,7 @@ def split_leaf_ports(ports: int, oversubscription: float = 1.0) -> tuple[int, in
     return ports - up, up
 
 
-def fewest_even_spines(leaves: int, up: int, ports: int) -> int | None:
+def fewest_even_spines(leaves: int, uplinks_per_leaf: int, ports: int) -> int | None:
     """Return the fewest spines that all leaves can use evenly; None if there are too few ports.
 
     The least s that divides `up` with leaves·up/s ≤ ports. Evenness is why three
@@ -72,8 +72,8 @@ def fewest_even_spines(leaves: int, up: int, ports: int) -> int | None:
     >>> fewest_even_spines(24, 32, 64), fewest_even_spines(32, 32, 64), fewest_even_spines(65, 32, 64)
     (16, 16, None)
     """
-    for spines in range(max(1, -(-leaves * up // ports)), up + 1):
-        if up % spines == 0 and leaves * (up // spines) <= ports:
+    for spines in range(max(1, -(-leaves * uplinks_per_leaf // ports)), uplinks_per_leaf + 1):
+        if uplinks_per_leaf % spines == 0 and leaves * (uplinks_per_leaf // spines) <= ports:
             return spines
     return None
 
@@ -174,7 +174,7 @@ def max_leaves(ports: int, oversubscription: float = 1.0, tiers: int = 2) -> int
     return ports if tiers == 2 else ports * (ports // 2)
 
 
-def count_rail_scalable_units(nodes: int, down: int) -> int:
+def count_rail_scalable_units(nodes: int, downlinks_per_leaf: int) -> int:
     """Return the scalable units of a rail-optimized fabric.
 
     A unit has one leaf for each rail and as many nodes as a leaf has ports to nodes.
@@ -184,10 +184,10 @@ def count_rail_scalable_units(nodes: int, down: int) -> int:
     >>> count_rail_scalable_units(127, 32), count_rail_scalable_units(129, 32)
     (4, 5)
     """
-    return -(-nodes // down)
+    return -(-nodes // downlinks_per_leaf)
 
 
-def count_rail_leaves(nodes: int, rails: int, down: int) -> int:
+def count_rail_leaves(nodes: int, rails: int, downlinks_per_leaf: int) -> int:
     """Return the leaves of a rail-optimized fabric: adapter i of every node on leaf i.
 
     A single unit that is less than half full lets several rails share a leaf.
@@ -196,8 +196,8 @@ def count_rail_leaves(nodes: int, rails: int, down: int) -> int:
     >>> count_rail_leaves(127, 8, 32), count_rail_leaves(4, 8, 32)
     (32, 1)
     """
-    units = count_rail_scalable_units(nodes, down)
+    units = count_rail_scalable_units(nodes, downlinks_per_leaf)
     if units > 1:
         return units * rails
-    shared = max(1, down // nodes)
-    return max(-(-rails // shared), -(-nodes * rails // down))
+    shared = max(1, downlinks_per_leaf // nodes)
+    return max(-(-rails // shared), -(-nodes * rails // downlinks_per_leaf))

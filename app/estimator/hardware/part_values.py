@@ -269,22 +269,22 @@ def _parts_by_id() -> dict[str, CatalogPart]:
     return {part.id: part for part in list_parts()}
 
 
-def find_part(name: str) -> CatalogPart | None:
+def find_part(part_id: str) -> CatalogPart | None:
     r"""Return the part with this id, or None.
 
     >>> find_part("h100-sxm5-80")["nvlink"].beside
     '900\xa0GB/s both ways'
     """
-    return _parts_by_id().get(name)
+    return _parts_by_id().get(part_id)
 
 
-def part_url(part: str, field: str = "") -> str:
+def part_url(part_id: str, field: str = "") -> str:
     """Return the URL of a part's page, or of one value on it.
 
     >>> part_url("h100-sxm5-80", "nvlink_both_ways")
     '/hardware/h100-sxm5-80#nvlink'
     """
-    return f"/hardware/{part}#{row_anchor_of_field(field)}" if field else f"/hardware/{part}"
+    return f"/hardware/{part_id}#{row_anchor_of_field(field)}" if field else f"/hardware/{part_id}"
 
 
 def _build_part(entry: Entry) -> CatalogPart:
@@ -330,7 +330,7 @@ class _PartBuilder:
             field=field,
             number=number,
             words=_format_field_value(field, number),
-            beside=self._format_note_beside(field, number),
+            beside=self._format_other_convention(field, number),
             sources=sources,
             read_on=read_on,
             own=is_own_source,
@@ -371,7 +371,7 @@ class _PartBuilder:
             return ("not sold", "It is rented as part of a machine.")
         return ("", "")
 
-    def _format_note_beside(self, field: CatalogField, number: Any) -> str:
+    def _format_other_convention(self, field: CatalogField, number: Any) -> str:
         """Return the same value in the other convention."""
         if field.says == "one way":
             return f"{_format_field_value(field, 2 * number)} both ways"
@@ -413,17 +413,17 @@ def _format_field_value(field: CatalogField, number: Any) -> str:
 
 
 def _accelerator_value_note(
-    card: Accelerator, field: CatalogField, stated_sparse_rates: Mapping[str, float]
+    card: Accelerator, field: CatalogField, stated_sparse_tflops: Mapping[str, float]
 ) -> str:
     if field.name in RATES:
-        return _sparse_rate_note(card, field, stated_sparse_rates)
+        return _sparse_rate_note(card, field, stated_sparse_tflops)
     return _pcie_bandwidth_note(card) if field.name == "pcie_generation" else ""
 
 
 def _sparse_rate_note(
-    card: Accelerator, field: CatalogField, stated_sparse_rates: Mapping[str, float]
+    card: Accelerator, field: CatalogField, stated_sparse_tflops: Mapping[str, float]
 ) -> str:
-    rate = sparse_peak_rate(card, field.name, stated_sparse_rates)
+    rate = sparse_peak_rate(card, field.name, stated_sparse_tflops)
     if rate:
         return f"{_format_field_value(field, rate)} sparse"
     return "no sparse rate" if has_no_sparsity(card) and field.name != "fp32" else ""

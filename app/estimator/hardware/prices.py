@@ -31,7 +31,7 @@ class PartPrice:
     part: str
     amount: float
     currency: str
-    per: BillingPeriod
+    billing_period: BillingPeriod
     day: dt.date
 
     @property
@@ -41,7 +41,7 @@ class PartPrice:
         >>> PartPrice("h100-sxm5-80", 4.2, "USD", "hour", dt.date(2026, 11, 1)).words
         '4.2\xa0USD/h'
         """
-        unit = f"{self.currency}/h" if self.per == "hour" else self.currency
+        unit = f"{self.currency}/h" if self.billing_period == "hour" else self.currency
         return f"{format_number(self.amount)}{NBSP}{unit}"
 
 
@@ -52,17 +52,17 @@ class PriceList:
     prices: tuple[PartPrice, ...] = ()
     problem: str = ""
 
-    def prices_of_part(self, part: str) -> dict[BillingPeriod, PartPrice]:
+    def prices_of_part(self, part_id: str) -> dict[BillingPeriod, PartPrice]:
         """Return the prices of one part by billing period."""
-        return {price.per: price for price in self.prices if price.part == part}
+        return {price.billing_period: price for price in self.prices if price.part == part_id}
 
 
-def load_price_list(file: str) -> PriceList:
+def load_price_list(path: str) -> PriceList:
     """Load the prices of `file`, if any; an invalid file is reported in the result."""
-    if not file:
+    if not path:
         return PriceList()
     try:
-        return PriceList(read_price_file(Path(file)))
+        return PriceList(read_price_file(Path(path)))
     except PriceFileError as error:
         return PriceList(problem=f"The price file is not used: {error}")
 
@@ -102,10 +102,10 @@ def _parse_prices(text: str) -> tuple[PartPrice, ...]:
     prices: dict[tuple[str, BillingPeriod], PartPrice] = {}
     for index, row in enumerate(rows):
         price = _parse_price(row, lambda key, entry=index: _line_of_key(text, entry, key))
-        if (price.part, price.per) in prices:
-            message = f"“{price.part}” has two prices for “{price.per}”."
+        if (price.part, price.billing_period) in prices:
+            message = f"“{price.part}” has two prices for “{price.billing_period}”."
             raise _PriceRowError(message, _line_of_key(text, index, "part"))
-        prices[price.part, price.per] = price
+        prices[price.part, price.billing_period] = price
     return tuple(prices.values())
 
 
@@ -133,7 +133,7 @@ def _parse_price(row: Any, line_of_key: Any) -> PartPrice:
             part=_parse_part_id(row["part"]),
             amount=_parse_amount(row["price"]),
             currency=_parse_currency(row["currency"]),
-            per=_parse_billing_period(row["per"]),
+            billing_period=_parse_billing_period(row["per"]),
             day=_parse_day(row["read_on"]),
         )
     except _PriceKeyError as error:

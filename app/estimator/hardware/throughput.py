@@ -41,7 +41,7 @@ class SustainedRates:
     """
 
     matmul: float
-    matmul16: float
+    matmul_16bit: float
     attention: float
     bandwidth: float
     multiprocessors: float
@@ -86,11 +86,11 @@ def compute_sustained_rates(
         raise ValueError(f"the {gpu.name} does not compute in {number_format}")
     scale = 1.0
     if shares.watts and gpu.tdp:
-        scale = (gpu.tdp / _scale_benchmark_power_limit(gpu, shares)) ** _POWER
+        scale = (gpu.tdp / _scaled_benchmark_power_limit(gpu, shares)) ** _POWER
     attention_share = _sustained_attention_share(shares, older_kernels)
     return SustainedRates(
         matmul=peak * scale * _sustained_matmul_share(shares, number_format),
-        matmul16=peak16 * scale * shares.matmul_bf16,
+        matmul_16bit=peak16 * scale * shares.matmul_bf16,
         attention=peak16 * scale * attention_share,
         bandwidth=gpu.memory_bandwidth * STREAMING,
         multiprocessors=peak16 / shares.flops_per_multiprocessor,
@@ -98,7 +98,7 @@ def compute_sustained_rates(
     )
 
 
-def _scale_benchmark_power_limit(gpu: Accelerator, shares: SustainedShares) -> float:
+def _scaled_benchmark_power_limit(gpu: Accelerator, shares: SustainedShares) -> float:
     """Power limit at which the share was measured, scaled to the size of this chip [W]."""
     multiprocessors = (gpu.peak_rate("bf16") or 0.0) / shares.flops_per_multiprocessor
     full_chip_sizes = {"ampere": 108.0, "hopper": 132.0, "blackwell": 148.0, "ada": 142.0}

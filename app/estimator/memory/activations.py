@@ -47,24 +47,24 @@ class SavedActivations:
     """
 
     whole: float
-    divided: float
-    scores: float
+    tensor_parallel_part: float
+    scores_per_key: float
     statistics: float
-    boundary: float
-    products: float = 0.0
-    working: float = 0.0
+    layer_input: float
+    with_recomputed_products: float = 0.0
+    mlp_backward_temporary: float = 0.0
 
     def bytes_per_token(self, layout: ParallelLayout, sequence: int, recompute: str) -> float:
         """Return the bytes per token of this GPU's share of the sequence."""
         split = layout.tensor if layout.sequence_parallel else 1
         if recompute == "full":
-            return self.boundary / split
+            return self.layer_input / split
         if recompute == "operators":
-            return 2 * self.boundary / split + self.products / layout.tensor
-        scores = 0.0 if recompute == "selective" else self.scores * sequence
+            return 2 * self.layer_input / split + self.with_recomputed_products / layout.tensor
+        scores = 0.0 if recompute == "selective" else self.scores_per_key * sequence
         statistics = 0.0 if recompute == "selective" else self.statistics
         saved = self.whole / split
-        return saved + (self.divided + scores + statistics) / layout.tensor
+        return saved + (self.tensor_parallel_part + scores + statistics) / layout.tensor
 
 
 @functools.lru_cache(maxsize=8192)
@@ -81,16 +81,16 @@ def layer_saved_activations(layer: Layer, hidden: int, *, flash: bool) -> SavedA
     halves = (layer.mixer.kind != "none") + bool(layer.mlp.width)
     return SavedActivations(
         whole=4.0 * hidden * halves + mlp.whole,
-        divided=mixer.divided + mlp.divided,
-        scores=mixer.scores,
+        tensor_parallel_part=mixer.tensor_parallel_part + mlp.tensor_parallel_part,
+        scores_per_key=mixer.scores_per_key,
         statistics=mixer.statistics,
-        boundary=2.0 * hidden,
-        products=_compute_saved_matmul_bytes(layer.mixer, layer.mlp),
-        working=4.0 * _active_mlp_width(layer.mlp),
+        layer_input=2.0 * hidden,
+        with_recomputed_products=_saved_bytes_with_recomputed_products(layer.mixer, layer.mlp),
+        mlp_backward_temporary=4.0 * _active_mlp_width(layer.mlp),
     )
 
 
-def _compute_saved_matmul_bytes(mixer: TokenMixer, mlp: Mlp) -> float:
+def _saved_bytes_with_recomputed_products(mixer: TokenMixer, mlp: Mlp) -> float:
     """Queries, values, the attention output and the MLP's first product."""
     value_width = mixer.heads * mixer.value_dim
     query_width = mixer.heads * mixer.head_dim
@@ -115,8 +115,8 @@ def mlp_gradient_bytes(mlp: Mlp) -> float:
 class MixerSavedBytes(NamedTuple):
     """Divided bytes, scores per key and statistics of the token mixer."""
 
-    divided: float
-    scores: float = 0.0
+    tensor_parallel_part: float
+    scores_per_key: float = 0.0
     statistics: float = 0.0
 
 
@@ -135,7 +135,7 @@ def _mixer_saved_bytes(mixer: TokenMixer, *, flash: bool) -> MixerSavedBytes:
         saved = 2.0 * (query_width + mixer.cache + value_width)
     if flash:
         return MixerSavedBytes(saved, statistics=4.0 * mixer.heads)
-    return MixerSavedBytes(saved, scores=4.0 * mixer.heads)
+    return MixerSavedBytes(saved, scores_per_key=4.0 * mixer.heads)
 
 
 def _recurrent_saved_bytes(mixer: TokenMixer) -> float:
@@ -149,7 +149,7 @@ class MlpSavedBytes(NamedTuple):
     """Whole and divided bytes of the MLP."""
 
     whole: float
-    divided: float
+    tensor_parallel_part: float
 
 
 def _mlp_saved_bytes(mlp: Mlp, hidden: int) -> MlpSavedBytes:
@@ -160,13 +160,13 @@ def _mlp_saved_bytes(mlp: Mlp, hidden: int) -> MlpSavedBytes:
     """
     matrix_count = 3 if mlp.gated else 2
     if not mlp.is_routed:
-        return MlpSavedBytes(whole=0.0, divided=2.0 * matrix_count * mlp.width)
+        return MlpSavedBytes(whole=0.0, tensor_parallel_part=2.0 * matrix_count * mlp.width)
     per_token = mlp.experts_per_token
     copies = per_token * 2 * hidden * 2
     router = 4.0 * mlp.experts
     routed = 2.0 * matrix_count * mlp.width * per_token
     divided = routed + 2.0 * matrix_count * mlp.shared_width
-    return MlpSavedBytes(whole=router + copies, divided=divided)
+    return MlpSavedBytes(whole=router + copies, tensor_parallel_part=divided)
 
 
 def logits_bytes(tokens: float, vocabulary: float, tensor: int, bytes_each: float) -> float:
@@ -188,7 +188,7 @@ _WRITTEN_GELU = frozenset({"gpt2", "gptj", "codegen", "gpt_neo", "gpt_bigcode"})
 _RELU = frozenset({"opt"})
 
 
-def layer_bytes_per_token(
+def unfused_layer_saved_bytes_per_token(
     model: Architecture,
     layer: Layer,
     sequence: float,

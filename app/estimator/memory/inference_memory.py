@@ -10,7 +10,7 @@ import math
 
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import TokenMixer
-from app.estimator.models.number_formats import element_bytes, weight_table
+from app.estimator.models.number_formats import element_bytes, weight_bytes_by_split
 
 
 def textbook_kv_cache_bytes_per_token(
@@ -150,15 +150,15 @@ class HybridBlocks:
     tokens: int
     size: float
     attention: int
-    recurrent: int
+    recurrent_groups: int
 
     def blocks_of_sequence(self, context: float) -> int:
         """Return the blocks that a sequence takes."""
-        return self.attention * math.ceil(context / self.tokens) + _STATES * self.recurrent
+        return self.attention * math.ceil(context / self.tokens) + _STATES * self.recurrent_groups
 
     def longest_context(self, blocks: int) -> int:
         """Return the longest context that fits in a number of blocks; 0 if none does."""
-        return max(0, (blocks - _STATES * self.recurrent) // self.attention * self.tokens)
+        return max(0, (blocks - _STATES * self.recurrent_groups) // self.attention * self.tokens)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -172,7 +172,7 @@ def hybrid_blocks(model: Architecture, width: float, tensor_parallel: int) -> Hy
 
     >>> from app.estimator.models.lookup import find_model
     >>> blocks = hybrid_blocks(find_model("qwen3.6-35b-a3b"), 1.0, 1)
-    >>> blocks.tokens, blocks.attention, blocks.recurrent, blocks.blocks_of_sequence(131072)
+    >>> blocks.tokens, blocks.attention, blocks.recurrent_groups, blocks.blocks_of_sequence(131072)
     (2096, 1, 3, 69)
     """
     attention_layers = [(layer.mixer, n) for layer, n in model.runs if layer.mixer.cache]
@@ -204,7 +204,7 @@ _LARGE = 70 * GIB
 class EngineMemory:
     """Memory that an engine uses in addition to weights and cache.
 
-    `outside` and `outside_each` are bytes outside of the framework, on the first GPU and for
+    `outside` and `outside_framework_per_further_gpu` are bytes outside of the framework, on the first GPU and for
     each further one, up to `logged_gpus`, the most GPUs in the start-up logs. `sampler` is
     bytes per logit, over the whole vocabulary, of the `sequences` that are sampled when the
     engine measures its peak. `outside` counts against the fraction of the GPU that may be
@@ -215,23 +215,25 @@ class EngineMemory:
 
     id: str
     label: str
-    outside: float
-    outside_each: float
-    sampler: float
-    sequences: int
+    outside_framework: float
+    outside_framework_per_further_gpu: float
+    sampler_bytes_per_logit: float
+    profiled_sequences: int
     step_tokens: int
-    static: bool = False
-    free: bool = False
+    has_static_fraction: bool = False
+    has_free_memory_fraction: bool = False
     whole: bool = False
-    small: tuple[int, int] | None = None
+    small_gpu_defaults: tuple[int, int] | None = None
     logged_gpus: int = 4
 
     def with_defaults_for_gpu(self, gpu_name: str, gpu_memory: float) -> "EngineMemory":
         """Return the engine with its defaults on a GPU that reports `gpu_memory` bytes."""
-        if self.small is None or (gpu_memory >= _LARGE and "a100" not in gpu_name.lower()):
+        if self.small_gpu_defaults is None or (
+            gpu_memory >= _LARGE and "a100" not in gpu_name.lower()
+        ):
             return self
-        sequences, tokens = self.small
-        return dataclasses.replace(self, sequences=sequences, step_tokens=tokens)
+        sequences, tokens = self.small_gpu_defaults
+        return dataclasses.replace(self, profiled_sequences=sequences, step_tokens=tokens)
 
     def bytes_outside_framework(self, gpus: int) -> float:
         """Bytes outside of the framework on one of `gpus` GPUs [B].
@@ -242,7 +244,9 @@ class EngineMemory:
         >>> engine.bytes_outside_framework(8) == engine.bytes_outside_framework(4)
         True
         """
-        return self.outside + self.outside_each * (min(gpus, self.logged_gpus) - 1)
+        return self.outside_framework + self.outside_framework_per_further_gpu * (
+            min(gpus, self.logged_gpus) - 1
+        )
 
 
 # Constants from start-up logs: vLLM pull request 10511 (0.6.5), 2031 (0.2.x), issue
@@ -260,15 +264,24 @@ ENGINES: dict[str, EngineMemory] = {
         EngineMemory(
             "vllm-0.9",
             "vLLM 0.9 and later",
-            outside=0.6 * GIB,
-            outside_each=0.83 * GIB,
-            sampler=35.0,
-            sequences=1024,
+            outside_framework=0.6 * GIB,
+            outside_framework_per_further_gpu=0.83 * GIB,
+            sampler_bytes_per_logit=35.0,
+            profiled_sequences=1024,
             step_tokens=8192,
-            small=(256, 2048),
+            small_gpu_defaults=(256, 2048),
         ),
-        EngineMemory("sglang", "SGLang", 0.9 * GIB, 0.4 * GIB, 0.0, 0, 0, static=True),
-        EngineMemory("trtllm", "TensorRT-LLM", 0.9 * GIB, 0.83 * GIB, 6.0, 256, 8192, free=True),
+        EngineMemory("sglang", "SGLang", 0.9 * GIB, 0.4 * GIB, 0.0, 0, 0, has_static_fraction=True),
+        EngineMemory(
+            "trtllm",
+            "TensorRT-LLM",
+            0.9 * GIB,
+            0.83 * GIB,
+            6.0,
+            256,
+            8192,
+            has_free_memory_fraction=True,
+        ),
         EngineMemory("llama.cpp", "llama.cpp, Ollama", 0.5 * GIB, 0.0, 4.0, 512, 512, whole=True),
         EngineMemory("vllm-0.2", "vLLM 0.2", 0.88 * GIB, 4.1 * GIB, 12.0, 256, 4096),
         EngineMemory(
@@ -279,7 +292,7 @@ ENGINES: dict[str, EngineMemory] = {
 }
 
 
-def compute_engine_memory_budget(
+def compute_usable_engine_bytes(
     engine: EngineMemory,
     visible_bytes: float,
     fraction: float,
@@ -292,18 +305,18 @@ def compute_engine_memory_budget(
     weights, TensorRT-LLM to what `bytes_without_cache`, the weights and temporary tensors,
     leave free; llama.cpp has no fraction.
 
-    >>> compute_engine_memory_budget(ENGINES["vllm-0.6"], 100e9, 0.9, 1)
+    >>> compute_usable_engine_bytes(ENGINES["vllm-0.6"], 100e9, 0.9, 1)
     90000000000.0
-    >>> compute_engine_memory_budget(ENGINES["trtllm"], 100e9, 0.9, 1, 60e9)
+    >>> compute_usable_engine_bytes(ENGINES["trtllm"], 100e9, 0.9, 1, 60e9)
     96000000000.0
-    >>> compute_engine_memory_budget(ENGINES["llama.cpp"], 100e9, 0.9, 2)
+    >>> compute_usable_engine_bytes(ENGINES["llama.cpp"], 100e9, 0.9, 2)
     100000000000.0
     """
     if engine.whole:
         return visible_bytes
-    if engine.free:
+    if engine.has_free_memory_fraction:
         return visible_bytes - (1 - fraction) * max(0.0, visible_bytes - bytes_without_cache)
-    if engine.static:
+    if engine.has_static_fraction:
         outside_bytes = engine.bytes_outside_framework(gpus)
         return fraction * (visible_bytes - outside_bytes) + outside_bytes
     return fraction * visible_bytes
@@ -332,8 +345,8 @@ def profiled_peak_bytes(
     tokens = engine.step_tokens if step_tokens is None else step_tokens
     width = profiled_mlp_width(model)
     layer_bytes = tokens * 2 * (3 * width / gpus + 4 * model.hidden)
-    sampled_sequences = engine.sequences if sequences is None else sequences
-    return max(layer_bytes, sampled_sequences * model.vocabulary * engine.sampler)
+    sampled_sequences = engine.profiled_sequences if sequences is None else sequences
+    return max(layer_bytes, sampled_sequences * model.vocabulary * engine.sampler_bytes_per_logit)
 
 
 # Library workspaces on each GPU, in addition to tensors.
@@ -365,7 +378,7 @@ def compute_loaded_model_bytes(model: Architecture, weights: str) -> float:
 
     AWQ files of tied models contain a copy of the embedding table.
     """
-    file_bytes = weight_table(model, weights).total
+    file_bytes = weight_bytes_by_split(model, weights).total
     if weights.startswith("awq") and model.tied:
         return file_bytes + element_bytes(model.embedding_parameters, 16)
     return file_bytes

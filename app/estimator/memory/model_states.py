@@ -6,7 +6,7 @@ from typing import NamedTuple
 from app.estimator import data_files
 from app.estimator.memory.parallel_layout import ParallelLayout, ParameterShare
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.number_formats import adapter_parameters, weight_table
+from app.estimator.models.number_formats import adapter_parameters, weight_bytes_by_split
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class UnsavedBytes(NamedTuple):
     """Bytes per token that a layer need not save, whole and divided."""
 
     whole: float
-    divided: float
+    tensor_parallel_part: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -146,15 +146,15 @@ class TrainedWeights:
     optimizer or all.
     """
 
-    adapters: float = 0.0
-    base: float = 0.0
-    targets: frozenset[str] = frozenset()
+    adapter_parameters: float = 0.0
+    frozen_bytes_per_parameter: float = 0.0
+    adapted_matrices: frozenset[str] = frozenset()
     host: str = "none"
 
     @property
     def is_partial(self) -> bool:
         """Return whether only adapters are trained."""
-        return self.adapters > 0
+        return self.adapter_parameters > 0
 
     def unsaved_bytes_per_token(self, hidden: int, width: float) -> UnsavedBytes:
         """Return what a layer need not save.
@@ -165,9 +165,11 @@ class TrainedWeights:
         """
         if not self.is_partial:
             return UnsavedBytes(0.0, 0.0)
-        whole = 0.0 if {"q", "k", "v"} & self.targets else 2.0 * hidden
-        whole += 0.0 if {"gate", "up"} & self.targets else 2.0 * hidden
-        return UnsavedBytes(whole, divided=0.0 if "down" in self.targets else 2.0 * width)
+        whole = 0.0 if {"q", "k", "v"} & self.adapted_matrices else 2.0 * hidden
+        whole += 0.0 if {"gate", "up"} & self.adapted_matrices else 2.0 * hidden
+        return UnsavedBytes(
+            whole, tensor_parallel_part=0.0 if "down" in self.adapted_matrices else 2.0 * width
+        )
 
 
 _TARGETS: dict[str, tuple[str, ...]] = {
@@ -193,12 +195,12 @@ def build_adapter_tuning(
     names = _TARGETS[targets]
     frozen_bytes = 2.0
     if method == "qlora":
-        table = weight_table(model, "nf4-double")
+        table = weight_bytes_by_split(model, "nf4-double")
         frozen_bytes = (table.total - table.tower) / model.parameters
     return TrainedWeights(
-        adapters=adapter_parameters(model, rank, names),
-        base=frozen_bytes,
-        targets=frozenset(names),
+        adapter_parameters=adapter_parameters(model, rank, names),
+        frozen_bytes_per_parameter=frozen_bytes,
+        adapted_matrices=frozenset(names),
         host=offload,
     )
 

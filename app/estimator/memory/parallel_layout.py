@@ -24,7 +24,7 @@ class ParallelLayout:
     pipeline: int = 1
     context: int = 1
     expert: int = 1
-    virtual: int = 1
+    chunks_per_stage: int = 1
     zero: int = 1
     sequence_parallel: bool = True
 
@@ -65,20 +65,20 @@ class PipelineStage:
 
 
 @functools.lru_cache(maxsize=4096)
-def pipeline_stages(
-    model: Architecture, pipeline: int, virtual: int = 1
+def distinct_pipeline_stages(
+    model: Architecture, pipeline: int, chunks_per_stage: int = 1
 ) -> tuple[PipelineStage, ...]:
     """Return the pipeline stages of `model`, one for each different composition.
 
     Equal stages are returned once, at their lowest index, because earlier stages store
     more micro-batches. Uneven layers go to the middle stages.
     """
-    bounds = _layer_bounds_of_chunks(model.layers, pipeline * virtual)
+    bounds = _layer_bounds_of_chunks(model.layers, pipeline * chunks_per_stage)
     stages: dict[tuple[object, ...], PipelineStage] = {}
     for index in range(pipeline):
         counts: dict[Layer, int] = {}
-        for chunk in range(index, pipeline * virtual, pipeline):
-            for layer in model.stack[bounds[chunk] : bounds[chunk + 1]]:
+        for chunk in range(index, pipeline * chunks_per_stage, pipeline):
+            for layer in model.decoder_layers[bounds[chunk] : bounds[chunk + 1]]:
                 counts[layer] = counts.get(layer, 0) + 1
         first, last = index == 0, index == pipeline - 1
         runs = tuple(counts.items())
@@ -117,7 +117,7 @@ def serving_stages(model: Architecture, stages: int) -> tuple[tuple[Architecture
     start, counts = 0, dict[tuple[object, ...], int]()
     parts: dict[tuple[object, ...], Architecture] = {}
     for index, size in enumerate(sizes):
-        layers, start = model.stack[start : start + size], start + size
+        layers, start = model.decoder_layers[start : start + size], start + size
         first, last = index == 0, index == stages - 1
         key = (layers, first, last)
         counts[key] = counts.get(key, 0) + 1
@@ -125,12 +125,14 @@ def serving_stages(model: Architecture, stages: int) -> tuple[tuple[Architecture
             parts[key] = fill_in_counts(
                 dataclasses.replace(
                     model,
-                    stack=layers,
+                    decoder_layers=layers,
                     tied=True,
                     vocabulary=model.vocabulary if first or last else 0,
-                    encoder=model.encoder if first else (),
-                    positions=model.positions if first else 0,
-                    side_tables=model.side_tables if first else 0,
+                    encoder_layers=model.encoder_layers if first else (),
+                    learned_positions=model.learned_positions if first else 0,
+                    per_layer_embedding_parameters=model.per_layer_embedding_parameters
+                    if first
+                    else 0,
                     tower=model.tower if first else None,
                     other=model.other if last else 0,
                 )
@@ -138,11 +140,11 @@ def serving_stages(model: Architecture, stages: int) -> tuple[tuple[Architecture
     return tuple((part, counts[key]) for key, part in parts.items())
 
 
-def pipeline_problem(model: Architecture, stages: int, engine: str = "") -> str | None:
+def serving_pipeline_problem(model: Architecture, stages: int, engine: str = "") -> str | None:
     """Return why a model cannot be served in `stages` pipeline stages; None if it can.
 
     >>> from app.estimator.models.lookup import find_model
-    >>> pipeline_problem(find_model("llama-3-8b"), 64)
+    >>> serving_pipeline_problem(find_model("llama-3-8b"), 64)
     'Llama 3 8B has 32 layers, too few for 64 stages.'
     """
     if stages > model.layers:
@@ -162,10 +164,10 @@ def micro_batches_in_flight(stage: int, layout: ParallelLayout, micro_batch_coun
     min(m, p − i) for one forward, one backward; interleaving adds
     (p − 1 − 2i)/(p·v), at least nothing. From Narayanan (2021), Korthikanti (2022).
 
-    >>> micro_batches_in_flight(0, ParallelLayout(pipeline=8, virtual=3), 64)
+    >>> micro_batches_in_flight(0, ParallelLayout(pipeline=8, chunks_per_stage=3), 64)
     10.333333333333334
     """
-    p, v = layout.pipeline, layout.virtual
+    p, v = layout.pipeline, layout.chunks_per_stage
     if v == 1:
         return min(micro_batch_count, p - stage)
     chunks = (p - stage - 1) * 2 + (v - 1) * p + 1
@@ -176,7 +178,7 @@ def micro_batches_in_flight(stage: int, layout: ParallelLayout, micro_batch_coun
 _USUAL_TOKENS = 8e6
 
 
-def default_batch_tokens(tokens: float = math.inf) -> float:
+def default_batch_tokens(run_tokens: float = math.inf) -> float:
     """Return the default tokens of an optimizer step in a run on `tokens`.
 
     Eight million, as in pretraining, or a thousandth of a shorter run: fine-tuning takes
@@ -185,18 +187,18 @@ def default_batch_tokens(tokens: float = math.inf) -> float:
     >>> default_batch_tokens(1e12), default_batch_tokens(100e6)
     (8000000.0, 100000.0)
     """
-    return min(_USUAL_TOKENS, tokens / 1000)
+    return min(_USUAL_TOKENS, run_tokens / 1000)
 
 
 def default_micro_batch_count(
-    layout: ParallelLayout, sequence: int, micro_batch: int, tokens: float = math.inf
+    layout: ParallelLayout, sequence: int, micro_batch: int, run_tokens: float = math.inf
 ) -> int:
     """Return the default number of micro-batches per step of a run on `tokens`.
 
     The default tokens of a step together, and at least one for every pipeline stage.
     """
     each = sequence * micro_batch * layout.data
-    return max(layout.pipeline, round(default_batch_tokens(tokens) / each))
+    return max(layout.pipeline, round(default_batch_tokens(run_tokens) / each))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -210,7 +212,7 @@ class ParameterShare:
 @functools.lru_cache(maxsize=8192)
 def layer_parameters_per_gpu(layer: Layer, tensor: int, expert_split: int) -> ParameterShare:
     """Return one GPU's share of a layer under tensor and expert parallelism."""
-    dense, experts = float(layer.vector_parameters - layer.mlp.routed_vectors), 0.0
+    dense, experts = float(layer.vector_parameters - layer.mlp.routed_vector_parameters), 0.0
     for matrix in layer.matrices:
         if matrix.part == "experts":
             experts += matrix.parameters / expert_split
@@ -220,7 +222,7 @@ def layer_parameters_per_gpu(layer: Layer, tensor: int, expert_split: int) -> Pa
             dense += matrix.parameters / min(tensor, max(1, layer.mixer.kv_heads))
         else:
             dense += matrix.parameters / tensor
-    return ParameterShare(dense, experts + layer.mlp.routed_vectors / expert_split)
+    return ParameterShare(dense, experts + layer.mlp.routed_vector_parameters / expert_split)
 
 
 def stage_parameters_per_gpu(
@@ -237,7 +239,7 @@ def stage_parameters_per_gpu(
         experts += part.experts * number
     table = model.vocabulary * model.hidden / layout.tensor
     if stage.first:
-        dense += table + model.positions * model.hidden
+        dense += table + model.learned_positions * model.hidden
     if stage.last:
         twice = stage.first and model.tied
         dense += (0 if twice else table) + model.other

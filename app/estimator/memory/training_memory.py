@@ -4,10 +4,10 @@ import dataclasses
 from typing import Literal
 
 from app.estimator.memory.activations import (
-    layer_bytes_per_token,
     layer_saved_activations,
     logits_bytes,
     mlp_gradient_bytes,
+    unfused_layer_saved_bytes_per_token,
 )
 from app.estimator.memory.model_states import (
     FRAMEWORKS,
@@ -21,9 +21,9 @@ from app.estimator.memory.model_states import (
 from app.estimator.memory.parallel_layout import (
     ParallelLayout,
     PipelineStage,
+    distinct_pipeline_stages,
     layer_parameters_per_gpu,
     micro_batches_in_flight,
-    pipeline_stages,
     stage_parameters_per_gpu,
 )
 from app.estimator.models.architecture import Architecture
@@ -54,11 +54,11 @@ class TrainingStep:
     micro_batch: float = 1
     micro_batches: int = 1
     recompute: str = "none"
-    flash: bool = True
+    flash_attention: bool = True
     framework: TrainingFramework = FRAMEWORKS["torch"]
     fused_loss: bool = False
-    overlapped: bool = True
-    loss_width: float | None = None
+    overlaps_tensor_parallel: bool = True
+    loss_bytes_per_logit: float | None = None
 
 
 Moment = Literal["pass", "end", "step"]
@@ -73,7 +73,7 @@ class StageMemory:
     is offloaded to its server.
     """
 
-    stage: int
+    stage_index: int
     weights: float
     gradients: float
     optimizer: float
@@ -83,7 +83,7 @@ class StageMemory:
     overhead: float = 0.0
     host: float = 0.0
     copies: float = 0.0
-    moment: Moment = "pass"
+    peak_moment: Moment = "pass"
 
     @property
     def total(self) -> float:
@@ -96,7 +96,7 @@ class StageMemory:
 class ResidentMemory:
     """Bytes on one GPU of one stage that do not depend on its micro-batches."""
 
-    stage: int
+    stage_index: int
     weights: float
     gradients: float
     optimizer: float
@@ -109,18 +109,18 @@ class ResidentMemory:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class TransientMemory:
+class TransientBytesPerToken:
     """Temporary memory of a stage at its peak, in bytes per token.
 
     `saved` by all layers, for all micro-batches in flight; in addition `working`, what is
     in use at the peak, and `logits`. `opened` is in use in the backward pass of one layer.
     """
 
-    stage: int
+    stage_index: int
     saved: float
     working: float
     logits: float
-    opened: float = 0.0
+    layer_backward: float = 0.0
 
     def activation_and_logit_bytes(self, tokens: float, in_flight: float) -> tuple[float, float]:
         """Return activations and logits of micro-batches of `tokens` tokens [B]."""
@@ -143,17 +143,19 @@ def memory_by_stage(
     with all of them and one layer; and the optimizer step, with the copies it makes. With
     several micro-batches the gradients of the earlier ones are there from the start.
     """
-    resident_by_stage = resident_memory(model, layout, step.framework, recipe, tuning)
+    resident_by_stage = resident_memory_by_stage(model, layout, step.framework, recipe, tuning)
     transient_by_stage = transient_bytes_per_token_by_stage(model, layout, step, tuning)
     tokens = micro_batch_tokens(layout, step)
     loads = []
     for resident, transient in zip(resident_by_stage, transient_by_stage, strict=True):
-        in_flight = micro_batches_in_flight(transient.stage, layout, step.micro_batches)
+        in_flight = micro_batches_in_flight(transient.stage_index, layout, step.micro_batches)
         load = _add_up_stage_memory(
             resident, transient.activation_and_logit_bytes(tokens, in_flight), overhead, tuning
         )
         if step.framework.frees_gradients:
-            load = _peak_stage_memory(load, resident, tokens * transient.opened, step, tuning)
+            load = _peak_stage_memory(
+                load, resident, tokens * transient.layer_backward, step, tuning
+            )
         loads.append(load)
     return tuple(loads)
 
@@ -173,9 +175,9 @@ def _peak_stage_memory(
     copies = resident.copies if step.framework.foreach and tuning.host == "none" else 0.0
     moments = (
         load if step.micro_batches > 1 else dataclasses.replace(load, gradients=0.0),
-        dataclasses.replace(load, activations=backward_layer_bytes, logits=0.0, moment="end"),
+        dataclasses.replace(load, activations=backward_layer_bytes, logits=0.0, peak_moment="end"),
         dataclasses.replace(
-            load, activations=0.0, logits=0.0, buffers=0.0, copies=copies, moment="step"
+            load, activations=0.0, logits=0.0, buffers=0.0, copies=copies, peak_moment="step"
         ),
     )
     return max(moments, key=lambda moment: moment.total)
@@ -199,7 +201,7 @@ _STEP_PEAK = (0.98, 1.1)
 
 def allocated_range_factors(load: StageMemory, framework: str) -> tuple[float, float]:
     """Return the range of allocated memory, relative to what is computed."""
-    return _STEP_PEAK if load.moment == "step" else _PEAKS[framework]
+    return _STEP_PEAK if load.peak_moment == "step" else _PEAKS[framework]
 
 
 def plausible_bytes_range(load: StageMemory, framework: str) -> tuple[float, float]:
@@ -219,7 +221,7 @@ def fullest_stage(loads: tuple[StageMemory, ...]) -> StageMemory:
     return max(loads, key=lambda load: load.total)
 
 
-def resident_memory(
+def resident_memory_by_stage(
     model: Architecture,
     layout: ParallelLayout,
     framework: TrainingFramework,
@@ -231,7 +233,7 @@ def resident_memory(
     Layouts that differ only in how sequences are divided have the same result.
     """
     by_stage = []
-    for stage in pipeline_stages(model, layout.pipeline, layout.virtual):
+    for stage in distinct_pipeline_stages(model, layout.pipeline, layout.chunks_per_stage):
         states = _state_bytes_by_kind(model, stage, layout, recipe, tuning)
         if framework.dummies:
             buffers = _preallocated_gradient_bytes(model, stage, layout)
@@ -244,14 +246,14 @@ def resident_memory(
 
 def transient_bytes_per_token_by_stage(
     model: Architecture, layout: ParallelLayout, step: TrainingStep, tuning: TrainedWeights = _ALL
-) -> tuple[TransientMemory, ...]:
+) -> tuple[TransientBytesPerToken, ...]:
     """Return temporary memory per token on each different stage.
 
     Steps that differ only in their micro-batches have the same result.
     """
     return tuple(
         transient_bytes_per_token_on_stage(model, stage, layout, step, tuning)
-        for stage in pipeline_stages(model, layout.pipeline, layout.virtual)
+        for stage in distinct_pipeline_stages(model, layout.pipeline, layout.chunks_per_stage)
     )
 
 
@@ -275,7 +277,7 @@ def _add_up_stage_memory(
         else resident.optimizer + (resident.weights if are_weights_offloaded else 0.0)
     )
     return StageMemory(
-        stage=resident.stage,
+        stage_index=resident.stage_index,
         weights=0.0 if are_weights_offloaded else resident.weights,
         gradients=resident.gradients,
         optimizer=resident.optimizer if is_optimizer_on_gpu else 0.0,
@@ -299,8 +301,8 @@ def _state_bytes_by_kind(
     if not tuning.is_partial:
         return model_state_bytes(share, recipe, layout)
     shards = layout.shards if layout.zero >= 3 else 1
-    frozen = (share.dense + share.experts) * tuning.base / shards
-    adapter_parameters = tuning.adapters * stage.layers / model.layers / layout.tensor
+    frozen = (share.dense + share.experts) * tuning.frozen_bytes_per_parameter / shards
+    adapter_parameters = tuning.adapter_parameters * stage.layers / model.layers / layout.tensor
     adapters = zero_bytes(adapter_parameters, recipe, layout.shards, layout.zero)
     return adapters._replace(weights=frozen + adapters.weights)
 
@@ -311,7 +313,7 @@ def transient_bytes_per_token_on_stage(
     layout: ParallelLayout,
     step: TrainingStep,
     tuning: TrainedWeights,
-) -> TransientMemory:
+) -> TransientBytesPerToken:
     """Return activations and logits per token at the higher of two peaks.
 
     During the loss, logits are in memory. At the start of the backward pass, one layer's
@@ -330,12 +332,12 @@ def transient_bytes_per_token_on_stage(
         head_inputs = _head_input_bytes_per_token(model, layout, step)
         if logits_per_token + head_inputs >= working:
             peak_working, logits = head_inputs, logits_per_token
-    return TransientMemory(
-        stage=stage.index,
+    return TransientBytesPerToken(
+        stage_index=stage.index,
         saved=saved,
         working=peak_working + _unreusable_bytes_per_token(model, stage, layout, step),
         logits=logits,
-        opened=working,
+        layer_backward=working,
     )
 
 
@@ -348,9 +350,11 @@ def _saved_bytes_per_token(
 ) -> float:
     """Return the bytes per token that one layer saves."""
     if step.framework.unfused and step.recompute == "none":
-        saved = layer_bytes_per_token(model, layer, step.sequence, eager=not step.flash)
+        saved = unfused_layer_saved_bytes_per_token(
+            model, layer, step.sequence, eager=not step.flash_attention
+        )
         return saved / layout.tensor
-    fused = layer_saved_activations(layer, model.hidden, flash=step.flash)
+    fused = layer_saved_activations(layer, model.hidden, flash=step.flash_attention)
     saved = fused.bytes_per_token(layout, step.sequence, step.recompute)
     if layout.context > 1 and step.recompute != "full":
         # Context-parallel GPUs exchange the output, so it is stored twice.
@@ -358,7 +362,7 @@ def _saved_bytes_per_token(
     if tuning.is_partial and step.recompute in {"none", "selective"}:
         unsaved = tuning.unsaved_bytes_per_token(model.hidden, layer.mlp.width)
         saved -= unsaved.whole / (layout.tensor if layout.sequence_parallel else 1)
-        saved -= unsaved.divided / layout.tensor
+        saved -= unsaved.tensor_parallel_part / layout.tensor
     return saved
 
 
@@ -374,24 +378,26 @@ def _working_bytes_per_token(
     All of a recomputed layer is in memory, otherwise the MLP's gradients. Whole sequences
     are gathered around the products of tensor parallelism.
     """
-    fused = layer_saved_activations(layer, model.hidden, flash=step.flash)
+    fused = layer_saved_activations(layer, model.hidden, flash=step.flash_attention)
     hidden = 2.0 * model.hidden
     if step.recompute == "full" and step.framework.unfused and not step.framework.eager:
         # Its modules save what they do without recomputation, and the gradients of the MLP
         # are there as well. Adapters under FSDP have two layers at once: 123 to 126 bytes
         # per token and width, against 63 to 65 on one GPU (fms-acceleration, 2024-11).
-        saved = layer_bytes_per_token(model, layer, step.sequence, eager=not step.flash)
+        saved = unfused_layer_saved_bytes_per_token(
+            model, layer, step.sequence, eager=not step.flash_attention
+        )
         working = (saved + mlp_gradient_bytes(layer.mlp)) / layout.tensor
         sharded = layout.zero >= 3 and layout.shards > 1
         working *= 2 if tuning.is_partial and sharded else 1
     elif step.recompute == "full":
         working = fused.bytes_per_token(layout, step.sequence, "none")
     else:
-        working = fused.working / layout.tensor + hidden / layout.tensor
+        working = fused.mlp_backward_temporary / layout.tensor + hidden / layout.tensor
     if layout.pipeline > 1:
         working += hidden / layout.tensor
     if layout.tensor > 1:
-        gathered = 1 if step.framework.dummies else 4 if step.overlapped else 6
+        gathered = 1 if step.framework.dummies else 4 if step.overlaps_tensor_parallel else 6
         working += gathered * hidden
     return working
 
@@ -403,15 +409,17 @@ def _unreusable_bytes_per_token(
     if not step.framework.eager or not stage.runs:
         return 0.0
     layer = stage.runs[-1][0]
-    layer_bytes = layer_bytes_per_token(model, layer, step.sequence, eager=not step.flash)
+    layer_bytes = unfused_layer_saved_bytes_per_token(
+        model, layer, step.sequence, eager=not step.flash_attention
+    )
     return step.framework.eager * layer_bytes / layout.tensor
 
 
 def loss_bytes_per_logit(layout: ParallelLayout, step: TrainingStep) -> float:
     """Return the bytes per logit during the loss."""
     framework = step.framework
-    if step.loss_width is not None:
-        return step.loss_width
+    if step.loss_bytes_per_logit is not None:
+        return step.loss_bytes_per_logit
     if step.fused_loss:
         return framework.fused_loss
     return framework.loss if layout.tensor == 1 else framework.split_loss
@@ -423,7 +431,11 @@ def _head_input_bytes_per_token(
     """Return bytes per token around the loss: final norm, input and gradient of the head."""
     hidden = 2.0 * model.hidden
     split = layout.tensor if layout.sequence_parallel else 1
-    gathered = 2 if layout.tensor > 1 and (step.framework.dummies or not step.overlapped) else 1
+    gathered = (
+        2
+        if layout.tensor > 1 and (step.framework.dummies or not step.overlaps_tensor_parallel)
+        else 1
+    )
     return 2 * hidden / split + gathered * hidden
 
 
@@ -465,7 +477,7 @@ def _gathered_weight_bytes(
     are_weights_offloaded = tuning.host == "all"
     if (layout.zero < 3 or layout.shards == 1) and not are_weights_offloaded:
         return 0.0
-    width = tuning.base if tuning.is_partial else min(recipe.weights, 2.0)
+    width = tuning.frozen_bytes_per_parameter if tuning.is_partial else min(recipe.weights, 2.0)
     if layout.pipeline > 1 and not are_weights_offloaded:
         share = stage_parameters_per_gpu(model, stage, layout)
         bytes_per_weight = width if tuning.is_partial else width + 4.0

@@ -23,19 +23,19 @@ class Architecture:
     hidden: int
     vocabulary: int
     tied: bool
-    stack: tuple[Layer, ...]
-    encoder: tuple[Layer, ...] = ()
-    positions: int = 0
+    decoder_layers: tuple[Layer, ...]
+    encoder_layers: tuple[Layer, ...] = ()
+    learned_positions: int = 0
     other: int = 0
-    side_tables: int = 0
-    table_width: int = 0
+    per_layer_embedding_parameters: int = 0
+    embedding_width: int = 0
     max_context: int | None = None
     family: str = ""
     norm_terms: int = 1
     # Layers of the modules for multi-token prediction, and the number of modules. They are
     # not part of the model's counts, as in model cards.
-    predicting: tuple[Layer, ...] = ()
-    predictors: int = 0
+    prediction_module_layers: tuple[Layer, ...] = ()
+    prediction_module_count: int = 0
     # The vision tower: not part of the model's counts, but loaded with it.
     tower: VisionTower | None = None
     # Quantization of the published checkpoint; None if it is not quantized.
@@ -43,8 +43,8 @@ class Architecture:
     # Configuration fields that are not understood, and defaults of fields not given.
     unread: tuple[str, ...] = ()
     # Those of them that are named like a size, so that the counts may be far off.
-    unread_sizes: tuple[str, ...] = ()
-    assumed: tuple[str, ...] = ()
+    unread_size_fields: tuple[str, ...] = ()
+    defaulted_fields: tuple[str, ...] = ()
     # Derived values; `fill_in_counts` sets them.
     layers: int = 0
     heads: int = 0
@@ -62,12 +62,12 @@ class Architecture:
     active_parameters: float = 0
     routed_parameters: int = 0
     cache_elements: int = 0
-    window: int | None = None
+    sliding_window: int | None = None
 
     @property
     def embedding_parameters(self) -> int:
-        """Return the weights of the input table: V·h (V·`table_width` if it is narrower)."""
-        return self.vocabulary * (self.table_width or self.hidden)
+        """Return the weights of the input table: V·h (V·`embedding_width` if it is narrower)."""
+        return self.vocabulary * (self.embedding_width or self.hidden)
 
     @property
     def head_parameters(self) -> int:
@@ -100,15 +100,15 @@ class Architecture:
         counts["embedding"] = self.embedding_parameters
         if self.head_parameters:
             counts["output head"] = self.head_parameters
-        if self.positions:
-            counts["positions"] = self.positions * self.hidden
+        if self.learned_positions:
+            counts["positions"] = self.learned_positions * self.hidden
         for layer, number in self.runs:
             for matrix in layer.matrices:
                 counts[matrix.part] += matrix.parameters * number
             counts["norms and biases"] += layer.vector_parameters * number
         counts["norms and biases"] += self.other
-        if self.side_tables:
-            counts["per-layer embeddings"] = self.side_tables
+        if self.per_layer_embedding_parameters:
+            counts["per-layer embeddings"] = self.per_layer_embedding_parameters
         return dict(counts)
 
     def cache_elements_of_sequence(self, context: int) -> int:
@@ -138,7 +138,10 @@ class Architecture:
         Each has a layer, a projection of the two inputs into one, and three norms.
         """
         projection_parameters = 2 * self.hidden**2 + 3 * self.norm_terms * self.hidden
-        return sum(a.parameters for a in self.predicting) + self.predictors * projection_parameters
+        return (
+            sum(a.parameters for a in self.prediction_module_layers)
+            + self.prediction_module_count * projection_parameters
+        )
 
     @property
     def convolution_elements(self) -> int:
@@ -147,17 +150,17 @@ class Architecture:
 
 def fill_in_counts(model: Architecture) -> Architecture:
     """Compute once the counts that every estimate uses."""
-    runs = tuple(collections.Counter(model.stack).items())
-    all_runs = (*runs, *collections.Counter(model.encoder).items())
+    runs = tuple(collections.Counter(model.decoder_layers).items())
+    all_runs = (*runs, *collections.Counter(model.encoder_layers).items())
     mixer = next((a.mixer for a, _ in runs if a.mixer.heads), TokenMixer(kind="none"))
     dense = next((a.mlp for a, _ in runs if a.mlp.width and not a.mlp.is_routed), None)
     routed = next((a.mlp for a, _ in runs if a.mlp.is_routed), Mlp())
     tables = model.embedding_parameters + model.head_parameters
-    parameters_outside_layers = tables + model.positions * model.hidden + model.other
-    parameters_outside_layers += model.side_tables
+    parameters_outside_layers = tables + model.learned_positions * model.hidden + model.other
+    parameters_outside_layers += model.per_layer_embedding_parameters
     return dataclasses.replace(
         model,
-        layers=len(model.stack),
+        layers=len(model.decoder_layers),
         heads=mixer.heads,
         kv_heads=mixer.kv_heads,
         head_dim=mixer.head_dim,
@@ -175,7 +178,7 @@ def fill_in_counts(model: Architecture) -> Architecture:
         ),
         routed_parameters=sum(a.routed_parameters * n for a, n in all_runs),
         cache_elements=sum(a.mixer.cache * n for a, n in runs),
-        window=next((a.mixer.window for a, _ in runs if a.mixer.window), None),
+        sliding_window=next((a.mixer.window for a, _ in runs if a.mixer.window), None),
     )
 
 

@@ -112,7 +112,7 @@ def reject_unreadable_family(config: Config) -> None:
 _INHERITED = frozenset({"tie_word_embeddings", "vocab_size"})
 
 
-def attention_kinds_by_layer(config: Config, layers: int, full_every: int) -> list[str]:
+def attention_kinds_by_layer(config: Config, layers: int, full_attention_every: int) -> list[str]:
     """Return `full`, `sliding` or `linear` for each layer.
 
     Uses the list `layer_types` if there is one, else a pattern in words or a period, else
@@ -124,15 +124,17 @@ def attention_kinds_by_layer(config: Config, layers: int, full_every: int) -> li
     pattern = config.get("layer_pattern")
     if isinstance(pattern, str):
         return _parse_kind_phrase(pattern, layers)
-    return _infer_kinds_from_window_fields(config, layers, full_every)
+    return _infer_kinds_from_window_fields(config, layers, full_attention_every)
 
 
-def _infer_kinds_from_window_fields(config: Config, layers: int, full_every: int) -> list[str]:
+def _infer_kinds_from_window_fields(
+    config: Config, layers: int, full_attention_every: int
+) -> list[str]:
     """Return layer kinds by period, by a pattern of letters, or by the first windowed layer."""
     first = config.get("max_window_layers")
     if config.get("model_type") in _UNUSED_WINDOW and first and sliding_window_tokens(config):
         return ["sliding" if i >= first else "full" for i in range(layers)]
-    period = config.get("sliding_window_pattern") or full_every
+    period = config.get("sliding_window_pattern") or full_attention_every
     period = config.get("global_attn_every_n_layers") or period
     if isinstance(period, str):
         return ["full" if period[i % len(period)] == "G" else "sliding" for i in range(layers)]
@@ -188,10 +190,10 @@ class MoeRouting:
 
     layers: frozenset[int]
     experts: int
-    per_token: float
+    experts_per_token: float
     width: int
     shared_width: int
-    idle: int = 0
+    zero_expert_count: int = 0
 
 
 def _has_parallel_experts(config: Config) -> bool:
@@ -211,10 +213,10 @@ def read_moe_routing(config: Config, layers: int) -> MoeRouting | None:
     return MoeRouting(
         layers=frozenset(_list_routed_layers(config, layers)),
         experts=experts,
-        per_token=chosen_experts * experts / (experts + idle),
+        experts_per_token=chosen_experts * experts / (experts + idle),
         width=width,
         shared_width=_shared_expert_width(config, width),
-        idle=idle,
+        zero_expert_count=idle,
     )
 
 
@@ -275,7 +277,7 @@ def _shared_expert_width(config: Config, expert_width: int) -> int:
 class FamilyTraits:
     """Properties of a model family; the defaults are those of Llama.
 
-    `norm_terms` is 1 for a norm with a weight, 2 with a weight and a bias, 0 for
+    `vectors_per_norm` is 1 for a norm with a weight, 2 with a weight and a bias, 0 for
     one without parameters; `norms` counts them per layer.
     """
 

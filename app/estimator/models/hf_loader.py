@@ -51,10 +51,10 @@ def read_softmax_mixer(
         value_dim=overrides.get("value_dim") or config.get("v_head_dim") or 0,
         qkv_bias=traits.qkv_bias,
         out_bias=traits.out_bias,
-        norm=traits.query_norm,
+        query_key_norm=traits.query_norm,
         norm_terms=traits.query_norm_terms,
         sinks=traits.sinks or (sliding and traits.sliding_sinks),
-        gate=traits.query_gate,
+        output_gate=traits.query_gate,
         head_gate=traits.head_gate,
         keys_are_values=bool(config.get("attention_k_eq_v")) and not sliding,
     )
@@ -75,7 +75,7 @@ def _add_sparse_indexer(config: Config, index: int, mixer: TokenMixer) -> TokenM
     return dataclasses.replace(
         mixer,
         matrices=(*mixer.matrices, queries, keys),
-        vectors=mixer.vectors + 2 * dim,
+        vector_parameters=mixer.vector_parameters + 2 * dim,
         index=dim,
         index_heads=heads,
         index_dim=dim,
@@ -173,8 +173,8 @@ def read_compressed_mixer(config: Config, attention_kind: str) -> TokenMixer:
             out_groups=config.get("o_groups", 8),
             out_rank=config.get("o_lora_rank", 1024),
             window=sliding_window_tokens(config) or 128,
-            streams=config.get("hc_mult", 4),
-            rate={"compressed": sparse, "heavy": heavy}.get(attention_kind, 0),
+            residual_streams=config.get("hc_mult", 4),
+            tokens_per_entry={"compressed": sparse, "heavy": heavy}.get(attention_kind, 0),
             index_heads=config.get("index_n_heads", 64) if attention_kind == "compressed" else 0,
             index_dim=config.get("index_head_dim", 128),
             top=config.get("index_topk", 512),
@@ -220,7 +220,7 @@ def _read_kimi_delta_mixer(config: Config) -> TokenMixer:
         sequence_mixers.KimiDeltaShape(
             hidden=config_int(config, "hidden"),
             heads=heads,
-            dim=dim,
+            head_dim=dim,
             convolution=kernel or 4,
             low_rank_decay=config.get("model_type") == "kimi_linear",
             low_rank_gate=config.get("model_type") == "kimi_linear"
@@ -254,7 +254,7 @@ def _read_mamba_mixer(config: Config) -> TokenMixer:
             inner=inner or expand * hidden,
             state=config.get("mamba_d_state") or config.get("state_size") or 16,
             convolution=config.get("mamba_d_conv") or config.get("conv_kernel") or 4,
-            rank=rank if isinstance(rank, int) else 0,
+            dt_rank=rank if isinstance(rank, int) else 0,
             conv_bias=bool(config.get("mamba_conv_bias", config.get("use_conv_bias", True))),
             projection_bias=bool(config.get("mamba_proj_bias", config.get("use_bias", False))),
             inner_norms=jamba,
@@ -424,8 +424,8 @@ def _add_per_layer_embeddings(config: Config, mlp: Mlp) -> Mlp:
         vectors += streams**2 + streams**3 + streams * hidden + 2 * hidden
     return Mlp(
         matrices=mlp.matrices + side_matrices,
-        vectors=mlp.vectors + vectors,
-        routed_vectors=mlp.routed_vectors,
+        vector_parameters=mlp.vector_parameters + vectors,
+        routed_vector_parameters=mlp.routed_vector_parameters,
         width=mlp.width,
         gated=mlp.gated,
         experts=mlp.experts,
@@ -444,17 +444,19 @@ def read_routed_mlp(config: Config, traits: FamilyTraits, routing: MoeRouting) -
         layers.MoeShape(
             hidden=config_int(config, "hidden"),
             experts=routing.experts,
-            per_token=routing.per_token,
+            experts_per_token=routing.experts_per_token,
             width=routing.width,
             shared_width=shared,
             gated=traits.gated,
             shared_gate=traits.shared_gate,
             bias=traits.expert_bias,
             router_bias=traits.router_bias,
-            latent=config.get("moe_latent_size") or config.get("routed_expert_hidden_size") or 0,
+            latent_width=config.get("moe_latent_size")
+            or config.get("routed_expert_hidden_size")
+            or 0,
             latent_norm=bool(config.get("latent_moe_use_norm")),
-            scales=scales,
-            idle=routing.idle,
+            scale_parameters=scales,
+            zero_expert_count=routing.zero_expert_count,
         )
     )
 
@@ -468,19 +470,19 @@ class Seq2SeqTraits:
     key_bias: bool = True
     embedding_norm: bool = False
     final_norm: bool = False
-    positions: int = 0
+    extra_positions: int = 0
     learned_positions: bool = True
-    relative: bool = False
-    relative_each: bool = False
+    relative_position_bias: bool = False
+    relative_bias_per_layer: bool = False
 
 
-_T5 = Seq2SeqTraits(norm_terms=1, bias=False, final_norm=True, relative=True)
+_T5 = Seq2SeqTraits(norm_terms=1, bias=False, final_norm=True, relative_position_bias=True)
 _SEQ2SEQ_TRAITS: dict[str, Seq2SeqTraits] = {
     "t5": _T5,
     "mt5": _T5,
-    "umt5": dataclasses.replace(_T5, relative_each=True),
-    "bart": Seq2SeqTraits(embedding_norm=True, positions=2),
-    "mbart": Seq2SeqTraits(embedding_norm=True, final_norm=True, positions=2),
+    "umt5": dataclasses.replace(_T5, relative_bias_per_layer=True),
+    "bart": Seq2SeqTraits(embedding_norm=True, extra_positions=2),
+    "mbart": Seq2SeqTraits(embedding_norm=True, final_norm=True, extra_positions=2),
     "pegasus": Seq2SeqTraits(final_norm=True),
     "marian": Seq2SeqTraits(),
     "m2m_100": Seq2SeqTraits(final_norm=True, learned_positions=False),
@@ -497,9 +499,9 @@ def is_seq2seq(config: Config) -> bool:
 class EncoderDecoderParts:
     """The layers of both halves, and all parameters outside of them."""
 
-    encoder: tuple[Layer, ...]
-    decoder: tuple[Layer, ...]
-    outside: int
+    encoder_layers: tuple[Layer, ...]
+    decoder_layers: tuple[Layer, ...]
+    other_parameters: int
     norm_terms: int
 
 
@@ -516,9 +518,9 @@ def build_encoder_decoder_parts(config: Config) -> EncoderDecoderParts:
     encoder = _seq2seq_layer(config, traits, "encoder", cross=False)
     decoder = _seq2seq_layer(config, traits, "decoder", cross=True)
     return EncoderDecoderParts(
-        encoder=(encoder,) * encoder_count,
-        decoder=(decoder,) * decoder_count,
-        outside=_count_other_seq2seq_parameters(
+        encoder_layers=(encoder,) * encoder_count,
+        decoder_layers=(decoder,) * decoder_count,
+        other_parameters=_count_other_seq2seq_parameters(
             config, traits, hidden, encoder_count + decoder_count
         ),
         norm_terms=traits.norm_terms,
@@ -534,7 +536,7 @@ def _seq2seq_layer(config: Config, traits: Seq2SeqTraits, half: str, *, cross: b
     return Layer(
         mixer=attention if cross else dataclasses.replace(attention, cache=0),
         mlp=layers.build_dense_mlp(hidden, width, gated=gated, bias=traits.bias),
-        norms=(3 if cross else 2) * traits.norm_terms * hidden,
+        norm_parameters=(3 if cross else 2) * traits.norm_terms * hidden,
         # The cached keys and values of the encoder do not grow with the answer.
         beside=dataclasses.replace(attention, cache=0) if cross else None,
     )
@@ -555,7 +557,7 @@ def _seq2seq_attention(
     attention_mixer = layers.build_attention_mixer(shape)
     if traits.bias and not traits.key_bias:
         return dataclasses.replace(
-            attention_mixer, vectors=attention_mixer.vectors - heads * head_dim
+            attention_mixer, vector_parameters=attention_mixer.vector_parameters - heads * head_dim
         )
     return attention_mixer
 
@@ -566,9 +568,9 @@ def _count_other_seq2seq_parameters(
     """Return the norms of both halves, positions, relative biases and the audio front end."""
     count = 2 * (int(traits.embedding_norm) + int(traits.final_norm))
     total = count * traits.norm_terms * hidden
-    if traits.relative:
+    if traits.relative_position_bias:
         buckets = config.get("relative_attention_num_buckets", 32)
-        stacks = layers if traits.relative_each else 2
+        stacks = layers if traits.relative_bias_per_layer else 2
         total += buckets * config_int(config, "heads") * stacks
     elif traits.learned_positions:
         total += _count_seq2seq_positions(config, traits) * hidden
@@ -581,7 +583,7 @@ def _count_other_seq2seq_parameters(
 def _count_seq2seq_positions(config: Config, traits: Seq2SeqTraits) -> int:
     source = config.get("max_source_positions") or config_int(config, "positions", 1024)
     target = config.get("max_target_positions") or config_int(config, "positions", 1024)
-    return int(source + target) + 2 * traits.positions
+    return int(source + target) + 2 * traits.extra_positions
 
 
 def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
@@ -607,8 +609,8 @@ def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
         tower=vision_tower.tower,
         quantization=quantization,
         unread=(*text.list_unread_relevant_fields(), *vision_tower.unread),
-        unread_sizes=text.list_unread_size_fields(),
-        assumed=(*completed.defaulted, *vision_tower.assumed),
+        unread_size_fields=text.list_unread_size_fields(),
+        defaulted_fields=(*completed.defaulted, *vision_tower.defaulted_fields),
     )
 
 
@@ -647,16 +649,16 @@ def _build_decoder_only(config: Mapping[str, Any], name: str) -> Architecture:
             hidden=hidden,
             vocabulary=vocabulary,
             tied=traits.tied,
-            stack=stack,
-            positions=positions,
+            decoder_layers=stack,
+            learned_positions=positions,
             other=_count_other_decoder_parameters(config, traits, hidden, vocabulary),
-            side_tables=_per_layer_embedding_parameters(config, hidden),
-            table_width=config.get("word_embed_proj_dim") or 0,
+            per_layer_embedding_parameters=_per_layer_embedding_parameters(config, hidden),
+            embedding_width=config.get("word_embed_proj_dim") or 0,
             max_context=config_int(config, "positions", 0) or None,
             family=str(config.get("model_type", "llama")),
             norm_terms=traits.norm_terms,
-            predicting=_prediction_module_layers(stack) * predictors,
-            predictors=predictors,
+            prediction_module_layers=_prediction_module_layers(stack) * predictors,
+            prediction_module_count=predictors,
         )
     )
 
@@ -694,9 +696,9 @@ def _build_encoder_decoder(config: Mapping[str, Any], name: str) -> Architecture
             hidden=config_int(config, "hidden"),
             vocabulary=config_int(config, "vocabulary"),
             tied=bool(config.get("tie_word_embeddings", True)),
-            stack=parts.decoder,
-            encoder=parts.encoder,
-            other=parts.outside,
+            decoder_layers=parts.decoder_layers,
+            encoder_layers=parts.encoder_layers,
+            other=parts.other_parameters,
             max_context=config_int(config, "positions", 0) or None,
             family=str(config["model_type"]),
             norm_terms=parts.norm_terms,

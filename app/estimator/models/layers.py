@@ -21,7 +21,7 @@ class WeightMatrix:
     part: Part
     split: Split = "columns"
     copies: int = 1
-    active: float = 1.0
+    active_copies: float = 1.0
 
     @property
     def parameters(self) -> int:
@@ -30,7 +30,7 @@ class WeightMatrix:
     @property
     def active_parameters(self) -> float:
         """Return the weights that are used for one token."""
-        return self.inputs * self.outputs * self.active
+        return self.inputs * self.outputs * self.active_copies
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class TokenMixer:
 
     kind: str
     matrices: tuple[WeightMatrix, ...] = ()
-    vectors: int = 0
+    vector_parameters: int = 0
     heads: int = 0
     kv_heads: int = 0
     head_dim: int = 0
@@ -56,19 +56,19 @@ class TokenMixer:
     window: int | None = None
     cache: int = 0
     state: int = 0
-    convolution: int = 0
+    convolution_state: int = 0
     index: int = 0
     index_heads: int = 0
     index_dim: int = 0
     top: int | None = None
-    rate: int = 1
+    compression_rate: int = 1
     near: int = 0
     near_tokens: int = 0
-    scan: float = 0.0
-    latent: int = 0
+    scan_flops_per_state_element: float = 0.0
+    latent_width: int = 0
     query_rank: int = 0
     rope_dim: int = 0
-    streams: int = 0
+    residual_streams: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -76,8 +76,8 @@ class Mlp:
     """The feed-forward part: dense, or routed experts with an optional shared one."""
 
     matrices: tuple[WeightMatrix, ...] = ()
-    vectors: int = 0
-    routed_vectors: int = 0
+    vector_parameters: int = 0
+    routed_vector_parameters: int = 0
     width: int = 0
     gated: bool = True
     experts: int = 0
@@ -105,7 +105,7 @@ class Layer:
 
     mixer: TokenMixer
     mlp: Mlp
-    norms: int
+    norm_parameters: int
     beside: TokenMixer | None = None
 
     @property
@@ -116,9 +116,13 @@ class Layer:
     @property
     def vector_parameters(self) -> int:
         """Return the parameters outside of matrices: norms, biases, convolutions."""
-        second_vectors = self.beside.vectors if self.beside else 0
-        layer_vectors = self.mixer.vectors + self.mlp.vectors + self.mlp.routed_vectors
-        return layer_vectors + second_vectors + self.norms
+        second_vectors = self.beside.vector_parameters if self.beside else 0
+        layer_vectors = (
+            self.mixer.vector_parameters
+            + self.mlp.vector_parameters
+            + self.mlp.routed_vector_parameters
+        )
+        return layer_vectors + second_vectors + self.norm_parameters
 
     @property
     def state(self) -> int:
@@ -128,8 +132,8 @@ class Layer:
     @property
     def convolution_state(self) -> int:
         """Return the elements of convolution state per sequence."""
-        mixer_state = self.mixer.convolution
-        return mixer_state + (self.beside.convolution if self.beside else 0)
+        mixer_state = self.mixer.convolution_state
+        return mixer_state + (self.beside.convolution_state if self.beside else 0)
 
     @property
     def parameters(self) -> int:
@@ -139,7 +143,7 @@ class Layer:
     def routed_parameters(self) -> int:
         """Return the parameters of routed experts, including their biases."""
         routed = (m.parameters for m in self.mlp.matrices if m.part == "experts")
-        return sum(routed) + self.mlp.routed_vectors
+        return sum(routed) + self.mlp.routed_vector_parameters
 
     @property
     def active_parameters(self) -> float:
@@ -162,10 +166,10 @@ class AttentionShape:
     value_dim: int = 0
     qkv_bias: bool = False
     out_bias: bool = False
-    norm: Literal["", "head", "heads", "shared"] = ""
+    query_key_norm: Literal["", "head", "heads", "shared"] = ""
     norm_terms: int = 1
     sinks: bool = False
-    gate: bool = False
+    output_gate: bool = False
     head_gate: bool = False
     keys_are_values: bool = False
 
@@ -189,13 +193,13 @@ def build_attention_mixer(
         if not shape.keys_are_values:
             matrices.append(WeightMatrix("v", shape.hidden, value_width, "attention", "heads"))
     matrices.append(WeightMatrix("o", output_width, shape.hidden, "attention", "rows"))
-    if shape.gate or shape.head_gate:
-        gates = output_width if shape.gate else shape.heads
+    if shape.output_gate or shape.head_gate:
+        gates = output_width if shape.output_gate else shape.heads
         matrices.append(WeightMatrix("gate", shape.hidden, gates, "attention"))
     return TokenMixer(
         kind="attention",
         matrices=tuple(matrices),
-        vectors=_attention_vector_parameters(
+        vector_parameters=_attention_vector_parameters(
             shape, query_width, key_width, value_width, shares_cache
         ),
         heads=shape.heads,
@@ -218,7 +222,7 @@ def _attention_vector_parameters(
         "head": (shape.head_dim, shape.head_dim),
         "heads": (query_width, key_width),
     }
-    query_norm_width, key_norm_width = norm_widths[shape.norm]
+    query_norm_width, key_norm_width = norm_widths[shape.query_key_norm]
     norms = query_norm_width + (0 if shares_cache else key_norm_width)
     return biases + norms * shape.norm_terms + (shape.heads if shape.sinks else 0)
 
@@ -229,7 +233,7 @@ def build_dense_mlp(hidden: int, width: int, *, gated: bool, bias: bool) -> Mlp:
     gate = (WeightMatrix("gate", hidden, width, "mlp"),) if gated else ()
     down = (WeightMatrix("down", width, hidden, "mlp", "rows"),)
     biases = (len(gate) + 1) * width + hidden if bias else 0
-    return Mlp(matrices=gate + up + down, vectors=biases, width=width, gated=gated)
+    return Mlp(matrices=gate + up + down, vector_parameters=biases, width=width, gated=gated)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -238,7 +242,7 @@ class MoeShape:
 
     hidden: int
     experts: int
-    per_token: float
+    experts_per_token: float
     width: int
     shared_width: int = 0
     gated: bool = True
@@ -246,10 +250,10 @@ class MoeShape:
     bias: bool = False
     router_bias: bool = False
     shared_bias: bool = False
-    latent: int = 0
+    latent_width: int = 0
     latent_norm: bool = False
-    scales: int = 0
-    idle: int = 0
+    scale_parameters: int = 0
+    zero_expert_count: int = 0
 
 
 def build_routed_mlp(shape: MoeShape) -> Mlp:
@@ -258,10 +262,10 @@ def build_routed_mlp(shape: MoeShape) -> Mlp:
     A shared expert of width f_s adds 3·h·f_s. With `latent` the experts work on a
     vector of that width, reached by two projections.
     """
-    expert_input_width = shape.latent or shape.hidden
+    expert_input_width = shape.latent_width or shape.hidden
     up_names = ("gate", "up") if shape.gated else ("up",)
     expert_bias = len(up_names) * shape.width + expert_input_width if shape.bias else 0
-    vectors = shape.scales + (shape.latent if shape.latent_norm else 0)
+    vectors = shape.scale_parameters + (shape.latent_width if shape.latent_norm else 0)
     vectors += shape.hidden if shape.shared_gate else 0
     vectors += shape.experts if shape.router_bias else 0
     if shape.shared_bias and shape.shared_width:
@@ -271,12 +275,12 @@ def build_routed_mlp(shape: MoeShape) -> Mlp:
             *_router_and_expert_matrices(shape, up_names, expert_input_width),
             *_latent_and_shared_matrices(shape, up_names, expert_input_width),
         ),
-        vectors=vectors,
-        routed_vectors=shape.experts * expert_bias,
+        vector_parameters=vectors,
+        routed_vector_parameters=shape.experts * expert_bias,
         width=shape.width,
         gated=shape.gated,
         experts=shape.experts,
-        experts_per_token=shape.per_token,
+        experts_per_token=shape.experts_per_token,
         shared_width=shape.shared_width,
     )
 
@@ -285,8 +289,10 @@ def _router_and_expert_matrices(
     shape: MoeShape, up_names: tuple[str, ...], expert_input_width: int
 ) -> list[WeightMatrix]:
     """Return the router and the matrices of all experts."""
-    count, active = shape.experts, shape.per_token
-    router = WeightMatrix("router", shape.hidden, count + shape.idle, "router", "whole")
+    count, active = shape.experts, shape.experts_per_token
+    router = WeightMatrix(
+        "router", shape.hidden, count + shape.zero_expert_count, "router", "whole"
+    )
     up_matrices = [
         WeightMatrix(name, expert_input_width, shape.width, "experts", "columns", count, active)
         for name in up_names
@@ -300,7 +306,7 @@ def _latent_and_shared_matrices(
 ) -> list[WeightMatrix]:
     """Return the projections into and out of a latent width, and the shared expert."""
     matrices = []
-    if shape.latent:
+    if shape.latent_width:
         matrices.append(WeightMatrix("latent_in", shape.hidden, latent_width, "shared", "whole"))
         matrices.append(WeightMatrix("latent_out", latent_width, shape.hidden, "shared", "whole"))
     if shape.shared_width:

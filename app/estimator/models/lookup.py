@@ -387,11 +387,9 @@ def describe_quantized_weights(model: Architecture, format_name: str, format_lab
 
 def unread_sizes_warning(model: Architecture) -> str:
     """Return a sentence for the beginning of a verdict if sizes were not understood."""
-    if not model.unread_sizes:
+    if not model.unread_size_fields:
         return ""
-    return (
-        f"Counted without {_join_names_up_to_limit(model.unread_sizes)}, which may change it much."
-    )
+    return f"Counted without {_join_names_up_to_limit(model.unread_size_fields)}, which may change it much."
 
 
 def model_caveats(model: Architecture) -> tuple[str, ...]:
@@ -401,9 +399,9 @@ def model_caveats(model: Architecture) -> tuple[str, ...]:
         found.append(f"The family “{model.family}” is not known; it was read as Llama-shaped.")
     if model.unread:
         found.append(f"Not understood, and not counted: {_join_names_up_to_limit(model.unread)}.")
-    if model.assumed:
+    if model.defaulted_fields:
         found.append(
-            f"Not given, and taken from the defaults of its class: {_join_names_up_to_limit(model.assumed)}."
+            f"Not given, and taken from the defaults of its class: {_join_names_up_to_limit(model.defaulted_fields)}."
         )
     if model.family == "deepseek_v4":
         found.append(

@@ -42,9 +42,9 @@ class CheckpointWidths:
 
     scheme: NumberScheme
     label: str
-    bits: float
+    mean_bits: float
     parts: Mapping[MatrixKey, QuantizedPart]
-    embedding: float = 0.0
+    embedding_bits: float = 0.0
     head: float = 0.0
 
     def quantized_share_of(self, matrix: WeightMatrix) -> float:
@@ -87,9 +87,9 @@ def _build_checkpoint_widths(
     return CheckpointWidths(
         scheme=ranked[0],
         label=" and ".join(dict.fromkeys(scheme.label for scheme in ranked[:3])),
-        bits=bits,
+        mean_bits=bits,
         parts={key: _quantized_share_and_bits(counts) for key, counts in weights.items()},
-        embedding=embedding.bits if embedding else 0.0,
+        embedding_bits=embedding.bits if embedding else 0.0,
         head=head.bits if head else 0.0,
     )
 
@@ -112,7 +112,7 @@ class IndexedLayers(NamedTuple):
     """A `number` of equal layers; `position` is that of a single one, or empty."""
 
     layer: Layer
-    position: str
+    layer_index: str
     number: int
 
 
@@ -121,8 +121,8 @@ def _indexed_layers(model: Architecture, quantization: Quantization) -> Iterator
     if not any(override.modules.names_single_layers for override in quantization.overrides):
         yield from (IndexedLayers(layer, "", number) for layer, number in model.runs)
         return
-    yield from (IndexedLayers(layer, str(i), 1) for i, layer in enumerate(model.stack))
-    yield from (IndexedLayers(layer, "", 1) for layer in model.encoder)
+    yield from (IndexedLayers(layer, str(i), 1) for i, layer in enumerate(model.decoder_layers))
+    yield from (IndexedLayers(layer, "", 1) for layer in model.encoder_layers)
 
 
 def _matrix_scheme(
@@ -227,30 +227,34 @@ def resolve_cache_format(model: Architecture, name: str) -> str:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class WeightTable:
+class WeightBytesBySplit:
     """Bytes of a model in one format, by how tensor parallelism divides them.
 
-    `divided` is split evenly; `by_heads` has (bytes, KV heads) pairs that are split
+    `divided` is split evenly; `bytes_by_kv_heads` has (bytes, KV heads) pairs that are split
     down to one head; `copied` is stored on every GPU; `experts` is the routed
     part of `divided`, `tower` that of a vision tower. `quantized` counts the weights
     that the format covers.
     """
 
-    divided: float
-    by_heads: tuple[tuple[float, int], ...]
-    copied: float
-    experts: float
+    divided_bytes: float
+    bytes_by_kv_heads: tuple[tuple[float, int], ...]
+    replicated_bytes: float
+    expert_bytes: float
     quantized: int
     tower: float
 
     @property
     def total(self) -> float:
-        return self.divided + self.copied + sum(size for size, _ in self.by_heads)
+        return (
+            self.divided_bytes
+            + self.replicated_bytes
+            + sum(size for size, _ in self.bytes_by_kv_heads)
+        )
 
     def bytes_per_gpu(self, tensor_parallel: int) -> float:
         """Return the bytes on one of `tensor_parallel` GPUs."""
-        heads = sum(b / min(tensor_parallel, n) for b, n in self.by_heads)
-        return self.divided / tensor_parallel + heads + self.copied
+        heads = sum(b / min(tensor_parallel, n) for b, n in self.bytes_by_kv_heads)
+        return self.divided_bytes / tensor_parallel + heads + self.replicated_bytes
 
 
 def resolve_weight_format(model: Architecture, format_name: str) -> WeightFormat:
@@ -296,9 +300,9 @@ def _published_format(model: Architecture) -> WeightFormat:
     return same or WeightFormat(
         id=most.id,
         label=widths.label,
-        bits=widths.bits,
-        math=most.math,
-        scale=most.scale,
+        bits=widths.mean_bits,
+        math=most.math_format,
+        scale=most.scale_description,
         block=most.block,
         widths=widths,
     )
@@ -306,9 +310,9 @@ def _published_format(model: Architecture) -> WeightFormat:
 
 def _has_same_widths(form: WeightFormat, widths: CheckpointWidths, model: Architecture) -> bool:
     """Return whether a catalog format has exactly these widths."""
-    if form.math != widths.scheme.math or widths.embedding or widths.head:
+    if form.math != widths.scheme.math_format or widths.embedding_bits or widths.head:
         return False
-    if abs(form.bits - widths.bits) > 1e-9:
+    if abs(form.bits - widths.mean_bits) > 1e-9:
         return False
     return all(
         widths.quantized_share_of(matrix) == float(is_mostly_in_format(form, matrix))
@@ -318,7 +322,7 @@ def _has_same_widths(form: WeightFormat, widths: CheckpointWidths, model: Archit
 
 
 @functools.lru_cache(maxsize=4096)
-def weight_table(model: Architecture, format_name: str) -> WeightTable:
+def weight_bytes_by_split(model: Architecture, format_name: str) -> WeightBytesBySplit:
     """Return the bytes of `model` in the format called `format_name`.
 
     A vision tower has the width of unquantized tensors, as in published checkpoints, and is
@@ -327,13 +331,13 @@ def weight_table(model: Architecture, format_name: str) -> WeightTable:
     """
     if format_name in GGUF_FORMATS:
         size = gguf_file_bytes(model, GGUF_FORMATS[format_name])
-        return WeightTable(size, (), 0.0, 0.0, model.parameters, 0.0)
+        return WeightBytesBySplit(size, (), 0.0, 0.0, model.parameters, 0.0)
     form = resolve_weight_format(model, format_name)
     tables = _measure_tables_and_tower(model, form)
     divided, quantized = tables.size, tables.quantized
     copied, experts = 0.0, 0.0
     by_heads: dict[int, float] = {}
-    vectors = model.other + model.positions * model.hidden
+    vectors = model.other + model.learned_positions * model.hidden
     for layer, number in model.runs:
         vectors += layer.vector_parameters * number
         for matrix in layer.matrices:
@@ -349,11 +353,11 @@ def weight_table(model: Architecture, format_name: str) -> WeightTable:
                 divided += size
                 experts += size if matrix.part == "experts" else 0.0
     copied += element_bytes(vectors, form.rest)
-    return WeightTable(
-        divided=divided,
-        by_heads=tuple((size, heads) for heads, size in by_heads.items()),
-        copied=copied,
-        experts=experts,
+    return WeightBytesBySplit(
+        divided_bytes=divided,
+        bytes_by_kv_heads=tuple((size, heads) for heads, size in by_heads.items()),
+        replicated_bytes=copied,
+        expert_bytes=experts,
         quantized=round(quantized),
         tower=element_bytes(model.tower_parameters, form.rest),
     )
@@ -368,12 +372,12 @@ class TableWeights(NamedTuple):
 
 def _measure_tables_and_tower(model: Architecture, form: WeightFormat) -> TableWeights:
     rows = model.embedding_parameters + model.head_parameters
-    wide = model.side_tables + model.tower_parameters
+    wide = model.per_layer_embedding_parameters + model.tower_parameters
     if form.widths is None:
         return TableWeights(element_bytes(rows + wide, form.rest), quantized=0.0)
     size, covered = element_bytes(wide, form.rest), 0.0
     for count, bits in (
-        (model.embedding_parameters, form.widths.embedding),
+        (model.embedding_parameters, form.widths.embedding_bits),
         (model.head_parameters, form.widths.head),
     ):
         size += element_bytes(count, bits or form.rest)
@@ -388,8 +392,12 @@ def gpu_weight_bytes(
 
     `expert_gpus` GPUs share the routed experts, if more than share the rest.
     """
-    table = weight_table(model, format_name)
-    return table.bytes_per_gpu(gpus) - table.experts / gpus + table.experts / (expert_gpus or gpus)
+    table = weight_bytes_by_split(model, format_name)
+    return (
+        table.bytes_per_gpu(gpus)
+        - table.expert_bytes / gpus
+        + table.expert_bytes / (expert_gpus or gpus)
+    )
 
 
 def quantized_share(form: WeightFormat, matrix: WeightMatrix) -> float:
@@ -467,9 +475,9 @@ def gguf_file_bytes(model: Architecture, mixture: str) -> float:
     """
     usual, rules = _MIXTURES[mixture]
     total = _gguf_embedding_and_head_bytes(model, mixture, usual, rules)
-    vectors = model.other + model.positions * model.hidden
+    vectors = model.other + model.learned_positions * model.hidden
     wide = BLOCK_BITS["F32"]
-    for index, layer in enumerate(model.stack):
+    for index, layer in enumerate(model.decoder_layers):
         vectors += layer.vector_parameters
         for matrix in layer.matrices:
             if matrix.part == "router" and usual != "F32":
@@ -529,17 +537,17 @@ def _is_published_in_mxfp4(
     return _matrix_scheme(how, layer, matrix, str(index)) == MXFP4
 
 
-def _apply_gguf_exceptions(model: Architecture, matrix: WeightMatrix, form: str) -> str:
+def _apply_gguf_exceptions(model: Architecture, matrix: WeightMatrix, block_format: str) -> str:
     """Return the format with the exceptions for 70B shapes and for 8 experts."""
     seventy = model.layers == 80 and model.kv_heads < model.heads
-    if matrix.name == "v" and seventy and form in {"Q3_K", "Q4_K"}:
-        form = "Q5_K"
+    if matrix.name == "v" and seventy and block_format in {"Q3_K", "Q4_K"}:
+        block_format = "Q5_K"
     if model.experts == _EIGHT_EXPERTS and matrix.name in {"k", "v"}:
         return "Q8_0"
-    narrow = form in {"Q2_K", "Q3_K", "Q4_K", "IQ4_NL", "IQ4_XS", "IQ3_S", "IQ3_XXS"}
+    narrow = block_format in {"Q2_K", "Q3_K", "Q4_K", "IQ4_NL", "IQ4_XS", "IQ3_S", "IQ3_XXS"}
     if model.experts == _EIGHT_EXPERTS and matrix.name == "o" and narrow:
         return "Q5_K"
-    return form
+    return block_format
 
 
 def _gguf_condition_holds(

@@ -81,7 +81,7 @@ class ModulePatterns:
             if globs is None:
                 unreadable.append(entry)
                 continue
-            for glob in filter(None, map(_strip_layers_prefix, globs)):
+            for glob in filter(None, map(_strip_model_prefix_or_empty, globs)):
                 index, name = _split_layer_index(glob)
                 if index and not _has_wildcard(index + name):
                     self._of_layer.setdefault(index, set()).add(name)
@@ -145,7 +145,7 @@ def _has_wildcard(glob: str) -> bool:
     return any(sign in glob for sign in "*?[")
 
 
-def _strip_layers_prefix(glob: str) -> str:
+def _strip_model_prefix_or_empty(glob: str) -> str:
     """Return a pattern without the prefix of the layers; empty if it names other parts."""
     normalized = glob.replace("transformer.h.", "layers.")
     prefix, separator, suffix = normalized.partition("layers.")
@@ -233,8 +233,8 @@ class NumberScheme:
     id: str
     label: str
     bits: float
-    math: str = "bf16"
-    scale: str = ""
+    math_format: str = "bf16"
+    scale_description: str = ""
     block: int = 0
 
 
@@ -439,11 +439,11 @@ def _read_bitsandbytes(table: Config) -> Quantization:
         scheme = NumberScheme("int8", "INT8, scales by row", 8.0, "int8")
     elif has("load_in_4bit"):
         kind = str(table.get("bnb_4bit_quant_type") or "fp4").upper()
-        scheme = NumberScheme("nf4", kind, 4.5, scale="FP32 scale per 64")
+        scheme = NumberScheme("nf4", kind, 4.5, scale_description="FP32 scale per 64")
         if table.get("bnb_4bit_use_double_quant"):
             label, bits = f"{kind}, double quantized", 4 + 8 / 64 + 32 / (64 * 256)
             scale = "8-bit scale per 64, FP32 per 256 scales"
-            scheme = NumberScheme("nf4-double", label, bits, scale=scale)
+            scheme = NumberScheme("nf4-double", label, bits, scale_description=scale)
     else:
         raise UnknownFormatError("“bitsandbytes” with neither 4 nor 8 bits")
     return Quantization(scheme, overrides=_unquantized_modules(table))

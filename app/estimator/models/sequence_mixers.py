@@ -51,7 +51,7 @@ def build_latent_attention(shape: LatentAttentionShape, window: int | None) -> T
     return TokenMixer(
         kind="latent",
         matrices=matrices,
-        vectors=shape.query_rank + shape.kv_rank + biases + index_norm,
+        vector_parameters=shape.query_rank + shape.kv_rank + biases + index_norm,
         heads=shape.heads,
         kv_heads=1,
         head_dim=head_width,
@@ -62,7 +62,7 @@ def build_latent_attention(shape: LatentAttentionShape, window: int | None) -> T
         index_heads=shape.index_heads if has_own_indexer else 0,
         index_dim=shape.index_dim if has_own_indexer else 0,
         top=shape.top if shape.index_heads else None,
-        latent=shape.kv_rank,
+        latent_width=shape.kv_rank,
         query_rank=shape.query_rank,
         rope_dim=shape.rope_dim,
     )
@@ -107,8 +107,8 @@ class CompressedAttentionShape:
     out_groups: int
     out_rank: int
     window: int
-    streams: int
-    rate: int
+    residual_streams: int
+    tokens_per_entry: int
     index_heads: int
     index_dim: int
     top: int | None = None
@@ -121,25 +121,25 @@ def build_compressed_attention(shape: CompressedAttentionShape) -> TokenMixer:
     smaller one for the indexer.
     """
     compressor_copies = 2 if shape.index_heads else 1
-    compressor_width = compressor_copies * shape.head_dim if shape.rate else 0
+    compressor_width = compressor_copies * shape.head_dim if shape.tokens_per_entry else 0
     return TokenMixer(
         kind="compressed",
         matrices=tuple(_compressed_matrices(shape, compressor_width)),
-        vectors=_compressed_vector_parameters(shape, compressor_width),
+        vector_parameters=_compressed_vector_parameters(shape, compressor_width),
         heads=shape.heads,
         kv_heads=1,
         head_dim=shape.head_dim,
         value_dim=shape.head_dim,
-        cache=shape.head_dim // shape.rate if shape.rate else 0,
+        cache=shape.head_dim // shape.tokens_per_entry if shape.tokens_per_entry else 0,
         near=shape.head_dim,
         near_tokens=shape.window,
-        rate=shape.rate or 1,
-        index=shape.index_dim // shape.rate if shape.index_heads else 0,
+        compression_rate=shape.tokens_per_entry or 1,
+        index=shape.index_dim // shape.tokens_per_entry if shape.index_heads else 0,
         index_heads=shape.index_heads,
         index_dim=shape.index_dim if shape.index_heads else 0,
         top=shape.top if shape.index_heads else None,
         query_rank=shape.query_rank,
-        streams=shape.streams,
+        residual_streams=shape.residual_streams,
     )
 
 
@@ -170,11 +170,11 @@ def _compressed_vector_parameters(shape: CompressedAttentionShape, compressor_wi
     """Return sinks, norms, position biases and the mixing of residual streams."""
     vectors = shape.heads + shape.query_rank + shape.head_dim
     if compressor_width:
-        vectors += shape.rate * compressor_width + shape.head_dim
+        vectors += shape.tokens_per_entry * compressor_width + shape.head_dim
     if shape.index_heads:
-        vectors += shape.rate * 2 * shape.index_dim + shape.index_dim
-    mixes = shape.streams * (shape.streams + 2)
-    return vectors + 2 * (mixes * shape.streams * shape.hidden + mixes + 3)
+        vectors += shape.tokens_per_entry * 2 * shape.index_dim + shape.index_dim
+    mixes = shape.residual_streams * (shape.residual_streams + 2)
+    return vectors + 2 * (mixes * shape.residual_streams * shape.hidden + mixes + 3)
 
 
 def _compressed_indexer_matrices(shape: CompressedAttentionShape) -> list[WeightMatrix]:
@@ -203,7 +203,7 @@ class MambaShape:
     inner: int
     state: int = 16
     convolution: int = 4
-    rank: int = 0
+    dt_rank: int = 0
     conv_bias: bool = True
     projection_bias: bool = False
     inner_norms: bool = False
@@ -216,7 +216,7 @@ def build_mamba_mixer(shape: MambaShape) -> TokenMixer:
     d_i·h, with d_i more for the bias of the convolution.
     """
     inner, state = shape.inner, shape.state
-    rank = shape.rank or -(-shape.hidden // 16)
+    rank = shape.dt_rank or -(-shape.hidden // 16)
     matrices = (
         WeightMatrix("in", shape.hidden, 2 * inner, "attention"),
         WeightMatrix("x", inner, rank + 2 * state, "attention", "rows"),
@@ -232,10 +232,10 @@ def build_mamba_mixer(shape: MambaShape) -> TokenMixer:
     return TokenMixer(
         kind="mamba",
         matrices=matrices,
-        vectors=vectors,
+        vector_parameters=vectors,
         state=inner * state,
-        scan=SCAN,
-        convolution=inner * shape.convolution,
+        scan_flops_per_state_element=SCAN,
+        convolution_state=inner * shape.convolution,
     )
 
 
@@ -272,10 +272,10 @@ def build_mamba2_mixer(shape: Mamba2Shape) -> TokenMixer:
     return TokenMixer(
         kind="mamba2",
         matrices=matrices,
-        vectors=vectors,
+        vector_parameters=vectors,
         state=inner * shape.state,
-        scan=SCAN,
-        convolution=convolved_width * shape.convolution,
+        scan_flops_per_state_element=SCAN,
+        convolution_state=convolved_width * shape.convolution,
     )
 
 
@@ -309,10 +309,12 @@ def build_gated_delta_mixer(shape: GatedDeltaShape) -> TokenMixer:
     return TokenMixer(
         kind="delta",
         matrices=matrices,
-        vectors=shape.convolution * convolved_width + 2 * shape.value_heads + shape.value_dim,
+        vector_parameters=shape.convolution * convolved_width
+        + 2 * shape.value_heads
+        + shape.value_dim,
         state=shape.value_heads * shape.key_dim * shape.value_dim,
-        scan=DELTA,
-        convolution=convolved_width * shape.convolution,
+        scan_flops_per_state_element=DELTA,
+        convolution_state=convolved_width * shape.convolution,
     )
 
 
@@ -325,7 +327,7 @@ class KimiDeltaShape:
 
     hidden: int
     heads: int
-    dim: int
+    head_dim: int
     convolution: int = 4
     low_rank_decay: bool = True
     low_rank_gate: bool = True
@@ -338,8 +340,11 @@ def _kimi_gate_matrices(shape: KimiDeltaShape, inner: int) -> tuple[WeightMatrix
         if not low_rank:
             gate_matrices.append(WeightMatrix(name, shape.hidden, inner, "linear attention"))
             continue
-        down = WeightMatrix(f"{name}_a", shape.hidden, shape.dim, "linear attention", "whole")
-        gate_matrices += (down, WeightMatrix(f"{name}_b", shape.dim, inner, "linear attention"))
+        down = WeightMatrix(f"{name}_a", shape.hidden, shape.head_dim, "linear attention", "whole")
+        gate_matrices += (
+            down,
+            WeightMatrix(f"{name}_b", shape.head_dim, inner, "linear attention"),
+        )
     return tuple(gate_matrices)
 
 
@@ -349,7 +354,7 @@ def build_kimi_delta_mixer(shape: KimiDeltaShape) -> TokenMixer:
     Queries, keys and values of a·d each, two gates, one strength per head; the
     state is d × d per head.
     """
-    hidden, heads, dim = shape.hidden, shape.heads, shape.dim
+    hidden, heads, dim = shape.hidden, shape.heads, shape.head_dim
     convolution, inner = shape.convolution, heads * dim
     matrices = (
         *(WeightMatrix(name, hidden, inner, "linear attention") for name in ("q", "k", "v")),
@@ -360,32 +365,39 @@ def build_kimi_delta_mixer(shape: KimiDeltaShape) -> TokenMixer:
     return TokenMixer(
         kind="delta",
         matrices=matrices,
-        vectors=3 * inner * convolution + inner + heads + dim,
+        vector_parameters=3 * inner * convolution + inner + heads + dim,
         state=heads * dim * dim,
-        scan=DELTA,
-        convolution=3 * inner * convolution,
+        scan_flops_per_state_element=DELTA,
+        convolution_state=3 * inner * convolution,
     )
 
 
-def build_lightning_mixer(hidden: int, heads: int, dim: int) -> TokenMixer:
+def build_lightning_mixer(hidden: int, heads: int, head_dim: int) -> TokenMixer:
     """Build lightning attention (MiniMax-01, 2025): d × d state per head, gated output."""
-    inner = heads * dim
+    inner = heads * head_dim
     matrices = (
         WeightMatrix("qkv", hidden, 3 * inner, "attention"),
         WeightMatrix("gate", hidden, inner, "attention"),
         WeightMatrix("out", inner, hidden, "attention", "rows"),
     )
     return TokenMixer(
-        kind="lightning", matrices=matrices, vectors=inner, state=heads * dim * dim, scan=OUTER
+        kind="lightning",
+        matrices=matrices,
+        vector_parameters=inner,
+        state=heads * head_dim * head_dim,
+        scan_flops_per_state_element=OUTER,
     )
 
 
-def build_short_convolution_mixer(hidden: int, length: int) -> TokenMixer:
+def build_short_convolution_mixer(hidden: int, kernel_size: int) -> TokenMixer:
     """Build a gated convolution over the last few tokens (LFM2, 2025)."""
     matrices = (
         WeightMatrix("in", hidden, 3 * hidden, "attention"),
         WeightMatrix("out", hidden, hidden, "attention", "rows"),
     )
     return TokenMixer(
-        kind="convolution", matrices=matrices, vectors=hidden * length, convolution=hidden * length
+        kind="convolution",
+        matrices=matrices,
+        vector_parameters=hidden * kernel_size,
+        convolution_state=hidden * kernel_size,
     )

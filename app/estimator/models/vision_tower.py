@@ -34,12 +34,12 @@ class TowerKind:
     whole model, is accepted as well.
     """
 
-    defaults: str
+    default_model_type: str
     count: Callable[[Config, Config, int], TowerParameters]
     names: frozenset[str] = frozenset()
 
 
-def read_first_size(fields: Config, *names: str) -> int:
+def require_first_size(fields: Config, *names: str) -> int:
     """Return the first of these fields that is given; UnreadableConfigError if none is."""
     for name in names:
         value = fields.get(name)
@@ -56,7 +56,7 @@ def _read_height_and_width(fields: Config, name: str) -> tuple[int, int]:
     """Return height and width, given as one number or as two."""
     value = fields.get(name)
     pair = value if isinstance(value, list | tuple) and len(value) == 2 else [value] * 2
-    return read_first_size({name: pair[0]}, name), read_first_size({name: pair[1]}, name)
+    return require_first_size({name: pair[0]}, name), require_first_size({name: pair[1]}, name)
 
 
 def _linear_parameters(inputs: int, outputs: int, *, bias: bool = True) -> int:
@@ -92,8 +92,8 @@ class _TowerLayers:
     gated: bool = False
     qkv_bias: bool = True
     bias: bool = True
-    norm_terms: int = 2
-    extra: int = 0
+    vectors_per_norm: int = 2
+    extra_parameters_per_layer: int = 0
 
     @property
     def parameters(self) -> int:
@@ -102,15 +102,15 @@ class _TowerLayers:
         attention += _linear_parameters(hidden, hidden, bias=self.bias)
         up = _linear_parameters(hidden, width, bias=self.bias) * (2 if self.gated else 1)
         mlp = up + _linear_parameters(width, hidden, bias=self.bias)
-        norms = 2 * self.norm_terms * hidden
-        return self.number * (attention + mlp + norms + self.extra)
+        norms = 2 * self.vectors_per_norm * hidden
+        return self.number * (attention + mlp + norms + self.extra_parameters_per_layer)
 
 
 def _read_tower_layers(vision: Config, **traits: Any) -> _TowerLayers:
     return _TowerLayers(
-        hidden=read_first_size(vision, "hidden_size", "vt_hidden_size"),
-        width=read_first_size(vision, "intermediate_size", "vt_intermediate_size"),
-        number=read_first_size(vision, "num_hidden_layers", "vt_num_hidden_layers", "depth"),
+        hidden=require_first_size(vision, "hidden_size", "vt_hidden_size"),
+        width=require_first_size(vision, "intermediate_size", "vt_intermediate_size"),
+        number=require_first_size(vision, "num_hidden_layers", "vt_num_hidden_layers", "depth"),
         **traits,
     )
 
@@ -134,7 +134,7 @@ class PixtralEncoder(NamedTuple):
 
 def _pixtral_encoder_and_width(vision: Config) -> PixtralEncoder:
     """Return parameters and width of Pixtral's tower: rotary positions, no biases."""
-    layers = _read_tower_layers(vision, gated=True, qkv_bias=False, bias=False, norm_terms=1)
+    layers = _read_tower_layers(vision, gated=True, qkv_bias=False, bias=False, vectors_per_norm=1)
     hidden = layers.hidden
     patch_embedding = _patch_embedding_parameters(vision, hidden, bias=False)
     return PixtralEncoder(patch_embedding + hidden + layers.parameters, width=hidden)
@@ -164,7 +164,7 @@ def _count_mistral3_parameters(vision: Config, outer: Config, text_width: int) -
     encoder = _pixtral_encoder_and_width(vision)
     hidden = encoder.width
     patches_per_merge = (
-        read_first_size({"spatial_merge_size": 2, **outer}, "spatial_merge_size") ** 2
+        require_first_size({"spatial_merge_size": 2, **outer}, "spatial_merge_size") ** 2
     )
     projector = hidden + patches_per_merge * hidden * hidden
     projector += _two_matrix_projector_parameters(outer, hidden, text_width, bias=False)
@@ -182,21 +182,24 @@ def _patch_merger_parameters(
 
 
 def _frames_per_patch(vision: Config) -> int:
-    return read_first_size(vision, "temporal_patch_size")
+    return require_first_size(vision, "temporal_patch_size")
 
 
 def _patches_per_merge(vision: Config) -> int:
-    return read_first_size(vision, "spatial_merge_size") ** 2
+    return require_first_size(vision, "spatial_merge_size") ** 2
 
 
 def _count_qwen2_vl_parameters(vision: Config, _: Config, __: int) -> TowerParameters:
     """Qwen2-VL: the MLP width is a multiple of the tower's width."""
-    hidden, layer_count = read_first_size(vision, "embed_dim"), read_first_size(vision, "depth")
-    layers = _TowerLayers(hidden, hidden * read_first_size(vision, "mlp_ratio"), layer_count)
+    hidden, layer_count = (
+        require_first_size(vision, "embed_dim"),
+        require_first_size(vision, "depth"),
+    )
+    layers = _TowerLayers(hidden, hidden * require_first_size(vision, "mlp_ratio"), layer_count)
     encoder = _patch_embedding_parameters(
         vision, hidden, frames=_frames_per_patch(vision), bias=False
     )
-    output_width = read_first_size(vision, "hidden_size")
+    output_width = require_first_size(vision, "hidden_size")
     merger = _patch_merger_parameters(
         hidden, _patches_per_merge(vision), output_width, norm_parameters=2 * hidden
     )
@@ -205,8 +208,8 @@ def _count_qwen2_vl_parameters(vision: Config, _: Config, __: int) -> TowerParam
 
 def _count_qwen25_vl_parameters(vision: Config, _: Config, __: int) -> TowerParameters:
     """Qwen2.5-VL: gated MLPs with biases, RMS norms."""
-    layers = _read_tower_layers(vision, gated=True, norm_terms=1)
-    hidden, output_width = layers.hidden, read_first_size(vision, "out_hidden_size")
+    layers = _read_tower_layers(vision, gated=True, vectors_per_norm=1)
+    hidden, output_width = layers.hidden, require_first_size(vision, "out_hidden_size")
     encoder = _patch_embedding_parameters(
         vision, hidden, frames=_frames_per_patch(vision), bias=False
     )
@@ -221,14 +224,14 @@ def _count_qwen3_vl_parameters(vision: Config, _: Config, __: int) -> TowerParam
     layers = _read_tower_layers(vision)
     hidden, output_width, patches_per_merge = (
         layers.hidden,
-        read_first_size(vision, "out_hidden_size"),
+        require_first_size(vision, "out_hidden_size"),
         _patches_per_merge(vision),
     )
     encoder = (
         _patch_embedding_parameters(vision, hidden, frames=_frames_per_patch(vision))
         + layers.parameters
     )
-    encoder += read_first_size(vision, "num_position_embeddings") * hidden
+    encoder += require_first_size(vision, "num_position_embeddings") * hidden
     deepstack_layers = vision.get("deepstack_visual_indexes") or ()
     if not isinstance(deepstack_layers, list | tuple):
         raise UnreadableConfigError("deepstack_visual_indexes is not a list.")
@@ -247,22 +250,22 @@ def _count_llama4_parameters(vision: Config, _: Config, text_width: int) -> Towe
     hidden = layers.hidden
     encoder = _patch_embedding_parameters(vision, hidden, bias=False) + layers.parameters
     encoder += hidden + (_patches_per_image(vision) + 1) * hidden + 2 * 2 * hidden
-    adapter = layers.width * read_first_size(vision, "projector_input_dim")
-    adapter += read_first_size(vision, "projector_output_dim") ** 2
-    adapter += read_first_size(vision, "vision_output_dim") * text_width
+    adapter = layers.width * require_first_size(vision, "projector_input_dim")
+    adapter += require_first_size(vision, "projector_output_dim") ** 2
+    adapter += require_first_size(vision, "vision_output_dim") * text_width
     return TowerParameters(encoder, projector=adapter)
 
 
 def _count_internvit_parameters(vision: Config, outer: Config, text_width: int) -> TowerParameters:
     """InternViT: a class token, scaled residuals; query norms in the 6B."""
-    hidden = read_first_size(vision, "hidden_size")
+    hidden = require_first_size(vision, "hidden_size")
     scales = 2 * hidden
     has_query_key_norms = vision.get("use_qk_norm") or vision.get("qk_normalization")
     layers = _read_tower_layers(
         vision,
         qkv_bias=bool(vision.get("attention_bias") or vision.get("qkv_bias")),
-        norm_terms=1 if vision.get("norm_type") == "rms_norm" else 2,
-        extra=scales + (2 * hidden if has_query_key_norms else 0),
+        vectors_per_norm=1 if vision.get("norm_type") == "rms_norm" else 2,
+        extra_parameters_per_layer=scales + (2 * hidden if has_query_key_norms else 0),
     )
     encoder = _patch_embedding_parameters(vision, hidden) + layers.parameters
     encoder += hidden + (_patches_per_image(vision) + 1) * hidden
@@ -281,8 +284,8 @@ def _count_moonvit_parameters(vision: Config, _: Config, text_width: int) -> Tow
     """MoonViT of Kimi: a position grid that is interpolated to the image size."""
     layers = _read_tower_layers(vision)
     hidden = layers.hidden
-    rows = read_first_size(vision, "init_pos_emb_height", "pos_emb_height")
-    columns = read_first_size(vision, "init_pos_emb_width", "pos_emb_width")
+    rows = require_first_size(vision, "init_pos_emb_height", "pos_emb_height")
+    columns = require_first_size(vision, "init_pos_emb_width", "pos_emb_width")
     encoder = _patch_embedding_parameters(vision, hidden) + rows * columns * hidden
     encoder += layers.parameters + 2 * hidden
     patches_per_merge = math.prod(_read_height_and_width(vision, "merge_kernel_size"))
@@ -295,16 +298,16 @@ def _count_moonvit_parameters(vision: Config, _: Config, text_width: int) -> Tow
 def _count_gemma4_parameters(vision: Config, _: Config, text_width: int) -> TowerParameters:
     """Gemma 4: positions by row and by column, four norms, normalized heads."""
     hidden, width = (
-        read_first_size(vision, "hidden_size"),
-        read_first_size(vision, "intermediate_size"),
+        require_first_size(vision, "hidden_size"),
+        require_first_size(vision, "intermediate_size"),
     )
-    head_dim = read_first_size(vision, "head_dim")
-    queries = head_dim * read_first_size(vision, "num_attention_heads")
-    keys = head_dim * read_first_size(vision, "num_key_value_heads")
+    head_dim = require_first_size(vision, "head_dim")
+    queries = head_dim * require_first_size(vision, "num_attention_heads")
+    keys = head_dim * require_first_size(vision, "num_key_value_heads")
     layer = 2 * hidden * (queries + keys) + 3 * hidden * width + 4 * hidden + 2 * head_dim
     encoder = _patch_embedding_parameters(vision, hidden, bias=False)
-    encoder += 2 * read_first_size(vision, "position_embedding_size") * hidden
-    encoder += read_first_size(vision, "num_hidden_layers") * layer
+    encoder += 2 * require_first_size(vision, "position_embedding_size") * hidden
+    encoder += require_first_size(vision, "num_hidden_layers") * layer
     return TowerParameters(encoder, projector=hidden * text_width)
 
 
@@ -381,7 +384,7 @@ class VisionTowerInfo:
 
     tower: VisionTower | None = None
     unread: tuple[str, ...] = ()
-    assumed: tuple[str, ...] = ()
+    defaulted_fields: tuple[str, ...] = ()
 
 
 def read_vision_tower(config: Config, text_width: int) -> VisionTowerInfo:
@@ -402,7 +405,7 @@ def read_vision_tower(config: Config, text_width: int) -> VisionTowerInfo:
 
 
 def _read_tower(kind: TowerKind, vision: Config, outer: Config, text_width: int) -> VisionTowerInfo:
-    completed = add_config_defaults({**vision, "model_type": kind.defaults})
+    completed = add_config_defaults({**vision, "model_type": kind.default_model_type})
     fields = TrackedConfig(completed.fields)
     try:
         counts = kind.count(fields, outer, text_width)
@@ -410,7 +413,7 @@ def _read_tower(kind: TowerKind, vision: Config, outer: Config, text_width: int)
         return VisionTowerInfo(unread=(_VISION,))
     unread = (key for key in fields.list_unread_relevant_fields() if key not in _HARMLESS)
     return VisionTowerInfo(
-        VisionTower(kind.defaults, counts.encoder, counts.projector),
+        VisionTower(kind.default_model_type, counts.encoder, counts.projector),
         tuple(f"{_VISION}.{key}" for key in unread),
         tuple(f"{_VISION}.{key}" for key in completed.defaulted),
     )

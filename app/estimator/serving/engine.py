@@ -26,12 +26,12 @@ class InferenceEngine:
     `front`: tokenizing and transfer to the engine, before a prompt is queued [s];
     `eager`: per kernel of a prompt, because these are launched one by one [s];
     `sequence`: per sequence and step, for sampling and streaming [s];
-    `library_reduce`: all-reduce is that of the communication library;
-    `whole_windows`: layers with a sliding window cache every token; `separate`: prompts
+    `uses_library_all_reduce`: all-reduce is that of the communication library;
+    `caches_beyond_window`: layers with a sliding window cache every token; `separate`: prompts
     are processed in steps of their own, during which no answer continues; `bandwidth_limit`: the
     highest rate at which its kernels read GPU memory [B/s]; `compute_limit`: the highest rate of
-    its products [FLOP/s]; `deals_layers`: each GPU has whole layers, and the GPUs work one after
-    the other; `vector_rows`: up to so many rows are multiplied as vectors
+    its products [FLOP/s]; `assigns_whole_layers`: each GPU has whole layers, and the GPUs work one after
+    the other; `max_unpadded_rows`: up to so many rows are multiplied as vectors
     and not padded to a tile [1];
     `graphs`: batch sizes with a recorded CUDA graph, which is launched as a whole.
     """
@@ -39,28 +39,28 @@ class InferenceEngine:
     id: str
     label: str
     host: float
-    kernel: float
-    prefill: float
-    grouped: float
+    seconds_per_kernel: float
+    prefill_time_factor: float
+    grouped_matmul_factor: float
     front: float = 0.0
-    eager: float = 0.0
+    seconds_per_eager_kernel: float = 0.0
     sequence: float = 0.0
-    library_reduce: bool = False
-    whole_windows: bool = False
-    separate: bool = False
+    uses_library_all_reduce: bool = False
+    caches_beyond_window: bool = False
+    has_separate_prefill_steps: bool = False
     bandwidth_limit: float = math.inf
     compute_limit: float = math.inf
-    deals_layers: bool = False
-    vector_rows: int = 0
-    graphs: tuple[int, ...] = ()
+    assigns_whole_layers: bool = False
+    max_unpadded_rows: int = 0
+    cuda_graph_batches: tuple[int, ...] = ()
 
     def split(self, serving: "ServingSetup") -> "ServingSetup":
         """Return how the engine divides a model over the GPUs that share it."""
-        if not self.deals_layers or serving.gpus == 1:
+        if not self.assigns_whole_layers or serving.gpus == 1:
             return serving
         stages = serving.gpus
         return dataclasses.replace(
-            serving, tensor=1, expert=1, expert_tensor=1, pipeline=stages, in_turn=True
+            serving, tensor=1, expert=1, expert_tensor=1, pipeline=stages, stages_take_turns=True
         )
 
     def padded_batch(self, sequences: float) -> float:
@@ -69,8 +69,12 @@ class InferenceEngine:
         >>> find_engine("trtllm").padded_batch(155), find_engine("vllm").padded_batch(155)
         (256.0, 155)
         """
-        index = bisect.bisect_left(self.graphs, sequences)
-        return float(self.graphs[index]) if index < len(self.graphs) else sequences
+        index = bisect.bisect_left(self.cuda_graph_batches, sequences)
+        return (
+            float(self.cuda_graph_batches[index])
+            if index < len(self.cuda_graph_batches)
+            else sequences
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -87,12 +91,12 @@ class SharedEngineConstants:
     """
 
     attention: float
-    routed: float
-    padding: float
-    skew: float
-    waits: float
-    others: float
-    spread: float
+    routing_seconds: float
+    padding_rows_per_expert: float
+    routing_skew: float
+    steps_before_first_token: float
+    other_prompts_factor: float
+    synchrony_spread: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -103,7 +107,7 @@ class ServingSetup:
     each layer; `replicas` of attention process different requests in parallel; experts are
     split over `expert` GPUs, each expert over `expert_tensor`. The layers are divided among
     `pipeline` stages, each of that many GPUs. With `dispatch`, tokens are sent to the GPUs of their
-    experts only, instead of to all. With `in_turn` the stages never work at the same time.
+    experts only, instead of to all. With `stages_take_turns` the stages never work at the same time.
     The engine checks for new requests every `polling`
     steps, and answers at most `sequences` at once, for which it keeps memory (None: its
     default). With `drafts`, a head that proposes tokens is in memory too.
@@ -116,11 +120,11 @@ class ServingSetup:
     expert: int = 1
     expert_tensor: int = 1
     software: str = "vllm"
-    polling: int = 1
+    polling_interval_steps: int = 1
     pipeline: int = 1
-    dispatch: bool = False
-    in_turn: bool = False
-    drafts: bool = False
+    dispatches_tokens: bool = False
+    stages_take_turns: bool = False
+    has_draft_head: bool = False
     sequences: int | None = None
 
     @property
@@ -135,7 +139,7 @@ class ServingSetup:
     @property
     def concurrent_batches(self) -> int:
         """Return the number of batches that run at the same time, on different GPUs."""
-        return self.replicas if self.in_turn else self.replicas * self.pipeline
+        return self.replicas if self.stages_take_turns else self.replicas * self.pipeline
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -156,8 +160,8 @@ class KernelRates:
     narrow: float
     cache: float
     rank_latency: float
-    scaling: float
-    kernels: str
+    group_scaling_seconds: float
+    rates_table_id: str
 
 
 @functools.cache
@@ -172,20 +176,20 @@ def find_engine(name: str) -> InferenceEngine:
         id=name,
         label=row["name"],
         host=row["host_ms"] * 1e-3,
-        kernel=row["kernel_us"] * 1e-6,
-        prefill=row["prefill"],
-        grouped=row["grouped"],
+        seconds_per_kernel=row["kernel_us"] * 1e-6,
+        prefill_time_factor=row["prefill"],
+        grouped_matmul_factor=row["grouped"],
         front=row["front_ms"] * 1e-3,
-        eager=row.get("eager_us", 0.0) * 1e-6,
+        seconds_per_eager_kernel=row.get("eager_us", 0.0) * 1e-6,
         sequence=row["sequence_us"] * 1e-6,
-        library_reduce=row.get("library_reduce", False),
-        whole_windows=row.get("whole_windows", False),
-        separate=row.get("separate", False),
+        uses_library_all_reduce=row.get("library_reduce", False),
+        caches_beyond_window=row.get("whole_windows", False),
+        has_separate_prefill_steps=row.get("separate", False),
         bandwidth_limit=row.get("bandwidth_limit_gb_per_s", math.inf) * 1e9,
         compute_limit=row.get("compute_limit_tflops", math.inf) * 1e12,
-        deals_layers=row.get("deals_layers", False),
-        vector_rows=row.get("vector_rows", 0),
-        graphs=tuple(row.get("graphs", ())),
+        assigns_whole_layers=row.get("deals_layers", False),
+        max_unpadded_rows=row.get("vector_rows", 0),
+        cuda_graph_batches=tuple(row.get("graphs", ())),
     )
 
 
@@ -193,18 +197,18 @@ def find_engine(name: str) -> InferenceEngine:
 def load_shared_engine_constants() -> SharedEngineConstants:
     """Return the fitted constants that all engines share.
 
-    >>> 0 < load_shared_engine_constants().skew <= 1
+    >>> 0 < load_shared_engine_constants().routing_skew <= 1
     True
     """
     row = data_files.load_table("engines.toml", "steps")["all"]
     return SharedEngineConstants(
         attention=row["attention_us"] * 1e-6,
-        routed=row["routed_us"] * 1e-6,
-        padding=row["padding"],
-        skew=row["skew"],
-        waits=row["waits"],
-        others=row["others"],
-        spread=row["spread"],
+        routing_seconds=row["routed_us"] * 1e-6,
+        padding_rows_per_expert=row["padding"],
+        routing_skew=row["skew"],
+        steps_before_first_token=row["waits"],
+        other_prompts_factor=row["others"],
+        synchrony_spread=row["spread"],
     )
 
 
@@ -249,8 +253,10 @@ def kernel_rates(gpu: Accelerator, form: WeightFormat) -> KernelRates:
         narrow=bandwidth * row["memory"] * row["unpacking"] * unpack_factor,
         cache=bandwidth * row["cache"],
         rank_latency=row["reduce_us"] * 1e-6,
-        scaling=row.get("scaling_us", 0.0) * 1e-6 if width == "8" and form.bits > 8 else 0.0,
-        kernels=row["id"],
+        group_scaling_seconds=row.get("scaling_us", 0.0) * 1e-6
+        if width == "8" and form.bits > 8
+        else 0.0,
+        rates_table_id=row["id"],
     )
 
 
@@ -280,14 +286,14 @@ def is_unpacked(gpu: Accelerator, form: WeightFormat) -> bool:
     return form.bits < 16 and math_bits(gpu, form) == "16"
 
 
-def matrix_bytes(matrix: WeightMatrix, form: WeightFormat) -> float:
+def matrix_copy_bytes(matrix: WeightMatrix, form: WeightFormat) -> float:
     """Return the bytes of one copy of a matrix in a format [B]."""
     return matrix.inputs * matrix.outputs * mean_matrix_bits(form, matrix) / 8
 
 
-def cache_element_bytes(cache: str) -> float:
+def cache_element_bytes(cache_format: str) -> float:
     """Return the bytes of one element of the cache [B]."""
-    return CACHE_BITS[cache] / 8
+    return CACHE_BITS[cache_format] / 8
 
 
 def expected_experts_hit(

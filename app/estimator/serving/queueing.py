@@ -109,7 +109,7 @@ def erlang_b(servers: int, load: float) -> float:
     >>> round(erlang_b(4, 3.0), 6)
     0.206107
     """
-    _check_queue(servers, load)
+    _require_valid_queue(servers, load)
     if load == 0:
         return 0.0
     inverse = term = 1.0
@@ -138,7 +138,7 @@ def erlang_c(servers: int, load: float) -> float:
 
 def server_utilization(servers: int, load: float) -> float:
     """Share of time that a server is busy: ρ = a/c [1]; at 1 the queue grows without limit."""
-    _check_queue(servers, load)
+    _require_valid_queue(servers, load)
     return load / servers
 
 
@@ -186,7 +186,7 @@ def wait_quantile(
     return quantile
 
 
-def _check_queue(servers: int, load: float) -> None:
+def _require_valid_queue(servers: int, load: float) -> None:
     if servers < 1:
         raise ValueError(f"there must be at least one server, not {servers}")
     if load < 0:

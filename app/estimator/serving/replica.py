@@ -9,7 +9,7 @@ from typing import NamedTuple
 from app.estimator.hardware.collectives import send_time
 from app.estimator.memory.inference_memory import (
     ENGINES,
-    compute_engine_memory_budget,
+    compute_usable_engine_bytes,
     kv_cache_elements_per_sequence,
     kv_cache_elements_per_token,
     profiled_peak_bytes,
@@ -17,7 +17,7 @@ from app.estimator.memory.inference_memory import (
 )
 from app.estimator.memory.parallel_layout import serving_stages
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.number_formats import mxfp4_expert_padding_bytes, weight_table
+from app.estimator.models.number_formats import mxfp4_expert_padding_bytes, weight_bytes_by_split
 from app.estimator.serving.queueing import DEVIATIONS, PromptQueue, wait_quantile
 from app.estimator.serving.step_time import (
     PlacedModel,
@@ -43,29 +43,29 @@ class RequestLengths:
 
     prompt: float
     answer: float
-    cached: float = 0.0
+    cached_prompt: float = 0.0
 
     @property
     def uncached_prompt(self) -> float:
         """Return the tokens of the prompt that are read, at least 1."""
-        return max(1.0, self.prompt - self.cached)
+        return max(1.0, self.prompt - self.cached_prompt)
 
 
 def weight_bytes_per_gpu(placed: PlacedModel, stage: Architecture | None = None) -> float:
     """Bytes of weights on one GPU, of a pipeline stage if given [B]; experts have their own split."""
     serving, model = placed.serving, stage or placed.model
-    table = weight_table(model, serving.weights)
+    table = weight_bytes_by_split(model, serving.weights)
     if not model.is_routed:
         return table.bytes_per_gpu(serving.tensor)
-    dense = table.bytes_per_gpu(serving.tensor) - table.experts / serving.tensor
-    experts = table.experts / (serving.expert * serving.expert_tensor)
+    dense = table.bytes_per_gpu(serving.tensor) - table.expert_bytes / serving.tensor
+    experts = table.expert_bytes / (serving.expert * serving.expert_tensor)
     return dense + experts + expert_padding_bytes_per_gpu(placed, stage)
 
 
 def expert_padding_bytes_per_gpu(placed: PlacedModel, stage: Architecture | None = None) -> float:
     """Bytes that repacking adds to the experts of one GPU without 4-bit math [B]."""
     serving, model = placed.serving, stage or placed.model
-    if not placed.narrow or placed.engine.deals_layers:
+    if not placed.narrow or placed.engine.assigns_whole_layers:
         return 0.0
     added = mxfp4_expert_padding_bytes(model, placed.form, serving.expert_tensor)
     return added / (serving.expert * serving.expert_tensor)
@@ -81,11 +81,11 @@ def draft_weight_bytes(model: Architecture, weights: str) -> float:
 
     The modules are in the format of the model; an EAGLE head is about one dense layer in 16 bit.
     """
-    if model.predictors:
-        each = weight_table(model, weights).total / model.loaded_parameters
+    if model.prediction_module_count:
+        each = weight_bytes_by_split(model, weights).total / model.loaded_parameters
         return each * model.prediction_module_parameters
     joining = _HEAD_INPUTS * model.hidden**2 + _HEAD_TOKENS * model.hidden
-    return 2.0 * (model.stack[-1].active_parameters + joining)
+    return 2.0 * (model.decoder_layers[-1].active_parameters + joining)
 
 
 def describe_draft_model(placed: PlacedModel) -> str:
@@ -93,7 +93,7 @@ def describe_draft_model(placed: PlacedModel) -> str:
     model = placed.model
     memory = format_value(draft_weight_bytes(model, placed.serving.weights), "B")
     counted = f"{memory} of weights and one more layer of cache are counted"
-    if model.predictors:
+    if model.prediction_module_count:
         return (
             f"{model.name} is published with a module for multi-token prediction (MTP); {counted}."
         )
@@ -108,12 +108,12 @@ def sequence_bytes_per_gpu(
 ) -> float:
     """Bytes of cache and state of one sequence on one GPU, of a pipeline stage if given [B]."""
     tensor, model = placed.serving.tensor, stage or placed.model
-    if placed.engine.whole_windows:
+    if placed.engine.caches_beyond_window:
         elements = context * kv_cache_elements_per_token(model, tensor, placed.element)
     else:
         elements = kv_cache_elements_per_sequence(model, context, tensor, placed.element)
     cached = elements * placed.element
-    if placed.serving.drafts:  # One layer more.
+    if placed.serving.has_draft_head:  # One layer more.
         cached *= 1 + 1 / model.layers
     return cached + recurrent_state_bytes(model) / tensor
 
@@ -140,14 +140,14 @@ def engine_memory_parts(
     """Return the memory of one GPU without the cache, of a pipeline stage if given."""
     tensor, model = placed.serving.tensor, stage or placed.model
     memory = placed.gpu.engine_visible_memory
-    engine = _DEALING if placed.engine.deals_layers else _LOGGED
+    engine = _DEALING if placed.engine.assigns_whole_layers else _LOGGED
     engine = engine.with_defaults_for_gpu(placed.gpu.name, memory)
     peak = profiled_peak_bytes(model, engine, tensor, sequences=placed.serving.sequences)
     drafting = 0.0
-    if placed.serving.drafts:
+    if placed.serving.has_draft_head:
         drafting = draft_weight_bytes(placed.model, placed.serving.weights) / placed.serving.gpus
     return EngineMemoryParts(
-        usable=compute_engine_memory_budget(engine, memory, usable_share, tensor),
+        usable=compute_usable_engine_bytes(engine, memory, usable_share, tensor),
         weights=weight_bytes_per_gpu(placed, model) + drafting,
         outside=engine.bytes_outside_framework(tensor) + peak,
     )
@@ -163,10 +163,10 @@ def max_sequences(placed: PlacedModel, context: float, usable_share: float = _US
 
 
 def _stage_sequences(
-    placed: PlacedModel, context: float, usable: float, stage: Architecture
+    placed: PlacedModel, context: float, usable_share: float, stage: Architecture
 ) -> float:
     each = sequence_bytes_per_gpu(placed, context, stage)
-    room = engine_memory_parts(placed, usable, stage).cache
+    room = engine_memory_parts(placed, usable_share, stage).cache
     if each <= 0:
         return math.inf if room >= 0 else 0.0
     return max(0.0, room / each) * placed.serving.replicas
@@ -191,8 +191,8 @@ class RequestPattern:
     """
 
     requests: RequestLengths
-    prompt_variation: float = 0.0
-    answer_variation: float = 0.0
+    prompt_cv_squared: float = 0.0
+    answer_cv_squared: float = 0.0
     open_arrivals: bool = False
 
     @property
@@ -204,10 +204,10 @@ class RequestPattern:
 
         >>> RequestPattern(RequestLengths(1000, 300)).mean_context
         1150.0
-        >>> RequestPattern(RequestLengths(1000, 300), answer_variation=1.0).mean_context
+        >>> RequestPattern(RequestLengths(1000, 300), answer_cv_squared=1.0).mean_context
         1300.0
         """
-        return self.requests.prompt + self.requests.answer * (1 + self.answer_variation) / 2
+        return self.requests.prompt + self.requests.answer * (1 + self.answer_cv_squared) / 2
 
     def synchrony(self, spread: float) -> float:
         """Return how far requests start together: 1 in waves, 0 each on its own.
@@ -222,7 +222,7 @@ class RequestPattern:
         """
         if self.open_arrivals:
             return 0.0
-        return math.exp(-math.sqrt(self.prompt_variation + self.answer_variation) / spread)
+        return math.exp(-math.sqrt(self.prompt_cv_squared + self.answer_cv_squared) / spread)
 
 
 PREFILL_TOKENS = 8192.0
@@ -243,8 +243,8 @@ class PrefillReplica:
 
     placed: PlacedModel
     seconds: float
-    rate: float
-    transfer: float
+    prompts_per_second: float
+    transfer_seconds: float
 
     def cache_arrival_time(self, share: float) -> float:
         """Return the time until a prompt's cache has arrived, by share of requests [s].
@@ -252,7 +252,7 @@ class PrefillReplica:
         A prompt waits for the rest of the step that is under way, which is equally likely to
         be anything up to the whole, and then for its own.
         """
-        return self.placed.time_before_prompt + (1 + share) * self.seconds + self.transfer
+        return self.placed.time_before_prompt + (1 + share) * self.seconds + self.transfer_seconds
 
 
 def build_prefill_replica(
@@ -267,7 +267,7 @@ def build_prefill_replica(
     tokens = max(requests.uncached_prompt, PREFILL_TOKENS)
     reach = (2 * requests.prompt - requests.uncached_prompt + tokens) / 2
     step = StepBatch(tokens, reach, 0.0, 0.0, tokens / requests.uncached_prompt)
-    slower = 1.0 if placed.serving.dispatch else placed.engine.prefill
+    slower = 1.0 if placed.serving.dispatches_tokens else placed.engine.prefill_time_factor
     seconds = step_time(placed, step).total * slower
     rate = placed.serving.concurrent_batches * tokens / requests.uncached_prompt / seconds
     sent = sequence_bytes_per_gpu(placed, requests.prompt)
@@ -284,13 +284,13 @@ def added_prompt_time(
     A step of its own if the engine reads prompts in separate steps.
     """
     requests = traffic.requests
-    if placed.engine.separate:
+    if placed.engine.has_separate_prefill_steps:
         own = StepBatch(requests.uncached_prompt, requests.prompt, 0.0, 0.0, 1.0)
-        return step_time(placed, own).total * placed.engine.prefill
+        return step_time(placed, own).total * placed.engine.prefill_time_factor
     mean = traffic.mean_context
     both = StepBatch(requests.uncached_prompt, requests.prompt, batch, mean, batch + 1)
     added = step_time(placed, both).total - decode_seconds
-    return max(0.0, added) * placed.engine.prefill
+    return max(0.0, added) * placed.engine.prefill_time_factor
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -298,7 +298,7 @@ class OperatingPoint:
     """A replica at one load: batch, rate [1/s], latencies by share of requests [s]."""
 
     batch: float
-    rate: float
+    requests_per_second: float
     ttft: dict[float, float]
     tpot: dict[float, float]
 
@@ -337,9 +337,9 @@ class ReplicaProfile:
     prompt: tuple[float, ...]
     own: tuple[float, ...]
     most: float
-    full: float
+    max_reserved_batch: float
     kept: float
-    idle: float = 0.0
+    idle_median_ttft: float = 0.0
     prefill: PrefillReplica | None = None
 
     @property
@@ -358,7 +358,7 @@ class ReplicaProfile:
             return 0.0
         if not self.traffic.open_arrivals:
             return (timing.batch - 1) / answer
-        first, prompts = self._first_token(timing), timing.batch / answer
+        first, prompts = self._ttft_of_timing(timing), timing.batch / answer
         for _ in range(_ROUNDS):
             decoding = answer * mean_step_time(timing, prompts)
             prompts = timing.batch / answer * decoding / (first + decoding)
@@ -378,12 +378,12 @@ class ReplicaProfile:
         there = batch / self.concurrent_batches
         if not self.traffic.open_arrivals:
             there = max(1.0, there)
-        above, part = at = _timed_batch_index_and_fraction(there)
+        above, part = at = _next_timed_batch_and_fraction(there)
         low, few = self.decode[above - 1], self.prompt[above - 1]
         step = recorded = low + part * (self.decode[above] - low)
         cost = few + part * (self.prompt[above] - few)
-        if self.placed.engine.graphs:
-            full = _timed_batch_index_and_fraction(self.placed.engine.padded_batch(there))
+        if self.placed.engine.cuda_graph_batches:
+            full = _next_timed_batch_and_fraction(self.placed.engine.padded_batch(there))
             empty = _interpolate_timing(self.own, full) - _interpolate_timing(self.own, at)
             recorded = _interpolate_timing(self.decode, full) - empty
         return BatchTiming(step, cost, there, recorded, min_mixed_step_time(self.placed, step))
@@ -394,12 +394,15 @@ class ReplicaProfile:
 
     def ttft_at(self, batch: float) -> float:
         """Return the median time to first token with `batch` requests [s]."""
-        return self._first_token(self.timing_at(batch))
+        return self._ttft_of_timing(self.timing_at(batch))
 
-    def _first_token(self, timed: BatchTiming) -> float:
+    def _ttft_of_timing(self, timed: BatchTiming) -> float:
         if self.prefill:
-            return self.prefill.cache_arrival_time(0.5) + self.placed.steps.waits * timed.step
-        return median_ttft(self.placed, timed, self.traffic, self.idle)
+            return (
+                self.prefill.cache_arrival_time(0.5)
+                + self.placed.steps.steps_before_first_token * timed.step
+            )
+        return median_ttft(self.placed, timed, self.traffic, self.idle_median_ttft)
 
     def rate_at(self, batch: float) -> float:
         """Return the request rate with `batch` requests in the replica, by Little's law [1/s]."""
@@ -409,7 +412,7 @@ class ReplicaProfile:
         """Return the rate, the median time to first token, and the timing behind both."""
         timed = self.timing_at(batch)
         answer = self.traffic.requests.answer
-        first = self._first_token(timed)
+        first = self._ttft_of_timing(timed)
         return batch / (first + answer * self.time_per_token(timed)), first, timed
 
 
@@ -445,7 +448,7 @@ def prefill_step_share_and_time(timing: BatchTiming, prompts: float) -> tuple[fl
 
 def min_mixed_step_time(placed: PlacedModel, decode_seconds: float) -> float:
     """Return the minimum of a step with prompts, limited by launches [s]."""
-    return placed.launching + (decode_seconds if placed.engine.separate else 0.0)
+    return placed.launching + (decode_seconds if placed.engine.has_separate_prefill_steps else 0.0)
 
 
 def idle_ttft(placed: PlacedModel, traffic: RequestPattern) -> float:
@@ -453,7 +456,7 @@ def idle_ttft(placed: PlacedModel, traffic: RequestPattern) -> float:
 
     Lengths are distributed log-normally, with a median of the mean ÷ √(1 + v).
     """
-    median = traffic.requests.uncached_prompt / math.sqrt(1 + traffic.prompt_variation)
+    median = traffic.requests.uncached_prompt / math.sqrt(1 + traffic.prompt_cv_squared)
     return placed.time_before_prompt + prefill_time(placed, max(1.0, median)).total
 
 
@@ -468,14 +471,14 @@ def median_ttft(
     together. The constants are in data/engines.toml.
     """
     common = placed.steps
-    others = common.others * traffic.synchrony(common.spread) * timing.batch
-    steps = common.waits * timing.step + _polling_wait(placed, timing)
+    others = common.other_prompts_factor * traffic.synchrony(common.synchrony_spread) * timing.batch
+    steps = common.steps_before_first_token * timing.step + _polling_wait(placed, timing)
     return idle + steps + others * timing.cost
 
 
 def _polling_wait(placed: PlacedModel, timing: BatchTiming) -> float:
     """Return the mean wait until the engine checks for requests, beyond its next step [s]."""
-    return (placed.serving.polling - 1) / 2 * timing.step
+    return (placed.serving.polling_interval_steps - 1) / 2 * timing.step
 
 
 def profile_replica(
@@ -504,9 +507,11 @@ def profile_replica(
         ),
         own=tuple(step.request_dependent_time for step in steps),
         most=_max_accepted_sequences(placed, mean, usable_share),
-        full=_max_accepted_sequences(placed, requests.prompt + requests.answer, usable_share),
+        max_reserved_batch=_max_accepted_sequences(
+            placed, requests.prompt + requests.answer, usable_share
+        ),
         kept=draft.tokens_per_step,
-        idle=0.0 if prefill else idle_ttft(placed, traffic),
+        idle_median_ttft=0.0 if prefill else idle_ttft(placed, traffic),
         prefill=prefill,
     )
 
@@ -517,7 +522,7 @@ def _max_accepted_sequences(placed: PlacedModel, context: float, usable_share: f
     return min(accepted, max_sequences(placed, context, usable_share))
 
 
-def _timed_batch_index_and_fraction(batch: float) -> tuple[int, float]:
+def _next_timed_batch_and_fraction(batch: float) -> tuple[int, float]:
     """Return the index of the next timed batch size, and the fraction from the one below."""
     above = min(bisect.bisect_left(_BATCHES, batch), len(_BATCHES) - 1) or 1
     low, high = _BATCHES[above - 1], _BATCHES[above]
@@ -538,7 +543,7 @@ class ValueBracket(NamedTuple):
 
 
 def bracket_values_at_batch(values: tuple[float, ...], batch: float) -> ValueBracket:
-    above, part = _timed_batch_index_and_fraction(batch)
+    above, part = _next_timed_batch_and_fraction(batch)
     return ValueBracket(values[above - 1], values[above], part)
 
 
@@ -557,14 +562,14 @@ def operating_point_at_batch(
     users, batch = batch, max(1.0, min(batch, profile.most))
     rate, first, timed = profile.rate_ttft_and_timing(batch)
     queued = max(0.0, users - batch)
-    waiting = _prompt_wait_by_quantile(profile, timed, rate, batch)
+    waiting = _prompt_wait_beyond_median(profile, timed, rate, batch)
     memory_wait = _departure_wait_by_quantile(queued, rate)
     queue = _prompt_queue(profile, timed, rate)
     each = profile.time_per_token(timed)
     pause = queue.pause(each * profile.kept, *_interruptions(profile, timed)).deviation
     return OperatingPoint(
         batch=batch,
-        rate=rate,
+        requests_per_second=rate,
         ttft={q: first + waiting(q) + memory_wait(q) for q in quantiles},
         tpot={q: each * math.exp(DEVIATIONS[q] * pause) for q in quantiles},
     )
@@ -578,21 +583,21 @@ def _operating_point_of_open_arrivals(
     # The answers at a time vary more than Poisson's, since each slows the others down.
     more = profile.rate_at(batch * _MORE) - rate
     variance = rate * batch * (_MORE - 1) / more if more > 0 else batch
-    memory_wait = _memory_wait_by_quantile(profile, batch, rate, variance)
+    memory_wait = _memory_wait_beyond_median(profile, batch, rate, variance)
     crowded = profile.timing_at(min(profile.most, batch + math.sqrt(variance))).step
     feedback = 1 / (1 - queue.busy)
     each = profile.time_per_token(timed)
     pause = queue.pause(each * profile.kept, *_interruptions(profile, timed), feedback)
     pause = pause._replace(variance=pause.variance + ((crowded - timed.step) * feedback) ** 2)
     if profile.prefill:
-        reading = _prefill_wait_by_quantile(profile.prefill)
+        reading = _prefill_wait_beyond_median(profile.prefill)
         ttft = {q: first + reading(q) + memory_wait(q) for q in quantiles}
     else:
         front = profile.placed.time_before_prompt + _polling_wait(profile.placed, timed)
         ttft = {q: front + queue.first_token.quantile(q) + memory_wait(q) for q in quantiles}
     return OperatingPoint(
         batch=batch,
-        rate=rate,
+        requests_per_second=rate,
         ttft=ttft,
         tpot={q: each * math.exp(DEVIATIONS[q] * pause.deviation) for q in quantiles},
     )
@@ -604,7 +609,7 @@ def _prompt_queue(profile: ReplicaProfile, timing: BatchTiming, rate: float) -> 
     return PromptQueue(
         step=timing.step,
         prompt=timing.cost,
-        variation=traffic.prompt_variation,
+        variation=traffic.prompt_cv_squared,
         rate=rate / profile.concurrent_batches,
         together=max(1.0, PREFILL_TOKENS / traffic.requests.uncached_prompt),
     )
@@ -612,11 +617,11 @@ def _prompt_queue(profile: ReplicaProfile, timing: BatchTiming, rate: float) -> 
 
 def _interruptions(profile: ReplicaProfile, timing: BatchTiming) -> tuple[float, float]:
     """Return the prompts per step, and the mean of 1 ÷ steps of answers of log-normal lengths."""
-    inverse = (1 + profile.traffic.answer_variation) / max(1.0, profile.steps_per_answer)
+    inverse = (1 + profile.traffic.answer_cv_squared) / max(1.0, profile.steps_per_answer)
     return profile.prompts_per_step(timing), inverse
 
 
-def _prompt_wait_by_quantile(
+def _prompt_wait_beyond_median(
     profile: ReplicaProfile, timing: BatchTiming, rate: float, batch: float
 ) -> Callable[[float], float]:
     """Return the wait for prompts beyond the median, by share of a fixed number of users [s].
@@ -624,8 +629,8 @@ def _prompt_wait_by_quantile(
     Those who wait ask nothing more, so that no queue builds up.
     """
     if profile.prefill:
-        return _prefill_wait_by_quantile(profile.prefill)
-    variation, cost = profile.traffic.prompt_variation, timing.cost
+        return _prefill_wait_beyond_median(profile.prefill)
+    variation, cost = profile.traffic.prompt_cv_squared, timing.cost
     busy = min(0.98, rate / profile.concurrent_batches * cost)
     busy *= max(0.0, 1 - profile.concurrent_batches / batch)
     spread, tail = math.sqrt(variation) * cost, cost * (1 + variation) / 2
@@ -635,7 +640,7 @@ def _prompt_wait_by_quantile(
     )
 
 
-def _prefill_wait_by_quantile(prefill: PrefillReplica) -> Callable[[float], float]:
+def _prefill_wait_beyond_median(prefill: PrefillReplica) -> Callable[[float], float]:
     """Return the wait for prompts read apart beyond the median, by share of requests [s]."""
     return lambda share: prefill.cache_arrival_time(share) - prefill.cache_arrival_time(0.5)
 
@@ -648,7 +653,7 @@ def _departure_wait_by_quantile(queued: float, rate: float) -> Callable[[float],
     return lambda share: max(0.0, queued + DEVIATIONS[share] * math.sqrt(queued)) / rate
 
 
-def _memory_wait_by_quantile(
+def _memory_wait_beyond_median(
     profile: ReplicaProfile, batch: float, rate: float, variance: float
 ) -> Callable[[float], float]:
     """Return the wait for memory, by share [s]; 0 if memory is sufficient.
@@ -682,7 +687,7 @@ def operating_point_at_rate(profile: ReplicaProfile, rate: float) -> OperatingPo
         else:
             high = middle
     settled = operating_point_at_batch(profile, high)
-    return dataclasses.replace(settled, batch=high, rate=rate)
+    return dataclasses.replace(settled, batch=high, requests_per_second=rate)
 
 
 def saturated_rate(profile: ReplicaProfile, run_requests: float | None = None) -> float:
@@ -690,29 +695,29 @@ def saturated_rate(profile: ReplicaProfile, run_requests: float | None = None) -
 
     Engines that never evict start only as many as can store their whole answers.
     """
-    full = max(1.0, profile.full)
+    full = max(1.0, profile.max_reserved_batch)
     if run_requests is None:
         return profile.rate_at(full)
     return run_requests / sum(
-        rounds.number * rounds.requests_each / profile.rate_at(rounds.requests_each)
+        rounds.number * rounds.requests_per_round / profile.rate_at(rounds.requests_per_round)
         for rounds in rounds_of_run(run_requests, full)
     )
 
 
 class EqualRounds(NamedTuple):
     number: float
-    requests_each: float
+    requests_per_round: float
 
 
 def rounds_of_run(run_requests: float, requests_per_round: float) -> list[EqualRounds]:
     """Return the rounds of a run: full ones, and the rest.
 
     >>> rounds_of_run(3000, 1300)
-    [EqualRounds(number=2, requests_each=1300), EqualRounds(number=1, requests_each=400)]
+    [EqualRounds(number=2, requests_per_round=1300), EqualRounds(number=1, requests_per_round=400)]
     """
     count, rest = divmod(run_requests, requests_per_round)
     rounds = EqualRounds(count, requests_per_round), EqualRounds(1, rest)
-    return [one for one in rounds if one.number * one.requests_each > 0]
+    return [one for one in rounds if one.number * one.requests_per_round > 0]
 
 
 def max_rate_batch(profile: ReplicaProfile) -> float:

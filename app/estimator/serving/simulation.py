@@ -21,7 +21,7 @@ class SimulationResult:
 
     ttft: tuple[float, ...]
     tpot: tuple[float, ...]
-    served: float
+    requests_per_second: float
     batch: float
 
 
@@ -110,8 +110,8 @@ def _draw_requests(
     traffic, now, requests_drawn = profile.traffic, 0.0, []
     for number in range(requests):
         now += rng.expovariate(rate)
-        prompt = _draw_length(traffic.requests.prompt, traffic.prompt_variation, rng)
-        answer = _draw_length(traffic.requests.answer, traffic.answer_variation, rng)
+        prompt = _draw_length(traffic.requests.prompt, traffic.prompt_cv_squared, rng)
+        answer = _draw_length(traffic.requests.answer, traffic.answer_cv_squared, rng)
         requests_drawn.append(_SimulatedRequest(number, now, prompt, max(1, round(answer))))
     requests_drawn.reverse()
     return requests_drawn
@@ -125,11 +125,11 @@ def _pop_first_requests(line: list[_SimulatedRequest], users: int) -> list[_Simu
     return first[::-1]
 
 
-def _draw_length(mean: float, variation: float, rng: random.Random) -> float:
+def _draw_length(mean: float, cv_squared: float, rng: random.Random) -> float:
     """Draw a length from a log-normal distribution of the given variation."""
-    if variation <= 0:
+    if cv_squared <= 0:
         return max(1.0, mean)
-    spread = math.log(1 + variation)
+    spread = math.log(1 + cv_squared)
     drawn = rng.lognormvariate(math.log(mean) - spread / 2, math.sqrt(spread))
     return max(1.0, min(drawn, 50 * mean))
 
@@ -161,7 +161,7 @@ def _simulated_step_time(
 
 
 def _summarize_requests(
-    requests: list[_SimulatedRequest], batch: float, profile: ReplicaProfile
+    requests: list[_SimulatedRequest], mean_batch: float, profile: ReplicaProfile
 ) -> SimulationResult:
     counted = requests[int(len(requests) * _WARM_UP) :] or requests
     front, groups = profile.placed.time_before_prompt, profile.concurrent_batches
@@ -170,8 +170,8 @@ def _summarize_requests(
     return SimulationResult(
         ttft=tuple(first),
         tpot=tuple(tpot),
-        served=_served_rate(counted) * groups,
-        batch=batch * groups,
+        requests_per_second=_served_rate(counted) * groups,
+        batch=mean_batch * groups,
     )
 
 
@@ -181,12 +181,12 @@ def _served_rate(requests: list[_SimulatedRequest]) -> float:
     return (len(requests) - 1) / span if span > 0 else 0.0
 
 
-def quantile(values: tuple[float, ...], share: float) -> float | None:
+def quantile(sorted_values: tuple[float, ...], share: float) -> float | None:
     """Return the value that `share` of sorted values do not exceed; None if there are none.
 
     >>> quantile((1.0, 2.0, 3.0, 4.0), 0.5)
     2.0
     """
-    if not values:
+    if not sorted_values:
         return None
-    return values[max(0, math.ceil(share * len(values)) - 1)]
+    return sorted_values[max(0, math.ceil(share * len(sorted_values)) - 1)]

@@ -32,7 +32,7 @@ from app.estimator.serving.engine import (
     is_unpacked,
     kernel_rates,
     load_shared_engine_constants,
-    matrix_bytes,
+    matrix_copy_bytes,
     max_experts_per_gpu,
 )
 from app.estimator.training.flops import mixer_flops_outside_matrices
@@ -96,17 +96,17 @@ class LayerCosts:
     `products`: seconds of compute per row, and seconds of reading, of each dense
     matrix; `gaps` [s] between its kernels, of which a prompt launches `launches` one
     by one; `moved` bytes per row outside products;
-    `expert` and `expert_size`: weights and bytes of one routed expert.
+    `expert` and `expert_bytes`: weights and bytes of one routed expert.
     """
 
     layer: Layer
     number: float
     products: tuple[tuple[float, float], ...]
-    gaps: float
+    kernel_gap_seconds: float
     launches: int
-    moved: float
+    moved_bytes_per_row: float
     expert: float
-    expert_size: float
+    expert_bytes: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class PlacedModel:
     steps: SharedEngineConstants
     narrow: bool
     element: float
-    work: tuple[LayerCosts, ...]
+    layer_costs: tuple[LayerCosts, ...]
     launching: float
 
     @property
@@ -165,7 +165,11 @@ def place_model(
     narrow, host = is_unpacked(gpu, form), gpu.host or 1.0
     bandwidth = rates.narrow if narrow else rates.bandwidth
     stages = serving.pipeline
-    uneven = 1.0 if serving.in_turn else math.ceil(model.layers / stages) * stages / model.layers
+    uneven = (
+        1.0
+        if serving.stages_take_turns
+        else math.ceil(model.layers / stages) * stages / model.layers
+    )
     work = tuple(
         _precompute_layer_costs(
             layer, number * uneven, model, (serving, form, rates, engine, bandwidth)
@@ -183,8 +187,8 @@ def place_model(
         steps=common,
         narrow=narrow,
         element=cache_element_bytes(serving.cache),
-        work=work,
-        launching=sum(w.number * w.launches for w in work) * engine.eager * host,
+        layer_costs=work,
+        launching=sum(w.number * w.launches for w in work) * engine.seconds_per_eager_kernel * host,
     )
 
 
@@ -197,7 +201,7 @@ def _precompute_layer_costs(
     serving, form, rates, engine, bandwidth = setup
     products, expert, expert_size = [], 0.0, 0.0
     for matrix in layer.matrices:
-        size = matrix_bytes(matrix, form)
+        size = matrix_copy_bytes(matrix, form)
         weights = matrix.inputs * matrix.outputs
         if matrix.part == "experts":
             expert += weights / serving.expert_tensor
@@ -214,11 +218,12 @@ def _precompute_layer_costs(
         layer=layer,
         number=layer_count,
         products=tuple(products),
-        gaps=kernels * engine.kernel + launched * rates.scaling,
+        kernel_gap_seconds=kernels * engine.seconds_per_kernel
+        + launched * rates.group_scaling_seconds,
         launches=kernels + (_ROUTING if expert else 0),
-        moved=2 * (10 * model.hidden + 4 * layer.mlp.width / serving.tensor),
+        moved_bytes_per_row=2 * (10 * model.hidden + 4 * layer.mlp.width / serving.tensor),
         expert=expert,
-        expert_size=expert_size,
+        expert_bytes=expert_size,
     )
 
 
@@ -226,7 +231,7 @@ def _precompute_layer_costs(
 class _StepTimeSums:
     reading: float = 0.0
     computing: float = 0.0
-    both: float = 0.0
+    products: float = 0.0
     attention: float = 0.0
     communication: float = 0.0
     launch: float = 0.0
@@ -251,15 +256,15 @@ def step_time(placed: PlacedModel, batch: StepBatch) -> InferenceStepTime:
     """
     sums = _StepTimeSums()
     padded = padded_rows(placed, batch.rows)
-    for work in placed.work:
+    for work in placed.layer_costs:
         number = work.number
         for per_row, reading in work.products:
             computing = padded * per_row
             sums.computing += number * computing
             sums.reading += number * reading
-            sums.both += number * (computing**3 + reading**3) ** _THIRD
-        sums.launch += number * work.gaps
-        sums.launch += number * batch.rows * work.moved / placed.rates.bandwidth
+            sums.products += number * (computing**3 + reading**3) ** _THIRD
+        sums.launch += number * work.kernel_gap_seconds
+        sums.launch += number * batch.rows * work.moved_bytes_per_row / placed.rates.bandwidth
         if work.expert:
             _add_routed_experts(sums, placed, work, batch)
         sums.attention += number * _attention_time(placed, work.layer, batch)
@@ -269,8 +274,8 @@ def step_time(placed: PlacedModel, batch: StepBatch) -> InferenceStepTime:
         sums.communication += pipeline_time(placed, batch.rows)
     share = sums.reading / max(1e-30, sums.reading + sums.computing)
     return InferenceStepTime(
-        weights=sums.both * share,
-        compute=sums.both * (1 - share),
+        weights=sums.products * share,
+        compute=sums.products * (1 - share),
         attention=sums.attention,
         communication=sums.communication,
         launch=sums.launch,
@@ -280,7 +285,7 @@ def step_time(placed: PlacedModel, batch: StepBatch) -> InferenceStepTime:
 
 def padded_rows(placed: PlacedModel, rows: float) -> float:
     """Return the rows that a product computes: whole tiles, unless it takes vectors."""
-    if rows <= placed.engine.vector_rows:
+    if rows <= placed.engine.max_unpadded_rows:
         return rows
     return math.ceil(rows / TILE) * TILE
 
@@ -292,24 +297,24 @@ def _add_routed_experts(
     serving, mlp = placed.serving, work.layer.mlp
     tokens = batch.rows * serving.replicas
     common = placed.steps
-    hit = expected_experts_hit(mlp.experts, mlp.experts_per_token, tokens, common.skew)
+    hit = expected_experts_hit(mlp.experts, mlp.experts_per_token, tokens, common.routing_skew)
     hit /= serving.expert
     pairs = tokens * mlp.experts_per_token / serving.expert
     most = max_experts_per_gpu(hit, mlp.experts / serving.expert, serving.expert)
     pairs, hit = pairs * most / hit, most
-    if batch.rows > placed.engine.vector_rows:
-        pairs += hit * common.padding
+    if batch.rows > placed.engine.max_unpadded_rows:
+        pairs += hit * common.padding_rows_per_expert
     rate = math.sqrt(placed.rates.matmul * placed.rates.matmul16)
-    rate *= placed.engine.grouped
-    if serving.dispatch:  # Few experts on each GPU have many rows, as one product has.
+    rate *= placed.engine.grouped_matmul_factor
+    if serving.dispatches_tokens:  # Few experts on each GPU have many rows, as one product has.
         rate = placed.rates.matmul
     computing = 2 * pairs * work.expert / rate
     bandwidth = placed.rates.narrow if placed.narrow else placed.rates.bandwidth
-    reading = hit * work.expert_size / bandwidth
+    reading = hit * work.expert_bytes / bandwidth
     sums.computing += work.number * computing
     sums.reading += work.number * reading
-    sums.both += work.number * (computing**2 + reading**2) ** 0.5
-    sums.launch += work.number * common.routed
+    sums.products += work.number * (computing**2 + reading**2) ** 0.5
+    sums.launch += work.number * common.routing_seconds
 
 
 def _attention_time(placed: PlacedModel, layer: Layer, batch: StepBatch) -> float:
@@ -318,7 +323,7 @@ def _attention_time(placed: PlacedModel, layer: Layer, batch: StepBatch) -> floa
     total = 0.0
     if batch.sequences and (mixer.cache or mixer.near):
         cached = min(batch.context, mixer.window) if mixer.window else batch.context
-        seen = min(cached, mixer.top * mixer.rate) if mixer.top else cached
+        seen = min(cached, mixer.top * mixer.compression_rate) if mixer.top else cached
         near = mixer.near * min(batch.context, mixer.near_tokens)
         part = max(1 / tensor, 1 / max(1, mixer.kv_heads))
         chosen = (seen * mixer.cache + near) * placed.element
@@ -343,7 +348,7 @@ def _latent_attention_time(placed: PlacedModel, layer: Layer, attended_tokens: f
     mixer = layer.mixer
     if mixer.kind != "latent":
         return 0.0
-    width = 2 * mixer.latent + mixer.rope_dim
+    width = 2 * mixer.latent_width + mixer.rope_dim
     heads = mixer.heads / placed.serving.tensor
     return 2 * heads * width * attended_tokens / (placed.rates.attention)
 
@@ -355,7 +360,7 @@ def _layer_collective_time(placed: PlacedModel, layer: Layer, batch: StepBatch) 
     latency = placed.rates.rank_latency
     total = 0.0
     if serving.tensor > 1:
-        if placed.engine.library_reduce:
+        if placed.engine.uses_library_all_reduce:
             ranks = serving.tensor
             one = collective_time("all_reduce", ranks, message, placed.fabric)
         else:
@@ -365,7 +370,7 @@ def _layer_collective_time(placed: PlacedModel, layer: Layer, batch: StepBatch) 
         total += one * (1 if serving.replicas > 1 and layer.mlp.is_routed else 2)
     if serving.replicas > 1 and layer.mlp.is_routed:
         ranks = serving.expert * serving.expert_tensor
-        if serving.dispatch:
+        if serving.dispatches_tokens:
             return total + _dispatch_time(placed, layer, batch.rows, ranks)
         # Engines gather all tokens everywhere, packed if 4-bit, and scatter the sums.
         sent = message * ranks
@@ -415,7 +420,7 @@ def _add_output_head(sums: _StepTimeSums, placed: PlacedModel, batch: StepBatch)
     reading = weights * placed.form.rest / 8 / placed.rates.bandwidth
     sums.computing += computing
     sums.reading += reading
-    sums.both += (computing**3 + reading**3) ** _THIRD
+    sums.products += (computing**3 + reading**3) ** _THIRD
 
 
 def decode_time(placed: PlacedModel, sequences: float, context: float) -> InferenceStepTime:
@@ -426,7 +431,7 @@ def decode_time(placed: PlacedModel, sequences: float, context: float) -> Infere
 def prefill_time(placed: PlacedModel, prompt: float) -> InferenceStepTime:
     """Time to process a prompt of `prompt` tokens in one step [s]."""
     step = step_time(placed, StepBatch(prompt, prompt, 0.0, 0.0, 1.0))
-    slower = placed.engine.prefill
+    slower = placed.engine.prefill_time_factor
     return dataclasses.replace(step, compute=step.compute * slower)
 
 
@@ -514,7 +519,7 @@ class MeasurementCoverage:
     """Published measurements of setups like this one: how many, and of what."""
 
     count: int
-    setup: str
+    setup_description: str
 
     @property
     def is_enough(self) -> bool:
@@ -524,10 +529,10 @@ class MeasurementCoverage:
     def note(self) -> str:
         """Return a sentence on what the ranges rest on."""
         if self.is_enough:
-            return f"Ranges rest on {self.count} measurements of {self.setup}."
+            return f"Ranges rest on {self.count} measurements of {self.setup_description}."
         few = f"only {self.count}" if self.count else "no"
         noun = "measurement" if self.count == 1 else "measurements"
-        return f"There are {few} {noun} of {self.setup} yet, so the ranges are wider."
+        return f"There are {few} {noun} of {self.setup_description} yet, so the ranges are wider."
 
     def error_interval_name(self, interval_name: str) -> str:
         """Return the error interval of a time: wider if nothing like it was measured."""
@@ -564,10 +569,10 @@ def measurement_key(placed: PlacedModel) -> MeasurementKey:
     if gpus > placed.fabric.domain:
         spread = "nodes"
     kind = model_kind_for_engine(placed.model)
-    return MeasurementKey(placed.rates.kernels, placed.engine.id, kind, spread)
+    return MeasurementKey(placed.rates.rates_table_id, placed.engine.id, kind, spread)
 
 
-def count_matching_measurements(placed: PlacedModel) -> MeasurementCoverage:
+def measurement_coverage(placed: PlacedModel) -> MeasurementCoverage:
     """Return the measurements of setups like this one.
 
     >>> from app.estimator.models.lookup import find_model
@@ -577,7 +582,7 @@ def count_matching_measurements(placed: PlacedModel) -> MeasurementCoverage:
     >>> from app.estimator.serving.step_time import place_model
     >>> def measured(gpu: str) -> MeasurementCoverage:
     ...     card, setup = find_accelerator(gpu), ServingSetup(software="vllm")
-    ...     return count_matching_measurements(
+    ...     return measurement_coverage(
     ...         place_model(find_model("llama-3-8b"), card, gpu_interconnect(card), setup))
     >>> measured("H100").is_enough, measured("L40S").note
     (True, 'There are no measurements of vLLM with dense models on one GPU of Ada Lovelace yet, so the ranges are wider.')
@@ -589,6 +594,10 @@ def count_matching_measurements(placed: PlacedModel) -> MeasurementCoverage:
         f"of {placed.gpu.architecture}"
     )
     if placed.serving.pipeline > 1:
-        how = "with whole layers on each" if placed.serving.in_turn else "in pipeline stages"
+        how = (
+            "with whole layers on each"
+            if placed.serving.stages_take_turns
+            else "in pipeline stages"
+        )
         return MeasurementCoverage(0, f"{setup} {how}")
     return MeasurementCoverage(counts.get(" ".join(key), 0), setup)

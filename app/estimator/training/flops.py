@@ -15,13 +15,13 @@ def training_flops(parameters: float, tokens: float) -> float:
     return 6 * parameters * tokens
 
 
-def attention_flops(width: float, layers: float, context: float) -> float:
+def attention_flops_per_token(width: float, layers: float, context: float) -> float:
     """FLOPs of attention scores per token, forward and backward [FLOP].
 
     12·L·w·s: the causal mask, which needs only half, is ignored. w is heads times head width.
     From palm, appendix B.
 
-    >>> attention_flops(4096, 32, 2048)
+    >>> attention_flops_per_token(4096, 32, 2048)
     3221225472.0
     """
     return 12.0 * layers * width * context
@@ -50,9 +50,9 @@ def mixer_flops_outside_matrices(
     element of state, and 2 for each of its convolution. From megatron-lm.
     """
     if not mixer.heads:
-        return mixer.scan * mixer.state + 2.0 * mixer.convolution
+        return mixer.scan_flops_per_state_element * mixer.state + 2.0 * mixer.convolution_state
     mask_factor = 1 if causal else 2
-    entries = context / mixer.rate
+    entries = context / mixer.compression_rate
     is_window_only = mixer.near_tokens and not mixer.cache
     attended = 0.0 if is_window_only else mean_visible_tokens(entries, mixer.top or mixer.window)
     attended_in_window = (
@@ -94,7 +94,9 @@ def training_flops_per_token(model: Architecture, context: float, *, causal: boo
     return 3 * (layers + 2 * model.embedding_parameters)
 
 
-def adapter_training_flops_per_token(model: Architecture, context: float, adapters: float) -> float:
+def adapter_training_flops_per_token(
+    model: Architecture, context: float, adapter_parameters: float
+) -> float:
     """FLOPs to train adapters of a frozen model on one token [FLOP].
 
     Frozen weights take part in the forward pass and pass gradients on, 4 for each instead
@@ -103,7 +105,7 @@ def adapter_training_flops_per_token(model: Architecture, context: float, adapte
     """
     full_training = training_flops_per_token(model, context)
     scores = sum(mixer_flops_outside_matrices(layer.mixer, context) * n for layer, n in model.runs)
-    return full_training - (full_training / 3 - scores) + 6 * adapters
+    return full_training - (full_training / 3 - scores) + 6 * adapter_parameters
 
 
 def prediction_module_flops_per_token(model: Architecture, context: float) -> float:
@@ -112,9 +114,9 @@ def prediction_module_flops_per_token(model: Architecture, context: float) -> fl
     For each module its layer, the projection of two inputs and the output head. From
     megatron-bridge, which counts DeepSeek-V3 so.
     """
-    layers = sum(layer_forward_flops(layer, context) for layer in model.predicting)
+    layers = sum(layer_forward_flops(layer, context) for layer in model.prediction_module_layers)
     heads = 2 * model.embedding_parameters + 4 * model.hidden**2
-    return 3 * (layers + model.predictors * heads)
+    return 3 * (layers + model.prediction_module_count * heads)
 
 
 def recomputed_flops_per_token(model: Architecture, context: float, recompute: str) -> float:
@@ -152,7 +154,7 @@ def flops_utilization(flops_per_token: float, tokens_per_second: float, peak: fl
     return flops_per_token * tokens_per_second / peak
 
 
-def narayanan_flops(layers_width_vocabulary: tuple[int, int, int], context: int) -> float:
+def narayanan_flops_per_token(layers_width_vocabulary: tuple[int, int, int], context: int) -> float:
     """FLOPs of a GPT per token with full attention and its head [FLOP].
 
     3·L·(24·h² + 4·h·s) + 6·h·V: forward is one pass over the layers, backward two;
@@ -161,7 +163,7 @@ def narayanan_flops(layers_width_vocabulary: tuple[int, int, int], context: int)
     `layers_width_vocabulary`: layers L, width h, vocabulary V; `context`: sequence length s [token]. From
     megatron-2021, equation 3.
 
-    >>> round(narayanan_flops((96, 12288, 51200), 2048) / 1e12, 3)
+    >>> round(narayanan_flops_per_token((96, 12288, 51200), 2048) / 1e12, 3)
     1.076
     """
     layers, hidden, vocabulary = layers_width_vocabulary

@@ -214,7 +214,7 @@ def capital_cost_per_year(price: float, resale: float, rate: float, years: float
     return (price - present_resale) * annuity(rate, years)
 
 
-def average_power(loaded_watts: float, idle_share: float, utilization: float) -> float:
+def average_power(loaded_watts: float, idle_power_ratio: float, utilization: float) -> float:
     """Mean power of machines that work part of the time [W].
 
     P · (q + (1 − q) · u).
@@ -225,7 +225,7 @@ def average_power(loaded_watts: float, idle_share: float, utilization: float) ->
     >>> average_power(1000.0, 0.5, 0.5)
     750.0
     """
-    return loaded_watts * (idle_share + (1 - idle_share) * utilization)
+    return loaded_watts * (idle_power_ratio + (1 - idle_power_ratio) * utilization)
 
 
 def electricity_cost_per_year(watts: float, pue: float, usd_per_kwh: float) -> float:

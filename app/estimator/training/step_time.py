@@ -96,7 +96,7 @@ class StepTime:
 
 
 @dataclasses.dataclass(slots=True)
-class LayerTimes:
+class AllLayersTime:
     """Seconds per micro-batch, over all layers of the model."""
 
     matmul: float = 0.0
@@ -140,7 +140,9 @@ def step_time(
     """
     older = plan.software.older_attention
     engine = compute_sustained_rates(gpu, plan.number_format, older_kernels=older)
-    return build_step_time(model, engine, fabric, plan, layer_times(model, engine, fabric, plan))
+    return build_step_time(
+        model, engine, fabric, plan, all_layers_time(model, engine, fabric, plan)
+    )
 
 
 def build_step_time(
@@ -148,13 +150,13 @@ def build_step_time(
     rates: SustainedRates,
     fabric: Interconnect,
     plan: TrainingPlan,
-    layer_times: LayerTimes,
+    all_layers: AllLayersTime,
 ) -> StepTime:
-    """Return the step whose layers take `layer_times`; see `step_time` and `layer_times`."""
+    """Return the step whose layers take `all_layers_time`; see `step_time` and `all_layers_time`."""
     stage = layers_of_fullest_stage(model, plan) / model.layers
     head = _output_head_time(model, rates, plan)
-    gather = _weight_gather_time(model, fabric, plan, layer_times.time_without_gather * stage)
-    return _assemble_step(model, rates, fabric, plan, (layer_times, stage, head, gather))
+    gather = _weight_gather_time(model, fabric, plan, all_layers.time_without_gather * stage)
+    return _assemble_step(model, rates, fabric, plan, (all_layers, stage, head, gather))
 
 
 def _assemble_step(
@@ -162,7 +164,7 @@ def _assemble_step(
     rates: SustainedRates,
     fabric: Interconnect,
     plan: TrainingPlan,
-    parts: tuple[LayerTimes, float, float, float],
+    parts: tuple[AllLayersTime, float, float, float],
 ) -> StepTime:
     sums, stage, head, gather = parts
     micro_batches, stages = plan.micro_batches, plan.pipeline
@@ -170,8 +172,8 @@ def _assemble_step(
     stage_seconds = sums.time_without_gather * stage + gather
     bubble = (stages - 1) / plan.chunks * (stage_seconds + head / stages)
     parameters = count_parameters_per_gpu_before_zero(model, plan)
-    if plan.tuning.is_partial:
-        parameters = plan.tuning.adapters / (plan.tensor * stages)
+    if plan.trained_weights.is_partial:
+        parameters = plan.trained_weights.adapter_parameters / (plan.tensor * stages)
     shards = plan.data * plan.context if plan.zero else 1
     return StepTime(
         matmul=micro_batches * sums.matmul * stage,
@@ -189,14 +191,14 @@ def _assemble_step(
     )
 
 
-def layer_times(
+def all_layers_time(
     model: Architecture, rates: SustainedRates, fabric: Interconnect, plan: TrainingPlan
-) -> LayerTimes:
+) -> AllLayersTime:
     """Return the times of one micro-batch with all layers on one stage.
 
     Layouts that differ only in stages, chunks, replicas and ZeRO stage have the same result.
     """
-    sums = LayerTimes()
+    sums = AllLayersTime()
     tokens = plan.micro_batch * plan.sequence / plan.context
     message = tokens * model.hidden * 2
     tensor = _tensor_parallel_time(message, fabric, plan)
@@ -219,7 +221,7 @@ def layer_times(
 def _cost_in_forward_passes(plan: TrainingPlan) -> float:
     """Cost of the products of a step, in forward passes; frozen weights get no gradients."""
     passes = {"full": 4.0, "operators": 3.5}.get(plan.recompute, 3.0)
-    return passes - 1.0 if plan.tuning.is_partial else passes
+    return passes - 1.0 if plan.trained_weights.is_partial else passes
 
 
 def _matrix_product_time(
@@ -243,7 +245,7 @@ def _expert_products_time(
     experts = layer.mlp.experts
     experts_per_gpu = experts / plan.expert
     rows = tokens * layer.mlp.experts_per_token / experts_per_gpu / plan.tensor
-    grouped_factor = _GROUPED if rates.matmul == rates.matmul16 else _GROUPED_LOW
+    grouped_factor = _GROUPED if rates.matmul == rates.matmul_16bit else _GROUPED_LOW
     rates_per_expert = dataclasses.replace(
         rates, multiprocessors=rates.multiprocessors / experts_per_gpu
     )
@@ -283,7 +285,7 @@ def _unfused_attention_time(
     """
     rows = tokens * mixer.heads / plan.tensor
     recomputed_passes = 1 if plan.recompute in ("full", "selective") else 0
-    product = matmul_time(rows, mixer.head_dim, plan.sequence, rates.matmul16, rates)
+    product = matmul_time(rows, mixer.head_dim, plan.sequence, rates.matmul_16bit, rates)
     bytes_per_score = _SCORES_FORWARD * (1 + recomputed_passes) + _SCORES_BACKWARD
     moved_bytes = rows * plan.sequence * bytes_per_score
     return (2 * (1 + recomputed_passes) + 4) * product + moved_bytes / rates.bandwidth
@@ -330,15 +332,20 @@ def _norm_and_residual_passes(layer: Layer) -> float:
     normalized, mixed into one, and written back around each of them.
     """
     parts = bool(layer.mixer.matrices) + bool(layer.mlp.matrices)
-    return parts * (_NORMS / 2 + _MIXED * layer.mixer.streams)
+    return parts * (_NORMS / 2 + _MIXED * layer.mixer.residual_streams)
 
 
 def _weight_unpack_time(layer: Layer, rates: SustainedRates, plan: TrainingPlan) -> float:
     """Time to write the weights of a 4-bit layer in 16 bit before each of its products [s]."""
-    if not plan.tuning.is_partial or plan.tuning.base >= _WHOLE:
+    if (
+        not plan.trained_weights.is_partial
+        or plan.trained_weights.frozen_bytes_per_parameter >= _WHOLE
+    ):
         return 0.0
     passes = 3 if plan.recompute == "full" else 2
-    moved_bytes = layer.parameters / plan.tensor * (plan.tuning.base + _WHOLE)
+    moved_bytes = (
+        layer.parameters / plan.tensor * (plan.trained_weights.frozen_bytes_per_parameter + _WHOLE)
+    )
     return passes * moved_bytes / rates.bandwidth
 
 
@@ -400,9 +407,9 @@ def _output_head_time(model: Architecture, rates: SustainedRates, plan: Training
     """Time of output head and loss, forward and backward, in 16 bit [s]."""
     tokens = plan.micro_batch * plan.sequence / plan.context
     outputs = model.vocabulary / plan.tensor
-    product = matmul_time(tokens, model.hidden, outputs, rates.matmul16, rates)
+    product = matmul_time(tokens, model.hidden, outputs, rates.matmul_16bit, rates)
     bytes_per_logit = _HEAD_FUSED if plan.software.fused_loss else _HEAD_PLAIN
-    products = (2 if plan.tuning.is_partial else 3) * product
+    products = (2 if plan.trained_weights.is_partial else 3) * product
     return products + tokens * outputs * bytes_per_logit / rates.bandwidth
 
 
@@ -414,12 +421,14 @@ def _weight_gather_time(
         return 0.0
     ranks = plan.data * plan.context
     layer_count = max(1.0, model.layers / plan.pipeline)
-    bytes_per_parameter = plan.tuning.base if plan.tuning.is_partial else 2.0
+    bytes_per_parameter = (
+        plan.trained_weights.frozen_bytes_per_parameter if plan.trained_weights.is_partial else 2.0
+    )
     layer_bytes = (
         bytes_per_parameter * count_parameters_per_gpu_before_zero(model, plan) / layer_count
     )
     layer_time = 2 * collective_time("all_gather", ranks, layer_bytes, fabric, plan.tensor)
-    if not plan.tuning.is_partial:
+    if not plan.trained_weights.is_partial:
         layer_time += collective_time("reduce_scatter", ranks, layer_bytes, fabric, plan.tensor)
     communication = layer_time * layer_count
     return max(0.0, communication - busy) + _GATHER_TRAFFIC * min(communication, busy)

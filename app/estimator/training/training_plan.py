@@ -95,7 +95,7 @@ class TrainingPlan:
     sequence_parallel: bool = True
     software: TrainingSoftware = SOFTWARE["tuned"]
     gradient_bytes: int = 2
-    tuning: TrainedWeights = ALL_WEIGHTS
+    trained_weights: TrainedWeights = ALL_WEIGHTS
 
     @property
     def gpus(self) -> int:
@@ -174,7 +174,7 @@ def fullest_stage_memory(
         plan_to_training_step(plan),
         states or usual_bytes_per_parameter(),
         default_overhead_bytes(plan.gpus),
-        tuning=plan.tuning,
+        tuning=plan.trained_weights,
     )
     return fullest_stage(loads)
 
@@ -187,7 +187,7 @@ def plan_to_parallel_layout(plan: TrainingPlan) -> ParallelLayout:
         pipeline=plan.pipeline,
         context=plan.context,
         expert=plan.expert,
-        virtual=plan.chunks,
+        chunks_per_stage=plan.chunks,
         zero=plan.zero,
         sequence_parallel=plan.sequence_parallel,
     )
@@ -200,6 +200,8 @@ def plan_to_training_step(plan: TrainingPlan) -> TrainingStep:
         micro_batch=plan.micro_batch,
         micro_batches=plan.micro_batches,
         recompute=plan.recompute,
-        framework=FRAMEWORKS["torchtune" if plan.tuning.is_partial else plan.software.framework],
+        framework=FRAMEWORKS[
+            "torchtune" if plan.trained_weights.is_partial else plan.software.framework
+        ],
         fused_loss=plan.software.fused_loss,
     )

@@ -56,10 +56,12 @@ def read_deck_names(db: sqlite3.Connection) -> dict[int, str]:
         ids_and_names = [(d.get("id"), d.get("name")) for d in _json_objects(decks)]
     else:
         ids_and_names = db.execute("SELECT id, name FROM decks").fetchmany(10_000)
-    return {_whole_number_or_minus_one(number): _deck_title(name) for number, name in ids_and_names}
+    return {
+        _whole_number_or_minus_one(number): _clean_deck_name(name) for number, name in ids_and_names
+    }
 
 
-def _deck_title(name: Any) -> str:
+def _clean_deck_name(name: Any) -> str:
     title = " ".join(str(name).replace(_LEVELS, "::").split())
     return "".join(c for c in title if c.isprintable())[:_LONGEST_NAME]
 
@@ -83,7 +85,7 @@ def _read_legacy_note_types(models: Iterable[dict[str, Any]]) -> Iterator[tuple[
                 tuple(str(f.get("name", "")) for f in fields),
                 templates,
                 model.get("type") == _CLOZE,
-                _longest_template(templates),
+                _longest_template_length(templates),
             ),
         )
 
@@ -109,12 +111,12 @@ def _read_note_type_table(db: sqlite3.Connection) -> dict[int, NoteType]:
         cloze = _decode_protobuf_message(config).get(1) == _CLOZE
         type_templates = templates.get(key, {})
         types[key] = NoteType(
-            str(name), names, type_templates, cloze, _longest_template(type_templates)
+            str(name), names, type_templates, cloze, _longest_template_length(type_templates)
         )
     return types
 
 
-def _longest_template(templates: Mapping[int, CardTemplate]) -> int:
+def _longest_template_length(templates: Mapping[int, CardTemplate]) -> int:
     return max((len(t.front) + len(t.back) for t in templates.values()), default=0)
 
 
@@ -197,18 +199,18 @@ class CardSides(NamedTuple):
     back: str
 
 
-def render_card_sides(kind: NoteType, fields: Sequence[str], ordinal: int) -> CardSides:
+def render_card_sides(note_type: NoteType, fields: Sequence[str], ordinal: int) -> CardSides:
     """Return a card as the HTML of its note.
 
     The back leaves out what repeats the front above the line `<hr id=answer>`.
     """
-    values = dict(zip(kind.fields, fields, strict=False))
-    template = kind.templates.get(0 if kind.cloze else ordinal)
+    values = dict(zip(note_type.fields, fields, strict=False))
+    template = note_type.templates.get(0 if note_type.cloze else ordinal)
     try:
         front = _fill_template(template and template.front, values, ordinal, "front")
         back = _fill_template(template and template.back, values, ordinal, "back")
     except _UnsupportedTemplateError:
-        return _sides_without_template(kind, fields, ordinal)
+        return _sides_without_template(note_type, fields, ordinal)
     return CardSides(front, _remove_repeated_front(front, back))
 
 
@@ -220,19 +222,19 @@ def _remove_repeated_front(front: str, back: str) -> str:
     remaining = above
     if front.strip():  # not where a reading in brackets follows, which belongs to it
         remaining = re.sub(rf"{re.escape(front.strip())}(?!\[)", "", above, count=1)
-    if is_blank(remaining) or _plain_words(remaining) in _plain_words(front):
+    if is_blank(remaining) or _visible_text(remaining) in _visible_text(front):
         return answer_parts[0]
     return f"<div>{remaining.strip()}</div>{answer_parts[0]}"
 
 
-def _plain_words(html: str) -> str:
+def _visible_text(html: str) -> str:
     return " ".join(unescape(_TAG.sub(" ", _SOUND.sub("", html))).split())
 
 
-def _sides_without_template(kind: NoteType, fields: Sequence[str], ordinal: int) -> CardSides:
+def _sides_without_template(note_type: NoteType, fields: Sequence[str], ordinal: int) -> CardSides:
     """Return the first field, and all other fields."""
     first, other_fields = fields[0], "<br>".join(filter(None, fields[1:]))
-    if not kind.cloze:
+    if not note_type.cloze:
         return CardSides(first, other_fields)
     rest_html = f"<div>{other_fields}</div>" if other_fields else ""
     number = ordinal + 1
@@ -268,7 +270,7 @@ class MediaReplacement(NamedTuple):
     picture_names: frozenset[str]
 
 
-def replace_picture_urls(html: str, addresses: Mapping[str, str]) -> MediaReplacement:
+def replace_pictures_and_remove_media(html: str, addresses: Mapping[str, str]) -> MediaReplacement:
     """Replace picture URLs by ours.
 
     Sounds, and pictures without a URL in `addresses`, are removed and counted.
@@ -328,7 +330,7 @@ def _formula_markup(tex: str, *, block: bool) -> str:
     return rf"\[{plain}\]" if block else rf"\({plain}\)"
 
 
-def render_cloze(text: str, number: int, side: Side, *, only_cloze: bool = False) -> str:
+def render_cloze(text: str, cloze_number: int, side: Side, *, only_cloze: bool = False) -> str:
     """Return a text whose cloze `number` is hidden on the front and shown on the back.
 
     `only_cloze` returns only the cloze itself.
@@ -344,7 +346,7 @@ def render_cloze(text: str, number: int, side: Side, *, only_cloze: bool = False
     def show_or_hide(match: re.Match[str]) -> str:
         nonlocal hit
         answer, _, hint = match[2].partition("::")
-        if str(number) not in match[1].split(","):
+        if str(cloze_number) not in match[1].split(","):
             return answer
         hit = True
         hidden = f"[{hint or '…'}]" if side == "front" else f"<strong>{answer}</strong>"
@@ -433,11 +435,11 @@ def _field_value(name: str, values: Mapping[str, str], ordinal: int, side: Side)
     return value
 
 
-def _apply_field_filter(filter_name: str, value: str, number: int, side: Side) -> str:
+def _apply_field_filter(filter_name: str, value: str, cloze_number: int, side: Side) -> str:
     if filter_name == "text":
         return _TAG.sub("", value)
     if filter_name in {"cloze", "cloze-only"}:
-        return render_cloze(value, number, side, only_cloze=filter_name == "cloze-only")
+        return render_cloze(value, cloze_number, side, only_cloze=filter_name == "cloze-only")
     if filter_name in {"kanji", "kana"}:
         return _READING.sub(r"\1" if filter_name == "kanji" else r"\2", value)
     if filter_name in {"type", "hint", "nc"} and side == "front":

@@ -225,12 +225,14 @@ class CollectionStart:
     then.
     """
 
-    moment: int
-    west: int
+    epoch_seconds: int
+    minutes_west_of_utc: int
 
     def build_day_settings(self) -> dict[str, Any]:
         """Return the settings of the collection about its days."""
-        return {"schedVer": 2, "sched2021": True, "rollover": 4} | {"creationOffset": self.west}
+        return {"schedVer": 2, "sched2021": True, "rollover": 4} | {
+            "creationOffset": self.minutes_west_of_utc
+        }
 
 
 def note_type_id_for_card_count(count: int) -> int:
@@ -239,8 +241,8 @@ def note_type_id_for_card_count(count: int) -> int:
 
 
 def collection_row(
-    decks: dict[str, int],
-    moment: int,
+    deck_ids_by_name: dict[str, int],
+    now_seconds: int,
     collection_start: CollectionStart | None = None,
     card_counts: Iterable[int] = (),
 ) -> tuple[Any, ...]:
@@ -249,11 +251,11 @@ def collection_row(
     `card_counts` are the card counts of notes whose cards are not reverses of each other.
     """
     conf = _CONF | (collection_start.build_day_settings() if collection_start else {})
-    deck_rows = {1: "Default"} | {number: name for name, number in decks.items()}
+    deck_rows = {1: "Default"} | {number: name for name, number in deck_ids_by_name.items()}
     return (
         1,
-        collection_start.moment if collection_start else _MADE,
-        moment * 1000,
+        collection_start.epoch_seconds if collection_start else _MADE,
+        now_seconds * 1000,
         _MADE * 1000,
         11,
         0,
@@ -261,7 +263,7 @@ def collection_row(
         0,
         json.dumps(conf),
         json.dumps({str(m["id"]): m for m in _note_type_rows(card_counts)}),
-        json.dumps({str(n): _deck_row(n, name, moment) for n, name in deck_rows.items()}),
+        json.dumps({str(n): _deck_row(n, name, now_seconds) for n, name in deck_rows.items()}),
         json.dumps({"1": _OPTIONS}),
         "{}",
     )
@@ -296,7 +298,7 @@ def _note_type_row(
         "sortf": 0,
         "did": 1,
         "css": _CSS,
-        "flds": [_schema_field(n, f) for n, f in enumerate(fields)],
+        "flds": [_field_row(n, f) for n, f in enumerate(fields)],
         "tmpls": [_template_row(n, *t) for n, t in enumerate(templates)],
         "req": [
             [n, "any", [fields.index(front.strip("{}"))]]
@@ -309,7 +311,7 @@ def _note_type_row(
     }
 
 
-def _schema_field(number: int, name: str) -> dict[str, Any]:
+def _field_row(number: int, name: str) -> dict[str, Any]:
     return {
         "name": name,
         "ord": number,

@@ -254,7 +254,7 @@ class PackageCard:
     tags: str = ""
     is_new: bool = False
     due: dt.date | None = None
-    buried: int | None = None
+    buried_at_ms: int | None = None
 
     @property
     def faces(self) -> CardSides:
@@ -271,7 +271,7 @@ class AnkiPackage:
 
     notes: int
     cards: tuple[PackageCard, ...]
-    stray: int = 0
+    stray_log_row_count: int = 0
     media: Mapping[str, bytes] = dataclasses.field(default_factory=dict)
 
 

@@ -129,7 +129,7 @@ class NewRevlogEntry:
 
     at: int
     ease: int
-    ivl: int
+    interval: int
     last: int
     factor: int
     time: int
@@ -160,11 +160,11 @@ class CardHistory:
     log: tuple[NewRevlogEntry, ...]
     suspended: bool = False
     aside: AddedCardInfo | None = None
-    buried: DatedEdit | None = None
+    bury_edit: DatedEdit | None = None
 
     def is_buried(self, day: dt.date) -> bool:
         """Return whether it is buried for the rest of this study day."""
-        edit = self.buried and self.buried.act
+        edit = self.bury_edit and self.bury_edit.act
         return bool(edit and edit.until and edit.until > day)
 
 
@@ -173,7 +173,7 @@ def replay_for_anki(
     rows: Iterable[ReviewWithDuration | DatedEdit],
     *,
     suspended: bool = False,
-    aside: AddedCardInfo | None = None,
+    added_info: AddedCardInfo | None = None,
 ) -> CardHistory:
     """Replay the log of a card, in order, into what Anki stores about it."""
     replayed = ReplayedCard()
@@ -190,7 +190,9 @@ def replay_for_anki(
         log.append(_graded_revlog_entry(previous_state, state, row))
         replayed, retention = ReplayedCard(state), row.grade.retention
     buried = row if isinstance(row, DatedEdit) and row.act.kind == "bury" else None
-    return CardHistory(card, replayed.standing, retention, tuple(log), suspended, aside, buried)
+    return CardHistory(
+        card, replayed.standing, retention, tuple(log), suspended, added_info, buried
+    )
 
 
 def _manual_revlog_entries(
@@ -219,7 +221,7 @@ def _graded_revlog_entry(
     return NewRevlogEntry(
         at=round(timed.grade.at.timestamp() * 1000),
         ease=timed.grade.rating,
-        ivl=_interval_for_anki(now),
+        interval=_interval_for_anki(now),
         last=_interval_for_anki(before) if before else 0,
         factor=_difficulty_as_ease_factor(now),
         time=timed.milliseconds or 0,
@@ -247,7 +249,7 @@ def state_columns(
     stepping = state.state != "review" and not set_day
     queue = 1 if stepping else 2
     due = (state.due_day - calendar.first).days
-    steps_left = max(1, _count_all_steps(state) - (state.step or 0)) if stepping else 0
+    steps_left = max(1, _count_configured_steps(state) - (state.step or 0)) if stepping else 0
     return (
         _KINDS[state.state if stepping else "review"],
         off_queue or queue,
@@ -264,7 +266,7 @@ def state_columns(
     )
 
 
-def _count_all_steps(state: CardState) -> int:
+def _count_configured_steps(state: CardState) -> int:
     relearns = state.state == "relearning"
     return len(_POLICY.relearning_steps if relearns else _POLICY.learning_steps)
 
@@ -323,16 +325,16 @@ class CollectionDates:
     `first` is the day from which the collection counts.
     """
 
-    moment: int
+    now_seconds: int
     today: dt.date
     first: dt.date
-    birth: CollectionStart | None
+    collection_start: CollectionStart | None
 
     def card_modified_at(self, card: CardHistory) -> int:
         """Return when a card was last changed; Anki derives the day of a bury from it."""
-        if card.buried is None or not card.is_buried(self.today):
-            return self.moment
-        return int(card.buried.at.timestamp())
+        if card.bury_edit is None or not card.is_buried(self.today):
+            return self.now_seconds
+        return int(card.bury_edit.at.timestamp())
 
 
 _LOGGED = """
@@ -358,7 +360,7 @@ def write_notes_to_package(
                 card_counts.add(len(note.faces) // 2)
             note_id = stable_row_id(note.name, taken_ids)
             columns = note_columns_after_guid(
-                note.note_type_id, note.faces, note.tags, calendar.moment
+                note.note_type_id, note.faces, note.tags, calendar.now_seconds
             )
             add_row(db, "notes", (note_id, note.guid, *columns))
             for ordinal, card in note.cards_with_ordinals:
@@ -374,15 +376,15 @@ def write_notes_to_package(
                 add_row(db, "cards", (*leading_columns, *state_columns(card, calendar, position)))
                 _stage_log_rows(db, card_id, card)
         _write_revlog_with_unique_ids(db)
-        row = collection_row(decks, calendar.moment, calendar.birth, card_counts)
+        row = collection_row(decks, calendar.now_seconds, calendar.collection_start, card_counts)
         add_row(db, "col", row)
         db.commit()
         package.finish(path)
 
 
-def _stage_log_rows(db: sqlite3.Connection, number: int, card: CardHistory) -> None:
+def _stage_log_rows(db: sqlite3.Connection, card_row_id: int, card: CardHistory) -> None:
     rows = (
-        (r.at, card.card, n, number, r.ease, r.ivl, r.last, r.factor, r.time, r.kind)
+        (r.at, card.card, n, card_row_id, r.ease, r.interval, r.last, r.factor, r.time, r.kind)
         for n, r in enumerate(card.log)
     )
     db.executemany("INSERT INTO logged VALUES (?,?,?,?,?,?,?,?,?,?)", rows)

@@ -156,11 +156,11 @@ def _read_item(row: Any, _losses: PicturesAndLosses) -> Item:
         first = error.errors(include_url=False)[0]
         name, value = ".".join(map(str, first["loc"])), json.dumps(first["input"])[:60]
         raise ItemSkippedError(f"its “{name}” cannot be {value}: {first['msg']}") from None
-    options = tuple(map(_with_checked_range, item.options))
+    options = tuple(map(_with_centered_range, item.options))
     return dataclasses.replace(item, options=options, lost=unread)
 
 
-def _with_checked_range(option: ItemOption) -> ItemOption:
+def _with_centered_range(option: ItemOption) -> ItemOption:
     """Return an option whose range has its center in the middle."""
     if option.span is None:
         return option

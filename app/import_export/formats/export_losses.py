@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Generic, NamedTuple, TypeVar
 
-from app.import_export.formats.metadata_tags import column_titles_fit_tags, item_tags
+from app.import_export.formats.metadata_tags import item_tags, match_column_titles_fit_tags
 from app.import_export.formats.partial_credit import differs_from_moodle_rule
 from app.import_export.items import ExportResult, Item, ItemRemark, ItemSkippedError, item_label
 from app.import_export.markdown_to_html import to_html_with_pictures
@@ -94,12 +94,12 @@ _LOSSES: tuple[tuple[str, Callable[[Item], object], str], ...] = (
     ),
     (
         "gift moodle qti",
-        lambda i: any(i.titles) and column_titles_fit_tags(i),
+        lambda i: any(i.titles) and match_column_titles_fit_tags(i),
         "the titles of its columns are in its tags",
     ),
     (
         "gift moodle qti",
-        lambda i: any(i.titles) and not column_titles_fit_tags(i),
+        lambda i: any(i.titles) and not match_column_titles_fit_tags(i),
         "the titles of its columns are not exported",
     ),
 )
@@ -111,7 +111,7 @@ Made = TypeVar("Made")
 class ConvertedItems(NamedTuple, Generic[Made]):
     """The converted items, those that were refused, and what was lost."""
 
-    made: tuple[Made, ...]
+    converted: tuple[Made, ...]
     refused: tuple[ItemRemark, ...]
     lost: tuple[ItemRemark, ...]
 

@@ -99,7 +99,7 @@ def split_blocks(text: str) -> list[GiftBlock]:
         if _COMMENT.match(line):
             tags += tuple(t.replace("\\]", "]") for t in _TAG.findall(line))
             continue
-        braces = _unescaped_braces(line)
+        braces = _extract_unescaped_braces(line)
         if is_answer_open and braces.startswith("{"):
             # The earlier brace was never closed, so that question ends at the last empty line.
             empty = [n for n, earlier in enumerate(lines) if not earlier.text]
@@ -117,7 +117,7 @@ def split_blocks(text: str) -> list[GiftBlock]:
     return blocks + _blocks_from_lines(lines, tags)
 
 
-def _unescaped_braces(line: str) -> str:
+def _extract_unescaped_braces(line: str) -> str:
     """Return the unescaped braces of a line."""
     return "".join(b for b in _BRACE.findall(line) if len(b) == 1)
 
@@ -126,7 +126,7 @@ def _blocks_from_lines(
     lines: Sequence[_GiftLine], last_block_tags: tuple[str, ...]
 ) -> list[GiftBlock]:
     """Return the questions in lines without an empty one; `last_block_tags` belong to the last."""
-    opens_answers = ["{" in _unescaped_braces(line.text) for line in lines]
+    opens_answers = ["{" in _extract_unescaped_braces(line.text) for line in lines]
     answers_follow = list(itertools.accumulate(reversed(opens_answers), max))[::-1]
     first_lines, last_brace, text_after_brace = [0], "", ""
     for index, line in enumerate(lines):
@@ -136,7 +136,7 @@ def _blocks_from_lines(
         ):
             first_lines.append(index)
             last_brace, text_after_brace = "", ""
-        if braces := _unescaped_braces(line.text):
+        if braces := _extract_unescaped_braces(line.text):
             last_brace, text_after_brace = braces[-1], ""
         text_after_brace += line.text[line.text.rfind("}") + 1 :] + " "
     groups = [lines[a:b] for a, b in itertools.pairwise([*first_lines, len(lines)]) if a < b]
@@ -221,14 +221,16 @@ def read_gift(text: str) -> ImportResult:
         SourceItem(
             block.title or " ".join(remove_escapes(block.before).split())[:50],
             block.line,
-            functools.partial(_read_block, block, comma=comma),
+            functools.partial(_read_block, block, may_use_decimal_comma=comma),
         )
         for block in blocks
     )
 
 
-def _read_block(block: GiftBlock, losses: PicturesAndLosses, *, comma: bool) -> Item:
-    return _GiftReader(block, losses, comma).read_item()
+def _read_block(
+    block: GiftBlock, losses: PicturesAndLosses, *, may_use_decimal_comma: bool
+) -> Item:
+    return _GiftReader(block, losses, may_use_decimal_comma).read_item()
 
 
 @dataclasses.dataclass(slots=True)
@@ -237,7 +239,7 @@ class _GiftReader:
 
     block: GiftBlock
     losses: PicturesAndLosses
-    comma: bool  # whether the file has decimal commas
+    may_use_decimal_comma: bool  # whether the file has decimal commas
 
     def read_item(self) -> Item:
         """Return the question; raises ItemSkippedError."""
@@ -276,13 +278,13 @@ class _GiftReader:
             return convert_text((before + after).strip(), self.block.form, self.losses)
         return convert_text(before.rstrip(), self.block.form, self.losses)
 
-    def _text(self, raw: str, form: str = "") -> str:
+    def _text(self, raw: str, text_format: str = "") -> str:
         """Read an answer or a feedback in its own format, in `form`, or the question's."""
-        form = form or self.block.form
+        text_format = text_format or self.block.form
         match = _FORMAT.match(raw)
         if match:
-            form, raw = match[1].lower(), raw[match.end() :]
-        return convert_text(remove_escapes(raw).strip(), form, self.losses)
+            text_format, raw = match[1].lower(), raw[match.end() :]
+        return convert_text(remove_escapes(raw).strip(), text_format, self.losses)
 
     def _read_answered(self, item: Item, inside: str) -> Item:
         first_text, *notes = _split_feedback(inside)
@@ -306,9 +308,9 @@ class _GiftReader:
             return self._read_short_answer(item, answers)
         return self._read_choices(item, answers)
 
-    def _read_true_false(self, item: Item, head: str, notes: list[str]) -> Item:
+    def _read_true_false(self, item: Item, head: str, feedback_texts: list[str]) -> Item:
         right = head.strip().upper().startswith("T")
-        wrong_note, right_note = [*map(self._text, notes), "", ""][:2]
+        wrong_note, right_note = [*map(self._text, feedback_texts), "", ""][:2]
         options = tuple(
             ItemOption(word, truth == right, right_note if truth == right else wrong_note)
             for word, truth in (("True", True), ("False", False))
@@ -381,7 +383,9 @@ class _GiftReader:
                 item = add_default_feedback_as_mistake(item, feedback, self.losses)
                 continue
             credit = 0.0 if weight is None else credit_of_score(weight, 100).partial_credit
-            span = _read_span(remove_escapes(text), unit, may_use_decimal_comma=self.comma)
+            span = _read_span(
+                remove_escapes(text), unit, may_use_decimal_comma=self.may_use_decimal_comma
+            )
             options.append(ItemOption("", is_right, feedback, span, credit))
         options.sort(key=lambda o: not o.right)
         return dataclasses.replace(item, kind="numeric", stem=stem, options=tuple(options))

@@ -30,13 +30,13 @@ def item_tags(item: Item) -> list[str]:
         tags.append("shuffle:no")
     if item.case:
         tags.append("case:yes")
-    if column_titles_fit_tags(item):
+    if match_column_titles_fit_tags(item):
         sides = zip(_SIDES, item.titles, strict=True)
         tags += [f"{side}:{title}" for side, title in sides if title]
     return tags
 
 
-def column_titles_fit_tags(item: Item) -> bool:
+def match_column_titles_fit_tags(item: Item) -> bool:
     """Return whether the titles of the columns can be tags."""
     return all(not title or _SHORT.fullmatch(title) for title in item.titles)
 
@@ -96,14 +96,16 @@ _HINT = "**Hint.**"
 _WRONG_STEPS = "**No steps.**"
 
 
-def explanation_with_extras(item: Item, *, mistake: bool = True, hints: bool = True) -> str:
+def explanation_with_extras(
+    item: Item, *, include_mistake: bool = True, include_hints: bool = True
+) -> str:
     """Return the explanation, followed by what the format has no field for.
 
     Remarks on steps and reasons of pairs are always included; the `hints` and the common `mistake`
     unless the format has a field for them.
     """
     parts = [item.explanation]
-    if hints:
+    if include_hints:
         parts += [f"{_HINT}\n\n{hint}" for hint in item.hints]
     feedback = [(n, step.feedback) for n, step in enumerate(item.steps, 1)]
     parts += [f"{_step_feedback_label(n)}\n\n{text}" for n, text in feedback if text]
@@ -113,7 +115,7 @@ def explanation_with_extras(item: Item, *, mistake: bool = True, hints: bool = T
     if item.kind == "order" and item.options:
         wrong_steps = (f"- {join_into_one_line(option.text)}" for option in item.options)
         parts.append("\n".join((f"{_WRONG_STEPS}\n", *wrong_steps)))
-    if mistake and item.mistake:
+    if include_mistake and item.mistake:
         parts.append(f"{_MISTAKE}\n\n{item.mistake}")
     return "\n\n".join(part for part in parts if part)
 
@@ -138,10 +140,10 @@ def restore_from_explanation(item: Item) -> Item:
             for pair in item.pairs
         )
         item = dataclasses.replace(item, explanation=text, pairs=pairs)
-    return _remove_labeled_paragraphs(item)
+    return _restore_hints_and_step_feedback(item)
 
 
-def _remove_labeled_paragraphs(item: Item) -> Item:
+def _restore_hints_and_step_feedback(item: Item) -> Item:
     """Move hints and remarks on steps from the explanation back to their own fields."""
     text, steps, hints = item.explanation, list(item.steps), list(item.hints)
     for number in range(len(steps), 0, -1):
@@ -167,14 +169,14 @@ def _split_at_label_paragraph(text: str, label: str) -> tuple[str, bool, str]:
     return (before.strip("\n"), True, after) if separator else (text, False, "")
 
 
-def _find_text_after_prefix(start: str, lines: list[str]) -> str:
+def _find_text_after_prefix(prefix: str, lines: list[str]) -> str:
     """Return what follows `start` in the first line that begins with it, else ""."""
-    if start == ": ":
+    if prefix == ": ":
         return ""
     # The way through HTML drops escapes that Markdown needs only in other places.
-    plain = _without_escapes(start)
+    plain = _without_escapes(prefix)
     for line in lines:
-        for end in range(len(plain), min(len(line), 2 * len(start)) + 1):
+        for end in range(len(plain), min(len(line), 2 * len(prefix)) + 1):
             if _without_escapes(line[:end]) == plain:
                 return line[end:]
     return ""

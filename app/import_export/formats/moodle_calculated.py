@@ -24,14 +24,14 @@ _RELATIVE, _GEOMETRIC = "1", "3"
 
 
 @dataclasses.dataclass(slots=True)
-class CalculatedTexts:
+class CalculatedParameters:
     """The parameters of a question, and the expressions that its texts need, by their formulas."""
 
     params: dict[str, list[str]]
     names: dict[str, str]  # Moodle's name of a wildcard: ours
     lets: dict[str, str] = dataclasses.field(default_factory=dict)
 
-    def name_formula(self, formula: str, kind: str) -> str:
+    def name_formula(self, formula: str, name_prefix: str) -> str:
         """Return the name in `let` of a formula; raises ItemSkippedError."""
         text = translate_formula(formula, self.names)
         known_name = next(
@@ -39,7 +39,7 @@ class CalculatedTexts:
         )
         if known_name:
             return known_name
-        numbers = (f"{kind}_{n}" for n in range(1, 1_000))
+        numbers = (f"{name_prefix}_{n}" for n in range(1, 1_000))
         name = next(n for n in numbers if n not in self.lets and n not in self.params)
         self.lets[name] = text
         return name
@@ -71,7 +71,7 @@ def prepare_calculated(
     """
     node = copy.deepcopy(question)
     params, names = _read_datasets(node)
-    texts = CalculatedTexts(params, names)
+    texts = CalculatedParameters(params, names)
     is_multiple_choice = node.get("type") == "calculatedmulti"
     for answer in node.findall("answer"):
         text = answer.find("text")
@@ -116,7 +116,7 @@ def _read_datasets(node: ET.Element) -> tuple[dict[str, list[str]], dict[str, st
     return params, names
 
 
-def translate_formula(formula: str, names: dict[str, str]) -> str:
+def translate_formula(formula: str, names_by_wildcard: dict[str, str]) -> str:
     """Return a formula of Moodle as an expression of `let`; raises ItemSkippedError.
 
     >>> translate_formula("2*pow({a b},2) + pi()", {"a b": "a_b"})
@@ -124,9 +124,9 @@ def translate_formula(formula: str, names: dict[str, str]) -> str:
     """
 
     def name(match: re.Match[str]) -> str:
-        if match[1].strip() not in names:
+        if match[1].strip() not in names_by_wildcard:
             raise ItemSkippedError(f"its wildcard {match[0]} has no data set")
-        return f" {names[match[1].strip()]} "
+        return f" {names_by_wildcard[match[1].strip()]} "
 
     text = _WILDCARD.sub(name, formula.strip())
     try:
@@ -173,7 +173,7 @@ def _expand_power(base: ast.expr, exponent: ast.expr) -> ast.expr:
     return product
 
 
-def read_unit_and_tolerance(answer: ET.Element, unit: str, losses: PicturesAndLosses) -> str:
+def unit_and_tolerance_text(answer: ET.Element, unit: str, losses: PicturesAndLosses) -> str:
     """Return the text after the number of an answer: its unit and its tolerance."""
     tolerance = abs(read_number(answer.findtext("tolerance", "").strip() or "0"))
     tolerance_type = answer.findtext("tolerancetype", _RELATIVE).strip()
@@ -188,7 +188,7 @@ def read_unit_and_tolerance(answer: ET.Element, unit: str, losses: PicturesAndLo
     return " ".join(filter(None, (unit, f"± {tolerance_text}" if tolerance else "")))
 
 
-def _add_parameters(item: Item, texts: CalculatedTexts, losses: PicturesAndLosses) -> Item:
+def _add_parameters(item: Item, texts: CalculatedParameters, losses: PicturesAndLosses) -> Item:
     texts_using_names = " ".join(
         [item.stem, item.explanation, item.mistake, *item.hints, *texts.lets.values()]
     )

@@ -20,7 +20,7 @@ from app.import_export.formats.metadata_tags import (
 from app.import_export.formats.moodle_calculated import (
     CALCULATED,
     prepare_calculated,
-    read_unit_and_tolerance,
+    unit_and_tolerance_text,
 )
 from app.import_export.formats.partial_credit import (
     ORDERS,
@@ -96,7 +96,7 @@ def _read_blank(kind: str, body: str, losses: PicturesAndLosses) -> ItemBlank:
     answers = list(_read_gap_answers(body, losses))
     right = [answer for answer, weight, _ in answers if weight >= 100]
     if _NUMBER.match(kind):
-        right = [word for answer in right for word in _number_spellings(answer)]
+        right = [word for answer in right for word in _written_and_plain_number(answer)]
     accepted = tuple(dict.fromkeys(r for r in right if r and r != "*"))
     if not accepted:
         raise ItemSkippedError("a gap has no right answer")
@@ -113,7 +113,7 @@ def _read_blank(kind: str, body: str, losses: PicturesAndLosses) -> ItemBlank:
     return ItemBlank(accepted, "".join(hints[:1]))
 
 
-def _number_spellings(answer: str) -> tuple[str, ...]:
+def _written_and_plain_number(answer: str) -> tuple[str, ...]:
     """Return a number as written and in digits only; its tolerance is left out."""
     number_text = answer.partition(":")[0].strip()
     return number_text, format_significant_digits(read_number(number_text))
@@ -252,11 +252,11 @@ def _question_name(node: ET.Element) -> str:
 
 
 def _read_node_text(
-    node: ET.Element | None, losses: PicturesAndLosses, default: str = "moodle"
+    node: ET.Element | None, losses: PicturesAndLosses, default_format: str = "moodle"
 ) -> str:
     if node is None:
         return ""
-    text_format = _FORMS.get(node.get("format", ""), default)
+    text_format = _FORMS.get(node.get("format", ""), default_format)
     return convert_text(node.findtext("text") or "", text_format, losses)
 
 
@@ -357,7 +357,7 @@ def _read_calculated(node: ET.Element, item: Item, losses: PicturesAndLosses) ->
         if template in {"", "*"}:
             item = add_default_feedback_as_mistake(item, _read_feedback(answer, losses), losses)
             continue
-        text = f"`{template} {read_unit_and_tolerance(answer, unit, losses)}`".replace(" `", "`")
+        text = f"`{template} {unit_and_tolerance_text(answer, unit, losses)}`".replace(" `", "`")
         right, credit = credit_of_score(_read_answer_percent(answer), 100)
         options.append(ItemOption(text, right, _read_feedback(answer, losses), credit=credit))
     options.sort(key=lambda o: not o.right)
@@ -404,7 +404,7 @@ def _read_cloze(node: ET.Element, item: Item, losses: PicturesAndLosses) -> Item
     return build_cloze(item, convert_html(text, losses), blanks)
 
 
-def _chosen_gaps(node: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
+def _read_gap_select(node: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
     """Read words to choose or drag into gaps: each gap offers those of its group."""
     choice_nodes = (*node.findall("selectoption"), *node.findall("dragbox"))
     choice_texts = [" ".join(option.findtext("text", "").split()) for option in choice_nodes]
@@ -442,8 +442,8 @@ _READERS: dict[str, Callable[[ET.Element, Item, PicturesAndLosses], Item]] = {
     "ddmatch": _read_matching,
     "ordering": _read_ordering,
     "cloze": _read_cloze,
-    "gapselect": _chosen_gaps,
-    "ddwtos": _chosen_gaps,
+    "gapselect": _read_gap_select,
+    "ddwtos": _read_gap_select,
 }
 
 # Types with feedback to any wrong answer, and types with an answer “any other”.
@@ -470,7 +470,9 @@ def _question_element(item: Item) -> ET.Element:
     add_child(add_child(node, "name"), "text", item.name or item_label(item))
     _add_html(node, "questiontext", _stem_html(item))
     shows_mistake = item.kind in {*_COMBINED, *_WRITING_TYPED}
-    explanation = explanation_with_extras(item, mistake=not shows_mistake, hints=False)
+    explanation = explanation_with_extras(
+        item, include_mistake=not shows_mistake, include_hints=False
+    )
     _add_html(node, "generalfeedback", to_html_with_pictures(explanation))
     add_child(node, "defaultgrade", "1")
     add_child(node, "idnumber", item.name)

@@ -85,7 +85,7 @@ def _nearest_credit_rule(choices: Sequence[WeightedChoice], losses: PicturesAndL
     """Return `net` if a wrong tick costs what a right one earns, otherwise the closest rule."""
     gains = {round(w.weight, 2) for w in choices if w.weight > 0}
     costs = {round(-w.weight, 2) for w in choices if w.weight <= 0}
-    if len(gains) == 1 and (not costs or all(_is_near_penalty(c, gains) for c in costs)):
+    if len(gains) == 1 and (not costs or all(_is_near_a_gain(c, gains) for c in costs)):
         return "net"
     if costs and min(costs) >= 99.9:
         return "off"
@@ -93,7 +93,7 @@ def _nearest_credit_rule(choices: Sequence[WeightedChoice], losses: PicturesAndL
     return "net"
 
 
-def _is_near_penalty(cost: float, gains: set[float]) -> bool:
+def _is_near_a_gain(cost: float, gains: set[float]) -> bool:
     return any(abs(cost - gain) < 0.01 for gain in gains)
 
 

@@ -11,11 +11,11 @@ from xml.etree import ElementTree as ET
 
 from app.import_export.formats.partial_credit import WeightedChoice, convert_weighted_choices
 from app.import_export.formats.qti_elements import (
+    attribute_in_any_spelling,
     collapsed_text,
-    element_name,
     elements_below,
-    find_attribute,
     inner_html,
+    qti3_element_name,
 )
 from app.import_export.html_to_markdown import convert_plain_text
 from app.import_export.items import (
@@ -55,7 +55,7 @@ Place = Callable[[str], str]
 class _ScoringRule(NamedTuple):
     """A condition of the scoring: its test, its score, its feedback."""
 
-    node: ET.Element
+    element: ET.Element
     score: float
     said: tuple[str, ...]
 
@@ -71,7 +71,10 @@ class Qti12Item(NamedTuple):
 def find_items(root: ET.Element) -> Iterator[Qti12Item]:
     """Yield every item in a file."""
     nodes = list(elements_below(root, "item"))
-    titles = [find_attribute(node, "title") or find_attribute(node, "ident") for node in nodes]
+    titles = [
+        attribute_in_any_spelling(node, "title") or attribute_in_any_spelling(node, "ident")
+        for node in nodes
+    ]
     count = Counter(titles)
     for node, title in zip(nodes, titles, strict=True):
         is_unique = count[title] == 1 and title.lower() != _UNNAMED
@@ -96,13 +99,13 @@ class _Qti12Reader:
         self.responses = list(elements_below(self.root, *_RESPONSES))
         first_declared = itertools.islice(elements_below(self.root, "decvar"), 1)
         score_variables = _SCORES | {
-            find_attribute(node, "varname").lower() for node in first_declared
+            attribute_in_any_spelling(node, "varname").lower() for node in first_declared
         }
         self.rules = [
             _scoring_rule(n, score_variables) for n in elements_below(self.root, "respcondition")
         ]
         self.notes = {
-            find_attribute(node, "ident"): self._text(node)
+            attribute_in_any_spelling(node, "ident"): self._text(node)
             for node in elements_below(self.root, "itemfeedback")
         }
 
@@ -129,7 +132,7 @@ class _Qti12Reader:
         return converted
 
     def _choose_reader(self) -> Callable[[Item], Item]:
-        question_type, response_kind = self._question_type(), element_name(self.responses[0])
+        question_type, response_kind = self._question_type(), qti3_element_name(self.responses[0])
         if "essay" in question_type or "file_upload" in question_type:
             raise ItemSkippedError("it is an essay or an upload, which no rule can judge")
         if "calculated" in question_type:
@@ -161,7 +164,7 @@ class _Qti12Reader:
 
     def _question_type(self) -> str:
         for field in elements_below(self.root, "qtimetadatafield"):
-            entry = {element_name(part): collapsed_text(part) for part in field}
+            entry = {qti3_element_name(part): collapsed_text(part) for part in field}
             if entry.get("fieldlabel") in {"question_type", "cc_profile"}:
                 return entry.get("fieldentry", "").lower()
         return ""
@@ -170,11 +173,11 @@ class _Qti12Reader:
 
     def _read_choices(self, item: Item) -> Item:
         response = self.responses[0]
-        multiple_answers = find_attribute(response, "rcardinality").lower() == "multiple"
+        multiple_answers = attribute_in_any_spelling(response, "rcardinality").lower() == "multiple"
         weights = (
             self._multiple_choice_percents() if multiple_answers else self._single_choice_percents()
         )
-        reasons = self._choice_reasons(find_attribute(response, "ident"))
+        reasons = self._choice_reasons(attribute_in_any_spelling(response, "ident"))
         choices = [
             WeightedChoice(self._text(label), weights.get(name, 0.0), reasons.get(name, ""))
             for name, label in _response_labels(response)
@@ -185,7 +188,7 @@ class _Qti12Reader:
 
     def _single_choice_percents(self) -> dict[str, float]:
         """Return the worth of each single choice, in percent of the best."""
-        scores = self._response_scores(find_attribute(self.responses[0], "ident"))
+        scores = self._response_scores(attribute_in_any_spelling(self.responses[0], "ident"))
         best = max(scores.values(), default=0.0) or 1.0
         return {name: 100 * score / best for name, score in scores.items()}
 
@@ -195,14 +198,14 @@ class _Qti12Reader:
         Canvas scores hits minus misses, whatever its rules say. In other files a rule for several
         choices at once is all or nothing.
         """
-        response = find_attribute(self.responses[0], "ident")
+        response = attribute_in_any_spelling(self.responses[0], "ident")
         required = [
-            (r, _values_condition_requires(r.node, response)) for r in self.rules if r.score > 0
+            (r, _values_condition_requires(r.element, response)) for r in self.rules if r.score > 0
         ]
         joint_rules = [
             (rule.score, values)
             for rule, values in required
-            if len(values) > 1 or next(elements_below(rule.node, "not"), None) is not None
+            if len(values) > 1 or next(elements_below(rule.element, "not"), None) is not None
         ]
         if not joint_rules:
             scores = self._response_scores(response)
@@ -222,7 +225,7 @@ class _Qti12Reader:
         """Return what each value of a response earns by itself."""
         scores: dict[str, float] = {}
         for rule in self.rules:
-            for name in _values_condition_requires(rule.node, response):
+            for name in _values_condition_requires(rule.element, response):
                 scores[name] = max(rule.score, scores.get(name, rule.score))
         return scores
 
@@ -230,7 +233,7 @@ class _Qti12Reader:
         """Return the feedback to each choice."""
         reasons: dict[str, str] = {}
         for rule in self.rules:
-            values = _values_condition_requires(rule.node, response)
+            values = _values_condition_requires(rule.element, response)
             specific_ids = [n for n in rule.said if n not in _GENERAL | _MISSED]
             texts = [self.notes[n] for n in specific_ids if self.notes.get(n)]
             if len(values) == 1 and texts:
@@ -238,13 +241,13 @@ class _Qti12Reader:
         return reasons
 
     def _right_values(self, response: ET.Element) -> list[str]:
-        scores = self._response_scores(find_attribute(response, "ident"))
+        scores = self._response_scores(attribute_in_any_spelling(response, "ident"))
         return [name for name, score in scores.items() if score > 0]
 
     # --- typed answers ---
 
     def _read_short_answer(self, item: Item) -> Item:
-        name = find_attribute(self.responses[0], "ident")
+        name = attribute_in_any_spelling(self.responses[0], "ident")
         accepted = {w: s for w, s in self._response_scores(name).items() if s > 0}
         if not accepted:
             raise ItemSkippedError("it names no right answer")
@@ -253,7 +256,10 @@ class _Qti12Reader:
             _weighted_option(ItemOption(word, False), score, best)
             for word, score in accepted.items()
         )
-        flags = (find_attribute(n, "case").lower() for n in elements_below(self.root, "varequal"))
+        flags = (
+            attribute_in_any_spelling(n, "case").lower()
+            for n in elements_below(self.root, "varequal")
+        )
         case = "yes" in flags
         return dataclasses.replace(item, kind="short", options=options, case=case)
 
@@ -262,7 +268,7 @@ class _Qti12Reader:
             (rule.score, span)
             for rule in self.rules
             if rule.score > 0
-            for span in _condition_spans(rule.node)
+            for span in _condition_spans(rule.element)
         ]
         if not scored_spans:
             raise ItemSkippedError("it names no right number")
@@ -312,12 +318,12 @@ class _Qti12Reader:
 
     def _gap_name(self, response: ET.Element) -> str:
         """Return the name of a gap in the text."""
-        return find_attribute(response, "ident").removeprefix("response_")
+        return attribute_in_any_spelling(response, "ident").removeprefix("response_")
 
     def _read_blank(self, response: ET.Element, *, chosen: bool) -> ItemBlank:
         right = self._right_values(response)
         labels = {n: self._plain_label_text(label) for n, label in _response_labels(response)}
-        if element_name(response) != "response_lid":
+        if qti3_element_name(response) != "response_lid":
             labels = {word: word for word in right}
         answers = [word for n, word in labels.items() if word and n in right]
         others = [word for n, word in labels.items() if word and n not in right]
@@ -341,11 +347,11 @@ class _Qti12Reader:
 
         `replace_text` may change them before they are read.
         """
-        if next((n for n in node.iter() if element_name(n) in _MEDIA), None) is not None:
+        if next((n for n in node.iter() if qti3_element_name(n) in _MEDIA), None) is not None:
             self.losses.add("a picture or recording is left out: describe what it holds")
         texts = []
         for part in _text_nodes(node):
-            is_html = "html" in find_attribute(part, "texttype").lower()
+            is_html = "html" in attribute_in_any_spelling(part, "texttype").lower()
             raw = inner_html(part, lambda _: None) if len(part) else _raw_text(part)
             raw = replace_text(raw) if replace_text else raw
             texts.append(convert_html(raw, self.losses) if is_html else convert_plain_text(raw))
@@ -359,7 +365,7 @@ def _weighted_option(option: ItemOption, score: float, best: float) -> ItemOptio
 
 def _text_nodes(node: ET.Element) -> Iterator[ET.Element]:
     for child in node:
-        name = element_name(child)
+        name = qti3_element_name(child)
         if name == "mattext":
             yield child
         elif name not in _RESPONSES and not name.startswith("render"):
@@ -372,17 +378,25 @@ def _raw_text(node: ET.Element) -> str:
 
 def _response_labels(response: ET.Element) -> Iterator[tuple[str, ET.Element]]:
     for label in elements_below(response, "response_label"):
-        yield find_attribute(label, "ident"), label
+        yield attribute_in_any_spelling(label, "ident"), label
 
 
-def _scoring_rule(node: ET.Element, scores: frozenset[str]) -> _ScoringRule:
+def _scoring_rule(node: ET.Element, score_variables: frozenset[str]) -> _ScoringRule:
     score = 0.0
     for variable in elements_below(node, "setvar"):
-        name = find_attribute(variable, "varname") or find_attribute(variable, "variablename")
-        if name.lower() in scores:
+        name = attribute_in_any_spelling(variable, "varname") or attribute_in_any_spelling(
+            variable, "variablename"
+        )
+        if name.lower() in score_variables:
             value = read_number(collapsed_text(variable))
-            score += -value if find_attribute(variable, "action").lower() == "subtract" else value
-    feedback = (find_attribute(n, "linkrefid") for n in elements_below(node, "displayfeedback"))
+            score += (
+                -value
+                if attribute_in_any_spelling(variable, "action").lower() == "subtract"
+                else value
+            )
+    feedback = (
+        attribute_in_any_spelling(n, "linkrefid") for n in elements_below(node, "displayfeedback")
+    )
     return _ScoringRule(node, score, tuple(feedback))
 
 
@@ -390,8 +404,8 @@ def _values_condition_requires(node: ET.Element, response: str) -> list[str]:
     """Return the values that a condition requires, without those it forbids."""
     values: list[str] = []
     for child in node:
-        name = element_name(child)
-        if name == "varequal" and find_attribute(child, "respident") in {"", response}:
+        name = qti3_element_name(child)
+        if name == "varequal" and attribute_in_any_spelling(child, "respident") in {"", response}:
             values.append(collapsed_text(child))
         elif name in {"conditionvar", "and", "or"}:
             values += _values_condition_requires(child, response)

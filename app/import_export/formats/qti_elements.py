@@ -25,13 +25,13 @@ _SHOWN = (
 Replace = Callable[[ET.Element], str | None]
 
 
-def element_name(node: ET.Element) -> str:
+def qti3_element_name(node: ET.Element) -> str:
     """Return the QTI 3 name of an element, without prefix and namespace."""
     local = str(node.tag).rpartition("}")[2]
     return _CAMEL.sub("-", local).lower().removeprefix("qti-")
 
 
-def find_attribute(node: ET.Element, name: str) -> str:
+def attribute_in_any_spelling(node: ET.Element, name: str) -> str:
     """Return an attribute by its QTI 3 name, in any spelling."""
     first, *rest = name.split("-")
     camel = first + "".join(word.capitalize() for word in rest)
@@ -40,7 +40,7 @@ def find_attribute(node: ET.Element, name: str) -> str:
 
 def elements_below(node: ET.Element, *names: str) -> Iterator[ET.Element]:
     """Return all elements below `node` with one of the names, in order."""
-    return (n for n in node.iter() if n is not node and element_name(n) in names)
+    return (n for n in node.iter() if n is not node and qti3_element_name(n) in names)
 
 
 def first_below(node: ET.Element, *names: str) -> ET.Element | None:
@@ -50,7 +50,7 @@ def first_below(node: ET.Element, *names: str) -> ET.Element | None:
 
 def is_hint_element(node: ET.Element) -> bool:
     """Return whether a note for tutors contains one of our hints."""
-    return "hint" in find_attribute(node, "class").split()
+    return "hint" in attribute_in_any_spelling(node, "class").split()
 
 
 def collapsed_text(node: ET.Element | None) -> str:
@@ -67,7 +67,7 @@ def inner_html(node: ET.Element, replace: Replace) -> str:
 
 
 def _element_html(node: ET.Element, replace: Replace) -> str:
-    name = element_name(node)
+    name = qti3_element_name(node)
     replacement = replace(node)
     if replacement is not None:
         return replacement
@@ -139,10 +139,10 @@ class QtiBuilder:
         node.text = remove_illegal_characters(text) or None
         return node
 
-    def add_markdown(self, parent: ET.Element, markdown: str, *, block: bool) -> None:
+    def add_markdown(self, parent: ET.Element, markdown: str, *, as_paragraphs: bool) -> None:
         """Put a text into an element, as paragraphs if `block`."""
         element = parse_own_html(to_html_with_pictures(markdown))
-        if block and _has_inline_content(element):
+        if as_paragraphs and _has_inline_content(element):
             paragraph = ET.SubElement(parent, "p")
             paragraph.text, paragraph[:] = element.text, list(element)
             return
@@ -154,27 +154,37 @@ class QtiBuilder:
         parent.extend(list(element))
 
     def add_inline_feedback(
-        self, parent: ET.Element, markdown: str, outcome: str, name: str
+        self, parent: ET.Element, markdown: str, outcome: str, outcome_value: str
     ) -> None:
         """Add feedback in the body, shown when `outcome` is `name`."""
-        condition = {"outcome_identifier": outcome, "identifier": name, "show_hide": "show"}
+        condition = {
+            "outcome_identifier": outcome,
+            "identifier": outcome_value,
+            "show_hide": "show",
+        }
         if _has_inline_content(parse_own_html(to_html_with_pictures(markdown))):
             self.add_markdown(
-                self.add(parent, "feedback_inline", **condition), markdown, block=False
+                self.add(parent, "feedback_inline", **condition), markdown, as_paragraphs=False
             )
             return
         node = self.add(parent, "feedback_block", **condition)
         if self.version == "3.0":
             node = self.add(node, "content_body")
-        self.add_markdown(node, markdown, block=True)
+        self.add_markdown(node, markdown, as_paragraphs=True)
 
-    def add_modal_feedback(self, root: ET.Element, outcome: str, name: str, markdown: str) -> None:
+    def add_modal_feedback(
+        self, root: ET.Element, outcome: str, outcome_value: str, markdown: str
+    ) -> None:
         """Add feedback on the whole item, shown when `outcome` is `name`."""
-        condition = {"outcome_identifier": outcome, "identifier": name, "show_hide": "show"}
+        condition = {
+            "outcome_identifier": outcome,
+            "identifier": outcome_value,
+            "show_hide": "show",
+        }
         node = self.add(root, "modal_feedback", **condition)
         if self.version == "3.0":
             node = self.add(node, "content_body")
-        self.add_markdown(node, markdown, block=True)
+        self.add_markdown(node, markdown, as_paragraphs=True)
 
     def change_element(self, node: ET.Element, name: str, **attributes: str) -> None:
         """Give an element another name and more attributes."""
@@ -185,11 +195,13 @@ class QtiBuilder:
         """Return an element's name in this version."""
         if self.version == "3.0":
             return "qti-" + name.replace("_", "-")
-        return _to_camel_case(name)
+        return _snake_to_camel_case(name)
 
     def _set_attributes(self, node: ET.Element, attributes: dict[str, str]) -> None:
         for name, value in attributes.items():
-            spelled = name.replace("_", "-") if self.version == "3.0" else _to_camel_case(name)
+            spelled = (
+                name.replace("_", "-") if self.version == "3.0" else _snake_to_camel_case(name)
+            )
             node.set(spelled, remove_illegal_characters(value))
 
 
@@ -198,7 +210,7 @@ def _has_inline_content(element: ET.Element) -> bool:
     return bool((element.text or "").strip()) or any(n.tag in _INLINE for n in element)
 
 
-def _to_camel_case(name: str) -> str:
+def _snake_to_camel_case(name: str) -> str:
     first, *others = name.split("_")
     return first + "".join(word.capitalize() for word in others)
 

@@ -12,13 +12,13 @@ from app.import_export.formats import qti12_reader
 from app.import_export.formats.metadata_tags import apply_tags
 from app.import_export.formats.partial_credit import WeightedChoice, convert_weighted_choices
 from app.import_export.formats.qti_elements import (
+    attribute_in_any_spelling,
     collapsed_text,
-    element_name,
     elements_below,
-    find_attribute,
     first_below,
     inner_html,
     is_hint_element,
+    qti3_element_name,
 )
 from app.import_export.items import (
     BLANK,
@@ -54,23 +54,25 @@ from app.import_export.xml_files import XmlDocument, read_archive_files, read_xm
 class ResponseDeclaration:
     """One response declaration: right values, and the score of values."""
 
-    base: str
-    correct: tuple[str, ...]
-    worth: tuple[tuple[str, float], ...]
-    case: bool
+    base_type: str
+    correct_values: tuple[str, ...]
+    mapped_scores: tuple[tuple[str, float], ...]
+    case_sensitive: bool
 
     @property
     def full_mark_values(self) -> tuple[str, ...]:
         """The values with a full mark, by the mapping or as declared."""
-        best = max((w for _, w in self.worth), default=0.0)
-        best_values = [v for v, w in self.worth if w == best > 0]
-        return tuple(dict.fromkeys((*self.correct, *best_values)))
+        best = max((w for _, w in self.mapped_scores), default=0.0)
+        best_values = [v for v, w in self.mapped_scores if w == best > 0]
+        return tuple(dict.fromkeys((*self.correct_values, *best_values)))
 
     @property
     def partial_credit_by_value(self) -> dict[str, float]:
         """The values with partial credit, and how much."""
-        best = max((w for _, w in self.worth), default=0.0)
-        credit_by_value = {v: credit_of_score(w, best).partial_credit for v, w in self.worth}
+        best = max((w for _, w in self.mapped_scores), default=0.0)
+        credit_by_value = {
+            v: credit_of_score(w, best).partial_credit for v, w in self.mapped_scores
+        }
         return {
             v: credit
             for v, credit in credit_by_value.items()
@@ -81,7 +83,7 @@ class ResponseDeclaration:
 def response_declarations(root: ET.Element) -> dict[str, ResponseDeclaration]:
     """Return the response declarations of an item by identifier."""
     return {
-        find_attribute(node, "identifier"): _read_response(node)
+        attribute_in_any_spelling(node, "identifier"): _read_response(node)
         for node in elements_below(root, "response-declaration")
     }
 
@@ -95,11 +97,14 @@ def _read_response(node: ET.Element) -> ResponseDeclaration:
     )
     entries = list(elements_below(node, "map-entry"))
     mapped_scores = tuple(
-        (find_attribute(e, "map-key"), read_number(find_attribute(e, "mapped-value")))
+        (
+            attribute_in_any_spelling(e, "map-key"),
+            read_number(attribute_in_any_spelling(e, "mapped-value")),
+        )
         for e in entries
     )
-    case_sensitive = any(find_attribute(e, "case-sensitive") == "true" for e in entries)
-    base_type = find_attribute(node, "base-type")
+    case_sensitive = any(attribute_in_any_spelling(e, "case-sensitive") == "true" for e in entries)
+    base_type = attribute_in_any_spelling(node, "base-type")
     return ResponseDeclaration(
         base_type, tuple(c for c in correct if c), mapped_scores, case_sensitive
     )
@@ -112,53 +117,57 @@ def weigh_choices(
 
     If a mapping is used, its values count; otherwise the declared answer is all or nothing.
     """
-    right = dict.fromkeys(response.correct or response.full_mark_values, 100.0)
+    right = dict.fromkeys(response.correct_values or response.full_mark_values, 100.0)
     if single:
         return {name: 100 * part for name, part in response.partial_credit_by_value.items()} | right
-    gains = [worth for _, worth in response.worth if worth > 0]
+    gains = [worth for _, worth in response.mapped_scores if worth > 0]
     if gains and _is_mapped(root):
-        return {name: 100 * worth / sum(gains) for name, worth in response.worth}
-    names = (find_attribute(n, "identifier") for n in elements_below(root, "simple-choice"))
+        return {name: 100 * worth / sum(gains) for name, worth in response.mapped_scores}
+    names = (
+        attribute_in_any_spelling(n, "identifier") for n in elements_below(root, "simple-choice")
+    )
     return dict.fromkeys(names, -100.0) | dict.fromkeys(right, 100 / len(right))
 
 
 def _is_mapped(root: ET.Element) -> bool:
     """Return whether the score is the sum of a mapping."""
     processing = first_below(root, "response-processing")
-    template = "" if processing is None else find_attribute(processing, "template")
+    template = "" if processing is None else attribute_in_any_spelling(processing, "template")
     return "map_response" in template or first_below(root, "map-response") is not None
 
 
 def text_entry_options(
-    root: ET.Element, response: ResponseDeclaration, notes: dict[str, str], unit: str
+    root: ET.Element, response: ResponseDeclaration, feedback_by_id: dict[str, str], unit: str
 ) -> tuple[ItemOption, ...]:
     """Return the accepted answers of a text entry, and the others that it has feedback for.
 
     Conditions that compare with a value come first, as our export writes them; then the mapping and
     the declared answer.
     """
-    options = _options_from_conditions(root, response, notes, unit)
+    options = _options_from_conditions(root, response, feedback_by_id, unit)
     if options:
         return tuple(sorted(options, key=lambda o: not o.right))
     test = first_below(root, "equal")
-    right = response.correct[:1] if response.base != "string" else response.full_mark_values
+    right = (
+        response.correct_values[:1] if response.base_type != "string" else response.full_mark_values
+    )
     partial = response.partial_credit_by_value
     options = [_build_option(value, 1.0, "", response, test, unit) for value in right]
     options += [
         _build_option(value, partial.get(value, 0.0), "", response, test, unit)
-        for value, _ in response.worth
-        if value not in right and (value in partial or response.base == "string")
+        for value, _ in response.mapped_scores
+        if value not in right and (value in partial or response.base_type == "string")
     ]
     return tuple(options)
 
 
 def _options_from_conditions(
-    root: ET.Element, response: ResponseDeclaration, notes: dict[str, str], unit: str
+    root: ET.Element, response: ResponseDeclaration, feedback_by_id: dict[str, str], unit: str
 ) -> list[ItemOption]:
     conditions = []
     for branch in elements_below(root, "response-if", "response-else-if"):
         test = branch[0] if len(branch) else None
-        if test is None or element_name(test) not in {"equal", "string-match"}:
+        if test is None or qti3_element_name(test) not in {"equal", "string-match"}:
             continue
         value = collapsed_text(first_below(test, "base-value"))
         if not value:
@@ -166,10 +175,10 @@ def _options_from_conditions(
         score, note = 0.0, ""
         for outcome in elements_below(branch, "set-outcome-value"):
             outcome_value = collapsed_text(first_below(outcome, "base-value"))
-            if find_attribute(outcome, "identifier") == "SCORE":
+            if attribute_in_any_spelling(outcome, "identifier") == "SCORE":
                 score = read_number(outcome_value)
-            elif outcome_value in notes:
-                note = notes[outcome_value]
+            elif outcome_value in feedback_by_id:
+                note = feedback_by_id[outcome_value]
         conditions.append((value, score, note, test))
     best = max((score for _, score, _, _ in conditions), default=0.0)
     return [
@@ -180,26 +189,28 @@ def _options_from_conditions(
 
 def _build_option(
     value: str,
-    score: float,
-    note: str,
+    score_share: float,
+    feedback: str,
     response: ResponseDeclaration,
     test: ET.Element | None,
     unit: str,
 ) -> ItemOption:
     """Return the option for a value; `score` is its share of the full score."""
-    right, credit = credit_of_score(score, 1.0)
-    if response.base not in {"float", "integer"}:
-        return ItemOption(value, right, note, credit=credit)
+    right, credit = credit_of_score(score_share, 1.0)
+    if response.base_type not in {"float", "integer"}:
+        return ItemOption(value, right, feedback, credit=credit)
     span = _tested_span(read_number(value), test, unit)
-    return ItemOption("", right, note, span, credit)
+    return ItemOption("", right, feedback, span, credit)
 
 
 def _tested_span(center: float, test: ET.Element | None, unit: str) -> NumberRange:
     """Return the numbers that a test accepts for `center`; without tolerance only that."""
-    mode = "" if test is None else find_attribute(test, "tolerance-mode")
+    mode = "" if test is None else attribute_in_any_spelling(test, "tolerance-mode")
     if test is None or mode not in {"absolute", "relative"}:
         return span_around(center, 0.0, unit)
-    tolerances = [read_number(part) for part in find_attribute(test, "tolerance").split()] or [0.0]
+    tolerances = [
+        read_number(part) for part in attribute_in_any_spelling(test, "tolerance").split()
+    ] or [0.0]
     unit_size = abs(center) / 100 if mode == "relative" else 1.0
     below, above = tolerances[0] * unit_size, tolerances[-1] * unit_size
     return span_between(center - below, center + above, unit)
@@ -221,7 +232,7 @@ def read_qti(data: bytes) -> ImportResult:
         document = read_xml(data, *_ITEMS)
         sources = list(_items_in("", document, {}))
         if not sources:
-            name = element_name(document.root)
+            name = qti3_element_name(document.root)
             raise UnusableFileError(f"The file begins with <{name}>, not with an item.")
         return read_source_items(sources)
     pictures = {f.path: f.content for ending in _PICTURES for f in read_archive_files(data, ending)}
@@ -244,12 +255,16 @@ def _items_in(
     root, lines = document.root, itertools.chain(document.lines, itertools.repeat(0))
     find_picture = functools.partial(_find_picture, path, pictures)
     prefix = f"{path}: " if path else ""
-    if element_name(root) == qti12_reader.ROOT:
+    if qti3_element_name(root) == qti12_reader.ROOT:
         for item, line in zip(qti12_reader.find_items(root), lines, strict=False):
             read = functools.partial(qti12_reader.read_item, item.unique_name, item.element)
             yield SourceItem(f"{prefix}{item.title}", line, read, find_picture)
-    elif element_name(root) == _ITEM:
-        title = find_attribute(root, "title") or find_attribute(root, "identifier") or path
+    elif qti3_element_name(root) == _ITEM:
+        title = (
+            attribute_in_any_spelling(root, "title")
+            or attribute_in_any_spelling(root, "identifier")
+            or path
+        )
         label = f"{prefix}{title}" if title != path else path
         yield SourceItem(
             label, next(lines), functools.partial(_read_newer_item, title, root), find_picture
@@ -289,14 +304,14 @@ class _QtiItemReader:
 
     def read_item(self, name: str) -> Item:
         """Return the question; raises ItemSkippedError."""
-        if find_attribute(self.root, "adaptive") == "true":
+        if attribute_in_any_spelling(self.root, "adaptive") == "true":
             raise ItemSkippedError("it is adaptive: it changes between attempts")
         if first_below(self.root, "template-declaration") is not None:
             raise ItemSkippedError("its values are drawn by a program of its own")
         body = first_below(self.root, "item-body")
         if body is None:
             raise ItemSkippedError("it has no body")
-        self._collect_notes()
+        self._collect_modal_feedback()
         interactions = self._find_interactions(body)
         read = self._find_reader(interactions)
         item = Item(
@@ -313,24 +328,24 @@ class _QtiItemReader:
         if not converted.stem:
             raise ItemSkippedError("it has no text")
         report_unused_feedback(converted, self.notes.values(), self.losses)
-        tags = find_attribute(self.root, "label").split("; ")
+        tags = attribute_in_any_spelling(self.root, "label").split("; ")
         return apply_tags(converted, tuple(t for t in tags if t))
 
     def _find_interactions(self, body: ET.Element) -> list[ET.Element]:
         return [
             n
             for n in body.iter()
-            if element_name(n).endswith("-interaction") and element_name(n) not in _ASIDE
+            if qti3_element_name(n).endswith("-interaction") and qti3_element_name(n) not in _ASIDE
         ]
 
-    def _collect_notes(self) -> None:
+    def _collect_modal_feedback(self) -> None:
         for node in elements_below(self.root, "modal-feedback"):
-            self.notes[find_attribute(node, "identifier")] = self._text(node)
+            self.notes[attribute_in_any_spelling(node, "identifier")] = self._text(node)
 
     def _find_reader(
         self, interactions: list[ET.Element]
     ) -> Callable[[Item, ET.Element, list[ET.Element]], Item]:
-        kinds = [element_name(n) for n in interactions]
+        kinds = [qti3_element_name(n) for n in interactions]
         if kinds and set(kinds) <= _GAPS:
             return self._read_cloze_or_text_entry
         if not kinds:
@@ -357,11 +372,11 @@ class _QtiItemReader:
 
     def _drop_interaction_or_media(self, node: ET.Element) -> str | None:
         """Return an empty string for interactions and media within a text."""
-        name = element_name(node)
+        name = qti3_element_name(node)
         if name in {"object", "audio", "video", "svg", "picture", "media-interaction"}:
             self.losses.add("a picture or recording is left out: say what it holds")
             return ""
-        if name == "rubric-block" and "candidate" in find_attribute(node, "view"):
+        if name == "rubric-block" and "candidate" in attribute_in_any_spelling(node, "view"):
             self.losses.add("a note beside the question is left out: add it if needed")
         return "" if name.endswith("-interaction") else None
 
@@ -371,7 +386,7 @@ class _QtiItemReader:
         return "\n\n".join(p for p in parts if p)
 
     def _find_response(self, node: ET.Element) -> ResponseDeclaration:
-        response = self.responses.get(find_attribute(node, "response-identifier"))
+        response = self.responses.get(attribute_in_any_spelling(node, "response-identifier"))
         if response is None or not response.full_mark_values:
             raise ItemSkippedError("it does not say which answer is right")
         return response
@@ -381,12 +396,12 @@ class _QtiItemReader:
     def _read_choices(self, item: Item, body: ET.Element, interactions: list[ET.Element]) -> Item:
         interaction = interactions[0]
         response = self._find_response(interaction)
-        single = find_attribute(interaction, "max-choices") == "1"
+        single = attribute_in_any_spelling(interaction, "max-choices") == "1"
         weights = weigh_choices(self.root, response, single=single)
         choices = [
             WeightedChoice(
                 self._text(n),
-                weights.get(find_attribute(n, "identifier"), 0.0),
+                weights.get(attribute_in_any_spelling(n, "identifier"), 0.0),
                 self._choice_feedback(n),
             )
             for n in elements_below(interaction, "simple-choice")
@@ -398,7 +413,8 @@ class _QtiItemReader:
             item, choices, self.losses, multiple_answers=not single
         )
         is_order_fixed = (
-            converted.kind != "true-false" and find_attribute(interaction, "shuffle") == "false"
+            converted.kind != "true-false"
+            and attribute_in_any_spelling(interaction, "shuffle") == "false"
         )
         return dataclasses.replace(converted, shuffle=not is_order_fixed)
 
@@ -406,25 +422,27 @@ class _QtiItemReader:
         inline = first_below(choice, "feedback-inline", "feedback-block")
         if inline is not None:
             return self._text(inline)
-        return self.notes.get(find_attribute(choice, "identifier"), "")
+        return self.notes.get(attribute_in_any_spelling(choice, "identifier"), "")
 
-    def _feedback_by_identifier(self, interaction: ET.Element, name: str) -> dict[str, str]:
+    def _feedback_by_identifier(
+        self, interaction: ET.Element, choice_element: str
+    ) -> dict[str, str]:
         """Return the feedback on each step or match row."""
         notes = {}
-        for node in elements_below(interaction, name):
+        for node in elements_below(interaction, choice_element):
             feedback = first_below(node, "feedback-inline", "feedback-block")
             note = "" if feedback is None else self._text(feedback)
-            notes[find_attribute(node, "identifier")] = note
+            notes[attribute_in_any_spelling(node, "identifier")] = note
         return notes
 
     def _read_ordering(self, item: Item, body: ET.Element, interactions: list[ET.Element]) -> Item:
         interaction = interactions[0]
         steps = {
-            find_attribute(n, "identifier"): self._text(n)
+            attribute_in_any_spelling(n, "identifier"): self._text(n)
             for n in elements_below(interaction, "simple-choice")
         }
         notes = self._feedback_by_identifier(interaction, "simple-choice")
-        right = [i for i in self._find_response(interaction).correct if i in steps]
+        right = [i for i in self._find_response(interaction).correct_values if i in steps]
         wrong = [ItemOption(t, False, notes[i]) for i, t in steps.items() if i not in right]
         return dataclasses.replace(
             item,
@@ -441,12 +459,12 @@ class _QtiItemReader:
             raise ItemSkippedError("it does not match two sets")
         lefts, rights = (
             {
-                find_attribute(n, "identifier"): self._text(n)
+                attribute_in_any_spelling(n, "identifier"): self._text(n)
                 for n in elements_below(s, "simple-associable-choice")
             }
             for s in sets
         )
-        answers = [pair.split() for pair in self._find_response(interaction).correct]
+        answers = [pair.split() for pair in self._find_response(interaction).correct_values]
         matches = [(a, b) for a, b in (p for p in answers if len(p) == 2) if a in lefts]
         if len({a for a, _ in matches}) != len(matches) or len(matches) != len(lefts):
             raise ItemSkippedError("not every left thing goes with one right thing")
@@ -466,7 +484,9 @@ class _QtiItemReader:
         blanks = [self._read_blank(n) for n in interactions]
 
         def gap(node: ET.Element) -> str | None:
-            return BLANK if element_name(node) in _GAPS else self._drop_interaction_or_media(node)
+            return (
+                BLANK if qti3_element_name(node) in _GAPS else self._drop_interaction_or_media(node)
+            )
 
         text = convert_html(inner_html(body, gap), self.losses)
         return build_cloze(item, text, blanks)
@@ -475,7 +495,7 @@ class _QtiItemReader:
         self, body: ET.Element, interactions: list[ET.Element]
     ) -> ET.Element | None:
         """Return the only text entry, if its paragraph has nothing else."""
-        if len(interactions) != 1 or element_name(interactions[0]) != "text-entry-interaction":
+        if len(interactions) != 1 or qti3_element_name(interactions[0]) != "text-entry-interaction":
             return None
         parent = next((n for n in body.iter() if interactions[0] in list(n)), body)
         return interactions[0] if not collapsed_text(parent) and parent is not body else None
@@ -484,27 +504,27 @@ class _QtiItemReader:
         response = self._find_response(interaction)
         stem, unit = split_unit_from_stem(self._text(body))
         options = text_entry_options(self.root, response, self.notes, unit)
-        kind: Kind = "numeric" if response.base in {"float", "integer"} else "short"
+        kind: Kind = "numeric" if response.base_type in {"float", "integer"} else "short"
         if first_below(self.root, "gt", "gte", "lte", "equal-rounded") is not None:
             self.losses.add("its range is not read: widen the declared number by hand")
         if kind == "short":
             stem = self._text(body)
-        case = response.case
+        case = response.case_sensitive
         return dataclasses.replace(item, kind=kind, stem=stem, options=options, case=case)
 
     def _read_blank(self, node: ET.Element) -> ItemBlank:
         response = self._find_response(node)
-        if element_name(node) == "text-entry-interaction":
-            hint = find_attribute(node, "placeholder-text")
+        if qti3_element_name(node) == "text-entry-interaction":
+            hint = attribute_in_any_spelling(node, "placeholder-text")
             right = [" ".join(r.split()) for r in response.full_mark_values]
-            if response.base in {"float", "integer"}:
+            if response.base_type in {"float", "integer"}:
                 right = [w for r in right for w in (r, format_significant_digits(read_number(r)))]
                 self.losses.add("a number in a gap is compared as words: add what else counts")
             if response.partial_credit_by_value:
                 self.losses.add("a word of a gap that is partly right counts as wrong")
             return ItemBlank(tuple(dict.fromkeys(right)), hint)
         choices = {
-            find_attribute(n, "identifier"): collapsed_text(n)
+            attribute_in_any_spelling(n, "identifier"): collapsed_text(n)
             for n in elements_below(node, "inline-choice")
         }
         right = [choices[r] for r in response.full_mark_values if choices.get(r)]
@@ -515,17 +535,19 @@ class _QtiItemReader:
         """Read words to drag into gaps as words to type."""
         interaction = interactions[0]
         texts = {
-            find_attribute(n, "identifier"): collapsed_text(n)
+            attribute_in_any_spelling(n, "identifier"): collapsed_text(n)
             for n in elements_below(interaction, "gap-text")
         }
-        answers = [pair.split() for pair in self._find_response(interaction).correct]
+        answers = [pair.split() for pair in self._find_response(interaction).correct_values]
         word_by_gap = {p[1]: texts.get(p[0], "") for p in answers if len(p) == 2}
         blanks: list[ItemBlank] = []
 
         def gap(node: ET.Element) -> str | None:
-            name = element_name(node)
+            name = qti3_element_name(node)
             if name == "gap":
-                blanks.append(ItemBlank((word_by_gap.get(find_attribute(node, "identifier"), ""),)))
+                blanks.append(
+                    ItemBlank((word_by_gap.get(attribute_in_any_spelling(node, "identifier"), ""),))
+                )
                 return BLANK
             if name in {"gap-text", "gap-img", "prompt"}:
                 return ""

@@ -39,11 +39,11 @@ def add_response_declaration(
     return node
 
 
-def add_outcomes(make: QtiBuilder, root: ET.Element, feedback: str = "single") -> None:
+def add_outcomes(make: QtiBuilder, root: ET.Element, feedback_cardinality: str = "single") -> None:
     """Declare the outcomes: score, shown feedback, shown explanation."""
     for name, cardinality, base_type in (
         ("SCORE", "single", "float"),
-        ("FEEDBACK", feedback, "identifier"),
+        ("FEEDBACK", feedback_cardinality, "identifier"),
         ("EXPLAINED", "single", "identifier"),
         ("MISTAKEN", "single", "identifier"),
     ):
@@ -75,7 +75,7 @@ def add_hints(make: QtiBuilder, body: ET.Element, item: Item) -> None:
         if make.version == "3.0":
             node.set("use", "ext:hint")
             node = make.add(node, "content_body")
-        make.add_markdown(node, hint, block=True)
+        make.add_markdown(node, hint, as_paragraphs=True)
 
 
 def add_all_or_nothing_scoring(make: QtiBuilder, processing: ET.Element) -> None:
@@ -113,7 +113,7 @@ def add_choices(make: QtiBuilder, root: ET.Element, item: Item) -> None:
         _add_mapping(make, node, zip(choice_ids, choice_weight_percents(item), strict=True))
     add_outcomes(make, root, cardinality)
     body = make.add(root, "item_body")
-    make.add_markdown(body, item.stem, block=True)
+    make.add_markdown(body, item.stem, as_paragraphs=True)
     interaction = make.add(
         body,
         "choice_interaction",
@@ -133,17 +133,19 @@ def add_choices(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     add_explanation_rules(make, processing, item)
 
 
-def _add_mapping(make: QtiBuilder, node: ET.Element, worth: Iterable[tuple[str, float]]) -> None:
+def _add_mapping(
+    make: QtiBuilder, node: ET.Element, percent_weights: Iterable[tuple[str, float]]
+) -> None:
     """Add a mapping with the worth of each value, given in percent."""
     mapping = make.add(node, "mapping", lower_bound="0", upper_bound="1")
-    for name, weight in worth:
+    for name, weight in percent_weights:
         value = format_significant_digits(weight / 100)
         make.add(mapping, "map_entry", map_key=name, mapped_value=value)
 
 
 def _add_choice(make: QtiBuilder, interaction: ET.Element, name: str, option: ItemOption) -> None:
     node = make.add(interaction, "simple_choice", identifier=name)
-    make.add_markdown(node, option.text, block=False)
+    make.add_markdown(node, option.text, as_paragraphs=False)
     if option.feedback:
         make.add_inline_feedback(node, option.feedback, "FEEDBACK", name)
 
@@ -159,7 +161,7 @@ def add_text_entry(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     add_response_declaration(make, root, right[:1], cardinality="single", base_type=base_type)
     add_outcomes(make, root)
     body = make.add(root, "item_body")
-    make.add_markdown(body, add_unit_to_stem(item.stem, unit), block=True)
+    make.add_markdown(body, add_unit_to_stem(item.stem, unit), as_paragraphs=True)
     paragraph = ET.SubElement(body, "p")
     make.add(paragraph, "text_entry_interaction", response_identifier="RESPONSE")
     processing = make.add(root, "response_processing")
@@ -168,14 +170,16 @@ def add_text_entry(make: QtiBuilder, root: ET.Element, item: Item) -> None:
         name = "response_if" if number == 1 else "response_else_if"
         branch = make.add(condition, name)
         _add_comparison(make, branch, option, item)
-        _add_value_score(make, branch, option, f"f{number}")
+        _add_score_and_feedback(make, branch, option, f"f{number}")
     add_explanation_rules(make, processing, item)
     for number, option in enumerate(item.options, 1):
         if option.feedback:
             make.add_modal_feedback(root, "FEEDBACK", f"f{number}", option.feedback)
 
 
-def _add_value_score(make: QtiBuilder, branch: ET.Element, option: ItemOption, name: str) -> None:
+def _add_score_and_feedback(
+    make: QtiBuilder, branch: ET.Element, option: ItemOption, name: str
+) -> None:
     """Set the score for a value and show its feedback."""
     score = make.add(branch, "set_outcome_value", identifier="SCORE")
     make.add(
@@ -218,11 +222,11 @@ def add_ordering(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     if wrong_ids:
         count = str(len(right_ids))
         attributes |= {"min_choices": count, "max_choices": count}
-    make.add_markdown(body, item.stem, block=True)
+    make.add_markdown(body, item.stem, as_paragraphs=True)
     interaction = make.add(body, "order_interaction", **attributes)
     for name, step in zip((*right_ids, *wrong_ids), (*item.steps, *item.options), strict=True):
         node = make.add(interaction, "simple_choice", identifier=name)
-        make.add_markdown(node, step.text, block=False)
+        make.add_markdown(node, step.text, as_paragraphs=False)
         _add_feedback_shown_with_explanation(make, node, step.feedback)
     processing = make.add(root, "response_processing")
     add_all_or_nothing_scoring(make, processing)
@@ -245,7 +249,7 @@ def add_matching(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     add_outcomes(make, root)
     body = make.add(root, "item_body")
     settings = {"max_associations": str(len(lefts)), "response_identifier": "RESPONSE"}
-    make.add_markdown(body, item.stem, block=True)
+    make.add_markdown(body, item.stem, as_paragraphs=True)
     interaction = make.add(body, "match_interaction", shuffle="true", **settings)
     left_rows = [(f"l{n}", p.left, "1", p.why) for n, p in enumerate(lefts, 1)]
     right_rows = [(right_id_by_text[text], text, str(len(lefts)), "") for text in rights]
@@ -254,17 +258,17 @@ def add_matching(make: QtiBuilder, root: ET.Element, item: Item) -> None:
         for name, text, match_max, why in rows:
             settings = {"identifier": name, "match_max": match_max}
             node = make.add(match_set, "simple_associable_choice", **settings)
-            make.add_markdown(node, text, block=False)
+            make.add_markdown(node, text, as_paragraphs=False)
             _add_feedback_shown_with_explanation(make, node, why)
     processing = make.add(root, "response_processing")
     add_sum_of_mappings_scoring(make, processing, ["RESPONSE"])
     add_explanation_rules(make, processing, item)
 
 
-def _add_feedback_shown_with_explanation(make: QtiBuilder, node: ET.Element, why: str) -> None:
+def _add_feedback_shown_with_explanation(make: QtiBuilder, node: ET.Element, feedback: str) -> None:
     """Add the remark on one step or row, shown with the explanation."""
-    if why:
-        make.add_inline_feedback(node, why, "EXPLAINED", "EXPLANATION")
+    if feedback:
+        make.add_inline_feedback(node, feedback, "EXPLAINED", "EXPLANATION")
 
 
 def add_cloze(make: QtiBuilder, root: ET.Element, item: Item) -> None:
@@ -274,8 +278,8 @@ def add_cloze(make: QtiBuilder, root: ET.Element, item: Item) -> None:
         _add_gap_scoring(make, root, name, blank, 1 / len(response_ids))
     add_outcomes(make, root)
     body = make.add(root, "item_body")
-    make.add_markdown(body, item.stem, block=True)
-    make.add_markdown(body, item.text, block=True)
+    make.add_markdown(body, item.stem, as_paragraphs=True)
+    make.add_markdown(body, item.text, as_paragraphs=True)
     gaps = list(body.iter(GAP))
     if len(gaps) != len(response_ids):
         raise ItemSkippedError("its gaps do not fit its text")
@@ -287,7 +291,7 @@ def add_cloze(make: QtiBuilder, root: ET.Element, item: Item) -> None:
 
 
 def _add_gap_scoring(
-    make: QtiBuilder, root: ET.Element, name: str, blank: ItemBlank, worth: float
+    make: QtiBuilder, root: ET.Element, name: str, blank: ItemBlank, points_share: float
 ) -> None:
     """Declare what fills a gap, with its share of the points."""
     base_type = "identifier" if blank.wrong else "string"
@@ -296,7 +300,7 @@ def _add_gap_scoring(
     node = add_response_declaration(make, root, answers[:1], **attributes)
     mapping = make.add(node, "mapping", default_value="0")
     for answer in answers:
-        entry = {"map_key": answer, "mapped_value": format_significant_digits(worth)}
+        entry = {"map_key": answer, "mapped_value": format_significant_digits(points_share)}
         make.add(mapping, "map_entry", **entry)
 
 
@@ -414,7 +418,7 @@ def _write_package(
     return out.getvalue()
 
 
-def _write_manifest(needed: dict[str, list[str]], version: str) -> bytes:
+def _write_manifest(picture_paths_by_item: dict[str, list[str]], version: str) -> bytes:
     root = ET.Element("manifest", identifier="headroom", xmlns=_MANIFESTS[version])
     metadata = add_child(root, "metadata")
     is_qti_21 = version == "2.1"
@@ -423,7 +427,7 @@ def _write_manifest(needed: dict[str, list[str]], version: str) -> bytes:
     add_child(root, "organizations")
     resources = add_child(root, "resources")
     kind = f"imsqti_item_xmlv{version.replace('.', 'p')}"
-    for number, (name, pictures) in enumerate(needed.items(), 1):
+    for number, (name, pictures) in enumerate(picture_paths_by_item.items(), 1):
         node = add_child(resources, "resource", identifier=f"r{number}", type=kind, href=name)
         for file in (name, *pictures):
             add_child(node, "file", href=file)

@@ -83,36 +83,36 @@ class TableHeader:
     `wrong` are columns of wrong answers, `cells` all titles as written.
     """
 
-    named: Mapping[str, int]
+    column_by_name: Mapping[str, int]
     choices: Mapping[str, int]
     reasons: Mapping[str, int]
     wrong: tuple[int, ...]
     cells: tuple[str, ...]
 
-    def is_column_read(self, place: int) -> bool:
+    def is_column_read(self, column: int) -> bool:
         """Return whether a column has a known meaning."""
-        known_columns = (self.named, self.choices, self.reasons)
-        return place in self.wrong or any(place in k.values() for k in known_columns)
+        known_columns = (self.column_by_name, self.choices, self.reasons)
+        return column in self.wrong or any(column in k.values() for k in known_columns)
 
-    def describe_column(self, place: int) -> str:
+    def describe_column(self, column: int) -> str:
         """Return a phrase that names a column."""
-        cell = self.cells[place] if place < len(self.cells) else ""
+        cell = self.cells[column] if column < len(self.cells) else ""
         title = " ".join(cell.split())[:40]
-        return f"“{title}”" if title else f"{_column_letters(place)}, which has no name,"
+        return f"“{title}”" if title else f"{_column_letters(column)}, which has no name,"
 
-    def may_unread_column_hold_answer(self, place: int) -> bool:
+    def may_unread_column_hold_answer(self, column: int) -> bool:
         """Return whether an unknown column may hold a choice or an answer."""
-        cell = self.cells[place] if place < len(self.cells) else ""
+        cell = self.cells[column] if column < len(self.cells) else ""
         name = _plain_column_name(cell)
         names_known_column = _COLUMN.fullmatch(name) or _CHOICE.fullmatch(name)
         return not name or bool(names_known_column or _ANSWERING.search(name))
 
-    def is_metadata(self, place: int) -> bool:
+    def is_metadata(self, column: int) -> bool:
         """Return whether a column holds metadata: a source, a number, a topic.
 
         A numbered one, such as “Image 1”, may be a choice.
         """
-        name = _plain_column_name(self.cells[place]) if place < len(self.cells) else ""
+        name = _plain_column_name(self.cells[column]) if column < len(self.cells) else ""
         is_numbered = re.search(r"(?:^| )(?:[a-z]|\d{1,2})$|\d$", name)
         return _ASIDE.search(name) is not None and not is_numbered
 
@@ -166,9 +166,9 @@ def _plain_column_name(cell: str) -> str:
     return " ".join(re.sub("[_-]", " ", plain).split()).rstrip(").")
 
 
-def _column_letters(place: int) -> str:
+def _column_letters(column: int) -> str:
     """Return a column's letters, as spreadsheets name it: A, AB."""
-    name, number = "", place + 1
+    name, number = "", column + 1
     while number:
         number, rest = divmod(number - 1, 26)
         name = chr(ord("A") + rest) + name
@@ -207,7 +207,7 @@ def read_spreadsheet(data: bytes) -> ImportResult:
     declared_separator = _TOLD_SIGN.fullmatch(text.partition("\n")[0].strip())
     separators = declared_separator[1] if declared_separator else _SIGNS
     header, rows, table_index = _find_header_row([_split_rows(text, sign) for sign in separators])
-    table = _SheetTable(header, list(rows), comma=separators[table_index] == ";")
+    table = _SheetTable(header, list(rows), may_use_decimal_comma=separators[table_index] == ";")
     return read_source_items(table.sources(), *filter(None, (decoded.guess_note,)))
 
 
@@ -296,17 +296,19 @@ class _SheetTable:
     `comma`: the author may use decimal commas.
     """
 
-    def __init__(self, heads: TableHeader, rows: Iterable[Row], *, comma: bool = False) -> None:
+    def __init__(
+        self, header: TableHeader, rows: Iterable[Row], *, may_use_decimal_comma: bool = False
+    ) -> None:
         # Concatenated tables repeat the header row.
         self.rows = [
-            _SheetRow(heads, cells, line)
+            _SheetRow(header, cells, line)
             for line, cells in rows
-            if any(cells) and tuple(cells) != heads.cells
+            if any(cells) and tuple(cells) != header.cells
         ]
         if self.rows and self.rows[-1].line > _MOST_ROWS:
             raise UnusableFileError(f"The table has more than {_MOST_ROWS:,} rows.")
         typed = (row.readable_cell_or_empty("answer") for row in self.rows if not row.has_choices())
-        self.comma = comma or any(map(has_decimal_comma, typed))
+        self.comma = may_use_decimal_comma or any(map(has_decimal_comma, typed))
         self.letters = self._answers_are_labels()
 
     def _answers_are_labels(self) -> bool:
@@ -341,20 +343,20 @@ class _SheetRow:
 
     def readable_cell_or_empty(self, name: str) -> str:
         """Return the cell of a named column, empty if it is missing or has an error."""
-        return self._readable_cell_or_empty_at(self.heads.named.get(name, -1))
+        return self._readable_cell_or_empty_at(self.heads.column_by_name.get(name, -1))
 
-    def _readable_cell_or_empty_at(self, place: int) -> str:
-        cell = self.cells[place] if 0 <= place < len(self.cells) else ""
+    def _readable_cell_or_empty_at(self, column: int) -> str:
+        cell = self.cells[column] if 0 <= column < len(self.cells) else ""
         return "" if cell.startswith(UNREADABLE) else cell
 
     def require_readable_cell(self, name: str) -> str:
         """Return the cell of a named column, empty if missing; raises ItemSkippedError."""
-        return self._require_readable_cell_at(self.heads.named.get(name, -1))
+        return self._require_readable_cell_at(self.heads.column_by_name.get(name, -1))
 
-    def _require_readable_cell_at(self, place: int) -> str:
-        cell = self.cells[place] if 0 <= place < len(self.cells) else ""
+    def _require_readable_cell_at(self, column: int) -> str:
+        cell = self.cells[column] if 0 <= column < len(self.cells) else ""
         if cell.startswith(UNREADABLE):
-            name, fault = (self.heads.describe_column(place), cell.removeprefix(UNREADABLE))
+            name, fault = (self.heads.describe_column(column), cell.removeprefix(UNREADABLE))
             raise ItemSkippedError(f"its cell under {name} {fault}: write its words instead")
         return cell
 
@@ -396,7 +398,9 @@ class _SheetRow:
             raise ItemSkippedError("it has no question")
         losses = tuple(self._check_unread_cells())
         try:
-            kind, options = self._answer(comma=may_use_decimal_comma, letters=answers_are_labels)
+            kind, options = self._read_answer(
+                may_use_decimal_comma=may_use_decimal_comma, answers_are_labels=answers_are_labels
+            )
         except ItemSkippedError as error:
             raise ItemSkippedError("; ".join((str(error), *losses))) from None
         return Item(
@@ -428,7 +432,7 @@ class _SheetRow:
             map(self._readable_cell_or_empty_at, self.heads.wrong)
         )
         for column, cell in enumerate(self.cells):
-            is_row_number = cell.isdigit() and column < self.heads.named["question"]
+            is_row_number = cell.isdigit() and column < self.heads.column_by_name["question"]
             if not cell or self.heads.is_column_read(column):
                 continue
             if column >= len(self.heads.cells):
@@ -448,23 +452,27 @@ class _SheetRow:
                 )
             yield f"the column {name} is not read: copy it by hand if it is needed"
 
-    def _answer(self, *, comma: bool, letters: bool) -> tuple[Kind, tuple[ItemOption, ...]]:
+    def _read_answer(
+        self, *, may_use_decimal_comma: bool, answers_are_labels: bool
+    ) -> tuple[Kind, tuple[ItemOption, ...]]:
         answer = self.require_readable_cell("answer")
         if not answer:
             raise ItemSkippedError("it has no answer")
         if self.has_choices():
-            return self._choice(answer, letters=letters)
+            return self._read_choices(answer, answers_are_labels=answers_are_labels)
         return self._build_choices_with_distractors(answer) or read_answer_without_choices(
-            answer, may_use_decimal_comma=comma
+            answer, may_use_decimal_comma=may_use_decimal_comma
         )
 
-    def _choice(self, answer: str, *, letters: bool) -> tuple[Kind, tuple[ItemOption, ...]]:
+    def _read_choices(
+        self, answer: str, *, answers_are_labels: bool
+    ) -> tuple[Kind, tuple[ItemOption, ...]]:
         columns = self.heads.choices.items()
         choices = {label: self._require_readable_cell_at(column) for label, column in columns}
         filled = {label: text for label, text in choices.items() if text}
         if any(map(self._readable_cell_or_empty_at, self.heads.wrong)):
             raise ItemSkippedError("it has choices and wrong answers beside them: keep one")
-        right = find_named_labels(answer, filled, labels_first=letters)
+        right = find_named_labels(answer, filled, labels_first=answers_are_labels)
         options = tuple(
             ItemOption(
                 convert_plain_text(text),

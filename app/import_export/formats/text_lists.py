@@ -92,13 +92,13 @@ def _describe_unmatched_answer(answer: str, choices: Choices) -> str:
     return f"its answer “{answer[:40]}” names none of its choices"
 
 
-def _named_labels(answer: str, read: Callable[[str], str]) -> frozenset[str]:
+def _named_labels(answer: str, find_label: Callable[[str], str]) -> frozenset[str]:
     """Return the label that the whole answer names, or else those of all its parts."""
-    label = read(answer)
+    label = find_label(answer)
     if label:
         return frozenset({label})
     for separator in _PARTS:
-        labels = list(map(read, separator.split(answer)[:_MOST_PARTS]))
+        labels = list(map(find_label, separator.split(answer)[:_MOST_PARTS]))
         if all(labels):
             return frozenset(labels)
     return frozenset()
@@ -214,7 +214,7 @@ class _AikenDraft:
     options: list[tuple[str, list[str]]] = dataclasses.field(default_factory=list)
     answer: str = ""
     why: str = ""
-    apart: bool = False  # whether the last line was empty
+    after_empty_line: bool = False  # whether the last line was empty
 
 
 def read_aiken(text: str) -> ImportResult:
@@ -236,12 +236,12 @@ def _split_drafts(text: str) -> list[_AikenDraft]:
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             if draft:
-                draft.apart = True
+                draft.after_empty_line = True
             continue
         if draft is None or not _try_add_line_to_draft(draft, line):
             draft = _AikenDraft(number, [line.rstrip()])
             drafts.append(draft)
-        draft.apart = False
+        draft.after_empty_line = False
     return drafts
 
 
@@ -250,14 +250,14 @@ def _try_add_line_to_draft(draft: _AikenDraft, line: str) -> bool:
     option, answer = _OPTION.match(line), _ANSWER.match(line)
     if draft.answer:
         why = _WHY.match(line)
-        if draft.apart or draft.why or not why:
+        if draft.after_empty_line or draft.why or not why:
             return False
         draft.why = why[1]
     elif answer and draft.options:
         draft.answer = answer[1].strip()
     elif option and (option[2] or _is_next_letter(option[1], draft)):
         draft.options.append((option[1], [option[3].strip()]))
-    elif draft.apart:
+    elif draft.after_empty_line:
         # Text separated from a question by an empty line does not belong to it.
         return False
     elif draft.options:
