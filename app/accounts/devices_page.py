@@ -13,7 +13,7 @@ from app.accounts import learner_store
 from app.accounts.current_learner import CurrentLearner, EnrolledLearner, LearnerProfile
 from app.accounts.learner_store import BrowserVisit, LearnerDataSummary
 from app.accounts.settings_page import CodeForm, render_settings_page, settings_as_typed
-from app.clock import Now, time_zone_or_utc
+from app.clock import Now
 from app.database.engine import DbSession
 from app.errors import NotFoundError
 from app.web.dependencies import public_base_url
@@ -231,7 +231,6 @@ def _render_code_confirmation(
         code=form.code,
         records=owner_summary,
         own=learner_store.summarize_learner_data(db, learner.home) if learner.home else None,
-        zone=time_zone_or_utc(learner.zone),
         problems=[_field_problem("leave", message)] if form.confirm else [],
     )
 

@@ -15,7 +15,7 @@ from sqlmodel import Session
 from app.accounts import learner_store
 from app.accounts.current_learner import CurrentLearner, EnrolledLearner, LearnerProfile
 from app.accounts.learner import CARD_AMOUNTS, PAGE_LENGTHS, plan_mock_exam_days
-from app.clock import Now, time_zone_or_utc
+from app.clock import Now
 from app.database.engine import DbSession
 from app.learner_defaults import DEFAULT_RETENTION
 from app.web.render import render_page
@@ -202,6 +202,13 @@ class SettingsForm(BaseModel):
         return values, problems
 
 
+class SettingsPageForm(SettingsForm):
+    """The form of the settings page, with what is kept in the browser: it depends on the screen."""
+
+    theme: str | None = None
+    keys: str | None = None
+
+
 @functools.cache
 def _conversions_by_setting() -> dict[str, SettingConversion]:
     fields = SettingsForm.model_fields.items()
@@ -213,8 +220,8 @@ def _conversions_by_setting() -> dict[str, SettingConversion]:
     }
 
 
-def settings_as_typed(learner: LearnerProfile) -> SettingsForm:
-    return SettingsForm(
+def settings_as_typed(learner: LearnerProfile) -> SettingsPageForm:
+    return SettingsPageForm(
         **{
             name: setting.show(getattr(learner, name))
             for name, setting in _conversions_by_setting().items()
@@ -236,7 +243,11 @@ def list_time_zones() -> tuple[str, ...]:
 
 
 def render_settings_page(
-    request: Request, learner: LearnerProfile, db: Session, form: SettingsForm, problems: Problems
+    request: Request,
+    learner: LearnerProfile,
+    db: Session,
+    form: SettingsPageForm,
+    problems: Problems,
 ) -> HTMLResponse:
     """Render the settings page with the submitted values; 422 if there are problems."""
     query, exam_day = request.query_params, learner.exam_day
@@ -253,7 +264,6 @@ def render_settings_page(
         exam_over=exam_day is not None and exam_day < learner.study_day(request.app.state.clock()),
         saved=query.get("kept") == "yes" and not problems,
         ended=query.get("ended") == "yes" and not problems,
-        zone=time_zone_or_utc(learner.zone),
         browsers=learner_store.list_browser_sessions(
             db, learner.home, request.state.visitor.digest
         ),
@@ -272,7 +282,7 @@ def show_settings(request: Request, learner: CurrentLearner, db: DbSession) -> H
 @router.post("/settings")
 def change_settings(
     request: Request,
-    form: Annotated[SettingsForm, Form()],
+    form: Annotated[SettingsPageForm, Form()],
     learner: EnrolledLearner,
     db: DbSession,
     now: Now,
@@ -281,7 +291,9 @@ def change_settings(
     if problems:
         return render_settings_page(request, learner, db, form, problems)
     learner_store.change_settings(db, learner.id, values)
-    return RedirectResponse("/settings?kept=yes", 303)
+    if form.theme is None or form.keys is None:
+        return RedirectResponse("/settings?kept=yes", 303)
+    return change_appearance(form.theme, form.keys)
 
 
 @router.post("/settings/appearance")

@@ -113,7 +113,8 @@ def measure_short_route(library: Library) -> ShortRouteCoverage:
 def list_questions_on_folded_sections(library: Library) -> tuple[str, ...]:
     """Return the questions that pages ask on the short route though it folds their answer.
 
-    A question on a page is covered by its essential sections as `measure_short_route` says.
+    A question on a page is covered by its essential sections as `measure_short_route` says. For a
+    number, whose digits say little, the section that shares most with the question is essential, too.
     """
     weights = _inverse_section_frequencies(library.topics.values())
     return tuple(
@@ -123,8 +124,23 @@ def list_questions_on_folded_sections(library: Library) -> tuple[str, ...]:
         for piece in section.pieces
         if isinstance(piece, QuestionBlock)
         and piece.question in library.questions
-        and not _is_covered(library.questions[piece.question], topic, weights)
+        and not (
+            _is_covered(library.questions[piece.question], topic, weights)
+            and _is_number_explained(library.questions[piece.question], topic, weights)
+        )
     )
+
+
+def _is_number_explained(question: Question, topic: Topic, weights: Mapping[str, float]) -> bool:
+    """Return whether the section closest to a numeric question is essential; True for others."""
+    if question.type != "numeric":
+        return True
+    asked = _distinct_word_stems(f"{question.stem.plain} {question.explanation.plain}")
+    closest = max(
+        topic.sections,
+        key=lambda section: _sum_weights(asked & _distinct_section_words([section]), weights),
+    )
+    return closest in sections_on_route(topic, "short")
 
 
 def _is_covered(question: Question, topic: Topic, weights: Mapping[str, float]) -> bool:

@@ -197,6 +197,7 @@ def list_exams(ctx: ReadContext) -> HTMLResponse:
         "exams/index.html",
         asks_missed=is_exam_of_missed_questions,
         token=new_submission_token(),
+        planned=min((d for d in ctx.learner.mock_days if d >= ctx.day), default=None),
         **build_exam_home(ctx, _find_running_sitting(ctx)),
     )
 

@@ -43,14 +43,15 @@ ObjectiveState = Literal["ready", "begun", "new"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ObjectiveProgress:
-    """An objective with its state. `chance` of a right answer is 0 to 1, None if it isn't begun.
+    """An objective with its state.
 
+    `percent` is the chance of a right answer, None if the objective isn't begun or little is known.
     `page` is the address of its first unread page, or of its first page if all are read.
     """
 
     objective: Objective
     state: ObjectiveState
-    chance: float | None
+    percent: int | None
     page: str
 
 
@@ -135,7 +136,7 @@ def _measure_objective_progress(
     return ObjectiveProgress(
         objective=objective,
         state=state,
-        chance=estimated.chance if estimated and state != "new" else None,
+        percent=estimated.percent if estimated and state != "new" else None,
         page=f"/concepts/{page}" if page else "",
     )
 
@@ -533,7 +534,7 @@ def _open_page_questions(
             learner_key=learner_key,
             earlier_seeds=seeds_by_question.get(item, ()),
             context="page",
-            back=f"/concepts/{page.topic.slug}#q-{item}",
+            back=f"/concepts/{page.topic.slug}{'?route=short' if page.route == 'short' else ''}#q-{item}",
         )
         for item in page.embedded_question_ids
         if item in library.questions

@@ -144,7 +144,7 @@ def _calibration_sentences(levels: Sequence[CalibrationRow]) -> tuple[str, ...]:
         found = f"When you were sure, you were right {sure.words} of the time"
         them = format_count_with_noun(wrong, "answer")
         said.append(
-            f"{found}; {them} you were sure of were wrong."
+            f"{found}; {them} you were sure of {'was' if wrong == 1 else 'were'} wrong."
             if wrong
             else f"{found}, in {format_count_with_noun(sure.answers, 'answer')}."
         )

@@ -144,8 +144,12 @@ def question_title(question: Question, seed: int = 0) -> str:
 
 
 def excerpt_first_line(question: Question) -> str:
-    """Return the first line of a question; numbers that are drawn are left blank."""
-    heading = question.stem.plain.partition("\n")[0]
+    """Return the first line of a question, with numbers as one attempt draws them."""
+    try:
+        stem = draw_variant(question, 0).stem if question.computed else question.stem
+    except ExpressionError:
+        stem = question.stem
+    heading = stem.plain.partition("\n")[0]
     return excerpt_for_title(RichText(heading, heading))
 
 

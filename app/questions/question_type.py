@@ -63,7 +63,8 @@ class GradeResult:
     `wanted` are the learner's and the right answer as text; `feedback` belongs to the
     whole response (a foreseen wrong number). `near` is a message for a response that may
     be corrected, with the same numbers, before the solution is shown. `unreadable` says
-    why a response given in an exam could not be graded.
+    why a response given in an exam could not be graded. `score_basis` says how the score of
+    an answer in several parts comes about.
     """
 
     score: float
@@ -74,6 +75,7 @@ class GradeResult:
     feedback: RichText = NO_TEXT
     near: str = ""
     unreadable: str = ""
+    score_basis: str = ""
 
     @property
     def result(self) -> Result:

@@ -273,12 +273,12 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
         "practice": (
             "Answer {}",
             "{} answered",
-            "Pages read lately or listed today first, then questions you missed, then other objectives",
+            "On your latest pages, then missed before today, then other objectives",
         ),
         "new": (
             "Learn {}",
             "{} learned",
-            "New: your own, missed questions, and cards of pages you read or missed a question on",
+            "Your own, missed questions, and cards of your pages",
         ),
         "review": ("Review {}", "{} reviewed", "Due now, before you forget"),
     }[task.kind]

@@ -83,14 +83,14 @@ class QuestionCount:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ObjectivePractice:
-    """An objective, the counts of its questions, and the chance (0..1) of a right answer.
+    """An objective, the counts of its questions, and the chance of a right answer in percent.
 
-    `chance` is None before the first list of a day was made.
+    `percent` is None while little is known.
     """
 
     objective: Objective
     tally: QuestionCount
-    chance: float | None
+    percent: int | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ def show_practice(ctx: ReadContext) -> HTMLResponse:
             _question_row(q, excerpt_first_line(q), past) for q in questions if q.type == "console"
         ],
         weakest=names[order[0]] if order and past else None,
-        weakest_chance=known[order[0]].chance if order and order[0] in known else None,
+        weakest_percent=known[order[0]].percent if order and order[0] in known else None,
         run=_open_run_or_none(newest),
         flagged=len(store.flagged_questions(ctx.db, ctx.learner.id) & ctx.library.questions.keys()),
         token=new_submission_token(),
@@ -252,7 +252,7 @@ def _objective_counts(
             ObjectivePractice(
                 objective,
                 _count_questions(pool, past),
-                known[objective.number].chance if objective.number in known else None,
+                known[objective.number].percent if objective.number in known else None,
             )
             for objective in domain.objectives
             if (pool := questions_of_objective(ctx.library, objective.number))
@@ -308,10 +308,10 @@ def _choose_questions_or_refuse(ctx: RequestContext, practice: PracticeRequest) 
 
 def _save_run(ctx: RequestContext, form: PracticeForm, items: tuple[str, ...]) -> int:
     wish = form.request
-    token = form.token or new_submission_token()
+    token, scope = form.token or new_submission_token(), wish.scope
     if wish.mode == "today":  # from whichever tab and however often: it is one run
-        token = f"today.{ctx.learner.key}.{ctx.day}"
-    run = NewPracticeRun(token, wish.mode, wish.scope, items)
+        token, scope = f"today.{ctx.learner.key}.{ctx.day}", ctx.day.isoformat()
+    run = NewPracticeRun(token, wish.mode, scope, items)
     return store.save_new_run(ctx.db, ctx.learner.id, run, ctx.now)
 
 
@@ -388,9 +388,9 @@ def show_run_question(
     if answered is None:
         asked = open_question(ctx, question, submission)
         return render_question_page(ctx, dataclasses.replace(asked, place=place), frame)
-    outcome = build_recorded_feedback(
-        ctx, store.load_attempt(ctx.db, ctx.learner.id, answered[0]), frame, submission
-    )
+    given = store.load_attempt(ctx.db, ctx.learner.id, answered[0])
+    given = dataclasses.replace(given, context=kind)  # it may be from another page of today
+    outcome = build_recorded_feedback(ctx, given, frame, submission)
     near = ask_again_in_unit(ctx, outcome, submission)
     shown = dataclasses.replace(near, place=place) if near else outcome
     return render_question_page(ctx, shown, frame, reported=submission.form.reported)

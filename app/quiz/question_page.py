@@ -192,8 +192,8 @@ def _estimate_view_of_attempt(calculator: str, library: Library) -> EstimateView
     ).estimate
 
 
-_PAGE, _PRACTICE = "the page", "your practice"
-_HOMES = {"/flashcards": "your cards", "/quiz/runs/": _PRACTICE}
+_PAGE, _PRACTICE, _CARDS = "the page", "your practice", "your cards"
+_HOMES = {"/flashcards": _CARDS, "/quiz/runs/": _PRACTICE}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -329,8 +329,8 @@ def build_recorded_feedback(
         way = NextLinks(submission.form.back)
         if submission.form.back and not is_htmx_request(ctx.request):
             way = dataclasses.replace(way, onward=way.back, words=f"Back to {_PAGE}")
-    elif _back_link_label(submission.form.back) == _PRACTICE:
-        way = NextLinks(submission.form.back, submission.form.back, f"Back to {_PRACTICE}")
+    elif (home := _back_link_label(submission.form.back)) in {_PRACTICE, _CARDS}:
+        way = NextLinks(submission.form.back, submission.form.back, f"Back to {home}")
     else:
         topic = ctx.library.questions.get(attempt.item)
         onward = f"/quiz/{topic.topic}" if topic else "/quiz"

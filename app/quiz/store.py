@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter
-from sqlalchemy import delete, func, select
+from sqlalchemy import and_, delete, func, or_, select
 from sqlmodel import Session, col
 
 from app.clock import to_milliseconds
@@ -258,7 +258,10 @@ def save_new_run(db: Session, learner_id: int, run: NewPracticeRun, now: dt.date
 
 
 def find_run(db: Session, learner_id: int, number: int) -> PracticeRunState:
-    """Return a run of this learner with its answers; raises NotFoundError."""
+    """Return a run of this learner with its answers; raises NotFoundError.
+
+    A question of a day's list counts as answered wherever it was answered on that day.
+    """
     row = db.execute(
         select(col(PracticeRun.mode), col(PracticeRun.scope), col(PracticeRun.items))
         .where(col(PracticeRun.id) == number)
@@ -266,17 +269,21 @@ def find_run(db: Session, learner_id: int, number: int) -> PracticeRunState:
     ).first()
     if row is None:
         raise NotFoundError(f"There is no practice run {number} of yours.")
+    items, of_run = tuple(json.loads(row[2])), ATTEMPT.c.run_id == number
+    if row[0] == "today":
+        elsewhere = ATTEMPT.c.study_day == row[1], ATTEMPT.c["item"].in_(items)
+        of_run = or_(of_run, and_(ATTEMPT.c.learner_id == learner_id, *elsewhere))
     rows = db.execute(
         select(ATTEMPT.c["item"], ATTEMPT.c.id, SCORE, ATTEMPT.c.raw)
         .select_from(GRADED)
-        .where(ATTEMPT.c.run_id == number)
-        .order_by(ATTEMPT.c.id)
+        .where(of_run)
+        .order_by(func.coalesce(ATTEMPT.c.run_id, 0) == number, ATTEMPT.c.id)  # its own win
     )
     given, raw = {}, {}
     for item, attempt, score, sent in rows:
         given[item], raw[item] = (attempt, score), sent
     unknown = frozenset(item for item, sent in raw.items() if not json.loads(sent))
-    return PracticeRunState(number, row[0], row[1], tuple(json.loads(row[2])), given, unknown)
+    return PracticeRunState(number, row[0], row[1], items, given, unknown)
 
 
 def count_missed_before(db: Session, learner_id: int, run: int, items: Sequence[str]) -> int:

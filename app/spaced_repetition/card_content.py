@@ -106,7 +106,7 @@ def _question_card_content(
     return ResolvedCard(
         card,
         _page_link(library, question.topic, question.section),
-        question=f"/quiz/{question.topic}/{question.id}?back=/flashcards",
+        question=f"/quiz/{question.topic}/{question.id}",
         origin=f"A question you missed {_day_in_sentence(*added_day_and_today)}.",
         sat=details.sat,
     )

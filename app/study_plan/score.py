@@ -53,6 +53,7 @@ _NINE_IN_TEN = 1.645
 _REVIEWED = 0.95  # mean recall of a card between its reviews
 READY = 0.8
 """The chance of a right answer from which an objective counts as ready."""
+_FEWEST_ANSWERS = 3  # to an objective, before which the others say more about it than its own
 _DAILY_FALL = 0.5  # points that the shown score may fall in a day
 
 
@@ -68,6 +69,14 @@ class ObjectiveEstimate:
     @property
     def is_ready(self) -> bool:
         return self.chance >= READY
+
+    @property
+    def percent(self) -> int | None:
+        """The chance in whole percent for display; None while there are too few answers.
+
+        It is rounded down: 79.6% is not ready, so it must not read as 80%.
+        """
+        return int(100 * self.chance + 1e-9) if self.answers >= _FEWEST_ANSWERS else None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

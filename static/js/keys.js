@@ -13,8 +13,10 @@
   const keyed = (key) => {
     const over = document.querySelector("dialog[open]") || document; // what lies behind takes no keys
     const all = [...over.querySelectorAll(`[data-key="${CSS.escape(key)}"]`)];
+    // One of a question that is scrolled away does not answer it unseen.
     const near = document.activeElement?.closest("[data-keys]");
-    return all.find((e) => near?.contains(e)) || all.find(seen) || all[0];
+    const shown = all.filter((e) => seen(e.closest("[data-keys]") || document.body));
+    return shown.find((e) => near?.contains(e)) || shown.find(seen) || shown[0];
   };
   // Results of a search are gone through one by one; the last word is the field's.
   const results = () => [...document.querySelectorAll("[data-result]")].filter((e) => e.checkVisibility());
@@ -45,7 +47,7 @@
     if (event.repeat && key === "enter" && !target.matches("textarea")) return event.preventDefault();
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (/(^|; )keys=off/.test(document.cookie) || typing(target)) return;
-    const pressed = key === " " ? "a, button, summary, input" : "a, button, summary";
+    const pressed = key === " " ? "button, summary, input" : "a, button, summary";
     if ((key === " " || key === "enter") && target.closest(pressed)) return event.repeat && event.preventDefault();
     const gone = Date.now() - leader < 1500 && offered(key) && home + rooms[key];
     leader = key === "g" ? Date.now() : 0;

@@ -107,6 +107,13 @@ def test_the_zone_of_the_browser_is_taken_until_one_is_set(client: TestClient):
     assert '<option value="Asia/Tokyo" selected>' in page
 
 
+def test_a_browser_is_dated_by_the_study_day(client: TestClient, clock: Clock):
+    clock.tick(hours=14)  # from noon to 2 at night
+    client.post("/settings", data={**FINE, "zone": "UTC"})
+
+    assert "Added on June\xa09, 2026" in client.get("/settings").text
+
+
 def test_colors_and_keys_stay_with_the_browser(client: TestClient, session: Session):
     answer = client.post("/settings/appearance", data={"theme": "dark", "keys": "off"})
 
@@ -114,6 +121,17 @@ def test_colors_and_keys_stay_with_the_browser(client: TestClient, session: Sess
     assert any(line.startswith("theme=dark") for line in lines)
     assert any(line.startswith("keys=off") for line in lines)
     assert session.exec(select(Learner)).all() == []
+
+
+def test_one_save_button_saves_the_colors_with_the_rest(client: TestClient):
+    answer = client.post("/settings", data={**FINE, "theme": "dark", "keys": "off"})
+
+    assert {"theme=dark", "keys=off"} == {
+        line.partition(";")[0] for line in answer.headers.get_list("set-cookie") if "=" in line
+    } & {"theme=dark", "keys=off"}
+    page = client.get("/settings").text
+    assert page.count('action="/settings/appearance"') == 0
+    assert 'value="Rosa Meyer"' in page
 
 
 def test_the_system_decides_again(client: TestClient):

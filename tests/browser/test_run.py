@@ -34,6 +34,30 @@ def test_a_run_takes_a_letter_a_digit_and_enter(page: Page, server: Server) -> N
     expect(page.locator(".dots li > .i")).to_have_count(2)
 
 
+def test_keys_leave_a_question_alone_that_is_scrolled_away(page: Page, server: Server) -> None:
+    page.goto(server.url + "/concepts/gpu-and-cpu")
+    page.wait_for_load_state("domcontentloaded")
+    page.locator("#sources").evaluate("e => scrollTo(0, document.body.scrollHeight)")
+    expect(page.locator(".question").last).not_to_be_in_viewport()
+
+    page.keyboard.press("a")
+    page.keyboard.press("3")
+
+    expect(page.locator(".question input:checked")).to_have_count(0)
+    expect(page.locator(".verdict")).to_have_count(0)
+
+
+def test_space_shows_the_answer_from_the_skip_link(page: Page, server: Server) -> None:
+    page.goto(server.url + "/flashcards")
+    page.wait_for_load_state("domcontentloaded")
+    page.keyboard.press("Tab")
+    expect(page.locator(".skip")).to_be_focused()
+
+    page.keyboard.press(" ")
+
+    expect(page.locator(".grades")).to_be_visible()
+
+
 def test_a_page_is_read_and_the_new_cards_are_begun_by_key(page: Page, server: Server) -> None:
     page.goto(server.url)
     page.keyboard.press("c")

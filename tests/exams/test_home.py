@@ -46,6 +46,16 @@ def live_library() -> HandLibrary:
     return course
 
 
+def test_the_first_mock_exam_is_advised_when_the_plan_has_it(rosa: TestClient) -> None:
+    assert "read at least half of the pages first" in " ".join(rosa.get("/exams").text.split())
+
+    rosa.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "30"})
+
+    page = rosa.get("/exams").text.replace("\xa0", " ")
+    assert "Your plan has one on Friday, June 19." in page
+    assert "at least half" not in page
+
+
 @pytest.mark.parametrize("address", ["/", "/course", "/quiz", "/flashcards", "/calculators"])
 def test_mock_exams_are_in_the_navigation_of_every_width(rosa: TestClient, address: str) -> None:
     page = rosa.get(address).text

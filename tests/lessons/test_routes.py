@@ -142,6 +142,38 @@ difficulty: 1
     assert list_questions_on_folded_sections(load_library(folder)) == ("folded-answer",)
 
 
+def test_the_way_back_from_a_question_keeps_the_route(client: TestClient):
+    back = r'name="back" value="/concepts/weights(\?route=short)?#q-'
+
+    assert set(re.findall(back, client.get("/concepts/weights?route=short").text)) == {
+        "?route=short"
+    }
+    assert set(re.findall(back, client.get("/concepts/weights?route=full").text)) == {""}
+
+
+def test_a_number_whose_section_is_folded_is_named(folder: Path):
+    page = folder / "topics/weights/concept.md"
+    asked = """
+## Check yourself
+
+### How many columns does the portico have?
+<!-- q: folded-number
+type: numeric
+difficulty: 1
+-->
+
+- [x] `8`
+
+> [!NOTE]
+> Four columns on each side of the portico, so eight columns.
+"""
+    told = "\n## Architecture\n\nThe portico has four columns on each side.\n"
+
+    page.write_text(page.read_text() + told + asked)
+
+    assert list_questions_on_folded_sections(load_library(folder)) == ("folded-number",)
+
+
 def test_the_course_shows_the_minutes_that_the_plan_uses(client: TestClient):
     client.post("/concepts/weights/readings", data={"section": "try-it"})
     plan = {"exam_day": "2026-06-13", "minutes_a_day": "5"}
@@ -227,6 +259,7 @@ def test_the_first_visit_and_the_plan_say_the_minutes_of_the_planned_route(clien
     assert essentials
     assert 'href="/concepts/weights?route=short"' in welcome
     assert f'class="min">{essentials[1]} minute' in welcome
+    assert "essentials, so that all fits before your exam" in welcome
     assert f"1 page left, {essentials[1]} min." in " ".join(
         client.get("/plan").text.replace("\xa0", " ").split()
     )

@@ -1,5 +1,6 @@
 """GET /progress: what is known by objective, and how that is known."""
 
+import dataclasses
 import re
 from collections.abc import Mapping
 
@@ -9,6 +10,7 @@ from sqlmodel import Session, select
 
 from app.content.library import Library
 from app.database.tables import Attempt, Learner, StudyDay
+from app.study_plan.score import ObjectiveEstimate
 from tests.conftest import Clock
 from tests.progress.test_today import Desk
 
@@ -43,8 +45,16 @@ def test_parts_of_a_row_have_spaces_between_them(rosa: TestClient):
 
     page = rosa.get("/progress").text
 
-    assert re.search(r"of 10 right · <a href", page)
-    assert "right·" not in page
+    assert re.search(r"begun,\s+little known yet · <a href", page)
+    assert "yet·" not in page
+
+
+def test_what_is_said_of_an_objective_needs_answers_and_never_reads_as_ready_too_early():
+    almost = ObjectiveEstimate("2.1", known=0.7, chance=0.7996, answers=3)
+
+    assert (almost.is_ready, almost.percent) == (False, 79)
+    assert dataclasses.replace(almost, answers=2).percent is None
+    assert dataclasses.replace(almost, chance=0.8).percent == 80
 
 
 def test_the_link_to_the_estimate_leads_into_its_fold(client: TestClient):
@@ -130,6 +140,12 @@ def test_calibration_shows_share_count_and_range(rosa: TestClient, past: Past):
     assert rows["Sure"] == ["80% or more", "93 of 118, 79%", "72% to 84%"]
     assert rows["Guess"] == ["under 67%", "1 of 3", "too few"]
     assert "25 answers you were sure of were wrong." in page
+
+
+def test_one_wrong_answer_is_told_as_one(rosa: TestClient, past: Past):
+    past.sure(3, 8, 7)
+
+    assert "1 answer you were sure of was wrong." in read(rosa)
 
 
 def test_second_answers_do_not_count_to_calibration(rosa: TestClient, past: Past):

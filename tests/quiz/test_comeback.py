@@ -58,7 +58,15 @@ def test_a_partly_right_choice_says_what_was_chosen(client, form, course: HandLi
     told = " ".join(html.replace("\xa0", " ").split())
 
     assert "You chose 2 of the 2 right options and 1 wrong one." in told
-    assert "of the points, but the question counts as missed." in told
+    assert "75% of the points: 3 of 4 options rightly ticked or left." in told
+    assert "The question counts as missed." in told
+
+
+def test_from_a_card_answered_as_a_question_one_goes_back_to_the_same_cards(client, form) -> None:
+    told = miss(client, form, f"{SINGLE}?back=/flashcards%3Ftask%3Dreview", answer="ghjk")
+
+    assert told.count('href="/flashcards?task=review"') == 2  # above, and as the next step
+    assert "All questions of this topic" not in told
 
 
 def test_a_question_answered_rightly_after_a_miss_still_comes_back(client, form, session) -> None:

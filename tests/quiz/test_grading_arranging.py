@@ -59,6 +59,22 @@ def test_partial_credit_is_for_what_is_in_order(order: list[str], score: float) 
     assert verdict.score == pytest.approx(score)
 
 
+def test_the_score_says_which_steps_earned_it() -> None:
+    order, places = drawn(ORDER), drawn(with_rule(ORDER, "each"))
+
+    swapped = grade(order, placed("yyyy", "zzzz", "xxxx", "wwww", "vvvv"))
+    in_place = grade(places, placed("yyyy", "zzzz", "xxxx", "wwww"))
+
+    assert isinstance(swapped, GradeResult)
+    assert isinstance(in_place, GradeResult)
+    assert swapped.score_basis == (
+        "3 of 4 steps in the right order, points for each after the first, "
+        "less 1 that does not belong"
+    )
+    assert (swapped.score, in_place.score) == (pytest.approx(1 / 3), 1 / 2)
+    assert in_place.score_basis == "2 of 4 in their place"
+
+
 def test_without_a_rule_only_the_whole_order_counts() -> None:
     verdict = grade(drawn(with_rule(ORDER, "")), placed("yyyy", *RIGHT[2:], "zzzz"))
 

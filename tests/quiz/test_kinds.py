@@ -7,8 +7,10 @@ import pytest
 from app.content.parse_cache import decode_value, encode_value
 from app.import_export.course_items import read_authored_items
 from app.questions import types as kinds
+from app.questions.grading import grade
+from app.questions.question_type import GradeResult
 from app.quiz.forms import parse_submission_fields
-from tests.quiz.bank import EVERY_TYPE
+from tests.quiz.bank import EVERY_TYPE, drawn, with_rule
 from tests.quiz.test_labs import CONSOLE
 from tests.quiz.test_place import PLACE
 
@@ -44,6 +46,16 @@ def test_what_its_form_sends_is_taken_for_an_answer(subtests: pytest.Subtests) -
             sent = [(f"{f}x" if f.endswith(".") else f, "1") for f in kinds.KINDS[name].fields]
 
             assert set(parse_submission_fields(sent).raw) == {field for field, _ in sent}
+
+
+def test_a_part_of_the_points_says_where_it_comes_from(subtests: pytest.Subtests) -> None:
+    for name, kind in kinds.KINDS.items():
+        for rule in kind.credits[1:] if kind.in_parts else ():
+            with subtests.test(name=name, rule=rule):
+                asked = drawn(with_rule(ASKED[name], rule))
+                results = [grade(asked, raw) for _, raw in kind.sample_responses(asked.answer)]
+                part = [r for r in results if isinstance(r, GradeResult) and 0 < r.score < 1]
+                assert all(result.score_basis for result in part)
 
 
 def test_its_states_are_answers_of_its_form(subtests: pytest.Subtests) -> None:

@@ -193,6 +193,20 @@ def test_the_result_of_the_days_questions_shows_the_list_with_its_tick(client, f
     assert 'class="next"' in html
 
 
+def test_the_days_run_begins_after_what_was_answered_elsewhere_today(client, form) -> None:
+    answer(client, form, begin(client, count=1), 1, right=True)
+    client.get("/")
+    first = item_at(form, client.get(f"{begin(client, pick='today')}/1").text)
+    client.post("/quiz/kv-cache/" + first + "/attempts", data={"unknown": "yes", "context": "page"})
+
+    run = begin(client, pick="today")
+
+    assert client.get(run).headers["location"] == f"{run}/2"
+    dots = client.get(f"{run}/2").text.partition('class="dots"')[2].partition("</ol>")[0]
+    assert "1, not known" in dots
+    assert "You did not know it." in client.get(f"{run}/1").text
+
+
 def test_what_was_missed_before_and_is_right_now_is_counted(client, form) -> None:
     run = begin(client, count=2, pick="topic:kv-cache")
     for place in (1, 2):

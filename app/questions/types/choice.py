@@ -226,6 +226,7 @@ class ChoiceType(QuestionType[ChoiceSpec]):
             return UnreadableResponse("Choose one answer only.", "Nothing was counted.")
         return GradeResult(
             score=self.score(answer, {o.key for o in chosen}, credit_rule),
+            score_basis=self.describe_score(answer, {o.key for o in chosen}, credit_rule),
             parsed={"chosen": [o.key for o in chosen]},
             marks=grade_options(answer.options, sent),
             said=option_letters(answer.options, chosen),
@@ -236,6 +237,11 @@ class ChoiceType(QuestionType[ChoiceSpec]):
         """Return the score 0..1 of the chosen options."""
         del credit_rule
         return min(option_score(o) for o in answer.options if o.key in chosen)
+
+    def describe_score(self, answer: ChoiceSpec, chosen: set[str], credit_rule: str) -> str:
+        """Return what `score` counts; empty if it is worth what the option is."""
+        del answer, chosen, credit_rule
+        return ""
 
     def any_response(self, answer: ChoiceSpec) -> SubmittedFields:
         return {"answer": [answer.options[0].key]}
@@ -427,6 +433,13 @@ class MultipleChoiceType(ChoiceType):
         """Return the score by the rule of the item."""
         right = {o.key for o in answer.options if o.right}
         return choice_credit(right, chosen, len(answer.options), credit_rule)
+
+    def describe_score(self, answer: ChoiceSpec, chosen: set[str], credit_rule: str) -> str:
+        right = {o.key for o in answer.options if o.right}
+        if credit_rule == "each":
+            boxes = len(answer.options)
+            return f"{boxes - len(right ^ chosen)} of {boxes} options rightly ticked or left"
+        return f"{len(right & chosen)} right less {len(chosen - right)} wrong, of {len(right)}"
 
     def sample_responses(self, answer: ChoiceSpec) -> Iterator[LabeledResponse]:
         """Yield all right options, each alone, and every option."""

@@ -159,6 +159,7 @@ class ClozeType(QuestionType[ClozeSpec]):
         good, all_ = sum(mark.good for mark in marks), len(marks)
         return GradeResult(
             score=float(good == all_) if credit_rule == "off" else clamp_fraction(good, all_),
+            score_basis=f"{good} of {all_} gaps right",
             parsed={"blanks": typed},
             marks=marks,
             said=", ".join(f"“{words}”" if words else "nothing" for words in typed.values()),

@@ -138,6 +138,7 @@ class ConsoleType(QuestionType[ConsoleSpec]):
             score = float(score >= 1)
         return GradeResult(
             score=max(0.0, score),
+            score_basis=_describe_score(review, answer.lab, right=right),
             parsed={"chosen": [chosen[0].key], "lines": [e.line for e in review.session.entries]},
             marks=grade_options(answer.diagnoses, sent),
             said=option_letters(answer.diagnoses, chosen),
@@ -239,6 +240,15 @@ class ConsoleType(QuestionType[ConsoleSpec]):
 def _typed_lines(raw: DraftFields) -> tuple[str, ...]:
     lines = (" ".join(line.split())[:LONGEST_LINE] for line in raw.get("ran", ()))
     return tuple(line for line in lines if line)[:MOST_LINES]
+
+
+def _describe_score(review: LabReview, lab: Lab, *, right: bool) -> str:
+    """Return in words how the points of a session and a diagnosis come about."""
+    basis = f"half for the goal ({len(review.session.reached)} of {len(lab.goal_ids)} steps), "
+    basis += f"half for the diagnosis ({'right' if right else 'not right'})"
+    if review.harmful:
+        basis += f", less a quarter for each harmful command ({len(review.harmful)})"
+    return basis
 
 
 def _describe_review(review: LabReview, lab: Lab, *, right: bool) -> str:

@@ -660,6 +660,7 @@ class DesignType(QuestionType[DesignSpec]):
             parsed={"plan": plan, "met": [mark.good for mark in marks]},
             marks=marks,
             said=f"{met} of {len(marks)} conditions met",
+            score_basis=f"{met} of {len(marks)} conditions met",
         )
 
     def result_column_titles(self, answer: DesignSpec) -> tuple[str, str]:

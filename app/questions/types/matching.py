@@ -177,6 +177,9 @@ class MatchingType(QuestionType[MatchSpec]):
         wrong = sum(1 for row in rows if given[row.key] not in {"", row.answer})
         return GradeResult(
             score=_matching_credit(good, wrong, len(rows), credit_rule),
+            score_basis=f"{good} right less {wrong} wrong, of {len(rows)} rows"
+            if credit_rule in {"net", "coverage"}
+            else f"{good} of {len(rows)} rows right",
             parsed={"pairs": given},
             marks=tuple(_grade_row(row, given[row.key], known) for row in rows),
             said=f"{good} of {len(rows)} rows right",

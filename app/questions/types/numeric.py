@@ -252,7 +252,7 @@ def numeric_card_faces(answer: NumericSpec) -> CardFaces:
     return CardFaces(
         f"<p>A number in the unit {escape(unit)}.</p>" if unit else "<p>A number.</p>",
         div_blocks_html([f"<b>{_format_center_html(found)}</b>" for found in right[:1]])
-        + titled_list_html("Not right", foreseen),
+        + titled_list_html("Wrong answers", foreseen),
     )
 
 

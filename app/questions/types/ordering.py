@@ -192,6 +192,7 @@ class OrderingType(QuestionType[OrderSpec]):
         right = [step.key for step in answer.steps]
         return GradeResult(
             score=order_credit(right, given, credit_rule),
+            score_basis=_describe_order_credit(right, given, credit_rule),
             parsed={"order": given},
             marks=_grade_steps(answer, given),
             said=_ordering_verdict(answer, given),
@@ -223,7 +224,7 @@ class OrderingType(QuestionType[OrderSpec]):
         shown = [pieces[key] for key in answer.shown] or list(pieces.values())
         note = "Put these in order."
         if answer.distractors:
-            note = "Put these in order. Some belong nowhere."
+            note = "Put these in order. At least one does not belong."
         return CardFaces(
             f"<p>{note}</p><ul>{list_items_html(item.text.html for item in shown)}</ul>",
             f"<ol>{list_items_html(option_with_feedback_html(step) for step in answer.steps)}</ol>"
@@ -271,6 +272,15 @@ def order_credit(right: Sequence[str], given: Sequence[str], rule: str) -> float
     if rule == "each":
         return clamp_fraction(_count_in_place(right, given), max(len(right), len(given)))
     return float(list(right) == list(given))
+
+
+def _describe_order_credit(right: Sequence[str], given: Sequence[str], rule: str) -> str:
+    """Return in words what `order_credit` counts."""
+    if rule == "lcs":
+        run, foreign = _longest_common_subsequence(right, given), len(set(given) - set(right))
+        basis = f"{run} of {len(right)} steps in the right order, points for each after the first"
+        return basis + (f", less {foreign} that does not belong" if foreign else "")
+    return f"{_count_in_place(right, given)} of {max(len(right), len(given))} in their place"
 
 
 def _check_list_markup(answer: OrderSpec, authored: AuthoredItem) -> None:

@@ -141,7 +141,7 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
         ]
         back = div_blocks_html([f"<b>{' or '.join(right)}</b>"])
         asked = "<p>A word or a short phrase.</p>"
-        return CardFaces(asked, back + titled_list_html("Not right", others))
+        return CardFaces(asked, back + titled_list_html("Wrong answers", others))
 
     def sample_responses(self, answer: ShortAnswerSpec) -> Iterator[LabeledResponse]:
         """Yield each word, and another."""
