@@ -80,8 +80,8 @@ def log_internal_error(
 
     `subject` begins the sentence, e.g. “This question”.
     """
-    where = replace_unprintable_characters(f"{place[0]}:{place[1]}")
-    LOG.error("content %s: it could not be read", where, exc_info=error)
+    location_text = replace_unprintable_characters(f"{place[0]}:{place[1]}")
+    LOG.error("content %s: it could not be read", location_text, exc_info=error)
     message = (
         f"{subject} could not be read: Headroom failed at it ({_error_class_as_words(error)})."
     )
@@ -284,20 +284,20 @@ class SourceFile:
         hides_rest: bool = False,
     ) -> None:
         self.spend_effort(A_PROBLEM)
-        place = (self.path, max(line, 1), max(column, 1))
+        location = (self.path, max(line, 1), max(column, 1))
         problem = make_problem(
-            place, code, message, hint, self.item, derived=derived, hides_rest=hides_rest
+            location, code, message, hint, self.item, derived=derived, hides_rest=hides_rest
         )
         self.problems.append(problem)
 
     def report_parsing_failure(self, error: Exception, subject: str, line: int = 0) -> None:
         """Report that something could not be parsed after an unexpected error; never raises."""
-        place = (self.path, max(line or self.line, 1), 1)
+        location = (self.path, max(line or self.line, 1), 1)
         if isinstance(error, LimitExceededError):
-            place = (self.path, error.line or place[1], 1)
-            problem = make_problem(place, "E88", error.message, error.hint, self.item)
+            location = (self.path, error.line or location[1], 1)
+            problem = make_problem(location, "E88", error.message, error.hint, self.item)
         else:
-            problem = log_internal_error(place, subject, error, self.item)
+            problem = log_internal_error(location, subject, error, self.item)
         self.problems.append(problem)
 
     def add_reference(self, kind: Reference, value: str, line: int, column: int) -> None:
@@ -305,7 +305,7 @@ class SourceFile:
         self.mentions.append(CrossReference(kind, value, line, column, self.item))
 
     def record_id_claim(self, comment: str, line: int) -> None:
-        """Add the id in a broken comment: its item may be the one that has it."""
+        """Record the id named in a broken comment, which may be the id of its item."""
         match = _CLAIMED.search(comment)
         if match and len(match[1]) <= LONGEST_ID:
             self.claims.append((slugify(match[1]), line))
@@ -332,12 +332,12 @@ class SourceFile:
         start, end = self._line_start_offset(first), self._line_start_offset(last + 1)
         if start >= end or self._sought > _MOST_SOUGHT:
             return first, 1
-        at = self.text.find(needle, start, end)
-        self._sought += (end if at < 0 else at) - start
-        if at < 0:
+        offset = self.text.find(needle, start, end)
+        self._sought += (end if offset < 0 else offset) - start
+        if offset < 0:
             return first, 1
-        line = bisect.bisect_right(self._starts, at)
-        return line, at - self._starts[line - 1] + 1
+        line = bisect.bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1
 
     def _line_start_offset(self, line: int) -> int:
         return self._starts[min(max(line, 1), len(self._starts)) - 1]
@@ -366,7 +366,7 @@ _REGISTERS = {
     "shared/glossary.md": frozenset(),
 }
 _COUNTS = frozenset({"E71", "W73"})  # counts that are wrong if parts of the course are unread
-_BROKEN_COMMENT = frozenset({"E10", "E11"})  # its item is not gone
+_BROKEN_COMMENT = frozenset({"E10", "E11"})  # the item of such a comment is not missing
 _QUOTED = re.compile(r"“([^”]*)”")
 _MANY, _NAMED = 3, 3  # items from which they are reported together, and how many are named
 
@@ -377,25 +377,29 @@ def drop_consequential_problems(problems: Iterable[ContentProblem]) -> list[Cont
     They are reported once the other one is corrected.
     """
     problems = _drop_explained_problems(list(problems))
-    unread = {p.path for p in problems if _is_root_cause(p)}
-    unread_topics = {_topic_of_path(path) for path in unread} - {""}
+    unread_paths = {p.path for p in problems if _is_root_cause(p)}
+    unread_topics = {_topic_of_path(path) for path in unread_paths} - {""}
     errors = (p for p in problems if p.severity == "error" and not p.derived)
     broken_topics = {_topic_of_path(p.path) for p in errors} - {""}
-    codes = frozenset[str]().union(*(_REGISTERS.get(path, ()) for path in unread))
+    consequential_codes = frozenset[str]().union(
+        *(_REGISTERS.get(path, ()) for path in unread_paths)
+    )
     if unread_topics:
-        codes |= {"E06"}  # what is unread is not gone
+        consequential_codes |= {"E06"}  # an item in an unread file is not missing
     if broken_topics or sum(p.code == "E06" for p in problems) >= _MANY:
-        codes |= _COUNTS
-    # What lost its id is told which one, and not to take a new one.
-    lost = {(p.path, line) for p in problems if p.code == "E06" for line in (p.line, p.line + 1)}
-    problems = [p for p in problems if p.code != "E01" or (p.path, p.line) not in lost]
+        consequential_codes |= _COUNTS
+    # E06 names the id that an item lost: E01 must not ask for a new one there.
+    lines_without_id = {
+        (p.path, line) for p in problems if p.code == "E06" for line in (p.line, p.line + 1)
+    }
+    problems = [p for p in problems if p.code != "E01" or (p.path, p.line) not in lines_without_id]
     broken_items = {p.item for p in problems if p.code in _BROKEN_COMMENT and p.item}
     return _merge_problems_of_one_cause(
         p
         for p in dict.fromkeys(problems)
         if _is_root_cause(p)
         or not (
-            p.code in codes
+            p.code in consequential_codes
             or (p.code == "W87" and _topic_of_path(p.path) in broken_topics)
             or (p.code == "E06" and p.item in broken_items)
             or (p.code in {"E61", "W36"} and _message_names_topic(p, unread_topics))
@@ -415,13 +419,13 @@ def _message_names_topic(problem: ContentProblem, topics: set[str]) -> bool:
 
 
 def _drop_explained_problems(problems: list[ContentProblem]) -> list[ContentProblem]:
-    """Drop what is below an unclosed block, and what another error of its item or file explains."""
-    rest = {p.path: p.line for p in problems if p.hides_rest}
+    """Drop problems below an unclosed block, and those that another error of the item or file explains."""
+    unread_from_line = {p.path: p.line for p in problems if p.hides_rest}
     errors = {(p.path, p.item) for p in problems if p.severity == "error" and not p.derived}
     return [
         p
         for p in problems
-        if p.line <= rest.get(p.path, p.line)
+        if p.line <= unread_from_line.get(p.path, p.line)
         and not (p.derived and not errors.isdisjoint({(p.path, ""), (p.path, p.item)}))
     ]
 
@@ -433,20 +437,22 @@ def _is_root_cause(problem: ContentProblem) -> bool:
 
 
 def _merge_problems_of_one_cause(problems: Iterable[ContentProblem]) -> list[ContentProblem]:
-    """Combine many missing items, and many ids that are not locked: they have one cause.
+    """Merge the problems of many missing items, and of many ids that are not locked.
 
     A broken drawing is reported once, even if several items show it.
     """
     problems = list({_build_deduplication_key(p): p for p in reversed(list(problems))}.values())[
         ::-1
     ]
-    gone = [p for p in problems if p.code == "E06" and p.path == "ids.lock"]
-    if len(gone) >= _MANY:
-        message = f"{len(gone)} items are gone and were not retired: {_join_item_names(gone)}."
+    missing = [p for p in problems if p.code == "E06" and p.path == "ids.lock"]
+    if len(missing) >= _MANY:
+        message = (
+            f"{len(missing)} items are gone and were not retired: {_join_item_names(missing)}."
+        )
         hint = "If a file was deleted or renamed, bring it back; else write the date of today "
         hint += "in place of the “-” of each."
-        merged = dataclasses.replace(gone[0], message=message, hint=hint, item="")
-        problems = [merged, *(p for p in problems if p not in gone)]
+        merged = dataclasses.replace(missing[0], message=message, hint=hint, item="")
+        problems = [merged, *(p for p in problems if p not in missing)]
     unlocked = sorted(p for p in problems if p.code == "W97")
     if len(unlocked) >= _MANY:
         message = f"{len(unlocked)} ids are not in ids.lock yet, so that nothing guards them: "
@@ -463,7 +469,7 @@ def _build_deduplication_key(problem: ContentProblem) -> object:
 
 
 def _join_item_names(problems: list[ContentProblem]) -> str:
-    """Name the first few items of the problems, and how many more there are."""
+    """Return the names of the first few items, and how many more there are."""
     names = ", ".join(f"“{p.item}”" for p in problems[:_NAMED])
     more = f" and {len(problems) - _NAMED} more" if len(problems) > _NAMED else ""
     return f"{names}{more}"

@@ -218,8 +218,8 @@ def unit_dimension(unit: str) -> tuple[float, Counter[str]]:
     """Return the factor of a unit to its base, and its base units with their powers."""
     base, factor = UNITS.get(unit, (unit, 1.0))
     powers: Counter[str] = Counter()
-    above, _, below = base.partition("/")
-    for sign, part in ((1, above), (-1, below)):
+    numerator, _, denominator = base.partition("/")
+    for sign, part in ((1, numerator), (-1, denominator)):
         for name in part.split("*"):
             if name and name != "1":
                 powers[name] += sign
@@ -227,23 +227,26 @@ def unit_dimension(unit: str) -> tuple[float, Counter[str]]:
 
 
 def unit_kind(unit: str) -> str:
-    """Return what a unit measures, ignoring counted things: GB and TiB are one kind."""
+    """Return the base units of a unit as text, e.g. “B/s”; empty for numbers and counts.
+
+    Units of one kind, such as GB and TiB, have the same.
+    """
     return _format_unit_powers(unit_dimension(unit)[1])
 
 
 def _format_unit_powers(powers: Counter[str]) -> str:
-    above = "*".join(sorted(n for n, p in powers.items() for _ in range(p)))
-    below = "*".join(sorted(n for n, p in powers.items() for _ in range(-p)))
-    counted = all(n in _COUNTED for n in powers)
-    if counted or not powers:
+    numerator = "*".join(sorted(n for n, p in powers.items() for _ in range(p)))
+    denominator = "*".join(sorted(n for n, p in powers.items() for _ in range(-p)))
+    is_count = all(n in _COUNTED for n in powers)
+    if is_count or not powers:
         return ""
-    return f"{above or '1'}/{below}" if below else above
+    return f"{numerator or '1'}/{denominator}" if denominator else numerator
 
 
 def _dimension_without_counts(unit: str) -> str:
     powers = unit_dimension(unit)[1]
-    kept = Counter({n: p for n, p in powers.items() if n not in _COUNTED and p})
-    return _format_unit_powers(kept)
+    measured_powers = Counter({n: p for n, p in powers.items() if n not in _COUNTED and p})
+    return _format_unit_powers(measured_powers)
 
 
 def convert_quantity(quantity: Quantity, unit: str) -> Quantity:
@@ -262,7 +265,7 @@ def convert_quantity(quantity: Quantity, unit: str) -> Quantity:
 
 
 def quote_unit(unit: str | None) -> str:
-    """Name a unit in a sentence."""
+    """Return a unit as a sentence names it: in quotes, or “a plain number”."""
     return f"“{unit}”" if unit else "a plain number"
 
 
@@ -299,13 +302,16 @@ def divide_quantities(left: Quantity, right: Quantity) -> Quantity:
 
 def _combine_units(left: Quantity, right: Quantity, sign: int) -> Quantity:
     left_factor, powers = unit_dimension(left.unit or "")
-    right_factor, others = unit_dimension(right.unit or "")
-    for name, power in others.items():
+    right_factor, right_powers = unit_dimension(right.unit or "")
+    for name, power in right_powers.items():
         powers[name] += sign * power
-    kept = Counter({n: p for n, p in powers.items() if p and n not in _COUNTED})
-    value = right.value * right_factor
-    scaled = left.value * left_factor
-    return Quantity(scaled * value if sign > 0 else scaled / value, _format_unit_powers(kept))
+    remaining_powers = Counter({n: p for n, p in powers.items() if p and n not in _COUNTED})
+    right_value = right.value * right_factor
+    left_value = left.value * left_factor
+    return Quantity(
+        left_value * right_value if sign > 0 else left_value / right_value,
+        _format_unit_powers(remaining_powers),
+    )
 
 
 SPEC = re.compile(r"^(?P<comma>,)?(?:\.(?P<digits>\d{1,2}))?(?P<form>[fgd])?$")
@@ -365,8 +371,8 @@ def parse_quantity(text: str) -> Quantity | None:
     unit = known_unit(word)
     if unit is None or not math.isfinite(number):
         return None
-    whole = int(number) if number == int(number) and abs(number) < 1e15 else number
-    return Quantity(whole, unit)
+    value = int(number) if number == int(number) and abs(number) < 1e15 else number
+    return Quantity(value, unit)
 
 
 _SIZE = re.compile(r"^(\d+(?:\.\d+)?)([kMBT])$")

@@ -71,7 +71,7 @@ def read_mapping(
     """Parse a mapping that begins at (line, column) of its file.
 
     Invalid parts are reported and left out; the result is always a mapping. A sentence
-    may hold a colon, unless it stands behind one of the `keys`: then a line is likely missing.
+    may contain a colon, unless one of the `keys` is before it: then a line break is likely missing.
     """
     plain = _read_plain_lines(text, line, column)
     return plain or _read_yaml(_quote_sentences(text, keys), report, line, column)
@@ -81,8 +81,8 @@ def _quote_sentences(text: str, keys: Collection[str]) -> str:
     rows = text.split("\n")
     for number, row in enumerate(rows):
         match = _SENTENCE.fullmatch(row)
-        goes_on = rows[number + 1 : number + 2] and rows[number + 1][:1] == " "
-        if match is None or goes_on or " #" in row:
+        is_continued = rows[number + 1 : number + 2] and rows[number + 1][:1] == " "
+        if match is None or is_continued or " #" in row:
             continue
         if not any(re.search(rf"(?<!\S){key}:(?!\S)", match["value"]) for key in keys):
             quoted = match["value"].replace("'", "''")
@@ -97,19 +97,19 @@ def _read_yaml(text: str, report: Report, line: int, column: int) -> YamlMapping
         report("E10", line, column, "This block is too long to be metadata.", "")
         return empty
     try:
-        deep = _DEEP.search(text) is not None and _nesting_depth(text) > _MOST_NESTED
-        node = None if deep else yaml.compose(text, Loader=_TextLoader)
+        is_too_deep = _DEEP.search(text) is not None and _nesting_depth(text) > _MOST_NESTED
+        node = None if is_too_deep else yaml.compose(text, Loader=_TextLoader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         if not _report_key_without_colon(text, report, line, column):
             _report_unreadable(error, text, report, line, column)
         return empty
-    if deep:
+    if is_too_deep:
         report("E88", line, column, *_TOO_DEEP)
     if node is None:
         return empty
-    built = _NodeConverter(report, line, column).convert(node)
-    if isinstance(built, YamlMapping):
-        return built
+    value = _NodeConverter(report, line, column).convert(node)
+    if isinstance(value, YamlMapping):
+        return value
     if not _report_key_without_colon(text, report, line, column):
         message = "This is not a list of “key: value” lines."
         report("E10", line, column, message, "Write “key: value”, one to a line.")
@@ -117,35 +117,47 @@ def _read_yaml(text: str, report: Report, line: int, column: int) -> YamlMapping
 
 
 def _quote_values_with_yaml_signs(text: str, report: Report, line: int, column: int) -> str:
-    """Read values that YAML takes for references or tags as text, and report the first.
+    """Quote values that YAML would read as references, tags or comments, and report the first.
 
     Only the sign is removed, so that the rest is still checked. A value that begins
-    with a placeholder is text, too: as a mapping it would contain a colon.
+    with a placeholder such as {name} is quoted too: a mapping would contain a colon.
     """
     rows = text.split("\n")
-    told = False
+    is_reported = False
     for number, row in enumerate(rows):
         if match := _BRACED.fullmatch(row):
             rows[number] = f"{match['head']}'{match['value']}'"
         if match := _CUT.fullmatch(row):
-            meant = match["value"].replace('"', "'")
-            at = row.index("#", match.start("value")) + (1 if number else column)
+            suggestion = match["value"].replace('"', "'")
+            sign_column = row.index("#", match.start("value")) + (1 if number else column)
             message = "“#” begins a comment here: the rest of the line is not read."
-            report("E10", line + number, at, message, f'Write {match["key"]}: "{shorten(meant)}"')
-            rows[number] = f'{match["head"]}"{meant}"'
+            report(
+                "E10",
+                line + number,
+                sign_column,
+                message,
+                f'Write {match["key"]}: "{shorten(suggestion)}"',
+            )
+            rows[number] = f'{match["head"]}"{suggestion}"'
         match = _SIGNED.fullmatch(row)
         if match is None:
             continue
-        plain = match["value"].lstrip("&*!").replace('"', "'")
-        meant = f'"{match["value"]}"'
+        value_without_sign = match["value"].lstrip("&*!").replace('"', "'")
+        suggestion = f'"{match["value"]}"'
         if match["key"] not in _FREE:
-            meant = plain = plain.split()[-1]
-        if not told:
-            at = match.start("value") + (1 if number else column)
+            suggestion = value_without_sign = value_without_sign.split()[-1]
+        if not is_reported:
+            sign_column = match.start("value") + (1 if number else column)
             message = f"“{match['value'][:40]}” begins with a sign that YAML reads."
-            report("E10", line + number, at, message, f"Write {match['key']}: {shorten(meant)}")
-        told = True
-        rows[number] = f'{match["head"]}"{plain}"'
+            report(
+                "E10",
+                line + number,
+                sign_column,
+                message,
+                f"Write {match['key']}: {shorten(suggestion)}",
+            )
+        is_reported = True
+        rows[number] = f'{match["head"]}"{value_without_sign}"'
     return "\n".join(rows)
 
 
@@ -177,10 +189,10 @@ def _read_plain_lines(text: str, line: int, column: int) -> YamlMapping | None:
         match = _PLAIN.fullmatch(row)
         if match is None or match[1] in values:
             return None
-        first = 1 if number else column
-        keys[match[1]] = YamlText(match[1], line + number, first)
+        first_column = 1 if number else column
+        keys[match[1]] = YamlText(match[1], line + number, first_column)
         value = match[2].rstrip(" ")
-        values[match[1]] = YamlText(value, line + number, first + match.start(2))
+        values[match[1]] = YamlText(value, line + number, first_column + match.start(2))
     return YamlMapping(values, keys, line, column)
 
 
@@ -204,18 +216,18 @@ class _TextLoader(_BASE):  # type: ignore[misc]  # the C or the Python loader, d
 def _report_key_without_colon(text: str, report: Report, line: int, column: int) -> bool:
     """Report the first key without a colon, or without a space after it."""
     for number, row in enumerate(text.split("\n")):
-        place = (line + number, 1 if number else column)
+        location = (line + number, 1 if number else column)
         if match := _BARE.fullmatch(row):
             hint = f"Write {match['key']}: {shorten(match['value'])}"
             message = f"“{row.strip()[:60]}” has no colon and space behind its key."
-            report("E10", *place, message, hint)
+            report("E10", *location, message, hint)
             return True
         if match := _COLON.fullmatch(row):
             hint = (
                 f'Write {match["key"]}: "{shorten(match["value"])}", or each key on its own line.'
             )
             message = f"“{match['value'][:60]}” holds a colon, and no quotes around it."
-            report("E10", place[0], place[1] + match.start("value"), message, hint)
+            report("E10", location[0], location[1] + match.start("value"), message, hint)
             return True
     return False
 
@@ -258,22 +270,22 @@ def _describe_yaml_error(parser_message: str, line: str) -> tuple[str, str]:
     tab = line.lstrip(" ").startswith("\t")
     if tab or "tab character" in parser_message or "'\\t'" in parser_message:
         return "This line begins with a tab.", _TABLESS
-    for known, said, remedy in _WORDS:
-        if match := known.fullmatch(parser_message):
-            return match.expand(said), remedy
+    for pattern, message, remedy in _WORDS:
+        if match := pattern.fullmatch(parser_message):
+            return match.expand(message), remedy
     return f"This cannot be read: {parser_message}.", _KEYED
 
 
 def _report_unreadable(error: Exception, text: str, report: Report, line: int, column: int) -> None:
     marks = [getattr(error, f"{name}_mark", None) for name in ("problem", "context")]
-    opened = str(getattr(error, "context", "")).startswith(_OPENED)
-    mark = marks[1] if opened and marks[1] else marks[0] or marks[1]
-    what = getattr(error, "problem", None) or "it is not YAML"
+    is_unclosed = str(getattr(error, "context", "")).startswith(_OPENED)
+    mark = marks[1] if is_unclosed and marks[1] else marks[0] or marks[1]
+    parser_message = getattr(error, "problem", None) or "it is not YAML"
     row = text.split("\n")[mark.line : mark.line + 1] if mark else []
-    said, remedy = _describe_yaml_error(what, row[0] if row else "")
+    message, remedy = _describe_yaml_error(parser_message, row[0] if row else "")
     at_line = line + (mark.line if mark else 0)
     at_column = 1 + mark.column if mark and mark.line else column
-    report("E10", at_line, at_column, said, remedy)
+    report("E10", at_line, at_column, message, remedy)
 
 
 class _NodeConverter:
@@ -291,32 +303,32 @@ class _NodeConverter:
         return self.line + mark.line, column
 
     def convert(self, node: yaml.Node) -> Node:
-        where = self.locate(node)
+        location = self.locate(node)
         if id(node) in self.seen:
-            self.report("E10", *where, "References (&, *) are not allowed here.", "")
-            return YamlText("", *where)
+            self.report("E10", *location, "References (&, *) are not allowed here.", "")
+            return YamlText("", *location)
         self.seen.add(id(node))
         if isinstance(node, yaml.MappingNode):
-            return self.convert_mapping(node, where)
+            return self.convert_mapping(node, location)
         if isinstance(node, yaml.SequenceNode):
-            return YamlList(tuple(self.convert(n) for n in node.value), *where)
-        return YamlText(str(node.value), *where)
+            return YamlList(tuple(self.convert(n) for n in node.value), *location)
+        return YamlText(str(node.value), *location)
 
     def convert_mapping(self, node: yaml.MappingNode, where: tuple[int, int]) -> YamlMapping:
         values: dict[str, Node] = {}
         keys: dict[str, YamlText] = {}
         for key_node, value_node in node.value:
-            at = self.locate(key_node)
+            key_location = self.locate(key_node)
             name = key_node.value if isinstance(key_node, yaml.ScalarNode) else ""
             if not name:
-                self.report("E10", *at, "A key must be a word.", "")
+                self.report("E10", *key_location, "A key must be a word.", "")
             elif name in values:
-                first = keys[name].line
-                message = f"“{name}” is written twice; it stands in line {first} too."
-                self.report("E11", *at, message, "Keep one of them.")
+                first_line = keys[name].line
+                message = f"“{name}” is written twice; it stands in line {first_line} too."
+                self.report("E11", *key_location, message, "Keep one of them.")
             else:
                 values[name] = self.convert(value_node)
-                keys[name] = YamlText(name, *at)
+                keys[name] = YamlText(name, *key_location)
         return YamlMapping(values, keys, *where)
 
 

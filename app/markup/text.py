@@ -20,9 +20,9 @@ _UNSPACED = (
 _LETTER = re.compile(_UNSPACED)
 _LETTERS_OF_A_WORD = 2  # on average, in Chinese and Japanese
 BOUNDARY = "\u200b"
-"""Written between letters that may be the ends of words; it is never seen."""
+"""Written between letters that may be the ends of words; invisible."""
 ENDS = ".!?\u06d4\u061f\u0964\u3002\uff01\uff1f"
-"""Signs that end a sentence, in several scripts. Behind the last three stands no space."""
+"""Punctuation that ends a sentence, in several scripts. No space follows the last three."""
 UNSPACED_ENDS = ENDS[-3:]
 
 
@@ -34,12 +34,12 @@ def text_direction(tag: str) -> str:
     """
     language, *rest = tag.split("-")
     script = next((part for part in rest if len(part) == 4), "")
-    right = script in _RIGHT_TO_LEFT_SCRIPTS if script else language in _RIGHT_TO_LEFT
-    return "rtl" if right else "ltr"
+    is_right_to_left = script in _RIGHT_TO_LEFT_SCRIPTS if script else language in _RIGHT_TO_LEFT
+    return "rtl" if is_right_to_left else "ltr"
 
 
 def mark_unspaced_letters(text: str) -> str:
-    """Return the text with a boundary before and behind each letter that may be a word.
+    """Return the text with a boundary before and after each letter that may be a word.
 
     >>> mark_unspaced_letters("GPU 缓存").replace(BOUNDARY, "|")
     'GPU |缓||存|'
@@ -53,7 +53,7 @@ def is_of_unspaced_script(letter: str) -> bool:
 
 
 def count_words(text: str) -> int:
-    """Count the words of a text; two letters are one where no spaces part them.
+    """Count the words of a text; in scripts without spaces two letters count as one word.
 
     >>> count_words("two words"), count_words("键值缓存"), count_words("GPU 缓存")
     (2, 2, 2)
@@ -153,12 +153,12 @@ def jaccard_similarity(one: tuple[int, ...], other: tuple[int, ...]) -> float:
     if not one or not other:
         return 1.0 if one == other else 0.0
     union = sorted({*one, *other})[:MOST_SAMPLES]
-    both = set(one) & set(other)
-    return sum(value in both for value in union) / len(union)
+    common = set(one) & set(other)
+    return sum(value in common for value in union) / len(union)
 
 
 def shorten(text: str, most: int = 200) -> str:
-    """Return a text for a hint; one longer than `most` shows by … that it was cut.
+    """Return a text for a hint; one longer than `most` is cut and ends with “…”.
 
     >>> shorten("two ways out", 5)
     'two w…'
@@ -170,24 +170,26 @@ def closest_word(word: str, known: Iterable[str], min_similarity: float = 0.6) -
     """Return the known word closest to `word`, or "" if none is similar by at least `min_similarity`."""
     if len(word) > _LONGEST_WORD:
         return ""
-    every = list(known)
-    same = [one for one in every if one.casefold() == word.casefold()]
-    plain = unicodedata.normalize("NFKD", word).encode("ascii", "ignore").decode()
+    known_words = list(known)
+    same_ignoring_case = [
+        candidate for candidate in known_words if candidate.casefold() == word.casefold()
+    ]
+    ascii_word = unicodedata.normalize("NFKD", word).encode("ascii", "ignore").decode()
     matches = (
-        same
-        or difflib.get_close_matches(word, every, n=1, cutoff=min_similarity)
-        or difflib.get_close_matches(plain, every, n=1, cutoff=min_similarity)
+        same_ignoring_case
+        or difflib.get_close_matches(word, known_words, n=1, cutoff=min_similarity)
+        or difflib.get_close_matches(ascii_word, known_words, n=1, cutoff=min_similarity)
     )
     return matches[0] if matches else ""
 
 
 def hint_for_unknown_word(word: str, known: Iterable[str], min_similarity: float = 0.6) -> str:
     """Return a hint for an unknown word: the closest known one, or all of them."""
-    words = sorted(set(known))
-    near = closest_word(word, words, min_similarity)
-    if near:
-        return f"Did you mean “{near}”?"
-    return f"Known: {', '.join(words)}." if 0 < len(words) <= 24 else ""
+    known_words = sorted(set(known))
+    closest = closest_word(word, known_words, min_similarity)
+    if closest:
+        return f"Did you mean “{closest}”?"
+    return f"Known: {', '.join(known_words)}." if 0 < len(known_words) <= 24 else ""
 
 
 def is_path_inside(file: str) -> bool:

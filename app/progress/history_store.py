@@ -1,4 +1,4 @@
-"""SQL: what each day held, pages that were opened, and work left open."""
+"""SQL: totals of each study day, opened pages, and unfinished work."""
 
 import dataclasses
 import datetime as dt
@@ -94,17 +94,17 @@ def load_unfinished_runs(
     rows = db.connection().execute(_NEWEST, {"learner": learner_id}).all()
     if not rows:
         return None, None
-    asked = db.connection().execute(_DONE, {"runs": [row.id for row in rows]})
-    done = {(row.run_id, row.item) for row in asked}
-    placing, left_run = None, None
+    attempts = db.connection().execute(_DONE, {"runs": [row.id for row in rows]})
+    answered = {(row.run_id, row.item) for row in attempts}
+    placement_test, practice_run = None, None
     for row in rows:
         items = [item for item in json.loads(row.asked) if item in course_questions]
-        left = sum((row.id, item) not in done for item in items)
-        if left and row.mode == "placement":
-            placing = OpenPlacementTest(row.id, left)
-        elif left and row.id == max(one.id for one in rows):
-            left_run = OpenPracticeRun(row.id, left, len(items))
-    return placing, left_run
+        open_count = sum((row.id, item) not in answered for item in items)
+        if open_count and row.mode == "placement":
+            placement_test = OpenPlacementTest(row.id, open_count)
+        elif open_count and row.id == max(run.id for run in rows):
+            practice_run = OpenPracticeRun(row.id, open_count, len(items))
+    return placement_test, practice_run
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -164,14 +164,16 @@ class OpenedPage:
 
 
 def _parse_section_read_times(text: str) -> dict[str, int]:
-    marks = (mark.rpartition("@") for mark in text.split(" "))
-    return {section: int(at) for section, _, at in marks}
+    entries = (entry.rpartition("@") for entry in text.split(" "))
+    return {section: int(read_at) for section, _, read_at in entries}
 
 
 def load_opened_pages(db: Session, learner_id: int) -> tuple[OpenedPage, ...]:
     """Return the pages that this learner has read in, the most recent first."""
     rows = db.connection().execute(_PAGES, {"learner": learner_id})
-    return tuple(OpenedPage(topic, _parse_section_read_times(text), at) for topic, text, at in rows)
+    return tuple(
+        OpenedPage(topic, _parse_section_read_times(text), read_at) for topic, text, read_at in rows
+    )
 
 
 _RIGHT = literal_column("1") <= SCORE  # no parameter, which PostgreSQL could not group by

@@ -61,8 +61,8 @@ def format_icalendar(
 ) -> str:
     """Return the iCalendar file: today's list, the mock exams, the exam.
 
-    `event_id_seed` makes event ids stable and unique. A calendar must hold at least one event, so without any
-    one event says what is missing.
+    `event_id_seed` makes event ids stable and unique. A calendar must have at least one event: if
+    there is none, a single event says what is missing.
     """
     now = ctx.now
     lines = [
@@ -94,9 +94,9 @@ def _calendar_entries(
             f"Headroom: {format_minutes_at_least_one(plan.minutes)}".replace(NBSP, " "),
             parts,
         )
-    listed = {ctx.day} if plan is not None and plan.tasks else set()
+    days_with_tasks = {ctx.day} if plan is not None and plan.tasks else set()
     for mock in calendar.mocks:
-        if mock >= ctx.day and mock not in listed and calendar.exam:
+        if mock >= ctx.day and mock not in days_with_tasks and calendar.exam:
             yield mock, "Headroom: Mock exam", []
     if calendar.exam:
         yield calendar.exam, f"Exam: {exam}", []
@@ -114,12 +114,12 @@ def fold_ical_line(line: str) -> str:
     """
     pieces, piece, size = [], "", 0
     for letter in line:
-        more = len(letter.encode())
-        if size + more > _WIDE:
+        byte_count = len(letter.encode())
+        if size + byte_count > _WIDE:
             pieces.append(piece)
             piece, size = "", 1  # the leading space of the next line
         piece += letter
-        size += more
+        size += byte_count
     return "\r\n ".join([*pieces, piece])
 
 
@@ -132,10 +132,10 @@ def _format_all_day_event(
     hour: int | None,
 ) -> list[str]:
     """Return an all-day event that does not block the calendar, with an alarm at an hour of it."""
-    name = hashlib.sha256(f"{event_id_seed}:{day.isoformat()}".encode()).hexdigest()[:32]
+    event_id = hashlib.sha256(f"{event_id_seed}:{day.isoformat()}".encode()).hexdigest()[:32]
     lines = [
         "BEGIN:VEVENT",
-        f"UID:{name}@headroom",
+        f"UID:{event_id}@headroom",
         f"DTSTAMP:{now:%Y%m%dT%H%M%SZ}",
         f"DTSTART;VALUE=DATE:{day:%Y%m%d}",
         f"DTEND;VALUE=DATE:{day + dt.timedelta(days=1):%Y%m%d}",
@@ -173,20 +173,20 @@ class PlanWeeks:
 
 
 def build_plan_weeks(ctx: RequestContext, calendar: PlanCalendar, record: StudyRecord) -> PlanWeeks:
-    """Return the weeks to the exam from Monday to Sunday; if they are many, not those between."""
+    """Return the weeks to the exam, from Monday to Sunday; of many weeks, the first ones and the last."""
     monday = ctx.day - ctx.day.weekday() * _DAY
     end = calendar.exam or ctx.day + 7 * _DAY
-    weeks = (end - monday).days // 7 + 1
-    shown = weeks if weeks <= _MOST_WEEKS else _MOST_WEEKS - 1
+    week_count = (end - monday).days // 7 + 1
+    shown_count = week_count if week_count <= _MOST_WEEKS else _MOST_WEEKS - 1
 
     def week(number: int) -> Sequence[PlanDay]:
         days = (monday + (7 * number + n) * _DAY for n in range(7))
         return [_plan_day(ctx.learner, d, calendar, record) for d in days]
 
     return PlanWeeks(
-        [week(n) for n in range(shown)],
-        max(0, weeks - shown - 1),
-        week(weeks - 1) if weeks > shown else (),
+        [week(n) for n in range(shown_count)],
+        max(0, week_count - shown_count - 1),
+        week(week_count - 1) if week_count > shown_count else (),
     )
 
 
@@ -201,8 +201,7 @@ def _plan_day(
 class PlanVerdict:
     """Whether the unread pages fit: how many there are, their minutes, the minutes for reading.
 
-    `essentials` are the minutes of their essential sections alone. The list of a day goes by the
-    same minutes.
+    `essentials` are the minutes of their essential sections alone.
     """
 
     pages: int
@@ -295,8 +294,8 @@ def move_mock_exam(
         mocks = move_mock_exam_day(ctx.learner.plan_calendar(ctx.day), old, new, ctx.day)
     except ValueError as error:
         raise InvalidInputError(str(error), "new") from None
-    moved = {"mock_days": " ".join(day.isoformat() for day in mocks)}
-    change_settings(ctx.db, ctx.learner.id, moved)
+    changed = {"mock_days": " ".join(day.isoformat() for day in mocks)}
+    change_settings(ctx.db, ctx.learner.id, changed)
     return RedirectResponse("/plan", 303)
 
 
@@ -316,13 +315,13 @@ def serve_calendar_feed(
         raise NotFoundError("There is no calendar at this address. It may have been renewed.")
     ctx = RequestContext(request, library, learner, db, now)
     # Calendar programs poll. The plan changes only if one of these values does.
-    known = f"{key} {feed.changes} {ctx.day} {library.version}"
-    tag = f'W/"{hashlib.sha256(known.encode()).hexdigest()[:32]}"'
-    if tag in request.headers.get("if-none-match", ""):
-        return Response(status_code=304, headers={"etag": tag})
-    name = library.syllabus.exam or library.syllabus.title
-    text = format_icalendar(ctx, load_plan(ctx), name, learner.key)
-    return Response(text, media_type="text/calendar; charset=utf-8", headers={"etag": tag})
+    cache_key = f"{key} {feed.changes} {ctx.day} {library.version}"
+    etag = f'W/"{hashlib.sha256(cache_key.encode()).hexdigest()[:32]}"'
+    if etag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers={"etag": etag})
+    exam_name = library.syllabus.exam or library.syllabus.title
+    text = format_icalendar(ctx, load_plan(ctx), exam_name, learner.key)
+    return Response(text, media_type="text/calendar; charset=utf-8", headers={"etag": etag})
 
 
 @calendar_router.post("/plan/calendar")

@@ -36,8 +36,8 @@ class ExamResult:
 class PredictionOutcome:
     """A result and the last prediction before it, None if there was none.
 
-    `score` is scaled to the number of questions in the prediction, if the bank was too small to
-    fill the paper.
+    `scaled_score` is scaled to the number of questions in the prediction, which is larger if the
+    question bank was too small for a whole exam.
     """
 
     result: ExamResult
@@ -45,7 +45,7 @@ class PredictionOutcome:
 
     @property
     def is_comparable(self) -> bool:
-        """Whether it says anything about the prediction."""
+        """Whether it can be compared: there was a prediction, and enough questions were answered."""
         enough = has_enough_answers(self.result.answered, self.result.questions)
         return self.predicted is not None and enough
 
@@ -77,21 +77,21 @@ def pair_results_with_predictions(
 def _last_prediction_before(
     predictions: Iterable[ScorePrediction], result: ExamResult
 ) -> ScorePrediction | None:
-    made = [p for p in predictions if p.exam == result.exam and p.at <= result.started]
-    return max(made, key=lambda p: p.at, default=None)
+    earlier = [p for p in predictions if p.exam == result.exam and p.at <= result.started]
+    return max(earlier, key=lambda p: p.at, default=None)
 
 
 def describe_share_in_range(outcomes: Iterable[PredictionOutcome]) -> str:
-    """Return a sentence with the share of results inside the range; empty if none counts yet.
+    """Return a sentence with the share of results inside the range; empty if none is comparable.
 
     The range is meant to cover nine results of ten, so the sentence names that number too.
     """
-    counted = [turnout for turnout in outcomes if turnout.is_comparable]
-    if not counted:
+    comparable = [outcome for outcome in outcomes if outcome.is_comparable]
+    if not comparable:
         return ""
-    inside = sum(turnout.is_inside_range for turnout in counted)
-    said = f"{inside} of {len(counted)} results lay inside the range"
-    if len(counted) == 1:
-        where = "inside" if inside else "outside"
-        said = f"The one full mock exam to compare so far lay {where} its range"
-    return f"{said}; nine of ten should lie inside, if the predictions are sound."
+    inside_count = sum(outcome.is_inside_range for outcome in comparable)
+    sentence = f"{inside_count} of {len(comparable)} results lay inside the range"
+    if len(comparable) == 1:
+        position = "inside" if inside_count else "outside"
+        sentence = f"The one full mock exam to compare so far lay {position} its range"
+    return f"{sentence}; nine of ten should lie inside, if the predictions are sound."

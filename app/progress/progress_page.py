@@ -1,4 +1,4 @@
-"""The Progress page: the expected score, what only grows, and the objectives."""
+"""The Progress page: expected score, totals, objectives, and earlier predictions."""
 
 import dataclasses
 import datetime as dt
@@ -43,18 +43,24 @@ from app.widgets.svg import (
 
 def draw_score_estimate(estimate: ScoreEstimate, target: int | None) -> Markup:
     """Draw the expected score and its range; `target` is in questions."""
-    of = estimate.questions
-    says = f"About {estimate.expected} of {of}, likely {estimate.low} to {estimate.high}"
-    label = f"your target, {target}" if target else ""
+    question_count = estimate.questions
+    alt_text = (
+        f"About {estimate.expected} of {question_count}, likely {estimate.low} to {estimate.high}"
+    )
+    target_label = f"your target, {target}" if target else ""
     score = ScoreRange(
         score=estimate.expected,
         low=estimate.low,
         high=estimate.high,
-        of=of,
+        of=question_count,
         target=target or 0,
-        target_words=label,
+        target_words=target_label,
     )
-    return draw_score_range(score, f"{says}; {label}" if label else says, (0, of // 2, of))
+    return draw_score_range(
+        score,
+        f"{alt_text}; {target_label}" if target_label else alt_text,
+        (0, question_count // 2, question_count),
+    )
 
 
 _TENTHS = (
@@ -109,10 +115,12 @@ def build_prediction_chart(
 ) -> PredictionChart:
     """Return the last exams; `day_of` maps a moment in ms to the learner's study day."""
     sentence = describe_share_in_range(outcomes)
-    told = sentence or "No result can be held against a prediction yet."
+    caption = sentence or "No result can be held against a prediction yet."
     return PredictionChart(
-        lines=tuple(_prediction_row(turnout, day_of) for turnout in reversed(outcomes)),
-        svg=_draw_predictions(outcomes[-MAX_PREDICTIONS:], day_of, f"{told} The table has each."),
+        lines=tuple(_prediction_row(outcome, day_of) for outcome in reversed(outcomes)),
+        svg=_draw_predictions(
+            outcomes[-MAX_PREDICTIONS:], day_of, f"{caption} The table has each."
+        ),
         sentence=sentence,
     )
 
@@ -121,39 +129,41 @@ def _draw_predictions(
     last: Sequence[PredictionOutcome], day_of: Callable[[int], dt.date], alt_text: str
 ) -> Markup:
     marks = _PLANE.draw_ticks(format_in_percent)
-    for place, turnout in enumerate(last):
-        x = _PLANE.box.width * (place + 0.5) / len(last)
-        marks += _draw_prediction(turnout, x)
-        if turnout in (last[0], last[-1]):
-            day = format_short_date(day_of(turnout.result.started))
+    for index, outcome in enumerate(last):
+        x = _PLANE.box.width * (index + 0.5) / len(last)
+        marks += _draw_prediction(outcome, x)
+        if outcome in (last[0], last[-1]):
+            day = format_short_date(day_of(outcome.result.started))
             marks.append(draw_text(day, x, 146, "m"))
     return build_svg_element(marks, 150, alt_text)
 
 
 def _draw_prediction(outcome: PredictionOutcome, x: float) -> list[str]:
     """Draw the predicted range, the expected score in it, and the result."""
-    told, result = outcome.predicted, outcome.result
-    questions = (told.questions if told else result.questions) or 1
+    prediction, result = outcome.predicted, outcome.result
+    questions = (prediction.questions if prediction else result.questions) or 1
     marks = []
-    if told is not None:
-        low, high = (_PLANE.y_pixels(n / questions) for n in (told.low, told.high))
+    if prediction is not None:
+        low, high = (_PLANE.y_pixels(n / questions) for n in (prediction.low, prediction.high))
         marks = [
             draw_line("thin", x, high, x, low),
             draw_short_horizontal_line("thin", x, high),
             draw_short_horizontal_line("thin", x, low),
-            draw_short_horizontal_line("edge", x, _PLANE.y_pixels(told.expected / questions)),
+            draw_short_horizontal_line("edge", x, _PLANE.y_pixels(prediction.expected / questions)),
         ]
-    look = "ink" if outcome.is_inside_range else "hole"
-    return [*marks, draw_dot(look, x, _PLANE.y_pixels(outcome.scaled_score / questions), 5)]
+    dot_class = "ink" if outcome.is_inside_range else "hole"
+    return [*marks, draw_dot(dot_class, x, _PLANE.y_pixels(outcome.scaled_score / questions), 5)]
 
 
 def _prediction_row(outcome: PredictionOutcome, day_of: Callable[[int], dt.date]) -> PredictionRow:
-    told, result = outcome.predicted, outcome.result
+    prediction, result = outcome.predicted, outcome.result
     return PredictionRow(
         number=result.number,
         day=format_short_date(day_of(result.started)),
-        predicted=f"{told.expected:.0f}, {told.low} to {told.high}" if told else "",
-        told=format_short_date(told.day) if told else "",
+        predicted=f"{prediction.expected:.0f}, {prediction.low} to {prediction.high}"
+        if prediction
+        else "",
+        told=format_short_date(prediction.day) if prediction else "",
         result=f"{result.score:.3g} of {result.questions}",
         verdict=_prediction_verdict(outcome),
     )
@@ -163,8 +173,8 @@ def _prediction_verdict(outcome: PredictionOutcome) -> str:
     if outcome.predicted is None:
         return "nothing predicted before"
     if not outcome.is_comparable:
-        left = outcome.result.questions - outcome.result.answered
-        return f"not counted, {left} left open"
+        open_count = outcome.result.questions - outcome.result.answered
+        return f"not counted, {open_count} left open"
     if outcome.is_inside_range:
         return "inside"
     return "above" if outcome.scaled_score > outcome.predicted.high else "below"
@@ -178,12 +188,12 @@ def load_prediction_chart(ctx: RequestContext) -> PredictionChart:
     learner, db = ctx.learner, ctx.db
     results = store.load_exam_results(db, learner.id, _SITTINGS) if learner.id else ()
     # Without a mock exam there is no result to compare a prediction with.
-    told = store.load_score_predictions(db, learner.id) if results else ()
+    predictions = store.load_score_predictions(db, learner.id) if results else ()
     # A paper of one domain or of missed questions is not the exam that was predicted.
-    foretold = {one.exam for one in told} | ctx.library.exams.keys()
-    results = tuple(one for one in results if one.exam in foretold)
+    predicted_exams = {prediction.exam for prediction in predictions} | ctx.library.exams.keys()
+    results = tuple(result for result in results if result.exam in predicted_exams)
     return build_prediction_chart(
-        pair_results_with_predictions(told, results),
+        pair_results_with_predictions(predictions, results),
         lambda at: learner.study_day(from_milliseconds(at)),
     )
 
@@ -196,11 +206,13 @@ def show_progress(ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
     learner = ctx.learner
     plan, record = load_plan(ctx), load_study_record(ctx)
     estimate = plan.estimate if plan else None
-    scores = store.load_score_predictions(ctx.db, learner.id) if learner.id else ()
-    trend = build_score_trend(scores, cached_course_facts(ctx.library).exam, estimate)
+    predictions = store.load_score_predictions(ctx.db, learner.id) if learner.id else ()
+    trend = build_score_trend(predictions, cached_course_facts(ctx.library).exam, estimate)
     target = target_in_questions(plan, learner.target)
-    firsts = history.count_first_answers_by_certainty(ctx.db, learner.id) if learner.id else {}
-    begun = record.first or ctx.day
+    first_answer_counts = (
+        history.count_first_answers_by_certainty(ctx.db, learner.id) if learner.id else {}
+    )
+    first_day = record.first or ctx.day
     return ctx.page(
         "progress/index.html",
         estimate=estimate,
@@ -220,6 +232,6 @@ def show_progress(ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
             plan.answered if plan else (),
         ),
         predictions=load_prediction_chart(ctx),
-        calibration=build_calibration_chart(firsts),
-        log=build_study_heatmap(record.counts, ctx.day, begun) if learner.calendar else None,
+        calibration=build_calibration_chart(first_answer_counts),
+        log=build_study_heatmap(record.counts, ctx.day, first_day) if learner.calendar else None,
     )

@@ -1,4 +1,4 @@
-"""SQL: shown predictions, and calendar feed URLs."""
+"""SQL: shown predictions, exam results, calendar feed URLs, and mail subscriptions."""
 
 import dataclasses
 import datetime as dt
@@ -43,13 +43,13 @@ _RESULTS = (
     .where(_SITTING.c.learner_id == bindparam("learner"), _SITTING.c.closed_at.is_not(None))
     .group_by(_SITTING.c.id)
     .order_by(_SITTING.c.started_at.desc())
-    .limit(bindparam("most"))
+    .limit(bindparam("limit"))
 )
 
 
 def load_exam_results(db: Session, learner_id: int, limit: int) -> tuple[ExamResult, ...]:
-    """Return the last `most` closed sittings with their scores."""
-    values = {"learner": learner_id, "most": limit}
+    """Return the last `limit` closed sittings with their scores."""
+    values = {"learner": learner_id, "limit": limit}
     rows = db.connection().execute(_RESULTS, values).all()
     return tuple(
         ExamResult(number, exam, started, score, len(json.loads(paper)), answered)
@@ -59,8 +59,8 @@ def load_exam_results(db: Session, learner_id: int, limit: int) -> tuple[ExamRes
 
 def load_feed_key(db: Session, learner_id: int) -> str:
     """Return the key in the learner's feed URL; empty if there is none."""
-    mine = col(CalendarFeed.learner_id) == learner_id
-    return db.scalar(select(col(CalendarFeed.key)).where(mine)) or ""
+    is_own = col(CalendarFeed.learner_id) == learner_id
+    return db.scalar(select(col(CalendarFeed.key)).where(is_own)) or ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -75,19 +75,19 @@ def find_feed(db: Session, key: str) -> CalendarFeedOwner | None:
     """Return the feed with this key; None if there is none."""
     writer = aliased(Learner)
     changes = select(func.sum(col(writer.changes))).where(col(writer.person) == col(Learner.person))
-    wanted = (
+    query = (
         select(col(Learner.id), changes.scalar_subquery())
         .join_from(CalendarFeed, Learner, col(Learner.id) == CalendarFeed.learner_id)
         .where(col(CalendarFeed.key) == key)
     )
-    row = db.execute(wanted).first()
+    row = db.execute(query).first()
     return CalendarFeedOwner(row[0], row[1]) if row else None
 
 
 def replace_feed_key(db: Session, learner_id: int, key: str, now: dt.datetime) -> None:
     """Replace the learner's feed key by `key`; an empty one only ends the feed."""
-    mine = col(CalendarFeed.learner_id) == learner_id
-    db.execute(delete(CalendarFeed).where(mine))
+    is_own = col(CalendarFeed.learner_id) == learner_id
+    db.execute(delete(CalendarFeed).where(is_own))
     if key:
         row = {"learner_id": learner_id, "key": key, "at": to_milliseconds(now)}
         db.execute(insert(CalendarFeed).values(**row))
@@ -104,7 +104,7 @@ class MailSubscription:
     mailed: str
 
 
-_WISH = select(
+_SUBSCRIPTION = select(
     *(TABLES["learner"].c[n] for n in ("id", "mail", "mail_key", "mail_confirmed", "mailed"))
 )
 
@@ -113,21 +113,28 @@ def list_mail_subscriptions(db: Session) -> tuple[MailSubscription, ...]:
     """Return the addresses of all learners who gave one."""
     return tuple(
         MailSubscription(*row)
-        for row in db.connection().execute(_WISH.where(col(Learner.mail) != ""))
+        for row in db.connection().execute(_SUBSCRIPTION.where(col(Learner.mail) != ""))
     )
 
 
 def find_mail_subscription(db: Session, key: str) -> MailSubscription | None:
     """Return the address whose mails link to `key`; None if there is none."""
     row = (
-        db.connection().execute(_WISH.where(col(Learner.mail_key) == key)).first() if key else None
+        db.connection().execute(_SUBSCRIPTION.where(col(Learner.mail_key) == key)).first()
+        if key
+        else None
     )
     return MailSubscription(*row) if row else None
 
 
 def claim_mail_delivery(db: Session, subscription: MailSubscription, day: dt.date) -> bool:
-    """Write down that a mail goes out; False if another process did so or the wish changed."""
-    mine = col(Learner.id) == subscription.learner_id, col(Learner.mail_key) == subscription.key
-    same = col(Learner.mailed) == subscription.mailed
-    done = db.execute(update(Learner).where(*mine, same).values(mailed=day.isoformat()))
-    return bool(done.rowcount)  # type: ignore[attr-defined] # a cursor result
+    """Record that a mail goes out; False if another process did so or the subscription changed."""
+    is_subscriber = (
+        col(Learner.id) == subscription.learner_id,
+        col(Learner.mail_key) == subscription.key,
+    )
+    is_unchanged = col(Learner.mailed) == subscription.mailed
+    result = db.execute(
+        update(Learner).where(*is_subscriber, is_unchanged).values(mailed=day.isoformat())
+    )
+    return bool(result.rowcount)  # type: ignore[attr-defined] # a cursor result

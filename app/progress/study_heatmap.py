@@ -1,4 +1,4 @@
-"""Study heat map."""
+"""The study heat map: answers and reviews of each day, one column per week."""
 
 import dataclasses
 import datetime as dt
@@ -35,10 +35,10 @@ class HeatmapWeek:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StudyHeatmap:
-    """The last weeks; `studied` of the `days` from `since` on had work.
+    """The last weeks; on `studied` of the `days` from `since` on the learner studied.
 
-    `since` is the learner's first day with work in words, empty if that is earlier. `key` is the
-    legend of the colors in `svg`.
+    `since` is the learner's first study day as text, empty if it is before the heat map. `key` is
+    the legend of the colors in `svg`.
     """
 
     svg: Markup
@@ -59,46 +59,49 @@ def build_study_heatmap(
 ) -> StudyHeatmap:
     """Return the heat map up to `today`; `counts` are answers and reviews by ISO date.
 
-    Days before `counted_from`, the first day with work, are drawn but not counted.
+    Days before `counted_from`, the first study day, are drawn but not counted.
     """
     first = first_heatmap_day(today)
     start = max(first, min(counted_from or first, today))
     skipped = (start - first).days // 7 * 7
     days = [first + dt.timedelta(days=n) for n in range((today - first).days + 1)]
-    found = [counts.get(day.isoformat(), 0) for day in days]
-    studied = sum(count > 0 for count in found)
-    counted = (today - start).days + 1
-    since = f"Days with answers or reviews since {format_date_with_weekday(start)}"
+    daily_counts = [counts.get(day.isoformat(), 0) for day in days]
+    studied = sum(count > 0 for count in daily_counts)
+    counted_days = (today - start).days + 1
+    caption = f"Days with answers or reviews since {format_date_with_weekday(start)}"
     return StudyHeatmap(
-        svg=_draw_heatmap(first, found, f"{since}: {studied} of {counted}."),
+        svg=_draw_heatmap(first, daily_counts, f"{caption}: {studied} of {counted_days}."),
         key=_heatmap_legend(),
         rows=tuple(
-            HeatmapWeek(days[n], tuple(found[n : n + 7])) for n in range(skipped, len(days), 7)
+            HeatmapWeek(days[n], tuple(daily_counts[n : n + 7]))
+            for n in range(skipped, len(days), 7)
         ),
         studied=studied,
-        days=counted,
+        days=counted_days,
         since=format_date(start) if start > first else "",
     )
 
 
 def _draw_heatmap(first: dt.date, daily_counts: Sequence[int], alt_text: str) -> Markup:
     """Draw one column per week; the last square is today."""
-    marks = [draw_text_in_pixels(words, x, 12) for x, words in _month_labels(first)]
+    marks = [draw_text_in_pixels(label, x, 12) for x, label in _month_labels(first)]
     marks += [draw_text_in_pixels(name, 0, TOP + n * STEP + 13) for n, name in _NAMES]
-    for number, count in enumerate(daily_counts):
-        week, weekday = divmod(number, 7)
-        level = sum(count >= least for least in _LEVELS)
-        edge = " edge" if number == len(daily_counts) - 1 else ""
-        look = f"{_LOOKS[level]}{edge}"
+    for index, count in enumerate(daily_counts):
+        week, weekday = divmod(index, 7)
+        level = sum(count >= minimum for minimum in _LEVELS)
+        edge = " edge" if index == len(daily_counts) - 1 else ""
+        css_class = f"{_LOOKS[level]}{edge}"
         marks.append(
-            draw_rect_in_pixels(look, LEFT + week * STEP, TOP + weekday * STEP, SIDE, SIDE)
+            draw_rect_in_pixels(css_class, LEFT + week * STEP, TOP + weekday * STEP, SIDE, SIDE)
         )
     width, height = LEFT + WEEKS * STEP, TOP + 7 * STEP
     return build_svg_element(marks, height, alt_text, "heat g", width)
 
 
 def _heatmap_legend() -> Markup:
-    marks = [draw_rect_in_pixels(look, 17 * n, 0, 15, 13) for n, look in enumerate(_LOOKS)]
+    marks = [
+        draw_rect_in_pixels(css_class, 17 * n, 0, 15, 13) for n, css_class in enumerate(_LOOKS)
+    ]
     return build_svg_element(marks, 13, "", "g heat", 17 * len(_LOOKS))
 
 

@@ -1,4 +1,4 @@
-"""The days of the week at hand, and what the last seven days added."""
+"""The days of the current week, and the totals of the last seven days."""
 
 import collections
 import dataclasses
@@ -28,7 +28,7 @@ class StudyRecord:
     """What was done on which study day.
 
     `first` is the first of all days, `counts` the answers, reviews and sections read by ISO date
-    since the begin of the study log, `questions` the answers alone. `opened` pages have a read
+    since the first day of the heat map, `questions` the answers alone. `opened` pages have a read
     section, `read` pages have no unread one; their last sections were read on the days given.
     """
 
@@ -43,13 +43,15 @@ def load_study_record(ctx: RequestContext) -> StudyRecord:
     """Return what the learner did."""
     learner = ctx.learner
     pages = history.load_opened_pages(ctx.db, learner.id) if learner.id else ()
-    since = first_heatmap_day(ctx.day)
-    days = history.load_daily_study_history(ctx.db, learner.id, since)
+    first_day = first_heatmap_day(ctx.day)
+    days = history.load_daily_study_history(ctx.db, learner.id, first_day)
     sections = collections.Counter(
-        learner.study_day(from_milliseconds(at)) for page in pages for at in page.sections.values()
+        learner.study_day(from_milliseconds(read_at))
+        for page in pages
+        for read_at in page.sections.values()
     )
     counts = collections.Counter(days.counts)
-    counts.update({day.isoformat(): n for day, n in sections.items() if day >= since})
+    counts.update({day.isoformat(): n for day, n in sections.items() if day >= first_day})
     return StudyRecord(
         first=min((day for day in (days.first, *sections) if day), default=None),
         counts=counts,
@@ -106,7 +108,7 @@ def build_week_days(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LastSevenDaysSummary:
-    """What the last seven days held: days studied, pages read, answers, cards newly known.
+    """Totals of the last seven days: days studied, pages read, answers, cards newly known.
 
     A card is known once it was recalled on a later day.
     """
@@ -121,13 +123,13 @@ def load_last_seven_days_summary(
     ctx: RequestContext, plan: StudyPlan, record: StudyRecord
 ) -> LastSevenDaysSummary:
     """Return the sums of the last seven study days."""
-    last = [(ctx.day - n * _DAY) for n in range(_LAST_DAYS)]
-    named = [day.isoformat() for day in last]
-    before = load_newest_list(ctx.db, ctx.learner.id, ctx.day - _LAST_DAYS * _DAY)
+    days = [(ctx.day - n * _DAY) for n in range(_LAST_DAYS)]
+    iso_days = [day.isoformat() for day in days]
+    earlier_list = load_newest_list(ctx.db, ctx.learner.id, ctx.day - _LAST_DAYS * _DAY)
     course = cached_course_facts(ctx.library)
     return LastSevenDaysSummary(
-        days=sum(record.counts.get(day, 0) > 0 for day in named),
-        pages=sum(slug in course.pages and day in last for slug, day in record.read.items()),
-        questions=sum(record.questions.get(day, 0) for day in named),
-        cards=plan.progress.cards_known - (before[0].known_cards if before else 0),
+        days=sum(record.counts.get(day, 0) > 0 for day in iso_days),
+        pages=sum(slug in course.pages and day in days for slug, day in record.read.items()),
+        questions=sum(record.questions.get(day, 0) for day in iso_days),
+        cards=plan.progress.cards_known - (earlier_list[0].known_cards if earlier_list else 0),
     )

@@ -69,15 +69,15 @@ def build_first_visit_offer(
     placement = draw_placement_test(
         list(library.questions.values()), library.syllabus.domains, {}, seed
     )
-    order = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
-    first = order[0] if order else None
+    topics = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
+    first_topic = topics[0] if topics else None
     return FirstVisitOffer(
         exam=exam,
         placement=len(placement),
         minutes=len(placement) * PLACEMENT_QUESTION_MINUTES,
-        first=first,
+        first=first_topic,
         route=route,
-        first_minutes=reading_minutes_on_route(first, route) if first else 0.0,
+        first_minutes=reading_minutes_on_route(first_topic, route) if first_topic else 0.0,
     )
 
 
@@ -87,13 +87,13 @@ def draw_task_minutes(plan: StudyPlan) -> Markup:
     parts += [(task.task.minutes, task.minutes_left) for task in plan.tasks]
     total = sum(minutes for minutes, _ in parts) or 1
     marks, x = [], 0.0
-    for minutes, left in parts:
+    for minutes, minutes_left in parts:
         width = 100 * minutes / total
-        done = width - 100 * left / total
+        done_width = width - 100 * minutes_left / total
         if width:
             marks.append(draw_rect_in_percent("bg", x, 0, width, 10))
-        if done:
-            marks.append(draw_rect_in_percent("won", x, 0, done, 10))
+        if done_width:
+            marks.append(draw_rect_in_percent("won", x, 0, done_width, 10))
         x += width
     label = f"{plan.minutes_left} of {plan.minutes} minutes are left"
     return build_svg_element(marks, 10, label, "g cells")
@@ -177,11 +177,11 @@ def target_in_questions(plan: StudyPlan | None, target: int | None) -> int | Non
 
 
 def _count_cards_due_later_today(ctx: RequestContext, plan: StudyPlan | None) -> int:
-    """Return how many cards come back later today, once the list is done."""
+    """Return how many cards are due later today, once the list is done; 0 before."""
     if plan is None or not plan.is_done:
         return 0
-    left = load_todays_queue(ctx, load_cards_on_day_list(ctx)).left
-    return 0 if left.due or left.fresh else left.waiting
+    remaining = load_todays_queue(ctx, load_cards_on_day_list(ctx)).left
+    return 0 if remaining.due or remaining.fresh else remaining.waiting
 
 
 def _find_open_exam_and_placement(
@@ -203,7 +203,7 @@ def _find_open_exam_and_placement(
 def save_exam_result(
     ctx: WriteContext, result: Annotated[Literal["passed", "failed", ""], Form()] = ""
 ) -> Response:
-    """Save how the exam went; an empty result takes it back."""
+    """Save the result of the real exam; an empty one deletes it."""
     exam = ctx.learner.exam_day
     if exam is None or exam > ctx.day:
         raise ConflictError("Your exam day is not over yet. The result can be saved after it.")

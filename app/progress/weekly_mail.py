@@ -54,7 +54,7 @@ class MailServer:
     base_url: str
 
     def send(self, recipient: str, subject: str, text: str, unsubscribe_url: str) -> None:
-        """Send a mail; raises OSError or SMTPException. `unsubscribe_url` is the address that ends them."""
+        """Send a mail; raises OSError or SMTPException."""
         message = email.message.EmailMessage()
         message["From"], message["To"], message["Subject"] = self.sender, recipient, subject
         message["List-Unsubscribe"] = f"<{unsubscribe_url}>"
@@ -77,12 +77,12 @@ def write_weekly_summary(ctx: RequestContext) -> tuple[str, str] | None:
     if plan is None:
         return None
     week = load_last_seven_days_summary(ctx, plan, load_study_record(ctx))
-    done = (
+    done_text = (
         f"{format_count_with_noun(week.days, 'day')} of study, {format_count_with_noun(week.pages, 'page')}, "
         f"{format_count_with_noun(week.questions, 'answer')}, {format_count_with_noun(week.cards, 'card')} recalled on a "
         "later day for the first time"
     )
-    lines = [f"Your last seven days: {done}."]
+    lines = [f"Your last seven days: {done_text}."]
     if plan.estimate:
         estimate = plan.estimate
         lines.append(
@@ -93,8 +93,8 @@ def write_weekly_summary(ctx: RequestContext) -> tuple[str, str] | None:
     lines.append(f"{progress.objectives_ready} of {progress.objectives} objectives are ready.")
     exam = ctx.learner.exam_day
     if exam is not None and exam >= ctx.day:
-        left = format_count_with_noun((exam - ctx.day).days, "day")
-        lines.append(f"{left} to your exam on {format_date_with_weekday(exam)}.")
+        days_left = format_count_with_noun((exam - ctx.day).days, "day")
+        lines.append(f"{days_left} to your exam on {format_date_with_weekday(exam)}.")
     subject = f"Your week: {format_count_with_noun(week.days, 'day')} of study"
     return subject.replace(NBSP, " "), "\n".join(lines).replace(NBSP, " ")
 
@@ -119,37 +119,41 @@ def send_due_mails(
     Returns how many were sent.
     """
     with Session(engine) as db:
-        wishes = store.list_mail_subscriptions(db)
+        subscriptions = store.list_mail_subscriptions(db)
     sent = 0
-    for wish in wishes:
+    for subscription in subscriptions:
         with Session(engine) as db:
-            learner = load_learner_by_id(db, wish.learner_id)
+            learner = load_learner_by_id(db, subscription.learner_id)
             if learner is None or learner.course not in libraries:
                 continue
             day = learner.study_day(now)
             monday = day - dt.timedelta(days=day.weekday())
-            if wish.mailed >= monday.isoformat() if wish.confirmed else wish.mailed:
+            if (
+                subscription.mailed >= monday.isoformat()
+                if subscription.confirmed
+                else subscription.mailed
+            ):
                 continue
             course = f"/courses/{learner.course}" if learner.course else ""
-            base = server.base_url.rstrip("/") + course
-            address = f"{base}/mail/{wish.key}"
-            if wish.confirmed:
-                request = Request({"type": "http"})  # only the page of a request needs more
+            base_url = server.base_url.rstrip("/") + course
+            mail_url = f"{base_url}/mail/{subscription.key}"
+            if subscription.confirmed:
+                request = Request({"type": "http"})  # only rendering a page needs more
                 ctx = RequestContext(request, libraries[learner.course], learner, db, now)
-                written = write_weekly_summary(ctx)
-                if written is None:
+                summary = write_weekly_summary(ctx)
+                if summary is None:
                     continue
-                subject, text = written
-                text += f"\n\nToday's list: {base}/\n\nNo more of these mails: {address}"
+                subject, text = summary
+                text += f"\n\nToday's list: {base_url}/\n\nNo more of these mails: {mail_url}"
             else:
                 subject = "Confirm your weekly summary"
-                text = _CONFIRM.format(address=address)
+                text = _CONFIRM.format(address=mail_url)
         with Session(engine) as db:
             db.connection(execution_options=WRITING)
-            is_first = store.claim_mail_delivery(db, wish, day)
+            is_first = store.claim_mail_delivery(db, subscription, day)
             db.commit()
         if is_first:
-            send(wish.address, subject, text, address)
+            send(subscription.address, subject, text, mail_url)
             sent += 1
     return sent
 
@@ -162,13 +166,13 @@ async def run_weekly_mails(
     if not (server.url and server.base_url):
         yield
         return
-    watch = asyncio.create_task(_send_mails_in_loop(engine, courses, server, clock))
+    mail_task = asyncio.create_task(_send_mails_in_loop(engine, courses, server, clock))
     try:
         yield
     finally:
-        watch.cancel()
+        mail_task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
-            await watch
+            await mail_task
 
 
 async def _send_mails_in_loop(
@@ -192,9 +196,9 @@ def save_mail_address(ctx: WriteContext, address: Annotated[str, Form()] = "") -
     if not ctx.request.app.state.settings.smtp:
         raise NotFoundError("This server sends no mail.")
     address = address.strip()
-    name, at, host = address.rpartition("@")
-    sound = name and at and "." in host and address.isprintable() and " " not in address
-    if address and (not sound or len(address) > _LONGEST):
+    name, at_sign, host = address.rpartition("@")
+    is_valid = name and at_sign and "." in host and address.isprintable() and " " not in address
+    if address and (not is_valid or len(address) > _LONGEST):
         raise InvalidInputError("Enter a mail address such as rosa@example.org.", "address")
     if address != ctx.learner.mail:
         key = secrets.token_urlsafe(24) if address else ""
@@ -218,12 +222,12 @@ def show_mail_subscription(
 def change_mail_subscription(
     key: str, db: DbSession, now: Now, wanted: Annotated[Literal["yes", "no"], Form()]
 ) -> Response:
-    """Confirm or remove the address, from whichever browser."""
-    wish = store.find_mail_subscription(db, key)
-    if wish is None:
+    """Confirm or remove the address, from any browser."""
+    subscription = store.find_mail_subscription(db, key)
+    if subscription is None:
         raise NotFoundError("This address gets no mails any more.")
     monday = (now - dt.timedelta(days=now.weekday())).date().isoformat()
     confirmed = {"mail_confirmed": True, "mailed": monday}
     removed = {"mail": "", "mail_key": "", "mail_confirmed": False, "mailed": ""}
-    change_settings(db, wish.learner_id, confirmed if wanted == "yes" else removed)
+    change_settings(db, subscription.learner_id, confirmed if wanted == "yes" else removed)
     return RedirectResponse(f"/mail/{key}", 303)

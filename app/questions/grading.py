@@ -87,9 +87,9 @@ class RegradeRefusal(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class VariantPair:
-    """An attempt's question as it was seen, and today's version with the same numbers.
+    """An attempt's question as it was seen, and its current version with the same numbers.
 
-    `alike` is whether both read the same.
+    `alike` is whether both have the same words.
     """
 
     seen: Variant
@@ -97,19 +97,21 @@ class VariantPair:
     alike: bool
 
     def grade(self, raw: SubmittedFields, *, reworded: bool = False) -> float | RegradeRefusal:
-        """Return the score of a response to the seen version by today's key.
+        """Return the score of a response to the seen version by the current key.
 
         `reworded` says that the new wording has the same meaning. Kind, numbers and parts
         are always compared.
         """
         if not raw:  # The learner chose “I don't know”.
             return 0.0
-        was, now = grade(self.seen, raw), grade(self.today, raw)
-        if isinstance(now, UnreadableResponse):
+        seen_result, current_result = grade(self.seen, raw), grade(self.today, raw)
+        if isinstance(current_result, UnreadableResponse):
             return RegradeRefusal.UNREADABLE
-        if isinstance(was, GradeResult) and _comparable_response(was) != _comparable_response(now):
+        if isinstance(seen_result, GradeResult) and _comparable_response(
+            seen_result
+        ) != _comparable_response(current_result):
             return RegradeRefusal.PARTS
-        return now.score if self.alike or reworded else RegradeRefusal.WORDS
+        return current_result.score if self.alike or reworded else RegradeRefusal.WORDS
 
 
 def pair_seen_and_current_variants(
@@ -118,17 +120,17 @@ def pair_seen_and_current_variants(
     """Return two versions of a question as an attempt with `seed` shows them.
 
     Only the key may differ: a learner who saw another type or other numbers did not
-    answer today's question. Seeds that draw the same numbers give pairs that grade alike.
+    answer the current question. Seeds that draw the same numbers give pairs that grade alike.
     """
     if types.type_of(seen_question) is not types.type_of(current_question):
         return RegradeRefusal.KIND
     try:
-        seen, today = draw_variant(seen_question, seed), draw_variant(current_question, seed)
+        seen, current = draw_variant(seen_question, seed), draw_variant(current_question, seed)
     except ExpressionError:
         return RegradeRefusal.NUMBERS
-    if seen.values != today.values:
+    if seen.values != current.values:
         return RegradeRefusal.NUMBERS
-    return VariantPair(seen, today, _count_question_words(seen) == _count_question_words(today))
+    return VariantPair(seen, current, _count_question_words(seen) == _count_question_words(current))
 
 
 def is_only_key_changed(seen_question: Question, current_question: Question) -> bool:
@@ -136,8 +138,8 @@ def is_only_key_changed(seen_question: Question, current_question: Question) -> 
     pair = pair_seen_and_current_variants(seen_question, current_question, 0)
     if isinstance(pair, RegradeRefusal):
         return False
-    some = types.type_of(seen_question).any_response(pair.seen.answer)
-    return not isinstance(pair.grade(some), RegradeRefusal)
+    response = types.type_of(seen_question).any_response(pair.seen.answer)
+    return not isinstance(pair.grade(response), RegradeRefusal)
 
 
 def _comparable_response(result: GradeResult) -> Mapping[str, Any]:
@@ -152,24 +154,25 @@ def _comparable_response(result: GradeResult) -> Mapping[str, Any]:
 
 def _count_question_words(variant: Variant) -> Mapping[str, int]:
     """Count the words that are read before answering; order and markup are ignored."""
-    below = types.type_of(variant).collect_text_below_stem(variant.answer)
-    return collections.Counter(reduce_to_words(f"{variant.stem.html} {below}").split())
+    text_below_stem = types.type_of(variant).collect_text_below_stem(variant.answer)
+    return collections.Counter(reduce_to_words(f"{variant.stem.html} {text_below_stem}").split())
 
 
 def question_card_faces(variant: Variant, gap: RenderGap) -> CardFaces:
     """Return the stem with its options, then the right answer and the explanation."""
     kind = types.type_of(variant)
-    asked, told = kind.card_sides_below_stem(variant.answer, gap)
+    options_html, answer_html = kind.card_sides_below_stem(variant.answer, gap)
     if note := kind.write_several_right_note(variant.stem):
-        asked += f"<p>{note}</p>"
-    below = f'<div class="given">{asked}</div>' if asked else ""
+        options_html += f"<p>{note}</p>"
+    options_block = f'<div class="given">{options_html}</div>' if options_html else ""
     return CardFaces(
-        block_html(variant.stem) + below, told + _explanation_and_mistake_html(variant)
+        block_html(variant.stem) + options_block,
+        answer_html + _explanation_and_mistake_html(variant),
     )
 
 
 def _explanation_and_mistake_html(variant: Variant) -> str:
-    words = block_html(variant.explanation)
+    html = block_html(variant.explanation)
     if variant.mistake.html:
-        words += f"<div><b>Common mistake.</b> {variant.mistake.html}</div>"
-    return words
+        html += f"<div><b>Common mistake.</b> {variant.mistake.html}</div>"
+    return html

@@ -1,4 +1,4 @@
-"""Labs: what a terminal answers, replayed from the typed lines; and the shortest way to the goal."""
+"""Labs: the terminal session replayed from the typed lines, and the shortest path to the goal."""
 
 import dataclasses
 import functools
@@ -67,7 +67,7 @@ class LabCommand:
         return next((line for line in self.output.plain.split("\n") if cue and cue in line), "")
 
     def has_noted_word(self, output: str) -> bool:
-        """Return whether an output that was cut or reordered still has a word of what matters."""
+        """Return whether a filtered output still has a word of the cue."""
         pieces = re.findall(r"[A-Za-z]{4,}|\d{2,}", self.cue.plain)
         return not pieces or any(piece in output for piece in pieces)
 
@@ -99,22 +99,26 @@ class Lab:
     def goals_of_command(self, index: int, state: str) -> set[str]:
         """Return the goals that a command reaches in a state: where it leads, and its own step."""
         command = self.commands[index]
-        step = command.needed and state in self.states_in_which_needed(command)
-        reached = {command.to or state, *[self.goal_id_of_command(index)] * step}
+        is_step = command.needed and state in self.states_in_which_needed(command)
+        reached = {command.to or state, *[self.goal_id_of_command(index)] * is_step}
         return reached & {*self.goal_ids}
 
     def is_goal_out_of_reach(self, state: str, reached: frozenset[str]) -> bool:
-        """Return whether a goal that is missing in a state has no way left, not even a harmful one."""
-        ahead = [state]
-        for one in ahead:
-            leading = {c.to for c in self.commands if c.to and (not c.states or one in c.states)}
-            ahead += leading.difference(ahead)
-        counting = (
+        """Return whether a missing goal cannot be reached from a state, not even by harmful commands."""
+        reachable_states = [state]
+        for reachable_state in reachable_states:
+            next_states = {
+                c.to
+                for c in self.commands
+                if c.to and (not c.states or reachable_state in c.states)
+            }
+            reachable_states += next_states.difference(reachable_states)
+        reachable_goals = (
             self.goal_id_of_command(n)
             for n, command in enumerate(self.commands)
-            if command.needed and set(self.states_in_which_needed(command)) & set(ahead)
+            if command.needed and set(self.states_in_which_needed(command)) & set(reachable_states)
         )
-        return not {*self.goal_ids} <= {*reached, *ahead, *counting}
+        return not {*self.goal_ids} <= {*reached, *reachable_states, *reachable_goals}
 
     @property
     def states(self) -> tuple[str, ...]:
@@ -140,8 +144,8 @@ class LabEntry:
 class LabSession:
     """What was typed, the state that it led to, and the goals that were reached.
 
-    `cleared` is how many entries are off the screen, `variables` what was exported, and `saved`
-    what went to files, by their names.
+    `cleared` is the number of entries that `clear` removed from the screen, `variables` are the
+    exported ones as NAME=value, and `saved` has the contents of written files by name.
     """
 
     entries: tuple[LabEntry, ...]
@@ -167,7 +171,7 @@ class CommandMatcher:
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
         self.facts: dict[str, dict[str, str]] = {}
-        """What the outputs state, by the state of the lab, as far as it was asked for; or empty."""
+        """Facts read from the outputs, by state of the lab; only those looked up so far."""
         self._exact: dict[tuple[ShellCommand, ...], list[int]] = defaultdict(list)
         self._wild: dict[str, list[tuple[tuple[ShellCommand, ...], int]]] = defaultdict(list)
         for index, command in enumerate(lab.commands):
@@ -176,14 +180,15 @@ class CommandMatcher:
                     pipelines = shell.read_line(spelling.plain)
                 except shell.UnclosedQuoteError:
                     continue
-                for meaning in (p.commands for p in pipelines[:1]):
-                    if shell.ANYTHING in spelling.plain or _count_variables(meaning):
-                        program = meaning[0].program.rpartition(" ")[2]  # behind the host of ssh
-                        self._wild[program].append((meaning, index))
+                for pipeline_commands in (p.commands for p in pipelines[:1]):
+                    if shell.ANYTHING in spelling.plain or _count_variables(pipeline_commands):
+                        # The program comes after the host of ssh.
+                        program = pipeline_commands[0].program.rpartition(" ")[2]
+                        self._wild[program].append((pipeline_commands, index))
                     else:
-                        self._exact[meaning].append(index)
-        for likely in self._wild.values():
-            likely.sort(key=lambda one: shell.takes_any_rest(one[0]))
+                        self._exact[pipeline_commands].append(index)
+        for candidates in self._wild.values():
+            candidates.sort(key=lambda candidate: shell.takes_any_rest(candidate[0]))
 
     def replay(self, lines: Sequence[str]) -> LabSession:
         """Answer the typed lines from the first state on."""
@@ -208,21 +213,23 @@ class CommandMatcher:
         """
         exact = tuple(dataclasses.replace(command, variables=()) for command in typed)
         counts = dict.fromkeys(self._exact.get(exact, ()), 0)
-        for meaning, index in self._wild.get(typed[0].program.rpartition(" ")[2], ()):
-            if shell.pipeline_matches(meaning, typed):
-                counts[index] = max(counts.get(index, 0), _count_variables(meaning))
+        for pipeline_commands, index in self._wild.get(typed[0].program.rpartition(" ")[2], ()):
+            if shell.pipeline_matches(pipeline_commands, typed):
+                counts[index] = max(counts.get(index, 0), _count_variables(pipeline_commands))
         return counts
 
     def _sort_applicable_commands(
         self, state: str, variable_counts: Mapping[int, int]
     ) -> list[int]:
-        """Return those that count in a state, with the number of variables of each: most first.
+        """Return the commands that apply in a state, those that name most variables first.
 
-        Of as many, those for certain states go before the others.
+        Of equal ones, commands for certain states go before the others.
         """
         states = {index: self.lab.commands[index].states for index in variable_counts}
-        here = [index for index in variable_counts if not states[index] or state in states[index]]
-        return sorted(here, key=lambda index: (-variable_counts[index], not states[index]))
+        applicable = [
+            index for index in variable_counts if not states[index] or state in states[index]
+        ]
+        return sorted(applicable, key=lambda index: (-variable_counts[index], not states[index]))
 
     def find_command_and_filters(
         self, state: str, pipeline: ShellPipeline, variables: Sequence[str] = ()
@@ -232,58 +239,62 @@ class CommandMatcher:
         `variables` were exported before.
         """
         stages = ((*variables, *pipeline.stages[0]), *pipeline.stages[1:])
-        tries = [(stages, ()), (stages[:1], stages[1:])]
+        candidates = [(stages, ()), (stages[:1], stages[1:])]
         split = shell.split_into_cat_and_filter(ShellPipeline(stages)).stages
         if split != stages:
-            tries.append((split[:1], split[1:]))
-        for commands, filters in tries:
-            meant = self.find_meant_commands(state, [shell.read_command(c) for c in commands])
-            if meant:
-                return meant[0], filters
+            candidates.append((split[:1], split[1:]))
+        for commands, filters in candidates:
+            matches = self.find_meant_commands(state, [shell.read_command(c) for c in commands])
+            if matches:
+                return matches[0], filters
         return None, stages[1:]
 
     def list_harmless_answers(self, state: str) -> list[lab_tables.LabAnswer]:
         """Return the harmless answers of a state with each spelling, the most special first."""
-        here = self._sort_applicable_commands(
+        applicable = self._sort_applicable_commands(
             state, {n: 0 for n, c in enumerate(self.lab.commands) if not c.harmful}
         )
         spellings: dict[int, list[ShellCommand]] = defaultdict(list)
-        for meaning, indices in self._exact.items():
-            for index in indices if len(meaning) == 1 else ():
-                spellings[index].append(meaning[0])
+        for pipeline_commands, indices in self._exact.items():
+            for index in indices if len(pipeline_commands) == 1 else ():
+                spellings[index].append(pipeline_commands[0])
         return [
-            lab_tables.LabAnswer(n, one, self.lab.commands[n].output.plain)
-            for n in here
-            for one in spellings[n]
+            lab_tables.LabAnswer(n, spelling, self.lab.commands[n].output.plain)
+            for n in applicable
+            for spelling in spellings[n]
         ]
 
     def available_commands(self, state: str) -> list[int]:
         samples = enumerate(self.matches_of_first_spellings)
         return [
             index
-            for index, meant in samples
-            if self._sort_applicable_commands(state, meant)[:1] == [index]
+            for index, matches in samples
+            if self._sort_applicable_commands(state, matches)[:1] == [index]
         ]
 
     @functools.cached_property
     def matches_of_first_spellings(self) -> list[dict[int, int]]:
-        """What is meant by the first spelling of each command."""
+        """For each command, what its first spelling matches: variable counts by command index."""
         lines = (shell.read_line(command.sample_line) for command in self.lab.commands)
         return [self.matching_commands(pipelines[0].commands) for pipelines in lines]
 
     @property
     def programs(self) -> list[str]:
-        wild = (meaning for likely in self._wild.values() for meaning, _ in likely)
-        names = (meaning[0].program for meaning in (*wild, *self._exact))
+        wild = (
+            pipeline_commands
+            for candidates in self._wild.values()
+            for pipeline_commands, _ in candidates
+        )
+        names = (pipeline_commands[0].program for pipeline_commands in (*wild, *self._exact))
         return sorted({name.partition(" ")[0] for name in names})
 
     @functools.cached_property
     def options(self) -> dict[str, list[str]]:
         """The options that the spellings name, by their program."""
         names: dict[str, set[str]] = {program: set() for program in self.programs}
-        for words in (s.plain.split() for c in self.lab.commands for s in c.spellings):
-            for program in names.keys() & {*words[:2]}:
-                names[program] |= {w.partition("=")[0] for w in words if w[0] == "-"}
+        for spelling_words in (s.plain.split() for c in self.lab.commands for s in c.spellings):
+            for program in names.keys() & {*spelling_words[:2]}:
+                names[program] |= {w.partition("=")[0] for w in spelling_words if w[0] == "-"}
         return {program: sorted(options) for program, options in names.items()}
 
 
@@ -319,8 +330,8 @@ def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> La
             answer = _derive_output_from_other_answers(terminal, state, pipeline.commands[0])
             if answer:
                 index, text = answer.source_index, answer.output
-        if index is None and (several := shell.split_by_argument(pipeline)):
-            queue[:0] = several
+        if index is None and (pipelines_by_argument := shell.split_by_argument(pipeline)):
+            queue[:0] = pipelines_by_argument
             continue
         if index is None:
             tries = (
@@ -372,9 +383,11 @@ def _save_files(
     *tokens, target = line.stages[0]
     if tokens[:1] != ["cp"] or len(tokens) < 2:
         return saved
-    meant = terminal.find_meant_commands(state, [ShellCommand("cat", (), (tokens[-1],))])
-    copied = [terminal.lab.commands[n].output.plain for n in meant] or [saved.get(tokens[-1], "")]
-    return {**saved, target: copied[0]} if copied[0] else saved
+    matches = terminal.find_meant_commands(state, [ShellCommand("cat", (), (tokens[-1],))])
+    copied_texts = [terminal.lab.commands[n].output.plain for n in matches] or [
+        saved.get(tokens[-1], "")
+    ]
+    return {**saved, target: copied_texts[0]} if copied_texts[0] else saved
 
 
 def _insert_typed_reason(text: str, lines: Sequence[str]) -> str:
@@ -396,49 +409,51 @@ def _convert_dmesg_seconds(
     if not {"-T", "--ctime", "journalctl"} & {*tokens}:
         return text
     facts = _find_facts(terminal, state, ["up", "day", "clock", "host"])
-    up = re.match(r"up (?:(\d{1,3}) days?, +)?(?:(\d\d?):)?(\d\d?)", facts["up"])
+    uptime = re.match(r"up (?:(\d{1,3}) days?, +)?(?:(\d\d?):)?(\d\d?)", facts["up"])
     day = re.search(r"Nov +([1-9]|[12]\d|30)$", facts["day"])
-    if not up or not day:
+    if not uptime or not day:
         return text
     hour, minute, second = map(int, facts["clock"].split(":"))
     boot = datetime(2026, 11, int(day[1]), hour, minute, second, tzinfo=UTC)
-    boot -= timedelta(int(up[1] or 0), hours=int(up[2] or 0), minutes=int(up[3]))
-    journal = "journalctl" in tokens
+    boot -= timedelta(int(uptime[1] or 0), hours=int(uptime[2] or 0), minutes=int(uptime[3]))
+    is_journal = "journalctl" in tokens
     remote = shell.read_command(tuple(tokens)).program.rpartition(" ")[0].removeprefix("ssh ")
-    form = (
-        f"%b %d %H:%M:%S {remote or facts['host']} kernel:" if journal else "[%a %b %e %H:%M:%S %Y]"
+    time_format = (
+        f"%b %d %H:%M:%S {remote or facts['host']} kernel:"
+        if is_journal
+        else "[%a %b %e %H:%M:%S %Y]"
     )
-    ages = {"yesterday": 1, "today": 0}
-    first = next((int(day[1]) - ages[word] for word in tokens if word in ages), 0)
+    days_ago = {"yesterday": 1, "today": 0}
+    first_day = next((int(day[1]) - days_ago[word] for word in tokens if word in days_ago), 0)
     rows = []
     for line in text.split("\n"):
         seconds = re.match(r"\[ *(\d{1,9})\.\d+\]", line)
-        at = boot + timedelta(seconds=int(seconds[1])) if seconds else boot
-        if not seconds or (at.month, at.day) >= (11, first):
-            rows.append(f"{at:{form}}{line[len(seconds[0]) :]}" if seconds else line)
+        time = boot + timedelta(seconds=int(seconds[1])) if seconds else boot
+        if not seconds or (time.month, time.day) >= (11, first_day):
+            rows.append(f"{time:{time_format}}{line[len(seconds[0]) :]}" if seconds else line)
     return "\n".join(rows) or "-- No entries --"
 
 
 def _filter_output(text: str, filters: Sequence[Sequence[str]]) -> str:
     for tokens in filters:
-        cut = shell.apply_filter(tokens, text)
-        if cut is None:
+        filtered = shell.apply_filter(tokens, text)
+        if filtered is None:
             return f"{text}\n({tokens[0]} is not part of this lab: the output is as it came.)"
-        text = cut
+        text = filtered
     return text
 
 
 def _derive_output_from_other_answers(
     terminal: CommandMatcher, state: str, typed: ShellCommand
 ) -> lab_tables.DerivedAnswer | None:
-    """Return what follows from other answers in this state."""
-    place, _, program = typed.program.rpartition(" ")
-    prefix = f"{place} " if place else ""
+    """Return an answer derived from other answers in this state; None if there is none."""
+    host_prefix, _, program = typed.program.rpartition(" ")
+    prefix = f"{host_prefix} " if host_prefix else ""
     typed = dataclasses.replace(typed, program=program, variables=())
 
     def find(command: ShellCommand) -> int | None:
-        there = dataclasses.replace(command, program=prefix + command.program)
-        return next(iter(terminal.find_meant_commands(state, [there])), None)
+        host_command = dataclasses.replace(command, program=prefix + command.program)
+        return next(iter(terminal.find_meant_commands(state, [host_command])), None)
 
     everyday = _load_everyday_answers_and_facts()
     for n in everyday.matcher.find_meant_commands("", [typed]):
@@ -456,7 +471,7 @@ def _derive_output_from_other_answers(
         if prefix
         else answer
         for answer in terminal.list_harmless_answers(state)
-        if answer.command.program.rpartition(" ")[0] == place
+        if answer.command.program.rpartition(" ")[0] == host_prefix
     ]
     user = _find_facts(terminal, state, ["user"])["user"]
     return lab_tables.derive_answer(typed, find, answers, user)
@@ -464,7 +479,7 @@ def _derive_output_from_other_answers(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class EverydayAnswers:
-    """What every lab answers, and how facts are read.
+    """Commands that every lab answers, and patterns of the facts in their outputs.
 
     By the index of the answer: `needed_facts` are filled into it, `same_lines` are lines that
     mean the same, and `unless_named` is what a lab must not name for it to hold: command,
@@ -483,68 +498,71 @@ def _load_everyday_answers_and_facts() -> EverydayAnswers:
     file = Path(__file__).parent / "types" / "console_everyday.toml"
     spec = tomllib.loads(file.read_text(encoding="utf-8"))
     commands, unless_named = list[LabCommand](), list[str]()
-    needs, same = list[tuple[str, ...]](), list[tuple[str, ...]]()
+    needed_facts, same_lines = list[tuple[str, ...]](), list[tuple[str, ...]]()
     for answer in spec["answers"]:
         text = answer.get("output", "").lstrip("\n")
         names = tuple(RichText(escape(c), c) for c in answer["commands"])
         commands.append(LabCommand(names, RichText(escape(text), text)))
-        needs.append((*answer.get("needs", ()), *re.findall(r"\{(\w+)\}", text)))
-        same.append(tuple(answer.get("same", ())))
+        needed_facts.append((*answer.get("needs", ()), *re.findall(r"\{(\w+)\}", text)))
+        same_lines.append(tuple(answer.get("same", ())))
         unless_named.append(answer.get("unless_named", ""))
     return EverydayAnswers(
         CommandMatcher(Lab(tuple(commands), NO_TEXT, "", ())),
         spec["facts"],
-        tuple(needs),
-        tuple(same),
+        tuple(needed_facts),
+        tuple(same_lines),
         tuple(unless_named),
     )
 
 
 def _find_facts(terminal: CommandMatcher, state: str, names: Sequence[str]) -> dict[str, str]:
-    """Return what the outputs of a lab state, those of the present state first.
+    """Return facts read from the outputs of a lab, those of the current state first.
 
-    A fact that none of them states is empty.
+    A fact that no output states is empty.
     """
-    known = terminal.facts.setdefault(state, {"host": terminal.lab.host.plain})
-    wanted = [name for name in names if name not in known]
-    if wanted:
+    known_facts = terminal.facts.setdefault(state, {"host": terminal.lab.host.plain})
+    missing = [name for name in names if name not in known_facts]
+    if missing:
         commands = terminal.lab.commands
-        here = [c for c in commands if not c.states or state in c.states]
-        others = [c for c in commands if c.states and state not in c.states]
-        text = "\n".join(c.output.plain for c in (*here, *others))
-    for name in wanted:
+        current = [c for c in commands if not c.states or state in c.states]
+        other_commands = [c for c in commands if c.states and state not in c.states]
+        text = "\n".join(c.output.plain for c in (*current, *other_commands))
+    for name in missing:
         fact = _load_everyday_answers_and_facts().fact_patterns[name]
         match = re.search(fact["pattern"], text)
-        known[name] = next(filter(None, match.groups())) if match else fact.get("default", "")
-    return {name: known[name] for name in names}
+        known_facts[name] = next(filter(None, match.groups())) if match else fact.get("default", "")
+    return {name: known_facts[name] for name in names}
 
 
 def _answer_everyday_command(
     terminal: CommandMatcher, state: str, tokens: Sequence[str], saved: Mapping[str, str]
 ) -> str | None:
-    """Return what every lab answers, filled with the facts of this one.
+    """Return the answer to a command that every lab knows, filled with the facts of this lab.
 
     `ssh HOST COMMAND` is answered in the name of a host that the lab reaches over SSH.
     """
     everyday = _load_everyday_answers_and_facts()
-    matcher, same = everyday.matcher, everyday.same_lines
+    matcher, same_lines = everyday.matcher, everyday.same_lines
     typed, remote = shell.read_command(tokens), dict[str, str]()
     command = typed
     if command.program == "cat" and tokens[-1] in saved:
         return saved[tokens[-1]]
-    place, _, program = command.program.rpartition(" ")
-    if place:
-        if place not in {
+    host_prefix, _, program = command.program.rpartition(" ")
+    if host_prefix:
+        if host_prefix not in {
             answer.command.program.rpartition(" ")[0]
             for answer in terminal.list_harmless_answers(state)
         }:
             return None
-        remote = {"host": place.removeprefix("ssh "), "user": "root", "home": "/root"}
+        remote = {"host": host_prefix.removeprefix("ssh "), "user": "root", "home": "/root"}
         command = dataclasses.replace(command, program=program)
-    lines = (line for n in matcher.find_meant_commands("", [command]) for line in same[n])
-    tries = [command, *(shell.read_line(line)[0].commands[0] for line in lines)]
+    lines = (line for n in matcher.find_meant_commands("", [command]) for line in same_lines[n])
+    candidates = [command, *(shell.read_line(line)[0].commands[0] for line in lines)]
     for index in (
-        n for one in tries for n in matcher.find_meant_commands("", [one]) if not same[n]
+        n
+        for candidate in candidates
+        for n in matcher.find_meant_commands("", [candidate])
+        if not same_lines[n]
     ):
         if _is_named_in_lab(terminal, typed, everyday.unless_named[index]):
             return None
@@ -560,12 +578,14 @@ def _answer_everyday_command(
     if files is None:
         return None
     facts = _find_facts(terminal, state, ["user", "day", "clock"]) | remote
-    long = {"-l", "-g", "-s"} & dict(command.options).keys() or command.program == "stat"
+    is_long_format = {"-l", "-g", "-s"} & dict(command.options).keys() or command.program == "stat"
     row = f"-rw-r--r-- 1 {facts['user']} {facts['user']}" + " {1:>6} Nov {2} {0}"
     dates = ("26 17:20", f"{facts['day'][-2:]} {facts['clock'][:5]}")
     names = {name.rpartition("/")[2] for name in saved}
-    shown = [row.format(*f, dates[f.name in names]) if long else f.name for f in files]
-    return "\n".join(shown)
+    lines_shown = [
+        row.format(*f, dates[f.name in names]) if is_long_format else f.name for f in files
+    ]
+    return "\n".join(lines_shown)
 
 
 def _is_named_in_lab(terminal: CommandMatcher, typed: ShellCommand, subject_kind: str) -> bool:
@@ -580,13 +600,15 @@ def _is_named_in_lab(terminal: CommandMatcher, typed: ShellCommand, subject_kind
     units = [value for name, value in typed.options if name == "--unit"]
     units += typed.arguments[1:] if typed.program.endswith("systemctl") else ()
     commands = terminal.lab.commands
-    words = {
+    named_words = {
         word.removesuffix(".service")
         for text in (s.plain for c in commands for s in c.spellings)
         for word in text.split()
     }
-    words |= {m for c in commands for m in re.findall(r"([\w@.-]+)\.service\b", c.output.plain)}
-    return subject_kind == "unit" and not words.isdisjoint(
+    named_words |= {
+        m for c in commands for m in re.findall(r"([\w@.-]+)\.service\b", c.output.plain)
+    }
+    return subject_kind == "unit" and not named_words.isdisjoint(
         u.removesuffix(".service") for u in units
     )
 
@@ -607,25 +629,29 @@ def _list_files(
     terminal: CommandMatcher, state: str, command: ShellCommand, saved: Mapping[str, str]
 ) -> list[LabFile] | None:
     """Return the files of a folder, or the file itself, that a lab lists or prints."""
-    place = (command.arguments[0] if command.arguments else "").rstrip("/")
-    printed = {
+    path = (command.arguments[0] if command.arguments else "").rstrip("/")
+    file_sizes = {
         meaning.arguments[0].removeprefix("./"): len(text) + 1
         for _, meaning, text in terminal.list_harmless_answers(state)
         if meaning.program == "cat" and len(meaning.arguments) == 1 and text[:5] != "cat: "
     }
-    printed |= {name: len(text) + 1 for name, text in saved.items()}
-    if place in printed:
-        return [LabFile(place, printed[place])]
+    file_sizes |= {name: len(text) + 1 for name, text in saved.items()}
+    if path in file_sizes:
+        return [LabFile(path, file_sizes[path])]
     listing = terminal.find_meant_commands(state, [ShellCommand("ls", (), command.arguments)])
     if listing:
         output = terminal.lab.commands[listing[0]].output.plain
-        return [LabFile(name, printed.get(name, 4096)) for name in output.split()]
-    here = "" if place in {"", ".", "~", "/root"} else f"{place}/"
-    inside = {n.removeprefix(here): size for n, size in printed.items() if n.startswith(here)}
-    names = {n.partition("/")[0]: size for n, size in inside.items() if n[0] != "/"}
-    if not here:
+        return [LabFile(name, file_sizes.get(name, 4096)) for name in output.split()]
+    folder_prefix = "" if path in {"", ".", "~", "/root"} else f"{path}/"
+    files_inside = {
+        n.removeprefix(folder_prefix): size
+        for n, size in file_sizes.items()
+        if n.startswith(folder_prefix)
+    }
+    names = {n.partition("/")[0]: size for n, size in files_inside.items() if n[0] != "/"}
+    if not folder_prefix:
         names |= dict.fromkeys(_find_local_executables(terminal.lab), 16384)
-    if here and not names:
+    if folder_prefix and not names:
         return None
     return [LabFile(*item) for item in sorted(names.items())]
 
@@ -633,17 +659,17 @@ def _list_files(
 def _answer_builtin(
     terminal: CommandMatcher, session: LabSession, tokens: Sequence[str]
 ) -> str | None:
-    """Return what the shell itself answers; None if it does not know the command."""
+    """Return the answer of a shell builtin or manual; None if it does not know the command."""
     name, *arguments = shell.strip_wrappers(tokens) or tokens
     spec = shell.known_programs().get(name)
-    taken = spec and "-h" in {*spec.get("long", ()), *spec.get("ignore", ())}
-    if spec and arguments in ([["--help"]] if taken else [["--help"], ["-h"]]):
+    is_h_taken = spec and "-h" in {*spec.get("long", ()), *spec.get("ignore", ())}
+    if spec and arguments in ([["--help"]] if is_h_taken else [["--help"], ["-h"]]):
         name, arguments = "man", [name]
     if name == "man" and arguments:
         return _read_manual(arguments[-1])
     if name in {"which", "type"} and arguments:
-        known = {*terminal.programs, *shell.known_programs()}
-        return f"/usr/bin/{arguments[-1]}" if arguments[-1] in known else ""
+        known_names = {*terminal.programs, *shell.known_programs()}
+        return f"/usr/bin/{arguments[-1]}" if arguments[-1] in known_names else ""
     history = (f"{n:5}  {entry.line}" for n, entry in enumerate(session.entries, 1))
     return {
         "help": _HELP.format(programs=", ".join(terminal.programs)),
@@ -661,18 +687,20 @@ def _read_manual(program: str) -> str:
 
 
 def _refusal_message(terminal: CommandMatcher, tokens: Sequence[str]) -> str:
-    """Say why a command has no answer, and what has one."""
+    """Return why a command has no answer, and which commands have one."""
     program = shell.read_command(tokens).program.partition(" ")[0]
     programs = terminal.programs
     if program in programs:
         options = ", ".join(terminal.options[program])
-        known = f" Options that it knows: {options}." if options else ""
-        return f"{program}: this lab has no answer to that, or not now.{known}"
+        options_text = f" Options that it knows: {options}." if options else ""
+        return f"{program}: this lab has no answer to that, or not now.{options_text}"
     if program in shell.known_programs():
         return f"{program}: not part of this lab, which answers {', '.join(programs)}."
-    near = closest_word(program, [*programs, *shell.known_programs(), "help", "history", "clear"])
-    meant = f" Did you mean {near}?" if near else ""
-    return f"bash: {program[:40]}: command not found.{meant}"
+    closest = closest_word(
+        program, [*programs, *shell.known_programs(), "help", "history", "clear"]
+    )
+    suggestion = f" Did you mean {closest}?" if closest else ""
+    return f"bash: {program[:40]}: command not found.{suggestion}"
 
 
 def shortest_command_sequence(lab: Lab, *, allow_harmful: bool = False) -> tuple[int, ...] | None:
@@ -680,9 +708,12 @@ def shortest_command_sequence(lab: Lab, *, allow_harmful: bool = False) -> tuple
 
     With `allow_harmful`, harmful commands may be used.
     """
-    ways = {way.goal: way.path for way in _explore_states(lab, allow_harmful=allow_harmful)}
-    wanted = frozenset(lab.goal_ids)
-    return next((path for goal, path in ways.items() if goal.reached == wanted), None)
+    paths = {
+        reached_state.goal: reached_state.path
+        for reached_state in _explore_states(lab, allow_harmful=allow_harmful)
+    }
+    all_goals = frozenset(lab.goal_ids)
+    return next((path for goal, path in paths.items() if goal.reached == all_goals), None)
 
 
 class DeadEnd(NamedTuple):
@@ -695,28 +726,34 @@ class DeadEnd(NamedTuple):
 def find_dead_end(lab: Lab) -> DeadEnd | None:
     """Return the dead end of the fewest commands; None if there is none.
 
-    Harmful commands are not used. What is needed `first` is no goal here: that it cannot be made
-    up for after a repair is what the author means.
+    Harmful commands are not used. Commands needed `first` are no goals here: they are meant to be
+    impossible after a repair.
     """
     first = {c.step for c in lab.commands if c.first}
     commands = (dataclasses.replace(c, step=0) if c.step in first else c for c in lab.commands)
     lab = dataclasses.replace(lab, commands=tuple(commands))
-    ways = {way.goal: way for way in _explore_states(lab, allow_harmful=False)}
-    before = defaultdict(set)
-    for way in ways.values():
-        for after in way.following.values():
-            before[after].add(way.goal)
-    safe = [goal for goal in ways if goal.reached == frozenset(lab.goal_ids)]
-    for goal in safe:
-        safe += before[goal].difference(safe)
-    dead = next((way for goal, way in ways.items() if goal not in safe), None)
-    if dead is None:
+    reached_states = {
+        reached_state.goal: reached_state
+        for reached_state in _explore_states(lab, allow_harmful=False)
+    }
+    predecessors = defaultdict(set)
+    for reached_state in reached_states.values():
+        for next_goal in reached_state.following.values():
+            predecessors[next_goal].add(reached_state.goal)
+    safe_goals = [goal for goal in reached_states if goal.reached == frozenset(lab.goal_ids)]
+    for goal in safe_goals:
+        safe_goals += predecessors[goal].difference(safe_goals)
+    dead_end = next(
+        (reached_state for goal, reached_state in reached_states.items() if goal not in safe_goals),
+        None,
+    )
+    if dead_end is None:
         return None
-    later = [dead.goal]
-    for goal in later:
-        later += set(ways[goal].following.values()).difference(later)
-    lost = frozenset(lab.goal_ids).difference(*(goal.reached for goal in later))
-    return DeadEnd(dead.path, lost)
+    later_goals = [dead_end.goal]
+    for goal in later_goals:
+        later_goals += set(reached_states[goal].following.values()).difference(later_goals)
+    lost_goals = frozenset(lab.goal_ids).difference(*(goal.reached for goal in later_goals))
+    return DeadEnd(dead_end.path, lost_goals)
 
 
 class StateWithGoals(NamedTuple):
@@ -728,7 +765,7 @@ class StateWithGoals(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _ReachedState:
-    """A state with the goals reached, a way to it, and what each command leads to from there."""
+    """A state with its goals, the shortest path to it, and where each command leads from there."""
 
     goal: StateWithGoals
     path: tuple[int, ...]
@@ -764,7 +801,7 @@ def _explore_states(lab: Lab, *, allow_harmful: bool) -> Iterator[_ReachedState]
 
 def shortest_sequences_to_states(lab: Lab) -> dict[str, tuple[int, ...]]:
     """Return the shortest way to each state that can be reached, harmful commands included."""
-    ways: dict[str, tuple[int, ...]] = {}
-    for way in _explore_states(lab, allow_harmful=True):
-        ways.setdefault(way.goal.state, way.path)
-    return ways
+    sequences: dict[str, tuple[int, ...]] = {}
+    for reached_state in _explore_states(lab, allow_harmful=True):
+        sequences.setdefault(reached_state.goal.state, reached_state.path)
+    return sequences

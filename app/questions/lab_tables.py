@@ -1,7 +1,7 @@
-"""Answers of a lab that follow from its other answers: rows and columns of a table, one GPU.
+"""Answers of a lab that are derived from its other answers: rows and columns of a table, one GPU.
 
-An author writes `squeue` and the table of GPUs once; what `-u`, `-o` or `--query-gpu` choose of
-them is computed, so that the columns are those that were asked for.
+An author writes `squeue` and the table of GPUs once. What `-u`, `-o` or `--query-gpu` select from
+them is computed.
 """
 
 import re
@@ -49,7 +49,7 @@ _NODE_STATES = {"alloc": "allocated", "drain": "drained", "drng": "draining", "m
 
 
 class DerivedAnswer(NamedTuple):
-    """An output, and the index of the command from whose answer it follows."""
+    """An output, and the index of the command from whose output it was derived."""
 
     source_index: int
     output: str
@@ -58,9 +58,9 @@ class DerivedAnswer(NamedTuple):
 def derive_answer(
     typed: ShellCommand, find: FindCommand, answers: Answers, user: str
 ) -> DerivedAnswer | None:
-    """Return the answer that follows from others; None if none follows.
+    """Return the answer derived from other answers; None if there is none.
 
-    `user` is who `$USER` and `--me` mean.
+    `user` is the user that `$USER` and `--me` stand for.
     """
     options, spec = dict(typed.options), shell.known_programs().get(typed.program, {})
     if spec.get("gpus"):
@@ -98,14 +98,14 @@ def _answer_gpu_query(
     """Answer `--query-gpu=FIELDS` and the like, from other such answers and the plain table."""
     columns: dict[str, GpuColumn] = {}
     sources: list[int] = []
-    written = [
+    query_outputs = [
         (n, [line.split(", ") for line in text.split("\n") if line[:1] != "["])
         for n, command, text in answers
         if query in dict(command.options) and "--id" not in dict(command.options)
         if dict(command.options).get("--format", "").startswith("csv")
     ]
     tables = [(n, text) for n, _, text in answers if _GPU.search(text)]
-    for n, (header, *rows) in written:
+    for n, (header, *rows) in query_outputs:
         if all(len(row) == len(header) for row in rows):
             _add_columns(columns, header, rows)
             sources.append(n)
@@ -119,24 +119,28 @@ def _answer_gpu_query(
         return None
     fields = [_field_name(query, name) for name in options[query].split(",") if name.strip()]
     unknown = [name for name in fields if name not in columns]
-    told = f"[This lab doesn't say {', '.join(unknown)}, but {', '.join(sorted(columns))}.]"
+    note = f"[This lab doesn't say {', '.join(unknown)}, but {', '.join(sorted(columns))}.]"
     if unknown == fields:
-        return DerivedAnswer(sources[0], told)
+        return DerivedAnswer(sources[0], note)
     height = max(len(column.cells) for column in columns.values())
     columns |= {name: GpuColumn(name, ["[N/A]"] * height) for name in unknown}
-    wanted = options.get("--id", "").split(",")
+    wanted_ids = options.get("--id", "").split(",")
     ids = (columns[f].cells for f in ("index", "pci.bus_id") if f in columns)
-    keys = list(zip(*ids, strict=True))
+    ids_by_row = list(zip(*ids, strict=True))
     count = len(columns[fields[0]].cells)
-    chosen = [n for n in range(count) if wanted == [""] or not keys or {*wanted} & {*keys[n]}]
-    style = options.get("--format", "")
-    lines = [] if "noheader" in style else [", ".join(columns[f].title for f in fields)]
-    lines += [", ".join(columns[f].cells[n] for f in fields) for n in chosen]
-    text = "\n".join([*lines, *([told] if unknown else [])])
+    chosen_rows = [
+        n
+        for n in range(count)
+        if wanted_ids == [""] or not ids_by_row or {*wanted_ids} & {*ids_by_row[n]}
+    ]
+    output_format = options.get("--format", "")
+    lines = [] if "noheader" in output_format else [", ".join(columns[f].title for f in fields)]
+    lines += [", ".join(columns[f].cells[n] for f in fields) for n in chosen_rows]
+    text = "\n".join([*lines, *([note] if unknown else [])])
     source = next(
-        (n for n, (header, *_) in written if columns[fields[-1]].title in header), sources[-1]
+        (n for n, (header, *_) in query_outputs if columns[fields[-1]].title in header), sources[-1]
     )
-    if "nounits" in style:
+    if "nounits" in output_format:
         text = re.sub(_UNITS, "", text, flags=re.MULTILINE)
     return DerivedAnswer(source, text)
 
@@ -151,12 +155,12 @@ class GpuColumn(NamedTuple):
 def _add_columns(
     columns: dict[str, GpuColumn], header: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> None:
-    """Add columns of as many rows as there are, where the name is new."""
+    """Add the columns whose names are new, if they have as many rows as the others."""
     if any(len(column.cells) != len(rows) for column in columns.values()):
         return
-    for at, name in enumerate(header):
+    for index, name in enumerate(header):
         key = _field_name("", name.partition(" [")[0].strip())
-        columns.setdefault(key, GpuColumn(name.strip(), [row[at].strip() for row in rows]))
+        columns.setdefault(key, GpuColumn(name.strip(), [row[index].strip() for row in rows]))
 
 
 def _field_name(query: str, name: str) -> str:
@@ -177,18 +181,18 @@ class GpuTable(NamedTuple):
 def _read_gpus(table: str, outputs: Sequence[str]) -> GpuTable:
     """Return the fields of each GPU that the plain table shows, with UUID and driver."""
     header = [*_GPU_FIELDS, "driver_version", "count", "uuid"]
-    found = [list(row) for row in _GPU.findall(table)]
+    rows = [list(row) for row in _GPU.findall(table)]
     driver = re.search(r"Driver Version: ([\d.]+)", table)
     names = dict(m for text in outputs for m in re.findall(r"GPU (\d+): .*\(UUID: (\S+)\)", text))
-    for row in found:
+    for row in rows:
         row[2] = "Enabled" if row[2] == "On" else "Disabled"
-        row += [driver[1] if driver else "", f"{len(found)}", names.get(row[0], "[N/A]")]
-        for at, name in enumerate(header):
+        row += [driver[1] if driver else "", f"{len(rows)}", names.get(row[0], "[N/A]")]
+        for column, name in enumerate(header):
             unit = re.search(r"\[(.+)\]", name)
-            row[at] = "[N/A]" if row[at] in {"N/A", "Off"} else row[at]
+            row[column] = "[N/A]" if row[column] in {"N/A", "Off"} else row[column]
             digits = ".00" if unit and unit[1] == "W" else ""
-            row[at] += f"{digits} {unit[1]}" if unit and row[at] != "[N/A]" else ""
-    return GpuTable(header, found)
+            row[column] += f"{digits} {unit[1]}" if unit and row[column] != "[N/A]" else ""
+    return GpuTable(header, rows)
 
 
 def _read_processes(table: str, gpus: GpuTable) -> GpuTable:
@@ -198,9 +202,9 @@ def _read_processes(table: str, gpus: GpuTable) -> GpuTable:
             *(by_index[gpu][name] for name in ("name", "pci.bus_id", "uuid")),
             pid,
             name,
-            f"{used} MiB",
+            f"{used_mebibytes} MiB",
         ]
-        for gpu, pid, name, used in _PROCESS.findall(table)
+        for gpu, pid, name, used_mebibytes in _PROCESS.findall(table)
         if gpu in by_index
     ]
     names = ["gpu_name", "gpu_bus_id", "gpu_uuid", "pid", "process_name", "used_gpu_memory [MiB]"]
@@ -215,25 +219,27 @@ def _answer_gpu_or_display_choice(
     gpu, parts = options.pop("--id", None), options.get("--display", "").split(",")
     if gpu is None and len(parts) < 2:
         return None
-    found: list[int] = []
+    sources: list[int] = []
     for part in parts:
-        one = options | ({"--display": part} if part else {})
-        index = find(ShellCommand(typed.program, tuple(sorted(one.items())), typed.arguments))
+        display_options = options | ({"--display": part} if part else {})
+        index = find(
+            ShellCommand(typed.program, tuple(sorted(display_options.items())), typed.arguments)
+        )
         if index is None:
             return None
-        found.append(index)
+        sources.append(index)
     outputs = {answer.command_index: answer.output for answer in answers}
-    texts = dict.fromkeys(outputs.get(n, "") for n in found)
+    texts = dict.fromkeys(outputs.get(n, "") for n in sources)
     output = "\n".join(_keep_rows_of_gpu(t, gpu) if gpu else t for t in texts)
-    return DerivedAnswer(found[0], output)
+    return DerivedAnswer(sources[0], output)
 
 
 def _keep_rows_of_gpu(text: str, gpu: str) -> str:
     """Return an output with one GPU only, if it shows several."""
     head, *blocks = re.split(r"^(?=GPU (?:[\dA-Fa-f]{8}:|\d+:))", text, flags=re.MULTILINE)
     if len(blocks) > 1:
-        chosen = [b for n, b in enumerate(blocks) if gpu == f"{n}" or b[4:].startswith(gpu)]
-        return head + "".join(chosen)
+        blocks_of_gpu = [b for n, b in enumerate(blocks) if gpu == f"{n}" or b[4:].startswith(gpu)]
+        return head + "".join(blocks_of_gpu)
     frame = r"^(?=\|\s+\d+\s+\S[^|]*\|\s+[\dA-F]{8}:)"
     head, *blocks = re.split(frame, text, flags=re.MULTILINE)
     if len(blocks) < 2:
@@ -257,7 +263,7 @@ def _answer_systemd_unit_state(
 
 
 def _answer_kubectl_describe(typed: ShellCommand, answers: Answers) -> DerivedAnswer | None:
-    """Answer `kubectl describe pod llm` for the one pod whose name begins so."""
+    """Answer `kubectl describe pod llm` with the first pod whose name begins with `llm`."""
     *kind, prefix = typed.arguments
     return next(
         (
@@ -283,12 +289,14 @@ def _answer_sinfo_nodes_or_summary(typed: ShellCommand, answers: Answers) -> Der
         if "--summarize" in options:
             lines = ["PARTITION AVAIL  TIMELIMIT   NODES(A/I/O/T) NODELIST"]
             for name in dict.fromkeys(row[0] for row in rows):
-                mine = [row for row in rows if row[0] == name]
-                sums = [sum(int(r[3]) for r in mine if _node_use(r[4]) == n) for n in range(3)]
+                partition_rows = [row for row in rows if row[0] == name]
+                sums = [
+                    sum(int(r[3]) for r in partition_rows if _node_use(r[4]) == n) for n in range(3)
+                ]
                 counts = "/".join(f"{n}" for n in (*sums, sum(sums)))
-                lines.append(
-                    f"{name:9} {mine[0][1]:>5} {mine[0][2]:>10} {counts:>16} {','.join(r[5] for r in mine)}"
-                )
+                node_lists = ",".join(row[5] for row in partition_rows)
+                _, available, time_limit, *_ = partition_rows[0]
+                lines.append(f"{name:9} {available:>5} {time_limit:>10} {counts:>16} {node_lists}")
             return DerivedAnswer(index, "\n".join(lines))
         nodes = sorted((n, row[0], row[4]) for row in rows for n in expand_node_list(row[5]))
         lines = [f"{n:10} {1:5} {name:>9} {state}" for n, name, state in nodes]
@@ -320,7 +328,7 @@ def _answer_scontrol_show_node_or_hostnames(
 
 
 class TableRequest(NamedTuple):
-    """How a table is shown, which rows it has, and what else a command says."""
+    """The display options of a table, the values that its rows must have, and all other options."""
 
     view: dict[str, str]
     rows: dict[str, str]
@@ -331,15 +339,15 @@ def _split_view_and_row_options(
     command: ShellCommand, spec: Mapping[str, Any], user: str
 ) -> TableRequest:
     options = dict(command.options)
-    others = [a for a in command.arguments if a not in {"where", "withassoc"}]
-    for text in [a for a in others if "=" in a and spec.get("keyed")]:
-        others.remove(text)
+    arguments = [a for a in command.arguments if a not in {"where", "withassoc"}]
+    for text in [a for a in arguments if "=" in a and spec.get("keyed")]:
+        arguments.remove(text)
         options[f"--{text.partition('=')[0].lower()}"] = text.partition("=")[2]
     rows: dict[str, str] = {}
-    if spec.get("keyed") and len(others) > 2:
-        rows["Name" if others[1] == "qos" else "User"] = others.pop(2)
-    if others[:1] == ["get"] and len(others) > 2:  # kubectl get pod NAME
-        rows["NAME"] = others.pop(2)
+    if spec.get("keyed") and len(arguments) > 2:
+        rows["Name" if arguments[1] == "qos" else "User"] = arguments.pop(2)
+    if arguments[:1] == ["get"] and len(arguments) > 2:  # kubectl get pod NAME
+        rows["NAME"] = arguments.pop(2)
     if options.get("--output") == "wide":
         del options["--output"]
     if "--me" in options:
@@ -355,62 +363,71 @@ def _split_view_and_row_options(
             rows[columns.get(field, "NAME")] = value
         else:
             rows[header] = value
-    shown = ("--format", "--Format", "--noheader", "--parsable2", "--parsable", "--long", "--sort")
+    view_options = (
+        "--format",
+        "--Format",
+        "--noheader",
+        "--parsable2",
+        "--parsable",
+        "--long",
+        "--sort",
+    )
     view = {
         name: options.pop(name)
-        for name in (*shown, "--allocations", "--associations")
+        for name in (*view_options, "--allocations", "--associations")
         if name in options
     }
-    return TableRequest(view, rows, (tuple(sorted(options.items())), tuple(others)))
+    return TableRequest(view, rows, (tuple(sorted(options.items())), tuple(arguments)))
 
 
 def _answer_from_other_table(
     typed: ShellCommand, spec: Mapping[str, Any], answers: Answers, user: str
 ) -> DerivedAnswer | None:
-    """Answer a question for certain rows or columns from another table of the same program."""
+    """Answer a command that selects rows or columns, from another table of the same program."""
     view, rows, rest = _split_view_and_row_options(typed, spec, user)
-    form = view.get("--format", view.get("--Format", ""))
-    fields = _parse_column_format(form, spec, wide="--Format" in view)
+    format_text = view.get("--format", view.get("--Format", ""))
+    fields = _parse_column_format(format_text, spec, wide="--Format" in view)
     best: tuple[int, int, list[list[str]], list[str]] | None = None
     for index, command, text in answers:
         if command.program != typed.program or shell.ANYTHING in f"{command}":
             continue
-        other = _split_view_and_row_options(command, spec, user)
+        request = _split_view_and_row_options(command, spec, user)
         lines = [line for line in text.split("\n") if line[:1] != "["] or [""]
-        same = other.rest == rest and other.rows.items() <= rows.items()
-        if not same or len(lines[0].split()) < 2:
+        is_applicable = request.rest == rest and request.rows.items() <= rows.items()
+        if not is_applicable or len(lines[0].split()) < 2:
             continue
         table = _read_table(lines)
-        named = {name.lower() for name in table[0]}
-        named |= {*map(str.lower, _COUNTS)} if "state" in named else set()
-        fit = sum(field.header.lower() in named for field in fields)
-        fit = fit if fit == len(fields) or not spec["letters"] else 0
-        fit = 9 * fit + sum(header.lower() in named for header in rows)
-        if best is None or fit > best[0]:
-            best = (fit, index, table, lines)
+        column_names = {name.lower() for name in table[0]}
+        column_names |= {*map(str.lower, _COUNTS)} if "state" in column_names else set()
+        match_count = sum(field.header.lower() in column_names for field in fields)
+        match_count = match_count if match_count == len(fields) or not spec["letters"] else 0
+        match_count = 9 * match_count + sum(header.lower() in column_names for header in rows)
+        if best is None or match_count > best[0]:
+            best = (match_count, index, table, lines)
     if best is None:
         return None
     _, index, (header, *cells), lines = best
     names = {name.lower(): name for name in header}
     fields = [f._replace(header=names.get(f.header.lower(), f.header)) for f in fields]
-    ruled = len(lines) - len(cells)
-    if not spec["letters"]:  # as wide as the ruler says; job ids stand on the left
+    header_line_count = len(lines) - len(cells)
+    if not spec["letters"]:  # as wide as the ruler; job ids are aligned left
         ruler = lines[1] if len(lines) > 1 else ""
         rules = dict(zip(header, map(len, ruler.split()), strict=False))
         fields = [f._replace(width=f.width or rules.get(f.header, 10)) for f in fields]
         fields = [f._replace(width=-f.width) if f.header == "JobID" else f for f in fields]
-    kept = [
+    row_indices = [
         n for n, row in enumerate(cells) if _row_matches(dict(zip(header, row, strict=True)), rows)
     ]
     if "--allocations" in view:
-        kept = [n for n in kept if "." not in cells[n][0]]
+        row_indices = [n for n in row_indices if "." not in cells[n][0]]
     if not fields:
-        shown = [*(lines[:ruled] if "--noheader" not in view else [])]
-        shown += [lines[ruled + n] for n in kept]
-        return DerivedAnswer(index, "\n".join(shown))
+        shown_lines = [*(lines[:header_line_count] if "--noheader" not in view else [])]
+        shown_lines += [lines[header_line_count + n] for n in row_indices]
+        return DerivedAnswer(index, "\n".join(shown_lines))
     outputs = [answer.output for answer in answers]
     facts = [
-        _read_job_or_node_facts(dict(zip(header, cells[n], strict=True)), outputs) for n in kept
+        _read_job_or_node_facts(dict(zip(header, cells[n], strict=True)), outputs)
+        for n in row_indices
     ]
     unknown = sorted(
         {
@@ -420,55 +437,58 @@ def _answer_from_other_table(
             if not {field.header, field.key} & f.keys() | {":"} & {*field.key}
         }
     )
-    made = [
+    shown_rows = [
         [
             f.get(key.partition(":")[0], f.get(name, key.partition(":")[2] or "N/A"))
             for _, name, key in fields
         ]
         for f in facts
     ]
-    made = _merge_counted_rows(
-        typed, made, [field.header in ("NODES", *_COUNTS) for field in fields]
+    shown_rows = _merge_counted_rows(
+        typed, shown_rows, [field.header in ("NODES", *_COUNTS) for field in fields]
     )
-    mark = "|" if {"--parsable", "--parsable2"} & view.keys() else " "
+    separator = "|" if {"--parsable", "--parsable2"} & view.keys() else " "
     if "--noheader" not in view:
         rule = [["-" * abs(field.width) for field in fields]]
-        rule = rule if ruled > 1 and mark == " " else []
-        made = [[field.header for field in fields], *rule, *made]
-    mark = "" if "--Format" in view else mark
-    cut = "" if spec["letters"] else "+"
-    told = [
-        mark.join(
-            c if mark == "|" or not field.width else _fit_cell(c, field.width, cut)
+        rule = rule if header_line_count > 1 and separator == " " else []
+        shown_rows = [[field.header for field in fields], *rule, *shown_rows]
+    separator = "" if "--Format" in view else separator
+    cut_mark = "" if spec["letters"] else "+"
+    output_lines = [
+        separator.join(
+            c if separator == "|" or not field.width else _fit_cell(c, field.width, cut_mark)
             for c, field in zip(row, fields, strict=True)
         ).rstrip()
-        for row in made
+        for row in shown_rows
     ]
-    told += [f"[This lab doesn't say {', '.join(unknown)}.]"] if unknown else []
-    return DerivedAnswer(index, "\n".join(told))
+    output_lines += [f"[This lab doesn't say {', '.join(unknown)}.]"] if unknown else []
+    return DerivedAnswer(index, "\n".join(output_lines))
 
 
 def _fit_cell(text: str, width: int, cut: str) -> str:
     """Return a cell as wide as its column, on the right if positive; `cut` ends a longer text."""
-    size = abs(width)
-    text = text if len(text) <= size else text[: size - len(cut)] + cut
-    return f"{text:{'<>'[width > 0]}{size}}"
+    cell_width = abs(width)
+    text = text if len(text) <= cell_width else text[: cell_width - len(cut)] + cut
+    return f"{text:{'<>'[width > 0]}{cell_width}}"
 
 
 def _merge_counted_rows(
     typed: ShellCommand, rows: list[list[str]], counted: Sequence[bool]
 ) -> list[list[str]]:
-    """Add up rows of `sinfo` that differ in their `counted` cells only, as it does without -N."""
+    """Add up the rows of `sinfo` that differ only in their `counted` cells, as `sinfo` does without -N."""
     if typed.program != "sinfo" or "--Node" in dict(typed.options):
         return rows
-    added: dict[tuple[str, ...], list[str]] = {}
+    merged: dict[tuple[str, ...], list[str]] = {}
     for row in rows:
         key = tuple("" if count else cell for cell, count in zip(row, counted, strict=True))
-        before = added.setdefault(key, row)
-        if before is not row and "N/A" not in [*before, *row]:
-            pairs = zip(before, row, counted, strict=True)
-            added[key] = [_add_cells(one, other) if count else one for one, other, count in pairs]
-    return [*added.values()]
+        earlier = merged.setdefault(key, row)
+        if earlier is not row and "N/A" not in [*earlier, *row]:
+            pairs = zip(earlier, row, counted, strict=True)
+            merged[key] = [
+                _add_cells(earlier_cell, added_cell) if count else earlier_cell
+                for earlier_cell, added_cell, count in pairs
+            ]
+    return [*merged.values()]
 
 
 def _add_cells(one: str, other: str) -> str:
@@ -524,7 +544,7 @@ def _read_table(lines: Sequence[str]) -> list[list[str]]:
 
 
 def _row_matches(row: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
-    """Return whether a row has what was asked for; columns that it lacks do not count."""
+    """Return whether a row has the wanted values; columns that it lacks are ignored."""
     for header, text in wanted.items():
         name = next((n for n in row if n.startswith(header)), "")
         values = {v.lower() for v in text.split(",")}
@@ -533,12 +553,12 @@ def _row_matches(row: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
         cells = {cell.lower().rstrip("*"), cell.lower().partition(".")[0].rstrip("*")}
         cells |= {_JOB_STATES.get(cell, cell).lower(), _NODE_STATES.get(cell, cell)}
         cells |= set(expand_node_list(cell)) if header.startswith("NODE") else set()
-        asked = (
+        wanted_values = (
             {n for v in values for n in expand_node_list(v)}
             if header.startswith("NODE")
             else values
         )
-        if name and "all" not in values and not cells & asked:
+        if name and "all" not in values and not cells & wanted_values:
             return False
     return True
 
@@ -556,9 +576,10 @@ def expand_node_list(node_list: str) -> list[str]:
             if not first:
                 nodes.append(prefix)
                 continue
-            least, most = int(first), int(last or first)
+            first_number, last_number = int(first), int(last or first)
             nodes += [
-                f"{prefix}{n:0{len(first)}}" for n in range(least, min(most, least + 999) + 1)
+                f"{prefix}{n:0{len(first)}}"
+                for n in range(first_number, min(last_number, first_number + 999) + 1)
             ]
     return nodes
 
@@ -566,29 +587,31 @@ def expand_node_list(node_list: str) -> list[str]:
 def _count_states(node: Mapping[str, str], outputs: Sequence[str]) -> dict[str, str]:
     """Return nodes and processors of a row of `sinfo` by use: allocated, idle, other, total."""
     state = node["STATE"].rstrip("*")
-    use, count = _node_use(state), int(node.get("NODES", "1"))
-    size = next((m[1] for text in outputs if (m := re.search(r"CPUTot=(\d{1,5})", text))), "112")
+    state_use, count = _node_use(state), int(node.get("NODES", "1"))
+    cpus_per_node = next(
+        (m[1] for text in outputs if (m := re.search(r"CPUTot=(\d{1,5})", text))), "112"
+    )
     facts = {"StateLong": _NODE_STATES.get(state, state)}
-    for name, number in (("NODES", count), ("CPUS", count * int(size))):
+    for name, number in (("NODES", count), ("CPUS", count * int(cpus_per_node))):
         if name == "NODES" or state != "mix":
-            parts = [str(number if n == use else 0) for n in range(3)]
+            parts = [str(number if n == state_use else 0) for n in range(3)]
             facts[f"{name}(A/I/O/T)"] = "/".join([*parts, str(number)])
             facts[f"{name}(A/I)"] = "/".join(parts[:2])
     return facts
 
 
 def _node_use(state: str) -> int:
-    """Return where a state is counted: 0 allocated, 1 idle, 2 other."""
+    """Return the column in which a node state is counted: 0 allocated, 1 idle, 2 other."""
     return {"alloc": 0, "mix": 0, "idle": 1}.get(state.rstrip("*"), 2)
 
 
 def _read_job_or_node_facts(row: Mapping[str, str], outputs: Sequence[str]) -> dict[str, str]:
-    """Return what a table and `scontrol show` say of a job or a node, by header and by key."""
+    """Return the facts on a job or a node, by column header of its row and by key of `scontrol show`."""
     facts = dict(row)
-    place = facts.get("NODELIST(REASON)", facts.get("NODELIST", ""))
+    node_list = facts.get("NODELIST(REASON)", facts.get("NODELIST", ""))
     if "NODELIST(REASON)" in facts:
-        facts["REASON"] = place.strip("()") if place.startswith("(") else "None"
-        facts["NODELIST"] = "" if place.startswith("(") else place
+        facts["REASON"] = node_list.strip("()") if node_list.startswith("(") else "None"
+        facts["NODELIST"] = "" if node_list.startswith("(") else node_list
         facts["STATE"] = _JOB_STATES.get(facts.get("ST", ""), facts.get("ST", ""))
     elif "STATE" in facts:
         facts |= _count_states(facts, outputs)
@@ -599,8 +622,8 @@ def _read_job_or_node_facts(row: Mapping[str, str], outputs: Sequence[str]) -> d
         if text.startswith(tuple(f"{name}{end}" for name in names for end in " \n")):
             for key, value in re.findall(r"([A-Z]\w+)=(\S*)", text):
                 facts.setdefault(key, value.strip("()") if key == "Reason" else value)
-    whole = [text for text in outputs if "[shortened to" not in text]
-    if gpus := max((len(_GPU.findall(text)) for text in whole), default=0):
+    complete_outputs = [text for text in outputs if "[shortened to" not in text]
+    if gpus := max((len(_GPU.findall(text)) for text in complete_outputs), default=0):
         facts.setdefault("GPUS", f"{gpus}")
     for text in outputs if "NODELIST" in facts and "JOBID" not in facts else ():
         for key, value in re.findall(r"\b(Gres|CPUTot|RealMemory)=(\S*)", text):

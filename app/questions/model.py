@@ -27,7 +27,7 @@ class Question:
     """An authored question; `revision` is the hash of its content.
 
     `stem`, option texts and `explanation` contain {name} templates while `computed`
-    is set; `variants.draw_variant` fills them. `section` is the anchor of its page section
+    is set; `draw_variant` fills them. `section` is the anchor of its page section
     (empty in quiz.md). `level` is deeper for content beyond the exam; `use` is exam for
     questions that practice leaves out until the learner has seen them in a mock exam.
     `partial` is coverage only in stored revisions from before it was removed.
@@ -126,11 +126,11 @@ def draw_variant(question: Question, seed: int) -> Variant:
 
 
 def _draw_values_and_order(question: Question, seed: int) -> Variant:
-    chosen: dict[str, str | float] = {}
+    parameters: dict[str, str | float] = {}
     values: dict[str, Value] = {}
     answer, kind = question.answer, types.type_of(question)
     if question.computed:
-        chosen, values, answer = _find_valid_combination(question.computed, answer, seed)
+        parameters, values, answer = _find_valid_combination(question.computed, answer, seed)
     mixer = random.Random(f"{question.id}:{seed}")  # noqa: S311 - shuffling, not cryptography
     return Variant(
         question,
@@ -140,7 +140,7 @@ def _draw_values_and_order(question: Question, seed: int) -> Variant:
         tuple(expressions.fill_rich_text(h, values) for h in question.hints),
         expressions.fill_rich_text(question.explanation, values),
         expressions.fill_rich_text(question.mistake, values),
-        chosen,
+        parameters,
         _calculator_url(question.computed, values) if question.computed else "",
     )
 
@@ -149,15 +149,15 @@ def _find_valid_combination(
     computed: QuestionParameters, answer: Answer, seed: int
 ) -> tuple[dict[str, str | float], dict[str, Value], Answer]:
     kind = types.type_of_answer(answer)
-    refused: ExpressionError | None = None
-    for tried in range(min(count_combinations(computed), MOST_VARIANTS)):
-        chosen = nth_combination(computed, seed + tried)
+    first_error: ExpressionError | None = None
+    for offset in range(min(count_combinations(computed), MOST_VARIANTS)):
+        parameters = nth_combination(computed, seed + offset)
         try:
-            values = evaluate_combination(computed, chosen)
-            return chosen, values, kind.fill_values(answer, values)
+            values = evaluate_combination(computed, parameters)
+            return parameters, values, kind.fill_values(answer, values)
         except ExpressionError as error:
-            refused = refused or error
-    raise refused or ExpressionError("E47", "There is no combination of parameters.")
+            first_error = first_error or error
+    raise first_error or ExpressionError("E47", "There is no combination of parameters.")
 
 
 def seed_for_attempt(question: Question, salt: str, attempt_index: int) -> int:
@@ -199,12 +199,12 @@ def combination_index(question: Question, seed: int) -> int:
 
 def nth_combination(computed: QuestionParameters, index: int) -> dict[str, str | float]:
     """Return the parameters of one combination; an `index` beyond the last wraps around."""
-    rest = index % count_combinations(computed)
-    chosen: dict[str, str | float] = {}
+    remaining = index % count_combinations(computed)
+    parameters: dict[str, str | float] = {}
     for name, values in computed.params.items():
-        rest, at = divmod(rest, len(values))
-        chosen[name] = values[at]
-    return chosen
+        remaining, position = divmod(remaining, len(values))
+        parameters[name] = values[position]
+    return parameters
 
 
 def evaluate_combination(

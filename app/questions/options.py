@@ -107,8 +107,8 @@ def _item_texts(tokens: list[Token]) -> list[Token]:
     inside = tokens[: closing_index(tokens, 0)]
     return [
         token
-        for before, token in itertools.pairwise(inside)
-        if token.type == "inline" and token.level == level and before.type == "paragraph_open"
+        for previous, token in itertools.pairwise(inside)
+        if token.type == "inline" and token.level == level and previous.type == "paragraph_open"
     ]
 
 
@@ -135,13 +135,13 @@ def _check_pinned_keys(options: list[ParsedOption], source_file: SourceFile) -> 
         if match and not option.pinned_key:
             message = f"The key in “{match[0][:40]}” cannot be read."
             hint = "Write one word of letters, digits and hyphens: <!-- = four -->"
-            place = source_file.locate_text("<!--", option.line, option.line)
-            source_file.report("E10", *place, message, hint)
+            location = source_file.locate_text("<!--", option.line, option.line)
+            source_file.report("E10", *location, message, hint)
         if option.pinned_key in seen and option.pinned_key:
             first = seen[option.pinned_key]
             message = f"“{option.pinned_key}” is the key of the option in line {first}."
-            place = source_file.locate_text("<!--", option.line, option.line)
-            source_file.report("E11", *place, message, "Give this one a key of its own.")
+            location = source_file.locate_text("<!--", option.line, option.line)
+            source_file.report("E11", *location, message, "Give this one a key of its own.")
         seen.setdefault(option.pinned_key, option.line)
 
 
@@ -153,8 +153,8 @@ def _parse_option(inside: list[Token], line: int, source_file: SourceFile) -> Pa
     match = _BOX.match(inline.content)
     if match is None or not _is_well_formed_box(match, inline):
         column = source_file.locate_text("[", line, line)[1] if match else 3
-        written = inline.content[:12].split("\n")[0]
-        message = f"“{written}” does not begin with a check box."
+        first_characters = inline.content[:12].split("\n")[0]
+        message = f"“{first_characters}” does not begin with a check box."
         hint = "Write - [ ] text or - [x] text."
         if match and "%" in match["inside"]:
             message = f"“{match[0].strip()}” is no part of the mark."
@@ -171,8 +171,8 @@ def _parse_option(inside: list[Token], line: int, source_file: SourceFile) -> Pa
         source_file.report("E24", line, 1, "This option has no text.", "Write - [ ] text.")
         return None
     ticked = "x" in match["inside"].lower()
-    said = match["inside"]
-    credit = round(float(said[:-1]) / 100, 7) if "%" in said else 0.0
+    box_text = match["inside"]
+    credit = round(float(box_text[:-1]) / 100, 7) if "%" in box_text else 0.0
     return ParsedOption(ticked, inline, _option_feedback(inside), line, pinned, source, credit)
 
 
@@ -188,16 +188,16 @@ def _report_nested_options(inside: list[Token], source_file: SourceFile) -> None
 
 def _is_well_formed_box(match: re.Match[str], inline: Token) -> bool:
     rest = inline.content[match.end() :]
-    known = match["inside"] in {" ", "x", "X"} or _CREDIT.fullmatch(match["inside"])
-    return bool(known and (match["gap"] or not rest))
+    is_known = match["inside"] in {" ", "x", "X"} or _CREDIT.fullmatch(match["inside"])
+    return bool(is_known and (match["gap"] or not rest))
 
 
 def _strip_box(inline: Token, length: int) -> None:
     inline.content = inline.content[length:]
     for child in inline.children or []:
-        taken = min(length, len(child.content))
-        child.content = child.content[taken:]
-        length -= taken
+        removed = min(length, len(child.content))
+        child.content = child.content[removed:]
+        length -= removed
         if length <= 0:
             return
 
@@ -213,24 +213,24 @@ def _option_feedback(inside: list[Token]) -> list[Token]:
 
 def sole_code_span(option: ParsedOption) -> str | None:
     """Return the content of an option that is one code span, else None."""
-    solid = [c for c in option.inline.children or [] if c.content.strip() or c.nesting]
-    if len(solid) == 1 and solid[0].type == "code_inline":
-        return solid[0].content
+    visible = [c for c in option.inline.children or [] if c.content.strip() or c.nesting]
+    if len(visible) == 1 and visible[0].type == "code_inline":
+        return visible[0].content
     return None
 
 
 def make_option_key(item_id: str, option: ParsedOption, taken_keys: set[str]) -> str:
     """Return the opaque key of an option, made from its pin or its text, never its position."""
-    basis = (
+    hashed_text = (
         f"= {option.pinned_key}"
         if option.pinned_key
         else reduce_to_words(replace_figure_links_by_text(option.source))
     )
-    key = option_key(item_id, basis)
+    key = option_key(item_id, hashed_text)
     count = 1
     while key in taken_keys:
         count += 1
-        key = option_key(item_id, basis, str(count))
+        key = option_key(item_id, hashed_text, str(count))
     taken_keys.add(key)
     return key
 
@@ -244,15 +244,15 @@ def build_choices(
     item_id: str, options: list[ParsedOption], scope: RenderContext
 ) -> tuple[Choice, ...]:
     """Return the options as values, in authored order."""
-    taken: set[str] = set()
-    made = []
+    taken_keys: set[str] = set()
+    choices = []
     for option in options:
-        name = make_option_key(item_id, option, taken)
+        key = make_option_key(item_id, option, taken_keys)
         text = render_tokens([option.inline], scope)
-        last = refers_to_other_options(option.words)
-        why = optional_rich_text(option.feedback, scope)
-        made.append(Choice(name, text, option.ticked, why, last, option.credit))
-    return tuple(made)
+        is_pinned = refers_to_other_options(option.words)
+        feedback = optional_rich_text(option.feedback, scope)
+        choices.append(Choice(key, text, option.ticked, feedback, is_pinned, option.credit))
+    return tuple(choices)
 
 
 _LAST = re.compile(r"^(?:all|none|any|both|neither) of (?:the above|these|them)\b", re.IGNORECASE)
@@ -271,16 +271,16 @@ def require_sole_code_span(option: ParsedOption, source_file: SourceFile) -> str
     """Return the one code span of an option; report any other content."""
     template = sole_code_span(option)
     if template is None:
-        words = " ".join(option.words.replace("`", "").split())
-        whole = words if len(words) <= _LONGEST_ANSWER else "140 GB ± 3%"
-        hint = f"Write the whole answer as one code span: - {option.checkbox} `{whole}`."
+        text = " ".join(option.words.replace("`", "").split())
+        sample_answer = text if len(text) <= _LONGEST_ANSWER else "140 GB ± 3%"
+        hint = f"Write the whole answer as one code span: - {option.checkbox} `{sample_answer}`."
         children = option.inline.children or ()
         spans = [c for c in children if c.type == "code_inline"]
         between = "".join(c.content for c in children if c.type == "text").strip()
         if len(spans) > 1 and between:
             hint = "Write each answer as an option of its own: "
             hint += f"- {option.checkbox} `{spans[0].content}`"
-        message = f"“{words[:_LONGEST_ANSWER]}” is not one code span."
+        message = f"“{text[:_LONGEST_ANSWER]}” is not one code span."
         source_file.report("E40", *option.locate_text(source_file), message, hint)
     elif match := _UNSEEN.search(template):
         message = f"The answer holds a character that nobody types (U+{ord(match[0]):04X})."
@@ -291,14 +291,14 @@ def require_sole_code_span(option: ParsedOption, source_file: SourceFile) -> str
 
 
 def unique_key(item_id: str, hashed_text: str, taken_keys: set[str]) -> str:
-    name, count = option_key(item_id, hashed_text), 0
-    while name in taken_keys:
+    key, count = option_key(item_id, hashed_text), 0
+    while key in taken_keys:
         count += 1
         # Hashing the previous key can cycle through taken keys. After that many tries,
         # hash the counter instead.
-        name = option_key(item_id, hashed_text, name if count <= len(taken_keys) else str(count))
-    taken_keys.add(name)
-    return name
+        key = option_key(item_id, hashed_text, key if count <= len(taken_keys) else str(count))
+    taken_keys.add(key)
+    return key
 
 
 def report_part_limit_reached(
@@ -313,13 +313,13 @@ def report_part_limit_reached(
 
 
 TWO_ANSWERS = re.compile(r"^(\w[\w-]*(?: \w[\w-]*)?) (?:/|or) (\w[\w-]*(?: \w[\w-]*)?)$")
-"""An answer to be typed that is likely two of them."""
+"""Pattern of a typed answer that is likely two answers."""
 
 
 def check_authored_options(
     options: Sequence[ParsedOption], line: int, source_file: SourceFile
 ) -> None:
-    """Check that one is ticked (E20), none stands twice (E23), wrong ones say why (W25)."""
+    """Check that one is ticked (E20), none is repeated (E23), wrong ones have feedback (W25)."""
     check_any_option_right(options, line, source_file)
     check_duplicate_options(options, source_file)
     check_feedback_of_wrong_options(options, source_file)
@@ -365,30 +365,30 @@ def check_option_count(
     Two are enough for practice. `exam_use` is “maybe” if mock exams would draw the question
     with `minimum` options, “only” if it is written for them, or empty.
     """
-    wanted = "Add an option that is wrong and likely."
+    advice = "Add an option that is wrong and likely."
     if count < 2:
-        wanted += " If it is to be typed, write a number as code with a tolerance or a range: "
-        wanted += "`50 g ± 2%`, `40 .. 60 g`; "
-        wanted += "for a word, write type: short into the comment."
+        advice += " If it is to be typed, write a number as code with a tolerance or a range: "
+        advice += "`50 g ± 2%`, `40 .. 60 g`; "
+        advice += "for a word, write type: short into the comment."
         message = f"The question has {count} option{'s' * (count != 1)}."
-        source_file.report("E22", line, 1, message, wanted)
+        source_file.report("E22", line, 1, message, advice)
     elif count < minimum and exam_use == "only":
         message = f"The question has {count} options; an exam question needs {minimum}."
-        source_file.report("E22", line, 1, message, wanted)
+        source_file.report("E22", line, 1, message, advice)
     elif count < minimum and exam_use:
         message = f"The question has {count} options, so mock exams leave it out."
-        source_file.report("W22", line, 1, message, f"{wanted} {hint}".rstrip())
+        source_file.report("W22", line, 1, message, f"{advice} {hint}".rstrip())
 
 
 def check_duplicate_options(options: Sequence[ParsedOption], source_file: SourceFile) -> None:
     """Check that no two options read the same (E23)."""
     seen: dict[str, int] = {}
     for option in options:
-        words = " ".join(option.words.lower().split()).rstrip(".")
-        if words in seen:
-            message = f"This option says the same as the one in line {seen[words]}."
+        normalized_text = " ".join(option.words.lower().split()).rstrip(".")
+        if normalized_text in seen:
+            message = f"This option says the same as the one in line {seen[normalized_text]}."
             source_file.report("E23", option.line, 1, message, "Change or delete one of them.")
-        seen.setdefault(words, option.line)
+        seen.setdefault(normalized_text, option.line)
 
 
 def check_feedback_of_wrong_options(
@@ -397,7 +397,7 @@ def check_feedback_of_wrong_options(
     """Check that every wrong option has feedback (W25)."""
     for option in options:
         if not option.ticked and not option.feedback:
-            what = "not wholly right" if option.credit else "wrong"
-            message = f"“{option.words[:50]}” does not say why it is {what}."
+            verdict = "not wholly right" if option.credit else "wrong"
+            message = f"“{option.words[:50]}” does not say why it is {verdict}."
             hint = "Write a quote below it: two spaces, > and a sentence."
             source_file.report("W25", option.line, 1, message, hint)

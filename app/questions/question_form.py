@@ -92,11 +92,11 @@ class OpenQuestion:
         if entry is None:
             return ()
         fields = build_form_fields(entry, values, None, (), id=f"q-{self.question.id}")
-        known = {f.name: f for f in fields}
+        fields_by_name = {f.name: f for f in fields}
         return tuple(
-            dataclasses.replace(known[name], name=field)
+            dataclasses.replace(fields_by_name[name], name=field)
             for name, field in form_names.items()
-            if name in known
+            if name in fields_by_name
         )
 
 
@@ -121,9 +121,9 @@ def seed_of_next_attempt(question: Question, learner_key: str, earlier_seeds: Se
     """Return the seed of the next attempt; it stays the same until the question is answered."""
     seed = seed_for_attempt(question, learner_key, len(earlier_seeds))
     if earlier_seeds and question.computed:
-        last = draw_variant(question, earlier_seeds[0]).values
+        last_values = draw_variant(question, earlier_seeds[0]).values
         if (
-            draw_variant(question, seed).values == last
+            draw_variant(question, seed).values == last_values
         ):  # In the meantime an exam asked the question.
             return seed_for_attempt(question, learner_key, len(earlier_seeds) + 1)
     return seed
@@ -158,7 +158,7 @@ def excerpt_for_title(text: RichText) -> str:
 
     Numbers that are drawn for each attempt are left blank.
     """
-    words = " ".join(PLACEHOLDER.sub("…", text.plain).split())
-    if len(words) <= _MAX_TITLE_LENGTH:
-        return words
-    return words[: words.rfind(" ", 0, _MAX_TITLE_LENGTH)] + "…"
+    title = " ".join(PLACEHOLDER.sub("…", text.plain).split())
+    if len(title) <= _MAX_TITLE_LENGTH:
+        return title
+    return title[: title.rfind(" ", 0, _MAX_TITLE_LENGTH)] + "…"

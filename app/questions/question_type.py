@@ -191,11 +191,11 @@ def remove_invisible_characters(text: str) -> str:
 
     The text looks the same afterward.
     """
-    shown = _WIDE.sub(lambda m: unicodedata.normalize("NFKC", m[0]), text)
-    parts = _JOINERS.split(shown)
-    joiners = _JOINERS.findall(shown)
-    bare = [unicodedata.normalize("NFC", _INVISIBLE.sub("", part)) for part in parts]
-    return "".join(a + b for a, b in zip(bare, [*joiners, ""], strict=True))
+    normalized = _WIDE.sub(lambda m: unicodedata.normalize("NFKC", m[0]), text)
+    parts = _JOINERS.split(normalized)
+    joiners = _JOINERS.findall(normalized)
+    visible_parts = [unicodedata.normalize("NFC", _INVISIBLE.sub("", part)) for part in parts]
+    return "".join(a + b for a, b in zip(visible_parts, [*joiners, ""], strict=True))
 
 
 def normalize_search_text(text: str) -> str:
@@ -558,10 +558,10 @@ class QuestionType(abc.ABC, Generic[A]):
 
     def fill_values(self, answer: A, values: Mapping[str, Value]) -> A:
         """Return the answer with its templates filled; raises ExpressionError."""
-        made: A = expressions.map_rich_texts(
+        filled: A = expressions.map_rich_texts(
             answer, lambda text: expressions.fill_rich_text(text, values)
         )
-        return made
+        return filled
 
     def shuffle_options(self, answer: A, mixer: random.Random) -> A:
         """Return the answer in the order that one attempt shows."""
@@ -582,7 +582,7 @@ class QuestionType(abc.ABC, Generic[A]):
     def autosaved_response(self, answer: A, raw: DraftFields, marked_answered: str) -> DraftFields:
         """Return what counts as the response when an exam saves the form automatically.
 
-        `said` is whether the learner marked it as answered: yes, no, or empty.
+        `marked_answered` is whether the learner marked it as answered: yes, no, or empty.
         """
         del answer, marked_answered
         return raw
@@ -614,7 +614,7 @@ class QuestionType(abc.ABC, Generic[A]):
         return CardFaces("", "")
 
     def write_several_right_note(self, stem: RichText) -> str:
-        """Return what a card says below the options if the stem doesn't: that several are right."""
+        """Return the card's note that several options are right; empty if the stem says so."""
         del stem
         return ""
 
@@ -630,7 +630,7 @@ class QuestionType(abc.ABC, Generic[A]):
     def count_response_habits(
         self, responses: Iterable[tuple[A, SubmittedFields]]
     ) -> Mapping[str, Counter[str]]:
-        """Return what else learners did, for authors: a title, and how often each thing.
+        """Return habits of learners for authors: by title, how often each was seen.
 
         `responses` are answers with what was submitted.
         """

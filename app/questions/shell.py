@@ -1,7 +1,7 @@
 """The shell of a lab: compares command lines by meaning, and filters output.
 
-Nothing is run. A line is split into pipelines, a command into program, options and arguments, and
-the output of an author is cut by what stands behind the bar.
+Nothing is run. A line is split into pipelines, and a command into program, options and arguments.
+The output that an author wrote is filtered by the commands after the bar.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 ANYTHING = "…"
-"""What stands for any text in an author's command; at its end, for any rest or none."""
+"""Stands for any text in an author's command; at its end, for any further text or none."""
 _ANY_REST = "…*"
 _REDIRECT = re.compile(r"(?<!\S)(?P<fd>[012&]?)>{1,2}\s*(?P<to>&[012]|[^\s|;&]+)")
 _LOOP = re.compile(r"\bfor (\w+) in ([^;]+); *do (.+?); *done\b")
@@ -35,9 +35,8 @@ _READERS |= {"awk", "cut", "uniq"}
 class ShellCommand:
     """A command by its meaning: program, sorted options with their values, arguments.
 
-    Behind the other arguments stand those of the form `NAME=value`, sorted.
-
-    `variables` are those of the environment that stand before it, as `NAME=value`.
+    Arguments of the form `NAME=value` come last, sorted. `variables` are the environment variables
+    set before the program, as `NAME=value`.
     """
 
     program: str
@@ -65,7 +64,7 @@ class UnclosedQuoteError(ValueError):
 
 @functools.cache
 def known_programs() -> Mapping[str, Mapping[str, Any]]:
-    """Return what is known of each program that labs and learners use."""
+    """Return the options, aliases and manual of each program that labs and learners use."""
     file = Path(__file__).parent / "types" / "console_programs.toml"
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
@@ -74,7 +73,7 @@ def known_programs() -> Mapping[str, Mapping[str, Any]]:
 def _program_aliases() -> Mapping[str, str]:
     """Return the name by which a program is known, for each of its other names."""
     return {
-        other: name for name, spec in known_programs().items() for other in spec.get("also", ())
+        alias: name for name, spec in known_programs().items() for alias in spec.get("also", ())
     }
 
 
@@ -116,14 +115,14 @@ def _unroll_loop(loop: re.Match[str]) -> str:
     >>> _LOOP.sub(_unroll_loop, "for i in 0 1; do ping node$i; done")
     'ping node0; ping node1'
     """
-    name, words, body = loop.groups()
-    span = re.sub(
+    name, word_list, body = loop.groups()
+    expanded = re.sub(
         r"\{(\d\d?)\.\.(\d\d?)\}",
         lambda m: " ".join(map(str, range(int(m[1]), int(m[2]) + 1))),
-        words,
+        word_list,
     )
     pieces = re.split(rf"\$(?:{name}\b|\{{{name}\}})", body)
-    return "; ".join(word.join(pieces) for word in span.split()[:16])
+    return "; ".join(word.join(pieces) for word in expanded.split()[:16])
 
 
 @functools.lru_cache(4096)
@@ -133,30 +132,30 @@ def read_command(tokens: tuple[str, ...]) -> ShellCommand:
     >>> read_command(("sudo", "/usr/bin/squeue", "-l", "-u", "bob")).options
     (('--long', ''), ('--user', 'bob'))
     """
-    rest = strip_wrappers(tokens)
-    if not rest:
+    unwrapped = strip_wrappers(tokens)
+    if not unwrapped:
         return ShellCommand(tokens[0], (), ())
-    name = rest[0].rpartition("/")[2] or rest[0]
-    if name == "ssh" and (remote := _read_ssh_command(rest)):
+    name = unwrapped[0].rpartition("/")[2] or unwrapped[0]
+    if name == "ssh" and (remote := _read_ssh_command(unwrapped)):
         return remote
     program = _program_aliases().get(name, name)
     spec = known_programs().get(program, {})
     options: list[tuple[str, str]] = []
     arguments: list[str] = []
-    at = 1
-    while at < len(rest):
-        text = rest[at]
-        at += 1
-        if not re.match("--?[^-]", text):
-            arguments.extend(_expand_resource_alias(text, spec) if text != "--" else ())
+    position = 1
+    while position < len(unwrapped):
+        word = unwrapped[position]
+        position += 1
+        if not re.match("--?[^-]", word):
+            arguments.extend(_expand_resource_alias(word, spec) if word != "--" else ())
             continue
-        following = rest[at] if at < len(rest) else None
-        parsed, taken = _read_option(text, following, spec)
+        following = unwrapped[position] if position < len(unwrapped) else None
+        parsed, consumed = _read_option(word, following, spec)
         options.extend(parsed)
-        at += taken
+        position += consumed
     if spec.get("fold") and arguments[:1] == ["show"]:
-        words = spec.get("words", {})
-        arguments = [words.get(p, p) for a in arguments for p in a.split("=", 1)]
+        aliases = spec.get("words", {})
+        arguments = [aliases.get(p, p) for a in arguments for p in a.split("=", 1)]
     if spec.get("fold"):
         arguments = [_expand_slurm_key(a.lower()) for a in arguments]
     if suffix := spec.get("suffix"):
@@ -169,12 +168,12 @@ def read_command(tokens: tuple[str, ...]) -> ShellCommand:
         arguments = [_mark_rest(argument, tokens[-1]) for argument in arguments]
     # The order of NAME=value makes no difference.
     arguments.sort(key=lambda a: a.partition("=")[0] if _NAMED_ARGUMENT.match(a) else "")
-    variables = collect_variables(tokens[: len(tokens) - len(rest)])
+    variables = collect_variables(tokens[: len(tokens) - len(unwrapped)])
     return ShellCommand(program, tuple(sorted(options)), tuple(arguments), variables)
 
 
 def ends_with_any_rest(spelling: str) -> bool:
-    """Return whether more may follow a spelling, or nothing. Behind `=` a value has to stand.
+    """Return whether any text or none may follow a spelling. After `=` a value is required.
 
     >>> [ends_with_any_rest(s) for s in ("ping …", "ping gpu…", "ping gpu… -q", "x reason=…")]
     [True, True, False, False]
@@ -232,27 +231,29 @@ def strip_wrappers(tokens: Sequence[str]) -> list[str]:
 
 
 def split_by_argument(pipeline: ShellPipeline) -> list[ShellPipeline]:
-    """Return `systemctl stop a b` and the like as a command for each; empty if it is one.
+    """Return one pipeline for each argument of `systemctl stop a b` and the like; empty for one.
 
     >>> [p.stages for p in split_by_argument(read_line("systemctl stop a b")[0])]
     [(('systemctl', 'stop', 'a'),), (('systemctl', 'stop', 'b'),)]
     """
-    rest = strip_wrappers(pipeline.stages[0])
-    first = known_programs().get(rest[0] if rest else "", {}).get("each")
-    others = [text for text in rest[1:] if text.startswith("-")]
-    names = [text for text in rest[1:] if not text.startswith("-")]
-    if first is None or len(names) < first + 2:
+    unwrapped = strip_wrappers(pipeline.stages[0])
+    fixed_count = known_programs().get(unwrapped[0] if unwrapped else "", {}).get("each")
+    options = [text for text in unwrapped[1:] if text.startswith("-")]
+    names = [text for text in unwrapped[1:] if not text.startswith("-")]
+    if fixed_count is None or len(names) < fixed_count + 2:
         return []
-    made = ((rest[0], *others, *names[:first], name) for name in names[first:])
-    return [ShellPipeline((one, *pipeline.stages[1:]), pipeline.silent) for one in made]
+    commands = (
+        (unwrapped[0], *options, *names[:fixed_count], name) for name in names[fixed_count:]
+    )
+    return [ShellPipeline((command, *pipeline.stages[1:]), pipeline.silent) for command in commands]
 
 
 def _expand_resource_alias(token: str, spec: Mapping[str, Any]) -> list[str]:
-    words = spec.get("words", {})
+    aliases = spec.get("words", {})
     kind, slash, name = token.partition("/")
-    if slash and words and kind and name and words.get(kind, kind) in words.values():
-        return [words.get(kind, kind), name]
-    return [words.get(token, token)]
+    if slash and aliases and kind and name and aliases.get(kind, kind) in aliases.values():
+        return [aliases.get(kind, kind), name]
+    return [aliases.get(token, token)]
 
 
 def _read_option(
@@ -261,18 +262,20 @@ def _read_option(
     """Return the options of a token, and whether it takes the following token as its value."""
     long, values = spec.get("long", {}), spec.get("values", ())
     name, equals, value = token.partition("=")
-    whole = name.startswith("--") or name in long or name in values or spec.get("joined") is False
-    if not whole:
+    is_single_option = (
+        name.startswith("--") or name in long or name in values or spec.get("joined") is False
+    )
+    if not is_single_option:
         return _read_joined_options(token, following, spec)
     numbered = re.fullmatch(r"(-[A-Za-z]+)(\d[\w,.:]*)", name)
     if numbered and name not in long and not name.startswith("--"):
         name, equals, value = numbered[1], "=", numbered[2]
     name = long.get(name, name)
-    takes = not equals and name in values and following is not None
-    takes = takes and not re.match("--?[A-Za-z]", following or "")
+    takes_value = not equals and name in values and following is not None
+    takes_value = takes_value and not re.match("--?[A-Za-z]", following or "")
     if name in spec.get("ignore", ()):
-        return [], int(takes)
-    return [(name, value if equals else (following or "") if takes else "")], int(takes)
+        return [], int(takes_value)
+    return [(name, value if equals else (following or "") if takes_value else "")], int(takes_value)
 
 
 def _read_joined_options(
@@ -281,13 +284,13 @@ def _read_joined_options(
     """Read single-letter options in one token, such as `-la` or `-n50`."""
     long, values, ignored = spec.get("long", {}), spec.get("values", ()), spec.get("ignore", ())
     options: list[tuple[str, str]] = []
-    for at, letter in enumerate(token[1:], 2):
+    for position, letter in enumerate(token[1:], 2):
         name = long.get(f"-{letter}", f"-{letter}")
-        takes, rest = name in values, token[at:]
-        value = rest or following or "" if takes else ""
+        takes_value, rest = name in values, token[position:]
+        value = rest or following or "" if takes_value else ""
         if name not in ignored:
             options.append((name, value))
-        if takes:
+        if takes_value:
             return options, int(not rest and following is not None)
     return options, 0
 
@@ -304,9 +307,9 @@ def takes_any_rest(pipeline: Sequence[ShellCommand]) -> bool:
 
 
 def _command_matches(authored: ShellCommand, typed: ShellCommand) -> bool:
-    """Compare two commands piece by piece; behind the last `…` there may be more, or nothing.
+    """Compare two commands piece by piece; anything or nothing may follow a last `…`.
 
-    Variables of the author have to be typed, and others make no difference.
+    Variables of the author must be typed; others are ignored.
 
     >>> ping, = read_line("ping -q …")[0].commands
     >>> [_command_matches(ping, read_line(t)[0].commands[0]) for t in ("ping -q -c 3 a b", "ping a")]
@@ -319,23 +322,25 @@ def _command_matches(authored: ShellCommand, typed: ShellCommand) -> bool:
     for variable in authored.variables:
         if not any(_text_matches(variable, text) for text in typed.variables):
             return False
-    words, others = [], list(typed.arguments)
+    authored_words, typed_words = [], list(typed.arguments)
     for text in authored.arguments:
         if not _NAMED_ARGUMENT.match(text):
-            words += [text] * (text != _ANY_REST)
-        elif same := [other for other in others if _text_matches(text, other)]:
-            others.remove(same[0])
+            authored_words += [text] * (text != _ANY_REST)
+        elif matching := [
+            typed_word for typed_word in typed_words if _text_matches(text, typed_word)
+        ]:
+            typed_words.remove(matching[0])
         else:
             return False
-    pieces, typed_pieces = [authored.program, *words], [typed.program, *others]
-    if len(words) > len(others) or not all(map(_text_matches, pieces, typed_pieces)):
+    pieces, typed_pieces = [authored.program, *authored_words], [typed.program, *typed_words]
+    if len(authored_words) > len(typed_words) or not all(map(_text_matches, pieces, typed_pieces)):
         return False
     more_options = len(typed.options) - len(authored.options)
     if not takes_any_rest([authored]):
         pairs = zip(authored.options, typed.options, strict=False)
         same_options = not more_options and all(_option_matches(a, o) for a, o in pairs)
-        return same_options and len(words) == len(others)
-    # Behind a word that goes on there may be more words; an option would be another command.
+        return same_options and len(authored_words) == len(typed_words)
+    # More words may follow a word that ends with `…`; another option would be another command.
     if more_options and _ANY_REST not in authored.arguments:
         return False
     return all(any(_option_matches(a, o) for o in typed.options) for a in authored.options)
@@ -352,12 +357,12 @@ def _text_matches(pattern: str, text: str) -> bool:
         start = pattern.removesuffix(_ANY_REST)
         return _text_matches(start, text) or _text_matches(start + ANYTHING, text)
     first, *others = pattern.split(ANYTHING)
-    at, last = len(first), others.pop()
+    position, last = len(first), others.pop()
     for piece in others:
-        at = text.find(piece, at) + len(piece)
-        if at < len(piece):
+        position = text.find(piece, position) + len(piece)
+        if position < len(piece):
             return False
-    return text.startswith(first) and text.endswith(last) and len(text) > at + len(last)
+    return text.startswith(first) and text.endswith(last) and len(text) > position + len(last)
 
 
 def split_into_cat_and_filter(pipeline: ShellPipeline) -> ShellPipeline:
@@ -366,22 +371,25 @@ def split_into_cat_and_filter(pipeline: ShellPipeline) -> ShellPipeline:
     >>> split_into_cat_and_filter(read_line("grep -i xid /var/log/syslog | wc -l")[0]).stages
     (('cat', '/var/log/syslog'), ('grep', '-i', 'xid'), ('wc', '-l'))
     """
-    rest = strip_wrappers(pipeline.stages[0])
-    if rest[:1] == ["ssh"] and len(rest) == 3 and "|" in rest[2]:
-        inner, *filters = (tuple(part.split()) for part in rest[2].split("|"))
-        return ShellPipeline((("ssh", rest[1], *inner), *filters, *pipeline.stages[1:]))
-    if rest[:1] == ["journalctl"] and (at := max(map(rest.index, {"-g"} & {*rest}), default=0)):
-        log, word = tuple(rest[:at] + rest[at + 2 :]), tuple(rest[at + 1 : at + 2])
-        return ShellPipeline((log, ("grep", "-i", *word), *pipeline.stages[1:]), pipeline.silent)
-    least = 3 if rest and rest[0] in {"grep", "egrep", "awk", "cut"} else 2
-    if len(rest) < least or rest[0] not in _READERS or rest[-1].startswith("-"):
+    unwrapped = strip_wrappers(pipeline.stages[0])
+    if unwrapped[:1] == ["ssh"] and len(unwrapped) == 3 and "|" in unwrapped[2]:
+        inner, *filters = (tuple(part.split()) for part in unwrapped[2].split("|"))
+        return ShellPipeline((("ssh", unwrapped[1], *inner), *filters, *pipeline.stages[1:]))
+    if unwrapped[:1] == ["journalctl"] and (
+        index := max(map(unwrapped.index, {"-g"} & {*unwrapped}), default=0)
+    ):
+        log = tuple(unwrapped[:index] + unwrapped[index + 2 :])
+        pattern = tuple(unwrapped[index + 1 : index + 2])
+        return ShellPipeline((log, ("grep", "-i", *pattern), *pipeline.stages[1:]), pipeline.silent)
+    least = 3 if unwrapped and unwrapped[0] in {"grep", "egrep", "awk", "cut"} else 2
+    if len(unwrapped) < least or unwrapped[0] not in _READERS or unwrapped[-1].startswith("-"):
         return pipeline
-    stages = (("cat", rest[-1]), tuple(rest[:-1]), *pipeline.stages[1:])
+    stages = (("cat", unwrapped[-1]), tuple(unwrapped[:-1]), *pipeline.stages[1:])
     return dataclasses.replace(pipeline, stages=stages)
 
 
 def apply_filter(tokens: Sequence[str], output: str) -> str | None:
-    """Return the output behind a bar; None if this program is no filter of a lab."""
+    """Return the output after a bar; None if this program is no filter of a lab."""
     program, arguments = tokens[0].rpartition("/")[2], list(tokens[1:])
     if program in _PAGERS | _EDITORS:
         return output
@@ -395,7 +403,7 @@ def _split_filter_arguments(
 ) -> tuple[dict[str, str], list[str]]:
     """Return options by letter, and the other arguments; `valued` letters take a number."""
     options: dict[str, str] = {}
-    others: list[str] = []
+    positional: list[str] = []
     queue = list(arguments)
     while queue:
         token = queue.pop(0)
@@ -404,14 +412,14 @@ def _split_filter_arguments(
         elif token.startswith("--"):
             options[token[2:].partition("=")[0]] = token.partition("=")[2]
         elif token.startswith("-") and len(token) > 1:
-            for at, letter in enumerate(token[1:], 2):
+            for position, letter in enumerate(token[1:], 2):
                 options[letter] = ""
                 if letter in valued:
-                    options[letter] = token[at:] or (queue.pop(0) if queue else "")
+                    options[letter] = token[position:] or (queue.pop(0) if queue else "")
                     break
         else:
-            others.append(token)
-    return options, others
+            positional.append(token)
+    return options, positional
 
 
 def _parse_count(text: str, default: int) -> int:
@@ -424,9 +432,9 @@ def _head(lines: list[str], arguments: Sequence[str]) -> list[str]:
 
 
 def _tail(lines: list[str], arguments: Sequence[str]) -> list[str]:
-    said = _split_filter_arguments(arguments, "nc")[0].get("n", "")
-    count = _parse_count(said, 10)
-    if said.startswith("+"):
+    count_text = _split_filter_arguments(arguments, "nc")[0].get("n", "")
+    count = _parse_count(count_text, 10)
+    if count_text.startswith("+"):
         return lines[max(count - 1, 0) :]
     return lines[-count:] if count else []
 
@@ -441,12 +449,12 @@ def _wc(lines: list[str], arguments: Sequence[str]) -> list[str]:
 def _sort(lines: list[str], arguments: Sequence[str]) -> list[str]:
     options = _split_filter_arguments(arguments, "kt")[0]
     lines = list(set(lines)) if "u" in options else lines
-    at = _parse_count(options.get("k", ""), 0)
+    column = _parse_count(options.get("k", ""), 0)
 
     def key(line: str) -> tuple[float, str]:
-        cell = " ".join(line.split()[max(at - 1, 0) :])
+        cell = " ".join(line.split()[max(column - 1, 0) :])
         number = re.match(r"-?\d+(?:\.\d+)?", cell) if {"n", "h", "k"} & options.keys() else None
-        return (float(number[0]) if number else 0.0, cell if at else line)
+        return (float(number[0]) if number else 0.0, cell if column else line)
 
     ordered = sorted(lines, key=key)
     return ordered[::-1] if "r" in options else ordered
@@ -454,64 +462,64 @@ def _sort(lines: list[str], arguments: Sequence[str]) -> list[str]:
 
 def _uniq(lines: list[str], arguments: Sequence[str]) -> list[str]:
     runs = [(line, len(list(run))) for line, run in itertools.groupby(lines)]
-    counted = {"c", "count"} & _split_filter_arguments(arguments, "")[0].keys()
-    return [f"{count:7} {line}" if counted else line for line, count in runs]
+    with_counts = {"c", "count"} & _split_filter_arguments(arguments, "")[0].keys()
+    return [f"{count:7} {line}" if with_counts else line for line, count in runs]
 
 
 def _awk(lines: list[str], arguments: Sequence[str]) -> list[str]:
-    """Print the columns of `{print $1,$3}`, behind a `/pattern/` or `NR>1` if there is one."""
-    options, others = _split_filter_arguments(arguments, "F")
+    """Print the columns of `{print $1,$3}`, after a `/pattern/` or `NR>1` if there is one."""
+    options, positional = _split_filter_arguments(arguments, "F")
     program = re.fullmatch(
-        r"\s*(?:/(.*)/|NR\s*>\s*(\d))?\s*(?:\{\s*print\s*(.*?)\s*\})?\s*", "".join(others[:1])
+        r"\s*(?:/(.*)/|NR\s*>\s*(\d))?\s*(?:\{\s*print\s*(.*?)\s*\})?\s*", "".join(positional[:1])
     )
     if program is None:
         return ["(Of awk, this lab reads /WORD/ and {print $1, $3}.)"]
     pattern, first, fields = program[1] or "", int(program[2] or 0), program[3] or "$0"
-    kept = _grep(lines[first:], [pattern]) if pattern else lines[first:]
-    made: list[str] = []
-    for line in kept:
+    matching_lines = _grep(lines[first:], [pattern]) if pattern else lines[first:]
+    output_lines: list[str] = []
+    for line in matching_lines:
         cells = line.split(options.get("F") or None)
         values = {"$0": line, "$NF": cells[-1] if cells else ""}
         values |= {f"${n}": cell for n, cell in enumerate(cells, 1)}
-        words = re.findall(r"\$\w+|\"[^\"]*\"|,", fields)
-        made.append(
+        field_tokens = re.findall(r"\$\w+|\"[^\"]*\"|,", fields)
+        output_lines.append(
             "".join(
                 " " if w == "," else values.get(w, w.strip('"') if w[0] == '"' else "")
-                for w in words
+                for w in field_tokens
             )
         )
-    return made
+    return output_lines
 
 
 def _cut(lines: list[str], arguments: Sequence[str]) -> list[str]:
     options, _ = _split_filter_arguments(arguments, "dfc")
-    mark = options.get("d") or "\t"
+    delimiter = options.get("d") or "\t"
     numbers = [_parse_count(text, 1) for text in options.get("f", "1").split(",")]
-    rows = ([line] if mark not in line else line.split(mark) for line in lines)
-    return [mark.join(row[n - 1] for n in numbers if 0 < n <= len(row)) for row in rows]
+    rows = ([line] if delimiter not in line else line.split(delimiter) for line in lines)
+    return [delimiter.join(row[n - 1] for n in numbers if 0 < n <= len(row)) for row in rows]
 
 
 def _grep(lines: list[str], arguments: Sequence[str]) -> list[str]:
-    options, others = _split_filter_arguments(arguments, "eABCm")
-    patterns = _parse_grep_pattern(options.get("e") or "".join(others[:1]), options)
+    options, positional = _split_filter_arguments(arguments, "eABCm")
+    patterns = _parse_grep_pattern(options.get("e") or "".join(positional[:1]), options)
     inverted = bool({"v", "invert-match"} & options.keys())
     hits = [n for n, line in enumerate(lines) if _matches_any_pattern(line, patterns) != inverted]
     if {"c", "count"} & options.keys():
         return [str(len(hits))]
-    around = (_parse_count(options.get(o) or options.get("C", ""), 0) for o in "BA")
-    before, after = (min(count, len(lines)) for count in around)
-    shown = {n for hit in hits for n in range(hit - before, hit + after + 1)}
-    return [lines[n] for n in sorted(shown) if 0 <= n < len(lines)]
+    context_counts = (_parse_count(options.get(o) or options.get("C", ""), 0) for o in "BA")
+    before, after = (min(count, len(lines)) for count in context_counts)
+    shown_numbers = {n for hit in hits for n in range(hit - before, hit + after + 1)}
+    return [lines[n] for n in sorted(shown_numbers) if 0 <= n < len(lines)]
 
 
 def _matches_any_pattern(line: str, patterns: Sequence[Sequence[re.Pattern[str]]]) -> bool:
     """Return whether a line has all pieces of a pattern in order."""
     for pieces in patterns:
-        at: int | None = 0
+        position: int | None = 0
         for piece in pieces:
-            match = piece.search(line, at) if at is not None else None
-            at = match.end() if match else None
-        if at is not None:
+            match = piece.search(line, position) if position is not None else None
+            position = match.end() if match else None
+        if position is not None:
             return True
     return False
 
@@ -521,8 +529,8 @@ def _parse_grep_pattern(
 ) -> list[list[re.Pattern[str]]]:
     """Return the alternatives of a pattern, each cut at `.*`.
 
-    Read are `|`, `.*`, `.`, `^`, `$` and classes; all else counts as it stands. No piece has a
-    repetition, so that a search takes time in proportion to the line.
+    `|`, `.*`, `.`, `^`, `$` and classes are interpreted; all else is literal. No piece has a
+    repetition, so a search takes time in proportion to the line.
     """
     flags = re.IGNORECASE if {"i", "ignore-case"} & options.keys() else 0
     if "F" in options:
@@ -538,11 +546,11 @@ def _parse_grep_pattern(
 
 
 def _compile_grep_piece(text: str, flags: int, *, word: bool) -> re.Pattern[str]:
-    made = re.escape(text).replace(r"\.", ".")
-    made = re.sub(r"\\\[([\w^\\-]{1,40})\\\]", r"[\1]", made)
-    made = re.sub(r"\\\$$", "$", re.sub(r"^\\\^", "^", made))
+    pattern = re.escape(text).replace(r"\.", ".")
+    pattern = re.sub(r"\\\[([\w^\\-]{1,40})\\\]", r"[\1]", pattern)
+    pattern = re.sub(r"\\\$$", "$", re.sub(r"^\\\^", "^", pattern))
     try:
-        return re.compile(rf"\b{made}\b" if word and made else made, flags)
+        return re.compile(rf"\b{pattern}\b" if word and pattern else pattern, flags)
     except re.error:
         return re.compile(re.escape(text), flags)
 

@@ -115,8 +115,8 @@ def parse_submission_fields(pairs: Iterable[tuple[str, Any]]) -> QuestionSubmiss
     raw = {name: values[:_MOST_VALUES] for name, values in raw.items()}
     length = sum(len(value) for values in raw.values() for value in values)
     if length > _MOST_CHARACTERS:
-        most = f"An answer may have {_MOST_CHARACTERS:,} characters in all"
-        raise InvalidInputError(f"{most}; this has {length:,}.", "answer")
+        limit_text = f"An answer may have {_MOST_CHARACTERS:,} characters in all"
+        raise InvalidInputError(f"{limit_text}; this has {length:,}.", "answer")
     return QuestionSubmission(validate_form(QuestionForm, fields), raw)
 
 

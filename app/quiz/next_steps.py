@@ -93,29 +93,33 @@ def _costliest_domain(library: Library, scores: Mapping[str, float]) -> DomainRe
     domain_of = domain_by_objective(library)
     results = []
     for domain in library.syllabus.domains:
-        mine = [
+        domain_scores = [
             score
             for item, score in scores.items()
             if library.questions[item].domain(domain_of) == domain.number
         ]
-        if mine:
-            right = sum(score >= 1 for score in mine)
-            results.append(DomainResult(domain.title, domain.weight, right, len(mine)))
-    worst = max(results, key=lambda result: result.exam_share_at_risk, default=None)
-    return worst if worst and worst.exam_share_at_risk else None
+        if domain_scores:
+            right = sum(score >= 1 for score in domain_scores)
+            results.append(DomainResult(domain.title, domain.weight, right, len(domain_scores)))
+    costliest = max(results, key=lambda result: result.exam_share_at_risk, default=None)
+    return costliest if costliest and costliest.exam_share_at_risk else None
 
 
 def sort_in_course_order(library: Library, items: Iterable[str]) -> list[str]:
-    """Return the questions in the order in which the course teaches what they ask."""
+    """Return the questions in the order in which the course teaches their topics."""
     known = [item for item in items if item in library.questions]
     return sorted(known, key=lambda item: _learning_position(library, item))
 
 
 def _learning_position(library: Library, item: str) -> tuple[int, str, int]:
     topics, slug = library.syllabus.topics, library.questions[item].topic
-    place = topics.index(slug) if slug in topics else len(topics)
-    asked = library.topics[slug].questions
-    return place, slug, asked.index(item) if item in asked else len(asked)
+    topic_index = topics.index(slug) if slug in topics else len(topics)
+    topic_questions = library.topics[slug].questions
+    return (
+        topic_index,
+        slug,
+        topic_questions.index(item) if item in topic_questions else len(topic_questions),
+    )
 
 
 def _topic_result(library: Library, slug: str, scores: list[float]) -> TopicResult:
@@ -164,15 +168,19 @@ def find_most_related_sentence(topic: Topic, stem: str, answer: str) -> PageSent
         if section.anchor
         for sentence in _SENTENCE_END.split(section.plain)
     ]
-    words = [_distinct_word_stems(passage.text) for passage in passages]
-    sentences_with = collections.Counter(word for sentence in words for word in sentence)
+    stems_by_sentence = [_distinct_word_stems(passage.text) for passage in passages]
+    sentences_with = collections.Counter(
+        word for sentence in stems_by_sentence for word in sentence
+    )
     weights = dict.fromkeys(_distinct_word_stems(stem), 1) | dict.fromkeys(
         _distinct_word_stems(answer), 2
     )
     best, closest = 0.0, None
-    for passage, sentence in zip(passages, words, strict=True):
+    for passage, sentence in zip(passages, stems_by_sentence, strict=True):
         shared = sentence & weights.keys()
-        rarity = sum(weights[w] * math.log(len(words) / sentences_with[w]) for w in shared)
+        rarity = sum(
+            weights[w] * math.log(len(stems_by_sentence) / sentences_with[w]) for w in shared
+        )
         score = rarity / math.sqrt(8 + len(sentence))  # a long sentence has more words by chance
         if score > best:
             best, closest = score, passage
@@ -181,9 +189,9 @@ def find_most_related_sentence(topic: Topic, stem: str, answer: str) -> PageSent
 
 def _distinct_word_stems(text: str) -> frozenset[str]:
     """Return the words of a text without the endings of plurals, or pairs of letters."""
-    parted = mark_unspaced_letters(text.lower()).split(BOUNDARY)
-    pairs = (a + b for a, b in itertools.pairwise(filter(None, parted)) if len(a + b) == 2)
-    words = (word.rstrip("s") for part in parted for word in _WORD.findall(part))
+    parts = mark_unspaced_letters(text.lower()).split(BOUNDARY)
+    pairs = (a + b for a, b in itertools.pairwise(filter(None, parts)) if len(a + b) == 2)
+    words = (word.rstrip("s") for part in parts for word in _WORD.findall(part))
     return frozenset((*words, *pairs))
 
 
@@ -231,23 +239,23 @@ def view_plan(plan: StudyPlan | None, library: Library) -> list[TaskView]:
 
 
 def build_task_view(task: TaskProgress, library: Library) -> TaskView:
-    """Return a task for the page; until it is done, with those of its pages that are not read."""
-    done = task.is_done
-    minutes = round_minutes(task.task.minutes if done else task.minutes_left)
+    """Return a task as the page shows it; until it is done, with its unread pages."""
+    is_done = task.is_done
+    minutes = round_minutes(task.task.minutes if is_done else task.minutes_left)
     if task.kind == "read":
         pages = [page for page in task.unread or task.task.pages if page.slug in library.topics]
         short = bool(pages) and pages[0].short
-        if done and task.total > 1:
+        if is_done and task.total > 1:
             title = f"{format_count_with_noun(task.total, 'listed page')} read"
-            return TaskView("read", title, "", minutes, done)
+            return TaskView("read", title, "", minutes, is_done)
         return TaskView(
             "read",
             f"Read {format_count_with_noun(len(pages), 'page')}" if len(pages) > 1 else "Read",
             "Read",
             minutes,
-            done,
+            is_done,
             tuple(library.topics[page.slug].title for page in pages),
-            "" if done or not pages else _describe_reading(task, pages[0]),
+            "" if is_done or not pages else _describe_reading(task, pages[0]),
             f"/concepts/{pages[0].slug}{'?route=short' if short else ''}" if pages else "/course",
         )
     if task.kind == "mock":
@@ -256,20 +264,18 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
         detail = (
             f"{format_count_with_noun(exam.questions, 'question')}, as on the day" if exam else ""
         )
-        title = "Took" if done else "Take"
+        title = "Took" if is_done else "Take"
         return TaskView(
-            "mock", title, "Take", minutes, done, names, detail, f"/exams/{task.task.exam}"
+            "mock", title, "Take", minutes, is_done, names, detail, f"/exams/{task.task.exam}"
         )
-    begun = ", ".join(
+    progress_text = ", ".join(
         [f"{task.done} of {task.total} done"] * (task.done > 0)
         + [f"{task.begun} of {task.total} begun"] * (task.begun > 0)
     )
     noun = "question" if task.kind == "practice" else "card"
-    count, left = (
-        format_count_with_noun(task.total, noun),
-        format_count_with_noun(task.total - task.done, noun),
-    )
-    title, past, detail = {
+    count_text = format_count_with_noun(task.total, noun)
+    left_text = format_count_with_noun(task.total - task.done, noun)
+    title, done_title, detail = {
         "practice": (
             "Answer {}",
             "{} answered",
@@ -284,10 +290,10 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
     }[task.kind]
     return TaskView(
         kind=task.kind,
-        title=past.format(count) if done else title.format(left),
-        button=title.format(left),
+        title=done_title.format(count_text) if is_done else title.format(left_text),
+        button=title.format(left_text),
         minutes=minutes,
-        is_done=done,
-        detail="" if done else begun or detail,
+        is_done=is_done,
+        detail="" if is_done else progress_text or detail,
         address="" if task.kind == "practice" else f"/flashcards?task={task.kind}",
     )

@@ -81,8 +81,8 @@ class ChoiceType(QuestionType[ChoiceSpec]):
     def parse(self, authored: AuthoredItem) -> ChoiceSpec:
         comment = authored.comment
         shuffle = comment.field_text("shuffle").lower() not in {"no", "false"}
-        made = build_choices(comment.id, authored.parts.options, authored.scope)
-        return ChoiceSpec(self.name, made, shuffle)
+        choices = build_choices(comment.id, authored.parts.options, authored.scope)
+        return ChoiceSpec(self.name, choices, shuffle)
 
     def check(self, answer: ChoiceSpec, authored: AuthoredItem, *, exam: bool) -> None:
         """Check the rules that apply to all options."""
@@ -100,14 +100,14 @@ class ChoiceType(QuestionType[ChoiceSpec]):
             for p in source_file.problems[source_file.mark :]
         ):
             check_any_option_right(options, first, source_file)
-            typed = self._report_unclear_answer_mode(authored)
-            drawn = "" if typed else authored.determine_exam_use(exam)
+            is_unclear = self._report_unclear_answer_mode(authored)
+            exam_use = "" if is_unclear else authored.determine_exam_use(exam)
             check_option_count(
                 len(options),
                 self.least_exam_options,
                 first,
                 source_file,
-                exam_use=drawn,
+                exam_use=exam_use,
                 hint=_SIDES,
             )
         check_duplicate_options(options, source_file)
@@ -121,9 +121,10 @@ class ChoiceType(QuestionType[ChoiceSpec]):
         unclear = len(options) > 1 and not all(option.ticked for option in options)
         if authored.comment.field_text("type") or self.name == "true-false" or not unclear:
             return False
-        code = all(sole_code_span(option) for option in options)
-        numbers, ranged = all(map(_NUMBER_FIRST.match, texts)), any("±" in t for t in texts)
-        if not code and not (numbers and (ranged or len(options) < 3)):
+        are_code = all(sole_code_span(option) for option in options)
+        are_numbers = all(map(_NUMBER_FIRST.match, texts))
+        has_tolerance = any("±" in text for text in texts)
+        if not are_code and not (are_numbers and (has_tolerance or len(options) < 3)):
             return False
         first = next((o for o in options if o.ticked), options[0])
         hint = "To have it typed, write type: short into the comment"
@@ -131,9 +132,9 @@ class ChoiceType(QuestionType[ChoiceSpec]):
         if span:
             low, high = span["low"], span["high"]
             hint = f"To have it typed, write a range with two dots: `{low} .. {high}`"
-        elif ranged:
+        elif has_tolerance:
             hint = f"To have it typed, write each option as a number in code: `{first.words}`"
-        elif numbers:
+        elif are_numbers:
             hint = f"To have it typed, write a tolerance: `{first.words} ± 2%`"
         message = f"“{first.words[:40]}” is to be chosen here, not typed."
         hint += f"; to have it chosen, write type: {self.name}."
@@ -179,11 +180,11 @@ class ChoiceType(QuestionType[ChoiceSpec]):
             matches = matches or _WHICH.findall(stem)
         if not matches:
             return
-        word, right = matches[-1].lower(), sum(o.right for o in answer.options)
-        sound = right > 1 if self.several else right == 1
-        if sound and (_NUMBERS.get(word) or int(word)) != right:
-            ticked = f"{right} option{'s are' if right != 1 else ' is'}"
-            message = f"The question asks for {word}, and {ticked} ticked."
+        number_word, right_count = matches[-1].lower(), sum(o.right for o in answer.options)
+        is_comparable = right_count > 1 if self.several else right_count == 1
+        if is_comparable and (_NUMBERS.get(number_word) or int(number_word)) != right_count:
+            ticked = f"{right_count} option{'s are' if right_count != 1 else ' is'}"
+            message = f"The question asks for {number_word}, and {ticked} ticked."
             hint = "Tick as many as it asks for, or correct the number."
             source_file.report("E21", line, 1, message, hint)
 
@@ -198,28 +199,28 @@ class ChoiceType(QuestionType[ChoiceSpec]):
         del stem
         seen: set[str] = set()
         for option in self.fill_values(answer, values).options:
-            words = " ".join(option.text.plain.split())
-            if words in seen:
-                message = f"two options read “{words[:50]}”."
+            text = " ".join(option.text.plain.split())
+            if text in seen:
+                message = f"two options read “{text[:50]}”."
                 return [VariantFault("E47", message, "Change the values.")]
-            seen.add(words)
+            seen.add(text)
         return []
 
     def shuffle_options(self, answer: ChoiceSpec, mixer: random.Random) -> ChoiceSpec:
         """Shuffle the options; those that refer to the others stay last."""
         if not answer.shuffle:
             return answer
-        free = [o for o in answer.options if not o.pinned]
-        mixer.shuffle(free)
-        last = (o for o in answer.options if o.pinned)
-        return dataclasses.replace(answer, options=(*free, *last))
+        unpinned = [o for o in answer.options if not o.pinned]
+        mixer.shuffle(unpinned)
+        pinned = (o for o in answer.options if o.pinned)
+        return dataclasses.replace(answer, options=(*unpinned, *pinned))
 
     def grade(
         self, answer: ChoiceSpec, raw: SubmittedFields, credit_rule: str
     ) -> GradeResult | UnreadableResponse:
         """Grade the chosen options; `answer` in the response contains their keys."""
-        sent = set(raw.get("answer", ()))
-        chosen = [o for o in answer.options if o.key in sent]
+        sent_keys = set(raw.get("answer", ()))
+        chosen = [o for o in answer.options if o.key in sent_keys]
         if not chosen:
             return UnreadableResponse(self.nothing, "Nothing was counted.")
         if len(chosen) > 1 and not self.several:
@@ -228,7 +229,7 @@ class ChoiceType(QuestionType[ChoiceSpec]):
             score=self.score(answer, {o.key for o in chosen}, credit_rule),
             score_basis=self.describe_score(answer, {o.key for o in chosen}, credit_rule),
             parsed={"chosen": [o.key for o in chosen]},
-            marks=grade_options(answer.options, sent),
+            marks=grade_options(answer.options, sent_keys),
             said=option_letters(answer.options, chosen),
             wanted=option_letters(answer.options, [o for o in answer.options if o.right]),
         )
@@ -259,8 +260,8 @@ class ChoiceType(QuestionType[ChoiceSpec]):
     def guess_rate(self, answer: ChoiceSpec, credit_rule: str) -> float:
         """Return the mean score of the options: 1 ÷ k if one of k is right."""
         del credit_rule
-        worth = sum(o.credit for o in answer.options if not o.right)
-        return (1 + worth) / max(1, len(answer.options))
+        partial_credit = sum(o.credit for o in answer.options if not o.right)
+        return (1 + partial_credit) / max(1, len(answer.options))
 
     def guess_percent(self, answer: ChoiceSpec) -> float | None:
         """Return the expected percent of a blind guess."""
@@ -311,13 +312,21 @@ def option_letters(options: Sequence[Choice], selected: Sequence[Choice]) -> str
 
 def choice_card_faces(options: Sequence[Choice]) -> CardFaces:
     """Return options with letters as the two faces of a card."""
-    named = [(LETTERS[i % len(LETTERS)], option) for i, option in enumerate(options)]
-    asked = f'<ol class="letters" type="A">{list_items_html(o.text.html for _, o in named)}</ol>'
-    right = [f"<b>{name}.</b> {option_with_feedback_html(o)}" for name, o in named if o.right]
-    others = [
-        f"<b>{name}.</b> {o.feedback.html}" for name, o in named if not o.right and o.feedback.html
+    lettered = [(LETTERS[i % len(LETTERS)], option) for i, option in enumerate(options)]
+    options_html = (
+        f'<ol class="letters" type="A">{list_items_html(o.text.html for _, o in lettered)}</ol>'
+    )
+    right = [
+        f"<b>{letter}.</b> {option_with_feedback_html(o)}" for letter, o in lettered if o.right
     ]
-    return CardFaces(asked, div_blocks_html(right) + titled_list_html("Why not the others", others))
+    others = [
+        f"<b>{letter}.</b> {o.feedback.html}"
+        for letter, o in lettered
+        if not o.right and o.feedback.html
+    ]
+    return CardFaces(
+        options_html, div_blocks_html(right) + titled_list_html("Why not the others", others)
+    )
 
 
 def guess_percent(type_name: str, options: int, right: int) -> float | None:
@@ -365,8 +374,8 @@ def _check_answer_cues(options: Sequence[ParsedOption], source_file: SourceFile)
         message = f"The right option has {len(right.words)} letters, the longest other "
         message += f"{longest}."
         source_file.report("W26", right.line, 1, message, "Make the options alike in length.")
-    for name, has in _FORMS.items():
-        if wrong and has(right) and not any(has(o) for o in wrong):
+    for name, has_form in _FORMS.items():
+        if wrong and has_form(right) and not any(has_form(o) for o in wrong):
             message = f"Only the right option {name}."
             hint = "Give the wrong options the same form."
             source_file.report("W27", right.line, 1, message, hint)
@@ -396,16 +405,19 @@ class MultipleChoiceType(ChoiceType):
     nothing = "No answer is ticked. Tick all that are right."
 
     def write_several_right_note(self, stem: RichText) -> str:
-        said = _CHOOSE.search(stem.plain) or _WHICH.search(stem.plain)
-        return "" if said else "More than one may be right."
+        match = _CHOOSE.search(stem.plain) or _WHICH.search(stem.plain)
+        return "" if match else "More than one may be right."
 
     def describe_missing_input(
         self, answer: ChoiceSpec, raw: SubmittedFields, stem: RichText
     ) -> str:
-        wanted, chosen = sum(o.right for o in answer.options), len(set(raw.get("answer", ())))
-        if not _CHOOSE.search(stem.plain) or chosen == wanted:
+        right_count = sum(o.right for o in answer.options)
+        chosen_count = len(set(raw.get("answer", ())))
+        if not _CHOOSE.search(stem.plain) or chosen_count == right_count:
             return ""
-        return f"Choose {wanted}; {chosen} {'is' if chosen == 1 else 'are'} chosen."
+        return (
+            f"Choose {right_count}; {chosen_count} {'is' if chosen_count == 1 else 'are'} chosen."
+        )
 
     def check_ticked_count(self, ticked: Sequence[ParsedOption], source_file: SourceFile) -> None:
         """Check that several options are right, as learners are told (E21)."""
@@ -418,8 +430,14 @@ class MultipleChoiceType(ChoiceType):
         """Check that not every option is right (E33)."""
         super().check(answer, authored, exam=exam)
         source_file = authored.source_file
-        unread = any(p.code == "E24" for p in source_file.problems[source_file.mark :])
-        if len(answer.options) > 1 and all(o.right for o in answer.options) and not unread:
+        has_unreadable_option = any(
+            p.code == "E24" for p in source_file.problems[source_file.mark :]
+        )
+        if (
+            len(answer.options) > 1
+            and all(o.right for o in answer.options)
+            and not has_unreadable_option
+        ):
             line = authored.parts.options[0].line
             hint = "Add an option that is wrong and likely, or take a tick away."
             if all(sole_code_span(option) for option in authored.parts.options):
@@ -484,9 +502,9 @@ def _expected_guess_credit(right: int, wrong: int, rule: str) -> float:
     """Return the mean score of random ticks, at least one of them."""
     total = 0.0
     for hits, misses in itertools.product(range(right + 1), range(wrong + 1)):
-        ways = math.comb(right, hits) * math.comb(wrong, misses)
+        combinations = math.comb(right, hits) * math.comb(wrong, misses)
         if hits or misses:
-            total += ways * credit_of_hits_and_misses(hits, misses, (right, wrong), rule)
+            total += combinations * credit_of_hits_and_misses(hits, misses, (right, wrong), rule)
     return total / (math.pow(2, right + wrong) - 1)
 
 
@@ -508,8 +526,8 @@ class TrueFalseType(ChoiceType):
 
     def parse(self, authored: AuthoredItem) -> ChoiceSpec:
         """Return the two options in authored order."""
-        made = build_choices(authored.comment.id, authored.parts.options, authored.scope)
-        return ChoiceSpec("true-false", made, shuffle=False)
+        choices = build_choices(authored.comment.id, authored.parts.options, authored.scope)
+        return ChoiceSpec("true-false", choices, shuffle=False)
 
     def check_option_feedback(
         self, options: Sequence[ParsedOption], source_file: SourceFile

@@ -62,7 +62,7 @@ class OpenLab:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LabReview:
-    """A session after the answer: the shortest good way, each harm once, what was not needed."""
+    """A session after the answer: the shortest harmless path, harmful entries once, needless lines."""
 
     session: LabSession
     way: tuple[LabCommand, ...]
@@ -89,8 +89,8 @@ class ConsoleType(QuestionType[ConsoleSpec]):
     in_exams = False
 
     def parse(self, authored: AuthoredItem) -> ConsoleSpec:
-        made = build_choices(authored.comment.id, authored.parts.options, authored.scope)
-        return ConsoleSpec(made, read_lab(authored))
+        choices = build_choices(authored.comment.id, authored.parts.options, authored.scope)
+        return ConsoleSpec(choices, read_lab(authored))
 
     def check(self, answer: ConsoleSpec, authored: AuthoredItem, *, exam: bool) -> None:
         del exam
@@ -102,9 +102,9 @@ class ConsoleType(QuestionType[ConsoleSpec]):
         return [*self.right_answer_texts(answer), *answer.lab.goal, *needed]
 
     def shuffle_options(self, answer: ConsoleSpec, mixer: random.Random) -> ConsoleSpec:
-        free = list(answer.diagnoses)
-        mixer.shuffle(free)
-        return dataclasses.replace(answer, diagnoses=tuple(free))
+        diagnoses = list(answer.diagnoses)
+        mixer.shuffle(diagnoses)
+        return dataclasses.replace(answer, diagnoses=tuple(diagnoses))
 
     def template_data(self, answer: ConsoleSpec, typed: DraftFields) -> OpenLab:
         """Return the session of the lines that the form sent."""
@@ -126,8 +126,8 @@ class ConsoleType(QuestionType[ConsoleSpec]):
         The goal is half of the points, the diagnosis the other half; each harmful command takes
         a quarter away.
         """
-        sent = set(raw.get("answer", ()))
-        chosen = [o for o in answer.diagnoses if o.key in sent]
+        sent_keys = set(raw.get("answer", ()))
+        chosen = [o for o in answer.diagnoses if o.key in sent_keys]
         if len(chosen) != 1:
             message = "Choose one diagnosis only." if chosen else "No diagnosis is chosen."
             return UnreadableResponse(message, "What you typed is kept. Nothing was counted.")
@@ -140,7 +140,7 @@ class ConsoleType(QuestionType[ConsoleSpec]):
             score=max(0.0, score),
             score_basis=_describe_score(review, answer.lab, right=right),
             parsed={"chosen": [chosen[0].key], "lines": [e.line for e in review.session.entries]},
-            marks=grade_options(answer.diagnoses, sent),
+            marks=grade_options(answer.diagnoses, sent_keys),
             said=option_letters(answer.diagnoses, chosen),
             wanted=option_letters(answer.diagnoses, [o for o in answer.diagnoses if o.right]),
             feedback=escape_typed_text(_describe_review(review, answer.lab, right=right)),
@@ -152,31 +152,31 @@ class ConsoleType(QuestionType[ConsoleSpec]):
     def review_session(self, answer: ConsoleSpec, raw: SubmittedFields) -> LabReview:
         """Return what the feedback shows of a session."""
         lab, session = answer.lab, replay(answer.lab, _typed_lines(raw))
-        way = shortest_command_sequence(lab) or ()
-        ran = {n: entry for entry in reversed(session.entries) for n in entry.commands}
+        shortest_path = shortest_command_sequence(lab) or ()
+        entry_by_command = {n: entry for entry in reversed(session.entries) for n in entry.commands}
         harmful = (n for n in dict.fromkeys(session.executed_commands) if lab.commands[n].harmful)
         needless = (
             e.line
             for e in session.entries
-            if e.commands and not e.note.html and not set(way) & set(e.commands)
+            if e.commands and not e.note.html and not set(shortest_path) & set(e.commands)
         )
         return LabReview(
             session,
-            tuple(lab.commands[n] for n in way),
-            tuple(ran[n] for n in harmful),
+            tuple(lab.commands[n] for n in shortest_path),
+            tuple(entry_by_command[n] for n in harmful),
             tuple(dict.fromkeys(needless)),
         )
 
     def card_sides_below_stem(self, answer: ConsoleSpec, gap: RenderGap) -> CardFaces:
         """Return the diagnoses, then the right one with the shortest way."""
         del gap
-        asked, told = choice_card_faces(answer.diagnoses)
+        options_html, answer_html = choice_card_faces(answer.diagnoses)
         steps = [
             f"<code>{escape(c.name)}</code>{feedback_html(c.note)}"
             for c in self.review_session(answer, {}).way
         ]
         question = "<p>Which commands tell, and what is the diagnosis?</p>"
-        return CardFaces(question + asked, f"{told}<ol>{list_items_html(steps)}</ol>")
+        return CardFaces(question + options_html, f"{answer_html}<ol>{list_items_html(steps)}</ol>")
 
     def collect_text_below_stem(self, answer: ConsoleSpec) -> str:
         """Return all that a learner may read: diagnoses, commands and outputs."""
@@ -187,26 +187,29 @@ class ConsoleType(QuestionType[ConsoleSpec]):
     def sample_responses(self, answer: ConsoleSpec) -> Iterator[LabeledResponse]:
         """Yield the shortest way with each diagnosis, each harmful command, each state."""
         lab = answer.lab
-        way = [c.sample_line for c in self.review_session(answer, {}).way]
+        shortest_lines = [c.sample_line for c in self.review_session(answer, {}).way]
         options = sorted(answer.diagnoses, key=lambda o: not o.right)
         for option in options:
-            yield f"Goal reached, “{option.text.plain}”", {"ran": way, "answer": [option.key]}
+            yield (
+                f"Goal reached, “{option.text.plain}”",
+                {"ran": shortest_lines, "answer": [option.key]},
+            )
         right = {"answer": [options[0].key]} if options else {}
         yield "Nothing typed, right diagnosis", right
         for state, path in shortest_sequences_to_states(lab).items():
             lines = [lab.commands[n].sample_line for n in path]
-            here = [lab.commands[n] for n in CommandMatcher(lab).available_commands(state)]
-            lines += [c.sample_line for c in here if not c.to and not c.harmful]
+            available = [lab.commands[n] for n in CommandMatcher(lab).available_commands(state)]
+            lines += [c.sample_line for c in available if not c.to and not c.harmful]
             yield f"All answers in the state “{state}”", {"ran": lines[:MOST_LINES]}
-            for command in here:
+            for command in available:
                 if command.harmful:
-                    ran = [*(lab.commands[n].sample_line for n in path), command.sample_line]
-                    yield f"Harmful in “{state}”: {command.name}", {"ran": ran, **right}
+                    run_lines = [*(lab.commands[n].sample_line for n in path), command.sample_line]
+                    yield f"Harmful in “{state}”: {command.name}", {"ran": run_lines, **right}
 
     def count_response_habits(
         self, responses: Iterable[tuple[ConsoleSpec, SubmittedFields]]
     ) -> dict[str, Counter[str]]:
-        """Return what was typed first, where those stopped who missed the goal, what failed.
+        """Return what was typed first, the last command of those who missed the goal, what failed.
 
         A line that had no answer counts once for each learner.
         """
@@ -254,11 +257,11 @@ def _describe_score(review: LabReview, lab: Lab, *, right: bool) -> str:
 def _describe_review(review: LabReview, lab: Lab, *, right: bool) -> str:
     """Return in sentences what was reached, what did harm, and whether the diagnosis is right."""
     goals, reached = len(lab.goal_ids), len(review.session.reached)
-    runs, least = len(review.session.executed_commands), len(review.way)
-    text = f"Goal reached with {runs} command{'s' if runs != 1 else ''}"
-    text += f"; {least} are enough." if least < runs else "."
+    run_count, needed_count = len(review.session.executed_commands), len(review.way)
+    text = f"Goal reached with {run_count} command{'s' if run_count != 1 else ''}"
+    text += f"; {needed_count} are enough." if needed_count < run_count else "."
     if reached < goals:
         text = f"Goal not reached: {reached} of {goals} steps."
-    harm = [f"“{entry.line}”" for entry in review.harmful]
-    text += f" Harmful: {', '.join(harm)}." if harm else ""
+    harmful_lines = [f"“{entry.line}”" for entry in review.harmful]
+    text += f" Harmful: {', '.join(harmful_lines)}." if harmful_lines else ""
     return f"{text} The diagnosis is {'right' if right else 'not right'}."

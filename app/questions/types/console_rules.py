@@ -92,23 +92,23 @@ def _read_block(fence: Token, quote: list[Token], authored: AuthoredItem) -> lis
     step, harmful = line if flags & {"needed", "first"} else 0, "harmful" in flags
     base = LabCommand((), NO_TEXT, states, to, harmful, note, step=step, first="first" in flags)
     spans = [c.content for t in quote for c in t.children or () if c.type == "code_inline"]
-    made: list[LabCommand] = []
+    commands: list[LabCommand] = []
     for number, spellings, text in _split_block_into_commands(fence, source_file):
         cue = next((s for s in spans if s in text), "")
         output, cue_text, *names = map(escape_typed_text, (text, cue, *spellings))
-        made.append(
+        commands.append(
             dataclasses.replace(
                 base, spellings=tuple(names), output=output, cue=cue_text, line=number
             )
         )
-    if not made:
+    if not commands:
         message = "This console block has no command."
         source_file.report("E89", line, 1, message, "Begin a line with $ and the command.")
-    elif len(made) > 1 and (to or harmful):
-        message = f"This block has {len(made)} commands, and says what one does."
+    elif len(commands) > 1 and (to or harmful):
+        message = f"This block has {len(commands)} commands, and says what one does."
         hint = "Give each its own block; spellings of one command stand right below each other."
-        source_file.report("E89", made[1].line, 1, message, hint)
-    return made
+        source_file.report("E89", commands[1].line, 1, message, hint)
+    return commands
 
 
 def _split_block_into_commands(
@@ -127,17 +127,20 @@ def _split_block_into_commands(
             commands[-1][1].append(text[prompt.end() :])
         elif commands:
             commands[-1][2].append(text)
-            other = _PROMPT.match(text)
-            if other and other["command"].split()[0] in shell.known_programs():
+            prompt_match = _PROMPT.match(text)
+            if prompt_match and prompt_match["command"].split()[0] in shell.known_programs():
                 message = f"“{text[:40]}” is read as output, not as a command."
                 source_file.report(
-                    "W89", number, 1, message, f"Write $ {shorten(other['command'])}"
+                    "W89", number, 1, message, f"Write $ {shorten(prompt_match['command'])}"
                 )
         elif text:
             message = f"“{text[:40]}” stands before the first command."
             hint = "Begin the block with $ and a command."
             source_file.report("E89", number, 1, message, hint)
-    return [(at, spellings, "\n".join(output).strip("\n")) for at, spellings, output in commands]
+    return [
+        (command_line, spellings, "\n".join(output).strip("\n"))
+        for command_line, spellings, output in commands
+    ]
 
 
 def check_lab(lab: Lab, authored: AuthoredItem) -> None:
@@ -171,10 +174,10 @@ def _check_size_limits(lab: Lab, authored: AuthoredItem) -> None:
         hint = "Write a block ```console with lines that begin with $."
         report("E89", line, 1, "The lab has no command.", hint)
     counts = {"commands": lab.commands, "states": lab.states, "goals": lab.goal_ids}
-    for what, parts in counts.items():
-        if len(parts) > _MOST[what]:
-            message = f"The lab has {len(parts)} {what}."
-            report("E88", line, 1, message, f"Use at most {_MOST[what]}.")
+    for label, parts in counts.items():
+        if len(parts) > _MOST[label]:
+            message = f"The lab has {len(parts)} {label}."
+            report("E88", line, 1, message, f"Use at most {_MOST[label]}.")
 
 
 def _check_commands(lab: Lab, source_file: SourceFile) -> None:
@@ -196,8 +199,8 @@ def _check_commands(lab: Lab, source_file: SourceFile) -> None:
                 hint = "Close its quotation marks, and give a second command its own line."
                 source_file.report("E89", command.line, 1, message, hint)
         if (command.needed or command.harmful or command.to) and not command.note.html:
-            what = "would have done" if command.harmful else "shows or does"
-            message = f"Nothing says what “{command.name[:40]}” {what}."
+            effect = "would have done" if command.harmful else "shows or does"
+            message = f"Nothing says what “{command.name[:40]}” {effect}."
             hint = "Write a quote right below its block: > and a sentence."
             source_file.report("W25", command.line, 1, message, hint)
         if command.first and {*lab.states} <= {*lab.states_in_which_needed(command)}:
@@ -229,21 +232,24 @@ def _check_states(lab: Lab, authored: AuthoredItem) -> None:
     """Check that all states that are named exist (E91), each once."""
     report, states = authored.source_file.report, lab.states
     lines = {state: c.line for c in reversed(lab.commands) for state in c.states}
-    named = collections.Counter([*lab.goal, *(s for c in lab.commands for s in c.states)])
-    lonely = {c.to: c.line for c in lab.commands if c.to and c.to not in named}
-    for state in [s for s in named if s not in states]:
+    named_states = collections.Counter([*lab.goal, *(s for c in lab.commands for s in c.states)])
+    unnamed_targets = {c.to: c.line for c in lab.commands if c.to and c.to not in named_states}
+    for state in [s for s in named_states if s not in states]:
         # A misspelled “to STATE” is the fault of one line, and not of all that name the state.
-        near = difflib.get_close_matches(state, lonely, 1) if named[state] > 1 else []
+        close_matches = (
+            difflib.get_close_matches(state, unnamed_targets, 1) if named_states[state] > 1 else []
+        )
         hint = hint_for_unknown_word(state, states)
-        if near:
-            message, hint = f"Only this block says “{near[0]}”.", f"Did you mean “{state}”?"
-            report("E91", lonely[near[0]], 1, message, hint)
+        if close_matches:
+            message = f"Only this block says “{close_matches[0]}”."
+            hint = f"Did you mean “{state}”?"
+            report("E91", unnamed_targets[close_matches[0]], 1, message, hint)
         elif state in lab.goal:
-            place = authored.comment.field_location("goal")
+            location = authored.comment.field_location("goal")
             hint = hint or f"Write to {state} at one of the blocks."
             if " " in state:
                 hint = f"Put commas between states: goal: {', '.join(state.split())}"
-            report("E91", *place, f"No command leads to the goal “{state}”.", hint)
+            report("E91", *location, f"No command leads to the goal “{state}”.", hint)
         else:
             report("E91", lines[state], 1, f"The lab is never in the state “{state}”.", hint)
 
@@ -256,14 +262,16 @@ def _report_ambiguous_commands(lab: Lab, source_file: SourceFile) -> None:
             sample = spelling.plain.replace(shell.ANYTHING, "text")
             typed = shell.read_line(sample)[0].commands
             variables = terminal.matching_commands(typed)
-            same = [
-                before
+            earlier_commands = [
+                earlier
                 for n in terminal.find_meant_commands(state, typed)
                 if n < index and variables[n] == variables.get(index)
-                if _rank(before := lab.commands[n]) == _rank(command)
+                if _rank(earlier := lab.commands[n]) == _rank(command)
             ]
-            if same:
-                message = f"“{spelling.plain[:40]}” has an answer in line {same[0].line} "
+            if earlier_commands:
+                message = (
+                    f"“{spelling.plain[:40]}” has an answer in line {earlier_commands[0].line} "
+                )
                 message += f"already, in the state “{state}”."
                 hint = "Say with in STATE when each counts, or delete one."
                 if command.states:
@@ -273,34 +281,35 @@ def _report_ambiguous_commands(lab: Lab, source_file: SourceFile) -> None:
 
 
 def _rank(command: LabCommand) -> tuple[bool, bool, bool]:
-    """Return what decides between commands: for certain states, with a `…`, and at an end."""
+    """Return what decides between commands: limited to states, has a `…`, ends with one."""
     names = [s.plain for s in command.spellings]
-    rest = any(shell.ends_with_any_rest(name) for name in names)
-    return bool(command.states), any(shell.ANYTHING in name for name in names), rest
+    has_any_rest = any(shell.ends_with_any_rest(name) for name in names)
+    return bool(command.states), any(shell.ANYTHING in name for name in names), has_any_rest
 
 
 def _check_reachability(lab: Lab, authored: AuthoredItem) -> None:
-    """Check that states and goals are and stay in reach, best without harm (E91 to E93, W89)."""
-    source_file, ways = authored.source_file, shortest_sequences_to_states(lab)
+    """Check that states and goals are and stay reachable without harm (E91 to E93, W89)."""
+    source_file, sequences = authored.source_file, shortest_sequences_to_states(lab)
     for command in lab.commands:
-        if command.to and command.to not in ways:
+        if command.to and command.to not in sequences:
             message = f"The state “{command.to}” cannot be reached."
             hint = "Check in which states its command counts."
             source_file.report("E91", command.line, 1, message, hint)
-    place = authored.comment.field_location("goal")
-    good, bad = shortest_command_sequence(lab), shortest_command_sequence(lab, allow_harmful=True)
+    location = authored.comment.field_location("goal")
+    harmless_path = shortest_command_sequence(lab)
+    any_path = shortest_command_sequence(lab, allow_harmful=True)
     if not lab.goal_ids:
         hint = "Write goal: and a state, or needed at a block."
-        source_file.report("E92", *place, "The lab has no goal.", hint)
-    elif good is None:
-        which = "Only a harmful" if bad else "No"
+        source_file.report("E92", *location, "The lab has no goal.", hint)
+    elif harmless_path is None:
+        which = "Only a harmful" if any_path else "No"
         hint = "Check the states of the commands that lead there."
-        source_file.report("E92", *place, f"{which} command reaches the goal.", hint)
-    elif bad is not None and len(bad) < len(good):
-        worst = next(lab.commands[n] for n in bad if lab.commands[n].harmful)
-        message = f"The harmful “{worst.name[:40]}” is a shorter way to the goal."
+        source_file.report("E92", *location, f"{which} command reaches the goal.", hint)
+    elif any_path is not None and len(any_path) < len(harmless_path):
+        harmful = next(lab.commands[n] for n in any_path if lab.commands[n].harmful)
+        message = f"The harmful “{harmful.name[:40]}” is a shorter way to the goal."
         hint = "Take its to STATE away: the lab stops it and says what it would have done."
-        source_file.report("E93", worst.line, 1, message, hint)
+        source_file.report("E93", harmful.line, 1, message, hint)
     elif dead_end := find_dead_end(lab):
         last = lab.commands[dead_end.commands[-1]]
         goal = min(dead_end.lost_goals, default="")
@@ -315,7 +324,7 @@ def _check_reachability(lab: Lab, authored: AuthoredItem) -> None:
 
 
 def _check_ineffective_commands(lab: Lab, source_file: SourceFile) -> None:
-    """Warn about a state in which all answers are those of the state before (W89)."""
+    """Warn about a command to a state in which all answers are those of the previous state (W89)."""
     terminal = CommandMatcher(lab)
     answers = {state: terminal.available_commands(state) for state in lab.states}
     for index, command in enumerate(lab.commands):
@@ -329,17 +338,19 @@ def _check_ineffective_commands(lab: Lab, source_file: SourceFile) -> None:
 def _report_contradictory_facts(lab: Lab, source_file: SourceFile) -> None:
     """Warn about outputs that contradict each other (W89).
 
-    Which facts an output states, and whether they last in all states, stands with its program.
+    The facts, and whether they hold in all states, are listed in console_programs.toml.
     """
     seen: dict[str, list[tuple[str, LabCommand]]] = {}
     facts = [f for spec in shell.known_programs().values() for f in spec.get("facts", ())]
     for fact, command in itertools.product(facts, lab.commands):
-        for which, value in re.findall(fact["pattern"], command.output.plain):
-            name = fact["name"].format(which)
-            for other, before in seen.setdefault(name, []):
-                states = set(command.states or lab.states) & set(before.states or lab.states)
-                if other != value and (states or fact["lasts"]):
-                    message = f"Here {name} is {value}, in line {before.line} it is {other}."
+        for subject, value in re.findall(fact["pattern"], command.output.plain):
+            name = fact["name"].format(subject)
+            for earlier_value, earlier in seen.setdefault(name, []):
+                states = set(command.states or lab.states) & set(earlier.states or lab.states)
+                if earlier_value != value and (states or fact["lasts"]):
+                    message = (
+                        f"Here {name} is {value}, in line {earlier.line} it is {earlier_value}."
+                    )
                     hint = "Make both the same, or say with in STATE when each counts."
                     source_file.report("W89", command.line, 1, message, hint)
                     break

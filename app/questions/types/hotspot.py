@@ -93,14 +93,14 @@ class HotspotFigure:
     spots: tuple[HotspotMarker, ...]
 
     def without_marks(self) -> "HotspotFigure":
-        """Return the figure as an open question shows it: what is marked often is the answer.
+        """Return the figure as an open question shows it: a marked part is often the answer.
 
-        Sentences of the text alternative that speak of a mark are left out too.
+        Sentences of the text alternative that mention a mark are left out too.
         """
-        replaced = _UNMARKED if _HOT.search(self.drawing.markup) else {"hot-line": "data"}
+        replacements = _UNMARKED if _HOT.search(self.drawing.markup) else {"hot-line": "data"}
 
         def unmark(match: re.Match[str]) -> str:
-            names = (replaced.get(name, name) for name in match[1].split())
+            names = (replacements.get(name, name) for name in match[1].split())
             return f'class="{" ".join(filter(None, names))}"'
 
         sentences = _SENTENCE_END.split(self.drawing.desc)
@@ -112,7 +112,7 @@ class HotspotFigure:
         return dataclasses.replace(self, drawing=drawing)
 
     def render_opening_svg_tag(self, id_prefix: str) -> Markup:
-        """Return the opening of its `<svg>`; ids begin with `name`."""
+        """Return the opening tag of its `<svg>`; ids begin with `id_prefix`."""
         return Markup(svg_opening(self.drawing, self.width, id_prefix))  # noqa: S704 - the figure was sanitized
 
 
@@ -140,17 +140,17 @@ class HotspotType(QuestionType[HotspotSpec]):
     def parse(self, authored: AuthoredItem) -> HotspotSpec:
         """Parse the figure, and each option as a region in code and its label."""
         file = authored.comment.field_text("figure")
-        place = authored.comment.field_location("figure")
+        location = authored.comment.field_location("figure")
         if file.endswith(".svg") and is_path_inside(file):
-            authored.source_file.add_reference("file", file, *place)
-            authored.source_file.add_reference("drawing", file, *place)
+            authored.source_file.add_reference("file", file, *location)
+            authored.source_file.add_reference("drawing", file, *location)
         else:
             message = "The question names no drawing." if not file else ""
             message = message or f"“{file[:60]}” is no SVG file beside this one."
             hint = "Write figure: and the name of an SVG file in the same folder."
-            authored.source_file.report("E58", *place, message, hint)
-        taken: set[str] = set()
-        regions = [_read_region(option, taken, authored) for option in authored.parts.options]
+            authored.source_file.report("E58", *location, message, hint)
+        taken_keys: set[str] = set()
+        regions = [_read_region(option, taken_keys, authored) for option in authored.parts.options]
         return HotspotSpec(file, tuple(regions))
 
     def check(self, answer: HotspotSpec, authored: AuthoredItem, *, exam: bool) -> None:
@@ -194,8 +194,8 @@ class HotspotType(QuestionType[HotspotSpec]):
     ) -> GradeResult | UnreadableResponse:
         """Grade the chosen region; `answer` in the response contains its key."""
         del credit_rule
-        sent = set(raw.get("answer", ()))
-        chosen = [o for o in answer.regions if o.key in sent]
+        sent_keys = set(raw.get("answer", ()))
+        chosen = [o for o in answer.regions if o.key in sent_keys]
         if not chosen:
             hint = "Select a part in the drawing or in the list."
             return UnreadableResponse("No part is chosen.", hint)
@@ -204,7 +204,7 @@ class HotspotType(QuestionType[HotspotSpec]):
         return GradeResult(
             score=float(chosen[0].right),
             parsed={"chosen": [chosen[0].key]},
-            marks=grade_options(answer.regions, sent),
+            marks=grade_options(answer.regions, sent_keys),
             said=option_letters(answer.regions, chosen),
             wanted=option_letters(answer.regions, [o for o in answer.regions if o.right]),
         )
@@ -215,9 +215,9 @@ class HotspotType(QuestionType[HotspotSpec]):
     def card_sides_below_stem(self, answer: HotspotSpec, gap: RenderGap) -> CardFaces:
         """Return the figure with its letters above the labels, then the right one."""
         del gap
-        asked, told = choice_card_faces(answer.regions)
+        options_html, answer_html = choice_card_faces(answer.regions)
         figure = "".join(map(_lettered_svg, place_markers_on_figures(answer)))
-        return CardFaces(f'<div class="dias">{figure}</div>{asked}', told)
+        return CardFaces(f'<div class="dias">{figure}</div>{options_html}', answer_html)
 
     def sample_responses(self, answer: HotspotSpec) -> Iterator[LabeledResponse]:
         """Yield each region, the right one first."""
@@ -273,8 +273,8 @@ def _read_region(option: ParsedOption, taken: set[str], authored: AuthoredItem) 
     region, label = split_region_and_label(option)
     if region:
         file = authored.comment.field_text("figure")
-        place = authored.source_file.locate_text(f"`{region}`", option.line, option.line)
-        authored.source_file.add_reference("drawing", f"{file}#{region}", *place)
+        location = authored.source_file.locate_text(f"`{region}`", option.line, option.line)
+        authored.source_file.add_reference("drawing", f"{file}#{region}", *location)
     return HotspotRegion(
         make_option_key(authored.comment.id, option, taken),
         render_tokens([label], authored.scope),
@@ -291,19 +291,19 @@ def _check_regions_and_labels(answer: HotspotSpec, authored: AuthoredItem) -> No
         label = " ".join(region.text.plain.lower().split())
         if not region.region:
             message = f"“{option.words[:50]}” names no region of the drawing."
-            words = _suggest_option_with_region(option.words[:50])
-            hint = f"Begin it with the id of one: - {option.checkbox} {words}."
-            place = option.locate_text(authored.source_file)
-            authored.source_file.report("E59", *place, message, hint)
+            suggestion = _suggest_option_with_region(option.words[:50])
+            hint = f"Begin it with the id of one: - {option.checkbox} {suggestion}."
+            location = option.locate_text(authored.source_file)
+            authored.source_file.report("E59", *location, message, hint)
         elif not label:
             message = f"The region “{region.region}” has no label."
-            box = f"{option.checkbox} `{region.region}`"
-            hint = f"Write its name behind it: - {box} The name."
-            place = option.locate_text(authored.source_file)
-            authored.source_file.report("E59", *place, message, hint)
-        before = seen.get(region.region) or seen.get(f" {label}")
-        if before and region.region and label:
-            message = f"This option says the same as the one in line {before}."
+            corrected = f"{option.checkbox} `{region.region}`"
+            hint = f"Write its name behind it: - {corrected} The name."
+            location = option.locate_text(authored.source_file)
+            authored.source_file.report("E59", *location, message, hint)
+        earlier_line = seen.get(region.region) or seen.get(f" {label}")
+        if earlier_line and region.region and label:
+            message = f"This option says the same as the one in line {earlier_line}."
             hint = "Change or delete one of them."
             authored.source_file.report("E23", option.line, 1, message, hint)
         seen.setdefault(region.region, option.line)

@@ -192,8 +192,8 @@ def read_typed_number(text: str) -> TypedNumber | None:
         return None
     digits = _normalize_separators(match["digits"])
     # In “1,024e3” the comma may group digits or, as often written, be a decimal sign.
-    either = match["power"] and "," in match["digits"] and "." not in (digits or "")
-    if digits is None or either:
+    is_ambiguous = match["power"] and "," in match["digits"] and "." not in (digits or "")
+    if digits is None or is_ambiguous:
         return None
     value = _apply_exponent_or_nan(digits, match["power"], match["exponent"])
     if match["below"]:
@@ -246,12 +246,12 @@ def base_unit(unit: str) -> str:
 
 def _normalize_number_text(text: str) -> str:
     text = _BEFORE_FRACTION.sub(" ", text)
-    raised = _RAISED.sub(lambda m: "^" + m[0].translate(_SUPERSCRIPT), text)
-    usual = unicodedata.normalize("NFKC", raised.translate(_ALONE))
-    seen = remove_invisible_characters(usual).strip()
-    quoted = _QUOTED.fullmatch(seen)
-    inside = quoted[1] if quoted else seen
-    return inside.translate(_SIGNS).strip().rstrip(_STOPS)
+    with_exponents = _RAISED.sub(lambda m: "^" + m[0].translate(_SUPERSCRIPT), text)
+    normalized = unicodedata.normalize("NFKC", with_exponents.translate(_ALONE))
+    visible = remove_invisible_characters(normalized).strip()
+    quoted = _QUOTED.fullmatch(visible)
+    number_text = quoted[1] if quoted else visible
+    return number_text.translate(_SIGNS).strip().rstrip(_STOPS)
 
 
 def _normalize_separators(typed_number: str) -> str | None:
@@ -272,12 +272,16 @@ def _normalize_separators(typed_number: str) -> str | None:
 
 def _resolve_comma_and_dot(typed_number: str) -> str | None:
     """Return digits with both signs as a decimal; the sign that occurs once and last is decimal."""
-    last = max(".,", key=typed_number.rfind)
-    group = "," if last == "." else "."
-    whole, _, part = typed_number.rpartition(last)
-    if last in whole or not _is_thousands_grouping(whole, group) or not part.isdigit():
+    decimal_sign = max(".,", key=typed_number.rfind)
+    group_sign = "," if decimal_sign == "." else "."
+    integer_part, _, decimals = typed_number.rpartition(decimal_sign)
+    if (
+        decimal_sign in integer_part
+        or not _is_thousands_grouping(integer_part, group_sign)
+        or not decimals.isdigit()
+    ):
         return None
-    return f"{whole.replace(group, '')}.{part}"
+    return f"{integer_part.replace(group_sign, '')}.{decimals}"
 
 
 def _is_thousands_grouping(typed_number: str, separator: str) -> bool:
@@ -312,12 +316,12 @@ def _count_factor(word: str, expected_unit: str) -> float | None:
     name = _find_unit_by_symbol_or_word(noun) if noun else ""
     if name is None or not _is_count_unit(name):
         return None
-    same = (
+    is_same_kind = (
         base_unit(name) == base_unit(expected_unit)
         or not base_unit(name)
         or not base_unit(expected_unit)
     )
-    return (factor or 1.0) if same else None
+    return (factor or 1.0) if is_same_kind else None
 
 
 def _find_unit_by_symbol_or_word(word: str) -> str | None:
@@ -377,8 +381,8 @@ def _replace_currency_by_code(word: str, expected_unit: str) -> str:
     codes = _possible_currencies(sign)
     if not codes:
         return word
-    wanted = expected_unit.partition("/")[0]
-    code = wanted if wanted in codes else codes[0]
+    expected_currency = expected_unit.partition("/")[0]
+    code = expected_currency if expected_currency in codes else codes[0]
     name = f"{code}{slash}{rest}"
     return name if name in UNITS else f"{code}{slash}{_SPELLED.get(rest, rest)}"
 
@@ -523,18 +527,18 @@ def _check_tolerance_percent(percent: float, center: float, unit: str) -> None:
 
 def _read_quantity(text: str) -> tuple[float, str]:
     if fraction := _FRACTION.match(text.strip()):
-        above, named = _read_quantity(fraction["above"] + fraction["unit"])
-        return above / int(fraction["below"]), named
+        numerator, unit_name = _read_quantity(fraction["above"] + fraction["unit"])
+        return numerator / int(fraction["below"]), unit_name
     match = _NUMBER.match(text.strip())
     if match is None:
         raise AnswerRangeError(
             "E40", f"“{text.strip()}” is not a number.", _suggest_number_first(text)
         )
     if _DECIMAL_COMMA.search(match["number"]):
-        point = match["number"].strip().replace(",", ".")
+        with_point = match["number"].strip().replace(",", ".")
         hint = "Write decimals with a point, such as 7.5; a comma parts thousands."
-        if point.count(".") == 1:
-            hint = f"Write {point}; a comma parts thousands: 7,500."
+        if with_point.count(".") == 1:
+            hint = f"Write {with_point}; a comma parts thousands: 7,500."
         message = f"The comma in “{match['number']}” parts no thousands."
         raise AnswerRangeError("E40", message, hint)
     digits = _SPACERS.sub("", match["number"]).replace(MINUS, "-")
@@ -550,26 +554,26 @@ def _read_quantity(text: str) -> tuple[float, str]:
 
 def _unknown_unit_error(word: str, number: str, text: str) -> AnswerRangeError:
     """Build the error for an unknown unit, with a suggestion."""
-    known = read_unit(word, "") or _find_unit_ignoring_case(word)
-    if known and known.name:
-        return AnswerRangeError("E42", f"“{word}” is not a unit.", f"Write {known.name}.")
-    meant = _explain_misspelled_range(word, number.strip(), text)
-    if meant:
-        return AnswerRangeError("E40", *meant)
+    unit = read_unit(word, "") or _find_unit_ignoring_case(word)
+    if unit and unit.name:
+        return AnswerRangeError("E42", f"“{word}” is not a unit.", f"Write {unit.name}.")
+    explanation = _explain_misspelled_range(word, number.strip(), text)
+    if explanation:
+        return AnswerRangeError("E40", *explanation)
     if twice := _TWICE.match(word):
         message = f"“{word}” names the unit twice."
         return AnswerRangeError("E42", message, f"Write {number.strip()} {twice['unit']}.")
-    alone = f"sk for the number alone, {number.strip()}, and write “{word}” into the "
-    alone += "question."
-    own = word.startswith("/") or _TRANSFERS.fullmatch(word)
-    hint = "" if own else quantities.closest_unit_hint(word)
+    number_alone_advice = f"sk for the number alone, {number.strip()}, and write “{word}” into the "
+    number_alone_advice += "question."
+    is_rate = word.startswith("/") or _TRANSFERS.fullmatch(word)
+    hint = "" if is_rate else quantities.closest_unit_hint(word)
     if rate := _CAPITAL_RATE.fullmatch(word):
         prefix = rate["prefix"].replace("K", "k")
         hint = f"Write {prefix}B/s for bytes, or {prefix}bit/s for bits."
     if not hint:
-        hint = f"{quantities.SOME_UNITS}; or a{alone}"
+        hint = f"{quantities.SOME_UNITS}; or a{number_alone_advice}"
     if word.startswith("/"):
-        hint = f"A{alone}"
+        hint = f"A{number_alone_advice}"
     return AnswerRangeError("E42", f"“{word}” is not a known unit.", hint)
 
 
@@ -605,22 +609,22 @@ def _explain_misspelled_range(word: str, number: str, text: str) -> tuple[str, s
 
 def _find_unit_ignoring_case(word: str) -> TypedUnit | None:
     """Return the only unit that differs from a word in capitalization alone."""
-    same = [u for u in UNITS if u.casefold() == word.casefold()]
-    factors = {UNITS[u] for u in same}
-    return TypedUnit(same[0], 1.0, fits=True) if len(factors) == 1 else None
+    matches = [u for u in UNITS if u.casefold() == word.casefold()]
+    factors = {UNITS[u] for u in matches}
+    return TypedUnit(matches[0], 1.0, fits=True) if len(factors) == 1 else None
 
 
 def _range_between(low: tuple[float, str], high: str) -> AnswerRange:
-    top, unit = _read_quantity(high)
-    bottom, bottom_unit = low
-    unit = unit or bottom_unit
+    high_number, unit = _read_quantity(high)
+    low_number, low_unit = low
+    unit = unit or low_unit
     factor = UNITS[unit][1]
-    low_factor = UNITS[bottom_unit][1] if bottom_unit else factor
-    first, last = sorted((bottom * low_factor, top * factor))
-    if bottom_unit and quantities.unit_kind(bottom_unit) != quantities.unit_kind(unit):
-        message = f"{bottom:g} {bottom_unit} and {high.strip()} do not measure the same."
+    low_factor = UNITS[low_unit][1] if low_unit else factor
+    low_value, high_value = sorted((low_number * low_factor, high_number * factor))
+    if low_unit and quantities.unit_kind(low_unit) != quantities.unit_kind(unit):
+        message = f"{low_number:g} {low_unit} and {high.strip()} do not measure the same."
         raise AnswerRangeError("E42", message, "Write both ends in units of one kind.")
-    return AnswerRange((first + last) / 2, first, last, unit)
+    return AnswerRange((low_value + high_value) / 2, low_value, high_value, unit)
 
 
 def _tolerance_in_base_unit(text: str, base_center: float, unit: str) -> float:

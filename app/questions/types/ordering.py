@@ -79,23 +79,23 @@ class OrderingType(QuestionType[OrderSpec]):
     def parse(self, authored: AuthoredItem) -> OrderSpec:
         """Parse the steps of an ordered list; unticked options are distractors."""
         choices: list[Choice] = []
-        taken: set[str] = set()
+        taken_keys: set[str] = set()
         steps = authored.parts.block
-        at = 1
-        while at < len(steps) - 1:
+        position = 1
+        while position < len(steps) - 1:
             if report_part_limit_reached(
-                choices, "steps", first_line(steps[at]), authored.source_file
+                choices, "steps", first_line(steps[position]), authored.source_file
             ):
                 break
-            end = closing_index(steps, at)
-            inside = steps[at + 1 : end]
+            end = closing_index(steps, position)
+            inside = steps[position + 1 : end]
             quotes = [i for i, t in enumerate(inside) if t.type == "blockquote_open"]
-            cut = quotes[0] if quotes else len(inside)
-            text = render_tokens(inside[:cut], authored.scope)
-            name = unique_key(authored.comment.id, f"step {reduce_to_words(text.plain)}", taken)
-            why = optional_rich_text(inside[cut + 1 : -1], authored.scope)
-            choices.append(Choice(name, text, True, why))
-            at = end + 1
+            text_length = quotes[0] if quotes else len(inside)
+            text = render_tokens(inside[:text_length], authored.scope)
+            key = unique_key(authored.comment.id, f"step {reduce_to_words(text.plain)}", taken_keys)
+            feedback = optional_rich_text(inside[text_length + 1 : -1], authored.scope)
+            choices.append(Choice(key, text, True, feedback))
+            position = end + 1
         wrong = build_choices(authored.comment.id, authored.parts.options, authored.scope)
         return OrderSpec(tuple(choices), wrong)
 
@@ -106,19 +106,19 @@ class OrderingType(QuestionType[OrderSpec]):
         _check_list_markup(answer, authored)
         if len(answer.steps) < 3:
             count = len(answer.steps)
-            said = f"{count} step{'s' * (count != 1)}"
-            message = f"The question has {said}; three are needed."
+            count_text = f"{count} step{'s' * (count != 1)}"
+            message = f"The question has {count_text}; three are needed."
             hint = "Write the steps as a numbered list: 1. first, 2. second, 3. third."
             if count:
                 hint = "Write the missing ones into the numbered list."
             source_file.report("E50", line, 1, message, hint, derived=count > 0)
         seen: set[str] = set()
         for step in (*answer.steps, *answer.distractors):
-            words = reduce_to_words(step.text.plain)
-            if words in seen:
+            step_words = reduce_to_words(step.text.plain)
+            if step_words in seen:
                 message = f"The step “{step.text.plain[:50]}” stands twice."
                 source_file.report("E51", line, 1, message, "Change or delete one of them.")
-            seen.add(words)
+            seen.add(step_words)
 
     def key_texts(self, answer: OrderSpec) -> list[str]:
         """Return the steps, each with its predecessor."""
@@ -148,20 +148,20 @@ class OrderingType(QuestionType[OrderSpec]):
 
         `move` is “KEY:up” or “KEY:down”.
         """
-        placed = [
+        numbered_fields = [
             (int(values[0]), name)
             for name, values in raw.items()
             if name.startswith("place.") and values and values[0].isascii()
             if values[0].isdigit() and len(values[0]) < 5
         ]
-        names = [name for _, name in sorted(placed)]
-        key, _, way = move.partition(":")
+        names = [name for _, name in sorted(numbered_fields)]
+        key, _, direction = move.partition(":")
         name = f"place.{key}"
         if name in names:
-            at = names.index(name)
-            other = at - 1 if way == "up" else at + 1
-            if 0 <= other < len(names):
-                names[at], names[other] = names[other], names[at]
+            index = names.index(name)
+            neighbor = index - 1 if direction == "up" else index + 1
+            if 0 <= neighbor < len(names):
+                names[index], names[neighbor] = names[neighbor], names[index]
         places = {name: [str(number)] for number, name in enumerate(names, 1)}
         return {**{name: list(values) for name, values in raw.items()}, **places}
 
@@ -172,9 +172,11 @@ class OrderingType(QuestionType[OrderSpec]):
         the learner marked them as answered, or if they differ from those drawn, unless the
         learner cleared the answer.
         """
-        drawn = {f"place.{item.key}": place for item, place in self.template_data(answer, {})}
+        places_as_drawn = {
+            f"place.{item.key}": place for item, place in self.template_data(answer, {})
+        }
         places = {n: v[0] for n, v in raw.items() if n.startswith("place.") and v}
-        if said == "yes" or (not said and places != drawn):
+        if said == "yes" or (not said and places != places_as_drawn):
             return raw
         return {name: values for name, values in raw.items() if name not in places}
 
@@ -203,8 +205,13 @@ class OrderingType(QuestionType[OrderSpec]):
         self, answer: OrderSpec, raw: SubmittedFields, stem: RichText
     ) -> str:
         del stem
-        shown = {f"place.{key}": [str(place)] for place, key in enumerate(answer.shown, 1)}
-        untouched = bool(shown) and all(list(raw.get(name, ())) == at for name, at in shown.items())
+        fields_as_shown = {
+            f"place.{key}": [str(position)] for position, key in enumerate(answer.shown, 1)
+        }
+        untouched = bool(fields_as_shown) and all(
+            list(raw.get(name, ())) == position_values
+            for name, position_values in fields_as_shown.items()
+        )
         return "This is the order in which they were shown. Move them first." if untouched else ""
 
     def any_response(self, answer: OrderSpec) -> SubmittedFields:
@@ -243,10 +250,10 @@ class OrderingType(QuestionType[OrderSpec]):
         yield "The first two swapped", {**_build_response(swapped), **extra}
         yield "Backwards", {**_build_response(keys[::-1]), **extra}
         for number, distractor in enumerate(answer.distractors):
-            used = {**extra, f"place.{distractor.key}": [str(last)]}
-            words = "With a step that does not belong"
-            words += f" ({number + 1})" if number else ""
-            yield words, {**_build_response(keys), **used}
+            with_distractor = {**extra, f"place.{distractor.key}": [str(last)]}
+            description = "With a step that does not belong"
+            description += f" ({number + 1})" if number else ""
+            yield description, {**_build_response(keys), **with_distractor}
 
     def guess_rate(self, answer: OrderSpec, credit_rule: str) -> float:
         """Return the mean score of a shuffled order by the question's own rule."""
@@ -265,9 +272,9 @@ def order_credit(right: Sequence[str], given: Sequence[str], rule: str) -> float
     - otherwise all or nothing.
     """
     if rule == "lcs" and len(right) > 1:
-        foreign = len(set(given) - set(right))
+        distractor_count = len(set(given) - set(right))
         return clamp_fraction(
-            _longest_common_subsequence(right, given) - 1 - foreign, len(right) - 1
+            _longest_common_subsequence(right, given) - 1 - distractor_count, len(right) - 1
         )
     if rule == "each":
         return clamp_fraction(_count_in_place(right, given), max(len(right), len(given)))
@@ -312,10 +319,10 @@ def _report_bullets_beside_steps(authored: AuthoredItem) -> None:
     """Report bullets directly before or after the steps, which would not be steps (E50)."""
     body = [t for t in authored.draft.body if not t.level and t.nesting >= 0]
     boxed = {option.line for option in authored.parts.options}
-    for at, token in enumerate(body):
-        near = [t.type for t in body[max(at - 1, 0) : at + 2]]
-        lost = token.type == "bullet_list_open" and "ordered_list_open" in near
-        if lost and boxed.isdisjoint(range(first_line(token), last_line(token) + 1)):
+    for index, token in enumerate(body):
+        neighbor_types = [t.type for t in body[max(index - 1, 0) : index + 2]]
+        is_stray = token.type == "bullet_list_open" and "ordered_list_open" in neighbor_types
+        if is_stray and boxed.isdisjoint(range(first_line(token), last_line(token) + 1)):
             message = "These bullets are neither steps nor options."
             hint = "Number what is a step, and write - [ ] before what is none."
             authored.source_file.report("E50", first_line(token), 1, message, hint)
@@ -349,10 +356,12 @@ def _read_places(answer: OrderSpec, raw: SubmittedFields) -> dict[str, int] | Un
             continue
         if not (typed.isascii() and typed.isdigit()) or len(typed) > 3:
             return UnreadableResponse(f"“{typed}” is not a place; write a number from 1.")
-        taken = [k for k, place in places.items() if place == int(typed)]
-        if taken:
-            both = f"“{pieces[taken[0]].text.plain}” and “{item.text.plain}”"
-            return UnreadableResponse(f"{both} both stand at place {typed}.", "Move one of them.")
+        keys_at_place = [k for k, place in places.items() if place == int(typed)]
+        if keys_at_place:
+            both_texts = f"“{pieces[keys_at_place[0]].text.plain}” and “{item.text.plain}”"
+            return UnreadableResponse(
+                f"{both_texts} both stand at place {typed}.", "Move one of them."
+            )
         places[key] = int(typed)
     if not places:
         return UnreadableResponse("No step has a place.", "Give each step its place.")
@@ -361,15 +370,16 @@ def _read_places(answer: OrderSpec, raw: SubmittedFields) -> dict[str, int] | Un
 
 def _grade_steps(answer: OrderSpec, given: list[str]) -> tuple[PartResult, ...]:
     """Return the steps in the right order, then the distractors placed."""
-    place = {key: number for number, key in enumerate(given, 1)}
+    place_by_key = {key: number for number, key in enumerate(given, 1)}
     steps = [
-        _grade_step(s.key, s.text, s.feedback, str(n), place.get(s.key))
+        _grade_step(s.key, s.text, s.feedback, str(n), place_by_key.get(s.key))
         for n, s in enumerate(answer.steps, 1)
     ]
-    foreign = [
-        _grade_step(d.key, d.text, d.feedback, "", place.get(d.key)) for d in answer.distractors
+    placed_distractors = [
+        _grade_step(d.key, d.text, d.feedback, "", place_by_key.get(d.key))
+        for d in answer.distractors
     ]
-    return (*steps, *foreign)
+    return (*steps, *placed_distractors)
 
 
 def _grade_step(
@@ -391,12 +401,12 @@ def _grade_step(
 def _ordering_verdict(answer: OrderSpec, given: Sequence[str]) -> str:
     """Return how many steps are in the right position, and which distractors were placed."""
     right = [step.key for step in answer.steps]
-    said = f"{_count_in_place(right, given)} of {len(right)} steps in their place"
-    foreign = [d.text.plain for d in answer.distractors if d.key in given]
-    if not foreign:
-        return said
-    named = " and ".join(f"“{words}”" for words in foreign)
-    return f"{said}, but {named} {'is' if len(foreign) == 1 else 'are'} no step here"
+    count_text = f"{_count_in_place(right, given)} of {len(right)} steps in their place"
+    distractors = [d.text.plain for d in answer.distractors if d.key in given]
+    if not distractors:
+        return count_text
+    distractor_names = " and ".join(f"“{text}”" for text in distractors)
+    return f"{count_text}, but {distractor_names} {'is' if len(distractors) == 1 else 'are'} no step here"
 
 
 def _count_in_place(right: Sequence[str], given: Sequence[str]) -> int:
@@ -409,8 +419,8 @@ def _longest_common_subsequence(one: Sequence[str], other: Sequence[str]) -> int
         diagonal = 0
         for index, b in enumerate(other, 1):
             above = lengths[index]
-            same = diagonal + 1 if a == b else max(above, lengths[index - 1])
-            lengths[index], diagonal = same, above
+            length = diagonal + 1 if a == b else max(above, lengths[index - 1])
+            lengths[index], diagonal = length, above
     return lengths[-1]
 
 
@@ -432,7 +442,7 @@ def _expected_guess_credit(steps: int, rule: str) -> float:
 
 def _longest_increasing_subsequence(order: tuple[int, ...]) -> int:
     best: list[int] = []
-    for place, step in enumerate(order):
-        below = [best[n] for n in range(place) if order[n] < step]
-        best.append(max(below, default=0) + 1)
+    for index, step in enumerate(order):
+        shorter_runs = [best[n] for n in range(index) if order[n] < step]
+        best.append(max(shorter_runs, default=0) + 1)
     return max(best)
