@@ -61,7 +61,7 @@ from app.database.engine import DbSession, OpenWriteSession, read_only_session
 from app.errors import ConflictError, NotFoundError
 from app.lessons.page_renderer import RenderedPage, RenderedPageCache
 from app.markup.expressions import ExpressionError
-from app.markup.problems import RULES
+from app.markup.problems import PROBLEM_CODES
 from app.questions import types
 from app.questions.grading import RegradeRefusal
 from app.questions.model import Question, count_combinations, draw_variant, variants_up_to_limit
@@ -473,7 +473,9 @@ def show_authoring_guide(request: Request, learner: CurrentLearner) -> HTMLRespo
     except OSError:
         hint = "See docs/authoring.md of the source."
         raise NotFoundError("The reference is not installed here.", hint) from None
-    return render_page(request, "authoring/help.html", learner=learner, guide=guide, rules=RULES)
+    return render_page(
+        request, "authoring/help.html", learner=learner, guide=guide, rules=PROBLEM_CODES
+    )
 
 
 regrading_router = APIRouter(route_class=AuthorRoute)

@@ -16,7 +16,7 @@ from app.content.library import Library, assemble_library
 from app.content.parse_cache import replace_file_atomically
 from app.content.parsed_file import list_used_ids
 from app.markup.model import Topic
-from app.markup.text import LONGEST_ID, hint_for_unknown_word, is_slug
+from app.markup.text import LONGEST_ID, is_slug, suggest_known_words
 from app.questions import types
 
 KINDS = (*types.KINDS, "computed", "card")
@@ -99,7 +99,7 @@ def new_topic(
         raise ScaffoldError(f"{folder} is there already; choose another slug.")
     objectives = {o.number for d in course.library.syllabus.domains for o in d.objectives}
     if objective and objective not in objectives:
-        hint = hint_for_unknown_word(objective, objectives)
+        hint = suggest_known_words(objective, objectives)
         raise ScaffoldError(f"“{objective}” is not an objective of syllabus.toml. {hint}")
     values = {
         "title": title,
@@ -156,7 +156,7 @@ def _read_topic(course: ScaffoldTarget, slug: str) -> Topic:
         if problem.severity == "error" and slug in problem.path.split("/"):
             reason = f"{problem.path}:{problem.line} {problem.message} {problem.hint}".strip()
             raise ScaffoldError(f"The topic “{slug}” cannot be read: {reason}")
-    hint = hint_for_unknown_word(slug, set(topics))
+    hint = suggest_known_words(slug, set(topics))
     course_name = course.folder.absolute().name
     raise ScaffoldError(f"There is no topic “{slug}” in {course_name}. {hint}".strip())
 

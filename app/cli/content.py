@@ -40,8 +40,8 @@ from app.content.reading_routes import (
     list_questions_on_folded_sections,
     measure_short_route,
 )
-from app.markup.problems import LOG, RULES, ContentProblem, explain_code, make_problem
-from app.markup.text import hint_for_unknown_word
+from app.markup.problems import LOG, PROBLEM_CODES, ContentProblem, explain_code, make_problem
+from app.markup.text import suggest_known_words
 from app.resources import IN_WHEEL, ROOT
 
 
@@ -166,12 +166,14 @@ def refuse_packaged_course(folder: Path) -> None:
 
 def _print_code_explanation(code: str) -> int:
     if code == "ALL":
-        lines = (f"{code}  {rule.meaning}\n     {rule.remedy}" for code, rule in RULES.items())
+        lines = (
+            f"{code}  {rule.meaning}\n     {rule.remedy}" for code, rule in PROBLEM_CODES.items()
+        )
         print("\n".join(lines))
         return 0
-    if code not in RULES:
+    if code not in PROBLEM_CODES:
         hint = (
-            hint_for_unknown_word(code, RULES)
+            suggest_known_words(code, PROBLEM_CODES)
             or "Codes look like E04 or W87; they follow the location."
         )
         raise CommandError(f"{code} is not a code of the check. {hint}")

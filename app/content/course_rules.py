@@ -21,12 +21,12 @@ from app.markup.problems import ContentProblem, CrossReference, make_problem
 from app.markup.text import (
     closest_word,
     content_hash,
-    hint_for_unknown_word,
     is_slug,
     mark_unspaced_letters,
     reduce_to_words,
     shorten,
     slugify,
+    suggest_known_words,
 )
 from app.questions import types
 from app.questions.model import Question
@@ -210,7 +210,7 @@ def _nearest_hint(
     """Return the nearest known name. Searches only for the first `_MOST_HINTS` names."""
     hint_key = (mention.kind, mention.value)
     if hint_key not in hint_cache and len(hint_cache) < _MOST_HINTS:
-        hint_cache[hint_key] = hint_for_unknown_word(mention.value, known)
+        hint_cache[hint_key] = suggest_known_words(mention.value, known)
     return hint_cache.get(hint_key, "")
 
 
@@ -515,7 +515,7 @@ def _check_blueprints(
             location = (path, lines.get(number, 1), 1)
             if number not in domains:
                 message = f"“{number}” is not a domain of syllabus.toml."
-                hint = hint_for_unknown_word(number, domains)
+                hint = suggest_known_words(number, domains)
                 if number in domain_of:
                     message = f"Exams count by domain, and “{number}” is an objective."
                     hint = f"Write {domain_of[number]} = {needed}"

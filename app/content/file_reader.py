@@ -91,11 +91,11 @@ from app.markup.text import (
     content_hash,
     count_words,
     hash_words,
-    hint_for_unknown_word,
     is_path_inside,
     reduce_to_words,
     slugify,
     stable_repr,
+    suggest_known_words,
 )
 from app.questions import types
 from app.questions.model import Question
@@ -405,9 +405,9 @@ def _unidentified_item(draft: ItemSource, source_file: SourceFile) -> Unidentifi
         "" if old_text == rest_of_line else " ",
         title,
         (),
-        bottom_k_sketch(f"{title}\n{draft.below}"),
+        bottom_k_sketch(f"{title}\n{draft.text_after_comment}"),
         hash_words(title),
-        hash_words(draft.below),
+        hash_words(draft.text_after_comment),
     )
 
 
@@ -481,13 +481,13 @@ def _item_fingerprint(
         kind,
         draft.line,
         1,
-        bottom_k_sketch(f"{heading}\n{draft.below}"),
+        bottom_k_sketch(f"{heading}\n{draft.text_after_comment}"),
         bool(reduce_to_words(stem)),
         tuple((o.key, content_hash(reduce_to_words(o.words))[:6]) for o in options),
         broken,
         key,
         hash_words(heading),
-        hash_words(draft.below),
+        hash_words(draft.text_after_comment),
         bottom_k_sketch(draft.text),
         _locate_id(draft, source_file),
     )
@@ -593,7 +593,7 @@ def _mark_essential_sections(
             message = f"“{anchor}” is no section of this page."
             line, _ = source_file.locate_text("essential:", 1, len(source_file.lines))
             location = source_file.locate_text(anchor, line, len(source_file.lines))
-            hint = hint_for_unknown_word(anchor, anchors)
+            hint = suggest_known_words(anchor, anchors)
             source_file.report("E61", *location, message, hint)
     return tuple(
         dataclasses.replace(s, essential=s.anchor in front.essential or not (s.anchor and s.plain))
@@ -729,7 +729,7 @@ def parse_file(text: str, path: str, names: GlossaryNames = _NO_NAMES) -> Parsed
     except Exception as error:  # noqa: BLE001 - no file may stop the server
         source_file.item = ""
         source_file.report_parsing_failure(error, "This file")
-        source_file.mentions.clear()
+        source_file.references.clear()
         source_file.edits.clear()
         source_file.unidentified.clear()
         parsed = ParsedFile(path)
@@ -798,9 +798,9 @@ def _with_collected_records(source_file: SourceFile, parsed: ParsedFile) -> Pars
         if source_file.path.endswith((".md", ".svg"))
         else NO_AMOUNTS,
         digest=text.hexdigest()[:16],
-        cross_references=tuple(source_file.mentions),
+        cross_references=tuple(source_file.references),
         edits=tuple(source_file.edits),
-        broken_comment_ids=tuple(dict.fromkeys(source_file.claims)),
+        broken_comment_ids=tuple(dict.fromkeys(source_file.id_claims)),
         unidentified=tuple(source_file.unidentified),
         problems=tuple(sorted(set(source_file.problems))),
     )

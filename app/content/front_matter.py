@@ -12,7 +12,7 @@ from app.markup.expressions import ExpressionError, compile_expression
 from app.markup.model import Level, QuestionParameters, Status
 from app.markup.problems import MOST_PARAMETERS, SourceFile
 from app.markup.strict_yaml import Node, YamlList, YamlMapping, YamlText
-from app.markup.text import LONGEST_ID, hint_for_unknown_word, is_slug, shorten
+from app.markup.text import LONGEST_ID, is_slug, shorten, suggest_known_words
 from app.questions.question_type import ItemComment
 from app.questions.types import KINDS
 
@@ -199,7 +199,7 @@ def _report_unknown_keys(
 ) -> None:
     for name, key_position in fields.keys.items():
         if name not in known:
-            hint = hint_for_unknown_word(name, known, _NEAR_NAME_CUTOFF)
+            hint = suggest_known_words(name, known, _NEAR_NAME_CUTOFF)
             if known is not ITEM_KEYS and name in ITEM_KEYS:
                 hint = "It stands in the comment of a question: <!-- q: some-id"
             elif known is ITEM_KEYS or name in FRONT_KEYS:
@@ -554,7 +554,7 @@ def _read_expression(node: Node, known: set[str], source_file: SourceFile) -> st
         return ""
     unknown = sorted(compiled.names - known)
     for name in unknown:
-        hint = hint_for_unknown_word(name, known)
+        hint = suggest_known_words(name, known)
         message = f"“{name}” is neither a parameter nor defined above."
         source_file.report("E44", node.line, node.column, message, hint)
     return "" if unknown else node.text

@@ -448,7 +448,7 @@ def _collect_items_without_id(evidence: IdEvidence, owners: IdOwners) -> None:
     """Collect items without an id. Reports E06 for those that seem to have had one."""
     for path, reading in evidence.readings.items():
         for item in reading.unidentified:
-            if missing_id := evidence.find_missing_entry(item, item.named):
+            if missing_id := evidence.find_missing_entry(item, item.possible_ids):
                 location = path, item.line, item.column
                 _report_relocated_id(missing_id, location, "", evidence, owners)
             else:

@@ -25,7 +25,7 @@ from app.markup.html_renderer import RenderContext, render_tokens, unlink_checke
 from app.markup.markdown_tokens import closing_index, first_line
 from app.markup.model import NO_TEXT, Flashcard, QuestionParameters, RichText, SourceLocation
 from app.markup.problems import MOST_HINTS, MOST_OPTIONS, SourceFile
-from app.markup.text import content_hash, hint_for_unknown_word, reduce_to_words
+from app.markup.text import content_hash, reduce_to_words, suggest_known_words
 from app.questions.model import Question
 from app.questions.options import ParsedOption, check_no_partial_credit, is_task_list, read_options
 from app.questions.question_type import AuthoredItem, ItemParts, ItemSource, QuestionType
@@ -113,7 +113,7 @@ def _report_unread_options(
             "match": f"Write a wrong answer as a row with an empty left cell: | | {option_text} |",
             "cloze": f"Write a wrong answer into its gap: [[right ~ {option_text}]].",
         }.get(type_name, "Take them out, or change the type.")
-        source_file.report("E24", parts.list_line or draft.line, 1, message, hint)
+        source_file.report("E24", parts.answer_line or draft.line, 1, message, hint)
 
 
 def _report_options_on_card(draft: ItemSource, source_file: SourceFile) -> None:
@@ -205,7 +205,7 @@ def _store_if_answer_block(
     if type_name == "card":
         return False
     if kind == "bullet_list_open" and is_task_list(block):
-        parts.list_line = parts.list_line or (block[0].map or [0])[0] + 1
+        parts.answer_line = parts.answer_line or (block[0].map or [0])[0] + 1
         parts.options.extend(read_options(block, source_file))
         return True
     is_answer_form = type_name in KINDS and KINDS[type_name].block == kind
@@ -322,7 +322,7 @@ def _declared_or_inferred_type(
         hint = (
             f"Write type: {known_type}."
             if known_type
-            else hint_for_unknown_word(declared_type, TYPES)
+            else suggest_known_words(declared_type, TYPES)
         )
         source_file.report("E13", *location, f"“{declared_type}” is not a type.", hint)
         return ""

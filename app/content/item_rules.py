@@ -17,16 +17,16 @@ from app.markup.expressions import (
 from app.markup.html_renderer import KINDS, RenderContext, is_language
 from app.markup.markdown_tokens import MISBEGUN, first_line, last_line
 from app.markup.model import Flashcard, QuestionParameters
-from app.markup.problems import A_COMBINATION, SourceFile, estimate_call_effort
-from app.markup.quantities import TYPED, UNITS, format_with_spec, unit_kind
+from app.markup.problems import COMBINATION_EFFORT, SourceFile, estimate_call_effort
+from app.markup.quantities import UNIT_SPELLINGS, UNITS, format_with_spec, unit_dimension_text
 from app.markup.text import (
     ENDS,
     UNSPACED_ENDS,
     closest_word,
     count_words,
-    hint_for_unknown_word,
     reduce_to_words,
     shorten,
+    suggest_known_words,
 )
 from app.questions import model, types
 from app.questions.model import Question
@@ -128,7 +128,7 @@ def _right_answers_for(
 
 def _estimate_check_microseconds(question: Question, computed: QuestionParameters) -> float:
     """Return the cost of trying every combination."""
-    per_combination = A_COMBINATION + 0.05 * sum(map(len, _all_templates(question)))
+    per_combination = COMBINATION_EFFORT + 0.05 * sum(map(len, _all_templates(question)))
     per_combination += types.type_of(question).combination_check_microseconds(question.answer)
     for _, text in computed.lets:
         per_combination += len(text)
@@ -353,8 +353,8 @@ _NO_AMOUNTS = frozenset({"B", "bits"})
 _SIGNS = "€£¥₹"  # before a number; a dollar sign may belong to a shell command
 _AMOUNTS = sorted(
     {
-        *(u for u in UNITS if unit_kind(u) and u not in _NO_AMOUNTS),
-        *TYPED,
+        *(u for u in UNITS if unit_dimension_text(u) and u not in _NO_AMOUNTS),
+        *UNIT_SPELLINGS,
         *(f"{letter}FLOPS" for letter in "GTPE"),
     },
     key=len,
@@ -597,7 +597,7 @@ def _check_alert(token: Token, source_file: SourceFile) -> None:
     if name and name not in KINDS:
         message = f"“[!{name[:40]}]” is not a kind of box."
         kind = _BOX_NAMES.get(name.lower())
-        hint = f"Write > [!{kind}]" if kind else hint_for_unknown_word(name, KINDS)
+        hint = f"Write > [!{kind}]" if kind else suggest_known_words(name, KINDS)
         source_file.report("E74", first_line(token), 1, message, hint)
 
 
@@ -735,7 +735,7 @@ def _report_misplaced_alert_marker(
     if name not in KINDS:
         message = f"“[!{marker[1][:_MAX_SHOWN]}]” is not a kind of box."
         kind = _BOX_NAMES.get(name.lower())
-        hint = f"Write > [!{kind}]." if kind else hint_for_unknown_word(name, KINDS, 0.8)
+        hint = f"Write > [!{kind}]." if kind else suggest_known_words(name, KINDS, 0.8)
         if text:
             hint += f" Its title is the first line of its text: > **{text}**"
     elif not is_inside and not text:

@@ -7,7 +7,7 @@ from app.content.parsed_file import ParsedFile
 from app.markup.images import SMALLEST_REGION, narrow_variant_name
 from app.markup.model import SvgFigure, SvgProblem
 from app.markup.problems import ContentProblem, CrossReference, make_problem
-from app.markup.text import closest_word, hint_for_unknown_word, slugify
+from app.markup.text import closest_word, slugify, suggest_known_words
 
 _OTHERWISE = "Correct the link, or create what it names."
 _PAGE = "/concepts/"
@@ -74,7 +74,7 @@ def _slugs_of_name_parts(name: str) -> Iterable[str]:
 
 def _nearest_glossary_name_hint(word: str, known: set[str]) -> str:
     """Suggest the nearest known name, or else what to do."""
-    hint = hint_for_unknown_word(word, known)
+    hint = suggest_known_words(word, known)
     return hint if hint.startswith("Did you mean") else _OTHERWISE
 
 
@@ -138,7 +138,7 @@ def check_drawing(
             yield make_problem(location, "E58", message, _POINTED, mention.item)
         elif isinstance(drawing, SvgFigure) and region and region not in drawing.regions:
             message = f"{name} has no region “{region}”."
-            hint = hint_for_unknown_word(region, sorted(drawing.regions - set(drawing.blurred)))
+            hint = suggest_known_words(region, sorted(drawing.regions - set(drawing.blurred)))
             yield make_problem(location, "E59", message, hint, mention.item)
     if not region:
         figures = {n: d for n, d in variants.items() if isinstance(d, SvgFigure)}

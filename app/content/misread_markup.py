@@ -222,7 +222,7 @@ def _matching_lines(
 ) -> Iterator[int]:
     """Yield the matching lines below the item's comment, except those in `read`."""
     last = draft.line + draft.text.count("\n")
-    for line in range(last - draft.below.count("\n"), last + 1):
+    for line in range(last - draft.text_after_comment.count("\n"), last + 1):
         text = unicodedata.normalize("NFKC", html.unescape(source_file.lines[line - 1]))
         if line not in handled_lines and pattern.match(text):
             yield line

@@ -15,9 +15,9 @@ from app.markup.problems import (
 )
 from app.markup.text import (
     canonical_language_tag,
-    hint_for_unknown_word,
     is_isbn,
     is_slug,
+    suggest_known_words,
 )
 
 _SETTING = re.compile(r"^\s*(?P<key>[\w-]+)\s*=\s*(?P<value>[^#]*?)\s*(?:#.*)?$")
@@ -151,7 +151,7 @@ def _report_unknown_keys(
 ) -> None:
     for name in table:
         if name not in known:
-            hint = hint_for_unknown_word(name, known)
+            hint = suggest_known_words(name, known)
             location = source_file.locate_text(name, 1, len(source_file.lines))
             source_file.report("E12", *location, f"“{name}” is not a key here.", hint)
 

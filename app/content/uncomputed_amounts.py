@@ -20,7 +20,7 @@ from app.markup.checked_figures import (
 )
 from app.markup.expressions import FigureError
 from app.markup.problems import ContentProblem, make_problem
-from app.markup.quantities import UNITS, parse_quantity, unit_kind
+from app.markup.quantities import UNITS, parse_quantity, unit_dimension_text
 
 _MOST_AMOUNTS = 1_000  # per file
 _MOST_COUNTS = 6  # numbers of a sentence that may be the number of parts
@@ -28,7 +28,7 @@ _MOST_PARTS = 12  # named parts that an amount is compared with
 _KINDS = ("B", "B/s", "FLOP", "FLOP/s", "W", "Wh", "USD", "USD/h", "USD/month", "s")
 _AMOUNT_UNITS = sorted(
     {
-        *(u for u in UNITS if unit_kind(u) in _KINDS and u not in {"B", "s", "h"}),
+        *(u for u in UNITS if unit_dimension_text(u) in _KINDS and u not in {"B", "s", "h"}),
         *(f"{letter}FLOPS" for letter in "GTPE"),
     },
     key=len,
@@ -289,7 +289,7 @@ def _find_equal_catalog_value(
     quantity = parse_quantity(amount.replace("\u00a0", " "))
     if quantity is None or not quantity.unit or not quantity.value:
         return ""
-    factor, kind = UNITS[quantity.unit][1], unit_kind(quantity.unit)
+    factor, kind = UNITS[quantity.unit][1], unit_dimension_text(quantity.unit)
     digits = re.match(r"[\d,.]+", amount)
     decimals = len(digits[0].partition(".")[2]) if digits else 0
     low = (quantity.value - 0.5000001 * 10.0**-decimals) * factor
@@ -375,7 +375,7 @@ def _part_values(part: str, quantity_kind: str) -> tuple[ValueInBaseUnit, ...]:
         ValueInBaseUnit(v.name, float(v.number))
         for v in entry.values
         if v.field.unit
-        and unit_kind(v.field.unit) == quantity_kind
+        and unit_dimension_text(v.field.unit) == quantity_kind
         and isinstance(v.number, int | float)
     ]
     both_ways = getattr(entry.entry, "nvlink_both_ways", None) if quantity_kind == "B/s" else None
@@ -415,7 +415,9 @@ def _base_quantity(text: str) -> BaseQuantity:
     quantity = parse_quantity(match["amount"].replace("\u00a0", " ")) if match else None
     if quantity is None or not quantity.unit:
         return BaseQuantity(0.0, "")
-    return BaseQuantity(quantity.value * UNITS[quantity.unit][1], unit_kind(quantity.unit))
+    return BaseQuantity(
+        quantity.value * UNITS[quantity.unit][1], unit_dimension_text(quantity.unit)
+    )
 
 
 def _ratio_value(match: re.Match[str]) -> float:

@@ -16,10 +16,10 @@ from app.estimator.result import Estimate, FormulaStep
 from app.estimator.units import COUNT_SUFFIX, MINUS, NBSP, format_value, is_rounded_measurement
 from app.markup import expressions, quantities, strict_yaml
 from app.markup.expressions import FigureError, Value
-from app.markup.problems import AN_ESTIMATE, SourceFile, TextEdit, estimate_call_effort
+from app.markup.problems import ESTIMATE_EFFORT, SourceFile, TextEdit, estimate_call_effort
 from app.markup.quantities import Quantity, UnitMismatchError
 from app.markup.strict_yaml import Node, YamlMapping, YamlText
-from app.markup.text import hint_for_unknown_word
+from app.markup.text import suggest_known_words
 from app.widgets.bar_charts import RowChart, SegmentedRow, draw_row_chart, row_chart_legend
 
 SCHEMES = ("calc", "hw", "model")
@@ -324,7 +324,9 @@ def _factor_to_displayed_unit(displayed: DisplayedNumber, value: Quantity) -> fl
         percent = 100.0 if unit_word.startswith("%") else 1.0
         return percent / (factor or 1.0)
     unit = "USD" if "$" in displayed.before else _leading_unit(displayed.unit)
-    if unit is None or quantities.unit_kind(unit) != quantities.unit_kind(base_unit):
+    if unit is None or quantities.unit_dimension_text(unit) != quantities.unit_dimension_text(
+        base_unit
+    ):
         return None
     return quantities.convert_quantity(Quantity(1.0, base_unit), unit).value
 
@@ -422,7 +424,7 @@ def draw_figure_block(kind: str, token: Token, source_file: SourceFile) -> str:
     last = line + token.content.count("\n")
     token.content = check_and_unlink_figures(token.content, FIGURE_LINK, source_file, line, last)
     fields = strict_yaml.read_mapping(token.content, source_file.report, line, keys=_KEYS)
-    source_file.spend_effort(AN_ESTIMATE * token.content.count("calc:"), token.content)
+    source_file.spend_effort(ESTIMATE_EFFORT * token.content.count("calc:"), token.content)
     try:
         return _row_chart_html(_read_row_chart(fields))
     except _FigureBlockError as error:
@@ -433,14 +435,14 @@ def draw_figure_block(kind: str, token: Token, source_file: SourceFile) -> str:
 def _read_row_chart(fields: YamlMapping) -> RowChart:
     for name, key in fields.keys.items():
         if name not in _KEYS:
-            hint = hint_for_unknown_word(name, _KEYS)
+            hint = suggest_known_words(name, _KEYS)
             if not strict_yaml.single_text(fields.values.get("rows")) and name not in _KEYS:
                 hint = _ROWS_HINT
             raise _FigureBlockError(key, "E12", f"“{name}” is not a key of a figure.", hint)
     unit = strict_yaml.single_text(fields.values.get("unit"))
     if unit and quantities.known_unit(unit) is None:
         hint = quantities.closest_unit_hint(unit)
-        hint = hint or f"{quantities.SOME_UNITS}; or leave unit out and write the numbers alone."
+        hint = hint or f"{quantities.UNIT_EXAMPLES}; or leave unit out and write the numbers alone."
         message = f"“{unit}” is not a known unit."
         raise _FigureBlockError(fields.values["unit"], "E42", message, hint)
     unit = quantities.known_unit(unit) or unit
@@ -509,7 +511,8 @@ def _not_an_amount_error(node: YamlText, written: str) -> _FigureBlockError:
         return _FigureBlockError(node, "E40", f"“{written}” is not a number.")
     unit = re.sub(r"^[^A-Za-z%°µ$€]+", "", written)
     hint = (
-        quantities.closest_unit_hint(unit) or f"{quantities.SOME_UNITS}; or write the number alone."
+        quantities.closest_unit_hint(unit)
+        or f"{quantities.UNIT_EXAMPLES}; or write the number alone."
     )
     return _FigureBlockError(node, "E42", f"“{written}” has a unit that is not known.", hint)
 

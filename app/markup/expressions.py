@@ -23,7 +23,7 @@ from app.estimator.units import format_value
 from app.markup import quantities
 from app.markup.model import QuestionParameters, RichText
 from app.markup.quantities import UNITS, Quantity, UnitMismatchError, format_with_spec
-from app.markup.text import hint_for_unknown_word
+from app.markup.text import suggest_known_words
 from app.widgets import estimate_view
 
 Value = Quantity | str | bool
@@ -65,7 +65,7 @@ def require_estimate(name: str) -> registry.EstimateSpec:
     if entry is None:
         names = [n if "-" in name else n.replace("-", "_") for n in registry.NAMES]
         raise FigureError(
-            "E80", f"There is no estimate “{name}”.", hint_for_unknown_word(name, names)
+            "E80", f"There is no estimate “{name}”.", suggest_known_words(name, names)
         )
     return entry
 
@@ -77,7 +77,7 @@ def compute_estimate(name: str, inputs: Mapping[str, str]) -> Estimate:
     for field in inputs:
         if field not in fields:
             message = f"“{field}” is not an input of {entry.name}."
-            raise FigureError("E81", message, hint_for_unknown_word(field, fields))
+            raise FigureError("E81", message, suggest_known_words(field, fields))
     return _cached_estimate(entry.name, tuple(sorted(inputs.items())))
 
 
@@ -91,7 +91,7 @@ def compute_figure(name: str, inputs: Mapping[str, str], output: str) -> Figure:
             return figure
     names = [f.name for f in estimate.figures]
     message = f"“{output}” is not an output of {entry.name}."
-    raise FigureError("E81", message, hint_for_unknown_word(output, names))
+    raise FigureError("E81", message, suggest_known_words(output, names))
 
 
 def compute_value(name: str, inputs: Mapping[str, str], output: str) -> Value:
@@ -144,7 +144,7 @@ def read_catalog_field(scheme: str, name: str, field: str) -> tuple[Value, objec
         known_fields = [f for f in dir(entry) if not f.startswith("_")]
         if field_name in known_fields:
             raise FigureError("E81", f"The {field} of {name} is not known.")
-        hint = hint_for_unknown_word(field, known_fields)
+        hint = suggest_known_words(field, known_fields)
         raise FigureError("E81", f"{name} has no field “{field}”.", hint)
     if isinstance(value, bool | str):
         return value, entry
@@ -318,7 +318,7 @@ def _check_function_call(node: ast.Call, name: str, used_names: _UsedNames) -> N
         if registry.find_estimate(name) is not None:
             hint = f"Write {name}(…).total or another of its outputs."
             raise ExpressionError("E45", f"The call of {name} names no output.", hint)
-        hint = hint_for_unknown_word(name, _ROUNDERS)
+        hint = suggest_known_words(name, _ROUNDERS)
         raise ExpressionError("E44", f"There is no function “{name}”.", hint)
     if node.keywords or not node.args:
         raise ExpressionError("E45", f"{name} takes plain values only.")
@@ -391,7 +391,7 @@ def called_name_or_empty(call: ast.Call) -> str:
 
 def _value_of_name(name: str, names: Mapping[str, Value]) -> Value:
     if name not in names:
-        hint = hint_for_unknown_word(name, names)
+        hint = suggest_known_words(name, names)
         raise ExpressionError("E44", f"“{name}” is not defined.", hint)
     return names[name]
 

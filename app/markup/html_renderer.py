@@ -29,8 +29,8 @@ from app.markup.markdown_tokens import (
 from app.markup.mathml import MathError, latex_to_mathml
 from app.markup.model import RichText
 from app.markup.problems import (
-    A_FORMULA,
-    A_LETTER_OF_A_FORMULA,
+    FORMULA_CHARACTER_EFFORT,
+    FORMULA_EFFORT,
     MOST_COLORED,
     MOST_ENTRIES,
     SourceFile,
@@ -565,7 +565,7 @@ def _alignment_class(token: Token) -> str:
 
 
 def _render_math(latex: str, block: bool, scope: RenderContext) -> str:
-    effort = A_FORMULA + A_LETTER_OF_A_FORMULA * len(latex)
+    effort = FORMULA_EFFORT + FORMULA_CHARACTER_EFFORT * len(latex)
     scope.source_file.spend_effort(effort, f"${latex}")
     try:
         return latex_to_mathml(latex, block)

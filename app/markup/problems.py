@@ -45,7 +45,7 @@ class ContentProblem:
 
 
 def make_problem(
-    place: tuple[str, int, int],
+    location: tuple[str, int, int],
     code: str,
     message: str,
     hint: str = "",
@@ -57,7 +57,7 @@ def make_problem(
     """Create the problem `code` at (path, line, column); its letter is its severity."""
     severity: Literal["error", "warning"] = "error" if code[0] == "E" else "warning"
     return ContentProblem(
-        *place,
+        *location,
         code,
         severity,
         _shorten_message(message),
@@ -68,30 +68,30 @@ def make_problem(
     )
 
 
-def _shorten_message(words: str) -> str:
+def _shorten_message(message: str) -> str:
     """Shorten a message: text quoted in it may be a whole file."""
-    return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
+    return message if len(message) <= _LONGEST else f"{message[:_LONGEST]}…"
 
 
 def log_internal_error(
-    place: tuple[str, int, int], subject: str, error: Exception, item: str = ""
+    location: tuple[str, int, int], subject: str, error: Exception, item: str = ""
 ) -> ContentProblem:
     """Log an unexpected error of the parser, and return the problem to report for it.
 
     `subject` begins the sentence, e.g. “This question”.
     """
-    location_text = replace_unprintable_characters(f"{place[0]}:{place[1]}")
+    location_text = replace_unprintable_characters(f"{location[0]}:{location[1]}")
     LOG.error("content %s: it could not be read", location_text, exc_info=error)
     message = (
         f"{subject} could not be read: Headroom failed at it ({_error_class_as_words(error)})."
     )
     hint = "Undo its last change, and report what `headroom check --verbose` says."
-    return make_problem(place, "E00", message, hint, item)
+    return make_problem(location, "E00", message, hint, item)
 
 
-def replace_unprintable_characters(words: str) -> str:
+def replace_unprintable_characters(text: str) -> str:
     """Replace line breaks, so that a name in the log cannot look like a second entry."""
-    return "".join(c if c.isprintable() else "?" for c in words)
+    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def _error_class_as_words(error: Exception) -> str:
@@ -112,14 +112,14 @@ class ProblemCode:
     example: str
 
 
-RULES: dict[str, ProblemCode] = {
+PROBLEM_CODES: dict[str, ProblemCode] = {
     code: ProblemCode(**row) for code, row in tomllib.loads(_TABLE.read_text("utf-8")).items()
 }
 
 
 def explain_code(code: str) -> str:
     """Describe a code for a terminal; raises KeyError for an unknown one."""
-    rule = RULES[code]
+    rule = PROBLEM_CODES[code]
     kind = "an error, its item is left out" if code[0] == "E" else "a warning"
     example = textwrap.indent(rule.example.strip(), "    ")
     remedy = textwrap.fill(rule.remedy, _WIDTH)
@@ -146,12 +146,12 @@ MOST_COLORED = 10_000  # Characters of a code block that is highlighted.
 # Parsing effort is counted in estimated microseconds and not measured, so that the
 # same text always has the same sum, however busy the machine is.
 MOST_EFFORT = 20_000_000
-A_PROBLEM = 1_000
-A_COMBINATION = 600
-A_FORMULA = 300
-A_LETTER_OF_A_FORMULA = 20
-AN_ESTIMATE = 4_000
-A_PLAN = 400_000
+PROBLEM_EFFORT = 1_000
+COMBINATION_EFFORT = 600
+FORMULA_EFFORT = 300
+FORMULA_CHARACTER_EFFORT = 20
+ESTIMATE_EFFORT = 4_000
+PARALLELISM_PLAN_EFFORT = 400_000
 
 
 class LimitExceededError(ValueError):
@@ -166,7 +166,11 @@ class LimitExceededError(ValueError):
 
 def estimate_call_effort(estimate: str) -> int:
     """Return the effort of one estimate; the parallelism planner tries hundreds of plans."""
-    return A_PLAN if estimate.replace("_", "-") == "parallelism-plan" else AN_ESTIMATE
+    return (
+        PARALLELISM_PLAN_EFFORT
+        if estimate.replace("_", "-") == "parallelism-plan"
+        else ESTIMATE_EFFORT
+    )
 
 
 _MOST_SOUGHT = 500_000_000  # Characters searched for the locations of problems.
@@ -229,7 +233,7 @@ class UnidentifiedItem:
     before: str
     after: str
     title: str
-    named: tuple[str, ...]
+    possible_ids: tuple[str, ...]
     sketch: tuple[int, ...]
     heading: str
     body: str
@@ -256,18 +260,18 @@ class SourceFile:
     path: str
     text: str
     problems: list[ContentProblem] = dataclasses.field(default_factory=list)
-    mentions: list[CrossReference] = dataclasses.field(default_factory=list)
+    references: list[CrossReference] = dataclasses.field(default_factory=list)
     edits: list[TextEdit] = dataclasses.field(default_factory=list)
-    claims: list[tuple[str, int]] = dataclasses.field(default_factory=list)
+    id_claims: list[tuple[str, int]] = dataclasses.field(default_factory=list)
     unidentified: list[UnidentifiedItem] = dataclasses.field(default_factory=list)
     item: str = ""
     line: int = 1
     mark: int = 0
     effort: int = 0
     lines: list[str] = dataclasses.field(init=False)
-    _starts: list[int] = dataclasses.field(init=False, default_factory=list)
-    _sought: int = 0
-    _paid: set[str] = dataclasses.field(default_factory=set)
+    _line_offsets: list[int] = dataclasses.field(init=False, default_factory=list)
+    _searched_characters: int = 0
+    _effort_counted_once: set[str] = dataclasses.field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.lines = self.text.split("\n")
@@ -283,7 +287,7 @@ class SourceFile:
         derived: bool = False,
         hides_rest: bool = False,
     ) -> None:
-        self.spend_effort(A_PROBLEM)
+        self.spend_effort(PROBLEM_EFFORT)
         location = (self.path, max(line, 1), max(column, 1))
         problem = make_problem(
             location, code, message, hint, self.item, derived=derived, hides_rest=hides_rest
@@ -302,13 +306,13 @@ class SourceFile:
 
     def add_reference(self, kind: Reference, value: str, line: int, column: int) -> None:
         """Add a reference to be checked against the other files."""
-        self.mentions.append(CrossReference(kind, value, line, column, self.item))
+        self.references.append(CrossReference(kind, value, line, column, self.item))
 
     def record_id_claim(self, comment: str, line: int) -> None:
         """Record the id named in a broken comment, which may be the id of its item."""
         match = _CLAIMED.search(comment)
         if match and len(match[1]) <= LONGEST_ID:
-            self.claims.append((slugify(match[1]), line))
+            self.id_claims.append((slugify(match[1]), line))
 
     def spend_effort(self, effort: float, once_for: str = "") -> None:
         """Add parsing effort; raises LimitExceededError if the file exceeds the limit.
@@ -316,9 +320,9 @@ class SourceFile:
         Work whose result is cached is counted once per `once_for`.
         """
         if once_for:
-            if once_for in self._paid:
+            if once_for in self._effort_counted_once:
                 return
-            self._paid.add(once_for)
+            self._effort_counted_once.add(once_for)
         self.effort += int(effort)
         if self.effort > MOST_EFFORT:
             message = "This file has too many problems, formulas and figures to be read."
@@ -326,21 +330,21 @@ class SourceFile:
 
     def locate_text(self, needle: str, first: int, last: int) -> tuple[int, int]:
         """Return the position of `needle` in lines first..last (from 1), or of the first line."""
-        if not self._starts:
+        if not self._line_offsets:
             lengths = (len(line) + 1 for line in self.lines)
-            self._starts = [0, *itertools.accumulate(lengths)]
+            self._line_offsets = [0, *itertools.accumulate(lengths)]
         start, end = self._line_start_offset(first), self._line_start_offset(last + 1)
-        if start >= end or self._sought > _MOST_SOUGHT:
+        if start >= end or self._searched_characters > _MOST_SOUGHT:
             return first, 1
         offset = self.text.find(needle, start, end)
-        self._sought += (end if offset < 0 else offset) - start
+        self._searched_characters += (end if offset < 0 else offset) - start
         if offset < 0:
             return first, 1
-        line = bisect.bisect_right(self._starts, offset)
-        return line, offset - self._starts[line - 1] + 1
+        line = bisect.bisect_right(self._line_offsets, offset)
+        return line, offset - self._line_offsets[line - 1] + 1
 
     def _line_start_offset(self, line: int) -> int:
-        return self._starts[min(max(line, 1), len(self._starts)) - 1]
+        return self._line_offsets[min(max(line, 1), len(self._line_offsets)) - 1]
 
 
 def locate_toml_value(key: str, source_file: SourceFile, first: int = 1) -> tuple[int, int]:
@@ -377,7 +381,7 @@ def drop_consequential_problems(problems: Iterable[ContentProblem]) -> list[Cont
     They are reported once the other one is corrected.
     """
     problems = _drop_explained_problems(list(problems))
-    unread_paths = {p.path for p in problems if _is_root_cause(p)}
+    unread_paths = {p.path for p in problems if _leaves_file_unread(p)}
     unread_topics = {_topic_of_path(path) for path in unread_paths} - {""}
     errors = (p for p in problems if p.severity == "error" and not p.derived)
     broken_topics = {_topic_of_path(p.path) for p in errors} - {""}
@@ -397,7 +401,7 @@ def drop_consequential_problems(problems: Iterable[ContentProblem]) -> list[Cont
     return _merge_problems_of_one_cause(
         p
         for p in dict.fromkeys(problems)
-        if _is_root_cause(p)
+        if _leaves_file_unread(p)
         or not (
             p.code in consequential_codes
             or (p.code == "W87" and _topic_of_path(p.path) in broken_topics)
@@ -430,7 +434,7 @@ def _drop_explained_problems(problems: list[ContentProblem]) -> list[ContentProb
     ]
 
 
-def _is_root_cause(problem: ContentProblem) -> bool:
+def _leaves_file_unread(problem: ContentProblem) -> bool:
     if problem.path in _REGISTERS and problem.code in {"E03", "E10", "E11"}:
         return True
     return problem.code in _UNREAD and not problem.item
@@ -446,9 +450,7 @@ def _merge_problems_of_one_cause(problems: Iterable[ContentProblem]) -> list[Con
     ]
     missing = [p for p in problems if p.code == "E06" and p.path == "ids.lock"]
     if len(missing) >= _MANY:
-        message = (
-            f"{len(missing)} items are gone and were not retired: {_join_item_names(missing)}."
-        )
+        message = f"{len(missing)} items are gone and were not retired: {_list_first_item_names(missing)}."
         hint = "If a file was deleted or renamed, bring it back; else write the date of today "
         hint += "in place of the “-” of each."
         merged = dataclasses.replace(missing[0], message=message, hint=hint, item="")
@@ -456,7 +458,7 @@ def _merge_problems_of_one_cause(problems: Iterable[ContentProblem]) -> list[Con
     unlocked = sorted(p for p in problems if p.code == "W97")
     if len(unlocked) >= _MANY:
         message = f"{len(unlocked)} ids are not in ids.lock yet, so that nothing guards them: "
-        message += f"{_join_item_names(unlocked)}."
+        message += f"{_list_first_item_names(unlocked)}."
         merged = dataclasses.replace(unlocked[0], message=message, item="")
         problems = [merged, *(p for p in problems if p.code != "W97")]
     return problems
@@ -468,7 +470,7 @@ def _build_deduplication_key(problem: ContentProblem) -> object:
     return problem
 
 
-def _join_item_names(problems: list[ContentProblem]) -> str:
+def _list_first_item_names(problems: list[ContentProblem]) -> str:
     """Return the names of the first few items, and how many more there are."""
     names = ", ".join(f"“{p.item}”" for p in problems[:_NAMED])
     more = f" and {len(problems) - _NAMED} more" if len(problems) > _NAMED else ""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from app.estimator import units
 from app.estimator.units import COUNT_SUFFIX, MINUS, split_number_and_unit
-from app.markup.text import hint_for_unknown_word
+from app.markup.text import suggest_known_words
 
 # Each unit as (base unit, factor). Factors of the SI and of units accepted for use with it
 # are exact by definition: https://www.bipm.org/en/publications/si-brochure (tables 4 and 8),
@@ -131,7 +131,7 @@ UNITS: dict[str, tuple[str, float]] = {
 
 _POWERS = {"m2": "m²", "cm2": "cm²", "km2": "km²", "m3": "m³", "cm3": "cm³"}
 _POWERS |= {"m/s2": "m/s²"}
-TYPED = {
+UNIT_SPELLINGS = {
     **_POWERS,
     **{f"{name[:-1]}^{name[-1]}": unit for name, unit in _POWERS.items()},
     "\uff05": "%",
@@ -197,12 +197,12 @@ def known_unit(word: str) -> str | None:
     >>> known_unit("TFLOPS")
     'TFLOP/s'
     """
-    unit = _ALIASES.get(word) or TYPED.get(word, word)
+    unit = _ALIASES.get(word) or UNIT_SPELLINGS.get(word, word)
     return unit if unit in UNITS else None
 
 
 _LIKE = 0.7  # “litros” is not a spelling of “bits”, nor “loaves” of “layers”.
-SOME_UNITS = (
+UNIT_EXAMPLES = (
     "Units are %, B, GB, GiB, bit/s, FLOP/s, W, kWh, s, min, h, days, USD, g, kg, mm, m, km, "
     "mL, L, °C and their like"
 )
@@ -211,7 +211,7 @@ SOME_UNITS = (
 
 def closest_unit_hint(word: str) -> str:
     """Return a hint for an unknown unit: the closest known one, or ""."""
-    return hint_for_unknown_word(word, (unit for unit in UNITS if unit), _LIKE)
+    return suggest_known_words(word, (unit for unit in UNITS if unit), _LIKE)
 
 
 def unit_dimension(unit: str) -> tuple[float, Counter[str]]:
@@ -226,7 +226,7 @@ def unit_dimension(unit: str) -> tuple[float, Counter[str]]:
     return factor, powers
 
 
-def unit_kind(unit: str) -> str:
+def unit_dimension_text(unit: str) -> str:
     """Return the base units of a unit as text, e.g. “B/s”; empty for numbers and counts.
 
     Units of one kind, such as GB and TiB, have the same.

@@ -314,7 +314,7 @@ class _NodeConverter:
             return YamlList(tuple(self.convert(n) for n in node.value), *location)
         return YamlText(str(node.value), *location)
 
-    def convert_mapping(self, node: yaml.MappingNode, where: tuple[int, int]) -> YamlMapping:
+    def convert_mapping(self, node: yaml.MappingNode, location: tuple[int, int]) -> YamlMapping:
         values: dict[str, Node] = {}
         keys: dict[str, YamlText] = {}
         for key_node, value_node in node.value:
@@ -329,7 +329,7 @@ class _NodeConverter:
             else:
                 values[name] = self.convert(value_node)
                 keys[name] = YamlText(name, *key_location)
-        return YamlMapping(values, keys, *where)
+        return YamlMapping(values, keys, *location)
 
 
 def texts_of_value(node: Node | None) -> tuple[YamlText, ...]:

@@ -148,22 +148,22 @@ def bottom_k_sketch(text: str) -> tuple[int, ...]:
     return tuple(sorted(set(map(_LOW_BITS, hashes)))[:MOST_SAMPLES])
 
 
-def jaccard_similarity(one: tuple[int, ...], other: tuple[int, ...]) -> float:
+def jaccard_similarity(first_sketch: tuple[int, ...], second_sketch: tuple[int, ...]) -> float:
     """Estimate the Jaccard similarity of two sketched texts, 0 to 1."""
-    if not one or not other:
-        return 1.0 if one == other else 0.0
-    union = sorted({*one, *other})[:MOST_SAMPLES]
-    common = set(one) & set(other)
+    if not first_sketch or not second_sketch:
+        return 1.0 if first_sketch == second_sketch else 0.0
+    union = sorted({*first_sketch, *second_sketch})[:MOST_SAMPLES]
+    common = set(first_sketch) & set(second_sketch)
     return sum(value in common for value in union) / len(union)
 
 
-def shorten(text: str, most: int = 200) -> str:
+def shorten(text: str, max_length: int = 200) -> str:
     """Return a text for a hint; one longer than `most` is cut and ends with “…”.
 
     >>> shorten("two ways out", 5)
     'two w…'
     """
-    return text if len(text) <= most else f"{text[:most]}…"
+    return text if len(text) <= max_length else f"{text[:max_length]}…"
 
 
 def closest_word(word: str, known: Iterable[str], min_similarity: float = 0.6) -> str:
@@ -183,7 +183,7 @@ def closest_word(word: str, known: Iterable[str], min_similarity: float = 0.6) -
     return matches[0] if matches else ""
 
 
-def hint_for_unknown_word(word: str, known: Iterable[str], min_similarity: float = 0.6) -> str:
+def suggest_known_words(word: str, known: Iterable[str], min_similarity: float = 0.6) -> str:
     """Return a hint for an unknown word: the closest known one, or all of them."""
     known_words = sorted(set(known))
     closest = closest_word(word, known_words, min_similarity)
@@ -235,13 +235,13 @@ _TAG = re.compile(
 )
 
 
-def canonical_language_tag(word: str) -> str:
+def canonical_language_tag(tag: str) -> str:
     """Return a language tag in canonical case; empty if it is not a language tag.
 
     >>> [canonical_language_tag(word) for word in ("de", "PT-br", "zh-hant-TW", "German", "jp")]
     ['de', 'pt-BR', 'zh-Hant-TW', '', '']
     """
-    match = _TAG.fullmatch(word)
+    match = _TAG.fullmatch(tag)
     if match is None:
         return ""
     code = match["code"].lower()
@@ -253,10 +253,10 @@ def canonical_language_tag(word: str) -> str:
     return "-".join(part for part in parts if part)
 
 
-def same_language(one: str, other: str) -> bool:
+def same_language(first_tag: str, second_tag: str) -> bool:
     """Return whether two tags name the same language, ignoring region.
 
     >>> same_language("en-GB", "en"), same_language("de", "en")
     (True, False)
     """
-    return one.partition("-")[0] == other.partition("-")[0]
+    return first_tag.partition("-")[0] == second_tag.partition("-")[0]

@@ -111,13 +111,13 @@ def load_unfinished_runs(
 class StudyHistory:
     """The totals of recent days by ISO date, and the `first` of all days with work."""
 
-    recent: Mapping[str, DayTotals] = dataclasses.field(default_factory=dict)
+    totals_by_day: Mapping[str, DayTotals] = dataclasses.field(default_factory=dict)
     first: dt.date | None = None
 
     @property
     def counts(self) -> dict[str, int]:
         """Answers and reviews by ISO date."""
-        return {day: sums.answers_and_reviews for day, sums in self.recent.items()}
+        return {day: sums.answers_and_reviews for day, sums in self.totals_by_day.items()}
 
 
 _DAY = TABLES["study_day"]
@@ -137,7 +137,7 @@ def load_daily_study_history(db: Session, learner_id: int, since: dt.date) -> St
     first = db.connection().scalar(_FIRST, values)
     rows = db.connection().execute(_RECENT, values)
     return StudyHistory(
-        recent={day: DayTotals(*rest) for day, *rest in rows},
+        totals_by_day={day: DayTotals(*rest) for day, *rest in rows},
         first=dt.date.fromisoformat(first) if first else None,
     )
 

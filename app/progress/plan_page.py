@@ -102,9 +102,9 @@ def _calendar_entries(
         yield calendar.exam, f"Exam: {exam}", []
 
 
-def escape_ical(words: str) -> str:
+def escape_ical(text: str) -> str:
     """Escape backslash, semicolon, comma and line break for an iCalendar text value."""
-    return "".join(_ESCAPED.get(letter, letter) for letter in words)
+    return "".join(_ESCAPED.get(letter, letter) for letter in text)
 
 
 def fold_ical_line(line: str) -> str:
@@ -126,10 +126,10 @@ def fold_ical_line(line: str) -> str:
 def _format_all_day_event(
     day: dt.date,
     title: str,
-    parts: list[str],
+    description_lines: list[str],
     event_id_seed: str,
     now: dt.datetime,
-    hour: int | None,
+    alarm_hour: int | None,
 ) -> list[str]:
     """Return an all-day event that does not block the calendar, with an alarm at an hour of it."""
     event_id = hashlib.sha256(f"{event_id_seed}:{day.isoformat()}".encode()).hexdigest()[:32]
@@ -141,12 +141,12 @@ def _format_all_day_event(
         f"DTEND;VALUE=DATE:{day + dt.timedelta(days=1):%Y%m%d}",
         f"SUMMARY:{escape_ical(title)}",
     ]
-    if parts:
-        lines.append(f"DESCRIPTION:{escape_ical(chr(10).join(parts))}")
+    if description_lines:
+        lines.append(f"DESCRIPTION:{escape_ical(chr(10).join(description_lines))}")
     lines.append("TRANSP:TRANSPARENT")
-    if hour is not None:
+    if alarm_hour is not None:
         lines += ["BEGIN:VALARM", "ACTION:DISPLAY", f"DESCRIPTION:{escape_ical(title)}"]
-        lines += [f"TRIGGER:PT{hour}H", "END:VALARM"]
+        lines += [f"TRIGGER:PT{alarm_hour}H", "END:VALARM"]
     return [*lines, "END:VEVENT"]
 
 
@@ -207,15 +207,15 @@ class PlanVerdict:
     pages: int
     needed: int
     essentials: int
-    available: int
+    available_minutes: int
 
     @property
     def fits(self) -> bool:
-        return self.needed <= self.available
+        return self.needed <= self.available_minutes
 
     @property
     def essentials_fit(self) -> bool:
-        return self.essentials <= self.available
+        return self.essentials <= self.available_minutes
 
 
 def compare_unread_pages_with_time(
@@ -232,7 +232,7 @@ def compare_unread_pages_with_time(
         pages=len(unread),
         needed=sum(round_minutes(page.minutes) for page in unread),
         essentials=sum(round_minutes(page.short_minutes) for page in unread),
-        available=round(available),
+        available_minutes=round(available),
     )
 
 
@@ -307,7 +307,7 @@ def serve_calendar_feed(
     request: Request, key: str, library: CurrentLibrary, db: DbSession, now: Now
 ) -> Response:
     """The calendar feed, for any client that knows the URL."""
-    feed = progress_store.find_feed(db, key)
+    feed = progress_store.find_feed_owner(db, key)
     learner = load_learner_by_id(db, feed.learner_id) if feed else None
     if learner and learner.course != request.state.course and learner.course:
         return RedirectResponse(f"../../{learner.course}/calendar/{key}.ics", 307)

@@ -41,19 +41,19 @@ from app.widgets.svg import (
 )
 
 
-def draw_score_estimate(estimate: ScoreEstimate, target: int | None) -> Markup:
+def draw_score_estimate(estimate: ScoreEstimate, target_questions: int | None) -> Markup:
     """Draw the expected score and its range; `target` is in questions."""
     question_count = estimate.questions
     alt_text = (
         f"About {estimate.expected} of {question_count}, likely {estimate.low} to {estimate.high}"
     )
-    target_label = f"your target, {target}" if target else ""
+    target_label = f"your target, {target_questions}" if target_questions else ""
     score = ScoreRange(
         score=estimate.expected,
         low=estimate.low,
         high=estimate.high,
         of=question_count,
-        target=target or 0,
+        target=target_questions or 0,
         target_words=target_label,
     )
     return draw_score_range(
@@ -78,11 +78,11 @@ _TENTHS = (
 )
 
 
-def describe_chance_of_target(estimate: ScoreEstimate | None, target: int | None) -> str:
+def describe_chance_of_target(estimate: ScoreEstimate | None, target_percent: int | None) -> str:
     """Return the chance of reaching a target (percent), to the nearest tenth; "" without one."""
-    if estimate is None or target is None:
+    if estimate is None or target_percent is None:
         return ""
-    return _TENTHS[round(10 * min(max(estimate.chance_of_share(target / 100), 0.0), 1.0))]
+    return _TENTHS[round(10 * min(max(estimate.chance_of_share(target_percent / 100), 0.0), 1.0))]
 
 
 MAX_PREDICTIONS = 12
@@ -227,7 +227,7 @@ def show_progress(ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
             ctx.library,
             plan.ready if plan else (),
             estimate,
-            record.opened,
+            record.opened_topics,
             record.read,
             plan.answered if plan else (),
         ),

@@ -64,7 +64,9 @@ def build_score_trend(
     return ScoreTrend(tuple(sorted(comparable, key=lambda score: score.day)))
 
 
-def draw_score_trend(trend: ScoreTrend, target: float | None, height: float = 120.0) -> Markup:
+def draw_score_trend(
+    trend: ScoreTrend, target_questions: float | None, height: float = 120.0
+) -> Markup:
     """Draw the scores with their ranges; `target` is in questions. Empty before a second day.
 
     Below 100 pixels only the line is drawn.
@@ -75,7 +77,7 @@ def draw_score_trend(trend: ScoreTrend, target: float | None, height: float = 12
     has_range = height >= 100
     upper = [score.high if has_range else score.expected for score in scores]
     lower = [score.low if has_range else score.expected for score in scores]
-    high, low = max([*upper, target or 0] if has_range else upper), min(lower)
+    high, low = max([*upper, target_questions or 0] if has_range else upper), min(lower)
     middle, span = (high + low) / 2, max(high - low, _LEAST_SPAN)
     first, days = scores[0].day, (scores[-1].day - scores[0].day).days
 
@@ -92,10 +94,12 @@ def draw_score_trend(trend: ScoreTrend, target: float | None, height: float = 12
     shapes = [draw_band([*to_points(upper), *reversed(to_points(lower))])] if has_range else []
     shapes.append(draw_polyline("ln", to_points(expected)))
     marks = [draw_in_stretched_box(shapes, Box(_FROM, _TOP, _TO - _FROM, height))]
-    if has_range and target:
-        target_y = _TOP + height * y_percent(target) / 100
+    if has_range and target_questions:
+        target_y = _TOP + height * y_percent(target_questions) / 100
         marks.append(draw_line("dash", 0, target_y, _TO, target_y))
-        marks.append(draw_text(f"your target, {target:.0f}", 0, max(target_y - 6, 11), "b"))
+        marks.append(
+            draw_text(f"your target, {target_questions:.0f}", 0, max(target_y - 6, 11), "b")
+        )
     last_y = _TOP + height * y_percent(expected[-1]) / 100
     current_text = str(round(expected[-1]))
     marks.append(draw_dot("mark edge", _TO, last_y, 5))

@@ -71,7 +71,7 @@ class CalendarFeedOwner:
     changes: int
 
 
-def find_feed(db: Session, key: str) -> CalendarFeedOwner | None:
+def find_feed_owner(db: Session, key: str) -> CalendarFeedOwner | None:
     """Return the feed with this key; None if there is none."""
     writer = aliased(Learner)
     changes = select(func.sum(col(writer.changes))).where(col(writer.person) == col(Learner.person))
@@ -101,7 +101,7 @@ class MailSubscription:
     address: str
     key: str
     confirmed: bool
-    mailed: str
+    last_mail_day: str
 
 
 _SUBSCRIPTION = select(
@@ -133,7 +133,7 @@ def claim_mail_delivery(db: Session, subscription: MailSubscription, day: dt.dat
         col(Learner.id) == subscription.learner_id,
         col(Learner.mail_key) == subscription.key,
     )
-    is_unchanged = col(Learner.mailed) == subscription.mailed
+    is_unchanged = col(Learner.mailed) == subscription.last_mail_day
     result = db.execute(
         update(Learner).where(*is_subscriber, is_unchanged).values(mailed=day.isoformat())
     )

@@ -35,7 +35,7 @@ class StudyRecord:
     first: dt.date | None
     counts: Mapping[str, int]
     questions: Mapping[str, int]
-    opened: Collection[str]
+    opened_topics: Collection[str]
     read: Mapping[str, dt.date]
 
 
@@ -55,8 +55,8 @@ def load_study_record(ctx: RequestContext) -> StudyRecord:
     return StudyRecord(
         first=min((day for day in (days.first, *sections) if day), default=None),
         counts=counts,
-        questions={day: totals.answers for day, totals in days.recent.items()},
-        opened={page.topic for page in pages},
+        questions={day: totals.answers for day, totals in days.totals_by_day.items()},
+        opened_topics={page.topic for page in pages},
         read={
             page.topic: learner.study_day(from_milliseconds(page.at))
             for page in pages
@@ -92,13 +92,13 @@ def plan_state_of_day(day: dt.date, calendar: PlanCalendar, record: StudyRecord)
 
 
 def build_week_days(
-    day: dt.date, calendar: PlanCalendar, record: StudyRecord, *, is_done: bool
+    day: dt.date, calendar: PlanCalendar, record: StudyRecord, *, is_list_done: bool
 ) -> Sequence[WeekDay]:
     """Return the seven days of the week of `day`, whose list `is_done` or not.
 
     Until it is done, `day` does not count as studied.
     """
-    if not is_done:
+    if not is_list_done:
         counts = {name: n for name, n in record.counts.items() if name != day.isoformat()}
         record = dataclasses.replace(record, counts=counts)
     monday = day - day.weekday() * _DAY

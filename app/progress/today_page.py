@@ -156,24 +156,24 @@ def _progress_context(
     return {
         "change": trend.change_since_last_week(ctx.day),
         "trend": draw_score_trend(trend, None, height=50),
-        "week": build_week_days(ctx.day, plan.calendar, record, is_done=plan.is_done),
+        "week": build_week_days(ctx.day, plan.calendar, record, is_list_done=plan.is_done),
         "summary": load_last_seven_days_summary(ctx, plan, record),
         "domains": domain_progress(
             ctx.library,
             plan.ready,
             plan.estimate,
-            record.opened,
+            record.opened_topics,
             record.read,
             plan.answered,
         ),
     }
 
 
-def target_in_questions(plan: StudyPlan | None, target: int | None) -> int | None:
+def target_in_questions(plan: StudyPlan | None, target_percent: int | None) -> int | None:
     """Return how many right answers reach the learner's target (percent)."""
-    if plan is None or plan.estimate is None or target is None:
+    if plan is None or plan.estimate is None or target_percent is None:
         return None
-    return math.ceil(target * plan.estimate.questions / 100)
+    return math.ceil(target_percent * plan.estimate.questions / 100)
 
 
 def _count_cards_due_later_today(ctx: RequestContext, plan: StudyPlan | None) -> int:

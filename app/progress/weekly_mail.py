@@ -129,9 +129,9 @@ def send_due_mails(
             day = learner.study_day(now)
             monday = day - dt.timedelta(days=day.weekday())
             if (
-                subscription.mailed >= monday.isoformat()
+                subscription.last_mail_day >= monday.isoformat()
                 if subscription.confirmed
-                else subscription.mailed
+                else subscription.last_mail_day
             ):
                 continue
             course = f"/courses/{learner.course}" if learner.course else ""

@@ -94,7 +94,7 @@ class VariantPair:
 
     seen: Variant
     today: Variant
-    alike: bool
+    has_same_words: bool
 
     def grade(self, raw: SubmittedFields, *, reworded: bool = False) -> float | RegradeRefusal:
         """Return the score of a response to the seen version by the current key.
@@ -111,7 +111,7 @@ class VariantPair:
             seen_result
         ) != _comparable_response(current_result):
             return RegradeRefusal.PARTS
-        return current_result.score if self.alike or reworded else RegradeRefusal.WORDS
+        return current_result.score if self.has_same_words or reworded else RegradeRefusal.WORDS
 
 
 def pair_seen_and_current_variants(

@@ -151,13 +151,13 @@ class LabSession:
     entries: tuple[LabEntry, ...]
     state: str
     reached: frozenset[str]
-    cleared: int = 0
+    cleared_entries: int = 0
     variables: tuple[str, ...] = ()
-    saved: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    saved_files: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def visible_entries(self) -> tuple[LabEntry, ...]:
-        return self.entries[self.cleared :]
+        return self.entries[self.cleared_entries :]
 
     @property
     def executed_commands(self) -> tuple[int, ...]:
@@ -309,8 +309,8 @@ def replay(lab: Lab, lines: Sequence[str]) -> LabSession:
 
 def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> LabSession:
     lab, state, reached = terminal.lab, session.state, set(session.reached)
-    outputs, indices, note, saved = [], [], NO_TEXT, session.saved
-    refused, cleared, variables = False, session.cleared, session.variables
+    outputs, indices, note, saved = [], [], NO_TEXT, session.saved_files
+    refused, cleared, variables = False, session.cleared_entries, session.variables
     try:
         pipelines = shell.read_line(line)
     except shell.UnclosedQuoteError:
@@ -356,7 +356,7 @@ def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> La
         text = _convert_dmesg_seconds(terminal, state, pipeline.stages[0], text or "")
         text = _insert_typed_reason(text, [entry.line for entry in session.entries])
         text = _filter_output(text, filters)
-        outputs.append("" if pipeline.silent else text)
+        outputs.append("" if pipeline.prints_nothing else text)
         saved = _save_files(terminal, state, pipeline, text, saved)
     output = "\n".join(filter(None, outputs))
     entry = LabEntry(line, output, tuple(indices), note, refused)
@@ -375,12 +375,16 @@ def _export_or_unset(variables: tuple[str, ...], tokens: Sequence[str]) -> tuple
 
 
 def _save_files(
-    terminal: CommandMatcher, state: str, line: ShellPipeline, text: str, saved: Mapping[str, str]
+    terminal: CommandMatcher,
+    state: str,
+    pipeline: ShellPipeline,
+    output: str,
+    saved: Mapping[str, str],
 ) -> Mapping[str, str]:
     """Return the saved files and what a pipeline, whose output is `text`, writes or copies."""
-    if line.file:
-        return {**saved, line.file: text}
-    *tokens, target = line.stages[0]
+    if pipeline.file:
+        return {**saved, pipeline.file: output}
+    *tokens, target = pipeline.stages[0]
     if tokens[:1] != ["cp"] or len(tokens) < 2:
         return saved
     matches = terminal.find_meant_commands(state, [ShellCommand("cat", (), (tokens[-1],))])
@@ -709,7 +713,7 @@ def shortest_command_sequence(lab: Lab, *, allow_harmful: bool = False) -> tuple
     With `allow_harmful`, harmful commands may be used.
     """
     paths = {
-        reached_state.goal: reached_state.path
+        reached_state.state_with_goals: reached_state.path
         for reached_state in _explore_states(lab, allow_harmful=allow_harmful)
     }
     all_goals = frozenset(lab.goal_ids)
@@ -733,13 +737,13 @@ def find_dead_end(lab: Lab) -> DeadEnd | None:
     commands = (dataclasses.replace(c, step=0) if c.step in first else c for c in lab.commands)
     lab = dataclasses.replace(lab, commands=tuple(commands))
     reached_states = {
-        reached_state.goal: reached_state
+        reached_state.state_with_goals: reached_state
         for reached_state in _explore_states(lab, allow_harmful=False)
     }
     predecessors = defaultdict(set)
     for reached_state in reached_states.values():
-        for next_goal in reached_state.following.values():
-            predecessors[next_goal].add(reached_state.goal)
+        for next_goal in reached_state.next_by_command.values():
+            predecessors[next_goal].add(reached_state.state_with_goals)
     safe_goals = [goal for goal in reached_states if goal.reached == frozenset(lab.goal_ids)]
     for goal in safe_goals:
         safe_goals += predecessors[goal].difference(safe_goals)
@@ -749,9 +753,9 @@ def find_dead_end(lab: Lab) -> DeadEnd | None:
     )
     if dead_end is None:
         return None
-    later_goals = [dead_end.goal]
+    later_goals = [dead_end.state_with_goals]
     for goal in later_goals:
-        later_goals += set(reached_states[goal].following.values()).difference(later_goals)
+        later_goals += set(reached_states[goal].next_by_command.values()).difference(later_goals)
     lost_goals = frozenset(lab.goal_ids).difference(*(goal.reached for goal in later_goals))
     return DeadEnd(dead_end.path, lost_goals)
 
@@ -767,9 +771,9 @@ class StateWithGoals(NamedTuple):
 class _ReachedState:
     """A state with its goals, the shortest path to it, and where each command leads from there."""
 
-    goal: StateWithGoals
+    state_with_goals: StateWithGoals
     path: tuple[int, ...]
-    following: Mapping[int, StateWithGoals]
+    next_by_command: Mapping[int, StateWithGoals]
 
 
 def _explore_states(lab: Lab, *, allow_harmful: bool) -> Iterator[_ReachedState]:
@@ -803,5 +807,5 @@ def shortest_sequences_to_states(lab: Lab) -> dict[str, tuple[int, ...]]:
     """Return the shortest way to each state that can be reached, harmful commands included."""
     sequences: dict[str, tuple[int, ...]] = {}
     for reached_state in _explore_states(lab, allow_harmful=True):
-        sequences.setdefault(reached_state.goal.state, reached_state.path)
+        sequences.setdefault(reached_state.state_with_goals.state, reached_state.path)
     return sequences

@@ -76,7 +76,7 @@ def derive_answer(
         show = (
             _answer_scontrol_show_node_or_hostnames
             if typed.program == "scontrol"
-            else _answer_kubectl_describe
+            else _answer_kubectl_describe_by_prefix
         )
         return show(typed, answers)
     if "filters" not in spec:
@@ -262,7 +262,9 @@ def _answer_systemd_unit_state(
     return DerivedAnswer(index, match[1]) if match and index is not None else None
 
 
-def _answer_kubectl_describe(typed: ShellCommand, answers: Answers) -> DerivedAnswer | None:
+def _answer_kubectl_describe_by_prefix(
+    typed: ShellCommand, answers: Answers
+) -> DerivedAnswer | None:
     """Answer `kubectl describe pod llm` with the first pod whose name begins with `llm`."""
     *kind, prefix = typed.arguments
     return next(
@@ -291,7 +293,8 @@ def _answer_sinfo_nodes_or_summary(typed: ShellCommand, answers: Answers) -> Der
             for name in dict.fromkeys(row[0] for row in rows):
                 partition_rows = [row for row in rows if row[0] == name]
                 sums = [
-                    sum(int(r[3]) for r in partition_rows if _node_use(r[4]) == n) for n in range(3)
+                    sum(int(r[3]) for r in partition_rows if _state_count_column(r[4]) == n)
+                    for n in range(3)
                 ]
                 counts = "/".join(f"{n}" for n in (*sums, sum(sums)))
                 node_lists = ",".join(row[5] for row in partition_rows)
@@ -330,7 +333,7 @@ def _answer_scontrol_show_node_or_hostnames(
 class TableRequest(NamedTuple):
     """The display options of a table, the values that its rows must have, and all other options."""
 
-    view: dict[str, str]
+    view_options: dict[str, str]
     rows: dict[str, str]
     rest: tuple[Any, ...]
 
@@ -491,13 +494,13 @@ def _merge_counted_rows(
     return [*merged.values()]
 
 
-def _add_cells(one: str, other: str) -> str:
+def _add_cells(left: str, right: str) -> str:
     """Add counts such as 3/1/0/4.
 
     >>> _add_cells("3/1/0/4", "0/2/0/2")
     '3/3/0/6'
     """
-    pairs = zip(one.split("/"), other.split("/"), strict=True)
+    pairs = zip(left.split("/"), right.split("/"), strict=True)
     return "/".join(str(int(a) + int(b)) for a, b in pairs)
 
 
@@ -584,10 +587,10 @@ def expand_node_list(node_list: str) -> list[str]:
     return nodes
 
 
-def _count_states(node: Mapping[str, str], outputs: Sequence[str]) -> dict[str, str]:
+def _state_count_cells(node: Mapping[str, str], outputs: Sequence[str]) -> dict[str, str]:
     """Return nodes and processors of a row of `sinfo` by use: allocated, idle, other, total."""
     state = node["STATE"].rstrip("*")
-    state_use, count = _node_use(state), int(node.get("NODES", "1"))
+    state_use, count = _state_count_column(state), int(node.get("NODES", "1"))
     cpus_per_node = next(
         (m[1] for text in outputs if (m := re.search(r"CPUTot=(\d{1,5})", text))), "112"
     )
@@ -600,7 +603,7 @@ def _count_states(node: Mapping[str, str], outputs: Sequence[str]) -> dict[str, 
     return facts
 
 
-def _node_use(state: str) -> int:
+def _state_count_column(state: str) -> int:
     """Return the column in which a node state is counted: 0 allocated, 1 idle, 2 other."""
     return {"alloc": 0, "mix": 0, "idle": 1}.get(state.rstrip("*"), 2)
 
@@ -614,7 +617,7 @@ def _read_job_or_node_facts(row: Mapping[str, str], outputs: Sequence[str]) -> d
         facts["NODELIST"] = "" if node_list.startswith("(") else node_list
         facts["STATE"] = _JOB_STATES.get(facts.get("ST", ""), facts.get("ST", ""))
     elif "STATE" in facts:
-        facts |= _count_states(facts, outputs)
+        facts |= _state_count_cells(facts, outputs)
     job = facts.get("JOBID", facts.get("JobID", ""))
     names = [f"JobId={job}"] if job else []
     names += [f"NodeName={node}" for node in expand_node_list(facts.get("NODELIST", ""))]

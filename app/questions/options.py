@@ -335,11 +335,13 @@ def check_any_option_right(
         source_file.report("E20", first, 1, "No answer is marked right.", hint)
 
 
-def check_one_right(options: Sequence[ParsedOption], what: str, source_file: SourceFile) -> None:
+def check_at_most_one_right(
+    options: Sequence[ParsedOption], options_label: str, source_file: SourceFile
+) -> None:
     """Report E21 if several options are marked right; `what` names them in the plural."""
     ticked = [option for option in options if option.ticked]
     if len(ticked) > 1:
-        message = f"{len(ticked)} {what} are marked right."
+        message = f"{len(ticked)} {options_label} are marked right."
         source_file.report("E21", ticked[1].line, 1, message, "Take one tick away.")
 
 

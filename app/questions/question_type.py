@@ -110,8 +110,8 @@ def clamp_fraction(part: float, whole: float) -> float:
     return min(1.0, max(0.0, part / whole)) if whole else 0.0
 
 
-def escape_typed_text(words: str) -> RichText:
-    return RichText(escape(words), words)
+def escape_typed_text(text: str) -> RichText:
+    return RichText(escape(text), text)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class ConfidenceLevel:
     """A confidence level: such answers are right in `least` to `most` (0..1) of cases."""
 
     word: str
-    means: str
+    target_text: str
     least: float
     most: float
 
@@ -173,7 +173,7 @@ _BESIDE_SIGN = re.compile(r"\s*([,:;()])\s*")  # full-width signs bring their ow
 _EDGES = re.compile(f"^{_AROUND}|{_AROUND}$")
 
 
-def same_words(one: str, other: str, *, case_sensitive: bool = False) -> bool:
+def same_words(first_text: str, second_text: str, *, case_sensitive: bool = False) -> bool:
     """Compare two phrases, ignoring spacing, hyphens, quotes, and end punctuation.
 
     >>> same_words("All-Reduce", "all reduce")
@@ -183,7 +183,9 @@ def same_words(one: str, other: str, *, case_sensitive: bool = False) -> bool:
     >>> same_words("KV caches", "KV cache")
     False
     """
-    return _comparable_words(one, case_sensitive) == _comparable_words(other, case_sensitive)
+    return _comparable_words(first_text, case_sensitive) == _comparable_words(
+        second_text, case_sensitive
+    )
 
 
 def remove_invisible_characters(text: str) -> str:
@@ -217,9 +219,9 @@ def split_query(query: str) -> list[str]:
     return [word for word in words if word]
 
 
-def _comparable_words(words: str, case_sensitive: bool) -> str:
+def _comparable_words(text: str, case_sensitive: bool) -> str:
     # A standalone acute accent is a quote; NFKC would turn it into a space.
-    plain = unicodedata.normalize("NFKC", words.translate(_QUOTES))
+    plain = unicodedata.normalize("NFKC", text.translate(_QUOTES))
     visible = unicodedata.normalize("NFKC", _INVISIBLE.sub("", plain))
     quoted = "".join(
         "-" if unicodedata.category(c) == "Pd" or c in "\u2043\u2212" else c
@@ -331,7 +333,7 @@ class ItemSource:
     level: int
     text: str
     broken: bool = False
-    below: str = ""
+    text_after_comment: str = ""
 
 
 @dataclasses.dataclass(slots=True)
@@ -347,7 +349,7 @@ class ItemParts:
     hints: list[list[Token]]
     explanation: list[Token]
     mistake: list[Token]
-    list_line: int = 0
+    answer_line: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -380,7 +382,7 @@ class AuthoredItem:
 
     @property
     def line(self) -> int:
-        return self.parts.list_line or self.draft.line
+        return self.parts.answer_line or self.draft.line
 
 
 A = TypeVar("A")

@@ -50,7 +50,7 @@ class ShellPipeline:
     """Commands joined by bars, as tokens; `silent` if the output goes to `file`."""
 
     stages: tuple[tuple[str, ...], ...]
-    silent: bool = False
+    prints_nothing: bool = False
     file: str = ""
 
     @property
@@ -181,9 +181,11 @@ def ends_with_any_rest(spelling: str) -> bool:
     return spelling.endswith(ANYTHING) and not spelling.endswith(f"={ANYTHING}")
 
 
-def _mark_rest(piece: str, last: str) -> str:
+def _mark_rest(piece: str, last_word: str) -> str:
     """Return a piece of a command, marked if it is the end of the last word."""
-    ends = piece != ANYTHING and piece.endswith(ANYTHING) and last.lower().endswith(piece.lower())
+    ends = (
+        piece != ANYTHING and piece.endswith(ANYTHING) and last_word.lower().endswith(piece.lower())
+    )
     return f"{piece}*" if ends else piece
 
 
@@ -245,7 +247,10 @@ def split_by_argument(pipeline: ShellPipeline) -> list[ShellPipeline]:
     commands = (
         (unwrapped[0], *options, *names[:fixed_count], name) for name in names[fixed_count:]
     )
-    return [ShellPipeline((command, *pipeline.stages[1:]), pipeline.silent) for command in commands]
+    return [
+        ShellPipeline((command, *pipeline.stages[1:]), pipeline.prints_nothing)
+        for command in commands
+    ]
 
 
 def _expand_resource_alias(token: str, spec: Mapping[str, Any]) -> list[str]:
@@ -380,7 +385,9 @@ def split_into_cat_and_filter(pipeline: ShellPipeline) -> ShellPipeline:
     ):
         log = tuple(unwrapped[:index] + unwrapped[index + 2 :])
         pattern = tuple(unwrapped[index + 1 : index + 2])
-        return ShellPipeline((log, ("grep", "-i", *pattern), *pipeline.stages[1:]), pipeline.silent)
+        return ShellPipeline(
+            (log, ("grep", "-i", *pattern), *pipeline.stages[1:]), pipeline.prints_nothing
+        )
     least = 3 if unwrapped and unwrapped[0] in {"grep", "egrep", "awk", "cut"} else 2
     if len(unwrapped) < least or unwrapped[0] not in _READERS or unwrapped[-1].startswith("-"):
         return pipeline
@@ -399,7 +406,7 @@ def apply_filter(tokens: Sequence[str], output: str) -> str | None:
 
 
 def _split_filter_arguments(
-    arguments: Sequence[str], valued: str
+    arguments: Sequence[str], letters_with_value: str
 ) -> tuple[dict[str, str], list[str]]:
     """Return options by letter, and the other arguments; `valued` letters take a number."""
     options: dict[str, str] = {}
@@ -414,7 +421,7 @@ def _split_filter_arguments(
         elif token.startswith("-") and len(token) > 1:
             for position, letter in enumerate(token[1:], 2):
                 options[letter] = ""
-                if letter in valued:
+                if letter in letters_with_value:
                     options[letter] = token[position:] or (queue.pop(0) if queue else "")
                     break
         else:

@@ -48,7 +48,7 @@ class DomainResult:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class MissedPlace:
+class MissedQuestion:
     """A question that was not fully right, with its place in the run or paper, from 1."""
 
     place: int
@@ -63,7 +63,7 @@ class RunSummary:
     """
 
     domains_without_miss: tuple[TopicResult, ...]
-    missed: tuple[MissedPlace, ...]
+    missed: tuple[MissedQuestion, ...]
     costliest_domain: DomainResult | None = None
 
 
@@ -82,7 +82,9 @@ def summarize_run(
     return RunSummary(
         domains_without_miss=tuple(topic for topic in topics if not topic.missed),
         missed=tuple(
-            MissedPlace(items.index(item) + 1, library.topics[library.questions[item].topic].title)
+            MissedQuestion(
+                items.index(item) + 1, library.topics[library.questions[item].topic].title
+            )
             for item in missed
         ),
         costliest_domain=_costliest_domain(library, scores),

@@ -117,7 +117,7 @@ def show_practice(ctx: ReadContext) -> HTMLResponse:
     """The practice home: every way to practice, with its number of questions."""
     past = store.load_past_attempts(ctx.db, ctx.learner.id)
     questions = list(ctx.library.questions.values())
-    kept = _reserved_questions(ctx)
+    kept = _questions_reserved_for_exams(ctx)
     newest = store.load_newest_run(ctx.db, ctx.learner.id)
     order = objectives_by_exam_gain(ctx)
     plan = load_plan(ctx)
@@ -132,7 +132,7 @@ def show_practice(ctx: ReadContext) -> HTMLResponse:
         topics_beyond_exam=sum(
             bool(topic.level) for topic in ctx.library.topics.values() if topic.questions
         ),
-        domains=_objective_counts(ctx, past),
+        domains=_domain_practices(ctx, past),
         labs=[
             _question_row(q, excerpt_first_line(q), past) for q in questions if q.type == "console"
         ],
@@ -170,7 +170,7 @@ def _render_practice_offer(
     """The page with questions and results; a run of `count` of them starts with `run_source`."""
     mode, _, scope = run_source.partition(":")
     past = store.load_past_attempts(ctx.db, ctx.learner.id)
-    kept, hidden = _reserved_questions(ctx), questions_excluded_from_practice(ctx)
+    kept, hidden = _questions_reserved_for_exams(ctx), questions_excluded_from_practice(ctx)
     rows = [
         _question_row(q, _title_as_asked(ctx, q, use_last_seed=False), past)
         for q in sorted(questions, key=lambda q: q.level)
@@ -211,7 +211,7 @@ def _title_as_asked(ctx: RequestContext, question: Question, *, use_last_seed: b
     return question_title(question, seed)
 
 
-def _reserved_questions(ctx: RequestContext) -> frozenset[str]:
+def _questions_reserved_for_exams(ctx: RequestContext) -> frozenset[str]:
     """Return the questions reserved for future mock exams."""
     met = questions_in_past_exams(ctx.db, ctx.learner.id, ctx.now)
     return unmet_exam_only_questions(ctx.library, met)
@@ -240,7 +240,7 @@ def _topic_counts(
     return rows
 
 
-def _objective_counts(
+def _domain_practices(
     ctx: RequestContext, past: Mapping[str, PastAttempts]
 ) -> list[DomainPractice]:
     parts, there = [], domain_by_objective(ctx.library)

@@ -1,7 +1,7 @@
 """GET /authoring/help: the reference of the documents, written by our own Markdown."""
 
 from app.authoring.to_do import read_authoring_guide
-from app.markup.problems import RULES
+from app.markup.problems import PROBLEM_CODES
 from tests.conftest import visit
 
 
@@ -22,7 +22,7 @@ def test_the_reference_is_a_page_of_the_bench(client):
 def test_every_problem_stands_in_it(client):
     html = client.get("/authoring/help").text
 
-    assert [code for code in RULES if f">{code}<" not in html] == []
+    assert [code for code in PROBLEM_CODES if f">{code}<" not in html] == []
 
 
 def test_the_bench_links_to_it(client):

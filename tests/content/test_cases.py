@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.content.check import check_course, format_problems
-from app.markup.problems import RULES
+from app.markup.problems import PROBLEM_CODES
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.md"))
 PAGE = Path(__file__).parent / "page.md"
@@ -90,4 +90,4 @@ def test_each_case_is_one_of_its_rule() -> None:
 def test_every_rule_has_a_case() -> None:
     told = {code for case in CASES for code in re.findall(r"[EW]\d\d", case.stem)}
 
-    assert told == set(RULES)
+    assert told == set(PROBLEM_CODES)

@@ -10,7 +10,7 @@ import pytest
 from app.cli import main
 from app.content.check import check_course, format_problems
 from app.content.library import load_library
-from app.markup.problems import RULES, make_problem
+from app.markup.problems import PROBLEM_CODES, make_problem
 
 pytestmark = pytest.mark.usefixtures("read_once")
 
@@ -55,7 +55,7 @@ def test_annotations_escape_what_the_code_host_would_read() -> None:
 
 
 def test_every_rule_says_what_it_is_about_and_what_to_do() -> None:
-    for code, rule in RULES.items():
+    for code, rule in PROBLEM_CODES.items():
         assert code[0] in "EW"
         assert rule.meaning.endswith(".")
         assert rule.remedy.endswith(".")

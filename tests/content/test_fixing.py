@@ -15,7 +15,7 @@ from app.content.check import (
     is_tracked_by_git,
     plan_file_changes,
 )
-from app.markup.problems import RULES, explain_code
+from app.markup.problems import PROBLEM_CODES, explain_code
 
 pytestmark = pytest.mark.usefixtures("read_once")
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
@@ -116,7 +116,7 @@ def test_a_dry_run_of_nothing_is_refused(course: Path, capsys: pytest.CaptureFix
 def test_every_code_can_be_explained(
     capsys: pytest.CaptureFixture[str], subtests: pytest.Subtests
 ) -> None:
-    for code in RULES:
+    for code in PROBLEM_CODES:
         with subtests.test(code=code):
             assert main(["check", "--explain", code.lower()]) == 0
 
@@ -216,7 +216,9 @@ def test_without_a_code_all_codes_are_listed(capsys: pytest.CaptureFixture[str])
     assert main(["check", "--explain"]) == 0
 
     said = capsys.readouterr().out
-    assert [code for code in RULES if f"{code}  {RULES[code].meaning}\n" not in said] == []
+    assert [
+        code for code in PROBLEM_CODES if f"{code}  {PROBLEM_CODES[code].meaning}\n" not in said
+    ] == []
 
 
 UNNAMED = """

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from app.markup.quantities import (
-    TYPED,
+    UNIT_SPELLINGS,
     UNITS,
     Quantity,
     convert_quantity,
@@ -81,8 +81,8 @@ def test_every_unit_is_read_in_a_key_and_in_an_answer(
 
 
 def test_what_is_typed_for_a_unit_is_one() -> None:
-    assert {known_unit(word) for word in TYPED} == set(TYPED.values())
-    assert set(TYPED.values()) <= set(UNITS)
+    assert {known_unit(word) for word in UNIT_SPELLINGS} == set(UNIT_SPELLINGS.values())
+    assert set(UNIT_SPELLINGS.values()) <= set(UNITS)
 
 
 def test_numbers_with_these_units_can_be_computed_with() -> None:

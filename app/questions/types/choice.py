@@ -508,8 +508,10 @@ def _expected_guess_credit(right: int, wrong: int, rule: str) -> float:
     return total / (math.pow(2, right + wrong) - 1)
 
 
-def credit_of_hits_and_misses(hits: int, misses: int, boxes: tuple[int, int], rule: str) -> float:
-    right, wrong = boxes
+def credit_of_hits_and_misses(
+    hits: int, misses: int, right_and_wrong_counts: tuple[int, int], rule: str
+) -> float:
+    right, wrong = right_and_wrong_counts
     if rule == "each":
         return 0.0 if right and not hits else (hits + wrong - misses) / (right + wrong)
     if rule in {"net", "coverage"}:

@@ -14,7 +14,7 @@ from app.markup.html_renderer import render_tokens
 from app.markup.markdown_tokens import first_line
 from app.markup.model import NO_TEXT
 from app.markup.problems import SourceFile
-from app.markup.text import hint_for_unknown_word, shorten
+from app.markup.text import shorten, suggest_known_words
 from app.questions import shell
 from app.questions.lab import (
     CommandMatcher,
@@ -24,7 +24,7 @@ from app.questions.lab import (
     shortest_command_sequence,
     shortest_sequences_to_states,
 )
-from app.questions.options import check_authored_options, check_one_right
+from app.questions.options import check_at_most_one_right, check_authored_options
 from app.questions.question_type import AuthoredItem, escape_typed_text
 
 _STATE = r"[a-z0-9][a-z0-9-]*"
@@ -155,7 +155,7 @@ def check_lab(lab: Lab, authored: AuthoredItem) -> None:
         source_file.report("E22", authored.line, 1, message, hint)
     else:
         check_authored_options(options, authored.line, source_file)
-    check_one_right(options, "diagnoses", source_file)
+    check_at_most_one_right(options, "diagnoses", source_file)
     checked = len(source_file.problems)
     _check_size_limits(lab, authored)
     _check_commands(lab, source_file)
@@ -239,7 +239,7 @@ def _check_states(lab: Lab, authored: AuthoredItem) -> None:
         close_matches = (
             difflib.get_close_matches(state, unnamed_targets, 1) if named_states[state] > 1 else []
         )
-        hint = hint_for_unknown_word(state, states)
+        hint = suggest_known_words(state, states)
         if close_matches:
             message = f"Only this block says “{close_matches[0]}”."
             hint = f"Did you mean “{state}”?"
@@ -266,7 +266,7 @@ def _report_ambiguous_commands(lab: Lab, source_file: SourceFile) -> None:
                 earlier
                 for n in terminal.find_meant_commands(state, typed)
                 if n < index and variables[n] == variables.get(index)
-                if _rank(earlier := lab.commands[n]) == _rank(command)
+                if _command_specificity(earlier := lab.commands[n]) == _command_specificity(command)
             ]
             if earlier_commands:
                 message = (
@@ -280,7 +280,7 @@ def _report_ambiguous_commands(lab: Lab, source_file: SourceFile) -> None:
                 break
 
 
-def _rank(command: LabCommand) -> tuple[bool, bool, bool]:
+def _command_specificity(command: LabCommand) -> tuple[bool, bool, bool]:
     """Return what decides between commands: limited to states, has a `…`, ends with one."""
     names = [s.plain for s in command.spellings]
     has_any_rest = any(shell.ends_with_any_rest(name) for name in names)

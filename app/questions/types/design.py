@@ -32,10 +32,10 @@ from app.markup.expressions import (
     evaluate_expression,
     require_estimate,
 )
-from app.markup.problems import AN_ESTIMATE, estimate_call_effort
+from app.markup.problems import ESTIMATE_EFFORT, estimate_call_effort
 from app.markup.quantities import Quantity
 from app.markup.strict_yaml import YamlMapping
-from app.markup.text import hint_for_unknown_word, shorten
+from app.markup.text import shorten, suggest_known_words
 from app.questions.options import ParsedOption
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
@@ -132,14 +132,14 @@ class ConditionResult:
     """Whether a condition is met, its value, and the limit in the unit of the value."""
 
     condition: PlanCondition
-    met: bool
+    is_met: bool
     value: Value
     limit: Quantity | None = None
 
     @property
     def relative_excess(self) -> float:
         """The distance from the limit as a share of the limit; 0 if the condition is met."""
-        if self.met or self.limit is None or not isinstance(self.value, Quantity):
+        if self.is_met or self.limit is None or not isinstance(self.value, Quantity):
             return 0.0
         return abs(self.value.value - self.limit.value) / (abs(self.limit.value) or 1.0)
 
@@ -169,13 +169,13 @@ def read_condition(text: str) -> PlanCondition:
 
 
 def evaluate_condition(
-    condition: PlanCondition, outputs: Mapping[str, Value], best: Mapping[str, Quantity]
+    condition: PlanCondition, outputs: Mapping[str, Value], best_values: Mapping[str, Quantity]
 ) -> ConditionResult:
     """Evaluate a condition for the outputs of a plan; `best` are the values of `bests`.
 
     Raises ExpressionError for unknown outputs (E44) and for units that do not fit (E42).
     """
-    names = {**outputs, **{f"{_BEST_NAME}{name}": value for name, value in best.items()}}
+    names = {**outputs, **{f"{_BEST_NAME}{name}": value for name, value in best_values.items()}}
     value = evaluate_expression(condition.left, names)
     if condition.right is None:
         return ConditionResult(condition, value is True, value)
@@ -183,7 +183,7 @@ def evaluate_condition(
     if not isinstance(value, Quantity) or not isinstance(limit, Quantity):
         return ConditionResult(condition, value == limit, value)
     unit = value.unit or ""
-    if quantities.unit_kind(limit.unit or "") != quantities.unit_kind(unit):
+    if quantities.unit_dimension_text(limit.unit or "") != quantities.unit_dimension_text(unit):
         message = f"“{condition.text}” compares {quantities.quote_unit(unit)} with "
         message += f"{quantities.quote_unit(limit.unit)}."
         example = f"{condition.text} {unit}" if unit and not limit.unit else f"<= 1 {unit}".rstrip()
@@ -219,7 +219,7 @@ def evaluate_conditions(answer: DesignSpec, plan: Mapping[str, str]) -> list[Con
             if error.code != "E44":
                 raise
             # The output exists, but not for this plan: one that does not fit has no latency.
-            results.append(ConditionResult(condition, met=False, value=_UNKNOWN))
+            results.append(ConditionResult(condition, is_met=False, value=_UNKNOWN))
     return results
 
 
@@ -320,7 +320,7 @@ class _PlanSearch:
         value = outputs.get(self._output) if self._output else Quantity(0.0, None)
         if not isinstance(value, Quantity):
             return _UNUSABLE
-        missed = sum((not r.met) + min(r.relative_excess, 1e6) for r in results)
+        missed = sum((not r.is_met) + min(r.relative_excess, 1e6) for r in results)
         price = self._sign * value.value
         if not missed and (self.best is None or price < self._sign * self.best.value):
             self.best = value
@@ -374,7 +374,7 @@ def find_unsolved_starting_plan(answer: DesignSpec) -> dict[str, str]:
     for part in (0, 4, 1, 2, 3):
         plan = {name: values[(len(values) - 1) * part // 4] for name, values in options.items()}
         try:
-            if not all(result.met for result in evaluate_conditions(answer, plan)):
+            if not all(result.is_met for result in evaluate_conditions(answer, plan)):
                 return plan
         except (FigureError, ExpressionError):
             continue
@@ -415,7 +415,7 @@ def _build_condition_part_result(
         share = requirement.removeprefix(bound).strip()
         requirement = f"{bound} {_value_text(result.limit)} ({share})"
     feedback = explanation if result.value is False else ""
-    if not result.met and result.limit is not None and isinstance(result.value, Quantity):
+    if not result.is_met and result.limit is not None and isinstance(result.value, Quantity):
         gap = abs(result.value.value - result.limit.value)
         is_over = result.condition.operator.startswith("<")
         feedback = f"{format_value(gap, result.value.unit or '')} "
@@ -426,7 +426,7 @@ def _build_condition_part_result(
         text=escape_typed_text(subject),
         chosen=True,
         wanted_chosen=True,
-        good=result.met,
+        good=result.is_met,
         given=escape_typed_text(_value_text(result.value)),
         wanted=escape_typed_text(requirement),
         feedback=escape_typed_text(feedback),
@@ -483,7 +483,7 @@ class _DesignExerciseCheck:
         outputs: dict[str, Value] = {o.name: Quantity(1.0, o.unit or None) for o in entry.outputs}
         for text in self._answer.accept:
             self._check_condition(text, entry.name, outputs)
-        if len(self._file.problems) == before and self._has_usable_values():
+        if len(self._file.problems) == before and self._check_given_values():
             self._check_plans()
 
     def _report(self, code: str, key: str, message: str, hint: str) -> None:
@@ -505,7 +505,7 @@ class _DesignExerciseCheck:
         for name, key in [*((n, "given") for n in given), *((n, "choose") for n in choose)]:
             if name not in inputs:
                 message = f"“{name}” is not an input of {estimate}."
-                self._report("E81", key, message, hint_for_unknown_word(name, inputs))
+                self._report("E81", key, message, suggest_known_words(name, inputs))
             elif key == "choose" and name in given:
                 message = f"“{name}” is given and to be chosen."
                 self._report("E11", key, message, "Take it out of one of the two.")
@@ -519,7 +519,7 @@ class _DesignExerciseCheck:
             unknown = sorted(condition.output_names - set(outputs))
             if unknown:
                 message = f"“{unknown[0]}” is not an output of {estimate}."
-                self._report("E81", "accept", message, hint_for_unknown_word(unknown[0], outputs))
+                self._report("E81", "accept", message, suggest_known_words(unknown[0], outputs))
                 return
             best = {
                 n: v
@@ -530,7 +530,7 @@ class _DesignExerciseCheck:
         except ExpressionError as error:
             self._report(error.code, "accept", error.message, error.hint)
 
-    def _has_usable_values(self) -> bool:
+    def _check_given_values(self) -> bool:
         """Report given values that cannot be used; return whether there are none."""
         inputs = require_estimate(self._answer.estimate).inputs
         try:
@@ -552,9 +552,9 @@ class _DesignExerciseCheck:
     def _check_plans(self) -> None:
         """Check that plans can be right, and that the first one is not."""
         answer = self._answer
-        if estimate_call_effort(answer.estimate) > AN_ESTIMATE:
+        if estimate_call_effort(answer.estimate) > ESTIMATE_EFFORT:
             return
-        self._file.spend_effort(_MOST_PLANS * AN_ESTIMATE, repr(answer))
+        self._file.spend_effort(_MOST_PLANS * ESTIMATE_EFFORT, repr(answer))
         if not has_feasible_plan(answer):
             message = f"No plan was found that meets {', '.join(answer.accept)[:120]}."
             hint = "Relax a condition, change what is given, or let more be chosen."
@@ -562,7 +562,7 @@ class _DesignExerciseCheck:
             return
         try:
             is_solved = not find_unsolved_starting_plan(answer) and all(
-                result.met for result in evaluate_conditions(answer, {})
+                result.is_met for result in evaluate_conditions(answer, {})
             )
         except (FigureError, ExpressionError):
             return

@@ -17,8 +17,8 @@ from app.questions.options import (
     Choice,
     ParsedOption,
     check_any_option_right,
+    check_at_most_one_right,
     check_feedback_of_wrong_options,
-    check_one_right,
     check_option_count,
     make_option_key,
     optional_rich_text,
@@ -166,7 +166,7 @@ class HotspotType(QuestionType[HotspotSpec]):
             exam_use=authored.determine_exam_use(exam),
         )
         check_feedback_of_wrong_options(options, source_file)
-        check_one_right(options, "regions", source_file)
+        check_at_most_one_right(options, "regions", source_file)
         if len(options) > _MAX_REGIONS:
             message = f"The question has {len(options)} regions."
             source_file.report(

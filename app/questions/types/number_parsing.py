@@ -8,7 +8,7 @@ import unicodedata
 from app.estimator.units import COUNT_SUFFIX, MINUS
 from app.markup import quantities
 from app.markup.model import NO_TEXT, RichText
-from app.markup.quantities import CURRENCIES, TYPED, UNITS, Quantity, UnitMismatchError
+from app.markup.quantities import CURRENCIES, UNIT_SPELLINGS, UNITS, Quantity, UnitMismatchError
 from app.questions.question_type import QUOTES, remove_invisible_characters
 
 _SUPERSCRIPT = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
@@ -233,7 +233,7 @@ def read_unit(word: str, expected_unit: str) -> TypedUnit | None:
         return TypedUnit("", 1.0, base_unit(expected_unit) == "")
     if _is_count_unit(expected_unit) and (scale := _count_factor(word, expected_unit)):
         return TypedUnit(word, scale, fits=True)
-    name = _find_unit_by_symbol_or_word(word) or _unit_ignoring_case(word, expected_unit)
+    name = _find_unit_by_symbol_or_word(word) or _expected_unit_ignoring_case(word, expected_unit)
     if name is None:
         return None
     return TypedUnit(name, UNITS[name][1], base_unit(name) == base_unit(expected_unit))
@@ -328,7 +328,7 @@ def _find_unit_by_symbol_or_word(word: str) -> str | None:
     """Return the unit written exactly so, or spelled out."""
     if re.fullmatch(r"[kMGTPE]b", word):
         word = word.replace("b", "bit")
-    word = TYPED.get(word, word)
+    word = UNIT_SPELLINGS.get(word, word)
     if word in UNITS:
         return word
     if rate := _RATE.fullmatch(word):
@@ -348,7 +348,7 @@ def _find_unit_by_symbol_or_word(word: str) -> str | None:
     return None
 
 
-def _unit_ignoring_case(word: str, expected_unit: str) -> str | None:
+def _expected_unit_ignoring_case(word: str, expected_unit: str) -> str | None:
     fits = [
         u for u in UNITS if u.lower() == word.lower() and base_unit(u) == base_unit(expected_unit)
     ]
@@ -571,7 +571,7 @@ def _unknown_unit_error(word: str, number: str, text: str) -> AnswerRangeError:
         prefix = rate["prefix"].replace("K", "k")
         hint = f"Write {prefix}B/s for bytes, or {prefix}bit/s for bits."
     if not hint:
-        hint = f"{quantities.SOME_UNITS}; or a{number_alone_advice}"
+        hint = f"{quantities.UNIT_EXAMPLES}; or a{number_alone_advice}"
     if word.startswith("/"):
         hint = f"A{number_alone_advice}"
     return AnswerRangeError("E42", f"“{word}” is not a known unit.", hint)
@@ -621,7 +621,9 @@ def _range_between(low: tuple[float, str], high: str) -> AnswerRange:
     factor = UNITS[unit][1]
     low_factor = UNITS[low_unit][1] if low_unit else factor
     low_value, high_value = sorted((low_number * low_factor, high_number * factor))
-    if low_unit and quantities.unit_kind(low_unit) != quantities.unit_kind(unit):
+    if low_unit and quantities.unit_dimension_text(low_unit) != quantities.unit_dimension_text(
+        unit
+    ):
         message = f"{low_number:g} {low_unit} and {high.strip()} do not measure the same."
         raise AnswerRangeError("E42", message, "Write both ends in units of one kind.")
     return AnswerRange((low_value + high_value) / 2, low_value, high_value, unit)

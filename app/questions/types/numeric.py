@@ -12,7 +12,13 @@ from app.markup import expressions
 from app.markup.expressions import PLACEHOLDER, ExpressionError, Value
 from app.markup.model import RichText
 from app.markup.problems import SourceFile
-from app.markup.quantities import UNITS, Quantity, format_with_spec, parse_quantity, unit_kind
+from app.markup.quantities import (
+    UNITS,
+    Quantity,
+    format_with_spec,
+    parse_quantity,
+    unit_dimension_text,
+)
 from app.questions.options import (
     ParsedOption,
     check_authored_options,
@@ -307,7 +313,7 @@ Option = NumericOption
 
 def check_numeric(answer: NumericSpec, line: int, source_file: SourceFile) -> None:
     """Check a numeric question without parameters (E23, E42, E43)."""
-    clash = find_accepted_wrong_option(answer)
+    clash = find_overlapping_options(answer)
     if clash:
         place = source_file.locate_text(f"`{clash[1].template}`", line, line + 60)
         source_file.report(
@@ -336,7 +342,7 @@ def _overlap_message(right_and_wrong: tuple[Option, Option]) -> str:
     return f"The wrong answer {wrong.template} lies within {right.template}."
 
 
-def find_accepted_wrong_option(answer: NumericSpec) -> tuple[Option, Option] | None:
+def find_overlapping_options(answer: NumericSpec) -> tuple[Option, Option] | None:
     """Return a right and a wrong option if the wrong one would be accepted."""
     wrongs = [o for o in answer.options if not o.right and o.range]
     for right in answer.options:
@@ -364,7 +370,7 @@ def _check_units(answer: NumericSpec, line: int, source_file: SourceFile) -> Non
     units = [(o, o.range.unit) for o in answer.options if o.range]
     for option, unit in units[1:]:
         first, as_first = units[0]
-        if unit_kind(unit) != unit_kind(as_first):
+        if unit_dimension_text(unit) != unit_dimension_text(as_first):
             place = source_file.locate_text(f"`{option.template}`", line, line + 60)
             message = f"“{option.template}” does not measure what “{first.template}” does."
             source_file.report("E42", *place, message, "Use units of one kind.")
@@ -377,7 +383,7 @@ def find_numeric_faults(answer: NumericSpec) -> list[VariantFault]:
         center = option.range.center if option.range else math.nan
         if option.right and (not math.isfinite(center) or center < 0):
             found.append(VariantFault("E47", f"the answer {option.template} is negative."))
-    clash = find_accepted_wrong_option(answer)
+    clash = find_overlapping_options(answer)
     if clash:
         right, wrong = clash
         message = f"the wrong answer {wrong.template} lies within {right.template}."

@@ -383,18 +383,18 @@ def _grade_steps(answer: OrderSpec, given: list[str]) -> tuple[PartResult, ...]:
 
 
 def _grade_step(
-    key: str, text: RichText, why: RichText, wanted: str, given: int | None
+    key: str, text: RichText, feedback: RichText, right_place: str, given_place: int | None
 ) -> PartResult:
     return PartResult(
         key=key,
-        label=wanted,
+        label=right_place,
         text=text,
-        chosen=given is not None,
-        wanted_chosen=bool(wanted),
-        good=(str(given) if given else "") == wanted,
-        given=escape_typed_text(str(given) if given else ""),
-        wanted=escape_typed_text(wanted),
-        feedback=why,
+        chosen=given_place is not None,
+        wanted_chosen=bool(right_place),
+        good=(str(given_place) if given_place else "") == right_place,
+        given=escape_typed_text(str(given_place) if given_place else ""),
+        wanted=escape_typed_text(right_place),
+        feedback=feedback,
     )
 
 
