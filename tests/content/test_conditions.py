@@ -30,7 +30,7 @@ def test_a_condition_is_met_or_missed_by_a_share(subtests: pytest.Subtests) -> N
         with subtests.test(text=text, met=met, excess=excess):
             judgment = evaluate_condition(read_condition(text), PLAN, BEST)
 
-            assert judgment.met is met
+            assert judgment.is_met is met
             assert judgment.relative_excess == pytest.approx(excess)
 
 

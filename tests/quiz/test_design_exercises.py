@@ -138,7 +138,7 @@ def feasible(problem: DesignSpec, output: str) -> Iterator[tuple[float, dict[str
         plan = dict(zip(problem.choose, chosen, strict=True))
         try:
             outputs = estimate_plan_outputs(problem.estimate, {**dict(problem.given), **plan})
-            met = all(evaluate_condition(condition, outputs, {}).met for condition in others)
+            met = all(evaluate_condition(condition, outputs, {}).is_met for condition in others)
         except (FigureError, ExpressionError):  # it does not run
             continue
         price = outputs[output]

@@ -307,7 +307,7 @@ def test_a_key_that_is_mended_in_the_file_changes_nothing_else(
     assert before.revision != now.revision
     pair = pair_seen_and_current_variants(before, now, 3)
     assert isinstance(pair, VariantPair)
-    assert pair.alike
+    assert pair.has_same_words
     if raw_of:
         places = {s.text.plain: s.key for s in before.answer.steps}
         raw = {f"place.{places[words]}": [at] for words, at in raw_of.items()}
