@@ -291,9 +291,7 @@ def change_settings(
     if problems:
         return render_settings_page(request, learner, db, form, problems)
     learner_store.change_settings(db, learner.id, values)
-    if form.theme is None or form.keys is None:
-        return RedirectResponse("/settings?kept=yes", 303)
-    return change_appearance(form.theme, form.keys)
+    return _redirect_with_appearance(form.theme, form.keys)
 
 
 @router.post("/settings/appearance")
@@ -301,11 +299,17 @@ def change_appearance(
     theme: Annotated[str, Form()] = "", keys: Annotated[str, Form()] = ""
 ) -> Response:
     """Save appearance settings in this browser, not with the learner: they depend on the screen."""
+    return _redirect_with_appearance(theme or "system", keys or "on")
+
+
+def _redirect_with_appearance(theme: str | None, keys: str | None) -> Response:
+    """Lead back to the settings. A browser keeps colors and keys that differ from the default."""
     response = RedirectResponse("/settings?kept=yes", 303)
-    for name, value in (
-        ("theme", theme if theme in {"light", "dark"} else ""),
-        ("keys", "off" if keys == "off" else ""),
+    for name, chosen, kept_values in (
+        ("theme", theme, {"light", "dark"}),
+        ("keys", keys, {"off"}),
     ):
-        age = YEAR if value else 0
-        response.set_cookie(name, value, max_age=age, samesite="lax")
+        if chosen is not None:
+            value = chosen if chosen in kept_values else ""
+            response.set_cookie(name, value, max_age=YEAR if value else 0, samesite="lax")
     return response

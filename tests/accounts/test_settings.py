@@ -134,6 +134,14 @@ def test_one_save_button_saves_the_colors_with_the_rest(client: TestClient):
     assert 'value="Rosa Meyer"' in page
 
 
+def test_colors_alone_are_kept_when_keys_stay_on(client: TestClient) -> None:
+    client.post("/settings", data={**FINE, "theme": "dark", "keys": "on"})
+    assert 'data-theme="dark"' in client.get("/settings").text
+
+    client.post("/settings", data={**FINE, "theme": "system", "keys": "on"})
+    assert "data-theme=" not in client.get("/settings").text
+
+
 def test_the_system_decides_again(client: TestClient):
     client.post("/settings/appearance", data={"theme": "dark"})
     client.post("/settings/appearance", data={"theme": ""})

@@ -270,7 +270,7 @@ def test_axe_finds_nothing_serious_and_no_page_scrolls_sideways(
 def test_axe_finds_nothing_serious_after_an_answer_and_in_an_exam(
     server: Server, reader: Page
 ) -> None:
-    reader.goto(f"{server.url}/quiz/training-memory")
+    reader.goto(f"{server.url}/quiz/dpu")
     reader.locator("main li a").first.click()
     reader.locator("main input[name=answer]").first.check()
     reader.get_by_role("button", name=re.compile("^Think so")).click()
