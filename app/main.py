@@ -36,8 +36,8 @@ from app.database.secure_delete import WalTruncation
 from app.estimator.hardware.prices import load_price_list
 from app.exams import pages as exams
 from app.exams.sitting import run_sitting_closer
-from app.import_export import routes
-from app.import_export.anki_package_import import ImportRunner
+from app.import_export import anki_card_pages
+from app.import_export.anki_package_import import BackgroundImports
 from app.lessons import course_pages, notes, search
 from app.lessons.page_renderer import RenderedPageCache
 from app.progress.weekly_mail import MailServer, run_weekly_mails
@@ -87,7 +87,7 @@ def create_app(
     app.state.metrics = _create_metrics(app)
     app.state.turn = _create_write_session_factory(app)
     app.state.log_truncation = WalTruncation(app.state.engine)
-    app.state.imports = ImportRunner(app.state.turn, clock)
+    app.state.imports = BackgroundImports(app.state.turn, clock)
     app.state.storage, app.state.daily_quota, app.state.downloads = _create_storage_limits(app)
     app.state.statistics = {
         name: StatisticsCache(app.state.engine, live, clock, name)
@@ -186,7 +186,7 @@ def all_routes(*, authoring: bool) -> tuple[BaseRoute, ...]:
     combined_router.include_router(course_chooser.router)
     combined_router.include_router(accounts.router)
     combined_router.include_router(personal_data.router)
-    combined_router.include_router(routes.router)
+    combined_router.include_router(anki_card_pages.router)
     combined_router.include_router(notes.router)
     combined_router.include_router(progress.router)
     combined_router.include_router(course_pages.router)
@@ -216,7 +216,7 @@ def build_edge_config(app: FastAPI) -> EdgeConfig:
         site=settings.path_prefix,
         https=settings.https,
         metrics=state.metrics,
-        uploads=routes.UPLOADS,
+        uploads=anki_card_pages.UPLOADS,
     )
 
 

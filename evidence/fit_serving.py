@@ -48,7 +48,12 @@ from app.estimator.serving.replica import (
     profile_replica,
     rounds_of_run,
 )
-from app.estimator.serving.step_time import PlacedModel, decode_time, measurement_key, place_model
+from app.estimator.serving.step_time import (
+    PlacedModel,
+    decode_time,
+    measured_setup_class,
+    place_model,
+)
 from evidence import DATA
 from evidence.accuracy.cases import CaseFile, ReferenceCase, read_cases
 from evidence.accuracy.held_out import GROUPS, HeldOutErrors, summed
@@ -335,7 +340,7 @@ def counted(rows: Iterable[Measured]) -> str:
         question = translate(case, single) if case.kind == "decode_tpot" else None
         if isinstance(question, CalculatorQuery):
             placed.append(place_requested_model(parse_inputs(LatencyInputs, question.typed)))
-    keys = Counter(" ".join(measurement_key(one)) for one in placed)
+    keys = Counter(" ".join(measured_setup_class(one)) for one in placed)
     lines = [f'"{key}" = {number}\n' for key, number in sorted(keys.items())]
     return _HEAD + "".join(lines)
 

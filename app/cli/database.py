@@ -311,7 +311,7 @@ def _run_doctor(installation: Installation, content: Path, now: dt.datetime) -> 
     return int(problems > 0)
 
 
-def print_readiness(_options: argparse.Namespace) -> int:
+def print_server_readiness(_options: argparse.Namespace) -> int:
     """Print the server's readiness checks. Returns 1 if it is not ready."""
     settings = read_settings()
     host = "127.0.0.1" if settings.host in {"0.0.0.0", "::"} else settings.host  # noqa: S104 - compared, not bound to
@@ -330,7 +330,7 @@ COMMANDS = {
     "backup": run_backup_restore_or_doctor,
     "restore": run_backup_restore_or_doctor,
     "doctor": run_backup_restore_or_doctor,
-    "health": print_readiness,
+    "health": print_server_readiness,
     "db": run_database_command,
     "settings": list_settings,
 }

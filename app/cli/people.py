@@ -137,7 +137,7 @@ def run_learners_command(options: argparse.Namespace) -> int:
             return _list_learners(learner_store.list_people(db))
         db.connection(execution_options=WRITING)
         if options.action == "adopt":
-            return _run_adoption(db, options.course, find_course_folders(settings.content))
+            return _run_learner_adoption(db, options.course, find_course_folders(settings.content))
         matches = _match_learners(learner_store.list_people(db), options.learner)
         if len(matches) != 1:
             print(
@@ -169,7 +169,7 @@ def _list_learners(people: Sequence[LearnerListRow]) -> int:
     return 0
 
 
-def _run_adoption(db: Session, course: str, known_courses: Collection[str]) -> int:
+def _run_learner_adoption(db: Session, course: str, known_courses: Collection[str]) -> int:
     if course not in known_courses or not course:
         names = ", ".join(filter(None, known_courses)) or "none: this server has a single course"
         print(f"headroom: there is no course “{course}”; there is {names}.", file=sys.stderr)

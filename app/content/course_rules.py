@@ -503,7 +503,7 @@ def _check_blueprints(
     excluded_counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for question in questions:
         if question.status == "live" and not question.is_for_exams:
-            excluded_counts[question.domain(domain_of)][_exclusion_reason_label(question)] += 1
+            excluded_counts[question.domain(domain_of)][_excluded_kind_plural(question)] += 1
     drafts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for domain, question in exam_questions:
         if question.status != "live":
@@ -529,7 +529,7 @@ def _check_blueprints(
                 )
 
 
-def _exclusion_reason_label(question: Question) -> str:
+def _excluded_kind_plural(question: Question) -> str:
     if not types.type_of(question).in_exams:
         return "designs" if question.type == "design" else "labs"
     return "“level: deeper”" if question.level == "deeper" else "choices between two options"

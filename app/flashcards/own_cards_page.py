@@ -124,8 +124,8 @@ def render_card(typed: OwnCardDraft) -> RenderedCard:
         return f"\ue000{len(answers) - 1}\ue001"
 
     front_source = typed.front.replace("\ue000", "").replace("\ue001", "")
-    front_html, front_cells = _render_text(_GAP.sub(mark_gap, front_source))
-    back, back_cells = _render_text(typed.back)
+    front_html, front_cells = _render_text_and_count_cells(_GAP.sub(mark_gap, front_source))
+    back, back_cells = _render_text_and_count_cells(typed.back)
     problems = [
         *_too_many_cells_problem("front", front_cells),
         *_too_many_cells_problem("back", back_cells),
@@ -140,7 +140,7 @@ def render_card(typed: OwnCardDraft) -> RenderedCard:
     return RenderedCard(typed, faces, _too_long_problem(faces))
 
 
-def _render_text(text: str) -> tuple[str, int]:
+def _render_text_and_count_cells(text: str) -> tuple[str, int]:
     """Return the text as HTML, and the number of its table cells."""
     env: dict[str, Any] = {"cells": 0}
     return _markdown.render(text, env), env["cells"]

@@ -65,8 +65,8 @@ from app.spaced_repetition.todays_queue import (
     count_by_queue,
     count_extra_new_cards,
     count_unseen_by_topic,
+    load_cards_until_tomorrow,
     load_todays_queue,
-    load_upcoming_cards,
 )
 from app.study_plan.cards import last_day_for_new_cards, planned_review_day
 from app.study_plan.facts import CardFact
@@ -667,7 +667,7 @@ def show_offline_cards(ctx: ReadContext) -> HTMLResponse:
 
 def build_offline_cards(ctx: RequestContext) -> list[OfflineCard]:
     """Return at most 100 cards: today's in queue order, then those due by tomorrow."""
-    today, later = load_upcoming_cards(ctx, load_cards_on_day_list(ctx), _MAX_OFFLINE_CARDS)
+    today, later = load_cards_until_tomorrow(ctx, load_cards_on_day_list(ctx), _MAX_OFFLINE_CARDS)
     turns_by_card = {record.card: record.turns for record in (*today, *later)}
     todays_ids = {record.card for record in today}
     resolved = resolve_cards_once_per_request(ctx, list(turns_by_card)[:_MAX_OFFLINE_CARDS])

@@ -252,7 +252,7 @@ _log = logging.getLogger("headroom")
 FileSlot = contextlib.AsyncExitStack
 
 
-class ImportRunner:
+class BackgroundImports:
     """The imports of this process. Each batch is its own transaction."""
 
     def __init__(

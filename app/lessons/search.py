@@ -494,7 +494,9 @@ FROM document WHERE document MATCH ? ORDER BY bm25(document, 8.0, 1.0)
 """
 
 
-def search_course(library: Library, query: str, limit: int = _MOST_OF_A_KIND) -> SearchResults:
+def search_course(
+    library: Library, query: str, limit_per_kind: int = _MOST_OF_A_KIND
+) -> SearchResults:
     """Search the course for all of the words, as prefixes.
 
     If nothing matches, unknown words are corrected; if that does not help, documents with some of
@@ -503,7 +505,7 @@ def search_course(library: Library, query: str, limit: int = _MOST_OF_A_KIND) ->
     search_words = split_search_words(query)
     if not search_words:
         return SearchResults()
-    return _build_index(_CourseVersion(library)).search(search_words, limit)
+    return _build_index(_CourseVersion(library)).search(search_words, limit_per_kind)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -538,11 +540,11 @@ class _SearchIndex:
             ),
         )
 
-    def search(self, words: Sequence[str], limit: int) -> SearchResults:
+    def search(self, words: Sequence[str], limit_per_kind: int) -> SearchResults:
         """Return the results for words in lower case."""
         rows = self._query_rows(fts_match_expression(words))
         if rows:
-            return self._rank_rows(rows, words, limit)
+            return self._rank_rows(rows, words, limit_per_kind)
         corrected_words = [
             w for w in correct_spelling(words, self._known) if begins_known_word(w, self._known)
         ]
@@ -555,7 +557,7 @@ class _SearchIndex:
                 self._query_rows(fts_match_expression(query_words, operator)) if query_words else []
             )
             if rows:
-                results = self._rank_rows(rows, query_words, limit)
+                results = self._rank_rows(rows, query_words, limit_per_kind)
                 corrected_query = (
                     " ".join(corrected_words) if query_words is corrected_words else ""
                 )
@@ -566,7 +568,9 @@ class _SearchIndex:
         with self._lock:
             return self._rows.execute(_ASK, (match_expression,)).fetchall()
 
-    def _rank_rows(self, rows: Sequence[Any], words: Sequence[str], limit: int) -> SearchResults:
+    def _rank_rows(
+        self, rows: Sequence[Any], words: Sequence[str], limit_per_kind: int
+    ) -> SearchResults:
         name = " ".join(words)
         ordered = sorted(rows, key=lambda row: self._rank_key(row[0], row[1], name))
         count_by_kind: dict[str, int] = {}
@@ -574,7 +578,7 @@ class _SearchIndex:
         for document_index, title, body in ordered:
             document = self._documents[document_index]
             count_by_kind[document.kind] = count_by_kind.get(document.kind, 0) + 1
-            if count_by_kind[document.kind] <= limit:
+            if count_by_kind[document.kind] <= limit_per_kind:
                 hits.append(_search_hit(document, title, body))
         return SearchResults(tuple(hits), len(rows))
 

@@ -90,7 +90,7 @@ def log_internal_error(
 
 
 def replace_unprintable_characters(text: str) -> str:
-    """Replace line breaks, so that a name in the log cannot look like a second entry."""
+    """Replace line breaks and the like by “?”, so that no name in the log looks like an entry."""
     return "".join(c if c.isprintable() else "?" for c in text)
 
 

@@ -100,7 +100,7 @@ def _read_yaml(text: str, report: Report, line: int, column: int) -> YamlMapping
         is_too_deep = _DEEP.search(text) is not None and _nesting_depth(text) > _MOST_NESTED
         node = None if is_too_deep else yaml.compose(text, Loader=_TextLoader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        if not _report_key_without_colon(text, report, line, column):
+        if not _report_missing_or_unquoted_colon(text, report, line, column):
             _report_unreadable(error, text, report, line, column)
         return empty
     if is_too_deep:
@@ -110,7 +110,7 @@ def _read_yaml(text: str, report: Report, line: int, column: int) -> YamlMapping
     value = _NodeConverter(report, line, column).convert(node)
     if isinstance(value, YamlMapping):
         return value
-    if not _report_key_without_colon(text, report, line, column):
+    if not _report_missing_or_unquoted_colon(text, report, line, column):
         message = "This is not a list of “key: value” lines."
         report("E10", line, column, message, "Write “key: value”, one to a line.")
     return empty
@@ -213,7 +213,7 @@ class _TextLoader(_BASE):  # type: ignore[misc]  # the C or the Python loader, d
         return ""
 
 
-def _report_key_without_colon(text: str, report: Report, line: int, column: int) -> bool:
+def _report_missing_or_unquoted_colon(text: str, report: Report, line: int, column: int) -> bool:
     """Report the first key without a colon, or without a space after it."""
     for number, row in enumerate(text.split("\n")):
         location = (line + number, 1 if number else column)

@@ -283,16 +283,16 @@ def _most_urgent_card(
     return MostUrgentCard(None, "")
 
 
-class UpcomingCards(NamedTuple):
+class CardsUntilTomorrow(NamedTuple):
     """The cards left today in the order to show them, and those due by tomorrow."""
 
     today: list[CardRecord]
     due_by_tomorrow: list[CardRecord]
 
 
-def load_upcoming_cards(
+def load_cards_until_tomorrow(
     ctx: RequestContext, listed: CardsOnDayList | None, limit: int
-) -> UpcomingCards:
+) -> CardsUntilTomorrow:
     limits = _query(ctx, "")
     stack = load_todays_queue(ctx, listed)
     tomorrow = dataclasses.replace(limits, day=limits.day + queue.ONE_DAY)
@@ -313,7 +313,7 @@ def load_upcoming_cards(
         cards = choose_new_cards(ctx, stack.limits, topics, count)
     new = [review_log.load_unseen_card(ctx.db, ctx.learner.id, card) for card in cards]
     left_today = list(itertools.islice([*ripe, *new, *waiting], limit))
-    return UpcomingCards(left_today, due_by_tomorrow=due)
+    return CardsUntilTomorrow(left_today, due_by_tomorrow=due)
 
 
 def _is_in_steps_seen_today(card: CardRecord, ctx: RequestContext) -> bool:

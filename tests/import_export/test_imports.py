@@ -19,7 +19,7 @@ from app.database.engine import WRITING, make_engine, make_write_session_factory
 from app.database.quotas import CARD_LOG, OWN_CARDS
 from app.database.tables import CardImport, CardStateRow, OwnCard, Review
 from app.import_export.anki.package_reader import read_package
-from app.import_export.anki_package_import import AT_ONCE, ImportRunner, match_package
+from app.import_export.anki_package_import import AT_ONCE, BackgroundImports, match_package
 from app.import_export.import_progress_store import NewImport, save_import_start
 from app.import_export.import_store import (
     ImportedCard,
@@ -90,7 +90,7 @@ class Desk:
             return self.clock()
 
         async def run() -> None:
-            imports = ImportRunner(make_write_session_factory(self.app.state.engine), clock)
+            imports = BackgroundImports(make_write_session_factory(self.app.state.engine), clock)
             async with imports.lifespan(), imports.reserve_slot() as room:
                 work = self.learner, begun, self.arrivals, room.pop_all()
                 await (await imports.start_and_wait_briefly(*work))
@@ -268,7 +268,7 @@ def test_the_end_of_the_server_waits_for_a_slice_and_not_for_the_file(rosa, desk
             at_work.set()
             return desk.clock()
 
-        imports = ImportRunner(make_write_session_factory(desk.app.state.engine), clock)
+        imports = BackgroundImports(make_write_session_factory(desk.app.state.engine), clock)
         async with imports.lifespan(), imports.reserve_slot() as room:
             job = imports.start_and_wait_briefly(desk.learner, begun, desk.arrivals, room.pop_all())
             writing = asyncio.create_task(job)
@@ -319,7 +319,7 @@ def test_a_second_file_waits_for_the_first(rosa, desk) -> None:
 
 def test_more_files_than_can_be_read_at_once_are_sent_away(app) -> None:
     async def run() -> None:
-        imports = ImportRunner(
+        imports = BackgroundImports(
             make_write_session_factory(app.state.engine), app.state.clock, patience=0.05
         )
         rooms = [imports.reserve_slot() for _ in range(AT_ONCE)]

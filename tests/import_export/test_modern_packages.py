@@ -315,7 +315,7 @@ def test_the_list_of_media_names_each_file() -> None:
 
 
 def test_without_zstd_the_newest_format_is_not_offered(rosa, monkeypatch) -> None:
-    for room in ("app.import_export.routes", "app.import_export.anki.package_reader"):
+    for room in ("app.import_export.anki_card_pages", "app.import_export.anki.package_reader"):
         monkeypatch.setattr(f"{room}.import_zstd_or_none", lambda: None)
 
     page = html.unescape(rosa.get("/settings/cards").text)

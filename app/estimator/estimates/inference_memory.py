@@ -308,7 +308,7 @@ def gpu_memory_use(model: Architecture, inputs: InferenceMemoryInputs, gpus: int
         cache=sequence * own,
         activations=active,
         overhead=default if inputs.overhead is None else inputs.overhead,
-        padding=_expert_padding_bytes(model, inputs, gpus),
+        padding=_repacking_padding_bytes_per_gpu(model, inputs, gpus),
         started=_compute_newest_engine_startup_bytes(model, inputs, gpus),
     )
 
@@ -358,7 +358,9 @@ def _compute_newest_engine_startup_bytes(
     ) + newest.bytes_outside_framework(gpus)
 
 
-def _expert_padding_bytes(model: Architecture, inputs: InferenceMemoryInputs, gpus: int) -> float:
+def _repacking_padding_bytes_per_gpu(
+    model: Architecture, inputs: InferenceMemoryInputs, gpus: int
+) -> float:
     """Return what repacking adds to the experts on one GPU without 4-bit math [B].
 
     llama.cpp multiplies them as they are in the file.

@@ -212,13 +212,13 @@ def _build_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
             result.site_power,
             "iso-30134-2",
         ),
-        *_rack_steps(result),
+        *_rack_circuit_steps(result),
         *_cooling_steps(result),
         *_energy_steps(result),
     )
 
 
-def _rack_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
+def _rack_circuit_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
     inputs = result.inputs
     breaker = f"{format_term(inputs.circuit)} A × {format_term(CONTINUOUS, '%')}"
     twice = {"2n": "2 × ", "n+1": "1 + ", "n": ""}[inputs.feeds]

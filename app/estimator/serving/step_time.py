@@ -554,7 +554,7 @@ def model_kind_for_engine(model: Architecture) -> str:
     return "routed" if model.is_routed else "dense"
 
 
-class MeasurementKey(NamedTuple):
+class MeasuredSetupClass(NamedTuple):
     """Kernels of the GPU, engine, family of the model, and spread over GPUs."""
 
     kernels: str
@@ -563,13 +563,13 @@ class MeasurementKey(NamedTuple):
     gpu_spread: str
 
 
-def measurement_key(placed: PlacedModel) -> MeasurementKey:
+def measured_setup_class(placed: PlacedModel) -> MeasuredSetupClass:
     gpus = placed.serving.gpus
     spread = "one" if gpus == 1 else "several"
     if gpus > placed.fabric.domain:
         spread = "nodes"
     kind = model_kind_for_engine(placed.model)
-    return MeasurementKey(placed.rates.rates_table_id, placed.engine.id, kind, spread)
+    return MeasuredSetupClass(placed.rates.rates_table_id, placed.engine.id, kind, spread)
 
 
 def measurement_coverage(placed: PlacedModel) -> MeasurementCoverage:
@@ -587,7 +587,7 @@ def measurement_coverage(placed: PlacedModel) -> MeasurementCoverage:
     >>> measured("H100").is_enough, measured("L40S").note
     (True, 'There are no measurements of vLLM with dense models on one GPU of Ada Lovelace yet, so the ranges are wider.')
     """
-    key = measurement_key(placed)
+    key = measured_setup_class(placed)
     counts = data_files.load_toml("measurements.toml")
     setup = (
         f"{placed.engine.label} with {_FAMILIES[key.model_kind]} on {_GPUS[key.gpu_spread]} "

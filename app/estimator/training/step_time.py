@@ -212,7 +212,9 @@ def all_layers_time(
         sums.tensor += number * tensor
         if plan.expert > 1 and layer.mlp.is_routed:
             expert_message = tokens * layer.mlp.expert_input_width * 2
-            sums.expert += number * _expert_parallel_time(layer, expert_message, fabric, plan)
+            sums.expert += number * _exposed_expert_parallel_time(
+                layer, expert_message, fabric, plan
+            )
         if plan.context > 1:
             sums.context += number * _context_parallel_time(layer, tokens, fabric, plan)
     return sums
@@ -384,7 +386,7 @@ def _tensor_parallel_time(message: float, fabric: Interconnect, plan: TrainingPl
     return _TENSOR_TRAFFIC * collective_pairs * pair_time
 
 
-def _expert_parallel_time(
+def _exposed_expert_parallel_time(
     layer: Layer, message: float, fabric: Interconnect, plan: TrainingPlan
 ) -> float:
     """Exposed time of one layer's all-to-all [s]."""

@@ -313,11 +313,11 @@ Option = NumericOption
 
 def check_numeric(answer: NumericSpec, line: int, source_file: SourceFile) -> None:
     """Check a numeric question without parameters (E23, E42, E43)."""
-    clash = find_overlapping_options(answer)
+    clash = find_wrong_option_accepted_as_right(answer)
     if clash:
         place = source_file.locate_text(f"`{clash[1].template}`", line, line + 60)
         source_file.report(
-            "E43", *place, _overlap_message(clash), "Narrow the tolerance, or delete it."
+            "E43", *place, _wrong_within_right_message(clash), "Narrow the tolerance, or delete it."
         )
     _check_units(answer, line, source_file)
     _check_duplicate_ranges(answer, line, source_file)
@@ -337,12 +337,12 @@ def _check_duplicate_ranges(answer: NumericSpec, line: int, source_file: SourceF
         seen.setdefault(one, option.template)
 
 
-def _overlap_message(right_and_wrong: tuple[Option, Option]) -> str:
+def _wrong_within_right_message(right_and_wrong: tuple[Option, Option]) -> str:
     right, wrong = right_and_wrong
     return f"The wrong answer {wrong.template} lies within {right.template}."
 
 
-def find_overlapping_options(answer: NumericSpec) -> tuple[Option, Option] | None:
+def find_wrong_option_accepted_as_right(answer: NumericSpec) -> tuple[Option, Option] | None:
     """Return a right and a wrong option if the wrong one would be accepted."""
     wrongs = [o for o in answer.options if not o.right and o.range]
     for right in answer.options:
@@ -383,7 +383,7 @@ def find_numeric_faults(answer: NumericSpec) -> list[VariantFault]:
         center = option.range.center if option.range else math.nan
         if option.right and (not math.isfinite(center) or center < 0):
             found.append(VariantFault("E47", f"the answer {option.template} is negative."))
-    clash = find_overlapping_options(answer)
+    clash = find_wrong_option_accepted_as_right(answer)
     if clash:
         right, wrong = clash
         message = f"the wrong answer {wrong.template} lies within {right.template}."

@@ -1,4 +1,4 @@
-"""Import and export pages."""
+"""Pages that take cards of Anki in, and give them out as packages."""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ from app.import_export import export_store, import_progress_store, import_store
 from app.import_export.anki.package_format import PackageWriter, import_zstd_or_none
 from app.import_export.anki.package_reader import read_package
 from app.import_export.anki_package_import import (
-    ImportRunner,
+    BackgroundImports,
     MatchedPackage,
     find_note_and_topic,
     match_package,
@@ -73,7 +73,9 @@ async def export_cards(
 
 
 @router.get("/cards.colpkg")
-async def export_collection(request: Request, library: CurrentLibrary, now: Now) -> Response:
+async def export_cards_as_anki_collection(
+    request: Request, library: CurrentLibrary, now: Now
+) -> Response:
     """Export the same as a whole collection, which replaces the one in Anki."""
     return await _package_response(_export_course(request, library), request, now, modern=True)
 
@@ -118,7 +120,7 @@ async def import_cards_file(
 
     It is read before the database session is opened, so that writers do not wait.
     """
-    imports: ImportRunner = request.app.state.imports
+    imports: BackgroundImports = request.app.state.imports
     async with imports.reserve_slot(client_of_scope(request.scope)) as import_slot:
         name = " ".join(((file and file.filename) or "").split())[:80]
         try:
