@@ -133,8 +133,8 @@ def evening() -> Texts:
             page(f"{course}/settings").form("/settings"),
             exam_day="2026-12-20",
             target="80",
+            theme="dark",
         )
-        send(page(f"{course}/settings").form("/appearance"))
         run = send(page(f"{course}/quiz").form("/quiz/runs"), pick="placement")
         for place in range(1, 6):
             form = page(f"{run.address}/{place}").form("/attempts")
