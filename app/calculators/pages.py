@@ -57,13 +57,13 @@ from app.widgets.calculator_form import (
     inputs_from_query,
 )
 from app.widgets.estimate_view import (
+    EXAMPLE_QUESTIONS,
     LONGEST_LINK,
     build_estimate_view,
     calculator_url,
     draw_picture,
     encode_inputs_query,
 )
-from app.widgets.example_questions import EXAMPLE_QUESTIONS
 from app.widgets.svg import standalone_svg
 
 Answer = TypeVar("Answer")

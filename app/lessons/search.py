@@ -25,7 +25,7 @@ from app.markup.text import BOUNDARY, ENDS, mark_unspaced_letters
 from app.questions.question_type import remove_invisible_characters
 from app.web.dependencies import CurrentLibrary
 from app.web.render import render_page
-from app.widgets.example_questions import EXAMPLE_QUESTIONS
+from app.widgets.estimate_view import EXAMPLE_QUESTIONS
 
 Kind = Literal["page", "term", "card", "calculator", "part", "place"]
 

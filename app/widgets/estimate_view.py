@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
-from urllib.parse import quote_plus
+from urllib.parse import quote_plus, urlencode
 
 from markupsafe import Markup
 
@@ -457,3 +457,27 @@ def _step_view(step: FormulaStep, topics: Collection[str]) -> StepView:
         address=source.url if source else "",
         topic=step.topic if step.topic in topics else "",
     )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ExampleQuestion:
+    """A common question: the estimate that answers it, and its inputs.
+
+    Inputs of two scenarios are named as in the URL of a comparison, such as `b.gpu`.
+    """
+
+    question: str
+    example: str
+    estimate: str
+    typed: Mapping[str, str]
+
+    @property
+    def calculator_link(self) -> str:
+        """URL of the calculator with these inputs, or of the comparison if they are of two."""
+        part = "compare" if any(name[1:2] == "." for name in self.typed) else ""
+        return calculator_url(self.estimate, urlencode(self.typed), part=part)
+
+
+EXAMPLE_QUESTIONS = tuple(
+    ExampleQuestion(**row) for row in data_files.load_toml("starting_points.toml")["start"]
+)

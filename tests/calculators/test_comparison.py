@@ -19,7 +19,7 @@ from app.estimator import registry
 from app.estimator.inputs import parse_inputs
 from app.estimator.result import Figure, OutputSpec
 from app.widgets.calculator_form import NO_COURSE, comparison_url
-from app.widgets.example_questions import EXAMPLE_QUESTIONS
+from app.widgets.estimate_view import EXAMPLE_QUESTIONS
 from tests.calculators.sample import ENTRY
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from app.estimator import registry
 from app.estimator.inputs import input_specs
-from app.widgets.example_questions import EXAMPLE_QUESTIONS
+from app.widgets.estimate_view import EXAMPLE_QUESTIONS
 
 PATH = "/calculators/inference-memory"
 NAMES = [entry.name for entry in registry.entries()]

@@ -10,7 +10,7 @@ from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.inputs import InvalidInputsError
 from app.estimator.registry import require_estimate
 from app.estimator.result import Chart, Estimate
-from app.widgets.example_questions import EXAMPLE_QUESTIONS
+from app.widgets.estimate_view import EXAMPLE_QUESTIONS
 
 
 def ask(name: str, **typed: object) -> Estimate:

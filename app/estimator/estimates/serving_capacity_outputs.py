@@ -1,14 +1,38 @@
-"""`serving-capacity`: the figures of a result, with their ranges."""
+"""`serving-capacity`: its outputs, and the nearest input values at which its verdict flips."""
 
 import dataclasses
+import itertools
+import math
 from collections.abc import Callable
 
 from app.estimator.data_files import modeled_rate, modeled_time
-from app.estimator.estimates.serving_capacity import SHARES, CapacityResult
+from app.estimator.estimates.serving_capacity import (
+    SHARES,
+    CapacityResult,
+    ServingCapacityInputs,
+    build_replica_profile,
+    compute_capacity,
+    fewest_replicas,
+    latency_targets,
+    serving_setup,
+)
 from app.estimator.hardware.prices import UNKNOWN, typed_or_list_price
-from app.estimator.result import OutputSpec, OutputValue
+from app.estimator.inputs import InvalidInputsError
+from app.estimator.memory.parallel_layout import (
+    quantization_block_problem,
+    tensor_parallel_problem,
+)
+from app.estimator.memory_verdict import round_past_limit
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.number_formats import CACHE_BITS, CACHE_CHOICES
+from app.estimator.result import OutputSpec, OutputValue, VerdictFlip
+from app.estimator.serving.replica import (
+    OperatingPoint,
+    highest_load_within_targets,
+    max_rate_batch,
+)
 from app.estimator.training.run_costs import usd_per_million_tokens
-from app.estimator.units import format_number
+from app.estimator.units import NBSP, format_number, format_value
 
 _HOURS = 730.5
 
@@ -260,3 +284,255 @@ OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
         modeled=True,
     ),
 )
+
+
+def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """Return the nearest input values at which the verdict flips."""
+    if not result.memory:
+        settings = _engine_settings_flips(result)
+        return settings + _more_gpus_flips(result) + _prefill_decode_flips(result)
+    other = _other_width_flips(result) + _prefill_decode_flips(result)
+    if result.refusal:
+        return _expert_parallel_flips(result) + other
+    if result.top is None or result.replicas is None:
+        return _relaxed_target_flips(result) + other
+    load, replicas = _load_and_replica_flips(result, result.top, result.replicas)
+    return _fp8_cache_flips(result) + load + other + replicas
+
+
+def _fp8_cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """Return a cache in FP8 if requests wait for memory and fewer would with it."""
+    inputs, profile = result.inputs, result.profile
+    if not result.waiting_requests_per_replica or CACHE_BITS[inputs.cache] < CACHE_BITS["bf16"]:
+        return ()
+    if profile.placed.gpu.lacks_format("fp8"):
+        return ()
+    changed = dataclasses.replace(inputs, cache="fp8", replicas=result.replicas)
+    other = compute_capacity(changed, build_replica_profile(changed))
+    if not other.targets_met and int(other.profile.most) <= int(profile.most):
+        return ()
+    becomes = _served_load_text(result)
+    if not other.targets_met:
+        users = inputs.concurrent * inputs.peak / (result.replicas or 1)
+        becomes = (
+            f"{int(other.profile.most)} of {format_number(users)} requests are answered at a time."
+        )
+    labels = dict(CACHE_CHOICES)
+    return (VerdictFlip("cache", "KV cache", labels[inputs.cache], labels["fp8"], becomes),)
+
+
+def _served_load_text(result: CapacityResult) -> str:
+    """Return what is said of a load that is served as it should be."""
+    return "Meets the targets." if result.has_targets else "Nobody waits for memory."
+
+
+RACK = 32
+"""GPUs of a link domain from which experts are spread widely [1]."""
+# GPUs of replicas that decode or read prompts, as they are tried in a rack.
+_DECODE_GPUS, _PREFILL_GPUS = (16, 32, 40, 48, 64), (4, 8, 16)
+
+
+def _prefill_decode_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """Return prefill and decode apart in a rack, if that takes fewer GPUs to keep the targets."""
+    inputs, placed = result.inputs, result.profile.placed
+    tried = inputs.prefill_gpus or inputs.replicas or inputs.simulate
+    spread = inputs.attention_parallel * inputs.expert_parallel * inputs.pipeline_parallel
+    if tried or spread > 1 or not placed.model.is_routed or placed.fabric.domain < RACK:
+        return ()
+    best = result.gpus if result.targets_met else None
+    flip: tuple[VerdictFlip, ...] = ()
+    for prefill, decode in itertools.product(_PREFILL_GPUS, _DECODE_GPUS):
+        if max(prefill, decode) > placed.model.experts:
+            continue
+        apart = dataclasses.replace(inputs, prefill_gpus=prefill, decode_gpus=decode)
+        try:
+            other = compute_capacity(apart, build_replica_profile(apart))
+        except InvalidInputsError:
+            continue
+        if not other.targets_met or other.gpus is None or (best is not None and other.gpus >= best):
+            continue
+        best = other.gpus
+        field = "GPUs of a decode replica"
+        flip = (
+            VerdictFlip(
+                "prefill_gpus",
+                "GPUs of a prefill replica",
+                "together",
+                str(prefill),
+                f"{format_number(best)} GPUs in all keep the targets.",
+                (("decode_gpus", field, str(decode)),),
+            ),
+        )
+    return flip
+
+
+_WIDTHS = (1, 2, 4, 8)
+
+
+def _other_width_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """Return the GPUs per replica that need fewest in all, if those are fewer than now.
+
+    Where too few replicas are given: than with as many of them as the load takes.
+    """
+    inputs, model = result.inputs, result.profile.placed.model
+    spread = inputs.attention_parallel * inputs.expert_parallel * inputs.pipeline_parallel
+    if inputs.decode_gpus or inputs.simulate or spread > 1 or inputs.expert_tensor_parallel:
+        return ()
+    if inputs.replicas and result.targets_met:
+        return ()
+    best, flip = result.gpus if result.targets_met else None, None
+    if inputs.replicas and (needed := fewest_replicas(inputs, result.top)):
+        best = (needed + inputs.spare) * inputs.tensor_parallel
+    for tensor in _WIDTHS:
+        if tensor == inputs.tensor_parallel or tensor_parallel_problem(model, tensor):
+            continue
+        if best is not None and tensor * (1 + inputs.spare) >= best:
+            break  # Even one replica of so many takes no fewer.
+        other = _loadable_split(model, dataclasses.replace(inputs, tensor_parallel=tensor))
+        if other is None:
+            continue
+        profile = build_replica_profile(other)
+        top = highest_load_within_targets(profile, latency_targets(other), max_rate_batch(profile))
+        replicas = fewest_replicas(other, top)
+        gpus = tensor * (replicas + inputs.spare) if replicas else None
+        if replicas and gpus and (best is None or gpus < best):
+            best, flip = gpus, _width_flip(result, other, replicas, gpus)
+    return (flip,) if flip else ()
+
+
+def _width_flip(
+    result: CapacityResult, other: ServingCapacityInputs, replicas: int, gpus: int
+) -> VerdictFlip:
+    """Return the change to other GPUs per replica, `gpus` in all; experts may be divided whole."""
+    inputs, also = result.inputs, tuple[tuple[str, str, str], ...]()
+    becomes = f"{format_number(gpus)} GPUs in all are enough."
+    if result.has_targets:
+        becomes = f"{format_number(gpus)} GPUs in all keep the targets."
+    if other.expert_parallel > 1:
+        also = (("expert_parallel", "Expert parallel", str(other.expert_parallel)),)
+    if inputs.replicas and replicas != inputs.replicas:
+        also = (*also, ("replicas", "Replicas", str(replicas)))
+    now, then = str(inputs.tensor_parallel), str(other.tensor_parallel)
+    label = "GPUs that share the model"
+    return VerdictFlip("tensor_parallel", label, now, then, becomes, also)
+
+
+_FEWER_SEQUENCES, _LARGER_SHARE = 128, 0.95
+
+
+def _engine_settings_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """Return the settings of the engine that make room for a request, before more GPUs do."""
+    inputs = result.inputs
+    larger = max(_LARGER_SHARE, inputs.memory_utilization)
+    fewer = min(_FEWER_SEQUENCES, inputs.max_sequences or _FEWER_SEQUENCES)
+    now = format_value(inputs.memory_utilization, "%")
+    share = ("memory_utilization", "Usable share of memory", format_value(larger, "%"))
+    asked = format_number(inputs.max_sequences) if inputs.max_sequences else "its default"
+    most = ("max_sequences", "Most sequences of the engine")
+    sequences = VerdictFlip(*most, asked, str(fewer), _ROOM)
+    flips = []
+    for flip, changes in (
+        (sequences, {"max_sequences": fewer}),
+        (VerdictFlip(*share[:2], now, share[2], _ROOM), {"memory_utilization": larger}),
+    ):
+        if build_replica_profile(dataclasses.replace(inputs, **changes)).most >= 1:
+            flips.append(flip)
+    if flips:
+        return tuple(flips)
+    both = dataclasses.replace(inputs, max_sequences=fewer, memory_utilization=larger)
+    if build_replica_profile(both).most >= 1:
+        return (dataclasses.replace(sequences, also=(share,)),)
+    return ()
+
+
+_ROOM = "There is room for a request."
+
+
+def _more_gpus_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """Return the fewest GPUs per replica on which weights and a request fit."""
+    if result.fewest_fitting_gpus is None:
+        return ()
+    inputs, then = result.inputs, str(result.fewest_fitting_gpus)
+    now, label = str(inputs.tensor_parallel), "GPUs that share the model"
+    also: tuple[tuple[str, str, str], ...] = ()
+    wider = dataclasses.replace(inputs, tensor_parallel=result.fewest_fitting_gpus)
+    split = _loadable_split(result.profile.placed.model, wider)
+    if split and split.expert_parallel != inputs.expert_parallel:
+        also = (("expert_parallel", "Expert parallel", str(split.expert_parallel)),)
+    return (VerdictFlip("tensor_parallel", label, now, then, "The weights fit.", also),)
+
+
+def _loadable_split(
+    model: Architecture, inputs: ServingCapacityInputs
+) -> ServingCapacityInputs | None:
+    """Return the inputs, with experts divided whole if engines load them only so; None if never."""
+    gpus = inputs.tensor_parallel * inputs.attention_parallel
+    whole = dataclasses.replace(inputs, expert_parallel=gpus, expert_tensor_parallel=None)
+    for split in (inputs, whole):
+        setup = serving_setup(split)
+        tensor, expert = setup.tensor, setup.expert_tensor
+        if not quantization_block_problem(model, inputs.weights, tensor, expert):
+            return split
+    return None
+
+
+def _expert_parallel_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """Return experts divided whole, if engines do not load their parts."""
+    if not result.refusal:
+        return ()
+    inputs = result.inputs
+    split = _loadable_split(result.profile.placed.model, inputs)
+    if split is None:
+        return ()
+    now, then = str(inputs.expert_parallel), str(split.expert_parallel)
+    shared = inputs.expert_tensor_parallel
+    also = (("expert_tensor_parallel", "GPUs that share an expert", ""),) if shared else ()
+    becomes = "The engine loads it, on the same GPUs."
+    return (VerdictFlip("expert_parallel", "Expert parallel", now, then, becomes, also),)
+
+
+def _relaxed_target_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """Return the tightest latency targets that a single request meets."""
+    if result.single_request_point is None:
+        return ()
+    changes, share = [], SHARES[result.inputs.percentile]
+    for kind, label in (("ttft", "first token"), ("tpot", "per token")):
+        limit = getattr(result.inputs, f"{kind}_target")
+        value = getattr(result.single_request_point, kind)[share]
+        if limit is not None and value > limit:
+            unit, size = ("s", 1.0) if value >= 1 else ("ms", 1e-3)
+            now = format_value(limit, "s")
+            then = f"{round_past_limit(value / size, up=True)}{NBSP}{unit}"
+            reason = "One request alone keeps it."
+            change = VerdictFlip(f"{kind}_target", f"Target: {label}", now, then, reason)
+            changes.append(change)
+    return tuple(changes)
+
+
+def _load_and_replica_flips(
+    result: CapacityResult, highest_point: OperatingPoint, replicas: int
+) -> tuple[tuple[VerdictFlip, ...], tuple[VerdictFlip, ...]]:
+    """Return the load at which the verdict flips, and the replicas if too few are given."""
+    inputs = result.inputs
+    if inputs.requests_per_second is not None:
+        most = highest_point.requests_per_second * replicas / inputs.peak
+        field, label = "requests_per_second", "Requests per second"
+        now, flips = inputs.requests_per_second, round_past_limit(most, up=result.targets_met)
+    else:
+        most = math.floor(highest_point.batch * replicas / inputs.peak)
+        field, label, now = "concurrent", "Users at once", float(inputs.concurrent)
+        flips = format_number(most + (1 if result.targets_met else 0))
+    becomes = _served_load_text(result)
+    if result.targets_met and not result.has_targets:
+        becomes = "Others wait for memory."
+    elif result.targets_met:
+        becomes = "Too slow."
+    if result.prefill_bound:
+        becomes = "Takes one more prefill replica."
+    elif result.targets_met and not inputs.replicas:
+        becomes = "Takes one more replica."
+    load = (VerdictFlip(field, label, format_number(now), flips, becomes),)
+    if result.targets_met or not inputs.replicas:
+        return load, ()
+    needed = str(math.ceil(now / max(1e-9, most) * inputs.replicas))
+    return load, (VerdictFlip("replicas", "Replicas", str(inputs.replicas), needed, becomes),)

@@ -18,8 +18,7 @@ from app.estimator.estimates.serving_capacity import (
     validate_pipeline,
     validate_prefill_decode_split,
 )
-from app.estimator.estimates.serving_capacity_flips import RACK, find_flips
-from app.estimator.estimates.serving_capacity_outputs import OUTPUTS
+from app.estimator.estimates.serving_capacity_outputs import OUTPUTS, RACK, find_flips
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.prices import list_price_notes
