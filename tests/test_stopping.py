@@ -19,7 +19,7 @@ pytestmark = pytest.mark.drill
 
 
 SERVE = "from app.cli import main; main(['serve'])"
-SERVE_APP = "from app.cli import serve_app; serve_app()"
+SERVE_APP = "from app.cli import create_server_app; create_server_app()"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from sqlmodel import Session
 
 from app.accounts.learner_store import count_course_learners
-from app.cli import CommandError
+from app.cli import CommandError, create_server_app
 from app.cli.database import (
     choose_url_to_print,
     create_data_folder,
@@ -155,7 +155,7 @@ def _run_server(settings: Settings, app: FastAPI) -> None:
 
     single_process = settings.workers == 1  # several processes each create an app
     uvicorn.run(
-        app if single_process else "app.cli:serve_app",
+        app if single_process else f"{create_server_app.__module__}:{create_server_app.__name__}",
         factory=not single_process,
         host=settings.host,
         port=settings.port,
