@@ -1,6 +1,7 @@
 """Course outline with the state of each objective, lesson, glossary, sources."""
 
 import dataclasses
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, get_args
 
@@ -262,6 +263,7 @@ def _see_also_link(
 
 router = APIRouter(include_in_schema=False)
 # An author's SVG file opened on its own is a document. This policy keeps it from running scripts.
+_SOURCES_ON_A_PAGE = 400
 _PICTURE_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
 
 
@@ -506,8 +508,13 @@ def show_sources(
     library: CurrentLibrary,
     learner: CurrentLearner,
     show_pages: Annotated[bool, Query(alias="used")] = False,
+    page: Annotated[int, Query(ge=1)] = 1,
 ) -> HTMLResponse:
-    """The bibliography; with `used`, each source with the pages that cite it."""
+    """A part of the bibliography, by title; with `used`, each source with the pages that cite it."""
+    sources = sorted(library.sources.values(), key=lambda s: s.title.casefold())
+    page_count = max(1, math.ceil(len(sources) / _SOURCES_ON_A_PAGE))
+    page = min(page, page_count)
+    first = (page - 1) * _SOURCES_ON_A_PAGE
     topics_by_source = {
         key: [t for t in library.topics.values() if key in t.sources] for key in library.sources
     }
@@ -515,7 +522,9 @@ def show_sources(
         request,
         "lessons/sources.html",
         learner=learner,
-        sources=sorted(library.sources.values(), key=lambda s: s.title.casefold()),
+        sources=sources[first : first + _SOURCES_ON_A_PAGE],
+        page=page,
+        page_count=page_count,
         topics_by_source=topics_by_source,
         show_pages=show_pages,
     )
