@@ -675,3 +675,16 @@ def test_metas_fp8_checkpoint_keeps_attention_and_two_layers_in_16_bit() -> None
     # NVIDIA's checkpoint of the same model has all linear layers in FP8.
     other = {"model": "nvidia/Llama-3.1-405B-Instruct-FP8", "tensor_parallel": 8}
     assert registry.run_estimate("weights", other)["per_gpu"].value < 0.9 * answer["per_gpu"].value
+
+
+def test_serving_holds_as_many_requests_of_a_hybrid_as_memory_says(
+    subtests: pytest.Subtests,
+) -> None:
+    # Both calculators describe one vLLM: what fits in one may not be refused in the other.
+    for name in ("qwen3.5-27b", "qwen3.6-35b-a3b"):
+        with subtests.test(name):
+            one = {"model": name, "weights": "fp8", "gpu": "h100-sxm5-80", "tensor_parallel": 1}
+            asked = {"prompt_tokens": 2000, "output_tokens": 1, "concurrent": 4000, "replicas": 1}
+            served = registry.run_estimate("serving-capacity", one | asked | {"spare": 0})
+            memory = registry.run_estimate("inference-memory", one | {"context": 2000})
+            assert served["max_concurrent"].value == memory["max_concurrent"].value

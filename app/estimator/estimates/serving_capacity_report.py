@@ -571,8 +571,11 @@ def _build_notes(result: CapacityResult) -> list[str]:
         notes.append("Prompts that are cached save reading; their memory is counted whole.")
     if any(layer.state and layer.mixer.kind != "attention" for layer, _ in placed.model.runs):
         notes.append(
-            "One state of each recurrent layer is counted for a request. Prefix caching keeps two, "
-            "in blocks as inference-memory counts them, so that fewer requests fit."
+            "Attention and recurrent layers cache in blocks of one size, and a request keeps two "
+            "states of each recurrent layer, as with prefix caching."
+            if placed.engine.caches_hybrids_in_blocks
+            else "One state of each recurrent layer is counted for a request. Prefix caching keeps "
+            "more, so that fewer requests fit."
         )
     if result.waiting_requests_per_replica:
         asking, holds = _requests_and_room(result)

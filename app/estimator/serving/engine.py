@@ -33,7 +33,8 @@ class InferenceEngine:
     its products [FLOP/s]; `assigns_whole_layers`: each GPU has whole layers, and the GPUs work one after
     the other; `max_unpadded_rows`: up to so many rows are multiplied as vectors
     and not padded to a tile [1];
-    `graphs`: batch sizes with a recorded CUDA graph, which is launched as a whole.
+    `graphs`: batch sizes with a recorded CUDA graph, which is launched as a whole;
+    `caches_hybrids_in_blocks`: attention and recurrent layers cache in blocks of one size.
     """
 
     id: str
@@ -53,6 +54,7 @@ class InferenceEngine:
     assigns_whole_layers: bool = False
     max_unpadded_rows: int = 0
     cuda_graph_batches: tuple[int, ...] = ()
+    caches_hybrids_in_blocks: bool = False
 
     def split(self, serving: "ServingSetup") -> "ServingSetup":
         """Return how the engine divides a model over the GPUs that share it."""
@@ -190,6 +192,7 @@ def find_engine(name: str) -> InferenceEngine:
         assigns_whole_layers=row.get("deals_layers", False),
         max_unpadded_rows=row.get("vector_rows", 0),
         cuda_graph_batches=tuple(row.get("graphs", ())),
+        caches_hybrids_in_blocks=row.get("hybrid_blocks", False),
     )
 
 

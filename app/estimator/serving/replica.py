@@ -10,6 +10,7 @@ from app.estimator.hardware.collectives import send_time
 from app.estimator.memory.inference_memory import (
     ENGINES,
     compute_usable_engine_bytes,
+    hybrid_blocks,
     kv_cache_elements_per_sequence,
     kv_cache_elements_per_token,
     profiled_peak_bytes,
@@ -165,8 +166,12 @@ def max_sequences(placed: PlacedModel, context: float, usable_share: float = _US
 def _stage_sequences(
     placed: PlacedModel, context: float, usable_share: float, stage: Architecture
 ) -> float:
-    each = sequence_bytes_per_gpu(placed, context, stage)
     room = engine_memory_parts(placed, usable_share, stage).cache
+    each = sequence_bytes_per_gpu(placed, context, stage)
+    if placed.engine.caches_hybrids_in_blocks:
+        tensor = placed.serving.tensor
+        if blocks := hybrid_blocks(stage, placed.element, tensor):
+            each = blocks.size * blocks.blocks_of_sequence(context)
     if each <= 0:
         return math.inf if room >= 0 else 0.0
     return max(0.0, room / each) * placed.serving.replicas
