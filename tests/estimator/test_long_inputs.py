@@ -95,6 +95,8 @@ def test_what_no_count_needs_is_not_kept_of_a_pasted_model() -> None:
     assert "id2label" not in reduced
     assert len(reduced) < 500
     assert read_pasted_config(reduced).unread == ("remark",)
+    weights = registry.run_estimate("weights", {"model": reduced})
+    assert weights.verdict.text.startswith("Pasted model in BF16")
 
 
 def test_a_model_with_hundreds_of_kinds_of_layers_is_refused() -> None:

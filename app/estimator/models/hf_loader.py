@@ -26,6 +26,9 @@ from app.estimator.models.layers import Layer, Mlp, TokenMixer, WeightMatrix
 from app.estimator.models.quantized_formats import read_quantization
 from app.estimator.models.vision_tower import SIDE_CONFIGS, read_vision_tower
 
+# What a configuration without a name is called, at the start of a sentence and within one.
+_UNNAMED = "Pasted model"
+
 
 def read_softmax_mixer(
     config: Config, traits: FamilyTraits, index: int, *, sliding: bool
@@ -645,7 +648,7 @@ def _build_decoder_only(config: Mapping[str, Any], name: str) -> Architecture:
         positions = config_int(config, "positions", 0) + traits.extra_positions
     return fill_in_counts(
         Architecture(
-            name=name or str(config.get("_name_or_path") or "this model"),
+            name=name or str(config.get("_name_or_path") or _UNNAMED),
             hidden=hidden,
             vocabulary=vocabulary,
             tied=traits.tied,
@@ -692,7 +695,7 @@ def _build_encoder_decoder(config: Mapping[str, Any], name: str) -> Architecture
     parts = build_encoder_decoder_parts(config)
     return fill_in_counts(
         Architecture(
-            name=name or "this model",
+            name=name or _UNNAMED,
             hidden=config_int(config, "hidden"),
             vocabulary=config_int(config, "vocabulary"),
             tied=bool(config.get("tie_word_embeddings", True)),
