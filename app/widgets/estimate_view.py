@@ -14,6 +14,7 @@ from app.estimator import inputs as given_inputs
 from app.estimator.hardware.part_values import find_part, part_url
 from app.estimator.inputs import InputSpec
 from app.estimator.models import lookup
+from app.estimator.models.number_formats import resolve_published_or_fp8
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Chart,
@@ -274,7 +275,7 @@ def build_estimate_view(
         notes=estimate.notes,
         link=calculator_url(entry.name, query) if short else "",
         query=query if short else "",
-        onward=_other_calculator_links(entry, inputs),
+        onward=_other_calculator_links(entry, inputs, estimate),
         sections=tuple(_section_view(section) for section in estimate.sections),
     )
 
@@ -294,15 +295,24 @@ def _section_view(section: SubEstimate) -> SectionView:
     )
 
 
-def _other_calculator_links(entry: EstimateSpec, inputs: Any) -> tuple[TextLink, ...]:
-    """Return the calculators that ask for the same model, with all inputs they share."""
+def _other_calculator_links(
+    entry: EstimateSpec, inputs: Any, estimate: Estimate
+) -> tuple[TextLink, ...]:
+    """Return the calculators that ask for the same model, with all inputs they share.
+
+    Those of the estimate's own sections are left out: they have links with every input.
+    """
     specs = given_inputs.input_specs(entry.inputs)
     if "model" not in specs:
         return ()
     values = {name: getattr(inputs, name) for name in specs}
     if values.get("config"):
         values["model"] = lookup.reduce_config(values["config"])
-    others = (other for other in registry.entries() if other.name != entry.name)
+    if "weights" in values and values["model"]:
+        model = lookup.find_model(values["model"])
+        values["weights"] = resolve_published_or_fp8(model, values["weights"])
+    shown = {entry.name, *(section.name for section in estimate.sections)}
+    others = (other for other in registry.entries() if other.name not in shown)
     return tuple(
         TextLink(
             calculator_url(other.name, encode_inputs_query(_shared_inputs(other, specs, values))),

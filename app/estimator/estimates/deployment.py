@@ -24,7 +24,7 @@ from app.estimator.hardware.catalog import Accelerator, System, find_accelerator
 from app.estimator.inputs import reuse_input
 from app.estimator.memory.parallel_layout import quantization_block_problem, tensor_parallel_problem
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import PUBLISHED, PUBLISHED_OR_FP8
+from app.estimator.models.number_formats import resolve_published_or_fp8
 from app.estimator.result import SubEstimate
 from app.estimator.units import NBSP, parse_quantity
 
@@ -112,7 +112,7 @@ def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
     shared = 1 if inputs.decode_gpus else width
     weights = {
         "model": inputs.model,
-        "weights": _weight_format(inputs),
+        "weights": resolve_published_or_fp8(find_model(inputs.model), inputs.weights),
         "tensor_parallel": shared,
     }
     run.add("Weights", "weights", weights)
@@ -187,7 +187,10 @@ def _find_capacity_with_fewest_gpus(
 
 def _compute_loadable_capacity(composer: SectionComposer, width: int) -> SubEstimate:
     inputs = composer.inputs
-    model, weights = find_model(inputs.model), _weight_format(inputs)
+    model, weights = (
+        find_model(inputs.model),
+        resolve_published_or_fp8(find_model(inputs.model), inputs.weights),
+    )
     if inputs.expert_parallel == 1 and quantization_block_problem(model, weights, width, width):
         return _compute_capacity_section(composer, width, expert_parallel=width)
     return _compute_capacity_section(composer, width)
@@ -234,13 +237,6 @@ def _compute_capacity_section(
     return composer.compute_section("Latency", "serving-capacity", values)
 
 
-def _weight_format(inputs: DeploymentInputs) -> str:
-    """Return the weights by the name that the calculators of memory have for them."""
-    if inputs.weights != PUBLISHED_OR_FP8:
-        return inputs.weights
-    return PUBLISHED if find_model(inputs.model).quantization else "fp8"
-
-
 def _memory_inputs(composer: SectionComposer, tensor_parallel: int, at_once: int) -> dict[str, Any]:
     """Return the inputs of memory for one replica, with the requests that it answers at once.
 
@@ -257,7 +253,7 @@ def _memory_inputs(composer: SectionComposer, tensor_parallel: int, at_once: int
         **composer.select_inputs(
             "model", "cache", "gpu", "memory_utilization", "pipeline_parallel"
         ),
-        "weights": _weight_format(inputs),
+        "weights": resolve_published_or_fp8(find_model(inputs.model), inputs.weights),
         "tensor_parallel": gpus,
         "attention": attention,
         "engine": _MEMORY_ENGINES.get(inputs.engine, inputs.engine),

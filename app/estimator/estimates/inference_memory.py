@@ -36,8 +36,8 @@ from app.estimator.memory.parallel_layout import (
     quantization_block_problem,
     serving_pipeline_problem,
     serving_stages,
+    shared_model_problem,
     tensor_parallel_choices,
-    tensor_parallel_problem,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
@@ -471,7 +471,7 @@ def validate_inputs(model: Architecture, inputs: InferenceMemoryInputs, gpu: Acc
         if owner and inputs.engine not in (LLAMA_CPP, GENERAL):
             message = "This format is of llama.cpp and Ollama: choose them as the engine."
             raise input_error(field, value, message)
-    problem = tensor_parallel_problem(model, inputs.tensor_parallel)
+    problem = shared_model_problem(model, inputs.tensor_parallel, inputs.engine)
     whole = inputs.engine == TRANSFORMERS or inputs.attention == DATA_PARALLEL
     if problem and not whole:
         raise input_error("tensor_parallel", inputs.tensor_parallel, problem)

@@ -14,7 +14,7 @@ from app.estimator.common_inputs import (
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
-from app.estimator.memory.parallel_layout import serving_pipeline_problem, tensor_parallel_problem
+from app.estimator.memory.parallel_layout import serving_pipeline_problem, shared_model_problem
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import (
@@ -138,7 +138,9 @@ class LatencyResult:
         return largest_step_part(self.decode)
 
 
-def validate_inputs(model: Architecture, gpu: Accelerator, weights: str, tensor: int) -> None:
+def validate_inputs(
+    model: Architecture, gpu: Accelerator, weights: str, tensor: int, engine: str
+) -> None:
     """Reject a GPU with unknown rates, an unsupported format, or an impossible split."""
     if (
         gpu.peak_rate("bf16") is None
@@ -153,7 +155,7 @@ def validate_inputs(model: Architecture, gpu: Accelerator, weights: str, tensor:
         raise input_error(
             "weights", weights, f"{message}{suggest_other_weight_format(model, weights)}."
         )
-    problem = tensor_parallel_problem(model, tensor)
+    problem = shared_model_problem(model, tensor, engine)
     if problem:
         raise input_error("tensor_parallel", tensor, problem)
 
@@ -163,7 +165,7 @@ def place_requested_model(inputs: LatencyInputs) -> PlacedModel:
     refuse_transformers_engine(inputs.engine)
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
     tensor = 1 if inputs.beyond_heads else inputs.tensor_parallel
-    validate_inputs(model, gpu, inputs.weights, tensor)
+    validate_inputs(model, gpu, inputs.weights, tensor, inputs.engine)
     problem = serving_pipeline_problem(model, inputs.pipeline_parallel, inputs.engine)
     if problem:
         raise input_error("pipeline_parallel", inputs.pipeline_parallel, problem)

@@ -230,7 +230,9 @@ def _token_time_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
         _sum_of_parts_step("decode_time", result.decode),
         _STEPS.line_from_template(
             "tpot",
-            "[one step] ÷ [tokens kept per step]",
+            "[one step with its drafts] ÷ [tokens kept per step]"
+            if result.inputs.draft_tokens
+            else "[one step] ÷ [tokens kept per step]",
             ((result.time_per_output_token * result.accepted, "s"), tokens),
             result.time_per_output_token,
             "leviathan-2023" if result.inputs.draft_tokens else "pope-2022",
@@ -340,7 +342,7 @@ def _build_notes(result: LatencyResult) -> tuple[str, ...]:
     if placed.serving.stages_take_turns:
         notes.append(
             f"{placed.engine.label} deal out whole layers: each token passes one GPU after the "
-            "other, so that more GPUs give more memory and no more speed."
+            "other, so that more GPUs give more memory, but an answer no more speed."
         )
     elif placed.serving.pipeline > 1:
         notes.append(

@@ -117,7 +117,7 @@ def estimate(inputs: ServingCapacityInputs) -> Estimate:
     refuse_gguf_elsewhere(inputs.weights, inputs.engine)
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
     shared = 1 if inputs.decode_gpus else inputs.tensor_parallel
-    validate_inputs(model, gpu, inputs.weights, shared)
+    validate_inputs(model, gpu, inputs.weights, shared, inputs.engine)
     validate_expert_split(model, inputs)
     validate_pipeline(model, inputs)
     validate_prefill_decode_split(model, inputs)

@@ -266,6 +266,23 @@ def tensor_parallel_problem(model: Architecture, gpus: int) -> str | None:
     return None
 
 
+def shared_model_problem(model: Architecture, gpus: int, engine: str) -> str | None:
+    """Return why `gpus` cannot share a model in an engine; None if they can.
+
+    llama.cpp gives each GPU whole layers, the others a part of each layer.
+
+    >>> from app.estimator.models.lookup import find_model
+    >>> shared_model_problem(find_model("llama-3-8b"), 3, "llama.cpp")
+    >>> shared_model_problem(find_model("llama-3-8b"), 3, "vllm")
+    '32 attention heads cannot be divided over 3 GPUs; possible: 1, 2, 4, 8, 16, 32.'
+    """
+    if engine != "llama.cpp":
+        return tensor_parallel_problem(model, gpus)
+    if gpus > model.layers:
+        return f"{model.name} has {model.layers} layers, too few for {gpus} GPUs."
+    return None
+
+
 def quantization_block_problem(
     model: Architecture, weights: str, tensor: int, expert_tensor: int
 ) -> str | None:

@@ -372,6 +372,8 @@ def describe_quantized_weights(model: Architecture, format_name: str, format_lab
     `format_name` and `format_label` are the chosen format; empty if there is nothing to say.
     """
     how = model.quantization
+    if how is None and format_name == PUBLISHED_OR_FP8:
+        return f"Weights in FP8, the default here for {model.name}, which is published in BF16."
     if how is None:
         return ""
     published = resolve_weight_format(model, PUBLISHED)

@@ -257,6 +257,13 @@ class WeightBytesBySplit:
         return self.divided_bytes / tensor_parallel + heads + self.replicated_bytes
 
 
+def resolve_published_or_fp8(model: Architecture, format_name: str) -> str:
+    """Return what the default of serving stands for; other formats as they are."""
+    if format_name != PUBLISHED_OR_FP8:
+        return format_name
+    return PUBLISHED if model.quantization else "fp8"
+
+
 def resolve_weight_format(model: Architecture, format_name: str) -> WeightFormat:
     """Return the format called `format_name`; for `published` that of the model's checkpoint.
 
@@ -271,8 +278,7 @@ def resolve_weight_format(model: Architecture, format_name: str) -> WeightFormat
     >>> resolve_weight_format(find_model("llama-2-7b"), "published").label
     'BF16'
     """
-    if format_name == PUBLISHED_OR_FP8:
-        format_name = PUBLISHED if model.quantization else "fp8"
+    format_name = resolve_published_or_fp8(model, format_name)
     if format_name in GGUF_FORMATS:
         mixture = GGUF_FORMATS[format_name]
         bits = 8 * gguf_file_bytes(model, mixture) / model.parameters
