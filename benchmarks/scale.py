@@ -193,7 +193,8 @@ async def _median(client: Visitor, ask: Callable[[], Request], name: str) -> flo
     for number in range(TIMES + 3):
         begun = time.perf_counter()
         status, body = await client.send(ask())
-        while name.startswith("Statistics") and b"being computed" in body:
+        # The last file is still being closed (409), or statistics are being computed.
+        while status == 409 or (name.startswith("Statistics") and b"being computed" in body):
             await asyncio.sleep(0.5)
             begun = time.perf_counter()
             status, body = await client.send(ask())
