@@ -274,7 +274,7 @@ def shared_model_problem(model: Architecture, gpus: int, engine: str) -> str | N
     >>> from app.estimator.models.lookup import find_model
     >>> shared_model_problem(find_model("llama-3-8b"), 3, "llama.cpp")
     >>> shared_model_problem(find_model("llama-3-8b"), 3, "vllm")
-    '32 attention heads cannot be divided over 3 GPUs; possible: 1, 2, 4, 8, 16, 32.'
+    '32 attention heads cannot be divided over 3 GPUs; possible: 1, 2, 4, 8, 16 or 32.'
     """
     if engine != "llama.cpp":
         return tensor_parallel_problem(model, gpus)
