@@ -3,10 +3,10 @@
 import dataclasses
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile
-from app.markup.problems import ContentProblem, UnidentifiedItem, make_problem
+from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile, lock_entries_by_id
+from app.markup.problems import ContentProblem, ProblemLocation, UnidentifiedItem, make_problem
 from app.markup.text import jaccard_similarity
 
 LOCK = "ids.lock"
@@ -43,31 +43,35 @@ class IdClaim:
     fingerprint: ItemFingerprint
 
     @property
-    def place(self) -> tuple[str, int, int]:
-        """Path, line and column of the item."""
-        return self.path, self.fingerprint.line, self.fingerprint.column
+    def location(self) -> ProblemLocation:
+        return ProblemLocation(self.path, self.fingerprint.line, self.fingerprint.column)
 
     @property
     def path_and_line(self) -> str:
         return f"{self.path}:{self.fingerprint.line}"
 
 
+class UnidentifiedItemInFile(NamedTuple):
+    path: str
+    item: UnidentifiedItem
+
+
 class IdEvidence:
     """Data from the course and its ids.lock for deciding who had an id first."""
 
     def __init__(
-        self, claims: Mapping[str, list[IdClaim]], readings: Mapping[str, ParsedFile]
+        self, claims: Mapping[str, list[IdClaim]], parsed_files: Mapping[str, ParsedFile]
     ) -> None:
-        lock = readings.get(LOCK)
+        lock = parsed_files.get(LOCK)
         self.claims = claims
-        self.readings = readings
-        self.entries = {entry.id: entry for entry in (lock.lock if lock else ())}
+        self.parsed_files = parsed_files
+        self.entries = lock_entries_by_id(parsed_files)
         self.has_lock = lock is not None and not lock.problems
-        self.whole = not any(_is_incompletely_parsed(r) for r in readings.values())
+        self.whole = not any(_is_incompletely_parsed(r) for r in parsed_files.values())
         self.broken: dict[str, str] = {}
-        for path, reading in readings.items():
-            for name, line in reading.broken_comment_ids:
-                self.broken.setdefault(name, f"{path}:{line}")
+        for path, parsed_file in parsed_files.items():
+            for broken_id in parsed_file.broken_comment_ids:
+                self.broken.setdefault(broken_id.id, f"{path}:{broken_id.line}")
         self.gone = {
             name: entry
             for name, entry in self.entries.items()
@@ -87,8 +91,8 @@ class IdEvidence:
 
     def is_topic_in_syllabus(self, path: str) -> bool:
         """Return whether the syllabus lists the topic of a file."""
-        reading = self.readings.get("syllabus.toml")
-        topics = reading.syllabus.topics if reading and reading.syllabus else ()
+        parsed_file = self.parsed_files.get("syllabus.toml")
+        topics = parsed_file.syllabus.topics if parsed_file and parsed_file.syllabus else ()
         return path.startswith("topics/") and path.split("/")[1] in topics
 
     def score_entry_resemblance(self, entry: LockEntry, wording: HasTextHashes) -> float:
@@ -188,9 +192,9 @@ def _similarity_to_entry(entry: LockEntry, wording: HasTextHashes) -> float:
     return max(similarity, jaccard_similarity(entry.sketch, wording.sketch_with_comment))
 
 
-def _is_incompletely_parsed(reading: ParsedFile) -> bool:
+def _is_incompletely_parsed(parsed_file: ParsedFile) -> bool:
     """Return whether a file was not read to the end, so that missing items are unknown."""
-    return any(p.code in _HIDING and not p.item for p in reading.problems)
+    return any(p.code in _HIDING and not p.item for p in parsed_file.problems)
 
 
 _OWN_ID = "write q: alone in its comment, and run the check with --fix"
@@ -207,16 +211,16 @@ class IdOwners:
     items: dict[str, IdClaim] = dataclasses.field(default_factory=dict)
     problems: list[ContentProblem] = dataclasses.field(default_factory=list)
     copies: list[IdClaim] = dataclasses.field(default_factory=list)
-    unidentified: list[tuple[str, UnidentifiedItem]] = dataclasses.field(default_factory=list)
+    unidentified: list[UnidentifiedItemInFile] = dataclasses.field(default_factory=list)
     doubtful_ids: set[str] = dataclasses.field(default_factory=set)
 
     def report(self, claim: IdClaim, code: str, message: str, hint: str) -> None:
-        problem = make_problem(claim.place, code, message, hint, claim.fingerprint.id)
+        problem = make_problem(claim.location, code, message, hint, claim.fingerprint.id)
         self.problems.append(problem)
 
 
 def assign_id_owners(
-    fingerprints: Iterable[tuple[str, ItemFingerprint]],
+    claims: Iterable[IdClaim],
     parsed_files: Mapping[str, ParsedFile],
     accepted_as_unchanged: Collection[str] = (),
 ) -> IdOwners:
@@ -224,12 +228,12 @@ def assign_id_owners(
 
     `accepted_as_unchanged` are ids whose items count as unchanged, even if their text differs.
     """
-    claims: dict[str, list[IdClaim]] = defaultdict(list)
-    for path, fingerprint in fingerprints:
-        claims[fingerprint.id].append(IdClaim(path, fingerprint))
-    evidence = IdEvidence(claims, parsed_files)
+    claims_by_id: dict[str, list[IdClaim]] = defaultdict(list)
+    for claim in claims:
+        claims_by_id[claim.fingerprint.id].append(claim)
+    evidence = IdEvidence(claims_by_id, parsed_files)
     owners = IdOwners()
-    for item_id, claimed in claims.items():
+    for item_id, claimed in claims_by_id.items():
         if item_id in evidence.broken:
             _report_id_in_broken_comment(claimed, evidence, owners)
         elif item_id not in evidence.entries:
@@ -266,7 +270,7 @@ def _assign_new_id_owner(claimed: list[IdClaim], evidence: IdEvidence, owners: I
     _report_copies(claimed, owner, evidence, owners)
     if missing_id := evidence.find_missing_entry(owner.fingerprint):
         owners.doubtful_ids.add(item_id)
-        _report_relocated_id(missing_id, owner.place, f" as “{item_id}”", evidence, owners)
+        _report_relocated_id(missing_id, owner.location, f" as “{item_id}”", evidence, owners)
     elif evidence.has_lock and not owner.fingerprint.broken:
         message = f"“{item_id}” is not in ids.lock yet, so that nothing guards it."
         hint = "Run the check with --fix, and commit ids.lock."
@@ -306,12 +310,12 @@ def _assign_locked_id_owner(
             owners.report(claim, "E05", message, hint)
         return
     rivals = {
-        claim.place: evidence.find_closer_entry(entry, claim.fingerprint) for claim in claimed
+        claim.location: evidence.find_closer_entry(entry, claim.fingerprint) for claim in claimed
     }
     for claim in claimed:
-        if rival := rivals[claim.place]:
+        if rival := rivals[claim.location]:
             _report_text_of_other_id(entry, claim, rival, evidence, owners)
-    remaining_claims = [claim for claim in claimed if rivals[claim.place] is None]
+    remaining_claims = [claim for claim in claimed if rivals[claim.location] is None]
     owner = _find_original_owner(entry, remaining_claims, evidence)
     if owner is None:
         owners.doubtful_ids.add(entry.id)
@@ -440,24 +444,24 @@ def have_several_options_changed(entry: LockEntry, fingerprint: ItemFingerprint)
     """Return whether several options changed, so that old and new cannot be paired."""
     if not entry.options or not fingerprint.options or entry.type != fingerprint.type:
         return False
-    old, new = Counter(d for _, d in entry.options), Counter(d for _, d in fingerprint.options)
+    old, new = (Counter(o.text_hash for o in item.options) for item in (entry, fingerprint))
     return sum((new - old).values()) > 1 and sum((old - new).values()) > 1
 
 
 def _collect_items_without_id(evidence: IdEvidence, owners: IdOwners) -> None:
     """Collect items without an id. Reports E06 for those that seem to have had one."""
-    for path, reading in evidence.readings.items():
-        for item in reading.unidentified:
+    for path, parsed_file in evidence.parsed_files.items():
+        for item in parsed_file.unidentified:
             if missing_id := evidence.find_missing_entry(item, item.possible_ids):
-                location = path, item.line, item.column
+                location = ProblemLocation(path, *item.insertion.position)
                 _report_relocated_id(missing_id, location, "", evidence, owners)
             else:
-                owners.unidentified.append((path, item))
+                owners.unidentified.append(UnidentifiedItemInFile(path, item))
 
 
 def _report_relocated_id(
     missing_entry: LockEntry,
-    place: tuple[str, int, int],
+    location: ProblemLocation,
     place_phrase: str,
     evidence: IdEvidence,
     owners: IdOwners,
@@ -469,7 +473,7 @@ def _report_relocated_id(
     )
     hint = f"Write q: {missing_entry.id} here; or, if this is another item, retire “{missing_entry.id}”: "
     hint += "write the date of today in place of the “-” of its line in ids.lock."
-    owners.problems.append(make_problem(place, "E06", message, hint, missing_entry.id))
+    owners.problems.append(make_problem(location, "E06", message, hint, missing_entry.id))
 
 
 def _report_missing_ids(evidence: IdEvidence, owners: IdOwners) -> None:
@@ -478,5 +482,5 @@ def _report_missing_ids(evidence: IdEvidence, owners: IdOwners) -> None:
         if evidence.whole and entry.id not in evidence.relocated:
             hint = "Bring it back, or write the date of today in place of its “-”."
             message = f"“{entry.id}” is gone and was not retired."
-            location = LOCK, entry.line, 1
+            location = ProblemLocation(LOCK, entry.line)
             owners.problems.append(make_problem(location, "E06", message, hint, entry.id))

@@ -8,7 +8,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 from markdown_it.common.utils import escapeHtml
@@ -135,8 +135,13 @@ def _find_model(name: str) -> object:
         raise FigureError("E80", str(error.args[0])) from None
 
 
-def read_catalog_field(scheme: str, name: str, field: str) -> tuple[Value, object]:
-    """Return a field of a catalog entry (`hw` or `model`), and the entry. Raises FigureError."""
+class CatalogValue(NamedTuple):
+    value: Value
+    entry: object
+
+
+def read_catalog_field(scheme: str, name: str, field: str) -> CatalogValue:
+    """Return a field of a catalog entry (`hw` or `model`); raises FigureError."""
     entry = _find_hardware(name) if scheme == "hw" else _find_model(name)
     field_name = field.replace("-", "_")
     value = None if field_name.startswith("_") else getattr(entry, field_name, None)
@@ -147,11 +152,11 @@ def read_catalog_field(scheme: str, name: str, field: str) -> tuple[Value, objec
         hint = suggest_known_words(field, known_fields)
         raise FigureError("E81", f"{name} has no field “{field}”.", hint)
     if isinstance(value, bool | str):
-        return value, entry
+        return CatalogValue(value, entry)
     if not isinstance(value, int | float):
         raise FigureError("E81", f"The {field} of {name} is not a number.")
     unit = part_values.UNITS.get(field_name, "") if scheme == "hw" else ""
-    return Quantity(value, unit), entry
+    return CatalogValue(Quantity(value, unit), entry)
 
 
 MOST_CHARACTERS = 500
@@ -541,10 +546,14 @@ def map_rich_texts(value: Any, change: Callable[[RichText], RichText]) -> Any:
     return value
 
 
-def find_placeholders(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the placeholders of a template as (name, format)."""
+class Placeholder(NamedTuple):
+    name: str
+    number_format: str
+
+
+def find_placeholders(text: str) -> Iterator[Placeholder]:
     for match in PLACEHOLDER.finditer(text):
-        yield match[1], match[2] or ""
+        yield Placeholder(match[1], match[2] or "")
 
 
 def format_without_unit(value: Value, spec: str = "") -> str:

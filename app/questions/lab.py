@@ -165,6 +165,20 @@ class LabSession:
         return tuple(index for entry in self.entries for index in entry.commands)
 
 
+class AuthoredPipeline(NamedTuple):
+    """A spelling of a command of the lab, by the meaning of its parts."""
+
+    commands: tuple[ShellCommand, ...]
+    command_index: int
+
+
+class CommandWithFilters(NamedTuple):
+    """A command of the lab, None if none is meant, and the filters for its output."""
+
+    command_index: int | None
+    filters: tuple[tuple[str, ...], ...]
+
+
 class CommandMatcher:
     """Finds the command of a lab that a typed pipeline means."""
 
@@ -173,7 +187,7 @@ class CommandMatcher:
         self.facts: dict[str, dict[str, str]] = {}
         """Facts read from the outputs, by state of the lab; only those looked up so far."""
         self._exact: dict[tuple[ShellCommand, ...], list[int]] = defaultdict(list)
-        self._wild: dict[str, list[tuple[tuple[ShellCommand, ...], int]]] = defaultdict(list)
+        self._with_ellipsis: dict[str, list[AuthoredPipeline]] = defaultdict(list)
         for index, command in enumerate(lab.commands):
             for spelling in command.spellings:
                 try:
@@ -184,11 +198,13 @@ class CommandMatcher:
                     if shell.ANYTHING in spelling.plain or _count_variables(pipeline_commands):
                         # The program comes after the host of ssh.
                         program = pipeline_commands[0].program.rpartition(" ")[2]
-                        self._wild[program].append((pipeline_commands, index))
+                        self._with_ellipsis[program].append(
+                            AuthoredPipeline(pipeline_commands, index)
+                        )
                     else:
                         self._exact[pipeline_commands].append(index)
-        for candidates in self._wild.values():
-            candidates.sort(key=lambda candidate: shell.takes_any_rest(candidate[0]))
+        for candidates in self._with_ellipsis.values():
+            candidates.sort(key=lambda candidate: shell.takes_any_rest(candidate.commands))
 
     def replay(self, lines: Sequence[str]) -> LabSession:
         """Answer the typed lines from the first state on."""
@@ -213,7 +229,9 @@ class CommandMatcher:
         """
         exact = tuple(dataclasses.replace(command, variables=()) for command in typed)
         counts = dict.fromkeys(self._exact.get(exact, ()), 0)
-        for pipeline_commands, index in self._wild.get(typed[0].program.rpartition(" ")[2], ()):
+        for pipeline_commands, index in self._with_ellipsis.get(
+            typed[0].program.rpartition(" ")[2], ()
+        ):
             if shell.pipeline_matches(pipeline_commands, typed):
                 counts[index] = max(counts.get(index, 0), _count_variables(pipeline_commands))
         return counts
@@ -233,11 +251,8 @@ class CommandMatcher:
 
     def find_command_and_filters(
         self, state: str, pipeline: ShellPipeline, variables: Sequence[str] = ()
-    ) -> tuple[int | None, tuple[tuple[str, ...], ...]]:
-        """Return the command, and the filters for its output; None if there is no such command.
-
-        `variables` were exported before.
-        """
+    ) -> CommandWithFilters:
+        """Return the command that a pipeline means; `variables` were exported before."""
         stages = ((*variables, *pipeline.stages[0]), *pipeline.stages[1:])
         candidates = [(stages, ()), (stages[:1], stages[1:])]
         split = shell.split_into_cat_and_filter(ShellPipeline(stages)).stages
@@ -246,8 +261,8 @@ class CommandMatcher:
         for commands, filters in candidates:
             matches = self.find_meant_commands(state, [shell.read_command(c) for c in commands])
             if matches:
-                return matches[0], filters
-        return None, stages[1:]
+                return CommandWithFilters(matches[0], filters)
+        return CommandWithFilters(None, stages[1:])
 
     def list_harmless_answers(self, state: str) -> list[lab_tables.LabAnswer]:
         """Return the harmless answers of a state with each spelling, the most special first."""
@@ -282,7 +297,7 @@ class CommandMatcher:
     def programs(self) -> list[str]:
         wild = (
             pipeline_commands
-            for candidates in self._wild.values()
+            for candidates in self._with_ellipsis.values()
             for pipeline_commands, _ in candidates
         )
         names = (pipeline_commands[0].program for pipeline_commands in (*wild, *self._exact))

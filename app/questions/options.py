@@ -12,7 +12,7 @@ from app.markup.checked_figures import replace_figure_links_by_text
 from app.markup.html_renderer import RenderContext, render_tokens
 from app.markup.markdown_tokens import closing_index, first_line, plain_text, pop_pinned_key
 from app.markup.model import NO_TEXT, RichText
-from app.markup.problems import MOST_OPTIONS, SourceFile
+from app.markup.problems import MOST_OPTIONS, SourceFile, TextPosition
 from app.markup.text import option_key, reduce_to_words
 
 _PERCENT = r"\d{1,3}(?:\.\d{1,5})?[ \t]*%"
@@ -82,7 +82,7 @@ class ParsedOption:
     def checkbox(self) -> str:
         return "[x]" if self.ticked else credit_box(self.credit)
 
-    def locate_text(self, source_file: SourceFile) -> tuple[int, int]:
+    def locate_text(self, source_file: SourceFile) -> TextPosition:
         """Return the position of its text, after the box."""
         first = self.source.strip().split("\n")[0]
         return source_file.locate_text(first, self.line, self.line)
@@ -235,22 +235,22 @@ def make_option_key(item_id: str, option: ParsedOption, taken_keys: set[str]) ->
     return key
 
 
-def optional_rich_text(tokens: list[Token], scope: RenderContext) -> RichText:
+def optional_rich_text(tokens: list[Token], context: RenderContext) -> RichText:
     """Render feedback and the like; an empty text if there is none."""
-    return render_tokens(tokens, scope) if tokens else NO_TEXT
+    return render_tokens(tokens, context) if tokens else NO_TEXT
 
 
 def build_choices(
-    item_id: str, options: list[ParsedOption], scope: RenderContext
+    item_id: str, options: list[ParsedOption], context: RenderContext
 ) -> tuple[Choice, ...]:
     """Return the options as values, in authored order."""
     taken_keys: set[str] = set()
     choices = []
     for option in options:
         key = make_option_key(item_id, option, taken_keys)
-        text = render_tokens([option.inline], scope)
+        text = render_tokens([option.inline], context)
         is_pinned = refers_to_other_options(option.words)
-        feedback = optional_rich_text(option.feedback, scope)
+        feedback = optional_rich_text(option.feedback, context)
         choices.append(Choice(key, text, option.ticked, feedback, is_pinned, option.credit))
     return tuple(choices)
 

@@ -81,13 +81,13 @@ class ChoiceType(QuestionType[ChoiceSpec]):
     def parse(self, authored: AuthoredItem) -> ChoiceSpec:
         comment = authored.comment
         shuffle = comment.field_text("shuffle").lower() not in {"no", "false"}
-        choices = build_choices(comment.id, authored.parts.options, authored.scope)
+        choices = build_choices(comment.id, authored.parts.options, authored.context)
         return ChoiceSpec(self.name, choices, shuffle)
 
     def check(self, answer: ChoiceSpec, authored: AuthoredItem, *, exam: bool) -> None:
         """Check the rules that apply to all options."""
         options, source_file = authored.parts.options, authored.source_file
-        first = options[0].line if options else authored.draft.line
+        first = options[0].line if options else authored.source.line
         self.check_ticked_count([o for o in options if o.ticked], source_file)
         tables = [t for t in authored.parts.stem if t.type == "table_open"]
         if options and tables and not any(o.ticked for o in options):
@@ -255,7 +255,7 @@ class ChoiceType(QuestionType[ChoiceSpec]):
     def sample_responses(self, answer: ChoiceSpec) -> Iterator[LabeledResponse]:
         """Yield each option, the right one first."""
         for option in sorted(answer.options, key=lambda o: not o.right):
-            yield option.text.plain, {"answer": [option.key]}
+            yield LabeledResponse(option.text.plain, {"answer": [option.key]})
 
     def guess_rate(self, answer: ChoiceSpec, credit_rule: str) -> float:
         """Return the mean score of the options: 1 ÷ k if one of k is right."""
@@ -462,10 +462,10 @@ class MultipleChoiceType(ChoiceType):
     def sample_responses(self, answer: ChoiceSpec) -> Iterator[LabeledResponse]:
         """Yield all right options, each alone, and every option."""
         right = [o.key for o in answer.options if o.right]
-        yield "All that are right", {"answer": right}
+        yield LabeledResponse("All that are right", {"answer": right})
         for option in answer.options:
-            yield f"Only “{option.text.plain}”", {"answer": [option.key]}
-        yield "Everything", {"answer": [o.key for o in answer.options]}
+            yield LabeledResponse(f"Only “{option.text.plain}”", {"answer": [option.key]})
+        yield LabeledResponse("Everything", {"answer": [o.key for o in answer.options]})
 
     def guess_rate(self, answer: ChoiceSpec, credit_rule: str) -> float:
         """Return the mean score of random ticks by the question's own rule."""
@@ -504,14 +504,11 @@ def _expected_guess_credit(right: int, wrong: int, rule: str) -> float:
     for hits, misses in itertools.product(range(right + 1), range(wrong + 1)):
         combinations = math.comb(right, hits) * math.comb(wrong, misses)
         if hits or misses:
-            total += combinations * credit_of_hits_and_misses(hits, misses, (right, wrong), rule)
+            total += combinations * credit_of_hits_and_misses(hits, misses, right, wrong, rule)
     return total / (math.pow(2, right + wrong) - 1)
 
 
-def credit_of_hits_and_misses(
-    hits: int, misses: int, right_and_wrong_counts: tuple[int, int], rule: str
-) -> float:
-    right, wrong = right_and_wrong_counts
+def credit_of_hits_and_misses(hits: int, misses: int, right: int, wrong: int, rule: str) -> float:
     if rule == "each":
         return 0.0 if right and not hits else (hits + wrong - misses) / (right + wrong)
     if rule in {"net", "coverage"}:
@@ -528,7 +525,7 @@ class TrueFalseType(ChoiceType):
 
     def parse(self, authored: AuthoredItem) -> ChoiceSpec:
         """Return the two options in authored order."""
-        choices = build_choices(authored.comment.id, authored.parts.options, authored.scope)
+        choices = build_choices(authored.comment.id, authored.parts.options, authored.context)
         return ChoiceSpec("true-false", choices, shuffle=False)
 
     def check_option_feedback(

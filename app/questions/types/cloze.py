@@ -5,13 +5,14 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from html import escape
+from typing import NamedTuple
 
 from markdown_it.token import Token
 
 from app.markup.html_renderer import render_tokens
 from app.markup.markdown_tokens import closing_index, first_line
 from app.markup.model import NO_TEXT, RichText
-from app.markup.problems import MOST_OPTIONS, SourceFile
+from app.markup.problems import MOST_OPTIONS, SourceFile, TextPosition
 from app.markup.text import option_key, reduce_to_words, shorten
 from app.questions.options import TWO_ANSWERS, ParsedOption, report_part_limit_reached
 from app.questions.question_type import (
@@ -97,23 +98,23 @@ class ClozeType(QuestionType[ClozeSpec]):
         """Parse the text, split at its blanks."""
         blocks = authored.parts.stem
         cloze = _read_cloze(blocks, authored)
-        if "[[" in authored.draft.heading.content:
+        if "[[" in authored.source.heading.content:
             message = "A blank stands in the heading, where nobody can fill it."
             hint = "Put it into the text below."
-            authored.source_file.report("E54", authored.draft.line, 1, message, hint)
+            authored.source_file.report("E54", authored.source.line, 1, message, hint)
         if not cloze.blanks and not any("[[" in t.content for t in blocks):
             message = "The text has no blank."
             hint = "Write [[answer]] in it."
             text = "\n".join(t.content for t in blocks)
             if match := _OTHERWISE.search(text):
                 hint = f"Write [[{match[1] or match[2] or 'answer'}]] for {match[0]}."
-            authored.source_file.report("E54", authored.draft.line, 1, message, hint)
+            authored.source_file.report("E54", authored.source.line, 1, message, hint)
         return cloze
 
     def check(self, answer: ClozeSpec, authored: AuthoredItem, *, exam: bool) -> None:
         """Check that no blank is in a table: its bars would be read as columns (E55)."""
         del answer, exam
-        body = authored.draft.body
+        body = authored.source.body
         for at, token in enumerate(body):
             if token.type != "table_open":
                 continue
@@ -178,7 +179,7 @@ class ClozeType(QuestionType[ClozeSpec]):
     def sample_responses(self, answer: ClozeSpec) -> Iterator[LabeledResponse]:
         """Yield all blanks right, each wrong alone, all wrong."""
         right = {f"blank.{b.key}": [b.answers[0]] for b in answer.blanks if b.answers}
-        yield "Every gap right", dict(right)
+        yield LabeledResponse("Every gap right", right)
         wrong = {
             f"blank.{b.key}": [b.wrong[0] if b.wrong else "something else"]
             for b in answer.blanks
@@ -186,9 +187,9 @@ class ClozeType(QuestionType[ClozeSpec]):
         }
         for number, name in enumerate(right, 1):
             if len(right) > 1:
-                words = f"Gap {number} not right"
-                yield words, {**right, name: wrong[name]}
-        yield "No gap right", wrong
+                response = {**right, name: wrong[name]}
+                yield LabeledResponse(f"Gap {number} not right", response)
+        yield LabeledResponse("No gap right", wrong)
 
     def guess_rate(self, answer: ClozeSpec, credit_rule: str) -> float:
         """Return the guess rate: 1/n for a blank with n choices, 0 for a typed one."""
@@ -207,7 +208,7 @@ def _read_cloze(blocks: list[Token], authored: AuthoredItem) -> ClozeSpec:
     if len(blanks) > MOST_OPTIONS:
         report_part_limit_reached(blanks, "blanks", first_line(blocks[0]), authored.source_file)
         return ClozeSpec((NO_TEXT,), ())
-    text = render_tokens(blocks, authored.scope)
+    text = render_tokens(blocks, authored.context)
     html, words = text.html.split(_MARK), text.plain.split(_MARK)
     words += [""] * (len(html) - len(words))
     pieces = tuple(RichText(h, w) for h, w in zip(html, words, strict=False))
@@ -222,7 +223,7 @@ def _replace_blanks_by_marks(
 
     def cut(match: re.Match[str]) -> str:
         nested.append(match[1])
-        blanks.append(_read_blank(match[1], (line, len(blanks)), authored))
+        blanks.append(_read_blank(match[1], line, len(blanks), authored))
         return _MARK
 
     child.content = _BLANK.sub(cut, child.content)
@@ -233,7 +234,7 @@ def _replace_blanks_by_marks(
     elif "]]" in child.content:
         near = child.content[: child.content.index("]]") + 2].split(_MARK)[-1]
         row, column = authored.source_file.locate_text(near, line, line + 20)
-        at = (row, column + len(near) - 2)
+        at = TextPosition(row, column + len(near) - 2)
         message = "A blank is closed that was not opened."
         authored.source_file.report("E54", *at, message, "Write [[answer]].")
     elif half := _HALF.search(child.content):
@@ -246,10 +247,7 @@ def _replace_blanks_by_marks(
         authored.source_file.report("E54", *at, message, "Write [[answer]] in its place.")
 
 
-def _read_blank(
-    blank_markup: str, line_and_number: tuple[int, int], authored: AuthoredItem
-) -> ClozeBlank:
-    line, number = line_and_number
+def _read_blank(blank_markup: str, line: int, number: int, authored: AuthoredItem) -> ClozeBlank:
     body, _, hint = blank_markup.replace("\uff5c", "|").replace("\uff1f", "?").partition("?")
     accepted, *others = _OTHERS.split(body)
     answers = tuple(a.strip() for a in accepted.split("|") if a.strip())
@@ -306,13 +304,17 @@ def find_block_with_blank(tokens: Sequence[Token]) -> Token | None:
     return next((t for t, c in texts if ClozeType.blank.search(c.content)), None)
 
 
-def read_cloze_card_faces(authored: AuthoredItem) -> tuple[RichText, RichText]:
-    """Return front and back of a card whose heading has blanks: with gaps, and filled."""
-    answer = _read_cloze([authored.draft.heading], authored)
+class ClozeCardFaces(NamedTuple):
+    front: RichText
+    back: RichText
+
+
+def read_cloze_card_faces(authored: AuthoredItem) -> ClozeCardFaces:
+    """Return the faces of a card whose heading has blanks: with gaps, and filled."""
+    answer = _read_cloze([authored.source.heading], authored)
     gaps = [f"[{b.hint or ' / '.join(b.choices) or '…'}]" for b in answer.blanks]
-    return _fill_blanks(answer, gaps), _fill_blanks(
-        answer, [" or ".join(b.answers) for b in answer.blanks]
-    )
+    answers = [" or ".join(b.answers) for b in answer.blanks]
+    return ClozeCardFaces(_fill_blanks(answer, gaps), _fill_blanks(answer, answers))
 
 
 def _fill_blanks(answer: ClozeSpec, texts: Sequence[str]) -> RichText:

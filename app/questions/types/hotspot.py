@@ -4,6 +4,7 @@ import dataclasses
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
+from typing import NamedTuple
 
 from markdown_it.token import Token
 from markupsafe import Markup
@@ -156,7 +157,7 @@ class HotspotType(QuestionType[HotspotSpec]):
     def check(self, answer: HotspotSpec, authored: AuthoredItem, *, exam: bool) -> None:
         """Check that one of several different regions is right (E20 to E23, E59, E88, W25)."""
         options, source_file = authored.parts.options, authored.source_file
-        first = options[0].line if options else authored.draft.line
+        first = options[0].line if options else authored.source.line
         check_any_option_right(options, first, source_file)
         check_option_count(
             len(options),
@@ -222,7 +223,7 @@ class HotspotType(QuestionType[HotspotSpec]):
     def sample_responses(self, answer: HotspotSpec) -> Iterator[LabeledResponse]:
         """Yield each region, the right one first."""
         for option in sorted(answer.regions, key=lambda o: not o.right):
-            yield option.text.plain, {"answer": [option.key]}
+            yield LabeledResponse(option.text.plain, {"answer": [option.key]})
 
     def guess_rate(self, answer: HotspotSpec, credit_rule: str) -> float:
         """Return the guess rate: 1/k for k regions."""
@@ -234,7 +235,12 @@ class HotspotType(QuestionType[HotspotSpec]):
         return 100 * self.guess_rate(answer, "")
 
 
-def split_region_and_label(option: ParsedOption) -> tuple[str, Token]:
+class RegionAndLabel(NamedTuple):
+    region: str
+    label: Token
+
+
+def split_region_and_label(option: ParsedOption) -> RegionAndLabel:
     """Split an option into the region it names and its label."""
     label = Token("inline", "", 0, map=option.inline.map, children=[])
     children = list(option.inline.children or [])
@@ -249,7 +255,7 @@ def split_region_and_label(option: ParsedOption) -> tuple[str, Token]:
         children[0] = first
     label.children = [c for c in children if c.type != "text" or c.content]
     label.content = plain_text([label])
-    return region, label
+    return RegionAndLabel(region, label)
 
 
 def place_markers_on_figures(answer: HotspotSpec) -> tuple[HotspotFigure, ...]:
@@ -277,9 +283,9 @@ def _read_region(option: ParsedOption, taken: set[str], authored: AuthoredItem) 
         authored.source_file.add_reference("drawing", f"{file}#{region}", *location)
     return HotspotRegion(
         make_option_key(authored.comment.id, option, taken),
-        render_tokens([label], authored.scope),
+        render_tokens([label], authored.context),
         option.ticked,
-        optional_rich_text(option.feedback, authored.scope),
+        optional_rich_text(option.feedback, authored.context),
         region=region,
     )
 

@@ -23,6 +23,7 @@ from app.questions.question_type import (
     PartResult,
     QuestionType,
     RenderGap,
+    ResultColumnTitles,
     SubmittedFields,
     UnreadableResponse,
     clamp_fraction,
@@ -100,7 +101,8 @@ class MatchingType(QuestionType[MatchSpec]):
             ):
                 break
             left, right, reason = (
-                render_tokens(row[i], authored.scope) if i < len(row) else NO_TEXT for i in range(3)
+                render_tokens(row[i], authored.context) if i < len(row) else NO_TEXT
+                for i in range(3)
             )
             name = unique_key(item, f"left {reduce_to_words(left.plain)}", taken)
             answer = option_key(item, f"right {reduce_to_words(right.plain)}")
@@ -129,7 +131,7 @@ class MatchingType(QuestionType[MatchSpec]):
         _check_empty_rights(answer, at, source_file)
         _check_repeated_lefts(answer, at, authored)
         _check_repeated_rights(answer, at, authored)
-        tables = [t for t in authored.draft.body if t.type == "table_open" and not t.level]
+        tables = [t for t in authored.source.body if t.type == "table_open" and not t.level]
         if len(tables) > 1:
             message = "A second table stands behind the first, and is no part of it."
             hint = "Write all pairs into one table; an explanation goes below [!NOTE]."
@@ -199,9 +201,10 @@ class MatchingType(QuestionType[MatchSpec]):
         first = answer.pairs[0].answer
         return {f"pair.{pair.key}": [first] for pair in answer.pairs}
 
-    def result_column_titles(self, answer: MatchSpec) -> tuple[str, str]:
-        """Return the titles of the table."""
-        return answer.left_title or "Item", answer.right_title or "Belongs to it"
+    def result_column_titles(self, answer: MatchSpec) -> ResultColumnTitles:
+        return ResultColumnTitles(
+            answer.left_title or "Item", answer.right_title or "Belongs to it"
+        )
 
     def card_sides_below_stem(self, answer: MatchSpec, gap: RenderGap) -> CardFaces:
         """Return both lists, then the table."""
@@ -227,11 +230,12 @@ class MatchingType(QuestionType[MatchSpec]):
         answers = [p.answer for p in rows]
         turned = answers[1:] + answers[:1]
         decoy = [p.answer for p in answer.pairs if not p.left.html]
-        yield "Every row right", _build_response(rows, answers)
-        yield "The first row only", _build_response(rows[:1], answers)
-        yield "Each row one off", _build_response(rows, turned)
+        yield LabeledResponse("Every row right", _build_response(rows, answers))
+        yield LabeledResponse("The first row only", _build_response(rows[:1], answers))
+        yield LabeledResponse("Each row one off", _build_response(rows, turned))
         if decoy:
-            yield "A decoy in the first row", _build_response(rows, [decoy[0], *answers[1:]])
+            response = _build_response(rows, [decoy[0], *answers[1:]])
+            yield LabeledResponse("A decoy in the first row", response)
 
     def guess_rate(self, answer: MatchSpec, credit_rule: str) -> float:
         """Return the guess rate: 1/k in each row for k right cells."""
@@ -258,9 +262,9 @@ def table_rows(table: list[Token]) -> list[list[list[Token]]]:
 
 def _report_missing_table(authored: AuthoredItem) -> None:
     """Report a missing table (E52), at rows that Markdown does not recognize as a table."""
-    source_file, first = authored.source_file, authored.draft.line
+    source_file, first = authored.source_file, authored.source.line
     hint, message = ("Write a table: | Left | Right | Why |.", "The question has no table.")
-    for line in range(first + 1, first + authored.draft.text.count("\n") + 1):
+    for line in range(first + 1, first + authored.source.text.count("\n") + 1):
         if source_file.lines[line - 1].lstrip().startswith("|"):
             message = "These lines are read as text, not as a table."
             hint = "Write a line such as |---|---| below the first one, of as many cells."

@@ -269,14 +269,14 @@ def numeric_sample_responses(answer: NumericSpec) -> Iterator[LabeledResponse]:
         number = _TOLERANCE.sub("", option.template).strip()
         if option.right:
             right.append(number)
-        yield f"{number}{_format_span(option)}", {"answer": [number]}
+        yield LabeledResponse(f"{number}{_format_span(option)}", {"answer": [number]})
     if right:
         number, _, unit = right[0].partition(" ")
         if unit:
             other = _OTHER_UNIT if unit != _OTHER_UNIT else "TB"
-            yield f"{number} {other}", {"answer": [f"{number} {other}"]}
-    yield "Another number", {"answer": ["987654321"]}
-    yield "What is no number", {"answer": ["many"]}
+            yield LabeledResponse(f"{number} {other}", {"answer": [f"{number} {other}"]})
+    yield LabeledResponse("Another number", {"answer": ["987654321"]})
+    yield LabeledResponse("What is no number", {"answer": ["many"]})
 
 
 def _format_span(option: NumericOption) -> str:
@@ -308,17 +308,13 @@ def _format_center_html(accepted: AnswerRange) -> str:
     return escape(append_unit(number, accepted.unit))
 
 
-Option = NumericOption
-
-
 def check_numeric(answer: NumericSpec, line: int, source_file: SourceFile) -> None:
     """Check a numeric question without parameters (E23, E42, E43)."""
     clash = find_wrong_option_accepted_as_right(answer)
     if clash:
-        place = source_file.locate_text(f"`{clash[1].template}`", line, line + 60)
-        source_file.report(
-            "E43", *place, _wrong_within_right_message(clash), "Narrow the tolerance, or delete it."
-        )
+        place = source_file.locate_text(f"`{clash.wrong.template}`", line, line + 60)
+        message = f"The wrong answer {clash.wrong.template} lies within {clash.right.template}."
+        source_file.report("E43", *place, message, "Narrow the tolerance, or delete it.")
     _check_units(answer, line, source_file)
     _check_duplicate_ranges(answer, line, source_file)
 
@@ -337,12 +333,12 @@ def _check_duplicate_ranges(answer: NumericSpec, line: int, source_file: SourceF
         seen.setdefault(one, option.template)
 
 
-def _wrong_within_right_message(right_and_wrong: tuple[Option, Option]) -> str:
-    right, wrong = right_and_wrong
-    return f"The wrong answer {wrong.template} lies within {right.template}."
+class OverlappingOptions(NamedTuple):
+    right: NumericOption
+    wrong: NumericOption
 
 
-def find_wrong_option_accepted_as_right(answer: NumericSpec) -> tuple[Option, Option] | None:
+def find_wrong_option_accepted_as_right(answer: NumericSpec) -> OverlappingOptions | None:
     """Return a right and a wrong option if the wrong one would be accepted."""
     wrongs = [o for o in answer.options if not o.right and o.range]
     for right in answer.options:
@@ -350,12 +346,12 @@ def find_wrong_option_accepted_as_right(answer: NumericSpec) -> tuple[Option, Op
             continue
         for wrong in wrongs:
             if wrong.range and _is_covered_by_right(wrong, wrong.range, right.range):
-                return right, wrong
+                return OverlappingOptions(right, wrong)
     return None
 
 
 def _is_covered_by_right(
-    option: Option, wrong_range: AnswerRange, right_range: AnswerRange
+    option: NumericOption, wrong_range: AnswerRange, right_range: AnswerRange
 ) -> bool:
     """Return whether a right range covers a wrong one.
 
@@ -385,8 +381,7 @@ def find_numeric_faults(answer: NumericSpec) -> list[VariantFault]:
             found.append(VariantFault("E47", f"the answer {option.template} is negative."))
     clash = find_wrong_option_accepted_as_right(answer)
     if clash:
-        right, wrong = clash
-        message = f"the wrong answer {wrong.template} lies within {right.template}."
+        message = f"the wrong answer {clash.wrong.template} lies within {clash.right.template}."
         hint = "Narrow the tolerance or change the values."
         found.append(VariantFault("E47", message, hint))
     return found
@@ -428,7 +423,7 @@ def parse_numeric(authored: AuthoredItem) -> NumericSpec:
                 continue
             if option.ticked and otherwise is None:
                 otherwise = _relative_half_width(found)
-        why = optional_rich_text(option.feedback, authored.scope)
+        why = optional_rich_text(option.feedback, authored.context)
         name = make_option_key(authored.comment.id, option, taken)
         right, credit = option.ticked, option.credit
         numeric_options.append(NumericOption(name, template, found, right, why, credit))

@@ -7,6 +7,7 @@ import math
 import random
 import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from markdown_it.token import Token
 
@@ -31,6 +32,7 @@ from app.questions.question_type import (
     PartResult,
     QuestionType,
     RenderGap,
+    ResultColumnTitles,
     SubmittedFields,
     UnreadableResponse,
     clamp_fraction,
@@ -57,6 +59,13 @@ class OrderSpec:
     steps: tuple[Choice, ...]
     distractors: tuple[Choice, ...] = ()
     shown: tuple[str, ...] = ()
+
+
+class PlacedStep(NamedTuple):
+    """A step or distractor, and the place that was typed for it; empty for none."""
+
+    step: Choice
+    place: str
 
 
 class OrderingType(QuestionType[OrderSpec]):
@@ -91,12 +100,12 @@ class OrderingType(QuestionType[OrderSpec]):
             inside = steps[position + 1 : end]
             quotes = [i for i, t in enumerate(inside) if t.type == "blockquote_open"]
             text_length = quotes[0] if quotes else len(inside)
-            text = render_tokens(inside[:text_length], authored.scope)
+            text = render_tokens(inside[:text_length], authored.context)
             key = unique_key(authored.comment.id, f"step {reduce_to_words(text.plain)}", taken_keys)
-            feedback = optional_rich_text(inside[text_length + 1 : -1], authored.scope)
+            feedback = optional_rich_text(inside[text_length + 1 : -1], authored.context)
             choices.append(Choice(key, text, True, feedback))
             position = end + 1
-        wrong = build_choices(authored.comment.id, authored.parts.options, authored.scope)
+        wrong = build_choices(authored.comment.id, authored.parts.options, authored.context)
         return OrderSpec(tuple(choices), wrong)
 
     def check(self, answer: OrderSpec, authored: AuthoredItem, *, exam: bool) -> None:
@@ -130,9 +139,7 @@ class OrderingType(QuestionType[OrderSpec]):
         right = [c.key for c in answer.steps]
         return dataclasses.replace(answer, shown=tuple(_shuffle_unlike(keys, right, mixer)))
 
-    def template_data(
-        self, answer: OrderSpec, typed: DraftFields
-    ) -> tuple[tuple[Choice, str], ...]:
+    def template_data(self, answer: OrderSpec, typed: DraftFields) -> tuple[PlacedStep, ...]:
         """Return the items in current order, each with its position."""
         pieces = {item.key: item for item in (*answer.steps, *answer.distractors)}
         keys = [k for k in answer.shown if k in pieces] or sorted(pieces)
@@ -141,7 +148,7 @@ class OrderingType(QuestionType[OrderSpec]):
             for number, key in enumerate(keys, 1)
         }
         keys.sort(key=lambda key: _parse_place_or_last(places[key]))
-        return tuple((pieces[key], places[key]) for key in keys)
+        return tuple(PlacedStep(pieces[key], places[key]) for key in keys)
 
     def respond_to_button(self, raw: DraftFields, move: str) -> DraftFields:
         """Return the positions after one step moved up or down; omitted steps stay omitted.
@@ -172,9 +179,7 @@ class OrderingType(QuestionType[OrderSpec]):
         the learner marked them as answered, or if they differ from those drawn, unless the
         learner cleared the answer.
         """
-        places_as_drawn = {
-            f"place.{item.key}": place for item, place in self.template_data(answer, {})
-        }
+        places_as_drawn = {f"place.{p.step.key}": p.place for p in self.template_data(answer, {})}
         places = {n: v[0] for n, v in raw.items() if n.startswith("place.") and v}
         if said == "yes" or (not said and places != places_as_drawn):
             return raw
@@ -219,10 +224,9 @@ class OrderingType(QuestionType[OrderSpec]):
         keys = [step.key for step in answer.steps]
         return {f"place.{key}": [str(n)] for n, key in enumerate(keys, 1)}
 
-    def result_column_titles(self, answer: OrderSpec) -> tuple[str, str]:
-        """Return the titles of steps and positions."""
+    def result_column_titles(self, answer: OrderSpec) -> ResultColumnTitles:
         del answer
-        return "Step", "Its place"
+        return ResultColumnTitles("Step", "Its place")
 
     def card_sides_below_stem(self, answer: OrderSpec, gap: RenderGap) -> CardFaces:
         """Return the steps as displayed, then in order."""
@@ -246,14 +250,14 @@ class OrderingType(QuestionType[OrderSpec]):
         extra = {f"place.{d.key}": [""] for d in answer.distractors}
         swapped = [keys[1], keys[0], *keys[2:]]
         last = len(keys) + 1
-        yield "In the right order", {**_build_response(keys), **extra}
-        yield "The first two swapped", {**_build_response(swapped), **extra}
-        yield "Backwards", {**_build_response(keys[::-1]), **extra}
+        yield LabeledResponse("In the right order", {**_build_response(keys), **extra})
+        yield LabeledResponse("The first two swapped", {**_build_response(swapped), **extra})
+        yield LabeledResponse("Backwards", {**_build_response(keys[::-1]), **extra})
         for number, distractor in enumerate(answer.distractors):
             with_distractor = {**extra, f"place.{distractor.key}": [str(last)]}
             description = "With a step that does not belong"
             description += f" ({number + 1})" if number else ""
-            yield description, {**_build_response(keys), **with_distractor}
+            yield LabeledResponse(description, {**_build_response(keys), **with_distractor})
 
     def guess_rate(self, answer: OrderSpec, credit_rule: str) -> float:
         """Return the mean score of a shuffled order by the question's own rule."""
@@ -292,7 +296,7 @@ def _describe_order_credit(right: Sequence[str], given: Sequence[str], rule: str
 
 def _check_list_markup(answer: OrderSpec, authored: AuthoredItem) -> None:
     """Check that steps are one numbered list without boxes and distractors are unticked."""
-    source_file, body = authored.source_file, authored.draft.body
+    source_file, body = authored.source_file, authored.source.body
     for option in authored.parts.options:
         if option.ticked:
             message = f"“{option.words[:40]}” is ticked, and is no step."
@@ -317,7 +321,7 @@ def _check_list_markup(answer: OrderSpec, authored: AuthoredItem) -> None:
 
 def _report_bullets_beside_steps(authored: AuthoredItem) -> None:
     """Report bullets directly before or after the steps, which would not be steps (E50)."""
-    body = [t for t in authored.draft.body if not t.level and t.nesting >= 0]
+    body = [t for t in authored.source.body if not t.level and t.nesting >= 0]
     boxed = {option.line for option in authored.parts.options}
     for index, token in enumerate(body):
         neighbor_types = [t.type for t in body[max(index - 1, 0) : index + 2]]

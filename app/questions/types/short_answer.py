@@ -70,7 +70,7 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
         for option in authored.parts.options:
             answer = require_sole_code_span(option, authored.source_file)
             if answer is not None:
-                why = optional_rich_text(option.feedback, authored.scope)
+                why = optional_rich_text(option.feedback, authored.context)
                 name = make_option_key(authored.comment.id, option, taken)
                 words, credit = answer.strip(), option.credit
                 made.append(ShortOption(name, words, option.ticked, why, credit))
@@ -146,8 +146,8 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
     def sample_responses(self, answer: ShortAnswerSpec) -> Iterator[LabeledResponse]:
         """Yield each word, and another."""
         for option in answer.options:
-            yield f"“{option.answer}”", {"answer": [option.answer]}
-        yield "Something else", {"answer": ["something else"]}
+            yield LabeledResponse(f"“{option.answer}”", {"answer": [option.answer]})
+        yield LabeledResponse("Something else", {"answer": ["something else"]})
 
 
 def _matching_option(answer: ShortAnswerSpec, typed: str) -> ShortOption | None:
