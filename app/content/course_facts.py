@@ -119,8 +119,7 @@ class PageFacts:
     """A page that the exam covers. `minutes` is its reading time; `cards` are in course order.
 
     `short_minutes` are those of its essential sections, 0 if it has none. `domain` and
-    `objectives[0]` are where it counts; `peers` are the other pages of that objective, `requires`
-    the pages to read before it.
+    `objectives[0]` are where it counts; `requires` are the pages to read before it.
     """
 
     slug: str
@@ -146,7 +145,7 @@ class PageFacts:
 class QuestionFacts:
     """A question that an exam may ask. `guess` is the mean score of a blind guess, 0 to 1.
 
-    `reserved` questions are kept for mock exams until the learner has met them there.
+    Those that are `exam_only` are kept for mock exams until the learner has met them there.
     """
 
     id: str

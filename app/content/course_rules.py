@@ -49,13 +49,12 @@ _MOST_HINTS = 100  # unknown names for which a similar known name is searched
 class ParsedCourse:
     """All parsed files of a course, and the date of the check.
 
-    `files` maps the pictures that pages show to what is wrong with them, empty if
-    nothing.
+    `picture_faults` says what is wrong with the pictures that pages show, empty if nothing.
     """
 
     parsed_files: Mapping[str, ParsedFile]
     today: dt.date
-    files: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    picture_faults: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def syllabus(self) -> Syllabus:
@@ -196,7 +195,7 @@ def _check_reference_outside_registers(
     elif reference.kind == "calculator":
         yield from _calculators_off_problem(path, reference, course)
     elif reference.kind == "file":
-        yield from check_picture(path, reference, course.files)
+        yield from check_picture(path, reference, course.picture_faults)
     elif reference.kind in {"drawing", "picture"}:
         yield from check_drawing(path, reference, course.parsed_files)
     elif reference.kind == "term":

@@ -450,32 +450,38 @@ def _count_errors(parsed_file: ParsedFile) -> int:
 
 def check_folder_layout(
     parsed_files: Mapping[str, ParsedFile], folder: Path
-) -> list[ContentProblem]:
+) -> Iterator[ContentProblem]:
     """Report E00: files and folders that are missing, empty, or read by nothing."""
-    return [
-        *_check_required_files(parsed_files),
-        *map(_unread_file_problem, list_ignored_files(folder)),
-        *(_misnamed_file_problem(*pair) for pair in list_misnamed_files(folder).items()),
-        *map(_nested_topic_problem, list_nested_topic_pages(folder)),
-        *map(_empty_folder_problem, list_empty_topic_folders(folder)),
-        *map(_undecodable_name_problem, list_undecodable_names(folder)),
-    ]
+    yield from _check_required_files(parsed_files)
+    for path in list_ignored_files(folder):
+        yield _unread_file_problem(path)
+    for name, intended_name in list_misnamed_files(folder).items():
+        message = "Nothing reads a file or folder of this name."
+        yield _layout_problem(name, message, f"Is it to be {intended_name}?")
+    for path in list_nested_topic_pages(folder):
+        message = "A topic inside of another folder is not read."
+        yield _layout_problem(path, message, "Move its folder right below topics/.")
+    for path in list_empty_topic_folders(folder):
+        hint = "Write its concept.md, or delete the folder."
+        yield _layout_problem(path, "The folder of this topic is empty.", hint)
+    for path in list_undecodable_names(folder):
+        hint = "Rename it in lower-case letters, digits and hyphens."
+        yield _layout_problem(path, "This name is not UTF-8 text.", hint)
+
+
+def _layout_problem(path: str, message: str, hint: str) -> ContentProblem:
+    return make_problem(ProblemLocation(path), "E00", message, hint)
 
 
 def _check_required_files(parsed_files: Mapping[str, ParsedFile]) -> list[ContentProblem]:
     return [
-        make_problem(ProblemLocation(name), "E00", f"The course has no {name}.", hint)
+        _layout_problem(name, f"The course has no {name}.", hint)
         for name, hint in (
             ("syllabus.toml", "Name the exam, its domains and the order of topics."),
             ("sources.toml", "List what the pages rest on."),
         )
         if name not in parsed_files and f"{SHARED}/{name}" not in parsed_files
     ]
-
-
-def _empty_folder_problem(path: str) -> ContentProblem:
-    hint = "Write its concept.md, or delete the folder."
-    return make_problem(ProblemLocation(path), "E00", "The folder of this topic is empty.", hint)
 
 
 def _unread_file_problem(path: str) -> ContentProblem:
@@ -485,21 +491,4 @@ def _unread_file_problem(path: str) -> ContentProblem:
         hint = f"Is it to be {nearest_name}? {hint}"
     if path.startswith("exams/"):
         hint = "A mock exam is a file with .toml at its end."
-    return make_problem(ProblemLocation(path), "E00", "Nothing reads a file of this name.", hint)
-
-
-def _undecodable_name_problem(path: str) -> ContentProblem:
-    hint = "Rename it in lower-case letters, digits and hyphens."
-    return make_problem(ProblemLocation(path), "E00", "This name is not UTF-8 text.", hint)
-
-
-def _misnamed_file_problem(name: str, intended_name: str) -> ContentProblem:
-    message = "Nothing reads a file or folder of this name."
-    return make_problem(ProblemLocation(name), "E00", message, f"Is it to be {intended_name}?")
-
-
-def _nested_topic_problem(path: str) -> ContentProblem:
-    message = "A topic inside of another folder is not read."
-    return make_problem(
-        ProblemLocation(path), "E00", message, "Move its folder right below topics/."
-    )
+    return _layout_problem(path, "Nothing reads a file of this name.", hint)

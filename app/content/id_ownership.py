@@ -382,13 +382,13 @@ def _find_nearest_claims(
 def _report_copies(
     claimed: list[IdClaim], owner: IdClaim, evidence: IdEvidence, owners: IdOwners
 ) -> None:
+    """Report E08 for each copy, or E04 for a different item with the id."""
     for claim in claimed:
         if claim is not owner:
             _report_copy(claim, owner, evidence, owners)
 
 
 def _report_copy(claim: IdClaim, owner: IdClaim, evidence: IdEvidence, owners: IdOwners) -> None:
-    """Report E08 for a copy, or E04 for a different item with the id."""
     item_id, missing_entry = claim.fingerprint.id, evidence.find_missing_entry(claim.fingerprint)
     if jaccard_similarity(owner.fingerprint.sketch, claim.fingerprint.sketch) < COPIED:
         message = f"“{item_id}” is the id of the item in {owner.path_and_line}, by ids.lock."

@@ -23,11 +23,17 @@ from app.content.misread_markup import check_foreign_markup, report_misread_answ
 from app.markup import expressions
 from app.markup.html_renderer import RenderContext, render_tokens, unlink_checked_figures
 from app.markup.markdown_tokens import closing_index, first_line
-from app.markup.model import NO_TEXT, Flashcard, QuestionParameters, RichText, SourceLocation
+from app.markup.model import Flashcard, QuestionParameters, RichText, SourceLocation
 from app.markup.problems import MOST_HINTS, MOST_OPTIONS, SourceFile
 from app.markup.text import content_hash, reduce_to_words, suggest_known_words
 from app.questions.model import Question
-from app.questions.options import ParsedOption, check_no_partial_credit, is_task_list, read_options
+from app.questions.options import (
+    ParsedOption,
+    check_no_partial_credit,
+    is_task_list,
+    optional_rich_text,
+    read_options,
+)
 from app.questions.question_type import AuthoredItem, ItemParts, ItemSource, QuestionType
 from app.questions.types import KINDS
 from app.questions.types.choice import infer_choice_kind
@@ -425,8 +431,8 @@ def _build_question(
         metadata.sources,
         metadata.tags,
         tuple(render_tokens(hint, context) for hint in parts.hints),
-        _rich_text(parts.explanation, context),
-        _rich_text(parts.mistake, context),
+        optional_rich_text(parts.explanation, context),
+        optional_rich_text(parts.mistake, context),
         _read_partial_credit_rule(source, kind, context.source_file),
         computed,
         level=metadata.level,
@@ -437,10 +443,6 @@ def _build_question(
     context.cited_sources[:] = outer_citations
     question = dataclasses.replace(question, sources=sources)
     return expressions.restore_placeholders_in_math(question, computed) if computed else question
-
-
-def _rich_text(tokens: list[Token], context: RenderContext) -> RichText:
-    return render_tokens(tokens, context) if tokens else NO_TEXT
 
 
 def _build_stem(authored: AuthoredItem, kind: QuestionType[Any]) -> RichText:

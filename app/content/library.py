@@ -149,7 +149,7 @@ CountedOptionKeys = Mapping[str, Mapping[str, str]]
 class AssembledCourse:
     """The valid topics, questions and cards, and every problem of the course.
 
-    `authored` also contains those that are not live.
+    `course_with_drafts` also contains those that are not live.
     """
 
     topics: dict[str, Topic]
@@ -720,9 +720,9 @@ class _LibraryState(NamedTuple):
 class LiveLibrary:
     """The library of a running server. `current()` follows changes of the files.
 
-    A broken file is shown in its last good version, also after a restart if `kept` is a
-    folder for copies. Its problems are in `current().problems`. Files are checked at
-    most once in `glance` seconds, because that takes as long as a cached page.
+    A broken file is shown in its last good version, also after a restart if there is a
+    `last_good_folder`. Its problems are in `current().problems`. Files are checked at
+    most once in `check_interval` seconds, because that takes as long as a cached page.
     """
 
     def __init__(
@@ -734,8 +734,8 @@ class LiveLibrary:
     ) -> None:
         self.folder = folder
         self.cache = cache
-        self._glance = check_interval
-        self._glanced = -math.inf
+        self._check_interval = check_interval
+        self._checked_at = -math.inf
         self._files = WatchedFiles(
             folder, cache, LastGoodFiles(last_good_folder, folder) if last_good_folder else None
         )
@@ -743,12 +743,12 @@ class LiveLibrary:
         self._state: _LibraryState | None = None
         self._readings = _NOTHING
         self._failed = ""
-        self._told: dict[str, ContentProblem] = {}
+        self._logged_errors: dict[str, ContentProblem] = {}
 
     def get_recently_checked_library(self) -> Library | None:
         """Return the current state; None if the files must be checked first."""
         state = self._state
-        if state is None or time.monotonic() - self._glanced >= self._glance:
+        if state is None or time.monotonic() - self._checked_at >= self._check_interval:
             return None
         return state.library
 
@@ -761,14 +761,14 @@ class LiveLibrary:
             return recent
         state, now = self._state, time.monotonic()
         if state is not None and not state.stamps.have_changed():
-            self._glanced = now
+            self._checked_at = now
             return state.library
         with self._lock:
             state = self._state
             if state is not None and not state.stamps.have_changed():
                 return state.library
             self._state = self._renew_state()
-            self._glanced = now
+            self._checked_at = now
             return self._state.library
 
     @property
@@ -813,14 +813,14 @@ class LiveLibrary:
             if problem.severity == "error":
                 first_errors.setdefault(problem.path, problem)
         for path, problem in first_errors.items():
-            if self._told.get(path) != problem:
+            if self._logged_errors.get(path) != problem:
                 consequence = "what is sound in it is served"
                 if path in library.outdated:
                     consequence = "its last good version is served"
                 location = replace_unprintable_characters(f"{path}:{problem.line}")
                 message = replace_unprintable_characters(f"{problem.code} {problem.message}")
                 _log.warning("content %s: %s: %s", location, consequence, message)
-        self._told = first_errors
+        self._logged_errors = first_errors
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

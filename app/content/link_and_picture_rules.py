@@ -88,7 +88,7 @@ def _nearest_glossary_name_hint(word: str, known: set[str]) -> str:
 def check_picture(
     path: str, reference: CrossReference, picture_faults: Mapping[str, str]
 ) -> Iterable[ContentProblem]:
-    """Report E61, E78: missing or invalid pictures. `files` maps names to their problem."""
+    """Report E61, E78: missing or invalid pictures."""
     name = f"{path.rpartition('/')[0]}/{reference.value}"
     fault = picture_faults.get(name, f"There is no file “{reference.value}”.")
     if not fault:

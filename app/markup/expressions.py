@@ -22,6 +22,7 @@ from app.estimator.result import Estimate, Figure
 from app.estimator.units import format_value
 from app.markup import quantities
 from app.markup.model import QuestionParameters, RichText
+from app.markup.problems import AuthoringError
 from app.markup.quantities import UNITS, Quantity, UnitMismatchError, format_with_spec
 from app.markup.text import suggest_known_words
 from app.widgets import estimate_view
@@ -30,14 +31,8 @@ Value = Quantity | str | bool
 CATALOGUED = frozenset({"model", "gpu", "system", "network"})  # Kinds of calculator inputs.
 
 
-class FigureError(ValueError):
-    """A figure cannot be computed: problem code and hint."""
-
-    def __init__(self, code: str, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.hint = hint
+class FigureError(AuthoringError):
+    """A figure cannot be computed."""
 
 
 @functools.lru_cache(maxsize=1024)  # of about 17 kB each
@@ -182,14 +177,8 @@ _QUANTITY = "quantity"
 _NO_VALUE = "Leave that value of the parameter out, or change the expression."
 
 
-class ExpressionError(ValueError):
-    """An expression has no value: problem code and hint."""
-
-    def __init__(self, code: str, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.hint = hint
+class ExpressionError(AuthoringError):
+    """An expression has no value."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -344,7 +344,7 @@ class _HtmlRenderer(RendererHTML):
 
     # --- text and links ---
 
-    def code_inline(self, tokens: Sequence[Token], index: int, *_rest: Any) -> str:
+    def code_inline(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
         """Options of a command stay in one line: a dash that ends it would be read as a hyphen."""
         code = escapeHtml(tokens[index].content)
         return f"<code>{_OPTION.sub(_UNBROKEN, code)}</code>"
@@ -407,8 +407,7 @@ class _HtmlRenderer(RendererHTML):
                 context.source_file.add_reference("page", href, line, column)
         return f'<a href="{escapeHtml(href)}">'
 
-    def link_close(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        del rest
+    def link_close(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
         return "</span>" if tokens[index].meta.get("span") else "</a>"
 
     def image(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
@@ -443,15 +442,13 @@ class _HtmlRenderer(RendererHTML):
         report_html_block(tokens[index].content, context.report)
         return ""
 
-    def hook_letters(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        del rest
+    def hook_letters(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
         return "".join(
             f'<b class="{LETTERS[letter].key}">{letter}</b>'
             for letter in tokens[index].content.split()
         )
 
-    def lead(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        del rest
+    def lead(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
         return f"<b>{tokens[index].content.strip()}</b> "
 
     def nothing(self, *_: Any) -> str:
@@ -467,8 +464,7 @@ class _HtmlRenderer(RendererHTML):
             return checked_figures.draw_figure_block(kind.strip(), token, context.source_file)
         return highlight_code(token.content, word)
 
-    def code_block(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        del rest
+    def code_block(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
         return highlight_code(tokens[index].content, "")
 
     def paragraph_close(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
@@ -500,12 +496,10 @@ class _HtmlRenderer(RendererHTML):
             return "<blockquote>\n"
         return render_alert_opening(kind, tokens[index + 1 : closing_index(tokens, index)])
 
-    def blockquote_close(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        del rest
+    def blockquote_close(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
         return render_alert_closing(tokens[index].meta.get("alert", ""))
 
-    def note_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        del rest
+    def note_open(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
         inline = tokens[index + 1]
         inline.children, inline.content = [], ""
         return ""
@@ -530,19 +524,16 @@ class _HtmlRenderer(RendererHTML):
     def table_close(self, *_: Any) -> str:
         return "</table></div>\n"
 
-    def tr_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        del rest
+    def tr_open(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
         return '<tr class="sum">' if tokens[index].meta.get("sum") else "<tr>"
 
-    def th_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        del rest
+    def th_open(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
         if not tokens[index + 1].content:
             tokens[index + 2].tag = "td"
             return "<td>"
         return f'<th scope="col"{_alignment_class(tokens[index])}>'
 
-    def td_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        del rest
+    def td_open(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
         if tokens[index].meta.get("row"):
             return '<th scope="row">'
         return f"<td{_alignment_class(tokens[index])}>"

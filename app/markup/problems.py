@@ -174,6 +174,16 @@ ESTIMATE_EFFORT = 4_000
 PARALLELISM_PLAN_EFFORT = 400_000
 
 
+class AuthoringError(ValueError):
+    """Authored text cannot be used: the code of the problem, a sentence, and a hint."""
+
+    def __init__(self, code: str, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.hint = hint
+
+
 class LimitExceededError(ValueError):
     """A file exceeds a limit: reason, hint, and the line if it is known."""
 

@@ -215,6 +215,15 @@ def closest_unit_hint(word: str) -> str:
     return suggest_known_words(word, (unit for unit in UNITS if unit), _LIKE)
 
 
+def base_unit_of(unit: str) -> str:
+    return UNITS.get(unit, (unit, 1.0))[0]
+
+
+def base_factor_of(unit: str) -> float:
+    """Return how many base units a unit is."""
+    return UNITS.get(unit, (unit, 1.0))[1]
+
+
 class UnitDimension(NamedTuple):
     """The factor of a unit to its base, and its base units with their powers."""
 

@@ -12,7 +12,7 @@ from app.markup.checked_figures import replace_figure_links_by_text
 from app.markup.html_renderer import RenderContext, render_tokens
 from app.markup.markdown_tokens import closing_index, first_line, plain_text, pop_pinned_key
 from app.markup.model import NO_TEXT, RichText
-from app.markup.problems import MOST_OPTIONS, SourceFile, TextPosition
+from app.markup.problems import MOST_OPTIONS, SourceFile
 from app.markup.text import option_key, reduce_to_words
 
 _PERCENT = r"\d{1,3}(?:\.\d{1,5})?[ \t]*%"
@@ -82,10 +82,11 @@ class ParsedOption:
     def checkbox(self) -> str:
         return "[x]" if self.ticked else credit_box(self.credit)
 
-    def locate_text(self, source_file: SourceFile) -> TextPosition:
-        """Return the position of its text, after the box."""
+    def report(self, code: str, message: str, hint: str, source_file: SourceFile) -> None:
+        """Report a problem at its text, after the box."""
         first = self.source.strip().split("\n")[0]
-        return source_file.locate_text(first, self.line, self.line)
+        position = source_file.locate_text(first, self.line, self.line)
+        source_file.report(code, *position, message, hint)
 
 
 def credit_box(credit: float) -> str:
@@ -281,12 +282,10 @@ def require_sole_code_span(option: ParsedOption, source_file: SourceFile) -> str
             hint = "Write each answer as an option of its own: "
             hint += f"- {option.checkbox} `{spans[0].content}`"
         message = f"“{text[:_LONGEST_ANSWER]}” is not one code span."
-        source_file.report("E40", *option.locate_text(source_file), message, hint)
+        option.report("E40", message, hint, source_file)
     elif match := _UNSEEN.search(template):
         message = f"The answer holds a character that nobody types (U+{ord(match[0]):04X})."
-        source_file.report(
-            "E76", *option.locate_text(source_file), message, "Delete it; it is not seen."
-        )
+        option.report("E76", message, "Delete it; it is not seen.", source_file)
     return template
 
 

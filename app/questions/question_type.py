@@ -323,7 +323,7 @@ class ItemComment:
 class ItemSource:
     """An item as written: its heading, its comment and what follows them.
 
-    `text` is all of it, `below` the part after its comment.
+    `text` is all of it.
     """
 
     heading: Token

@@ -470,7 +470,7 @@ class MultipleChoiceType(ChoiceType):
     def guess_rate(self, answer: ChoiceSpec, credit_rule: str) -> float:
         """Return the mean score of random ticks by the question's own rule."""
         right = sum(option.right for option in answer.options)
-        return _expected_guess_credit(right, len(answer.options) - right, credit_rule)
+        return _mean_credit_of_random_ticks(right, len(answer.options) - right, credit_rule)
 
 
 def choice_credit(
@@ -498,7 +498,7 @@ def choice_credit(
 
 
 @functools.cache
-def _expected_guess_credit(right: int, wrong: int, rule: str) -> float:
+def _mean_credit_of_random_ticks(right: int, wrong: int, rule: str) -> float:
     """Return the mean score of random ticks, at least one of them."""
     total = 0.0
     for hits, misses in itertools.product(range(right + 1), range(wrong + 1)):

@@ -226,54 +226,56 @@ def _replace_blanks_by_marks(
         blanks.append(_read_blank(match[1], line, len(blanks), authored))
         return _MARK
 
+    def locate(text: str) -> TextPosition:
+        return source_file.locate_text(text, line, line + 20)
+
+    source_file = authored.source_file
     child.content = _BLANK.sub(cut, child.content)
     if "[[" in child.content or any("[[" in inner for inner in nested):
-        at = authored.source_file.locate_text("[[", line, line + 20)
         message = "A blank is opened and not closed."
-        authored.source_file.report("E54", *at, message, "Close it with ]].")
+        source_file.report("E54", *locate("[["), message, "Close it with ]].")
     elif "]]" in child.content:
         near = child.content[: child.content.index("]]") + 2].split(_MARK)[-1]
-        row, column = authored.source_file.locate_text(near, line, line + 20)
+        row, column = locate(near)
         at = TextPosition(row, column + len(near) - 2)
         message = "A blank is closed that was not opened."
-        authored.source_file.report("E54", *at, message, "Write [[answer]].")
+        source_file.report("E54", *at, message, "Write [[answer]].")
     elif half := _HALF.search(child.content):
-        at = authored.source_file.locate_text(half[0], line, line + 20)
         message = f"“{half[0][:40]}” has one bracket on each side and is no blank."
-        authored.source_file.report("E54", *at, message, f"Write [{shorten(half[0])}].")
+        source_file.report("E54", *locate(half[0]), message, f"Write [{shorten(half[0])}].")
     elif line_ := _LINE.search(child.content):
-        at = authored.source_file.locate_text(line_[0], line, line + 20)
         message = f"“{line_[0][:20]}” is shown as it stands and is no blank."
-        authored.source_file.report("E54", *at, message, "Write [[answer]] in its place.")
+        hint = "Write [[answer]] in its place."
+        source_file.report("E54", *locate(line_[0]), message, hint)
 
 
 def _read_blank(blank_markup: str, line: int, number: int, authored: AuthoredItem) -> ClozeBlank:
+    def report(code: str, message: str, hint: str, needle: str = f"[[{blank_markup[:40]}") -> None:
+        position = source_file.locate_text(needle, line, line + 20)
+        source_file.report(code, *position, message, hint)
+
+    source_file = authored.source_file
     body, _, hint = blank_markup.replace("\uff5c", "|").replace("\uff1f", "?").partition("?")
     accepted, *others = _OTHERS.split(body)
     answers = tuple(a.strip() for a in accepted.split("|") if a.strip())
     wrong = tuple(word.strip() for word in others if word.strip())
     if answers and any(not a.strip() for a in accepted.split("|")):
-        at = authored.source_file.locate_text(f"[[{blank_markup[:40]}", line, line + 20)
         message = f"“{blank_markup.strip()[:40]}” has nothing beside its bar."
-        authored.source_file.report("E54", *at, message, f"Write [[{'|'.join(answers)}]].")
+        report("E54", message, f"Write [[{'|'.join(answers)}]].")
     if two := next(filter(None, map(TWO_ANSWERS.match, answers)), None):
-        at = authored.source_file.locate_text(f"[[{blank_markup[:40]}", line, line + 20)
         message = f"“{two[0]}” has to be typed as a whole."
-        authored.source_file.report("W40", *at, message, f"Write [[{two[1]}|{two[2]}]].")
+        report("W40", message, f"Write [[{two[1]}|{two[2]}]].")
     if not answers:
-        at = authored.source_file.locate_text("[[", line, line + 20)
         message = "A blank has no answer."
-        authored.source_file.report("E54", *at, message, "Write [[answer]].")
+        report("E54", message, "Write [[answer]].", "[[")
     offered = [*map(reduce_to_words, (*answers, *wrong))]
     if others and (len(wrong) < len(others) or len({*offered}) < len(offered)):
-        at = authored.source_file.locate_text(f"[[{blank_markup[:40]}", line, line + 20)
         message = f"“{blank_markup.strip()[:40]}” offers a word twice, or an empty one."
-        authored.source_file.report("E54", *at, message, "Write [[right ~ wrong ~ wrong]].")
+        report("E54", message, "Write [[right ~ wrong ~ wrong]].")
     if _TIGHT.search(body):
-        at = authored.source_file.locate_text(f"[[{blank_markup[:40]}", line, line + 20)
         message = f"“{blank_markup.strip()[:40]}” has no spaces around its tilde."
         apart = _TIGHT.sub(" ~ ", body).strip()
-        authored.source_file.report("E54", *at, message, f"Write [[{shorten(apart)}]].")
+        report("E54", message, f"Write [[{shorten(apart)}]].")
     name = option_key(authored.comment.id, "blank", str(number))
     return ClozeBlank(name, answers, hint.strip(), wrong)
 

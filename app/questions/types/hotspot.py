@@ -299,14 +299,12 @@ def _check_regions_and_labels(answer: HotspotSpec, authored: AuthoredItem) -> No
             message = f"“{option.words[:50]}” names no region of the drawing."
             suggestion = _suggest_option_with_region(option.words[:50])
             hint = f"Begin it with the id of one: - {option.checkbox} {suggestion}."
-            location = option.locate_text(authored.source_file)
-            authored.source_file.report("E59", *location, message, hint)
+            option.report("E59", message, hint, authored.source_file)
         elif not label:
             message = f"The region “{region.region}” has no label."
             corrected = f"{option.checkbox} `{region.region}`"
             hint = f"Write its name behind it: - {corrected} The name."
-            location = option.locate_text(authored.source_file)
-            authored.source_file.report("E59", *location, message, hint)
+            option.report("E59", message, hint, authored.source_file)
         earlier_line = seen.get(region.region) or seen.get(f" {label}")
         if earlier_line and region.region and label:
             message = f"This option says the same as the one in line {earlier_line}."

@@ -62,6 +62,13 @@ class MatchSpec:
     shown_left: tuple[str, ...] = ()
     shown_right: tuple[str, ...] = ()
 
+    @property
+    def asked_rows(self) -> list[MatchRow]:
+        """The rows that are no decoys, as displayed."""
+        place = {key: index for index, key in enumerate(self.shown_left)}
+        rows = [row for row in self.pairs if row.left.plain or row.left.html]
+        return sorted(rows, key=lambda row: place.get(row.key, len(place)))
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MatchColumns:
@@ -129,8 +136,7 @@ class MatchingType(QuestionType[MatchSpec]):
             message = "The table has fewer than two pairs."
             source_file.report("E52", at, 1, message, "Add a row.")
         _check_empty_rights(answer, at, source_file)
-        _check_repeated_lefts(answer, at, authored)
-        _check_repeated_rights(answer, at, authored)
+        _check_repeated_cells(answer, at, source_file)
         tables = [t for t in authored.source.body if t.type == "table_open" and not t.level]
         if len(tables) > 1:
             message = "A second table stands behind the first, and is no part of it."
@@ -168,8 +174,7 @@ class MatchingType(QuestionType[MatchSpec]):
         Each row counts the same unless the item is all or nothing. With `net`, a wrong row
         cancels a right one, and an empty row counts as nothing.
         """
-        rows = [pair for pair in answer.pairs if pair.left.plain or pair.left.html]
-        rows = _sort_rows_as_shown(answer, rows)
+        rows = answer.asked_rows
         known = {pair.answer: pair.right for pair in answer.pairs}
         given = {r.key: first_value(raw, f"pair.{r.key}") for r in rows}
         given = {name: value if value in known else "" for name, value in given.items()}
@@ -192,7 +197,7 @@ class MatchingType(QuestionType[MatchSpec]):
         self, answer: MatchSpec, raw: SubmittedFields, stem: RichText
     ) -> str:
         del stem
-        rows = [pair for pair in answer.pairs if pair.left.plain or pair.left.html]
+        rows = answer.asked_rows
         empty = sum(not first_value(raw, f"pair.{row.key}") for row in rows)
         return f"Choose a match for each row; {empty} of {len(rows)} have none." if empty else ""
 
@@ -239,7 +244,7 @@ class MatchingType(QuestionType[MatchSpec]):
 
     def guess_rate(self, answer: MatchSpec, credit_rule: str) -> float:
         """Return the guess rate: 1/k in each row for k right cells."""
-        rows = sum(bool(pair.left.plain or pair.left.html) for pair in answer.pairs)
+        rows = len(answer.asked_rows)
         cells = len({pair.answer for pair in answer.pairs})
         # With `net`, a wrong row cancels a right one. Guessing earns very little, which is
         # counted as 0.
@@ -283,26 +288,19 @@ def _check_empty_rights(answer: MatchSpec, table_line: int, source_file: SourceF
             source_file.report("E52", row, 1, message, "Fill it, or delete the row.")
 
 
-def _check_repeated_lefts(answer: MatchSpec, table_line: int, authored: AuthoredItem) -> None:
-    seen: set[str] = set()
-    for index, pair in enumerate(answer.pairs):
-        words = reduce_to_words(pair.left.plain)
-        if words and words in seen:
-            message = f"“{pair.left.plain[:50]}” stands twice on the left."
-            hint = "Change one: what is asked twice has two right answers."
-            authored.source_file.report("E53", table_line + 2 + index, 1, message, hint)
-        seen.add(words)
-
-
-def _check_repeated_rights(answer: MatchSpec, table_line: int, authored: AuthoredItem) -> None:
-    seen: set[str] = set()
-    for index, pair in enumerate(answer.pairs):
-        words = reduce_to_words(pair.right.plain)
-        if words and words in seen and not pair.why.html:
-            message = f"“{pair.right.plain[:50]}” stands twice on the right."
-            hint = "Say in the third column why both count, or change one."
-            authored.source_file.report("E53", table_line + 2 + index, 1, message, hint)
-        seen.add(words)
+def _check_repeated_cells(answer: MatchSpec, table_line: int, source_file: SourceFile) -> None:
+    """Check that no cell stands twice on a side; on the right, a reason allows it (E53)."""
+    seen: set[tuple[str, str]] = set()
+    for row, pair in enumerate(answer.pairs, table_line + 2):
+        for side, cell in (("left", pair.left), ("right", pair.right)):
+            words = reduce_to_words(cell.plain)
+            if words and (side, words) in seen and (side == "left" or not pair.why.html):
+                hint = "Change one: what is asked twice has two right answers."
+                if side == "right":
+                    hint = "Say in the third column why both count, or change one."
+                message = f"“{cell.plain[:50]}” stands twice on the {side}."
+                source_file.report("E53", row, 1, message, hint)
+            seen.add((side, words))
 
 
 def _cell_text(cell: RichText) -> str:
@@ -314,11 +312,6 @@ def _matching_credit(good: int, wrong: int, rows: int, rule: str) -> float:
     if rule == "off":
         return float(good == rows)
     return clamp_fraction(good - wrong if rule in {"net", "coverage"} else good, rows)
-
-
-def _sort_rows_as_shown(answer: MatchSpec, rows: list[MatchRow]) -> list[MatchRow]:
-    place = {name: index for index, name in enumerate(answer.shown_left)}
-    return sorted(rows, key=lambda row: place.get(row.key, len(place)))
 
 
 def _grade_row(row: MatchRow, given: str, text_by_answer: dict[str, RichText]) -> PartResult:

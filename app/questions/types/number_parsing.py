@@ -9,7 +9,7 @@ from typing import NamedTuple
 from app.estimator.units import COUNT_SUFFIX, MINUS
 from app.markup import quantities
 from app.markup.model import NO_TEXT, RichText
-from app.markup.problems import ProblemText
+from app.markup.problems import AuthoringError, ProblemText
 from app.markup.quantities import CURRENCIES, UNIT_SPELLINGS, UNITS, Quantity, UnitMismatchError
 from app.questions.question_type import QUOTES, remove_invisible_characters
 
@@ -232,18 +232,17 @@ def read_unit(word: str, expected_unit: str) -> TypedUnit | None:
     word = " ".join(word.replace("μ", "µ").split())
     word = _replace_currency_by_code(re.sub(r" ?/ ?| per ", "/", word), expected_unit)
     if not word:
-        return TypedUnit("", 1.0, base_unit(expected_unit) == "")
+        return TypedUnit("", 1.0, quantities.base_unit_of(expected_unit) == "")
     if _is_count_unit(expected_unit) and (scale := _count_factor(word, expected_unit)):
         return TypedUnit(word, scale, fits=True)
     name = _find_unit_by_symbol_or_word(word) or _expected_unit_ignoring_case(word, expected_unit)
     if name is None:
         return None
-    return TypedUnit(name, UNITS[name][1], base_unit(name) == base_unit(expected_unit))
-
-
-def base_unit(unit: str) -> str:
-    """Return the base unit of `unit`; empty for plain numbers."""
-    return UNITS.get(unit, (unit, 1.0))[0]
+    return TypedUnit(
+        name,
+        UNITS[name][1],
+        quantities.base_unit_of(name) == quantities.base_unit_of(expected_unit),
+    )
 
 
 def _normalize_number_text(text: str) -> str:
@@ -307,7 +306,7 @@ def _apply_exponent_or_nan(digits: str, power_of_ten: str | None, raised_to: str
 
 def _is_count_unit(unit: str) -> bool:
     nouns = {"", "token", "sequence", "parameter", "GPU", "node", "layer"}
-    return base_unit(unit) in nouns and unit != "%"
+    return quantities.base_unit_of(unit) in nouns and unit != "%"
 
 
 def _count_factor(word: str, expected_unit: str) -> float | None:
@@ -319,9 +318,9 @@ def _count_factor(word: str, expected_unit: str) -> float | None:
     if name is None or not _is_count_unit(name):
         return None
     is_same_kind = (
-        base_unit(name) == base_unit(expected_unit)
-        or not base_unit(name)
-        or not base_unit(expected_unit)
+        quantities.base_unit_of(name) == quantities.base_unit_of(expected_unit)
+        or not quantities.base_unit_of(name)
+        or not quantities.base_unit_of(expected_unit)
     )
     return (factor or 1.0) if is_same_kind else None
 
@@ -352,7 +351,10 @@ def _find_unit_by_symbol_or_word(word: str) -> str | None:
 
 def _expected_unit_ignoring_case(word: str, expected_unit: str) -> str | None:
     fits = [
-        u for u in UNITS if u.lower() == word.lower() and base_unit(u) == base_unit(expected_unit)
+        u
+        for u in UNITS
+        if u.lower() == word.lower()
+        and quantities.base_unit_of(u) == quantities.base_unit_of(expected_unit)
     ]
     factors = {UNITS[u][1] for u in fits}
     return fits[0] if len(factors) == 1 else None
@@ -454,14 +456,8 @@ _LARGEST = "Write less than 1e300, in a larger unit where there is one."
 _MOST_DIGITS = 15  # Digits that a float can represent.
 
 
-class AnswerRangeError(ValueError):
-    """An answer is not a valid range: problem code and hint."""
-
-    def __init__(self, code: str, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.hint = hint
+class AnswerRangeError(AuthoringError):
+    """An answer is not a valid range."""
 
 
 def read_answer_range(text: str, default_tolerance: float | None = None) -> AnswerRange:

@@ -263,7 +263,7 @@ class OrderingType(QuestionType[OrderSpec]):
         """Return the mean score of a shuffled order by the question's own rule."""
         if answer.distractors or credit_rule == "":
             return 1 / math.factorial(len(answer.steps) + len(answer.distractors))
-        return _expected_guess_credit(len(answer.steps), credit_rule)
+        return _mean_credit_of_shuffled_order(len(answer.steps), credit_rule)
 
 
 def order_credit(right: Sequence[str], given: Sequence[str], rule: str) -> float:
@@ -301,7 +301,7 @@ def _check_list_markup(answer: OrderSpec, authored: AuthoredItem) -> None:
         if option.ticked:
             message = f"“{option.words[:40]}” is ticked, and is no step."
             hint = "Put it into the numbered list, or take the tick away."
-            source_file.report("E21", *option.locate_text(source_file), message, hint)
+            option.report("E21", message, hint, source_file)
     items = [t for t in authored.parts.block if t.type == "list_item_open"]
     for item, step in zip([t for t in items if t.level == 1], answer.steps, strict=False):
         if not step.text.html:
@@ -376,29 +376,28 @@ def _grade_steps(answer: OrderSpec, given: list[str]) -> tuple[PartResult, ...]:
     """Return the steps in the right order, then the distractors placed."""
     place_by_key = {key: number for number, key in enumerate(given, 1)}
     steps = [
-        _grade_step(s.key, s.text, s.feedback, str(n), place_by_key.get(s.key))
-        for n, s in enumerate(answer.steps, 1)
+        _grade_step(step, str(place), place_by_key.get(step.key))
+        for place, step in enumerate(answer.steps, 1)
     ]
     placed_distractors = [
-        _grade_step(d.key, d.text, d.feedback, "", place_by_key.get(d.key))
-        for d in answer.distractors
+        _grade_step(distractor, "", place_by_key.get(distractor.key))
+        for distractor in answer.distractors
     ]
     return (*steps, *placed_distractors)
 
 
-def _grade_step(
-    key: str, text: RichText, feedback: RichText, right_place: str, given_place: int | None
-) -> PartResult:
+def _grade_step(step: Choice, right_place: str, given_place: int | None) -> PartResult:
+    given = str(given_place) if given_place else ""
     return PartResult(
-        key=key,
+        key=step.key,
         label=right_place,
-        text=text,
+        text=step.text,
         chosen=given_place is not None,
         wanted_chosen=bool(right_place),
-        good=(str(given_place) if given_place else "") == right_place,
-        given=escape_typed_text(str(given_place) if given_place else ""),
+        good=given == right_place,
+        given=escape_typed_text(given),
         wanted=escape_typed_text(right_place),
-        feedback=feedback,
+        feedback=step.feedback,
     )
 
 
@@ -429,7 +428,7 @@ def _longest_common_subsequence(one: Sequence[str], other: Sequence[str]) -> int
 
 
 @functools.cache
-def _expected_guess_credit(steps: int, rule: str) -> float:
+def _mean_credit_of_shuffled_order(steps: int, rule: str) -> float:
     """Return the mean score of a shuffled order: by the longest run, or by positions."""
     if steps < 2:
         return 1.0

@@ -81,19 +81,16 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
         del exam
         for option, short in zip(authored.parts.options, answer.options, strict=False):
             if same_words(short.answer, "") and not authored.computed:
-                place = option.locate_text(authored.source_file)
                 message = f"The answer “{short.answer}” holds no word to be typed."
-                authored.source_file.report("E24", *place, message, "Write a word.")
+                option.report("E24", message, "Write a word.", authored.source_file)
             elif "|" in short.answer:
-                place = option.locate_text(authored.source_file)
                 message = f"“{short.answer}” would have to be typed with its bar."
                 hint = f"Write each answer as an option: - [x] `{_text_before_bar(short.answer)}`"
-                authored.source_file.report("E24", *place, message, hint)
+                option.report("E24", message, hint, authored.source_file)
             elif two := TWO_ANSWERS.match(short.answer):
-                place = option.locate_text(authored.source_file)
                 message = f"“{short.answer}” has to be typed as a whole."
                 hint = f"Write each answer as an option: - [x] `{two[1]}` and - [x] `{two[2]}`"
-                authored.source_file.report("W40", *place, message, hint)
+                option.report("W40", message, hint, authored.source_file)
         check_authored_options(authored.parts.options, authored.line, authored.source_file)
 
     def options_for_statistics(self, answer: ShortAnswerSpec) -> tuple[StatisticsOption, ...]:
