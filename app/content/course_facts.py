@@ -67,7 +67,6 @@ SHORT = 0.4
 
 
 def can_be_shortened(exam: ExamBlueprint) -> bool:
-    """Return whether shorter papers can be made from an exam."""
     return exam.questions >= WHOLE
 
 
@@ -76,7 +75,6 @@ def short_exam_question_count(exam: ExamBlueprint) -> int:
 
 
 def short_exam(exam: ExamBlueprint) -> ExamBlueprint:
-    """Return the short version of an exam, with the same domain weights."""
     domains = apportion(exam.domains, short_exam_question_count(exam))
     return derive_exam(exam, "short", "Short mock exam", domains)
 

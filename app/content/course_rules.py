@@ -178,7 +178,6 @@ def check_references(course: ParsedCourse) -> list[ContentProblem]:
 
 
 def _moved_topic_hint(path: str, reference: CrossReference, renamed: Mapping[str, str]) -> str:
-    """Return a hint if the topic's folder was probably renamed."""
     new_slug = renamed.get(reference.value, "") if reference.kind == "topic" else ""
     if new_slug and path == "syllabus.toml":
         hint = f'If its folder is “{new_slug}” now, write "{new_slug}" in its place in order; '
@@ -570,7 +569,6 @@ def _domain_shortage_message(
 
 
 def _fill_domain_hint(drafts: Counter[str], lacking: int) -> str:
-    """Return the hint to finish drafts and write the remaining questions."""
     hint = build_drafts_hint([f"{count} of {path}" for path, count in drafts.items()])
     remaining = lacking - drafts.total()
     return f"{hint} Write {remaining} more beside them, or ask fewer." if remaining > 0 else hint

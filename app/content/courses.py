@@ -74,5 +74,4 @@ class CourseRegistry:
 
     @property
     def problem_count(self) -> int:
-        """The number of problems in the files of all courses."""
         return sum(len(live.current().problems) for live in self.libraries.values())

@@ -112,8 +112,6 @@ _CALCULATOR_MINUTES = 1.5
 
 
 class GlossaryLinker(Protocol):
-    """Links the first mention of each glossary term in HTML."""
-
     def link(self, html: str) -> str:
         """Return the HTML with links added."""
 
@@ -170,8 +168,6 @@ def lay_out_page(
 
 
 class _PageBuilder:
-    """Builds the sections of a page in file order."""
-
     def __init__(self, context: RenderContext, linker: GlossaryLinker) -> None:
         self.context = context
         self.linker = linker
@@ -183,7 +179,6 @@ class _PageBuilder:
         self.open = _OpenSection("", "", 0)
 
     def close_section(self) -> None:
-        """Finish the current section, unless it is empty."""
         section = self.open
         if section.pieces or section.anchor:
             text = "\n".join(section.words)
@@ -404,7 +399,6 @@ def _build_items(
 
 
 def _has_empty_id(source: ItemSource) -> bool:
-    """Return whether the comment has an empty `q:`."""
     node = source.comment.fields.values.get("q")
     return isinstance(node, YamlText) and not node.text
 
@@ -426,7 +420,6 @@ def _unidentified_item(source: ItemSource, source_file: SourceFile) -> Unidentif
 
 
 def _limit_items(sources: list[ItemSource], source_file: SourceFile) -> list[ItemSource]:
-    """Return the items up to the limit, reporting the first beyond it."""
     if len(sources) > MOST_ITEMS:
         source_file.item = ""
         message = f"The file has {len(sources):,} items; the limit is {MOST_ITEMS:,}."
@@ -462,7 +455,6 @@ def _build_and_check_item(
 
 
 def _add_reverse_card(built: ParsedItem, items: Items) -> None:
-    """Add the reverse card if a card has `reverse: yes`."""
     card = built.item
     has_reverse = built.authored.comment.field_text("reverse").lower() in {"yes", "true"}
     if not isinstance(card, Flashcard) or not has_reverse:

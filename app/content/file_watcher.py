@@ -32,7 +32,6 @@ _MOST_PROCESSES = 8
 
 
 def parse_files(jobs: Sequence[ParseJob]) -> list[ParsedFile]:
-    """Parse many files; returns the results in order."""
     count = min(_count_processors(), _MOST_PROCESSES)
     # Forking with other threads running would copy their locks in locked state.
     can_fork = threading.active_count() == 1 and hasattr(os, "fork")
@@ -222,13 +221,11 @@ def list_misnamed_files(folder: Path) -> dict[str, str]:
 
 
 def list_nested_topic_pages(folder: Path) -> list[str]:
-    """Return pages that lie deeper than those of topics."""
     paths = (str(file.relative_to(folder)) for file in folder.glob("topics/*/**/concept.md"))
     return sorted(path for path in paths if path.count("/") > 2 and _is_encodable(path))
 
 
 def list_empty_topic_folders(folder: Path) -> list[str]:
-    """Return topic folders without any file."""
     return sorted(
         f"topics/{topic.name}"
         for topic in folder.glob("topics/*/")
@@ -246,8 +243,6 @@ def _file_stamp(path: str) -> FileStamp | None:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FileStamps:
-    """The timestamps of a course's files and folders."""
-
     stamps: Mapping[str, FileStamp | None]
     settled: bool
 

@@ -526,7 +526,6 @@ def _find_list_mistake(name: str, node: Node) -> ListMistake | None:
 
 
 def parse_number_or_text(text: str) -> str | float:
-    """Return a number if the whole text is one, else the text."""
     if not _NUMBER.match(text.strip()):
         return text.strip()
     number = float(text)

@@ -186,7 +186,6 @@ def _is_lab(source: ItemSource) -> bool:
 
 
 def _drop_parts_beyond_limit(source: ItemSource, parts: ItemParts, source_file: SourceFile) -> None:
-    """Report and drop options and hints beyond the limits."""
     for label, limit, entries in (
         ("options", MOST_OPTIONS, parts.options),
         ("hints", MOST_HINTS, parts.hints),
@@ -345,7 +344,6 @@ def _declared_or_inferred_type(
 def _infer_missing_type(
     source: ItemSource, parts: ItemParts, kind: FileKind, source_file: SourceFile
 ) -> str:
-    """Infer the type of an item without one."""
     if kind == "cards" and not parts.options:
         return "card"
     if _is_lab(source):

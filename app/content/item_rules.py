@@ -132,7 +132,6 @@ def _right_answers_for(
 
 
 def _estimate_check_microseconds(question: Question, computed: QuestionParameters) -> float:
-    """Return the cost of trying every combination."""
     per_combination = COMBINATION_EFFORT + 0.05 * sum(map(len, _all_templates(question)))
     per_combination += types.type_of(question).combination_check_microseconds(question.answer)
     for _, text in computed.lets:
@@ -724,7 +723,6 @@ def _check_named_quote(tokens: list[Token], at: int, source_file: SourceFile) ->
 
 
 def _is_alert_empty(tokens: list[Token], at: int) -> bool:
-    """Return whether an alert contains only its marker."""
     closing = tokens[at + 4].type if at + 4 < len(tokens) else "blockquote_close"
     return not tokens[at + 2].content.strip() and closing == "blockquote_close"
 

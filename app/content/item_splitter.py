@@ -62,7 +62,6 @@ def find_stray_answers(prose: Sequence[Token], *, page: bool = True) -> Iterator
 
 
 def find_heading_after(prose: Sequence[Token], at: int) -> int:
-    """Return the index of the next heading, of any level."""
     for index in range(at + 1, len(prose)):
         if prose[index].type == "heading_open" and not prose[index].level:
             return index
@@ -603,7 +602,6 @@ def _stray_comment_line_or_zero(prose: list[Token], at: int, source_file: Source
 
 
 def _unidentified_item(prose: list[Token], at: int, source_file: SourceFile) -> UnidentifiedItem:
-    """Describe the item of a heading without a comment."""
     section = prose[at : find_heading_after(prose, at)]
     first, end = last_line(section[0]), max(map(last_line, section))
     body_text = replace_figure_links_by_text("\n".join(source_file.lines[first:end]))

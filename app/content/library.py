@@ -93,7 +93,6 @@ NOTHING = CourseWithDrafts({}, {}, {})
 
 
 def drop_unpublished_items(items: Mapping[str, Item]) -> dict[str, Item]:
-    """Return the items that learners may see."""
     return {name: item for name, item in items.items() if item.status == "live"}
 
 
@@ -136,7 +135,6 @@ def _topic_of_problem(problem: ContentProblem) -> str:
 
 
 def _is_in_unpublished_item(problem: ContentProblem, starts: list[ItemStart]) -> bool:
-    """Return whether the last item at or above a problem is not live."""
     at = bisect.bisect_right(starts, ItemStart(problem.line, is_live=True)) - 1
     return at >= 0 and not starts[at].is_live
 
@@ -235,7 +233,6 @@ class ItemInFile(NamedTuple):
 
 
 def _items_with_errors(problems: list[ContentProblem]) -> set[ItemInFile]:
-    """Return the items that errors leave out."""
     errors = [p for p in problems if p.item and p.severity == "error"]
     return {ItemInFile(p.item, path) for p in errors for path in _list_possible_item_files(p)}
 
@@ -314,7 +311,6 @@ def _owned_items(
 
 
 def _is_owner_at(owner: IdClaim | None, path: str, line: int) -> bool:
-    """Return whether the item at this path and line owns the id."""
     return owner is not None and (owner.path, owner.fingerprint.line) == (path, line)
 
 

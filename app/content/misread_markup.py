@@ -97,7 +97,6 @@ def report_markup_in_plain_value(
 
 
 def _report_unmatched_emphasis_marks(inline: Token, source_file: SourceFile) -> None:
-    """Report unmatched marks of bold or struck-through words."""
     for child in inline.children or ():
         match = _STARS.search(child.content) if child.type == "text" else None
         if match and match[0] in inline.content and f"\\{match[0][0]}" not in inline.content:

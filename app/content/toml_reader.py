@@ -336,7 +336,6 @@ def _report_missing_course_title(
 
 
 def _read_boolean_or_true(table: Mapping[str, Any], key: str, source_file: SourceFile) -> bool:
-    """Return a boolean key, True by default."""
     value = table.get(key, True)
     if not isinstance(value, bool):
         _report_bad_value(key, "true or false", source_file)

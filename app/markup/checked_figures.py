@@ -88,8 +88,6 @@ _PHYSICAL = frozenset(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FigureLink:
-    """Target of a `calc:`, `hw:` or `model:` link."""
-
     scheme: str
     name: str
     inputs: Mapping[str, str]

@@ -106,7 +106,6 @@ def _cached_value(name: str, inputs: tuple[tuple[str, str], ...], output: str) -
 
 
 def calculator_url(name: str, inputs: Mapping[str, str], output: str = "") -> str:
-    """Return the URL of the calculator with these inputs filled in."""
     return estimate_view.calculator_url(
         name.replace("_", "-"), urlencode(dict(inputs)), anchor=output
     )

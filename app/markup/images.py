@@ -286,7 +286,6 @@ class _SvgParser:
     least: float = _TEXT
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        """Write an element's opening tag after checking all of its attributes."""
         if name not in _ELEMENTS or (name == "svg") == bool(self.open_elements):
             raise _SvgError(f"the element <{name}> is not allowed here", _replacement_hint(name))
         if len(self.open_elements) >= _DEEPEST:
@@ -304,7 +303,6 @@ class _SvgParser:
             self._extend_region_boxes(attributes)
 
     def end(self, name: str) -> None:
-        """Write the end tag of an element."""
         self.open_elements.pop()
         self.font_sizes.pop()
         if name != "svg" and name not in self.said:
@@ -403,7 +401,6 @@ def _explain_unclickable_region(name: str, box: RegionBox | None) -> str:
 
 
 def _replacement_hint(element: str) -> str:
-    """Return what to use in place of an element that is not allowed."""
     if ":" in element:
         return "Save the drawing as plain SVG, without what the editor adds."
     allowed_elements = ", ".join(sorted(_ELEMENTS - {"svg"}))
@@ -453,7 +450,6 @@ def _closest_class_hint(value: str) -> str:
 
 
 def _leading_number_or_example(value: str) -> str:
-    """Return the number at the start of a value, or an example."""
     match = re.match(r"\s*(-?\d{1,5}(?:\.\d{1,4})?)", value)
     return match[1] if match else "24"
 

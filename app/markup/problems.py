@@ -89,7 +89,6 @@ def make_problem(
 
 
 def _shorten_message(message: str) -> str:
-    """Shorten a message: text quoted in it may be a whole file."""
     return message if len(message) <= _LONGEST else f"{message[:_LONGEST]}…"
 
 
@@ -345,7 +344,6 @@ class SourceFile:
         self.problems.append(problem)
 
     def add_reference(self, kind: Reference, value: str, line: int, column: int) -> None:
-        """Add a reference to be checked against the other files."""
         self.references.append(CrossReference(kind, value, line, column, self.item))
 
     def record_broken_comment_id(self, comment: str, line: int) -> None:
@@ -390,7 +388,6 @@ class SourceFile:
 def make_reference_problem(
     path: str, reference: CrossReference, code: str, message: str, hint: str = ""
 ) -> ContentProblem:
-    """Create a problem at a reference in the file at `path`."""
     location = ProblemLocation(path, reference.line, reference.column)
     return make_problem(location, code, message, hint, reference.item)
 

@@ -52,12 +52,10 @@ class LabCommand:
 
     @property
     def name(self) -> str:
-        """Return its first spelling."""
         return self.spellings[0].plain
 
     @property
     def sample_line(self) -> str:
-        """Return what a learner could type."""
         return self.name.replace(shell.ANYTHING, "text")
 
     @property
@@ -161,7 +159,6 @@ class LabSession:
 
     @property
     def executed_commands(self) -> tuple[int, ...]:
-        """Return the indices of all commands that ran."""
         return tuple(index for entry in self.entries for index in entry.commands)
 
 

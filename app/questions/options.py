@@ -114,7 +114,6 @@ def _item_texts(tokens: list[Token]) -> list[Token]:
 
 
 def read_options(tokens: list[Token], source_file: SourceFile) -> list[ParsedOption]:
-    """Parse the options of a task list; report malformed boxes (E24)."""
     options: list[ParsedOption] = []
     end = closing_index(tokens, 0)
     index = 1
@@ -178,7 +177,6 @@ def _parse_option(inside: list[Token], line: int, source_file: SourceFile) -> Pa
 
 
 def _report_nested_options(inside: list[Token], source_file: SourceFile) -> None:
-    """Report options nested in another option (E24)."""
     for token in inside[2:]:
         if token.type == "inline" and _BOX.match(token.content):
             message = "This option stands inside of the one above it."
@@ -244,7 +242,6 @@ def optional_rich_text(tokens: list[Token], context: RenderContext) -> RichText:
 def build_choices(
     item_id: str, options: list[ParsedOption], context: RenderContext
 ) -> tuple[Choice, ...]:
-    """Return the options as values, in authored order."""
     taken_keys: set[str] = set()
     choices = []
     for option in options:
@@ -327,7 +324,6 @@ def check_authored_options(
 def check_any_option_right(
     options: Sequence[ParsedOption], line: int, source_file: SourceFile
 ) -> None:
-    """Check that at least one option is ticked (E20)."""
     if not any(o.ticked for o in options):
         first = options[0].line if options else line
         hint = "Mark the right one with [x]."
@@ -382,7 +378,6 @@ def check_option_count(
 
 
 def check_duplicate_options(options: Sequence[ParsedOption], source_file: SourceFile) -> None:
-    """Check that no two options read the same (E23)."""
     seen: dict[str, int] = {}
     for option in options:
         normalized_text = " ".join(option.words.lower().split()).rstrip(".")
@@ -395,7 +390,6 @@ def check_duplicate_options(options: Sequence[ParsedOption], source_file: Source
 def check_feedback_of_wrong_options(
     options: Sequence[ParsedOption], source_file: SourceFile
 ) -> None:
-    """Check that every wrong option has feedback (W25)."""
     for option in options:
         if not option.ticked and not option.feedback:
             verdict = "not wholly right" if option.credit else "wrong"

@@ -289,12 +289,10 @@ def option_with_feedback_html(choice: Choice) -> str:
 
 
 def feedback_html(feedback: RichText) -> str:
-    """Render feedback, if there is any."""
     return f'<div class="why">{feedback.html}</div>' if feedback.html else ""
 
 
 def block_html(text: RichText) -> str:
-    """Render a text as a block, if there is any."""
     return f"<div>{text.html}</div>" if text.html else ""
 
 
@@ -306,7 +304,6 @@ class ItemComment:
     column: int
 
     def field_text(self, name: str) -> str:
-        """Return the value of a key, empty if it is absent."""
         return strict_yaml.single_text(self.fields.values.get(name))
 
     def is_true(self, name: str) -> bool:
@@ -367,7 +364,6 @@ class AuthoredItem:
 
     @property
     def source_file(self) -> SourceFile:
-        """Return the file, which collects problems."""
         return self.context.source_file
 
     def determine_exam_use(self, file_in_exams: bool) -> str:

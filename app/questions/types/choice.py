@@ -151,7 +151,6 @@ class ChoiceType(QuestionType[ChoiceSpec]):
     def check_option_feedback(
         self, options: Sequence[ParsedOption], source_file: SourceFile
     ) -> None:
-        """Check that each wrong option has feedback (W25)."""
         check_feedback_of_wrong_options(options, source_file)
 
     def check_wording(
@@ -189,7 +188,6 @@ class ChoiceType(QuestionType[ChoiceSpec]):
             source_file.report("E21", line, 1, message, hint)
 
     def combination_check_microseconds(self, answer: ChoiceSpec) -> float:
-        """Return the cost of comparing each option with each."""
         return 0.2 * len(answer.options) ** 2
 
     def find_variant_faults(
@@ -235,7 +233,6 @@ class ChoiceType(QuestionType[ChoiceSpec]):
         )
 
     def score(self, answer: ChoiceSpec, chosen: set[str], credit_rule: str) -> float:
-        """Return the score 0..1 of the chosen options."""
         del credit_rule
         return min(option_score(o) for o in answer.options if o.key in chosen)
 
@@ -253,7 +250,6 @@ class ChoiceType(QuestionType[ChoiceSpec]):
         return choice_card_faces(answer.options)
 
     def sample_responses(self, answer: ChoiceSpec) -> Iterator[LabeledResponse]:
-        """Yield each option, the right one first."""
         for option in sorted(answer.options, key=lambda o: not o.right):
             yield LabeledResponse(option.text.plain, {"answer": [option.key]})
 
@@ -264,7 +260,6 @@ class ChoiceType(QuestionType[ChoiceSpec]):
         return (1 + partial_credit) / max(1, len(answer.options))
 
     def guess_percent(self, answer: ChoiceSpec) -> float | None:
-        """Return the expected percent of a blind guess."""
         right = sum(option.right for option in answer.options)
         return guess_percent(self.name, len(answer.options), right)
 
@@ -281,7 +276,6 @@ def _report_options_referring_to_others(
 
 
 def infer_choice_kind(options: Sequence[ParsedOption]) -> ChoiceKind:
-    """Return the type of options whose item names none."""
     if {o.words.strip(" .").lower() for o in options} == {"true", "false"}:
         return "true-false"
     return "multiple" if sum(o.ticked for o in options) > 1 else "single"
@@ -306,12 +300,10 @@ def grade_options(
 
 
 def option_letters(options: Sequence[Choice], selected: Sequence[Choice]) -> str:
-    """Return the letters of some of the options, as displayed."""
     return ", ".join(LETTERS[options.index(o) % len(LETTERS)] for o in selected)
 
 
 def choice_card_faces(options: Sequence[Choice]) -> CardFaces:
-    """Return options with letters as the two faces of a card."""
     lettered = [(LETTERS[i % len(LETTERS)], option) for i, option in enumerate(options)]
     options_html = (
         f'<ol class="letters" type="A">{list_items_html(o.text.html for _, o in lettered)}</ol>'
@@ -360,7 +352,6 @@ class SingleChoiceType(ChoiceType):
             _check_answer_cues(authored.parts.options, authored.source_file)
 
     def position_of_only_right_option(self, answer: ChoiceSpec) -> int | None:
-        """Return the position of the right option in authored order."""
         right = [i for i, option in enumerate(answer.options) if option.right]
         return right[0] if right else None
 
@@ -448,7 +439,6 @@ class MultipleChoiceType(ChoiceType):
             source_file.report("E33", line, 1, message, hint)
 
     def score(self, answer: ChoiceSpec, chosen: set[str], credit_rule: str) -> float:
-        """Return the score by the rule of the item."""
         right = {o.key for o in answer.options if o.right}
         return choice_credit(right, chosen, len(answer.options), credit_rule)
 
@@ -460,7 +450,6 @@ class MultipleChoiceType(ChoiceType):
         return f"{len(right & chosen)} right less {len(chosen - right)} wrong, of {len(right)}"
 
     def sample_responses(self, answer: ChoiceSpec) -> Iterator[LabeledResponse]:
-        """Yield all right options, each alone, and every option."""
         right = [o.key for o in answer.options if o.right]
         yield LabeledResponse("All that are right", {"answer": right})
         for option in answer.options:
@@ -531,7 +520,6 @@ class TrueFalseType(ChoiceType):
     def check_option_feedback(
         self, options: Sequence[ParsedOption], source_file: SourceFile
     ) -> None:
-        """Check the feedback: one reason is enough for both options."""
         if not any(o.feedback for o in options):
             check_feedback_of_wrong_options(options, source_file)
 

@@ -58,7 +58,6 @@ class ClozeBlank:
         return tuple(sorted(words, key=lambda word: (reduce_to_words(word), word)))
 
     def accepts_response(self, given: str) -> bool:
-        """Return whether a response fills the blank correctly."""
         if self.wrong:
             return given == self.answers[0]
         return any(same_words(right, given) for right in self.answers)
@@ -91,11 +90,9 @@ class ClozeType(QuestionType[ClozeSpec]):
     begins = True
 
     def recognizes_block(self, block: Token, options: Sequence[ParsedOption]) -> bool:
-        """Recognize the type by two brackets, closed or not."""
         return block.type == "inline" and "[[" in block.content and not options
 
     def parse(self, authored: AuthoredItem) -> ClozeSpec:
-        """Parse the text, split at its blanks."""
         blocks = authored.parts.stem
         cloze = _read_cloze(blocks, authored)
         if "[[" in authored.source.heading.content:
@@ -138,7 +135,6 @@ class ClozeType(QuestionType[ClozeSpec]):
                 source_file.report("W56", line, 1, message, "Reword the text.")
 
     def right_answer_texts(self, answer: ClozeSpec) -> list[str]:
-        """Return the answers of the blanks."""
         return [words for blank in answer.blanks for words in blank.answers]
 
     def grade(
@@ -171,13 +167,11 @@ class ClozeType(QuestionType[ClozeSpec]):
         return {f"blank.{blank.key}": ["?"] for blank in answer.blanks}
 
     def card_sides_below_stem(self, answer: ClozeSpec, gap: RenderGap) -> CardFaces:
-        """Return the text with its blanks, then filled."""
         gaps = [gap(escape(b.hint or " / ".join(b.choices))) for b in answer.blanks]
         words = [f"<b>{escape(' or '.join(b.answers))}</b>" for b in answer.blanks]
         return CardFaces(_cloze_html(answer, gaps), _cloze_html(answer, words))
 
     def sample_responses(self, answer: ClozeSpec) -> Iterator[LabeledResponse]:
-        """Yield all blanks right, each wrong alone, all wrong."""
         right = {f"blank.{b.key}": [b.answers[0]] for b in answer.blanks if b.answers}
         yield LabeledResponse("Every gap right", right)
         wrong = {

@@ -43,8 +43,6 @@ _HARM = 0.25
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ConsoleSpec:
-    """A lab, and the diagnoses to choose from."""
-
     diagnoses: tuple[Choice, ...]
     lab: Lab
 
@@ -98,7 +96,6 @@ class ConsoleType(QuestionType[ConsoleSpec]):
         check_lab(answer.lab, authored)
 
     def key_texts(self, answer: ConsoleSpec) -> list[str]:
-        """Return the diagnosis, and what the goal asks for."""
         needed = (c.name for c in answer.lab.commands if c.needed)
         return [*self.right_answer_texts(answer), *answer.lab.goal, *needed]
 
@@ -108,7 +105,6 @@ class ConsoleType(QuestionType[ConsoleSpec]):
         return dataclasses.replace(answer, diagnoses=tuple(diagnoses))
 
     def template_data(self, answer: ConsoleSpec, typed: DraftFields) -> OpenLab:
-        """Return the session of the lines that the form sent."""
         lines, terminal = _typed_lines(typed), CommandMatcher(answer.lab)
         completions = (" ".join([p, *options]) for p, options in terminal.options.items())
         draft = first_value(typed, "command")
@@ -169,7 +165,6 @@ class ConsoleType(QuestionType[ConsoleSpec]):
         )
 
     def card_sides_below_stem(self, answer: ConsoleSpec, gap: RenderGap) -> CardFaces:
-        """Return the diagnoses, then the right one with the shortest way."""
         del gap
         options_html, answer_html = choice_card_faces(answer.diagnoses)
         steps = [

@@ -126,13 +126,11 @@ class PlanCondition:
 
     @property
     def output_names(self) -> frozenset[str]:
-        """Return the outputs that it uses."""
         used = self.left.names | (self.right.names if self.right else frozenset())
         return frozenset(name.removeprefix(_BEST_NAME) for name in used)
 
     @property
     def outputs_with_best_value(self) -> frozenset[str]:
-        """Return the outputs whose best value it uses."""
         used = self.right.names if self.right else frozenset()
         return frozenset(n.removeprefix(_BEST_NAME) for n in used if n.startswith(_BEST_NAME))
 
@@ -474,8 +472,6 @@ def _reject_unusable_plan(answer: DesignSpec, plan: Mapping[str, str]) -> Unread
 
 
 class _DesignExerciseCheck:
-    """Checks one exercise and reports its problems."""
-
     def __init__(self, answer: DesignSpec, authored: AuthoredItem) -> None:
         self._answer = answer
         self._comment: ItemComment = authored.comment
@@ -608,11 +604,9 @@ class DesignType(QuestionType[DesignSpec]):
     estimates = True
 
     def recognizes_answer_form(self, options: Sequence[ParsedOption]) -> bool:
-        """Recognize the type, which has no options."""
         return not options
 
     def parse(self, authored: AuthoredItem) -> DesignSpec:
-        """Read what is given, what is chosen, and the conditions."""
         values = authored.comment.fields.values
         given = values.get("given")
         return DesignSpec(
@@ -625,7 +619,6 @@ class DesignType(QuestionType[DesignSpec]):
         )
 
     def check(self, answer: DesignSpec, authored: AuthoredItem, *, exam: bool) -> None:
-        """Check every name, then the plans (E11, E13, E80, E81, E84, W92, W93)."""
         del exam
         _DesignExerciseCheck(answer, authored).run()
 
@@ -634,7 +627,6 @@ class DesignType(QuestionType[DesignSpec]):
         return [answer.estimate, self.collect_text_below_stem(answer)]
 
     def template_data(self, answer: DesignSpec, typed: DraftFields) -> OpenDesign:
-        """Return the current plan, and its conditions."""
         fields = {name: f"choose.{name}" for name in answer.choose}
         chosen = {
             name: value
@@ -684,18 +676,15 @@ class DesignType(QuestionType[DesignSpec]):
         return ResultColumnTitles("Condition", "Limit")
 
     def calculator_url(self, answer: DesignSpec, parsed: Mapping[str, Any]) -> str:
-        """Return the URL of the calculator with the chosen plan."""
         if not parsed.get("plan"):
             return ""
         return expressions.calculator_url(answer.estimate, {**answer.given, **parsed["plan"]})
 
     def collect_text_below_stem(self, answer: DesignSpec) -> str:
-        """Return the given values, the inputs to choose, and the conditions."""
         given = (f"{name} {value}" for name, value in answer.given.items())
         return " ".join([*given, *answer.choose, *answer.accept])
 
     def sample_responses(self, answer: DesignSpec) -> Iterator[LabeledResponse]:
-        """Yield the plan that the form starts with."""
         try:
             entry = expressions.require_estimate(answer.estimate)
         except FigureError:

@@ -139,7 +139,6 @@ class HotspotType(QuestionType[HotspotSpec]):
         return bool(options) and all(_begins_with_code(option) for option in options)
 
     def parse(self, authored: AuthoredItem) -> HotspotSpec:
-        """Parse the figure, and each option as a region in code and its label."""
         file = authored.comment.field_text("figure")
         location = authored.comment.field_location("figure")
         if file.endswith(".svg") and is_path_inside(file):
@@ -176,17 +175,14 @@ class HotspotType(QuestionType[HotspotSpec]):
         _check_regions_and_labels(answer, authored)
 
     def figure_file_names(self, answer: HotspotSpec) -> tuple[str, ...]:
-        """Return the figure, and the one for phones."""
         return answer.file, narrow_variant_name(answer.file)
 
     def embed_figures(self, answer: HotspotSpec, figures: Mapping[str, SvgFigure]) -> HotspotSpec:
-        """Return the answer with its figures, the wide one first."""
         names = self.figure_file_names(answer)
         drawings = tuple(figures[name] for name in names if name in figures)
         return dataclasses.replace(answer, drawings=drawings)
 
     def template_data(self, answer: HotspotSpec, typed: DraftFields) -> tuple[HotspotFigure, ...]:
-        """Return the figures with a marker for each option."""
         del typed
         return place_markers_on_figures(answer)
 
@@ -221,17 +217,14 @@ class HotspotType(QuestionType[HotspotSpec]):
         return CardFaces(f'<div class="dias">{figure}</div>{options_html}', answer_html)
 
     def sample_responses(self, answer: HotspotSpec) -> Iterator[LabeledResponse]:
-        """Yield each region, the right one first."""
         for option in sorted(answer.regions, key=lambda o: not o.right):
             yield LabeledResponse(option.text.plain, {"answer": [option.key]})
 
     def guess_rate(self, answer: HotspotSpec, credit_rule: str) -> float:
-        """Return the guess rate: 1/k for k regions."""
         del credit_rule
         return 1 / max(1, len(answer.regions))
 
     def guess_percent(self, answer: HotspotSpec) -> float | None:
-        """Return the expected percent of a blind guess."""
         return 100 * self.guess_rate(answer, "")
 
 
@@ -241,7 +234,6 @@ class RegionAndLabel(NamedTuple):
 
 
 def split_region_and_label(option: ParsedOption) -> RegionAndLabel:
-    """Split an option into the region it names and its label."""
     label = Token("inline", "", 0, map=option.inline.map, children=[])
     children = list(option.inline.children or [])
     while children and children[0].type == "text" and not children[0].content.strip():
@@ -259,7 +251,6 @@ def split_region_and_label(option: ParsedOption) -> RegionAndLabel:
 
 
 def place_markers_on_figures(answer: HotspotSpec) -> tuple[HotspotFigure, ...]:
-    """Return the figures, each with the markers of the options that it contains."""
     return tuple(
         HotspotFigure(width, drawing, _figure_markers(answer, drawing))
         for width, drawing in zip(WIDTHS, answer.drawings, strict=False)

@@ -92,11 +92,9 @@ class MatchingType(QuestionType[MatchSpec]):
     block = "table_open"
 
     def recognizes_block(self, block: Token, options: Sequence[ParsedOption]) -> bool:
-        """Recognize the type by a table."""
         return block.type == self.block and not block.level and not options
 
     def parse(self, authored: AuthoredItem) -> MatchSpec:
-        """Parse the rows of the table below its titles."""
         table, item = authored.parts.block, authored.comment.id
         rows = table_rows(table)
         titles = [plain_text(cell) for cell in rows[0]] if rows else []
@@ -118,7 +116,6 @@ class MatchingType(QuestionType[MatchSpec]):
         return MatchSpec(padded[0], padded[1], tuple(pairs))
 
     def check(self, answer: MatchSpec, authored: AuthoredItem, *, exam: bool) -> None:
-        """Check the rows (E52, E53)."""
         del exam
         table, source_file = authored.parts.block, authored.source_file
         if not table:
@@ -149,7 +146,6 @@ class MatchingType(QuestionType[MatchSpec]):
         return sorted(f"/ {_cell_text(p.left)} = {_cell_text(p.right)}" for p in rows)
 
     def shuffle_options(self, answer: MatchSpec, mixer: random.Random) -> MatchSpec:
-        """Shuffle both sides."""
         lefts = [p.key for p in answer.pairs if p.left.html]
         rights = list(dict.fromkeys(p.answer for p in answer.pairs if p.right.html))
         mixer.shuffle(lefts)
@@ -157,7 +153,6 @@ class MatchingType(QuestionType[MatchSpec]):
         return dataclasses.replace(answer, shown_left=tuple(lefts), shown_right=tuple(rights))
 
     def template_data(self, answer: MatchSpec, typed: DraftFields) -> MatchColumns:
-        """Return both sides in the order displayed."""
         del typed
         rows = {p.key: p for p in answer.pairs if p.left.plain or p.left.html}
         cells = {p.answer: p for p in answer.pairs}
@@ -202,7 +197,6 @@ class MatchingType(QuestionType[MatchSpec]):
         return f"Choose a match for each row; {empty} of {len(rows)} have none." if empty else ""
 
     def any_response(self, answer: MatchSpec) -> SubmittedFields:
-        """Return the same match for every row."""
         first = answer.pairs[0].answer
         return {f"pair.{pair.key}": [first] for pair in answer.pairs}
 
@@ -212,7 +206,6 @@ class MatchingType(QuestionType[MatchSpec]):
         )
 
     def card_sides_below_stem(self, answer: MatchSpec, gap: RenderGap) -> CardFaces:
-        """Return both lists, then the table."""
         del gap
         rows = {pair.key: pair for pair in answer.pairs if pair.left.html}
         lefts = [rows[name] for name in answer.shown_left] or list(rows.values())
@@ -230,7 +223,6 @@ class MatchingType(QuestionType[MatchSpec]):
         return CardFaces(asked, f"{table}<tbody>{told}</tbody></table>")
 
     def sample_responses(self, answer: MatchSpec) -> Iterator[LabeledResponse]:
-        """Yield all right, only the first, each one wrong, and a decoy."""
         rows = [p for p in answer.pairs if p.left.html]
         answers = [p.answer for p in rows]
         turned = answers[1:] + answers[:1]

@@ -396,7 +396,6 @@ class NumericType(QuestionType[NumericSpec]):
         return NumericSpec(tuple(numeric_options))
 
     def check(self, answer: NumericSpec, authored: AuthoredItem, *, exam: bool) -> None:
-        """Check the options, and the ranges once they are known."""
         del exam
         options, source_file = authored.parts.options, authored.source_file
         check_authored_options(options, authored.line, source_file)
@@ -404,7 +403,6 @@ class NumericType(QuestionType[NumericSpec]):
             check_numeric(answer, authored.line, source_file)
 
     def options_for_statistics(self, answer: NumericSpec) -> tuple[StatisticsOption, ...]:
-        """Return every option as written."""
         return tuple(StatisticsOption(o.key, o.template, o.right, o.credit) for o in answer.options)
 
     def right_answer_texts(self, answer: NumericSpec) -> list[str]:
@@ -416,7 +414,6 @@ class NumericType(QuestionType[NumericSpec]):
         return [o.template for o in answer.options]
 
     def combination_check_microseconds(self, answer: NumericSpec) -> float:
-        """Return the cost of comparing each option with each."""
         return 0.2 * len(answer.options) ** 2
 
     def find_variant_faults(

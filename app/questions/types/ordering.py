@@ -140,7 +140,6 @@ class OrderingType(QuestionType[OrderSpec]):
         return dataclasses.replace(answer, shown=tuple(_shuffle_unlike(keys, right, mixer)))
 
     def template_data(self, answer: OrderSpec, typed: DraftFields) -> tuple[PlacedStep, ...]:
-        """Return the items in current order, each with its position."""
         pieces = {item.key: item for item in (*answer.steps, *answer.distractors)}
         keys = [k for k in answer.shown if k in pieces] or sorted(pieces)
         places = {
@@ -220,7 +219,6 @@ class OrderingType(QuestionType[OrderSpec]):
         return "This is the order in which they were shown. Move them first." if untouched else ""
 
     def any_response(self, answer: OrderSpec) -> SubmittedFields:
-        """Return the steps in the right order."""
         keys = [step.key for step in answer.steps]
         return {f"place.{key}": [str(n)] for n, key in enumerate(keys, 1)}
 
@@ -229,7 +227,6 @@ class OrderingType(QuestionType[OrderSpec]):
         return ResultColumnTitles("Step", "Its place")
 
     def card_sides_below_stem(self, answer: OrderSpec, gap: RenderGap) -> CardFaces:
-        """Return the steps as displayed, then in order."""
         del gap
         pieces = {item.key: item for item in (*answer.steps, *answer.distractors)}
         shown = [pieces[key] for key in answer.shown] or list(pieces.values())
@@ -245,7 +242,6 @@ class OrderingType(QuestionType[OrderSpec]):
         )
 
     def sample_responses(self, answer: OrderSpec) -> Iterator[LabeledResponse]:
-        """Yield the right order, two steps swapped, reversed, and with each distractor."""
         keys = [step.key for step in answer.steps]
         extra = {f"place.{d.key}": [""] for d in answer.distractors}
         swapped = [keys[1], keys[0], *keys[2:]]
@@ -286,7 +282,6 @@ def order_credit(right: Sequence[str], given: Sequence[str], rule: str) -> float
 
 
 def _describe_order_credit(right: Sequence[str], given: Sequence[str], rule: str) -> str:
-    """Return in words what `order_credit` counts."""
     if rule == "lcs":
         run, foreign = _longest_common_subsequence(right, given), len(set(given) - set(right))
         basis = f"{run} of {len(right)} steps in the right order, points for each after the first"

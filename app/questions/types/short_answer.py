@@ -128,7 +128,6 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
         )
 
     def card_sides_below_stem(self, answer: ShortAnswerSpec, gap: RenderGap) -> CardFaces:
-        """Return that a word is expected, then the accepted words."""
         del gap
         right = [escape(o.answer) for o in answer.options if o.right]
         others = [
@@ -141,7 +140,6 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
         return CardFaces(asked, back + titled_list_html("Wrong answers", others))
 
     def sample_responses(self, answer: ShortAnswerSpec) -> Iterator[LabeledResponse]:
-        """Yield each word, and another."""
         for option in answer.options:
             yield LabeledResponse(f"“{option.answer}”", {"answer": [option.answer]})
         yield LabeledResponse("Something else", {"answer": ["something else"]})
