@@ -250,7 +250,7 @@ class _PageBuilder:
                 message, hint = ("The heading has no words.", "Write its title behind it.")
                 self.context.source_file.report("W64", first_line(block[0]), 1, message, hint)
             self.open = _OpenSection(anchor, title, self.numbered)
-            self.context.section = title
+            self.context.section_title = title
             self.context.has_steps_aside = False
         elif block[0].type == "note_open":
             self._add_footnote(block)
@@ -381,7 +381,7 @@ def _build_items(
     fingerprints: list[ItemFingerprint] = []
     source_file = context.source_file
     for source in _limit_items([r for r in regions if isinstance(r, ItemSource)], source_file):
-        first_problem = source_file.mark = len(source_file.problems)
+        first_problem = source_file.problems_before_item = len(source_file.problems)
         parsed_item, is_over_limit = _build_and_check_item(source, kind, front_matter, context)
         errors = any(p.severity == "error" for p in source_file.problems[first_problem:])
         broken = source.broken or errors or parsed_item is None

@@ -67,27 +67,27 @@ class IdEvidence:
         self.parsed_files = parsed_files
         self.entries = lock_entries_by_id(parsed_files)
         self.has_lock = lock is not None and not lock.problems
-        self.whole = not any(_is_incompletely_parsed(r) for r in parsed_files.values())
-        self.broken: dict[str, str] = {}
+        self.is_fully_parsed = not any(_is_incompletely_parsed(r) for r in parsed_files.values())
+        self.broken_comment_places: dict[str, str] = {}
         for path, parsed_file in parsed_files.items():
             for broken_id in parsed_file.broken_comment_ids:
-                self.broken.setdefault(broken_id.id, f"{path}:{broken_id.line}")
-        self.gone = {
+                self.broken_comment_places.setdefault(broken_id.id, f"{path}:{broken_id.line}")
+        self.missing_entries = {
             name: entry
             for name, entry in self.entries.items()
-            if not (entry.retired_on or name in claims or name in self.broken)
+            if not (entry.retired_on or name in claims or name in self.broken_comment_places)
         }
-        self.relocated: set[str] = set()  # missing ids whose items were found elsewhere
-        self._alike: dict[str, list[LockEntry]] = defaultdict(list)
+        self.ids_found_elsewhere: set[str] = set()  # of the missing ones
+        self._entries_by_text_hash: dict[str, list[LockEntry]] = defaultdict(list)
         for entry in self.entries.values():
             if entry.heading:
-                self._alike[f"#{entry.heading}"].append(entry)
+                self._entries_by_text_hash[f"#{entry.heading}"].append(entry)
             if entry.body:
-                self._alike[entry.body].append(entry)
-        self._sampled: dict[int, list[str]] = defaultdict(list)
+                self._entries_by_text_hash[entry.body].append(entry)
+        self._ids_by_sample: dict[int, list[str]] = defaultdict(list)
         for entry in self.entries.values():
             for number in entry.sketch:
-                self._sampled[number].append(entry.id)
+                self._ids_by_sample[number].append(entry.id)
 
     def is_topic_in_syllabus(self, path: str) -> bool:
         """Return whether the syllabus lists the topic of a file."""
@@ -133,20 +133,23 @@ class IdEvidence:
         self, wording: HasTextHashes, candidate_ids: Collection[str] = ()
     ) -> LockEntry | None:
         """Return the line of a missing id whose item this seems to be; else None."""
-        named_entries = [self.gone[name] for name in candidate_ids if name in self.gone]
+        named_entries = [
+            self.missing_entries[name] for name in candidate_ids if name in self.missing_entries
+        ]
         similar_entries = [
             e
             for e in self._find_similar_entries_sharing_heading_or_body(wording)
-            if e.id in self.gone
+            if e.id in self.missing_entries
         ]
         return self._find_nearest_entry(
-            named_entries or similar_entries + self._find_similar_entries(wording, self.gone),
+            named_entries
+            or similar_entries + self._find_similar_entries(wording, self.missing_entries),
             wording,
         )
 
     def nearest_missing_entry(self, wording: HasTextHashes) -> LockEntry | None:
         """Return the line of a missing id that the item resembles most."""
-        return self._find_nearest_entry([*self.gone.values()], wording)
+        return self._find_nearest_entry([*self.missing_entries.values()], wording)
 
     def _find_nearest_entry(
         self, entries: Sequence[LockEntry], wording: HasTextHashes
@@ -157,7 +160,7 @@ class IdEvidence:
         """Return the lines with the same heading or body, if there are only a few."""
         entries = []
         for text in (f"#{wording.heading}", wording.body):
-            equal_entries = self._alike.get(text, [])
+            equal_entries = self._entries_by_text_hash.get(text, [])
             entries += equal_entries if len(equal_entries) <= _MAX_EQUAL_LINES else []
         return entries
 
@@ -173,7 +176,7 @@ class IdEvidence:
     ) -> list[LockEntry]:
         """Return the lines with similar text, comparing only a few candidates."""
         sampled = {*wording.sketch, *wording.sketch_with_comment}
-        rare = (self._sampled.get(number, ()) for number in sampled)
+        rare = (self._ids_by_sample.get(number, ()) for number in sampled)
         shared_counts = Counter(name for names in rare if len(names) <= _RARE for name in names)
         most_shared = [
             candidates[name] for name, _ in shared_counts.most_common() if name in candidates
@@ -234,7 +237,7 @@ def assign_id_owners(
     evidence = IdEvidence(claims_by_id, parsed_files)
     owners = IdOwners()
     for item_id, claimed in claims_by_id.items():
-        if item_id in evidence.broken:
+        if item_id in evidence.broken_comment_places:
             _report_id_in_broken_comment(claimed, evidence, owners)
         elif item_id not in evidence.entries:
             _assign_new_id_owner(claimed, evidence, owners)
@@ -254,7 +257,7 @@ def _report_id_in_broken_comment(
     item_id = claimed[0].fingerprint.id
     owners.doubtful_ids.add(item_id)
     for claim in claimed:
-        broken_place = evidence.broken[item_id]
+        broken_place = evidence.broken_comment_places[item_id]
         message = f"“{item_id}” stands in {broken_place} as well, in a comment that is broken."
         hint = f"Mend that comment first; or, if this is the newer one, {_OWN_ID}."
         owners.report(claim, "E04", message, hint)
@@ -333,7 +336,7 @@ def _report_text_of_other_id(
 ) -> None:
     """Report E07: the text is that of another id."""
     owners.doubtful_ids.add(entry.id)
-    evidence.relocated.add(rival.id)
+    evidence.ids_found_elsewhere.add(rival.id)
     message = f"“{entry.id}” stands here with the words of “{rival.id}”."
     hint = f"Write q: {rival.id}"
     if rival.id in evidence.claims:
@@ -398,7 +401,7 @@ def _report_copy(claim: IdClaim, owner: IdClaim, evidence: IdEvidence, owners: I
         message = f"“{item_id}” is a copy of the item in {owner.path_and_line}."
         hint = f"Its words are also those of “{missing_entry.id}”, which is gone: write "
         owners.report(claim, "E08", message, f"{hint}q: {missing_entry.id}, or {_OWN_ID}.")
-        evidence.relocated.add(missing_entry.id)
+        evidence.ids_found_elsewhere.add(missing_entry.id)
     else:
         owners.copies.append(claim)
         message = f"“{item_id}” is a copy of the item in {owner.path_and_line}."
@@ -467,7 +470,7 @@ def _report_relocated_id(
     owners: IdOwners,
 ) -> None:
     """Report E06 for the item of a missing id that was found elsewhere."""
-    evidence.relocated.add(missing_entry.id)
+    evidence.ids_found_elsewhere.add(missing_entry.id)
     message = (
         f"“{missing_entry.id}” is gone and was not retired, and its words stand here{place_phrase}."
     )
@@ -478,8 +481,8 @@ def _report_relocated_id(
 
 def _report_missing_ids(evidence: IdEvidence, owners: IdOwners) -> None:
     """Report E06 for all other missing ids, unless a file could not be read."""
-    for entry in evidence.gone.values():
-        if evidence.whole and entry.id not in evidence.relocated:
+    for entry in evidence.missing_entries.values():
+        if evidence.is_fully_parsed and entry.id not in evidence.ids_found_elsewhere:
             hint = "Bring it back, or write the date of today in place of its “-”."
             message = f"“{entry.id}” is gone and was not retired."
             location = ProblemLocation(LOCK, entry.line)

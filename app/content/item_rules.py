@@ -242,7 +242,7 @@ def check_item(
     types.type_of(question).check(question.answer, authored, exam=exam)
     has_errors = authored.source.broken or any(
         p.severity == "error" and p.item == question.id
-        for p in source_file.problems[source_file.mark :]
+        for p in source_file.problems[source_file.problems_before_item :]
     )
     if question.computed and not has_errors:
         check_computed(question, authored.comment, source_file)

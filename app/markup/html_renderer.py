@@ -265,8 +265,8 @@ class RenderContext:
     """State of one page or text while it is rendered.
 
     `page` is whether it is a concept page, where alerts, figures and headings have
-    special markup; `folder` the topic folder that image paths are relative to; `cited`
-    the source keys in order of first mention; `anchors` the heading anchors used so far.
+    special markup; `folder` the topic folder that image paths are relative to;
+    `cited_sources` the source keys in order of first mention; `anchors` the heading anchors used so far.
     """
 
     source_file: SourceFile
@@ -276,8 +276,8 @@ class RenderContext:
     anchors: dict[str, int] = dataclasses.field(default_factory=dict)
     pending_asides: list[str] = dataclasses.field(default_factory=list)
     has_steps_aside: bool = False
-    top: bool = True
-    section: str = ""
+    is_top_level: bool = True
+    section_title: str = ""
     first: int = 1
     last: int = 1
 
@@ -287,7 +287,7 @@ class RenderContext:
             self.first, self.last = first_line(token), last_line(token)
             self.source_file.line = self.first
         if token.type == "inline":
-            self.top = token.level == 1
+            self.is_top_level = token.level == 1
 
     def report(
         self, code_: str, needle: str, message: str, hint: str = "", *, derived: bool = False
@@ -511,7 +511,7 @@ class _HtmlRenderer(RendererHTML):
 
     def table_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         context: RenderContext = rest[-1]["context"]
-        section = f" in “{context.section}”" if context.section else ""
+        section = f" in “{context.section_title}”" if context.section_title else ""
         head = plain_text(tokens[index : closing_index(tokens, index)][:12]).split("\n", maxsplit=1)
         title = head[0].strip()[:60].strip(" ,")
         label = escapeHtml(f"Table{section}: {title}, scrolls sideways")
@@ -580,7 +580,7 @@ def _open_checked_figure(
     if inner.type == "text":
         inner.content = checked_figures.keep_unit_on_line(inner.content)
     is_requested = tokens[index].attrs.get("title") == "working"
-    shows_steps = is_requested or (context.top and not context.has_steps_aside)
+    shows_steps = is_requested or (context.is_top_level and not context.has_steps_aside)
     if context.page and computed_figure.estimate is not None and shows_steps:
         aside = checked_figures.figure_steps_html(text, target.field, computed_figure)
         if aside:

@@ -292,8 +292,7 @@ class BrokenCommentId(NamedTuple):
 class SourceFile:
     """The text of one file, and what was collected while parsing it.
 
-    `line` is the parser's current line, as far as it is known; `mark` the number of
-    problems before the current item; `effort` the parsing effort so far.
+    `line` is the parser's current line, as far as it is known; `effort` the parsing effort so far.
     """
 
     path: str
@@ -305,7 +304,7 @@ class SourceFile:
     unidentified: list[UnidentifiedItem] = dataclasses.field(default_factory=list)
     item: str = ""
     line: int = 1
-    mark: int = 0
+    problems_before_item: int = 0
     effort: int = 0
     lines: list[str] = dataclasses.field(init=False)
     _line_offsets: list[int] = dataclasses.field(init=False, default_factory=list)

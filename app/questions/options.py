@@ -286,7 +286,7 @@ def require_sole_code_span(option: ParsedOption, source_file: SourceFile) -> str
     return template
 
 
-def unique_key(item_id: str, hashed_text: str, taken_keys: set[str]) -> str:
+def make_part_key(item_id: str, hashed_text: str, taken_keys: set[str]) -> str:
     key, count = option_key(item_id, hashed_text), 0
     while key in taken_keys:
         count += 1

@@ -97,7 +97,7 @@ class ChoiceType(QuestionType[ChoiceSpec]):
         # An option that could not be parsed may be the right one, or the third.
         elif not any(
             p.code == "E24" and p.item == source_file.item
-            for p in source_file.problems[source_file.mark :]
+            for p in source_file.problems[source_file.problems_before_item :]
         ):
             check_any_option_right(options, first, source_file)
             is_unclear = self._report_unclear_answer_mode(authored)
@@ -422,7 +422,7 @@ class MultipleChoiceType(ChoiceType):
         super().check(answer, authored, exam=exam)
         source_file = authored.source_file
         has_unreadable_option = any(
-            p.code == "E24" for p in source_file.problems[source_file.mark :]
+            p.code == "E24" for p in source_file.problems[source_file.problems_before_item :]
         )
         if (
             len(answer.options) > 1

@@ -105,10 +105,10 @@ class ConsoleType(QuestionType[ConsoleSpec]):
         return dataclasses.replace(answer, diagnoses=tuple(diagnoses))
 
     def template_data(self, answer: ConsoleSpec, typed: DraftFields) -> OpenLab:
-        lines, terminal = _typed_lines(typed), CommandMatcher(answer.lab)
-        completions = (" ".join([p, *options]) for p, options in terminal.options.items())
+        lines, matcher = _typed_lines(typed), CommandMatcher(answer.lab)
+        completions = (" ".join([p, *options]) for p, options in matcher.options.items())
         draft = first_value(typed, "command")
-        return OpenLab(terminal.replay(lines), lines, draft, tuple(completions))
+        return OpenLab(matcher.replay(lines), lines, draft, tuple(completions))
 
     def respond_to_button(self, raw: DraftFields, move: str) -> DraftFields:
         """Return the form's values after Enter: the command joins the lines that ran."""

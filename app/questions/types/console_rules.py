@@ -259,15 +259,15 @@ def _check_states(lab: Lab, authored: AuthoredItem) -> None:
 
 def _report_ambiguous_commands(lab: Lab, source_file: SourceFile) -> None:
     """Check that a command has one answer in a state (E90)."""
-    terminal = CommandMatcher(lab)
+    matcher = CommandMatcher(lab)
     for index, command in enumerate(lab.commands):
         for state, spelling in itertools.product(command.states or lab.states, command.spellings):
             sample = spelling.plain.replace(shell.ANYTHING, "text")
             typed = shell.read_line(sample)[0].commands
-            variables = terminal.matching_commands(typed)
+            variables = matcher.matching_commands(typed)
             earlier_commands = [
                 earlier
-                for n in terminal.find_meant_commands(state, typed)
+                for n in matcher.find_meant_commands(state, typed)
                 if n < index and variables[n] == variables.get(index)
                 if _command_specificity(earlier := lab.commands[n]) == _command_specificity(command)
             ]
@@ -338,8 +338,8 @@ def _check_reachability(lab: Lab, authored: AuthoredItem) -> None:
 
 def _check_ineffective_commands(lab: Lab, source_file: SourceFile) -> None:
     """Warn about a command to a state in which all answers are those of the previous state (W89)."""
-    terminal = CommandMatcher(lab)
-    answers = {state: terminal.available_commands(state) for state in lab.states}
+    matcher = CommandMatcher(lab)
+    answers = {state: matcher.available_commands(state) for state in lab.states}
     for index, command in enumerate(lab.commands):
         states = {s for s in command.states or lab.states if index in answers[s]} - {command.to}
         if any(answers[state] == answers.get(command.to) for state in states):

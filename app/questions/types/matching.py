@@ -13,7 +13,7 @@ from app.markup.markdown_tokens import first_line, plain_text
 from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import SourceFile
 from app.markup.text import option_key, reduce_to_words
-from app.questions.options import ParsedOption, report_part_limit_reached, unique_key
+from app.questions.options import ParsedOption, make_part_key, report_part_limit_reached
 from app.questions.question_type import (
     AuthoredItem,
     CardFaces,
@@ -109,7 +109,7 @@ class MatchingType(QuestionType[MatchSpec]):
                 render_tokens(row[i], authored.context) if i < len(row) else NO_TEXT
                 for i in range(3)
             )
-            name = unique_key(item, f"left {reduce_to_words(left.plain)}", taken)
+            name = make_part_key(item, f"left {reduce_to_words(left.plain)}", taken)
             answer = option_key(item, f"right {reduce_to_words(right.plain)}")
             pairs.append(MatchRow(name, left, right, reason, answer))
         padded = [*titles, "", ""]

@@ -19,9 +19,9 @@ from app.questions.options import (
     Choice,
     ParsedOption,
     build_choices,
+    make_part_key,
     optional_rich_text,
     report_part_limit_reached,
-    unique_key,
 )
 from app.questions.question_type import (
     AuthoredItem,
@@ -101,7 +101,9 @@ class OrderingType(QuestionType[OrderSpec]):
             quotes = [i for i, t in enumerate(inside) if t.type == "blockquote_open"]
             text_length = quotes[0] if quotes else len(inside)
             text = render_tokens(inside[:text_length], authored.context)
-            key = unique_key(authored.comment.id, f"step {reduce_to_words(text.plain)}", taken_keys)
+            key = make_part_key(
+                authored.comment.id, f"step {reduce_to_words(text.plain)}", taken_keys
+            )
             feedback = optional_rich_text(inside[text_length + 1 : -1], authored.context)
             choices.append(Choice(key, text, True, feedback))
             position = end + 1
